@@ -1,0 +1,143 @@
+// Jobs and tasks: what a tenant asks for and what became of it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/errors.hpp"
+#include "model/resources.hpp"
+#include "model/time.hpp"
+#include "policy/deal.hpp"
+#include "policy/types.hpp"
+
+namespace fairwater {
+
+enum class JobKind : std::uint8_t { batch = 0, service = 1 };
+
+/// A job file's content (contract: cli.md, "Job file").
+struct JobSpec {
+  std::string tenant;
+  std::string name;
+  std::string job_class;
+  std::vector<std::string> command;
+  std::map<std::string, std::string> environment;
+  std::string directory;
+  std::uint32_t tasks_min = 1;
+  std::uint32_t tasks_max = 1;
+  NamedAmounts resources;
+  JobKind kind = JobKind::batch;
+  std::int32_t priority = 0;
+  bool gang = false;
+  std::string labels;
+  std::vector<std::string> sites;
+  std::vector<std::string> devices;
+  std::int64_t time_limit_ms = 0;  ///< 0: none
+  std::int64_t grace_ms = 5000;    ///< between SIGTERM and SIGKILL
+  std::uint32_t retries = 0;
+  std::vector<JobId> after;
+  bool preemptible = true;
+  friend bool operator==(const JobSpec&, const JobSpec&) = default;
+};
+
+/// Bounds that keep one submission from harming the others.
+inline constexpr std::uint32_t kMaxTasksPerJob = 1'000'000;
+inline constexpr std::size_t kMaxCommandBytes = 128 * 1024;
+
+/// Everything that can be said against a spec without knowing the cluster; names the field.
+[[nodiscard]] caf::error validate(const JobSpec& spec);
+
+enum class TaskState : std::uint8_t {
+  pending = 0,
+  running = 1,  ///< granted, launched or about to be
+  succeeded = 2,
+  failed = 3,
+  cancelled = 4,
+};
+enum class JobState : std::uint8_t { pending, running, succeeded, failed, cancelled };
+[[nodiscard]] std::string_view to_string(TaskState state);
+[[nodiscard]] std::string_view to_string(JobState state);
+/// none for an unknown name.
+[[nodiscard]] std::optional<JobState> job_state_from(std::string_view name);
+
+/// Why a process ended.
+enum class EndReason : std::uint8_t {
+  exited = 0,         ///< `exit_code` says how
+  signalled = 1,      ///< by somebody else; `signal` says which
+  memory_limit = 2,   ///< killed for using more memory than it asked for
+  time_limit = 3,
+  cancelled = 4,      ///< on order
+  lease_expired = 5,  ///< the node had lost its coordinator for longer than its lease
+  could_not_start = 6,  ///< `message` says why
+  node_lost = 7,      ///< its supervisor vanished (reboot, kill -9) and nobody knows how it ended
+};
+[[nodiscard]] std::string_view to_string(EndReason reason);
+
+/// How one attempt of a task ended, as the node reports it.
+struct TaskResult {
+  TaskKey task;
+  EndReason reason = EndReason::exited;
+  std::int32_t exit_code = 0;  ///< 128 + signal when signalled; 126/127 when it could not start
+  std::int32_t signal = 0;
+  WallTime started_at;
+  WallTime finished_at;
+  std::int64_t cpu_ms = 0;
+  std::int64_t peak_memory_kib = 0;
+  std::string message;
+  friend bool operator==(const TaskResult&, const TaskResult&) = default;
+};
+
+/// What is stored of a task. A task that was never granted has no record: it is pending, attempt 1.
+struct TaskRecord {
+  TaskState state = TaskState::pending;
+  std::uint32_t attempt = 1;       ///< of the current or next run
+  std::uint32_t failures = 0;      ///< failed attempts, counted against `retries`
+  NodeId node;                     ///< of the current or last run
+  Units cost = 0;
+  GrantStep step = GrantStep::allowance;
+  bool beyond_quota = false;
+  std::uint64_t grant_cycle = 0;   ///< journal record of the current or last grant
+  WallTime granted_at;
+  std::optional<TaskResult> result;  ///< of the last attempt that ended
+  friend bool operator==(const TaskRecord&, const TaskRecord&) = default;
+};
+
+struct TaskCounts {
+  std::uint32_t total = 0;
+  std::uint32_t running = 0;
+  std::uint32_t succeeded = 0;
+  std::uint32_t failed = 0;
+  std::uint32_t cancelled = 0;
+  [[nodiscard]] std::uint32_t pending() const {
+    return total - running - succeeded - failed - cancelled;
+  }
+  friend bool operator==(const TaskCounts&, const TaskCounts&) = default;
+};
+
+/// What is stored of a job.
+struct JobRecord {
+  JobId id;
+  TenantId tenant;
+  JobSpec spec;
+  WallTime submitted_at;
+  WallTime started_at;   ///< first grant
+  WallTime finished_at;  ///< when it became terminal
+  TaskCounts tasks;
+  bool cancelled = false;
+  std::string cancel_reason;
+  friend bool operator==(const JobRecord&, const JobRecord&) = default;
+};
+
+/// pending until the first grant, running while any task may still run, then cancelled when it was, failed
+/// when any task failed, else succeeded.
+[[nodiscard]] JobState state_of(const JobRecord& job);
+[[nodiscard]] bool is_terminal(JobState state);
+
+/// What follows for a task when an attempt ended: the one rule that the ledger and the tenants share.
+/// `cancelled` results and those of cancelled jobs are final; `lease_expired` and `node_lost` attempts run
+/// again without being counted; failures run again while `failures < retries`.
+[[nodiscard]] TaskRecord after_result(const JobRecord& job, TaskRecord task, const TaskResult& result);
+
+}  // namespace fairwater

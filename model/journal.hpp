@@ -1,0 +1,103 @@
+// The journal's records: everything that happened, in the order in which it became durable. All other
+// stored state is a pure function of them (storage/README.md).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "model/job.hpp"
+#include "model/node.hpp"
+#include "model/tenant.hpp"
+#include "policy/deal.hpp"
+
+namespace fairwater {
+
+using Hash = std::array<std::uint8_t, 32>;
+
+/// The first record of every cluster.
+struct ClusterCreated {
+  std::string cluster_id;
+  std::vector<ResourceKind> resources;
+  DealMode mode = DealMode::sized;
+  friend bool operator==(const ClusterCreated&, const ClusterCreated&) = default;
+};
+/// A coordinator took over; grants carry the epoch.
+struct CoordinatorStarted {
+  std::uint64_t epoch = 0;
+  std::string version;
+  friend bool operator==(const CoordinatorStarted&, const CoordinatorStarted&) = default;
+};
+/// Tenants added or changed, in input order. New ones come with the id they got.
+struct TenantsChanged {
+  std::vector<TenantRecord> tenants;  ///< totals and carry are ignored for tenants that exist
+  std::uint64_t position = 0;         ///< of the sequence, afterwards
+  friend bool operator==(const TenantsChanged&, const TenantsChanged&) = default;
+};
+struct TenantRemoved {
+  TenantId tenant;
+  std::uint64_t position = 0;
+  Units forgiven = 0;
+  friend bool operator==(const TenantRemoved&, const TenantRemoved&) = default;
+};
+enum class Role : std::uint8_t { operator_role = 0, tenant = 1, join = 2 };
+/// A token now opens a role. Only its hash is stored.
+struct TokenIssued {
+  Role role = Role::tenant;
+  TenantId tenant;
+  Hash token_hash{};
+  friend bool operator==(const TokenIssued&, const TokenIssued&) = default;
+};
+struct JobSubmitted {
+  JobId id;  ///< given by the ledger when 0
+  TenantId tenant;
+  JobSpec spec;
+  friend bool operator==(const JobSubmitted&, const JobSubmitted&) = default;
+};
+/// Waiting tasks will not run; running ones are being stopped.
+struct JobCancelled {
+  JobId id;
+  std::string reason;
+  friend bool operator==(const JobCancelled&, const JobCancelled&) = default;
+};
+/// A node registered, changed, drains, or was lost.
+struct NodeChanged {
+  NodeRecord node;
+  friend bool operator==(const NodeChanged&, const NodeChanged&) = default;
+};
+struct TasksFinished {
+  NodeId node;
+  std::vector<TaskResult> results;
+  friend bool operator==(const TasksFinished&, const TasksFinished&) = default;
+};
+/// Granted tasks go back to their queues: the node was lost, or never got the order.
+struct TasksRequeued {
+  NodeId node;
+  std::vector<TaskKey> tasks;
+  std::string reason;
+  friend bool operator==(const TasksRequeued&, const TasksRequeued&) = default;
+};
+/// One turn of the coordinator.
+struct Cycle {
+  std::vector<Deal> deals;
+  friend bool operator==(const Cycle&, const Cycle&) = default;
+};
+
+using JournalBody = std::variant<ClusterCreated, CoordinatorStarted, TenantsChanged, TenantRemoved,
+                                 TokenIssued, JobSubmitted, JobCancelled, NodeChanged, TasksFinished,
+                                 TasksRequeued, Cycle>;
+
+struct JournalRecord {
+  std::uint64_t number = 0;  ///< "cycle number": 1, 2, 3, .. without gaps
+  WallTime time;
+  Hash previous{};  ///< hash of the record before, zero for the first
+  JournalBody body;
+  friend bool operator==(const JournalRecord&, const JournalRecord&) = default;
+};
+
+/// The name that `ledger journal` prints as `kind`.
+[[nodiscard]] std::string_view kind_of(const JournalBody& body);
+
+}  // namespace fairwater

@@ -1,0 +1,77 @@
+// Nodes, and what passes between a coordinator and an agent.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/job.hpp"
+#include "model/resources.hpp"
+#include "policy/placement.hpp"
+#include "policy/types.hpp"
+
+namespace fairwater {
+
+enum class NodeState : std::uint8_t { up = 0, draining = 1, drained = 2, down = 3 };
+[[nodiscard]] std::string_view to_string(NodeState state);
+
+/// What an agent says of its node when it registers.
+struct NodeSpec {
+  NodeTraits traits;
+  NamedAmounts capacity;
+  /// Made once per agent data directory; the same name with another instance is another node in its place.
+  std::string instance;
+  std::string limits;  ///< how it enforces limits: cgroup_v2, cgroup_v1, rlimit
+  friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
+};
+
+struct NodeRecord {
+  NodeId id;
+  NodeSpec spec;
+  bool draining = false;
+  std::string drain_reason;
+  bool lost = false;  ///< silent for longer than lease and grace: its tasks were given out again
+  std::array<std::uint8_t, 32> credential_hash{};
+  friend bool operator==(const NodeRecord&, const NodeRecord&) = default;
+};
+
+/// An order to start one attempt of a task. An agent starts each TaskKey at most once, whatever arrives.
+struct LaunchOrder {
+  TaskKey task;
+  std::uint64_t epoch = 0;  ///< of the coordinator; an agent refuses orders older than the newest it saw
+  std::uint32_t task_count = 1;
+  std::vector<std::string> command;
+  std::map<std::string, std::string> environment;
+  std::string directory;
+  NamedAmounts limits;
+  std::int64_t time_limit_ms = 0;
+  std::int64_t grace_ms = 5000;
+  friend bool operator==(const LaunchOrder&, const LaunchOrder&) = default;
+};
+
+/// SIGTERM, then SIGKILL after the task's grace.
+struct StopOrder {
+  TaskKey task;
+  std::uint64_t epoch = 0;
+  friend bool operator==(const StopOrder&, const StopOrder&) = default;
+};
+
+/// An agent's heartbeat.
+struct AgentReport {
+  std::vector<TaskKey> running;      ///< every attempt that is started and not finished
+  std::vector<TaskResult> finished;  ///< until each is acknowledged as durable
+  std::uint64_t high_water_cycle = 0;  ///< the highest committed cycle it was ever told of
+  NamedAmounts capacity;
+};
+
+/// The coordinator's answer, sent when what the report said is durable.
+struct ReportReply {
+  std::vector<TaskKey> acknowledged;  ///< results that the agent may forget
+  std::uint64_t committed_cycle = 0;
+  std::int64_t lease_ms = 0;  ///< from the sending of the report that this answers
+  std::int64_t heartbeat_interval_ms = 1000;
+};
+
+}  // namespace fairwater

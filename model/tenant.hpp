@@ -1,0 +1,47 @@
+// Tenants as an operator declares them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "model/errors.hpp"
+#include "model/resources.hpp"
+#include "policy/allocator.hpp"
+
+namespace fairwater {
+
+enum class QueuePolicy : std::uint8_t { fifo = 0, fair = 1, priority = 2 };
+[[nodiscard]] std::string_view to_string(QueuePolicy policy);
+
+struct TenantSpec {
+  std::string name;
+  std::string parent;  ///< empty: top level
+  Weight weight = 1;
+  NamedAmounts min;
+  NamedAmounts max;
+  QueuePolicy queue = QueuePolicy::fifo;
+  std::uint32_t repay_millionths = 1'000'000;  ///< mu
+  bool may_lend = true;
+  bool may_borrow = true;
+  friend bool operator==(const TenantSpec&, const TenantSpec&) = default;
+};
+
+/// Names are 1..63 of [a-z A-Z 0-9 . _ -], starting with a letter or digit; weight 1..10^9; max not below
+/// min; mu in (0, 1]. Names the field.
+[[nodiscard]] caf::error validate(const TenantSpec& spec);
+[[nodiscard]] bool is_valid_name(std::string_view name);
+
+/// `invalid_input` when an amount names a resource that the cluster does not have.
+[[nodiscard]] Expected<TenantTerms> terms_of(const TenantSpec& spec, const ResourceCatalog& catalog);
+
+struct TenantRecord {
+  TenantId id;
+  TenantSpec spec;
+  Units granted_units_total = 0;  ///< sum of the costs of all grants so far
+  Units borrowed_total = 0;       ///< loans taken
+  Units lent_total = 0;
+  Units carry = 0;                ///< see TenantLine
+  friend bool operator==(const TenantRecord&, const TenantRecord&) = default;
+};
+
+}  // namespace fairwater

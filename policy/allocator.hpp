@@ -1,0 +1,144 @@
+// The coordinator's allocator: a pure state machine. Events go in (tenants, nodes, windows, releases),
+// deals come out. Same events in the same order, same deals, byte for byte.
+//
+// It runs steps 2 to 9 of a heartbeat's life (design, section 5). One `deal` costs O(tenants with waiting
+// tasks + slots dealt * log tenants + tasks placed * log), not O(tenants).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "policy/deal.hpp"
+#include "policy/iou_book.hpp"
+#include "policy/placement.hpp"
+#include "policy/types.hpp"
+
+namespace fairwater {
+
+enum class DealMode : std::uint8_t {
+  sized = 0,  ///< a task costs `cost_in_units`
+  slots = 1,  ///< every task costs 1
+};
+
+struct AllocatorSettings {
+  ResourceVector granules;  ///< 0: the cluster does not have that resource
+  DealMode mode = DealMode::sized;
+  std::uint32_t backups = 1;  ///< next tasks per tenant that step 8 looks at
+};
+
+struct TenantTerms {
+  Weight weight = 1;
+  ResourceVector min;
+  ResourceVector max = ResourceVector::filled(kUnlimited);
+  /// mu in millionths, 1..1'000'000: the part of what falls to a debtor that it pays back.
+  std::uint32_t repay_millionths = 1'000'000;
+  bool may_lend = true;
+  bool may_borrow = true;
+  friend bool operator==(const TenantTerms&, const TenantTerms&) = default;
+};
+
+/// Tasks `first_index .. first_index + count - 1` of a job, alike in all that matters here.
+struct WaitingRange {
+  JobId job;
+  std::uint32_t first_index = 0;
+  std::uint32_t count = 1;
+  std::uint32_t attempt = 1;
+  ResourceVector demand;
+  PlacementRulePtr rule;
+};
+
+/// The next tasks a tenant would run, in its own order.
+struct DemandWindow {
+  TenantId tenant;
+  std::vector<WaitingRange> next;
+  /// Everything that waits, also beyond `next`.
+  ResourceVector pending;
+  std::uint64_t pending_tasks = 0;
+  /// The last deal (by number) that the tenant had seen when it made this window; tasks granted later are
+  /// struck from it.
+  std::uint64_t seen_deal = 0;
+};
+
+/// What a listing shows of a tenant.
+struct TenantView {
+  TenantId tenant;
+  ResourceVector request;
+  ResourceVector quota;
+  ResourceVector used;
+  std::uint64_t pending_tasks = 0;
+  std::uint64_t running_tasks = 0;
+  Units net = 0;
+  Units carry = 0;
+};
+
+struct NodeView {
+  NodeId node;
+  ResourceVector capacity;
+  ResourceVector free;
+  std::uint64_t running_tasks = 0;
+  bool accepts = false;
+};
+
+/// Why a waiting task waits: `first` is what a deal would stumble over first, `also` everything else.
+struct Obstacle {
+  std::string code;     ///< no_node_up, placement, node_size, node_busy, max, quota, share, may_not_borrow, order
+  std::string message;  ///< plain words with the numbers
+};
+
+class Allocator {
+ public:
+  explicit Allocator(AllocatorSettings settings);
+  Allocator(const Allocator&);
+  Allocator(Allocator&&) noexcept;
+  Allocator& operator=(const Allocator&);
+  Allocator& operator=(Allocator&&) noexcept;
+  ~Allocator();
+
+  // -- what is known -------------------------------------------------------------------------------
+  /// Adds a tenant (it joins the sequence) or changes its terms.
+  void set_tenant(TenantId tenant, const TenantTerms& terms);
+  /// The tenant leaves the sequence and the book; it must hold no task and owe nothing. Returns the units
+  /// forgiven (design, section 6, "Leaving").
+  Units remove_tenant(TenantId tenant);
+  /// Adds a node or changes it. `accepts` is false while it drains or is silent: nothing is dealt there.
+  void set_node(NodeId node, const NodeTraits& traits, const ResourceVector& capacity, bool accepts);
+  void remove_node(NodeId node);  ///< must run no task
+  /// Replaces what the tenant wants. Tasks that are held, or were granted after `seen_deal`, are struck.
+  void set_window(DemandWindow window);
+  /// Strikes a cancelled job's waiting tasks at once.
+  void withdraw(TenantId tenant, JobId job);
+  /// A held task ended or was taken back: its room is free again. Unknown tasks are ignored (false).
+  bool release(const TaskKey& task);
+
+  // -- after a restart -----------------------------------------------------------------------------
+  void restore_position(std::uint64_t position);  ///< after all tenants are set
+  void restore_carry(TenantId tenant, Units carry);
+  void restore_iou(const IouBook::Iou& iou);
+  void restore_held(NodeId node, const Grant& grant);
+
+  // -- the deal ------------------------------------------------------------------------------------
+  /// Deals the free room of one node; nothing when nobody can use any of it. The state moves on as if the
+  /// deal were durable: a caller that cannot make it so must stop. Deals are numbered from 1.
+  std::optional<Deal> deal(NodeId node);
+  [[nodiscard]] std::uint64_t last_deal() const;
+
+  // -- views ---------------------------------------------------------------------------------------
+  [[nodiscard]] TenantView tenant(TenantId tenant) const;
+  [[nodiscard]] NodeView node(NodeId node) const;
+  [[nodiscard]] const IouBook& book() const;
+  [[nodiscard]] std::uint64_t position() const;
+  /// True when a task of this size could run on some node if that node were empty.
+  [[nodiscard]] bool could_ever_fit(const ResourceVector& demand, const PlacementRule* rule) const;
+  /// Everything that keeps this waiting task from being placed now, first things first.
+  [[nodiscard]] std::vector<Obstacle> explain_waiting(TenantId tenant, JobId job,
+                                                      std::uint32_t index) const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fairwater

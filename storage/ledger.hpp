@@ -1,0 +1,109 @@
+// The durable ledger: the journal and the state that follows from it, in one RocksDB directory.
+//
+// One thread at a time may call the non-const functions; const functions may run beside them.
+// On-disk grammar: top of storage/families.hpp and docs/ledger.md.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/journal.hpp"
+#include "policy/iou_book.hpp"
+
+namespace rocksdb {
+class Env;
+}
+
+namespace fairwater {
+
+struct LedgerOptions {
+  std::string directory;
+  /// Create a new ledger in an empty or missing directory. Without it an empty directory is refused: a
+  /// coordinator that came up empty would disown everything that runs.
+  bool create = false;
+  bool sync = true;               ///< false only for benchmarks that measure the difference
+  rocksdb::Env* env = nullptr;    ///< not owned; null for the real one
+  /// Below this much free space appends are refused with `disk_full` before anything is written.
+  std::uint64_t min_free_bytes = 64ull << 20;
+  /// Highest cycle that somebody outside is known to have seen (from the high-water file).
+  std::function<WallTime()> clock = wall_time_now;
+};
+
+struct VerifyReport {
+  bool ok = false;
+  std::uint64_t records = 0;
+  Units net_sum = 0;
+  std::vector<std::string> differences;  ///< at most 100, each naming family, key and what differs
+};
+
+struct Receipt {
+  std::uint64_t number = 0;  ///< of the journal record
+  JobId job;                 ///< given to a JobSubmitted
+};
+
+struct TokenGrant {
+  Role role = Role::tenant;
+  TenantId tenant;
+};
+
+/// A task with its place, as listings and restarts need it.
+struct StoredTask {
+  JobId job;
+  std::uint32_t index = 0;
+  TaskRecord record;
+};
+
+class Ledger {
+ public:
+  /// Opens and checks the directory: identity, hash of the newest record, nets sum to zero, high-water mark.
+  /// Errors: storage_locked (second coordinator), storage_damaged (foreign or broken), storage_behind,
+  /// invalid_input (empty without `create`), disk_full.
+  [[nodiscard]] static Expected<std::unique_ptr<Ledger>> open(LedgerOptions options);
+  ~Ledger();
+
+  /// Makes the records durable, in order, in one synced WriteBatch together with the state they change.
+  /// Fills in numbers, times, hashes and new job ids. All or nothing. `disk_full`: nothing was written.
+  /// `storage_failed`: unknown until reopened; every later append is refused.
+  [[nodiscard]] Expected<std::vector<Receipt>> append(std::vector<JournalBody> bodies);
+
+  // -- reading -------------------------------------------------------------------------------------
+  [[nodiscard]] std::uint64_t last_number() const;
+  [[nodiscard]] ClusterCreated cluster() const;
+  [[nodiscard]] std::uint64_t epoch() const;     ///< of the last CoordinatorStarted, 0 before
+  [[nodiscard]] std::uint64_t position() const;  ///< of the sequence
+  [[nodiscard]] std::vector<TenantRecord> tenants() const;  ///< by id
+  [[nodiscard]] std::vector<NodeRecord> nodes() const;      ///< by id
+  [[nodiscard]] std::vector<IouBook::Iou> ious() const;     ///< by debtor, creditor
+  [[nodiscard]] std::optional<TokenGrant> token(const Hash& token_hash) const;
+  [[nodiscard]] std::optional<JobRecord> job(JobId id) const;
+  /// Jobs with id >= `from` upwards (or downwards from `from` with `newest_first`), until `visit` returns
+  /// false.
+  void visit_jobs(JobId from, bool newest_first,
+                  const std::function<bool(const JobRecord&)>& visit) const;
+  /// Tasks of a job that have a record, by index.
+  [[nodiscard]] std::vector<StoredTask> tasks(JobId job) const;
+  [[nodiscard]] std::optional<TaskRecord> task(JobId job, std::uint32_t index) const;
+  /// Jobs that are not terminal, by id. O(their number).
+  [[nodiscard]] std::vector<JobId> live_jobs() const;
+  [[nodiscard]] std::optional<JournalRecord> record(std::uint64_t number) const;
+  void visit_journal(std::uint64_t from,
+                     const std::function<bool(const JournalRecord&)>& visit) const;
+
+  /// Rebuilds everything from the journal in memory and compares it, family by family, with what is
+  /// stored; checks the hash chain and that nets sum to zero. O(journal).
+  [[nodiscard]] VerifyReport verify() const;
+  /// Opens a directory for reading only and verifies it, beside a running coordinator or without one.
+  [[nodiscard]] static Expected<VerifyReport> verify_directory(const std::string& directory,
+                                                               rocksdb::Env* env = nullptr);
+
+ private:
+  class Impl;
+  explicit Ledger(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fairwater

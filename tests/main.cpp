@@ -1,0 +1,3 @@
+// The entry point that every test executable shares.
+#define CATCH_CONFIG_MAIN
+#include <catch2/catch.hpp>
