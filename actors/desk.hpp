@@ -1,0 +1,129 @@
+// The desk: carries out what clients ask. It checks that the caller may, asks the coordinator, the tenants,
+// the nodes and the ledger, and puts the answer together; it owns no state of the cluster.
+//
+//   takes  the requests below, from the gateway        sends  their parts to the other actors
+//   bound  the gateway admits a limited number of calls at a time (gateway/server.hpp)
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <caf/typed_actor.hpp>
+
+#include "actors/handles.hpp"
+#include "model/requests.hpp"
+#include "storage/ledger.hpp"
+
+namespace fairwater {
+
+/// Who does this token (its hash) belong to? `unauthenticated` when nobody's.
+struct Login {
+  Hash token_hash{};
+};
+struct GetStatus {};
+struct ListTenants {
+  Caller caller;
+};
+struct TenantList {
+  std::vector<TenantInfo> tenants;
+};
+struct ApplyTenants {
+  Caller caller;
+  std::vector<TenantSpec> specs;
+  bool dry_run = false;
+};
+struct TenantsApplied {
+  std::vector<TenantChange> changes;
+};
+struct RemoveTenant {
+  Caller caller;
+  std::string name;
+};
+/// The gateway makes the token and keeps it; only its hash comes here.
+struct IssueToken {
+  Caller caller;
+  std::string tenant;
+  Hash token_hash{};
+};
+struct ListNodes {
+  Caller caller;
+};
+struct NodeList {
+  std::vector<NodeInfo> nodes;
+};
+struct DrainNode {
+  Caller caller;
+  std::string name;
+  std::string reason;
+  bool drain = true;  ///< false: undrain
+};
+struct SubmitJob {
+  Caller caller;
+  JobSpec spec;
+};
+struct JobAccepted {
+  JobId id;
+};
+struct ListJobs {
+  Caller caller;
+  JobQuery query;
+};
+struct JobList {
+  std::vector<JobRecord> jobs;
+};
+struct ShowJob {
+  Caller caller;
+  JobId id;
+};
+struct CancelJob {
+  Caller caller;
+  JobId id;
+  std::string reason;
+};
+struct WaitJob {
+  Caller caller;
+  JobId id;
+  std::int64_t timeout_ms = 0;
+};
+struct ExplainTask {
+  Caller caller;
+  JobId id;
+  std::uint32_t index = 0;
+};
+struct ReadLog {
+  Caller caller;
+  JobId id;
+  std::uint32_t index = 0;
+  bool standard_error = false;
+  std::uint64_t offset = 0;
+};
+struct ShowLedger {
+  Caller caller;
+};
+struct ReadJournal {
+  Caller caller;
+  std::uint64_t since = 0;
+  std::uint32_t limit = 1000;
+  std::int64_t wait_ms = 0;
+};
+struct VerifyLedger {
+  Caller caller;
+};
+/// Carried out; nothing to say.
+struct Done {};
+
+using DeskActor = caf::typed_actor<
+    caf::replies_to<Login>::with<Caller>, caf::replies_to<GetStatus>::with<ClusterStatus>,
+    caf::replies_to<ListTenants>::with<TenantList>,
+    caf::replies_to<ApplyTenants>::with<TenantsApplied>, caf::replies_to<RemoveTenant>::with<Done>,
+    caf::replies_to<IssueToken>::with<Done>, caf::replies_to<ListNodes>::with<NodeList>,
+    caf::replies_to<DrainNode>::with<Done>, caf::replies_to<SubmitJob>::with<JobAccepted>,
+    caf::replies_to<ListJobs>::with<JobList>, caf::replies_to<ShowJob>::with<JobDetail>,
+    caf::replies_to<CancelJob>::with<Done>, caf::replies_to<WaitJob>::with<JobRecord>,
+    caf::replies_to<ExplainTask>::with<Explanation>, caf::replies_to<ReadLog>::with<LogChunk>,
+    caf::replies_to<ShowLedger>::with<LedgerView>, caf::replies_to<ReadJournal>::with<JournalPage>,
+    caf::replies_to<VerifyLedger>::with<VerifyReport>,
+    caf::replies_to<RegisterNode>::with<NodeRegistered>>;
+
+}  // namespace fairwater

@@ -1,0 +1,62 @@
+// The client side of the control protocol, for the command line and for tests: blocking calls on a
+// connection of its own.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/errors.hpp"
+#include "model/requests.hpp"
+#include "storage/ledger.hpp"
+
+namespace fairwater {
+
+class Client {
+ public:
+  /// Connects to HOST:PORT and logs in. `unavailable` when nobody answers within `timeout_ms`,
+  /// `unauthenticated` for a wrong token.
+  [[nodiscard]] static Expected<std::unique_ptr<Client>> connect(const std::string& address,
+                                                                 const std::string& token,
+                                                                 std::int64_t timeout_ms = 5000);
+  ~Client();
+
+  [[nodiscard]] const Caller& caller() const;
+
+  // Each call: the coordinator's answer or its error; `unavailable` when the connection is lost, after
+  // which only a new Client helps.
+  [[nodiscard]] Expected<ClusterStatus> status();
+  [[nodiscard]] Expected<std::vector<TenantInfo>> list_tenants();
+  [[nodiscard]] Expected<std::vector<TenantChange>> apply_tenants(const std::vector<TenantSpec>& specs,
+                                                                  bool dry_run);
+  [[nodiscard]] caf::error remove_tenant(const std::string& name);
+  /// A new token for the tenant, to be shown once; only its hash is stored.
+  [[nodiscard]] Expected<std::string> issue_token(const std::string& tenant);
+  [[nodiscard]] Expected<std::vector<NodeInfo>> list_nodes();
+  [[nodiscard]] caf::error drain_node(const std::string& name, const std::string& reason);
+  [[nodiscard]] caf::error undrain_node(const std::string& name);
+  /// Returns when the submission is durable.
+  [[nodiscard]] Expected<JobId> submit(const JobSpec& spec);
+  /// Many at once, each durable on return, in one round trip; results in input order.
+  [[nodiscard]] std::vector<Expected<JobId>> submit_all(const std::vector<JobSpec>& specs);
+  [[nodiscard]] Expected<std::vector<JobRecord>> list_jobs(const JobQuery& query);
+  [[nodiscard]] Expected<JobDetail> show_job(JobId id);
+  [[nodiscard]] caf::error cancel_job(JobId id, const std::string& reason);
+  /// The job when it is terminal, or as it is after `timeout_ms` (at most 60,000).
+  [[nodiscard]] Expected<JobRecord> wait_job(JobId id, std::int64_t timeout_ms);
+  [[nodiscard]] Expected<Explanation> explain(JobId id, std::uint32_t index);
+  [[nodiscard]] Expected<LogChunk> read_log(JobId id, std::uint32_t index, bool standard_error,
+                                            std::uint64_t offset);
+  [[nodiscard]] Expected<LedgerView> ledger();
+  /// Records from `since` on, at most `limit`; waits up to `wait_ms` for the first.
+  [[nodiscard]] Expected<JournalPage> journal(std::uint64_t since, std::uint32_t limit,
+                                              std::int64_t wait_ms);
+  [[nodiscard]] Expected<VerifyReport> verify_ledger();
+
+ private:
+  class Impl;
+  explicit Client(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fairwater

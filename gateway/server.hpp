@@ -1,0 +1,39 @@
+// The coordinator's edge: serves the control protocol (schema/control.capnp) from KJ's own thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <caf/actor_system.hpp>
+
+#include "actors/desk.hpp"
+#include "model/errors.hpp"
+
+namespace fairwater {
+
+struct ServerOptions {
+  std::string listen = "127.0.0.1:7400";       ///< HOST:PORT; port 0 picks one
+  std::uint32_t max_connections = 4096;
+  std::uint32_t max_connections_per_peer = 2048;
+  std::int64_t login_timeout_ms = 10'000;      ///< a connection that has not logged in by then is closed
+  std::uint64_t max_message_bytes = 8u << 20;
+  std::uint32_t max_calls_per_connection = 256;  ///< more answers `overloaded`
+};
+
+class Server {
+ public:
+  /// Listens; `unavailable` naming the address when it is taken.
+  [[nodiscard]] static Expected<std::unique_ptr<Server>> start(caf::actor_system& system,
+                                                               DeskActor desk, ServerOptions options);
+  /// Closes every connection and joins the thread.
+  ~Server();
+  [[nodiscard]] const std::string& address() const;  ///< HOST:PORT with the port that was picked
+
+ private:
+  class Impl;
+  explicit Server(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fairwater

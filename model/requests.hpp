@@ -1,0 +1,120 @@
+// What clients ask of a coordinator and what they get: the value types of the client interface, the same in
+// the coordinator, on the wire (schema/control.capnp) and in the command line.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/job.hpp"
+#include "model/journal.hpp"
+#include "model/node.hpp"
+#include "model/tenant.hpp"
+
+namespace fairwater {
+
+/// Who asks, as the token said. A tenant sees and touches its own jobs only.
+struct Caller {
+  Role role = Role::tenant;
+  TenantId tenant;          ///< set for Role::tenant
+  std::string tenant_name;
+};
+
+struct ClusterStatus {
+  std::string cluster_id;
+  std::string version;
+  std::uint64_t epoch = 0;
+  std::uint64_t cycle = 0;  ///< newest durable journal record
+  std::uint64_t position = 0;
+  bool granting = true;
+  std::string why_not_granting;
+  std::uint32_t tenants = 0;
+  std::uint32_t nodes_up = 0;
+  std::uint32_t nodes = 0;
+  std::uint64_t tasks_running = 0;
+  std::uint64_t tasks_pending = 0;
+  NamedAmounts capacity;
+  NamedAmounts used;
+};
+
+struct TenantInfo {
+  TenantRecord record;
+  NamedAmounts request;
+  NamedAmounts runtime_quota;
+  NamedAmounts used;
+  std::uint64_t pending_tasks = 0;
+  std::uint64_t running_tasks = 0;
+  Units net = 0;  ///< positive when others owe it
+};
+
+enum class ChangeKind : std::uint8_t { unchanged, added, changed, removed };
+struct TenantChange {
+  std::string name;
+  ChangeKind kind = ChangeKind::unchanged;
+  std::vector<std::string> fields;  ///< what differs, as `weight: 3 -> 5`
+};
+
+struct NodeInfo {
+  NodeRecord record;
+  NodeState state = NodeState::down;
+  NamedAmounts capacity;
+  NamedAmounts free;
+  std::uint64_t running_tasks = 0;
+  WallTime last_heartbeat;
+};
+
+struct JobQuery {
+  std::string tenant;                ///< empty: all that the caller may see
+  std::optional<JobState> state;
+  std::uint32_t limit = 1000;        ///< newest first
+  JobId before;                      ///< only ids below this; 0: from the newest
+};
+
+/// A task as `job show` prints it, also one that has no record yet.
+struct TaskInfo {
+  std::uint32_t index = 0;
+  TaskRecord record;
+  std::string node;
+};
+struct JobDetail {
+  JobRecord job;
+  std::vector<TaskInfo> tasks;
+};
+
+struct LogChunk {
+  std::string data;
+  bool end = false;  ///< the task has ended and this was the last piece
+};
+
+struct LedgerView {
+  std::uint64_t cycle = 0;
+  std::uint64_t position = 0;
+  std::vector<TenantRecord> tenants;
+  std::map<TenantId, Units> net;
+  std::vector<IouBook::Iou> ious;
+};
+
+/// Names that records refer to by id.
+struct NameTable {
+  std::map<TenantId, std::string> tenants;
+  std::map<NodeId, std::string> nodes;
+  std::vector<std::string> resources;  ///< by index in a ResourceVector
+};
+struct JournalPage {
+  std::vector<JournalRecord> records;
+  NameTable names;
+};
+
+/// Why a task waits, or the arithmetic of its grant.
+struct Explanation {
+  JobRecord job;
+  TaskInfo task;
+  std::vector<Obstacle> obstacles;  ///< for a pending task, first things first
+  std::uint64_t grant_cycle = 0;    ///< for a placed one: the journal record,
+  std::optional<Deal> deal;         ///< and the deal in it that placed the task
+  NameTable names;
+};
+
+}  // namespace fairwater
