@@ -6,6 +6,7 @@
 
 #include <caf/typed_actor.hpp>
 
+#include "actors/message_types.hpp"
 #include "model/journal.hpp"
 #include "model/node.hpp"
 #include "model/requests.hpp"
