@@ -1,0 +1,392 @@
+@0x8fa11a4645027856;
+# Fairwater's records: what the ledger keeps on disk and, by import, what control.capnp sends.
+#
+# Parties
+#   The coordinator's ledger writes and reads the records; `fairwater ledger verify` reads them beside it.
+#   Agents and clients see the same structs inside the calls of control.capnp.
+#
+# Bytes on disk
+#   One record is one message in Cap'n Proto's canonical form: a single segment, no segment table, no packing,
+#   pointers in pre-order, trailing zero words left out. Equal values have equal bytes, so records can be
+#   compared and hashed as they stand. A journal record's hash is BLAKE2b-256 over these bytes.
+#
+# Ordering
+#   Journal records are numbered 1, 2, 3, .. without gaps, in the order in which they became durable; the first
+#   is clusterCreated. Each carries the hash of the one before (32 zero bytes in the first). Within a record, lists
+#   are in the order in which their entries take effect. Maps are lists sorted by name, each name once.
+#
+# Versions
+#   New fields go to the end of a struct; their zero or empty value must mean what a writer that did not know
+#   them meant. No ordinal is reused, no type is changed, no field is removed (it is renamed to obsoleteX).
+#   A new kind of journal record is a new member of JournalRecord.body, a new state a new enumerant. A reader that
+#   meets a union member or enumerant it does not know refuses the whole journal or call: what it cannot understand
+#   it could only get wrong.
+#
+# Units
+#   Times are microseconds since 1970 UTC (0: not yet), durations milliseconds. Amounts are base units: millicores,
+#   MiB, or a count. A Vector holds amounts by resource index; names and granules of the indices are in the
+#   clusterCreated record. Trailing zeros are left out. 2^61 is "no limit". `Units` are the ledger's currency.
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("fairwater::wire");
+
+using Vector = List(Int64);
+using Hash = Data;  # exactly 32 bytes
+
+struct NamedAmount {
+  name @0 :Text;
+  amount @1 :Int64;
+}
+
+struct KeyValue {
+  key @0 :Text;
+  value @1 :Text;
+}
+
+struct TaskKey {
+  # One run of one task. `attempt` starts at 1 and grows whenever the task is given out anew.
+  job @0 :UInt64;
+  index @1 :UInt32;
+  attempt @2 :UInt32;
+}
+
+# -- jobs and tasks ------------------------------------------------------------------------------------
+
+enum JobKind {
+  batch @0;
+  service @1;
+}
+
+struct JobSpec {
+  tenant @0 :Text;
+  name @1 :Text;
+  jobClass @2 :Text;
+  command @3 :List(Text);
+  environment @4 :List(KeyValue);
+  directory @5 :Text;
+  tasksMin @6 :UInt32;
+  tasksMax @7 :UInt32;
+  resources @8 :List(NamedAmount);
+  kind @9 :JobKind;
+  priority @10 :Int32;
+  gang @11 :Bool;
+  labels @12 :Text;
+  sites @13 :List(Text);
+  devices @14 :List(Text);
+  timeLimitMs @15 :Int64;
+  graceMs @16 :Int64;
+  retries @17 :UInt32;
+  after @18 :List(UInt64);
+  preemptible @19 :Bool;
+}
+
+enum TaskState {
+  pending @0;
+  running @1;
+  succeeded @2;
+  failed @3;
+  cancelled @4;
+}
+
+enum EndReason {
+  exited @0;
+  signalled @1;
+  memoryLimit @2;
+  timeLimit @3;
+  cancelled @4;
+  leaseExpired @5;
+  couldNotStart @6;
+  nodeLost @7;
+}
+
+enum GrantStep {
+  # Step of the deal that placed a task.
+  unknown @0;
+  guarantee @1;
+  allowance @2;
+  remainder @3;
+  backfill @4;
+}
+
+struct TaskResult {
+  # How one attempt ended.
+  task @0 :TaskKey;
+  reason @1 :EndReason;
+  exitCode @2 :Int32;
+  signal @3 :Int32;
+  startedAt @4 :Int64;
+  finishedAt @5 :Int64;
+  cpuMs @6 :Int64;
+  peakMemoryKib @7 :Int64;
+  message @8 :Text;
+}
+
+struct TaskRecord {
+  # Stored once a task was granted. A task without one is pending, attempt 1.
+  state @0 :TaskState;
+  attempt @1 :UInt32;
+  failures @2 :UInt32;
+  node @3 :UInt32;
+  cost @4 :Int64;
+  step @5 :GrantStep;
+  beyondQuota @6 :Bool;
+  grantCycle @7 :UInt64;
+  grantedAt @8 :Int64;
+  result @9 :TaskResult;  # of the last attempt that ended; null: none did
+}
+
+struct TaskCounts {
+  total @0 :UInt32;
+  running @1 :UInt32;
+  succeeded @2 :UInt32;
+  failed @3 :UInt32;
+  cancelled @4 :UInt32;
+}
+
+struct JobRecord {
+  id @0 :UInt64;
+  tenant @1 :UInt32;
+  spec @2 :JobSpec;
+  submittedAt @3 :Int64;
+  startedAt @4 :Int64;
+  finishedAt @5 :Int64;
+  tasks @6 :TaskCounts;
+  cancelled @7 :Bool;
+  cancelReason @8 :Text;
+}
+
+# -- tenants and nodes -----------------------------------------------------------------------------------
+
+enum QueuePolicy {
+  fifo @0;
+  fair @1;
+  priority @2;
+}
+
+struct TenantSpec {
+  name @0 :Text;
+  parent @1 :Text;
+  weight @2 :Int64;
+  min @3 :List(NamedAmount);
+  max @4 :List(NamedAmount);
+  queue @5 :QueuePolicy;
+  repayMillionths @6 :UInt32;
+  mayLend @7 :Bool;
+  mayBorrow @8 :Bool;
+}
+
+struct TenantRecord {
+  id @0 :UInt32;
+  spec @1 :TenantSpec;
+  grantedUnitsTotal @2 :Int64;
+  borrowedTotal @3 :Int64;
+  lentTotal @4 :Int64;
+  carry @5 :Int64;
+}
+
+struct NodeTraits {
+  name @0 :Text;
+  site @1 :Text;
+  labels @2 :List(KeyValue);
+}
+
+struct NodeSpec {
+  traits @0 :NodeTraits;
+  capacity @1 :List(NamedAmount);
+  instance @2 :Text;
+  limits @3 :Text;
+}
+
+struct NodeRecord {
+  id @0 :UInt32;
+  spec @1 :NodeSpec;
+  draining @2 :Bool;
+  drainReason @3 :Text;
+  lost @4 :Bool;
+  credentialHash @5 :Hash;
+}
+
+# -- deals ---------------------------------------------------------------------------------------------
+
+struct Grant {
+  task @0 :TaskKey;
+  tenant @1 :UInt32;
+  cost @2 :Int64;
+  demand @3 :Vector;
+  step @4 :GrantStep;
+  beyondQuota @5 :Bool;
+}
+
+struct TenantLine {
+  # One tenant's arithmetic in a deal. All in units but for the two vectors.
+  tenant @0 :UInt32;
+  carried @1 :Int64;
+  granted @2 :Int64;
+  passedOn @3 :Int64;
+  passedTo @4 :Int64;
+  paid @5 :Int64;
+  received @6 :Int64;
+  pooled @7 :Int64;
+  allowance @8 :Int64;
+  guaranteed @9 :Int64;
+  placed @10 :Int64;
+  rolledBack @11 :Int64;
+  carry @12 :Int64;
+  quota @13 :Vector;
+  used @14 :Vector;
+}
+
+struct Repayment {
+  debtor @0 :UInt32;
+  creditor @1 :UInt32;
+  units @2 :Int64;
+}
+
+struct Loan {
+  lender @0 :UInt32;
+  borrower @1 :UInt32;
+  units @2 :Int64;
+}
+
+struct Deal {
+  # One node's free capacity, dealt out. Takes effect in the order: repayments, loans, grants.
+  node @0 :UInt32;
+  freeUnits @1 :Int64;
+  unused @2 :Int64;
+  positionBefore @3 :UInt64;
+  positionAfter @4 :UInt64;
+  lines @5 :List(TenantLine);
+  grants @6 :List(Grant);
+  repayments @7 :List(Repayment);
+  loans @8 :List(Loan);
+}
+
+# -- the journal -----------------------------------------------------------------------------------------
+
+struct ResourceKind {
+  name @0 :Text;
+  granule @1 :Int64;
+}
+
+enum DealMode {
+  sized @0;
+  slots @1;
+}
+
+enum Role {
+  operatorRole @0;
+  tenant @1;
+  join @2;
+}
+
+struct ClusterCreated {
+  clusterId @0 :Text;
+  resources @1 :List(ResourceKind);
+  mode @2 :DealMode;
+}
+
+struct CoordinatorStarted {
+  epoch @0 :UInt64;
+  version @1 :Text;
+}
+
+struct TenantsChanged {
+  tenants @0 :List(TenantRecord);
+  position @1 :UInt64;
+}
+
+struct TenantRemoved {
+  tenant @0 :UInt32;
+  position @1 :UInt64;
+  forgiven @2 :Int64;
+}
+
+struct TokenIssued {
+  role @0 :Role;
+  tenant @1 :UInt32;
+  tokenHash @2 :Hash;
+}
+
+struct JobSubmitted {
+  id @0 :UInt64;
+  tenant @1 :UInt32;
+  spec @2 :JobSpec;
+}
+
+struct JobCancelled {
+  id @0 :UInt64;
+  reason @1 :Text;
+}
+
+struct NodeChanged {
+  node @0 :NodeRecord;
+}
+
+struct TasksFinished {
+  node @0 :UInt32;
+  results @1 :List(TaskResult);
+}
+
+struct TasksRequeued {
+  node @0 :UInt32;
+  tasks @1 :List(TaskKey);
+  reason @2 :Text;
+}
+
+struct Cycle {
+  deals @0 :List(Deal);
+}
+
+struct JournalRecord {
+  number @0 :UInt64;
+  time @1 :Int64;
+  previous @2 :Hash;
+  body :union {
+    unset @3 :Void;  # never written
+    clusterCreated @4 :ClusterCreated;
+    coordinatorStarted @5 :CoordinatorStarted;
+    tenantsChanged @6 :TenantsChanged;
+    tenantRemoved @7 :TenantRemoved;
+    tokenIssued @8 :TokenIssued;
+    jobSubmitted @9 :JobSubmitted;
+    jobCancelled @10 :JobCancelled;
+    nodeChanged @11 :NodeChanged;
+    tasksFinished @12 :TasksFinished;
+    tasksRequeued @13 :TasksRequeued;
+    cycle @14 :Cycle;
+  }
+}
+
+# -- state that only the ledger keeps (keys: storage/families.hpp) ------------------------------------------
+
+struct IouRecord {
+  units @0 :Int64;
+  age @1 :UInt64;  # smaller is older; unique among all IOUs of the ledger, ever
+}
+
+struct TokenRecord {
+  role @0 :Role;
+  tenant @1 :UInt32;
+}
+
+struct ClassRecord {
+  # What past tasks of one job class with one resource demand took. Successful runs only.
+  count @0 :UInt64;
+  wallTotalMs @1 :Int64;
+  wallMinMs @2 :Int64;
+  wallMaxMs @3 :Int64;
+  wallLastMs @4 :Int64;
+}
+
+struct MetaRecord {
+  # What the ledger as a whole remembers; changes with every journal record.
+  lastNumber @0 :UInt64;
+  lastHash @1 :Hash;
+  cluster @2 :ClusterCreated;
+  epoch @3 :UInt64;
+  position @4 :UInt64;
+  nextJob @5 :UInt64;
+  nextTenant @6 :UInt32;
+  nextNode @7 :UInt32;
+  nextIouAge @8 :UInt64;
+}
