@@ -14,7 +14,8 @@ namespace fairwater {
 
 struct ResourceKind {
   std::string name;
-  Amount granule = 1;  ///< base units per ledger unit; > 0
+  Amount granule = 1;  ///< in base units; > 0
+  Units units = 1;     ///< ledger units that one granule costs; > 0
   friend bool operator==(const ResourceKind&, const ResourceKind&) = default;
 };
 
@@ -25,15 +26,16 @@ using NamedAmounts = std::map<std::string, Amount>;
 /// `memory` (MiB); up to kMaxResources in all. Fixed when a cluster is created.
 class ResourceCatalog {
  public:
-  /// cpu 100 millicores, memory 256 MiB, gpu: 10 units each (a granule of 1 with `units_per_granule` 10).
+  /// cpu: 100 millicores for a unit; memory: 256 MiB for a unit; gpu: 1 for 10 units.
   ResourceCatalog();
-  /// `invalid_input` for more than kMaxResources kinds, duplicate names, granules below 1, or when cpu and
-  /// memory do not come first.
+  /// `invalid_input` for more than kMaxResources kinds, duplicate names, granules or units below 1, or
+  /// when cpu and memory do not come first.
   [[nodiscard]] static Expected<ResourceCatalog> make(std::vector<ResourceKind> kinds);
 
   [[nodiscard]] const std::vector<ResourceKind>& kinds() const { return kinds_; }
   [[nodiscard]] std::optional<std::size_t> index_of(std::string_view name) const;
-  [[nodiscard]] ResourceVector granules() const;
+  [[nodiscard]] ResourceVector granules() const;  ///< 0 for indices beyond the kinds
+  [[nodiscard]] ResourceVector units() const;     ///< ledger units per granule
 
   /// `invalid_input` naming `field.NAME` for a resource that the cluster does not have or a negative amount.
   [[nodiscard]] Expected<ResourceVector> to_vector(const NamedAmounts& amounts,

@@ -27,6 +27,7 @@ struct AllocatorSettings {
   ResourceVector granules;  ///< 0: the cluster does not have that resource
   DealMode mode = DealMode::sized;
   std::uint32_t backups = 1;  ///< next tasks per tenant that step 8 looks at
+  ResourceVector units = ResourceVector::filled(1);  ///< ledger units per granule
 };
 
 struct TenantTerms {

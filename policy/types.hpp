@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 
 namespace fairwater {
 
@@ -84,14 +85,22 @@ struct ResourceVector {
   }
 };
 
-/// `cost(task) = max over r of ceil(d_r / granule_r)` (design, section 1), at least 1. A granule of 0
-/// marks a resource that the cluster does not have. O(kMaxResources).
-constexpr Units cost_in_units(const ResourceVector& demand, const ResourceVector& granules) {
-  Units cost = 1;
+/// `cost(task) = max over r of ceil(d_r * units_r / granule_r)`, at least 1 (design, section 1): a granule
+/// of resource r costs `units_r` ledger units, so that one gpu can cost 10 while amounts stay plain counts.
+/// A granule of 0 marks a resource that the cluster does not have. Saturates at the largest Units.
+/// O(kMaxResources).
+constexpr Units cost_in_units(const ResourceVector& demand, const ResourceVector& granules,
+                              const ResourceVector& units) {
+  Wide cost = 1;
   for (std::size_t i = 0; i < kMaxResources; ++i)
     if (granules[i] > 0 && demand[i] > 0)
-      cost = std::max(cost, (demand[i] - 1) / granules[i] + 1);
-  return cost;
+      cost = std::max(cost, (Wide{demand[i]} * units[i] - 1) / granules[i] + 1);
+  return static_cast<Units>(std::min(cost, Wide{std::numeric_limits<Units>::max()}));
+}
+
+/// The same with one unit per granule of every resource.
+constexpr Units cost_in_units(const ResourceVector& demand, const ResourceVector& granules) {
+  return cost_in_units(demand, granules, ResourceVector::filled(1));
 }
 
 }  // namespace fairwater
