@@ -1,0 +1,317 @@
+@0xb6c0d9a2f4e17c55;
+# Fairwater's control protocol: what clients, agents and a coordinator say to each other.
+#
+# Parties
+#   The coordinator listens (TCP, default port 7400) and serves `Gateway` as the bootstrap interface. A client
+#   (an operator's or a tenant's program) logs in and gets a session. An agent (one per node) registers and gets
+#   a NodeSession; in return it hands over an AgentControl, through which the coordinator sends orders.
+#   What a party may do is what it holds: a tenant's client has no capability with operator calls in it, and an
+#   agent none with jobs in it. Calling a method that a session does not have fails as unimplemented, which
+#   means "not permitted".
+#
+# Errors
+#   What the coordinator has to say against a call travels as data: `error` in the results. When it is set, every
+#   other result is empty; when it is null, the call was carried out. An RPC exception always means a fault of
+#   the connection, the library or the program, never an answer.
+#
+# Ordering
+#   Calls on one capability arrive in the order in which they were made, and may be answered in any other.
+#   AgentControl.orders must be carried out in the order of arrival. An answer to a call that changes something
+#   (submitJob, cancelJob, applyTenants, removeTenant, issueToken, drainNode, registerAgent, heartbeat) is sent
+#   after the change is durable.
+#
+# Retry
+#   Errors with `retryable` may be tried again, later, unchanged. After a lost connection the outcome of a call that
+#   was not answered is unknown. Repeating applyTenants, drainNode, cancelJob, heartbeat or registerAgent is
+#   harmless; repeating submitJob may submit twice, so look with listJobs first. Launch orders are not repeated by
+#   the transport: an agent reports what it runs, and the coordinator acts on the difference. An agent starts
+#   each TaskKey at most once, whatever arrives, and refuses orders of an epoch older than the newest it saw.
+#
+# Bounds
+#   A coordinator closes a connection that has not logged in or registered within its login timeout, that sends a
+#   message above its size limit (8 MiB unless configured, 512 segments), that stops reading its answers, or that
+#   fails to log in several times. More calls at once than it admits per connection are answered `overloaded`.
+#
+# Versions
+#   Each side sends the newest protocol version it speaks, and the coordinator answers with the one in use: the
+#   smaller of the two. It refuses (`not_supported`) a peer older than the oldest version it still serves. Within one
+#   version, fields and methods may be added at the end: an absent field reads as zero or empty, which must mean
+#   what it meant before, and a missing method fails as unimplemented. No ordinal is reused and no type changed.
+#   Both sides refuse enumerants that they do not know.
+#
+# Units: as in records.capnp.
+
+using Cxx = import "/capnp/c++.capnp";
+using Records = import "records.capnp";
+$Cxx.namespace("fairwater::wire");
+
+const protocolVersion :UInt32 = 1;
+
+struct Error {
+  code @0 :Text;       # stable name: invalid_input, not_found, not_permitted, unavailable, ..
+  message @1 :Text;    # one sentence for people
+  field @2 :Text;      # path of the offending input, as `tasks.min`, or empty
+  retryable @3 :Bool;
+}
+
+# -- the bootstrap interface -------------------------------------------------------------------------------
+
+interface Gateway {
+  # All that a peer can call before it has shown a token. One identity per connection.
+
+  login @0 (token :Text, protocolVersion :UInt32) -> (
+      error :Error,
+      session :TenantSession,            # for a tenant's token and for an operator's
+      operatorSession :OperatorSession,  # the same object, for an operator's token only
+      role :Records.Role,
+      tenant :UInt32,
+      tenantName :Text,
+      protocolVersion :UInt32);
+  # Wrong tokens are answered late, and the later the more of them there were.
+
+  registerAgent @1 (
+      protocolVersion :UInt32,
+      credential :Text,         # made by the agent; proves from now on that it is this node
+      joinToken :Text,          # empty once the credential has been accepted
+      spec :Records.NodeSpec,
+      report :AgentReport,
+      control :AgentControl) -> (
+      error :Error,
+      session :NodeSession,
+      node :UInt32,
+      epoch :UInt64,
+      reply :ReportReply,       # to `report`
+      protocolVersion :UInt32);
+  # The registration lives as long as the connection.
+}
+
+# -- clients -----------------------------------------------------------------------------------------------
+
+interface TenantSession {
+  # What every client may do. A tenant's session sees and touches that tenant and its jobs only; an operator's
+  # sees all. What belongs to somebody else is `not_found`, as if it did not exist.
+
+  getStatus @0 () -> (error :Error, status :ClusterStatus);
+  listTenants @1 () -> (error :Error, tenants :List(TenantInfo));
+  listNodes @2 () -> (error :Error, nodes :List(NodeInfo));
+  submitJob @3 (spec :Records.JobSpec) -> (error :Error, id :UInt64);
+  listJobs @4 (query :JobQuery) -> (error :Error, jobs :List(Records.JobRecord));
+  showJob @5 (id :UInt64) -> (error :Error, detail :JobDetail);
+  cancelJob @6 (id :UInt64, reason :Text) -> (error :Error);
+  waitJob @7 (id :UInt64, timeoutMs :Int64) -> (error :Error, job :Records.JobRecord);
+  # The job when it has ended, or as it is after the timeout (at most 60,000).
+  explainTask @8 (id :UInt64, index :UInt32) -> (error :Error, explanation :Explanation);
+  readLog @9 (id :UInt64, index :UInt32, standardError :Bool, offset :UInt64)
+      -> (error :Error, chunk :LogChunk);
+  showLedger @10 () -> (error :Error, ledger :LedgerView);
+}
+
+interface OperatorSession extends(TenantSession) {
+  applyTenants @0 (specs :List(Records.TenantSpec), dryRun :Bool)
+      -> (error :Error, changes :List(TenantChange));
+  removeTenant @1 (name :Text) -> (error :Error);
+  issueToken @2 (tenant :Text) -> (error :Error, token :Text);
+  # The only time that the token is seen: the coordinator keeps its hash.
+  drainNode @3 (name :Text, reason :Text, drain :Bool) -> (error :Error);
+  # `drain` false ends it.
+  readJournal @4 (since :UInt64, limit :UInt32, waitMs :Int64) -> (error :Error, page :JournalPage);
+  # Records from number `since` on; waits for the first up to `waitMs` (at most 60,000).
+  verifyLedger @5 () -> (error :Error, report :VerifyReport);
+}
+
+# -- agents ------------------------------------------------------------------------------------------------
+
+interface NodeSession {
+  heartbeat @0 (report :AgentReport) -> (error :Error, reply :ReportReply);
+  # Answered when what the report said is durable. Reports are taken in order; one may be sent before the
+  # one before is answered.
+}
+
+interface AgentControl {
+  orders @0 (launches :List(LaunchOrder), stops :List(StopOrder)) -> ();
+  # Launches before stops. Answered on receipt, not when carried out: the next report tells.
+  readLog @1 (task :Records.TaskKey, standardError :Bool, offset :UInt64)
+      -> (error :Error, chunk :LogChunk);
+}
+
+struct LaunchOrder {
+  task @0 :Records.TaskKey;
+  epoch @1 :UInt64;
+  taskCount @2 :UInt32;
+  command @3 :List(Text);
+  environment @4 :List(Records.KeyValue);
+  directory @5 :Text;
+  limits @6 :List(Records.NamedAmount);
+  timeLimitMs @7 :Int64;
+  graceMs @8 :Int64;
+}
+
+struct StopOrder {
+  task @0 :Records.TaskKey;
+  epoch @1 :UInt64;
+}
+
+struct AgentReport {
+  running @0 :List(Records.TaskKey);      # every attempt that is started and not finished
+  finished @1 :List(Records.TaskResult);  # each until it is acknowledged
+  highWaterCycle @2 :UInt64;              # the highest committed cycle it was ever told of
+  capacity @3 :List(Records.NamedAmount);
+}
+
+struct ReportReply {
+  acknowledged @0 :List(Records.TaskKey);  # results that the agent may forget
+  committedCycle @1 :UInt64;
+  leaseMs @2 :Int64;                       # from the sending of the report that this answers
+  heartbeatIntervalMs @3 :Int64;
+}
+
+# -- answers -----------------------------------------------------------------------------------------------
+
+struct ClusterStatus {
+  clusterId @0 :Text;
+  version @1 :Text;
+  epoch @2 :UInt64;
+  cycle @3 :UInt64;
+  position @4 :UInt64;
+  granting @5 :Bool;
+  whyNotGranting @6 :Text;
+  tenants @7 :UInt32;
+  nodesUp @8 :UInt32;
+  nodes @9 :UInt32;
+  tasksRunning @10 :UInt64;
+  tasksPending @11 :UInt64;
+  capacity @12 :List(Records.NamedAmount);
+  used @13 :List(Records.NamedAmount);
+}
+
+struct TenantInfo {
+  record @0 :Records.TenantRecord;
+  request @1 :List(Records.NamedAmount);
+  runtimeQuota @2 :List(Records.NamedAmount);
+  used @3 :List(Records.NamedAmount);
+  pendingTasks @4 :UInt64;
+  runningTasks @5 :UInt64;
+  net @6 :Int64;  # positive when others owe it
+}
+
+enum ChangeKind {
+  unchanged @0;
+  added @1;
+  changed @2;
+  removed @3;
+}
+
+struct TenantChange {
+  name @0 :Text;
+  kind @1 :ChangeKind;
+  fields @2 :List(Text);  # what differs, as `weight: 3 -> 5`
+}
+
+enum NodeState {
+  up @0;
+  draining @1;
+  drained @2;
+  down @3;
+}
+
+struct NodeInfo {
+  record @0 :Records.NodeRecord;
+  state @1 :NodeState;
+  capacity @2 :List(Records.NamedAmount);
+  free @3 :List(Records.NamedAmount);
+  runningTasks @4 :UInt64;
+  lastHeartbeat @5 :Int64;
+}
+
+enum JobState {
+  pending @0;
+  running @1;
+  succeeded @2;
+  failed @3;
+  cancelled @4;
+}
+
+struct JobQuery {
+  # Newest first.
+  tenant @0 :Text;  # empty: all that the caller may see
+  state :union {
+    any @1 :Void;
+    only @2 :JobState;
+  }
+  limit @3 :UInt32;
+  before @4 :UInt64;  # only ids below this; 0: from the newest
+}
+
+struct TaskInfo {
+  index @0 :UInt32;
+  record @1 :Records.TaskRecord;
+  node @2 :Text;
+}
+
+struct JobDetail {
+  job @0 :Records.JobRecord;
+  tasks @1 :List(TaskInfo);
+}
+
+struct LogChunk {
+  data @0 :Data;
+  end @1 :Bool;  # the task has ended and this was the last piece
+}
+
+struct Iou {
+  debtor @0 :UInt32;
+  creditor @1 :UInt32;
+  units @2 :Int64;
+  age @3 :UInt64;
+}
+
+struct TenantNet {
+  tenant @0 :UInt32;
+  units @1 :Int64;
+}
+
+struct LedgerView {
+  cycle @0 :UInt64;
+  position @1 :UInt64;
+  tenants @2 :List(Records.TenantRecord);
+  net @3 :List(TenantNet);
+  ious @4 :List(Iou);
+}
+
+struct IdName {
+  id @0 :UInt32;
+  name @1 :Text;
+}
+
+struct NameTable {
+  # Names that records refer to by id.
+  tenants @0 :List(IdName);
+  nodes @1 :List(IdName);
+  resources @2 :List(Text);  # by index in a Vector
+}
+
+struct JournalPage {
+  records @0 :List(Records.JournalRecord);
+  names @1 :NameTable;
+}
+
+struct Obstacle {
+  code @0 :Text;
+  message @1 :Text;
+}
+
+struct Explanation {
+  job @0 :Records.JobRecord;
+  task @1 :TaskInfo;
+  obstacles @2 :List(Obstacle);  # for a pending task, first things first
+  grantCycle @3 :UInt64;         # for a placed one: the journal record,
+  deal @4 :Records.Deal;         # and the deal in it; null when there is none
+  names @5 :NameTable;
+}
+
+struct VerifyReport {
+  ok @0 :Bool;
+  records @1 :UInt64;
+  netSum @2 :Int64;
+  differences @3 :List(Text);
+}
