@@ -1,0 +1,52 @@
+// Starts the coordinator's actors on a ledger, and stops them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <caf/actor_system.hpp>
+
+#include "actors/coordinator.hpp"
+#include "actors/desk.hpp"
+
+namespace fairwater {
+
+struct ClusterSettings {
+  std::int64_t lease_ms = 15'000;
+  std::int64_t grace_ms = 10'000;
+  std::int64_t heartbeat_interval_ms = 1'000;
+  std::uint32_t window_tasks = 1'024;      ///< tasks in a tenant's demand window
+  std::uint32_t window_ranges = 64;
+  std::uint32_t max_live_jobs = 100'000;   ///< per tenant
+  std::string version;
+};
+
+/// What every actor of a coordinator is given; dependencies enter at spawn.
+struct ClusterContext {
+  ClusterSettings settings;
+  ResourceCatalog catalog;
+  DealMode mode = DealMode::sized;
+  std::uint64_t epoch = 0;
+  LedgerActor ledger;
+  LedgerReader reader;
+  std::function<WallTime()> wall_clock = wall_time_now;
+};
+
+struct Cluster {
+  std::shared_ptr<const ClusterContext> context;
+  CoordinatorActor coordinator;
+  DeskActor desk;
+};
+
+/// Takes over as the coordinator: commits a CoordinatorStarted with the next epoch, then spawns the actors
+/// with what the ledger holds. `on_fatal` is called when the cluster cannot go on (see spawn_ledger).
+[[nodiscard]] Expected<Cluster> start_cluster(caf::actor_system& system,
+                                              std::shared_ptr<Ledger> ledger,
+                                              ClusterSettings settings,
+                                              std::function<void(const caf::error&)> on_fatal);
+/// Ends the actors; the ledger is closed when the last of them is gone.
+void stop_cluster(Cluster& cluster);
+
+}  // namespace fairwater

@@ -1,0 +1,106 @@
+// The coordinator actor: deals every node's free capacity out (design, section 5). It owns the allocator and the
+// directory of tenants and nodes.
+//
+//   takes  NodeBeat                              from nodes
+//          DemandWindow, Withdraw, StopTasks     from tenants
+//          RegisterNode, and the operator's requests and queries      from the desk
+//   sends  Commit (one Cycle for all heartbeats that gathered)        to the ledger
+//          Granted, once durable                 to tenants
+//   bound  one beat per node report and one window per tenant refresh are under way; at most
+//          kMaxCyclesInFlight cycles are computed ahead of the ledger
+//
+//              beat, window                 deals made             committed
+//   resting ───────────────> cycle due ────────────────> in flight ───────────> grants sent
+//      ^                         ^                           │ failed
+//      │ rebuilt from the ledger │                           v
+//      └─────────────────────────┴──────────────────── not granting
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <caf/actor_system.hpp>
+#include <caf/typed_actor.hpp>
+
+#include "actors/desk.hpp"
+#include "actors/ledger.hpp"
+#include "actors/node.hpp"
+#include "actors/tenant.hpp"
+
+namespace fairwater {
+
+inline constexpr std::uint32_t kMaxCyclesInFlight = 4;
+inline constexpr std::size_t kMaxDealsPerCycle = 256;
+
+struct GrantOnNode {
+  Grant grant;
+  NodeActor node;
+  NodeId node_id;
+};
+/// Grants of one cycle to one tenant; durable.
+struct Granted {
+  std::uint64_t deal = 0;   ///< the last deal of the cycle, see DemandWindow::seen_deal
+  std::vector<GrantOnNode> grants;
+};
+
+struct NodeBeat {
+  NodeId node;
+  NodeState state = NodeState::up;
+  bool attached = false;
+  NamedAmounts capacity;
+  std::vector<TaskKey> released;  ///< tasks that hold nothing any more
+  WallTime time;
+};
+/// Strikes a job's waiting tasks and makes its cancellation durable, after every grant made before.
+struct Withdraw {
+  TenantId tenant;
+  JobId job;
+  std::string reason;
+};
+struct TenantAddress {
+  TenantId id;
+  std::string name;
+  TenantActor actor;
+};
+/// Where a tenant's actor is: by name, or by id when the name is empty. `not_found`.
+struct FindTenant {
+  std::string name;
+  TenantId id;
+};
+/// As FindTenant, and refuses a job that could not run on any node of the cluster.
+struct AdmitJob {
+  JobSpec spec;
+};
+struct NodeAddress {
+  NodeActor actor;
+};
+struct FindNode {
+  NodeId id;
+};
+struct GetNames {};
+struct Names {
+  NameTable table;
+};
+struct DescribeTenants {};
+struct TenantViews {
+  std::vector<TenantInfo> tenants;  ///< totals are the ledger's to fill in
+};
+struct ExplainWaiting {
+  TenantId tenant;
+  JobId job;
+  std::uint32_t index = 0;
+};
+
+using CoordinatorActor = caf::typed_actor<
+    caf::reacts_to<NodeBeat>, caf::reacts_to<DemandWindow>, caf::replies_to<Withdraw>::with<Done>,
+    caf::reacts_to<StopTasks>, caf::replies_to<RegisterNode>::with<NodeRegistered>,
+    caf::replies_to<FindTenant>::with<TenantAddress>,
+    caf::replies_to<AdmitJob>::with<TenantAddress>, caf::replies_to<FindNode>::with<NodeAddress>,
+    caf::replies_to<GetNames>::with<Names>, caf::replies_to<DescribeTenants>::with<TenantViews>,
+    caf::replies_to<ListNodes>::with<NodeList>, caf::replies_to<GetStatus>::with<ClusterStatus>,
+    caf::replies_to<ExplainWaiting>::with<WaitingDescription>,
+    caf::replies_to<ApplyTenants>::with<TenantsApplied>, caf::replies_to<RemoveTenant>::with<Done>,
+    caf::replies_to<IssueToken>::with<Done>, caf::replies_to<DrainNode>::with<Done>>;
+
+}  // namespace fairwater

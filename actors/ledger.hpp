@@ -1,0 +1,96 @@
+// The ledger actor: the only writer of the RocksDB ledger, and its reader.
+//
+//   takes  Commit from the coordinator, tenants, nodes       sends  Committed, once durable
+//   bound  every sender waits for its answer: the coordinator has at most kMaxCyclesInFlight commits out, a
+//          node one, a tenant as many as the gateway admits submissions
+//
+// Group commit: whatever gathered in the mailbox during one sync shares the next.
+//
+//            Commit (queue it)                     all queued bodies written and synced
+//   idle ──────────────────────> gathering ── Flush ──────────────────────────────> idle
+//                                  │  ^                                  │
+//                                  └──┘ Commit                           └─ failed: answers carry the error;
+//                                                                           chained commits of that generation
+//                                                                           are refused from then on
+//
+// Both actors are detached: a sync blocks its thread, and a long listing must not delay a sync.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include <caf/actor_system.hpp>
+#include <caf/typed_actor.hpp>
+
+#include "actors/desk.hpp"
+#include "storage/ledger.hpp"
+
+namespace fairwater {
+
+/// Make these records durable, in order, together.
+struct Commit {
+  std::vector<JournalBody> bodies;
+  /// Commits of one generation depend on each other: after one failed, later ones are refused. 0: stands alone.
+  std::uint64_t generation = 0;
+};
+struct Committed {
+  std::vector<Receipt> receipts;
+  std::uint64_t number = 0;  ///< of the newest record
+};
+
+using LedgerActor = caf::typed_actor<caf::replies_to<Commit>::with<Committed>>;
+
+// -- reading ---------------------------------------------------------------------------------------
+
+/// `unauthenticated` when the token opens nothing.
+struct FindToken {
+  Hash token_hash{};
+};
+struct FoundToken {
+  TokenGrant grant;
+};
+/// `not_found` for an unknown job. `task_limit` bounds the tasks in the answer, by index.
+struct GetJob {
+  JobId id;
+  std::uint32_t task_limit = 0;
+};
+/// `tenant` none: of all tenants.
+struct QueryJobs {
+  TenantId tenant;
+  JobQuery query;
+};
+struct GetRecord {
+  std::uint64_t number = 0;
+};
+struct FoundRecord {
+  JournalRecord record;
+};
+/// Waits up to `wait_ms` for the first record.
+struct ReadRecords {
+  std::uint64_t since = 0;
+  std::uint32_t limit = 1000;
+  std::int64_t wait_ms = 0;
+};
+struct ReadLedger {};
+struct RunVerify {};
+/// From the writer after every group.
+struct JournalGrew {
+  std::uint64_t number = 0;
+};
+
+using LedgerReader = caf::typed_actor<
+    caf::replies_to<FindToken>::with<FoundToken>, caf::replies_to<GetJob>::with<JobDetail>,
+    caf::replies_to<QueryJobs>::with<JobList>, caf::replies_to<GetRecord>::with<FoundRecord>,
+    caf::replies_to<ReadRecords>::with<JournalPage>, caf::replies_to<ReadLedger>::with<LedgerView>,
+    caf::replies_to<RunVerify>::with<VerifyReport>, caf::reacts_to<JournalGrew>>;
+
+/// `on_fatal` is called once, from the actor's thread, when a write's outcome became unknown.
+[[nodiscard]] LedgerActor spawn_ledger(caf::actor_system& system, std::shared_ptr<Ledger> ledger,
+                                       LedgerReader reader,
+                                       std::function<void(const caf::error&)> on_fatal);
+[[nodiscard]] LedgerReader spawn_ledger_reader(caf::actor_system& system,
+                                               std::shared_ptr<const Ledger> ledger);
+
+}  // namespace fairwater

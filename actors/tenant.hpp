@@ -1,0 +1,83 @@
+// A tenant actor: one tenant's jobs and its queueing policy. It decides which of its tasks run next; the
+// coordinator only how much.
+//
+//   takes  Submit, Cancel, Wait, DescribeWaiting     from the desk
+//          Granted                                   from the coordinator, once durable
+//          TasksEnded, TasksReturned                 from nodes, once durable
+//   sends  DemandWindow, Withdraw, StopTasks         to the coordinator
+//          Commit                                    to the ledger
+//          LaunchTasks                               to nodes
+//   bound  at most `max_live_jobs` jobs are admitted; every grant and result belongs to one of their tasks
+//
+// One job's life:
+//
+//            Granted (first task)           every task ended
+//   waiting ─────────────────────> running ─────────────────> succeeded | failed
+//      │ Cancel                       │ Cancel
+//      └──────────> cancelled <───────┘ once the running tasks have ended
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <caf/actor_system.hpp>
+#include <caf/typed_actor.hpp>
+
+#include "actors/ledger.hpp"
+#include "model/job.hpp"
+#include "model/resources.hpp"
+#include "model/tenant.hpp"
+#include "policy/allocator.hpp"
+
+namespace fairwater {
+
+/// Answered when the job is durable. `overloaded` beyond max_live_jobs.
+struct Submit {
+  JobSpec spec;
+};
+/// Answered when the cancellation is durable; running tasks end after their grace.
+struct Cancel {
+  JobId id;
+  std::string reason;
+};
+/// Answered when the job has ended (or is not live), at the latest after `timeout_ms`.
+struct Wait {
+  JobId id;
+  std::int64_t timeout_ms = 0;
+};
+/// What in the tenant's own order keeps a task waiting.
+struct DescribeWaiting {
+  JobId id;
+  std::uint32_t index = 0;
+};
+struct WaitingDescription {
+  std::vector<Obstacle> obstacles;
+};
+struct TasksEnded {
+  std::vector<TaskResult> results;
+};
+/// Granted tasks that will not run there: they wait again, as their next attempt.
+struct TasksReturned {
+  std::vector<TaskKey> tasks;
+};
+struct Granted;      // coordinator.hpp
+struct LaunchTasks;  // node.hpp
+
+using TenantActor =
+    caf::typed_actor<caf::replies_to<Submit>::with<JobAccepted>,
+                     caf::replies_to<Cancel>::with<Done>, caf::replies_to<Wait>::with<Done>,
+                     caf::replies_to<DescribeWaiting>::with<WaitingDescription>,
+                     caf::reacts_to<Granted>, caf::reacts_to<TasksEnded>,
+                     caf::reacts_to<TasksReturned>>;
+
+/// A live job as a restart finds it.
+struct LiveJob {
+  JobRecord record;
+  std::vector<StoredTask> tasks;  ///< those that have a record
+  std::vector<JobId> waits_for;   ///< jobs of `after` that have not succeeded yet
+};
+
+}  // namespace fairwater
