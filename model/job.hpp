@@ -44,9 +44,17 @@ struct JobSpec {
 
 /// Bounds that keep one submission from harming the others.
 inline constexpr std::uint32_t kMaxTasksPerJob = 1'000'000;
-inline constexpr std::size_t kMaxCommandBytes = 128 * 1024;
+inline constexpr std::size_t kMaxCommandBytes = 128 * 1024;  ///< command and environment together
+inline constexpr std::size_t kMaxJobNameBytes = 200;
+inline constexpr std::uint32_t kMaxRetries = 1000;
+inline constexpr std::size_t kMaxListEntries = 1000;  ///< of `after` and `sites`
+inline constexpr std::int32_t kMaxPriority = 1'000'000;
+inline constexpr std::int64_t kMaxTimeLimit_ms = 10LL * 366 * 86'400'000;
+inline constexpr std::int64_t kMaxGrace_ms = 3'600'000;
 
 /// Everything that can be said against a spec without knowing the cluster; names the field.
+/// `not_supported` for what the format has and this version does not do: elastic jobs, services,
+/// gangs, particular devices.
 [[nodiscard]] caf::error validate(const JobSpec& spec);
 
 enum class TaskState : std::uint8_t {
@@ -64,14 +72,14 @@ enum class JobState : std::uint8_t { pending, running, succeeded, failed, cancel
 
 /// Why a process ended.
 enum class EndReason : std::uint8_t {
-  exited = 0,         ///< `exit_code` says how
-  signalled = 1,      ///< by somebody else; `signal` says which
-  memory_limit = 2,   ///< killed for using more memory than it asked for
+  exited = 0,        ///< `exit_code` says how
+  signalled = 1,     ///< by somebody else; `signal` says which
+  memory_limit = 2,  ///< killed for using more memory than it asked for
   time_limit = 3,
-  cancelled = 4,      ///< on order
-  lease_expired = 5,  ///< the node had lost its coordinator for longer than its lease
+  cancelled = 4,        ///< on order
+  lease_expired = 5,    ///< the node had lost its coordinator for longer than its lease
   could_not_start = 6,  ///< `message` says why
-  node_lost = 7,      ///< its supervisor vanished (reboot, kill -9) and nobody knows how it ended
+  node_lost = 7,        ///< its supervisor vanished (reboot, kill -9) and nobody knows how it ended
 };
 [[nodiscard]] std::string_view to_string(EndReason reason);
 
@@ -92,13 +100,13 @@ struct TaskResult {
 /// What is stored of a task. A task that was never granted has no record: it is pending, attempt 1.
 struct TaskRecord {
   TaskState state = TaskState::pending;
-  std::uint32_t attempt = 1;       ///< of the current or next run
-  std::uint32_t failures = 0;      ///< failed attempts, counted against `retries`
-  NodeId node;                     ///< of the current or last run
+  std::uint32_t attempt = 1;   ///< of the current or next run
+  std::uint32_t failures = 0;  ///< failed attempts, counted against `retries`
+  NodeId node;                 ///< of the current or last run
   Units cost = 0;
   GrantStep step = GrantStep::allowance;
   bool beyond_quota = false;
-  std::uint64_t grant_cycle = 0;   ///< journal record of the current or last grant
+  std::uint64_t grant_cycle = 0;  ///< journal record of the current or last grant
   WallTime granted_at;
   std::optional<TaskResult> result;  ///< of the last attempt that ended
   friend bool operator==(const TaskRecord&, const TaskRecord&) = default;
@@ -130,14 +138,16 @@ struct JobRecord {
   friend bool operator==(const JobRecord&, const JobRecord&) = default;
 };
 
-/// pending until the first grant, running while any task may still run, then cancelled when it was, failed
-/// when any task failed, else succeeded.
+/// pending until the first grant, running while any task may still run, then cancelled when it was,
+/// failed when any task failed, else succeeded.
 [[nodiscard]] JobState state_of(const JobRecord& job);
 [[nodiscard]] bool is_terminal(JobState state);
 
-/// What follows for a task when an attempt ended: the one rule that the ledger and the tenants share.
-/// `cancelled` results and those of cancelled jobs are final; `lease_expired` and `node_lost` attempts run
+/// What follows for a task when its current attempt (`result.task.attempt == task.attempt`) ended:
+/// the one rule that the ledger and the tenants share. Exit status 0 is success. `cancelled`
+/// results and those of cancelled jobs are final; `lease_expired` and `node_lost` attempts run
 /// again without being counted; failures run again while `failures < retries`.
-[[nodiscard]] TaskRecord after_result(const JobRecord& job, TaskRecord task, const TaskResult& result);
+[[nodiscard]] TaskRecord after_result(const JobRecord& job, TaskRecord task,
+                                      const TaskResult& result);
 
 }  // namespace fairwater

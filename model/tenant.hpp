@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "model/errors.hpp"
 #include "model/resources.hpp"
@@ -12,6 +14,10 @@ namespace fairwater {
 
 enum class QueuePolicy : std::uint8_t { fifo = 0, fair = 1, priority = 2 };
 [[nodiscard]] std::string_view to_string(QueuePolicy policy);
+/// none for an unknown name.
+[[nodiscard]] std::optional<QueuePolicy> queue_policy_from(std::string_view name);
+
+inline constexpr Weight kMaxWeight = 1'000'000'000;
 
 struct TenantSpec {
   std::string name;
@@ -26,13 +32,14 @@ struct TenantSpec {
   friend bool operator==(const TenantSpec&, const TenantSpec&) = default;
 };
 
-/// Names are 1..63 of [a-z A-Z 0-9 . _ -], starting with a letter or digit; weight 1..10^9; max not below
-/// min; mu in (0, 1]. Names the field.
+/// Names are 1..63 of [a-z A-Z 0-9 . _ -], starting with a letter or digit; weight 1..10^9; max not
+/// below min; mu in (0, 1]. Names the field. `not_supported` for a parent: quotas are flat.
 [[nodiscard]] caf::error validate(const TenantSpec& spec);
 [[nodiscard]] bool is_valid_name(std::string_view name);
 
 /// `invalid_input` when an amount names a resource that the cluster does not have.
-[[nodiscard]] Expected<TenantTerms> terms_of(const TenantSpec& spec, const ResourceCatalog& catalog);
+[[nodiscard]] Expected<TenantTerms> terms_of(const TenantSpec& spec,
+                                             const ResourceCatalog& catalog);
 
 struct TenantRecord {
   TenantId id;
@@ -40,7 +47,7 @@ struct TenantRecord {
   Units granted_units_total = 0;  ///< sum of the costs of all grants so far
   Units borrowed_total = 0;       ///< loans taken
   Units lent_total = 0;
-  Units carry = 0;                ///< see TenantLine
+  Units carry = 0;  ///< see TenantLine
   friend bool operator==(const TenantRecord&, const TenantRecord&) = default;
 };
 

@@ -1,0 +1,110 @@
+#include "model/job.hpp"
+
+#include <array>
+#include <utility>
+
+namespace fairwater {
+namespace {
+
+constexpr std::array<std::pair<JobState, std::string_view>, 5> kJobStates{
+    {{JobState::pending, "pending"},
+     {JobState::running, "running"},
+     {JobState::succeeded, "succeeded"},
+     {JobState::failed, "failed"},
+     {JobState::cancelled, "cancelled"}}};
+
+constexpr std::array<std::pair<EndReason, std::string_view>, 8> kEndReasons{
+    {{EndReason::exited, "exited"},
+     {EndReason::signalled, "signalled"},
+     {EndReason::memory_limit, "memory_limit"},
+     {EndReason::time_limit, "time_limit"},
+     {EndReason::cancelled, "cancelled"},
+     {EndReason::lease_expired, "lease_expired"},
+     {EndReason::could_not_start, "could_not_start"},
+     {EndReason::node_lost, "node_lost"}}};
+
+/// Where a task ends that may not run again.
+TaskState final_state(const JobRecord& job, const TaskResult& result) {
+  switch (result.reason) {
+    case EndReason::exited:
+      return result.exit_code == 0 ? TaskState::succeeded : TaskState::failed;
+    case EndReason::cancelled:
+      return TaskState::cancelled;
+    case EndReason::lease_expired:
+    case EndReason::node_lost:
+      return job.cancelled ? TaskState::cancelled : TaskState::failed;
+    case EndReason::signalled:
+    case EndReason::memory_limit:
+    case EndReason::time_limit:
+    case EndReason::could_not_start:
+      break;
+  }
+  return TaskState::failed;
+}
+
+}  // namespace
+
+std::string_view to_string(TaskState state) {
+  switch (state) {
+    case TaskState::pending:
+      return "pending";
+    case TaskState::running:
+      return "running";
+    case TaskState::succeeded:
+      return "succeeded";
+    case TaskState::failed:
+      return "failed";
+    case TaskState::cancelled:
+      break;
+  }
+  return "cancelled";
+}
+
+std::string_view to_string(JobState state) {
+  for (const auto& [value, name] : kJobStates)
+    if (value == state) return name;
+  return "pending";
+}
+
+std::optional<JobState> job_state_from(std::string_view name) {
+  for (const auto& [value, text] : kJobStates)
+    if (text == name) return value;
+  return std::nullopt;
+}
+
+std::string_view to_string(EndReason reason) {
+  for (const auto& [value, name] : kEndReasons)
+    if (value == reason) return name;
+  return "exited";
+}
+
+JobState state_of(const JobRecord& job) {
+  const TaskCounts& tasks = job.tasks;
+  if (job.cancelled) return tasks.running > 0 ? JobState::running : JobState::cancelled;
+  const std::uint32_t ended = tasks.succeeded + tasks.failed + tasks.cancelled;
+  if (ended == tasks.total) {
+    if (tasks.failed > 0) return JobState::failed;
+    return tasks.cancelled > 0 ? JobState::cancelled : JobState::succeeded;
+  }
+  const bool was_granted = job.started_at || tasks.running + ended > 0;
+  return was_granted ? JobState::running : JobState::pending;
+}
+
+bool is_terminal(JobState state) {
+  return state == JobState::succeeded || state == JobState::failed || state == JobState::cancelled;
+}
+
+TaskRecord after_result(const JobRecord& job, TaskRecord task, const TaskResult& result) {
+  const bool succeeded = result.reason == EndReason::exited && result.exit_code == 0;
+  const bool lost =
+      result.reason == EndReason::lease_expired || result.reason == EndReason::node_lost;
+  const bool final = succeeded || job.cancelled || result.reason == EndReason::cancelled;
+  task.result = result;
+  bool runs_again = !final && (lost || task.failures < job.spec.retries);
+  task.state = runs_again ? TaskState::pending : final_state(job, result);
+  if (task.state == TaskState::failed || (runs_again && !lost)) ++task.failures;
+  if (runs_again) ++task.attempt;
+  return task;
+}
+
+}  // namespace fairwater

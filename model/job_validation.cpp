@@ -1,0 +1,138 @@
+// What can be said against a job without knowing the cluster.
+#include <set>
+#include <variant>
+
+#include "model/job.hpp"
+#include "model/tenant.hpp"
+#include "policy/placement.hpp"
+
+namespace fairwater {
+namespace {
+
+caf::error invalid(std::string field, std::string message) {
+  return make_error(ErrorCode::invalid_input, std::move(message), std::move(field));
+}
+
+caf::error not_supported(std::string field, std::string message) {
+  return make_error(ErrorCode::not_supported, std::move(message), std::move(field));
+}
+
+bool has_control_character(const std::string& text) {
+  for (const char c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return true;
+  return false;
+}
+
+bool has_nul(const std::string& text) { return text.find('\0') != std::string::npos; }
+
+caf::error check_names(const JobSpec& spec) {
+  if (!spec.tenant.empty() && !is_valid_name(spec.tenant))
+    return invalid("tenant", "'" + spec.tenant + "' is not a tenant's name");
+  if (spec.name.size() > kMaxJobNameBytes)
+    return invalid("name", std::to_string(spec.name.size()) + " bytes are more than " +
+                               std::to_string(kMaxJobNameBytes));
+  if (has_control_character(spec.name)) return invalid("name", "has control characters");
+  if (!spec.job_class.empty() && !is_valid_name(spec.job_class))
+    return invalid("class", "'" + spec.job_class +
+                                "' is not a name: 1 to 63 letters, digits, '.', '_' and '-'");
+  return {};
+}
+
+caf::error check_command(const JobSpec& spec) {
+  if (spec.command.empty() || spec.command.front().empty())
+    return invalid("command", "is missing: a list of the program and its arguments");
+  std::size_t bytes = 0;
+  for (const auto& argument : spec.command) {
+    if (has_nul(argument)) return invalid("command", "an argument contains a zero byte");
+    bytes += argument.size() + 1;
+  }
+  static const std::set<std::string_view> reserved{"FAIRWATER_TASK_INDEX", "FAIRWATER_JOB_ID",
+                                                   "FAIRWATER_TASK_COUNT"};
+  for (const auto& [key, value] : spec.environment) {
+    if (key.empty() || key.find('=') != std::string::npos || has_nul(key))
+      return invalid("environment", "'" + key + "' is not a variable's name");
+    if (reserved.contains(key)) return invalid("environment." + key, "is set for every task");
+    if (has_nul(value)) return invalid("environment." + key, "contains a zero byte");
+    bytes += key.size() + value.size() + 2;
+  }
+  if (bytes > kMaxCommandBytes)
+    return invalid("command", std::to_string(bytes) + " bytes with the environment are more than " +
+                                  std::to_string(kMaxCommandBytes));
+  if (!spec.directory.empty() && (spec.directory.front() != '/' || has_nul(spec.directory)))
+    return invalid("directory", "'" + spec.directory + "' is not an absolute path");
+  return {};
+}
+
+caf::error check_size(const JobSpec& spec) {
+  if (spec.tasks_min < 1) return invalid("tasks", "must be at least 1");
+  if (spec.tasks_max > kMaxTasksPerJob)
+    return invalid("tasks", std::to_string(spec.tasks_max) + " are more than " +
+                                std::to_string(kMaxTasksPerJob));
+  if (spec.tasks_max < spec.tasks_min)
+    return invalid("tasks.max", std::to_string(spec.tasks_max) + " is below min, which is " +
+                                    std::to_string(spec.tasks_min));
+  if (spec.tasks_max != spec.tasks_min)
+    return not_supported("tasks", "elastic jobs (min below max) are not in this version");
+  bool asks = false;
+  for (const auto& [name, amount] : spec.resources) {
+    const std::string field = "resources." + name;
+    if (!is_valid_name(name)) return invalid("resources", "'" + name + "' is not a resource name");
+    if (amount < 0 || amount > kMaxAmount)
+      return invalid(field, std::to_string(amount) + " is not between 0 and 2^50");
+    asks = asks || amount > 0;
+  }
+  if (!asks) return invalid("resources", "a task must ask for some resource, as in {cpu: 1}");
+  return {};
+}
+
+caf::error check_placement(const JobSpec& spec) {
+  if (!spec.labels.empty()) {
+    const auto parsed = LabelExpression::parse(spec.labels);
+    if (const auto* reason = std::get_if<std::string>(&parsed)) return invalid("labels", *reason);
+  }
+  if (spec.sites.size() > kMaxListEntries)
+    return invalid("sites", "more than " + std::to_string(kMaxListEntries));
+  std::set<std::string_view> sites;
+  for (const auto& site : spec.sites) {
+    if (!is_valid_name(site)) return invalid("sites", "'" + site + "' is not a site's name");
+    if (!sites.insert(site).second) return invalid("sites", "'" + site + "' is named twice");
+  }
+  if (!spec.devices.empty())
+    return not_supported("devices", "particular devices are not in this version");
+  return {};
+}
+
+caf::error check_order(const JobSpec& spec) {
+  if (spec.kind != JobKind::batch) return not_supported("kind", "services are not in this version");
+  if (spec.gang) return not_supported("gang", "gangs are not in this version");
+  if (spec.priority < -kMaxPriority || spec.priority > kMaxPriority)
+    return invalid("priority", std::to_string(spec.priority) + " is not between -" +
+                                   std::to_string(kMaxPriority) + " and " +
+                                   std::to_string(kMaxPriority));
+  if (spec.time_limit_ms < 0 || spec.time_limit_ms > kMaxTimeLimit_ms)
+    return invalid("time_limit", "must be between 0 and ten years");
+  if (spec.grace_ms < 0 || spec.grace_ms > kMaxGrace_ms)
+    return invalid("grace", "must be between 0 and one hour");
+  if (spec.retries > kMaxRetries)
+    return invalid("retries",
+                   std::to_string(spec.retries) + " are more than " + std::to_string(kMaxRetries));
+  if (spec.after.size() > kMaxListEntries)
+    return invalid("after", "more than " + std::to_string(kMaxListEntries) + " jobs");
+  std::set<JobId> after;
+  for (const JobId id : spec.after) {
+    if (!id) return invalid("after", "0 is not a job's id");
+    if (!after.insert(id).second)
+      return invalid("after", std::to_string(id.value) + " is named twice");
+  }
+  return {};
+}
+
+}  // namespace
+
+caf::error validate(const JobSpec& spec) {
+  for (const auto check : {check_names, check_command, check_size, check_placement, check_order})
+    if (auto error = check(spec)) return error;
+  return {};
+}
+
+}  // namespace fairwater

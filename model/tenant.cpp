@@ -1,0 +1,96 @@
+#include "model/tenant.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace fairwater {
+namespace {
+
+constexpr std::array<std::pair<QueuePolicy, std::string_view>, 3> kQueuePolicies{
+    {{QueuePolicy::fifo, "fifo"},
+     {QueuePolicy::fair, "fair"},
+     {QueuePolicy::priority, "priority"}}};
+
+constexpr std::size_t kMaxNameBytes = 63;
+
+caf::error check_amounts(const NamedAmounts& amounts, const std::string& field) {
+  for (const auto& [name, amount] : amounts) {
+    if (!is_valid_name(name))
+      return make_error(ErrorCode::invalid_input, "'" + name + "' is not a resource name", field);
+    if (amount < 0 || amount > kMaxAmount)
+      return make_error(ErrorCode::invalid_input,
+                        std::to_string(amount) + " is not between 0 and 2^50", field + "." + name);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view to_string(QueuePolicy policy) {
+  for (const auto& [value, name] : kQueuePolicies)
+    if (value == policy) return name;
+  return "fifo";
+}
+
+std::optional<QueuePolicy> queue_policy_from(std::string_view name) {
+  for (const auto& [value, text] : kQueuePolicies)
+    if (text == name) return value;
+  return std::nullopt;
+}
+
+bool is_valid_name(std::string_view name) {
+  const auto is_alphanumeric = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  return !name.empty() && name.size() <= kMaxNameBytes && is_alphanumeric(name.front()) &&
+         std::all_of(name.begin(), name.end(), [&](char c) {
+           return is_alphanumeric(c) || c == '.' || c == '_' || c == '-';
+         });
+}
+
+caf::error validate(const TenantSpec& spec) {
+  if (!is_valid_name(spec.name))
+    return make_error(ErrorCode::invalid_input,
+                      "'" + spec.name +
+                          "' is not a name: 1 to 63 letters, digits, '.', '_' and '-', starting "
+                          "with a letter or digit",
+                      "name");
+  if (!spec.parent.empty())
+    return make_error(ErrorCode::not_supported,
+                      "tenants inside '" + spec.parent + "': this version shares flatly", "parent");
+  if (spec.weight < 1 || spec.weight > kMaxWeight)
+    return make_error(ErrorCode::invalid_input,
+                      std::to_string(spec.weight) + " is not between 1 and 1000000000", "weight");
+  if (auto error = check_amounts(spec.min, "min")) return error;
+  if (auto error = check_amounts(spec.max, "max")) return error;
+  for (const auto& [name, max] : spec.max) {
+    const auto min = spec.min.find(name);
+    if (min != spec.min.end() && max < min->second)
+      return make_error(
+          ErrorCode::invalid_input,
+          format_amount(name, max) + " is below min, which is " + format_amount(name, min->second),
+          "max." + name);
+  }
+  if (spec.repay_millionths < 1 || spec.repay_millionths > 1'000'000)
+    return make_error(
+        ErrorCode::invalid_input,
+        std::to_string(spec.repay_millionths) + " millionths: must be above 0 and at most 1",
+        "repay");
+  return {};
+}
+
+Expected<TenantTerms> terms_of(const TenantSpec& spec, const ResourceCatalog& catalog) {
+  const auto min = catalog.to_vector(spec.min, "min");
+  if (!min) return min.error();
+  const auto max = catalog.to_limit(spec.max, "max");
+  if (!max) return max.error();
+  return TenantTerms{.weight = spec.weight,
+                     .min = *min,
+                     .max = *max,
+                     .repay_millionths = spec.repay_millionths,
+                     .may_lend = spec.may_lend,
+                     .may_borrow = spec.may_borrow};
+}
+
+}  // namespace fairwater

@@ -1,0 +1,218 @@
+#include "model/job.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace fairwater {
+namespace {
+
+JobSpec sleeping_job() {
+  JobSpec spec;
+  spec.tenant = "physics";
+  spec.command = {"sleep", "1"};
+  spec.resources = {{"cpu", 1000}, {"memory", 256}};
+  return spec;
+}
+
+struct Rejection {
+  const char* what;
+  void (*spoil)(JobSpec&);
+  ErrorCode code;
+  const char* field;
+  const char* message;
+};
+
+TaskRecord running_task(std::uint32_t failures = 0) {
+  TaskRecord task;
+  task.state = TaskState::running;
+  task.attempt = 4;
+  task.failures = failures;
+  return task;
+}
+
+TaskResult ended(EndReason reason, std::int32_t exit_code = 0) {
+  TaskResult result;
+  result.task = {JobId{7}, 0, 4};
+  result.reason = reason;
+  result.exit_code = exit_code;
+  return result;
+}
+
+JobRecord job_of_three() {
+  JobRecord job;
+  job.tasks.total = 3;
+  return job;
+}
+
+}  // namespace
+
+TEST_CASE("a plain job is valid", "[unit][job]") {
+  const auto error = validate(sleeping_job());
+  CHECK(details(error).message.find("none") != std::string::npos);
+  CHECK_FALSE(error);
+}
+
+TEST_CASE("an invalid job is refused naming the field", "[unit][job]") {
+  using S = JobSpec;
+  constexpr auto invalid = ErrorCode::invalid_input;
+  constexpr auto unsupported = ErrorCode::not_supported;
+  const Rejection rejections[] = {
+      {"tenant", [](S& s) { s.tenant = "no such!"; }, invalid, "tenant", "'no such!'"},
+      {"long name", [](S& s) { s.name.assign(201, 'x'); }, invalid, "name", "201 bytes"},
+      {"escape", [](S& s) { s.name = "a\x1b[2J"; }, invalid, "name", "control characters"},
+      {"class", [](S& s) { s.job_class = "a b"; }, invalid, "class", "'a b'"},
+      {"no command", [](S& s) { s.command.clear(); }, invalid, "command", "is missing"},
+      {"empty program", [](S& s) { s.command = {""}; }, invalid, "command", "is missing"},
+      {"zero byte",
+       [](S& s) {
+         s.command = {"a", std::string("b\0c", 3)};
+       },
+       invalid, "command", "zero byte"},
+      {"huge command", [](S& s) { s.command.emplace_back(kMaxCommandBytes, 'x'); }, invalid,
+       "command", "are more than 131072"},
+      {"variable", [](S& s) { s.environment["A=B"] = "1"; }, invalid, "environment", "'A=B'"},
+      {"reserved", [](S& s) { s.environment["FAIRWATER_JOB_ID"] = "1"; }, invalid,
+       "environment.FAIRWATER_JOB_ID", "is set for every task"},
+      {"relative path", [](S& s) { s.directory = "tmp"; }, invalid, "directory", "'tmp'"},
+      {"no tasks", [](S& s) { s.tasks_min = s.tasks_max = 0; }, invalid, "tasks", "at least 1"},
+      {"many tasks", [](S& s) { s.tasks_min = s.tasks_max = 1'000'001; }, invalid, "tasks",
+       "1000001 are more than 1000000"},
+      {"max below min",
+       [](S& s) {
+         s.tasks_min = 5;
+         s.tasks_max = 4;
+       },
+       invalid, "tasks.max", "4 is below min, which is 5"},
+      {"elastic", [](S& s) { s.tasks_max = 4; }, unsupported, "tasks", "elastic"},
+      {"nothing asked", [](S& s) { s.resources.clear(); }, invalid, "resources", "some resource"},
+      {"zero asked",
+       [](S& s) {
+         s.resources = {{"cpu", 0}};
+       },
+       invalid, "resources", "some resource"},
+      {"negative", [](S& s) { s.resources["cpu"] = -1; }, invalid, "resources.cpu", "-1"},
+      {"resource name", [](S& s) { s.resources["a b"] = 1; }, invalid, "resources", "'a b'"},
+      {"labels", [](S& s) { s.labels = "ssd &&"; }, invalid, "labels", ""},
+      {"site",
+       [](S& s) {
+         s.sites = {"a", "a"};
+       },
+       invalid, "sites", "'a' is named twice"},
+      {"devices", [](S& s) { s.devices = {"gpu0"}; }, unsupported, "devices", "devices"},
+      {"service", [](S& s) { s.kind = JobKind::service; }, unsupported, "kind", "services"},
+      {"gang", [](S& s) { s.gang = true; }, unsupported, "gang", "gangs"},
+      {"priority", [](S& s) { s.priority = 1'000'001; }, invalid, "priority", "1000001"},
+      {"time limit", [](S& s) { s.time_limit_ms = -1; }, invalid, "time_limit", "ten years"},
+      {"grace", [](S& s) { s.grace_ms = 3'600'001; }, invalid, "grace", "one hour"},
+      {"retries", [](S& s) { s.retries = 1001; }, invalid, "retries", "1001"},
+      {"after 0", [](S& s) { s.after = {JobId{0}}; }, invalid, "after", "0 is not"},
+      {"after twice",
+       [](S& s) {
+         s.after = {JobId{3}, JobId{3}};
+       },
+       invalid, "after", "3 is named twice"},
+  };
+  for (const auto& rejection : rejections) {
+    INFO(rejection.what);
+    JobSpec spec = sleeping_job();
+    rejection.spoil(spec);
+    const auto error = validate(spec);
+    REQUIRE(error);
+    const ErrorDetails said = details(error);
+    CHECK(said.code == rejection.code);
+    CHECK(said.field == rejection.field);
+    CHECK_THAT(said.message, Catch::Contains(rejection.message));
+  }
+}
+
+TEST_CASE("a job's state follows from its counts", "[unit][job]") {
+  JobRecord job = job_of_three();
+  CHECK(state_of(job) == JobState::pending);
+  job.started_at = {1};
+  CHECK(state_of(job) == JobState::running);  // also when all of it was requeued
+  job.tasks.running = 1;
+  job.tasks.succeeded = 2;
+  CHECK(state_of(job) == JobState::running);
+  job.tasks.running = 0;
+  job.tasks.succeeded = 3;
+  CHECK(state_of(job) == JobState::succeeded);
+  job.tasks.succeeded = 2;
+  job.tasks.failed = 1;
+  CHECK(state_of(job) == JobState::failed);
+}
+
+TEST_CASE("a cancelled job runs until its last task has stopped", "[unit][job]") {
+  JobRecord job = job_of_three();
+  job.cancelled = true;
+  CHECK(state_of(job) == JobState::cancelled);
+  job.started_at = {1};
+  job.tasks.running = 1;
+  job.tasks.cancelled = 2;
+  CHECK(state_of(job) == JobState::running);
+  job.tasks.running = 0;
+  job.tasks.cancelled = 3;
+  CHECK(state_of(job) == JobState::cancelled);
+}
+
+TEST_CASE("states and reasons have stable names", "[unit][job]") {
+  for (const auto state : {JobState::pending, JobState::running, JobState::succeeded,
+                           JobState::failed, JobState::cancelled})
+    CHECK(job_state_from(to_string(state)) == state);
+  CHECK_FALSE(job_state_from("done").has_value());
+  CHECK(to_string(EndReason::memory_limit) == "memory_limit");
+  CHECK(to_string(TaskState::cancelled) == "cancelled");
+}
+
+TEST_CASE("a task that exits with 0 has succeeded, even in a cancelled job", "[unit][job]") {
+  JobRecord job = job_of_three();
+  job.cancelled = GENERATE(false, true);
+  const TaskRecord after = after_result(job, running_task(), ended(EndReason::exited));
+  CHECK(after.state == TaskState::succeeded);
+  CHECK(after.attempt == 4);
+  CHECK(after.failures == 0);
+  REQUIRE(after.result);
+  CHECK(after.result->exit_code == 0);
+}
+
+TEST_CASE("a failure runs again while retries are left", "[unit][job]") {
+  JobRecord job = job_of_three();
+  job.spec.retries = 2;
+  const auto reason = GENERATE(EndReason::exited, EndReason::signalled, EndReason::memory_limit,
+                               EndReason::time_limit, EndReason::could_not_start);
+  TaskRecord task = after_result(job, running_task(1), ended(reason, 3));
+  CHECK(task.state == TaskState::pending);
+  CHECK(task.attempt == 5);
+  CHECK(task.failures == 2);
+  task = after_result(job, task, ended(reason, 3));
+  CHECK(task.state == TaskState::failed);
+  CHECK(task.attempt == 5);
+  CHECK(task.failures == 3);
+}
+
+TEST_CASE("an attempt that the node lost runs again and counts for nothing", "[unit][job]") {
+  const auto reason = GENERATE(EndReason::lease_expired, EndReason::node_lost);
+  const TaskRecord after = after_result(job_of_three(), running_task(), ended(reason));
+  CHECK(after.state == TaskState::pending);
+  CHECK(after.attempt == 5);
+  CHECK(after.failures == 0);
+}
+
+TEST_CASE("nothing of a cancelled job runs again", "[unit][job]") {
+  JobRecord job = job_of_three();
+  job.cancelled = true;
+  job.spec.retries = 5;
+  CHECK(after_result(job, running_task(), ended(EndReason::node_lost)).state ==
+        TaskState::cancelled);
+  CHECK(after_result(job, running_task(), ended(EndReason::cancelled)).state ==
+        TaskState::cancelled);
+  CHECK(after_result(job, running_task(), ended(EndReason::exited, 1)).state == TaskState::failed);
+}
+
+TEST_CASE("a task stopped on order is final without its job being cancelled", "[unit][job]") {
+  JobRecord job = job_of_three();
+  job.spec.retries = 5;
+  const TaskRecord after = after_result(job, running_task(), ended(EndReason::cancelled, 143));
+  CHECK(after.state == TaskState::cancelled);
+  CHECK(after.failures == 0);
+}
+
+}  // namespace fairwater

@@ -1,0 +1,78 @@
+#include "model/tenant.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace fairwater {
+namespace {
+
+TenantSpec physics() {
+  TenantSpec spec;
+  spec.name = "physics";
+  spec.weight = 5;
+  spec.min = {{"cpu", 4000}};
+  spec.max = {{"cpu", 64000}};
+  return spec;
+}
+
+}  // namespace
+
+TEST_CASE("names are letters, digits and a few signs", "[unit][tenant]") {
+  for (const auto* name : {"a", "Physics", "u1", "team.a_b-c", "9"}) CHECK(is_valid_name(name));
+  for (const auto* name : {"", ".a", "-a", "a b", "a/b", "\xc3\xa9", "a\n"})
+    CHECK_FALSE(is_valid_name(name));
+  CHECK(is_valid_name(std::string(63, 'x')));
+  CHECK_FALSE(is_valid_name(std::string(64, 'x')));
+}
+
+TEST_CASE("an invalid tenant is refused naming the field", "[unit][tenant]") {
+  struct Rejection {
+    void (*spoil)(TenantSpec&);
+    const char* field;
+    const char* message;
+  };
+  const Rejection rejections[] = {
+      {[](TenantSpec& s) { s.name = ""; }, "name", "is not a name"},
+      {[](TenantSpec& s) { s.parent = "science"; }, "parent", "this version shares flatly"},
+      {[](TenantSpec& s) { s.weight = 0; }, "weight", "0 is not between 1 and 1000000000"},
+      {[](TenantSpec& s) { s.weight = 1'000'000'001; }, "weight", "1000000001"},
+      {[](TenantSpec& s) { s.min["cpu"] = -1; }, "min.cpu", "-1"},
+      {[](TenantSpec& s) { s.max["cpu"] = 3500; }, "max.cpu", "3.5 is below min, which is 4"},
+      {[](TenantSpec& s) { s.max["a b"] = 1; }, "max", "'a b'"},
+      {[](TenantSpec& s) { s.repay_millionths = 0; }, "repay", "above 0"},
+      {[](TenantSpec& s) { s.repay_millionths = 1'000'001; }, "repay", "at most 1"},
+  };
+  CHECK_FALSE(validate(physics()));
+  for (const auto& rejection : rejections) {
+    TenantSpec spec = physics();
+    rejection.spoil(spec);
+    const auto error = validate(spec);
+    REQUIRE(error);
+    CHECK(details(error).field == rejection.field);
+    CHECK_THAT(details(error).message, Catch::Contains(rejection.message));
+  }
+}
+
+TEST_CASE("terms leave unnamed resources unlimited", "[unit][tenant]") {
+  const auto terms = terms_of(physics(), ResourceCatalog{});
+  REQUIRE(terms);
+  CHECK(terms->weight == 5);
+  CHECK(terms->min[kCpu] == 4000);
+  CHECK(terms->max[kCpu] == 64000);
+  CHECK(terms->max[kMemory] == kUnlimited);
+}
+
+TEST_CASE("terms name the amount of a resource that the cluster lacks", "[unit][tenant]") {
+  TenantSpec spec = physics();
+  spec.max["tpu"] = 1;
+  const auto terms = terms_of(spec, ResourceCatalog{});
+  REQUIRE_FALSE(terms);
+  CHECK(details(terms.error()).field == "max.tpu");
+}
+
+TEST_CASE("queue policies have stable names", "[unit][tenant]") {
+  for (const auto policy : {QueuePolicy::fifo, QueuePolicy::fair, QueuePolicy::priority})
+    CHECK(queue_policy_from(to_string(policy)) == policy);
+  CHECK_FALSE(queue_policy_from("lifo").has_value());
+}
+
+}  // namespace fairwater
