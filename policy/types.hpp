@@ -11,8 +11,8 @@
 
 namespace fairwater {
 
-/// An identifier that cannot be mixed up with another kind. `value` 0 means "none" for every id that
-/// the runtime hands out.
+/// An identifier that cannot be mixed up with another kind. `value` 0 means "none" for every id
+/// that the runtime hands out.
 template <class Tag, class Rep>
 struct StrongId {
   using rep = Rep;
@@ -25,8 +25,8 @@ using TenantId = StrongId<struct TenantTag, std::uint32_t>;
 using NodeId = StrongId<struct NodeTag, std::uint32_t>;
 using JobId = StrongId<struct JobTag, std::uint64_t>;
 
-/// One run of one task. `attempt` starts at 1 and grows whenever the task is given out anew, so a late
-/// word about an earlier run can be told from the current one.
+/// One run of one task. `attempt` starts at 1 and grows whenever the task is given out anew, so a
+/// late word about an earlier run can be told from the current one.
 struct TaskKey {
   JobId job;
   std::uint32_t index = 0;
@@ -85,10 +85,10 @@ struct ResourceVector {
   }
 };
 
-/// `cost(task) = max over r of ceil(d_r * units_r / granule_r)`, at least 1 (design, section 1): a granule
-/// of resource r costs `units_r` ledger units, so that one gpu can cost 10 while amounts stay plain counts.
-/// A granule of 0 marks a resource that the cluster does not have. Saturates at the largest Units.
-/// O(kMaxResources).
+/// `cost(task) = max over r of ceil(d_r * units_r / granule_r)`, at least 1 (design, section 1): a
+/// granule of resource r costs `units_r` ledger units, so that one gpu can cost 10 while amounts
+/// stay plain counts. A granule of 0 marks a resource that the cluster does not have. Saturates at
+/// the largest Units. O(kMaxResources).
 constexpr Units cost_in_units(const ResourceVector& demand, const ResourceVector& granules,
                               const ResourceVector& units) {
   Wide cost = 1;
