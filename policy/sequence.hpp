@@ -1,11 +1,12 @@
 // Sequence deployment for multi-user clusters (Wang, Hong, Feng): the order in which slots fall to
 // members in exact proportion to their weights, counted without writing it out.
 //
-// Members are ranked by weight, heavier first, then in the order of joining. One period has sum(weight)
-// slots. With R_i the weight, slot k (0-based) of member i has the key (R_i - k) / R_i in the
-// maximum-deficit method: slots fall by largest (r_i - 1) / R_i, the last-ranked on a tie. The
-// minimum-ratio method is its mirror: smallest r_i / R_i, first-ranked on a tie.
-// Exact: all comparisons are in 128-bit integers.
+// Members are ranked by weight, heavier first, then in the order of joining. One period has
+// sum(weight) slots. In the maximum-deficit method a slot falls to the largest (r_i - 1) / R_i, the
+// last-ranked on a tie, with R_i the weight and r_i what is left of it in this period: slot k
+// (1..R_i) of a member has the key (R_i - k) / R_i. The minimum-ratio method is its mirror:
+// smallest r_i / R_i, first-ranked on a tie, with r_i what was had. Exact: all comparisons are in
+// integers of up to 128 bits.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +47,8 @@ class Sequence {
   Change join(Member member, Weight weight);
   /// The same `used` is taken away from position, the weight from cycle.
   Change leave(Member member);
-  /// Changes one weight in place (rank among equals is kept by order of joining): the position moves as
-  /// for leave and join. Cheaper than both.
+  /// Changes one weight in place (rank among equals is kept by order of joining): the position
+  /// moves as for leave and join. Cheaper than both.
   Change reweigh(Member member, Weight weight);
 
   [[nodiscard]] std::size_t size() const;
@@ -62,8 +63,9 @@ class Sequence {
   /// True when `a` ranks before `b`. O(1).
   [[nodiscard]] bool ranks_before(Member a, Member b) const;
 
-  /// Deals the next `slots` slots (up to 10^12): how many fall to each member, members without one left
-  /// out, in ranked order. Moves the position. Time and memory do not depend on weights or slots.
+  /// Deals the next `slots` slots (up to 10^12): how many fall to each member, members without one
+  /// left out, in ranked order. Moves the position. Time and memory do not depend on weights or
+  /// slots.
   std::vector<Count> advance(std::uint64_t slots);
   /// Takes the last `slots` slots back and says whose they were. Moves the position.
   std::vector<Count> rollback(std::uint64_t slots);
