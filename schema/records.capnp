@@ -16,8 +16,7 @@
 #   are in the order in which their entries take effect. Maps are lists sorted by name, each name once.
 #
 # Versions
-#   New fields go to the end of a struct; their zero or empty value must mean what a writer that did not know
-#   them meant. No ordinal is reused, no type is changed, no field is removed (it is renamed to obsoleteX).
+#   New fields go to the end of a struct; their default must mean what a writer that did not know them meant. No ordinal is reused, no type is changed, no field is removed (it is renamed to obsoleteX).
 #   A new kind of journal record is a new member of JournalRecord.body, a new state a new enumerant. A reader that
 #   meets a union member or enumerant it does not know refuses the whole journal or call: what it cannot understand
 #   it could only get wrong.
@@ -47,7 +46,7 @@ struct TaskKey {
   # One run of one task. `attempt` starts at 1 and grows whenever the task is given out anew.
   job @0 :UInt64;
   index @1 :UInt32;
-  attempt @2 :UInt32;
+  attempt @2 :UInt32 = 1;
 }
 
 # -- jobs and tasks ------------------------------------------------------------------------------------
@@ -64,8 +63,8 @@ struct JobSpec {
   command @3 :List(Text);
   environment @4 :List(KeyValue);
   directory @5 :Text;
-  tasksMin @6 :UInt32;
-  tasksMax @7 :UInt32;
+  tasksMin @6 :UInt32 = 1;
+  tasksMax @7 :UInt32 = 1;
   resources @8 :List(NamedAmount);
   kind @9 :JobKind;
   priority @10 :Int32;
@@ -74,10 +73,10 @@ struct JobSpec {
   sites @13 :List(Text);
   devices @14 :List(Text);
   timeLimitMs @15 :Int64;
-  graceMs @16 :Int64;
+  graceMs @16 :Int64 = 5000;
   retries @17 :UInt32;
   after @18 :List(UInt64);
-  preemptible @19 :Bool;
+  preemptible @19 :Bool = true;
 }
 
 enum TaskState {
@@ -166,13 +165,13 @@ enum QueuePolicy {
 struct TenantSpec {
   name @0 :Text;
   parent @1 :Text;
-  weight @2 :Int64;
+  weight @2 :Int64 = 1;
   min @3 :List(NamedAmount);
   max @4 :List(NamedAmount);
   queue @5 :QueuePolicy;
-  repayMillionths @6 :UInt32;
-  mayLend @7 :Bool;
-  mayBorrow @8 :Bool;
+  repayMillionths @6 :UInt32 = 1000000;
+  mayLend @7 :Bool = true;
+  mayBorrow @8 :Bool = true;
 }
 
 struct TenantRecord {
@@ -266,6 +265,7 @@ struct Deal {
 struct ResourceKind {
   name @0 :Text;
   granule @1 :Int64;
+  units @2 :Int64 = 1;  # ledger units that one granule costs
 }
 
 enum DealMode {
@@ -362,6 +362,11 @@ struct JournalRecord {
 struct IouRecord {
   units @0 :Int64;
   age @1 :UInt64;  # smaller is older; unique among all IOUs of the ledger, ever
+}
+
+struct LiveRecord {
+  # A job that is not terminal.
+  tenant @0 :UInt32;
 }
 
 struct TokenRecord {

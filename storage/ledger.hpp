@@ -13,6 +13,7 @@
 
 #include "model/journal.hpp"
 #include "policy/iou_book.hpp"
+#include "storage/records.hpp"
 
 namespace rocksdb {
 class Env;
@@ -22,14 +23,13 @@ namespace fairwater {
 
 struct LedgerOptions {
   std::string directory;
-  /// Create a new ledger in an empty or missing directory. Without it an empty directory is refused: a
-  /// coordinator that came up empty would disown everything that runs.
+  /// Create a new ledger in an empty or missing directory. Without it an empty directory is
+  /// refused: a coordinator that came up empty would disown everything that runs.
   bool create = false;
-  bool sync = true;               ///< false only for benchmarks that measure the difference
-  rocksdb::Env* env = nullptr;    ///< not owned; null for the real one
+  bool sync = true;             ///< false only for benchmarks that measure the difference
+  rocksdb::Env* env = nullptr;  ///< not owned; null for the real one
   /// Below this much free space appends are refused with `disk_full` before anything is written.
   std::uint64_t min_free_bytes = 64ull << 20;
-  /// Highest cycle that somebody outside is known to have seen (from the high-water file).
   std::function<WallTime()> clock = wall_time_now;
 };
 
@@ -45,11 +45,6 @@ struct Receipt {
   JobId job;                 ///< given to a JobSubmitted
 };
 
-struct TokenGrant {
-  Role role = Role::tenant;
-  TenantId tenant;
-};
-
 /// A task with its place, as listings and restarts need it.
 struct StoredTask {
   JobId job;
@@ -59,32 +54,42 @@ struct StoredTask {
 
 class Ledger {
  public:
-  /// Opens and checks the directory: identity, hash of the newest record, nets sum to zero, high-water mark.
-  /// Errors: storage_locked (second coordinator), storage_damaged (foreign or broken), storage_behind,
-  /// invalid_input (empty without `create`), disk_full.
+  /// Opens and checks the directory: identity, hash of the newest record, nets sum to zero,
+  /// high-water mark. Errors: storage_locked (second coordinator), storage_damaged (foreign or
+  /// broken), storage_behind, invalid_input (empty without `create`), disk_full.
   [[nodiscard]] static Expected<std::unique_ptr<Ledger>> open(LedgerOptions options);
   ~Ledger();
 
-  /// Makes the records durable, in order, in one synced WriteBatch together with the state they change.
-  /// Fills in numbers, times, hashes and new job ids. All or nothing. `disk_full`: nothing was written.
-  /// `storage_failed`: unknown until reopened; every later append is refused.
+  /// Makes the records durable, in order, in one synced WriteBatch together with the state they
+  /// change. Fills in numbers, times, hashes and new job ids. All or nothing. `disk_full`: nothing
+  /// was written. `internal`: a record contradicts the state (storage/fold.hpp), nothing was
+  /// written. `storage_failed`: unknown until reopened; every later append is refused.
   [[nodiscard]] Expected<std::vector<Receipt>> append(std::vector<JournalBody> bodies);
 
-  // -- reading -------------------------------------------------------------------------------------
+  // -- reading
+  // ------------------------------------------------------------------------------------- What
+  // cannot be read any more (a damaged block) is thrown as StorageFault (storage/state.hpp) and
+  // should end the process.
   [[nodiscard]] std::uint64_t last_number() const;
   [[nodiscard]] ClusterCreated cluster() const;
   [[nodiscard]] std::uint64_t epoch() const;     ///< of the last CoordinatorStarted, 0 before
   [[nodiscard]] std::uint64_t position() const;  ///< of the sequence
+  /// Greater than every id that was ever given: ids are not used again, also not those of the
+  /// removed.
+  [[nodiscard]] JobId next_job_id() const;
+  [[nodiscard]] TenantId next_tenant_id() const;
+  [[nodiscard]] NodeId next_node_id() const;
   [[nodiscard]] std::vector<TenantRecord> tenants() const;  ///< by id
   [[nodiscard]] std::vector<NodeRecord> nodes() const;      ///< by id
   [[nodiscard]] std::vector<IouBook::Iou> ious() const;     ///< by debtor, creditor
   [[nodiscard]] std::optional<TokenGrant> token(const Hash& token_hash) const;
   [[nodiscard]] std::optional<JobRecord> job(JobId id) const;
-  /// Jobs with id >= `from` upwards (or downwards from `from` with `newest_first`), until `visit` returns
-  /// false.
+  /// Jobs with id >= `from` upwards (or downwards from `from` with `newest_first`), until `visit`
+  /// returns false.
   void visit_jobs(JobId from, bool newest_first,
                   const std::function<bool(const JobRecord&)>& visit) const;
-  /// Tasks of a job that have a record, by index.
+  /// Tasks of a job that have a record, by index. The waiting tasks of a cancelled job read as
+  /// cancelled.
   [[nodiscard]] std::vector<StoredTask> tasks(JobId job) const;
   [[nodiscard]] std::optional<TaskRecord> task(JobId job, std::uint32_t index) const;
   /// Jobs that are not terminal, by id. O(their number).
@@ -94,9 +99,10 @@ class Ledger {
                      const std::function<bool(const JournalRecord&)>& visit) const;
 
   /// Rebuilds everything from the journal in memory and compares it, family by family, with what is
-  /// stored; checks the hash chain and that nets sum to zero. O(journal).
+  /// stored; checks the hash chain and that nets sum to zero. O(journal) time, O(state) memory.
   [[nodiscard]] VerifyReport verify() const;
-  /// Opens a directory for reading only and verifies it, beside a running coordinator or without one.
+  /// Opens a directory for reading only and verifies it, beside a running coordinator or without
+  /// one. Errors as for open(), but for storage_locked.
   [[nodiscard]] static Expected<VerifyReport> verify_directory(const std::string& directory,
                                                                rocksdb::Env* env = nullptr);
 

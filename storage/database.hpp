@@ -1,0 +1,86 @@
+// The RocksDB database of a ledger: families, options, snapshots. Nothing outside storage/ sees
+// RocksDB.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+
+#include <rocksdb/db.h>
+#include <rocksdb/iterator.h>
+#include <rocksdb/write_batch.h>
+
+#include "storage/state.hpp"
+
+namespace fairwater {
+
+class Database {
+ public:
+  enum class Mode { create, read_write, read_only };
+
+  /// `directory` is the ledger's, for messages. Errors: storage_damaged, disk_full, storage_failed.
+  [[nodiscard]] static Expected<std::unique_ptr<Database>> open(const std::string& directory,
+                                                                rocksdb::Env* env, Mode mode);
+  ~Database();
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  /// Atomic; durable when it returns with `sync`.
+  [[nodiscard]] rocksdb::Status write(rocksdb::WriteBatch& batch, bool sync);
+  [[nodiscard]] rocksdb::ColumnFamilyHandle* handle(Family family) const {
+    return handles_[static_cast<std::size_t>(family)];
+  }
+  [[nodiscard]] rocksdb::DB& rocks() const { return *db_; }
+  [[nodiscard]] const std::string& directory() const { return directory_; }
+
+ private:
+  Database(std::string directory, std::unique_ptr<rocksdb::DB> db,
+           const std::vector<rocksdb::ColumnFamilyHandle*>& handles);
+
+  std::string directory_;
+  std::unique_ptr<rocksdb::DB> db_;
+  std::array<rocksdb::ColumnFamilyHandle*, kFamilyCount> handles_{};
+};
+
+/// The database at one moment. Any number may live beside a writer.
+class Snapshot final : public StateView {
+ public:
+  explicit Snapshot(const Database& database);
+  ~Snapshot() override;
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+
+  [[nodiscard]] std::optional<std::string> get(Family family,
+                                               const std::string& key) const override;
+  void scan(Family family,
+            const std::function<void(std::string_view, std::string_view)>& visit) const override;
+  /// Records from `first` on (downwards from it with `backwards`), until `visit` returns false.
+  void walk(Family family, const std::string& first, bool backwards,
+            const std::function<bool(std::string_view, std::string_view)>& visit) const;
+  /// A record's value, decoded.
+  template <class Value>
+  [[nodiscard]] std::optional<Value> find(Family family, const std::string& key) const {
+    const std::optional<std::string> bytes = get(family, key);
+    if (!bytes) return std::nullopt;
+    return decode_stored<Value>(family, key, *bytes);
+  }
+
+ private:
+  const Database& database_;
+  const rocksdb::Snapshot* snapshot_;
+};
+
+/// The database as it is now; for its one writer.
+class LatestView final : public StateView {
+ public:
+  explicit LatestView(const Database& database) : database_(database) {}
+  [[nodiscard]] std::optional<std::string> get(Family family,
+                                               const std::string& key) const override;
+  void scan(Family family,
+            const std::function<void(std::string_view, std::string_view)>& visit) const override;
+
+ private:
+  const Database& database_;
+};
+
+}  // namespace fairwater

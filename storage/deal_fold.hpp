@@ -1,0 +1,26 @@
+// What a deal does to the state, and the arithmetic it must satisfy to be written.
+#pragma once
+
+#include "policy/deal.hpp"
+#include "storage/state.hpp"
+
+namespace fairwater {
+
+/// A record that contradicts the state or itself. Thrown within the fold, an error at its edge.
+class Contradiction : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Checks a deal's arithmetic, which needs no state: closing equations, sums, and loans and
+/// repayments against the lines. Throws Contradiction.
+void check_arithmetic(const Deal& deal);
+
+/// Repayments, loans, tenants' totals and carries, the sequence's position. Throws Contradiction.
+void apply_accounts(State& state, const Deal& deal);
+
+/// Writes what an operation on the book changed to the balances. An IOU that grows keeps its age;
+/// one that was paid off and comes again is new. Call it after each operation.
+void store_book_changes(State& state);
+
+}  // namespace fairwater

@@ -1,0 +1,199 @@
+#include "storage/directory.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <vector>
+
+namespace fairwater {
+namespace {
+
+constexpr std::string_view kIdentity = "fairwater ledger 1\n";
+constexpr std::string_view kHighWaterHeader = "fairwater high-water 1\n";
+constexpr std::uint64_t kMaxReserveBytes = std::uint64_t{16} << 20;
+
+std::string identity_file(const std::string& path) { return path + "/FAIRWATER"; }
+std::string high_water_file(const std::string& path) { return path + "/high-water"; }
+std::string reserve_file(const std::string& directory) { return directory + "/reserve"; }
+
+rocksdb::Status sync_directory(rocksdb::Env* env, const std::string& path) {
+  std::unique_ptr<rocksdb::Directory> directory;
+  const rocksdb::Status status = env->NewDirectory(path, &directory);
+  return status.ok() ? directory->Fsync() : status;
+}
+
+rocksdb::Status write_durably(rocksdb::Env* env, const std::string& directory,
+                              const std::string& file, const std::string& content) {
+  const std::string fresh = file + ".new";
+  rocksdb::Status status = rocksdb::WriteStringToFile(env, content, fresh, /*should_sync=*/true);
+  if (status.ok()) status = env->RenameFile(fresh, file);
+  if (status.ok()) status = sync_directory(env, directory);
+  return status;
+}
+
+/// What lies in a directory, without what may lie in an empty one; none when there is no directory.
+std::optional<std::vector<std::string>> contents(const std::string& path, rocksdb::Env* env) {
+  std::vector<std::string> names;
+  if (!env->GetChildren(path, &names).ok()) return std::nullopt;
+  std::erase_if(names, [](const std::string& name) {
+    return name == "." || name == ".." || name == "LOCK" || name == "lost+found" ||
+           name == "FAIRWATER.new";
+  });
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+caf::error foreign(const std::string& path, const std::string& found) {
+  return make_error(ErrorCode::storage_damaged,
+                    path + " is not a Fairwater ledger: it holds '" + found +
+                        "' but no file FAIRWATER. Nothing was touched; name the right directory or "
+                        "an empty one.");
+}
+
+caf::error empty(const std::string& path) {
+  return make_error(ErrorCode::invalid_input,
+                    path +
+                        " holds no ledger. A coordinator creates one only when it is told to "
+                        "(--init), so that it never disowns what runs because of a wrong path.");
+}
+
+bool is_held(const rocksdb::Status& status) {
+  const std::string words = status.ToString();
+  return words.find("While lock file") != std::string::npos ||
+         words.find("lock hold by current process") != std::string::npos ||
+         words.find("already held") != std::string::npos;
+}
+
+}  // namespace
+
+caf::error storage_error(const rocksdb::Status& status, const std::string& sentence) {
+  ErrorCode code = ErrorCode::storage_failed;
+  if (status.IsCorruption() || status.IsNotFound() || status.IsInvalidArgument())
+    code = ErrorCode::storage_damaged;
+  if (status.IsNoSpace()) code = ErrorCode::disk_full;
+  return make_error(code, sentence + ": " + status.ToString());
+}
+
+caf::error LedgerDirectory::check_identity(const std::string& path, rocksdb::Env* env) {
+  std::string identity;
+  const rocksdb::Status status = rocksdb::ReadFileToString(env, identity_file(path), &identity);
+  if (status.ok()) {
+    if (identity == kIdentity) return {};
+    return make_error(ErrorCode::storage_damaged,
+                      "the file FAIRWATER in " + path +
+                          " is not what this version writes: the ledger is damaged, or belongs to "
+                          "another version of Fairwater.");
+  }
+  const auto names = contents(path, env);
+  if (names && !names->empty() && names->front() != "FAIRWATER")
+    return foreign(path, names->front());
+  if (names && !names->empty()) return storage_error(status, "cannot read the ledger in " + path);
+  return empty(path);
+}
+
+Expected<std::unique_ptr<LedgerDirectory>> LedgerDirectory::open(std::string path,
+                                                                 rocksdb::Env* env, bool create) {
+  caf::error identity = check_identity(path, env);
+  const bool is_empty = identity && details(identity).code == ErrorCode::invalid_input;
+  if (identity && !(is_empty && create)) return identity;
+  if (is_empty) {
+    const rocksdb::Status made = env->CreateDirIfMissing(path);
+    if (!made.ok()) return storage_error(made, "cannot create the directory " + path);
+  }
+  rocksdb::FileLock* lock = nullptr;
+  const rocksdb::Status locked = env->LockFile(path + "/LOCK", &lock);
+  if (!locked.ok() && is_held(locked))
+    return make_error(ErrorCode::storage_locked,
+                      "another coordinator uses " + path + "; a ledger has one at a time.");
+  if (!locked.ok()) return storage_error(locked, "cannot lock the ledger in " + path);
+  std::unique_ptr<LedgerDirectory> directory(new LedgerDirectory(std::move(path), env, lock));
+  if (is_empty) {
+    const rocksdb::Status written = write_durably(
+        env, directory->path_, identity_file(directory->path_), std::string(kIdentity));
+    if (!written.ok())
+      return storage_error(written, "cannot create a ledger in " + directory->path_);
+  }
+  return directory;
+}
+
+LedgerDirectory::~LedgerDirectory() { env_->UnlockFile(lock_).PermitUncheckedError(); }
+
+bool LedgerDirectory::is_new() const {
+  const auto names = contents(database_path(path_), env_);
+  return !names || names->empty();
+}
+
+Expected<std::optional<std::uint64_t>> LedgerDirectory::read_high_water(const std::string& path,
+                                                                        rocksdb::Env* env) {
+  const std::string file = high_water_file(path);
+  if (env->FileExists(file).IsNotFound()) return std::optional<std::uint64_t>{};
+  std::string content;
+  const rocksdb::Status status = rocksdb::ReadFileToString(env, file, &content);
+  if (!status.ok()) return storage_error(status, "cannot read " + file);
+  std::uint64_t number = 0;
+  bool is_good = content.starts_with(kHighWaterHeader) && content.ends_with('\n');
+  if (is_good) {
+    const char* end = content.data() + content.size() - 1;
+    const auto parsed = std::from_chars(content.data() + kHighWaterHeader.size(), end, number);
+    is_good = parsed.ec == std::errc{} && parsed.ptr == end;
+  }
+  if (!is_good)
+    return make_error(ErrorCode::storage_damaged,
+                      file +
+                          " is damaged. It guards against a database that lost its end; remove "
+                          "it only when you know that " +
+                          path + "/db is complete.");
+  return std::optional(number);
+}
+
+caf::error LedgerDirectory::write_high_water(std::uint64_t number) const {
+  const std::string content = std::string(kHighWaterHeader) + std::to_string(number) + "\n";
+  const rocksdb::Status status = write_durably(env_, path_, high_water_file(path_), content);
+  if (status.ok()) return {};
+  return storage_error(status, "cannot renew the high-water mark in " + path_);
+}
+
+SpaceGuard::SpaceGuard(std::string directory, rocksdb::Env* env, std::uint64_t min_free_bytes)
+    : directory_(std::move(directory)),
+      env_(env),
+      min_free_bytes_(min_free_bytes),
+      reserve_bytes_(std::min(min_free_bytes / 4, kMaxReserveBytes)) {}
+
+std::optional<std::uint64_t> SpaceGuard::free_bytes() const {
+  std::uint64_t bytes = 0;
+  if (!env_->GetFreeSpace(directory_, &bytes).ok()) return std::nullopt;
+  return bytes;
+}
+
+caf::error SpaceGuard::admit(std::uint64_t bytes) const {
+  const std::optional<std::uint64_t> free = free_bytes();
+  if (!free || *free >= min_free_bytes_ + bytes) return {};
+  if (*free < min_free_bytes_ / 2) release();
+  return make_error(ErrorCode::disk_full,
+                    "the disk of " + directory_ + " is full: " + std::to_string(*free >> 20) +
+                        " MiB are free and " + std::to_string((min_free_bytes_ + bytes) >> 20) +
+                        " MiB must be. Nothing was written; make room and go on.");
+}
+
+void SpaceGuard::renew_reserve() const {
+  const std::string file = reserve_file(directory_);
+  const std::optional<std::uint64_t> free = free_bytes();
+  if (!free || *free < min_free_bytes_ + reserve_bytes_ || env_->FileExists(file).ok()) return;
+  // Without a reserve the ledger is as safe, only harder to open on a full disk: the next turn
+  // tries again.
+  const rocksdb::Status status = rocksdb::WriteStringToFile(env_, std::string(reserve_bytes_, '\0'),
+                                                            file, /*should_sync=*/true);
+  if (!status.ok()) release();
+}
+
+void SpaceGuard::release_when_full() const {
+  const std::optional<std::uint64_t> free = free_bytes();
+  if (free && *free < min_free_bytes_) release();
+}
+
+void SpaceGuard::release() const {
+  // Not there is as good as gone.
+  env_->DeleteFile(reserve_file(directory_)).PermitUncheckedError();
+}
+
+}  // namespace fairwater

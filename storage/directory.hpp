@@ -1,0 +1,83 @@
+// The files of a ledger's directory around the database: identity, lock, high-water mark, reserve.
+//
+//   FAIRWATER    "fairwater ledger 1\n". Says that the directory is ours; written last when it is
+//   made. LOCK         held (fcntl) while a coordinator uses the directory high-water   "fairwater
+//   high-water 1\n" number "\n". A journal number that was durable. Lives outside the
+//                database, because a log cut at a record's boundary looks whole to the database.
+//                Written to high-water.new, synced, renamed.
+//   reserve      bytes that are given up when the disk is full, so that the database can still be
+//   opened db/          the database (storage/families.hpp)
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <rocksdb/env.h>
+
+#include "model/errors.hpp"
+
+namespace fairwater {
+
+/// `sentence` names the directory; the status's own words follow.
+[[nodiscard]] caf::error storage_error(const rocksdb::Status& status, const std::string& sentence);
+
+class LedgerDirectory {
+ public:
+  /// Locks the directory, or creates it when it is missing or empty and `create` is set. A
+  /// directory that is not a ledger is refused untouched. Errors as for Ledger::open.
+  [[nodiscard]] static Expected<std::unique_ptr<LedgerDirectory>> open(std::string path,
+                                                                       rocksdb::Env* env,
+                                                                       bool create);
+  /// `storage_damaged` or `invalid_input` unless `path` holds a ledger. Touches and locks nothing.
+  [[nodiscard]] static caf::error check_identity(const std::string& path, rocksdb::Env* env);
+  [[nodiscard]] static std::string database_path(const std::string& path) { return path + "/db"; }
+  /// The journal number in `path`'s high-water mark; none when there is no such file.
+  [[nodiscard]] static Expected<std::optional<std::uint64_t>> read_high_water(
+      const std::string& path, rocksdb::Env* env);
+
+  ~LedgerDirectory();
+  LedgerDirectory(const LedgerDirectory&) = delete;
+  LedgerDirectory& operator=(const LedgerDirectory&) = delete;
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// True while the database was not made yet.
+  [[nodiscard]] bool is_new() const;
+  /// Durable and atomic. Two fsyncs.
+  [[nodiscard]] caf::error write_high_water(std::uint64_t number) const;
+
+ private:
+  LedgerDirectory(std::string path, rocksdb::Env* env, rocksdb::FileLock* lock)
+      : path_(std::move(path)), env_(env), lock_(lock) {}
+
+  std::string path_;
+  rocksdb::Env* env_;
+  rocksdb::FileLock* lock_;
+};
+
+/// Watches the free space of a directory's file system and keeps the reserve file. Keeps no state
+/// but on disk, so any thread may call it.
+class SpaceGuard {
+ public:
+  SpaceGuard(std::string directory, rocksdb::Env* env, std::uint64_t min_free_bytes);
+
+  /// `disk_full` when less than the minimum would be left after `bytes` more; lets go of the
+  /// reserve when space is so short that the database could not even flush. One statvfs.
+  [[nodiscard]] caf::error admit(std::uint64_t bytes) const;
+  /// Makes the reserve file again once there is room for it.
+  void renew_reserve() const;
+  /// Before the database is opened: lets go of the reserve on a full disk.
+  void release_when_full() const;
+
+ private:
+  [[nodiscard]] std::optional<std::uint64_t> free_bytes() const;
+  void release() const;
+
+  std::string directory_;
+  rocksdb::Env* env_;
+  std::uint64_t min_free_bytes_;
+  std::uint64_t reserve_bytes_;
+};
+
+}  // namespace fairwater

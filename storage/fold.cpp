@@ -1,0 +1,295 @@
+#include "storage/fold.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <sodium.h>
+
+#include "policy/check.hpp"
+#include "storage/deal_fold.hpp"
+
+namespace fairwater {
+namespace {
+
+[[noreturn]] void refuse(const std::string& sentence) { throw Contradiction(sentence); }
+
+std::string name(const TaskKey& task) {
+  return "task " + std::to_string(task.job.value) + "." + std::to_string(task.index) + " attempt " +
+         std::to_string(task.attempt);
+}
+
+/// One record's effect on the state. Each operator() takes one kind of body.
+class Fold {
+ public:
+  Fold(State& state, const JournalRecord& record) : state_(state), record_(record) {}
+
+  void operator()(const ClusterCreated& body) {
+    if (record_.number != 1) refuse("a cluster is created by the first record alone");
+    state_.meta.cluster = body;
+  }
+  void operator()(const CoordinatorStarted& body) {
+    if (body.epoch <= state_.meta.epoch)
+      refuse("epoch " + std::to_string(body.epoch) + " does not follow on " +
+             std::to_string(state_.meta.epoch));
+    state_.meta.epoch = body.epoch;
+  }
+  void operator()(const TenantsChanged& body);
+  void operator()(const TenantRemoved& body);
+  void operator()(const TokenIssued& body) {
+    state_.tokens.put(token_key(body.token_hash), {body.role, body.tenant});
+  }
+  void operator()(const JobSubmitted& body);
+  void operator()(const JobCancelled& body);
+  void operator()(const NodeChanged& body) {
+    if (!body.node.id) refuse("a node has the id 0");
+    state_.meta.next_node.value = std::max(state_.meta.next_node.value, body.node.id.value + 1);
+    state_.nodes.put(key_of(body.node.id), body.node);
+  }
+  void operator()(const TasksFinished& body) {
+    for (const TaskResult& result : body.results) finish(body.node, result);
+  }
+  void operator()(const TasksRequeued& body) {
+    for (const TaskKey& task : body.tasks) requeue(body.node, task);
+  }
+  void operator()(const Cycle& body) {
+    for (const Deal& deal : body.deals) {
+      check_arithmetic(deal);
+      apply_accounts(state_, deal);
+      if (!state_.nodes.find(key_of(deal.node)))
+        refuse("node " + std::to_string(deal.node.value) + " does not exist");
+      for (const Grant& grant : deal.grants) run(deal.node, grant);
+    }
+  }
+
+ private:
+  void check_position(std::uint64_t position) {
+    if (position != 0 && position >= static_cast<std::uint64_t>(state_.weight_sum))
+      refuse("position " + std::to_string(position) + " is not within the sequence's period of " +
+             std::to_string(state_.weight_sum));
+    state_.meta.position = position;
+  }
+  void run(NodeId node, const Grant& grant);
+  void finish(NodeId node, const TaskResult& result);
+  void requeue(NodeId node, const TaskKey& task);
+  /// The record of a task that runs there under this very attempt, else null.
+  TaskRecord* running(NodeId node, const TaskKey& task);
+  /// Moves one task between counts and ends or revives the job where that follows.
+  void move_task(JobRecord& job, TaskState from, TaskState to);
+  void settle(JobRecord& job);
+  void remember_runtime(const JobRecord& job, const TaskResult& result);
+
+  State& state_;
+  const JournalRecord& record_;
+};
+
+void Fold::operator()(const TenantsChanged& body) {
+  for (const TenantRecord& changed : body.tenants) {
+    if (!changed.id || changed.spec.weight < 1)
+      refuse("tenant '" + changed.spec.name + "' has no id or no weight");
+    if (TenantRecord* tenant = state_.tenants.edit(key_of(changed.id))) {
+      state_.weight_sum += changed.spec.weight - tenant->spec.weight;
+      tenant->spec = changed.spec;
+      continue;
+    }
+    if (changed.id.value < state_.meta.next_tenant.value)
+      refuse("the id " + std::to_string(changed.id.value) + " was given to another tenant before");
+    state_.meta.next_tenant.value = changed.id.value + 1;
+    state_.weight_sum += changed.spec.weight;
+    TenantRecord fresh;
+    fresh.id = changed.id;
+    fresh.spec = changed.spec;
+    state_.tenants.put(key_of(changed.id), std::move(fresh));
+  }
+  check_position(body.position);
+}
+
+void Fold::operator()(const TenantRemoved& body) {
+  const TenantRecord* leaver = state_.tenants.find(key_of(body.tenant));
+  if (!leaver) refuse("tenant " + std::to_string(body.tenant.value) + " does not exist");
+  for (const auto& [key, live] : state_.live.all())
+    if (live.tenant == body.tenant)
+      refuse("tenant '" + leaver->spec.name + "' leaves while a job of its lives");
+  if (state_.book.net(body.tenant.value) < 0)
+    refuse("tenant '" + leaver->spec.name + "' leaves while it owes");
+  state_.weight_sum -= leaver->spec.weight;
+  state_.tenants.erase(key_of(body.tenant));
+  std::vector<IouBook::MemberWeight> others;
+  for (const auto& [key, tenant] : state_.tenants.all())
+    others.push_back({tenant.id.value, tenant.spec.weight});
+  const Units forgiven = state_.book.leave(body.tenant.value, others);
+  store_book_changes(state_);
+  if (forgiven != body.forgiven)
+    refuse("leaving forgives " + std::to_string(forgiven) + " units, not " +
+           std::to_string(body.forgiven));
+  for (const auto& [key, token] : state_.tokens.all())
+    if (token.role == Role::tenant && token.tenant == body.tenant) state_.tokens.erase(key);
+  check_position(body.position);
+}
+
+void Fold::operator()(const JobSubmitted& body) {
+  if (body.id.value < state_.meta.next_job.value)
+    refuse("the id " + std::to_string(body.id.value) + " was given to another job before");
+  if (!state_.tenants.find(key_of(body.tenant)))
+    refuse("tenant " + std::to_string(body.tenant.value) + " does not exist");
+  if (body.spec.tasks_max == 0) refuse("a job has no task");
+  state_.meta.next_job.value = body.id.value + 1;
+  JobRecord job;
+  job.id = body.id;
+  job.tenant = body.tenant;
+  job.spec = body.spec;
+  job.submitted_at = record_.time;
+  job.tasks.total = body.spec.tasks_max;
+  state_.jobs.put(key_of(body.id), std::move(job));
+  state_.live.put(key_of(body.id), {body.tenant});
+}
+
+void Fold::operator()(const JobCancelled& body) {
+  JobRecord* job = state_.jobs.edit(key_of(body.id));
+  if (!job) refuse("job " + std::to_string(body.id.value) + " does not exist");
+  if (job->cancelled || is_terminal(state_of(*job))) return;
+  job->cancelled = true;
+  job->cancel_reason = body.reason;
+  job->tasks.cancelled += job->tasks.pending();
+  settle(*job);
+}
+
+void Fold::run(NodeId node, const Grant& grant) {
+  JobRecord* job = state_.jobs.edit(key_of(grant.task.job));
+  if (!job || job->tenant != grant.tenant || grant.task.index >= job->tasks.total)
+    refuse(name(grant.task) + " was granted, but its tenant has no such task");
+  const std::string key = task_key(grant.task.job, grant.task.index);
+  const TaskRecord* found = state_.tasks.find(key);
+  TaskRecord task = found ? *found : TaskRecord{};
+  if (task.state != TaskState::pending || task.attempt != grant.task.attempt || grant.cost < 1)
+    refuse(name(grant.task) + " was granted while it is " + std::string(to_string(task.state)) +
+           " with attempt " + std::to_string(task.attempt));
+  // A cancelled job's waiting tasks count as cancelled; a grant that crossed the cancel runs until
+  // it is stopped.
+  move_task(*job, job->cancelled ? TaskState::cancelled : TaskState::pending, TaskState::running);
+  if (!job->started_at) job->started_at = record_.time;
+  task.state = TaskState::running;
+  task.node = node;
+  task.cost = grant.cost;
+  task.step = grant.step;
+  task.beyond_quota = grant.beyond_quota;
+  task.grant_cycle = record_.number;
+  task.granted_at = record_.time;
+  state_.tasks.put(key, std::move(task));
+}
+
+TaskRecord* Fold::running(NodeId node, const TaskKey& task) {
+  const std::string key = task_key(task.job, task.index);
+  const TaskRecord* found = state_.tasks.find(key);
+  if (!found || found->state != TaskState::running || found->attempt != task.attempt ||
+      found->node != node)
+    return nullptr;
+  return state_.tasks.edit(key);
+}
+
+void Fold::finish(NodeId node, const TaskResult& result) {
+  TaskRecord* task = running(node, result.task);
+  if (!task) return;
+  JobRecord* job = state_.jobs.edit(key_of(result.task.job));
+  if (!job) refuse(name(result.task) + " has no job");
+  *task = after_result(*job, std::move(*task), result);
+  if (task->state == TaskState::running) refuse(name(result.task) + " ended and still runs");
+  move_task(*job, TaskState::running, task->state);
+  if (task->state == TaskState::succeeded) remember_runtime(*job, result);
+}
+
+void Fold::requeue(NodeId node, const TaskKey& key) {
+  TaskRecord* task = running(node, key);
+  if (!task) return;
+  JobRecord* job = state_.jobs.edit(key_of(key.job));
+  if (!job) refuse(name(key) + " has no job");
+  task->state = job->cancelled ? TaskState::cancelled : TaskState::pending;
+  ++task->attempt;
+  move_task(*job, TaskState::running, task->state);
+}
+
+void Fold::move_task(JobRecord& job, TaskState from, TaskState to) {
+  TaskCounts& counts = job.tasks;
+  const auto count_of = [&](TaskState state) -> std::uint32_t* {
+    switch (state) {
+      case TaskState::running:
+        return &counts.running;
+      case TaskState::succeeded:
+        return &counts.succeeded;
+      case TaskState::failed:
+        return &counts.failed;
+      case TaskState::cancelled:
+        return &counts.cancelled;
+      case TaskState::pending:
+        break;
+    }
+    return nullptr;
+  };
+  const std::uint32_t available = from == TaskState::pending ? counts.pending() : *count_of(from);
+  if (available == 0)
+    refuse("job " + std::to_string(job.id.value) + " has no " + std::string(to_string(from)) +
+           " task left");
+  if (std::uint32_t* count = count_of(from)) --*count;
+  if (std::uint32_t* count = count_of(to)) ++*count;
+  settle(job);
+}
+
+void Fold::settle(JobRecord& job) {
+  const bool terminal = is_terminal(state_of(job));
+  if (terminal == static_cast<bool>(job.finished_at)) return;
+  if (terminal) {
+    job.finished_at = record_.time;
+    state_.live.erase(key_of(job.id));
+  } else {
+    job.finished_at = {};
+    state_.live.put(key_of(job.id), {job.tenant});
+  }
+}
+
+void Fold::remember_runtime(const JobRecord& job, const TaskResult& result) {
+  if (job.spec.job_class.empty()) return;
+  const std::string key = class_key(job.spec.job_class, job.spec.resources);
+  const ClassHistory* found = state_.classes.find(key);
+  ClassHistory history = found ? *found : ClassHistory{};
+  const std::int64_t wall_ms = std::max<std::int64_t>(
+      0, (result.finished_at.microseconds - result.started_at.microseconds) / 1000);
+  history.wall_min_ms = history.count == 0 ? wall_ms : std::min(history.wall_min_ms, wall_ms);
+  history.wall_max_ms = std::max(history.wall_max_ms, wall_ms);
+  history.wall_total_ms += wall_ms;
+  history.wall_last_ms = wall_ms;
+  ++history.count;
+  state_.classes.put(key, history);
+}
+
+}  // namespace
+
+caf::error apply(State& state, const JournalRecord& record) {
+  const auto fail = [&](const std::string& sentence) {
+    return make_error(ErrorCode::internal, "journal record " + std::to_string(record.number) +
+                                               " is refused: " + sentence);
+  };
+  if (record.number != state.meta.last_number + 1)
+    return fail("it does not follow on record " + std::to_string(state.meta.last_number));
+  if (record.previous != state.meta.last_hash)
+    return fail("it does not carry the hash of the record before");
+  if ((record.number == 1) != std::holds_alternative<ClusterCreated>(record.body))
+    return fail("the first record, and no other, creates the cluster");
+  if (!record.time) return fail("it has no time");
+  try {
+    std::visit(Fold(state, record), record.body);
+  } catch (const Contradiction& contradiction) {
+    return fail(contradiction.what());
+  }
+  state.meta.last_number = record.number;
+  return {};
+}
+
+Hash hash_of(std::string_view bytes) {
+  Hash hash;
+  const int failed = crypto_generichash(hash.data(), hash.size(),
+                                        reinterpret_cast<const unsigned char*>(bytes.data()),
+                                        bytes.size(), nullptr, 0);
+  FAIRWATER_CHECK(failed == 0, "BLAKE2b takes 32 bytes of output");
+  return hash;
+}
+
+}  // namespace fairwater

@@ -1,0 +1,317 @@
+#include "storage/ledger.hpp"
+
+#include <mutex>
+
+#include "policy/check.hpp"
+#include "storage/directory.hpp"
+#include "storage/fold.hpp"
+#include "storage/housekeeper.hpp"
+#include "storage/verify.hpp"
+
+namespace fairwater {
+namespace {
+
+/// Runs `body`; what storage throws becomes an error that names the directory.
+template <class Body>
+auto guard_storage(const std::string& directory, Body&& body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const StorageFault& fault) {
+    return make_error(fault.code(), "the ledger in " + directory + " is damaged: " + fault.what());
+  }
+}
+
+caf::error behind(const std::string& directory, std::uint64_t last, std::uint64_t high_water) {
+  return make_error(
+      ErrorCode::storage_behind,
+      "the ledger in " + directory + " ends at record " + std::to_string(last) + ", but record " +
+          std::to_string(high_water) +
+          " was durable before: its end was lost. Restore a complete copy; a coordinator must not "
+          "go on from here, because it would forget what it acknowledged.");
+}
+
+/// The newest journal record must be there, readable, and the one that meta knows.
+caf::error check_newest(const StateView& view, const LedgerMeta& meta,
+                        const std::string& directory) {
+  if (meta.last_number == 0) return {};
+  const auto bytes = view.get(Family::journal, journal_key(meta.last_number));
+  if (bytes && hash_of(*bytes) == meta.last_hash) return {};
+  return make_error(ErrorCode::storage_damaged,
+                    "the ledger in " + directory + " is damaged: its newest journal record " +
+                        std::to_string(meta.last_number) +
+                        (bytes ? " has another hash than was noted" : " is missing"));
+}
+
+caf::error check_high_water(const std::string& directory, std::uint64_t last,
+                            const std::optional<std::uint64_t>& high_water) {
+  if (high_water && *high_water > last) return behind(directory, last, *high_water);
+  return {};
+}
+
+/// A cancelled job's waiting tasks are cancelled by its counts; their records were left alone.
+TaskRecord as_seen(TaskRecord task, const std::optional<JobRecord>& job) {
+  if (task.state == TaskState::pending && job && job->cancelled) task.state = TaskState::cancelled;
+  return task;
+}
+
+}  // namespace
+
+class Ledger::Impl {
+ public:
+  Impl(LedgerOptions options, std::unique_ptr<LedgerDirectory> directory)
+      : options_(std::move(options)),
+        directory_(std::move(directory)),
+        space_(options_.directory, options_.env, options_.min_free_bytes) {}
+
+  /// Opens the database and loads what appending needs.
+  caf::error start();
+  Expected<std::vector<Receipt>> append(std::vector<JournalBody> bodies);
+
+  [[nodiscard]] LedgerMeta meta() const {
+    const std::lock_guard lock(mutex_);
+    return published_;
+  }
+  [[nodiscard]] const Database& database() const { return *database_; }
+  [[nodiscard]] const std::string& directory() const { return options_.directory; }
+
+ private:
+  [[nodiscard]] caf::error refuse_when_broken() const;
+  /// Adds one record to state and batch.
+  caf::error stage(JournalBody body, rocksdb::WriteBatch& batch, std::vector<Receipt>& receipts);
+  void load() { state_ = std::make_unique<State>(*view_); }
+  void publish() {
+    const std::lock_guard lock(mutex_);
+    published_ = state_->meta;
+  }
+
+  LedgerOptions options_;
+  std::unique_ptr<LedgerDirectory> directory_;  // outlives the database: holds the lock
+  SpaceGuard space_;
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<LatestView> view_;
+  std::unique_ptr<State> state_;  // the writer's; always what is stored, between appends
+  caf::error broken_;             // sticky: the outcome of a write is unknown
+  mutable std::mutex mutex_;
+  LedgerMeta published_;  // guarded by mutex_: for readers beside the writer
+  std::unique_ptr<Housekeeper> housekeeper_;
+};
+
+caf::error Ledger::Impl::start() {
+  const std::string& path = options_.directory;
+  const bool is_new = directory_->is_new();
+  if (is_new && !options_.create)
+    return make_error(ErrorCode::storage_damaged,
+                      path + " has lost its database: " + path + "/db is missing or empty.");
+  if (is_new)
+    if (caf::error full = space_.admit(0)) return full;
+  space_.release_when_full();
+  auto high_water = LedgerDirectory::read_high_water(path, options_.env);
+  if (!high_water) return high_water.error();
+  auto database = Database::open(path, options_.env,
+                                 is_new ? Database::Mode::create : Database::Mode::read_write);
+  if (!database) return database.error();
+  database_ = std::move(*database);
+  view_ = std::make_unique<LatestView>(*database_);
+  load();
+  const LedgerMeta& meta = state_->meta;
+  if (caf::error error = check_newest(*view_, meta, path)) return error;
+  if (caf::error error = check_high_water(path, meta.last_number, *high_water)) return error;
+  if (meta.last_number == 0 && !options_.create)
+    return make_error(ErrorCode::invalid_input,
+                      path +
+                          " holds a ledger without a single record: its creation was broken off. "
+                          "Create it again (--init).");
+  publish();
+  housekeeper_ = std::make_unique<Housekeeper>(*directory_, space_, meta.last_number);
+  return housekeeper_->problem();
+}
+
+caf::error Ledger::Impl::refuse_when_broken() const {
+  if (broken_) return broken_;
+  return housekeeper_->problem();
+}
+
+caf::error Ledger::Impl::stage(JournalBody body, rocksdb::WriteBatch& batch,
+                               std::vector<Receipt>& receipts) {
+  if (auto* submitted = std::get_if<JobSubmitted>(&body); submitted && !submitted->id)
+    submitted->id = state_->meta.next_job;
+  const JournalRecord record{state_->meta.last_number + 1, options_.clock(), state_->meta.last_hash,
+                             std::move(body)};
+  if (caf::error error = apply(*state_, record)) return error;
+  const std::string bytes = to_bytes(record);
+  state_->meta.last_hash = hash_of(bytes);
+  batch.Put(database_->handle(Family::journal), journal_key(record.number), bytes)
+      .PermitUncheckedError();
+  const auto* submitted = std::get_if<JobSubmitted>(&record.body);
+  receipts.push_back({record.number, submitted ? submitted->id : JobId{}});
+  return {};
+}
+
+Expected<std::vector<Receipt>> Ledger::Impl::append(std::vector<JournalBody> bodies) {
+  if (caf::error error = refuse_when_broken()) return error;
+  std::vector<Receipt> receipts;
+  if (bodies.empty()) return receipts;
+  if (caf::error full = space_.admit(0)) return full;
+  rocksdb::WriteBatch batch(0, 0, /*protection_bytes_per_key=*/8, 0);
+  for (JournalBody& body : bodies)
+    if (caf::error error = stage(std::move(body), batch, receipts)) {
+      load();
+      return error;
+    }
+  state_->write_changes(
+      [&](Family family, const std::string& key, const std::optional<std::string>& bytes) {
+        const rocksdb::Status staged = bytes ? batch.Put(database_->handle(family), key, *bytes)
+                                             : batch.Delete(database_->handle(family), key);
+        FAIRWATER_CHECK(staged.ok(), "a batch takes every change");
+      });
+  if (caf::error full = space_.admit(2 * batch.GetDataSize())) {
+    load();
+    return full;
+  }
+  const rocksdb::Status written = database_->write(batch, options_.sync);
+  if (!written.ok()) {
+    broken_ = make_error(ErrorCode::storage_failed,
+                         "writing to the ledger in " + options_.directory +
+                             " failed: " + written.ToString() +
+                             ". Whether it is durable shows when the ledger is opened again.");
+    return broken_;
+  }
+  state_->forget();
+  publish();
+  housekeeper_->committed(receipts.back().number);
+  return receipts;
+}
+
+Ledger::Ledger(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Ledger::~Ledger() = default;
+
+Expected<std::unique_ptr<Ledger>> Ledger::open(LedgerOptions options) {
+  if (!options.env) options.env = rocksdb::Env::Default();
+  auto directory = LedgerDirectory::open(options.directory, options.env, options.create);
+  if (!directory) return directory.error();
+  const std::string path = options.directory;
+  auto impl = std::make_unique<Impl>(std::move(options), std::move(*directory));
+  if (caf::error error = guard_storage(path, [&] { return impl->start(); })) return error;
+  return std::unique_ptr<Ledger>(new Ledger(std::move(impl)));
+}
+
+Expected<std::vector<Receipt>> Ledger::append(std::vector<JournalBody> bodies) {
+  return guard_storage(impl_->directory(), [&]() -> Expected<std::vector<Receipt>> {
+    return impl_->append(std::move(bodies));
+  });
+}
+
+std::uint64_t Ledger::last_number() const { return impl_->meta().last_number; }
+ClusterCreated Ledger::cluster() const { return impl_->meta().cluster; }
+std::uint64_t Ledger::epoch() const { return impl_->meta().epoch; }
+std::uint64_t Ledger::position() const { return impl_->meta().position; }
+JobId Ledger::next_job_id() const { return impl_->meta().next_job; }
+TenantId Ledger::next_tenant_id() const { return impl_->meta().next_tenant; }
+NodeId Ledger::next_node_id() const { return impl_->meta().next_node; }
+
+std::vector<TenantRecord> Ledger::tenants() const {
+  std::vector<TenantRecord> tenants;
+  Snapshot(impl_->database()).scan(Family::tenants, [&](std::string_view key, std::string_view v) {
+    tenants.push_back(decode_stored<TenantRecord>(Family::tenants, key, v));
+  });
+  return tenants;
+}
+
+std::vector<NodeRecord> Ledger::nodes() const {
+  std::vector<NodeRecord> nodes;
+  Snapshot(impl_->database()).scan(Family::nodes, [&](std::string_view key, std::string_view v) {
+    nodes.push_back(decode_stored<NodeRecord>(Family::nodes, key, v));
+  });
+  return nodes;
+}
+
+std::vector<IouBook::Iou> Ledger::ious() const {
+  std::vector<IouBook::Iou> ious;
+  Snapshot(impl_->database()).scan(Family::balances, [&](std::string_view key, std::string_view v) {
+    const auto iou = decode_stored<IouRecord>(Family::balances, key, v);
+    ious.push_back({from_big_endian<std::uint32_t>(key),
+                    from_big_endian<std::uint32_t>(key.substr(4)), iou.units, iou.age});
+  });
+  return ious;
+}
+
+std::optional<TokenGrant> Ledger::token(const Hash& token_hash) const {
+  return Snapshot(impl_->database()).find<TokenGrant>(Family::tokens, token_key(token_hash));
+}
+
+std::optional<JobRecord> Ledger::job(JobId id) const {
+  return Snapshot(impl_->database()).find<JobRecord>(Family::jobs, key_of(id));
+}
+
+void Ledger::visit_jobs(JobId from, bool newest_first,
+                        const std::function<bool(const JobRecord&)>& visit) const {
+  Snapshot(impl_->database())
+      .walk(Family::jobs, key_of(from), newest_first,
+            [&](std::string_view key, std::string_view v) {
+              return visit(decode_stored<JobRecord>(Family::jobs, key, v));
+            });
+}
+
+std::vector<StoredTask> Ledger::tasks(JobId job) const {
+  const Snapshot snapshot(impl_->database());
+  const auto owner = snapshot.find<JobRecord>(Family::jobs, key_of(job));
+  std::vector<StoredTask> tasks;
+  const std::string prefix = key_of(job);
+  snapshot.walk(Family::tasks, prefix, false, [&](std::string_view key, std::string_view v) {
+    if (!key.starts_with(prefix)) return false;
+    tasks.push_back({job, from_big_endian<std::uint32_t>(key.substr(prefix.size())),
+                     as_seen(decode_stored<TaskRecord>(Family::tasks, key, v), owner)});
+    return true;
+  });
+  return tasks;
+}
+
+std::optional<TaskRecord> Ledger::task(JobId job, std::uint32_t index) const {
+  const Snapshot snapshot(impl_->database());
+  const auto found = snapshot.find<TaskRecord>(Family::tasks, task_key(job, index));
+  if (!found) return std::nullopt;
+  return as_seen(*found, snapshot.find<JobRecord>(Family::jobs, key_of(job)));
+}
+
+std::vector<JobId> Ledger::live_jobs() const {
+  std::vector<JobId> jobs;
+  Snapshot(impl_->database()).scan(Family::live, [&](std::string_view key, std::string_view) {
+    jobs.push_back(JobId{from_big_endian<std::uint64_t>(key)});
+  });
+  return jobs;
+}
+
+std::optional<JournalRecord> Ledger::record(std::uint64_t number) const {
+  return Snapshot(impl_->database()).find<JournalRecord>(Family::journal, journal_key(number));
+}
+
+void Ledger::visit_journal(std::uint64_t from,
+                           const std::function<bool(const JournalRecord&)>& visit) const {
+  Snapshot(impl_->database())
+      .walk(Family::journal, journal_key(from), false,
+            [&](std::string_view key, std::string_view v) {
+              return visit(decode_stored<JournalRecord>(Family::journal, key, v));
+            });
+}
+
+VerifyReport Ledger::verify() const { return verify_snapshot(Snapshot(impl_->database())); }
+
+Expected<VerifyReport> Ledger::verify_directory(const std::string& directory, rocksdb::Env* env) {
+  if (!env) env = rocksdb::Env::Default();
+  if (caf::error error = LedgerDirectory::check_identity(directory, env)) return error;
+  // Read before the database is opened: a coordinator that runs beside may raise it meanwhile.
+  auto high_water = LedgerDirectory::read_high_water(directory, env);
+  if (!high_water) return high_water.error();
+  auto database = Database::open(directory, env, Database::Mode::read_only);
+  if (!database) return database.error();
+  return guard_storage(directory, [&]() -> Expected<VerifyReport> {
+    const Snapshot snapshot(**database);
+    VerifyReport report = verify_snapshot(snapshot);
+    const auto meta = snapshot.find<LedgerMeta>(Family::meta, kMetaKey);
+    const std::uint64_t last = meta ? meta->last_number : 0;
+    if (caf::error error = check_high_water(directory, last, *high_water)) return error;
+    return report;
+  });
+}
+
+}  // namespace fairwater

@@ -1,0 +1,14 @@
+// Compares what is stored with what the journal gives.
+#pragma once
+
+#include "storage/database.hpp"
+#include "storage/ledger.hpp"
+
+namespace fairwater {
+
+/// Rebuilds everything from the snapshot's journal in memory and compares it, family by family,
+/// with the snapshot. Reads only. O(journal) time, O(state) memory. Throws StorageFault when the
+/// database itself cannot be read.
+[[nodiscard]] VerifyReport verify_snapshot(const Snapshot& snapshot);
+
+}  // namespace fairwater
