@@ -1,0 +1,318 @@
+// The story that `./dev run` tells: three tenants share a cluster of real processes on this
+// machine. One goes idle and lends, comes back and is repaid; the coordinator is killed and nothing
+// is lost. Every figure is measured.
+#include <algorithm>
+#include <exception>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <iterator>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "examples/screen.hpp"
+#include "examples/usage.hpp"
+#include "tests/harness/work_log.hpp"
+
+namespace fairwater::story {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr int kProcessors = 12;       // three agents of four
+constexpr double kUnitsPerTask = 10;  // one processor, at 100 millicores the unit
+const std::vector<std::string> kTenants{"physics", "biology", "chemistry"};
+const std::map<std::string, double> kPaidFor{{"physics", 50}, {"biology", 30}, {"chemistry", 20}};
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error("cannot read " + path.string());
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+std::filesystem::path examples() { return FAIRWATER_EXAMPLES; }
+
+harness::ClusterSetup setup() {
+  harness::ClusterSetup setup;
+  for (const char* name : {"north", "east", "south"}) setup.agents.push_back({name});
+  setup.lease = "15s";
+  setup.tenants = read_file(examples() / "tenants.yaml");
+  return setup;
+}
+
+class Story {
+ public:
+  Story() : cluster_(setup()), screen_(kTenants), log_(cluster_.directory() / "starts") {
+    // Every bash reads BASH_ENV first: so each task leaves a line of its own, which no part of
+    // Fairwater writes.
+    std::ofstream(startup_file()) << log_.start_line() << '\n';
+  }
+
+  /// True when all that it promises held.
+  bool tell();
+
+ private:
+  struct Moment {
+    std::map<std::string, int> running;
+    std::map<std::string, int> pending;
+    std::map<std::string, int> net;
+  };
+
+  void begin();
+  void everybody_is_busy();
+  void biology_goes_idle();
+  void biology_comes_back();
+  void coordinator_is_killed();
+  void everything_finishes();
+  bool report();
+
+  void submit(const std::string& job);
+  [[nodiscard]] Moment ask() const;
+  /// Shows a moment each second and asks four times in between, until `done`. Counts towards the
+  /// shares of the phase.
+  Moment watch(const std::function<std::string(const Moment&)>& note,
+               const std::function<bool(const Moment&)>& done);
+  [[nodiscard]] double elapsed() const { return wall_clock() - begun_; }
+  [[nodiscard]] std::filesystem::path startup_file() const {
+    return cluster_.directory() / "startup.sh";
+  }
+  void say_shares(const std::string& what, double from, double until) const;
+  [[nodiscard]] std::string debts() const;
+  bool promise(bool kept, const std::string& text);
+
+  harness::Cluster cluster_;
+  Screen screen_;
+  harness::WorkLog log_;
+  std::vector<std::uint64_t> jobs_;
+  double begun_ = wall_clock();
+  double all_busy_from_ = 0, all_busy_until_ = 0;
+  std::map<std::string, std::string>
+      kept_busy_with_;  ///< tenant to job: another one when little of it waits
+  bool all_kept_ = true;
+};
+
+bool Story::tell() {
+  begin();
+  everybody_is_busy();
+  biology_goes_idle();
+  biology_comes_back();
+  coordinator_is_killed();
+  everything_finishes();
+  return report();
+}
+
+void Story::begin() {
+  screen_.title("Fairwater: three tenants, one cluster");
+  cluster_.start_coordinator();
+  cluster_.apply_tenants(setup().tenants);
+  screen_.say("A coordinator at " + cluster_.address() + ", three agents of four processors each,");
+  screen_.say("and what they keep, in " + cluster_.directory().string() +
+              ". Paid for (examples/tenants.yaml):");
+  for (const auto& tenant : kTenants) {
+    screen_.say(fmt::format("  {} {:2.0f} %",
+                            screen_.coloured(tenant, fmt::format("{:10}", tenant)),
+                            kPaidFor.at(tenant)));
+  }
+  screen_.say(
+      "Every letter or block below is a processor at work for one of them, on a process of its "
+      "own.");
+}
+
+void Story::everybody_is_busy() {
+  screen_.heading("Everybody is busy: physics compresses, biology hashes, chemistry sorts");
+  for (const char* job : {"compress", "hash", "sort"}) submit(job);
+  kept_busy_with_ = {{"physics", "compress"}, {"chemistry", "sort"}};
+  cluster_.start_agents();
+  begun_ = wall_clock();
+  all_busy_from_ = begun_ + 0.5;  // the first twelve processes start
+  watch([](const Moment&) { return std::string(); },
+        [](const Moment& now) { return now.pending.at("biology") == 0; });
+  all_busy_until_ = wall_clock();
+  say_shares("held", all_busy_from_, all_busy_until_);
+}
+
+void Story::biology_goes_idle() {
+  screen_.heading("Biology has no more work: the others use its part, and owe it");
+  const double until = elapsed() + 7;
+  watch(
+      [](const Moment& now) {
+        return fmt::format("biology is owed {} units", now.net.at("biology"));
+      },
+      [&](const Moment&) { return elapsed() > until; });
+  screen_.say(debts());
+}
+
+void Story::biology_comes_back() {
+  screen_.heading("Biology comes back: half of what falls to the debtors repays it");
+  kept_busy_with_["biology"] = "count";
+  submit("count");
+  const double from = wall_clock();
+  watch(
+      [](const Moment& now) {
+        return fmt::format("biology is owed {} units", now.net.at("biology"));
+      },
+      [](const Moment& now) {
+        return now.net.at("biology") <= 0 || now.pending.at("biology") == 0;
+      });
+  say_shares("held meanwhile", from, wall_clock());
+  screen_.say(debts());
+}
+
+void Story::coordinator_is_killed() {
+  screen_.heading("The coordinator is killed (SIGKILL) in the middle of it");
+  const Moment before =
+      watch([](const Moment&) { return std::string(); },
+            [&, until = elapsed() + 1](const Moment&) { return elapsed() > until; });
+  int running = 0;
+  for (const auto& [tenant, count] : before.running) running += count;
+  cluster_.stop_coordinator(SIGKILL);
+  screen_.say(fmt::format(
+      "killed while {} tasks ran: their processes go on, nobody is there to start more", running));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // the outage on show
+  const double restarted = wall_clock();
+  cluster_.start_coordinator();
+  const double ready = wall_clock();
+  cluster_.wait_for_nodes(3);
+  screen_.say(
+      fmt::format("started again: ready after {:.0f} ms, all three nodes back after {:.0f} ms",
+                  (ready - restarted) * 1e3, (wall_clock() - restarted) * 1e3));
+  watch([](const Moment&) { return std::string(); },
+        [&, until = elapsed() + 3](const Moment&) { return elapsed() > until; });
+}
+
+void Story::everything_finishes() {
+  screen_.heading("Everything finishes");
+  kept_busy_with_.clear();
+  watch(
+      [](const Moment& now) {
+        int left = 0;
+        for (const auto& tenant : kTenants) left += now.pending.at(tenant) + now.running.at(tenant);
+        return fmt::format("{} tasks to go", left);
+      },
+      [](const Moment& now) {
+        for (const auto& tenant : kTenants) {
+          if (now.pending.at(tenant) + now.running.at(tenant) > 0) return false;
+        }
+        return true;
+      });
+  promise(cluster_.wait(jobs_) == 0, "every job succeeded");
+}
+
+bool Story::report() {
+  screen_.heading("The report");
+  const auto used = unit_seconds(occupations(cluster_, jobs_), kUnitsPerTask, 0, wall_clock());
+  const auto busy =
+      unit_seconds(occupations(cluster_, jobs_), kUnitsPerTask, all_busy_from_, all_busy_until_);
+  double total = 0, busy_total = 0;
+  for (const auto& tenant : kTenants) {
+    total += used.at(tenant);
+    busy_total += busy.at(tenant);
+  }
+  screen_.say("tenant       paid for   while all were busy   over all   unit-seconds       net");
+  const json net = cluster_.ask({"ledger", "show"})["net"];
+  for (const auto& tenant : kTenants) {
+    screen_.say(fmt::format("{} {:8.1f} % {:19.1f} % {:8.1f} % {:14.1f} {:9}",
+                            screen_.coloured(tenant, fmt::format("{:10}", tenant)),
+                            kPaidFor.at(tenant), 100 * busy.at(tenant) / busy_total,
+                            100 * used.at(tenant) / total, used.at(tenant), net.value(tenant, 0)));
+  }
+  screen_.say("ledger: " + debts());
+
+  int submitted = 0;
+  for (const std::uint64_t id : jobs_) submitted += cluster_.job(id)["tasks"]["total"].get<int>();
+  int lost = submitted, twice = 0;
+  for (const auto& [task, starts] : log_.starts()) {
+    --lost;
+    twice += starts > 1 ? 1 : 0;
+  }
+  promise(lost == 0 && twice == 0,
+          fmt::format("tasks: {} submitted, {} started by their own account; twice: {}, lost: {}",
+                      submitted, submitted - lost, twice, lost));
+  const json verified = cluster_.ask({"ledger", "verify"});
+  promise(verified["ok"] == true,
+          fmt::format("ledger verify: {}, rebuilt from {} journal records, nets sum to {}",
+                      verified["ok"] == true ? "ok" : "FAILED", verified["cycles"].dump(),
+                      verified["net_sum"].dump()));
+  screen_.say(fmt::format("{:.0f} seconds. Now play with one yourself: ./dev up", elapsed()));
+  return all_kept_;
+}
+
+void Story::submit(const std::string& job) {
+  const std::string text = read_file(examples() / "jobs" / (job + ".yaml"));
+  jobs_.push_back(cluster_.submit(
+      text + fmt::format("environment: {{BASH_ENV: {}}}\n", startup_file().string())));
+}
+
+Story::Moment Story::ask() const {
+  Moment moment;
+  for (const auto& tenant : cluster_.ask({"tenant", "list"})["tenants"]) {
+    moment.running[tenant["name"]] = tenant["running_tasks"];
+    moment.pending[tenant["name"]] = tenant["pending_tasks"];
+    moment.net[tenant["name"]] = tenant["net"];
+  }
+  return moment;
+}
+
+Story::Moment Story::watch(const std::function<std::string(const Moment&)>& note,
+                           const std::function<bool(const Moment&)>& done) {
+  double shown = 0;
+  for (;;) {
+    const Moment now = ask();
+    for (const auto& [tenant, job] : kept_busy_with_) {
+      if (now.pending.at(tenant) < kProcessors) submit(job);
+    }
+    const bool last = done(now);
+    if (wall_clock() - shown >= 1 || last) {
+      shown = wall_clock();
+      screen_.moment(elapsed(), now.running, kProcessors, note(now));
+    }
+    if (last) return now;
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // how often to look
+  }
+}
+
+void Story::say_shares(const std::string& what, double from, double until) const {
+  const auto used = unit_seconds(occupations(cluster_, jobs_), kUnitsPerTask, from, until);
+  double total = 0;
+  for (const auto& [tenant, units] : used) total += units;
+  std::string line = what + ":";
+  for (const auto& tenant : kTenants) {
+    const auto found = used.find(tenant);
+    line += fmt::format("  {} {:.1f} %", screen_.coloured(tenant, tenant),
+                        found == used.end() ? 0 : 100 * found->second / total);
+  }
+  screen_.say(line + "   (paid for: 50, 30, 20)");
+}
+
+std::string Story::debts() const {
+  const json ious = cluster_.ask({"ledger", "show"})["ious"];
+  if (ious.empty()) return "nobody owes anybody anything";
+  std::string text;
+  for (const auto& iou : ious) {
+    text += fmt::format("{}{} owes {} {} units", text.empty() ? "" : ", ",
+                        iou["debtor"].get<std::string>(), iou["creditor"].get<std::string>(),
+                        iou["units"].get<int>());
+  }
+  return text;
+}
+
+bool Story::promise(bool kept, const std::string& text) {
+  screen_.say((kept ? "" : "NOT KEPT: ") + text);
+  all_kept_ = all_kept_ && kept;
+  return kept;
+}
+
+}  // namespace
+
+}  // namespace fairwater::story
+
+int main() {
+  try {
+    return fairwater::story::Story().tell() ? 0 : 1;
+  } catch (const std::exception& error) {
+    std::cerr << "the story broke off: " << error.what() << '\n';
+    return 1;
+  }
+}

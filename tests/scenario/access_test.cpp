@@ -1,0 +1,89 @@
+#include <sys/stat.h>
+
+#include <catch2/catch.hpp>
+
+#include "tests/scenario/support.hpp"
+
+namespace fairwater::scenario {
+namespace {
+
+unsigned mode_of(const std::filesystem::path& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 ? status.st_mode & 07777u : 0;
+}
+
+TEST_CASE("a wrong token is exit status 4 and learns nothing", "[scenario]") {
+  Cluster cluster({.tenants = tenants({{"steady", 1}})});
+  cluster.start();
+  const Completed refused = cluster.fairwater({"tenant", "list", "--json"}, {}, "not-the-token");
+  CHECK(refused.status == 4);
+  CHECK(json::parse(refused.output)["error"]["code"] == "unauthenticated");
+  CHECK(refused.output.find("steady") == std::string::npos);
+}
+
+TEST_CASE("tokens are stored hashed, in files that only their owner reads", "[scenario]") {
+  Cluster cluster({});
+  cluster.start();
+  CHECK(mode_of(cluster.coordinator_data() / "operator.token") == 0600);
+  CHECK(mode_of(cluster.coordinator_data() / "join.token") == 0600);
+  const std::string token = cluster.operator_token();
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(cluster.coordinator_data())) {
+    if (!entry.is_regular_file() || entry.path().extension() == ".token") continue;
+    INFO(entry.path());
+    CHECK(read_file(entry.path()).find(token) == std::string::npos);
+  }
+  CHECK(cluster.log_of("coordinator").find(token) == std::string::npos);
+}
+
+TEST_CASE("a tenant sees and touches its own jobs only", "[scenario]") {
+  Cluster cluster({.agents = {{"node1"}}, .tenants = tenants({{"mine", 1}, {"theirs", 1}})});
+  cluster.start();
+  const std::string token = cluster.ask({"tenant", "token", "mine"})["token"];
+  const std::string theirs = std::to_string(
+      cluster.submit(job_file("theirs", 1, "command: [bash, -c, \"echo secret; sleep 30\"]\n")));
+  const auto as_mine = [&](std::vector<std::string> arguments, std::string_view input = {}) {
+    arguments.emplace_back("--json");
+    return cluster.fairwater(arguments, input, token);
+  };
+  // The same answer as for a job that does not exist: not even its existence leaks.
+  for (const std::vector<std::string>& touch :
+       std::vector<std::vector<std::string>>{{"job", "show", theirs},
+                                             {"job", "logs", theirs},
+                                             {"job", "cancel", theirs},
+                                             {"job", "explain", theirs}}) {
+    const Completed refused = as_mine(touch);
+    INFO(touch[1] << ": " << refused.output << refused.errors);
+    CHECK((refused.status == 1 || refused.status == 4));
+    CHECK(refused.output.find("secret") == std::string::npos);
+  }
+  CHECK(json::parse(as_mine({"job", "list"}).output)["jobs"].empty());
+  CHECK(as_mine({"job", "submit", "-"}, "tenant: theirs\ncommand: [\"true\"]\n").status == 4);
+  CHECK(as_mine({"tenant", "apply", "-"}, "tenants: [{name: mine, weight: 100}]\n").status == 4);
+  CHECK(as_mine({"node", "drain", "node1", "--reason", "x"}).status == 4);
+  // Its own, without naming itself.
+  const Completed own = as_mine({"job", "submit", "--wait", "-"}, "command: [\"true\"]\n");
+  INFO(own.output << own.errors);
+  CHECK(own.status == 0);
+  CHECK(json::parse(as_mine({"job", "list"}).output)["jobs"].size() == 1);
+  CHECK(cluster.job(std::stoull(theirs))["state"] == "running");
+}
+
+TEST_CASE("an agent without the join token is refused and gets no work", "[scenario]") {
+  Cluster cluster({.agents = {{"node1"}}, .tenants = tenants({{"steady", 1}})});
+  cluster.start_coordinator();
+  const auto forged = cluster.directory() / "forged.token";
+  std::ofstream(forged) << "forged\n";
+  const Completed refused =
+      harness::run({.command = {harness::programs_directory() / "fairwaterd", "agent",
+                                "--coordinator", cluster.address(), "--name", "intruder", "--data",
+                                cluster.directory() / "intruder", "--join-token-file", forged}},
+                   {}, Duration(20'000));
+  INFO(refused.errors);
+  CHECK(refused.status != 0);
+  CHECK(refused.errors.find("token") != std::string::npos);
+  CHECK(cluster.ask({"node", "list"})["nodes"].empty());
+}
+
+}  // namespace
+}  // namespace fairwater::scenario

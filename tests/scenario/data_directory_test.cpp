@@ -1,0 +1,166 @@
+#include <algorithm>
+#include <sys/mount.h>
+
+#include <catch2/catch.hpp>
+
+#include "tests/scenario/support.hpp"
+
+namespace fairwater::scenario {
+namespace {
+
+/// Starts a coordinator that should refuse: what it said.
+Completed refused_start(const Cluster& cluster) {
+  CommandOptions options = cluster.coordinator_command();
+  options.error_file.clear();
+  return harness::run(options, {}, Duration(30'000));
+}
+
+/// Every file below a directory with its content.
+std::map<std::string, std::string> snapshot(const std::filesystem::path& directory) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+    if (entry.is_regular_file()) files[entry.path()] = read_file(entry.path());
+  }
+  return files;
+}
+
+std::size_t lines(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+TEST_CASE("a second coordinator on the same directory is refused, the first goes on",
+          "[scenario]") {
+  Cluster cluster({.agents = {{"node1"}}, .tenants = tenants({{"steady", 1}})});
+  cluster.start();
+  CommandOptions second = cluster.coordinator_command();
+  second.command.back() = "127.0.0.1:0";  // its --listen
+  second.error_file.clear();
+  const Completed refused = harness::run(second, {}, Duration(30'000));
+  INFO(refused.errors);
+  CHECK(refused.status == 1);
+  CHECK(refused.errors.find(cluster.coordinator_data().string()) != std::string::npos);
+  CHECK(lines(refused.errors) <= 2);
+  CHECK(cluster.wait({cluster.submit(job_file("steady", 1, "command: [\"true\"]\n"))}) == 0);
+}
+
+TEST_CASE("an empty directory needs --init, a foreign one is never touched", "[scenario]") {
+  Cluster cluster({});
+  std::filesystem::create_directories(cluster.coordinator_data());
+  CommandOptions start = cluster.coordinator_command();
+  start.error_file.clear();
+  REQUIRE(start.command.back() == "--init");
+
+  CommandOptions without_init = start;
+  without_init.command.pop_back();
+  const Completed empty = harness::run(without_init, {}, Duration(30'000));
+  INFO(empty.errors);
+  CHECK(empty.status == 1);
+  CHECK(empty.errors.find("--init") != std::string::npos);
+  CHECK(std::filesystem::is_empty(cluster.coordinator_data()));
+
+  std::ofstream(cluster.coordinator_data() / "thesis.tex") << "not yours";
+  const Completed foreign = harness::run(start, {}, Duration(30'000));
+  INFO(foreign.errors);
+  CHECK(foreign.status == 1);
+  CHECK(lines(foreign.errors) <= 2);
+  CHECK(snapshot(cluster.coordinator_data()).size() == 1);
+  CHECK(read_file(cluster.coordinator_data() / "thesis.tex") == "not yours");
+}
+
+TEST_CASE("a damaged ledger is refused with one clear sentence and left as it is", "[scenario]") {
+  Cluster cluster({.agents = {{"node1"}}, .tenants = tenants({{"steady", 1}})});
+  cluster.start();
+  CHECK(cluster.wait({cluster.submit(job_file("steady", 20, "command: [\"true\"]\n"))}) == 0);
+  cluster.stop_agent("node1", SIGTERM);
+  cluster.stop_coordinator(SIGKILL);
+  // One bit in the middle of the write-ahead log, or of the table it became.
+  std::filesystem::path victim;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(cluster.coordinator_data())) {
+    const std::string extension = entry.path().extension();
+    if (!entry.is_regular_file() || (extension != ".log" && extension != ".sst")) continue;
+    if (victim.empty() || entry.file_size() > std::filesystem::file_size(victim))
+      victim = entry.path();
+  }
+  REQUIRE_FALSE(victim.empty());
+  {
+    std::fstream file(victim, std::ios::in | std::ios::out | std::ios::binary);
+    const auto middle = static_cast<std::streamoff>(std::filesystem::file_size(victim) / 2);
+    file.seekg(middle);
+    const char byte = static_cast<char>(file.get());
+    file.seekp(middle);
+    file.put(static_cast<char>(byte ^ 0x10));
+  }
+  const Completed refused = refused_start(cluster);
+  INFO(refused.errors);
+  CHECK(refused.status == 1);
+  CHECK(refused.output.find("listening") == std::string::npos);
+  CHECK(refused.errors.find(cluster.coordinator_data().string()) != std::string::npos);
+  CHECK(lines(refused.errors) <= 2);
+  CHECK(refused_start(cluster).status == 1);
+}
+
+/// A tmpfs of the test's own, gone with the object.
+class SmallDisk {
+ public:
+  SmallDisk(std::filesystem::path where, const std::string& size) : where_(std::move(where)) {
+    std::filesystem::create_directories(where_);
+    REQUIRE(mount("tmpfs", where_.c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0);
+  }
+  ~SmallDisk() { umount2(where_.c_str(), MNT_DETACH); }
+  /// Takes all the room that is left.
+  void fill() const {
+    std::ofstream file(where_ / "filler", std::ios::binary);
+    const std::string block(4096, 'x');
+    while (file.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
+    }
+  }
+  void make_room() const { std::filesystem::remove(where_ / "filler"); }
+
+ private:
+  std::filesystem::path where_;
+};
+
+TEST_CASE("a full disk stops admission with a clear error and loses nothing; room brings it back",
+          "[scenario]") {
+  if (!is_root_or_skips("a tmpfs")) return;
+  const auto where =
+      std::filesystem::temp_directory_path() / fmt::format("fairwater-small-disk-{}", getpid());
+  {
+    const SmallDisk disk(where, "96m");
+    Cluster cluster(
+        {.agents = {{"node1"}}, .tenants = tenants({{"steady", 1}}), .data = where / "data"});
+    const WorkLog log(cluster.directory() / "work");
+    cluster.start();
+    std::map<std::uint64_t, std::uint32_t> acknowledged;
+    const std::string file = job_file("steady", 1, log.command_line("sleep 0.2"));
+    for (int i = 0; i < 5; ++i) acknowledged[cluster.submit(file)] = 1;
+    disk.fill();
+    Completed refused;
+    harness::wait_until("a submission is refused", Duration(20'000), [&] {
+      refused = cluster.fairwater({"job", "submit", "--json", "-"}, file);
+      if (refused.status == 0) acknowledged[json::parse(refused.output)["job"]["id"]] = 1;
+      return refused.status != 0;
+    });
+    INFO(refused.output);
+    CHECK(refused.status == 1);
+    CHECK(json::parse(refused.output)["error"]["code"] == "disk_full");
+    CHECK(cluster.coordinator().running());
+
+    disk.make_room();
+    harness::wait_until("submissions are taken again", Duration(20'000), [&] {
+      const Completed taken = cluster.fairwater({"job", "submit", "--quiet", "-"}, file);
+      if (taken.status == 0) acknowledged[std::stoull(taken.output)] = 1;
+      return taken.status == 0;
+    });
+    std::vector<std::uint64_t> ids;
+    for (const auto& [id, tasks] : acknowledged) ids.push_back(id);
+    CHECK(cluster.wait(ids) == 0);
+    CHECK(each_ran_once(log, acknowledged));
+    CHECK(ledger_is_sound(cluster));
+  }
+  std::filesystem::remove(where);
+}
+
+}  // namespace
+}  // namespace fairwater::scenario

@@ -1,0 +1,176 @@
+#include <csignal>
+
+#include <catch2/catch.hpp>
+
+#include "tests/scenario/support.hpp"
+
+namespace fairwater::scenario {
+namespace {
+
+ClusterSetup one_node() {
+  return {.agents = {{"node1", "cpu: 4, memory: 2GiB"}}, .tenants = tenants({{"steady", 1}})};
+}
+
+/// Process ids that tasks wrote into a file, one per line.
+std::vector<pid_t> pids_in(const std::filesystem::path& path) {
+  std::vector<pid_t> pids;
+  std::ifstream file(path);
+  for (pid_t pid = 0; file >> pid;) pids.push_back(pid);
+  return pids;
+}
+
+bool all_gone(const std::vector<pid_t>& pids) {
+  for (const pid_t pid : pids) {
+    const std::string state = read_file(fmt::format("/proc/{}/stat", pid));
+    if (!state.empty() && state.find(") Z ") == std::string::npos) return false;
+  }
+  return true;
+}
+
+std::string shell(const std::string& script) {
+  return fmt::format("command: {}\n", json({"bash", "-c", script}).dump());
+}
+
+TEST_CASE("cancel ends a task and everything that it started, waiting tasks never start",
+          "[scenario]") {
+  Cluster cluster(one_node());
+  const auto pids = cluster.directory() / "pids";
+  cluster.start();
+  // A child that left the session and a grandchild in the background: a signal to the group misses
+  // the first.
+  const std::string script = fmt::format(
+      "echo $$ >> {0}; setsid bash -c 'echo $$ >> {0}; sleep 60' & (sleep 60 & echo $! >> {0}; "
+      "wait) & wait",
+      pids.string());
+  const auto id = cluster.submit(job_file("steady", 6, shell(script)));
+  harness::wait_until("four tasks run", Duration(10'000),
+                      [&] { return pids_in(pids).size() == 12; });
+  CHECK(cluster.fairwater({"job", "cancel", std::to_string(id), "--reason", "changed my mind"})
+            .status == 0);
+  CHECK(cluster.wait({id}) == 125);
+  const json job = cluster.job(id);
+  CHECK(job["state"] == "cancelled");
+  CHECK(job["tasks"]["cancelled"] == 6);
+  CHECK(pids_in(pids).size() == 12);
+  harness::wait_until("no process is left", Duration(10'000),
+                      [&] { return all_gone(pids_in(pids)); });
+}
+
+TEST_CASE("a task that ignores SIGTERM is killed after the grace", "[scenario]") {
+  Cluster cluster(one_node());
+  const auto pids = cluster.directory() / "pids";
+  cluster.start();
+  const auto id = cluster.submit(
+      job_file("steady", 1,
+               shell(fmt::format("trap '' TERM; echo $$ >> {}; while :; do sleep 0.1; done",
+                                 pids.string()))));
+  harness::wait_until("it runs", Duration(10'000), [&] { return pids_in(pids).size() == 1; });
+  const auto cancelled = std::chrono::steady_clock::now();
+  CHECK(cluster.fairwater({"job", "cancel", std::to_string(id)}).status == 0);
+  CHECK(cluster.wait({id}) == 125);
+  harness::wait_until("it is gone", Duration(10'000), [&] { return all_gone(pids_in(pids)); });
+  CHECK(std::chrono::steady_clock::now() - cancelled >= Duration(4'500));
+}
+
+TEST_CASE("standard output and error are captured apart, bounded, and readable while the task runs",
+          "[scenario]") {
+  Cluster cluster(one_node());
+  cluster.start();
+  const auto id =
+      cluster.submit(job_file("steady", 1,
+                              shell("echo to output; echo to errors >&2; yes 0123456789 | head -c "
+                                    "5000000; echo last words >&2; sleep 3")));
+  const std::string job = std::to_string(id);
+  harness::wait_until("its first line can be read", Duration(10'000), [&] {
+    return cluster.fairwater({"job", "logs", job}).output.starts_with("to output\n");
+  });
+  CHECK(cluster.job(id)["state"] == "running");
+  CHECK(cluster.wait({id}) == 0);
+  const std::string output = cluster.fairwater({"job", "logs", job}).output;
+  const std::string errors = cluster.fairwater({"job", "logs", job, "--stderr"}).output;
+  CHECK(output.size() > 900'000);
+  CHECK(output.size() < 1'100'000);  // log_limit: 1MiB, and a marker
+  CHECK(errors == "to errors\nlast words\n");
+}
+
+TEST_CASE("a task sees its index, count, job, environment and directory, and reports its own exit",
+          "[scenario]") {
+  Cluster cluster(one_node());
+  cluster.start();
+  const auto id = cluster.submit(fmt::format(
+      "tenant: steady\nname: curious\ntasks: 3\nenvironment: {{COLOUR: blue}}\ndirectory: {}\n{}",
+      cluster.directory().string(),
+      shell("echo $FAIRWATER_JOB_ID $FAIRWATER_TASK_INDEX $FAIRWATER_TASK_COUNT $COLOUR $PWD; "
+            "[ $FAIRWATER_TASK_INDEX != 1 ] || exit 3; [ $FAIRWATER_TASK_INDEX != 2 ] || kill "
+            "-SEGV $$")));
+  CHECK(cluster.wait({id}) == 128 + SIGSEGV);
+  const std::string job = std::to_string(id);
+  CHECK(cluster.fairwater({"job", "logs", job, "--task", "1"}).output ==
+        fmt::format("{} 1 3 blue {}\n", id, cluster.directory().string()));
+  const json shown = cluster.job(id);
+  CHECK(shown["state"] == "failed");
+  CHECK(shown["tasks"]["succeeded"] == 1);
+  CHECK(shown["tasks"]["failed"] == 2);
+  CHECK(shown["task_list"][1]["exit_code"] == 3);
+  CHECK(shown["task_list"][2]["exit_code"] == 128 + SIGSEGV);
+}
+
+TEST_CASE("a command that is not there fails with 127 and does not stop the others", "[scenario]") {
+  Cluster cluster(one_node());
+  cluster.start();
+  const auto absent = cluster.submit(job_file("steady", 1, "command: [/no/such/program]\n"));
+  const auto good = cluster.submit(job_file("steady", 1, "command: [\"true\"]\n"));
+  CHECK(cluster.wait({absent}) == 127);
+  CHECK(cluster.wait({good}) == 0);
+}
+
+TEST_CASE("a task over its memory limit is killed and says so, its neighbour is not",
+          "[scenario]") {
+  if (!is_root_or_skips("a memory limit by control group")) return;
+  Cluster cluster(one_node());
+  cluster.start();
+  // bash holds the whole text in memory
+  const std::string hungry = shell("x=$(head -c 400000000 /dev/zero | tr '\\0' x); echo ${#x}");
+  const auto over = cluster.submit("tenant: steady\nresources: {cpu: 1, memory: 64MiB}\n" + hungry);
+  const auto within =
+      cluster.submit("tenant: steady\nresources: {cpu: 1, memory: 1900MiB}\n" + hungry);
+  CHECK(cluster.wait({over}) == 128 + SIGKILL);
+  CHECK(cluster.wait({within}) == 0);
+  const json task = cluster.job(over)["task_list"][0];
+  INFO(task.dump());
+  CHECK(task["reason"] == "memory_limit");
+}
+
+TEST_CASE("a task over its time limit is stopped; retries run it again", "[scenario]") {
+  Cluster cluster(one_node());
+  const WorkLog log(cluster.directory() / "work");
+  cluster.start();
+  const auto id = cluster.submit(job_file("steady", 1, log.command_line("exec sleep 30")) +
+                                 "time_limit: 500ms\nretries: 1\n");
+  CHECK(cluster.wait({id}) != 0);
+  const json task = cluster.job(id)["task_list"][0];
+  CHECK(task["reason"] == "time_limit");
+  CHECK(task["attempts"] == 2);
+  CHECK(log.runs().size() == 2);
+}
+
+TEST_CASE("explain names what keeps a task waiting, and the arithmetic of a grant", "[scenario]") {
+  Cluster cluster(one_node());
+  cluster.start();
+  const auto running = cluster.submit(job_file("steady", 4, "command: [sleep, \"30\"]\n"));
+  const auto waiting = cluster.submit(job_file("steady", 1, "command: [\"true\"]\n"));
+  harness::wait_until("the node is full", Duration(10'000),
+                      [&] { return cluster.job(running)["tasks"]["running"] == 4; });
+  const Completed why = cluster.fairwater({"job", "explain", std::to_string(waiting)});
+  INFO(why.output);
+  CHECK(why.status == 0);
+  CHECK(why.output.find("node") != std::string::npos);
+  const Completed grant =
+      cluster.fairwater({"job", "explain", std::to_string(running), "--task", "0"});
+  INFO(grant.output);
+  CHECK(grant.status == 0);
+  CHECK(grant.output.find("cycle") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace fairwater::scenario

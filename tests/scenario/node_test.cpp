@@ -1,0 +1,121 @@
+#include <algorithm>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+#include "tests/scenario/support.hpp"
+
+namespace fairwater::scenario {
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+/// Work that says every 50 ms that it is alive, into one file per run.
+std::string ticking_work(const std::filesystem::path& directory, int ticks) {
+  return fmt::format(
+      "for ((i = 0; i < {}; ++i)); do echo $EPOCHREALTIME >> {}/ticks.$FAIRWATER_TASK_INDEX.$$; "
+      "sleep 0.05; done",
+      ticks, directory.string());
+}
+
+/// The last sign of life of any run that started before `moment`.
+double last_tick_of_runs_before(const std::filesystem::path& directory, double moment) {
+  double last = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    if (!entry.path().filename().string().starts_with("ticks.")) continue;
+    std::ifstream file(entry.path());
+    double first = 0, tick = 0;
+    file >> first;
+    tick = first;
+    double next = 0;
+    while (file >> next) tick = next;
+    if (first < moment) last = std::max(last, tick);
+  }
+  return last;
+}
+
+TEST_CASE("a silent node's tasks run elsewhere only after lease and grace, when they are dead",
+          "[scenario]") {
+  Cluster cluster({.agents = {{"node1", "cpu: 2, memory: 1GiB"}, {"node2", "cpu: 2, memory: 1GiB"}},
+                   .tenants = tenants({{"steady", 1}}),
+                   .lease = "2s",
+                   .grace = "1s",
+                   .heartbeat_interval = "200ms"});
+  const WorkLog log(cluster.directory() / "work");
+  cluster.start();
+  const auto id = cluster.submit(
+      job_file("steady", 4, log.command_line(ticking_work(cluster.directory(), 100))));
+  harness::wait_until("both nodes are full", Duration(10'000),
+                      [&] { return log.runs().size() == 4; });
+
+  const double silent_since = now();
+  cluster.agent("node1").send_signal(SIGSTOP);
+  harness::wait_until("the node is down", Duration(10'000),
+                      [&] { return cluster.node("node1")["state"] == "down"; });
+  harness::wait_until("its two tasks are running again", Duration(20'000),
+                      [&] { return log.runs().size() == 6; });
+  const auto runs = log.runs();
+  const double first_rerun = runs[4].started;
+  // The lease counts from the last report before the silence, at most a heartbeat earlier.
+  CHECK(first_rerun - silent_since >= 3.0 - 0.25);
+  int cut_off = 0;
+  for (int i = 0; i < 4; ++i) cut_off += runs[static_cast<std::size_t>(i)].ended == 0 ? 1 : 0;
+  CHECK(cut_off >= 2);
+
+  CHECK(cluster.wait({id}) == 0);
+  std::map<std::pair<std::uint64_t, std::uint32_t>, double> first_start;
+  for (const auto& run : log.runs()) {
+    const auto [entry, first] = first_start.try_emplace({run.job, run.index}, run.started);
+    if (!first)
+      CHECK(last_tick_of_runs_before(cluster.directory(), silent_since + 0.5) < run.started);
+  }
+  int reruns = 0;
+  for (const auto& task : cluster.job(id)["task_list"]) {
+    CHECK(task["state"] == "succeeded");
+    reruns += task["attempts"].get<int>() - 1;
+  }
+  CHECK(reruns == 2);
+
+  cluster.agent("node1").send_signal(SIGCONT);
+  cluster.wait_for_nodes(2);
+  CHECK(log.runs().size() == 6);
+  CHECK(cluster.node("node1")["running_tasks"] == 0);
+  CHECK(ledger_is_sound(cluster));
+}
+
+TEST_CASE("a node that is back within its lease goes on as if nothing had been", "[scenario]") {
+  Cluster cluster({.agents = {{"node1", "cpu: 2, memory: 1GiB"}},
+                   .tenants = tenants({{"steady", 1}}),
+                   .lease = "5s",
+                   .heartbeat_interval = "200ms"});
+  const WorkLog log(cluster.directory() / "work");
+  cluster.start();
+  const auto id = cluster.submit(job_file("steady", 2, log.command_line("sleep 2")));
+  harness::wait_until("both tasks run", Duration(10'000), [&] { return log.runs().size() == 2; });
+  cluster.agent("node1").send_signal(SIGSTOP);
+  std::this_thread::sleep_for(Duration(1500));  // the silence under test
+  cluster.agent("node1").send_signal(SIGCONT);
+  CHECK(cluster.wait({id}) == 0);
+  CHECK(each_ran_once(log, {{id, 2}}));
+}
+
+TEST_CASE("a drained node gets no more tasks and finishes those that it has", "[scenario]") {
+  Cluster cluster(
+      {.agents = {{"node1", "cpu: 2, memory: 1GiB"}}, .tenants = tenants({{"steady", 1}})});
+  const WorkLog log(cluster.directory() / "work");
+  cluster.start();
+  const auto id = cluster.submit(job_file("steady", 4, log.command_line("sleep 0.7")));
+  harness::wait_until("two tasks run", Duration(10'000), [&] { return log.runs().size() == 2; });
+  CHECK(cluster.fairwater({"node", "drain", "node1", "--reason", "new disk"}).status == 0);
+  harness::wait_until("the node is drained", Duration(10'000),
+                      [&] { return cluster.node("node1")["state"] == "drained"; });
+  CHECK(log.runs().size() == 2);
+  CHECK(cluster.fairwater({"node", "undrain", "node1"}).status == 0);
+  CHECK(cluster.wait({id}) == 0);
+  CHECK(each_ran_once(log, {{id, 4}}));
+}
+
+}  // namespace
+}  // namespace fairwater::scenario
