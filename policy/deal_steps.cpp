@@ -1,0 +1,114 @@
+#include "policy/deal_steps.hpp"
+
+#include "policy/check.hpp"
+#include "policy/water_fill.hpp"
+
+namespace fairwater {
+namespace {
+
+// Below this many slots a walk from slot to slot is cheaper than counting a window.
+constexpr Units kFewSlots = 128;
+
+}  // namespace
+
+Units closing_balance(const TenantLine& line) {
+  return line.carried + line.granted - line.passed_on + line.passed_to + line.received - line.paid -
+         line.rolled_back - line.placed;
+}
+
+std::vector<Sequence::Count> deal_slots(Sequence& sequence, Units units) {
+  FAIRWATER_CHECK(units >= 0 && units <= kMaxDealUnits,
+                  "a deal's slots are within the sequence's window");
+  if (units > kFewSlots) return sequence.advance(static_cast<std::uint64_t>(units));
+  std::vector<Sequence::Member> owners;
+  owners.reserve(static_cast<std::size_t>(units));
+  for (Units slot = 0; slot < units; ++slot) owners.push_back(sequence.next());
+  std::sort(owners.begin(), owners.end());
+  std::vector<Sequence::Count> counts;
+  for (const Sequence::Member owner : owners) {
+    if (counts.empty() || counts.back().member != owner) counts.push_back({owner, 0});
+    ++counts.back().slots;
+  }
+  return counts;
+}
+
+RepaymentBudget repayment_budget(Units fell, std::uint32_t repay_millionths, bool can_run,
+                                 std::uint32_t remainder_millionths) {
+  if (!can_run) return {fell, remainder_millionths};
+  const Wide exact = Wide{fell} * repay_millionths + remainder_millionths;
+  return {static_cast<Units>(exact / 1'000'000), static_cast<std::uint32_t>(exact % 1'000'000)};
+}
+
+std::vector<Repayment> settle(const IouBook& book, const Sequence& ranks, TenantId debtor,
+                              Units budget, const std::function<bool(TenantId)>& can_use) {
+  std::vector<Repayment> repayments;
+  if (budget <= 0 || book.net(debtor.value) >= 0) return repayments;
+  std::vector<IouBook::Iou> debts = book.debts_of(debtor.value);
+  std::erase_if(debts, [&](const IouBook::Iou& iou) { return !can_use(TenantId{iou.creditor}); });
+  std::sort(debts.begin(), debts.end(), [&](const IouBook::Iou& a, const IouBook::Iou& b) {
+    return a.units != b.units ? a.units > b.units : ranks.ranks_before(a.creditor, b.creditor);
+  });
+  for (const IouBook::Iou& iou : debts) {
+    const Units units = std::min(budget, iou.units);
+    if (units == 0) break;
+    repayments.push_back({debtor, TenantId{iou.creditor}, units});
+    budget -= units;
+  }
+  return repayments;
+}
+
+std::vector<Units> pour(Units units, std::span<const Vessel> vessels) {
+  std::vector<QuotaGroup> groups;
+  groups.reserve(vessels.size());
+  for (const Vessel& vessel : vessels)
+    groups.push_back(
+        {.weight = vessel.weight, .min = 0, .max = kUnlimited, .request = vessel.room});
+  return water_fill(units, groups).runtime;
+}
+
+std::vector<Units> pool_changes(std::span<const PoolMember> members) {
+  std::vector<Units> changes(members.size(), 0);
+  std::vector<Vessel> vessels;
+  std::vector<std::size_t> takers;
+  Units pool = 0;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const Units missing = members[i].demand - members[i].allowance;
+    if (missing < 0) {
+      changes[i] = missing;
+      pool -= missing;
+    } else if (missing > 0 && members[i].takes) {
+      takers.push_back(i);
+      vessels.push_back({members[i].weight, missing});
+    }
+  }
+  if (pool == 0 || takers.empty()) return changes;
+  const std::vector<Units> poured = pour(pool, vessels);
+  for (std::size_t k = 0; k < takers.size(); ++k) changes[takers[k]] = poured[k];
+  return changes;
+}
+
+bool backfills_before(const BackfillCandidate& a, const BackfillCandidate& b) {
+  if (a.cost != b.cost) return a.cost > b.cost;
+  return a.hand != b.hand ? a.hand > b.hand : a.rank < b.rank;
+}
+
+std::vector<Loan> match_loans(std::span<const Position> positions) {
+  std::vector<Loan> loans;
+  std::size_t lender = 0;
+  Units left_to_lend = 0;
+  for (const Position& borrower : positions) {
+    for (Units wanted = -borrower.balance; wanted > 0;) {
+      while (left_to_lend == 0) {
+        FAIRWATER_CHECK(lender < positions.size(), "the balances of a deal add up to zero");
+        left_to_lend = std::max<Units>(positions[lender++].balance, 0);
+      }
+      const Units units = std::min(wanted, left_to_lend);
+      loans.push_back({positions[lender - 1].tenant, borrower.tenant, units});
+      wanted -= units;
+      left_to_lend -= units;
+    }
+  }
+  return loans;
+}
+
+}  // namespace fairwater
