@@ -1,8 +1,8 @@
-// The coordinator's allocator: a pure state machine. Events go in (tenants, nodes, windows, releases),
-// deals come out. Same events in the same order, same deals, byte for byte.
+// The coordinator's allocator: a pure state machine. Events go in (tenants, nodes, windows,
+// releases), deals come out. Same events in the same order, same deals, byte for byte.
 //
-// It runs steps 2 to 9 of a heartbeat's life (design, section 5). One `deal` costs O(tenants with waiting
-// tasks + slots dealt * log tenants + tasks placed * log), not O(tenants).
+// It runs steps 2 to 9 of a heartbeat's life (design, section 5). One `deal` costs O(tenants with
+// waiting tasks + slots dealt * log tenants + tasks placed * log), not O(tenants).
 #pragma once
 
 #include <cstdint>
@@ -26,13 +26,13 @@ enum class DealMode : std::uint8_t {
 struct AllocatorSettings {
   ResourceVector granules;  ///< 0: the cluster does not have that resource
   DealMode mode = DealMode::sized;
-  std::uint32_t backups = 1;  ///< next tasks per tenant that step 8 looks at
+  std::uint32_t backups = 1;                         ///< next tasks per tenant that step 8 looks at
   ResourceVector units = ResourceVector::filled(1);  ///< ledger units per granule
 };
 
 struct TenantTerms {
   Weight weight = 1;
-  ResourceVector min;
+  ResourceVector min{};
   ResourceVector max = ResourceVector::filled(kUnlimited);
   /// mu in millionths, 1..1'000'000: the part of what falls to a debtor that it pays back.
   std::uint32_t repay_millionths = 1'000'000;
@@ -58,8 +58,8 @@ struct DemandWindow {
   /// Everything that waits, also beyond `next`.
   ResourceVector pending;
   std::uint64_t pending_tasks = 0;
-  /// The last deal (by number) that the tenant had seen when it made this window; tasks granted later are
-  /// struck from it.
+  /// The last deal (by number) that the tenant had seen when it made this window; tasks granted
+  /// later are struck from it.
   std::uint64_t seen_deal = 0;
 };
 
@@ -83,9 +83,11 @@ struct NodeView {
   bool accepts = false;
 };
 
-/// Why a waiting task waits: `first` is what a deal would stumble over first, `also` everything else.
+/// Why a waiting task waits: `first` is what a deal would stumble over first, `also` everything
+/// else.
 struct Obstacle {
-  std::string code;     ///< no_node_up, placement, node_size, node_busy, max, quota, share, may_not_borrow, order
+  std::string code;     ///< no_node_up, placement, node_size, node_busy, max, quota, share,
+                        ///< may_not_borrow, order
   std::string message;  ///< plain words with the numbers
 };
 
@@ -98,35 +100,44 @@ class Allocator {
   Allocator& operator=(Allocator&&) noexcept;
   ~Allocator();
 
-  // -- what is known -------------------------------------------------------------------------------
+  // -- what is known
+  // -------------------------------------------------------------------------------
   /// Adds a tenant (it joins the sequence) or changes its terms.
   void set_tenant(TenantId tenant, const TenantTerms& terms);
-  /// The tenant leaves the sequence and the book; it must hold no task and owe nothing. Returns the units
-  /// forgiven (design, section 6, "Leaving").
+  /// The tenant leaves the sequence and the book; it must hold no task and owe nothing. Returns the
+  /// units forgiven (design, section 6, "Leaving").
   Units remove_tenant(TenantId tenant);
-  /// Adds a node or changes it. `accepts` is false while it drains or is silent: nothing is dealt there.
-  void set_node(NodeId node, const NodeTraits& traits, const ResourceVector& capacity, bool accepts);
+  /// Adds a node or changes it. `accepts` is false while it drains or is silent: nothing is dealt
+  /// there.
+  void set_node(NodeId node, const NodeTraits& traits, const ResourceVector& capacity,
+                bool accepts);
   void remove_node(NodeId node);  ///< must run no task
-  /// Replaces what the tenant wants. Tasks that are held, or were granted after `seen_deal`, are struck.
+  /// Replaces what the tenant wants. Tasks that are held, or were granted after `seen_deal`, are
+  /// struck.
   void set_window(DemandWindow window);
   /// Strikes a cancelled job's waiting tasks at once.
   void withdraw(TenantId tenant, JobId job);
-  /// A held task ended or was taken back: its room is free again. Unknown tasks are ignored (false).
+  /// A held task ended or was taken back: its room is free again. Unknown tasks are ignored
+  /// (false).
   bool release(const TaskKey& task);
 
-  // -- after a restart -----------------------------------------------------------------------------
+  // -- after a restart
+  // -----------------------------------------------------------------------------
   void restore_position(std::uint64_t position);  ///< after all tenants are set
   void restore_carry(TenantId tenant, Units carry);
   void restore_iou(const IouBook::Iou& iou);
   void restore_held(NodeId node, const Grant& grant);
 
-  // -- the deal ------------------------------------------------------------------------------------
-  /// Deals the free room of one node; nothing when nobody can use any of it. The state moves on as if the
-  /// deal were durable: a caller that cannot make it so must stop. Deals are numbered from 1.
+  // -- the deal
+  // ------------------------------------------------------------------------------------
+  /// Deals the free room of one node; nothing when nobody can use any of it. The state moves on as
+  /// if the deal were durable: a caller that cannot make it so must stop. Deals are numbered
+  /// from 1.
   std::optional<Deal> deal(NodeId node);
   [[nodiscard]] std::uint64_t last_deal() const;
 
-  // -- views ---------------------------------------------------------------------------------------
+  // -- views
+  // ---------------------------------------------------------------------------------------
   [[nodiscard]] TenantView tenant(TenantId tenant) const;
   [[nodiscard]] NodeView node(NodeId node) const;
   [[nodiscard]] const IouBook& book() const;

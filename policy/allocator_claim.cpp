@@ -1,0 +1,127 @@
+// What a tenant's part in a deal may place: room, rules, quotas, guarantees.
+
+#include <algorithm>
+
+#include "policy/allocator_deal.hpp"
+
+namespace fairwater {
+namespace {
+
+// Ranges of a window that do not fit and are looked past in one deal. Bounds the work that one
+// tenant can cause; windows are about as long.
+constexpr std::uint32_t kMaxLookPast = 64;
+
+}  // namespace
+
+bool NodeDeal::rule_allows(const PlacementRule* rule) {
+  if (rule == nullptr) return true;
+  for (const auto& [known, allowed] : rules_)
+    if (known == rule) return allowed;
+  rules_.emplace_back(rule, rule->allows(node_.traits));
+  return rules_.back().second;
+}
+
+bool NodeDeal::fits(const TenantState& tenant, const WindowRange& entry) {
+  const ResourceVector& demand = entry.range.demand;
+  if (entry.range.count == 0 || !demand.fits(free_)) return false;
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    if (demand[r] > 0 && tenant.used[r] + demand[r] > tenant.terms.max[r]) return false;
+  return rule_allows(entry.range.rule.get());
+}
+
+bool NodeDeal::find_next(Part& part) {
+  // Room only shrinks within a deal: what did not fit before does not fit now.
+  const std::vector<WindowRange>& window = part.tenant->window;
+  for (; part.next < window.size() && part.skipped <= kMaxLookPast; ++part.next) {
+    if (fits(*part.tenant, window[part.next])) return true;
+    if (window[part.next].range.count > 0) ++part.skipped;
+  }
+  part.next = static_cast<std::uint32_t>(window.size());
+  return false;
+}
+
+const WindowRange& NodeDeal::next_range(const Part& part) const {
+  return part.tenant->window[part.next];
+}
+
+Units NodeDeal::waiting_cost(Part& part) {
+  if (!part.has_work) return 0;
+  Units cost = 0;
+  const std::vector<WindowRange>& window = part.tenant->window;
+  for (std::size_t i = part.next; i < window.size() && cost < dealt_; ++i)
+    if (fits(*part.tenant, window[i]))
+      cost = static_cast<Units>(
+          std::min(Wide{cost} + Wide{window[i].cost} * window[i].range.count, Wide{kMaxDealUnits}));
+  return cost;
+}
+
+const ResourceVector& NodeDeal::quota(Part& part) {
+  if (!part.quota_read) {
+    part.line.quota = state_.quota(*part.tenant);
+    part.quota_read = true;
+  }
+  return part.line.quota;
+}
+
+bool NodeDeal::stays_within_quota(Part& part, const ResourceVector& demand) {
+  const ResourceVector held = part.tenant->held_against_quota();
+  const ResourceVector& limit = quota(part);
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    if (demand[r] > 0 && held[r] + demand[r] > limit[r]) return false;
+  return true;
+}
+
+bool NodeDeal::is_below_quota(Part& part, const ResourceVector& demand) {
+  const ResourceVector held = part.tenant->held_against_quota();
+  const ResourceVector& limit = quota(part);
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    if (demand[r] > 0 && held[r] >= limit[r]) return false;
+  return true;
+}
+
+bool NodeDeal::is_at_quota(Part& part) {
+  return find_next(part) && !is_below_quota(part, next_range(part).range.demand);
+}
+
+bool NodeDeal::is_owed(const Part& part) const {
+  return part.line.received > 0 || state_.book.net(part.tenant->id.value) > 0;
+}
+
+bool NodeDeal::is_guaranteed(const Part& part) const {
+  const ResourceVector& demand = next_range(part).range.demand;
+  const ResourceVector& min = part.tenant->terms.min;
+  bool asks = false;
+  for (std::size_t r = 0; r < kMaxResources; ++r) {
+    if (demand[r] <= 0 || min[r] <= 0) continue;
+    if (part.tenant->used[r] >= min[r]) return false;
+    asks = true;
+  }
+  return asks;
+}
+
+NodeDeal::Claim NodeDeal::claim(Part& part) {
+  if (!part.has_work || !find_next(part)) return Claim::none;
+  const WindowRange& entry = next_range(part);
+  if (stays_within_quota(part, entry.range.demand)) return Claim::within_quota;
+  if (is_below_quota(part, entry.range.demand)) return Claim::straddles_quota;
+  return is_owed(part) && part.hand >= entry.cost ? Claim::covered : Claim::none;
+}
+
+std::optional<std::uint32_t> NodeDeal::largest_backup(Part& part) {
+  if (!part.has_work || !find_next(part)) return std::nullopt;
+  const std::vector<WindowRange>& window = part.tenant->window;
+  std::optional<std::uint32_t> largest;
+  std::uint64_t seen = 0;
+  std::uint32_t skipped = part.skipped;
+  for (std::uint32_t i = part.next; i < window.size() && seen < state_.settings.backups; ++i) {
+    if (!fits(*part.tenant, window[i])) {
+      if (window[i].range.count > 0 && ++skipped > kMaxLookPast) break;
+      continue;
+    }
+    seen += window[i].range.count;
+    if (!largest || window[i].cost > window[*largest].cost) largest = i;
+  }
+  return largest;
+}
+
+}  // namespace fairwater

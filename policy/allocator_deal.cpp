@@ -1,0 +1,321 @@
+#include "policy/allocator_deal.hpp"
+
+#include <algorithm>
+
+namespace fairwater {
+namespace {
+
+/// floor(units * free / demand) without 128-bit division where it is not needed.
+Units scaled(Units units, Amount free, Amount demand) {
+  Amount product = 0;
+  if (!__builtin_mul_overflow(units, free, &product)) return product / demand;
+  return static_cast<Units>(std::min(Wide{units} * free / demand, Wide{kMaxDealUnits}));
+}
+
+/// The node's room in units of one task's shape.
+Units units_of(const ResourceVector& free, const WindowRange& entry, DealMode mode) {
+  Units units = kMaxDealUnits;
+  bool asks = false;
+  for (std::size_t r = 0; r < kMaxResources; ++r) {
+    const Amount demand = entry.range.demand[r];
+    if (demand <= 0) continue;
+    asks = true;
+    units = std::min(
+        units, mode == DealMode::slots ? free[r] / demand : scaled(entry.cost, free[r], demand));
+  }
+  return asks ? units : entry.cost;
+}
+
+}  // namespace
+
+NodeDeal::NodeDeal(AllocatorState& state, NodeId node)
+    : state_(state),
+      node_id_(node),
+      node_(state.node(node)),
+      free_(node_.free()),
+      part_at_(state.slots(), -1) {}
+
+std::optional<Deal> NodeDeal::run() {
+  if (!node_.accepts) return std::nullopt;
+  collect_work();
+  if (parts_.empty()) return std::nullopt;
+  deal_.node = node_id_;
+  deal_.position_before = state_.sequence.position();
+  serve_guarantees();
+  if (const Units units = free_units(); units > 0) {
+    deal_units(units);
+    settle_debts();
+    pass_on_at_quota();
+    pool();
+    fill();
+    place_remainder();
+    backfill();
+  }
+  if (deal_.grants.empty()) {
+    undo_units();
+    return std::nullopt;
+  }
+  roll_back();
+  close();
+  return commit();
+}
+
+// -- parts
+// -----------------------------------------------------------------------------------------
+
+NodeDeal::Index NodeDeal::add_part(TenantState& tenant) {
+  const Index index = static_cast<Index>(parts_.size());
+  Part& part = parts_.emplace_back();
+  part.tenant = &tenant;
+  part.line.tenant = tenant.id;
+  part.line.carried = tenant.carry;
+  part.line.used = tenant.used;
+  part.hand = tenant.carry;
+  part_at_[tenant.rank.slot] = static_cast<std::int32_t>(index);
+  order_.push_back(index);
+  return index;
+}
+
+NodeDeal::Index NodeDeal::part_of(TenantState& tenant) {
+  const std::int32_t index = part_at_[tenant.rank.slot];
+  return index >= 0 ? static_cast<Index>(index) : add_part(tenant);
+}
+
+bool NodeDeal::ranks_before(Index a, Index b) const {
+  return parts_[a].tenant->rank < parts_[b].tenant->rank;
+}
+
+void NodeDeal::sort_by_rank() {
+  std::sort(order_.begin(), order_.end(), [&](Index a, Index b) { return ranks_before(a, b); });
+}
+
+// -- the steps
+// -------------------------------------------------------------------------------------
+
+void NodeDeal::collect_work() {
+  for (const RankKey& key : state_.waiting()) {
+    TenantState& tenant = state_.at(key.slot);
+    carry_limit_ = std::max(carry_limit_, tenant.window.front().cost);
+    if (!tenant.least_demand.fits(free_)) continue;
+    Part probe;
+    probe.tenant = &tenant;
+    if (!find_next(probe)) continue;
+    Part& part = parts_[add_part(tenant)];
+    part.next = probe.next;
+    part.skipped = probe.skipped;
+    part.has_work = true;
+  }
+}
+
+void NodeDeal::serve_guarantees() {
+  std::vector<Index> below;
+  for (const Index index : order_)
+    if (!parts_[index].tenant->terms.min.is_zero()) below.push_back(index);
+  while (!below.empty()) {
+    std::erase_if(below, [&](Index index) {
+      return !find_next(parts_[index]) || !is_guaranteed(parts_[index]);
+    });
+    for (const Index index : below)
+      if (find_next(parts_[index]) && is_guaranteed(parts_[index]))
+        place(index, parts_[index].next, GrantStep::guarantee);
+  }
+}
+
+Units NodeDeal::free_units() {
+  Units units = 0;
+  const WindowRange* seen = nullptr;
+  for (const Index index : order_) {
+    if (!find_next(parts_[index])) continue;
+    const WindowRange& entry = next_range(parts_[index]);
+    if (seen != nullptr && seen->range.demand == entry.range.demand) continue;
+    units = std::max(units, units_of(free_, entry, state_.settings.mode));
+    seen = &entry;
+  }
+  return units;
+}
+
+void NodeDeal::deal_units(Units units) {
+  const std::size_t known = parts_.size();
+  for (const Sequence::Count& count : deal_slots(state_.sequence, units)) {
+    Part& part = parts_[part_of(state_.tenant(TenantId{count.member}))];
+    part.line.granted += static_cast<Units>(count.slots);
+    part.hand += static_cast<Units>(count.slots);
+  }
+  dealt_ += units;
+  if (parts_.size() != known) sort_by_rank();
+}
+
+void NodeDeal::settle_debts() {
+  const auto has_work = [&](TenantId creditor) {
+    const std::int32_t index = part_at_[state_.tenant(creditor).rank.slot];
+    return index >= 0 && parts_[static_cast<Index>(index)].has_work;
+  };
+  for (const Index index : order_) {
+    Part& debtor = parts_[index];
+    if (state_.book.net(debtor.tenant->id.value) >= 0) continue;
+    const RepaymentBudget budget =
+        repayment_budget(debtor.line.granted, debtor.tenant->terms.repay_millionths,
+                         debtor.has_work, debtor.tenant->repay_remainder_millionths);
+    debtor.repay_remainder_millionths = budget.remainder_millionths;
+    for (const Repayment& repayment :
+         settle(state_.book, state_.sequence, debtor.tenant->id, budget.units, has_work)) {
+      debtor.line.paid += repayment.units;
+      debtor.hand -= repayment.units;
+      Part& creditor = parts_[part_of(state_.tenant(repayment.creditor))];
+      creditor.line.received += repayment.units;
+      creditor.hand += repayment.units;
+      deal_.repayments.push_back(repayment);
+    }
+  }
+}
+
+void NodeDeal::pass_on_at_quota() {
+  std::vector<Index> givers;
+  for (const Index index : order_) {
+    Part& part = parts_[index];
+    if (part.has_work && part.hand > carry_limit_ && !is_owed(part) && is_at_quota(part))
+      givers.push_back(index);
+  }
+  if (givers.empty()) return;
+  for (const Index index : order_)
+    if (parts_[index].has_work && !is_at_quota(parts_[index])) passed_to_.push_back(index);
+  if (passed_to_.empty()) return;
+  for (const Index index : givers) {
+    Part& part = parts_[index];
+    part.line.passed_on = part.hand - carry_limit_;
+    part.hand = carry_limit_;
+  }
+  share_passed_on();
+  for (const Index index : passed_to_) parts_[index].hand += parts_[index].line.passed_to;
+}
+
+void NodeDeal::share_passed_on() {
+  Units total = 0;
+  for (const Index index : order_) total += parts_[index].line.passed_on;
+  std::vector<Vessel> vessels;
+  for (const Index index : passed_to_)
+    vessels.push_back({.weight = parts_[index].tenant->terms.weight, .room = kMaxDealUnits});
+  const std::vector<Units> shares = pour(total, vessels);
+  for (std::size_t i = 0; i < passed_to_.size(); ++i)
+    parts_[passed_to_[i]].line.passed_to = shares[i];
+}
+
+void NodeDeal::pool() {
+  std::vector<PoolMember> members(order_.size());
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    Part& part = parts_[order_[i]];
+    part.line.allowance = std::max<Units>(0, part.hand);
+    members[i] = {.weight = part.tenant->terms.weight,
+                  .allowance = part.line.allowance,
+                  .demand = waiting_cost(part),
+                  .takes = part.has_work && !is_at_quota(part)};
+  }
+  const std::vector<Units> changes = pool_changes(members);
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    parts_[order_[i]].line.pooled = changes[i];
+    parts_[order_[i]].line.allowance += changes[i];
+  }
+}
+
+void NodeDeal::fill() {
+  const std::vector<Index> order = order_;  // placing may add parts
+  std::vector<Filler> fillers(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    if (parts_[order[i]].has_work) fillers[i].allowance = parts_[order[i]].line.allowance;
+  fill_allowances(
+      fillers,
+      [&](std::size_t i) -> std::optional<Units> {
+        Part& part = parts_[order[i]];
+        if (!find_next(part)) return std::nullopt;
+        const WindowRange& entry = next_range(part);
+        const bool covered = is_owed(part) && part.hand >= entry.cost;
+        if (!covered && !stays_within_quota(part, entry.range.demand)) return std::nullopt;
+        return entry.cost;
+      },
+      [&](std::size_t i) { place(order[i], parts_[order[i]].next, GrantStep::allowance); });
+}
+
+void NodeDeal::place_remainder() {
+  const auto later = [&](const Contender& a, const Contender& b) {
+    if (a.claim != b.claim) return a.claim > b.claim;
+    return a.hand != b.hand ? a.hand < b.hand : ranks_before(b.part, a.part);
+  };
+  std::vector<Contender> contenders;
+  for (const Index index : order_) {
+    const Claim now = claim(parts_[index]);
+    if (now != Claim::none) contenders.push_back({now, parts_[index].hand, index});
+  }
+  std::make_heap(contenders.begin(), contenders.end(), later);
+  while (!contenders.empty()) {
+    std::pop_heap(contenders.begin(), contenders.end(), later);
+    Contender& best = contenders.back();
+    // The room has shrunk and hands have moved since it was put there.
+    const Claim now = claim(parts_[best.part]);
+    if (now == best.claim && parts_[best.part].hand == best.hand)
+      place(best.part, parts_[best.part].next, GrantStep::remainder);
+    best.claim = claim(parts_[best.part]);
+    best.hand = parts_[best.part].hand;
+    if (best.claim == Claim::none)
+      contenders.pop_back();
+    else
+      std::push_heap(contenders.begin(), contenders.end(), later);
+  }
+}
+
+void NodeDeal::backfill() {
+  for (;;) {
+    BackfillCandidate best;
+    Index best_part = 0;
+    std::uint32_t best_range = 0;
+    for (std::size_t rank = 0; rank < order_.size(); ++rank) {
+      Part& part = parts_[order_[rank]];
+      if (!part.tenant->terms.may_borrow) continue;
+      const std::optional<std::uint32_t> range = largest_backup(part);
+      if (!range) continue;
+      const BackfillCandidate candidate{
+          .cost = part.tenant->window[*range].cost, .hand = part.hand, .rank = rank};
+      if (!backfills_before(candidate, best)) continue;
+      best = candidate;
+      best_part = order_[rank];
+      best_range = *range;
+    }
+    if (best.cost == 0) return;
+    place(best_part, best_range, GrantStep::backfill);
+  }
+}
+
+void NodeDeal::place(Index index, std::uint32_t range_index, GrantStep step) {
+  Part& part = parts_[index];
+  TenantState& tenant = *part.tenant;
+  WindowRange& entry = tenant.window[range_index];
+  WaitingRange& range = entry.range;
+  const Units cost = entry.cost;
+  Grant grant{.task = {.job = range.job, .index = range.first_index, .attempt = range.attempt},
+              .tenant = tenant.id,
+              .cost = cost,
+              .demand = range.demand,
+              .step = step};
+  // Only what is owed goes beyond the quota; a backfill is borrowed and counts.
+  if (step == GrantStep::allowance || step == GrantStep::remainder)
+    grant.beyond_quota = !is_below_quota(part, range.demand);
+  ++range.first_index;
+  --range.count;
+  free_ -= range.demand;
+  if (tenant.pending_tasks > 0) --tenant.pending_tasks;
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    tenant.pending[r] = std::max<Amount>(0, tenant.pending[r] - grant.demand[r]);
+  tenant.unseen.push_back({state_.deals + 1, grant.task, grant.demand});
+  state_.hold(node_id_, grant);
+  deal_.grants.push_back(grant);
+  if (step == GrantStep::guarantee) {
+    part.line.guaranteed += cost;
+    return;
+  }
+  if (step == GrantStep::backfill) part.backfilled = true;
+  part.line.placed += cost;
+  part.hand -= cost;
+  placed_ += cost;
+  if (placed_ > dealt_) deal_units(placed_ - dealt_);
+}
+
+}  // namespace fairwater

@@ -1,0 +1,129 @@
+// One heartbeat's deal as a pipeline of steps over AllocatorState. Internal to policy/.
+//
+// Decisions that the papers leave open, and why
+//   Quota.    A tenant may hold its water level; what it takes back above that on units it is owed
+//   does not
+//             count (`beyond_quota`), so that a repaid tenant keeps its fair part beside its
+//             arrears.
+//   Carry.    One freed slot is dealt in parts too small for a whole task. The part stays in the
+//   tenant's
+//             hand for its next deal, up to the cost of one task (K), so that while all are busy no
+//             IOU appears; only idle capacity and holes make IOUs.
+//   At quota. What falls to a tenant at its quota beyond K is passed on, by weight and without a
+//   claim, to
+//             those below: it holds its part already, and its longer tasks must not earn it claims.
+//             Who is owed keeps everything.
+//   Remainder. First those whose next task stays within their quota, then those below it whose task
+//             straddles it; among them the largest hand. So what every tenant holds stays within
+//             one task of its share, whatever the order in which slots become free.
+//   Units.    Every placed unit is dealt: tasks of several shapes can fill a node beyond the units
+//   of any
+//             one shape, and then the sequence deals as many more.
+//   No loans. Where the lender may not lend or the borrower may not borrow, a closing pair is
+//   passed on
+//             without a claim.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "policy/allocator_state.hpp"
+#include "policy/deal_steps.hpp"
+
+namespace fairwater {
+
+class NodeDeal {
+ public:
+  NodeDeal(AllocatorState& state, NodeId node);
+  /// Runs all steps once and moves the state on. Nothing when no task was placed.
+  std::optional<Deal> run();
+
+ private:
+  using Index = std::uint32_t;  ///< of a part
+
+  /// One tenant's part in this deal.
+  struct Part {
+    TenantState* tenant = nullptr;
+    TenantLine line;
+    Units hand = 0;          ///< what it has due now; negative when it took more
+    std::uint32_t next = 0;  ///< first range of its window that may still fit
+    std::uint32_t skipped = 0;
+    bool has_work = false;  ///< a task of its window fits here
+    bool quota_read = false;
+    bool backfilled = false;  ///< step 8 placed a task of it
+    std::uint32_t repay_remainder_millionths = 0;
+    Units settled = 0;  ///< part of its balance that does not stay as carry
+  };
+  enum class Claim : std::uint8_t { within_quota, straddles_quota, covered, none };
+  struct Contender {
+    Claim claim;
+    Units hand;
+    Index part;
+  };
+
+  // The steps, in this order (design, section 5).
+  void collect_work();
+  void serve_guarantees();
+  [[nodiscard]] Units free_units();
+  void deal_units(Units units);
+  void settle_debts();
+  void pass_on_at_quota();
+  void pool();
+  void fill();
+  void place_remainder();
+  void backfill();
+  void roll_back();
+  void close();
+  Deal commit();
+
+  // Parts.
+  Index part_of(TenantState& tenant);
+  Index add_part(TenantState& tenant);
+  void sort_by_rank();
+  [[nodiscard]] bool ranks_before(Index a, Index b) const;
+
+  // What a part may place.
+  [[nodiscard]] bool rule_allows(const PlacementRule* rule);
+  [[nodiscard]] bool fits(const TenantState& tenant, const WindowRange& entry);
+  /// Moves `next` to the first task that fits; false when there is none.
+  bool find_next(Part& part);
+  [[nodiscard]] const WindowRange& next_range(const Part& part) const;
+  [[nodiscard]] Units waiting_cost(Part& part);
+  [[nodiscard]] const ResourceVector& quota(Part& part);
+  [[nodiscard]] bool stays_within_quota(Part& part, const ResourceVector& demand);
+  [[nodiscard]] bool is_below_quota(Part& part, const ResourceVector& demand);
+  [[nodiscard]] bool is_at_quota(Part& part);
+  [[nodiscard]] bool is_owed(const Part& part) const;
+  [[nodiscard]] bool is_guaranteed(const Part& part) const;
+  [[nodiscard]] Claim claim(Part& part);
+  [[nodiscard]] std::optional<std::uint32_t> largest_backup(Part& part);
+  void place(Index index, std::uint32_t range, GrantStep step);
+
+  // Closing.
+  void undo_units();
+  void share_passed_on();
+  [[nodiscard]] std::vector<Position> positions_to_settle();
+  /// It waits for more, but its next task would go beyond its quota, and nobody owes it.
+  [[nodiscard]] bool holds_its_share(Part& part);
+  [[nodiscard]] bool makes_iou(Part& lender, Part& borrower);
+  void record_loans(const std::vector<Position>& positions);
+  [[nodiscard]] bool touched(const Part& part) const;
+
+  AllocatorState& state_;
+  NodeId node_id_;
+  const NodeState& node_;
+  ResourceVector free_;
+  Units carry_limit_ = 1;  ///< K
+  Units dealt_ = 0;
+  Units placed_ = 0;
+  std::vector<Part> parts_;
+  std::vector<Index> order_;           ///< parts by rank
+  std::vector<std::int32_t> part_at_;  ///< by the tenant's slot, -1: none
+  std::vector<std::pair<const PlacementRule*, bool>> rules_;
+  std::vector<Index> passed_to_;  ///< who shares what is passed on
+  Deal deal_;
+};
+
+}  // namespace fairwater

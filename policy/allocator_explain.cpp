@@ -1,0 +1,135 @@
+#include "policy/allocator_explain.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace fairwater {
+namespace {
+
+std::string resource_name(std::size_t resource) {
+  if (resource == kCpu) return "millicores of cpu";
+  if (resource == kMemory) return "MiB of memory";
+  return "of resource " + std::to_string(resource);
+}
+
+std::string amount(Amount value, std::size_t resource) {
+  return std::to_string(value) + " " + resource_name(resource);
+}
+
+class Explanation {
+ public:
+  Explanation(const AllocatorState& state, const TenantState& tenant, const WaitingRange& range)
+      : state_(state), tenant_(tenant), range_(range) {}
+
+  std::vector<Obstacle> run(std::uint64_t tasks_before) {
+    explain_nodes();
+    explain_max();
+    explain_quota();
+    explain_share();
+    if (tasks_before > 0)
+      add("order", std::to_string(tasks_before) + " tasks of the tenant come before it");
+    return std::move(obstacles_);
+  }
+
+ private:
+  void add(std::string code, std::string message) {
+    obstacles_.push_back({std::move(code), std::move(message)});
+  }
+
+  /// The first obstacle that the nodes put up, narrowing them down.
+  void explain_nodes() {
+    std::size_t up = 0;
+    std::size_t allowed = 0;
+    std::size_t large_enough = 0;
+    std::size_t with_room = 0;
+    ResourceVector most_capacity;
+    ResourceVector most_free;
+    for (const auto& [id, node] : state_.nodes()) {
+      if (!node.accepts) continue;
+      ++up;
+      if (range_.rule != nullptr && !range_.rule->allows(node.traits)) continue;
+      ++allowed;
+      const ResourceVector free = node.free();
+      for (std::size_t r = 0; r < kMaxResources; ++r) {
+        most_capacity[r] = std::max(most_capacity[r], node.capacity[r]);
+        most_free[r] = std::max(most_free[r], free[r]);
+      }
+      large_enough += range_.demand.fits(node.capacity) ? 1 : 0;
+      with_room += range_.demand.fits(free) ? 1 : 0;
+    }
+    const std::size_t known = state_.nodes().size();
+    if (up == 0)
+      add("no_node_up", "none of " + std::to_string(known) + " nodes is up and accepts tasks");
+    else if (allowed == 0)
+      add("placement", "none of the " + std::to_string(up) +
+                           " nodes that accept tasks is at an allowed site with matching labels");
+    else if (large_enough == 0)
+      add("node_size",
+          "no allowed node is large enough even when empty: " + shortage(most_capacity));
+    else if (with_room == 0)
+      add("node_busy", "no allowed node has room now: " + shortage(most_free));
+  }
+
+  [[nodiscard]] std::string shortage(const ResourceVector& most) const {
+    for (std::size_t r = 0; r < kMaxResources; ++r)
+      if (range_.demand[r] > most[r])
+        return "it asks for " + amount(range_.demand[r], r) + ", the most on any is " +
+               std::to_string(most[r]);
+    return "no single node has all of the resources that it asks for together";
+  }
+
+  void explain_max() {
+    for (std::size_t r = 0; r < kMaxResources; ++r)
+      if (range_.demand[r] > 0 && tenant_.used[r] + range_.demand[r] > tenant_.terms.max[r])
+        add("max", "holds " + std::to_string(tenant_.used[r]) + " of its max of " +
+                       amount(tenant_.terms.max[r], r) + ", the task asks for " +
+                       std::to_string(range_.demand[r]));
+  }
+
+  void explain_quota() {
+    const ResourceVector held = tenant_.held_against_quota();
+    const ResourceVector quota = state_.quota(tenant_);
+    bool at_quota = false;
+    for (std::size_t r = 0; r < kMaxResources; ++r) {
+      if (range_.demand[r] <= 0 || held[r] < quota[r]) continue;
+      at_quota = true;
+      add("quota",
+          "holds " + std::to_string(held[r]) + " of its runtime quota of " + amount(quota[r], r));
+    }
+    if (at_quota && !tenant_.terms.may_borrow)
+      add("may_not_borrow", "the tenant may not borrow what others leave idle");
+  }
+
+  void explain_share() {
+    const Units net = state_.book.net(tenant_.id.value);
+    if (net < 0)
+      add("share", "owes " + std::to_string(-net) + " units: what falls to it is paid back first");
+    else if (tenant_.carry < 0)
+      add("share", "has had " + std::to_string(-tenant_.carry) +
+                       " units more than its part: others are served first");
+  }
+
+  const AllocatorState& state_;
+  const TenantState& tenant_;
+  const WaitingRange& range_;
+  std::vector<Obstacle> obstacles_;
+};
+
+}  // namespace
+
+std::vector<Obstacle> explain_waiting(const AllocatorState& state, TenantId tenant_id, JobId job,
+                                      std::uint32_t index) {
+  const TenantState& tenant = state.tenant(tenant_id);
+  std::uint64_t before = 0;
+  for (const WindowRange& entry : tenant.window) {
+    const WaitingRange& range = entry.range;
+    if (range.job == job && index >= range.first_index && index - range.first_index < range.count)
+      return Explanation(state, tenant, range).run(before + (index - range.first_index));
+    before += range.count;
+  }
+  return {{"order", "it is not among the next " + std::to_string(before) +
+                        " tasks that the tenant offers; " + std::to_string(tenant.pending_tasks) +
+                        " wait in all"}};
+}
+
+}  // namespace fairwater

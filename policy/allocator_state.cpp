@@ -1,0 +1,309 @@
+#include "policy/allocator_state.hpp"
+
+#include <algorithm>
+
+#include "policy/check.hpp"
+#include "policy/deal_steps.hpp"
+
+namespace fairwater {
+namespace {
+
+template <class Set>
+void put_in(Set& set, const RankKey& key, bool member) {
+  if (member)
+    set.insert(key);
+  else
+    set.erase(key);
+}
+
+}  // namespace
+
+AllocatorState::AllocatorState(AllocatorSettings allocator_settings)
+    : settings(std::move(allocator_settings)) {}
+
+Units AllocatorState::cost(const ResourceVector& demand) const {
+  if (settings.mode == DealMode::slots) return 1;
+  return std::min(cost_in_units(demand, settings.granules, settings.units), kMaxDealUnits);
+}
+
+TenantState& AllocatorState::tenant(TenantId id) {
+  const auto found = slot_of_.find(id);
+  FAIRWATER_CHECK(found != slot_of_.end(), "the tenant is known to the allocator");
+  return tenants_[found->second];
+}
+
+const TenantState& AllocatorState::tenant(TenantId id) const {
+  return const_cast<AllocatorState*>(this)->tenant(id);
+}
+
+// -- tenants
+// ---------------------------------------------------------------------------------------
+
+void AllocatorState::set_tenant(TenantId id, const TenantTerms& terms) {
+  const auto found = slot_of_.find(id);
+  if (found == slot_of_.end()) {
+    std::uint32_t slot = static_cast<std::uint32_t>(tenants_.size());
+    if (free_slots_.empty()) {
+      tenants_.emplace_back();
+    } else {
+      slot = free_slots_.back();
+      free_slots_.pop_back();
+    }
+    slot_of_.emplace(id, slot);
+    tenants_[slot].id = id;
+    tenants_[slot].rank = {.weight = terms.weight, .joined = ++joined_, .slot = slot};
+    sequence.join(id.value, terms.weight);
+  } else if (tenants_[found->second].terms.weight != terms.weight) {
+    sequence.reweigh(id.value, terms.weight);
+  }
+  TenantState& changed = tenant(id);
+  for (std::set<RankKey>* list : {&waiting_, &carriers_, &idle_carriers_})
+    list->erase(changed.rank);
+  changed.rank.weight = terms.weight;
+  changed.terms = terms;
+  refresh_lists(changed);
+  if (terms.may_borrow)
+    may_not_borrow_.erase(id);
+  else
+    may_not_borrow_.insert(id);
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    if (counts(r)) levels_[r].set(id.value, group(changed, r));
+  refresh_plain_shares();
+}
+
+Units AllocatorState::remove_tenant(TenantId id) {
+  TenantState& leaver = tenant(id);
+  FAIRWATER_CHECK(leaver.running_tasks == 0, "a tenant that leaves holds no task");
+  FAIRWATER_CHECK(book.net(id.value) >= 0, "a tenant that leaves owes nothing");
+  // Its carry, less than a task, is forgiven: it comes off the carries on the other side, in ranked
+  // order.
+  Units left = leaver.carry;
+  const Units forgiven_carry = left < 0 ? -left : left;
+  set_carry(leaver, 0);
+  std::vector<std::uint32_t> others;
+  for (const RankKey& key : carriers_) others.push_back(key.slot);
+  for (const std::uint32_t slot : others) {
+    TenantState& other = tenants_[slot];
+    const Units part = left > 0 ? std::max(-left, std::min<Units>(other.carry, 0))
+                                : std::min(-left, std::max<Units>(other.carry, 0));
+    set_carry(other, other.carry - part);
+    left += part;
+  }
+  FAIRWATER_CHECK(left == 0 && sum_of_carries_ == 0, "carries sum to zero");
+
+  std::vector<IouBook::MemberWeight> members;
+  for (const Sequence::Member member : sequence.ranked())
+    if (member != id.value) members.push_back({member, sequence.weight(member)});
+  const Units forgiven = book.leave(id.value, members);
+  sequence.leave(id.value);
+  for (WaterLevel& level : levels_)
+    if (level.contains(id.value)) level.erase(id.value);
+  waiting_.erase(leaver.rank);
+  may_not_borrow_.erase(id);
+  free_slots_.push_back(leaver.rank.slot);
+  slot_of_.erase(id);
+  leaver = TenantState{};
+  refresh_plain_shares();
+  return forgiven + forgiven_carry;
+}
+
+void AllocatorState::set_carry(TenantState& tenant, Units carry) {
+  sum_of_carries_ += carry - tenant.carry;
+  tenant.carry = carry;
+  put_in(carriers_, tenant.rank, carry != 0);
+  put_in(idle_carriers_, tenant.rank, carry != 0 && !tenant.waits());
+}
+
+// -- windows
+// ---------------------------------------------------------------------------------------
+
+void AllocatorState::refresh_lists(const TenantState& tenant) {
+  put_in(waiting_, tenant.rank, !tenant.window.empty());
+  put_in(carriers_, tenant.rank, tenant.carry != 0);
+  put_in(idle_carriers_, tenant.rank, tenant.carry != 0 && !tenant.waits());
+}
+
+void AllocatorState::strike(TenantState& tenant, const TaskKey& task, const ResourceVector& demand,
+                            bool counted_as_pending) {
+  bool found = false;
+  for (std::size_t i = 0; i < tenant.window.size() && !found; ++i) {
+    WaitingRange& range = tenant.window[i].range;
+    if (range.job != task.job || range.attempt != task.attempt || task.index < range.first_index ||
+        task.index - range.first_index >= range.count)
+      continue;
+    found = true;
+    WindowRange rest = tenant.window[i];
+    const std::uint32_t before = task.index - range.first_index;
+    rest.range.first_index = task.index + 1;
+    rest.range.count = range.count - before - 1;
+    range.count = before;
+    if (rest.range.count > 0)
+      tenant.window.insert(tenant.window.begin() + static_cast<std::ptrdiff_t>(i) + 1, rest);
+    if (before == 0) tenant.window.erase(tenant.window.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  if (!found && !counted_as_pending) return;
+  if (tenant.pending_tasks > 0) --tenant.pending_tasks;
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    tenant.pending[r] = std::max<Amount>(0, tenant.pending[r] - demand[r]);
+}
+
+void AllocatorState::set_window(DemandWindow window) {
+  TenantState& changed = tenant(window.tenant);
+  if (window.seen_deal < changed.seen_deal) return;
+  changed.seen_deal = window.seen_deal;
+  changed.window.clear();
+  for (WaitingRange& range : window.next) {
+    const Units range_cost = cost(range.demand);
+    if (range.count > 0) changed.window.push_back({std::move(range), range_cost});
+  }
+  changed.pending = window.pending;
+  changed.pending_tasks = window.pending_tasks;
+  std::erase_if(changed.unseen,
+                [&](const UnseenGrant& grant) { return grant.deal <= window.seen_deal; });
+  std::set<TaskKey> struck;
+  for (const UnseenGrant& grant : changed.unseen) {
+    strike(changed, grant.task, grant.demand, true);
+    struck.insert(grant.task);
+  }
+  std::vector<std::pair<TaskKey, ResourceVector>> held;
+  for (const WindowRange& entry : changed.window)
+    for (auto task = held_.lower_bound(TaskKey{entry.range.job, entry.range.first_index, 0});
+         task != held_.end() && task->first.job == entry.range.job &&
+         task->first.index - entry.range.first_index < entry.range.count;
+         ++task)
+      if (!struck.contains(task->first)) held.emplace_back(task->first, task->second.grant.demand);
+  for (const auto& [task, demand] : held) strike(changed, task, demand, false);
+
+  changed.least_demand = ResourceVector::filled(kUnlimited);
+  for (const WindowRange& entry : changed.window)
+    for (std::size_t r = 0; r < kMaxResources; ++r)
+      changed.least_demand[r] = std::min(changed.least_demand[r], entry.range.demand[r]);
+  refresh_lists(changed);
+  refresh_request(changed);
+}
+
+void AllocatorState::withdraw(TenantId id, JobId job) {
+  TenantState& changed = tenant(id);
+  for (const WindowRange& entry : changed.window) {
+    if (entry.range.job != job) continue;
+    const std::uint64_t count = entry.range.count;
+    changed.pending_tasks -= std::min(changed.pending_tasks, count);
+    for (std::size_t r = 0; r < kMaxResources; ++r)
+      changed.pending[r] = static_cast<Amount>(std::max<Wide>(
+          0, Wide{changed.pending[r]} - Wide{entry.range.demand[r]} * static_cast<Wide>(count)));
+  }
+  std::erase_if(changed.window, [&](const WindowRange& entry) { return entry.range.job == job; });
+  refresh_lists(changed);
+  refresh_request(changed);
+}
+
+// -- nodes and held tasks
+// --------------------------------------------------------------------------
+
+NodeState& AllocatorState::node(NodeId id) {
+  const auto found = nodes_.find(id);
+  FAIRWATER_CHECK(found != nodes_.end(), "the node is known to the allocator");
+  return found->second;
+}
+
+const NodeState& AllocatorState::node(NodeId id) const {
+  return const_cast<AllocatorState*>(this)->node(id);
+}
+
+void AllocatorState::set_node(NodeId id, const NodeTraits& traits, const ResourceVector& capacity,
+                              bool accepts) {
+  NodeState& changed = nodes_[id];
+  changed.traits = traits;
+  changed.capacity = capacity;
+  changed.accepts = accepts;
+  refresh_capacity();
+}
+
+void AllocatorState::remove_node(NodeId id) {
+  FAIRWATER_CHECK(node(id).running_tasks == 0, "a node that is removed runs no task");
+  nodes_.erase(id);
+  refresh_capacity();
+}
+
+void AllocatorState::hold(NodeId node_id, const Grant& grant) {
+  const bool added = held_.emplace(grant.task, HeldTask{node_id, grant}).second;
+  FAIRWATER_CHECK(added, "a task is held once");
+  NodeState& held_on = node(node_id);
+  held_on.used += grant.demand;
+  ++held_on.running_tasks;
+  TenantState& holder = tenant(grant.tenant);
+  holder.used += grant.demand;
+  if (grant.beyond_quota) holder.used_beyond_quota += grant.demand;
+  ++holder.running_tasks;
+}
+
+bool AllocatorState::release(const TaskKey& task) {
+  const auto found = held_.find(task);
+  if (found == held_.end()) return false;
+  const HeldTask& held = found->second;
+  NodeState& held_on = node(held.node);
+  held_on.used -= held.grant.demand;
+  --held_on.running_tasks;
+  TenantState& holder = tenant(held.grant.tenant);
+  holder.used -= held.grant.demand;
+  if (held.grant.beyond_quota) holder.used_beyond_quota -= held.grant.demand;
+  --holder.running_tasks;
+  held_.erase(found);
+  refresh_request(holder);
+  if (!held_on.accepts) refresh_capacity();
+  return true;
+}
+
+// -- quotas
+// ----------------------------------------------------------------------------------------
+
+QuotaGroup AllocatorState::group(const TenantState& tenant, std::size_t resource) const {
+  const Amount request =
+      std::min(kUnlimited, tenant.used[resource] + std::min(kUnlimited, tenant.pending[resource]));
+  Amount max = tenant.terms.max[resource];
+  if (!tenant.terms.may_borrow && sequence.cycle() > 0) {
+    const Wide share = Wide{levels_[resource].capacity()} * tenant.terms.weight /
+                       static_cast<Wide>(sequence.cycle());
+    max = std::min(max, std::max(tenant.terms.min[resource], static_cast<Amount>(share)));
+  }
+  return {.weight = tenant.terms.weight,
+          .min = tenant.terms.min[resource],
+          .max = max,
+          .request = request};
+}
+
+void AllocatorState::refresh_request(const TenantState& tenant) {
+  for (std::size_t r = 0; r < kMaxResources; ++r) {
+    if (!counts(r)) continue;
+    const Amount request = group(tenant, r).request;
+    if (levels_[r].group(tenant.id.value).request != request)
+      levels_[r].set_request(tenant.id.value, request);
+  }
+}
+
+void AllocatorState::refresh_capacity() {
+  ResourceVector capacity;
+  for (const auto& [id, known] : nodes_) capacity += known.accepts ? known.capacity : known.used;
+  bool changed = false;
+  for (std::size_t r = 0; r < kMaxResources; ++r) {
+    if (!counts(r) || levels_[r].capacity() == capacity[r]) continue;
+    levels_[r].set_capacity(capacity[r]);
+    changed = true;
+  }
+  if (changed) refresh_plain_shares();
+}
+
+void AllocatorState::refresh_plain_shares() {
+  for (const TenantId id : may_not_borrow_)
+    for (std::size_t r = 0; r < kMaxResources; ++r)
+      if (counts(r)) levels_[r].set(id.value, group(tenant(id), r));
+}
+
+ResourceVector AllocatorState::quota(const TenantState& tenant) const {
+  ResourceVector result;
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    if (counts(r)) result[r] = levels_[r].runtime(tenant.id.value);
+  return result;
+}
+
+}  // namespace fairwater

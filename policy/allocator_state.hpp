@@ -1,0 +1,160 @@
+// What the allocator knows, and the changes that do not need a deal. Internal to policy/: the
+// public face is policy/allocator.hpp, the deal itself is policy/allocator_deal.hpp.
+//
+// Invariants
+//   - carries of all tenants sum to zero;
+//   - a tenant's request in the water level is what it holds plus what it waits for, so a grant
+//   moves
+//     nothing there and a release or a new window moves one group;
+//   - the water level's capacity is that of accepting nodes plus what is held on the others, so
+//   that a
+//     draining node's tasks do not push their tenants above a quota that cannot contain them;
+//   - `waiting` holds exactly the tenants with a window that is not empty, `idle_carriers` those
+//   with a
+//     carry and nothing left to wait for; both in ranked order.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "policy/allocator.hpp"
+#include "policy/sequence.hpp"
+#include "policy/water_fill.hpp"
+
+namespace fairwater {
+
+/// Ranked order: heavier first, then in order of joining; the same as Sequence's.
+struct RankKey {
+  Weight weight = 0;
+  std::uint64_t joined = 0;
+  std::uint32_t slot = 0;
+  friend bool operator<(const RankKey& a, const RankKey& b) {
+    return a.weight != b.weight ? a.weight > b.weight : a.joined < b.joined;
+  }
+};
+
+struct WindowRange {
+  WaitingRange range;
+  Units cost = 1;
+};
+
+/// A grant that the tenant's window may not have heard of yet.
+struct UnseenGrant {
+  std::uint64_t deal = 0;
+  TaskKey task;
+  ResourceVector demand;
+};
+
+struct TenantState {
+  TenantId id;
+  TenantTerms terms;
+  RankKey rank;
+  std::vector<WindowRange> window;
+  /// Per resource the least that any task in the window asks for: where this does not fit, nothing
+  /// does.
+  ResourceVector least_demand;
+  ResourceVector pending;
+  std::uint64_t pending_tasks = 0;
+  ResourceVector used;
+  ResourceVector used_beyond_quota;  ///< part of `used`
+  std::uint64_t running_tasks = 0;
+  Units carry = 0;
+  std::uint32_t repay_remainder_millionths = 0;  ///< of a unit; not kept over a restart
+  std::uint64_t seen_deal = 0;                   ///< of the window
+  std::vector<UnseenGrant> unseen;               ///< later than `seen_deal`, by deal
+  [[nodiscard]] bool waits() const { return pending_tasks > 0 || !window.empty(); }
+  [[nodiscard]] ResourceVector held_against_quota() const { return used - used_beyond_quota; }
+};
+
+struct NodeState {
+  NodeTraits traits;
+  ResourceVector capacity;
+  ResourceVector used;
+  std::uint64_t running_tasks = 0;
+  bool accepts = false;
+  [[nodiscard]] ResourceVector free() const { return capacity - used; }
+};
+
+struct HeldTask {
+  NodeId node;
+  Grant grant;
+};
+
+class AllocatorState {
+ public:
+  explicit AllocatorState(AllocatorSettings settings);
+
+  // -- tenants
+  // -------------------------------------------------------------------------------------
+  void set_tenant(TenantId id, const TenantTerms& terms);
+  Units remove_tenant(TenantId id);
+  [[nodiscard]] TenantState& tenant(TenantId id);
+  [[nodiscard]] const TenantState& tenant(TenantId id) const;
+  [[nodiscard]] bool has_tenant(TenantId id) const { return slot_of_.contains(id); }
+  [[nodiscard]] TenantState& at(std::uint32_t slot) { return tenants_[slot]; }
+  [[nodiscard]] std::size_t slots() const { return tenants_.size(); }
+  void set_carry(TenantState& tenant, Units carry);
+  /// Tenants with a carry other than zero, in ranked order.
+  [[nodiscard]] const std::set<RankKey>& carriers() const { return carriers_; }
+  [[nodiscard]] const std::set<RankKey>& waiting() const { return waiting_; }
+  [[nodiscard]] const std::set<RankKey>& idle_carriers() const { return idle_carriers_; }
+
+  // -- windows
+  // -------------------------------------------------------------------------------------
+  void set_window(DemandWindow window);
+  void withdraw(TenantId id, JobId job);
+  /// To be called after a change of window, pending or carry.
+  void refresh_lists(const TenantState& tenant);
+  [[nodiscard]] Units cost(const ResourceVector& demand) const;
+
+  // -- nodes and held tasks
+  // ------------------------------------------------------------------------
+  void set_node(NodeId id, const NodeTraits& traits, const ResourceVector& capacity, bool accepts);
+  void remove_node(NodeId id);
+  [[nodiscard]] NodeState& node(NodeId id);
+  [[nodiscard]] const NodeState& node(NodeId id) const;
+  [[nodiscard]] const std::map<NodeId, NodeState>& nodes() const { return nodes_; }
+  /// Takes the room on the node and in the tenant's books; not yet in the water level.
+  void hold(NodeId node, const Grant& grant);
+  bool release(const TaskKey& task);
+  [[nodiscard]] bool is_held(const TaskKey& task) const { return held_.contains(task); }
+
+  // -- quotas
+  // --------------------------------------------------------------------------------------
+  /// The tenant's request in the water level follows what it holds and waits for.
+  void refresh_request(const TenantState& tenant);
+  [[nodiscard]] ResourceVector quota(const TenantState& tenant) const;
+  [[nodiscard]] bool counts(std::size_t resource) const { return settings.granules[resource] > 0; }
+
+  AllocatorSettings settings;
+  Sequence sequence;
+  IouBook book;
+  std::uint64_t deals = 0;  ///< number of the last deal
+
+ private:
+  void refresh_capacity();
+  /// A tenant that may not borrow holds at most its plain share of the capacity, or its min.
+  void refresh_plain_shares();
+  [[nodiscard]] QuotaGroup group(const TenantState& tenant, std::size_t resource) const;
+  void strike(TenantState& tenant, const TaskKey& task, const ResourceVector& demand,
+              bool counted_as_pending);
+
+  std::vector<TenantState> tenants_;  ///< by slot; slots of tenants that left are used again
+  std::vector<std::uint32_t> free_slots_;
+  std::unordered_map<TenantId, std::uint32_t> slot_of_;
+  std::uint64_t joined_ = 0;
+  std::set<TenantId> may_not_borrow_;
+  std::set<RankKey> waiting_;
+  std::set<RankKey> carriers_;
+  std::set<RankKey> idle_carriers_;
+  Units sum_of_carries_ = 0;
+  std::map<NodeId, NodeState> nodes_;
+  std::map<TaskKey, HeldTask> held_;
+  std::array<WaterLevel, kMaxResources> levels_;
+};
+
+}  // namespace fairwater

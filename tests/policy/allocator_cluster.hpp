@@ -1,0 +1,112 @@
+// A cluster model around an Allocator: tenants with queues that see deals late, nodes, running
+// tasks. Every deal is checked against what must hold for all of them.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "policy/allocator.hpp"
+
+namespace fairwater::test {
+
+inline ResourceVector cpu(Amount millicores) {
+  ResourceVector result;
+  result[kCpu] = millicores;
+  return result;
+}
+
+inline ResourceVector cpu_memory(Amount millicores, Amount mebibytes) {
+  ResourceVector result = cpu(millicores);
+  result[kMemory] = mebibytes;
+  return result;
+}
+
+/// 100 millicores and 256 MiB, as in the default configuration.
+AllocatorSettings default_settings();
+
+class TestCluster {
+ public:
+  struct Task {
+    TaskKey key;
+    ResourceVector demand;
+    PlacementRulePtr rule;
+  };
+  struct Running {
+    TenantId tenant;
+    NodeId node;
+    ResourceVector demand;
+  };
+
+  explicit TestCluster(const AllocatorSettings& settings = default_settings());
+
+  void tenant(std::uint32_t id, const TenantTerms& terms);
+  void node(std::uint32_t id, const ResourceVector& capacity, NodeTraits traits = {},
+            bool accepts = true);
+  /// Adds a job of `count` tasks to the tenant's queue; the allocator hears of it with the next
+  /// window.
+  JobId submit(std::uint32_t tenant, std::uint32_t count, const ResourceVector& demand,
+               PlacementRulePtr rule = nullptr);
+  /// Empties the tenant's queue.
+  void clear(std::uint32_t tenant);
+
+  /// The tenant's window as it stands, after it has seen all deals but those after `seen`.
+  DemandWindow window(std::uint32_t tenant, std::uint64_t seen) const;
+  void deliver(const DemandWindow& window);
+  /// The tenant sees everything and sends its window.
+  void refresh(std::uint32_t tenant);
+
+  /// Deals and checks the deal; a nothing is checked for work conservation, too.
+  std::optional<Deal> deal(std::uint32_t node);
+  void finish(const TaskKey& task);
+  /// Finishes the task that runs longest among `tenant`'s, and deals its node.
+  std::optional<Deal> turn_over(std::uint32_t tenant);
+  /// The same for whichever tenant's task runs longest.
+  std::optional<Deal> turn_over_oldest();
+
+  [[nodiscard]] std::uint64_t held(std::uint32_t tenant) const;
+  [[nodiscard]] Amount held_cpu(std::uint32_t tenant) const;
+  [[nodiscard]] std::uint64_t granted(std::uint32_t tenant) const;
+  [[nodiscard]] Units net(std::uint32_t tenant) const;
+  [[nodiscard]] Units carry(std::uint32_t tenant) const;
+  [[nodiscard]] const std::map<TaskKey, Running>& running() const { return running_; }
+  [[nodiscard]] std::vector<std::uint32_t> tenants() const;
+  [[nodiscard]] std::uint64_t deals() const { return deals_checked_; }
+
+  Allocator allocator;
+  std::size_t window_tasks = 200;
+
+ private:
+  struct Tenant {
+    TenantTerms terms;
+    std::deque<Task> queue;                               ///< all that was not granted
+    std::vector<std::pair<std::uint64_t, Task>> granted;  ///< by deal
+    std::uint64_t last_seen = 0;
+    std::vector<Task> known;  ///< what the allocator knows to wait within the window
+  };
+  struct Node {
+    ResourceVector capacity;
+    NodeTraits traits;
+    bool accepts = true;
+  };
+
+  void check_deal(std::uint32_t node, const Deal& deal, const std::map<std::uint32_t, Units>& nets);
+  void check_lines(const Deal& deal, const std::map<std::uint32_t, Units>& nets);
+  void check_book();
+  void check_room(std::uint32_t node);
+  void check_nothing_fits(std::uint32_t node);
+  [[nodiscard]] ResourceVector used_by(TenantId tenant) const;
+
+  std::map<std::uint32_t, Tenant> tenants_;
+  std::map<std::uint32_t, Node> nodes_;
+  std::map<TaskKey, Running> running_;
+  std::deque<TaskKey> order_;  ///< of starting
+  std::set<TaskKey> ever_granted_;
+  std::map<std::uint32_t, std::uint64_t> grants_;  ///< tasks granted, by tenant
+  std::uint64_t last_job_ = 0;
+  std::uint64_t deals_checked_ = 0;
+};
+
+}  // namespace fairwater::test

@@ -1,0 +1,270 @@
+// Single rules of the allocator: windows, restarts, leaving, draining, terms and explanations.
+#include <catch2/catch.hpp>
+
+#include "allocator_cluster.hpp"
+
+namespace fairwater::test {
+namespace {
+
+std::vector<std::string> codes(const TestCluster& cluster, std::uint32_t tenant, JobId job,
+                               std::uint32_t index) {
+  std::vector<std::string> result;
+  for (const Obstacle& obstacle : cluster.allocator.explain_waiting(TenantId{tenant}, job, index))
+    result.push_back(obstacle.code);
+  return result;
+}
+
+using Codes = std::vector<std::string>;
+
+TEST_CASE("a window that has not seen a deal does not bring its tasks back", "[unit][allocator]") {
+  TestCluster cluster;
+  cluster.tenant(1, {});
+  cluster.node(1, cpu(2000));
+  cluster.submit(1, 5, cpu(1000));
+  const DemandWindow before = cluster.window(1, 0);
+  cluster.deliver(before);
+  REQUIRE(cluster.deal(1)->grants.size() == 2);
+  CHECK(cluster.allocator.tenant(TenantId{1}).pending_tasks == 3);
+
+  // Both tasks end before the tenant hears that they began.
+  const std::map<TaskKey, TestCluster::Running> running = cluster.running();
+  for (const auto& [task, where] : running) cluster.finish(task);
+  cluster.deliver(before);
+  CHECK(cluster.allocator.tenant(TenantId{1}).pending_tasks == 3);
+  CHECK(cluster.allocator.tenant(TenantId{1}).request == cpu(3000));
+  const std::optional<Deal> deal = cluster.deal(1);
+  REQUIRE(deal->grants.size() == 2);
+  CHECK(deal->grants[0].task.index == 2);
+  CHECK(deal->grants[1].task.index == 3);
+}
+
+TEST_CASE("held tasks are struck out of the middle of a range", "[unit][allocator]") {
+  Allocator allocator(default_settings());
+  allocator.set_tenant(TenantId{1}, {});
+  allocator.set_node(NodeId{1}, {}, cpu(4000), true);
+  Grant held;
+  held.task = {JobId{7}, 2, 1};
+  held.tenant = TenantId{1};
+  held.cost = 10;
+  held.demand = cpu(1000);
+  allocator.restore_held(NodeId{1}, held);
+  DemandWindow window{
+      .tenant = TenantId{1}, .next = {}, .pending = cpu(5000), .pending_tasks = 5, .seen_deal = 0};
+  window.next.push_back({.job = JobId{7}, .count = 5, .demand = cpu(1000), .rule = nullptr});
+  allocator.set_window(window);
+  CHECK(allocator.tenant(TenantId{1}).pending_tasks == 4);
+  const std::optional<Deal> deal = allocator.deal(NodeId{1});
+  REQUIRE(deal);
+  std::vector<std::uint32_t> indices;
+  for (const Grant& grant : deal->grants) indices.push_back(grant.task.index);
+  CHECK(indices == std::vector<std::uint32_t>{0, 1, 3});
+
+  // Another attempt of the same task is another run.
+  window.next[0] = {
+      .job = JobId{7}, .first_index = 2, .attempt = 2, .demand = cpu(1000), .rule = nullptr};
+  window.pending = cpu(1000);
+  window.pending_tasks = 1;
+  window.seen_deal = allocator.last_deal();
+  allocator.set_window(window);
+  CHECK(allocator.tenant(TenantId{1}).pending_tasks == 1);
+}
+
+TEST_CASE("a cancelled job is not dealt any more", "[unit][allocator]") {
+  TestCluster cluster;
+  cluster.tenant(1, {});
+  cluster.node(1, cpu(8000));
+  const JobId cancelled = cluster.submit(1, 3, cpu(1000));
+  const JobId kept = cluster.submit(1, 2, cpu(1000));
+  cluster.refresh(1);
+  cluster.allocator.withdraw(TenantId{1}, cancelled);
+  CHECK(cluster.allocator.tenant(TenantId{1}).pending_tasks == 2);
+  const std::optional<Deal> deal = cluster.allocator.deal(NodeId{1});
+  REQUIRE(deal->grants.size() == 2);
+  CHECK(deal->grants[0].task.job == kept);
+}
+
+TEST_CASE("unknown tasks are not released", "[unit][allocator]") {
+  Allocator allocator(default_settings());
+  CHECK_FALSE(allocator.release({JobId{1}, 0, 1}));
+}
+
+/// Three tenants with IOUs, carries and held tasks in the middle of their lives.
+TestCluster middle_of_life() {
+  TestCluster cluster;
+  const Weight weights[] = {5, 3, 2};
+  for (std::uint32_t i = 1; i <= 3; ++i) cluster.tenant(i, {.weight = weights[i - 1]});
+  cluster.node(1, cpu(7000));
+  cluster.node(2, cpu(6000));
+  for (std::uint32_t i = 1; i <= 2; ++i) {
+    cluster.submit(i, 60, cpu(900));
+    cluster.refresh(i);
+  }
+  cluster.deal(1);
+  cluster.deal(2);
+  for (const std::uint32_t tenant : {1U, 2U, 1U}) cluster.turn_over(tenant);
+  return cluster;
+}
+
+TEST_CASE("a restored allocator decides as if it had never stopped", "[unit][allocator]") {
+  TestCluster cluster = middle_of_life();
+  for (std::uint32_t i = 1; i <= 3; ++i) cluster.refresh(i);
+  const Allocator& old = cluster.allocator;
+  REQUIRE_FALSE(old.book().empty());
+  REQUIRE(cluster.carry(1) != 0);
+
+  Allocator fresh(default_settings());
+  const Weight weights[] = {5, 3, 2};
+  for (std::uint32_t i = 1; i <= 3; ++i) fresh.set_tenant(TenantId{i}, {.weight = weights[i - 1]});
+  fresh.set_node(NodeId{1}, {}, cpu(7000), true);
+  fresh.set_node(NodeId{2}, {}, cpu(6000), true);
+  fresh.restore_position(old.position());
+  for (std::uint32_t i = 1; i <= 3; ++i) fresh.restore_carry(TenantId{i}, cluster.carry(i));
+  for (const IouBook::Iou& iou : old.book().ious()) fresh.restore_iou(iou);
+  for (const auto& [task, where] : cluster.running()) {
+    Grant grant;
+    grant.task = task;
+    grant.tenant = where.tenant;
+    grant.demand = where.demand;
+    fresh.restore_held(where.node, grant);
+  }
+  for (std::uint32_t i = 1; i <= 3; ++i) {
+    DemandWindow window = cluster.window(i, old.last_deal());
+    window.seen_deal = 0;  // deals are numbered anew
+    fresh.set_window(window);
+  }
+  for (std::uint32_t i = 1; i <= 3; ++i)
+    CHECK(fresh.tenant(TenantId{i}).quota == old.tenant(TenantId{i}).quota);
+  const std::map<TaskKey, TestCluster::Running> running = cluster.running();
+  for (const auto& [task, where] : running) {
+    cluster.finish(task);
+    REQUIRE(fresh.release(task));
+    REQUIRE(fresh.deal(where.node) == cluster.deal(where.node.value));
+  }
+  CHECK(fresh.book().ious() == old.book().ious());
+}
+
+TEST_CASE("who leaves takes its claims and its carry along", "[unit][allocator]") {
+  TestCluster cluster = middle_of_life();
+  REQUIRE(cluster.net(3) > 0);
+  const Units claims = cluster.net(3);
+  const Units forgiven = cluster.allocator.remove_tenant(TenantId{3});
+  CHECK(forgiven > 0);
+  CHECK(forgiven <= claims);
+  CHECK(cluster.net(1) + cluster.net(2) == 0);
+  CHECK(cluster.carry(1) + cluster.carry(2) == 0);
+  CHECK(cluster.allocator.tenant(TenantId{1}).quota[kCpu] +
+            cluster.allocator.tenant(TenantId{2}).quota[kCpu] ==
+        13'000);
+}
+
+TEST_CASE("a leaver's carry comes off the other side", "[unit][allocator]") {
+  Allocator allocator(default_settings());
+  for (std::uint32_t i = 1; i <= 4; ++i) allocator.set_tenant(TenantId{i}, {});
+  allocator.restore_carry(TenantId{1}, 7);
+  allocator.restore_carry(TenantId{2}, -3);
+  allocator.restore_carry(TenantId{3}, -6);
+  allocator.restore_carry(TenantId{4}, 2);
+  CHECK(allocator.remove_tenant(TenantId{1}) == 7);
+  CHECK(allocator.tenant(TenantId{2}).carry == 0);
+  CHECK(allocator.tenant(TenantId{3}).carry == -2);
+  CHECK(allocator.remove_tenant(TenantId{3}) == 2);
+  CHECK(allocator.tenant(TenantId{4}).carry == 0);
+}
+
+TEST_CASE("a draining node gets nothing and its tasks still count", "[unit][allocator]") {
+  TestCluster cluster;
+  cluster.tenant(1, {});
+  cluster.node(1, cpu(4000));
+  cluster.node(2, cpu(4000));
+  cluster.submit(1, 20, cpu(1000));
+  cluster.refresh(1);
+  cluster.deal(1);
+  cluster.node(1, cpu(4000), {}, false);
+  CHECK(cluster.allocator.tenant(TenantId{1}).quota == cpu(8000));
+  cluster.finish(TaskKey(cluster.running().begin()->first));
+  CHECK_FALSE(cluster.deal(1));
+  CHECK(cluster.allocator.tenant(TenantId{1}).quota == cpu(7000));
+  CHECK(cluster.deal(2)->grants.size() == 4);
+}
+
+TEST_CASE("who may not borrow keeps to its share and owes nothing", "[unit][allocator]") {
+  TestCluster cluster;
+  cluster.tenant(1, {.weight = 1, .may_borrow = false});
+  cluster.tenant(2, {.weight = 3});
+  cluster.node(1, cpu(8000));
+  cluster.submit(1, 50, cpu(1000));
+  cluster.refresh(1);
+  cluster.deal(1);
+  CHECK(cluster.held(1) == 2);
+  for (int turn = 0; turn < 20; ++turn) {
+    cluster.turn_over(1);
+    REQUIRE(cluster.held(1) == 2);
+    REQUIRE(cluster.allocator.book().empty());
+  }
+  CHECK(codes(cluster, 1, JobId{1}, 22) == Codes{"quota", "may_not_borrow"});
+}
+
+TEST_CASE("who may not lend gets no claims", "[unit][allocator]") {
+  TestCluster cluster;
+  cluster.tenant(1, {.weight = 1});
+  cluster.tenant(2, {.weight = 3, .may_lend = false});
+  cluster.node(1, cpu(8000));
+  cluster.submit(1, 50, cpu(1000));
+  cluster.refresh(1);
+  const std::optional<Deal> deal = cluster.deal(1);
+  CHECK(cluster.held(1) == 8);
+  CHECK(deal->loans.empty());
+  CHECK(deal->lines[0].passed_on == 60);
+  CHECK(cluster.allocator.book().empty());
+}
+
+TEST_CASE("a changed weight takes effect with the next slot", "[unit][allocator]") {
+  TestCluster cluster;
+  cluster.tenant(1, {.weight = 1});
+  cluster.tenant(2, {.weight = 1});
+  cluster.node(1, cpu(8000));
+  for (std::uint32_t i = 1; i <= 2; ++i) {
+    cluster.submit(i, 50, cpu(1000));
+    cluster.refresh(i);
+  }
+  cluster.deal(1);
+  REQUIRE(cluster.held(1) == 4);
+  cluster.tenant(1, {.weight = 3});
+  cluster.turn_over(2);
+  cluster.turn_over(2);
+  CHECK(cluster.held(1) == 6);
+  cluster.turn_over(2);
+  CHECK(cluster.held(1) == 6);
+}
+
+TEST_CASE("every obstacle of a waiting task is named, the first one first", "[unit][allocator]") {
+  TestCluster cluster;
+  cluster.tenant(1, {.weight = 1, .max = cpu(3500)});
+  const JobId small = cluster.submit(1, 4, cpu(1000));
+  const auto north = std::make_shared<PlacementRule>(PlacementRule{{"north"}, {}});
+  const JobId bound = cluster.submit(1, 1, cpu(100), north);
+  const JobId large = cluster.submit(1, 1, cpu(9000));
+  cluster.refresh(1);
+  CHECK(codes(cluster, 1, small, 0) == Codes{"no_node_up", "quota"});
+  cluster.node(1, cpu(3000));
+  CHECK(codes(cluster, 1, small, 0).empty());
+  CHECK(codes(cluster, 1, small, 3) == Codes{"order"});
+  CHECK(codes(cluster, 1, bound, 0) == Codes{"placement", "order"});
+  CHECK(codes(cluster, 1, large, 0) == Codes{"node_size", "max", "order"});
+  cluster.deal(1);
+  CHECK(codes(cluster, 1, small, 3) == Codes{"node_busy", "max", "quota"});
+  CHECK(codes(cluster, 1, JobId{99}, 0) == Codes{"order"});
+
+  const auto obstacles = cluster.allocator.explain_waiting(TenantId{1}, small, 3);
+  CHECK(obstacles[0].message ==
+        "no allowed node has room now: it asks for 1000 millicores of cpu, the most on any is 0");
+  CHECK(obstacles[1].message ==
+        "holds 3000 of its max of 3500 millicores of cpu, the task asks for 1000");
+  CHECK(obstacles[2].message == "holds 3000 of its runtime quota of 3000 millicores of cpu");
+  CHECK(cluster.allocator.could_ever_fit(cpu(3000), nullptr));
+  CHECK_FALSE(cluster.allocator.could_ever_fit(cpu(3001), nullptr));
+  CHECK_FALSE(cluster.allocator.could_ever_fit(cpu(100), north.get()));
+}
+
+}  // namespace
+}  // namespace fairwater::test
