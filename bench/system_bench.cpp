@@ -1,0 +1,151 @@
+// What a whole cluster of real processes does on this machine, one figure per line (see
+// bench/README.md).
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "gateway/client.hpp"
+#include "tests/harness/cluster.hpp"
+
+namespace fairwater::bench {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void figure(const std::string& name, double value, const std::string& unit) {
+  std::cout << fmt::format("figure {} {:.3f} {}\n", name, value, unit) << std::flush;
+}
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+template <class T>
+T value_of(Expected<T> expected) {
+  if (!expected) throw std::runtime_error(details(expected.error()).message);
+  return std::move(*expected);
+}
+
+/// The value below which `part` of the samples are.
+double quantile(std::vector<double> samples, double part) {
+  std::sort(samples.begin(), samples.end());
+  const auto rank = static_cast<std::size_t>(part * static_cast<double>(samples.size()));
+  return samples[std::min(rank, samples.size() - 1)];
+}
+
+harness::ClusterSetup setup(int agents, const std::string& heartbeat_interval) {
+  harness::ClusterSetup setup;
+  for (int i = 1; i <= agents; ++i)
+    setup.agents.push_back({fmt::format("node{}", i), "cpu: 16, memory: 16GiB"});
+  setup.tenants = "tenants: [{name: steady, weight: 1}]\n";
+  setup.heartbeat_interval = heartbeat_interval;
+  return setup;
+}
+
+JobSpec no_work(std::uint32_t tasks) {
+  JobSpec spec;
+  spec.tenant = "steady";
+  spec.command = {"/bin/true"};
+  spec.tasks_min = spec.tasks_max = tasks;
+  spec.resources = {{"cpu", 1000}, {"memory", 64}};
+  return spec;
+}
+
+JobRecord wait_for(Client& client, JobId id) {
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    const JobRecord job = value_of(client.wait_job(id, 60'000));
+    if (is_terminal(state_of(job))) return job;
+  }
+  throw std::runtime_error("a job does not end");
+}
+
+/// Tasks per second from submission to the durable result of the last.
+void throughput(int agents) {
+  constexpr std::uint32_t kTasks = 2000;
+  harness::Cluster cluster(setup(agents, "1s"));
+  cluster.start();
+  const auto client = value_of(Client::connect(cluster.address(), cluster.operator_token()));
+  wait_for(*client, value_of(client->submit(no_work(50))));  // caches are warm
+  const auto start = Clock::now();
+  const JobRecord job = wait_for(*client, value_of(client->submit(no_work(kTasks))));
+  if (job.tasks.succeeded != kTasks) throw std::runtime_error("not every task succeeded");
+  figure(fmt::format("system_true_tasks_{}_agent{}", agents, agents == 1 ? "" : "s"),
+         kTasks / seconds_since(start), "tasks/s");
+}
+
+/// On an idle cluster: until a submission is durable, and until its process runs.
+void latency() {
+  constexpr int kSamples = 300;
+  harness::Cluster cluster(setup(3, "1s"));
+  cluster.start();
+  const auto client = value_of(Client::connect(cluster.address(), cluster.operator_token()));
+  std::vector<double> submission_ms, start_ms;
+  for (int i = 0; i < kSamples; ++i) {
+    const WallTime asked = wall_time_now();
+    const auto start = Clock::now();
+    const JobId id = value_of(client->submit(no_work(1)));
+    submission_ms.push_back(seconds_since(start) * 1e3);
+    wait_for(*client, id);
+    const JobDetail detail = value_of(client->show_job(id));
+    const auto& result = detail.tasks.at(0).record.result;
+    if (!result) throw std::runtime_error("a finished task has no result");
+    start_ms.push_back(static_cast<double>(result->started_at.microseconds - asked.microseconds) /
+                       1e3);
+  }
+  figure("system_submission_latency_median", quantile(submission_ms, 0.5), "ms");
+  figure("system_submission_latency_p99", quantile(submission_ms, 0.99), "ms");
+  figure("system_submit_to_start_latency_median", quantile(start_ms, 0.5), "ms");
+  figure("system_submit_to_start_latency_p99", quantile(start_ms, 0.99), "ms");
+}
+
+/// Processor time of all threads of a process.
+double cpu_seconds(pid_t pid) {
+  double nanoseconds = 0;
+  for (const auto& thread :
+       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid))) {
+    std::ifstream file(thread.path() / "schedstat");
+    double on_cpu = 0;
+    file >> on_cpu;
+    nanoseconds += on_cpu;
+  }
+  return nanoseconds / 1e9;
+}
+
+/// What a heartbeat of an idle node costs the coordinator.
+void heartbeat_cost() {
+  constexpr int kAgents = 3;
+  constexpr double kSeconds = 10, kHeartbeatsPerSecond = 20;
+  harness::Cluster cluster(setup(kAgents, "50ms"));
+  cluster.start();
+  const double before = cpu_seconds(cluster.coordinator().pid());
+  std::this_thread::sleep_for(std::chrono::duration<double>(kSeconds));  // the time under measure
+  const double used = cpu_seconds(cluster.coordinator().pid()) - before;
+  figure("system_coordinator_cpu_per_heartbeat",
+         used * 1e6 / (kSeconds * kHeartbeatsPerSecond * kAgents), "us");
+}
+
+}  // namespace
+
+}  // namespace fairwater::bench
+
+int main() {
+  try {
+    fairwater::bench::throughput(1);
+    fairwater::bench::throughput(3);
+    fairwater::bench::latency();
+    fairwater::bench::heartbeat_cost();
+    return 0;
+  } catch (const std::exception& error) {
+    std::cerr << "system bench: " << error.what() << '\n';
+    return 1;
+  }
+}
