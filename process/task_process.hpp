@@ -1,8 +1,10 @@
-// Running one attempt of a task outside the agent: a supervisor process per task that outlives the agent.
+// Running one attempt of a task outside the agent: a supervisor process per task that outlives the
+// agent.
 //
-// The agent starts `fairwaterd supervise DIRECTORY`; the supervisor starts the command in its own session,
-// enforces limits, keeps bounded logs, and fsyncs the result into DIRECTORY. All that is known of a task is in
-// its directory (grammar: top of process/task_directory.hpp), so that a restarted agent finds it again.
+// The host asks its fork server (`fairwaterd supervise DIRECTORY`, process/fork_server.hpp) for a
+// supervisor; the supervisor starts the command in its own session, enforces limits, keeps bounded
+// logs, and fsyncs the result into the attempt's directory. All that is known of a task is there
+// (grammar: top of process/task_directory.hpp), so that a restarted agent finds it again.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +16,17 @@
 
 #include "model/errors.hpp"
 #include "model/node.hpp"
+#include "process/limits.hpp"
 
 namespace fairwater {
 
-/// How this machine can hold a task to its amounts.
-enum class LimitMethod : std::uint8_t { cgroup_v2, cgroup_v1, rlimit };
-[[nodiscard]] std::string_view to_string(LimitMethod method);
-/// Probes by making and removing a cgroup; says in `why` what keeps a better method from being used.
-struct LimitProbe {
-  LimitMethod method = LimitMethod::rlimit;
-  std::string why;
-};
-[[nodiscard]] LimitProbe probe_limits();
-
 struct TaskHostOptions {
-  std::filesystem::path directory;       ///< holds one folder per attempt, the lease, and the logs
-  std::filesystem::path supervisor;      ///< the fairwaterd program
+  std::filesystem::path directory;   ///< holds one folder per attempt, the lease, and the logs
+  std::filesystem::path supervisor;  ///< the fairwaterd program
   std::uint64_t log_limit_bytes = 16ull << 20;  ///< per stream; the rest is drained and marked
   LimitMethod limits = LimitMethod::rlimit;
+  std::uint32_t retain_logs = 1000;             ///< forgotten attempts whose logs stay,
+  std::uint64_t retain_log_bytes = 4ull << 30;  ///< while they take no more than this together
 };
 
 /// What was found of an attempt on disk.
@@ -41,26 +36,30 @@ struct FoundTask {
   std::optional<TaskResult> result;  ///< when not running
 };
 
-/// Starts, finds, stops and forgets tasks. Blocking calls: own thread or detached actor.
+/// Starts, finds, stops and forgets tasks. Blocking calls: own thread or detached actor. One host
+/// per directory at a time; the caller sees to that.
 class TaskHost {
  public:
   [[nodiscard]] static Expected<std::unique_ptr<TaskHost>> open(TaskHostOptions options);
   ~TaskHost();
 
-  /// Everything that is on disk, each attempt once. A task whose supervisor vanished without a result is
-  /// cleaned up (its cgroup killed) and gets a result with EndReason::node_lost.
-  [[nodiscard]] std::vector<FoundTask> scan();
-  /// Starts an attempt at most once, ever: `already_exists` when its directory is there. Returns when the
-  /// supervisor is running (or has recorded why it could not start the command).
+  /// Everything that is on disk and not forgotten, each attempt once. A task whose supervisor
+  /// vanished without a result is cleaned up (its processes killed) and gets a result with
+  /// EndReason::node_lost. `storage_damaged` when a running task cannot be recognised. O(attempts).
+  [[nodiscard]] Expected<std::vector<FoundTask>> scan();
+  /// Starts an attempt at most once, ever: `already_exists` when its directory is there. Returns
+  /// when the supervisor process runs; why it could not start the command is in its result, as
+  /// EndReason::could_not_start.
   [[nodiscard]] caf::error launch(const LaunchOrder& order);
-  /// SIGTERM to the whole task, SIGKILL after its grace; returns at once. Unknown tasks: not_found.
+  /// SIGTERM to the whole task, SIGKILL after its grace; returns at once. Tasks that do not run:
+  /// not_found.
   [[nodiscard]] caf::error stop(const TaskKey& task, EndReason reason);
   /// Readable when some supervisor has ended: poll it, then call `collect`.
   [[nodiscard]] int event_fd() const;
   /// Results of attempts that ended since the last call.
   [[nodiscard]] std::vector<TaskResult> collect();
-  /// The result is durable elsewhere: forgets the attempt; its logs stay until `retain_logs` of newer tasks
-  /// push them out.
+  /// The result is durable elsewhere: forgets the attempt; its logs stay until `retain_logs` of
+  /// newer tasks push them out.
   void forget(const TaskKey& task);
   /// Supervisors kill their tasks when this moment passes (CLOCK_BOOTTIME, milliseconds).
   void extend_lease(std::int64_t deadline_boottime_ms);
@@ -74,7 +73,8 @@ class TaskHost {
   std::unique_ptr<Impl> impl_;
 };
 
-/// main() of `fairwaterd supervise DIRECTORY`.
+/// main() of `fairwaterd supervise DIRECTORY`: serves the socket that is its standard input until
+/// the host closes it. Must be called before anything starts a thread.
 [[nodiscard]] int supervise(const std::filesystem::path& directory);
 
 }  // namespace fairwater

@@ -1,0 +1,155 @@
+#include "process/command.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+namespace fairwater {
+namespace {
+
+std::vector<char*> pointers(const std::vector<std::string>& strings) {
+  std::vector<char*> list;
+  list.reserve(strings.size() + 1);
+  for (const auto& text : strings) list.push_back(const_cast<char*>(text.c_str()));
+  list.push_back(nullptr);
+  return list;
+}
+
+struct Pipe {
+  FileDescriptor reader;
+  FileDescriptor writer;
+};
+
+/// The reading end does not block: the supervisor waits in poll only.
+Expected<Pipe> make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return system_error("cannot make a pipe", errno);
+  Pipe pipe{FileDescriptor(ends[0]), FileDescriptor(ends[1])};
+  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  return pipe;
+}
+
+void reset_signals() {
+  // All zero is SIG_DFL. By system call, because the C library leaves the two signals of its own
+  // ignored.
+  const std::array<unsigned long, 8> plain{};
+  constexpr std::size_t kSignalSetBytes = 8;
+  for (int signal = 1; signal < NSIG; ++signal)
+    ::syscall(SYS_rt_sigaction, signal, plain.data(), nullptr, kSignalSetBytes);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+void reset_limits(const Command& command) {
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  if (command.data_limit_bytes > 0) {
+    const auto bytes = static_cast<rlim_t>(command.data_limit_bytes);
+    const rlimit data{bytes, bytes};
+    ::setrlimit(RLIMIT_DATA, &data);
+  }
+  ::umask(022);
+}
+
+[[noreturn]] void give_up(int report, StartFailure::Step step) {
+  const StartFailure failure{step, errno};
+  // Nobody is left to tell when this fails: the supervisor is gone.
+  [[maybe_unused]] const ssize_t written = ::write(report, &failure, sizeof failure);
+  ::_exit(127);
+}
+
+struct ChildEnds {
+  int input;
+  int output;
+  int error;
+  int report;
+};
+
+/// Runs in the child, which has one thread and its own copy of everything.
+[[noreturn]] void become(const Command& command, const TaskCgroup& cgroup, ChildEnds ends) {
+  ::setsid();
+  if (cgroup.enter()) give_up(ends.report, StartFailure::cgroup);
+  // The kernel takes tasks before agents and supervisors when the machine runs out of memory.
+  static_cast<void>(write_existing("/proc/self/oom_score_adj", "500"));
+  reset_limits(command);
+  if (::chdir(command.directory.c_str()) != 0) give_up(ends.report, StartFailure::directory);
+  ::dup2(ends.input, STDIN_FILENO);
+  ::dup2(ends.output, STDOUT_FILENO);
+  ::dup2(ends.error, STDERR_FILENO);
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  ::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
+  reset_signals();
+  const auto arguments = pointers(command.arguments);
+  const auto environment = pointers(command.environment);
+  environ = const_cast<char**>(environment.data());  // execvp searches the PATH of the task
+  ::execvp(arguments[0], arguments.data());
+  give_up(ends.report, StartFailure::program);
+}
+
+}  // namespace
+
+Expected<Command> prepare_command(const TaskOrder& order, const TaskDirectory& files) {
+  const LaunchOrder& launch = order.launch;
+  Command command;
+  command.arguments = launch.command;
+  command.directory = launch.directory;
+  if (command.directory.empty()) {
+    command.directory = files.path() / "work";
+    if (::mkdir(command.directory.c_str(), 0700) != 0 && errno != EEXIST)
+      return system_error("cannot make " + command.directory, errno);
+  }
+  std::map<std::string, std::string> environment{
+      {"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+      {"HOME", command.directory}};
+  for (const auto& [name, value] : launch.environment) environment[name] = value;
+  environment["FAIRWATER_JOB_ID"] = std::to_string(launch.task.job.value);
+  environment["FAIRWATER_TASK_INDEX"] = std::to_string(launch.task.index);
+  environment["FAIRWATER_TASK_COUNT"] = std::to_string(launch.task_count);
+  environment["FAIRWATER_TASK_DIRECTORY"] = files.path();
+  for (const auto& [name, value] : environment) command.environment.push_back(name + "=" + value);
+  if (const auto memory = launch.limits.find("memory");
+      order.method == LimitMethod::rlimit && memory != launch.limits.end() && memory->second > 0)
+    command.data_limit_bytes = (2 * memory->second + 256) << 20;
+  return command;
+}
+
+Expected<StartedCommand> start_command(const Command& command, const TaskCgroup& cgroup) {
+  auto output = make_pipe();
+  auto error = make_pipe();
+  auto report = make_pipe();
+  const FileDescriptor input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!output) return output.error();
+  if (!error) return error.error();
+  if (!report) return report.error();
+  if (!input) return system_error("cannot open /dev/null", errno);
+  const pid_t pid = ::fork();
+  if (pid < 0) return system_error("cannot fork", errno);
+  if (pid == 0)
+    become(command, cgroup,
+           {input.get(), output->writer.get(), error->writer.get(), report->writer.get()});
+  return StartedCommand{pid, std::move(output->reader), std::move(error->reader),
+                        std::move(report->reader)};
+}
+
+StartFailureText describe(const StartFailure& failure, const Command& command) {
+  const std::string why = std::strerror(failure.error_number);
+  switch (failure.step) {
+    case StartFailure::cgroup:
+      return {126, "cannot enter the task's cgroup: " + why};
+    case StartFailure::directory:
+      return {126, "directory " + command.directory + ": " + why};
+    case StartFailure::program:
+      break;
+  }
+  return {failure.error_number == ENOENT ? 127 : 126, command.arguments[0] + ": " + why};
+}
+
+}  // namespace fairwater

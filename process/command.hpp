@@ -1,0 +1,48 @@
+// Starts a task's command in a process of its own: the part between fork and exec.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <sys/types.h>
+
+#include "process/task_directory.hpp"
+
+namespace fairwater {
+
+/// What the child needs, prepared before the fork so that little is left to do after it.
+struct Command {
+  std::vector<std::string> arguments;
+  std::vector<std::string> environment;  ///< `NAME=value`
+  std::string directory;
+  std::int64_t data_limit_bytes = 0;  ///< RLIMIT_DATA; 0: none
+};
+/// The order's command, with what every task is given: FAIRWATER_JOB_ID, FAIRWATER_TASK_INDEX,
+/// FAIRWATER_TASK_COUNT, FAIRWATER_TASK_DIRECTORY, and PATH and HOME unless the order sets them.
+/// Makes `work/` when the order names no directory.
+[[nodiscard]] Expected<Command> prepare_command(const TaskOrder& order, const TaskDirectory& files);
+
+struct StartedCommand {
+  pid_t pid = 0;
+  FileDescriptor standard_output;
+  FileDescriptor standard_error;
+  FileDescriptor start_report;  ///< ends empty once the command runs, else holds one StartFailure
+};
+/// The child gives up here; `error_number` is errno.
+struct StartFailure {
+  enum Step : int { cgroup, directory, program } step = program;
+  int error_number = 0;
+};
+/// Forks; the child becomes leader of its own session and process group, enters the cgroup, resets
+/// signals, limits and descriptors, and executes the command.
+[[nodiscard]] Expected<StartedCommand> start_command(const Command& command,
+                                                     const TaskCgroup& cgroup);
+
+/// The exit code that a shell would give (127: no such program, 126: not to be executed), and
+/// words.
+struct StartFailureText {
+  int exit_code = 126;
+  std::string message;
+};
+[[nodiscard]] StartFailureText describe(const StartFailure& failure, const Command& command);
+
+}  // namespace fairwater

@@ -1,0 +1,78 @@
+#include "process/file_descriptor.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+
+namespace fairwater {
+namespace {
+
+caf::error write_all(int fd, std::string_view content, const std::filesystem::path& path) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(fd, content.data(), content.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return system_error("cannot write " + path.string(), errno);
+    }
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return caf::none;
+}
+
+}  // namespace
+
+caf::error system_error(std::string_view what, int error_number) {
+  ErrorCode code = ErrorCode::internal;
+  if (error_number == ENOSPC || error_number == EDQUOT) code = ErrorCode::disk_full;
+  if (error_number == ENOENT) code = ErrorCode::not_found;
+  if (error_number == EEXIST) code = ErrorCode::already_exists;
+  return make_error(code, std::string(what) + ": " + std::strerror(error_number));
+}
+
+Expected<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes) {
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return system_error("cannot open " + path.string(), errno);
+  std::string content;
+  std::array<char, 4096> piece;
+  while (content.size() < max_bytes) {
+    const ssize_t got = ::read(file.get(), piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return system_error("cannot read " + path.string(), errno);
+    if (got == 0) break;
+    content.append(piece.data(), static_cast<std::size_t>(got));
+  }
+  return content;
+}
+
+caf::error replace_file(const std::filesystem::path& path, std::string_view content,
+                        Durability durability) {
+  const bool durable = durability == Durability::power_loss;
+  std::filesystem::path temporary = path;
+  temporary += ".new";
+  const FileDescriptor file(
+      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!file) return system_error("cannot create " + temporary.string(), errno);
+  if (auto error = write_all(file.get(), content, temporary)) return error;
+  if (durable && ::fsync(file.get()) != 0)
+    return system_error("cannot sync " + temporary.string(), errno);
+  if (::rename(temporary.c_str(), path.c_str()) != 0)
+    return system_error("cannot rename to " + path.string(), errno);
+  if (durable) return sync_directory(path.parent_path());
+  return caf::none;
+}
+
+caf::error sync_directory(const std::filesystem::path& directory) {
+  const FileDescriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened || ::fsync(opened.get()) != 0)
+    return system_error("cannot sync " + directory.string(), errno);
+  return caf::none;
+}
+
+caf::error write_existing(const std::filesystem::path& path, std::string_view content) {
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file) return system_error("cannot open " + path.string(), errno);
+  return write_all(file.get(), content, path);
+}
+
+}  // namespace fairwater

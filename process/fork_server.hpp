@@ -1,0 +1,45 @@
+// Starts supervisors. One `fairwaterd supervise DIRECTORY` per host is executed once, stays small
+// and has one thread, and forks a supervisor for each attempt that its host names: a fork of it
+// costs a tenth of executing the program anew, and never copies an agent with its threads and
+// locks.
+//
+//   host                                fork server                       supervisor
+//    | -- "12.0.1" (one packet) ------->  |  -- fork --------------------->  |  (reparented when
+//    the server ends) | <- pid or -errno, with a pidfd --  |                                  | |
+//    closes the socket, or dies         |  ends                            |  goes on
+#pragma once
+
+#include <filesystem>
+#include <sys/types.h>
+
+#include "policy/types.hpp"
+#include "process/file_descriptor.hpp"
+
+namespace fairwater {
+
+/// The host's end.
+class ForkServer {
+ public:
+  ForkServer(std::filesystem::path program, std::filesystem::path host_directory)
+      : program_(std::move(program)), host_directory_(std::move(host_directory)) {}
+  ForkServer(const ForkServer&) = delete;
+  ForkServer& operator=(const ForkServer&) = delete;
+  ~ForkServer();
+
+  /// Starts the server unless it runs.
+  [[nodiscard]] caf::error start();
+  /// A pidfd of the attempt's new supervisor. Starts the server anew, once, when it has died; the
+  /// attempt itself is safe from being started twice by its lock.
+  [[nodiscard]] Expected<FileDescriptor> fork_supervisor(const TaskKey& task);
+
+ private:
+  [[nodiscard]] Expected<FileDescriptor> request(const TaskKey& task);
+  void end();
+
+  std::filesystem::path program_;
+  std::filesystem::path host_directory_;
+  FileDescriptor socket_;
+  pid_t server_ = 0;
+};
+
+}  // namespace fairwater

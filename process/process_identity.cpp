@@ -1,0 +1,121 @@
+#include "process/process_identity.hpp"
+
+#include <charconv>
+#include <map>
+#include <optional>
+#include <sys/syscall.h>
+#include <time.h>
+
+namespace fairwater {
+namespace {
+
+struct StatLine {
+  char state = '?';
+  pid_t parent = 0;
+  std::uint64_t start_ticks = 0;
+};
+
+/// The fields behind the command's name, which is in parentheses and may itself hold blanks and
+/// parentheses.
+std::optional<StatLine> read_stat(pid_t pid) {
+  const auto content = read_file("/proc/" + std::to_string(pid) + "/stat");
+  if (!content) return std::nullopt;
+  const auto close = content->rfind(')');
+  if (close == std::string::npos) return std::nullopt;
+  StatLine line;
+  std::size_t position = close + 2;
+  for (int field = 3; field <= 22 && position < content->size(); ++field) {
+    const auto end = content->find(' ', position);
+    const char* first = content->data() + position;
+    const char* last = content->data() + (end == std::string::npos ? content->size() : end);
+    if (field == 3) line.state = *first;
+    if (field == 4) std::from_chars(first, last, line.parent);
+    if (field == 22) std::from_chars(first, last, line.start_ticks);
+    if (end == std::string::npos) break;
+    position = end + 1;
+  }
+  if (line.start_ticks == 0) return std::nullopt;
+  return line;
+}
+
+std::vector<pid_t> all_processes() {
+  std::vector<pid_t> pids;
+  std::error_code ignored;  // a machine without /proc has no processes to find
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+    const std::string name = entry.path().filename();
+    pid_t pid = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (error == std::errc{} && end == name.data() + name.size()) pids.push_back(pid);
+  }
+  return pids;
+}
+
+}  // namespace
+
+ProcessIdentity own_identity() {
+  const pid_t pid = ::getpid();
+  const auto line = read_stat(pid);
+  return {pid, line ? line->start_ticks : 0, current_boot_id()};
+}
+
+const std::string& current_boot_id() {
+  static const std::string id = [] {
+    auto content = read_file("/proc/sys/kernel/random/boot_id");
+    if (!content) return std::string();
+    return content->substr(0, content->find('\n'));
+  }();
+  return id;
+}
+
+FileDescriptor open_process(const ProcessIdentity& identity) {
+  if (identity.pid <= 0 || identity.boot_id != current_boot_id()) return {};
+  FileDescriptor opened(static_cast<int>(::syscall(SYS_pidfd_open, identity.pid, 0)));
+  if (!opened) return {};
+  // Looked at after opening: if it is the right one now, the descriptor can be nobody else's.
+  const auto line = read_stat(identity.pid);
+  if (!line || line->start_ticks != identity.start_ticks) return {};
+  return opened;
+}
+
+std::int64_t boottime_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
+}
+
+std::vector<pid_t> descendants_of(pid_t root) {
+  std::multimap<pid_t, pid_t> children;
+  for (const pid_t pid : all_processes())
+    if (const auto line = read_stat(pid); line && line->state != 'Z')
+      children.emplace(line->parent, pid);
+  std::vector<pid_t> found{root};
+  for (std::size_t next = 0; next < found.size(); ++next) {
+    const auto [begin, end] = children.equal_range(found[next]);
+    for (auto child = begin; child != end; ++child) found.push_back(child->second);
+  }
+  found.erase(found.begin());
+  return found;
+}
+
+std::int64_t resident_kib(pid_t pid) {
+  const auto content = read_file("/proc/" + std::to_string(pid) + "/statm");
+  if (!content) return 0;
+  const auto blank = content->find(' ');
+  if (blank == std::string::npos) return 0;
+  std::int64_t pages = 0;
+  std::from_chars(content->data() + blank + 1, content->data() + content->size(), pages);
+  return pages * (::sysconf(_SC_PAGESIZE) / 1024);
+}
+
+std::vector<pid_t> processes_with_environment(const std::string& entry) {
+  const std::string wanted = '\0' + entry + '\0';
+  std::vector<pid_t> found;
+  for (const pid_t pid : all_processes()) {
+    const auto environment = read_file("/proc/" + std::to_string(pid) + "/environ");
+    if (environment && ('\0' + *environment).find(wanted) != std::string::npos)
+      found.push_back(pid);
+  }
+  return found;
+}
+
+}  // namespace fairwater

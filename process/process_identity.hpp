@@ -1,0 +1,37 @@
+// Which process is which. A pid alone names nobody: pids come again, also over a reboot.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+#include "process/file_descriptor.hpp"
+
+namespace fairwater {
+
+struct ProcessIdentity {
+  pid_t pid = 0;
+  std::uint64_t start_ticks = 0;  ///< field 22 of /proc/PID/stat, in clock ticks since boot
+  std::string boot_id;
+  friend bool operator==(const ProcessIdentity&, const ProcessIdentity&) = default;
+};
+
+/// The caller's own.
+[[nodiscard]] ProcessIdentity own_identity();
+/// Changes with every boot; constant for the process's life.
+[[nodiscard]] const std::string& current_boot_id();
+/// A pidfd of exactly this process; empty when it is gone or the pid is somebody else's by now.
+[[nodiscard]] FileDescriptor open_process(const ProcessIdentity& identity);
+
+/// CLOCK_BOOTTIME: steady, and goes on while the machine sleeps.
+[[nodiscard]] std::int64_t boottime_ms();
+
+/// All live descendants of `root`, nearest first, without `root`. O(processes on the machine).
+[[nodiscard]] std::vector<pid_t> descendants_of(pid_t root);
+/// Resident memory of one process; 0 when it is gone.
+[[nodiscard]] std::int64_t resident_kib(pid_t pid);
+/// Live processes whose environment holds the entry `NAME=value`. O(processes on the machine).
+[[nodiscard]] std::vector<pid_t> processes_with_environment(const std::string& entry);
+
+}  // namespace fairwater

@@ -1,0 +1,357 @@
+#include "process/supervisor.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <limits>
+#include <optional>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+
+#include "process/command.hpp"
+#include "process/lease.hpp"
+#include "process/output_file.hpp"
+#include "process/task_directory.hpp"
+
+namespace fairwater {
+namespace {
+
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMemorySampleMs = 100;  // only where no cgroup bounds memory
+constexpr std::int64_t kLeaseGraceMs =
+    2000;  // the coordinator waits no longer than lease and its own grace
+constexpr std::int64_t kNoLeaseYetMs = 1000;  // how soon a first lease is noticed
+constexpr int kResultTries = 30;              // one second apart, while the disk is full
+
+class Supervisor {
+ public:
+  Supervisor(TaskDirectory files, FileDescriptor lock, Lease lease, ProcessIdentity identity)
+      : files_(std::move(files)), lock_(std::move(lock)), lease_(std::move(lease)) {
+    started_.supervisor = std::move(identity);
+  }
+
+  int run();
+
+ private:
+  enum class Phase { running, terminating, killing };
+
+  [[nodiscard]] caf::error start();
+  void wait_for_events();
+  void arm_timer();
+  void on_signals();
+  void on_start_report();
+  void on_timer();
+  void reap();
+  void on_main_end(int status);
+  void stop(EndReason reason, std::string message, std::int64_t grace_ms);
+  void kill_everything();
+  void signal_task(int signal) const;
+  void check_lease(std::int64_t now);
+  void sample_memory(std::int64_t now);
+  void finish_result();
+  [[nodiscard]] std::int64_t memory_limit_mib() const;
+  [[nodiscard]] int record();
+
+  TaskDirectory files_;
+  FileDescriptor lock_;
+  Lease lease_;
+  TaskOrder order_;
+  TaskStarted started_;
+  TaskCgroup cgroup_;
+  Command command_;
+  TaskResult result_;
+  std::optional<EndReason> reason_;  ///< when it is not the command's own end
+  Phase phase_ = Phase::running;
+  pid_t main_pid_ = 0;
+  bool main_ended_ = false;
+  bool all_ended_ = false;
+  std::optional<OutputFile> output_;
+  std::optional<OutputFile> error_;
+  FileDescriptor start_report_;
+  FileDescriptor signals_;
+  FileDescriptor timer_;
+  FileDescriptor memory_event_;
+  std::int64_t started_boottime_ms_ = 0;
+  std::int64_t time_limit_at_ = kNever;
+  std::int64_t kill_at_ = kNever;
+  std::int64_t lease_at_ = kNever;
+  std::int64_t sample_at_ = kNever;
+  std::int64_t sampled_peak_kib_ = 0;
+};
+
+int Supervisor::run() {
+  started_.started_at = wall_time_now();
+  started_boottime_ms_ = boottime_ms();
+  if (files_.read_result()) return 0;
+  if (auto error = start()) {
+    reason_ = EndReason::could_not_start;
+    result_.exit_code = 126;
+    result_.message = details(error).message;
+    all_ended_ = main_ended_ = true;
+  }
+  while (!all_ended_) wait_for_events();
+  finish_result();
+  cgroup_.remove();
+  return record();
+}
+
+caf::error Supervisor::start() {
+  if (auto error = files_.write(started_)) return error;
+  // Nothing runs before the attempt's name is on the disk.
+  if (auto error = sync_directory(files_.path().parent_path())) return error;
+  auto order = files_.read_order();
+  if (!order) return order.error();
+  order_ = std::move(*order);
+  cgroup_ = TaskCgroup(order_.cgroup);
+  if (auto error = cgroup_.create(order_.launch.limits)) return error;
+  if (memory_limit_mib() > 0) memory_event_ = cgroup_.memory_event();
+  auto command = prepare_command(order_, files_);
+  if (!command) return command.error();
+  command_ = std::move(*command);
+
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  sigset_t wanted;
+  ::sigemptyset(&wanted);
+  ::sigaddset(&wanted, SIGCHLD);
+  ::sigaddset(&wanted, SIGTERM);
+  signals_.reset(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
+  timer_.reset(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
+  if (!signals_ || !timer_) return system_error("cannot watch signals and time", errno);
+
+  auto started = start_command(command_, cgroup_);
+  if (!started) return started.error();
+  main_pid_ = started->pid;
+  start_report_ = std::move(started->start_report);
+  output_.emplace(files_.log(false), order_.log_limit_bytes, std::move(started->standard_output));
+  error_.emplace(files_.log(true), order_.log_limit_bytes, std::move(started->standard_error));
+  const std::int64_t now = boottime_ms();
+  if (order_.launch.time_limit_ms > 0) time_limit_at_ = now + order_.launch.time_limit_ms;
+  if (cgroup_.empty() && memory_limit_mib() > 0) sample_at_ = now + kMemorySampleMs;
+  check_lease(now);
+  arm_timer();
+  return caf::none;
+}
+
+void Supervisor::wait_for_events() {
+  // poll skips negative descriptors: closed pipes and what this task does not need.
+  std::array<pollfd, 6> waiting{{{signals_.get(), POLLIN, 0},
+                                 {timer_.get(), POLLIN, 0},
+                                 {output_->pipe(), POLLIN, 0},
+                                 {error_->pipe(), POLLIN, 0},
+                                 {start_report_.get(), POLLIN, 0},
+                                 {memory_event_.get(), POLLIN, 0}}};
+  if (::poll(waiting.data(), waiting.size(), -1) < 0) return;  // EINTR
+  if (waiting[2].revents != 0) output_->drain();
+  if (waiting[3].revents != 0) error_->drain();
+  if (waiting[4].revents != 0) on_start_report();
+  if (waiting[5].revents != 0) {
+    memory_event_.reset();
+    if (!reason_) reason_ = EndReason::memory_limit;
+    kill_everything();
+  }
+  if (waiting[1].revents != 0) on_timer();
+  if (waiting[0].revents != 0) on_signals();
+}
+
+void Supervisor::arm_timer() {
+  const std::int64_t next = std::min({time_limit_at_, kill_at_, lease_at_, sample_at_});
+  itimerspec when{};
+  if (next != kNever) {
+    const std::int64_t at = std::max<std::int64_t>(next, 1);  // 0 would disarm
+    when.it_value = {at / 1000, (at % 1000) * 1'000'000};
+  }
+  ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
+}
+
+void Supervisor::on_signals() {
+  signalfd_siginfo info;
+  while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+    if (info.ssi_signo != SIGTERM) continue;
+    if (info.ssi_code == SI_QUEUE && info.ssi_int >= stop_signal_value(EndReason::exited) &&
+        info.ssi_int <= stop_signal_value(EndReason::node_lost))
+      stop(static_cast<EndReason>(info.ssi_int - stop_signal_value(EndReason::exited)), {},
+           order_.launch.grace_ms);
+    else
+      stop(EndReason::node_lost,
+           "its supervisor was told to end by process " + std::to_string(info.ssi_pid),
+           order_.launch.grace_ms);
+  }
+  reap();
+}
+
+void Supervisor::on_start_report() {
+  StartFailure failure;
+  if (::read(start_report_.get(), &failure, sizeof failure) == sizeof failure) {
+    auto [exit_code, message] = describe(failure, command_);
+    reason_ = EndReason::could_not_start;
+    result_.exit_code = exit_code;
+    result_.message = std::move(message);
+  }
+  start_report_.reset();
+}
+
+void Supervisor::on_timer() {
+  std::uint64_t expirations = 0;
+  if (::read(timer_.get(), &expirations, sizeof expirations) < 0) return;  // re-armed meanwhile
+  const std::int64_t now = boottime_ms();
+  if (now >= sample_at_) sample_memory(now);
+  if (now >= lease_at_) check_lease(now);
+  if (now >= time_limit_at_) {
+    time_limit_at_ = kNever;
+    stop(EndReason::time_limit,
+         "ran longer than its " + std::to_string(order_.launch.time_limit_ms) + " ms",
+         order_.launch.grace_ms);
+  }
+  if (now >= kill_at_) {
+    kill_at_ = kNever;
+    kill_everything();
+  }
+  arm_timer();
+}
+
+void Supervisor::check_lease(std::int64_t now) {
+  const std::int64_t deadline = lease_.deadline_ms();
+  if (deadline == 0) {
+    lease_at_ = now + kNoLeaseYetMs;
+  } else if (now < deadline) {
+    lease_at_ = deadline;
+  } else {
+    lease_at_ = kNever;
+    stop(EndReason::lease_expired, "the node lost its coordinator for longer than its lease",
+         std::min(order_.launch.grace_ms, kLeaseGraceMs));
+  }
+}
+
+void Supervisor::sample_memory(std::int64_t now) {
+  std::int64_t used_kib = 0;
+  for (const pid_t pid : descendants_of(::getpid())) used_kib += resident_kib(pid);
+  sampled_peak_kib_ = std::max(sampled_peak_kib_, used_kib);
+  sample_at_ = now + kMemorySampleMs;
+  if (used_kib <= memory_limit_mib() * 1024) return;
+  sample_at_ = kNever;
+  if (!reason_) reason_ = EndReason::memory_limit;
+  kill_everything();
+}
+
+void Supervisor::stop(EndReason reason, std::string message, std::int64_t grace_ms) {
+  if (phase_ == Phase::killing) return;
+  const std::int64_t kill_at = boottime_ms() + std::max<std::int64_t>(grace_ms, 0);
+  if (phase_ == Phase::running) {
+    phase_ = Phase::terminating;
+    reason_ = reason;
+    result_.message = std::move(message);
+    signal_task(SIGTERM);
+  }
+  kill_at_ = std::min(kill_at_, kill_at);
+  arm_timer();
+}
+
+void Supervisor::kill_everything() {
+  phase_ = Phase::killing;
+  signal_task(SIGKILL);
+}
+
+void Supervisor::signal_task(int signal) const {
+  cgroup_.signal_all(signal);
+  if (!main_ended_) ::kill(main_pid_, signal);  // may not have entered its cgroup yet
+  if (!cgroup_.empty()) return;
+  for (const pid_t pid : descendants_of(::getpid())) ::kill(pid, signal);
+}
+
+/// Whoever was forked while the others were being killed becomes our child when its parent ends,
+/// which wakes us: killing again at each such end reaches everybody.
+void Supervisor::reap() {
+  int status = 0;
+  for (;;) {
+    const pid_t ended = ::waitpid(-1, &status, WNOHANG);
+    if (ended < 0) {
+      all_ended_ = errno == ECHILD;
+      return;
+    }
+    if (ended == 0) {
+      if (phase_ == Phase::killing) kill_everything();
+      return;
+    }
+    if (ended == main_pid_) on_main_end(status);
+  }
+}
+
+void Supervisor::on_main_end(int status) {
+  main_ended_ = true;
+  if (start_report_) on_start_report();
+  if (reason_ != EndReason::could_not_start) {
+    if (WIFEXITED(status)) {
+      result_.exit_code = WEXITSTATUS(status);
+    } else {
+      result_.signal = WTERMSIG(status);
+      result_.exit_code = 128 + result_.signal;
+    }
+  }
+  if (!reason_) reason_ = WIFEXITED(status) ? EndReason::exited : EndReason::signalled;
+  phase_ = Phase::killing;
+}
+
+void Supervisor::finish_result() {
+  if (output_) output_->drain();
+  if (error_) error_->drain();
+  result_.task = files_.task();
+  result_.reason = reason_.value_or(EndReason::could_not_start);
+  rusage used{};
+  ::getrusage(RUSAGE_CHILDREN, &used);
+  result_.cpu_ms = (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000 +
+                   (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000;
+  result_.peak_memory_kib = cgroup_.peak_memory_kib();
+  if (cgroup_.empty())
+    result_.peak_memory_kib = std::max<std::int64_t>(used.ru_maxrss, sampled_peak_kib_);
+  const bool own_end =
+      result_.reason == EndReason::exited || result_.reason == EndReason::signalled;
+  if (own_end && cgroup_.memory_limit_hit()) result_.reason = EndReason::memory_limit;
+  if (result_.reason == EndReason::memory_limit) {
+    // The kernel may have picked a child, and the command ended in peace before we heard of it.
+    if (result_.exit_code == 0) result_.exit_code = 128 + (result_.signal = SIGKILL);
+    result_.message = "used more than its " + std::to_string(memory_limit_mib()) +
+                      " MiB of memory (peak " +
+                      std::to_string((result_.peak_memory_kib + 1023) / 1024) + " MiB)";
+  }
+  for (const auto& file : {&output_, &error_}) {
+    if (!*file || (*file)->trouble().empty()) continue;
+    if (!result_.message.empty()) result_.message += "; ";
+    result_.message += (*file)->trouble();
+  }
+  // The wall clock may have been set meanwhile; the length of the run must not depend on it.
+  result_.started_at = started_.started_at;
+  result_.finished_at.microseconds =
+      started_.started_at.microseconds + (boottime_ms() - started_boottime_ms_) * 1000;
+}
+
+std::int64_t Supervisor::memory_limit_mib() const {
+  const auto found = order_.launch.limits.find("memory");
+  return found == order_.launch.limits.end() ? 0 : found->second;
+}
+
+int Supervisor::record() {
+  for (int tries = 1;; ++tries) {
+    const auto error = files_.write(result_);
+    if (!error) return 0;
+    if (tries == kResultTries || details(error).code != ErrorCode::disk_full) return 1;
+    ::poll(nullptr, 0, 1000);  // nothing tells when a disk has room again
+  }
+}
+
+}  // namespace
+
+int supervise_task(const std::filesystem::path& host_directory, const TaskKey& task,
+                   FileDescriptor lock) {
+  auto lease = Lease::open(host_directory);
+  if (!lease) return 1;
+  return Supervisor(TaskDirectory(host_directory / "tasks", task), std::move(lock),
+                    std::move(*lease), own_identity())
+      .run();
+}
+
+}  // namespace fairwater

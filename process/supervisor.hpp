@@ -1,0 +1,38 @@
+// One task's supervisor: a small process that starts the command, holds it to its limits, and
+// records how it ended. It owes nothing to the agent after the fork and outlives it.
+//
+//               main process ended, memory limit hit
+//            +-------------------------------------------+
+//            |                                           v
+//   running -+- stop, time limit, lease: SIGTERM -> terminating -- grace over, main process ended:
+//   SIGKILL
+//                                                                       |
+//   ended <- result synced <- every descendant reaped <------------- killing
+//
+// The process is the reaper of all its descendants (PR_SET_CHILD_SUBREAPER): when none is left, the
+// task is over, whoever called setsid or holds its pipes. It waits in one poll only, for signals,
+// pipes, one timer, the kernel's word about memory; it wakes up regularly only to sample memory
+// where no cgroup bounds it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "model/job.hpp"
+#include "process/file_descriptor.hpp"
+
+namespace fairwater {
+
+/// Supervises one attempt under `host_directory` from start to recorded result, in the calling
+/// process, which has been forked for it and holds the attempt's lock. Returns the process's exit
+/// code: 0 when the result is on disk.
+[[nodiscard]] int supervise_task(const std::filesystem::path& host_directory, const TaskKey& task,
+                                 FileDescriptor lock);
+
+/// The value that a SIGTERM to a supervisor carries: why its task is to stop. A SIGTERM without one
+/// is the machine going down, and the attempt is lost.
+[[nodiscard]] constexpr int stop_signal_value(EndReason reason) {
+  return 0x5700 + static_cast<int>(reason);
+}
+
+}  // namespace fairwater

@@ -1,0 +1,288 @@
+#include "process/task_process.hpp"
+
+#include <array>
+#include <cerrno>
+#include <fcntl.h>
+#include <map>
+#include <poll.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "process/forgotten_tasks.hpp"
+#include "process/fork_server.hpp"
+#include "process/lease.hpp"
+#include "process/supervisor.hpp"
+#include "process/task_directory.hpp"
+
+namespace fairwater {
+namespace {
+
+/// Different for every host directory on the machine, the same for the same one: names its cgroup.
+std::string cgroup_name(const std::filesystem::path& directory) {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char byte : directory.string())
+    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+  return "fairwater-" + std::to_string(hash);
+}
+
+constexpr const char* kSupervisorVanished =
+    "its supervisor vanished without recording how it ended";
+constexpr int kLockTries = 1000;  // about a second
+
+TaskResult unknown_end(const TaskKey& task, const caf::error& error) {
+  TaskResult result;
+  result.task = task;
+  result.reason = EndReason::node_lost;
+  result.finished_at = wall_time_now();
+  result.message = details(error).message;
+  return result;
+}
+
+caf::error make_directories(const std::filesystem::path& directory) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) return system_error("cannot make " + directory.string(), error.value());
+  return sync_directory(directory.parent_path());
+}
+
+}  // namespace
+
+class TaskHost::Impl {
+ public:
+  Impl(TaskHostOptions options, CgroupPaths cgroup_parent, Lease lease, ForgottenTasks forgotten)
+      : options_(std::move(options)),
+        tasks_(options_.directory / "tasks"),
+        cgroup_parent_(std::move(cgroup_parent)),
+        lease_(std::move(lease)),
+        forgotten_(std::move(forgotten)),
+        fork_server_(options_.supervisor, options_.directory),
+        events_(::epoll_create1(EPOLL_CLOEXEC)) {}
+
+  ~Impl() { TaskCgroup(cgroup_parent_).remove(); }
+
+  [[nodiscard]] caf::error start() {
+    if (!events_) return system_error("cannot make an epoll", errno);
+    return fork_server_.start();
+  }
+
+  Expected<std::vector<FoundTask>> scan();
+  caf::error launch(const LaunchOrder& order);
+  caf::error stop(const TaskKey& task, EndReason reason);
+  [[nodiscard]] int event_fd() const { return events_.get(); }
+  std::vector<TaskResult> collect();
+  void forget(const TaskKey& task);
+  void extend_lease(std::int64_t deadline_ms) { lease_.extend(deadline_ms); }
+  [[nodiscard]] Expected<std::string> read_log(const TaskKey& task, bool standard_error,
+                                               std::uint64_t offset, std::uint32_t max_bytes) const;
+
+ private:
+  [[nodiscard]] TaskDirectory directory_of(const TaskKey& task) const { return {tasks_, task}; }
+  [[nodiscard]] caf::error watch(const TaskKey& task, FileDescriptor supervisor);
+  [[nodiscard]] Expected<FoundTask> inspect(const TaskKey& task, const std::string& why_lost);
+  [[nodiscard]] TaskResult clean_up(const TaskDirectory& files, const std::string& why_lost) const;
+
+  TaskHostOptions options_;
+  std::filesystem::path tasks_;
+  CgroupPaths cgroup_parent_;
+  Lease lease_;
+  ForgottenTasks forgotten_;
+  ForkServer fork_server_;
+  FileDescriptor events_;
+  std::map<TaskKey, FileDescriptor> running_;  ///< pidfds of the supervisors
+  std::map<int, TaskKey> by_descriptor_;
+};
+
+caf::error TaskHost::Impl::watch(const TaskKey& task, FileDescriptor supervisor) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = supervisor.get();
+  if (::epoll_ctl(events_.get(), EPOLL_CTL_ADD, supervisor.get(), &event) != 0)
+    return system_error("cannot watch a supervisor", errno);
+  by_descriptor_[supervisor.get()] = task;
+  running_[task] = std::move(supervisor);
+  return caf::none;
+}
+
+Expected<std::vector<FoundTask>> TaskHost::Impl::scan() {
+  std::vector<TaskKey> tasks;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(tasks_, error))
+    if (const auto task = task_from_directory_name(entry.path().filename().string()))
+      tasks.push_back(*task);
+  if (error) return system_error("cannot list " + tasks_.string(), error.value());
+  std::vector<FoundTask> found;
+  for (const TaskKey& task : tasks) {
+    if (running_.contains(task)) {
+      found.push_back({task, true, std::nullopt});
+      continue;
+    }
+    auto one = inspect(task, kSupervisorVanished);
+    if (!one) return one.error();
+    found.push_back(std::move(*one));
+  }
+  return found;
+}
+
+/// What became of an attempt that this host does not watch. Whoever holds its lock may say so: a
+/// supervisor, or we, and then no supervisor will start it any more.
+Expected<FoundTask> TaskHost::Impl::inspect(const TaskKey& task, const std::string& why_lost) {
+  const auto files = directory_of(task);
+  for (int tries = 0; tries < kLockTries; ++tries) {
+    if (auto result = files.read_result()) return FoundTask{task, false, std::move(*result)};
+    if (const auto lock = files.try_lock())
+      return FoundTask{task, false, clean_up(files, why_lost)};
+    if (const auto started = files.read_started()) {
+      if (auto supervisor = open_process(started->supervisor)) {
+        if (auto error = watch(task, std::move(supervisor))) return error;
+        return FoundTask{task, true, std::nullopt};
+      }
+    }
+    ::poll(nullptr, 0, 1);  // between its fork and `started`, or between its end and unlocking
+  }
+  return make_error(ErrorCode::storage_damaged,
+                    files.path().string() + " is locked, but names no process that supervises it");
+}
+
+caf::error TaskHost::Impl::launch(const LaunchOrder& order) {
+  if (order.command.empty() || order.command[0].empty())
+    return make_error(ErrorCode::invalid_input, "a task needs a program to run", "command");
+  const auto files = directory_of(order.task);
+  if (forgotten_.contains(order.task))
+    return make_error(ErrorCode::already_exists,
+                      "attempt " + directory_name(order.task) + " has run and is forgotten");
+  if (auto error = files.create()) return error;
+  TaskOrder whole{order, options_.limits, cgroup_member(cgroup_parent_, directory_name(order.task)),
+                  options_.log_limit_bytes};
+  caf::error error = files.write(whole);
+  if (!error) {
+    auto supervisor = fork_server_.fork_supervisor(order.task);
+    if (supervisor) return watch(order.task, std::move(*supervisor));
+    error = supervisor.error();
+  }
+  // The attempt is used up, unless a supervisor runs all the same and only its answer was lost.
+  const auto found = inspect(order.task, details(error).message);
+  return found && found->running ? caf::error() : error;
+}
+
+caf::error TaskHost::Impl::stop(const TaskKey& task, EndReason reason) {
+  const auto found = running_.find(task);
+  if (found == running_.end())
+    return make_error(ErrorCode::not_found,
+                      "attempt " + directory_name(task) + " does not run here");
+  siginfo_t info{};
+  info.si_signo = SIGTERM;
+  info.si_code = SI_QUEUE;
+  info.si_pid = ::getpid();
+  info.si_value.sival_int = stop_signal_value(reason);
+  if (::syscall(SYS_pidfd_send_signal, found->second.get(), SIGTERM, &info, 0) != 0 &&
+      errno != ESRCH)
+    return system_error("cannot signal the supervisor of " + directory_name(task), errno);
+  return caf::none;
+}
+
+std::vector<TaskResult> TaskHost::Impl::collect() {
+  std::vector<TaskResult> results;
+  std::array<epoll_event, 64> events;
+  for (;;) {
+    const int count = ::epoll_wait(events_.get(), events.data(), events.size(), 0);
+    if (count < 0 && errno == EINTR) continue;
+    for (int i = 0; i < count; ++i) {
+      const auto entry = by_descriptor_.find(events[static_cast<std::size_t>(i)].data.fd);
+      const TaskKey task = entry->second;
+      by_descriptor_.erase(entry);
+      running_.erase(task);  // closing the descriptor takes it out of the epoll
+      auto found = inspect(task, kSupervisorVanished);
+      if (!found) results.push_back(unknown_end(task, found.error()));
+      if (found && found->result) results.push_back(std::move(*found->result));
+    }
+    if (count < static_cast<int>(events.size())) return results;
+  }
+}
+
+/// Nobody supervises the attempt, and nobody recorded its end. The caller holds its lock.
+TaskResult TaskHost::Impl::clean_up(const TaskDirectory& files, const std::string& why_lost) const {
+  TaskResult result;
+  result.task = files.task();
+  result.reason = EndReason::node_lost;
+  result.message = why_lost;
+  const auto started = files.read_started();
+  if (started) result.started_at = started->started_at;
+  const bool this_boot = started && started->supervisor.boot_id == current_boot_id();
+  if (const auto order = files.read_order(); order && this_boot) {
+    const TaskCgroup cgroup(order->cgroup);
+    if (cgroup.empty())
+      kill_processes_and_wait(
+          processes_with_environment("FAIRWATER_TASK_DIRECTORY=" + files.path().string()));
+    cgroup.kill_and_wait();
+    cgroup.remove();
+  }
+  result.finished_at = wall_time_now();
+  if (auto error = files.write(result)) result.message += "; " + details(error).message;
+  return result;
+}
+
+void TaskHost::Impl::forget(const TaskKey& task) {
+  if (running_.contains(task)) return;
+  // A directory that is not there has been forgotten before; one that cannot be moved is reported
+  // again after the next start, and forgotten then.
+  static_cast<void>(forgotten_.add(directory_of(task)));
+}
+
+Expected<std::string> TaskHost::Impl::read_log(const TaskKey& task, bool standard_error,
+                                               std::uint64_t offset,
+                                               std::uint32_t max_bytes) const {
+  for (const auto& parent : {tasks_, forgotten_.directory()}) {
+    const TaskDirectory files(parent, task);
+    if (::access(files.path().c_str(), F_OK) != 0) continue;
+    const FileDescriptor file(::open(files.log(standard_error).c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file && errno == ENOENT) return std::string();  // nothing was written
+    if (!file) return system_error("cannot open " + files.log(standard_error).string(), errno);
+    std::string piece(max_bytes, '\0');
+    const ssize_t got = ::pread(file.get(), piece.data(), max_bytes, static_cast<off_t>(offset));
+    if (got < 0) return system_error("cannot read " + files.log(standard_error).string(), errno);
+    piece.resize(static_cast<std::size_t>(got));
+    return piece;
+  }
+  return make_error(ErrorCode::not_found,
+                    "the logs of " + directory_name(task) + " are not kept here");
+}
+
+Expected<std::unique_ptr<TaskHost>> TaskHost::open(TaskHostOptions options) {
+  std::error_code error;
+  options.directory = std::filesystem::absolute(options.directory, error);
+  if (auto failed = make_directories(options.directory / "tasks")) return failed;
+  auto cgroup = make_cgroup_parent(options.limits, cgroup_name(options.directory));
+  if (!cgroup) return cgroup.error();
+  auto lease = Lease::open(options.directory);
+  if (!lease) return lease.error();
+  auto forgotten = ForgottenTasks::open(options.directory / "forgotten", options.retain_logs,
+                                        options.retain_log_bytes);
+  if (!forgotten) return forgotten.error();
+  auto impl = std::make_unique<Impl>(std::move(options), std::move(*cgroup), std::move(*lease),
+                                     std::move(*forgotten));
+  if (auto failed = impl->start()) return failed;
+  return std::unique_ptr<TaskHost>(new TaskHost(std::move(impl)));
+}
+
+TaskHost::TaskHost(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+TaskHost::~TaskHost() = default;
+
+Expected<std::vector<FoundTask>> TaskHost::scan() { return impl_->scan(); }
+caf::error TaskHost::launch(const LaunchOrder& order) { return impl_->launch(order); }
+caf::error TaskHost::stop(const TaskKey& task, EndReason reason) {
+  return impl_->stop(task, reason);
+}
+int TaskHost::event_fd() const { return impl_->event_fd(); }
+std::vector<TaskResult> TaskHost::collect() { return impl_->collect(); }
+void TaskHost::forget(const TaskKey& task) { impl_->forget(task); }
+void TaskHost::extend_lease(std::int64_t deadline_boottime_ms) {
+  impl_->extend_lease(deadline_boottime_ms);
+}
+Expected<std::string> TaskHost::read_log(const TaskKey& task, bool standard_error,
+                                         std::uint64_t offset, std::uint32_t max_bytes) const {
+  return impl_->read_log(task, standard_error, offset, max_bytes);
+}
+
+}  // namespace fairwater

@@ -1,0 +1,134 @@
+// Memory, time, lease and stop orders, with each method of limiting that this machine has.
+#include <signal.h>
+
+#include "process/process_identity.hpp"
+#include "task_host_fixture.hpp"
+
+using namespace fairwater;
+
+namespace {
+
+std::vector<LimitMethod> available_methods() {
+  const LimitProbe probe = probe_limits();
+  std::vector<LimitMethod> methods{LimitMethod::rlimit};
+  if (probe.method != LimitMethod::rlimit) methods.push_back(probe.method);
+  return methods;
+}
+
+// Takes memory in a child, so that whoever kills only the child is found out.
+constexpr const char* kMemoryHog =
+    "(head -c 300000000 /dev/zero | tail -c 290000000 > /dev/null; echo survived); sleep 30; exit "
+    "0";
+
+}  // namespace
+
+TEST_CASE("The probe names a method, and why it is not a better one", "[process]") {
+  const LimitProbe probe = probe_limits();
+  WARN("this machine limits tasks by " << to_string(probe.method)
+                                       << (probe.why.empty() ? "" : ": " + probe.why));
+  if (probe.method == LimitMethod::cgroup_v2)
+    CHECK(probe.why.empty());
+  else
+    CHECK_FALSE(probe.why.empty());
+}
+
+TEST_CASE("A task over its memory limit is killed and says so", "[process]") {
+  const LimitMethod method = GENERATE(from_range(available_methods()));
+  CAPTURE(to_string(method));
+  HostFixture fixture(method);
+  LaunchOrder order = fixture.shell(kMemoryHog);
+  order.limits = {{"cpu", 1000}, {"memory", 64}};
+  const TaskResult result = fixture.run(order);
+  CHECK(result.reason == EndReason::memory_limit);
+  CHECK(result.exit_code == 128 + SIGKILL);
+  CHECK(result.message.starts_with("used more than its 64 MiB of memory (peak "));
+  CHECK(result.peak_memory_kib > 60 * 1024);
+  CHECK(fixture.output(order.task).empty());
+  CHECK(processes_with_argument(fixture.marker()).empty());
+}
+
+TEST_CASE("A task over its time limit is stopped", "[process]") {
+  HostFixture fixture;
+  LaunchOrder order = fixture.shell("trap 'echo asked; exit 5' TERM; sleep 30 & wait");
+  order.time_limit_ms = 200;
+  const TaskResult result = fixture.run(order);
+  CHECK(result.reason == EndReason::time_limit);
+  CHECK(result.message == "ran longer than its 200 ms");
+  CHECK(result.exit_code == 5);
+  CHECK(fixture.output(order.task) == "asked\n");
+}
+
+TEST_CASE("A stop order asks first and kills after the grace", "[process]") {
+  const LimitMethod method = GENERATE(from_range(available_methods()));
+  CAPTURE(to_string(method));
+  HostFixture fixture(method);
+  LaunchOrder order = fixture.shell("trap '' TERM; echo ready; while :; do sleep 0.05; done");
+  order.grace_ms = 300;
+  REQUIRE(!fixture.host().launch(order));
+  REQUIRE(eventually([&] { return fixture.output(order.task) == "ready\n"; }));
+  const std::int64_t before = boottime_ms();
+  REQUIRE(!fixture.host().stop(order.task, EndReason::cancelled));
+  const TaskResult result = fixture.wait_for(order.task);
+  CHECK(boottime_ms() - before >= 300);
+  CHECK(result.reason == EndReason::cancelled);
+  CHECK(result.signal == SIGKILL);
+  CHECK(processes_with_argument(fixture.marker()).empty());
+}
+
+TEST_CASE("A stop order right behind the launch is not lost", "[process]") {
+  HostFixture fixture;
+  const LaunchOrder order = fixture.shell("sleep 30");
+  REQUIRE(!fixture.host().launch(order));
+  REQUIRE(!fixture.host().stop(order.task, EndReason::cancelled));
+  CHECK(fixture.wait_for(order.task).reason == EndReason::cancelled);
+  CHECK(details(fixture.host().stop(order.task, EndReason::cancelled)).code ==
+        ErrorCode::not_found);
+}
+
+TEST_CASE("Whatever a task leaves behind ends with it", "[process]") {
+  const LimitMethod method = GENERATE(from_range(available_methods()));
+  CAPTURE(to_string(method));
+  HostFixture fixture(method);
+  SECTION("a child that holds the pipes") {
+    const LaunchOrder order = fixture.shell("sh -c 'sleep 30' $0 & echo done");
+    const TaskResult result = fixture.run(order);
+    CHECK(result.reason == EndReason::exited);
+    CHECK(result.exit_code == 0);
+    CHECK(fixture.output(order.task) == "done\n");
+  }
+  SECTION("a grandchild in a session of its own that ignores SIGTERM") {
+    const LaunchOrder order = fixture.shell(
+        "(setsid sh -c 'trap \"\" TERM; echo up; while :; do sleep 0.1; done' $0 &) ; sleep 0.2");
+    CHECK(fixture.run(order).exit_code == 0);
+    CHECK(fixture.output(order.task) == "up\n");
+  }
+  SECTION("a family that keeps forking") {
+    const LaunchOrder order = fixture.shell(
+        "for i in 1 2 3; do sh -c 'while :; do sleep 0.001 & wait; done' $0 & done; sleep 0.1");
+    CHECK(fixture.run(order).exit_code == 0);
+  }
+  CHECK(processes_with_argument(fixture.marker()).empty());
+}
+
+TEST_CASE("A task ends when the lease does, and not before", "[process]") {
+  HostFixture fixture;
+  fixture.host().extend_lease(boottime_ms() + 60'000);
+  LaunchOrder order = fixture.shell("trap '' TERM; echo ready; while :; do sleep 0.05; done");
+  order.grace_ms = 60'000;  // cut short: others wait for the node to be empty
+  fixture.host().extend_lease(boottime_ms() + 300);
+  REQUIRE(!fixture.host().launch(order));
+  const std::int64_t deadline = boottime_ms() + 700;
+  fixture.host().extend_lease(deadline);
+  fixture.close();  // the agent is gone
+  REQUIRE(eventually([&] {
+    return TaskDirectory(fixture.directory() / "tasks", order.task).read_result().operator bool();
+  }));
+  CHECK(boottime_ms() >= deadline);
+  fixture.reopen();
+  const auto found = fixture.host().scan();
+  REQUIRE(found);
+  REQUIRE(found->size() == 1);
+  REQUIRE(found->front().result);
+  CHECK(found->front().result->reason == EndReason::lease_expired);
+  CHECK(processes_with_argument(fixture.marker()).empty());
+}

@@ -1,0 +1,185 @@
+// How a task is started, what it is given, and what is told of its end.
+#include <signal.h>
+
+#include "task_host_fixture.hpp"
+
+using namespace fairwater;
+
+TEST_CASE("A task's exit code is its result", "[process]") {
+  HostFixture fixture;
+  const TaskResult good = fixture.run("exit 0");
+  CHECK(good.reason == EndReason::exited);
+  CHECK(good.exit_code == 0);
+  const TaskResult bad = fixture.run("exit 42");
+  CHECK(bad.reason == EndReason::exited);
+  CHECK(bad.exit_code == 42);
+  CHECK(bad.message.empty());
+}
+
+TEST_CASE("A task that dies of a signal says which", "[process]") {
+  HostFixture fixture;
+  const TaskResult result = fixture.run("kill -SEGV $$");
+  CHECK(result.reason == EndReason::signalled);
+  CHECK(result.signal == SIGSEGV);
+  CHECK(result.exit_code == 128 + SIGSEGV);
+}
+
+TEST_CASE("What cannot be started says why", "[process]") {
+  HostFixture fixture;
+  LaunchOrder order = fixture.shell("");
+  SECTION("no such program") {
+    order.command = {"no-such-program-anywhere"};
+    const TaskResult result = fixture.run(order);
+    CHECK(result.reason == EndReason::could_not_start);
+    CHECK(result.exit_code == 127);
+    CHECK(result.message == "no-such-program-anywhere: No such file or directory");
+  }
+  SECTION("a file that is no program") {
+    order.command = {"/etc/passwd"};
+    const TaskResult result = fixture.run(order);
+    CHECK(result.reason == EndReason::could_not_start);
+    CHECK(result.exit_code == 126);
+    CHECK(result.message == "/etc/passwd: Permission denied");
+  }
+  SECTION("no such directory") {
+    order.directory = "/no/such/directory";
+    const TaskResult result = fixture.run(order);
+    CHECK(result.reason == EndReason::could_not_start);
+    CHECK(result.exit_code == 126);
+    CHECK(result.message == "directory /no/such/directory: No such file or directory");
+  }
+  SECTION("no command at all") {
+    order.command.clear();
+    const auto error = fixture.host().launch(order);
+    CHECK(details(error).code == ErrorCode::invalid_input);
+    CHECK(details(error).field == "command");
+  }
+}
+
+TEST_CASE("Standard output and standard error are kept apart", "[process]") {
+  HostFixture fixture;
+  const LaunchOrder order = fixture.shell("echo out; echo err >&2; read line || echo no input");
+  fixture.run(order);
+  CHECK(fixture.output(order.task) == "out\nno input\n");
+  CHECK(fixture.output(order.task, true) == "err\n");
+  const auto piece = fixture.host().read_log(order.task, false, 4, 2);
+  REQUIRE(piece);
+  CHECK(*piece == "no");
+  CHECK(fixture.host().read_log(order.task, false, 1000, 10)->empty());
+}
+
+TEST_CASE("A log is bounded and marked, and the task goes on", "[process]") {
+  HostFixture fixture;
+  fixture.options().log_limit_bytes = 1000;
+  fixture.reopen();
+  const LaunchOrder order = fixture.shell("head -c 3000000 /dev/zero; exit 7");
+  const TaskResult result = fixture.run(order);
+  CHECK(result.exit_code == 7);
+  const std::string text = fixture.output(order.task);
+  CHECK(text.substr(0, 1000) == std::string(1000, '\0'));
+  CHECK(text.substr(1000) ==
+        "\n[fairwater: output limit of 1000 bytes reached, the rest is dropped]\n");
+}
+
+TEST_CASE("A task that closes its own pipes runs on", "[process]") {
+  HostFixture fixture;
+  const LaunchOrder order = fixture.shell("echo first; exec >&- 2>&-; sleep 0.05; exit 3");
+  CHECK(fixture.run(order).exit_code == 3);
+  CHECK(fixture.output(order.task) == "first\n");
+}
+
+TEST_CASE("A task sees its environment, directory and place in the job", "[process]") {
+  HostFixture fixture;
+  LaunchOrder order = fixture.shell(
+      "echo $FAIRWATER_JOB_ID $FAIRWATER_TASK_INDEX $FAIRWATER_TASK_COUNT; echo \"$GIVEN\"; pwd; "
+      "echo ${SECRET_OF_THE_AGENT-unset}; ps -o sid=,pgid= -p $$ | tr -d '\\n'; echo; echo $$");
+  ::setenv("SECRET_OF_THE_AGENT", "1", 1);
+  order.task = {JobId{77}, 3, 2};
+  order.task_count = 9;
+  order.environment["GIVEN"] = "two words\nand a line";
+  order.directory = "/usr";
+  fixture.run(order);
+  std::istringstream text(fixture.output(order.task));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  REQUIRE(lines.size() == 7);
+  CHECK(lines[0] == "77 3 9");
+  CHECK(lines[1] + "\n" + lines[2] == "two words\nand a line");
+  CHECK(lines[3] == "/usr");
+  CHECK(lines[4] == "unset");
+  std::istringstream ids(lines[5]);
+  std::string session, group;
+  ids >> session >> group;
+  CHECK(session == lines[6]);
+  CHECK(group == lines[6]);
+}
+
+TEST_CASE("A task without a directory gets one of its own, and a PATH", "[process]") {
+  HostFixture fixture;
+  const LaunchOrder order = fixture.shell("echo made > here; cat here; [ \"$HOME\" = \"$PWD\" ]");
+  CHECK(fixture.run(order).exit_code == 0);
+  CHECK(fixture.output(order.task) == "made\n");
+}
+
+TEST_CASE("A task starts with no inherited descriptors, signals or core dumps", "[process]") {
+  HostFixture fixture;
+  const LaunchOrder order = fixture.shell(
+      "ls /proc/self/fd | wc -l; grep -E '^Sig(Blk|Ign)' /proc/self/status; ulimit -c");
+  fixture.run(order);
+  // 0, 1, 2, and the one with which ls reads the directory.
+  CHECK(fixture.output(order.task) ==
+        "4\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n0\n");
+}
+
+TEST_CASE("Times, cpu and memory of a run are measured", "[process]") {
+  HostFixture fixture;
+  LaunchOrder order = fixture.shell(
+      "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; head -c 40000000 /dev/zero | tail -c "
+      "30000000 "
+      "> /dev/null; sleep 0.3");
+  order.limits = {{"memory", 256}};
+  const TaskResult result = fixture.run(order);
+  REQUIRE(result.exit_code == 0);
+  const auto wall_ms = (result.finished_at.microseconds - result.started_at.microseconds) / 1000;
+  CHECK(wall_ms >= 300);
+  CHECK(wall_ms < 15000);
+  CHECK(result.cpu_ms >= 50);
+  CHECK(result.cpu_ms <= wall_ms * 2);
+  CHECK(result.peak_memory_kib >= 29000);
+  CHECK(result.peak_memory_kib <= 256 * 1024);
+}
+
+TEST_CASE("An attempt is started once, ever", "[process]") {
+  HostFixture fixture;
+  const LaunchOrder order = fixture.shell("echo run");
+  fixture.run(order);
+  CHECK(details(fixture.host().launch(order)).code == ErrorCode::already_exists);
+  fixture.host().forget(order.task);
+  CHECK(details(fixture.host().launch(order)).code == ErrorCode::already_exists);
+  fixture.reopen();
+  CHECK(details(fixture.host().launch(order)).code == ErrorCode::already_exists);
+  CHECK(fixture.output(order.task) == "run\n");
+  LaunchOrder again = order;
+  again.task.attempt = 2;
+  CHECK(fixture.run(again).exit_code == 0);
+}
+
+TEST_CASE("Logs of forgotten tasks stay until newer ones push them out", "[process]") {
+  HostFixture fixture;
+  fixture.options().retain_logs = 2;
+  fixture.reopen();
+  std::vector<TaskKey> tasks;
+  for (int i = 0; i < 3; ++i) {
+    const LaunchOrder order = fixture.shell("echo text");
+    fixture.run(order);
+    fixture.host().forget(order.task);
+    tasks.push_back(order.task);
+  }
+  CHECK(details(fixture.host().read_log(tasks[0], false, 0, 10).error()).code ==
+        ErrorCode::not_found);
+  CHECK(fixture.output(tasks[1]) == "text\n");
+  CHECK(fixture.output(tasks[2]) == "text\n");
+  CHECK(fixture.host().scan()->empty());
+  CHECK(details(fixture.host().read_log({JobId{999}, 0, 1}, false, 0, 10).error()).code ==
+        ErrorCode::not_found);
+}
