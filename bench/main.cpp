@@ -22,10 +22,10 @@ class FigureReporter final : public benchmark::BenchmarkReporter {
         failed_ = true;
         continue;
       }
-      std::cout << fmt::format("figure {} {:.3f} {}\n", name, run.GetAdjustedRealTime(),
+      std::cout << fmt::format("figure {} {:.6g} {}\n", name, run.GetAdjustedRealTime(),
                                benchmark::GetTimeUnitString(run.time_unit));
       for (const auto& [counter, value] : run.counters) {
-        std::cout << fmt::format("figure {}.{} {:.3f} {}\n", name, counter, value.value,
+        std::cout << fmt::format("figure {}.{} {:.6g} {}\n", name, counter, value.value,
                                  counter.ends_with("_per_second") ? "1/s" : "1");
       }
       std::cout << std::flush;

@@ -22,7 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 void figure(const std::string& name, double value, const std::string& unit) {
-  std::cout << fmt::format("figure {} {:.3f} {}\n", name, value, unit) << std::flush;
+  std::cout << fmt::format("figure {} {:.6g} {}\n", name, value, unit) << std::flush;
 }
 
 double seconds_since(Clock::time_point start) {
