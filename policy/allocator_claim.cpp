@@ -29,53 +29,49 @@ bool NodeDeal::fits(const TenantState& tenant, const WindowRange& entry) {
   return rule_allows(entry.range.rule.get());
 }
 
-bool NodeDeal::find_next(Part& part) {
+bool NodeDeal::find_next(const TenantState& tenant, Cursor& cursor) {
   // Room only shrinks within a deal: what did not fit before does not fit now.
-  const std::vector<WindowRange>& window = part.tenant->window;
-  for (; part.next < window.size() && part.skipped <= kMaxLookPast; ++part.next) {
-    if (fits(*part.tenant, window[part.next])) return true;
-    if (window[part.next].range.count > 0) ++part.skipped;
+  const std::vector<WindowRange>& window = tenant.window;
+  for (; cursor.next < window.size() && cursor.skipped <= kMaxLookPast; ++cursor.next) {
+    if (fits(tenant, window[cursor.next])) return true;
+    if (window[cursor.next].range.count > 0) ++cursor.skipped;
   }
-  part.next = static_cast<std::uint32_t>(window.size());
+  cursor.next = static_cast<std::uint32_t>(window.size());
   return false;
 }
 
 const WindowRange& NodeDeal::next_range(const Part& part) const {
-  return part.tenant->window[part.next];
+  return part.tenant->window[part.cursor.next];
 }
 
 Units NodeDeal::waiting_cost(Part& part) {
   if (!part.has_work) return 0;
   Units cost = 0;
   const std::vector<WindowRange>& window = part.tenant->window;
-  for (std::size_t i = part.next; i < window.size() && cost < dealt_; ++i)
+  for (std::size_t i = part.cursor.next; i < window.size() && cost < dealt_; ++i)
     if (fits(*part.tenant, window[i]))
       cost = static_cast<Units>(
           std::min(Wide{cost} + Wide{window[i].cost} * window[i].range.count, Wide{kMaxDealUnits}));
   return cost;
 }
 
-const ResourceVector& NodeDeal::quota(Part& part) {
-  if (!part.quota_read) {
-    part.line.quota = state_.quota(*part.tenant);
-    part.quota_read = true;
+bool NodeDeal::stays_within_quota(const Part& part, const ResourceVector& demand) {
+  return quota_covers(part, demand, demand);
+}
+
+bool NodeDeal::is_below_quota(const Part& part, const ResourceVector& demand) {
+  return quota_covers(part, demand, ResourceVector::filled(1));
+}
+
+bool NodeDeal::quota_covers(const Part& part, const ResourceVector& demand,
+                            const ResourceVector& more) {
+  if (!marks_) marks_ = state_.water_marks();
+  const TenantState& tenant = *part.tenant;
+  for (std::size_t r = 0; r < kMaxResources; ++r) {
+    const Amount held = tenant.used[r] - tenant.used_beyond_quota[r];
+    if (demand[r] > 0 && !state_.quota_is_at_least(tenant, r, held + more[r], *marks_))
+      return false;
   }
-  return part.line.quota;
-}
-
-bool NodeDeal::stays_within_quota(Part& part, const ResourceVector& demand) {
-  const ResourceVector held = part.tenant->held_against_quota();
-  const ResourceVector& limit = quota(part);
-  for (std::size_t r = 0; r < kMaxResources; ++r)
-    if (demand[r] > 0 && held[r] + demand[r] > limit[r]) return false;
-  return true;
-}
-
-bool NodeDeal::is_below_quota(Part& part, const ResourceVector& demand) {
-  const ResourceVector held = part.tenant->held_against_quota();
-  const ResourceVector& limit = quota(part);
-  for (std::size_t r = 0; r < kMaxResources; ++r)
-    if (demand[r] > 0 && held[r] >= limit[r]) return false;
   return true;
 }
 
@@ -112,8 +108,9 @@ std::optional<std::uint32_t> NodeDeal::largest_backup(Part& part) {
   const std::vector<WindowRange>& window = part.tenant->window;
   std::optional<std::uint32_t> largest;
   std::uint64_t seen = 0;
-  std::uint32_t skipped = part.skipped;
-  for (std::uint32_t i = part.next; i < window.size() && seen < state_.settings.backups; ++i) {
+  std::uint32_t skipped = part.cursor.skipped;
+  for (std::uint32_t i = part.cursor.next; i < window.size() && seen < state_.settings.backups;
+       ++i) {
     if (!fits(*part.tenant, window[i])) {
       if (window[i].range.count > 0 && ++skipped > kMaxLookPast) break;
       continue;

@@ -133,16 +133,18 @@ Deal NodeDeal::commit() {
     Part& part = parts_[index];
     carried += part.line.carried;
     carry += part.line.carry;
-    if (part.line.placed > 0 || part.line.guaranteed > 0) {
+    const bool granted = part.line.placed > 0 || part.line.guaranteed > 0;
+    if (granted)
       std::erase_if(part.tenant->window,
                     [](const WindowRange& entry) { return entry.range.count == 0; });
-      state_.refresh_request(*part.tenant);
-    }
     if (placed_ > 0) part.tenant->repay_remainder_millionths = part.repay_remainder_millionths;
     if (part.line.carry != part.tenant->carry) state_.set_carry(*part.tenant, part.line.carry);
-    state_.refresh_lists(*part.tenant);
+    if (granted) {
+      state_.refresh_lists(*part.tenant);
+      state_.refresh_request(*part.tenant);  // moves only where `pending` was told too low
+    }
     if (!touched(part)) continue;
-    part.line.quota = quota(part);
+    part.line.quota = state_.quota(*part.tenant);
     deal_.lines.push_back(part.line);
   }
   FAIRWATER_CHECK(carry == carried, "a deal moves carries between tenants and makes none");

@@ -71,6 +71,7 @@ NodeDeal::Index NodeDeal::add_part(TenantState& tenant) {
   part.line.carried = tenant.carry;
   part.line.used = tenant.used;
   part.hand = tenant.carry;
+  part.repay_remainder_millionths = tenant.repay_remainder_millionths;
   part_at_[tenant.rank.slot] = static_cast<std::int32_t>(index);
   order_.push_back(index);
   return index;
@@ -86,6 +87,8 @@ bool NodeDeal::ranks_before(Index a, Index b) const {
 }
 
 void NodeDeal::sort_by_rank() {
+  if (sorted_ == order_.size()) return;
+  sorted_ = order_.size();
   std::sort(order_.begin(), order_.end(), [&](Index a, Index b) { return ranks_before(a, b); });
 }
 
@@ -93,16 +96,15 @@ void NodeDeal::sort_by_rank() {
 // -------------------------------------------------------------------------------------
 
 void NodeDeal::collect_work() {
+  parts_.reserve(state_.waiting().size() + 32);  // and some that only lend
   for (const RankKey& key : state_.waiting()) {
     TenantState& tenant = state_.at(key.slot);
     carry_limit_ = std::max(carry_limit_, tenant.window.front().cost);
     if (!tenant.least_demand.fits(free_)) continue;
-    Part probe;
-    probe.tenant = &tenant;
-    if (!find_next(probe)) continue;
+    Cursor cursor;
+    if (!find_next(tenant, cursor)) continue;
     Part& part = parts_[add_part(tenant)];
-    part.next = probe.next;
-    part.skipped = probe.skipped;
+    part.cursor = cursor;
     part.has_work = true;
   }
 }
@@ -117,7 +119,7 @@ void NodeDeal::serve_guarantees() {
     });
     for (const Index index : below)
       if (find_next(parts_[index]) && is_guaranteed(parts_[index]))
-        place(index, parts_[index].next, GrantStep::guarantee);
+        place(index, parts_[index].cursor.next, GrantStep::guarantee);
   }
 }
 
@@ -135,30 +137,31 @@ Units NodeDeal::free_units() {
 }
 
 void NodeDeal::deal_units(Units units) {
-  const std::size_t known = parts_.size();
   for (const Sequence::Count& count : deal_slots(state_.sequence, units)) {
     Part& part = parts_[part_of(state_.tenant(TenantId{count.member}))];
     part.line.granted += static_cast<Units>(count.slots);
     part.hand += static_cast<Units>(count.slots);
   }
   dealt_ += units;
-  if (parts_.size() != known) sort_by_rank();
+  sort_by_rank();
 }
 
 void NodeDeal::settle_debts() {
-  const auto has_work = [&](TenantId creditor) {
-    const std::int32_t index = part_at_[state_.tenant(creditor).rank.slot];
-    return index >= 0 && parts_[static_cast<Index>(index)].has_work;
-  };
+  std::vector<TenantId> creditors;
+  for (const Index index : order_) {
+    const TenantId tenant = parts_[index].tenant->id;
+    if (parts_[index].has_work && state_.book.net(tenant.value) > 0) creditors.push_back(tenant);
+  }
+  if (creditors.empty()) return;
   for (const Index index : order_) {
     Part& debtor = parts_[index];
-    if (state_.book.net(debtor.tenant->id.value) >= 0) continue;
+    if (debtor.line.granted == 0 || state_.book.net(debtor.tenant->id.value) >= 0) continue;
     const RepaymentBudget budget =
         repayment_budget(debtor.line.granted, debtor.tenant->terms.repay_millionths,
                          debtor.has_work, debtor.tenant->repay_remainder_millionths);
     debtor.repay_remainder_millionths = budget.remainder_millionths;
     for (const Repayment& repayment :
-         settle(state_.book, state_.sequence, debtor.tenant->id, budget.units, has_work)) {
+         settle(state_.book, debtor.tenant->id, budget.units, creditors)) {
       debtor.line.paid += repayment.units;
       debtor.hand -= repayment.units;
       Part& creditor = parts_[part_of(state_.tenant(repayment.creditor))];
@@ -232,7 +235,7 @@ void NodeDeal::fill() {
         if (!covered && !stays_within_quota(part, entry.range.demand)) return std::nullopt;
         return entry.cost;
       },
-      [&](std::size_t i) { place(order[i], parts_[order[i]].next, GrantStep::allowance); });
+      [&](std::size_t i) { place(order[i], parts_[order[i]].cursor.next, GrantStep::allowance); });
 }
 
 void NodeDeal::place_remainder() {
@@ -252,7 +255,7 @@ void NodeDeal::place_remainder() {
     // The room has shrunk and hands have moved since it was put there.
     const Claim now = claim(parts_[best.part]);
     if (now == best.claim && parts_[best.part].hand == best.hand)
-      place(best.part, parts_[best.part].next, GrantStep::remainder);
+      place(best.part, parts_[best.part].cursor.next, GrantStep::remainder);
     best.claim = claim(parts_[best.part]);
     best.hand = parts_[best.part].hand;
     if (best.claim == Claim::none)

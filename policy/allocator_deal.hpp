@@ -43,15 +43,18 @@ class NodeDeal {
  private:
   using Index = std::uint32_t;  ///< of a part
 
+  /// Place in a tenant's window.
+  struct Cursor {
+    std::uint32_t next = 0;     ///< first range that may still fit
+    std::uint32_t skipped = 0;  ///< ranges before it that did not
+  };
   /// One tenant's part in this deal.
   struct Part {
     TenantState* tenant = nullptr;
     TenantLine line;
-    Units hand = 0;          ///< what it has due now; negative when it took more
-    std::uint32_t next = 0;  ///< first range of its window that may still fit
-    std::uint32_t skipped = 0;
-    bool has_work = false;  ///< a task of its window fits here
-    bool quota_read = false;
+    Units hand = 0;  ///< what it has due now; negative when it took more
+    Cursor cursor;
+    bool has_work = false;    ///< a task of its window fits here
     bool backfilled = false;  ///< step 8 placed a task of it
     std::uint32_t repay_remainder_millionths = 0;
     Units settled = 0;  ///< part of its balance that does not stay as carry
@@ -87,13 +90,16 @@ class NodeDeal {
   // What a part may place.
   [[nodiscard]] bool rule_allows(const PlacementRule* rule);
   [[nodiscard]] bool fits(const TenantState& tenant, const WindowRange& entry);
-  /// Moves `next` to the first task that fits; false when there is none.
-  bool find_next(Part& part);
+  /// Moves the cursor to the first task that fits; false when there is none.
+  bool find_next(const TenantState& tenant, Cursor& cursor);
+  bool find_next(Part& part) { return find_next(*part.tenant, part.cursor); }
   [[nodiscard]] const WindowRange& next_range(const Part& part) const;
   [[nodiscard]] Units waiting_cost(Part& part);
-  [[nodiscard]] const ResourceVector& quota(Part& part);
-  [[nodiscard]] bool stays_within_quota(Part& part, const ResourceVector& demand);
-  [[nodiscard]] bool is_below_quota(Part& part, const ResourceVector& demand);
+  [[nodiscard]] bool stays_within_quota(const Part& part, const ResourceVector& demand);
+  [[nodiscard]] bool is_below_quota(const Part& part, const ResourceVector& demand);
+  /// In every resource of `demand`, what is held and `more` is within the quota.
+  [[nodiscard]] bool quota_covers(const Part& part, const ResourceVector& demand,
+                                  const ResourceVector& more);
   [[nodiscard]] bool is_at_quota(Part& part);
   [[nodiscard]] bool is_owed(const Part& part) const;
   [[nodiscard]] bool is_guaranteed(const Part& part) const;
@@ -120,9 +126,11 @@ class NodeDeal {
   Units placed_ = 0;
   std::vector<Part> parts_;
   std::vector<Index> order_;           ///< parts by rank
+  std::size_t sorted_ = 0;             ///< first parts of `order_` that are in order
   std::vector<std::int32_t> part_at_;  ///< by the tenant's slot, -1: none
   std::vector<std::pair<const PlacementRule*, bool>> rules_;
-  std::vector<Index> passed_to_;  ///< who shares what is passed on
+  std::optional<AllocatorState::WaterMarks> marks_;  ///< grants do not move them
+  std::vector<Index> passed_to_;                     ///< who shares what is passed on
   Deal deal_;
 };
 

@@ -299,6 +299,31 @@ void AllocatorState::refresh_plain_shares() {
       if (counts(r)) levels_[r].set(id.value, group(tenant(id), r));
 }
 
+AllocatorState::WaterMarks AllocatorState::water_marks() const {
+  WaterMarks marks;
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    if (counts(r)) marks[r] = levels_[r].level();
+  return marks;
+}
+
+bool AllocatorState::quota_is_at_least(const TenantState& tenant, std::size_t resource,
+                                       Amount amount, const WaterMarks& marks) const {
+  if (!counts(resource)) return amount <= 0;
+  const QuotaGroup known = group(tenant, resource);
+  const Amount wanted = std::min(known.request, known.max);
+  if (amount > wanted) return false;
+  const std::optional<WaterMark>& mark = marks[resource];
+  if (!mark) return true;  // everybody has what it asks for
+  if (mark->poured > 0) {
+    // The poured part is floor or ceiling of poured * weight / all weights.
+    const Amount above_base = amount - std::min(wanted, known.min);
+    const Wide share = mark->poured * known.weight;
+    if (above_base <= 0 || share >= above_base * mark->weight) return true;
+    if (share <= (above_base - 1) * mark->weight) return false;
+  }
+  return levels_[resource].runtime(tenant.id.value) >= amount;
+}
+
 ResourceVector AllocatorState::quota(const TenantState& tenant) const {
   ResourceVector result;
   for (std::size_t r = 0; r < kMaxResources; ++r)

@@ -128,6 +128,13 @@ class AllocatorState {
   /// The tenant's request in the water level follows what it holds and waits for.
   void refresh_request(const TenantState& tenant);
   [[nodiscard]] ResourceVector quota(const TenantState& tenant) const;
+  /// What the levels stand at now; good until the next change.
+  using WaterMarks = std::array<std::optional<WaterMark>, kMaxResources>;
+  [[nodiscard]] WaterMarks water_marks() const;
+  /// True when the tenant's quota of one resource is `amount` or more. The water mark nearly always
+  /// tells, in O(1); within one unit of it the exact quota is read.
+  [[nodiscard]] bool quota_is_at_least(const TenantState& tenant, std::size_t resource,
+                                       Amount amount, const WaterMarks& marks) const;
   [[nodiscard]] bool counts(std::size_t resource) const { return settings.granules[resource] > 0; }
 
   AllocatorSettings settings;

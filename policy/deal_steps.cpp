@@ -39,21 +39,20 @@ RepaymentBudget repayment_budget(Units fell, std::uint32_t repay_millionths, boo
   return {static_cast<Units>(exact / 1'000'000), static_cast<std::uint32_t>(exact % 1'000'000)};
 }
 
-std::vector<Repayment> settle(const IouBook& book, const Sequence& ranks, TenantId debtor,
-                              Units budget, const std::function<bool(TenantId)>& can_use) {
+std::vector<Repayment> settle(const IouBook& book, TenantId debtor, Units budget,
+                              std::span<const TenantId> creditors) {
   std::vector<Repayment> repayments;
   if (budget <= 0 || book.net(debtor.value) >= 0) return repayments;
-  std::vector<IouBook::Iou> debts = book.debts_of(debtor.value);
-  std::erase_if(debts, [&](const IouBook::Iou& iou) { return !can_use(TenantId{iou.creditor}); });
-  std::sort(debts.begin(), debts.end(), [&](const IouBook::Iou& a, const IouBook::Iou& b) {
-    return a.units != b.units ? a.units > b.units : ranks.ranks_before(a.creditor, b.creditor);
-  });
-  for (const IouBook::Iou& iou : debts) {
-    const Units units = std::min(budget, iou.units);
-    if (units == 0) break;
-    repayments.push_back({debtor, TenantId{iou.creditor}, units});
-    budget -= units;
+  for (const TenantId creditor : creditors)
+    if (const Units owed = book.owed(debtor.value, creditor.value); owed > 0)
+      repayments.push_back({debtor, creditor, owed});
+  std::stable_sort(repayments.begin(), repayments.end(),
+                   [](const Repayment& a, const Repayment& b) { return a.units > b.units; });
+  for (Repayment& repayment : repayments) {
+    repayment.units = std::min(repayment.units, budget);
+    budget -= repayment.units;
   }
+  std::erase_if(repayments, [](const Repayment& repayment) { return repayment.units == 0; });
   return repayments;
 }
 

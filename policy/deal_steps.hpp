@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -40,12 +39,11 @@ struct RepaymentBudget {
                                                bool can_run,
                                                std::uint32_t remainder_millionths = 0);
 
-/// Step 5: who gets the budget of one debtor: its largest IOU first, then in ranked order, limited
-/// by what is owed, and only creditors for which `can_use` holds. Changes nothing. O(IOUs of the
-/// debtor, sorted).
-[[nodiscard]] std::vector<Repayment> settle(const IouBook& book, const Sequence& ranks,
-                                            TenantId debtor, Units budget,
-                                            const std::function<bool(TenantId)>& can_use);
+/// Step 5: who gets the budget of one debtor: its largest IOU first, then in the order of
+/// `creditors` (those that can use it now, ranked), limited by what is owed. Changes nothing.
+/// O(creditors * log).
+[[nodiscard]] std::vector<Repayment> settle(const IouBook& book, TenantId debtor, Units budget,
+                                            std::span<const TenantId> creditors);
 
 /// A vessel for `pour`.
 struct Vessel {

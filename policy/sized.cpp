@@ -57,14 +57,16 @@ SizedHeartbeat SizedDeal::heartbeat(Units units) {
 }
 
 void SizedDeal::settle_debts(Heartbeat& heartbeat) {
-  const auto has_work = [&](TenantId tenant) { return queues_[tenant.value].waits(); };
+  std::vector<TenantId> creditors;
+  for (const std::size_t i : ranked_)
+    if (queues_[i].waits() && book_.net(static_cast<std::uint32_t>(i)) > 0)
+      creditors.push_back(TenantId{static_cast<std::uint32_t>(i)});
   std::vector<Repayment> repayments;
   for (const std::size_t i : ranked_) {
     const TenantId debtor{static_cast<std::uint32_t>(i)};
-    const Units budget =
-        repayment_budget(heartbeat.lines[i].granted, settings_.repay_millionths, has_work(debtor))
-            .units;
-    for (const Repayment& repayment : settle(book_, sequence_, debtor, budget, has_work)) {
+    const RepaymentBudget budget = repayment_budget(heartbeat.lines[i].granted,
+                                                    settings_.repay_millionths, queues_[i].waits());
+    for (const Repayment& repayment : settle(book_, debtor, budget.units, creditors)) {
       heartbeat.lines[i].paid += repayment.units;
       heartbeat.lines[repayment.creditor.value].received += repayment.units;
       repayments.push_back(repayment);

@@ -1,7 +1,10 @@
 // Single rules of the allocator: windows, restarts, leaving, draining, terms and explanations.
+#include <random>
+
 #include <catch2/catch.hpp>
 
 #include "allocator_cluster.hpp"
+#include "policy/allocator_state.hpp"
 
 namespace fairwater::test {
 namespace {
@@ -235,6 +238,40 @@ TEST_CASE("a changed weight takes effect with the next slot", "[unit][allocator]
   CHECK(cluster.held(1) == 6);
   cluster.turn_over(2);
   CHECK(cluster.held(1) == 6);
+}
+
+TEST_CASE("the water mark tells what the exact quota would", "[property][allocator]") {
+  std::mt19937_64 random(7);
+  const auto pick = [&](Amount from, Amount to) {
+    return from + static_cast<Amount>(random() % static_cast<std::uint64_t>(to - from + 1));
+  };
+  for (int round = 0; round < 500; ++round) {
+    AllocatorState state(default_settings());
+    const auto tenants = static_cast<std::uint32_t>(pick(1, 12));
+    const Amount scale = round % 2 == 0 ? 10 : 1'000'000'000'000;
+    for (std::uint32_t i = 1; i <= tenants; ++i) {
+      TenantTerms terms;
+      terms.weight = pick(1, scale == 10 ? 5 : 1'000'000'000);
+      if (pick(0, 2) == 0) terms.min = cpu(pick(0, scale));
+      if (pick(0, 2) == 0) terms.max = cpu(pick(0, 3 * scale));
+      terms.may_borrow = pick(0, 4) != 0;
+      state.set_tenant(TenantId{i}, terms);
+      DemandWindow window;
+      window.tenant = TenantId{i};
+      window.pending = cpu(pick(0, 2 * scale));
+      state.set_window(window);
+    }
+    state.set_node(NodeId{1}, {}, cpu(pick(0, 8 * scale)), true);
+    const AllocatorState::WaterMarks marks = state.water_marks();
+    for (std::uint32_t i = 1; i <= tenants; ++i) {
+      const TenantState& tenant = state.tenant(TenantId{i});
+      const Amount quota = state.quota(tenant)[kCpu];
+      for (Amount amount = std::max<Amount>(0, quota - 3); amount <= quota + 3; ++amount) {
+        INFO("round " << round << " quota " << quota << " amount " << amount);
+        REQUIRE(state.quota_is_at_least(tenant, kCpu, amount, marks) == (quota >= amount));
+      }
+    }
+  }
 }
 
 TEST_CASE("every obstacle of a waiting task is named, the first one first", "[unit][allocator]") {
