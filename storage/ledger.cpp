@@ -30,16 +30,31 @@ caf::error behind(const std::string& directory, std::uint64_t last, std::uint64_
           "go on from here, because it would forget what it acknowledged.");
 }
 
-/// The newest journal record must be there, readable, and the one that meta knows.
-caf::error check_newest(const StateView& view, const LedgerMeta& meta,
+/// Number of the newest journal record that is stored, 0 when there is none.
+std::uint64_t journal_end(const Snapshot& snapshot) {
+  std::uint64_t number = 0;
+  snapshot.walk(Family::journal, journal_key(~std::uint64_t{0}), true,
+                [&](std::string_view key, std::string_view) {
+                  number = from_big_endian<std::uint64_t>(key);
+                  return false;
+                });
+  return number;
+}
+
+/// The newest journal record must be the one that meta knows.
+caf::error check_newest(const Snapshot& snapshot, const LedgerMeta& meta,
                         const std::string& directory) {
-  if (meta.last_number == 0) return {};
-  const auto bytes = view.get(Family::journal, journal_key(meta.last_number));
+  const std::uint64_t end = journal_end(snapshot);
+  const std::string sentence = "the ledger in " + directory +
+                               " is damaged: its journal ends with record " + std::to_string(end);
+  if (end != meta.last_number)
+    return make_error(ErrorCode::storage_damaged, sentence + ", its state belongs to record " +
+                                                      std::to_string(meta.last_number) + ".");
+  if (end == 0) return {};
+  const auto bytes = snapshot.get(Family::journal, journal_key(end));
   if (bytes && hash_of(*bytes) == meta.last_hash) return {};
   return make_error(ErrorCode::storage_damaged,
-                    "the ledger in " + directory + " is damaged: its newest journal record " +
-                        std::to_string(meta.last_number) +
-                        (bytes ? " has another hash than was noted" : " is missing"));
+                    sentence + ", which has another hash than was noted.");
 }
 
 caf::error check_high_water(const std::string& directory, std::uint64_t last,
@@ -114,7 +129,7 @@ caf::error Ledger::Impl::start() {
   view_ = std::make_unique<LatestView>(*database_);
   load();
   const LedgerMeta& meta = state_->meta;
-  if (caf::error error = check_newest(*view_, meta, path)) return error;
+  if (caf::error error = check_newest(Snapshot(*database_), meta, path)) return error;
   if (caf::error error = check_high_water(path, meta.last_number, *high_water)) return error;
   if (meta.last_number == 0 && !options_.create)
     return make_error(ErrorCode::invalid_input,
@@ -306,11 +321,9 @@ Expected<VerifyReport> Ledger::verify_directory(const std::string& directory, ro
   if (!database) return database.error();
   return guard_storage(directory, [&]() -> Expected<VerifyReport> {
     const Snapshot snapshot(**database);
-    VerifyReport report = verify_snapshot(snapshot);
-    const auto meta = snapshot.find<LedgerMeta>(Family::meta, kMetaKey);
-    const std::uint64_t last = meta ? meta->last_number : 0;
-    if (caf::error error = check_high_water(directory, last, *high_water)) return error;
-    return report;
+    if (caf::error error = check_high_water(directory, journal_end(snapshot), *high_water))
+      return error;
+    return verify_snapshot(snapshot);
   });
 }
 

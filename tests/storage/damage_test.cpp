@@ -1,0 +1,431 @@
+// Directories that are damaged, foreign, behind, in use or full: one clear sentence, and no harm.
+#include <fstream>
+#include <sstream>
+#include <sys/mount.h>
+#include <thread>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <rocksdb/db.h>
+
+#include "storage/database.hpp"
+#include "storage/directory.hpp"
+#include "tests/storage/child_process.hpp"
+#include "tests/storage/support.hpp"
+
+namespace fairwater::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
+
+/// A ledger with some of everything, closed.
+void make_ledger(const std::string& directory, int batches = 40) {
+  auto ledger = must(Ledger::open(options_for(directory)));
+  must(ledger->append(founding()));
+  Hash hash{};
+  hash[5] = 1;
+  must(ledger->append({TokenIssued{Role::operator_role, {}, hash}}));
+  Traffic traffic(*ledger, 7);
+  for (int i = 0; i < batches; ++i) must(ledger->append(traffic.next_batch(4)));
+}
+
+LedgerOptions existing(const std::string& directory) {
+  LedgerOptions options = options_for(directory);
+  options.create = false;
+  return options;
+}
+
+ErrorDetails open_error(const LedgerOptions& options) {
+  const auto ledger = Ledger::open(options);
+  REQUIRE_FALSE(ledger);
+  return details(ledger.error());
+}
+
+std::map<std::string, std::string> files_of(const std::string& directory) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(directory)) {
+    std::ostringstream content;
+    if (entry.is_regular_file()) content << std::ifstream(entry.path()).rdbuf();
+    files[entry.path()] = content.str();
+  }
+  return files;
+}
+
+/// Changes one key behind the ledger's back.
+void tamper(const std::string& directory, Family family, const std::string& key,
+            const std::optional<std::string>& bytes) {
+  auto database =
+      must(Database::open(directory, rocksdb::Env::Default(), Database::Mode::read_write));
+  rocksdb::WriteBatch batch;
+  bytes ? batch.Put(database->handle(family), key, *bytes)
+        : batch.Delete(database->handle(family), key);
+  REQUIRE(database->write(batch, true).ok());
+}
+
+std::pair<std::string, std::string> first_record(const std::string& directory, Family family) {
+  const auto database =
+      must(Database::open(directory, rocksdb::Env::Default(), Database::Mode::read_only));
+  std::pair<std::string, std::string> record;
+  Snapshot(*database).walk(family, "", false, [&](std::string_view key, std::string_view value) {
+    record = {std::string(key), std::string(value)};
+    return false;
+  });
+  return record;
+}
+
+TEST_CASE("an empty directory is not taken for a ledger", "[unit][damage]") {
+  const TemporaryDirectory directory;
+  const ErrorDetails error = open_error(existing(directory.path()));
+  CHECK(error.code == ErrorCode::invalid_input);
+  CHECK_THAT(error.message, StartsWith(directory.path()) && Contains("--init"));
+  CHECK(fs::is_empty(directory.path()));
+  CHECK(open_error(existing(directory / "missing")).code == ErrorCode::invalid_input);
+  CHECK_FALSE(fs::exists(directory / "missing"));
+  CHECK(code_of(Ledger::verify_directory(directory.path()).error()) == ErrorCode::invalid_input);
+}
+
+TEST_CASE("a foreign directory is refused untouched", "[unit][damage]") {
+  const TemporaryDirectory directory;
+  SECTION("somebody's files") { std::ofstream(directory / "thesis.tex") << "precious"; }
+  SECTION("another program's RocksDB") {
+    rocksdb::Options options;
+    options.create_if_missing = true;
+    rocksdb::DB* opened = nullptr;
+    REQUIRE(rocksdb::DB::Open(options, directory.path(), &opened).ok());
+    const std::unique_ptr<rocksdb::DB> database(opened);
+    REQUIRE(database->Put({}, "key", "value").ok());
+  }
+  const auto before = files_of(directory.path());
+  const ErrorDetails error = open_error(options_for(directory.path()));
+  CHECK(error.code == ErrorCode::storage_damaged);
+  CHECK_THAT(error.message, StartsWith(directory.path() + " is not a Fairwater ledger"));
+  CHECK(code_of(Ledger::verify_directory(directory.path()).error()) == ErrorCode::storage_damaged);
+  CHECK(files_of(directory.path()) == before);
+}
+
+TEST_CASE("a database with families of another version is refused", "[unit][damage]") {
+  const TemporaryDirectory directory;
+  make_ledger(directory.path(), 1);
+  {
+    auto database =
+        must(Database::open(directory.path(), rocksdb::Env::Default(), Database::Mode::read_write));
+    rocksdb::ColumnFamilyHandle* added = nullptr;
+    REQUIRE(database->rocks().CreateColumnFamily({}, "credits", &added).ok());
+    database->rocks().DestroyColumnFamilyHandle(added);
+  }
+  const ErrorDetails error = open_error(existing(directory.path()));
+  CHECK(error.code == ErrorCode::storage_damaged);
+  CHECK_THAT(error.message, Contains("column families") && Contains(directory.path()));
+}
+
+TEST_CASE("child opens a ledger", "[.child]") {
+  if (child_argument().empty()) return;
+  const auto ledger = Ledger::open(existing(child_argument()));
+  tell_parent(ledger ? "opened" : details(ledger.error()).message);
+}
+
+TEST_CASE("a second coordinator is told who is in its way", "[unit][damage]") {
+  const TemporaryDirectory directory;
+  make_ledger(directory.path(), 1);
+  const std::string refusal =
+      "another coordinator uses " + directory.path() + "; a ledger has one at a time.";
+  {
+    auto ledger = must(Ledger::open(existing(directory.path())));
+    ChildProcess child("child opens a ledger", directory.path());
+    CHECK(child.read_all() == refusal + "\n");
+    CHECK(child.wait() == 0);
+    CHECK(open_error(existing(directory.path())).code == ErrorCode::storage_locked);
+    must(ledger->append({JobSubmitted{{}, TenantId{1}, job_spec("a", 1)}}));
+  }
+  ChildProcess child("child opens a ledger", directory.path());
+  CHECK(child.read_all() == "opened\n");
+}
+
+TEST_CASE("verify names a planted difference in every family", "[unit][damage]") {
+  const TemporaryDirectory directory;
+  make_ledger(directory.path());
+  REQUIRE(must(Ledger::verify_directory(directory.path())).ok);
+  for (std::size_t i = 0; i < kFamilyCount; ++i) {
+    const auto family = static_cast<Family>(i);
+    if (family == Family::journal) continue;
+    const std::string name = name_of(family);
+    INFO(name);
+    const auto [key, stored] = first_record(directory.path(), family);
+    REQUIRE_FALSE(key.empty());
+    std::string changed = stored;
+    changed.back() = static_cast<char>(changed.back() ^ 1);
+    for (const auto& planted : {std::optional(changed), std::optional<std::string>()}) {
+      tamper(directory.path(), family, key, planted);
+      const VerifyReport report = must(Ledger::verify_directory(directory.path()));
+      CHECK_FALSE(report.ok);
+      REQUIRE_FALSE(report.differences.empty());
+      CHECK_THAT(report.differences.front(), StartsWith(name + " "));
+    }
+    tamper(directory.path(), family, key, stored);
+    const std::string extra(key.size(), '\x7f');
+    tamper(directory.path(), family, extra, stored);
+    const VerifyReport report = must(Ledger::verify_directory(directory.path()));
+    REQUIRE_FALSE(report.differences.empty());
+    CHECK_THAT(report.differences.front(), Contains("the journal gives nothing"));
+    tamper(directory.path(), family, extra, std::nullopt);
+  }
+  CHECK(must(Ledger::verify_directory(directory.path())).ok);
+}
+
+TEST_CASE("verify says what is stored and what the journal gives", "[unit][damage]") {
+  const TemporaryDirectory directory;
+  make_ledger(directory.path());
+  const auto [key, stored] = first_record(directory.path(), Family::balances);
+  IouRecord iou = must(from_bytes<IouRecord>(stored));
+  const std::string right = std::to_string(iou.units);
+  iou.units += 1000;
+  tamper(directory.path(), Family::balances, key, to_bytes(iou));
+  const VerifyReport report = must(Ledger::verify_directory(directory.path()));
+  REQUIRE(report.differences.size() == 1);
+  CHECK_THAT(report.differences.front(), Contains("stored (units = " + std::to_string(iou.units)) &&
+                                             Contains("the journal gives (units = " + right));
+}
+
+TEST_CASE("a flipped byte in the journal breaks the chain", "[unit][damage]") {
+  const TemporaryDirectory directory;
+  make_ledger(directory.path());
+  const std::uint64_t number = 6;
+  const std::string key = journal_key(number);
+  std::string bytes;
+  {
+    auto database =
+        must(Database::open(directory.path(), rocksdb::Env::Default(), Database::Mode::read_only));
+    bytes = *Snapshot(*database).get(Family::journal, key);
+  }
+  // The last byte belongs to the token's hash: the record still reads well.
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  tamper(directory.path(), Family::journal, key, bytes);
+  const VerifyReport report = must(Ledger::verify_directory(directory.path()));
+  CHECK_FALSE(report.ok);
+  CHECK(report.records == number);
+  REQUIRE(report.differences.size() == 1);
+  CHECK_THAT(report.differences.front(),
+             StartsWith("journal 7: ") && Contains("does not carry the hash of the record before"));
+}
+
+TEST_CASE("a damaged end is seen when the ledger is opened", "[unit][damage]") {
+  const TemporaryDirectory directory;
+  make_ledger(directory.path(), 1);
+  std::uint64_t last = 0;
+  std::string bytes;
+  {
+    auto ledger = must(Ledger::open(existing(directory.path())));
+    last = ledger->last_number();
+    bytes = to_bytes(*ledger->record(last));
+  }
+  SECTION("changed") {
+    bytes.back() = static_cast<char>(bytes.back() ^ 1);
+    tamper(directory.path(), Family::journal, journal_key(last), bytes);
+  }
+  SECTION("state gone") { tamper(directory.path(), Family::meta, kMetaKey, std::nullopt); }
+  SECTION("one too many") {
+    tamper(directory.path(), Family::journal, journal_key(last + 1), bytes);
+  }
+  const ErrorDetails error = open_error(existing(directory.path()));
+  CHECK(error.code == ErrorCode::storage_damaged);
+  CHECK_THAT(error.message,
+             Contains(directory.path()) && Contains("its journal ends with record "));
+  CHECK_FALSE(must(Ledger::verify_directory(directory.path())).ok);
+}
+
+TEST_CASE("a gap in the journal is named", "[unit][damage]") {
+  const TemporaryDirectory directory;
+  make_ledger(directory.path());
+  tamper(directory.path(), Family::journal, journal_key(9), std::nullopt);
+  const VerifyReport report = must(Ledger::verify_directory(directory.path()));
+  REQUIRE(report.differences.size() == 1);
+  CHECK(report.differences.front() == "journal 10: record 9 is missing before it");
+}
+
+// -- the write-ahead log
+// -----------------------------------------------------------------------------------
+
+std::string newest_log(const std::string& directory) {
+  std::string newest;
+  for (const auto& entry : fs::directory_iterator(directory + "/db"))
+    if (entry.path().extension() == ".log" && entry.path().string() > newest) newest = entry.path();
+  return newest;
+}
+
+/// Where the records of a RocksDB log end. Blocks of 32 KiB hold fragments: checksum (4 bytes),
+/// length (2, little-endian), type (1: whole record, 4: last fragment), payload; recyclable types
+/// add 4 bytes.
+std::vector<std::uintmax_t> record_ends(const std::string& log) {
+  std::ifstream file(log, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  constexpr std::size_t kBlock = 32768;
+  constexpr std::size_t kHeader = 7;
+  std::vector<std::uintmax_t> ends;
+  for (std::size_t at = 0; at + kHeader <= bytes.size();) {
+    const std::size_t left = kBlock - at % kBlock;
+    const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(bytes[at + i]); };
+    if (left < kHeader || byte(6) == 0) {
+      at += left;
+      continue;
+    }
+    const std::uint8_t type = byte(6);
+    at += kHeader + byte(4) + 256u * byte(5);
+    if (type == 1 || type == 4) ends.push_back(at);
+  }
+  return ends;
+}
+
+TEST_CASE("a log cut at a record's boundary puts the ledger behind its mark", "[unit][damage]") {
+  const TemporaryDirectory directory;
+  make_ledger(directory.path());
+  const std::string log = newest_log(directory.path());
+  const auto ends = record_ends(log);
+  REQUIRE(ends.size() > 40);
+  SECTION("cut in the middle") { fs::resize_file(log, ends[ends.size() / 2]); }
+  SECTION("cut by one record") { fs::resize_file(log, ends[ends.size() - 2]); }
+  SECTION("cut within the last record") { fs::resize_file(log, ends.back() - 3); }
+  SECTION("deleted") { fs::remove(log); }
+  const auto verified = Ledger::verify_directory(directory.path());
+  REQUIRE_FALSE(verified);
+  CHECK(code_of(verified.error()) == ErrorCode::storage_behind);
+  const ErrorDetails error = open_error(options_for(directory.path()));
+  CHECK(error.code == ErrorCode::storage_behind);
+  CHECK_THAT(error.message, Contains(directory.path()) && Contains("ends at record ") &&
+                                Contains("was durable before"));
+}
+
+TEST_CASE("a flipped bit in the middle of the log is refused", "[unit][damage]") {
+  const TemporaryDirectory directory;
+  make_ledger(directory.path());
+  const std::string log = newest_log(directory.path());
+  const auto ends = record_ends(log);
+  std::fstream file(log, std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(static_cast<std::streamoff>(ends[ends.size() / 2] + 20));
+  file.put('\x55');
+  file.close();
+  const ErrorDetails error = open_error(existing(directory.path()));
+  CHECK(error.code == ErrorCode::storage_damaged);
+  CHECK_THAT(error.message, Contains(directory.path()));
+}
+
+TEST_CASE("the high-water mark is renewed at closing and guards a lost database",
+          "[unit][damage]") {
+  const TemporaryDirectory directory;
+  make_ledger(directory.path(), 3);
+  const auto mark =
+      must(LedgerDirectory::read_high_water(directory.path(), rocksdb::Env::Default()));
+  REQUIRE(mark);
+  CHECK(must(Ledger::open(existing(directory.path())))->last_number() == *mark);
+  SECTION("damaged") {
+    std::ofstream(directory / "high-water") << "fairwater high-water 1\n12x\n";
+    CHECK(open_error(existing(directory.path())).code == ErrorCode::storage_damaged);
+  }
+  SECTION("removed by an operator who accepts the loss") {
+    fs::remove(directory / "high-water");
+    CHECK(Ledger::open(existing(directory.path())));
+  }
+  SECTION("database gone") {
+    fs::remove_all(directory / "db");
+    const ErrorDetails error = open_error(existing(directory.path()));
+    CHECK(error.code == ErrorCode::storage_damaged);
+    CHECK_THAT(error.message, Contains("has lost its database"));
+    CHECK(open_error(options_for(directory.path())).code == ErrorCode::storage_behind);
+  }
+}
+
+TEST_CASE("verify works beside a running coordinator", "[unit][ledger]") {
+  const TemporaryDirectory directory;
+  auto ledger = must(Ledger::open(options_for(directory.path())));
+  must(ledger->append(founding()));
+  std::jthread writer([&](const std::stop_token& stop) {
+    Traffic traffic(*ledger, 11);
+    while (!stop.stop_requested()) must(ledger->append(traffic.next_batch(4)));
+  });
+  std::uint64_t records = 0;
+  for (int i = 0; i < 10; ++i) {
+    const VerifyReport report = must(Ledger::verify_directory(directory.path()));
+    CHECK(report.differences == std::vector<std::string>{});
+    CHECK(report.records >= records);
+    records = report.records;
+  }
+}
+
+// -- a full disk
+// -------------------------------------------------------------------------------------------
+
+/// A file system of 24 MiB of its own; `mounted` is false without the right to mount.
+class SmallDisk {
+ public:
+  SmallDisk() {
+    mounted_ = mount("fairwater-test", directory_.path().c_str(), "tmpfs", 0, "size=24m") == 0;
+  }
+  ~SmallDisk() {
+    if (mounted_) umount(directory_.path().c_str());
+  }
+  [[nodiscard]] bool mounted() const { return mounted_; }
+  [[nodiscard]] std::string operator/(const std::string& name) const { return directory_ / name; }
+  /// Leaves this many bytes free, by a file of another program.
+  void fill(std::uintmax_t leave) const {
+    const std::uintmax_t free = fs::space(directory_.path()).free;
+    std::ofstream(directory_ / "filler", std::ios::binary | std::ios::app)
+        << std::string(free > leave ? free - leave : 0, 'x');
+  }
+  void empty() const { fs::remove(directory_ / "filler"); }
+
+ private:
+  TemporaryDirectory directory_;
+  bool mounted_ = false;
+};
+
+TEST_CASE("a full disk refuses appends before it writes, and room heals it", "[unit][damage]") {
+  const SmallDisk disk;
+  if (!disk.mounted()) {
+    WARN("skipped: a tmpfs can be mounted by root alone");
+    return;
+  }
+  LedgerOptions options = options_for(disk / "ledger");
+  options.min_free_bytes = 4 << 20;
+  std::uint64_t last = 0;
+  {
+    auto ledger = must(Ledger::open(options));
+    must(ledger->append(founding()));
+    Traffic traffic(*ledger, 3);
+    must(ledger->append(traffic.next_batch(4)));
+    last = ledger->last_number();
+    disk.fill(3 << 20);
+    const auto refused = ledger->append({JobSubmitted{{}, TenantId{1}, job_spec("a", 1)}});
+    REQUIRE_FALSE(refused);
+    CHECK(code_of(refused.error()) == ErrorCode::disk_full);
+    CHECK(is_retryable(code_of(refused.error())));
+    CHECK_THAT(details(refused.error()).message, Contains(disk / "ledger") && Contains("is full"));
+    CHECK(ledger->last_number() == last);
+    disk.empty();
+    last = must(ledger->append({JobSubmitted{{}, TenantId{1}, job_spec("a", 1)}}))[0].number;
+  }
+  disk.fill(0);
+  {
+    auto ledger = must(Ledger::open(options));  // the reserve makes room to open and read
+    CHECK(ledger->last_number() == last);
+    CHECK_FALSE(fs::exists(disk / "ledger/reserve"));
+    CHECK_FALSE(ledger->append({JobSubmitted{{}, TenantId{1}, job_spec("a", 1)}}));
+    CHECK(ledger->verify().ok);
+    disk.empty();
+    CHECK(ledger->append({JobSubmitted{{}, TenantId{1}, job_spec("a", 1)}}));
+  }
+  CHECK(must(Ledger::verify_directory(disk / "ledger")).ok);
+}
+
+TEST_CASE("a disk too small for a new ledger says so", "[unit][damage]") {
+  const SmallDisk disk;
+  if (!disk.mounted()) {
+    WARN("skipped: a tmpfs can be mounted by root alone");
+    return;
+  }
+  const ErrorDetails error = open_error(options_for(disk / "ledger"));
+  CHECK(error.code == ErrorCode::disk_full);
+}
+
+}  // namespace
+}  // namespace fairwater::test
