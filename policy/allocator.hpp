@@ -36,7 +36,10 @@ struct TenantTerms {
   ResourceVector max = ResourceVector::filled(kUnlimited);
   /// mu in millionths, 1..1'000'000: the part of what falls to a debtor that it pays back.
   std::uint32_t repay_millionths = 1'000'000;
+  /// False: what it leaves idle is passed on to the others without a claim.
   bool may_lend = true;
+  /// False: it holds at most its plain share of the capacity (by weight of all weights) or its min,
+  /// and never owes anything.
   bool may_borrow = true;
   friend bool operator==(const TenantTerms&, const TenantTerms&) = default;
 };
@@ -105,7 +108,8 @@ class Allocator {
   /// Adds a tenant (it joins the sequence) or changes its terms.
   void set_tenant(TenantId tenant, const TenantTerms& terms);
   /// The tenant leaves the sequence and the book; it must hold no task and owe nothing. Returns the
-  /// units forgiven (design, section 6, "Leaving").
+  /// units forgiven (design, section 6, "Leaving") with its carry, which comes off the carries on the
+  /// other side in ranked order: net and carry of other tenants change.
   Units remove_tenant(TenantId tenant);
   /// Adds a node or changes it. `accepts` is false while it drains or is silent: nothing is dealt
   /// there.

@@ -127,6 +127,7 @@ Deal NodeDeal::commit() {
   }
   for (const Loan& loan : deal_.loans)
     state_.book.lend(loan.lender.value, loan.borrower.value, loan.units);
+  (void)state_.book.take_changes();  // whoever keeps a copy of the book folds the deals themselves
   Units carried = 0;
   Units carry = 0;
   for (const Index index : order_) {

@@ -106,6 +106,8 @@ void NodeDeal::collect_work() {
     Part& part = parts_[add_part(tenant)];
     part.cursor = cursor;
     part.has_work = true;
+    for (std::size_t r = 0; r < kMaxResources; ++r)
+      least_demand_[r] = std::min(least_demand_[r], tenant.least_demand[r]);
   }
 }
 
@@ -231,6 +233,7 @@ void NodeDeal::fill() {
         Part& part = parts_[order[i]];
         if (!find_next(part)) return std::nullopt;
         const WindowRange& entry = next_range(part);
+        if (entry.cost > fillers[i].allowance - fillers[i].placed) return std::nullopt;
         const bool covered = is_owed(part) && part.hand >= entry.cost;
         if (!covered && !stays_within_quota(part, entry.range.demand)) return std::nullopt;
         return entry.cost;
@@ -249,7 +252,7 @@ void NodeDeal::place_remainder() {
     if (now != Claim::none) contenders.push_back({now, parts_[index].hand, index});
   }
   std::make_heap(contenders.begin(), contenders.end(), later);
-  while (!contenders.empty()) {
+  while (!contenders.empty() && least_demand_.fits(free_)) {
     std::pop_heap(contenders.begin(), contenders.end(), later);
     Contender& best = contenders.back();
     // The room has shrunk and hands have moved since it was put there.
@@ -266,7 +269,7 @@ void NodeDeal::place_remainder() {
 }
 
 void NodeDeal::backfill() {
-  for (;;) {
+  while (least_demand_.fits(free_)) {
     BackfillCandidate best;
     Index best_part = 0;
     std::uint32_t best_range = 0;

@@ -121,6 +121,9 @@ class NodeDeal {
   NodeId node_id_;
   const NodeState& node_;
   ResourceVector free_;
+  /// Per resource the least that any task of those with work asks for: where this does not fit, all
+  /// is done.
+  ResourceVector least_demand_ = ResourceVector::filled(kUnlimited);
   Units carry_limit_ = 1;  ///< K
   Units dealt_ = 0;
   Units placed_ = 0;

@@ -95,6 +95,7 @@ Units AllocatorState::remove_tenant(TenantId id) {
   for (const Sequence::Member member : sequence.ranked())
     if (member != id.value) members.push_back({member, sequence.weight(member)});
   const Units forgiven = book.leave(id.value, members);
+  (void)book.take_changes();
   sequence.leave(id.value);
   for (WaterLevel& level : levels_)
     if (level.contains(id.value)) level.erase(id.value);

@@ -1,4 +1,5 @@
-// What one heartbeat's deal is and the arithmetic that explains it. Written to the journal as it stands.
+// What one heartbeat's deal is and the arithmetic that explains it. Written to the journal as it
+// stands.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,9 @@ namespace fairwater {
 enum class GrantStep : std::uint8_t {
   guarantee = 1,  ///< step 3: below min(request, min); neither dealt by the sequence nor charged
   allowance = 2,  ///< step 7: within the tenant's allowance
-  remainder = 3,  ///< step 7: the node's next whole task, to whom most is due of parts too small alone
-  backfill = 4,   ///< step 8: the largest task that fits what is left
+  remainder =
+      3,  ///< step 7: the node's next whole task, to whom most is due of parts too small alone
+  backfill = 4,  ///< step 8: the largest task that fits what is left
 };
 
 struct Grant {
@@ -23,8 +25,8 @@ struct Grant {
   Units cost = 0;
   ResourceVector demand;
   GrantStep step = GrantStep::allowance;
-  /// Placed above the runtime quota on units that were owed to the tenant; does not count against the
-  /// quota while it runs.
+  /// Placed above the runtime quota on units that were owed to the tenant; does not count against
+  /// the quota while it runs.
   bool beyond_quota = false;
   friend bool operator==(const Grant&, const Grant&) = default;
 };
@@ -32,16 +34,18 @@ struct Grant {
 /// One tenant's line in a deal. All in units but for the two vectors. The closing equation, checked
 /// before a deal is written:
 ///   balance = carried + granted - passed_on + passed_to + received - paid - rolled_back - placed
-/// (`placed` without guarantees), sum over tenants = 0, and carry + net change of IOUs = balance.
+/// (`placed` without guarantees). What a deal adds to balances sums to zero over its lines
+/// (`carried` sums to zero over all tenants, touched or not), and carry + lent - borrowed (the
+/// deal's `loans`) = balance.
 struct TenantLine {
   TenantId tenant;
-  Units carried = 0;      ///< from earlier deals: parts too small for a whole task
-  Units granted = 0;      ///< the sequence's window
-  Units passed_on = 0;    ///< at its runtime quota: gives its part away without a claim
-  Units passed_to = 0;    ///< its part of what the others passed on
-  Units paid = 0;         ///< settlement, as debtor
-  Units received = 0;     ///< settlement, as creditor
-  Units pooled = 0;       ///< taken from (+) or left to (-) the pool of allowances that are not needed
+  Units carried = 0;    ///< from earlier deals: parts too small for a whole task
+  Units granted = 0;    ///< the sequence's window
+  Units passed_on = 0;  ///< at its runtime quota: gives its part away without a claim
+  Units passed_to = 0;  ///< its part of what the others passed on
+  Units paid = 0;       ///< settlement, as debtor
+  Units received = 0;   ///< settlement, as creditor
+  Units pooled = 0;  ///< taken from (+) or left to (-) the pool of allowances that are not needed
   Units allowance = 0;    ///< what step 7 could use
   Units guaranteed = 0;   ///< placed by step 3
   Units placed = 0;       ///< placed by steps 7 and 8
