@@ -108,8 +108,8 @@ class Allocator {
   /// Adds a tenant (it joins the sequence) or changes its terms.
   void set_tenant(TenantId tenant, const TenantTerms& terms);
   /// The tenant leaves the sequence and the book; it must hold no task and owe nothing. Returns the
-  /// units forgiven (design, section 6, "Leaving") with its carry, which comes off the carries on the
-  /// other side in ranked order: net and carry of other tenants change.
+  /// units forgiven (design, section 6, "Leaving") with its carry, which comes off the carries on
+  /// the other side in ranked order: net and carry of other tenants change.
   Units remove_tenant(TenantId tenant);
   /// Adds a node or changes it. `accepts` is false while it drains or is silent: nothing is dealt
   /// there.
