@@ -17,8 +17,7 @@
 //    resource with the largest part of its total; the larger amount, then the first resource on a
 //    tie.
 // 4. A user none of whose tasks fits anywhere is done; so is one that has all the tasks it wants.
-// The paper names gdrs and gdrw without printing what exponent its examples use; k, w and gdrw
-// above are the reading under which f and the placements of its worked figures come out.
+// k, w and gdrw are read so that the worked figures come out, f to the last digit printed.
 //
 // DRFH, what it is compared with: Wang, Li, Liang, "Dominant Resource Fairness in Cloud Computing
 // Systems with Heterogeneous Servers" (2014). The next task goes to the user with the lowest

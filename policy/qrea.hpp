@@ -1,6 +1,6 @@
 // QREA, quota-based elastic allocation by credit: Liu et al. 2018. One round:
 //
-// 1. Start (algorithms 1 and 2): users by used / quota, smallest first, where used is the sum of
+// 1. Start: users by used / quota, smallest first, where used is the sum of
 // the `min`s
 //    of what they run; input order on ties; computed once. A user's queued jobs in their order,
 //    those with used + min <= quota: a job starts with `min` units when they are idle; else extras

@@ -1,6 +1,6 @@
 // Who is next in progressive filling: the user with the smallest `tasks * demand / (total *
 // weight)`, the first in input order on a tie. Ghodsi et al., Dominant Resource Fairness (NSDI
-// 2011), section 4.1, picks the "user i with lowest dominant share"; dividing by a weight is its
+// 2011), section 4.2, picks the "user i with lowest dominant share"; dividing by a weight is its
 // section 4.3.
 //
 // Exact. A share is held as floor(share * 2^95) and the remainder of that division. Floors of
