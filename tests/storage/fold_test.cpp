@@ -186,6 +186,25 @@ TEST_CASE("loans and repayments move the book and the totals", "[unit][fold]") {
   CHECK(folded.state.book.empty());
 }
 
+TEST_CASE("the worked example of docs/ledger.md comes out as written", "[unit][fold]") {
+  constexpr std::uint32_t a = 1;
+  constexpr std::uint32_t b = 2;
+  constexpr std::uint32_t c = 3;
+  IouBook book;
+  const auto nets = [&] { return std::vector{book.net(a), book.net(b), book.net(c)}; };
+  book.lend(a, b, 4);
+  CHECK(nets() == std::vector<Units>{4, -4, 0});
+  book.lend(c, b, 2);
+  CHECK(nets() == std::vector<Units>{4, -6, 2});
+  book.lend(b, c, 3);
+  CHECK(nets() == std::vector<Units>{4, -3, -1});
+  CHECK(book.owed(b, a) == 3);
+  CHECK(book.owed(c, a) == 1);
+  CHECK(book.repay(b, a, 2));
+  CHECK(nets() == std::vector<Units>{2, -1, -1});
+  CHECK(book.owed(b, a) == 1);
+}
+
 TEST_CASE("an IOU that comes again is younger than those that stayed", "[unit][fold]") {
   Folded folded;
   folded.submit(1, 2, 8);
