@@ -10,7 +10,7 @@ namespace fairwater {
 namespace {
 
 /// Tasks are placed one by one: a bound keeps a run within minutes.
-constexpr std::uint64_t kMaxTasks = 20'000'000;
+constexpr std::uint64_t kMaxTasks = 5'000'000;
 
 struct MachineInput {
   ResourceInput::Amounts capacity;

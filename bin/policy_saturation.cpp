@@ -11,7 +11,7 @@ namespace {
 constexpr double kMaxMeasured = 1e15;
 constexpr double kLeastTime = 1e-15;
 /// Draws of a bootstrap: a bound keeps it within seconds.
-constexpr std::size_t kMaxDraws = 100'000'000;
+constexpr std::size_t kMaxDraws = 20'000'000;
 
 struct Measured {
   std::vector<std::string> resources;
@@ -52,9 +52,15 @@ SaturationMethod read_method(Fields& fields) {
   return static_cast<SaturationMethod>(fields.at("method").choice({"diagonal", "origin", "chord"}));
 }
 
+/// Whole numbers as such, as they were most likely written.
+Json to_json(double amount) {
+  const auto whole = static_cast<std::int64_t>(amount);
+  return static_cast<double>(whole) == amount ? Json(whole) : Json(amount);
+}
+
 Json by_name(const std::vector<std::string>& resources, const std::vector<double>& amounts) {
   Json object = Json::object();
-  for (std::size_t r = 0; r < resources.size(); ++r) object[resources[r]] = amounts[r];
+  for (std::size_t r = 0; r < resources.size(); ++r) object[resources[r]] = to_json(amounts[r]);
   return object;
 }
 
@@ -105,7 +111,8 @@ Json to_json(const SaturationAdvice& advice, const std::vector<std::string>& res
   if (advice.interval) {
     output["interval"] = Json::object();
     for (std::size_t r = 0; r < resources.size(); ++r)
-      output["interval"][resources[r]] = {(*advice.interval)[r].low, (*advice.interval)[r].high};
+      output["interval"][resources[r]] = {to_json((*advice.interval)[r].low),
+                                          to_json((*advice.interval)[r].high)};
   }
   for (const MeasuredAmount& amount : advice.amounts)
     output["amounts"].push_back({{"resources", by_name(resources, amount.resources)},
