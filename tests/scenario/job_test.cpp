@@ -138,7 +138,7 @@ TEST_CASE("a task over its memory limit is killed and says so, its neighbour is 
   CHECK(cluster.wait({within}) == 0);
   const json task = cluster.job(over)["task_list"][0];
   INFO(task.dump());
-  CHECK(task["reason"] == "memory_limit");
+  CHECK(task["last_result"]["reason"] == "memory_limit");
 }
 
 TEST_CASE("a task over its time limit is stopped; retries run it again", "[scenario]") {
@@ -149,7 +149,7 @@ TEST_CASE("a task over its time limit is stopped; retries run it again", "[scena
                                  "time_limit: 500ms\nretries: 1\n");
   CHECK(cluster.wait({id}) != 0);
   const json task = cluster.job(id)["task_list"][0];
-  CHECK(task["reason"] == "time_limit");
+  CHECK(task["last_result"]["reason"] == "time_limit");
   CHECK(task["attempts"] == 2);
   CHECK(log.runs().size() == 2);
 }
