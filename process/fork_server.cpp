@@ -21,8 +21,7 @@
 namespace fairwater {
 namespace {
 
-// -- a packet of one number and perhaps one descriptor
-// -----------------------------------------------
+// -- a packet of one number and perhaps one descriptor --------------------------------------------
 
 void send_reply(int socket, std::int32_t number, int descriptor) {
   iovec content{&number, sizeof number};
@@ -71,8 +70,7 @@ Expected<Reply> receive_reply(int socket) {
   return reply;
 }
 
-// -- the server's process
-// --------------------------------------------------------------------------
+// -- the server's process -------------------------------------------------------------------------
 
 void detach_standard_streams() {
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -149,8 +147,7 @@ int supervise(const std::filesystem::path& directory) {
   return serve(socket, signals, directory);
 }
 
-// -- the host's end
-// --------------------------------------------------------------------------------
+// -- the host's end -------------------------------------------------------------------------------
 
 ForkServer::~ForkServer() { end(); }
 

@@ -70,6 +70,7 @@ class TaskHost::Impl {
   Expected<std::vector<FoundTask>> scan();
   caf::error launch(const LaunchOrder& order);
   caf::error stop(const TaskKey& task, EndReason reason);
+  [[nodiscard]] bool runs(const TaskKey& task) const { return running_.contains(task); }
   [[nodiscard]] int event_fd() const { return events_.get(); }
   std::vector<TaskResult> collect();
   void forget(const TaskKey& task);
@@ -274,6 +275,7 @@ caf::error TaskHost::launch(const LaunchOrder& order) { return impl_->launch(ord
 caf::error TaskHost::stop(const TaskKey& task, EndReason reason) {
   return impl_->stop(task, reason);
 }
+bool TaskHost::runs(const TaskKey& task) const { return impl_->runs(task); }
 int TaskHost::event_fd() const { return impl_->event_fd(); }
 std::vector<TaskResult> TaskHost::collect() { return impl_->collect(); }
 void TaskHost::forget(const TaskKey& task) { impl_->forget(task); }

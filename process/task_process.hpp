@@ -54,6 +54,8 @@ class TaskHost {
   /// SIGTERM to the whole task, SIGKILL after its grace; returns at once. Tasks that do not run:
   /// not_found.
   [[nodiscard]] caf::error stop(const TaskKey& task, EndReason reason);
+  /// True from a launch, or a scan that found it running, until `collect` has told its end.
+  [[nodiscard]] bool runs(const TaskKey& task) const;
   /// Readable when some supervisor has ended: poll it, then call `collect`.
   [[nodiscard]] int event_fd() const;
   /// Results of attempts that ended since the last call.

@@ -1,0 +1,78 @@
+// Whose directory it is, and what is refused.
+#include "actors/agent_directory.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <catch2/catch.hpp>
+
+using namespace fairwater;
+
+namespace {
+
+struct Scratch {
+  Scratch() {
+    std::string name = std::filesystem::temp_directory_path() / "fairwater-agent-XXXXXX";
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path = name;
+  }
+  ~Scratch() { std::filesystem::remove_all(path); }
+  std::filesystem::path path;
+};
+
+ErrorCode code_of(const Expected<AgentDirectory>& opened) {
+  REQUIRE_FALSE(opened);
+  return details(opened.error()).code;
+}
+
+}  // namespace
+
+TEST_CASE("An agent's directory keeps its instance and its high-water mark", "[unit]") {
+  Scratch scratch;
+  const auto path = scratch.path / "agent";
+  std::string instance;
+  {
+    const auto opened = AgentDirectory::open(path, IfEmpty::create);
+    REQUIRE(opened);
+    instance = opened->instance();
+    CHECK(instance.size() == 32);
+    CHECK(opened->high_water_cycle() == 0);
+    REQUIRE(!opened->keep_high_water(12));
+    REQUIRE(!opened->keep_high_water(1'234'567'890'123));
+  }
+  const auto again = AgentDirectory::open(path, IfEmpty::refuse);
+  REQUIRE(again);
+  CHECK(again->instance() == instance);
+  CHECK(again->high_water_cycle() == 1'234'567'890'123);
+  const auto other = AgentDirectory::open(scratch.path / "other", IfEmpty::create);
+  CHECK(other->instance() != instance);
+}
+
+TEST_CASE("An agent's directory has one owner", "[unit]") {
+  Scratch scratch;
+  const auto path = scratch.path / "agent";
+  const auto first = AgentDirectory::open(path, IfEmpty::create);
+  REQUIRE(first);
+  const auto second = AgentDirectory::open(path, IfEmpty::refuse);
+  CHECK(code_of(second) == ErrorCode::storage_locked);
+  CHECK(details(second.error()).message == path.string() + " is in use by another agent");
+}
+
+TEST_CASE("An agent does not start on an empty or foreign directory", "[unit]") {
+  Scratch scratch;
+  CHECK(code_of(AgentDirectory::open(scratch.path, IfEmpty::refuse)) == ErrorCode::not_found);
+  CHECK(code_of(AgentDirectory::open(scratch.path / "absent", IfEmpty::refuse)) ==
+        ErrorCode::not_found);
+  std::ofstream(scratch.path / "somebody's file") << "text";
+  CHECK(code_of(AgentDirectory::open(scratch.path, IfEmpty::create)) == ErrorCode::invalid_input);
+}
+
+TEST_CASE("A damaged agent's directory is refused", "[unit]") {
+  Scratch scratch;
+  const auto path = scratch.path / "agent";
+  REQUIRE(AgentDirectory::open(path, IfEmpty::create));
+  SECTION("without an identity") { std::ofstream(path / "agent") << "fairwater-agent 1\n"; }
+  SECTION("without a cycle number") { std::ofstream(path / "high-water") << "many\n"; }
+  CHECK(code_of(AgentDirectory::open(path, IfEmpty::refuse)) == ErrorCode::storage_damaged);
+}

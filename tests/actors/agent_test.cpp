@@ -1,0 +1,298 @@
+// The agent and its tasks in virtual time: reports, orders, lease, recovery.
+#include "agent_fixture.hpp"
+
+using namespace fairwater;
+
+namespace {
+
+const TaskKey kFirst = launch_order(1).task;
+
+ReportReply reply_with(std::vector<TaskKey> acknowledged, std::int64_t lease_ms = 0) {
+  ReportReply reply;
+  reply.acknowledged = std::move(acknowledged);
+  reply.lease_ms = lease_ms;
+  return reply;
+}
+
+}  // namespace
+
+TEST_CASE("An agent tells what runs and what ended before it was started", "[actor]") {
+  AgentFixture fixture;
+  fixture.host->inventory.tasks = {{kFirst, true, {}},
+                                   {{JobId{2}, 0, 1}, false, exited({JobId{2}, 0, 1}, 7)}};
+  fixture.settings.high_water_cycle = 41;
+  fixture.spawn();
+  const NodeDescription node = fixture.describe();
+  CHECK(node.spec == fixture.settings.spec);
+  CHECK(node.report.running == std::vector{kFirst});
+  REQUIRE(node.report.finished.size() == 1);
+  CHECK(node.report.finished[0].exit_code == 7);
+  CHECK(node.report.high_water_cycle == 41);
+
+  fixture.end(exited(kFirst, 3));
+  CHECK(fixture.describe().report.running.empty());
+  CHECK(fixture.describe().report.finished.size() == 2);
+}
+
+TEST_CASE("An agent reports once per heartbeat interval, also a changed one", "[actor]") {
+  AgentFixture fixture;
+  fixture.spawn();
+  fixture.advance(3000);
+  CHECK(fixture.coordinator->reports.empty());  // nobody to tell
+  fixture.connect();
+  CHECK(fixture.coordinator->reports.size() == 1);
+  ReportReply faster;
+  faster.heartbeat_interval_ms = 200;
+  fixture.answer(faster);
+  fixture.advance(1000);  // at the latest now the old interval is over
+  const auto before = fixture.coordinator->reports.size();
+  for (int beat = 0; beat < 5; ++beat) {
+    fixture.answer(faster);
+    fixture.advance(200);
+  }
+  CHECK(fixture.coordinator->reports.size() == before + 5);
+}
+
+TEST_CASE("A task's end is reported at once, and what gathers goes in one report", "[actor]") {
+  AgentFixture fixture;
+  fixture.spawn();
+  fixture.connect();
+  fixture.answer({});
+  AgentOrders orders;
+  for (std::uint64_t job = 1; job <= 5; ++job) orders.launches.push_back(launch_order(job));
+  fixture.send(orders);
+  CHECK(fixture.host->launches.size() == 5);
+  REQUIRE(fixture.coordinator->reports.size() == 1);
+
+  for (const LaunchOrder& order : orders.launches) fixture.end(exited(order.task));
+  REQUIRE(fixture.coordinator->reports.size() == 2);  // one under way: the others wait
+  CHECK(fixture.last_report().finished.size() == 1);
+  CHECK(fixture.last_report().running.size() == 4);
+  fixture.answer(reply_with({kFirst}));
+  REQUIRE(fixture.coordinator->reports.size() == 3);
+  CHECK(fixture.last_report().finished.size() == 4);
+  CHECK(fixture.last_report().running.empty());
+  CHECK(fixture.host->forgotten == std::vector{kFirst});
+}
+
+TEST_CASE("A result is reported until it is acknowledged", "[actor]") {
+  AgentFixture fixture;
+  fixture.host->inventory.tasks = {{kFirst, false, exited(kFirst)}};
+  fixture.spawn();
+  fixture.connect();
+  CHECK(fixture.last_report().finished.size() == 1);
+  SECTION("over an answer that says nothing of it") {
+    fixture.answer({});
+    fixture.advance(1000);
+    CHECK(fixture.last_report().finished.size() == 1);
+  }
+  SECTION("over a report that nobody answers") {
+    fixture.advance(12'000);
+    CHECK(fixture.coordinator->reports.size() == 2);
+    CHECK(fixture.last_report().finished.size() == 1);
+  }
+  SECTION("over a new connection") {
+    caf::anon_send(fixture.agent, LinkDown{});
+    fixture.run();
+    fixture.connect(2);
+    CHECK(fixture.coordinator->reports.size() == 2);
+    CHECK(fixture.last_report().finished.size() == 1);
+    fixture.answer(reply_with({kFirst}));  // of the first connection: durable all the same
+    CHECK(fixture.coordinator->reports.size() == 2);  // the second one is still under way
+    CHECK(fixture.host->forgotten == std::vector{kFirst});
+  }
+  SECTION("until the answer to the registration acknowledges it") {
+    fixture.connect(2, reply_with({kFirst}));
+    CHECK(fixture.last_report().finished.empty());
+  }
+}
+
+TEST_CASE("A link that dies is a connection that is gone", "[actor]") {
+  AgentFixture fixture;
+  fixture.spawn();
+  fixture.connect();
+  caf::anon_send_exit(fixture.link, caf::exit_reason::kill);
+  fixture.coordinator->waiting.clear();
+  fixture.advance(5000);
+  CHECK(fixture.coordinator->reports.size() == 1);
+}
+
+TEST_CASE("An order that comes twice starts one attempt", "[actor]") {
+  AgentFixture fixture;
+  fixture.spawn();
+  fixture.connect();
+  fixture.send({{launch_order(1), launch_order(1)}, {}});
+  fixture.send({{launch_order(1)}, {}});
+  CHECK(fixture.host->launches.size() == 1);
+  fixture.end(exited(kFirst));
+  fixture.send({{launch_order(1)}, {}});
+  CHECK(fixture.host->launches.size() == 1);
+}
+
+TEST_CASE("Orders of an older coordinator are refused", "[actor]") {
+  AgentFixture fixture;
+  fixture.spawn();
+  fixture.connect(5);
+  fixture.send({{launch_order(1, 4)}, {}});
+  CHECK(fixture.host->launches.empty());
+  fixture.send({{launch_order(1, 5)}, {}});
+  CHECK(fixture.host->launches.size() == 1);
+  fixture.send({{}, {StopOrder{kFirst, 4}}});
+  CHECK(fixture.host->stops.empty());
+  fixture.send({{launch_order(2, 6)}, {StopOrder{kFirst, 5}}});  // 6 was seen by then
+  CHECK(fixture.host->launches.size() == 2);
+  CHECK(fixture.host->stops.empty());
+}
+
+TEST_CASE("A stop order reaches a task in whatever state it is", "[actor]") {
+  AgentFixture fixture;
+  fixture.host->hold_launches = true;
+  fixture.spawn();
+  fixture.connect();
+  fixture.send({{launch_order(1)}, {StopOrder{kFirst, 1}}});
+  SECTION("starting: as soon as it runs") {
+    CHECK(fixture.host->stops.empty());
+    fixture.answer_launches();
+    REQUIRE(fixture.host->stops.size() == 1);
+    CHECK(fixture.host->stops[0].task == kFirst);
+    CHECK(fixture.host->stops[0].reason == EndReason::cancelled);
+  }
+  SECTION("ended before the launch was answered: nothing is left to stop") {
+    fixture.end(exited(kFirst));
+    fixture.answer_launches();
+    CHECK(fixture.host->stops.empty());
+    CHECK(fixture.describe().report.finished.size() == 1);
+  }
+  SECTION("unknown: ignored") {
+    fixture.send({{}, {StopOrder{{JobId{99}, 0, 1}, 1}}});
+    CHECK(fixture.host->stops.empty());
+  }
+}
+
+TEST_CASE("What the host cannot start is told with its reason", "[actor]") {
+  AgentFixture fixture;
+  fixture.spawn();
+  fixture.connect();
+  SECTION("the node's fault is a lost attempt") {
+    fixture.host->launch_error = make_error(ErrorCode::disk_full, "no room");
+    fixture.send({{launch_order(1)}, {}});
+    const auto report = fixture.describe().report;
+    REQUIRE(report.finished.size() == 1);
+    CHECK(report.finished[0].reason == EndReason::node_lost);
+    CHECK(report.finished[0].message == "no room");
+  }
+  SECTION("a wrong order is a failure") {
+    fixture.host->launch_error = make_error(ErrorCode::invalid_input, "no program", "command");
+    fixture.send({{launch_order(1)}, {}});
+    CHECK(fixture.describe().report.finished.at(0).reason == EndReason::could_not_start);
+  }
+  SECTION("an attempt that ran before and is forgotten has no second result") {
+    fixture.host->launch_error = make_error(ErrorCode::already_exists, "has run");
+    fixture.send({{launch_order(1)}, {}});
+    CHECK(fixture.describe().report.finished.empty());
+    CHECK(fixture.describe().report.running.empty());
+  }
+}
+
+TEST_CASE("Without word for longer than the lease every task is stopped", "[actor]") {
+  AgentFixture fixture;
+  fixture.spawn();
+  const std::int64_t start = fixture.now_ms();
+  fixture.connect(1, reply_with({}, 3000));
+  CHECK(fixture.host->leases == std::vector{start + 3000});
+  fixture.send({{launch_order(1), launch_order(2)}, {}});
+  SECTION("counted from the sending of the answered report") {
+    fixture.advance(1000);  // the first report was sent at the start
+    fixture.answer(reply_with({}, 4000));
+    CHECK(fixture.host->leases.back() == start + 4000);
+    fixture.advance(2950);
+    CHECK(fixture.host->stops.empty());
+    fixture.advance(100);
+    REQUIRE(fixture.host->stops.size() == 2);
+    CHECK(fixture.host->stops[0].reason == EndReason::lease_expired);
+  }
+  SECTION("a late answer does not shorten it") {
+    fixture.answer(reply_with({}, 10));
+    fixture.advance(2900);
+    CHECK(fixture.host->stops.empty());
+    fixture.advance(200);
+    CHECK(fixture.host->stops.size() == 2);
+  }
+  SECTION("and after the coordinator came back, work goes on") {
+    fixture.advance(4000);
+    CHECK(fixture.host->stops.size() == 2);
+    fixture.end(exited(kFirst));
+    fixture.end(exited(launch_order(2).task));
+    fixture.connect(2, reply_with({}, 3000));
+    fixture.send({{launch_order(3, 2)}, {}});
+    CHECK(fixture.host->launches.size() == 3);
+    fixture.advance(2900);
+    CHECK(fixture.host->stops.size() == 2);
+    fixture.advance(200);
+    CHECK(fixture.host->stops.size() == 3);
+  }
+}
+
+TEST_CASE("The highest committed cycle is reported, and kept about once a second", "[actor]") {
+  AgentFixture fixture;
+  fixture.settings.high_water_cycle = 10;
+  fixture.spawn();
+  ReportReply reply;
+  reply.committed_cycle = 20;
+  fixture.connect(1, reply);
+  CHECK(fixture.host->high_waters == std::vector<std::uint64_t>{20});
+  for (std::uint64_t cycle = 21; cycle <= 30; ++cycle) {
+    reply.committed_cycle = cycle;
+    fixture.answer(reply);
+    caf::anon_send(fixture.agent,
+                   LinkUp{CoordinatorLink(fixture.link), 1, reply, fixture.now_ms()});
+    fixture.run();
+  }
+  CHECK(fixture.host->high_waters.size() == 1);
+  CHECK(fixture.describe().report.high_water_cycle == 30);
+  fixture.advance(2000);
+  CHECK(fixture.host->high_waters == std::vector<std::uint64_t>{20, 30});
+  reply.committed_cycle = 5;  // an older coordinator, or a late answer
+  fixture.connect(1, reply);
+  CHECK(fixture.describe().report.high_water_cycle == 30);
+}
+
+TEST_CASE("A burst of launches does not hold back heartbeats", "[actor]") {
+  AgentFixture fixture;
+  fixture.host->hold_launches = true;  // a host that is busy
+  fixture.spawn();
+  fixture.connect();
+  fixture.answer({});
+  AgentOrders orders;
+  for (std::uint64_t job = 1; job <= 500; ++job) orders.launches.push_back(launch_order(job));
+  fixture.send(orders);
+  fixture.advance(1000);
+  CHECK(fixture.coordinator->reports.size() == 2);
+  CHECK(fixture.last_report().running.size() == 500);
+}
+
+TEST_CASE("Logs are read from the host", "[actor]") {
+  AgentFixture fixture;
+  fixture.spawn();
+  fixture.connect();
+  CHECK(fixture.read_log(kFirst)->data == "log of 1");
+  fixture.host->log_error = make_error(ErrorCode::not_found, "not kept here");
+  CHECK(details(fixture.read_log(kFirst).error()).message == "not kept here");
+  fixture.send({{launch_order(1)}, {}});  // about to start: its log is empty, and will have more
+  const auto chunk = fixture.read_log(kFirst);
+  REQUIRE(chunk);
+  CHECK(chunk->data.empty());
+  CHECK_FALSE(chunk->end);
+}
+
+TEST_CASE("An agent ends with its host", "[actor]") {
+  AgentFixture fixture;
+  fixture.spawn();
+  caf::scoped_actor self{*fixture.system};
+  self->monitor(fixture.agent);
+  caf::anon_send_exit(fixture.host_actor, caf::exit_reason::kill);
+  fixture.run();
+  bool down = false;
+  self->receive([&](const caf::down_msg&) { down = true; }, caf::after(Milliseconds(0)) >> [] {});
+  CHECK(down);
+}
