@@ -1,0 +1,71 @@
+// FuxiMaster's QuotaGroups as a tree of any depth over any number of resources: a group's children
+// share its runtime quota by the same water-fill (policy/water_fill.hpp) that gave it to the group.
+//
+// Unless given, a group's min is the sum of its children's, and its request the sum of what they
+// can use, min(request, max). Sums stop at 2^62, which is more than any capacity. Exact, and the
+// same to the unit as the whole form level by level.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "policy/types.hpp"
+#include "policy/water_fill.hpp"
+
+namespace fairwater {
+
+class QuotaTree {
+ public:
+  /// Groups are numbered from 1 in the order in which they are added, which is their input order.
+  using Group = std::uint32_t;
+  /// What the top groups share; it has a capacity instead of terms.
+  static constexpr Group kRoot = 0;
+
+  explicit QuotaTree(std::size_t resources);
+
+  /// Adds a group without request, min or max under `parent`. O(resources * log siblings).
+  Group add(Group parent, Weight weight);
+
+  /// Each takes O(depth * log siblings).
+  void set_capacity(std::size_t resource, Amount capacity);
+  void set_max(Group group, std::size_t resource, Amount max);
+  /// None: the sum of the children's.
+  void set_min(Group group, std::size_t resource, std::optional<Amount> min);
+  void set_request(Group group, std::size_t resource, std::optional<Amount> request);
+
+  [[nodiscard]] Amount request(Group group, std::size_t resource) const;
+  [[nodiscard]] Amount min(Group group, std::size_t resource) const;
+  /// How much the group may hold now. O(depth * log siblings).
+  [[nodiscard]] Amount runtime(Group group, std::size_t resource);
+  /// The height at which pouring among the group's children stopped.
+  [[nodiscard]] std::optional<WaterMark> level(Group parent, std::size_t resource);
+
+ private:
+  struct Terms {
+    std::optional<Amount> own_request;
+    std::optional<Amount> own_min;
+    Amount max = kUnlimited;
+    Wide children_request = 0;
+    Wide children_min = 0;
+    [[nodiscard]] Amount request() const;
+    [[nodiscard]] Amount wanted() const;  ///< min(request, max)
+    [[nodiscard]] Amount min() const;
+  };
+  struct Node {
+    Group parent;
+    Weight weight;
+    std::vector<Terms> terms;          ///< per resource
+    std::vector<WaterLevel> children;  ///< per resource; their key is their number
+  };
+
+  /// Replaces the terms and carries the change of request and min up to the root.
+  void change(Group group, std::size_t resource, const Terms& terms);
+  /// The level that the group's children share, filled with the group's own quota.
+  WaterLevel& filled_level(Group parent, std::size_t resource);
+
+  std::vector<Node> nodes_;
+};
+
+}  // namespace fairwater
