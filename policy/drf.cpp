@@ -46,6 +46,8 @@ class ProgressiveFilling {
       // One more than fits, so that the task that does not fit is still met in its turn.
       const std::uint64_t meets = tasks_that_fit(user.demand, capacity) + 1;
       limits_.push_back(std::min(user.tasks.value_or(meets), meets));
+      for (std::size_t r = resources_; r < kMaxResources; ++r)
+        if (user.demand[r] > 0) resources_ = r + 1;
       const ShareStep& step = steps_[i];
       tasks_per_level_.push_back(static_cast<double>(step.total) *
                                  static_cast<double>(step.weight) /
@@ -100,6 +102,7 @@ class ProgressiveFilling {
   DrfStop stop_;
   ResourceVector capacity_;
   ResourceVector free_;
+  std::size_t resources_ = 0;  ///< those from this index on nobody asks for
   std::vector<ShareStep> steps_;
   ShareOrder order_;
   std::vector<std::uint64_t> tasks_;
@@ -133,14 +136,14 @@ double ProgressiveFilling::level_in_closed_form(const std::vector<std::size_t>& 
       const double most = static_cast<double>(limits_[user] - tasks_[user]);
       const double wanted = level * tasks_per_level_[user] - static_cast<double>(tasks_[user]);
       const double poured = std::clamp(wanted, 0.0, most);
-      for (std::size_t r = 0; r < kMaxResources; ++r) {
+      for (std::size_t r = 0; r < resources_; ++r) {
         const auto demand = static_cast<double>(users_[user].demand[r]);
         used[r] += poured * demand;
         if (wanted >= 0 && wanted < most) growth[r] += demand * tasks_per_level_[user];
       }
     }
     double rise = std::numeric_limits<double>::infinity();
-    for (std::size_t r = 0; r < kMaxResources; ++r)
+    for (std::size_t r = 0; r < resources_; ++r)
       if (growth[r] > 0)
         rise = std::min(rise, (static_cast<double>(free_[r]) - used[r]) / growth[r]);
     if (!(rise > level * 1e-9)) break;
@@ -173,7 +176,7 @@ bool ProgressiveFilling::surely_fits(const std::vector<std::size_t>& asking, dou
   for (const std::size_t user : asking) {
     const std::uint64_t more = tasks_below(user, level).most - tasks_[user];
     const ResourceVector& demand = users_[user].demand;
-    for (std::size_t r = 0; r < kMaxResources; ++r) {
+    for (std::size_t r = 0; r < resources_; ++r) {
       if (demand[r] == 0) continue;
       if (Wide{demand[r]} * more > room[r]) return false;
       room[r] -= demand[r] * static_cast<Amount>(more);
@@ -192,7 +195,7 @@ void ProgressiveFilling::jump() {
   }
   double beyond = level_in_closed_form(users, level) * (1 + 1e-9);
   // Whole tasks overshoot by less than one per user: the last level that surely fits is near.
-  constexpr int kHalvings = 18;
+  constexpr int kHalvings = 10;
   for (int i = 0; i < kHalvings && level < beyond; ++i) {
     const double middle = i == 0 ? beyond : level + (beyond - level) / 2;
     (surely_fits(users, middle) ? level : beyond) = middle;
@@ -200,7 +203,7 @@ void ProgressiveFilling::jump() {
   if (!users.empty() && surely_fits(users, level)) {
     for (const std::size_t user : users) {
       const std::uint64_t more = tasks_below(user, level).least - tasks_[user];
-      for (std::size_t r = 0; r < kMaxResources; ++r)
+      for (std::size_t r = 0; r < resources_; ++r)
         free_[r] -= users_[user].demand[r] * static_cast<Amount>(more);
       tasks_[user] += more;
       if (tasks_[user] == limits_[user]) asks_[user] = false;

@@ -2,6 +2,7 @@
 // share, shares compared as fractions.
 #include "policy/drf.hpp"
 
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -73,14 +74,16 @@ DrfResult one_at_a_time(const Problem& problem) {
 }
 
 std::string describe(const Problem& problem) {
-  std::string text = problem.stop == DrfStop::fill ? "fill, capacity" : "first misfit, capacity";
-  for (const Amount amount : problem.capacity.amount) text += " " + std::to_string(amount);
+  std::ostringstream text;
+  text << (problem.stop == DrfStop::fill ? "fill" : "first misfit") << ", capacity";
+  for (const Amount amount : problem.capacity.amount) text << ' ' << amount;
   for (const DrfUser& user : problem.users) {
-    text += "\n  weight " + std::to_string(user.weight) + ", tasks " +
-            (user.tasks ? std::to_string(*user.tasks) : "any") + ", demand";
-    for (const Amount amount : user.demand.amount) text += " " + std::to_string(amount);
+    text << "\n  weight " << user.weight << ", at most ";
+    if (user.tasks) text << *user.tasks;
+    text << " tasks, demand";
+    for (const Amount amount : user.demand.amount) text << ' ' << amount;
   }
-  return text;
+  return text.str();
 }
 
 /// Amounts near multiples of `scale`, so that shares are often close to each other and often equal.

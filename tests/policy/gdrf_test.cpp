@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <sstream>
 #include <string>
 
 #include <catch2/catch.hpp>
@@ -195,19 +196,22 @@ class FullSearch {
 };
 
 std::string describe(const Problem& problem) {
-  std::string text = "policy " + std::to_string(static_cast<int>(problem.policy));
+  std::ostringstream text;
+  text << "policy " << static_cast<int>(problem.policy);
   const auto amounts = [&text](const ResourceVector& vector) {
-    for (std::size_t r = 0; r < 3; ++r) text += " " + std::to_string(vector[r]);
+    for (std::size_t r = 0; r < 3; ++r) text << ' ' << vector[r];
   };
   for (const MachineClass& machine : problem.machines) {
-    text += "\n  " + std::to_string(machine.count) + " machines of";
+    text << "\n  " << machine.count << " machines of";
     amounts(machine.capacity);
   }
   for (const ClusterUser& user : problem.users) {
-    text += "\n  " + (user.tasks ? std::to_string(*user.tasks) : std::string("any")) + " tasks of";
+    text << "\n  at most ";
+    if (user.tasks) text << *user.tasks;
+    text << " tasks of";
     amounts(user.demand);
   }
-  return text;
+  return text.str();
 }
 
 Problem draw_problem() {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <sstream>
 #include <string>
 
 #include <catch2/catch.hpp>
@@ -42,19 +43,17 @@ ElasticCluster draw_cluster() {
 }
 
 std::string describe(const ElasticCluster& cluster) {
-  std::string text = std::to_string(cluster.units) + " units";
+  std::ostringstream text;
+  text << cluster.units << " units";
   for (const ElasticUser& user : cluster.users) {
-    text += "\n  quota " + std::to_string(user.quota) + ", half credits " +
-            std::to_string(static_cast<Units>(user.credit.picounits * 2 / kPicounitsPerUnit)) +
-            ", running";
+    text << "\n  quota " << user.quota << ", half credits "
+         << static_cast<Units>(user.credit.picounits * 2 / kPicounitsPerUnit) << ", running";
     for (const RunningJob& job : user.running)
-      text += " " + std::to_string(job.min) + ".." + std::to_string(job.now) + ".." +
-              std::to_string(job.max);
-    text += ", queued";
-    for (const QueuedJob& job : user.queued)
-      text += " " + std::to_string(job.min) + ".." + std::to_string(job.max);
+      text << ' ' << job.min << ".." << job.now << ".." << job.max;
+    text << ", queued";
+    for (const QueuedJob& job : user.queued) text << ' ' << job.min << ".." << job.max;
   }
-  return text;
+  return text.str();
 }
 
 /// The rule said once more, one unit at a time and with a search for every choice.
