@@ -50,10 +50,11 @@ WaterFillResult water_fill(Amount capacity, std::span<const QuotaGroup> groups) 
     }
   }
   if (bases > capacity) {
+    const ProportionalShare share(capacity, bases);
     Wide before = 0;
     for (Amount& runtime : result.runtime) {
       const Amount base = runtime;
-      runtime = share_between(capacity, before, base, bases);
+      runtime = share.between(before, base);
       before += base;
     }
     result.level = WaterMark{0, std::max<Wide>(weight, 1)};
@@ -69,10 +70,10 @@ WaterFillResult water_fill(Amount capacity, std::span<const QuotaGroup> groups) 
   }
   if (group == asking.end()) return result;
   result.level = WaterMark{rest, weight};
+  const ProportionalShare share(static_cast<Amount>(rest), weight);
   Wide before = 0;
   for (; group != asking.end(); ++group) {
-    result.runtime[group->index] +=
-        share_between(static_cast<Amount>(rest), before, group->weight, weight);
+    result.runtime[group->index] += share.between(before, group->weight);
     before += group->weight;
   }
   return result;

@@ -1,58 +1,177 @@
-#include <map>
-#include <utility>
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
 
 #include "policy/check.hpp"
+#include "policy/exact_share.hpp"
+#include "policy/ratio_tree.hpp"
 #include "policy/water_fill.hpp"
 
 namespace fairwater {
+namespace {
+
+/// Where each key's group is kept. Keys are mostly small and dense; others are hashed.
+class SlotIndex {
+ public:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+  [[nodiscard]] std::uint32_t find(std::uint32_t key) const {
+    if (key < dense_.size()) return dense_[key];
+    if (sparse_.empty()) return kNone;
+    const auto found = sparse_.find(key);
+    return found == sparse_.end() ? kNone : found->second;
+  }
+  void set(std::uint32_t key, std::uint32_t slot) {
+    if (key >= kDenseKeys) {
+      sparse_[key] = slot;
+      return;
+    }
+    if (key >= dense_.size()) dense_.resize(key + std::size_t{1}, kNone);
+    dense_[key] = slot;
+  }
+  void erase(std::uint32_t key) {
+    if (key < dense_.size())
+      dense_[key] = kNone;
+    else
+      sparse_.erase(key);
+  }
+
+ private:
+  static constexpr std::uint32_t kDenseKeys = 1U << 20;
+  std::vector<std::uint32_t> dense_;
+  std::unordered_map<std::uint32_t, std::uint32_t> sparse_;
+};
+
+}  // namespace
 
 class WaterLevel::Impl {
  public:
   void set_capacity(Amount capacity) {
+    FAIRWATER_CHECK(capacity >= 0, "a capacity is not negative");
     capacity_ = capacity;
-    filled_ = false;
+    is_settled_ = false;
   }
   [[nodiscard]] Amount capacity() const { return capacity_; }
+
   void set(Key key, const QuotaGroup& group) {
-    groups_[key] = group;
-    filled_ = false;
+    std::uint32_t slot = slots_.find(key);
+    if (slot == SlotIndex::kNone) {
+      slot = static_cast<std::uint32_t>(entries_.size());
+      entries_.push_back({.group = {}, .base = 0, .ratio = Ratio{0, 1, key, 0}});
+      slots_.set(key, slot);
+    }
+    change(entries_[slot], group);
   }
   void set_request(Key key, Amount request) {
-    groups_.at(key).request = request;
-    filled_ = false;
+    Entry& entry = entry_of(key);
+    QuotaGroup group = entry.group;
+    group.request = request;
+    change(entry, group);
   }
   void erase(Key key) {
-    groups_.erase(key);
-    filled_ = false;
+    Entry& entry = entry_of(key);
+    change(entry, QuotaGroup{});
+    Entry& last = entries_.back();
+    slots_.set(last.ratio.key, slots_.find(key));
+    slots_.erase(key);
+    entry = last;
+    entries_.pop_back();
   }
-  [[nodiscard]] bool contains(Key key) const { return groups_.count(key) != 0; }
-  [[nodiscard]] const QuotaGroup& group(Key key) const { return groups_.at(key); }
-  [[nodiscard]] Amount runtime(Key key) const {
-    fill();
-    return runtime_.at(key);
+  [[nodiscard]] bool contains(Key key) const { return slots_.find(key) != SlotIndex::kNone; }
+  [[nodiscard]] const QuotaGroup& group(Key key) const { return entry_of(key).group; }
+
+  [[nodiscard]] Amount runtime(Key key) {
+    const Entry& entry = entry_of(key);
+    if (bases_ > capacity_) return scaled_base(entry);
+    if (!entry.asks()) return entry.base;
+    settle();
+    const Ratio& ratio = entry.ratio;
+    if (!level_ || ratio.is_reached(level_->poured, level_->weight)) return entry.base + ratio.need;
+    const Wide before = asking_.weight_before(ratio) - saturated_weight_;
+    return entry.base + share_->between(before, ratio.weight);
   }
-  [[nodiscard]] std::optional<WaterMark> level() const {
-    fill();
+
+  [[nodiscard]] std::optional<WaterMark> level() {
+    if (bases_ > capacity_) return WaterMark{0, std::max<Wide>(asking_.sums().weight, 1)};
+    settle();
     return level_;
   }
 
  private:
-  void fill() const {
-    if (filled_) return;
-    std::vector<QuotaGroup> groups;
-    for (const auto& [key, group] : groups_) groups.push_back(group);
-    const WaterFillResult result = water_fill(capacity_, groups);
-    std::size_t i = 0;
-    for (const auto& [key, group] : groups_) runtime_[key] = result.runtime[i++];
-    level_ = result.level;
-    filled_ = true;
+  struct Entry {
+    QuotaGroup group;
+    Amount base;
+    Ratio ratio;  ///< need 0: does not ask
+    [[nodiscard]] bool asks() const { return ratio.need > 0; }
+  };
+
+  Entry& entry_of(Key key) {
+    const std::uint32_t slot = slots_.find(key);
+    FAIRWATER_CHECK(slot != SlotIndex::kNone, "the group was set before");
+    return entries_[slot];
+  }
+  [[nodiscard]] const Entry& entry_of(Key key) const {
+    return const_cast<Impl*>(this)->entry_of(key);
+  }
+
+  void change(Entry& entry, const QuotaGroup& group) {
+    const Amount wanted = std::min(group.request, group.max);
+    const Amount base = std::min(wanted, group.min);
+    const Amount need = group.weight > 0 ? wanted - base : 0;
+    if (need != entry.ratio.need || group.weight != entry.group.weight) {
+      if (entry.asks()) asking_.erase(entry.ratio);
+      entry.ratio.need = 0;
+      if (need > 0) {
+        entry.ratio = Ratio::of(need, group.weight, entry.ratio.key);
+        asking_.insert(entry.ratio);
+      }
+    }
+    if (base != entry.base) {
+      if (entry.base > 0) by_key_.erase(base_ratio(entry));
+      bases_ += Wide{base} - entry.base;
+      entry.base = base;
+      if (entry.base > 0) by_key_.insert(base_ratio(entry));
+    }
+    entry.group = group;
+    is_settled_ = false;
+  }
+
+  /// All ratios are 1, so bases lie in order of their keys.
+  static Ratio base_ratio(const Entry& entry) {
+    return {entry.base, entry.base, entry.ratio.key, 1.0};
+  }
+  [[nodiscard]] Amount scaled_base(const Entry& entry) const {
+    if (entry.base == 0) return 0;
+    return ProportionalShare(capacity_, bases_)
+        .between(by_key_.weight_before(base_ratio(entry)), entry.base);
+  }
+
+  void settle() {
+    if (is_settled_) return;
+    is_settled_ = true;
+    const Wide rest = capacity_ - bases_;
+    if (asking_.sums().need <= rest) {
+      level_.reset();
+      return;
+    }
+    const RatioSums saturated = asking_.saturated(rest);
+    saturated_weight_ = saturated.weight;
+    level_ = WaterMark{rest - saturated.need, asking_.sums().weight - saturated.weight};
+    share_.emplace(static_cast<Amount>(level_->poured), level_->weight);
   }
 
   Amount capacity_ = 0;
-  std::map<Key, QuotaGroup> groups_;
-  mutable std::map<Key, Amount> runtime_;
-  mutable std::optional<WaterMark> level_;
-  mutable bool filled_ = false;
+  Wide bases_ = 0;
+  std::vector<Entry> entries_;
+  SlotIndex slots_;
+  RatioTree asking_;
+  RatioTree by_key_;  ///< the bases, see base_ratio
+
+  // Made by settle(), from everything above.
+  bool is_settled_ = false;
+  Wide saturated_weight_ = 0;
+  std::optional<WaterMark> level_;
+  std::optional<ProportionalShare> share_;
 };
 
 WaterLevel::WaterLevel() : impl_(std::make_unique<Impl>()) {}
