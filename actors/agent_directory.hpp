@@ -2,7 +2,7 @@
 //
 //   agent       "fairwater-agent 1" NL "instance " 32 hex digits NL; made once, locked (flock) by
 //   the owner high-water  the highest committed cycle that the agent was ever told of, decimal, NL
-//   tasks/, forgotten/, lease.*   process/task_directory.hpp
+//   tasks/, logs/, lease.*   process/attempt_file.hpp
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <caf/actor_system.hpp>
 
@@ -26,13 +27,28 @@ struct ClusterSettings {
 /// What every actor of a coordinator is given; dependencies enter at spawn.
 struct ClusterContext {
   ClusterSettings settings;
+  std::string cluster_id;
   ResourceCatalog catalog;
   DealMode mode = DealMode::sized;
   std::uint64_t epoch = 0;
   LedgerActor ledger;
   LedgerReader reader;
+  std::function<std::uint64_t()> committed_cycle;  ///< the newest durable record
   std::function<WallTime()> wall_clock = wall_time_now;
 };
+
+/// What a coordinator needs of the ledger to deal again.
+struct LedgerSnapshot {
+  std::uint64_t position = 0;
+  std::vector<TenantRecord> tenants;
+  std::vector<IouBook::Iou> ious;
+  struct Held {
+    NodeId node;
+    Grant grant;
+  };
+  std::vector<Held> held;
+};
+[[nodiscard]] LedgerSnapshot read_snapshot(const Ledger& ledger, const ResourceCatalog& catalog);
 
 struct Cluster {
   std::shared_ptr<const ClusterContext> context;

@@ -17,6 +17,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -44,20 +46,6 @@ struct Granted {
   std::vector<GrantOnNode> grants;
 };
 
-struct NodeBeat {
-  NodeId node;
-  NodeState state = NodeState::up;
-  bool attached = false;
-  NamedAmounts capacity;
-  std::vector<TaskKey> released;  ///< tasks that hold nothing any more
-  WallTime time;
-};
-/// Strikes a job's waiting tasks and makes its cancellation durable, after every grant made before.
-struct Withdraw {
-  TenantId tenant;
-  JobId job;
-  std::string reason;
-};
 struct TenantAddress {
   TenantId id;
   std::string name;
@@ -102,5 +90,23 @@ using CoordinatorActor = caf::typed_actor<
     caf::replies_to<ExplainWaiting>::with<WaitingDescription>,
     caf::replies_to<ApplyTenants>::with<TenantsApplied>, caf::replies_to<RemoveTenant>::with<Done>,
     caf::replies_to<IssueToken>::with<Done>, caf::replies_to<DrainNode>::with<Done>>;
+
+struct ClusterContext;  // cluster.hpp
+struct LedgerSnapshot;
+
+/// Everything that a restart hands to the coordinator; it spawns the tenants and nodes.
+struct CoordinatorStart {
+  std::shared_ptr<const LedgerSnapshot> snapshot;
+  std::vector<NodeRecord> nodes;
+  std::map<TenantId, std::vector<UnfinishedJob>> jobs;
+  std::uint32_t next_tenant = 1;
+  std::uint32_t next_node = 1;
+};
+[[nodiscard]] CoordinatorActor spawn_coordinator(caf::actor_system& system,
+                                                 std::shared_ptr<const ClusterContext> context,
+                                                 CoordinatorStart start);
+[[nodiscard]] DeskActor spawn_desk(caf::actor_system& system,
+                                   std::shared_ptr<const ClusterContext> context,
+                                   CoordinatorActor coordinator);
 
 }  // namespace fairwater

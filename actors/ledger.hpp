@@ -29,6 +29,8 @@
 
 namespace fairwater {
 
+struct LedgerSnapshot;  // cluster.hpp
+
 /// Make these records durable, in order, together.
 struct Commit {
   std::vector<JournalBody> bodies;
@@ -51,10 +53,15 @@ struct FindToken {
 struct FoundToken {
   TokenGrant grant;
 };
-/// `not_found` for an unknown job. `task_limit` bounds the tasks in the answer, by index.
+/// Tasks `first` to `first + count - 1` of a job, as far as it has them.
+struct TaskRange {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+};
+/// `not_found` for an unknown job. The answer has the tasks of the range.
 struct GetJob {
   JobId id;
-  std::uint32_t task_limit = 0;
+  TaskRange tasks;
 };
 /// `tenant` none: of all tenants.
 struct QueryJobs {
@@ -75,6 +82,11 @@ struct ReadRecords {
 };
 struct ReadLedger {};
 struct RunVerify {};
+/// For a coordinator that has to begin anew from what is durable.
+struct ReadSnapshot {};
+struct SnapshotRead {
+  std::shared_ptr<const LedgerSnapshot> snapshot;
+};
 /// From the writer after every group.
 struct JournalGrew {
   std::uint64_t number = 0;
@@ -84,13 +96,15 @@ using LedgerReader = caf::typed_actor<
     caf::replies_to<FindToken>::with<FoundToken>, caf::replies_to<GetJob>::with<JobDetail>,
     caf::replies_to<QueryJobs>::with<JobList>, caf::replies_to<GetRecord>::with<FoundRecord>,
     caf::replies_to<ReadRecords>::with<JournalPage>, caf::replies_to<ReadLedger>::with<LedgerView>,
-    caf::replies_to<RunVerify>::with<VerifyReport>, caf::reacts_to<JournalGrew>>;
+    caf::replies_to<RunVerify>::with<VerifyReport>,
+    caf::replies_to<ReadSnapshot>::with<SnapshotRead>, caf::reacts_to<JournalGrew>>;
 
 /// `on_fatal` is called once, from the actor's thread, when a write's outcome became unknown.
 [[nodiscard]] LedgerActor spawn_ledger(caf::actor_system& system, std::shared_ptr<Ledger> ledger,
                                        LedgerReader reader,
                                        std::function<void(const caf::error&)> on_fatal);
 [[nodiscard]] LedgerReader spawn_ledger_reader(caf::actor_system& system,
-                                               std::shared_ptr<const Ledger> ledger);
+                                               std::shared_ptr<const Ledger> ledger,
+                                               ResourceCatalog catalog);
 
 }  // namespace fairwater

@@ -20,6 +20,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -42,14 +43,21 @@ struct LaunchTasks {
   TenantActor tenant;
   std::vector<LaunchOrder> orders;
 };
-struct StopTasks {
-  NodeId node;
-  std::vector<TaskKey> tasks;
-};
 struct SetDrain {
   bool drain = true;
   std::string reason;
 };
+/// What the coordinator must know of a node: sent with every report and every change.
+struct NodeBeat {
+  NodeId node;
+  NodeState state = NodeState::down;
+  bool accepts = false;            ///< may be given tasks
+  bool lost = false;               ///< its tasks were given out again
+  NamedAmounts capacity;
+  std::vector<TaskKey> released;   ///< tasks that hold nothing any more
+  WallTime last_heartbeat;
+};
+using NodeBeatSink = caf::typed_actor<caf::reacts_to<NodeBeat>>;
 
 using NodeActor =
     caf::typed_actor<caf::replies_to<AgentReport>::with<ReportReply>,
@@ -58,10 +66,18 @@ using NodeActor =
                      caf::replies_to<SetDrain>::with<Done>, caf::reacts_to<LaunchTasks>,
                      caf::reacts_to<StopTasks>>;
 
-/// A task that was granted to the node before a restart.
+/// A task that was granted to the node.
 struct AssignedTask {
   LaunchOrder order;
   TenantActor tenant;
 };
+
+struct ClusterContext;  // cluster.hpp
+
+/// `assigned`: what a restart finds granted to this node and not ended.
+[[nodiscard]] NodeActor spawn_node(caf::actor_system& system,
+                                   std::shared_ptr<const ClusterContext> context,
+                                   NodeBeatSink coordinator, NodeRecord record,
+                                   std::vector<AssignedTask> assigned);
 
 }  // namespace fairwater

@@ -20,6 +20,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -63,21 +64,50 @@ struct TasksEnded {
 struct TasksReturned {
   std::vector<TaskKey> tasks;
 };
-struct Granted;      // coordinator.hpp
-struct LaunchTasks;  // node.hpp
+struct SetQueue {
+  QueuePolicy policy = QueuePolicy::fifo;
+};
+/// The tenant is about to be removed: `wrong_state` while it has live jobs, else it admits none any more.
+struct Retire {};
+/// The removal did not happen after all.
+struct Reinstate {};
+/// Strikes a job's waiting tasks and makes its cancellation durable, after every grant made before.
+struct Withdraw {
+  TenantId tenant;
+  JobId job;
+  std::string reason;
+};
+struct StopTasks {
+  NodeId node;
+  std::vector<TaskKey> tasks;
+};
+struct Granted;  // coordinator.hpp
 
 using TenantActor =
     caf::typed_actor<caf::replies_to<Submit>::with<JobAccepted>,
                      caf::replies_to<Cancel>::with<Done>, caf::replies_to<Wait>::with<Done>,
                      caf::replies_to<DescribeWaiting>::with<WaitingDescription>,
-                     caf::reacts_to<Granted>, caf::reacts_to<TasksEnded>,
-                     caf::reacts_to<TasksReturned>>;
+                     caf::replies_to<Retire>::with<Done>, caf::reacts_to<Reinstate>,
+                     caf::reacts_to<SetQueue>, caf::reacts_to<Granted>,
+                     caf::reacts_to<TasksEnded>, caf::reacts_to<TasksReturned>>;
 
 /// A live job as a restart finds it.
-struct LiveJob {
+struct UnfinishedJob {
   JobRecord record;
   std::vector<StoredTask> tasks;  ///< those that have a record
   std::vector<JobId> waits_for;   ///< jobs of `after` that have not succeeded yet
 };
+
+struct ClusterContext;  // cluster.hpp
+
+/// What a tenant actor needs of the coordinator.
+using TenantSink = caf::typed_actor<caf::reacts_to<DemandWindow>,
+                                    caf::replies_to<Withdraw>::with<Done>,
+                                    caf::reacts_to<StopTasks>>;
+
+[[nodiscard]] TenantActor spawn_tenant(caf::actor_system& system,
+                                       std::shared_ptr<const ClusterContext> context,
+                                       TenantSink coordinator, const TenantRecord& record,
+                                       std::vector<UnfinishedJob> jobs);
 
 }  // namespace fairwater

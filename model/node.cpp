@@ -16,4 +16,17 @@ std::string_view to_string(NodeState state) {
   return "down";
 }
 
+LaunchOrder launch_order(const JobRecord& job, const TaskKey& task) {
+  LaunchOrder order;
+  order.task = task;
+  order.task_count = job.tasks.total;
+  order.command = job.spec.command;
+  order.environment = job.spec.environment;
+  order.directory = job.spec.directory;
+  order.limits = job.spec.resources;
+  order.time_limit_ms = job.spec.time_limit_ms;
+  order.grace_ms = job.spec.grace_ms;
+  return order;
+}
+
 }  // namespace fairwater

@@ -51,6 +51,9 @@ struct LaunchOrder {
   friend bool operator==(const LaunchOrder&, const LaunchOrder&) = default;
 };
 
+/// The order that starts one attempt of a job's task; its epoch is set when it is sent.
+[[nodiscard]] LaunchOrder launch_order(const JobRecord& job, const TaskKey& task);
+
 /// SIGTERM, then SIGKILL after the task's grace.
 struct StopOrder {
   TaskKey task;

@@ -62,6 +62,8 @@ void Allocator::restore_held(NodeId node, const Grant& grant) {
 
 std::optional<Deal> Allocator::deal(NodeId node) { return NodeDeal(impl_->state, node).run(); }
 
+void Allocator::restore_last_deal(std::uint64_t number) { impl_->state.deals = number; }
+
 std::uint64_t Allocator::last_deal() const { return impl_->state.deals; }
 
 TenantView Allocator::tenant(TenantId id) const {

@@ -131,6 +131,8 @@ class Allocator {
   void restore_carry(TenantId tenant, Units carry);
   void restore_iou(const IouBook::Iou& iou);
   void restore_held(NodeId node, const Grant& grant);
+  /// Deals are numbered on from here: tenants may have seen that many already.
+  void restore_last_deal(std::uint64_t number);
 
   // -- the deal
   // ------------------------------------------------------------------------------------

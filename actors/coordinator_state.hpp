@@ -1,0 +1,107 @@
+// What the coordinator actor owns, shared by its source files. Not for others to include.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <caf/all.hpp>
+
+#include "actors/cluster.hpp"
+#include "actors/coordinator.hpp"
+
+namespace fairwater {
+struct RunCycle {};
+struct BeginAnew {};
+}  // namespace fairwater
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::RunCycle)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::BeginAnew)
+
+namespace fairwater::coordination {
+
+using CoordinatorBase =
+    CoordinatorActor::extend<caf::reacts_to<RunCycle>, caf::reacts_to<BeginAnew>>;
+
+struct TenantEntry {
+  TenantSpec spec;
+  TenantActor actor;
+};
+
+struct NodeEntry {
+  NodeRecord record;
+  NodeActor actor;
+  NodeState state = NodeState::down;
+  bool accepts = false;
+  bool lost = false;
+  WallTime last_heartbeat;
+};
+
+struct CoordinatorState {
+  static inline const char* name = "coordinator";
+  std::shared_ptr<const ClusterContext> context;
+  std::optional<Allocator> allocator;
+  std::map<TenantId, TenantEntry> tenants;
+  std::map<std::string, TenantId> tenant_ids;
+  std::map<NodeId, NodeEntry> nodes;
+  std::map<std::string, NodeId> node_ids;
+  std::set<std::string> registering;  ///< nodes whose registration is being made durable
+  std::uint32_t next_tenant = 1;
+  std::uint32_t next_node = 1;
+
+  std::set<NodeId> due;              ///< nodes that may have room for somebody
+  bool cycle_due = false;
+  std::uint32_t cycles_in_flight = 0;
+  std::uint64_t generation = 1;      ///< see Commit::generation
+  bool beginning_anew = false;
+  std::vector<TaskKey> released_meanwhile;  ///< while the allocator is being rebuilt
+  std::string why_not_granting;      ///< empty: granting
+  bool behind = false;               ///< an agent has seen what this ledger has not: never grant
+};
+
+using Self = CoordinatorBase::stateful_pointer<CoordinatorState>;
+
+// -- coordinator_cycle.cpp -------------------------------------------------------------------------
+
+/// Runs a cycle once the mailbox's present content has been taken: heartbeats that gather share it.
+void schedule_cycle(Self self);
+void run_cycle(Self self);
+/// Everything may have changed: looks at every node that takes tasks.
+void consider_all_nodes(Self self);
+/// Commits what depends on the allocator's present state; a failure begins anew from the ledger.
+void commit_chained(Self self, JournalBody body, std::function<void(const Committed&)> then,
+                    std::function<void(const caf::error&)> failed);
+void begin_anew(Self self);
+void rebuild(CoordinatorState& state, const LedgerSnapshot& snapshot, std::uint64_t last_deal);
+void take_beat(Self self, const NodeBeat& beat);
+void take_window(Self self, const DemandWindow& window);
+caf::result<Done> withdraw(Self self, const Withdraw& request);
+
+// -- coordinator_nodes.cpp -------------------------------------------------------------------------
+
+caf::result<NodeRegistered> register_node(Self self, const RegisterNode& request);
+caf::result<Done> drain_node(Self self, const DrainNode& request);
+void add_node(Self self, NodeRecord record, std::vector<AssignedTask> assigned);
+
+// -- coordinator_tenants.cpp -----------------------------------------------------------------------
+
+caf::result<TenantsApplied> apply_tenants(Self self, const ApplyTenants& request);
+caf::result<Done> remove_tenant(Self self, const RemoveTenant& request);
+caf::result<Done> issue_token(Self self, const IssueToken& request);
+caf::result<TenantAddress> find_tenant(const CoordinatorState& state, const FindTenant& request);
+caf::result<TenantAddress> admit_job(const CoordinatorState& state, const AdmitJob& request);
+void add_tenant(Self self, const TenantRecord& record, std::vector<UnfinishedJob> jobs);
+
+// -- coordinator_views.cpp -------------------------------------------------------------------------
+
+TenantViews describe_tenants(const CoordinatorState& state);
+NodeList list_nodes(const CoordinatorState& state);
+ClusterStatus describe_status(const CoordinatorState& state);
+Names names(const CoordinatorState& state);
+WaitingDescription explain_waiting(const CoordinatorState& state, const ExplainWaiting& request);
+
+}  // namespace fairwater::coordination

@@ -1,0 +1,228 @@
+// How tenants come, change and go, and which jobs they may submit.
+#include <utility>
+
+#include "actors/coordinator_state.hpp"
+
+namespace fairwater::coordination {
+namespace {
+
+std::string text_of(const NamedAmounts& amounts) {
+  std::string text = "{";
+  for (const auto& [name, amount] : amounts)
+    text += (text.size() > 1 ? ", " : "") + name + ": " + format_amount(name, amount);
+  return text + "}";
+}
+
+template <class Value>
+void note(TenantChange& change, const char* field, const Value& before, const Value& after) {
+  if (before == after) return;
+  std::string line = std::string(field) + ": ";
+  if constexpr (std::is_same_v<Value, NamedAmounts>) {
+    line += text_of(before) + " -> " + text_of(after);
+  } else if constexpr (std::is_same_v<Value, bool>) {
+    line += std::string(before ? "true" : "false") + " -> " + (after ? "true" : "false");
+  } else if constexpr (std::is_same_v<Value, QueuePolicy>) {
+    line += std::string(to_string(before)) + " -> " + std::string(to_string(after));
+  } else {
+    line += std::to_string(before) + " -> " + std::to_string(after);
+  }
+  change.fields.push_back(std::move(line));
+}
+
+TenantChange compare(const TenantSpec* before, const TenantSpec& after) {
+  TenantChange change{after.name, ChangeKind::added, {}};
+  if (before == nullptr) return change;
+  note(change, "weight", before->weight, after.weight);
+  note(change, "min", before->min, after.min);
+  note(change, "max", before->max, after.max);
+  note(change, "queue", before->queue, after.queue);
+  note(change, "repay_millionths", before->repay_millionths, after.repay_millionths);
+  note(change, "may_lend", before->may_lend, after.may_lend);
+  note(change, "may_borrow", before->may_borrow, after.may_borrow);
+  change.kind = change.fields.empty() ? ChangeKind::unchanged : ChangeKind::changed;
+  return change;
+}
+
+caf::error within(const caf::error& error, const std::string& where) {
+  auto inner = details(error);
+  return make_error(inner.code, inner.message,
+                    inner.field.empty() ? where : where + "." + inner.field);
+}
+
+caf::error check_specs(const CoordinatorState& state, const std::vector<TenantSpec>& specs) {
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const auto where = "tenants[" + std::to_string(i) + "]";
+    if (auto wrong = validate(specs[i])) return within(wrong, where);
+    if (!specs[i].parent.empty())
+      return make_error(ErrorCode::not_supported, "tenants of tenants are not supported yet",
+                        where + ".parent");
+    if (auto terms = terms_of(specs[i], state.context->catalog); !terms)
+      return within(terms.error(), where);
+    if (!seen.insert(specs[i].name).second)
+      return make_error(ErrorCode::invalid_input, "tenant " + specs[i].name + " is named twice",
+                        where + ".name");
+  }
+  return {};
+}
+
+void take_tenant(Self self, const TenantRecord& record) {
+  auto& state = self->state;
+  auto known = state.tenants.find(record.id);
+  if (known == state.tenants.end()) {
+    add_tenant(self, record, {});
+    return;
+  }
+  known->second.spec = record.spec;
+  self->send(known->second.actor, SetQueue{record.spec.queue});
+}
+
+}  // namespace
+
+void add_tenant(Self self, const TenantRecord& record, std::vector<UnfinishedJob> jobs) {
+  auto& state = self->state;
+  TenantSink sink = CoordinatorActor{self};
+  state.tenant_ids[record.spec.name] = record.id;
+  state.tenants[record.id] = {
+      record.spec, spawn_tenant(self->system(), state.context, sink, record, std::move(jobs))};
+}
+
+caf::result<TenantsApplied> apply_tenants(Self self, const ApplyTenants& request) {
+  auto& state = self->state;
+  if (auto wrong = check_specs(state, request.specs)) return wrong;
+  TenantsApplied applied;
+  TenantsChanged body;
+  for (const auto& spec : request.specs) {
+    const auto known = state.tenant_ids.find(spec.name);
+    const bool is_new = known == state.tenant_ids.end();
+    applied.changes.push_back(
+        compare(is_new ? nullptr : &state.tenants.at(known->second).spec, spec));
+    if (applied.changes.back().kind == ChangeKind::unchanged) continue;
+    TenantRecord record;
+    record.spec = spec;
+    if (!is_new) record.id = known->second;
+    body.tenants.push_back(std::move(record));
+  }
+  if (request.dry_run || body.tenants.empty()) return applied;
+  if (state.beginning_anew)
+    return make_error(ErrorCode::unavailable, "not granting: " + state.why_not_granting);
+  for (auto& record : body.tenants) {
+    if (!record.id) record.id = TenantId{state.next_tenant++};
+    state.allocator->set_tenant(record.id, *terms_of(record.spec, state.context->catalog));
+  }
+  body.position = state.allocator->position();
+  auto promise = self->make_response_promise<TenantsApplied>();
+  commit_chained(
+      self, body,
+      [self, body, applied, promise](const Committed&) mutable {
+        for (const auto& record : body.tenants) take_tenant(self, record);
+        consider_all_nodes(self);
+        promise.deliver(std::move(applied));
+      },
+      [promise](const caf::error& error) mutable { promise.deliver(error); });
+  return promise;
+}
+
+caf::result<Done> remove_tenant(Self self, const RemoveTenant& request) {
+  auto& state = self->state;
+  const auto known = state.tenant_ids.find(request.name);
+  if (known == state.tenant_ids.end())
+    return make_error(ErrorCode::not_found, "there is no tenant " + request.name, "name");
+  auto promise = self->make_response_promise<Done>();
+  const auto id = known->second;
+  const auto actor = state.tenants.at(id).actor;
+  auto give_up = [self, actor, promise](const caf::error& error) mutable {
+    self->send(actor, Reinstate{});
+    promise.deliver(error);
+  };
+  self->request(actor, caf::infinite, Retire{})
+      .then(
+          [self, id, actor, promise, give_up, request](const Done&) mutable {
+            auto& state = self->state;
+            const auto view = state.allocator->tenant(id);
+            if (state.beginning_anew) {
+              give_up(make_error(ErrorCode::unavailable, state.why_not_granting));
+              return;
+            }
+            if (view.net < 0 || view.running_tasks > 0) {
+              give_up(make_error(ErrorCode::wrong_state,
+                                 "tenant " + request.name + " owes " + std::to_string(-view.net) +
+                                     " units and runs " + std::to_string(view.running_tasks) +
+                                     " tasks; a debtor may not leave"));
+              return;
+            }
+            TenantRemoved body{id, 0, state.allocator->remove_tenant(id)};
+            body.position = state.allocator->position();
+            commit_chained(
+                self, body,
+                [self, id, actor, promise, request](const Committed&) mutable {
+                  self->state.tenants.erase(id);
+                  self->state.tenant_ids.erase(request.name);
+                  self->send_exit(actor, caf::exit_reason::user_shutdown);
+                  consider_all_nodes(self);
+                  promise.deliver(Done{});
+                },
+                give_up);
+          },
+          [promise](const caf::error& error) mutable { promise.deliver(error); });
+  return promise;
+}
+
+caf::result<Done> issue_token(Self self, const IssueToken& request) {
+  const auto& state = self->state;
+  const auto known = state.tenant_ids.find(request.tenant);
+  if (known == state.tenant_ids.end())
+    return make_error(ErrorCode::not_found, "there is no tenant " + request.tenant, "tenant");
+  auto promise = self->make_response_promise<Done>();
+  self->request(state.context->ledger, caf::infinite,
+                Commit{{TokenIssued{Role::tenant, known->second, request.token_hash}}, 0})
+      .then([promise](const Committed&) mutable { promise.deliver(Done{}); },
+            [promise](const caf::error& error) mutable { promise.deliver(error); });
+  return promise;
+}
+
+caf::result<TenantAddress> find_tenant(const CoordinatorState& state, const FindTenant& request) {
+  auto id = request.id;
+  if (!request.name.empty()) {
+    const auto known = state.tenant_ids.find(request.name);
+    id = known == state.tenant_ids.end() ? TenantId{} : known->second;
+  }
+  const auto tenant = state.tenants.find(id);
+  if (tenant == state.tenants.end())
+    return make_error(ErrorCode::not_found, "there is no tenant " + request.name, "tenant");
+  return TenantAddress{id, tenant->second.spec.name, tenant->second.actor};
+}
+
+caf::result<TenantAddress> admit_job(const CoordinatorState& state, const AdmitJob& request) {
+  const auto& spec = request.spec;
+  const auto known = state.tenant_ids.find(spec.tenant);
+  if (known == state.tenant_ids.end())
+    return make_error(ErrorCode::invalid_input, "there is no tenant '" + spec.tenant + "'",
+                      "tenant");
+  auto demand = state.context->catalog.to_vector(spec.resources, "resources");
+  if (!demand) return demand.error();
+  if (demand->is_zero())
+    return make_error(ErrorCode::invalid_input, "a task needs some of a resource, e.g. cpu: 1",
+                      "resources");
+  const auto terms = terms_of(state.tenants.at(known->second).spec, state.context->catalog);
+  if (!demand->fits(terms->max))
+    return make_error(ErrorCode::invalid_input,
+                      "one task asks for " + text_of(spec.resources) +
+                          ", more than the tenant's max " +
+                          text_of(state.tenants.at(known->second).spec.max),
+                      "resources");
+  PlacementRule rule;
+  rule.sites = spec.sites;
+  auto labels = LabelExpression::parse(spec.labels);
+  if (const auto* reason = std::get_if<std::string>(&labels))
+    return make_error(ErrorCode::invalid_input, *reason, "labels");
+  rule.labels = std::get<LabelExpression>(labels);
+  if (!state.nodes.empty() && !state.allocator->could_ever_fit(*demand, &rule))
+    return make_error(ErrorCode::invalid_input,
+                      "no node that the job allows could ever give " + text_of(spec.resources) +
+                          " to one task",
+                      "resources");
+  return TenantAddress{known->second, spec.tenant, state.tenants.at(known->second).actor};
+}
+
+}  // namespace fairwater::coordination

@@ -1,0 +1,92 @@
+// What the coordinator tells of the cluster.
+#include "actors/coordinator_state.hpp"
+
+namespace fairwater::coordination {
+
+TenantViews describe_tenants(const CoordinatorState& state) {
+  TenantViews views;
+  const auto& catalog = state.context->catalog;
+  for (const auto& [id, tenant] : state.tenants) {
+    const auto view = state.allocator->tenant(id);
+    TenantInfo info;
+    info.record.id = id;
+    info.record.spec = tenant.spec;
+    info.record.carry = view.carry;
+    info.request = catalog.to_named(view.request);
+    info.runtime_quota = catalog.to_named(view.quota);
+    info.used = catalog.to_named(view.used);
+    info.pending_tasks = view.pending_tasks;
+    info.running_tasks = view.running_tasks;
+    info.net = view.net;
+    views.tenants.push_back(std::move(info));
+  }
+  return views;
+}
+
+NodeList list_nodes(const CoordinatorState& state) {
+  NodeList list;
+  for (const auto& [id, node] : state.nodes) {
+    const auto view = state.allocator->node(id);
+    NodeInfo info;
+    info.record = node.record;
+    info.state = node.state;
+    info.capacity = node.record.spec.capacity;
+    info.free = state.context->catalog.to_named(view.free);
+    info.running_tasks = view.running_tasks;
+    info.last_heartbeat = node.last_heartbeat;
+    list.nodes.push_back(std::move(info));
+  }
+  return list;
+}
+
+ClusterStatus describe_status(const CoordinatorState& state) {
+  ClusterStatus status;
+  status.cluster_id = state.context->cluster_id;
+  status.version = state.context->settings.version;
+  status.epoch = state.context->epoch;
+  status.cycle = state.context->committed_cycle();
+  status.position = state.allocator->position();
+  status.granting = state.why_not_granting.empty();
+  status.why_not_granting = state.why_not_granting;
+  status.tenants = static_cast<std::uint32_t>(state.tenants.size());
+  status.nodes = static_cast<std::uint32_t>(state.nodes.size());
+  ResourceVector capacity;
+  ResourceVector used;
+  for (const auto& [id, node] : state.nodes) {
+    const auto view = state.allocator->node(id);
+    if (node.state == NodeState::down) continue;
+    ++status.nodes_up;
+    capacity += view.capacity;
+    used += view.capacity - view.free;
+  }
+  for (const auto& [id, tenant] : state.tenants) {
+    const auto view = state.allocator->tenant(id);
+    status.tasks_running += view.running_tasks;
+    status.tasks_pending += view.pending_tasks;
+  }
+  status.capacity = state.context->catalog.to_named(capacity);
+  status.used = state.context->catalog.to_named(used);
+  return status;
+}
+
+Names names(const CoordinatorState& state) {
+  Names result;
+  for (const auto& [id, tenant] : state.tenants) result.table.tenants[id] = tenant.spec.name;
+  for (const auto& [id, node] : state.nodes)
+    result.table.nodes[id] = node.record.spec.traits.name;
+  for (const auto& kind : state.context->catalog.kinds())
+    result.table.resources.push_back(kind.name);
+  return result;
+}
+
+WaitingDescription explain_waiting(const CoordinatorState& state, const ExplainWaiting& request) {
+  WaitingDescription description;
+  if (!state.tenants.contains(request.tenant)) return description;
+  if (!state.why_not_granting.empty())
+    description.obstacles.push_back({"not_granting", state.why_not_granting});
+  auto found = state.allocator->explain_waiting(request.tenant, request.job, request.index);
+  description.obstacles.insert(description.obstacles.end(), found.begin(), found.end());
+  return description;
+}
+
+}  // namespace fairwater::coordination

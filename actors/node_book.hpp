@@ -1,0 +1,53 @@
+// What a node actor knows of the tasks granted to its machine, and what follows from an agent's report.
+// Pure: no clock, no messages.
+#pragma once
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "actors/node.hpp"
+
+namespace fairwater {
+
+/// What to do about a report.
+struct ReportOutcome {
+  std::vector<TaskResult> settle;      ///< results of assigned tasks, to be made durable
+  std::vector<TaskKey> acknowledge;    ///< results that nobody waits for: the agent may forget them
+  std::vector<LaunchOrder> launches;   ///< assigned tasks that the agent has never heard of
+  std::vector<StopOrder> stops;        ///< tasks that run there but belong to nobody
+};
+
+struct TenantTasks {
+  TenantActor tenant;
+  std::vector<TaskResult> results;
+  std::vector<TaskKey> keys;
+};
+
+class NodeBook {
+ public:
+  explicit NodeBook(std::vector<AssignedTask> assigned);
+
+  void assign(const TenantActor& tenant, const LaunchOrder& order);
+  /// Remembers that the task is to be stopped, until it has ended; false when it is not assigned.
+  bool request_stop(const TaskKey& task);
+  /// `registering`: the agent has just (re)connected, so an assigned task that it does not name never
+  /// reached it; otherwise the order may still be under way.
+  [[nodiscard]] ReportOutcome take_report(const AgentReport& report, bool registering);
+  /// The results are durable: the tasks are gone from the book, grouped for their tenants.
+  [[nodiscard]] std::vector<TenantTasks> settled(const std::vector<TaskResult>& results);
+  /// The results could not be made durable; the agent will name them again.
+  void not_settled(const std::vector<TaskResult>& results);
+  /// Everything that is assigned and not being settled, e.g. when the node is lost.
+  [[nodiscard]] std::vector<TaskKey> unsettled() const;
+  /// Takes these tasks off the book, grouped for their tenants.
+  [[nodiscard]] std::vector<TenantTasks> take_back(const std::vector<TaskKey>& keys);
+  [[nodiscard]] std::size_t size() const { return assigned_.size(); }
+
+ private:
+  std::map<TaskKey, AssignedTask> assigned_;
+  std::set<TaskKey> settling_;
+  std::set<TaskKey> stop_requested_;
+};
+
+}  // namespace fairwater

@@ -1,0 +1,352 @@
+#include "actors/tenant.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <caf/all.hpp>
+
+#include "actors/cluster.hpp"
+#include "actors/tenant_book.hpp"
+#include "policy/check.hpp"
+
+namespace fairwater {
+
+struct RefreshWindow {};
+struct WaitOver {
+  std::uint64_t waiter = 0;
+};
+
+}  // namespace fairwater
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::RefreshWindow)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::WaitOver)
+
+namespace fairwater {
+namespace {
+
+using TenantBase = TenantActor::extend<caf::reacts_to<RefreshWindow>, caf::reacts_to<WaitOver>>;
+
+struct JobWaiter {
+  std::uint64_t id = 0;
+  JobId job;
+  caf::typed_response_promise<Done> promise;
+};
+
+struct TenantState {
+  static inline const char* name = "tenant";
+  std::shared_ptr<const ClusterContext> context;
+  TenantSink coordinator;
+  TenantId id;
+  std::string tenant_name;
+  TenantBook book{{}, QueuePolicy::fifo, {}};
+  std::vector<JobWaiter> waiters;
+  std::uint64_t last_waiter = 0;
+  std::uint64_t seen_deal = 0;
+  std::uint32_t submitting = 0;  ///< submissions that are being made durable
+  bool refresh_due = false;
+  bool retired = false;
+};
+
+using Self = TenantBase::stateful_pointer<TenantState>;
+
+/// However many changes gather, one window tells them all.
+void refresh(Self self) {
+  if (!std::exchange(self->state.refresh_due, true)) self->send(self, RefreshWindow{});
+}
+
+void send_window(Self self) {
+  auto& state = self->state;
+  state.refresh_due = false;
+  const auto& settings = state.context->settings;
+  self->send(state.coordinator,
+             state.book.window(settings.window_ranges, settings.window_tasks, state.seen_deal));
+}
+
+void send_stops(Self self, const std::vector<RunningTask>& running) {
+  std::map<NodeId, std::vector<TaskKey>> by_node;
+  for (const auto& task : running) by_node[task.node].push_back(task.key);
+  for (auto& [node, tasks] : by_node)
+    self->send(self->state.coordinator, StopTasks{node, std::move(tasks)});
+}
+
+void answer_waiters(TenantState& state, JobId job) {
+  for (auto& waiter : state.waiters)
+    if (waiter.job == job) waiter.promise.deliver(Done{});
+  std::erase_if(state.waiters, [job](const JobWaiter& waiter) { return waiter.job == job; });
+}
+
+void withdraw(Self self, JobId job, const std::string& reason,
+              caf::typed_response_promise<Done> promise);
+
+/// What a job waits for cannot come any more.
+void cancel_dependent(Self self, JobId job, JobId awaited, const std::string& what) {
+  auto nobody = caf::typed_response_promise<Done>{};
+  withdraw(self, job, "job " + std::to_string(awaited.value) + ", which it waits for, " + what,
+           nobody);
+}
+
+void dependency_ended(Self self, JobId awaited, JobState ended) {
+  auto& book = self->state.book;
+  if (ended == JobState::succeeded) {
+    book.dependency_met(awaited);
+    refresh(self);
+    return;
+  }
+  const std::string what = ended == JobState::failed ? "failed" : "was cancelled";
+  for (const auto& job : book.waiting_for(awaited)) cancel_dependent(self, job, awaited, what);
+}
+
+/// How the job ended is the ledger's to say: asked only when somebody waits for it.
+void ask_dependency(Self self, JobId awaited) {
+  self->request(self->state.context->reader, caf::infinite, GetJob{awaited, {}})
+      .then([self, awaited](const JobDetail& detail) {
+        const auto state = state_of(detail.job);
+        if (is_terminal(state)) dependency_ended(self, awaited, state);
+      });
+}
+
+void job_ended(Self self, JobId job) {
+  answer_waiters(self->state, job);
+  if (!self->state.book.waiting_for(job).empty()) ask_dependency(self, job);
+}
+
+// -- submitting ------------------------------------------------------------------------------------
+
+void make_durable(Self self, const JobSpec& spec, caf::typed_response_promise<JobAccepted> promise) {
+  ++self->state.submitting;
+  self->request(self->state.context->ledger, caf::infinite,
+                Commit{{JobSubmitted{{}, self->state.id, spec}}, 0})
+      .then(
+          [self, spec, promise](const Committed& committed) mutable {
+            auto& state = self->state;
+            --state.submitting;
+            UnfinishedJob job;
+            job.record.id = committed.receipts.front().job;
+            job.record.tenant = state.id;
+            job.record.spec = spec;
+            job.record.tasks.total = spec.tasks_max;
+            job.waits_for = spec.after;
+            const auto id = job.record.id;
+            state.book.add(std::move(job));
+            for (const auto& awaited : spec.after)
+              if (!state.book.knows(awaited)) ask_dependency(self, awaited);
+            refresh(self);
+            promise.deliver(JobAccepted{id});
+          },
+          [self, promise](const caf::error& error) mutable {
+            --self->state.submitting;
+            promise.deliver(error);
+          });
+}
+
+/// Checks `after`, one job after the other, then makes the submission durable.
+void check_dependencies(Self self, JobSpec spec, std::size_t next,
+                        caf::typed_response_promise<JobAccepted> promise) {
+  while (next < spec.after.size() && self->state.book.knows(spec.after[next])) ++next;
+  if (next == spec.after.size()) {
+    make_durable(self, spec, promise);
+    return;
+  }
+  const auto awaited = spec.after[next];
+  const auto field = "after[" + std::to_string(next) + "]";
+  const auto text = "job " + std::to_string(awaited.value);
+  self->request(self->state.context->reader, caf::infinite, GetJob{awaited, {}})
+      .then(
+          [self, spec = std::move(spec), next, promise, field, text](const JobDetail& detail) mutable {
+            const auto state = state_of(detail.job);
+            if (detail.job.tenant != self->state.id) {
+              promise.deliver(make_error(ErrorCode::invalid_input, text + " does not exist", field));
+            } else if (state == JobState::failed || state == JobState::cancelled) {
+              promise.deliver(make_error(ErrorCode::invalid_input,
+                                         text + " has not succeeded: it is " +
+                                             std::string(to_string(state)),
+                                         field));
+            } else {
+              check_dependencies(self, std::move(spec), next + 1, promise);
+            }
+          },
+          [promise, field, text](const caf::error&) mutable {
+            promise.deliver(make_error(ErrorCode::invalid_input, text + " does not exist", field));
+          });
+}
+
+caf::result<JobAccepted> submit(Self self, Submit& request) {
+  auto& state = self->state;
+  if (state.retired)
+    return make_error(ErrorCode::not_found, "tenant " + state.tenant_name + " is being removed",
+                      "tenant");
+  if (state.book.size() + state.submitting >= state.context->settings.max_live_jobs)
+    return make_error(ErrorCode::overloaded,
+                      "tenant " + state.tenant_name + " has " + std::to_string(state.book.size()) +
+                          " unfinished jobs, the most that are admitted; submit again when some "
+                          "have ended");
+  auto promise = self->make_response_promise<JobAccepted>();
+  check_dependencies(self, std::move(request.spec), 0, promise);
+  return promise;
+}
+
+// -- cancelling ------------------------------------------------------------------------------------
+
+void withdraw(Self self, JobId job, const std::string& reason,
+              caf::typed_response_promise<Done> promise) {
+  auto& state = self->state;
+  state.book.hold(job);
+  self->request(state.coordinator, caf::infinite, Withdraw{state.id, job, reason})
+      .then(
+          [self, job, reason, promise](const Done&) mutable {
+            auto& book = self->state.book;
+            if (book.knows(job)) {
+              book.release_hold(job);
+              send_stops(self, book.cancel(job, reason));
+              if (!book.knows(job)) job_ended(self, job);
+            }
+            refresh(self);
+            promise.deliver(Done{});
+          },
+          [self, job, promise](const caf::error& error) mutable {
+            self->state.book.release_hold(job);
+            refresh(self);
+            promise.deliver(error);
+          });
+}
+
+caf::result<Done> cancel(Self self, const Cancel& request) {
+  auto& book = self->state.book;
+  if (!book.knows(request.id) || book.record(request.id).cancelled) return Done{};
+  auto promise = self->make_response_promise<Done>();
+  withdraw(self, request.id, request.reason, promise);
+  return promise;
+}
+
+// -- grants and results ----------------------------------------------------------------------------
+
+void take_grants(Self self, const Granted& granted) {
+  auto& state = self->state;
+  state.seen_deal = std::max(state.seen_deal, granted.deal);
+  std::map<NodeId, std::pair<NodeActor, LaunchTasks>> by_node;
+  std::vector<RunningTask> stops;
+  for (const auto& item : granted.grants) {
+    auto order = state.book.grant(item.grant, item.node_id);
+    FAIRWATER_CHECK(order.has_value(), "a grant belongs to a live job");
+    if (state.book.record(item.grant.task.job).cancelled)
+      stops.push_back({item.node_id, item.grant.task});
+    auto& [actor, launch] = by_node[item.node_id];
+    actor = item.node;
+    launch.orders.push_back(std::move(*order));
+  }
+  for (auto& [node, launch] : by_node) {
+    launch.second.tenant = self;
+    self->send(launch.first, std::move(launch.second));
+  }
+  send_stops(self, stops);
+  refresh(self);
+}
+
+void take_results(Self self, const TasksEnded& ended) {
+  for (const auto& result : ended.results)
+    if (self->state.book.end(result)) job_ended(self, result.task.job);
+  refresh(self);
+}
+
+void take_back(Self self, const TasksReturned& returned) {
+  for (const auto& task : returned.tasks)
+    if (self->state.book.give_back(task)) job_ended(self, task.job);
+  refresh(self);
+}
+
+// -- questions -------------------------------------------------------------------------------------
+
+caf::result<Done> wait(Self self, const Wait& request) {
+  auto& state = self->state;
+  if (!state.book.knows(request.id)) return Done{};
+  auto promise = self->make_response_promise<Done>();
+  state.waiters.push_back({++state.last_waiter, request.id, promise});
+  self->delayed_send(self, std::chrono::milliseconds(std::clamp<std::int64_t>(
+                               request.timeout_ms, 0, 60'000)),
+                     WaitOver{state.last_waiter});
+  return promise;
+}
+
+void end_wait(TenantState& state, std::uint64_t id) {
+  auto waiter = std::find_if(state.waiters.begin(), state.waiters.end(),
+                             [id](const JobWaiter& w) { return w.id == id; });
+  if (waiter == state.waiters.end()) return;
+  waiter->promise.deliver(Done{});
+  state.waiters.erase(waiter);
+}
+
+WaitingDescription describe(const TenantState& state, const DescribeWaiting& request) {
+  WaitingDescription description;
+  if (!state.book.waits(request.id, request.index)) return description;
+  for (const auto& awaited : state.book.dependencies(request.id))
+    description.obstacles.push_back(
+        {"dependency", "waits for job " + std::to_string(awaited.value) + " to succeed"});
+  if (const auto before = state.book.tasks_before(request.id, request.index); before > 0)
+    description.obstacles.push_back(
+        {"order", std::to_string(before) + " task(s) of the tenant stand before it in its queue"});
+  return description;
+}
+
+caf::result<Done> retire(TenantState& state) {
+  if (state.book.size() + state.submitting > 0)
+    return make_error(ErrorCode::wrong_state,
+                      "tenant " + state.tenant_name + " has " + std::to_string(state.book.size()) +
+                          " unfinished jobs; cancel them or wait for them first");
+  state.retired = true;
+  return Done{};
+}
+
+/// What a restart must do again: stop what was cancelled, and ask about awaited jobs that have ended.
+void resume(Self self) {
+  auto& state = self->state;
+  send_stops(self, state.book.to_stop());
+  refresh(self);
+}
+
+TenantBase::behavior_type tenant_behavior(Self self, std::shared_ptr<const ClusterContext> context,
+                                          TenantSink coordinator, const TenantRecord& record,
+                                          std::vector<UnfinishedJob> jobs) {
+  auto& state = self->state;
+  state.context = std::move(context);
+  state.coordinator = std::move(coordinator);
+  state.id = record.id;
+  state.tenant_name = record.spec.name;
+  state.book = TenantBook{record.id, record.spec.queue, state.context->catalog};
+  std::set<JobId> awaited;
+  for (auto& job : jobs) {
+    awaited.insert(job.waits_for.begin(), job.waits_for.end());
+    state.book.add(std::move(job));
+  }
+  for (const auto& job : awaited)
+    if (!state.book.knows(job)) ask_dependency(self, job);
+  resume(self);
+  return {
+      [self](Submit& request) { return submit(self, request); },
+      [self](const Cancel& request) { return cancel(self, request); },
+      [self](const Wait& request) { return wait(self, request); },
+      [self](const DescribeWaiting& request) { return describe(self->state, request); },
+      [self](const Retire&) { return retire(self->state); },
+      [self](const Reinstate&) { self->state.retired = false; },
+      [self](const SetQueue& request) {
+        self->state.book.set_policy(request.policy);
+        refresh(self);
+      },
+      [self](const Granted& granted) { take_grants(self, granted); },
+      [self](const TasksEnded& ended) { take_results(self, ended); },
+      [self](const TasksReturned& returned) { take_back(self, returned); },
+      [self](const RefreshWindow&) { send_window(self); },
+      [self](const WaitOver& over) { end_wait(self->state, over.waiter); },
+  };
+}
+
+}  // namespace
+
+TenantActor spawn_tenant(caf::actor_system& system, std::shared_ptr<const ClusterContext> context,
+                         TenantSink coordinator, const TenantRecord& record,
+                         std::vector<UnfinishedJob> jobs) {
+  return system.spawn(tenant_behavior, std::move(context), std::move(coordinator), record,
+                      std::move(jobs));
+}
+
+}  // namespace fairwater
