@@ -96,16 +96,11 @@ struct ChildEnds {
 
 }  // namespace
 
-Expected<Command> prepare_command(const TaskOrder& order, const TaskDirectory& files) {
+Command prepare_command(const TaskOrder& order, const AttemptFile& file) {
   const LaunchOrder& launch = order.launch;
   Command command;
   command.arguments = launch.command;
-  command.directory = launch.directory;
-  if (command.directory.empty()) {
-    command.directory = files.path() / "work";
-    if (::mkdir(command.directory.c_str(), 0700) != 0 && errno != EEXIST)
-      return system_error("cannot make " + command.directory, errno);
-  }
+  command.directory = launch.directory.empty() ? "/tmp" : launch.directory;
   std::map<std::string, std::string> environment{
       {"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
       {"HOME", command.directory}};
@@ -113,7 +108,7 @@ Expected<Command> prepare_command(const TaskOrder& order, const TaskDirectory& f
   environment["FAIRWATER_JOB_ID"] = std::to_string(launch.task.job.value);
   environment["FAIRWATER_TASK_INDEX"] = std::to_string(launch.task.index);
   environment["FAIRWATER_TASK_COUNT"] = std::to_string(launch.task_count);
-  environment["FAIRWATER_TASK_DIRECTORY"] = files.path();
+  environment["FAIRWATER_ATTEMPT"] = file.path();
   for (const auto& [name, value] : environment) command.environment.push_back(name + "=" + value);
   if (const auto memory = launch.limits.find("memory");
       order.method == LimitMethod::rlimit && memory != launch.limits.end() && memory->second > 0)

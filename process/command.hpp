@@ -5,7 +5,7 @@
 #include <string>
 #include <sys/types.h>
 
-#include "process/task_directory.hpp"
+#include "process/attempt_file.hpp"
 
 namespace fairwater {
 
@@ -17,9 +17,9 @@ struct Command {
   std::int64_t data_limit_bytes = 0;  ///< RLIMIT_DATA; 0: none
 };
 /// The order's command, with what every task is given: FAIRWATER_JOB_ID, FAIRWATER_TASK_INDEX,
-/// FAIRWATER_TASK_COUNT, FAIRWATER_TASK_DIRECTORY, and PATH and HOME unless the order sets them.
-/// Makes `work/` when the order names no directory.
-[[nodiscard]] Expected<Command> prepare_command(const TaskOrder& order, const TaskDirectory& files);
+/// FAIRWATER_TASK_COUNT, FAIRWATER_ATTEMPT (its file, which no other task on the machine has), and
+/// PATH and HOME unless the order sets them. It starts in /tmp unless the order names a directory.
+[[nodiscard]] Command prepare_command(const TaskOrder& order, const AttemptFile& file);
 
 struct StartedCommand {
   pid_t pid = 0;

@@ -6,7 +6,14 @@
 #include <fcntl.h>
 
 namespace fairwater {
-namespace {
+
+caf::error system_error(std::string_view what, int error_number) {
+  ErrorCode code = ErrorCode::internal;
+  if (error_number == ENOSPC || error_number == EDQUOT) code = ErrorCode::disk_full;
+  if (error_number == ENOENT) code = ErrorCode::not_found;
+  if (error_number == EEXIST) code = ErrorCode::already_exists;
+  return make_error(code, std::string(what) + ": " + std::strerror(error_number));
+}
 
 caf::error write_all(int fd, std::string_view content, const std::filesystem::path& path) {
   while (!content.empty()) {
@@ -18,16 +25,6 @@ caf::error write_all(int fd, std::string_view content, const std::filesystem::pa
     content.remove_prefix(static_cast<std::size_t>(written));
   }
   return caf::none;
-}
-
-}  // namespace
-
-caf::error system_error(std::string_view what, int error_number) {
-  ErrorCode code = ErrorCode::internal;
-  if (error_number == ENOSPC || error_number == EDQUOT) code = ErrorCode::disk_full;
-  if (error_number == ENOENT) code = ErrorCode::not_found;
-  if (error_number == EEXIST) code = ErrorCode::already_exists;
-  return make_error(code, std::string(what) + ": " + std::strerror(error_number));
 }
 
 Expected<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes) {
@@ -70,7 +67,7 @@ caf::error sync_directory(const std::filesystem::path& directory) {
 }
 
 caf::error write_existing(const std::filesystem::path& path, std::string_view content) {
-  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
   if (!file) return system_error("cannot open " + path.string(), errno);
   return write_all(file.get(), content, path);
 }

@@ -54,7 +54,10 @@ enum class Durability : bool {
                                       Durability durability);
 /// Makes the names in a directory durable.
 [[nodiscard]] caf::error sync_directory(const std::filesystem::path& directory);
-/// One write to a file that exists already, such as the kernel's control files.
+/// Writes on until all is written; `path` is for the error's words.
+[[nodiscard]] caf::error write_all(int fd, std::string_view content,
+                                   const std::filesystem::path& path);
+/// Appends to a file that exists already, such as the kernel's control files.
 [[nodiscard]] caf::error write_existing(const std::filesystem::path& path,
                                         std::string_view content);
 

@@ -13,9 +13,10 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <vector>
 
+#include "process/attempt_file.hpp"
 #include "process/supervisor.hpp"
-#include "process/task_directory.hpp"
 #include "process/task_process.hpp"
 
 namespace fairwater {
@@ -90,12 +91,15 @@ void detach_standard_streams() {
 
 void serve_request(int socket, int signals, const std::filesystem::path& directory,
                    std::string_view name) {
-  const auto task = task_from_directory_name(name);
+  const auto task = attempt_from_name(name);
   if (!task) return send_reply(socket, -EINVAL, -1);
   // Locked before the host hears of it, and inherited: from then on the attempt is seen to be
   // supervised.
-  auto lock = TaskDirectory(directory / "tasks", *task).try_lock();
+  const AttemptFile file(directory, *task);
+  auto lock = file.try_lock();
   if (!lock) return send_reply(socket, -EBUSY, -1);
+  if (const auto record = file.read(); !record || record->result)
+    return send_reply(socket, -ESTALE, -1);  // another host has given the attempt up
   const pid_t pid = ::fork();
   if (pid < 0) return send_reply(socket, -errno, -1);
   if (pid == 0) become_supervisor(socket, signals, directory, *task, std::move(lock));
@@ -143,6 +147,7 @@ int supervise(const std::filesystem::path& directory) {
   sigset_t children;
   ::sigemptyset(&children);
   ::sigaddset(&children, SIGCHLD);
+  static_cast<void>(current_boot_id());  // read once, for every supervisor
   const int signals = ::signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
   return serve(socket, signals, directory);
 }
@@ -180,8 +185,13 @@ caf::error ForkServer::start() {
   std::string command = "supervise";
   std::string directory = host_directory_;
   std::array<char*, 4> arguments{program.data(), command.data(), directory.data(), nullptr};
-  const int error =
-      ::posix_spawn(&server_, program.c_str(), &actions, &attributes, arguments.data(), environ);
+  // Symbols are looked up once, in the server, and not anew in every supervisor.
+  std::string bind_now = "LD_BIND_NOW=1";
+  std::vector<char*> environment{bind_now.data()};
+  for (char** entry = environ; *entry != nullptr; ++entry) environment.push_back(*entry);
+  environment.push_back(nullptr);
+  const int error = ::posix_spawn(&server_, program.c_str(), &actions, &attributes,
+                                  arguments.data(), environment.data());
   ::posix_spawn_file_actions_destroy(&actions);
   ::posix_spawnattr_destroy(&attributes);
   if (error != 0) {
@@ -201,7 +211,7 @@ Expected<FileDescriptor> ForkServer::fork_supervisor(const TaskKey& task) {
 
 Expected<FileDescriptor> ForkServer::request(const TaskKey& task) {
   if (auto error = start()) return error;
-  const std::string name = directory_name(task);
+  const std::string name = attempt_name(task);
   if (::send(socket_.get(), name.data(), name.size(), MSG_NOSIGNAL) < 0)
     return make_error(ErrorCode::unavailable, "the fork server has ended");
   auto reply = receive_reply(socket_.get());

@@ -13,10 +13,10 @@
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 
+#include "process/attempt_file.hpp"
 #include "process/command.hpp"
 #include "process/lease.hpp"
 #include "process/output_file.hpp"
-#include "process/task_directory.hpp"
 
 namespace fairwater {
 namespace {
@@ -30,8 +30,8 @@ constexpr int kResultTries = 30;              // one second apart, while the dis
 
 class Supervisor {
  public:
-  Supervisor(TaskDirectory files, FileDescriptor lock, Lease lease, ProcessIdentity identity)
-      : files_(std::move(files)), lock_(std::move(lock)), lease_(std::move(lease)) {
+  Supervisor(AttemptFile file, FileDescriptor lock, Lease lease, ProcessIdentity identity)
+      : file_(std::move(file)), lock_(std::move(lock)), lease_(std::move(lease)) {
     started_.supervisor = std::move(identity);
   }
 
@@ -57,7 +57,7 @@ class Supervisor {
   [[nodiscard]] std::int64_t memory_limit_mib() const;
   [[nodiscard]] int record();
 
-  TaskDirectory files_;
+  AttemptFile file_;
   FileDescriptor lock_;
   Lease lease_;
   TaskOrder order_;
@@ -87,7 +87,6 @@ class Supervisor {
 int Supervisor::run() {
   started_.started_at = wall_time_now();
   started_boottime_ms_ = boottime_ms();
-  if (files_.read_result()) return 0;
   if (auto error = start()) {
     reason_ = EndReason::could_not_start;
     result_.exit_code = 126;
@@ -101,18 +100,18 @@ int Supervisor::run() {
 }
 
 caf::error Supervisor::start() {
-  if (auto error = files_.write(started_)) return error;
+  if (auto error = AttemptFile::append(lock_, started_)) return error;
   // Nothing runs before the attempt's name is on the disk.
-  if (auto error = sync_directory(files_.path().parent_path())) return error;
-  auto order = files_.read_order();
-  if (!order) return order.error();
-  order_ = std::move(*order);
+  if (auto error = file_.sync_name()) return error;
+  auto record = file_.read();
+  if (!record) return record.error();
+  if (!record->order)
+    return make_error(ErrorCode::storage_damaged, file_.path().string() + " holds no whole order");
+  order_ = std::move(*record->order);
   cgroup_ = TaskCgroup(order_.cgroup);
   if (auto error = cgroup_.create(order_.launch.limits)) return error;
   if (memory_limit_mib() > 0) memory_event_ = cgroup_.memory_event();
-  auto command = prepare_command(order_, files_);
-  if (!command) return command.error();
-  command_ = std::move(*command);
+  command_ = prepare_command(order_, file_);
 
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   sigset_t wanted;
@@ -127,8 +126,8 @@ caf::error Supervisor::start() {
   if (!started) return started.error();
   main_pid_ = started->pid;
   start_report_ = std::move(started->start_report);
-  output_.emplace(files_.log(false), order_.log_limit_bytes, std::move(started->standard_output));
-  error_.emplace(files_.log(true), order_.log_limit_bytes, std::move(started->standard_error));
+  output_.emplace(file_.log(false), order_.log_limit_bytes, std::move(started->standard_output));
+  error_.emplace(file_.log(true), order_.log_limit_bytes, std::move(started->standard_error));
   const std::int64_t now = boottime_ms();
   if (order_.launch.time_limit_ms > 0) time_limit_at_ = now + order_.launch.time_limit_ms;
   if (cgroup_.empty() && memory_limit_mib() > 0) sample_at_ = now + kMemorySampleMs;
@@ -299,7 +298,7 @@ void Supervisor::on_main_end(int status) {
 void Supervisor::finish_result() {
   if (output_) output_->drain();
   if (error_) error_->drain();
-  result_.task = files_.task();
+  result_.task = file_.task();
   result_.reason = reason_.value_or(EndReason::could_not_start);
   rusage used{};
   ::getrusage(RUSAGE_CHILDREN, &used);
@@ -336,7 +335,7 @@ std::int64_t Supervisor::memory_limit_mib() const {
 
 int Supervisor::record() {
   for (int tries = 1;; ++tries) {
-    const auto error = files_.write(result_);
+    const auto error = AttemptFile::append(lock_, result_);
     if (!error) return 0;
     if (tries == kResultTries || details(error).code != ErrorCode::disk_full) return 1;
     ::poll(nullptr, 0, 1000);  // nothing tells when a disk has room again
@@ -349,8 +348,8 @@ int supervise_task(const std::filesystem::path& host_directory, const TaskKey& t
                    FileDescriptor lock) {
   auto lease = Lease::open(host_directory);
   if (!lease) return 1;
-  return Supervisor(TaskDirectory(host_directory / "tasks", task), std::move(lock),
-                    std::move(*lease), own_identity())
+  return Supervisor(AttemptFile(host_directory, task), std::move(lock), std::move(*lease),
+                    own_identity())
       .run();
 }
 

@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "process/attempt_file.hpp"
 #include "process/forgotten_tasks.hpp"
 #include "process/fork_server.hpp"
 #include "process/lease.hpp"
 #include "process/supervisor.hpp"
-#include "process/task_directory.hpp"
 
 namespace fairwater {
 namespace {
@@ -40,20 +40,13 @@ TaskResult unknown_end(const TaskKey& task, const caf::error& error) {
   return result;
 }
 
-caf::error make_directories(const std::filesystem::path& directory) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error) return system_error("cannot make " + directory.string(), error.value());
-  return sync_directory(directory.parent_path());
-}
-
 }  // namespace
 
 class TaskHost::Impl {
  public:
-  Impl(TaskHostOptions options, CgroupPaths cgroup_parent, Lease lease, ForgottenTasks forgotten)
+  Impl(TaskHostOptions options, CgroupPaths cgroup_parent, Lease lease,
+       std::unique_ptr<ForgottenTasks> forgotten)
       : options_(std::move(options)),
-        tasks_(options_.directory / "tasks"),
         cgroup_parent_(std::move(cgroup_parent)),
         lease_(std::move(lease)),
         forgotten_(std::move(forgotten)),
@@ -79,16 +72,18 @@ class TaskHost::Impl {
                                                std::uint64_t offset, std::uint32_t max_bytes) const;
 
  private:
-  [[nodiscard]] TaskDirectory directory_of(const TaskKey& task) const { return {tasks_, task}; }
+  [[nodiscard]] AttemptFile file_of(const TaskKey& task) const {
+    return {options_.directory, task};
+  }
   [[nodiscard]] caf::error watch(const TaskKey& task, FileDescriptor supervisor);
   [[nodiscard]] Expected<FoundTask> inspect(const TaskKey& task, const std::string& why_lost);
-  [[nodiscard]] TaskResult clean_up(const TaskDirectory& files, const std::string& why_lost) const;
+  [[nodiscard]] TaskResult clean_up(const AttemptFile& file, const AttemptRecord& record,
+                                    const std::string& why_lost) const;
 
   TaskHostOptions options_;
-  std::filesystem::path tasks_;
   CgroupPaths cgroup_parent_;
   Lease lease_;
-  ForgottenTasks forgotten_;
+  std::unique_ptr<ForgottenTasks> forgotten_;
   ForkServer fork_server_;
   FileDescriptor events_;
   std::map<TaskKey, FileDescriptor> running_;  ///< pidfds of the supervisors
@@ -107,14 +102,11 @@ caf::error TaskHost::Impl::watch(const TaskKey& task, FileDescriptor supervisor)
 }
 
 Expected<std::vector<FoundTask>> TaskHost::Impl::scan() {
-  std::vector<TaskKey> tasks;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(tasks_, error))
-    if (const auto task = task_from_directory_name(entry.path().filename().string()))
-      tasks.push_back(*task);
-  if (error) return system_error("cannot list " + tasks_.string(), error.value());
+  const auto tasks = AttemptFile::list(options_.directory);
+  if (!tasks) return tasks.error();
   std::vector<FoundTask> found;
-  for (const TaskKey& task : tasks) {
+  for (const TaskKey& task : *tasks) {
+    if (forgotten_->contains(task)) continue;
     if (running_.contains(task)) {
       found.push_back({task, true, std::nullopt});
       continue;
@@ -129,13 +121,15 @@ Expected<std::vector<FoundTask>> TaskHost::Impl::scan() {
 /// What became of an attempt that this host does not watch. Whoever holds its lock may say so: a
 /// supervisor, or we, and then no supervisor will start it any more.
 Expected<FoundTask> TaskHost::Impl::inspect(const TaskKey& task, const std::string& why_lost) {
-  const auto files = directory_of(task);
+  const auto file = file_of(task);
   for (int tries = 0; tries < kLockTries; ++tries) {
-    if (auto result = files.read_result()) return FoundTask{task, false, std::move(*result)};
-    if (const auto lock = files.try_lock())
-      return FoundTask{task, false, clean_up(files, why_lost)};
-    if (const auto started = files.read_started()) {
-      if (auto supervisor = open_process(started->supervisor)) {
+    auto record = file.read();
+    if (!record) return record.error();
+    if (record->result) return FoundTask{task, false, std::move(*record->result)};
+    if (const auto lock = file.try_lock())
+      return FoundTask{task, false, clean_up(file, *record, why_lost)};
+    if (record->started) {
+      if (auto supervisor = open_process(record->started->supervisor)) {
         if (auto error = watch(task, std::move(supervisor))) return error;
         return FoundTask{task, true, std::nullopt};
       }
@@ -143,20 +137,18 @@ Expected<FoundTask> TaskHost::Impl::inspect(const TaskKey& task, const std::stri
     ::poll(nullptr, 0, 1);  // between its fork and `started`, or between its end and unlocking
   }
   return make_error(ErrorCode::storage_damaged,
-                    files.path().string() + " is locked, but names no process that supervises it");
+                    file.path().string() + " is locked, but names no process that supervises it");
 }
 
 caf::error TaskHost::Impl::launch(const LaunchOrder& order) {
   if (order.command.empty() || order.command[0].empty())
     return make_error(ErrorCode::invalid_input, "a task needs a program to run", "command");
-  const auto files = directory_of(order.task);
-  if (forgotten_.contains(order.task))
-    return make_error(ErrorCode::already_exists,
-                      "attempt " + directory_name(order.task) + " has run and is forgotten");
-  if (auto error = files.create()) return error;
-  TaskOrder whole{order, options_.limits, cgroup_member(cgroup_parent_, directory_name(order.task)),
-                  options_.log_limit_bytes};
-  caf::error error = files.write(whole);
+  const auto file = file_of(order.task);
+  const TaskOrder whole{order, options_.limits,
+                        cgroup_member(cgroup_parent_, attempt_name(order.task)),
+                        options_.log_limit_bytes};
+  caf::error error = file.create(whole);
+  if (error && details(error).code == ErrorCode::already_exists) return error;
   if (!error) {
     auto supervisor = fork_server_.fork_supervisor(order.task);
     if (supervisor) return watch(order.task, std::move(*supervisor));
@@ -170,8 +162,7 @@ caf::error TaskHost::Impl::launch(const LaunchOrder& order) {
 caf::error TaskHost::Impl::stop(const TaskKey& task, EndReason reason) {
   const auto found = running_.find(task);
   if (found == running_.end())
-    return make_error(ErrorCode::not_found,
-                      "attempt " + directory_name(task) + " does not run here");
+    return make_error(ErrorCode::not_found, "attempt " + attempt_name(task) + " does not run here");
   siginfo_t info{};
   info.si_signo = SIGTERM;
   info.si_code = SI_QUEUE;
@@ -179,7 +170,7 @@ caf::error TaskHost::Impl::stop(const TaskKey& task, EndReason reason) {
   info.si_value.sival_int = stop_signal_value(reason);
   if (::syscall(SYS_pidfd_send_signal, found->second.get(), SIGTERM, &info, 0) != 0 &&
       errno != ESRCH)
-    return system_error("cannot signal the supervisor of " + directory_name(task), errno);
+    return system_error("cannot signal the supervisor of " + attempt_name(task), errno);
   return caf::none;
 }
 
@@ -203,63 +194,61 @@ std::vector<TaskResult> TaskHost::Impl::collect() {
 }
 
 /// Nobody supervises the attempt, and nobody recorded its end. The caller holds its lock.
-TaskResult TaskHost::Impl::clean_up(const TaskDirectory& files, const std::string& why_lost) const {
+TaskResult TaskHost::Impl::clean_up(const AttemptFile& file, const AttemptRecord& record,
+                                    const std::string& why_lost) const {
   TaskResult result;
-  result.task = files.task();
+  result.task = file.task();
   result.reason = EndReason::node_lost;
   result.message = why_lost;
-  const auto started = files.read_started();
-  if (started) result.started_at = started->started_at;
-  const bool this_boot = started && started->supervisor.boot_id == current_boot_id();
-  if (const auto order = files.read_order(); order && this_boot) {
-    const TaskCgroup cgroup(order->cgroup);
+  if (record.started) result.started_at = record.started->started_at;
+  const bool this_boot = record.started && record.started->supervisor.boot_id == current_boot_id();
+  if (this_boot && record.order) {
+    const TaskCgroup cgroup(record.order->cgroup);
     if (cgroup.empty())
       kill_processes_and_wait(
-          processes_with_environment("FAIRWATER_TASK_DIRECTORY=" + files.path().string()));
+          processes_with_environment("FAIRWATER_ATTEMPT=" + file.path().string()));
     cgroup.kill_and_wait();
     cgroup.remove();
   }
   result.finished_at = wall_time_now();
-  if (auto error = files.write(result)) result.message += "; " + details(error).message;
+  if (auto error = file.replace(record.started, result))
+    result.message += "; " + details(error).message;
   return result;
 }
 
 void TaskHost::Impl::forget(const TaskKey& task) {
-  if (running_.contains(task)) return;
-  // A directory that is not there has been forgotten before; one that cannot be moved is reported
-  // again after the next start, and forgotten then.
-  static_cast<void>(forgotten_.add(directory_of(task)));
+  if (!running_.contains(task)) forgotten_->add(file_of(task));
 }
 
 Expected<std::string> TaskHost::Impl::read_log(const TaskKey& task, bool standard_error,
                                                std::uint64_t offset,
                                                std::uint32_t max_bytes) const {
-  for (const auto& parent : {tasks_, forgotten_.directory()}) {
-    const TaskDirectory files(parent, task);
-    if (::access(files.path().c_str(), F_OK) != 0) continue;
-    const FileDescriptor file(::open(files.log(standard_error).c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file && errno == ENOENT) return std::string();  // nothing was written
-    if (!file) return system_error("cannot open " + files.log(standard_error).string(), errno);
+  const auto file = file_of(task);
+  const auto& path = file.log(standard_error);
+  const FileDescriptor log(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (log) {
     std::string piece(max_bytes, '\0');
-    const ssize_t got = ::pread(file.get(), piece.data(), max_bytes, static_cast<off_t>(offset));
-    if (got < 0) return system_error("cannot read " + files.log(standard_error).string(), errno);
+    const ssize_t got = ::pread(log.get(), piece.data(), max_bytes, static_cast<off_t>(offset));
+    if (got < 0) return system_error("cannot read " + path.string(), errno);
     piece.resize(static_cast<std::size_t>(got));
     return piece;
   }
+  if (errno != ENOENT) return system_error("cannot open " + path.string(), errno);
+  if (::access(file.path().c_str(), F_OK) == 0) return std::string();  // nothing was written
   return make_error(ErrorCode::not_found,
-                    "the logs of " + directory_name(task) + " are not kept here");
+                    "the logs of " + attempt_name(task) + " are not kept here");
 }
 
 Expected<std::unique_ptr<TaskHost>> TaskHost::open(TaskHostOptions options) {
   std::error_code error;
   options.directory = std::filesystem::absolute(options.directory, error);
-  if (auto failed = make_directories(options.directory / "tasks")) return failed;
+  if (auto failed = AttemptFile::make_directories(options.directory)) return failed;
   auto cgroup = make_cgroup_parent(options.limits, cgroup_name(options.directory));
   if (!cgroup) return cgroup.error();
   auto lease = Lease::open(options.directory);
   if (!lease) return lease.error();
-  auto forgotten = ForgottenTasks::open(options.directory / "forgotten", options.retain_logs,
-                                        options.retain_log_bytes);
+  auto forgotten =
+      ForgottenTasks::open(options.directory, options.retain_logs, options.retain_log_bytes);
   if (!forgotten) return forgotten.error();
   auto impl = std::make_unique<Impl>(std::move(options), std::move(*cgroup), std::move(*lease),
                                      std::move(*forgotten));

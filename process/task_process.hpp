@@ -3,8 +3,8 @@
 //
 // The host asks its fork server (`fairwaterd supervise DIRECTORY`, process/fork_server.hpp) for a
 // supervisor; the supervisor starts the command in its own session, enforces limits, keeps bounded
-// logs, and fsyncs the result into the attempt's directory. All that is known of a task is there
-// (grammar: top of process/task_directory.hpp), so that a restarted agent finds it again.
+// logs, and fsyncs the result into the attempt's file. All that is known of a task is there
+// (grammar: top of process/attempt_file.hpp), so that a restarted agent finds it again.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 namespace fairwater {
 
 struct TaskHostOptions {
-  std::filesystem::path directory;   ///< holds one folder per attempt, the lease, and the logs
+  std::filesystem::path directory;   ///< holds a file per attempt, the lease, and the logs
   std::filesystem::path supervisor;  ///< the fairwaterd program
   std::uint64_t log_limit_bytes = 16ull << 20;  ///< per stream; the rest is drained and marked
   LimitMethod limits = LimitMethod::rlimit;
@@ -47,7 +47,7 @@ class TaskHost {
   /// vanished without a result is cleaned up (its processes killed) and gets a result with
   /// EndReason::node_lost. `storage_damaged` when a running task cannot be recognised. O(attempts).
   [[nodiscard]] Expected<std::vector<FoundTask>> scan();
-  /// Starts an attempt at most once, ever: `already_exists` when its directory is there. Returns
+  /// Starts an attempt at most once, ever: `already_exists` when its file is there. Returns
   /// when the supervisor process runs; why it could not start the command is in its result, as
   /// EndReason::could_not_start.
   [[nodiscard]] caf::error launch(const LaunchOrder& order);

@@ -9,7 +9,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "process/task_directory.hpp"
+#include "process/attempt_file.hpp"
 #include "process/task_process.hpp"
 
 namespace fairwater {

@@ -120,9 +120,8 @@ TEST_CASE("A task ends when the lease does, and not before", "[process]") {
   const std::int64_t deadline = boottime_ms() + 700;
   fixture.host().extend_lease(deadline);
   fixture.close();  // the agent is gone
-  REQUIRE(eventually([&] {
-    return TaskDirectory(fixture.directory() / "tasks", order.task).read_result().operator bool();
-  }));
+  REQUIRE(eventually(
+      [&] { return AttemptFile(fixture.directory(), order.task).read()->result.has_value(); }));
   CHECK(boottime_ms() >= deadline);
   fixture.reopen();
   const auto found = fixture.host().scan();

@@ -36,9 +36,9 @@ void launch_and_kill_agent(const HostFixture& fixture, LimitMethod method,
 }
 
 TaskStarted started(const HostFixture& fixture, const TaskKey& task) {
-  const TaskDirectory files(fixture.directory() / "tasks", task);
-  REQUIRE(eventually([&] { return static_cast<bool>(files.read_started()); }));
-  return *files.read_started();
+  const AttemptFile file(fixture.directory(), task);
+  REQUIRE(eventually([&] { return file.read()->started.has_value(); }));
+  return *file.read()->started;
 }
 
 }  // namespace
@@ -71,8 +71,8 @@ TEST_CASE("Tasks go on through a kill -9 of the agent", "[process]") {
   }
   SECTION("and when they ended meanwhile, so is their exit status") {
     launch_and_kill_agent(fixture, probe_limits().method, "exit 11");
-    const TaskDirectory files(fixture.directory() / "tasks", kHelpersTask);
-    REQUIRE(eventually([&] { return static_cast<bool>(files.read_result()); }));
+    const AttemptFile file(fixture.directory(), kHelpersTask);
+    REQUIRE(eventually([&] { return file.read()->result.has_value(); }));
     fixture.reopen();
     const auto found = fixture.host().scan();
     REQUIRE(found->size() == 1);
@@ -129,10 +129,10 @@ TEST_CASE("A process that merely has a supervisor's pid is left alone", "[proces
     ::pause();
     ::_exit(0);
   }
-  const TaskDirectory files(fixture.directory() / "tasks", kHelpersTask);
-  REQUIRE(!files.create());
-  REQUIRE(!files.write(TaskOrder{}));
-  REQUIRE(!files.write(TaskStarted{{stranger, 1, current_boot_id()}, wall_time_now()}));
+  const AttemptFile file(fixture.directory(), kHelpersTask);
+  REQUIRE(!file.create(TaskOrder{}));
+  REQUIRE(!AttemptFile::append(file.try_lock(),
+                               TaskStarted{{stranger, 1, current_boot_id()}, wall_time_now()}));
   const auto found = fixture.host().scan();
   REQUIRE(found);
   CHECK(found->front().result->reason == EndReason::node_lost);
@@ -141,13 +141,15 @@ TEST_CASE("A process that merely has a supervisor's pid is left alone", "[proces
   ::waitpid(stranger, nullptr, 0);
 }
 
-TEST_CASE("A directory that a crash left without an order is a lost task", "[process]") {
+TEST_CASE("A file that a crash left without an order is a lost task", "[process]") {
   HostFixture fixture;
-  REQUIRE(!TaskDirectory(fixture.directory() / "tasks", kHelpersTask).create());
+  std::ofstream(AttemptFile(fixture.directory(), kHelpersTask).path()) << "fairwater-order 1\nepo";
   const auto found = fixture.host().scan();
   REQUIRE(found);
   REQUIRE(found->size() == 1);
   CHECK(found->front().result->reason == EndReason::node_lost);
+  fixture.reopen();
+  CHECK(fixture.host().scan()->front().result == found->front().result);
 }
 
 TEST_CASE("A host whose fork server was killed starts another", "[process]") {

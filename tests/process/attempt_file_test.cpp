@@ -1,0 +1,101 @@
+// The files of an attempt: what is written is read again, and what is torn is seen.
+#include <fstream>
+
+#include "task_host_fixture.hpp"
+
+using namespace fairwater;
+
+TEST_CASE("Names of attempts are read back, and others are refused", "[process]") {
+  const TaskKey task{JobId{12}, 3, 4};
+  CHECK(attempt_name(task) == "12.3.4");
+  CHECK(attempt_from_name("12.3.4") == task);
+  for (const char* name : {"", "12", "12.3", "12.3.", "12.3.4.5", "a.b.c", "12.3.4x", "-1.0.1"})
+    CHECK_FALSE(attempt_from_name(name));
+}
+
+namespace {
+
+struct Host {
+  Host() { REQUIRE(!AttemptFile::make_directories(directory.path())); }
+  TemporaryDirectory directory;
+  AttemptFile file{directory.path(), {JobId{1}, 2, 3}};
+};
+
+const TaskResult kResult{{JobId{1}, 2, 3}, EndReason::memory_limit, 137, 9, {1}, {2}, 3, 4,
+                         "five\nsix"};
+
+}  // namespace
+
+TEST_CASE("Orders and results keep every byte", "[process]") {
+  Host host;
+  CHECK(details(host.file.read().error()).code == ErrorCode::not_found);
+  TaskOrder order;
+  order.launch.task = host.file.task();
+  order.launch.epoch = 5;
+  order.launch.task_count = 6;
+  order.launch.command = {"sh", "", "a\nend\n1:2", std::string("\x01\xff", 2)};
+  order.launch.environment = {{"A", "x=y\n"}, {"EMPTY", ""}};
+  order.launch.directory = "/tmp/a b";
+  order.launch.limits = {{"cpu", 100}, {"memory", 64}};
+  order.launch.time_limit_ms = 7;
+  order.launch.grace_ms = 8;
+  order.method = LimitMethod::cgroup_v1;
+  order.cgroup = {{"memory", "/sys/fs/cgroup/memory/x=y"}};
+  order.log_limit_bytes = 9;
+  REQUIRE(!host.file.create(order));
+  CHECK(details(host.file.create(order)).code == ErrorCode::already_exists);
+  CHECK(host.file.read()->order == order);
+  CHECK_FALSE(host.file.read()->result);
+
+  const TaskStarted started{{12, 34, "boot"}, {56}};
+  const auto lock = host.file.try_lock();
+  REQUIRE(!AttemptFile::append(lock, started));
+  REQUIRE(!AttemptFile::append(lock, kResult));
+  const auto whole = host.file.read();
+  CHECK(whole->order == order);
+  CHECK(whole->started == started);
+  CHECK(whole->result == kResult);
+  CHECK_FALSE(whole->forgotten);
+
+  REQUIRE(!host.file.append_forgotten());
+  CHECK(host.file.read()->forgotten);
+  host.file.remove();
+  CHECK(AttemptFile::list(host.directory.path())->empty());
+}
+
+TEST_CASE("A section counts when it is whole, wherever the file was cut", "[process]") {
+  Host host;
+  TaskOrder order;
+  order.launch.task = host.file.task();
+  order.launch.command = {"true"};
+  REQUIRE(!host.file.create(order));
+  const auto order_bytes = read_file(host.file.path())->size();
+  REQUIRE(!AttemptFile::append(host.file.try_lock(), kResult));
+  const auto whole = read_file(host.file.path());
+  REQUIRE(whole);
+  for (std::size_t length = 0; length <= whole->size(); ++length) {
+    std::ofstream(host.file.path(), std::ios::trunc) << whole->substr(0, length);
+    const auto record = host.file.read();
+    REQUIRE(record);
+    CHECK(record->order.has_value() == (length >= order_bytes));
+    CHECK(record->result.has_value() == (length == whole->size()));
+  }
+}
+
+TEST_CASE("A torn file is replaced by a whole one", "[process]") {
+  Host host;
+  std::ofstream(host.file.path()) << "fairwater-order 1\nepoch 99999999999999999999:";
+  REQUIRE(!host.file.replace(std::nullopt, kResult));
+  CHECK(host.file.read()->result == kResult);
+}
+
+TEST_CASE("Only one can hold an attempt", "[process]") {
+  Host host;
+  CHECK_FALSE(host.file.try_lock());  // nothing to hold
+  REQUIRE(!host.file.create({}));
+  auto lock = host.file.try_lock();
+  REQUIRE(lock);
+  CHECK_FALSE(host.file.try_lock());
+  lock.reset();
+  CHECK(host.file.try_lock());
+}
