@@ -18,9 +18,9 @@ struct ClusterSettings {
   std::int64_t lease_ms = 15'000;
   std::int64_t grace_ms = 10'000;
   std::int64_t heartbeat_interval_ms = 1'000;
-  std::uint32_t window_tasks = 1'024;      ///< tasks in a tenant's demand window
+  std::uint32_t window_tasks = 1'024;  ///< tasks in a tenant's demand window
   std::uint32_t window_ranges = 64;
-  std::uint32_t max_live_jobs = 100'000;   ///< per tenant
+  std::uint32_t max_live_jobs = 100'000;  ///< per tenant
   std::string version;
 };
 
@@ -56,8 +56,9 @@ struct Cluster {
   DeskActor desk;
 };
 
-/// Takes over as the coordinator: commits a CoordinatorStarted with the next epoch, then spawns the actors
-/// with what the ledger holds. `on_fatal` is called when the cluster cannot go on (see spawn_ledger).
+/// Takes over as the coordinator: commits a CoordinatorStarted with the next epoch, then spawns the
+/// actors with what the ledger holds. `on_fatal` is called when the cluster cannot go on (see
+/// spawn_ledger).
 [[nodiscard]] Expected<Cluster> start_cluster(caf::actor_system& system,
                                               std::shared_ptr<Ledger> ledger,
                                               ClusterSettings settings,

@@ -1,5 +1,5 @@
-// The coordinator actor: deals every node's free capacity out (design, section 5). It owns the allocator and the
-// directory of tenants and nodes.
+// The coordinator actor: deals every node's free capacity out (design, section 5). It owns the
+// allocator and the directory of tenants and nodes.
 //
 //   takes  NodeBeat                              from nodes
 //          DemandWindow, Withdraw, StopTasks     from tenants
@@ -42,7 +42,7 @@ struct GrantOnNode {
 };
 /// Grants of one cycle to one tenant; durable.
 struct Granted {
-  std::uint64_t deal = 0;   ///< the last deal of the cycle, see DemandWindow::seen_deal
+  std::uint64_t deal = 0;  ///< the last deal of the cycle, see DemandWindow::seen_deal
   std::vector<GrantOnNode> grants;
 };
 

@@ -96,7 +96,8 @@ void commit_chained(Self self, JournalBody body, std::function<void(const Commit
             });
 }
 
-// -- beginning anew --------------------------------------------------------------------------------
+// -- beginning anew
+// --------------------------------------------------------------------------------
 
 void rebuild(CoordinatorState& state, const LedgerSnapshot& snapshot, std::uint64_t last_deal) {
   const auto& context = *state.context;
@@ -123,8 +124,8 @@ void rebuild(CoordinatorState& state, const LedgerSnapshot& snapshot, std::uint6
   state.allocator = std::move(allocator);
 }
 
-/// The fence makes sure that every result that was sent to the ledger before is in the snapshot; tasks
-/// released later are released again.
+/// The fence makes sure that every result that was sent to the ledger before is in the snapshot;
+/// tasks released later are released again.
 void begin_anew(Self self) {
   self->state.released_meanwhile.clear();
   auto retry = [self](const caf::error&) {
@@ -149,7 +150,8 @@ void begin_anew(Self self) {
           retry);
 }
 
-// -- events ----------------------------------------------------------------------------------------
+// -- events
+// ----------------------------------------------------------------------------------------
 
 void take_beat(Self self, const NodeBeat& beat) {
   auto& state = self->state;

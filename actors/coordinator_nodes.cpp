@@ -121,6 +121,8 @@ void add_node(Self self, NodeRecord record, std::vector<AssignedTask> assigned) 
   entry.lost = record.lost;
   NodeBeatSink sink = CoordinatorActor{self};
   entry.actor = spawn_node(self->system(), state.context, sink, record, std::move(assigned));
+  self->link_to(
+      entry.actor);  // they end together: the cluster does not go on without one of its parts
   state.node_ids[record.spec.traits.name] = record.id;
   state.nodes.emplace(record.id, std::move(entry));
 }

@@ -53,19 +53,20 @@ struct CoordinatorState {
   std::uint32_t next_tenant = 1;
   std::uint32_t next_node = 1;
 
-  std::set<NodeId> due;              ///< nodes that may have room for somebody
+  std::set<NodeId> due;  ///< nodes that may have room for somebody
   bool cycle_due = false;
   std::uint32_t cycles_in_flight = 0;
-  std::uint64_t generation = 1;      ///< see Commit::generation
+  std::uint64_t generation = 1;  ///< see Commit::generation
   bool beginning_anew = false;
   std::vector<TaskKey> released_meanwhile;  ///< while the allocator is being rebuilt
-  std::string why_not_granting;      ///< empty: granting
-  bool behind = false;               ///< an agent has seen what this ledger has not: never grant
+  std::string why_not_granting;             ///< empty: granting
+  bool behind = false;  ///< an agent has seen what this ledger has not: never grant
 };
 
 using Self = CoordinatorBase::stateful_pointer<CoordinatorState>;
 
-// -- coordinator_cycle.cpp -------------------------------------------------------------------------
+// -- coordinator_cycle.cpp
+// -------------------------------------------------------------------------
 
 /// Runs a cycle once the mailbox's present content has been taken: heartbeats that gather share it.
 void schedule_cycle(Self self);
@@ -81,13 +82,15 @@ void take_beat(Self self, const NodeBeat& beat);
 void take_window(Self self, const DemandWindow& window);
 caf::result<Done> withdraw(Self self, const Withdraw& request);
 
-// -- coordinator_nodes.cpp -------------------------------------------------------------------------
+// -- coordinator_nodes.cpp
+// -------------------------------------------------------------------------
 
 caf::result<NodeRegistered> register_node(Self self, const RegisterNode& request);
 caf::result<Done> drain_node(Self self, const DrainNode& request);
 void add_node(Self self, NodeRecord record, std::vector<AssignedTask> assigned);
 
-// -- coordinator_tenants.cpp -----------------------------------------------------------------------
+// -- coordinator_tenants.cpp
+// -----------------------------------------------------------------------
 
 caf::result<TenantsApplied> apply_tenants(Self self, const ApplyTenants& request);
 caf::result<Done> remove_tenant(Self self, const RemoveTenant& request);
@@ -96,7 +99,8 @@ caf::result<TenantAddress> find_tenant(const CoordinatorState& state, const Find
 caf::result<TenantAddress> admit_job(const CoordinatorState& state, const AdmitJob& request);
 void add_tenant(Self self, const TenantRecord& record, std::vector<UnfinishedJob> jobs);
 
-// -- coordinator_views.cpp -------------------------------------------------------------------------
+// -- coordinator_views.cpp
+// -------------------------------------------------------------------------
 
 TenantViews describe_tenants(const CoordinatorState& state);
 NodeList list_nodes(const CoordinatorState& state);

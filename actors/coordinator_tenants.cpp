@@ -83,8 +83,9 @@ void add_tenant(Self self, const TenantRecord& record, std::vector<UnfinishedJob
   auto& state = self->state;
   TenantSink sink = CoordinatorActor{self};
   state.tenant_ids[record.spec.name] = record.id;
-  state.tenants[record.id] = {
-      record.spec, spawn_tenant(self->system(), state.context, sink, record, std::move(jobs))};
+  auto actor = spawn_tenant(self->system(), state.context, sink, record, std::move(jobs));
+  self->link_to(actor);  // they end together: the cluster does not go on without one of its parts
+  state.tenants[record.id] = {record.spec, std::move(actor)};
 }
 
 caf::result<TenantsApplied> apply_tenants(Self self, const ApplyTenants& request) {
@@ -158,6 +159,7 @@ caf::result<Done> remove_tenant(Self self, const RemoveTenant& request) {
                 [self, id, actor, promise, request](const Committed&) mutable {
                   self->state.tenants.erase(id);
                   self->state.tenant_ids.erase(request.name);
+                  self->unlink_from(actor);
                   self->send_exit(actor, caf::exit_reason::user_shutdown);
                   consider_all_nodes(self);
                   promise.deliver(Done{});
@@ -218,10 +220,10 @@ caf::result<TenantAddress> admit_job(const CoordinatorState& state, const AdmitJ
     return make_error(ErrorCode::invalid_input, *reason, "labels");
   rule.labels = std::get<LabelExpression>(labels);
   if (!state.nodes.empty() && !state.allocator->could_ever_fit(*demand, &rule))
-    return make_error(ErrorCode::invalid_input,
-                      "no node that the job allows could ever give " + text_of(spec.resources) +
-                          " to one task",
-                      "resources");
+    return make_error(
+        ErrorCode::invalid_input,
+        "no node that the job allows could ever give " + text_of(spec.resources) + " to one task",
+        "resources");
   return TenantAddress{known->second, spec.tenant, state.tenants.at(known->second).actor};
 }
 

@@ -72,8 +72,7 @@ ClusterStatus describe_status(const CoordinatorState& state) {
 Names names(const CoordinatorState& state) {
   Names result;
   for (const auto& [id, tenant] : state.tenants) result.table.tenants[id] = tenant.spec.name;
-  for (const auto& [id, node] : state.nodes)
-    result.table.nodes[id] = node.record.spec.traits.name;
+  for (const auto& [id, node] : state.nodes) result.table.nodes[id] = node.record.spec.traits.name;
   for (const auto& kind : state.context->catalog.kinds())
     result.table.resources.push_back(kind.name);
   return result;

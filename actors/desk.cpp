@@ -78,7 +78,8 @@ std::string name_of(const NameTable& names, NodeId node) {
   return place == names.nodes.end() ? std::string{} : place->second;
 }
 
-// -- logging in, tenants ---------------------------------------------------------------------------
+// -- logging in, tenants
+// ---------------------------------------------------------------------------
 
 caf::result<Caller> login(Self self, const Login& request) {
   auto promise = self->make_response_promise<Caller>();
@@ -113,7 +114,8 @@ caf::result<TenantList> list_tenants(Self self, const ListTenants& request) {
           [self, promise, caller = request.caller](const TenantViews& views) mutable {
             self->request(self->state.context->reader, caf::infinite, ReadLedger{})
                 .then(
-                    [promise, caller, views = TenantViews(views)](const LedgerView& ledger) mutable {
+                    [promise, caller,
+                     views = TenantViews(views)](const LedgerView& ledger) mutable {
                       TenantList list;
                       for (auto& info : views.tenants) {
                         if (!may_see(caller, info.record.id)) continue;
@@ -129,17 +131,18 @@ caf::result<TenantList> list_tenants(Self self, const ListTenants& request) {
   return promise;
 }
 
-// -- jobs ------------------------------------------------------------------------------------------
+// -- jobs
+// ------------------------------------------------------------------------------------------
 
 caf::result<JobAccepted> submit_job(Self self, SubmitJob& request) {
   auto& spec = request.spec;
   if (request.caller.role == Role::tenant) {
     if (spec.tenant.empty()) spec.tenant = request.caller.tenant_name;
     if (spec.tenant != request.caller.tenant_name)
-      return make_error(ErrorCode::not_permitted,
-                        "this token belongs to tenant " + request.caller.tenant_name + ", not " +
-                            spec.tenant,
-                        "tenant");
+      return make_error(
+          ErrorCode::not_permitted,
+          "this token belongs to tenant " + request.caller.tenant_name + ", not " + spec.tenant,
+          "tenant");
   }
   if (auto wrong = validate(spec)) return wrong;
   auto promise = self->make_response_promise<JobAccepted>();
@@ -164,9 +167,8 @@ caf::result<JobList> list_jobs(Self self, const ListJobs& request) {
   const auto& wanted = request.query.tenant;
   if (caller.role == Role::tenant) {
     if (!wanted.empty() && wanted != caller.tenant_name)
-      return make_error(ErrorCode::not_permitted, "this token sees the jobs of " +
-                                                      caller.tenant_name + " only",
-                        "tenant");
+      return make_error(ErrorCode::not_permitted,
+                        "this token sees the jobs of " + caller.tenant_name + " only", "tenant");
     read(caller.tenant);
   } else if (wanted.empty()) {
     read(TenantId{});
@@ -181,10 +183,12 @@ caf::result<JobDetail> show_job(Self self, const ShowJob& request) {
   auto promise = self->make_response_promise<JobDetail>();
   with_job(self, request.caller, request.id, TaskRange{0, kMaxTasksShown}, promise,
            [self, promise](const JobDetail& detail) mutable {
-             with_names(self, promise, [promise, detail = JobDetail(detail)](const NameTable& names) mutable {
-               for (auto& task : detail.tasks) task.node = name_of(names, task.record.node);
-               promise.deliver(std::move(detail));
-             });
+             with_names(self, promise,
+                        [promise, detail = JobDetail(detail)](const NameTable& names) mutable {
+                          for (auto& task : detail.tasks)
+                            task.node = name_of(names, task.record.node);
+                          promise.deliver(std::move(detail));
+                        });
            });
   return promise;
 }
@@ -195,11 +199,11 @@ caf::result<Done> cancel_job(Self self, const CancelJob& request) {
            [self, promise, request](const JobDetail& detail) mutable {
              const auto state = state_of(detail.job);
              if (is_terminal(state)) {
-               promise.deliver(make_error(
-                   ErrorCode::wrong_state,
-                   "job " + std::to_string(request.id.value) + " has ended already: it is " +
-                       std::string(to_string(state)),
-                   "id"));
+               promise.deliver(make_error(ErrorCode::wrong_state,
+                                          "job " + std::to_string(request.id.value) +
+                                              " has ended already: it is " +
+                                              std::string(to_string(state)),
+                                          "id"));
                return;
              }
              with_tenant(self, detail.job.tenant, promise,
@@ -224,18 +228,18 @@ caf::result<JobRecord> wait_job(Self self, const WaitJob& request) {
                promise.deliver(detail.job);
                return;
              }
-             with_tenant(self, detail.job.tenant, promise,
-                         [self, promise, request, read_again](const TenantActor& tenant) mutable {
-                           self->request(tenant, caf::infinite,
-                                         Wait{request.id, request.timeout_ms})
-                               .then([read_again](const Done&) mutable { read_again(); },
-                                     fail(promise));
-                         });
+             with_tenant(
+                 self, detail.job.tenant, promise,
+                 [self, promise, request, read_again](const TenantActor& tenant) mutable {
+                   self->request(tenant, caf::infinite, Wait{request.id, request.timeout_ms})
+                       .then([read_again](const Done&) mutable { read_again(); }, fail(promise));
+                 });
            });
   return promise;
 }
 
-// -- explaining ------------------------------------------------------------------------------------
+// -- explaining
+// ------------------------------------------------------------------------------------
 
 void explain_placed(Self self, caf::typed_response_promise<Explanation> promise,
                     Explanation explanation) {
@@ -290,10 +294,9 @@ caf::result<Explanation> explain_task(Self self, const ExplainTask& request) {
   with_job(self, request.caller, request.id, TaskRange{request.index, 1}, promise,
            [self, promise, request](const JobDetail& detail) mutable {
              if (detail.tasks.empty()) {
-               promise.deliver(make_error(ErrorCode::invalid_input,
-                                          "the job has tasks 0 to " +
-                                              std::to_string(detail.job.tasks.total - 1),
-                                          "task"));
+               promise.deliver(make_error(
+                   ErrorCode::invalid_input,
+                   "the job has tasks 0 to " + std::to_string(detail.job.tasks.total - 1), "task"));
                return;
              }
              with_names(self, promise, [=](const NameTable& names) mutable {
@@ -314,7 +317,8 @@ caf::result<Explanation> explain_task(Self self, const ExplainTask& request) {
   return promise;
 }
 
-// -- logs, ledger ----------------------------------------------------------------------------------
+// -- logs, ledger
+// ----------------------------------------------------------------------------------
 
 /// The attempt whose log is the task's: the running one, else the last that ended.
 std::optional<std::uint32_t> attempt_with_log(const TaskRecord& record) {
@@ -325,32 +329,31 @@ std::optional<std::uint32_t> attempt_with_log(const TaskRecord& record) {
 
 caf::result<LogChunk> read_log(Self self, const ReadLog& request) {
   auto promise = self->make_response_promise<LogChunk>();
-  with_job(self, request.caller, request.id, TaskRange{request.index, 1}, promise,
-           [self, promise, request](const JobDetail& detail) mutable {
-             const auto attempt = detail.tasks.empty()
-                                      ? std::nullopt
-                                      : attempt_with_log(detail.tasks.front().record);
-             if (!attempt) {
-               promise.deliver(make_error(ErrorCode::not_found,
-                                          "task " + std::to_string(request.index) + " of job " +
-                                              std::to_string(request.id.value) +
-                                              " has not started, there is no log",
-                                          "task"));
-               return;
-             }
-             const auto node = detail.tasks.front().record.node;
-             const ReadAgentLog ask{{request.id, request.index, *attempt},
-                                    request.standard_error, request.offset};
-             self->request(self->state.coordinator, caf::infinite, FindNode{node})
-                 .then(
-                     [self, promise, ask](const NodeAddress& address) mutable {
-                       self->request(address.actor, std::chrono::seconds(20), ask)
-                           .then([promise](const LogChunk& chunk) mutable {
-                             promise.deliver(chunk);
-                           }, fail(promise));
-                     },
-                     fail(promise));
-           });
+  with_job(
+      self, request.caller, request.id, TaskRange{request.index, 1}, promise,
+      [self, promise, request](const JobDetail& detail) mutable {
+        const auto attempt =
+            detail.tasks.empty() ? std::nullopt : attempt_with_log(detail.tasks.front().record);
+        if (!attempt) {
+          promise.deliver(make_error(ErrorCode::not_found,
+                                     "task " + std::to_string(request.index) + " of job " +
+                                         std::to_string(request.id.value) +
+                                         " has not started, there is no log",
+                                     "task"));
+          return;
+        }
+        const auto node = detail.tasks.front().record.node;
+        const ReadAgentLog ask{
+            {request.id, request.index, *attempt}, request.standard_error, request.offset};
+        self->request(self->state.coordinator, caf::infinite, FindNode{node})
+            .then(
+                [self, promise, ask](const NodeAddress& address) mutable {
+                  self->request(address.actor, std::chrono::seconds(20), ask)
+                      .then([promise](const LogChunk& chunk) mutable { promise.deliver(chunk); },
+                            fail(promise));
+                },
+                fail(promise));
+      });
   return promise;
 }
 
@@ -367,11 +370,9 @@ LedgerView visible_part(const Caller& caller, LedgerView view) {
 caf::result<LedgerView> show_ledger(Self self, const ShowLedger& request) {
   auto promise = self->make_response_promise<LedgerView>();
   self->request(self->state.context->reader, caf::infinite, ReadLedger{})
-      .then(
-          [promise, caller = request.caller](const LedgerView& view) mutable {
-            promise.deliver(visible_part(caller, view));
-          },
-          fail(promise));
+      .then([promise, caller = request.caller](
+                const LedgerView& view) mutable { promise.deliver(visible_part(caller, view)); },
+            fail(promise));
   return promise;
 }
 
@@ -382,10 +383,11 @@ caf::result<JournalPage> read_journal(Self self, const ReadJournal& request) {
                 ReadRecords{request.since, request.limit, request.wait_ms})
       .then(
           [self, promise](const JournalPage& page) mutable {
-            with_names(self, promise, [promise, page = JournalPage(page)](const NameTable& names) mutable {
-              page.names = names;
-              promise.deliver(std::move(page));
-            });
+            with_names(self, promise,
+                       [promise, page = JournalPage(page)](const NameTable& names) mutable {
+                         page.names = names;
+                         promise.deliver(std::move(page));
+                       });
           },
           fail(promise));
   return promise;

@@ -1,5 +1,5 @@
-// The desk: carries out what clients ask. It checks that the caller may, asks the coordinator, the tenants,
-// the nodes and the ledger, and puts the answer together; it owns no state of the cluster.
+// The desk: carries out what clients ask. It checks that the caller may, asks the coordinator, the
+// tenants, the nodes and the ledger, and puts the answer together; it owns no state of the cluster.
 //
 //   takes  the requests below, from the gateway        sends  their parts to the other actors
 //   bound  the gateway admits a limited number of calls at a time (gateway/server.hpp)

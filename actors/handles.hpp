@@ -13,7 +13,8 @@
 
 namespace fairwater {
 
-// -- in the coordinator's process ------------------------------------------------------------------
+// -- in the coordinator's process
+// ------------------------------------------------------------------
 
 /// Orders for one agent, in the order in which they are to be carried out.
 struct AgentOrders {
@@ -26,9 +27,10 @@ struct ReadAgentLog {
   bool standard_error = false;
   std::uint64_t offset = 0;
 };
-/// One agent's connection, as the gateway serves it. Lives as long as the connection: a node actor monitors it.
-using AgentLink = caf::typed_actor<caf::reacts_to<AgentOrders>,
-                                   caf::replies_to<ReadAgentLog>::with<LogChunk>>;
+/// One agent's connection, as the gateway serves it. Lives as long as the connection: a node actor
+/// monitors it.
+using AgentLink =
+    caf::typed_actor<caf::reacts_to<AgentOrders>, caf::replies_to<ReadAgentLog>::with<LogChunk>>;
 
 /// An agent's heartbeat goes to its node's actor and is answered when what it said is durable.
 using NodePort = caf::typed_actor<caf::replies_to<AgentReport>::with<ReportReply>>;
@@ -36,9 +38,9 @@ using NodePort = caf::typed_actor<caf::replies_to<AgentReport>::with<ReportReply
 /// An agent came: with its own credential, or for the first time with a join token.
 struct RegisterNode {
   NodeSpec spec;
-  AgentReport report;          ///< what runs there and what has finished
-  Hash credential_hash{};      ///< of the credential it shows, or is about to get
-  bool joining = false;        ///< it showed a join token, whose hash is `join_hash`
+  AgentReport report;      ///< what runs there and what has finished
+  Hash credential_hash{};  ///< of the credential it shows, or is about to get
+  bool joining = false;    ///< it showed a join token, whose hash is `join_hash`
   Hash join_hash{};
   AgentLink link;
 };
@@ -49,7 +51,8 @@ struct NodeRegistered {
   NodePort port;
 };
 
-// -- in an agent's process -------------------------------------------------------------------------
+// -- in an agent's process
+// -------------------------------------------------------------------------
 
 /// The coordinator as an agent sees it; errors are `unavailable` while there is no connection.
 using CoordinatorLink = caf::typed_actor<caf::replies_to<AgentReport>::with<ReportReply>>;
@@ -65,14 +68,15 @@ struct LinkUp {
   CoordinatorLink link;
   std::uint64_t epoch = 0;
   ReportReply reply;
-  std::int64_t sent_boottime_ms = 0;  ///< when the registration was sent: the lease counts from here
+  std::int64_t sent_boottime_ms =
+      0;  ///< when the registration was sent: the lease counts from here
 };
 struct LinkDown {};
 
 /// The agent actor, as the gateway's client sees it.
-using AgentPort = caf::typed_actor<caf::replies_to<DescribeNode>::with<NodeDescription>,
-                                   caf::reacts_to<LinkUp>, caf::reacts_to<LinkDown>,
-                                   caf::reacts_to<AgentOrders>,
-                                   caf::replies_to<ReadAgentLog>::with<LogChunk>>;
+using AgentPort =
+    caf::typed_actor<caf::replies_to<DescribeNode>::with<NodeDescription>, caf::reacts_to<LinkUp>,
+                     caf::reacts_to<LinkDown>, caf::reacts_to<AgentOrders>,
+                     caf::replies_to<ReadAgentLog>::with<LogChunk>>;
 
 }  // namespace fairwater

@@ -28,7 +28,8 @@ namespace {
 /// Keeps one WriteBatch at a few megabytes at the most.
 constexpr std::size_t kMaxBodiesPerGroup = 4096;
 
-// -- the writer ------------------------------------------------------------------------------------
+// -- the writer
+// ------------------------------------------------------------------------------------
 
 using LedgerWriter = LedgerActor::extend<caf::reacts_to<Flush>>;
 
@@ -56,8 +57,8 @@ std::vector<QueuedCommit> take_group(WriterState& state) {
     state.queue.pop_front();
     const auto generation = next.commit.generation;
     if (generation != 0 && generation <= state.failed_generation) {
-      next.promise.deliver(make_error(ErrorCode::unavailable,
-                                      "an earlier commit that this one builds on failed"));
+      next.promise.deliver(
+          make_error(ErrorCode::unavailable, "an earlier commit that this one builds on failed"));
       continue;
     }
     bodies += next.commit.bodies.size();
@@ -124,7 +125,8 @@ LedgerWriter::behavior_type ledger_writer(LedgerWriter::stateful_pointer<WriterS
   };
 }
 
-// -- the reader ------------------------------------------------------------------------------------
+// -- the reader
+// ------------------------------------------------------------------------------------
 
 using ReaderBase = LedgerReader::extend<caf::reacts_to<WaitEnded>>;
 
@@ -155,8 +157,8 @@ JournalPage read_records(const Ledger& ledger, const ReadRecords& request) {
 caf::result<JobDetail> read_job(const Ledger& ledger, const GetJob& request) {
   auto job = ledger.job(request.id);
   if (!job)
-    return make_error(ErrorCode::not_found,
-                      "there is no job " + std::to_string(request.id.value), "id");
+    return make_error(ErrorCode::not_found, "there is no job " + std::to_string(request.id.value),
+                      "id");
   JobDetail detail{std::move(*job), {}};
   const auto total = detail.job.tasks.total;
   const auto first = std::min(request.tasks.first, total);
@@ -232,7 +234,8 @@ caf::result<JournalPage> read_or_wait(ReaderBase::stateful_pointer<ReaderState> 
     return read_records(*state.ledger, request);
   auto promise = self->make_response_promise<JournalPage>();
   state.waiters.push_back({++state.last_waiter, request, promise});
-  self->delayed_send(self, std::chrono::milliseconds(std::min<std::int64_t>(request.wait_ms, 60'000)),
+  self->delayed_send(self,
+                     std::chrono::milliseconds(std::min<std::int64_t>(request.wait_ms, 60'000)),
                      WaitEnded{state.last_waiter});
   return promise;
 }
@@ -253,7 +256,8 @@ ReaderBase::behavior_type ledger_reader(ReaderBase::stateful_pointer<ReaderState
   return {
       [self](const FindToken& request) -> caf::result<FoundToken> {
         auto grant = self->state.ledger->token(request.token_hash);
-        if (!grant) return make_error(ErrorCode::unauthenticated, "this token is not known", "token");
+        if (!grant)
+          return make_error(ErrorCode::unauthenticated, "this token is not known", "token");
         return FoundToken{*grant};
       },
       [self](const GetJob& request) { return read_job(*self->state.ledger, request); },

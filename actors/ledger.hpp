@@ -1,7 +1,8 @@
 // The ledger actor: the only writer of the RocksDB ledger, and its reader.
 //
 //   takes  Commit from the coordinator, tenants, nodes       sends  Committed, once durable
-//   bound  every sender waits for its answer: the coordinator has at most kMaxCyclesInFlight commits out, a
+//   bound  every sender waits for its answer: the coordinator has at most kMaxCyclesInFlight
+//   commits out, a
 //          node one, a tenant as many as the gateway admits submissions
 //
 // Group commit: whatever gathered in the mailbox during one sync shares the next.
@@ -9,9 +10,11 @@
 //            Commit (queue it)                     all queued bodies written and synced
 //   idle ──────────────────────> gathering ── Flush ──────────────────────────────> idle
 //                                  │  ^                                  │
-//                                  └──┘ Commit                           └─ failed: answers carry the error;
-//                                                                           chained commits of that generation
-//                                                                           are refused from then on
+//                                  └──┘ Commit                           └─ failed: answers carry
+//                                  the error;
+//                                                                           chained commits of that
+//                                                                           generation are refused
+//                                                                           from then on
 //
 // Both actors are detached: a sync blocks its thread, and a long listing must not delay a sync.
 #pragma once
@@ -34,7 +37,8 @@ struct LedgerSnapshot;  // cluster.hpp
 /// Make these records durable, in order, together.
 struct Commit {
   std::vector<JournalBody> bodies;
-  /// Commits of one generation depend on each other: after one failed, later ones are refused. 0: stands alone.
+  /// Commits of one generation depend on each other: after one failed, later ones are refused. 0:
+  /// stands alone.
   std::uint64_t generation = 0;
 };
 struct Committed {
@@ -44,7 +48,8 @@ struct Committed {
 
 using LedgerActor = caf::typed_actor<caf::replies_to<Commit>::with<Committed>>;
 
-// -- reading ---------------------------------------------------------------------------------------
+// -- reading
+// ---------------------------------------------------------------------------------------
 
 /// `unauthenticated` when the token opens nothing.
 struct FindToken {

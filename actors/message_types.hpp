@@ -1,13 +1,14 @@
-// Every type that travels in a message, declared to CAF in one place. Messages never leave the process (the
-// gateway speaks Cap'n Proto), so none is serialisable; a newer CAF would want its type ids here instead.
+// Every type that travels in a message, declared to CAF in one place. Messages never leave the
+// process (the gateway speaks Cap'n Proto), so none is serialisable; a newer CAF would want its
+// type ids here instead.
 #pragma once
 
 #include <caf/allowed_unsafe_message_type.hpp>
 
-#define FAIRWATER_MESSAGE(name)  \
-  namespace fairwater {          \
-  struct name;                   \
-  }                              \
+#define FAIRWATER_MESSAGE(name) \
+  namespace fairwater {         \
+  struct name;                  \
+  }                             \
   CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::name)
 
 // actors/handles.hpp

@@ -48,10 +48,10 @@ NodeState shown_state(const NodeActorState& state) {
 void send_beat(Self self, std::vector<TaskKey> released) {
   auto& state = self->state;
   const bool accepts = state.liveness == Liveness::up && state.link && !state.record.draining;
-  self->send(state.coordinator, NodeBeat{state.record.id, shown_state(state), accepts,
-                                         state.liveness == Liveness::lost,
-                                         state.record.spec.capacity, std::move(released),
-                                         state.last_heartbeat});
+  self->send(
+      state.coordinator,
+      NodeBeat{state.record.id, shown_state(state), accepts, state.liveness == Liveness::lost,
+               state.record.spec.capacity, std::move(released), state.last_heartbeat});
 }
 
 void send_orders(Self self, std::vector<LaunchOrder> launches, std::vector<StopOrder> stops) {
@@ -98,7 +98,8 @@ void requeue(Self self, std::vector<TaskKey> keys, const std::string& reason,
           [failed = std::move(failed)](const caf::error& error) { failed(error); });
 }
 
-// -- the lease -------------------------------------------------------------------------------------
+// -- the lease
+// -------------------------------------------------------------------------------------
 
 void schedule_check(Self self, Clock::duration delay) {
   self->delayed_send(self, std::chrono::ceil<std::chrono::milliseconds>(delay), LeaseCheck{});
@@ -156,7 +157,8 @@ bool heard(Self self) {
   return before != Liveness::up;
 }
 
-// -- reports ---------------------------------------------------------------------------------------
+// -- reports
+// ---------------------------------------------------------------------------------------
 
 /// Makes the report's results durable and answers it then; orders and the beat go out at once.
 caf::result<ReportReply> take_report(Self self, const AgentReport& report, bool registering) {
@@ -246,10 +248,12 @@ NodeBase::behavior_type node_behavior(Self self, std::shared_ptr<const ClusterCo
   state.context = std::move(context);
   state.coordinator = std::move(coordinator);
   state.record = std::move(record);
-  // A lost node with tasks still assigned: the commit that gave them back did not happen. Give up anew.
+  // A lost node with tasks still assigned: the commit that gave them back did not happen. Give up
+  // anew.
   state.liveness = state.record.lost && assigned.empty() ? Liveness::lost : Liveness::silent;
   state.book = NodeBook{std::move(assigned)};
-  state.last_heard = self->clock().now();  // after a restart every node has a whole lease to come back
+  state.last_heard =
+      self->clock().now();  // after a restart every node has a whole lease to come back
   self->set_down_handler([self](const caf::down_msg& message) {
     if (!self->state.link || message.source != self->state.link.address()) return;
     self->state.link = nullptr;

@@ -1,9 +1,9 @@
 // A node actor: one machine's liveness, its lease, and what runs there.
 //
 //   takes  AgentReport                     from the agent, through the gateway
-//          Attach, SetDrain                from the coordinator, when the agent registers or an operator says
-//          LaunchTasks                     from tenants, once their grants are durable
-//          StopTasks                       from tenants, through the coordinator
+//          Attach, SetDrain                from the coordinator, when the agent registers or an
+//          operator says LaunchTasks                     from tenants, once their grants are
+//          durable StopTasks                       from tenants, through the coordinator
 //   sends  NodeBeat                        to the coordinator
 //          Commit                          to the ledger
 //          AgentOrders                     to the agent, over its link
@@ -15,8 +15,8 @@
 //                      ^  <──────── report or Attach ───────────┘                            │
 //                      └───────────────────────── Attach ────────────────────────────────────┘
 //
-// The agent counts its lease from the moment it sent its last answered report, the node from the later moment
-// it got it: when the node is lost here, the agent has stopped its tasks.
+// The agent counts its lease from the moment it sent its last answered report, the node from the
+// later moment it got it: when the node is lost here, the agent has stopped its tasks.
 #pragma once
 
 #include <cstdint>
@@ -51,20 +51,18 @@ struct SetDrain {
 struct NodeBeat {
   NodeId node;
   NodeState state = NodeState::down;
-  bool accepts = false;            ///< may be given tasks
-  bool lost = false;               ///< its tasks were given out again
+  bool accepts = false;  ///< may be given tasks
+  bool lost = false;     ///< its tasks were given out again
   NamedAmounts capacity;
-  std::vector<TaskKey> released;   ///< tasks that hold nothing any more
+  std::vector<TaskKey> released;  ///< tasks that hold nothing any more
   WallTime last_heartbeat;
 };
 using NodeBeatSink = caf::typed_actor<caf::reacts_to<NodeBeat>>;
 
-using NodeActor =
-    caf::typed_actor<caf::replies_to<AgentReport>::with<ReportReply>,
-                     caf::replies_to<ReadAgentLog>::with<LogChunk>,
-                     caf::replies_to<Attach>::with<ReportReply>,
-                     caf::replies_to<SetDrain>::with<Done>, caf::reacts_to<LaunchTasks>,
-                     caf::reacts_to<StopTasks>>;
+using NodeActor = caf::typed_actor<
+    caf::replies_to<AgentReport>::with<ReportReply>, caf::replies_to<ReadAgentLog>::with<LogChunk>,
+    caf::replies_to<Attach>::with<ReportReply>, caf::replies_to<SetDrain>::with<Done>,
+    caf::reacts_to<LaunchTasks>, caf::reacts_to<StopTasks>>;
 
 /// A task that was granted to the node.
 struct AssignedTask {

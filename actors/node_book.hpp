@@ -1,5 +1,5 @@
-// What a node actor knows of the tasks granted to its machine, and what follows from an agent's report.
-// Pure: no clock, no messages.
+// What a node actor knows of the tasks granted to its machine, and what follows from an agent's
+// report. Pure: no clock, no messages.
 #pragma once
 
 #include <map>
@@ -12,10 +12,10 @@ namespace fairwater {
 
 /// What to do about a report.
 struct ReportOutcome {
-  std::vector<TaskResult> settle;      ///< results of assigned tasks, to be made durable
-  std::vector<TaskKey> acknowledge;    ///< results that nobody waits for: the agent may forget them
-  std::vector<LaunchOrder> launches;   ///< assigned tasks that the agent has never heard of
-  std::vector<StopOrder> stops;        ///< tasks that run there but belong to nobody
+  std::vector<TaskResult> settle;     ///< results of assigned tasks, to be made durable
+  std::vector<TaskKey> acknowledge;   ///< results that nobody waits for: the agent may forget them
+  std::vector<LaunchOrder> launches;  ///< assigned tasks that the agent has never heard of
+  std::vector<StopOrder> stops;       ///< tasks that run there but belong to nobody
 };
 
 struct TenantTasks {
@@ -31,8 +31,8 @@ class NodeBook {
   void assign(const TenantActor& tenant, const LaunchOrder& order);
   /// Remembers that the task is to be stopped, until it has ended; false when it is not assigned.
   bool request_stop(const TaskKey& task);
-  /// `registering`: the agent has just (re)connected, so an assigned task that it does not name never
-  /// reached it; otherwise the order may still be under way.
+  /// `registering`: the agent has just (re)connected, so an assigned task that it does not name
+  /// never reached it; otherwise the order may still be under way.
   [[nodiscard]] ReportOutcome take_report(const AgentReport& report, bool registering);
   /// The results are durable: the tasks are gone from the book, grouped for their tenants.
   [[nodiscard]] std::vector<TenantTasks> settled(const std::vector<TaskResult>& results);

@@ -111,9 +111,11 @@ void job_ended(Self self, JobId job) {
   if (!self->state.book.waiting_for(job).empty()) ask_dependency(self, job);
 }
 
-// -- submitting ------------------------------------------------------------------------------------
+// -- submitting
+// ------------------------------------------------------------------------------------
 
-void make_durable(Self self, const JobSpec& spec, caf::typed_response_promise<JobAccepted> promise) {
+void make_durable(Self self, const JobSpec& spec,
+                  caf::typed_response_promise<JobAccepted> promise) {
   ++self->state.submitting;
   self->request(self->state.context->ledger, caf::infinite,
                 Commit{{JobSubmitted{{}, self->state.id, spec}}, 0})
@@ -153,15 +155,16 @@ void check_dependencies(Self self, JobSpec spec, std::size_t next,
   const auto text = "job " + std::to_string(awaited.value);
   self->request(self->state.context->reader, caf::infinite, GetJob{awaited, {}})
       .then(
-          [self, spec = std::move(spec), next, promise, field, text](const JobDetail& detail) mutable {
+          [self, spec = std::move(spec), next, promise, field,
+           text](const JobDetail& detail) mutable {
             const auto state = state_of(detail.job);
             if (detail.job.tenant != self->state.id) {
-              promise.deliver(make_error(ErrorCode::invalid_input, text + " does not exist", field));
+              promise.deliver(
+                  make_error(ErrorCode::invalid_input, text + " does not exist", field));
             } else if (state == JobState::failed || state == JobState::cancelled) {
-              promise.deliver(make_error(ErrorCode::invalid_input,
-                                         text + " has not succeeded: it is " +
-                                             std::string(to_string(state)),
-                                         field));
+              promise.deliver(make_error(
+                  ErrorCode::invalid_input,
+                  text + " has not succeeded: it is " + std::string(to_string(state)), field));
             } else {
               check_dependencies(self, std::move(spec), next + 1, promise);
             }
@@ -186,7 +189,8 @@ caf::result<JobAccepted> submit(Self self, Submit& request) {
   return promise;
 }
 
-// -- cancelling ------------------------------------------------------------------------------------
+// -- cancelling
+// ------------------------------------------------------------------------------------
 
 void withdraw(Self self, JobId job, const std::string& reason,
               caf::typed_response_promise<Done> promise) {
@@ -219,7 +223,8 @@ caf::result<Done> cancel(Self self, const Cancel& request) {
   return promise;
 }
 
-// -- grants and results ----------------------------------------------------------------------------
+// -- grants and results
+// ----------------------------------------------------------------------------
 
 void take_grants(Self self, const Granted& granted) {
   auto& state = self->state;
@@ -255,16 +260,17 @@ void take_back(Self self, const TasksReturned& returned) {
   refresh(self);
 }
 
-// -- questions -------------------------------------------------------------------------------------
+// -- questions
+// -------------------------------------------------------------------------------------
 
 caf::result<Done> wait(Self self, const Wait& request) {
   auto& state = self->state;
   if (!state.book.knows(request.id)) return Done{};
   auto promise = self->make_response_promise<Done>();
   state.waiters.push_back({++state.last_waiter, request.id, promise});
-  self->delayed_send(self, std::chrono::milliseconds(std::clamp<std::int64_t>(
-                               request.timeout_ms, 0, 60'000)),
-                     WaitOver{state.last_waiter});
+  self->delayed_send(
+      self, std::chrono::milliseconds(std::clamp<std::int64_t>(request.timeout_ms, 0, 60'000)),
+      WaitOver{state.last_waiter});
   return promise;
 }
 
@@ -297,7 +303,8 @@ caf::result<Done> retire(TenantState& state) {
   return Done{};
 }
 
-/// What a restart must do again: stop what was cancelled, and ask about awaited jobs that have ended.
+/// What a restart must do again: stop what was cancelled, and ask about awaited jobs that have
+/// ended.
 void resume(Self self) {
   auto& state = self->state;
   send_stops(self, state.book.to_stop());

@@ -1,5 +1,5 @@
-// A tenant actor: one tenant's jobs and its queueing policy. It decides which of its tasks run next; the
-// coordinator only how much.
+// A tenant actor: one tenant's jobs and its queueing policy. It decides which of its tasks run
+// next; the coordinator only how much.
 //
 //   takes  Submit, Cancel, Wait, DescribeWaiting     from the desk
 //          Granted                                   from the coordinator, once durable
@@ -7,7 +7,8 @@
 //   sends  DemandWindow, Withdraw, StopTasks         to the coordinator
 //          Commit                                    to the ledger
 //          LaunchTasks                               to nodes
-//   bound  at most `max_live_jobs` jobs are admitted; every grant and result belongs to one of their tasks
+//   bound  at most `max_live_jobs` jobs are admitted; every grant and result belongs to one of
+//   their tasks
 //
 // One job's life:
 //
@@ -67,7 +68,8 @@ struct TasksReturned {
 struct SetQueue {
   QueuePolicy policy = QueuePolicy::fifo;
 };
-/// The tenant is about to be removed: `wrong_state` while it has live jobs, else it admits none any more.
+/// The tenant is about to be removed: `wrong_state` while it has live jobs, else it admits none any
+/// more.
 struct Retire {};
 /// The removal did not happen after all.
 struct Reinstate {};
@@ -83,13 +85,11 @@ struct StopTasks {
 };
 struct Granted;  // coordinator.hpp
 
-using TenantActor =
-    caf::typed_actor<caf::replies_to<Submit>::with<JobAccepted>,
-                     caf::replies_to<Cancel>::with<Done>, caf::replies_to<Wait>::with<Done>,
-                     caf::replies_to<DescribeWaiting>::with<WaitingDescription>,
-                     caf::replies_to<Retire>::with<Done>, caf::reacts_to<Reinstate>,
-                     caf::reacts_to<SetQueue>, caf::reacts_to<Granted>,
-                     caf::reacts_to<TasksEnded>, caf::reacts_to<TasksReturned>>;
+using TenantActor = caf::typed_actor<
+    caf::replies_to<Submit>::with<JobAccepted>, caf::replies_to<Cancel>::with<Done>,
+    caf::replies_to<Wait>::with<Done>, caf::replies_to<DescribeWaiting>::with<WaitingDescription>,
+    caf::replies_to<Retire>::with<Done>, caf::reacts_to<Reinstate>, caf::reacts_to<SetQueue>,
+    caf::reacts_to<Granted>, caf::reacts_to<TasksEnded>, caf::reacts_to<TasksReturned>>;
 
 /// A live job as a restart finds it.
 struct UnfinishedJob {
@@ -101,9 +101,9 @@ struct UnfinishedJob {
 struct ClusterContext;  // cluster.hpp
 
 /// What a tenant actor needs of the coordinator.
-using TenantSink = caf::typed_actor<caf::reacts_to<DemandWindow>,
-                                    caf::replies_to<Withdraw>::with<Done>,
-                                    caf::reacts_to<StopTasks>>;
+using TenantSink =
+    caf::typed_actor<caf::reacts_to<DemandWindow>, caf::replies_to<Withdraw>::with<Done>,
+                     caf::reacts_to<StopTasks>>;
 
 [[nodiscard]] TenantActor spawn_tenant(caf::actor_system& system,
                                        std::shared_ptr<const ClusterContext> context,

@@ -40,7 +40,8 @@ void append(DemandWindow& window, const WaitingRange& range) {
 TenantBook::TenantBook(TenantId tenant, QueuePolicy policy, ResourceCatalog catalog)
     : tenant_(tenant), policy_(policy), catalog_(std::move(catalog)) {}
 
-// -- bookkeeping -----------------------------------------------------------------------------------
+// -- bookkeeping
+// -----------------------------------------------------------------------------------
 
 void TenantBook::count(const Job& job, bool add) {
   if (!job.ready()) return;
@@ -103,7 +104,8 @@ const JobRecord& TenantBook::record(JobId job) const {
   return place->second.record;
 }
 
-// -- grants and results ----------------------------------------------------------------------------
+// -- grants and results
+// ----------------------------------------------------------------------------
 
 std::optional<LaunchOrder> TenantBook::grant(const Grant& grant, NodeId node) {
   auto place = jobs_.find(grant.task.job);
@@ -131,10 +133,18 @@ bool TenantBook::settle(std::map<JobId, Job>::iterator place, std::uint32_t inde
         job.waiting.add(index, 1, after.attempt);
         job.tasks[index] = after;
         return;
-      case TaskState::succeeded: ++counts.succeeded; break;
-      case TaskState::failed: ++counts.failed; break;
-      case TaskState::cancelled: ++counts.cancelled; break;
-      case TaskState::running: FAIRWATER_CHECK(false, "a result ends an attempt"); break;
+      case TaskState::succeeded:
+        ++counts.succeeded;
+        break;
+      case TaskState::failed:
+        ++counts.failed;
+        break;
+      case TaskState::cancelled:
+        ++counts.cancelled;
+        break;
+      case TaskState::running:
+        FAIRWATER_CHECK(false, "a result ends an attempt");
+        break;
     }
     job.tasks.erase(index);
   });
@@ -167,7 +177,8 @@ bool TenantBook::give_back(const TaskKey& key) {
   return settle(place, key.index, after);
 }
 
-// -- cancelling and dependencies -------------------------------------------------------------------
+// -- cancelling and dependencies
+// -------------------------------------------------------------------
 
 void TenantBook::hold(JobId id) {
   auto place = jobs_.find(id);
@@ -225,7 +236,8 @@ const std::set<JobId>& TenantBook::dependencies(JobId id) const {
   return place->second.waits_for;
 }
 
-// -- the window ------------------------------------------------------------------------------------
+// -- the window
+// ------------------------------------------------------------------------------------
 
 TenantBook::QueueKey TenantBook::key_of(const Job& job) const {
   const auto priority = policy_ == QueuePolicy::priority ? job.record.spec.priority : 0;
@@ -239,7 +251,8 @@ void TenantBook::set_policy(QueuePolicy policy) {
     if (job.ready()) ready_.insert(key_of(job));
 }
 
-/// Fair among the tenant's jobs: the next task is always of the job with the fewest running or chosen ones.
+/// Fair among the tenant's jobs: the next task is always of the job with the fewest running or
+/// chosen ones.
 void TenantBook::append_fair(DemandWindow& window, std::size_t max_ranges,
                              std::uint32_t max_tasks) const {
   struct Turn {

@@ -1,8 +1,9 @@
-// One tenant's live jobs: what waits, what runs, and in which order the rest should run. Pure: no clock,
-// no messages; the tenant actor drives it, a test can too.
+// One tenant's live jobs: what waits, what runs, and in which order the rest should run. Pure: no
+// clock, no messages; the tenant actor drives it, a test can too.
 //
-// Invariants: a task of a live job waits, runs, or has ended; counts agree with the ledger's records, because
-// both follow model/job.hpp's after_result. A cancelled or blocked job has nothing in the window.
+// Invariants: a task of a live job waits, runs, or has ended; counts agree with the ledger's
+// records, because both follow model/job.hpp's after_result. A cancelled or blocked job has nothing
+// in the window.
 #pragma once
 
 #include <map>
@@ -33,7 +34,8 @@ class TenantBook {
   [[nodiscard]] std::size_t size() const { return jobs_.size(); }
   [[nodiscard]] const JobRecord& record(JobId job) const;
 
-  /// The task runs now (or is about to); the order that starts it. None when the grant is for no live job.
+  /// The task runs now (or is about to); the order that starts it. None when the grant is for no
+  /// live job.
   [[nodiscard]] std::optional<LaunchOrder> grant(const Grant& grant, NodeId node);
   /// Both return true when the job has ended with this task and is gone from the book.
   bool end(const TaskResult& result);

@@ -10,20 +10,20 @@
 namespace fairwater {
 
 enum class ErrorCode : std::uint8_t {
-  invalid_input = 1,   ///< the caller must change what it sent; `field` names where
+  invalid_input = 1,  ///< the caller must change what it sent; `field` names where
   not_found,
   already_exists,
-  not_permitted,       ///< the token is good, but not for this
-  unauthenticated,     ///< no such token
-  wrong_state,         ///< e.g. a debtor may not leave
+  not_permitted,    ///< the token is good, but not for this
+  unauthenticated,  ///< no such token
+  wrong_state,      ///< e.g. a debtor may not leave
   not_supported,
-  unavailable,         ///< retryable: not reached, starting, or stopping
-  overloaded,          ///< retryable: a bound was hit
-  disk_full,           ///< retryable once there is room
-  storage_failed,      ///< fatal: a write's outcome is unknown until reopened
-  storage_damaged,     ///< fatal: what is on disk contradicts itself
-  storage_behind,      ///< fatal: older than what was already acknowledged
-  storage_locked,      ///< another process owns the directory
+  unavailable,      ///< retryable: not reached, starting, or stopping
+  overloaded,       ///< retryable: a bound was hit
+  disk_full,        ///< retryable once there is room
+  storage_failed,   ///< fatal: a write's outcome is unknown until reopened
+  storage_damaged,  ///< fatal: what is on disk contradicts itself
+  storage_behind,   ///< fatal: older than what was already acknowledged
+  storage_locked,   ///< another process owns the directory
   internal,
 };
 

@@ -1,5 +1,5 @@
-// The journal's records: everything that happened, in the order in which it became durable. All other
-// stored state is a pure function of them (storage/README.md).
+// The journal's records: everything that happened, in the order in which it became durable. All
+// other stored state is a pure function of them (storage/README.md).
 #pragma once
 
 #include <array>
@@ -85,9 +85,9 @@ struct Cycle {
   friend bool operator==(const Cycle&, const Cycle&) = default;
 };
 
-using JournalBody = std::variant<ClusterCreated, CoordinatorStarted, TenantsChanged, TenantRemoved,
-                                 TokenIssued, JobSubmitted, JobCancelled, NodeChanged, TasksFinished,
-                                 TasksRequeued, Cycle>;
+using JournalBody =
+    std::variant<ClusterCreated, CoordinatorStarted, TenantsChanged, TenantRemoved, TokenIssued,
+                 JobSubmitted, JobCancelled, NodeChanged, TasksFinished, TasksRequeued, Cycle>;
 
 struct JournalRecord {
   std::uint64_t number = 0;  ///< "cycle number": 1, 2, 3, .. without gaps

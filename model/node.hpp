@@ -21,7 +21,8 @@ enum class NodeState : std::uint8_t { up = 0, draining = 1, drained = 2, down = 
 struct NodeSpec {
   NodeTraits traits;
   NamedAmounts capacity;
-  /// Made once per agent data directory; the same name with another instance is another node in its place.
+  /// Made once per agent data directory; the same name with another instance is another node in its
+  /// place.
   std::string instance;
   std::string limits;  ///< how it enforces limits: cgroup_v2, cgroup_v1, rlimit
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
@@ -37,10 +38,12 @@ struct NodeRecord {
   friend bool operator==(const NodeRecord&, const NodeRecord&) = default;
 };
 
-/// An order to start one attempt of a task. An agent starts each TaskKey at most once, whatever arrives.
+/// An order to start one attempt of a task. An agent starts each TaskKey at most once, whatever
+/// arrives.
 struct LaunchOrder {
   TaskKey task;
-  std::uint64_t epoch = 0;  ///< of the coordinator; an agent refuses orders older than the newest it saw
+  std::uint64_t epoch =
+      0;  ///< of the coordinator; an agent refuses orders older than the newest it saw
   std::uint32_t task_count = 1;
   std::vector<std::string> command;
   std::map<std::string, std::string> environment;
@@ -63,8 +66,8 @@ struct StopOrder {
 
 /// An agent's heartbeat.
 struct AgentReport {
-  std::vector<TaskKey> running;      ///< every attempt that is started and not finished
-  std::vector<TaskResult> finished;  ///< until each is acknowledged as durable
+  std::vector<TaskKey> running;        ///< every attempt that is started and not finished
+  std::vector<TaskResult> finished;    ///< until each is acknowledged as durable
   std::uint64_t high_water_cycle = 0;  ///< the highest committed cycle it was ever told of
   NamedAmounts capacity;
 };

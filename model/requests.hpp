@@ -1,5 +1,5 @@
-// What clients ask of a coordinator and what they get: the value types of the client interface, the same in
-// the coordinator, on the wire (schema/control.capnp) and in the command line.
+// What clients ask of a coordinator and what they get: the value types of the client interface, the
+// same in the coordinator, on the wire (schema/control.capnp) and in the command line.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace fairwater {
 /// Who asks, as the token said. A tenant sees and touches its own jobs only.
 struct Caller {
   Role role = Role::tenant;
-  TenantId tenant;          ///< set for Role::tenant
+  TenantId tenant;  ///< set for Role::tenant
   std::string tenant_name;
 };
 
@@ -66,10 +66,10 @@ struct NodeInfo {
 };
 
 struct JobQuery {
-  std::string tenant;                ///< empty: all that the caller may see
+  std::string tenant;  ///< empty: all that the caller may see
   std::optional<JobState> state;
-  std::uint32_t limit = 1000;        ///< newest first
-  JobId before;                      ///< only ids below this; 0: from the newest
+  std::uint32_t limit = 1000;  ///< newest first
+  JobId before;                ///< only ids below this; 0: from the newest
 };
 
 /// A task as `job show` prints it, also one that has no record yet.

@@ -1,0 +1,228 @@
+#include "bin/daemon.hpp"
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include <utility>
+
+#include <caf/all.hpp>
+#include <nlohmann/json.hpp>
+
+#include "actors/agent.hpp"
+#include "bin/output.hpp"
+#include "bin/version.hpp"
+#include "gateway/tokens.hpp"
+#include "policy/check.hpp"
+#include "process/task_process.hpp"
+
+namespace fairwater {
+
+// -- logging and stopping
+// --------------------------------------------------------------------------
+
+void DaemonLog::write(std::string_view level, std::string_view message) const {
+  const std::string time = iso_time(wall_time_now());
+  const std::string line =
+      format_ == LogFormat::json
+          ? nlohmann::ordered_json{{"time", time}, {"level", level}, {"message", message}}.dump()
+          : time + " " + std::string(level) + " " + std::string(message);
+  std::fprintf(stderr, "%s\n", line.c_str());
+}
+
+StopSignal::StopSignal() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  FAIRWATER_CHECK(pthread_sigmask(SIG_BLOCK, &set, nullptr) == 0, "signals can be blocked");
+  std::signal(SIGPIPE, SIG_IGN);
+  signals_ = ::signalfd(-1, &set, SFD_CLOEXEC);
+  requests_ = ::eventfd(0, EFD_CLOEXEC);
+  FAIRWATER_CHECK(signals_ >= 0 && requests_ >= 0, "descriptors for stopping");
+}
+
+StopSignal::~StopSignal() {
+  ::close(signals_);
+  ::close(requests_);
+}
+
+void StopSignal::request() const {
+  const std::uint64_t one = 1;
+  FAIRWATER_CHECK(::write(requests_, &one, sizeof one) == sizeof one, "an event can be posted");
+}
+
+void StopSignal::wait(int child_fd) const {
+  std::array<pollfd, 3> events{
+      {{signals_, POLLIN, 0}, {requests_, POLLIN, 0}, {child_fd, POLLIN, 0}}};
+  while (::poll(events.data(), events.size(), -1) < 0) FAIRWATER_CHECK(errno == EINTR, "poll");
+  if ((events[0].revents & POLLIN) == 0) return;
+  signalfd_siginfo info{};
+  FAIRWATER_CHECK(::read(signals_, &info, sizeof info) == sizeof info, "a signal can be read");
+}
+
+void StopSignal::arm_second_signal() const {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+DaemonActorConfig::DaemonActorConfig() {
+  set("scheduler.max-threads", static_cast<std::size_t>(4));
+}
+
+// -- the coordinator
+// -------------------------------------------------------------------------------
+
+namespace {
+
+/// The secret in the file, which is made first where it is missing: a crash in between leaves one
+/// that the next start takes up.
+Expected<std::string> ensure_secret(const std::string& path, std::string_view prefix) {
+  if (std::filesystem::exists(path)) return read_secret_file(path);
+  auto secret = make_token(prefix);
+  if (auto failed = write_secret_file(path, secret)) return failed;
+  return secret;
+}
+
+caf::error create_cluster(Ledger& ledger, const CoordinatorConfig& config) {
+  auto operator_token = ensure_secret(config.data + "/" + kOperatorTokenFile, "fw_op_");
+  if (!operator_token) return operator_token.error();
+  auto join_token = ensure_secret(config.data + "/" + kJoinTokenFile, "fw_jn_");
+  if (!join_token) return join_token.error();
+  auto created = ledger.append(
+      {ClusterCreated{make_token("cluster_").substr(0, 24), config.resources, config.mode},
+       TokenIssued{Role::operator_role, {}, hash_token(*operator_token)},
+       TokenIssued{Role::join, {}, hash_token(*join_token)}});
+  return created ? caf::error{} : created.error();
+}
+
+/// Calls `on_end` when the actor ends while nobody is stopping the process.
+template <class Actor>
+void watch(const Actor& actor, const std::string& what, std::shared_ptr<bool> stopping,
+           const std::function<void(const std::string&)>& on_end) {
+  caf::actor_cast<caf::actor>(actor)->attach_functor(
+      [what, stopping, on_end](const caf::error& reason) {
+        if (!*stopping) on_end("the " + what + " has ended: " + details(reason).message);
+      });
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start(
+    caf::actor_system& system, const CoordinatorConfig& config, bool init,
+    std::function<void(const std::string&)> on_fatal) {
+  LedgerOptions options;
+  options.directory = config.data;
+  options.create = init;
+  auto opened = Ledger::open(options);
+  if (!opened) return opened.error();
+  std::shared_ptr<Ledger> ledger = std::move(*opened);
+  if (ledger->last_number() == 0) {
+    if (!init)
+      return make_error(ErrorCode::invalid_input,
+                        config.data + " holds a ledger that was never used; start with --init");
+    if (auto failed = create_cluster(*ledger, config)) return failed;
+  }
+  ClusterSettings settings;
+  settings.lease_ms = config.lease_ms;
+  settings.grace_ms = config.grace_ms;
+  settings.heartbeat_interval_ms = config.heartbeat_interval_ms;
+  settings.version = std::string(kVersion);
+  auto cluster =
+      start_cluster(system, std::move(ledger), settings,
+                    [on_fatal](const caf::error& error) { on_fatal(details(error).message); });
+  if (!cluster) return cluster.error();
+  std::unique_ptr<CoordinatorProcess> process{new CoordinatorProcess};
+  process->cluster_ = std::move(*cluster);
+  const auto& running = process->cluster_;
+  watch(running.coordinator, "coordinator", process->stopping_, on_fatal);
+  watch(running.desk, "desk", process->stopping_, on_fatal);
+  watch(running.context->ledger, "ledger", process->stopping_, on_fatal);
+  watch(running.context->reader, "ledger's reader", process->stopping_, on_fatal);
+  ServerOptions server_options;
+  server_options.listen = config.listen;
+  auto server = Server::start(system, running.desk, server_options);
+  if (!server) return server.error();
+  process->server_ = std::move(*server);
+  return process;
+}
+
+CoordinatorProcess::~CoordinatorProcess() {
+  *stopping_ = true;
+  server_.reset();
+  if (cluster_.context) stop_cluster(cluster_);
+}
+
+// -- the agent
+// -------------------------------------------------------------------------------------
+
+namespace {
+
+Expected<TaskHostActor> start_host(caf::actor_system& system, const AgentConfig& config,
+                                   LimitMethod limits, NodeSpec& spec,
+                                   std::uint64_t& high_water_cycle) {
+  auto directory = AgentDirectory::open(
+      config.data, config.join_token_file.empty() ? IfEmpty::refuse : IfEmpty::create);
+  if (!directory) return directory.error();
+  spec.instance = directory->instance();
+  high_water_cycle = directory->high_water_cycle();
+  TaskHostOptions options;
+  options.directory = config.data;
+  options.supervisor = std::filesystem::read_symlink("/proc/self/exe");
+  options.log_limit_bytes = config.log_limit_mib << 20;
+  options.limits = limits;
+  auto host = TaskHost::open(options);
+  if (!host) return host.error();
+  return spawn_task_host(system, std::move(*host), std::move(*directory));
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<AgentProcess>> AgentProcess::start(
+    caf::actor_system& system, const AgentConfig& config,
+    std::function<void(const std::string&)> on_fatal) {
+  const auto probe = probe_limits();
+  AgentSettings settings;
+  settings.spec.traits = {config.name.empty() ? default_node_name() : config.name, config.site,
+                          config.labels};
+  settings.spec.capacity = config.resources.empty() ? machine_resources() : config.resources;
+  settings.spec.limits = std::string(to_string(probe.method));
+  auto host = start_host(system, config, probe.method, settings.spec, settings.high_water_cycle);
+  if (!host) return host.error();
+
+  AgentClientOptions options;
+  options.coordinator = config.coordinator;
+  options.credential_file = config.data + "/credential";
+  if (!config.join_token_file.empty() && !std::filesystem::exists(options.credential_file)) {
+    auto token = read_secret_file(config.join_token_file);
+    if (!token) return token.error();
+    options.join_token = *token;
+  }
+  std::unique_ptr<AgentProcess> process{new AgentProcess};
+  process->limits_ = settings.spec.limits + (probe.why.empty() ? "" : " (" + probe.why + ")");
+  process->agent_ = spawn_agent(system, std::move(settings), *host);
+  caf::actor_cast<caf::actor>(process->agent_)
+      ->attach_functor([on_fatal](const caf::error& reason) {
+        if (reason != caf::exit_reason::user_shutdown)
+          on_fatal("the agent has ended: " + details(reason).message);
+      });
+  auto client = AgentClient::start(system, process->agent_, options);
+  if (!client) return client.error();
+  process->client_ = std::move(*client);
+  return process;
+}
+
+AgentProcess::~AgentProcess() {
+  client_.reset();
+  caf::anon_send_exit(caf::actor_cast<caf::actor>(agent_), caf::exit_reason::user_shutdown);
+}
+
+}  // namespace fairwater

@@ -1,0 +1,58 @@
+// How fairwaterd is configured: YAML files (deploy/ has samples), which flags override.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/errors.hpp"
+#include "model/resources.hpp"
+#include "policy/allocator.hpp"
+
+namespace fairwater {
+
+enum class LogFormat : std::uint8_t { text, json };
+
+struct CoordinatorConfig {
+  std::string listen = "127.0.0.1:7400";
+  std::string data = "/var/lib/fairwater/coordinator";
+  LogFormat log_format = LogFormat::text;
+  std::int64_t lease_ms = 15'000;
+  std::int64_t grace_ms = 5'000;
+  std::int64_t heartbeat_interval_ms = 1'000;
+  DealMode mode = DealMode::sized;  ///< used when the directory is created
+  std::vector<ResourceKind> resources = ResourceCatalog{}.kinds();  ///< likewise
+};
+
+struct AgentConfig {
+  std::string coordinator = "127.0.0.1:7400";
+  std::string name;  ///< default: the host's name
+  std::string site = "default";
+  std::map<std::string, std::string> labels;
+  NamedAmounts resources;  ///< default: all processors and all memory of the machine
+  std::string data = "/var/lib/fairwater/agent";
+  std::string join_token_file;
+  std::uint64_t log_limit_mib = 16;
+  LogFormat log_format = LogFormat::text;
+};
+
+/// Reads a file's content over what `config` holds; `name` is how errors call it. Errors name key
+/// and line.
+[[nodiscard]] caf::error read_config(std::string_view text, const std::string& name,
+                                     CoordinatorConfig& config);
+[[nodiscard]] caf::error read_config(std::string_view text, const std::string& name,
+                                     AgentConfig& config);
+
+/// What one field says against another, after flags were added: lease above heartbeat interval,
+/// resource kinds that make a catalogue, HOST:PORT addresses.
+[[nodiscard]] caf::error validate(const CoordinatorConfig& config);
+[[nodiscard]] caf::error validate(const AgentConfig& config);
+
+[[nodiscard]] Expected<LogFormat> parse_log_format(std::string_view text);
+/// The host's name, and what it has of cpu and memory.
+[[nodiscard]] std::string default_node_name();
+[[nodiscard]] NamedAmounts machine_resources();
+
+}  // namespace fairwater
