@@ -1,7 +1,7 @@
 #include "policy/sequence.hpp"
 
 #include <algorithm>
-#include <map>
+#include <iterator>
 #include <unordered_map>
 #include <utility>
 
@@ -12,6 +12,7 @@
 namespace fairwater {
 
 using sequence_detail::ClassProgress;
+using sequence_detail::SlotTimes;
 using sequence_detail::Tournament;
 using sequence_detail::WeightClass;
 
@@ -39,12 +40,7 @@ class Sequence::Impl {
     FAIRWATER_CHECK(weight >= 1 && weight <= kMaxWeight, "a weight is 1 to 10^9");
     const bool is_new = terms_.emplace(member, Terms{weight, joined}).second;
     FAIRWATER_CHECK(is_new, "a member joins once");
-    std::vector<Member>& peers = ranks_[weight];
-    peers.insert(std::upper_bound(peers.begin(), peers.end(), joined,
-                                  [&](std::uint64_t value, Member peer) {
-                                    return value < terms_.at(peer).joined;
-                                  }),
-                 member);
+    added_.push_back({weight, joined, member});
     const std::uint64_t used = used_slots(position_, cycle_, static_cast<std::uint64_t>(weight));
     cycle_ += static_cast<std::uint64_t>(weight);
     position_ += used;
@@ -57,9 +53,7 @@ class Sequence::Impl {
   Change leave(Member member) {
     const Terms terms = terms_of(member);
     const auto weight = static_cast<std::uint64_t>(terms.weight);
-    const auto rank = ranks_.find(terms.weight);
-    std::erase(rank->second, member);
-    if (rank->second.empty()) ranks_.erase(rank);
+    removed_.push_back({terms.weight, terms.joined, member});
     terms_.erase(member);
     const std::uint64_t used = used_slots(position_, cycle_, weight);
     cycle_ -= weight;
@@ -86,12 +80,9 @@ class Sequence::Impl {
     move_to(position);
   }
 
-  [[nodiscard]] std::vector<Member> ranked() const {
-    std::vector<Member> order;
-    order.reserve(terms_.size());
-    for (const auto& [weight, peers] : ranks_)
-      order.insert(order.end(), peers.begin(), peers.end());
-    return order;
+  [[nodiscard]] std::vector<Member> ranked() {
+    arrange_classes();
+    return members_;
   }
 
   [[nodiscard]] bool ranks_before(Member a, Member b) const {
@@ -103,6 +94,7 @@ class Sequence::Impl {
   std::vector<Count> advance(std::uint64_t slots) {
     if (slots == 0) return {};
     FAIRWATER_CHECK(cycle_ > 0, "slots need a member to fall to");
+    if (is_small(slots)) return advance_one_by_one(slots);
     const std::vector<ClassProgress> from = standing();
     const std::uint64_t rounds = slots / cycle_ + (position_ + slots % cycle_ >= cycle_ ? 1 : 0);
     move_to((position_ + slots % cycle_) % cycle_);
@@ -112,6 +104,7 @@ class Sequence::Impl {
   std::vector<Count> rollback(std::uint64_t slots) {
     if (slots == 0) return {};
     FAIRWATER_CHECK(cycle_ > 0, "slots need a member to be taken from");
+    if (upcoming_valid_ && slots <= recent_.size()) return rollback_one_by_one(slots);
     const std::vector<ClassProgress> to = standing();
     const std::uint64_t rest = slots % cycle_;
     const std::uint64_t rounds = slots / cycle_ + (rest > position_ ? 1 : 0);
@@ -122,17 +115,7 @@ class Sequence::Impl {
   Member next() {
     FAIRWATER_CHECK(cycle_ > 0, "a slot needs a member to fall to");
     if (!upcoming_valid_) arrange_upcoming();
-    const std::uint32_t index = class_of(upcoming_.smallest());
-    const WeightClass& c = classes_[index];
-    ClassProgress& p = standing_[index];
-    const Member member = members_[first_[index] + place_of_next(index)];
-    if (++p.extra == c.members) {
-      p.extra = 0;
-      ++p.count;
-      upcoming_.set(index, upcoming_key(index));
-    }
-    if (++position_ == cycle_) move_to(0);
-    return member;
+    return members_[deal_one()];
   }
 
  private:
@@ -140,6 +123,19 @@ class Sequence::Impl {
     Weight weight;
     std::uint64_t joined;  ///< order of joining
   };
+  struct Ranked {
+    Weight weight;
+    std::uint64_t joined;
+    Member member;
+    friend bool operator<(const Ranked& a, const Ranked& b) {
+      return a.weight != b.weight ? a.weight > b.weight : a.joined < b.joined;
+    }
+  };
+
+  /// How many of the last slots dealt one by one can be taken back one by one.
+  static constexpr std::size_t kRecent = 4096;
+  /// Arranging `upcoming_` costs about as much as counting this many windows.
+  static constexpr std::uint32_t kWindowsToArrange = 8;
 
   [[nodiscard]] const Terms& terms_of(Member member) const {
     const auto found = terms_.find(member);
@@ -152,6 +148,7 @@ class Sequence::Impl {
     first_.clear();
     members_.clear();
     standing_valid_ = upcoming_valid_ = false;
+    small_windows_ = 0;
   }
 
   void move_to(std::uint64_t position) {
@@ -160,13 +157,29 @@ class Sequence::Impl {
     standing_valid_ = upcoming_valid_ = false;
   }
 
+  /// Brings `ranked_` up to date and derives the classes from it. O(members + changes * log
+  /// changes).
   void arrange_classes() {
     if (!classes_.empty()) return;
-    for (const auto& [weight, peers] : ranks_) {
-      classes_.push_back(
-          {static_cast<std::uint32_t>(weight), static_cast<std::uint32_t>(peers.size())});
-      first_.push_back(members_.size());
-      members_.insert(members_.end(), peers.begin(), peers.end());
+    std::sort(added_.begin(), added_.end());
+    std::sort(removed_.begin(), removed_.end());
+    std::vector<Ranked> with_added;
+    with_added.reserve(ranked_.size() + added_.size());
+    std::merge(ranked_.begin(), ranked_.end(), added_.begin(), added_.end(),
+               std::back_inserter(with_added));
+    ranked_.clear();
+    std::set_difference(with_added.begin(), with_added.end(), removed_.begin(), removed_.end(),
+                        std::back_inserter(ranked_));
+    added_.clear();
+    removed_.clear();
+    for (const Ranked& ranked : ranked_) {
+      const auto weight = static_cast<std::uint32_t>(ranked.weight);
+      if (classes_.empty() || classes_.back().weight != weight) {
+        classes_.push_back({weight, 0});
+        first_.push_back(members_.size());
+      }
+      ++classes_.back().members;
+      members_.push_back(ranked.member);
     }
   }
 
@@ -205,7 +218,8 @@ class Sequence::Impl {
   [[nodiscard]] std::vector<Count> difference(const std::vector<ClassProgress>& from,
                                               const std::vector<ClassProgress>& to,
                                               std::uint64_t rounds) const {
-    std::vector<Count> counts;
+    std::vector<Count> counts(members_.size());
+    std::size_t written = 0;
     for (std::size_t i = 0; i < classes_.size(); ++i) {
       const WeightClass& c = classes_[i];
       const std::uint64_t each = rounds * c.weight + to[i].count - from[i].count;
@@ -213,18 +227,18 @@ class Sequence::Impl {
       for (std::uint32_t at = 0; at < c.members; ++at) {
         const std::uint64_t slots =
             each + has_extra(to[i], at, c.members) - has_extra(from[i], at, c.members);
-        if (slots > 0) counts.push_back({members_[first_[i] + at], slots});
+        counts[written] = {members_[first_[i] + at], slots};
+        written += slots > 0 ? 1 : 0;
       }
     }
+    counts.resize(written);
     return counts;
   }
 
   // A key is the time of a class's next slot, then its place among equals.
   [[nodiscard]] Tournament::Key upcoming_key(std::uint32_t index) const {
-    const bool deficit = method_ == Method::max_deficit;
-    const std::uint64_t slot = std::uint64_t{standing_[index].count} + (deficit ? 1 : 0);
-    const std::uint64_t time = sequence_detail::time_of_slot(slot, classes_[index].weight);
-    return (Tournament::Key{time} << 32) | (deficit ? ~index : index);
+    const std::uint32_t tie = method_ == Method::max_deficit ? ~index : index;
+    return (Tournament::Key{times_[index].time()} << 32) | tie;
   }
 
   [[nodiscard]] std::uint32_t class_of(Tournament::Key key) const {
@@ -232,12 +246,84 @@ class Sequence::Impl {
     return method_ == Method::max_deficit ? ~tie : tie;
   }
 
+  /// Deals the next slot; returns the rank of its member. Requires `upcoming_`.
+  std::size_t deal_one() {
+    const std::uint32_t index = class_of(upcoming_.smallest());
+    ClassProgress& p = standing_[index];
+    const std::size_t rank = first_[index] + place_of_next(index);
+    if (++p.extra == classes_[index].members) {
+      p.extra = 0;
+      ++p.count;
+      times_[index].next();
+      upcoming_.set(index, upcoming_key(index));
+    }
+    if (recent_.size() == kRecent) recent_.erase(recent_.begin(), recent_.begin() + kRecent / 2);
+    recent_.push_back(index);
+    if (++position_ == cycle_) move_to(0);
+    return rank;
+  }
+
+  /// Takes the last of `recent_` back; returns the rank of its member.
+  std::size_t take_back_one() {
+    const std::uint32_t index = recent_.back();
+    recent_.pop_back();
+    ClassProgress& p = standing_[index];
+    if (p.extra == 0) {
+      p.extra = classes_[index].members;
+      --p.count;
+      times_[index].previous();
+      upcoming_.set(index, upcoming_key(index));
+    }
+    --p.extra;
+    --position_;
+    return first_[index] + place_of_next(index);
+  }
+
+  /// True when dealing one by one is cheaper than counting, now or if this goes on.
+  bool is_small(std::uint64_t slots) {
+    arrange_classes();
+    if (slots > classes_.size() / 8 || slots > kRecent / 2) return false;
+    return upcoming_valid_ || ++small_windows_ > kWindowsToArrange;
+  }
+
+  std::vector<Count> advance_one_by_one(std::uint64_t slots) {
+    std::vector<std::size_t> ranks(slots);
+    for (std::size_t& rank : ranks) {
+      if (!upcoming_valid_) arrange_upcoming();
+      rank = deal_one();
+    }
+    return tally(ranks);
+  }
+
+  std::vector<Count> rollback_one_by_one(std::uint64_t slots) {
+    std::vector<std::size_t> ranks(slots);
+    for (std::size_t& rank : ranks) rank = take_back_one();
+    return tally(ranks);
+  }
+
+  [[nodiscard]] std::vector<Count> tally(std::vector<std::size_t>& ranks) const {
+    std::sort(ranks.begin(), ranks.end());
+    std::vector<Count> counts;
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      if (i == 0 || ranks[i] != ranks[i - 1]) counts.push_back({members_[ranks[i]], 0});
+      ++counts.back().slots;
+    }
+    return counts;
+  }
+
   void arrange_upcoming() {
     (void)standing();
+    // Slot k falls at k / R in the maximum-deficit method and at (k - 1) / R in its mirror.
+    const std::uint64_t ahead = method_ == Method::max_deficit ? 1 : 0;
+    times_.clear();
     std::vector<Tournament::Key> keys(classes_.size());
-    for (std::uint32_t i = 0; i < keys.size(); ++i) keys[i] = upcoming_key(i);
+    for (std::uint32_t i = 0; i < keys.size(); ++i) {
+      times_.emplace_back(standing_[i].count + ahead, classes_[i].weight);
+      keys[i] = upcoming_key(i);
+    }
     upcoming_.assign(keys);
     upcoming_valid_ = true;
+    recent_.clear();
   }
 
   Method method_;
@@ -245,15 +331,20 @@ class Sequence::Impl {
   std::uint64_t cycle_ = 0;
   std::uint64_t last_joined_ = 0;
   std::unordered_map<Member, Terms> terms_;
-  std::map<Weight, std::vector<Member>, std::greater<>> ranks_;  ///< peers in order of joining
+  std::vector<Ranked> ranked_;  ///< in order, but for the changes since it was arranged:
+  std::vector<Ranked> added_;
+  std::vector<Ranked> removed_;
 
   std::vector<WeightClass> classes_;     ///< in ranked order; empty: to be made
   std::vector<Member> members_;          ///< in ranked order
   std::vector<std::size_t> first_;       ///< per class, where its members begin
   std::vector<ClassProgress> standing_;  ///< per class, at `position_`
   bool standing_valid_ = false;
-  Tournament upcoming_;  ///< the next slot of every class
+  std::vector<SlotTimes> times_;  ///< per class, of its next slot
+  Tournament upcoming_;           ///< which of them comes first
   bool upcoming_valid_ = false;
+  std::vector<std::uint32_t> recent_;  ///< classes of the last slots that were dealt one by one
+  std::uint32_t small_windows_ = 0;    ///< counted for want of `upcoming_`
 };
 
 Sequence::Sequence(Method method) : impl_(std::make_unique<Impl>(method)) {}

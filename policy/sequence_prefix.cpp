@@ -7,18 +7,22 @@
 namespace fairwater::sequence_detail {
 namespace {
 
+/// A time in [0, 1] as a multiple of 2^-63. Weights are below 2^30, so any two times j / R are more
+/// than that apart.
 using Time = std::uint64_t;
+constexpr int kTimeBits = 63;
+constexpr Time kTimeOne = Time{1} << kTimeBits;
 using Wide = unsigned __int128;
 
-/// floor(x * weight)
-std::uint32_t slots_until(Time x, std::uint32_t weight) {
-  return static_cast<std::uint32_t>((static_cast<Wide>(weight) * x) >> kTimeBits);
+/// floor(x * weight): the upper half of a product of 64 bits each.
+std::uint64_t slots_until(Time x, std::uint32_t weight) {
+  const std::uint64_t twice = std::uint64_t{weight} * 2;
+  return static_cast<std::uint64_t>((static_cast<Wide>(twice) * x) >> 64);
 }
 
 std::uint64_t count_until(std::span<const WeightClass> classes, Time x) {
   std::uint64_t slots = 0;
-  for (const WeightClass& c : classes)
-    slots += static_cast<std::uint64_t>(slots_until(x, c.weight)) * c.members;
+  for (const WeightClass& c : classes) slots += slots_until(x, c.weight) * c.members;
   return slots;
 }
 
@@ -63,11 +67,16 @@ Bracket narrow(std::span<const WeightClass> classes, std::uint64_t cycle, std::u
 
 /// A slot of every member of a class, within the bracket.
 struct Candidate {
-  Time time;
+  double time;  ///< slot / weight, rounded
+  std::uint32_t slot;
+  std::uint32_t weight;
   std::uint32_t class_index;
-  /// On a tie the last-ranked comes first.
+  /// By exact time; on a tie the last-ranked comes first.
   friend bool operator<(const Candidate& a, const Candidate& b) {
-    return a.time != b.time ? a.time < b.time : a.class_index > b.class_index;
+    if (a.time != b.time) return a.time < b.time;
+    const std::uint64_t x = std::uint64_t{a.slot} * b.weight;
+    const std::uint64_t y = std::uint64_t{b.slot} * a.weight;
+    return x != y ? x < y : a.class_index > b.class_index;
   }
 };
 
@@ -88,12 +97,12 @@ std::vector<ClassProgress> count_prefix(std::span<const WeightClass> classes, st
   std::uint64_t left = slots;
   for (std::uint32_t i = 0; i < classes.size(); ++i) {
     const WeightClass& c = classes[i];
-    const std::uint32_t before = slots_until(bracket.low, c.weight);
-    const std::uint32_t after = slots_until(bracket.high, c.weight);
+    const auto before = static_cast<std::uint32_t>(slots_until(bracket.low, c.weight));
+    const auto after = static_cast<std::uint32_t>(slots_until(bracket.high, c.weight));
     progress[i].count = before;
-    left -= static_cast<std::uint64_t>(before) * c.members;
-    for (std::uint64_t slot = std::uint64_t{before} + 1; slot <= after; ++slot)
-      candidates.push_back({time_of_slot(slot, c.weight), i});
+    left -= std::uint64_t{before} * c.members;
+    for (std::uint32_t slot = before + 1; slot <= after; ++slot)
+      candidates.push_back({static_cast<double>(slot) / c.weight, slot, c.weight, i});
   }
   std::sort(candidates.begin(), candidates.end());
   for (const Candidate& candidate : candidates) {

@@ -13,16 +13,6 @@
 
 namespace fairwater::sequence_detail {
 
-/// Weights are below 2^30, so two different times differ by more than 2^-60: as multiples of 2^-62
-/// they stay different, and integers of 64 bits compare them exactly.
-inline constexpr int kTimeBits = 62;
-inline constexpr std::uint64_t kTimeOne = std::uint64_t{1} << kTimeBits;
-
-/// `slot / weight` rounded down to a multiple of 2^-62; `slot` at most `weight + 1`.
-[[nodiscard]] inline std::uint64_t time_of_slot(std::uint64_t slot, std::uint64_t weight) {
-  return static_cast<std::uint64_t>((static_cast<unsigned __int128>(slot) << kTimeBits) / weight);
-}
-
 struct WeightClass {
   std::uint32_t weight;   ///< 1..10^9
   std::uint32_t members;  ///< how many have this weight, at least 1

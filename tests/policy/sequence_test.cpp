@@ -29,9 +29,13 @@ class WrittenOut {
 
   void join(Sequence::Member member, std::uint64_t weight, int joined) {
     position += used(weight);
+    add(member, weight, joined);
+    write_out();
+  }
+  /// Of many members; write_out() follows when all are there.
+  void add(Sequence::Member member, std::uint64_t weight, int joined) {
     cycle += weight;
     members_.push_back({member, weight, joined});
-    write_out();
   }
   void leave(Sequence::Member member) {
     const auto found = find(member);
@@ -70,18 +74,6 @@ class WrittenOut {
     return ranks;
   }
 
-  std::uint64_t position = 0;
-  std::uint64_t cycle = 0;
-
- private:
-  std::vector<ModelMember>::iterator find(Sequence::Member member) {
-    return std::find_if(members_.begin(), members_.end(),
-                        [&](const ModelMember& m) { return m.member == member; });
-  }
-  [[nodiscard]] std::uint64_t used(std::uint64_t weight) const {
-    return cycle == 0 ? 0 : (2 * position * weight + cycle) / (2 * cycle);
-  }
-
   void write_out() {
     std::sort(members_.begin(), members_.end(), [](const ModelMember& a, const ModelMember& b) {
       return a.weight != b.weight ? a.weight > b.weight : a.joined < b.joined;
@@ -102,6 +94,18 @@ class WrittenOut {
       deficit ? --r[best] : ++r[best];
       order_.push_back(members_[best].member);
     }
+  }
+
+  std::uint64_t position = 0;
+  std::uint64_t cycle = 0;
+
+ private:
+  std::vector<ModelMember>::iterator find(Sequence::Member member) {
+    return std::find_if(members_.begin(), members_.end(),
+                        [&](const ModelMember& m) { return m.member == member; });
+  }
+  [[nodiscard]] std::uint64_t used(std::uint64_t weight) const {
+    return cycle == 0 ? 0 : (2 * position * weight + cycle) / (2 * cycle);
   }
 
   Sequence::Method method_;
@@ -194,6 +198,34 @@ TEST_CASE("Windows, slots, joins, leaves and weights agree with the written orde
       RC_ASSERT(sequence.position() == model.position);
       RC_ASSERT(sequence.cycle() == model.cycle);
       RC_ASSERT(sequence.ranked() == model.ranked());
+    }
+  });
+}
+
+/// Windows far smaller than the number of members, taken back in part: the way of a heartbeat.
+TEST_CASE("Small windows and their rollback agree with the written order", "[property][sequence]") {
+  check_property("small windows against the written order", 10'000, [] {
+    const Sequence::Method method = draw_method();
+    Sequence sequence(method);
+    WrittenOut model(method);
+    const int members = draw(16, 48);
+    const int largest_weight = draw(1, 2) == 1 ? 10 : 150;
+    for (int i = 0; i < members; ++i) {
+      const int weight = draw(1, largest_weight);
+      sequence.join(static_cast<Sequence::Member>(i), weight);
+      model.add(static_cast<Sequence::Member>(i), static_cast<std::uint64_t>(weight), i);
+    }
+    model.write_out();
+    const auto start = draw<std::uint64_t>(0, sequence.cycle() - 1);
+    sequence.set_position(start);
+    model.position = start;
+    for (int step = draw(10, 40); step > 0; --step) {
+      const auto dealt = static_cast<std::uint64_t>(draw(0, 5));
+      const auto taken_back = static_cast<std::uint64_t>(draw(0, draw(0, 9) == 0 ? 40 : 5));
+      RC_ASSERT(as_map(sequence.advance(dealt)) == model.advance(dealt));
+      RC_ASSERT(as_map(sequence.rollback(taken_back)) == model.rollback(taken_back));
+      if (draw(0, 3) == 0) RC_ASSERT(sequence.next() == model.next());
+      RC_ASSERT(sequence.position() == model.position);
     }
   });
 }
