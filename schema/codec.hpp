@@ -70,7 +70,6 @@ class MalformedRecord : public std::runtime_error {
 };
 
 // -- wire to value: throw MalformedRecord, or kj::Exception for a broken message; see decode()
-// ------------
 [[nodiscard]] Texts read(capnp::List<capnp::Text>::Reader reader);
 [[nodiscard]] TextMap read(capnp::List<wire::KeyValue>::Reader reader);
 [[nodiscard]] NamedAmounts read(capnp::List<wire::NamedAmount>::Reader reader);
@@ -132,8 +131,6 @@ template <class Reader>
 }
 
 // -- records on disk
-// -----------------------------------------------------------------------------------------
-
 /// A record's bytes, aligned and bounded for reading. Views nothing: it copies.
 class RecordReader {
  public:

@@ -14,7 +14,6 @@ using codec::stored_size;
 using codec::wire_enum;
 
 // -- deals
-// -------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -132,7 +131,6 @@ Deal read(wire::Deal::Reader reader) {
 }
 
 // -- journal records
-// ---------------------------------------------------------------------------------------
 
 void encode(const ResourceKind& kind, wire::ResourceKind::Builder builder) {
   builder.setName(to_text(kind.name));
@@ -291,7 +289,6 @@ JournalRecord read(wire::JournalRecord::Reader reader) {
 }
 
 // -- bytes
-// -------------------------------------------------------------------------------------------------
 
 Hash read_hash(capnp::Data::Reader data, std::string_view field) {
   Hash hash{};

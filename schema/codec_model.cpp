@@ -8,7 +8,6 @@ using codec::hash_data;
 using codec::wire_enum;
 
 // -- lists and maps
-// ------------------------------------------------------------------------------------
 
 void encode(const Texts& texts, capnp::List<capnp::Text>::Builder builder) {
   for (std::size_t i = 0; i < texts.size(); ++i) builder.set(i, to_text(texts[i]));
@@ -59,7 +58,6 @@ NamedAmounts read(capnp::List<wire::NamedAmount>::Reader reader) {
 }
 
 // -- jobs and tasks
-// ----------------------------------------------------------------------------------------
 
 void encode(const TaskKey& key, wire::TaskKey::Builder builder) {
   builder.setJob(key.job.value);
@@ -214,7 +212,6 @@ JobRecord read(wire::JobRecord::Reader reader) {
 }
 
 // -- tenants and nodes
-// -------------------------------------------------------------------------------------
 
 void encode(const TenantSpec& spec, wire::TenantSpec::Builder builder) {
   builder.setName(to_text(spec.name));

@@ -1,7 +1,9 @@
 #include "storage/deal_fold.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "policy/deal_steps.hpp"
@@ -61,21 +63,21 @@ void check_arithmetic(const Deal& deal) {
   std::map<TenantId, Movements> movements = movements_of(deal);
   std::map<TenantId, Units> placed;
   for (const Grant& grant : deal.grants) placed[grant.tenant] += grant.cost;
-  Units balance_sum = 0;
+  Units added_sum = 0;
   for (const TenantLine& line : deal.lines) {
     check_line(line, movements[line.tenant]);
     if (placed[line.tenant] != line.guaranteed + line.placed)
       refuse("the grants of " + name(line.tenant) + " cost " + std::to_string(placed[line.tenant]) +
              " units, its line says " + std::to_string(line.guaranteed + line.placed));
-    balance_sum += closing_balance(line);
+    added_sum += closing_balance(line) - line.carried;
     movements.erase(line.tenant);
     placed.erase(line.tenant);
   }
   if (!movements.empty() || !placed.empty())
     refuse(name(movements.empty() ? placed.begin()->first : movements.begin()->first) +
            " takes part without a line");
-  if (balance_sum != 0)
-    refuse("the balances add up to " + std::to_string(balance_sum) + " instead of zero");
+  if (added_sum != 0)
+    refuse("the deal adds " + std::to_string(added_sum) + " units to the balances instead of none");
 }
 
 void store_book_changes(State& state) {
@@ -84,13 +86,31 @@ void store_book_changes(State& state) {
             [](const auto& a, const auto& b) { return a.age < b.age; });
   for (const IouBook::Iou& iou : changes) {
     const std::string key = balance_key(iou.debtor, iou.creditor);
-    if (iou.units == 0)
+    if (iou.units == 0) {
       state.balances.erase(key);
-    else if (IouRecord* stored = state.balances.edit(key))
-      stored->units = iou.units;
+      state.book_ages.erase({iou.debtor, iou.creditor});
+      continue;
+    }
+    std::uint64_t& book_age = state.book_ages[{iou.debtor, iou.creditor}];
+    if (std::exchange(book_age, iou.age) == iou.age)
+      state.balances.edit(key)->units = iou.units;
     else
       state.balances.put(key, {iou.units, state.meta.next_iou_age++});
   }
+}
+
+Units forgive_carry(State& state, TenantId leaver, const std::vector<TenantId>& ranked_others) {
+  Units left = std::exchange(tenant_of(state, leaver).carry, 0);
+  const Units forgiven = std::abs(left);
+  for (const TenantId id : ranked_others) {
+    const TenantRecord* other = state.tenants.find(key_of(id));
+    if (left == 0 || !other || (other->carry > 0) == (left > 0)) continue;
+    const Units part = left > 0 ? std::max(-left, other->carry) : std::min(-left, other->carry);
+    tenant_of(state, id).carry -= part;
+    left += part;
+  }
+  if (left != 0) refuse("the carries of all tenants do not add up to zero");
+  return forgiven;
 }
 
 void apply_accounts(State& state, const Deal& deal) {

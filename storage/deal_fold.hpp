@@ -1,6 +1,8 @@
 // What a deal does to the state, and the arithmetic it must satisfy to be written.
 #pragma once
 
+#include <vector>
+
 #include "policy/deal.hpp"
 #include "storage/state.hpp"
 
@@ -18,6 +20,11 @@ void check_arithmetic(const Deal& deal);
 
 /// Repayments, loans, tenants' totals and carries, the sequence's position. Throws Contradiction.
 void apply_accounts(State& state, const Deal& deal);
+
+/// The leaver's carry, less than a task, is forgiven: it comes off the carries on the other side,
+/// in ranked order. Returns the units forgiven. As the allocator's remove_tenant. Throws
+/// Contradiction.
+Units forgive_carry(State& state, TenantId leaver, const std::vector<TenantId>& ranked_others);
 
 /// Writes what an operation on the book changed to the balances. An IOU that grows keeps its age;
 /// one that was paid off and comes again is new. Call it after each operation.

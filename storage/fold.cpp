@@ -111,16 +111,22 @@ void Fold::operator()(const TenantRemoved& body) {
       refuse("tenant '" + leaver->spec.name + "' leaves while a job of its lives");
   if (state_.book.net(body.tenant.value) < 0)
     refuse("tenant '" + leaver->spec.name + "' leaves while it owes");
-  state_.weight_sum -= leaver->spec.weight;
-  state_.tenants.erase(key_of(body.tenant));
   std::vector<IouBook::MemberWeight> others;
   for (const auto& [key, tenant] : state_.tenants.all())
-    others.push_back({tenant.id.value, tenant.spec.weight});
-  const Units forgiven = state_.book.leave(body.tenant.value, others);
+    if (tenant.id != body.tenant) others.push_back({tenant.id.value, tenant.spec.weight});
+  // Ranked as in the sequence: ids are in the order of joining.
+  std::stable_sort(others.begin(), others.end(),
+                   [](const auto& a, const auto& b) { return a.weight > b.weight; });
+  std::vector<TenantId> ranked;
+  for (const IouBook::MemberWeight& other : others) ranked.push_back(TenantId{other.member});
+  const Units forgiven =
+      forgive_carry(state_, body.tenant, ranked) + state_.book.leave(body.tenant.value, others);
   store_book_changes(state_);
   if (forgiven != body.forgiven)
     refuse("leaving forgives " + std::to_string(forgiven) + " units, not " +
            std::to_string(body.forgiven));
+  state_.weight_sum -= leaver->spec.weight;
+  state_.tenants.erase(key_of(body.tenant));
   for (const auto& [key, token] : state_.tokens.all())
     if (token.role == Role::tenant && token.tenant == body.tenant) state_.tokens.erase(key);
   check_position(body.position);

@@ -50,7 +50,10 @@ State::State(const StateView& view)
                     iou.age});
   check_ious(ious);
   std::sort(ious.begin(), ious.end(), [](const auto& a, const auto& b) { return a.age < b.age; });
-  for (const IouBook::Iou& iou : ious) book.restore(iou);
+  for (const IouBook::Iou& iou : ious) {
+    book.restore(iou);
+    book_ages[{iou.debtor, iou.creditor}] = iou.age;
+  }
   (void)book.take_changes();
   for (const auto& [key, tenant] : tenants.all()) weight_sum += tenant.spec.weight;
 }

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "policy/iou_book.hpp"
 #include "storage/families.hpp"
@@ -138,6 +139,9 @@ struct State {
 
   LedgerMeta meta;
   IouBook book;
+  /// Each IOU's age in `book`, by debtor and creditor, which counts on from the oldest that were
+  /// loaded. Tells an IOU that grew from one that was paid off and came again.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> book_ages;
   Weight weight_sum = 0;  ///< of all tenants: the sequence's period
   Table<IouRecord> balances;
   Table<TenantRecord> tenants;

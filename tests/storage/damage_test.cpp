@@ -245,7 +245,6 @@ TEST_CASE("a gap in the journal is named", "[unit][damage]") {
 }
 
 // -- the write-ahead log
-// -----------------------------------------------------------------------------------
 
 std::string newest_log(const std::string& directory) {
   std::string newest;
@@ -353,8 +352,6 @@ TEST_CASE("verify works beside a running coordinator", "[unit][ledger]") {
 }
 
 // -- a full disk
-// -------------------------------------------------------------------------------------------
-
 /// A file system of 24 MiB of its own; `mounted` is false without the right to mount.
 class SmallDisk {
  public:

@@ -308,7 +308,7 @@ TEST_CASE("records that contradict the state are refused", "[unit][fold]") {
     CHECK(folded.refusal(cycle([](Deal& deal) {
       deal.lines[0].granted = 2;
       deal.lines[0].carry = 1;
-    })) == "the balances add up to 1 instead of zero");
+    })) == "the deal adds 1 units to the balances instead of none");
     CHECK(folded.refusal(cycle([](Deal& deal) {
       deal.loans.push_back({TenantId{2}, TenantId{3}, 1});
     })) == "tenant 2 takes part without a line");
@@ -324,7 +324,7 @@ TEST_CASE("records that contradict the state are refused", "[unit][fold]") {
   }
   SECTION("a carry that does not go on") {
     CHECK(folded.refusal(cycle([](Deal& deal) {
-      deal.lines[0].carried = deal.lines[0].rolled_back = 1;
+      deal.lines[0].carried = deal.lines[0].carry = 1;
     })) == "tenant 1 carries 0 units, not 1");
   }
 }

@@ -37,7 +37,6 @@ T must(Expected<T> value) {
 [[nodiscard]] ErrorCode code_of(const caf::error& error);
 
 // -- small pieces
-// ----------------------------------------------------------------------------------------
 [[nodiscard]] ClusterCreated small_cluster();
 [[nodiscard]] TenantRecord tenant(std::uint32_t id, const std::string& name, Weight weight);
 [[nodiscard]] NodeRecord node(std::uint32_t id, const std::string& name);

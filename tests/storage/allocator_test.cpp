@@ -1,0 +1,238 @@
+// The allocator and the ledger together: every deal is accepted as it stands, both keep the same
+// books, and an allocator that is rebuilt from the ledger deals as the one that was lost.
+#include "policy/allocator.hpp"
+
+#include <algorithm>
+
+#include <catch2/catch.hpp>
+#include <rocksdb/env.h>
+
+#include "model/resources.hpp"
+#include "tests/storage/support.hpp"
+
+namespace fairwater::test {
+namespace {
+
+constexpr std::uint32_t kNodes = 3;
+
+ResourceVector cpu(Amount millicores) {
+  ResourceVector vector;
+  vector[kCpu] = millicores;
+  return vector;
+}
+
+std::string numbered(std::string name, std::uint32_t number) {
+  return name.append(std::to_string(number));
+}
+
+/// A coordinator's core without actors: what it deals becomes durable at once.
+class Cluster {
+  bool slow_payers_;
+  std::unique_ptr<rocksdb::Env> env_;  // outlives the ledger
+
+ public:
+  /// With `slow_payers` some tenants repay by parts of a unit, whose remainders a restart forgets;
+  /// the deals after it are compared without them alone.
+  Cluster(std::uint64_t seed, bool slow_payers)
+      : slow_payers_(slow_payers),
+        env_(rocksdb::NewMemEnv(rocksdb::Env::Default())),
+        random_(seed) {
+    open();
+    must(ledger->append({small_cluster(), CoordinatorStarted{1, "test"}}));
+    for (std::uint32_t id = 1; id <= kNodes; ++id)
+      must(ledger->append({NodeChanged{node(id, numbered("n", id))}}));
+    allocator = fresh();
+    for (int i = 0; i < 5; ++i) join();
+  }
+
+  void step() {
+    const std::uint64_t choice = below(100);
+    if (choice < 20)
+      submit();
+    else if (choice < 45)
+      finish();
+    else if (choice < 47)
+      join();
+    else if (choice < 50)
+      leave();
+    else
+      deal();
+  }
+
+  void deal() {
+    refresh(allocator);
+    const NodeId node{static_cast<std::uint32_t>(1 + below(kNodes))};
+    const std::optional<Deal> dealt = allocator.deal(node);
+    if (!dealt) return;
+    must(ledger->append({Cycle{{*dealt}}}));
+    ++deals;
+    loans += dealt->loans.size();
+    repayments += dealt->repayments.size();
+    for (const Grant& grant : dealt->grants) {
+      queues_.at(grant.tenant).erase({grant.task.job, grant.task.index});
+      running_.push_back({node, grant});
+    }
+  }
+
+  /// Loses the process: all that is left is the ledger.
+  void restart() {
+    open();
+    Allocator restored = fresh();
+    for (const TenantRecord& tenant : ledger->tenants()) set(restored, tenant);
+    restored.restore_position(ledger->position());
+    for (const TenantRecord& tenant : ledger->tenants())
+      restored.restore_carry(tenant.id, tenant.carry);
+    for (const IouBook::Iou& iou : ledger->ious()) restored.restore_iou(iou);
+    for (const auto& [node, grant] : running_) restored.restore_held(node, grant);
+    if (!slow_payers_) compare(allocator, restored);
+    allocator = std::move(restored);
+  }
+
+  /// What the ledger says of every tenant is what the allocator says.
+  void compare_books() const {
+    CHECK(ledger->position() == allocator.position());
+    for (const TenantRecord& tenant : ledger->tenants())
+      CHECK(tenant.carry == allocator.tenant(tenant.id).carry);
+    const auto owed = [](std::vector<IouBook::Iou> ious) {
+      for (IouBook::Iou& iou : ious) iou.age = 0;
+      return ious;
+    };
+    CHECK(owed(ledger->ious()) == owed(allocator.book().ious()));
+  }
+
+  std::unique_ptr<Ledger> ledger;
+  Allocator allocator{AllocatorSettings{}};
+  std::size_t deals = 0;
+  std::size_t loans = 0;
+  std::size_t repayments = 0;
+  std::size_t left = 0;
+
+ private:
+  struct Held {
+    NodeId node;
+    Grant grant;
+  };
+  using Queue = std::map<std::pair<JobId, std::uint32_t>, ResourceVector>;
+
+  std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+
+  void open() {
+    ledger.reset();
+    ledger = must(Ledger::open(options_for("/ledger", env_.get())));
+  }
+
+  [[nodiscard]] Allocator fresh() const {
+    AllocatorSettings settings;
+    settings.granules = cpu(100);
+    Allocator made(settings);
+    for (std::uint32_t id = 1; id <= kNodes; ++id) made.set_node(NodeId{id}, {}, cpu(4000), true);
+    return made;
+  }
+
+  static void set(Allocator& target, const TenantRecord& tenant) {
+    target.set_tenant(tenant.id, must(terms_of(tenant.spec, ResourceCatalog())));
+  }
+
+  void join() {
+    const TenantId id = ledger->next_tenant_id();
+    TenantRecord record =
+        tenant(id.value, numbered("t", id.value), static_cast<Weight>(1 + below(6)));
+    record.spec.repay_millionths = slow_payers_ && below(2) ? 400'000 : 1'000'000;
+    record.spec.may_borrow = below(5) != 0;
+    record.spec.may_lend = below(5) != 0;
+    if (below(3) == 0) record.spec.min = {{"cpu", 1000}};
+    set(allocator, record);
+    must(ledger->append({TenantsChanged{{record}, allocator.position()}}));
+    queues_[id];
+  }
+
+  void leave() {
+    for (const auto& [id, queue] : queues_) {
+      const bool runs = std::any_of(running_.begin(), running_.end(),
+                                    [&](const Held& held) { return held.grant.tenant == id; });
+      if (runs || !queue.empty() || queues_.size() < 3 || allocator.tenant(id).net < 0) continue;
+      const TenantId leaver = id;
+      queues_.erase(leaver);
+      const Units forgiven = allocator.remove_tenant(leaver);
+      must(ledger->append({TenantRemoved{leaver, allocator.position(), forgiven}}));
+      ++left;
+      return;
+    }
+  }
+
+  void submit() {
+    auto owner = std::next(queues_.begin(), static_cast<std::ptrdiff_t>(below(queues_.size())));
+    if (owner->second.size() > 40) return;
+    const auto tasks = static_cast<std::uint32_t>(1 + below(20));
+    const JobId job =
+        must(ledger->append({JobSubmitted{{}, owner->first, job_spec("t", tasks)}}))[0].job;
+    const ResourceVector demand = cpu(static_cast<Amount>(100 + 100 * below(12)));
+    for (std::uint32_t i = 0; i < tasks; ++i) owner->second[{job, i}] = demand;
+  }
+
+  void finish() {
+    for (std::uint64_t wanted = 1 + below(12); wanted > 0 && !running_.empty(); --wanted) {
+      const auto at = static_cast<std::ptrdiff_t>(below(running_.size()));
+      const Held held = running_[static_cast<std::size_t>(at)];
+      running_.erase(running_.begin() + at);
+      must(ledger->append({TasksFinished{held.node, {success(held.grant.task)}}}));
+      CHECK(allocator.release(held.grant.task));
+    }
+  }
+
+  void refresh(Allocator& target) const {
+    for (const auto& [id, queue] : queues_) {
+      DemandWindow window;
+      window.tenant = id;
+      window.seen_deal = target.last_deal();
+      for (const auto& [place, demand] : queue) {
+        WaitingRange range;
+        range.job = place.first;
+        range.first_index = place.second;
+        range.demand = demand;
+        window.next.push_back(range);
+        window.pending += demand;
+        ++window.pending_tasks;
+      }
+      target.set_window(window);
+    }
+  }
+
+  /// Copies of both deal the same on every node.
+  void compare(Allocator lost, Allocator restored) const {
+    refresh(lost);
+    refresh(restored);
+    for (std::uint32_t id = 1; id <= kNodes; ++id) {
+      const std::optional<Deal> was = lost.deal(NodeId{id});
+      const std::optional<Deal> is = restored.deal(NodeId{id});
+      CHECK(was.has_value() == is.has_value());
+      CHECK((was == is));
+    }
+  }
+
+  std::mt19937_64 random_;
+  std::map<TenantId, Queue> queues_;
+  std::vector<Held> running_;
+};
+
+TEST_CASE("the ledger takes every deal of the allocator and restores it", "[property][ledger]") {
+  std::size_t left = 0;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    INFO("seed " << seed);
+    Cluster cluster(seed, seed % 2 == 1);
+    for (int i = 1; i <= 600; ++i) {
+      cluster.step();
+      if (i % 50 == 0) cluster.compare_books();
+      if (i % 100 == 0) cluster.restart();
+    }
+    CHECK(cluster.ledger->verify().differences == std::vector<std::string>{});
+    CHECK(cluster.deals > 100);
+    CHECK(cluster.loans > 0);
+    CHECK(cluster.repayments > 0);
+    left += cluster.left;
+  }
+  CHECK(left > 0);
+}
+
+}  // namespace
+}  // namespace fairwater::test
