@@ -1,5 +1,5 @@
-// An agent's connection to its coordinator: registers, carries reports and orders, reconnects for ever with a
-// bounded, jittered back-off. Runs on KJ's own thread.
+// An agent's connection to its coordinator: registers, carries reports and orders, reconnects for
+// ever with a bounded, jittered back-off. Runs on KJ's own thread.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@ namespace fairwater {
 
 struct AgentClientOptions {
   std::string coordinator = "127.0.0.1:7400";
-  std::string join_token;         ///< used only while there is no credential
-  std::string credential_file;    ///< 0600; written once the coordinator has accepted the node
+  std::string join_token;       ///< used only while there is no credential
+  std::string credential_file;  ///< 0600; written once the coordinator has accepted the node
   std::int64_t reconnect_min_ms = 100;
   std::int64_t reconnect_max_ms = 2000;
   std::int64_t call_timeout_ms = 10'000;  ///< a coordinator that does not answer is taken for gone

@@ -23,12 +23,12 @@ class Client {
 
   [[nodiscard]] const Caller& caller() const;
 
-  // Each call: the coordinator's answer or its error; `unavailable` when the connection is lost, after
-  // which only a new Client helps.
+  // Each call: the coordinator's answer or its error; `unavailable` when the connection is lost,
+  // after which only a new Client helps.
   [[nodiscard]] Expected<ClusterStatus> status();
   [[nodiscard]] Expected<std::vector<TenantInfo>> list_tenants();
-  [[nodiscard]] Expected<std::vector<TenantChange>> apply_tenants(const std::vector<TenantSpec>& specs,
-                                                                  bool dry_run);
+  [[nodiscard]] Expected<std::vector<TenantChange>> apply_tenants(
+      const std::vector<TenantSpec>& specs, bool dry_run);
   [[nodiscard]] caf::error remove_tenant(const std::string& name);
   /// A new token for the tenant, to be shown once; only its hash is stored.
   [[nodiscard]] Expected<std::string> issue_token(const std::string& tenant);

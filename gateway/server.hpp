@@ -13,10 +13,11 @@
 namespace fairwater {
 
 struct ServerOptions {
-  std::string listen = "127.0.0.1:7400";       ///< HOST:PORT; port 0 picks one
+  std::string listen = "127.0.0.1:7400";  ///< HOST:PORT; port 0 picks one
   std::uint32_t max_connections = 4096;
   std::uint32_t max_connections_per_peer = 2048;
-  std::int64_t login_timeout_ms = 10'000;      ///< a connection that has not logged in by then is closed
+  std::int64_t login_timeout_ms =
+      10'000;  ///< a connection that has not logged in by then is closed
   std::uint64_t max_message_bytes = 8u << 20;
   std::uint32_t max_calls_per_connection = 256;  ///< more answers `overloaded`
 };
@@ -25,7 +26,8 @@ class Server {
  public:
   /// Listens; `unavailable` naming the address when it is taken.
   [[nodiscard]] static Expected<std::unique_ptr<Server>> start(caf::actor_system& system,
-                                                               DeskActor desk, ServerOptions options);
+                                                               DeskActor desk,
+                                                               ServerOptions options);
   /// Closes every connection and joins the thread.
   ~Server();
   [[nodiscard]] const std::string& address() const;  ///< HOST:PORT with the port that was picked

@@ -1,0 +1,112 @@
+#include "gateway/connection.hpp"
+
+#include <algorithm>
+
+#include <spdlog/spdlog.h>
+
+#include "gateway/sessions.hpp"
+
+namespace fairwater {
+namespace {
+
+/// What a wrong token costs, doubled each time.
+constexpr auto kFirstPenalty = 100 * kj::MILLISECONDS;
+
+capnp::ReaderOptions reader_options(const ServerOptions& options) {
+  capnp::ReaderOptions reader;
+  reader.traversalLimitInWords = options.max_message_bytes / sizeof(capnp::word);
+  reader.nestingLimit = 32;
+  return reader;
+}
+
+}  // namespace
+
+Connection::Connection(Services& services, kj::Own<kj::AsyncIoStream> stream, std::string peer)
+    : services_(services),
+      stream_(kj::mv(stream)),
+      peer_(std::move(peer)),
+      messages_(*stream_, std::min(services.options.max_message_bytes, kMaxAnonymousMessageBytes)),
+      network_(messages_, capnp::rpc::twoparty::Side::SERVER, reader_options(services.options)),
+      close_requested_(kj::newPromiseAndFulfiller<void>()) {
+  services_.connections.insert(this);
+}
+
+Connection::~Connection() noexcept { services_.connections.erase(this); }
+
+kj::Promise<void> Connection::serve(kj::Own<Connection> connection) {
+  using Rpc = capnp::RpcSystem<capnp::rpc::twoparty::VatId>;
+  auto rpc = kj::heap<Rpc>(capnp::makeRpcServer(connection->network_, make_gateway(*connection)));
+  // Calls whose parameters exceed this stop the reading until some are answered.
+  rpc->setFlowLimit(2 * connection->services_.options.max_message_bytes / sizeof(capnp::word));
+  auto closed = connection->closed();
+  // The RPC system goes before the connection that it speaks over.
+  return closed.attach(kj::mv(rpc)).attach(kj::mv(connection));
+}
+
+kj::Promise<void> Connection::closed() {
+  auto deadline = services_.timer.afterDelay(services_.options.login_timeout_ms * kj::MILLISECONDS)
+                      .then([this]() -> kj::Promise<void> {
+                        if (entry_ == Entry::done) return kj::NEVER_DONE;
+                        spdlog::debug("gateway: closing {}: it did not log in in time", peer_);
+                        return kj::READY_NOW;
+                      });
+  return network_.onDisconnect()
+      .exclusiveJoin(kj::mv(close_requested_.promise))
+      .exclusiveJoin(kj::mv(deadline));
+}
+
+void Connection::close(const char* reason) {
+  spdlog::debug("gateway: closing {}: {}", peer_, reason);
+  close_requested_.fulfiller->fulfill();
+}
+
+bool Connection::reads_too_slowly() {
+  return network_.getCurrentQueueSize() >
+             kMaxQueuedMessages * services_.options.max_message_bytes ||
+         network_.getOutgoingMessageWaitTime() > kMaxQueueTime;
+}
+
+caf::error Connection::begin_entry(std::uint32_t peer_version) {
+  if (entry_ != Entry::none)
+    return make_error(ErrorCode::wrong_state, entry_ == Entry::done
+                                                  ? "this connection has logged in already"
+                                                  : "this connection is logging in already");
+  if (failed_logins_ >= kMaxFailedLogins) {
+    close("it showed too many wrong tokens");
+    return make_error(ErrorCode::unauthenticated, "too many wrong tokens");
+  }
+  if (peer_version < kOldestProtocolVersion)
+    return make_error(ErrorCode::not_supported,
+                      "protocol version " + std::to_string(peer_version) +
+                          " is not served any more; the oldest is " +
+                          std::to_string(kOldestProtocolVersion),
+                      "protocolVersion");
+  entry_ = Entry::trying;
+  return {};
+}
+
+void Connection::entry_succeeded() {
+  entry_ = Entry::done;
+  messages_.set_max_message_bytes(services_.options.max_message_bytes);
+}
+
+kj::Promise<void> Connection::entry_failed(const caf::error& error) {
+  if (details(error).code != ErrorCode::unauthenticated) return kj::READY_NOW;
+  spdlog::warn("gateway: {} showed a wrong token", peer_);
+  return services_.timer.afterDelay(kFirstPenalty * (1 << failed_logins_++));
+}
+
+void Connection::entry_abandoned() {
+  if (entry_ == Entry::trying) entry_ = Entry::none;
+}
+
+Expected<kj::Own<Connection::Admission>> Connection::admit() {
+  if (reads_too_slowly()) close("it does not read its answers");
+  if (calls_ >= services_.options.max_calls_per_connection)
+    return make_error(ErrorCode::overloaded,
+                      "more than " + std::to_string(services_.options.max_calls_per_connection) +
+                          " calls at once on one connection");
+  return kj::heap<Admission>(*this);
+}
+
+}  // namespace fairwater

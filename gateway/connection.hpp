@@ -1,0 +1,110 @@
+// One accepted connection: its limits and what it has shown of itself so far. The capabilities that
+// were handed out over it share it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include <capnp/rpc-twoparty.h>
+#include <kj/refcount.h>
+#include <kj/timer.h>
+
+#include "gateway/agent_line.hpp"
+#include "gateway/bridge.hpp"
+#include "gateway/message_guard.hpp"
+#include "gateway/server.hpp"
+#include "gateway/wire.hpp"
+
+namespace fairwater {
+
+class Connection;
+
+/// Before a peer has shown a token its messages stay below this: a login is small, and an agent
+/// registers with some hundred bytes per task that it runs.
+inline constexpr std::uint64_t kMaxAnonymousMessageBytes = 2u << 20;
+/// The wrong tokens that one connection may show.
+inline constexpr int kMaxFailedLogins = 5;
+/// Answers that wait for a slow reader: this many times the largest message, and not longer than
+/// that.
+inline constexpr std::uint64_t kMaxQueuedMessages = 4;
+inline constexpr auto kMaxQueueTime = 30 * kj::SECONDS;
+/// Calls that wait for nothing but the coordinator.
+inline constexpr std::chrono::milliseconds kDeskTimeout{30'000};
+/// Verifying reads the whole journal.
+inline constexpr std::chrono::milliseconds kVerifyTimeout{600'000};
+
+/// What the server's objects share; lives on the loop's thread for as long as the server.
+struct Services {
+  caf::actor_system& system;
+  DeskActor desk;
+  ServerOptions options;
+  kj::Timer& timer;
+  Bridge bridge;
+  AgentLines agent_lines;
+  std::set<Connection*> connections;
+};
+
+class Connection final : public kj::Refcounted {
+ public:
+  Connection(Services& services, kj::Own<kj::AsyncIoStream> stream, std::string peer);
+  ~Connection() noexcept;
+
+  /// Speaks the protocol until the peer goes, must go, or the promise is dropped.
+  [[nodiscard]] static kj::Promise<void> serve(kj::Own<Connection> connection);
+
+  /// Ends serve(), from within a call too.
+  void close(const char* reason);
+  /// True when answers pile up because the peer does not read them.
+  [[nodiscard]] bool reads_too_slowly();
+
+  // -- showing a token
+  // -----------------------------------------------------------------------------
+  /// Only one attempt at a time, and none after success: `wrong_state`, or `not_supported` for a
+  /// version that is too old.
+  [[nodiscard]] caf::error begin_entry(std::uint32_t peer_version);
+  void entry_succeeded();
+  /// Promises to fail: at once, or late when the token was wrong.
+  [[nodiscard]] kj::Promise<void> entry_failed(const caf::error& error);
+  /// The attempt was dropped. Harmless after the two above.
+  void entry_abandoned();
+
+  // -- calls
+  // -------------------------------------------------------------------------------------------
+  /// Counts a call until destroyed.
+  class Admission {
+   public:
+    explicit Admission(Connection& connection) : connection_(kj::addRef(connection)) {
+      ++connection_->calls_;
+    }
+    Admission(Admission&&) = default;
+    ~Admission() {
+      if (connection_.get() != nullptr) --connection_->calls_;
+    }
+
+   private:
+    kj::Own<Connection> connection_;
+  };
+  [[nodiscard]] Expected<kj::Own<Admission>> admit();
+
+  [[nodiscard]] Services& services() { return services_; }
+  [[nodiscard]] const std::string& peer() const { return peer_; }
+
+ private:
+  enum class Entry { none, trying, done };
+
+  [[nodiscard]] kj::Promise<void> closed();
+
+  Services& services_;
+  kj::Own<kj::AsyncIoStream> stream_;
+  const std::string peer_;
+  MessageGuard messages_;
+  capnp::TwoPartyVatNetwork network_;
+  kj::PromiseFulfillerPair<void> close_requested_;
+  Entry entry_ = Entry::none;
+  int failed_logins_ = 0;
+  std::uint32_t calls_ = 0;
+};
+
+}  // namespace fairwater

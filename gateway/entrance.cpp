@@ -1,0 +1,135 @@
+// The bootstrap interface: logging in and registering.
+#include "gateway/calls.hpp"
+#include "gateway/sessions.hpp"
+#include "gateway/tokens.hpp"
+
+namespace fairwater {
+namespace {
+
+std::uint32_t version_in_use(std::uint32_t peer_version) {
+  return std::min(peer_version, kProtocolVersion);
+}
+
+/// Lets the peer try again when its attempt ends in any way but success.
+auto abandon_unless_settled(Connection& connection) {
+  return kj::defer(
+      [connection = kj::addRef(connection)]() mutable { connection->entry_abandoned(); });
+}
+
+class GatewayServer final : public wire::Gateway::Server {
+ public:
+  explicit GatewayServer(Connection& connection) : connection_(kj::addRef(connection)) {}
+
+ protected:
+  kj::Promise<void> login(LoginContext context) override {
+    const auto params = context.getParams();
+    const std::uint32_t version = params.getProtocolVersion();
+    if (auto refused = connection_->begin_entry(version)) return answer_error(context, refused);
+    const Login request{hash_token(to_std_string(params.getToken()))};
+    context.allowCancellation();
+    auto& services = connection_->services();
+    return services.bridge.ask<Caller>(services.desk, request, kDeskTimeout)
+        .then([this, context, version](Expected<Caller> caller) mutable {
+          if (!caller) return refuse(context, caller.error());
+          return open_session(context, *caller, version);
+        })
+        .attach(abandon_unless_settled(*connection_));
+  }
+
+  kj::Promise<void> registerAgent(RegisterAgentContext context) override {
+    const auto params = context.getParams();
+    const std::uint32_t version = params.getProtocolVersion();
+    if (auto refused = connection_->begin_entry(version)) return answer_error(context, refused);
+    auto settled = abandon_unless_settled(*connection_);
+    auto line = open_line(params.getControl());
+    auto request = decode_registration(params, line->link());
+    if (!request) return answer_error(context, request.error());
+    context.allowCancellation();
+    auto& services = connection_->services();
+    return services.bridge.ask<NodeRegistered>(services.desk, std::move(*request), kDeskTimeout)
+        .then([this, context, version,
+               line = kj::mv(line)](Expected<NodeRegistered> registered) mutable {
+          if (!registered) return refuse(context, registered.error());
+          return open_node_session(context, *registered, kj::mv(line), version);
+        })
+        .attach(kj::mv(settled));
+  }
+
+ private:
+  template <class Context>
+  kj::Promise<void> refuse(Context context, const caf::error& error) {
+    return connection_->entry_failed(error).then(
+        [context, error]() mutable { return answer_error(context, error); });
+  }
+
+  kj::Promise<void> open_session(LoginContext& context, const Caller& caller,
+                                 std::uint32_t version) {
+    auto session = make_session(*connection_, caller);
+    if (!session) return answer_error(context, session.error());
+    connection_->entry_succeeded();
+    auto results = context.getResults();
+    results.setSession(session->session);
+    KJ_IF_MAYBE (operator_session, session->operator_session)
+      results.setOperatorSession(*operator_session);
+    results.setRole(to_wire(caller.role));
+    results.setTenant(caller.tenant.value);
+    results.setTenantName(to_text(caller.tenant_name));
+    results.setProtocolVersion(version_in_use(version));
+    return kj::READY_NOW;
+  }
+
+  [[nodiscard]] kj::Own<AgentLine> open_line(wire::AgentControl::Client control) {
+    auto& services = connection_->services();
+    return kj::heap<AgentLine>(services.system, services.agent_lines, services.bridge.outbox(),
+                               services.timer, kj::mv(control), [connection = connection_.get()] {
+                                 connection->close("the agent does not answer orders");
+                               });
+  }
+
+  [[nodiscard]] static Expected<RegisterNode> decode_registration(
+      wire::Gateway::RegisterAgentParams::Reader params, const AgentLink& link) {
+    if (params.getCredential().size() == 0)
+      return make_error(ErrorCode::invalid_input, "an agent must show a credential", "credential");
+    return guard_decoding([&] {
+      RegisterNode request{read(params.getSpec()), read(params.getReport()), {}, false, {}, link};
+      request.credential_hash = hash_token(to_std_string(params.getCredential()));
+      request.joining = params.getJoinToken().size() > 0;
+      if (request.joining) request.join_hash = hash_token(to_std_string(params.getJoinToken()));
+      return request;
+    });
+  }
+
+  kj::Promise<void> open_node_session(RegisterAgentContext& context, const NodeRegistered& node,
+                                      kj::Own<AgentLine> line, std::uint32_t version) {
+    connection_->entry_succeeded();
+    close_with_port(node.port, line->number());
+    auto results = context.getResults();
+    results.setSession(make_node_session(*connection_, node.port, kj::mv(line)));
+    results.setNode(node.node.value);
+    results.setEpoch(node.epoch);
+    encode(node.reply, results.initReply());
+    results.setProtocolVersion(version_in_use(version));
+    return kj::READY_NOW;
+  }
+
+  /// When the node's actor ends, the agent is to register again.
+  void close_with_port(const NodePort& port, std::uint64_t line_number) {
+    auto& services = connection_->services();
+    port->attach_functor(
+        [lines = &services.agent_lines, outbox = services.bridge.outbox(), line_number] {
+          outbox->post([lines, line_number] {
+            if (auto* line = lines->find(line_number)) line->fail();
+          });
+        });
+  }
+
+  kj::Own<Connection> connection_;
+};
+
+}  // namespace
+
+wire::Gateway::Client make_gateway(Connection& connection) {
+  return kj::heap<GatewayServer>(connection);
+}
+
+}  // namespace fairwater

@@ -1,0 +1,30 @@
+// The calling end of a connection: the RPC system over a connected stream. On the loop's thread.
+#pragma once
+
+#include <capnp/rpc-twoparty.h>
+
+#include "gateway/message_guard.hpp"
+#include "gateway/wire.hpp"
+
+namespace fairwater {
+
+/// Answers (listings, batches of orders) may be larger than what a coordinator accepts as a
+/// request.
+inline constexpr std::uint64_t kMaxAnswerBytes = 256u << 20;
+
+class RpcClient {
+ public:
+  explicit RpcClient(kj::Own<kj::AsyncIoStream> stream);
+
+  [[nodiscard]] wire::Gateway::Client& gateway() { return gateway_; }
+  [[nodiscard]] kj::Promise<void> on_disconnect() { return network_.onDisconnect(); }
+
+ private:
+  kj::Own<kj::AsyncIoStream> stream_;
+  MessageGuard messages_;
+  capnp::TwoPartyVatNetwork network_;
+  capnp::RpcSystem<capnp::rpc::twoparty::VatId> rpc_;
+  wire::Gateway::Client gateway_;
+};
+
+}  // namespace fairwater

@@ -1,0 +1,130 @@
+#include "gateway/server.hpp"
+
+#include <future>
+#include <map>
+
+#include <spdlog/spdlog.h>
+
+#include "gateway/connection.hpp"
+#include "gateway/loop_thread.hpp"
+#include "gateway/sockets.hpp"
+
+namespace fairwater {
+namespace {
+
+/// After a failed accept (no file descriptor left, ..) until the next try.
+constexpr auto kAcceptBackOff = 50 * kj::MILLISECONDS;
+/// How often slow readers are looked for.
+constexpr auto kSweepInterval = 1 * kj::SECONDS;
+
+/// Takes connections in, within bounds, for ever.
+class Acceptor final : private kj::TaskSet::ErrorHandler {
+ public:
+  Acceptor(Services& services, kj::Own<kj::ConnectionReceiver> receiver)
+      : services_(services), receiver_(kj::mv(receiver)), connections_(*this) {}
+
+  kj::Promise<void> accept_for_ever() {
+    return kj::evalNow([this] { return receiver_->accept(); })
+        .then(
+            [this](kj::Own<kj::AsyncIoStream> stream) -> kj::Promise<void> {
+              admit(kj::mv(stream));
+              return kj::READY_NOW;
+            },
+            [this](kj::Exception&& fault) -> kj::Promise<void> {
+              // The listening socket is as good as before: the fault (EMFILE, ENOBUFS, ..) was the
+              // process's.
+              spdlog::warn("gateway: cannot accept a connection: {}",
+                           fault.getDescription().cStr());
+              return services_.timer.afterDelay(kAcceptBackOff);
+            })
+        .then([this] { return accept_for_ever(); });
+  }
+
+  kj::Promise<void> sweep_for_ever() {
+    return services_.timer.afterDelay(kSweepInterval).then([this] {
+      for (auto* connection : services_.connections)
+        if (connection->reads_too_slowly()) connection->close("it does not read its answers");
+      return sweep_for_ever();
+    });
+  }
+
+ private:
+  void admit(kj::Own<kj::AsyncIoStream> stream) {
+    std::string peer = peer_of(*stream);
+    auto& from_peer = per_peer_[peer];
+    if (services_.connections.size() >= services_.options.max_connections ||
+        from_peer >= services_.options.max_connections_per_peer) {
+      spdlog::warn("gateway: refused a connection from {}: {} are open, {} of them its own", peer,
+                   services_.connections.size(), from_peer);
+      if (from_peer == 0) per_peer_.erase(peer);
+      return;
+    }
+    set_socket_options(*stream);
+    ++from_peer;
+    auto leave = kj::defer([this, peer] {
+      if (--per_peer_[peer] == 0) per_peer_.erase(peer);
+    });
+    connections_.add(Connection::serve(kj::refcounted<Connection>(services_, kj::mv(stream), peer))
+                         .attach(kj::mv(leave)));
+  }
+
+  void taskFailed(kj::Exception&& fault) override {
+    spdlog::debug("gateway: a connection ended: {}", fault.getDescription().cStr());
+  }
+
+  Services& services_;
+  kj::Own<kj::ConnectionReceiver> receiver_;
+  std::map<std::string, std::uint32_t> per_peer_;
+  kj::TaskSet connections_;
+};
+
+}  // namespace
+
+class Server::Impl {
+ public:
+  Impl(caf::actor_system& system, DeskActor desk, ServerOptions options)
+      : thread_([this, &system, desk = std::move(desk), options = std::move(options)](Loop& loop) {
+          serve(loop, system, desk, options);
+        }) {}
+
+  Expected<std::string> listening() { return listening_.get_future().get(); }
+  std::string address;
+
+ private:
+  void serve(Loop& loop, caf::actor_system& system, const DeskActor& desk,
+             const ServerOptions& options) {
+    auto receiver = listen_on(loop.io, options.listen);
+    if (!receiver) {
+      listening_.set_value(receiver.error());
+      return;
+    }
+    const std::string host = options.listen.substr(0, options.listen.rfind(':'));
+    const std::string address = host + ":" + std::to_string((*receiver)->getPort());
+    Services services{system, desk, options, loop.timer(), {system, loop.outbox}, {}, {}};
+    Acceptor acceptor(services, kj::mv(*receiver));
+    listening_.set_value(address);
+    acceptor.accept_for_ever()
+        .exclusiveJoin(acceptor.sweep_for_ever())
+        .exclusiveJoin(kj::mv(loop.stopped))
+        .wait(loop.io.waitScope);
+  }
+
+  std::promise<Expected<std::string>> listening_;
+  LoopThread thread_;  ///< last: it uses what stands above
+};
+
+Expected<std::unique_ptr<Server>> Server::start(caf::actor_system& system, DeskActor desk,
+                                                ServerOptions options) {
+  auto impl = std::make_unique<Impl>(system, std::move(desk), std::move(options));
+  auto listening = impl->listening();
+  if (!listening) return listening.error();
+  impl->address = *listening;
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Server::~Server() = default;
+
+const std::string& Server::address() const { return impl_->address; }
+
+}  // namespace fairwater

@@ -1,0 +1,215 @@
+#include "gateway/sessions.hpp"
+
+#include "gateway/calls.hpp"
+#include "gateway/tokens.hpp"
+
+namespace fairwater {
+namespace {
+
+constexpr auto kNothingToFill = [](const Done&, auto&&) {};
+
+/// Calls for every client. `desk` messages carry the caller, and the desk checks what it may see.
+class TenantSessionServer : public virtual wire::TenantSession::Server {
+ public:
+  TenantSessionServer(Connection& connection, Caller caller)
+      : connection_(kj::addRef(connection)), caller_(std::move(caller)) {}
+
+ protected:
+  kj::Promise<void> getStatus(GetStatusContext context) override {
+    return ask<ClusterStatus>(context, GetStatus{}, [](const ClusterStatus& status, auto results) {
+      encode(status, results.initStatus());
+    });
+  }
+
+  kj::Promise<void> listTenants(ListTenantsContext context) override {
+    return ask<TenantList>(context, ListTenants{caller_}, [](const TenantList& list, auto results) {
+      encode_list(list.tenants, results.initTenants(list.tenants.size()));
+    });
+  }
+
+  kj::Promise<void> listNodes(ListNodesContext context) override {
+    return ask<NodeList>(context, ListNodes{caller_}, [](const NodeList& list, auto results) {
+      encode_list(list.nodes, results.initNodes(list.nodes.size()));
+    });
+  }
+
+  kj::Promise<void> submitJob(SubmitJobContext context) override {
+    auto request = guard_decoding([&] {
+      return SubmitJob{caller_, read(context.getParams().getSpec())};
+    });
+    return ask<JobAccepted>(context, std::move(request), [](const JobAccepted& job, auto results) {
+      results.setId(job.id.value);
+    });
+  }
+
+  kj::Promise<void> listJobs(ListJobsContext context) override {
+    auto request = guard_decoding([&] {
+      return ListJobs{caller_, read(context.getParams().getQuery())};
+    });
+    return ask<JobList>(context, std::move(request), [](const JobList& list, auto results) {
+      encode_list(list.jobs, results.initJobs(list.jobs.size()));
+    });
+  }
+
+  kj::Promise<void> showJob(ShowJobContext context) override {
+    return ask<JobDetail>(
+        context, ShowJob{caller_, JobId{context.getParams().getId()}},
+        [](const JobDetail& detail, auto results) { encode(detail, results.initDetail()); });
+  }
+
+  kj::Promise<void> cancelJob(CancelJobContext context) override {
+    const auto params = context.getParams();
+    return ask<Done>(context,
+                     CancelJob{caller_, JobId{params.getId()}, to_std_string(params.getReason())},
+                     kNothingToFill);
+  }
+
+  kj::Promise<void> waitJob(WaitJobContext context) override {
+    const auto params = context.getParams();
+    const std::int64_t wait_ms = bounded_wait_ms(params.getTimeoutMs());
+    return ask<JobRecord>(
+        context, WaitJob{caller_, JobId{params.getId()}, wait_ms},
+        [](const JobRecord& job, auto results) { encode(job, results.initJob()); },
+        desk_timeout_for(wait_ms));
+  }
+
+  kj::Promise<void> explainTask(ExplainTaskContext context) override {
+    const auto params = context.getParams();
+    return ask<Explanation>(context, ExplainTask{caller_, JobId{params.getId()}, params.getIndex()},
+                            [](const Explanation& explanation, auto results) {
+                              encode(explanation, results.initExplanation());
+                            });
+  }
+
+  kj::Promise<void> readLog(ReadLogContext context) override {
+    const auto params = context.getParams();
+    return ask<LogChunk>(
+        context,
+        ReadLog{caller_, JobId{params.getId()}, params.getIndex(), params.getStandardError(),
+                params.getOffset()},
+        [](const LogChunk& chunk, auto results) { encode(chunk, results.initChunk()); });
+  }
+
+  kj::Promise<void> showLedger(ShowLedgerContext context) override {
+    return ask<LedgerView>(
+        context, ShowLedger{caller_},
+        [](const LedgerView& ledger, auto results) { encode(ledger, results.initLedger()); });
+  }
+
+  template <class Response, class Context, class Request, class Fill>
+  kj::Promise<void> ask(Context context, Expected<Request> request, Fill fill,
+                        std::chrono::milliseconds timeout = kDeskTimeout) {
+    return answer_call<Response>(*connection_, context, connection_->services().desk,
+                                 std::move(request), std::move(fill), timeout);
+  }
+  template <class Response, class Context, class Request, class Fill>
+  kj::Promise<void> ask(Context context, Request request, Fill fill,
+                        std::chrono::milliseconds timeout = kDeskTimeout) {
+    return ask<Response>(context, Expected<Request>(std::move(request)), std::move(fill), timeout);
+  }
+
+  [[nodiscard]] const Caller& caller() const { return caller_; }
+
+ private:
+  kj::Own<Connection> connection_;
+  const Caller caller_;
+};
+
+class OperatorSessionServer final : public TenantSessionServer,
+                                    public virtual wire::OperatorSession::Server {
+ public:
+  using TenantSessionServer::TenantSessionServer;
+
+ protected:
+  kj::Promise<void> applyTenants(ApplyTenantsContext context) override {
+    const auto params = context.getParams();
+    auto request = guard_decoding([&] {
+      return ApplyTenants{caller(), read_elements(params.getSpecs()), params.getDryRun()};
+    });
+    return ask<TenantsApplied>(
+        context, std::move(request), [](const TenantsApplied& applied, auto results) {
+          encode_list(applied.changes, results.initChanges(applied.changes.size()));
+        });
+  }
+
+  kj::Promise<void> removeTenant(RemoveTenantContext context) override {
+    return ask<Done>(context, RemoveTenant{caller(), to_std_string(context.getParams().getName())},
+                     kNothingToFill);
+  }
+
+  kj::Promise<void> issueToken(IssueTokenContext context) override {
+    std::string token = make_token("fw_tn_");
+    IssueToken request{caller(), to_std_string(context.getParams().getTenant()), hash_token(token)};
+    return ask<Done>(context, std::move(request),
+                     [token = std::move(token)](const Done&, auto results) {
+                       results.setToken(to_text(token));
+                     });
+  }
+
+  kj::Promise<void> drainNode(DrainNodeContext context) override {
+    const auto params = context.getParams();
+    return ask<Done>(context,
+                     DrainNode{caller(), to_std_string(params.getName()),
+                               to_std_string(params.getReason()), params.getDrain()},
+                     kNothingToFill);
+  }
+
+  kj::Promise<void> readJournal(ReadJournalContext context) override {
+    const auto params = context.getParams();
+    const std::int64_t wait_ms = bounded_wait_ms(params.getWaitMs());
+    return ask<JournalPage>(
+        context, ReadJournal{caller(), params.getSince(), params.getLimit(), wait_ms},
+        [](const JournalPage& page, auto results) { encode(page, results.initPage()); },
+        desk_timeout_for(wait_ms));
+  }
+
+  kj::Promise<void> verifyLedger(VerifyLedgerContext context) override {
+    return ask<VerifyReport>(
+        context, VerifyLedger{caller()},
+        [](const VerifyReport& report, auto results) { encode(report, results.initReport()); },
+        kVerifyTimeout);
+  }
+};
+
+class NodeSessionServer final : public wire::NodeSession::Server {
+ public:
+  NodeSessionServer(Connection& connection, NodePort port, kj::Own<AgentLine> line)
+      : connection_(kj::addRef(connection)), port_(std::move(port)), line_(kj::mv(line)) {}
+
+ protected:
+  kj::Promise<void> heartbeat(HeartbeatContext context) override {
+    return answer_call<ReportReply>(
+        *connection_, context, port_,
+        guard_decoding([&] { return read(context.getParams().getReport()); }),
+        [](const ReportReply& reply, auto results) { encode(reply, results.initReply()); });
+  }
+
+ private:
+  kj::Own<Connection> connection_;
+  const NodePort port_;
+  kj::Own<AgentLine> line_;
+};
+
+}  // namespace
+
+Expected<SessionPair> make_session(Connection& connection, const Caller& caller) {
+  switch (caller.role) {
+    case Role::tenant:
+      return SessionPair{kj::heap<TenantSessionServer>(connection, caller), nullptr};
+    case Role::operator_role: {
+      wire::OperatorSession::Client session = kj::heap<OperatorSessionServer>(connection, caller);
+      return SessionPair{session, session};
+    }
+    case Role::join:
+      break;
+  }
+  return make_error(ErrorCode::not_permitted,
+                    "a join token registers agents and opens nothing else");
+}
+
+wire::NodeSession::Client make_node_session(Connection& connection, NodePort port,
+                                            kj::Own<AgentLine> line) {
+  return kj::heap<NodeSessionServer>(connection, std::move(port), kj::mv(line));
+}
+
+}  // namespace fairwater

@@ -1,0 +1,28 @@
+// TCP: addresses and options, the same for both ends.
+#pragma once
+
+#include <string>
+
+#include <kj/async-io.h>
+
+#include "model/errors.hpp"
+
+namespace fairwater {
+
+/// HOST:PORT with both parts given; an IPv6 address stands in brackets. `invalid_input` otherwise.
+[[nodiscard]] caf::error validate_address(const std::string& address);
+
+/// Listens. `invalid_input` for no address, `unavailable` for one that is taken or not here. Blocks
+/// for the host's name: for the start of a loop only.
+[[nodiscard]] Expected<kj::Own<kj::ConnectionReceiver>> listen_on(kj::AsyncIoContext& io,
+                                                                  const std::string& address);
+/// Connects, with the socket options below.
+[[nodiscard]] kj::Promise<kj::Own<kj::AsyncIoStream>> connect_to(kj::Network& network,
+                                                                 const std::string& address);
+
+/// Keepalive, no delay, and an end to a connection whose peer stops acknowledging.
+void set_socket_options(kj::AsyncIoStream& stream);
+/// The peer's IP address, or `unknown`.
+[[nodiscard]] std::string peer_of(kj::AsyncIoStream& stream);
+
+}  // namespace fairwater

@@ -1,0 +1,350 @@
+#include "gateway/wire.hpp"
+
+#include "schema/codec_internal.hpp"
+
+namespace fairwater {
+namespace {
+
+using codec::checked_enum;
+using codec::wire_enum;
+
+wire::NodeState to_wire_state(NodeState state) { return wire_enum<wire::NodeState>(state); }
+
+template <class Id>
+void encode_names(const std::map<Id, std::string>& names,
+                  capnp::List<wire::IdName>::Builder builder) {
+  unsigned i = 0;
+  for (const auto& [id, name] : names) {
+    auto entry = builder[i++];
+    entry.setId(id.value);
+    entry.setName(to_text(name));
+  }
+}
+
+template <class Id>
+std::map<Id, std::string> read_names(capnp::List<wire::IdName>::Reader reader) {
+  std::map<Id, std::string> names;
+  for (auto entry : reader) names[Id{entry.getId()}] = to_std_string(entry.getName());
+  return names;
+}
+
+void encode_table(const NameTable& names, wire::NameTable::Builder builder) {
+  encode_names(names.tenants, builder.initTenants(names.tenants.size()));
+  encode_names(names.nodes, builder.initNodes(names.nodes.size()));
+  encode(names.resources, builder.initResources(names.resources.size()));
+}
+
+NameTable read_table(wire::NameTable::Reader reader) {
+  return {read_names<TenantId>(reader.getTenants()), read_names<NodeId>(reader.getNodes()),
+          read(reader.getResources())};
+}
+
+void encode_task(const TaskInfo& task, wire::TaskInfo::Builder builder) {
+  builder.setIndex(task.index);
+  encode(task.record, builder.initRecord());
+  builder.setNode(to_text(task.node));
+}
+
+TaskInfo read_task(wire::TaskInfo::Reader reader) {
+  return {reader.getIndex(), read(reader.getRecord()), to_std_string(reader.getNode())};
+}
+
+void encode_launch(const LaunchOrder& order, wire::LaunchOrder::Builder builder) {
+  encode(order.task, builder.initTask());
+  builder.setEpoch(order.epoch);
+  builder.setTaskCount(order.task_count);
+  encode(order.command, builder.initCommand(order.command.size()));
+  encode(order.environment, builder.initEnvironment(order.environment.size()));
+  builder.setDirectory(to_text(order.directory));
+  encode(order.limits, builder.initLimits(order.limits.size()));
+  builder.setTimeLimitMs(order.time_limit_ms);
+  builder.setGraceMs(order.grace_ms);
+}
+
+LaunchOrder read_launch(wire::LaunchOrder::Reader reader) {
+  LaunchOrder order;
+  order.task = read(reader.getTask());
+  order.epoch = reader.getEpoch();
+  order.task_count = reader.getTaskCount();
+  order.command = read(reader.getCommand());
+  order.environment = read(reader.getEnvironment());
+  order.directory = to_std_string(reader.getDirectory());
+  order.limits = read(reader.getLimits());
+  order.time_limit_ms = reader.getTimeLimitMs();
+  order.grace_ms = reader.getGraceMs();
+  return order;
+}
+
+}  // namespace
+
+// -- errors
+// ------------------------------------------------------------------------------------------------
+
+void encode(const caf::error& error, wire::Error::Builder builder) {
+  const ErrorDetails parts = details(error);
+  const std::string code{to_string(parts.code)};
+  builder.setCode(to_text(code));
+  builder.setMessage(to_text(parts.message));
+  builder.setField(to_text(parts.field));
+  builder.setRetryable(is_retryable(parts.code));
+}
+
+caf::error read(wire::Error::Reader reader) {
+  return make_error(error_code_from(to_std_string(reader.getCode())),
+                    to_std_string(reader.getMessage()), to_std_string(reader.getField()));
+}
+
+// -- agents
+// ------------------------------------------------------------------------------------------------
+
+void encode(const AgentReport& report, wire::AgentReport::Builder builder) {
+  encode_list(report.running, builder.initRunning(report.running.size()));
+  encode_list(report.finished, builder.initFinished(report.finished.size()));
+  builder.setHighWaterCycle(report.high_water_cycle);
+  encode(report.capacity, builder.initCapacity(report.capacity.size()));
+}
+
+AgentReport read(wire::AgentReport::Reader reader) {
+  return {read_elements(reader.getRunning()), read_elements(reader.getFinished()),
+          reader.getHighWaterCycle(), read(reader.getCapacity())};
+}
+
+void encode(const ReportReply& reply, wire::ReportReply::Builder builder) {
+  encode_list(reply.acknowledged, builder.initAcknowledged(reply.acknowledged.size()));
+  builder.setCommittedCycle(reply.committed_cycle);
+  builder.setLeaseMs(reply.lease_ms);
+  builder.setHeartbeatIntervalMs(reply.heartbeat_interval_ms);
+}
+
+ReportReply read(wire::ReportReply::Reader reader) {
+  return {read_elements(reader.getAcknowledged()), reader.getCommittedCycle(), reader.getLeaseMs(),
+          reader.getHeartbeatIntervalMs()};
+}
+
+void encode(const AgentOrders& orders, wire::AgentControl::OrdersParams::Builder builder) {
+  auto launches = builder.initLaunches(orders.launches.size());
+  for (unsigned i = 0; i < launches.size(); ++i) encode_launch(orders.launches[i], launches[i]);
+  auto stops = builder.initStops(orders.stops.size());
+  for (unsigned i = 0; i < stops.size(); ++i) {
+    encode(orders.stops[i].task, stops[i].initTask());
+    stops[i].setEpoch(orders.stops[i].epoch);
+  }
+}
+
+AgentOrders read(wire::AgentControl::OrdersParams::Reader reader) {
+  AgentOrders orders;
+  for (auto order : reader.getLaunches()) orders.launches.push_back(read_launch(order));
+  for (auto order : reader.getStops())
+    orders.stops.push_back({read(order.getTask()), order.getEpoch()});
+  return orders;
+}
+
+// -- the cluster
+// -------------------------------------------------------------------------------------------
+
+void encode(const ClusterStatus& status, wire::ClusterStatus::Builder builder) {
+  builder.setClusterId(to_text(status.cluster_id));
+  builder.setVersion(to_text(status.version));
+  builder.setEpoch(status.epoch);
+  builder.setCycle(status.cycle);
+  builder.setPosition(status.position);
+  builder.setGranting(status.granting);
+  builder.setWhyNotGranting(to_text(status.why_not_granting));
+  builder.setTenants(status.tenants);
+  builder.setNodesUp(status.nodes_up);
+  builder.setNodes(status.nodes);
+  builder.setTasksRunning(status.tasks_running);
+  builder.setTasksPending(status.tasks_pending);
+  encode(status.capacity, builder.initCapacity(status.capacity.size()));
+  encode(status.used, builder.initUsed(status.used.size()));
+}
+
+ClusterStatus read(wire::ClusterStatus::Reader reader) {
+  ClusterStatus status;
+  status.cluster_id = to_std_string(reader.getClusterId());
+  status.version = to_std_string(reader.getVersion());
+  status.epoch = reader.getEpoch();
+  status.cycle = reader.getCycle();
+  status.position = reader.getPosition();
+  status.granting = reader.getGranting();
+  status.why_not_granting = to_std_string(reader.getWhyNotGranting());
+  status.tenants = reader.getTenants();
+  status.nodes_up = reader.getNodesUp();
+  status.nodes = reader.getNodes();
+  status.tasks_running = reader.getTasksRunning();
+  status.tasks_pending = reader.getTasksPending();
+  status.capacity = read(reader.getCapacity());
+  status.used = read(reader.getUsed());
+  return status;
+}
+
+void encode(const TenantInfo& tenant, wire::TenantInfo::Builder builder) {
+  encode(tenant.record, builder.initRecord());
+  encode(tenant.request, builder.initRequest(tenant.request.size()));
+  encode(tenant.runtime_quota, builder.initRuntimeQuota(tenant.runtime_quota.size()));
+  encode(tenant.used, builder.initUsed(tenant.used.size()));
+  builder.setPendingTasks(tenant.pending_tasks);
+  builder.setRunningTasks(tenant.running_tasks);
+  builder.setNet(tenant.net);
+}
+
+TenantInfo read(wire::TenantInfo::Reader reader) {
+  return {read(reader.getRecord()), read(reader.getRequest()), read(reader.getRuntimeQuota()),
+          read(reader.getUsed()),   reader.getPendingTasks(),  reader.getRunningTasks(),
+          reader.getNet()};
+}
+
+void encode(const TenantChange& change, wire::TenantChange::Builder builder) {
+  builder.setName(to_text(change.name));
+  builder.setKind(wire_enum<wire::ChangeKind>(change.kind));
+  encode(change.fields, builder.initFields(change.fields.size()));
+}
+
+TenantChange read(wire::TenantChange::Reader reader) {
+  return {to_std_string(reader.getName()),
+          checked_enum(reader.getKind(), ChangeKind::removed, "kind"), read(reader.getFields())};
+}
+
+void encode(const NodeInfo& node, wire::NodeInfo::Builder builder) {
+  encode(node.record, builder.initRecord());
+  builder.setState(to_wire_state(node.state));
+  encode(node.capacity, builder.initCapacity(node.capacity.size()));
+  encode(node.free, builder.initFree(node.free.size()));
+  builder.setRunningTasks(node.running_tasks);
+  builder.setLastHeartbeat(node.last_heartbeat.microseconds);
+}
+
+NodeInfo read(wire::NodeInfo::Reader reader) {
+  return {read(reader.getRecord()),   checked_enum(reader.getState(), NodeState::down, "state"),
+          read(reader.getCapacity()), read(reader.getFree()),
+          reader.getRunningTasks(),   WallTime{reader.getLastHeartbeat()}};
+}
+
+// -- jobs
+// --------------------------------------------------------------------------------------------------
+
+void encode(const JobQuery& query, wire::JobQuery::Builder builder) {
+  builder.setTenant(to_text(query.tenant));
+  if (query.state)
+    builder.getState().setOnly(wire_enum<wire::JobState>(*query.state));
+  else
+    builder.getState().setAny();
+  builder.setLimit(query.limit);
+  builder.setBefore(query.before.value);
+}
+
+JobQuery read(wire::JobQuery::Reader reader) {
+  JobQuery query;
+  query.tenant = to_std_string(reader.getTenant());
+  const auto state = reader.getState();
+  if (state.isOnly())
+    query.state = checked_enum(state.getOnly(), JobState::cancelled, "state");
+  else if (!state.isAny())
+    throw MalformedRecord("state", "state is chosen in a way that this version does not know");
+  query.limit = reader.getLimit();
+  query.before = JobId{reader.getBefore()};
+  return query;
+}
+
+void encode(const JobDetail& detail, wire::JobDetail::Builder builder) {
+  encode(detail.job, builder.initJob());
+  auto tasks = builder.initTasks(detail.tasks.size());
+  for (unsigned i = 0; i < tasks.size(); ++i) encode_task(detail.tasks[i], tasks[i]);
+}
+
+JobDetail read(wire::JobDetail::Reader reader) {
+  JobDetail detail{read(reader.getJob()), {}};
+  for (auto task : reader.getTasks()) detail.tasks.push_back(read_task(task));
+  return detail;
+}
+
+void encode(const LogChunk& chunk, wire::LogChunk::Builder builder) {
+  builder.setData({reinterpret_cast<const capnp::byte*>(chunk.data.data()), chunk.data.size()});
+  builder.setEnd(chunk.end);
+}
+
+LogChunk read(wire::LogChunk::Reader reader) {
+  const auto data = reader.getData().asChars();
+  return {std::string(data.begin(), data.size()), reader.getEnd()};
+}
+
+void encode(const Explanation& explanation, wire::Explanation::Builder builder) {
+  encode(explanation.job, builder.initJob());
+  encode_task(explanation.task, builder.initTask());
+  auto obstacles = builder.initObstacles(explanation.obstacles.size());
+  for (unsigned i = 0; i < obstacles.size(); ++i) {
+    obstacles[i].setCode(to_text(explanation.obstacles[i].code));
+    obstacles[i].setMessage(to_text(explanation.obstacles[i].message));
+  }
+  builder.setGrantCycle(explanation.grant_cycle);
+  if (explanation.deal) encode(*explanation.deal, builder.initDeal());
+  encode_table(explanation.names, builder.initNames());
+}
+
+Explanation read(wire::Explanation::Reader reader) {
+  Explanation explanation;
+  explanation.job = read(reader.getJob());
+  explanation.task = read_task(reader.getTask());
+  for (auto obstacle : reader.getObstacles())
+    explanation.obstacles.push_back(
+        {to_std_string(obstacle.getCode()), to_std_string(obstacle.getMessage())});
+  explanation.grant_cycle = reader.getGrantCycle();
+  if (reader.hasDeal()) explanation.deal = read(reader.getDeal());
+  explanation.names = read_table(reader.getNames());
+  return explanation;
+}
+
+// -- the ledger
+// --------------------------------------------------------------------------------------------
+
+void encode(const LedgerView& ledger, wire::LedgerView::Builder builder) {
+  builder.setCycle(ledger.cycle);
+  builder.setPosition(ledger.position);
+  encode_list(ledger.tenants, builder.initTenants(ledger.tenants.size()));
+  auto net = builder.initNet(ledger.net.size());
+  unsigned i = 0;
+  for (const auto& [tenant, units] : ledger.net) {
+    net[i].setTenant(tenant.value);
+    net[i++].setUnits(units);
+  }
+  auto ious = builder.initIous(ledger.ious.size());
+  for (unsigned k = 0; k < ious.size(); ++k) {
+    ious[k].setDebtor(ledger.ious[k].debtor);
+    ious[k].setCreditor(ledger.ious[k].creditor);
+    ious[k].setUnits(ledger.ious[k].units);
+    ious[k].setAge(ledger.ious[k].age);
+  }
+}
+
+LedgerView read(wire::LedgerView::Reader reader) {
+  LedgerView ledger;
+  ledger.cycle = reader.getCycle();
+  ledger.position = reader.getPosition();
+  ledger.tenants = read_elements(reader.getTenants());
+  for (auto entry : reader.getNet()) ledger.net[TenantId{entry.getTenant()}] = entry.getUnits();
+  for (auto iou : reader.getIous())
+    ledger.ious.push_back({iou.getDebtor(), iou.getCreditor(), iou.getUnits(), iou.getAge()});
+  return ledger;
+}
+
+void encode(const JournalPage& page, wire::JournalPage::Builder builder) {
+  encode_list(page.records, builder.initRecords(page.records.size()));
+  encode_table(page.names, builder.initNames());
+}
+
+JournalPage read(wire::JournalPage::Reader reader) {
+  return {read_elements(reader.getRecords()), read_table(reader.getNames())};
+}
+
+void encode(const VerifyReport& report, wire::VerifyReport::Builder builder) {
+  builder.setOk(report.ok);
+  builder.setRecords(report.records);
+  builder.setNetSum(report.net_sum);
+  encode(report.differences, builder.initDifferences(report.differences.size()));
+}
+
+VerifyReport read(wire::VerifyReport::Reader reader) {
+  return {reader.getOk(), reader.getRecords(), reader.getNetSum(), read(reader.getDifferences())};
+}
+
+}  // namespace fairwater

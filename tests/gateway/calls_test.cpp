@@ -1,0 +1,267 @@
+// Every call of the control protocol, from a client over TCP to the desk and back.
+#include <map>
+
+#include "gateway/tokens.hpp"
+#include "tests/gateway/fake_desk.hpp"
+#include "tests/gateway/samples.hpp"
+
+using namespace fairwater;
+using namespace fairwater::test;
+
+namespace {
+
+/// The next request that the desk saw, which must be of this type.
+template <class Request>
+Request next_request(FakeCoordinator& coordinator) {
+  auto request = coordinator.seen->requests.take();
+  REQUIRE(std::holds_alternative<Request>(request));
+  return std::get<Request>(request);
+}
+
+ErrorCode code_of(const caf::error& error) {
+  REQUIRE(error);
+  return details(error).code;
+}
+
+}  // namespace
+
+TEST_CASE("a client learns whom its token belongs to", "[gateway]") {
+  FakeCoordinator coordinator;
+  CHECK(coordinator.client(kOperatorToken)->caller().role == Role::operator_role);
+  const auto tenant = coordinator.client(kTenantToken);
+  CHECK(tenant->caller().role == Role::tenant);
+  CHECK(tenant->caller().tenant == TenantId{3});
+  CHECK(tenant->caller().tenant_name == "physics");
+}
+
+TEST_CASE("wrong tokens and join tokens open no session", "[gateway]") {
+  FakeCoordinator coordinator;
+  const auto wrong = Client::connect(coordinator.address(), "fw_op_wrong");
+  REQUIRE_FALSE(wrong);
+  CHECK(code_of(wrong.error()) == ErrorCode::unauthenticated);
+  const auto join = Client::connect(coordinator.address(), kJoinToken);
+  REQUIRE_FALSE(join);
+  CHECK(code_of(join.error()) == ErrorCode::not_permitted);
+}
+
+TEST_CASE("an address that is none, or where nobody listens, is named", "[gateway]") {
+  for (const char* address :
+       {"", "localhost", ":7400", "localhost:", "localhost:70000", "::1:7400"}) {
+    const auto client = Client::connect(address, "token");
+    REQUIRE_FALSE(client);
+    CHECK(code_of(client.error()) == ErrorCode::invalid_input);
+  }
+  const auto client = Client::connect("127.0.0.1:1", "token", 2000);
+  REQUIRE_FALSE(client);
+  CHECK(code_of(client.error()) == ErrorCode::unavailable);
+  CHECK_THAT(details(client.error()).message, Catch::Contains("127.0.0.1:1"));
+}
+
+TEST_CASE("listings and views arrive as the desk gave them", "[gateway]") {
+  FakeCoordinator coordinator;
+  const auto client = coordinator.client(kTenantToken);
+  const auto status = client->status();
+  REQUIRE(status);
+  CHECK(same(*status, sample_status()));
+  const auto tenants = client->list_tenants();
+  REQUIRE(tenants);
+  REQUIRE(tenants->size() == 1);
+  CHECK(same(tenants->front(), sample_tenant_info()));
+  CHECK(next_request<ListTenants>(coordinator).caller.tenant == TenantId{3});
+  const auto nodes = client->list_nodes();
+  REQUIRE(nodes);
+  REQUIRE(nodes->size() == 1);
+  CHECK(same(nodes->front(), sample_node_info()));
+  CHECK(next_request<ListNodes>(coordinator).caller.tenant_name == "physics");
+  const auto ledger = client->ledger();
+  REQUIRE(ledger);
+  CHECK(same(*ledger, sample_ledger()));
+  CHECK(next_request<ShowLedger>(coordinator).caller.role == Role::tenant);
+}
+
+TEST_CASE("a submission keeps every field", "[gateway]") {
+  FakeCoordinator coordinator;
+  const auto client = coordinator.client(kTenantToken);
+  const auto id = client->submit(sample_spec());
+  REQUIRE(id);
+  CHECK(*id == JobId{1});
+  CHECK(coordinator.seen->submissions.take() == sample_spec());
+}
+
+TEST_CASE("an error keeps its code, words and field", "[gateway]") {
+  FakeCoordinator coordinator;
+  const auto client = coordinator.client(kTenantToken);
+  JobSpec spec = sample_spec();
+  spec.tasks_min = 0;
+  const auto refused = client->submit(spec);
+  REQUIRE_FALSE(refused);
+  const ErrorDetails parts = details(refused.error());
+  CHECK(parts.code == ErrorCode::invalid_input);
+  CHECK(parts.message == "a job has at least 1 task");
+  CHECK(parts.field == "tasks.min");
+  const auto missing = client->show_job(kMissingJob);
+  REQUIRE_FALSE(missing);
+  CHECK(code_of(missing.error()) == ErrorCode::not_found);
+}
+
+TEST_CASE("job calls carry their parameters and answers", "[gateway]") {
+  FakeCoordinator coordinator;
+  const auto client = coordinator.client(kTenantToken);
+  const auto jobs = client->list_jobs({"physics", JobState::failed, 7, JobId{50}});
+  REQUIRE(jobs);
+  CHECK(*jobs == std::vector{sample_job()});
+  const auto listed = next_request<ListJobs>(coordinator).query;
+  CHECK(std::tie(listed.tenant, listed.state, listed.limit, listed.before) ==
+        std::make_tuple(std::string("physics"), std::optional(JobState::failed), 7u, JobId{50}));
+  REQUIRE(client->list_jobs({}));
+  CHECK_FALSE(next_request<ListJobs>(coordinator).query.state);
+
+  const auto detail = client->show_job(JobId{42});
+  REQUIRE(detail);
+  CHECK(same(*detail, sample_detail()));
+  CHECK(next_request<ShowJob>(coordinator).id == JobId{42});
+
+  CHECK_FALSE(client->cancel_job(JobId{42}, "no need"));
+  CHECK(next_request<CancelJob>(coordinator).reason == "no need");
+
+  const auto waited = client->wait_job(JobId{42}, 1234);
+  REQUIRE(waited);
+  CHECK(*waited == sample_job());
+  CHECK(next_request<WaitJob>(coordinator).timeout_ms == 1234);
+
+  const auto explanation = client->explain(JobId{42}, 5);
+  REQUIRE(explanation);
+  CHECK(same(*explanation, sample_explanation()));
+  CHECK(next_request<ExplainTask>(coordinator).index == 5);
+
+  const auto chunk = client->read_log(JobId{42}, 5, true, 1ull << 40);
+  REQUIRE(chunk);
+  CHECK(chunk->data == std::string("line\n\0", 6));
+  CHECK(chunk->end);
+  const auto log = next_request<ReadLog>(coordinator);
+  CHECK(std::tie(log.id, log.index, log.standard_error, log.offset) ==
+        std::make_tuple(JobId{42}, 5u, true, std::uint64_t{1} << 40));
+}
+
+TEST_CASE("operator calls carry their parameters and answers", "[gateway]") {
+  FakeCoordinator coordinator;
+  const auto client = coordinator.client(kOperatorToken);
+  const auto changes = client->apply_tenants({sample_tenant().spec}, true);
+  REQUIRE(changes);
+  REQUIRE(changes->size() == 1);
+  CHECK(same(changes->front(), sample_change()));
+  const auto applied = next_request<ApplyTenants>(coordinator);
+  CHECK(applied.specs == std::vector{sample_tenant().spec});
+  CHECK(applied.dry_run);
+  CHECK(applied.caller.role == Role::operator_role);
+
+  CHECK_FALSE(client->remove_tenant("physics"));
+  CHECK(next_request<RemoveTenant>(coordinator).name == "physics");
+  CHECK_FALSE(client->drain_node("node-4", "repair"));
+  const auto drain = next_request<DrainNode>(coordinator);
+  CHECK(std::tie(drain.name, drain.reason, drain.drain) ==
+        std::make_tuple(std::string("node-4"), std::string("repair"), true));
+  CHECK_FALSE(client->undrain_node("node-4"));
+  CHECK_FALSE(next_request<DrainNode>(coordinator).drain);
+
+  const auto page = client->journal(90, 10, 1500);
+  REQUIRE(page);
+  CHECK(same(*page, sample_page()));
+  const auto journal = next_request<ReadJournal>(coordinator);
+  CHECK(std::tie(journal.since, journal.limit, journal.wait_ms) ==
+        std::make_tuple(std::uint64_t{90}, 10u, std::int64_t{1500}));
+  const auto verified = client->verify_ledger();
+  REQUIRE(verified);
+  CHECK(same(*verified, sample_verification()));
+}
+
+TEST_CASE("a new token is told once, and the desk gets its hash", "[gateway]") {
+  FakeCoordinator coordinator;
+  const auto client = coordinator.client(kOperatorToken);
+  const auto token = client->issue_token("physics");
+  REQUIRE(token);
+  const auto request = next_request<IssueToken>(coordinator);
+  CHECK(request.tenant == "physics");
+  CHECK(same_hash(request.token_hash, hash_token(*token)));
+  CHECK(token->rfind("fw_tn_", 0) == 0);
+}
+
+TEST_CASE("waits are bounded by the server", "[gateway]") {
+  FakeCoordinator coordinator;
+  const auto client = coordinator.client(kOperatorToken);
+  REQUIRE(client->wait_job(JobId{42}, 1ll << 40));
+  CHECK(next_request<WaitJob>(coordinator).timeout_ms == 60'000);
+  REQUIRE(client->journal(1, 1, -5));
+  CHECK(next_request<ReadJournal>(coordinator).wait_ms == 0);
+}
+
+TEST_CASE("a tenant's session has no operator calls in it", "[gateway]") {
+  FakeCoordinator coordinator;
+  const auto client = coordinator.client(kTenantToken);
+  const auto refused = [](const caf::error& error) {
+    return code_of(error) == ErrorCode::not_permitted;
+  };
+  CHECK(refused(client->apply_tenants({}, false).error()));
+  CHECK(refused(client->remove_tenant("physics")));
+  CHECK(refused(client->issue_token("physics").error()));
+  CHECK(refused(client->drain_node("node-4", "")));
+  CHECK(refused(client->undrain_node("node-4")));
+  CHECK(refused(client->journal(1, 1, 0).error()));
+  CHECK(refused(client->verify_ledger().error()));
+  CHECK(coordinator.seen->requests.size() == 0);
+}
+
+TEST_CASE("a thousand submissions at once are all answered, each with its own job", "[gateway]") {
+  FakeCoordinator coordinator;
+  const auto client = coordinator.client(kTenantToken);
+  std::vector<JobSpec> specs(1000, sample_spec());
+  for (std::size_t i = 0; i < specs.size(); ++i) specs[i].name = "job-" + std::to_string(i);
+  specs[500].tasks_min = 0;
+  const auto ids = client->submit_all(specs);
+  REQUIRE(ids.size() == specs.size());
+  std::map<std::uint64_t, std::string> by_id;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (i == 500) {
+      REQUIRE_FALSE(ids[i]);
+      CHECK(code_of(ids[i].error()) == ErrorCode::invalid_input);
+      continue;
+    }
+    REQUIRE(ids[i]);
+    by_id[ids[i]->value] = specs[i].name;
+  }
+  REQUIRE(by_id.size() == 999);
+  // The desk numbers submissions in the order in which it sees them.
+  for (std::uint64_t id = 1; id <= 999; ++id)
+    CHECK(coordinator.seen->submissions.take().name == by_id[id]);
+}
+
+TEST_CASE("a client whose coordinator has gone says so", "[gateway]") {
+  FakeCoordinator coordinator;
+  const auto client = coordinator.client(kTenantToken);
+  coordinator.server.reset();
+  const auto status = client->status();
+  REQUIRE_FALSE(status);
+  CHECK(code_of(status.error()) == ErrorCode::unavailable);
+}
+
+TEST_CASE("two servers do not share a port", "[gateway]") {
+  FakeCoordinator coordinator;
+  ServerOptions options;
+  options.listen = coordinator.address();
+  const auto second = Server::start(coordinator.system, coordinator.desk, options);
+  REQUIRE_FALSE(second);
+  CHECK(code_of(second.error()) == ErrorCode::unavailable);
+  CHECK_THAT(details(second.error()).message, Catch::Contains(coordinator.address()));
+}
+
+TEST_CASE("an edge whose desk has ended answers unavailable", "[gateway]") {
+  FakeCoordinator coordinator;
+  const auto client = coordinator.client(kTenantToken);
+  caf::scoped_actor self{coordinator.system};
+  self->monitor(coordinator.desk);
+  self->send_exit(coordinator.desk, caf::exit_reason::kill);
+  self->receive([](const caf::down_msg&) {});
+  const auto status = client->status();
+  REQUIRE_FALSE(status);
+  CHECK(code_of(status.error()) == ErrorCode::unavailable);
+}

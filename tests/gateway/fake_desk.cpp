@@ -1,0 +1,157 @@
+#include "tests/gateway/fake_desk.hpp"
+
+#include <caf/all.hpp>
+
+#include "gateway/tokens.hpp"
+#include "tests/gateway/samples.hpp"
+
+namespace fairwater::test {
+namespace {
+
+struct FakeDeskState {
+  std::vector<caf::typed_response_promise<JobRecord>> held;
+  std::uint64_t last_job = 0;
+};
+
+caf::result<Caller> caller_of(const Hash& hash) {
+  if (same_hash(hash, hash_token(kOperatorToken))) return Caller{Role::operator_role, {}, {}};
+  if (same_hash(hash, hash_token(kTenantToken)))
+    return Caller{Role::tenant, TenantId{3}, "physics"};
+  if (same_hash(hash, hash_token(kJoinToken))) return Caller{Role::join, {}, {}};
+  return make_error(ErrorCode::unauthenticated, "no such token");
+}
+
+FakeDeskActor::behavior_type fake_desk(FakeDeskActor::stateful_pointer<FakeDeskState> self,
+                                       std::shared_ptr<Seen> seen, NodePort node) {
+  self->set_down_handler([seen](caf::down_msg& down) { seen->ended_links.put(down.reason); });
+  return {
+      [](const Login& login) { return caller_of(login.token_hash); },
+      [](const GetStatus&) { return sample_status(); },
+      [=](const ListTenants& request) {
+        seen->requests.put(request);
+        return TenantList{{sample_tenant_info()}};
+      },
+      [=](const ApplyTenants& request) {
+        seen->requests.put(request);
+        return TenantsApplied{{sample_change()}};
+      },
+      [=](const RemoveTenant& request) {
+        seen->requests.put(request);
+        return Done{};
+      },
+      [=](const IssueToken& request) {
+        seen->requests.put(request);
+        return Done{};
+      },
+      [=](const ListNodes& request) {
+        seen->requests.put(request);
+        return NodeList{{sample_node_info()}};
+      },
+      [=](const DrainNode& request) {
+        seen->requests.put(request);
+        return Done{};
+      },
+      [=](const SubmitJob& request) -> caf::result<JobAccepted> {
+        if (request.spec.tasks_min == 0)
+          return make_error(ErrorCode::invalid_input, "a job has at least 1 task", "tasks.min");
+        seen->submissions.put(request.spec);
+        return JobAccepted{JobId{++self->state.last_job}};
+      },
+      [=](const ListJobs& request) {
+        seen->requests.put(request);
+        return JobList{{sample_job()}};
+      },
+      [=](const ShowJob& request) -> caf::result<JobDetail> {
+        if (request.id == kMissingJob) return make_error(ErrorCode::not_found, "no job 404", "id");
+        seen->requests.put(request);
+        return sample_detail();
+      },
+      [=](const CancelJob& request) {
+        seen->requests.put(request);
+        return Done{};
+      },
+      [=](const WaitJob& request) -> caf::result<JobRecord> {
+        seen->requests.put(request);
+        if (request.id != kHeldJob) return sample_job();
+        self->state.held.push_back(self->make_response_promise<JobRecord>());
+        return self->state.held.back();
+      },
+      [=](const ExplainTask& request) {
+        seen->requests.put(request);
+        return sample_explanation();
+      },
+      [=](const ReadLog& request) {
+        seen->requests.put(request);
+        return LogChunk{std::string("line\n\0", 6), true};
+      },
+      [=](const ShowLedger& request) {
+        seen->requests.put(request);
+        return sample_ledger();
+      },
+      [=](const ReadJournal& request) {
+        seen->requests.put(request);
+        return sample_page();
+      },
+      [=](const VerifyLedger& request) {
+        seen->requests.put(request);
+        return sample_verification();
+      },
+      [=](const RegisterNode& request) -> caf::result<NodeRegistered> {
+        if (request.joining && !same_hash(request.join_hash, hash_token(kJoinToken)))
+          return make_error(ErrorCode::unauthenticated, "no such join token");
+        self->monitor(request.link);
+        seen->registrations.put(request);
+        return NodeRegistered{NodeId{4}, 6, sample_reply(), node};
+      },
+      [=](const ReleaseWaits&) {
+        for (auto& promise : self->state.held) promise.deliver(sample_job());
+        self->state.held.clear();
+      },
+  };
+}
+
+NodePort::behavior_type fake_node(NodePort::pointer, std::shared_ptr<Seen> seen) {
+  return {[=](const AgentReport& report) {
+    seen->reports.put(report);
+    ReportReply reply = sample_reply();
+    reply.acknowledged.clear();
+    for (const auto& result : report.finished) reply.acknowledged.push_back(result.task);
+    return reply;
+  }};
+}
+
+ServerOptions on_any_port(ServerOptions options) {
+  options.listen = "127.0.0.1:0";
+  return options;
+}
+
+}  // namespace
+
+NodePort spawn_fake_node(caf::actor_system& system, std::shared_ptr<Seen> seen) {
+  return system.spawn(fake_node, std::move(seen));
+}
+
+FakeCoordinator::FakeCoordinator(ServerOptions options)
+    : system(config),
+      node(spawn_fake_node(system, seen)),
+      desk(system.spawn(fake_desk, seen, node)) {
+  auto started = Server::start(system, desk, on_any_port(std::move(options)));
+  REQUIRE(started);
+  server = std::move(*started);
+}
+
+FakeCoordinator::~FakeCoordinator() {
+  server.reset();
+  caf::anon_send_exit(desk, caf::exit_reason::user_shutdown);
+  caf::anon_send_exit(node, caf::exit_reason::user_shutdown);
+}
+
+std::unique_ptr<Client> FakeCoordinator::client(const std::string& token) const {
+  auto client = Client::connect(address(), token);
+  if (!client) FAIL(details(client.error()).message);
+  return std::move(*client);
+}
+
+void FakeCoordinator::release_waits() { caf::anon_send(desk, ReleaseWaits{}); }
+
+}  // namespace fairwater::test

@@ -1,0 +1,69 @@
+// A desk that answers with samples and shows what it was asked, and a coordinator's edge around it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/scoped_actor.hpp>
+
+#include "actors/desk.hpp"
+#include "gateway/client.hpp"
+#include "gateway/server.hpp"
+#include "tests/gateway/channel.hpp"
+
+namespace fairwater::test {
+
+inline const std::string kOperatorToken = "fw_op_operator";
+inline const std::string kTenantToken = "fw_tn_physics";
+inline const std::string kJoinToken = "fw_jn_join";
+
+/// WaitJob for this job is not answered before FakeDesk::release_waits.
+inline constexpr JobId kHeldJob{77};
+/// There is no such job.
+inline constexpr JobId kMissingJob{404};
+
+using DeskRequest = std::variant<ListTenants, ApplyTenants, RemoveTenant, IssueToken, ListNodes,
+                                 DrainNode, SubmitJob, ListJobs, ShowJob, CancelJob, WaitJob,
+                                 ExplainTask, ReadLog, ShowLedger, ReadJournal, VerifyLedger>;
+
+/// What the desk and its nodes saw; shared with the actors.
+struct Seen {
+  Channel<DeskRequest> requests;  ///< all but submissions, logins and status
+  Channel<JobSpec> submissions;
+  Channel<RegisterNode> registrations;
+  Channel<AgentReport> reports;
+  Channel<caf::error> ended_links;  ///< the reason of each link that went down
+};
+
+/// One port for all nodes: acknowledges what is reported as finished.
+[[nodiscard]] NodePort spawn_fake_node(caf::actor_system& system, std::shared_ptr<Seen> seen);
+
+struct ReleaseWaits {};
+using FakeDeskActor = DeskActor::extend<caf::reacts_to<ReleaseWaits>>;
+
+/// An edge on a port of its own, with a fake desk behind it.
+class FakeCoordinator {
+ public:
+  explicit FakeCoordinator(ServerOptions options = {});
+  ~FakeCoordinator();
+
+  [[nodiscard]] const std::string& address() const { return server->address(); }
+  [[nodiscard]] std::unique_ptr<Client> client(const std::string& token) const;
+  /// Answers the waits for kHeldJob.
+  void release_waits();
+
+  caf::actor_system_config config;
+  std::shared_ptr<Seen> seen = std::make_shared<Seen>();
+  caf::actor_system system;
+  NodePort node;
+  FakeDeskActor desk;
+  std::unique_ptr<Server> server;
+};
+
+}  // namespace fairwater::test
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::test::ReleaseWaits)
