@@ -1,0 +1,125 @@
+#include "bin/commands.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+namespace fairwater {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  fairwater status
+  fairwater tenant apply tenants.yaml
+  fairwater job run --tenant physics --tasks 20 -- sleep 10
+  fairwater job wait last && fairwater job logs last
+  fairwater job explain 7 --task 3
+
+The coordinator is found by FAIRWATER_ADDRESS (default 127.0.0.1:7400) and FAIRWATER_TOKEN.
+Exit status: 0 done, 1 failed, 2 wrong usage or input, 3 coordinator not reached, 4 not permitted.)";
+
+void add_global_options(CLI::App& app, Context& context) {
+  GlobalOptions& options = context.options;
+  app.add_option("--address", options.address, "HOST:PORT of the coordinator");
+  app.add_option("--token", options.token, "who asks (better: --token-file or FAIRWATER_TOKEN)");
+  app.add_option("--token-file", options.token_file, "a file that holds the token");
+  app.add_flag("--json", options.json, "print one value of JSON");
+}
+
+/// Separates what follows `--`. CLI11 would take words in brackets apart.
+std::vector<std::string> split_command(const std::vector<std::string>& arguments,
+                                       Context& context) {
+  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+  context.has_command = dashes != arguments.end();
+  if (context.has_command) context.command.assign(dashes + 1, arguments.end());
+  std::vector<std::string> options{arguments.begin(), dashes};
+  std::reverse(options.begin(), options.end());  // as CLI11 wants them
+  return options;
+}
+
+/// Help is no failure; the rest is wrong usage.
+int report(const CLI::App& app, const CLI::ParseError& problem, const Context& context) {
+  if (problem.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success))
+    return app.exit(problem, context.out(), context.err());
+  if (context.json()) return context.fail_usage(problem.what());
+  context.err() << "fairwater: " << problem.what() << "\nRun with --help for more.\n";
+  return kExitUsage;
+}
+
+}  // namespace
+
+CLI::App* add_noun(CLI::App& app, const char* name, const char* description) {
+  CLI::App* noun = app.add_subcommand(name, description);
+  noun->require_subcommand(1);
+  return noun;
+}
+
+CLI::App* add_verb(CLI::App& parent, const char* name, const char* description,
+                   const char* examples) {
+  CLI::App* verb = parent.add_subcommand(name, description);
+  verb->footer(std::string{"Examples:\n"} + examples);
+  return verb;
+}
+
+void on_run(CLI::App* verb, Context& context, std::function<int()> run) {
+  verb->callback([&context, run = std::move(run)] { context.action = run; });
+}
+
+Expected<std::string> read_input(const std::string& path, std::size_t max_bytes) {
+  std::ifstream file;
+  if (path != "-") {
+    file.open(path, std::ios::binary);
+    if (!file)
+      return make_error(ErrorCode::invalid_input, "cannot be read: " + std::string{strerror(errno)},
+                        path);
+  }
+  std::istream& in = path == "-" ? std::cin : file;
+  std::string text;
+  char buffer[1 << 16];
+  while (in.read(buffer, sizeof buffer) || in.gcount() > 0) {
+    text.append(buffer, static_cast<std::size_t>(in.gcount()));
+    if (text.size() > max_bytes)
+      return make_error(ErrorCode::invalid_input,
+                        "is larger than " + std::to_string(max_bytes) + " bytes", path);
+  }
+  if (in.bad()) return make_error(ErrorCode::invalid_input, "cannot be read", path);
+  return text;
+}
+
+int run_fairwater(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
+  Context context{out, err};
+  CLI::App app{"Fairwater shares a cluster between tenants in exact shares.", "fairwater"};
+  app.fallthrough();
+  app.require_subcommand(1);
+  app.footer(kExamples);
+  add_global_options(app, context);
+  add_status_commands(app, context);
+  add_tenant_commands(app, context);
+  add_node_commands(app, context);
+  add_job_commands(app, context);
+  add_ledger_commands(app, context);
+  add_replay_command(app, context);
+  add_policy_command(app, context);
+  add_completion_command(app, context);
+
+  try {  // CLI11 reports help and wrong usage by exceptions
+    app.parse(split_command(arguments, context));
+  } catch (const CLI::ParseError& problem) {
+    // An option that stands behind the mistake was not seen yet; the format of errors must not
+    // depend on it.
+    context.options.json = std::count(arguments.begin(), arguments.end(), "--json") > 0;
+    if (auto error = context.complete_from_environment(); error && !context.json())
+      return context.fail(error);
+    return report(app, problem, context);
+  }
+  if (auto error = context.complete_from_environment()) return context.fail(error);
+  const CLI::App* noun = app.get_subcommands().front();
+  const bool takes_command = noun->get_name() == "job" && noun->got_subcommand("run");
+  if (context.has_command && !takes_command)
+    return context.fail_usage("only job run takes a command after --");
+  return context.action();
+}
+
+}  // namespace fairwater

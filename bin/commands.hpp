@@ -1,0 +1,40 @@
+// The command line `fairwater`: one function per noun adds its verbs.
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "bin/context.hpp"
+
+namespace fairwater {
+
+/// Runs one command; `arguments` are those after the program's name. Returns the exit status.
+[[nodiscard]] int run_fairwater(const std::vector<std::string>& arguments, std::ostream& out,
+                                std::ostream& err);
+
+void add_status_commands(CLI::App& app, Context& context);
+void add_tenant_commands(CLI::App& app, Context& context);
+void add_node_commands(CLI::App& app, Context& context);
+void add_job_commands(CLI::App& app, Context& context);
+void add_ledger_commands(CLI::App& app, Context& context);
+void add_replay_command(CLI::App& app, Context& context);
+void add_policy_command(CLI::App& app, Context& context);
+void add_completion_command(CLI::App& app, Context& context);
+
+/// A noun that needs a verb.
+[[nodiscard]] CLI::App* add_noun(CLI::App& app, const char* name, const char* description);
+/// A command that runs something; `examples` are whole lines, printed under its help.
+[[nodiscard]] CLI::App* add_verb(CLI::App& parent, const char* name, const char* description,
+                                 const char* examples);
+/// What to do when the arguments chose `verb`.
+void on_run(CLI::App* verb, Context& context, std::function<int()> run);
+
+/// The whole file, or standard input for `-`. `invalid_input` when it cannot be read or is too
+/// large.
+[[nodiscard]] Expected<std::string> read_input(const std::string& path, std::size_t max_bytes);
+
+}  // namespace fairwater

@@ -1,0 +1,232 @@
+// job list | show | logs | cancel | wait | explain; submit and run are in job_submit.cpp
+#include <memory>
+
+#include "bin/commands.hpp"
+#include "bin/explain_text.hpp"
+#include "bin/id_list.hpp"
+#include "bin/job_ids.hpp"
+#include "bin/job_submit.hpp"
+#include "bin/job_wait.hpp"
+#include "bin/json_shapes.hpp"
+#include "bin/tables.hpp"
+
+namespace fairwater {
+namespace {
+
+/// How long a followed log waits for the task's end before it looks for more output.
+constexpr std::int64_t kLogInterval_ms = 200;
+
+struct ListOptions {
+  std::string tenant;
+  std::string state;
+  std::uint32_t limit = 100;
+};
+
+struct LogOptions {
+  std::string id;
+  std::uint32_t task = 0;
+  bool standard_error = false;
+  bool follow = false;
+};
+
+struct CancelOptions {
+  std::string ids;
+  std::string reason;
+};
+
+struct ExplainOptions {
+  std::string id;
+  std::uint32_t task = 0;
+};
+
+int list(const Context& context, Client& client, const ListOptions& options) {
+  JobQuery query;
+  query.tenant = options.tenant;
+  query.limit = options.limit;
+  if (!options.state.empty()) {
+    query.state = job_state_from(options.state);
+    if (!query.state)
+      return context.fail_usage(
+          "'" + options.state + "' is not pending, running, succeeded, failed or cancelled",
+          "state");
+  }
+  std::vector<JobRecord> jobs;
+  const auto error = visit_jobs(client, query, [&](const JobRecord& job) {
+    jobs.push_back(job);
+    return true;
+  });
+  if (error) return context.fail(error);
+  if (context.json())
+    context.print_json(list_json("jobs", jobs, job_json));
+  else
+    context.out() << job_table(jobs);
+  return kExitDone;
+}
+
+int show(const Context& context, Client& client, const std::string& text) {
+  const auto id = resolve_job_id(client, text);
+  if (!id) return context.fail(id.error());
+  const auto job = client.show_job(*id);
+  if (!job) return context.fail(job.error());
+  if (context.json())
+    context.print_json(job_detail_json(*job));
+  else
+    context.out() << job_text(*job);
+  return kExitDone;
+}
+
+/// Hands every piece of the log to `use` until the log ends: at what is there, or with `follow` at
+/// the task's end.
+caf::error read_log(Client& client, JobId id, const LogOptions& options,
+                    const std::function<void(const std::string&)>& use) {
+  bool job_ended = false;
+  for (std::uint64_t offset = 0;;) {
+    const auto chunk = client.read_log(id, options.task, options.standard_error, offset);
+    if (!chunk) return chunk.error();
+    if (!chunk->data.empty()) use(chunk->data);
+    offset += chunk->data.size();
+    if (chunk->end) return {};
+    if (!chunk->data.empty()) continue;
+    if (!options.follow || job_ended) return {};
+    const auto job = client.wait_job(id, kLogInterval_ms);
+    if (!job) return job.error();
+    job_ended = is_terminal(state_of(*job));  // one more look: output may have come meanwhile
+  }
+}
+
+int logs(const Context& context, Client& client, const LogOptions& options) {
+  const auto id = resolve_job_id(client, options.id);
+  if (!id) return context.fail(id.error());
+  const Json head{{"job", id->value},
+                  {"task", options.task},
+                  {"stream", options.standard_error ? "stderr" : "stdout"}};
+  std::string whole;
+  const auto error = read_log(client, *id, options, [&](const std::string& data) {
+    if (!context.json()) {
+      context.out() << data << std::flush;
+    } else if (options.follow) {
+      Json line = head;
+      line["data"] = data;
+      context.print_line(json_text(line));
+    } else {
+      whole += data;
+    }
+  });
+  if (error) return context.fail(error);
+  if (context.json() && !options.follow) {
+    Json fields = head;
+    fields["data"] = whole;
+    context.print_json(fields);
+  }
+  return kExitDone;
+}
+
+int cancel(const Context& context, Client& client, const CancelOptions& options) {
+  const auto ids = resolve_job_ids(client, options.ids);
+  if (!ids) return context.fail(ids.error());
+  Json cancelled = Json::array();
+  for (const JobId id : *ids) {
+    if (const auto error = client.cancel_job(id, options.reason)) return context.fail(error);
+    cancelled.push_back(id.value);
+    if (!context.json()) context.print_line("cancelled job " + std::to_string(id.value));
+  }
+  if (context.json()) context.print_json(Json{{"cancelled", cancelled}});
+  return kExitDone;
+}
+
+/// Several words are one list: `job wait 3 5-8`.
+int wait(const Context& context, const std::vector<std::string>& words) {
+  Session session{context};
+  if (const auto error = session.connect()) return context.fail(error);
+  std::vector<JobId> all;
+  for (const auto& word : words) {
+    const auto ids = resolve_job_ids(session.client(), word);
+    if (!ids) return context.fail(ids.error());
+    all.insert(all.end(), ids->begin(), ids->end());
+  }
+  return wait_for_jobs(context, session, all);
+}
+
+int explain(const Context& context, Client& client, const ExplainOptions& options) {
+  const auto id = resolve_job_id(client, options.id);
+  if (!id) return context.fail(id.error());
+  const auto explanation = client.explain(*id, options.task);
+  if (!explanation) return context.fail(explanation.error());
+  if (context.json())
+    context.print_json(explain_json(*explanation));
+  else
+    context.out() << explain_text(*explanation);
+  return kExitDone;
+}
+
+/// A verb whose work needs a connection: `work(context, client, options)`.
+template <class Options>
+void on_run_with_client(CLI::App* verb, Context& context, const std::shared_ptr<Options>& options,
+                        int (*work)(const Context&, Client&, const Options&)) {
+  on_run(verb, context, [&context, options, work] {
+    return context.with_client([&](Client& client) { return work(context, client, *options); });
+  });
+}
+
+void add_reading_verbs(CLI::App& noun, Context& context) {
+  auto* list_verb = add_verb(noun, "list", "Jobs, newest first",
+                             "  fairwater job list --tenant physics --state running\n"
+                             "  fairwater job list --limit 1000 --json");
+  auto list_options = std::make_shared<ListOptions>();
+  list_verb->add_option("--tenant", list_options->tenant, "of one tenant");
+  list_verb->add_option("--state", list_options->state,
+                        "pending, running, succeeded, failed or cancelled");
+  list_verb->add_option("--limit", list_options->limit, "at most so many (default 100)");
+  on_run_with_client(list_verb, context, list_options, list);
+
+  auto* show_verb = add_verb(noun, "show", "A job and its tasks",
+                             "  fairwater job show 7\n  fairwater job show last --json");
+  auto id = std::make_shared<std::string>();
+  show_verb->add_option("id", *id, "a job's id, or last")->required();
+  on_run_with_client(show_verb, context, id, show);
+
+  auto* logs_verb = add_verb(noun, "logs", "What a task printed",
+                             "  fairwater job logs 7 --task 3\n"
+                             "  fairwater job logs last --stderr --follow");
+  auto log_options = std::make_shared<LogOptions>();
+  logs_verb->add_option("id", log_options->id, "a job's id, or last")->required();
+  logs_verb->add_option("--task", log_options->task, "its index (default 0)");
+  logs_verb->add_flag("--stderr", log_options->standard_error, "standard error instead");
+  logs_verb->add_flag("--follow", log_options->follow, "go on until the task has ended");
+  on_run_with_client(logs_verb, context, log_options, logs);
+
+  auto* explain_verb =
+      add_verb(noun, "explain", "Why a task waits, or how its grant came about",
+               "  fairwater job explain 7\n  fairwater job explain 7 --task 3 --json");
+  auto explain_options = std::make_shared<ExplainOptions>();
+  explain_verb->add_option("id", explain_options->id, "a job's id, or last")->required();
+  explain_verb->add_option("--task", explain_options->task, "its index (default 0)");
+  on_run_with_client(explain_verb, context, explain_options, explain);
+}
+
+}  // namespace
+
+void add_job_commands(CLI::App& app, Context& context) {
+  auto* noun = add_noun(app, "job", "What tenants run");
+  add_job_submit_commands(*noun, context);
+  add_reading_verbs(*noun, context);
+
+  auto* cancel_verb = add_verb(*noun, "cancel", "Stop jobs: SIGTERM, then SIGKILL after a grace",
+                               "  fairwater job cancel 7 --reason 'wrong input'\n"
+                               "  fairwater job cancel 1,3,5-8");
+  auto cancel_options = std::make_shared<CancelOptions>();
+  cancel_verb->add_option("ids", cancel_options->ids, "as in 7, 1,3,5-8, last or all")->required();
+  cancel_verb->add_option("--reason", cancel_options->reason, "what others read in listings");
+  on_run_with_client(cancel_verb, context, cancel_options, cancel);
+
+  auto* wait_verb =
+      add_verb(*noun, "wait",
+               "Wait until jobs have ended; the exit status is the highest of a task, "
+               "125 for a cancelled job",
+               "  fairwater job wait last\n  fairwater job wait 3 5-8 && echo all well");
+  auto ids = std::make_shared<std::vector<std::string>>();
+  wait_verb->add_option("ids", *ids, "as in 7, 1,3,5-8, last or all")->required();
+  on_run(wait_verb, context, [&context, ids] { return wait(context, *ids); });
+}
+
+}  // namespace fairwater

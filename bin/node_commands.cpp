@@ -1,0 +1,98 @@
+// node list | show | drain | undrain
+#include <memory>
+
+#include "bin/commands.hpp"
+#include "bin/json_shapes.hpp"
+#include "bin/tables.hpp"
+
+namespace fairwater {
+namespace {
+
+struct DrainOptions {
+  std::string name;
+  std::string reason;
+  std::string deadline;
+};
+
+int list(const Context& context, Client& client) {
+  const auto nodes = client.list_nodes();
+  if (!nodes) return context.fail(nodes.error());
+  if (context.json())
+    context.print_json(list_json("nodes", *nodes, node_json));
+  else
+    context.out() << node_table(*nodes);
+  return kExitDone;
+}
+
+int show(const Context& context, Client& client, const std::string& name) {
+  const auto nodes = client.list_nodes();
+  if (!nodes) return context.fail(nodes.error());
+  for (const auto& node : *nodes) {
+    if (node.record.spec.traits.name != name) continue;
+    if (context.json())
+      context.print_json(Json{{"node", node_json(node)}});
+    else
+      context.out() << node_text(node);
+    return kExitDone;
+  }
+  return context.fail(make_error(ErrorCode::not_found, "there is no node '" + name + "'", "node"));
+}
+
+int say_changed(const Context& context, const caf::error& error, const std::string& name,
+                bool draining) {
+  if (error) return context.fail(error);
+  if (context.json())
+    context.print_json(Json{{"node", {{"name", name}, {"draining", draining}}}});
+  else
+    context.print_line(name + (draining ? " gets no new tasks" : " gets tasks again"));
+  return kExitDone;
+}
+
+int drain(const Context& context, const DrainOptions& options) {
+  if (!options.deadline.empty())
+    return context.fail(make_error(ErrorCode::not_supported,
+                                   "stopping tasks at a deadline is not in this version",
+                                   "deadline"));
+  return context.with_client([&](Client& client) {
+    return say_changed(context, client.drain_node(options.name, options.reason), options.name,
+                       true);
+  });
+}
+
+}  // namespace
+
+void add_node_commands(CLI::App& app, Context& context) {
+  auto* noun = add_noun(app, "node", "The machines that run tasks");
+
+  auto* list_verb = add_verb(*noun, "list", "All nodes with what is free",
+                             "  fairwater node list\n  fairwater node list --json");
+  on_run(list_verb, context, [&context] {
+    return context.with_client([&](Client& client) { return list(context, client); });
+  });
+
+  auto name = std::make_shared<std::string>();
+  auto* show_verb = add_verb(*noun, "show", "One node", "  fairwater node show node-1");
+  show_verb->add_option("name", *name, "the node")->required();
+  on_run(show_verb, context, [&context, name] {
+    return context.with_client([&](Client& client) { return show(context, client, *name); });
+  });
+
+  auto* drain_verb = add_verb(*noun, "drain", "Give a node no new tasks; those it runs go on",
+                              "  fairwater node drain node-1 --reason 'new disk'");
+  auto options = std::make_shared<DrainOptions>();
+  drain_verb->add_option("name", options->name, "the node")->required();
+  drain_verb->add_option("--reason", options->reason, "what others read in listings")->required();
+  drain_verb->add_option("--deadline", options->deadline, "not in this version");
+  on_run(drain_verb, context, [&context, options] { return drain(context, *options); });
+
+  auto* undrain_verb = add_verb(*noun, "undrain", "Give a drained node tasks again",
+                                "  fairwater node undrain node-1");
+  undrain_verb->add_option("name", *name, "the node")->required();
+  on_run(undrain_verb, context, [&context, name] {
+    return context.with_client([&](Client& client) {
+      return say_changed(context, client.undrain_node(*name), *name, false);
+    });
+  });
+}
+
+}  // namespace fairwater

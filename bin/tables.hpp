@@ -1,0 +1,25 @@
+// What commands print for people: tables and short paragraphs of the same values that
+// json_shapes.hpp gives to programs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/requests.hpp"
+#include "storage/ledger.hpp"
+
+namespace fairwater {
+
+[[nodiscard]] std::string status_text(const ClusterStatus& status);
+[[nodiscard]] std::string tenant_table(const std::vector<TenantInfo>& tenants);
+[[nodiscard]] std::string tenant_text(const TenantInfo& tenant);
+[[nodiscard]] std::string tenant_changes_text(const std::vector<TenantChange>& changes,
+                                              bool dry_run);
+[[nodiscard]] std::string node_table(const std::vector<NodeInfo>& nodes);
+[[nodiscard]] std::string node_text(const NodeInfo& node);
+[[nodiscard]] std::string job_table(const std::vector<JobRecord>& jobs);
+[[nodiscard]] std::string job_text(const JobDetail& detail);
+[[nodiscard]] std::string ledger_text(const LedgerView& ledger);
+[[nodiscard]] std::string verify_text(const VerifyReport& report);
+
+}  // namespace fairwater

@@ -1,0 +1,141 @@
+// tenant apply | list | show | remove | token
+#include <memory>
+
+#include "bin/commands.hpp"
+#include "bin/json_shapes.hpp"
+#include "bin/tables.hpp"
+#include "bin/tenant_file.hpp"
+#include "bin/yaml_fields.hpp"
+#include "gateway/tokens.hpp"
+
+namespace fairwater {
+namespace {
+
+struct ApplyOptions {
+  std::string file;
+  bool dry_run = false;
+};
+
+struct TokenOptions {
+  std::string name;
+  std::string file;
+};
+
+int apply(const Context& context, const ApplyOptions& options) {
+  const auto text = read_input(options.file, kMaxYamlBytes);
+  if (!text) return context.fail(text.error());
+  const auto specs = parse_tenant_file(*text, options.file);
+  if (!specs) return context.fail(specs.error());
+  return context.with_client([&](Client& client) {
+    const auto changes = client.apply_tenants(*specs, options.dry_run);
+    if (!changes) return context.fail(changes.error());
+    if (context.json()) {
+      Json fields = list_json("changes", *changes, tenant_change_json);
+      fields["dry_run"] = options.dry_run;
+      context.print_json(fields);
+    } else {
+      context.out() << tenant_changes_text(*changes, options.dry_run);
+    }
+    return kExitDone;
+  });
+}
+
+int list(const Context& context, Client& client) {
+  const auto tenants = client.list_tenants();
+  if (!tenants) return context.fail(tenants.error());
+  if (context.json())
+    context.print_json(list_json("tenants", *tenants, tenant_json));
+  else
+    context.out() << tenant_table(*tenants);
+  return kExitDone;
+}
+
+int show(const Context& context, Client& client, const std::string& name) {
+  const auto tenants = client.list_tenants();
+  if (!tenants) return context.fail(tenants.error());
+  for (const auto& tenant : *tenants) {
+    if (tenant.record.spec.name != name) continue;
+    if (context.json())
+      context.print_json(Json{{"tenant", tenant_json(tenant)}});
+    else
+      context.out() << tenant_text(tenant);
+    return kExitDone;
+  }
+  return context.fail(
+      make_error(ErrorCode::not_found, "there is no tenant '" + name + "'", "tenant"));
+}
+
+int remove(const Context& context, Client& client, const std::string& name) {
+  if (const auto error = client.remove_tenant(name)) return context.fail(error);
+  if (context.json())
+    context.print_json(Json{{"removed", name}});
+  else
+    context.print_line("removed " + name);
+  return kExitDone;
+}
+
+int issue_token(const Context& context, Client& client, const TokenOptions& options) {
+  const auto token = client.issue_token(options.name);
+  if (!token) return context.fail(token.error());
+  Json fields{{"tenant", options.name}};
+  if (options.file.empty()) {
+    fields["token"] = *token;
+  } else {
+    if (const auto error = write_secret_file(options.file, *token)) return context.fail(error);
+    fields["file"] = options.file;
+  }
+  if (context.json())
+    context.print_json(fields);
+  else
+    context.print_line(options.file.empty() ? *token : "wrote " + options.file);
+  return kExitDone;
+}
+
+}  // namespace
+
+void add_tenant_commands(CLI::App& app, Context& context) {
+  auto* noun = add_noun(app, "tenant", "Who shares the cluster");
+
+  auto* apply_verb = add_verb(*noun, "apply", "Add and change tenants as a file declares them",
+                              "  fairwater tenant apply tenants.yaml --dry-run\n"
+                              "  fairwater tenant apply tenants.yaml");
+  auto apply_options = std::make_shared<ApplyOptions>();
+  apply_verb->add_option("file", apply_options->file, "YAML, or - for standard input")->required();
+  apply_verb->add_flag("--dry-run", apply_options->dry_run, "only print what would change");
+  on_run(apply_verb, context, [&context, apply_options] { return apply(context, *apply_options); });
+
+  auto* list_verb = add_verb(*noun, "list", "All tenants with quota, use and net position",
+                             "  fairwater tenant list\n  fairwater tenant list --json");
+  on_run(list_verb, context, [&context] {
+    return context.with_client([&](Client& client) { return list(context, client); });
+  });
+
+  auto name = std::make_shared<std::string>();
+  auto* show_verb = add_verb(*noun, "show", "One tenant", "  fairwater tenant show physics");
+  show_verb->add_option("name", *name, "the tenant")->required();
+  on_run(show_verb, context, [&context, name] {
+    return context.with_client([&](Client& client) { return show(context, client, *name); });
+  });
+
+  auto* remove_verb =
+      add_verb(*noun, "remove", "Let a tenant go that runs nothing and owes nothing",
+               "  fairwater tenant remove physics");
+  remove_verb->add_option("name", *name, "the tenant")->required();
+  on_run(remove_verb, context, [&context, name] {
+    return context.with_client([&](Client& client) { return remove(context, client, *name); });
+  });
+
+  auto* token_verb =
+      add_verb(*noun, "token", "Make a new token for a tenant; it is shown once",
+               "  fairwater tenant token physics --file physics.token\n"
+               "  FAIRWATER_TOKEN=$(fairwater tenant token physics) fairwater job list");
+  auto token_options = std::make_shared<TokenOptions>();
+  token_verb->add_option("name", token_options->name, "the tenant")->required();
+  token_verb->add_option("--file", token_options->file, "write it there, readable by you alone");
+  on_run(token_verb, context, [&context, token_options] {
+    return context.with_client(
+        [&](Client& client) { return issue_token(context, client, *token_options); });
+  });
+}
+
+}  // namespace fairwater

@@ -1,0 +1,10 @@
+// The version that the build gives all programs.
+#pragma once
+
+#include <string_view>
+
+namespace fairwater {
+
+inline constexpr std::string_view kVersion = FAIRWATER_VERSION;
+
+}  // namespace fairwater
