@@ -227,8 +227,12 @@ caf::error TaskCgroup::create(const NamedAmounts& limits) {
 }
 
 caf::error TaskCgroup::enter() const {
+  // In version 1 a thread that moves only itself is spared the lock on every fork of the machine,
+  // for which moving a process waits tens of milliseconds. Right after its fork the process is this
+  // one thread.
+  const char* const members = paths_.contains("unified") ? "cgroup.procs" : "tasks";
   for (const auto& [controller, path] : paths_)
-    if (auto error = write_existing(path / "cgroup.procs", "0")) return error;
+    if (auto error = write_existing(path / members, "0")) return error;
   return caf::none;
 }
 

@@ -48,7 +48,7 @@ class TaskCgroup {
   /// Makes it and sets its limits. `limits` as in LaunchOrder: cpu in millicores is a weight (idle
   /// cpu may be used), memory in MiB is a bound, without swap.
   [[nodiscard]] caf::error create(const NamedAmounts& limits);
-  /// Puts the calling process in.
+  /// Puts the calling process, which has one thread, in.
   [[nodiscard]] caf::error enter() const;
   /// Readable when the memory limit killed somebody; empty where the kernel kills the whole task by
   /// itself.
