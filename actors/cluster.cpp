@@ -80,8 +80,9 @@ Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledge
   context->catalog = *catalog;
   context->mode = created.mode;
   context->epoch = epoch;
-  context->reader = spawn_ledger_reader(system, ledger, *catalog);
-  context->ledger = spawn_ledger(system, ledger, context->reader, on_fatal);
+  const auto threading = context->settings.ledger_threads ? Threading::own : Threading::shared;
+  context->reader = spawn_ledger_reader(system, threading, ledger, *catalog);
+  context->ledger = spawn_ledger(system, threading, ledger, context->reader, std::move(on_fatal));
   context->committed_cycle = [ledger = std::weak_ptr<Ledger>(ledger)]() -> std::uint64_t {
     const auto held = ledger.lock();
     return held ? held->last_number() : 0;

@@ -22,6 +22,8 @@ struct ClusterSettings {
   std::uint32_t window_ranges = 64;
   std::uint32_t max_live_jobs = 100'000;  ///< per tenant
   std::string version;
+  /// The ledger's actors get threads of their own; false for tests in virtual time.
+  bool ledger_threads = true;
 };
 
 /// What every actor of a coordinator is given; dependencies enter at spawn.

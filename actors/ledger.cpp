@@ -285,14 +285,19 @@ ReaderBase::behavior_type ledger_reader(ReaderBase::stateful_pointer<ReaderState
 
 }  // namespace
 
-LedgerActor spawn_ledger(caf::actor_system& system, std::shared_ptr<Ledger> ledger,
-                         LedgerReader reader, std::function<void(const caf::error&)> on_fatal) {
+LedgerActor spawn_ledger(caf::actor_system& system, Threading threading,
+                         std::shared_ptr<Ledger> ledger, LedgerReader reader,
+                         std::function<void(const caf::error&)> on_fatal) {
+  if (threading == Threading::shared)
+    return system.spawn(ledger_writer, std::move(ledger), std::move(reader), std::move(on_fatal));
   return system.spawn<caf::detached>(ledger_writer, std::move(ledger), std::move(reader),
                                      std::move(on_fatal));
 }
 
-LedgerReader spawn_ledger_reader(caf::actor_system& system, std::shared_ptr<const Ledger> ledger,
-                                 ResourceCatalog catalog) {
+LedgerReader spawn_ledger_reader(caf::actor_system& system, Threading threading,
+                                 std::shared_ptr<const Ledger> ledger, ResourceCatalog catalog) {
+  if (threading == Threading::shared)
+    return system.spawn(ledger_reader, std::move(ledger), std::move(catalog));
   return system.spawn<caf::detached>(ledger_reader, std::move(ledger), std::move(catalog));
 }
 

@@ -104,11 +104,14 @@ using LedgerReader = caf::typed_actor<
     caf::replies_to<RunVerify>::with<VerifyReport>,
     caf::replies_to<ReadSnapshot>::with<SnapshotRead>, caf::reacts_to<JournalGrew>>;
 
-/// `on_fatal` is called once, from the actor's thread, when a write's outcome became unknown.
-[[nodiscard]] LedgerActor spawn_ledger(caf::actor_system& system, std::shared_ptr<Ledger> ledger,
-                                       LedgerReader reader,
+/// Whether an actor that blocks gets a thread of its own; shared only in tests on virtual time.
+enum class Threading : bool { shared, own };
+
+/// `on_fatal` is called, from the actor's thread, when a write's outcome became unknown.
+[[nodiscard]] LedgerActor spawn_ledger(caf::actor_system& system, Threading threading,
+                                       std::shared_ptr<Ledger> ledger, LedgerReader reader,
                                        std::function<void(const caf::error&)> on_fatal);
-[[nodiscard]] LedgerReader spawn_ledger_reader(caf::actor_system& system,
+[[nodiscard]] LedgerReader spawn_ledger_reader(caf::actor_system& system, Threading threading,
                                                std::shared_ptr<const Ledger> ledger,
                                                ResourceCatalog catalog);
 

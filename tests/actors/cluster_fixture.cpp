@@ -1,0 +1,234 @@
+#include "tests/actors/cluster_fixture.hpp"
+
+#include <rocksdb/env.h>
+
+#include "actors/coordinator.hpp"
+
+namespace fairwater {
+namespace {
+
+AgentLink::behavior_type fake_link(AgentLink::pointer,
+                                   std::shared_ptr<std::vector<AgentOrders>> orders) {
+  return {
+      [orders](const AgentOrders& order) { orders->push_back(order); },
+      [](const ReadAgentLog& request) {
+        return LogChunk{"log of task " + std::to_string(request.task.index), true};
+      },
+  };
+}
+
+constexpr std::size_t kMaxSteps = 100'000;  // a self-sustaining exchange would never end
+
+Hash join_hash() {
+  Hash hash{};
+  hash.fill(7);
+  return hash;
+}
+
+NodeSpec node_spec(const std::string& name, Amount cpu) {
+  NodeSpec spec;
+  spec.traits = {name, "here", {}};
+  spec.capacity = {{"cpu", cpu * 1000}, {"memory", 1 << 20}};
+  spec.instance = "instance of " + name;
+  spec.limits = "none";
+  return spec;
+}
+
+}  // namespace
+
+std::vector<LaunchOrder> FakeAgent::launches() const {
+  std::vector<LaunchOrder> all;
+  for (const auto& order : *orders)
+    all.insert(all.end(), order.launches.begin(), order.launches.end());
+  return all;
+}
+
+std::vector<TaskKey> FakeAgent::stops() const {
+  std::vector<TaskKey> all;
+  for (const auto& order : *orders)
+    for (const auto& stop : order.stops) all.push_back(stop.task);
+  return all;
+}
+
+ClusterSettings ClusterFixture::default_settings() {
+  ClusterSettings settings;
+  settings.lease_ms = 10'000;
+  settings.grace_ms = 5'000;
+  settings.ledger_threads = false;
+  return settings;
+}
+
+ClusterFixture::ClusterFixture(ClusterSettings settings)
+    : env_(rocksdb::NewMemEnv(rocksdb::Env::Default())), settings_(std::move(settings)) {
+  config_.set("scheduler.policy", caf::atom("testing"));
+  start();
+}
+
+ClusterFixture::~ClusterFixture() {
+  stop();
+  CHECK(fatal_.empty());
+}
+
+void ClusterFixture::start() {
+  system_ = std::make_unique<caf::actor_system>(config_);
+  LedgerOptions options;
+  options.directory = "/ledger";
+  options.create = true;
+  options.env = env_.get();
+  options.min_free_bytes = 0;
+  auto ledger = Ledger::open(options);
+  if (!ledger) FAIL(details(ledger.error()).message);
+  if ((*ledger)->last_number() == 0) {
+    auto created = (*ledger)->append({ClusterCreated{"test", ResourceCatalog{}.kinds(), {}},
+                                      TokenIssued{Role::join, {}, join_hash()}});
+    REQUIRE(created.engaged());
+  }
+  auto cluster = start_cluster(*system_, std::move(*ledger), settings_, [this](const auto& error) {
+    fatal_.push_back(details(error).message);
+  });
+  REQUIRE(cluster.engaged());
+  cluster_ = std::move(*cluster);
+  run();
+}
+
+void ClusterFixture::stop() {
+  for (auto& link : links_) caf::anon_send_exit(link, caf::exit_reason::user_shutdown);
+  links_.clear();
+  if (cluster_) stop_cluster(*cluster_);
+  cluster_.reset();
+  run();
+  auto& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system_->scheduler());
+  scheduler.trigger_timeouts();
+  run();
+  system_.reset();
+}
+
+void ClusterFixture::restart() {
+  stop();
+  start();
+}
+
+void ClusterFixture::run() {
+  auto& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system_->scheduler());
+  REQUIRE(scheduler.run(kMaxSteps) < kMaxSteps);
+}
+
+void ClusterFixture::advance(std::int64_t milliseconds) {
+  auto& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system_->scheduler());
+  scheduler.advance_time(std::chrono::milliseconds(milliseconds));
+  run();
+}
+
+Caller ClusterFixture::tenant_caller(const std::string& name) {
+  auto tenant = ask_actor<TenantAddress>(cluster_->coordinator, FindTenant{name, {}});
+  REQUIRE(tenant.engaged());
+  return {Role::tenant, tenant->id, name};
+}
+
+void ClusterFixture::apply(std::vector<TenantSpec> tenants) {
+  auto applied = ask<TenantsApplied>(ApplyTenants{operator_caller(), std::move(tenants), false});
+  if (!applied) FAIL(details(applied.error()).message);
+}
+
+FakeAgent ClusterFixture::join(const std::string& name, Amount cpu) {
+  FakeAgent agent;
+  agent.name = name;
+  agent.credential.fill(static_cast<std::uint8_t>(name.back()));
+  agent.orders = std::make_shared<std::vector<AgentOrders>>();
+  agent.link = system_->spawn(fake_link, agent.orders);
+  links_.push_back(agent.link);
+  RegisterNode request;
+  request.spec = node_spec(name, cpu);
+  request.credential_hash = agent.credential;
+  request.joining = true;
+  request.join_hash = join_hash();
+  request.link = agent.link;
+  auto registered = ask<NodeRegistered>(request);
+  if (!registered) FAIL(details(registered.error()).message);
+  agent.port = registered->port;
+  run();
+  return agent;
+}
+
+caf::error ClusterFixture::reattach(FakeAgent& agent, std::vector<TaskResult> finished) {
+  agent.orders->clear();
+  agent.link = system_->spawn(fake_link, agent.orders);
+  links_.push_back(agent.link);
+  RegisterNode request;
+  const auto nodes = ask<NodeList>(ListNodes{operator_caller()});
+  for (const auto& node : nodes->nodes)
+    if (node.record.spec.traits.name == agent.name) request.spec = node.record.spec;
+  request.report.running = agent.running;
+  request.report.finished = std::move(finished);
+  request.report.high_water_cycle = agent.high_water_cycle;
+  request.credential_hash = agent.credential;
+  request.link = agent.link;
+  auto registered = ask<NodeRegistered>(request);
+  if (!registered) return registered.error();
+  agent.port = registered->port;
+  run();
+  return {};
+}
+
+Expected<ReportReply> ClusterFixture::report(FakeAgent& agent, std::vector<TaskResult> finished) {
+  AgentReport report;
+  report.running = agent.running;
+  report.finished = std::move(finished);
+  auto reply = ask_actor<ReportReply>(agent.port, report);
+  run();
+  return reply;
+}
+
+JobId ClusterFixture::submit(const std::string& tenant, std::uint32_t tasks,
+                             std::uint32_t retries) {
+  JobSpec spec;
+  spec.tenant = tenant;
+  spec.command = {"true"};
+  spec.tasks_min = spec.tasks_max = tasks;
+  spec.resources = {{"cpu", 1000}};
+  spec.retries = retries;
+  auto accepted = ask<JobAccepted>(SubmitJob{operator_caller(), spec});
+  if (!accepted) FAIL(details(accepted.error()).message);
+  run();
+  return accepted->id;
+}
+
+JobDetail ClusterFixture::show(JobId job) {
+  auto detail = ask<JobDetail>(ShowJob{operator_caller(), job});
+  REQUIRE(detail.engaged());
+  return std::move(*detail);
+}
+
+std::vector<TenantInfo> ClusterFixture::tenants() {
+  auto list = ask<TenantList>(ListTenants{operator_caller()});
+  REQUIRE(list.engaged());
+  return std::move(list->tenants);
+}
+
+VerifyReport ClusterFixture::verify() {
+  auto ledger = Ledger::verify_directory("/ledger", env_.get());
+  REQUIRE(ledger.engaged());
+  return std::move(*ledger);
+}
+
+TaskResult succeeded(const TaskKey& task) {
+  TaskResult result;
+  result.task = task;
+  return result;
+}
+
+TaskResult failed(const TaskKey& task) {
+  TaskResult result;
+  result.task = task;
+  result.exit_code = 3;
+  return result;
+}
+
+TenantSpec tenant_spec(const std::string& name, Weight weight) {
+  TenantSpec spec;
+  spec.name = name;
+  spec.weight = weight;
+  return spec;
+}
+
+}  // namespace fairwater

@@ -1,0 +1,95 @@
+// A coordinator's actors in virtual time, on an in-memory ledger, with agents that do what the test
+// says.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <caf/all.hpp>
+#include <caf/scheduler/test_coordinator.hpp>
+#include <catch2/catch.hpp>
+
+#include "actors/cluster.hpp"
+
+namespace rocksdb {
+class Env;
+}
+
+namespace fairwater {
+
+/// What the coordinator ordered an agent to do.
+struct FakeAgent {
+  std::string name;
+  Hash credential{};
+  NodePort port;
+  AgentLink link;
+  std::shared_ptr<std::vector<AgentOrders>> orders;
+  std::vector<TaskKey> running;  ///< what the next report names
+  std::uint64_t high_water_cycle = 0;
+
+  /// Every launch so far, in order.
+  [[nodiscard]] std::vector<LaunchOrder> launches() const;
+  [[nodiscard]] std::vector<TaskKey> stops() const;
+};
+
+class ClusterFixture {
+ public:
+  explicit ClusterFixture(ClusterSettings settings = default_settings());
+  ~ClusterFixture();
+
+  static ClusterSettings default_settings();
+  /// Ends every actor and starts them anew on the same ledger, as after a crash.
+  void restart();
+  void run();
+  void advance(std::int64_t milliseconds);
+
+  /// Asks the desk; the answer or the error.
+  template <class Result, class Request>
+  Expected<Result> ask(const Request& request) {
+    return ask_actor<Result>(cluster_->desk, request);
+  }
+  template <class Result, class Target, class Request>
+  Expected<Result> ask_actor(const Target& target, const Request& request) {
+    caf::scoped_actor self{*system_};
+    auto response = self->request(target, caf::infinite, request);
+    run();
+    Expected<Result> answer{caf::error{}};
+    response.receive([&](Result& result) { answer = std::move(result); },
+                     [&](caf::error& error) { answer = std::move(error); });
+    return answer;
+  }
+
+  Caller operator_caller() const { return {Role::operator_role, {}, ""}; }
+  Caller tenant_caller(const std::string& name);
+  void apply(std::vector<TenantSpec> tenants);
+  /// `cpu` in whole processors; every task of the tests asks for one.
+  FakeAgent join(const std::string& name, Amount cpu);
+  /// Registers again, naming what runs; the answer's error otherwise.
+  caf::error reattach(FakeAgent& agent, std::vector<TaskResult> finished = {});
+  /// A heartbeat: the results that the coordinator acknowledged as durable.
+  Expected<ReportReply> report(FakeAgent& agent, std::vector<TaskResult> finished = {});
+  JobId submit(const std::string& tenant, std::uint32_t tasks, std::uint32_t retries = 0);
+  JobDetail show(JobId job);
+  std::vector<TenantInfo> tenants();
+  VerifyReport verify();
+
+ private:
+  void start();
+  void stop();
+
+  std::unique_ptr<rocksdb::Env> env_;
+  ClusterSettings settings_;
+  caf::actor_system_config config_;
+  std::unique_ptr<caf::actor_system> system_;
+  std::optional<Cluster> cluster_;
+  std::vector<AgentLink> links_;
+  std::vector<std::string> fatal_;
+};
+
+TaskResult succeeded(const TaskKey& task);
+TaskResult failed(const TaskKey& task);
+TenantSpec tenant_spec(const std::string& name, Weight weight);
+
+}  // namespace fairwater

@@ -1,0 +1,316 @@
+// The coordinator's actors together, in virtual time: what a heartbeat, a lease, a cancel and a
+// restart do.
+#include <algorithm>
+#include <map>
+
+#include "tests/actors/cluster_fixture.hpp"
+
+namespace fairwater {
+namespace {
+
+std::vector<TaskKey> keys(const std::vector<LaunchOrder>& orders) {
+  std::vector<TaskKey> result;
+  for (const auto& order : orders) result.push_back(order.task);
+  return result;
+}
+
+std::map<JobId, int> count_by_job(const std::vector<TaskKey>& tasks) {
+  std::map<JobId, int> counts;
+  for (const auto& task : tasks) ++counts[task.job];
+  return counts;
+}
+
+TEST_CASE("free room goes to busy tenants in the proportion of their weights", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("small", 1), tenant_spec("large", 3)});
+  const auto small = cluster.submit("small", 100);
+  const auto large = cluster.submit("large", 100);
+  const auto agent = cluster.join("node1", 16);
+  auto counts = count_by_job(keys(agent.launches()));
+  CHECK(counts[small] == 4);
+  CHECK(counts[large] == 12);
+  CHECK(cluster.show(small).job.tasks.running == 4);
+}
+
+TEST_CASE("a freed slot is dealt again at once and the result is durable when acknowledged",
+          "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("only", 1)});
+  const auto job = cluster.submit("only", 3);
+  auto agent = cluster.join("node1", 1);
+  REQUIRE(agent.launches().size() == 1);
+  const auto first = agent.launches()[0].task;
+  const auto reply = cluster.report(agent, {succeeded(first)});
+  REQUIRE(reply.engaged());
+  CHECK(reply->acknowledged == std::vector<TaskKey>{first});
+  CHECK(agent.launches().size() == 2);
+  const auto detail = cluster.show(job);
+  CHECK(detail.job.tasks.succeeded == 1);
+  CHECK(detail.tasks[0].record.state == TaskState::succeeded);
+  CHECK(detail.tasks[0].node == "node1");
+}
+
+TEST_CASE("a result that is told twice counts once", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("only", 1)});
+  const auto job = cluster.submit("only", 2);
+  auto agent = cluster.join("node1", 2);
+  const auto first = agent.launches().at(0).task;
+  (void)cluster.report(agent, {succeeded(first)});
+  const auto reply = cluster.report(agent, {succeeded(first)});
+  REQUIRE(reply.engaged());
+  CHECK(reply->acknowledged == std::vector<TaskKey>{first});
+  CHECK(cluster.show(job).job.tasks.succeeded == 1);
+}
+
+TEST_CASE("a failed task runs again as often as it may, then the job has failed", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("only", 1)});
+  const auto job = cluster.submit("only", 1, 1);
+  auto agent = cluster.join("node1", 1);
+  (void)cluster.report(agent, {failed(agent.launches().at(0).task)});
+  REQUIRE(agent.launches().size() == 2);
+  CHECK(agent.launches()[1].task.attempt == 2);
+  (void)cluster.report(agent, {failed(agent.launches()[1].task)});
+  CHECK(agent.launches().size() == 2);
+  CHECK(state_of(cluster.show(job).job) == JobState::failed);
+}
+
+TEST_CASE("a silent node is down after its lease, its tasks move only after the grace", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("only", 1)});
+  const auto job = cluster.submit("only", 1);
+  auto lost = cluster.join("node1", 1);
+  REQUIRE(lost.launches().size() == 1);
+  auto other = cluster.join("node2", 1);
+  auto state_of_node1 = [&] {
+    return cluster.ask<NodeList>(ListNodes{cluster.operator_caller()})->nodes.at(0).state;
+  };
+  cluster.advance(9'000);
+  (void)cluster.report(other);
+  CHECK(state_of_node1() == NodeState::up);
+  cluster.advance(1'100);
+  CHECK(state_of_node1() == NodeState::down);
+  (void)cluster.report(other);
+  cluster.advance(4'800);
+  CHECK(other.launches().empty());
+  cluster.advance(200);
+  (void)cluster.report(other);
+  REQUIRE(other.launches().size() == 1);
+  CHECK(other.launches()[0].task == TaskKey{job, 0, 2});
+
+  SECTION("when it comes back, what ran there is a stranger and is stopped") {
+    lost.running = {{job, 0, 1}};
+    CHECK_FALSE(cluster.reattach(lost));
+    CHECK(lost.stops() == std::vector<TaskKey>{{job, 0, 1}});
+    CHECK(state_of_node1() == NodeState::up);
+  }
+}
+
+TEST_CASE("an agent that reconnects gets only the orders it never heard of", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("only", 1)});
+  (void)cluster.submit("only", 2);
+  auto agent = cluster.join("node1", 2);
+  const auto orders = agent.launches();
+  REQUIRE(orders.size() == 2);
+  agent.running = {orders[0].task};
+  CHECK_FALSE(cluster.reattach(agent));
+  CHECK(keys(agent.launches()) == std::vector<TaskKey>{orders[1].task});
+}
+
+TEST_CASE("a cancelled job's waiting tasks never run and its running ones are stopped", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("only", 1)});
+  const auto job = cluster.submit("only", 5);
+  auto agent = cluster.join("node1", 2);
+  REQUIRE(cluster.ask<Done>(CancelJob{cluster.operator_caller(), job, "not needed"}).engaged());
+  auto started = keys(agent.launches());
+  CHECK(agent.stops() == started);
+
+  SECTION("also when the coordinator restarts before they have ended") {
+    cluster.restart();
+    agent.running = started;
+    CHECK_FALSE(cluster.reattach(agent));
+    CHECK(agent.stops() == started);
+  }
+  std::vector<TaskResult> results;
+  for (const auto& task : started) {
+    results.push_back(succeeded(task));
+    results.back().reason = EndReason::cancelled;
+  }
+  agent.running.clear();
+  (void)cluster.report(agent, results);
+  const auto detail = cluster.show(job);
+  CHECK(state_of(detail.job) == JobState::cancelled);
+  CHECK(detail.job.tasks.cancelled == 5);
+  CHECK(agent.launches().size() <= 2);
+}
+
+TEST_CASE("after a restart nothing is lost and nothing is started twice", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("a", 1), tenant_spec("b", 1)});
+  const auto first = cluster.submit("a", 3);
+  const auto second = cluster.submit("b", 3);
+  auto agent = cluster.join("node1", 4);
+  const auto started = keys(agent.launches());
+  REQUIRE(started.size() == 4);
+  cluster.restart();
+  agent.running = started;
+  CHECK_FALSE(cluster.reattach(agent));
+  CHECK(agent.launches().empty());
+  std::vector<TaskResult> results;
+  for (const auto& task : started) results.push_back(succeeded(task));
+  agent.running.clear();
+  (void)cluster.report(agent, results);
+  CHECK(agent.launches().size() == 2);
+  CHECK(cluster.show(first).job.tasks.succeeded + cluster.show(second).job.tasks.succeeded == 4);
+  CHECK(cluster.verify().ok);
+}
+
+TEST_CASE("a ledger older than what an agent has seen grants nothing", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("only", 1)});
+  (void)cluster.submit("only", 1);
+  auto agent = cluster.join("node1", 1);
+  agent.running = keys(agent.launches());
+  agent.high_water_cycle = 1'000'000;
+  const auto refused = cluster.reattach(agent);
+  CHECK(details(refused).code == ErrorCode::storage_behind);
+  const auto status = cluster.ask<ClusterStatus>(GetStatus{});
+  REQUIRE(status.engaged());
+  CHECK_FALSE(status->granting);
+  CHECK(status->why_not_granting.find("1000000") != std::string::npos);
+}
+
+TEST_CASE("what an idle tenant leaves is lent and comes back when it is needed", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("busy", 1), tenant_spec("idle", 1)});
+  const auto busy = cluster.submit("busy", 200);
+  auto agent = cluster.join("node1", 4);
+  auto finish_all = [&] {
+    std::vector<TaskResult> results;
+    std::vector<TaskKey> running;
+    for (const auto& order : agent.launches()) running.push_back(order.task);
+    agent.orders->clear();
+    for (const auto& task : running) results.push_back(succeeded(task));
+    (void)cluster.report(agent, results);
+    return count_by_job(running);
+  };
+  for (int round = 0; round < 5; ++round) CHECK(finish_all()[busy] == 4);
+  auto owed = [&] { return cluster.tenants().at(1).net; };
+  const auto lent = owed();
+  CHECK(lent > 0);
+  CHECK(cluster.tenants().at(0).net == -lent);
+  const auto idle = cluster.submit("idle", 200);
+  finish_all();
+  bool above_half = false;
+  for (int round = 0; round < 20; ++round) above_half |= finish_all()[idle] > 2;
+  CHECK(above_half);
+  CHECK(owed() == 0);
+}
+
+TEST_CASE("a tenant sees and touches its own jobs only", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("a", 1), tenant_spec("b", 1)});
+  const auto job = cluster.submit("a", 1);
+  const auto stranger = cluster.tenant_caller("b");
+  auto code = [](const auto& answer) { return details(answer.error()).code; };
+  CHECK(code(cluster.ask<JobDetail>(ShowJob{stranger, job})) == ErrorCode::not_found);
+  CHECK(code(cluster.ask<Done>(CancelJob{stranger, job, ""})) == ErrorCode::not_found);
+  CHECK(code(cluster.ask<LogChunk>(ReadLog{stranger, job, 0, false, 0})) == ErrorCode::not_found);
+  CHECK(code(cluster.ask<Explanation>(ExplainTask{stranger, job, 0})) == ErrorCode::not_found);
+  CHECK(code(cluster.ask<TenantsApplied>(ApplyTenants{stranger, {}, false})) ==
+        ErrorCode::not_permitted);
+  CHECK(code(cluster.ask<JournalPage>(ReadJournal{stranger, 1, 10, 0})) ==
+        ErrorCode::not_permitted);
+  CHECK(cluster.ask<JobList>(ListJobs{stranger, {}})->jobs.empty());
+  CHECK(cluster.ask<TenantList>(ListTenants{stranger})->tenants.size() == 1);
+}
+
+TEST_CASE("a job that waits for another starts when that has succeeded", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("only", 1)});
+  auto agent = cluster.join("node1", 2);
+  const auto first = cluster.submit("only", 1);
+  JobSpec spec;
+  spec.tenant = "only";
+  spec.command = {"true"};
+  spec.resources = {{"cpu", 1000}};
+  spec.after = {first};
+  const auto second = cluster.ask<JobAccepted>(SubmitJob{cluster.operator_caller(), spec});
+  REQUIRE(second.engaged());
+  cluster.run();
+  CHECK(agent.launches().size() == 1);
+  const auto why = cluster.ask<Explanation>(ExplainTask{cluster.operator_caller(), second->id, 0});
+  REQUIRE_FALSE(why->obstacles.empty());
+  CHECK(why->obstacles[0].code == "dependency");
+
+  SECTION("success lets it run") {
+    (void)cluster.report(agent, {succeeded(agent.launches()[0].task)});
+    CHECK(agent.launches().size() == 2);
+  }
+  SECTION("failure cancels it") {
+    (void)cluster.report(agent, {failed(agent.launches()[0].task)});
+    CHECK(agent.launches().size() == 1);
+    const auto job = cluster.show(second->id).job;
+    CHECK(state_of(job) == JobState::cancelled);
+    CHECK(job.cancel_reason.find("failed") != std::string::npos);
+  }
+}
+
+TEST_CASE("impossible jobs are refused and name the field", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("only", 1)});
+  auto agent = cluster.join("node1", 2);
+  JobSpec spec;
+  spec.tenant = "only";
+  spec.command = {"true"};
+  spec.resources = {{"cpu", 3000}};
+  auto refused = [&] {
+    return details(cluster.ask<JobAccepted>(SubmitJob{cluster.operator_caller(), spec}).error());
+  };
+  CHECK(refused().field == "resources");
+  spec.resources = {{"cpu", 1000}};
+  spec.tenant = "nobody";
+  CHECK(refused().field == "tenant");
+  spec.tenant = "only";
+  spec.after = {JobId{77}};
+  CHECK(refused().field == "after[0]");
+}
+
+TEST_CASE("a tenant with debts or unfinished jobs may not leave; one without may", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("stays", 1), tenant_spec("leaves", 1)});
+  const auto job = cluster.submit("leaves", 1);
+  const RemoveTenant remove{cluster.operator_caller(), "leaves"};
+  CHECK(details(cluster.ask<Done>(remove).error()).code == ErrorCode::wrong_state);
+  REQUIRE(cluster.ask<Done>(CancelJob{cluster.operator_caller(), job, ""}).engaged());
+  REQUIRE(cluster.ask<Done>(remove).engaged());
+  CHECK(cluster.tenants().size() == 1);
+  cluster.restart();
+  CHECK(cluster.tenants().size() == 1);
+  CHECK(cluster.verify().ok);
+}
+
+TEST_CASE("a draining node gets nothing new and is drained when its last task has ended",
+          "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("only", 1)});
+  (void)cluster.submit("only", 3);
+  auto agent = cluster.join("node1", 1);
+  REQUIRE(
+      cluster.ask<Done>(DrainNode{cluster.operator_caller(), "node1", "new disk", true}).engaged());
+  auto state = [&] {
+    return cluster.ask<NodeList>(ListNodes{cluster.operator_caller()})->nodes.at(0).state;
+  };
+  CHECK(state() == NodeState::draining);
+  (void)cluster.report(agent, {succeeded(agent.launches()[0].task)});
+  CHECK(state() == NodeState::drained);
+  CHECK(agent.launches().size() == 1);
+  REQUIRE(cluster.ask<Done>(DrainNode{cluster.operator_caller(), "node1", "", false}).engaged());
+  CHECK(agent.launches().size() == 2);
+}
+
+}  // namespace
+}  // namespace fairwater
