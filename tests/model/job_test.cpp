@@ -45,9 +45,7 @@ JobRecord job_of_three() {
 
 }  // namespace
 
-TEST_CASE("a plain job is valid", "[unit][job]") {
-  CHECK_FALSE(validate(sleeping_job()));
-}
+TEST_CASE("a plain job is valid", "[unit][job]") { CHECK_FALSE(validate(sleeping_job())); }
 
 TEST_CASE("an invalid job is refused naming the field", "[unit][job]") {
   using S = JobSpec;
@@ -67,8 +65,9 @@ TEST_CASE("an invalid job is refused naming the field", "[unit][job]") {
        invalid, "command", "zero byte"},
       {"huge command", [](S& s) { s.command.emplace_back(kMaxCommandBytes, 'x'); }, invalid,
        "command", "are more than 131072"},
-      {"variable", [](S& s) { s.environment["A=B"] = "1"; }, invalid, "environment", "'A=B'"},
-      {"reserved", [](S& s) { s.environment["FAIRWATER_JOB_ID"] = "1"; }, invalid,
+      {"variable", [](S& s) { s.environment.emplace("A=B", "1"); }, invalid, "environment",
+       "'A=B'"},
+      {"reserved", [](S& s) { s.environment.emplace("FAIRWATER_JOB_ID", "1"); }, invalid,
        "environment.FAIRWATER_JOB_ID", "is set for every task"},
       {"relative path", [](S& s) { s.directory = "tmp"; }, invalid, "directory", "'tmp'"},
       {"no tasks", [](S& s) { s.tasks_min = s.tasks_max = 0; }, invalid, "tasks", "at least 1"},
