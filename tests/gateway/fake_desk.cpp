@@ -81,6 +81,8 @@ FakeDeskActor::behavior_type fake_desk(FakeDeskActor::stateful_pointer<FakeDeskS
         return sample_explanation();
       },
       [=](const ReadLog& request) {
+        if (request.offset == kLargeLogOffset)
+          return LogChunk{std::string(kLargeLogBytes, 'x'), false};
         seen->requests.put(request);
         return LogChunk{std::string("line\n\0", 6), true};
       },
@@ -97,8 +99,10 @@ FakeDeskActor::behavior_type fake_desk(FakeDeskActor::stateful_pointer<FakeDeskS
         return sample_verification();
       },
       [=](const RegisterNode& request) -> caf::result<NodeRegistered> {
-        if (request.joining && !same_hash(request.join_hash, hash_token(kJoinToken)))
+        if (request.joining && !same_hash(request.join_hash, hash_token(kJoinToken))) {
+          seen->refusals.put(request);
           return make_error(ErrorCode::unauthenticated, "no such join token");
+        }
         self->monitor(request.link);
         seen->registrations.put(request);
         return NodeRegistered{NodeId{4}, 6, sample_reply(), node};
@@ -110,9 +114,18 @@ FakeDeskActor::behavior_type fake_desk(FakeDeskActor::stateful_pointer<FakeDeskS
   };
 }
 
-NodePort::behavior_type fake_node(NodePort::pointer, std::shared_ptr<Seen> seen) {
-  return {[=](const AgentReport& report) {
+struct FakeNodeState {
+  std::vector<caf::typed_response_promise<ReportReply>> unanswered;
+};
+
+NodePort::behavior_type fake_node(NodePort::stateful_pointer<FakeNodeState> self,
+                                  std::shared_ptr<Seen> seen) {
+  return {[=](const AgentReport& report) -> caf::result<ReportReply> {
     seen->reports.put(report);
+    if (report.high_water_cycle == kUnansweredReport) {
+      self->state.unanswered.push_back(self->make_response_promise<ReportReply>());
+      return self->state.unanswered.back();
+    }
     ReportReply reply = sample_reply();
     reply.acknowledged.clear();
     for (const auto& result : report.finished) reply.acknowledged.push_back(result.task);

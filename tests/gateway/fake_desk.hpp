@@ -23,6 +23,11 @@ inline const std::string kJoinToken = "fw_jn_join";
 
 /// WaitJob for this job is not answered before FakeDesk::release_waits.
 inline constexpr JobId kHeldJob{77};
+/// A piece of log from this offset on is large.
+inline constexpr std::uint64_t kLargeLogOffset = 1234;
+inline constexpr std::size_t kLargeLogBytes = 256u << 10;
+/// The node never answers a report with this high-water mark.
+inline constexpr std::uint64_t kUnansweredReport = 666;
 /// There is no such job.
 inline constexpr JobId kMissingJob{404};
 
@@ -35,6 +40,7 @@ struct Seen {
   Channel<DeskRequest> requests;  ///< all but submissions, logins and status
   Channel<JobSpec> submissions;
   Channel<RegisterNode> registrations;
+  Channel<RegisterNode> refusals;
   Channel<AgentReport> reports;
   Channel<caf::error> ended_links;  ///< the reason of each link that went down
 };

@@ -8,25 +8,12 @@
 #include <catch2/catch.hpp>
 
 #include "gateway/credential.hpp"
+#include "tests/gateway/directory.hpp"
 
 using namespace fairwater;
+using namespace fairwater::test;
 
 namespace {
-
-/// A directory of the test's own, gone afterwards.
-class Directory {
- public:
-  Directory() {
-    std::string pattern = std::filesystem::temp_directory_path() / "fairwater-gateway-XXXXXX";
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ~Directory() { std::filesystem::remove_all(path_); }
-  [[nodiscard]] std::string file(const char* name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 mode_t mode_of(const std::string& path) {
   struct stat status {};

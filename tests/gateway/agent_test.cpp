@@ -1,0 +1,232 @@
+// An agent's connection: registration, reports, orders, logs, and what happens when either side
+// goes.
+#include <filesystem>
+
+#include <caf/all.hpp>
+
+#include "gateway/agent_client.hpp"
+#include "gateway/tokens.hpp"
+#include "tests/gateway/directory.hpp"
+#include "tests/gateway/fake_desk.hpp"
+#include "tests/gateway/raw_peer.hpp"
+#include "tests/gateway/samples.hpp"
+
+using namespace fairwater;
+using namespace fairwater::test;
+
+namespace {
+
+struct AgentSeen {
+  Channel<LinkUp> ups;
+  Channel<bool> downs;
+  Channel<AgentOrders> orders;
+};
+
+AgentPort::behavior_type fake_agent(AgentPort::pointer, std::shared_ptr<AgentSeen> seen) {
+  return {
+      [](const DescribeNode&) {
+        return NodeDescription{sample_node_spec(), sample_report()};
+      },
+      [=](const LinkUp& up) { seen->ups.put(up); },
+      [=](const LinkDown&) { seen->downs.put(true); },
+      [=](const AgentOrders& orders) { seen->orders.put(orders); },
+      [](const ReadAgentLog& what) -> caf::result<LogChunk> {
+        if (what.task.job == kMissingJob) return make_error(ErrorCode::not_found, "no such log");
+        return LogChunk{"from " + std::to_string(what.offset), what.standard_error};
+      },
+  };
+}
+
+/// An agent on a system of its own, as if in another process.
+struct FakeAgent {
+  explicit FakeAgent(const std::string& address, std::string join_token = kJoinToken)
+      : system(config), agent(system.spawn(fake_agent, seen)) {
+    options.coordinator = address;
+    options.join_token = std::move(join_token);
+    options.credential_file = directory.file("credential");
+    options.reconnect_min_ms = 1;
+    options.reconnect_max_ms = 10;
+  }
+  ~FakeAgent() {
+    client.reset();
+    caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
+  }
+
+  void start() {
+    auto started = AgentClient::start(system, agent, options);
+    if (!started) FAIL(details(started.error()).message);
+    client = std::move(*started);
+  }
+  /// Sends a report over the link and returns the answer.
+  Expected<ReportReply> report(const LinkUp& up, const AgentReport& report) {
+    Expected<ReportReply> result = ReportReply{};
+    caf::scoped_actor self{system};
+    self->request(up.link, kPatience, report)
+        .receive([&](ReportReply& reply) { result = std::move(reply); },
+                 [&](caf::error& error) { result = error; });
+    return result;
+  }
+
+  Directory directory;
+  AgentClientOptions options;
+  caf::actor_system_config config;
+  caf::actor_system system;
+  std::shared_ptr<AgentSeen> seen = std::make_shared<AgentSeen>();
+  AgentPort agent;
+  std::unique_ptr<AgentClient> client;
+};
+
+AgentOrders orders_numbered(std::uint64_t number) {
+  AgentOrders orders = sample_orders();
+  orders.launches.front().epoch = number;
+  return orders;
+}
+
+}  // namespace
+
+TEST_CASE("an agent registers with what its node is, and keeps its credential", "[gateway]") {
+  FakeCoordinator coordinator;
+  FakeAgent agent(coordinator.address());
+  agent.start();
+  const RegisterNode registration = coordinator.seen->registrations.take();
+  CHECK(registration.spec == sample_node_spec());
+  CHECK(same(registration.report, sample_report()));
+  CHECK(registration.joining);
+  const LinkUp up = agent.seen->ups.take();
+  CHECK(up.epoch == 6);
+  CHECK(same(up.reply, sample_reply()));
+  CHECK(up.sent_boottime_ms > 0);
+  const auto credential = read_secret_file(agent.options.credential_file);
+  REQUIRE(credential);
+  CHECK(same_hash(registration.credential_hash, hash_token(*credential)));
+}
+
+TEST_CASE("reports reach the node's actor and come back answered", "[gateway]") {
+  FakeCoordinator coordinator;
+  FakeAgent agent(coordinator.address());
+  agent.start();
+  const LinkUp up = agent.seen->ups.take();
+  const auto reply = agent.report(up, sample_report());
+  REQUIRE(reply);
+  CHECK(same(coordinator.seen->reports.take(), sample_report()));
+  CHECK(reply->acknowledged == std::vector{sample_result().task});
+  CHECK(reply->lease_ms == sample_reply().lease_ms);
+}
+
+TEST_CASE("orders arrive complete and in order", "[gateway]") {
+  FakeCoordinator coordinator;
+  FakeAgent agent(coordinator.address());
+  agent.start();
+  const AgentLink link = coordinator.seen->registrations.take().link;
+  constexpr std::uint64_t kBatches = 500;
+  for (std::uint64_t i = 0; i < kBatches; ++i) caf::anon_send(link, orders_numbered(i));
+  for (std::uint64_t i = 0; i < kBatches; ++i)
+    REQUIRE(same(agent.seen->orders.take(), orders_numbered(i)));
+}
+
+TEST_CASE("a log is read from the agent, with its errors", "[gateway]") {
+  FakeCoordinator coordinator;
+  FakeAgent agent(coordinator.address());
+  agent.start();
+  const AgentLink link = coordinator.seen->registrations.take().link;
+  agent.seen->ups.take();
+  caf::scoped_actor self{coordinator.system};
+  const auto fail = [](const caf::error& error) { FAIL(details(error).message); };
+  self->request(link, kPatience, ReadAgentLog{{JobId{1}, 2, 3}, true, 55})
+      .receive(
+          [](const LogChunk& chunk) {
+            CHECK(chunk.data == "from 55");
+            CHECK(chunk.end);
+          },
+          fail);
+  self->request(link, kPatience, ReadAgentLog{{kMissingJob, 0, 1}, false, 0})
+      .receive([](const LogChunk&) { FAIL("a log that does not exist was read"); },
+               [](const caf::error& error) { CHECK(details(error).code == ErrorCode::not_found); });
+}
+
+TEST_CASE("when the agent goes, its link ends and open requests fail", "[gateway]") {
+  FakeCoordinator coordinator;
+  FakeAgent agent(coordinator.address());
+  agent.start();
+  agent.seen->ups.take();
+  agent.client.reset();
+  CHECK(coordinator.seen->ended_links.take() == caf::exit_reason::user_shutdown);
+  CHECK(agent.seen->downs.take());
+}
+
+TEST_CASE("an agent comes back to a restarted coordinator with its credential alone", "[gateway]") {
+  FakeCoordinator coordinator;
+  FakeAgent agent(coordinator.address());
+  agent.start();
+  const RegisterNode first = coordinator.seen->registrations.take();
+  const LinkUp lost = agent.seen->ups.take();
+
+  ServerOptions options;
+  options.listen = coordinator.address();
+  coordinator.server.reset();
+  CHECK(agent.seen->downs.take());
+  const auto refused = agent.report(lost, sample_report());
+  REQUIRE_FALSE(refused);
+  auto restarted = Server::start(coordinator.system, coordinator.desk, options);
+  REQUIRE(restarted);
+  coordinator.server = std::move(*restarted);
+
+  const RegisterNode second = coordinator.seen->registrations.take();
+  CHECK_FALSE(second.joining);
+  CHECK(same_hash(second.credential_hash, first.credential_hash));
+  REQUIRE(agent.report(agent.seen->ups.take(), sample_report()));
+}
+
+TEST_CASE("an agent that is refused keeps asking and stores nothing as accepted", "[gateway]") {
+  FakeCoordinator coordinator;
+  FakeAgent agent(coordinator.address(), "fw_jn_wrong");
+  agent.start();
+  const RegisterNode first = coordinator.seen->refusals.take();
+  const RegisterNode second = coordinator.seen->refusals.take();
+  CHECK(same_hash(first.credential_hash, second.credential_hash));
+  CHECK_FALSE(std::filesystem::exists(agent.options.credential_file));
+  CHECK(agent.seen->ups.size() == 0);
+}
+
+TEST_CASE("when a node's actor ends, its agent registers again", "[gateway]") {
+  FakeCoordinator coordinator;
+  FakeAgent agent(coordinator.address());
+  agent.start();
+  agent.seen->ups.take();
+  caf::anon_send_exit(coordinator.node, caf::exit_reason::kill);
+  CHECK(agent.seen->downs.take());
+  coordinator.seen->registrations.take();
+  coordinator.seen->registrations.take();
+}
+
+TEST_CASE("a report without an answer ends the connection, and the agent reconnects", "[gateway]") {
+  FakeCoordinator coordinator;
+  FakeAgent agent(coordinator.address());
+  agent.options.call_timeout_ms = 300;
+  agent.start();
+  AgentReport unanswered = sample_report();
+  unanswered.high_water_cycle = kUnansweredReport;
+  const auto reply = agent.report(agent.seen->ups.take(), unanswered);
+  REQUIRE_FALSE(reply);
+  CHECK(details(reply.error()).code == ErrorCode::unavailable);
+  CHECK(agent.seen->downs.take());
+  REQUIRE(agent.report(agent.seen->ups.take(), sample_report()));
+}
+
+TEST_CASE("a coordinator that accepts and says nothing is given up", "[gateway]") {
+  RawListener silent;
+  FakeAgent agent(silent.address());
+  agent.options.call_timeout_ms = 100;
+  agent.start();
+  const RawPeer first = silent.accept();
+  const RawPeer second = silent.accept();
+  CHECK(agent.seen->ups.size() == 0);
+}
+
+TEST_CASE("an agent without credential and join token is told at once", "[gateway]") {
+  FakeAgent agent("127.0.0.1:1", "");
+  const auto started = AgentClient::start(agent.system, agent.agent, agent.options);
+  REQUIRE_FALSE(started);
+  CHECK(details(started.error()).code == ErrorCode::invalid_input);
+  CHECK(details(started.error()).field == "join_token");
+}
