@@ -81,6 +81,7 @@ void YamlDocument::refuse(const caf::error& error) {
 }
 
 caf::error YamlDocument::locate(const caf::error& error) const {
+  if (!error) return error;
   const ErrorDetails said = details(error);
   for (std::string field = said.field; !field.empty();
        field.resize(field.find_last_of('.') == std::string::npos ? 0 : field.find_last_of('.'))) {
