@@ -1,7 +1,8 @@
 #include "policy/ratio_tree.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <cstring>
+#include <limits>
 
 #include "policy/check.hpp"
 #include "policy/exact_share.hpp"
@@ -9,27 +10,29 @@
 namespace fairwater {
 namespace {
 
-/// Relative; far above the error of a few roundings, far below what tells most ratios apart.
-constexpr double kDoubt = 0x1p-47;
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
+// Two lanes: what every 64-bit processor has. A comparison gives all ones or zero.
+using Doubles = double __attribute__((vector_size(16)));
+using Integers = std::int64_t __attribute__((vector_size(16)));
+
+template <class Lanes, class Element>
+Lanes load(const Element* from) {
+  Lanes lanes;
+  static_assert(sizeof lanes == 2 * sizeof *from);
+  std::memcpy(&lanes, from, sizeof lanes);
+  return lanes;
+}
 
 RatioSums sums_of(const Ratio& ratio) { return {ratio.need, ratio.weight}; }
 
-/// `ratio.is_reached`, in floating point unless that leaves doubt.
-bool is_reached_fast(const Ratio& ratio, Wide amount, Wide whole) {
-  const double poured = approximately(amount);
-  const double wanted = ratio.approximate * approximately(whole);
-  if (wanted < poured * (1 - kDoubt)) return true;
-  if (wanted > poured * (1 + kDoubt)) return false;
-  return ratio.is_reached(amount, whole);
-}
-
 }  // namespace
 
-Ratio Ratio::of(Amount need, Weight weight, std::uint32_t key) {
+Ratio Ratio::of(Amount need, Weight weight, std::uint32_t key, std::uint32_t slot) {
   // Both are exact in 64 bits of mantissa, and rounding a quotient once or twice keeps the order.
   static_assert(__LDBL_MANT_DIG__ >= 64);
   const auto ratio = static_cast<long double>(need) / static_cast<long double>(weight);
-  return {need, weight, key, static_cast<double>(ratio)};
+  return {need, weight, key, slot, static_cast<double>(ratio)};
 }
 
 bool Ratio::before_exactly(const Ratio& other) const {
@@ -38,11 +41,24 @@ bool Ratio::before_exactly(const Ratio& other) const {
   return mine != others ? mine < others : key < other.key;
 }
 
-bool Ratio::is_reached(Wide amount, Wide whole) const {
+bool Ratio::is_reached_exactly(Wide amount, Wide whole) const {
   if (amount < 0) return false;
   Wide wanted = 0;
   // `amount` is below 2^63 and so its product fits; a product that does not is larger.
   return !__builtin_mul_overflow(Wide{need}, whole, &wanted) && wanted <= amount * weight;
+}
+
+void RatioTree::Leaf::clear() {
+  count = 0;
+  approximate.fill(kInfinite);
+  weight.fill(0);
+  need.fill(0);
+}
+
+void RatioTree::Leaf::remove(std::size_t i) {
+  --count;
+  put(i, at(count));
+  approximate[count] = kInfinite;
 }
 
 void RatioTree::Leaf::put(std::size_t i, const Ratio& ratio) {
@@ -50,14 +66,27 @@ void RatioTree::Leaf::put(std::size_t i, const Ratio& ratio) {
   weight[i] = ratio.weight;
   need[i] = ratio.need;
   key[i] = ratio.key;
+  slot[i] = ratio.slot;
+}
+
+void RatioTree::Inner::clear() {
+  count = 0;
+  low_approximate.fill(kInfinite);
 }
 
 std::size_t RatioTree::Inner::find(const Ratio& ratio) const {
-  std::size_t at = 0;
-  for (std::size_t i = 1; i < count; ++i) at += low_approximate[i] < ratio.approximate ? 1 : 0;
-  while (at + 1 < count && low_approximate[at + 1] == ratio.approximate &&
-         !ratio.before_exactly(low[at + 1]))
-    ++at;
+  const Doubles wanted = {ratio.approximate, ratio.approximate};
+  Integers less{};
+  Integers equal{};
+  for (std::size_t i = 0; i < kFanout; i += 2) {
+    const auto bound = load<Doubles>(&low_approximate[i]);
+    less -= bound < wanted;
+    equal -= bound == wanted;
+  }
+  // The first child has no lower bound, whatever stands there.
+  auto at = static_cast<std::size_t>(std::max<std::int64_t>(less[0] + less[1], 1) - 1);
+  if (equal[0] + equal[1] > 0)
+    while (at + 1 < count && !ratio.before(low[at + 1])) ++at;
   return at;
 }
 
@@ -82,43 +111,61 @@ void RatioTree::Inner::remove(std::size_t at) {
   shift(child);
   shift(sums);
   shift(low);
-  --count;
+  low_approximate[--count] = kInfinite;
 }
 
 RatioTree::RatioTree() : leaves_(1) {}
 
-/// Goes down to the leaf that `ratio` belongs to and adds `change` to every sum on the way.
-RatioTree::NodeId RatioTree::descend(const Ratio& ratio, const RatioSums& change, Path& path) {
-  sums_ += change;
-  if (finger_ && finger_->low && ratio.before(*finger_->low)) finger_->before += change;
+RatioTree::NodeId RatioTree::find_leaf(const Ratio& ratio) const {
   NodeId node = root_;
-  for (std::size_t depth = 0; depth < height_; ++depth) {
-    Inner& inner = inners_[node];
-    const std::size_t at = inner.find(ratio);
-    inner.sums[at] += change;
-    path[depth] = {node, at};
-    node = inner.child[at];
+  for (std::size_t height = height_; height > 0; --height) {
+    const Inner& inner = inners_[node];
+    node = inner.child[inner.find(ratio)];
   }
   return node;
 }
 
+void RatioTree::add(NodeId leaf, const Ratio& ratio, const RatioSums& change) {
+  sums_ += change;
+  if (finger_) note_change(ratio, change);
+  Place place = leaves_[leaf].place;
+  for (std::size_t height = 0; height < height_; ++height) {
+    Inner& inner = inners_[place.parent];
+    inner.sums[place.at] += change;
+    place = inner.place;
+  }
+}
+
+void RatioTree::note_change(const Ratio& ratio, const RatioSums& change) {
+  const bool is_before = finger_->low && ratio.before(*finger_->low);
+  if (is_before) finger_->before += change;
+  if (is_before ||
+      (ratio.approximate < finger_->threshold && (!finger_->next || ratio.before(*finger_->next))))
+    finger_->below += change;
+}
+
 void RatioTree::insert(const Ratio& ratio) {
-  Path path;
-  const NodeId leaf = descend(ratio, sums_of(ratio), path);
+  const NodeId leaf = find_leaf(ratio);
+  add(leaf, ratio, sums_of(ratio));
+  if (ratio.slot >= leaf_of_.size()) leaf_of_.resize(ratio.slot + std::size_t{1});
+  append(leaf, ratio);
+  if (leaves_[leaf].count == kLeafSize) split_leaf(leaf);
+}
+
+void RatioTree::append(NodeId leaf, const Ratio& ratio) {
   leaves_[leaf].append(ratio);
-  if (leaves_[leaf].count == kLeafSize) split_leaf(leaf, path);
+  leaf_of_[ratio.slot] = leaf;
 }
 
 void RatioTree::erase(const Ratio& ratio) {
-  Path path;
-  const NodeId id = descend(ratio, RatioSums{} - sums_of(ratio), path);
+  const NodeId id = leaf_of_[ratio.slot];
   Leaf& leaf = leaves_[id];
-  const auto end = leaf.key.begin() + leaf.count;
-  const auto found = std::find(leaf.key.begin(), end, ratio.key);
+  const auto end = leaf.slot.begin() + leaf.count;
+  const auto found = std::find(leaf.slot.begin(), end, ratio.slot);
   FAIRWATER_CHECK(found != end, "a ratio is erased where it was inserted");
-  leaf.put(static_cast<std::size_t>(found - leaf.key.begin()), leaf.at(leaf.count - 1));
-  --leaf.count;
-  if (leaf.count < kLeafSize / 4 && height_ > 0) merge(path);
+  add(id, ratio, RatioSums{} - sums_of(ratio));
+  leaf.remove(static_cast<std::size_t>(found - leaf.slot.begin()));
+  if (leaf.count < kLeafSize / 4 && height_ > 0) merge(id);
 }
 
 /// An empty node, one that was given back if there is one. May move all others.
@@ -130,53 +177,59 @@ RatioTree::NodeId RatioTree::take(std::vector<Node>& nodes, std::vector<NodeId>&
   }
   const NodeId node = free.back();
   free.pop_back();
-  nodes[node].count = 0;
+  nodes[node].clear();
   return node;
 }
 
 /// Moves the upper half into a new leaf to its right.
-void RatioTree::split_leaf(NodeId id, const Path& path) {
+void RatioTree::split_leaf(NodeId left) {
   finger_.reset();
-  const NodeId right_id = take(leaves_, free_leaves_);
-  Leaf& left = leaves_[id];
-  Leaf& right = leaves_[right_id];
+  const NodeId right = take(leaves_, free_leaves_);
   std::array<Ratio, kLeafSize> all;
-  for (std::size_t i = 0; i < kLeafSize; ++i) all[i] = left.at(i);
+  for (std::size_t i = 0; i < kLeafSize; ++i) all[i] = leaves_[left].at(i);
   constexpr std::size_t kHalf = kLeafSize / 2;
   std::nth_element(all.begin(), all.begin() + kHalf, all.end(),
                    [](const Ratio& a, const Ratio& b) { return a.before(b); });
-  left.count = 0;
-  for (std::size_t i = 0; i < kHalf; ++i) left.append(all[i]);
+  leaves_[left].clear();
+  for (std::size_t i = 0; i < kHalf; ++i) append(left, all[i]);
   RatioSums moved;
   for (std::size_t i = kHalf; i < kLeafSize; ++i) {
-    right.append(all[i]);
+    append(right, all[i]);
     moved += sums_of(all[i]);
   }
-  add_child(path, height_, all[kHalf], right_id, moved);
+  add_child(leaves_[left].place, 0, all[kHalf], right, moved);
 }
 
-/// Hangs a new node of sums `moved` in beside the one that it was split from, which is at `depth`.
-void RatioTree::add_child(const Path& path, std::size_t depth, const Ratio& low, NodeId child,
+void RatioTree::add_child(const Place& place, std::size_t height, const Ratio& low, NodeId child,
                           const RatioSums& moved) {
-  if (depth == 0) {
-    FAIRWATER_CHECK(height_ < kMaxHeight, "a path has room for every level");
+  if (height == height_) {
     const NodeId id = take(inners_, free_inners_);
     Inner& root = inners_[id];
     root.insert(0, Ratio{}, root_, sums_ - moved);
     root.insert(1, low, child, moved);
     root_ = id;
     ++height_;
+    place_children(id, height_, 0);
     return;
   }
-  const auto [id, at] = path[depth - 1];
+  const NodeId id = place.parent;
+  const std::uint32_t at = place.at;
   Inner& parent = inners_[id];
   parent.sums[at] -= moved;
   parent.insert(at + 1, low, child, moved);
-  if (parent.count == kFanout) split_inner(path, depth - 1);
+  place_children(id, height + 1, at + 1);
+  if (parent.count == kFanout) split_inner(id, height + 1);
 }
 
-void RatioTree::split_inner(const Path& path, std::size_t depth) {
-  const NodeId left_id = path[depth].inner;
+void RatioTree::place_children(NodeId id, std::size_t height, std::uint32_t from) {
+  const Inner& inner = inners_[id];
+  for (std::uint32_t at = from; at < inner.count; ++at) {
+    const NodeId child = inner.child[at];
+    (height == 1 ? leaves_[child].place : inners_[child].place) = {id, at};
+  }
+}
+
+void RatioTree::split_inner(NodeId left_id, std::size_t height) {
   const NodeId right_id = take(inners_, free_inners_);
   Inner& left = inners_[left_id];
   Inner& right = inners_[right_id];
@@ -186,92 +239,134 @@ void RatioTree::split_inner(const Path& path, std::size_t depth) {
     right.insert(right.count, left.low[i], left.child[i], left.sums[i]);
     moved += left.sums[i];
   }
-  left.count = kHalf;
-  add_child(path, depth, right.low[0], right_id, moved);
+  while (left.count > kHalf) left.remove(left.count - 1);
+  place_children(right_id, height, 0);
+  add_child(left.place, height, right.low[0], right_id, moved);
 }
 
 /// The first of two neighbours under `parent`, one of them `at`: the smaller pair, by `size_of` a
 /// child.
 template <class SizeOf>
-std::size_t RatioTree::smaller_pair(const Inner& parent, std::size_t at, const SizeOf& size_of) {
+std::uint32_t RatioTree::smaller_pair(const Inner& parent, std::uint32_t at,
+                                      const SizeOf& size_of) {
   if (at == 0) return 0;
   if (at + 1 == parent.count) return at - 1;
   return size_of(parent.child[at - 1]) <= size_of(parent.child[at + 1]) ? at - 1 : at;
 }
 
-/// Merges nodes that run low with a neighbour, from the path's leaf upwards.
-void RatioTree::merge(const Path& path) {
-  Inner& above_leaf = inners_[path[height_ - 1].inner];
-  if (above_leaf.count > 1) merge_leaves(above_leaf, path[height_ - 1].at);
-  for (std::size_t depth = height_ - 1; depth > 0; --depth) {
-    if (inners_[path[depth].inner].count >= kFanout / 4) break;
-    merge_inners(inners_[path[depth - 1].inner], path[depth - 1].at);
+/// Merges nodes that run low with a neighbour, from a leaf upwards.
+void RatioTree::merge(NodeId leaf) {
+  Place place = leaves_[leaf].place;
+  bool merged = merge_leaves(place.parent, place.at);
+  for (std::size_t height = 1; merged && height < height_; ++height) {
+    const Inner& inner = inners_[place.parent];
+    if (inner.count >= kFanout / 4) break;
+    place = inner.place;
+    merged = merge_inners(place.parent, place.at, height);
   }
   while (height_ > 0 && inners_[root_].count == 1) {
-    finger_.reset();
     free_inners_.push_back(root_);
     root_ = inners_[root_].child[0];
     --height_;
+    finger_.reset();
   }
 }
 
-void RatioTree::merge_leaves(Inner& parent, std::size_t at) {
-  const std::size_t to = smaller_pair(parent, at, [&](NodeId id) { return leaves_[id].count; });
-  Leaf& left = leaves_[parent.child[to]];
-  const Leaf& right = leaves_[parent.child[to + 1]];
-  if (left.count + right.count > kLeafSize * 3 / 4) return;
+bool RatioTree::merge_leaves(NodeId parent_id, std::uint32_t at) {
+  Inner& parent = inners_[parent_id];
+  if (parent.count < 2) return true;  // the parent itself may have a neighbour
+  const std::uint32_t to = smaller_pair(parent, at, [&](NodeId id) { return leaves_[id].count; });
+  const NodeId left = parent.child[to];
+  const NodeId right = parent.child[to + 1];
+  if (leaves_[left].count + leaves_[right].count > kLeafSize * 3 / 4) return false;
   finger_.reset();
-  for (std::size_t i = 0; i < right.count; ++i) left.append(right.at(i));
-  free_leaves_.push_back(parent.child[to + 1]);
+  for (std::size_t i = 0; i < leaves_[right].count; ++i) append(left, leaves_[right].at(i));
+  free_leaves_.push_back(right);
   parent.sums[to] += parent.sums[to + 1];
   parent.remove(to + 1);
+  place_children(parent_id, 1, to + 1);
+  return true;
 }
 
-void RatioTree::merge_inners(Inner& parent, std::size_t at) {
-  if (parent.count < 2) return;
-  const std::size_t to = smaller_pair(parent, at, [&](NodeId id) { return inners_[id].count; });
-  Inner& left = inners_[parent.child[to]];
-  const Inner& right = inners_[parent.child[to + 1]];
-  if (left.count + right.count >= kFanout) return;
-  finger_.reset();
+/// Of children at `height` above the leaves.
+bool RatioTree::merge_inners(NodeId parent_id, std::uint32_t at, std::size_t height) {
+  Inner& parent = inners_[parent_id];
+  if (parent.count < 2) return true;
+  const std::uint32_t to = smaller_pair(parent, at, [&](NodeId id) { return inners_[id].count; });
+  const NodeId left_id = parent.child[to];
+  const NodeId right_id = parent.child[to + 1];
+  Inner& left = inners_[left_id];
+  const Inner& right = inners_[right_id];
+  if (left.count + right.count >= kFanout) return false;
+  const std::uint32_t moved_to = left.count;
   for (std::size_t i = 0; i < right.count; ++i)
     left.insert(left.count, i == 0 ? parent.low[to + 1] : right.low[i], right.child[i],
                 right.sums[i]);
-  free_inners_.push_back(parent.child[to + 1]);
+  free_inners_.push_back(right_id);
   parent.sums[to] += parent.sums[to + 1];
   parent.remove(to + 1);
+  place_children(left_id, height, moved_to);
+  place_children(parent_id, height + 1, to + 1);
+  return true;
 }
 
 Wide RatioTree::weight_before(const Ratio& ratio) const {
+  const Leaf& leaf = leaves_[leaf_of_[ratio.slot]];
   Wide before = 0;
-  NodeId node = root_;
-  for (std::size_t depth = 0; depth < height_; ++depth) {
-    const Inner& inner = inners_[node];
-    const std::size_t at = inner.find(ratio);
-    for (std::size_t i = 0; i < at; ++i) before += inner.sums[i].weight;
-    node = inner.child[at];
+  Place place = leaf.place;
+  for (std::size_t height = 0; height < height_; ++height) {
+    const Inner& inner = inners_[place.parent];
+    for (std::size_t i = 0; i < place.at; ++i) before += inner.sums[i].weight;
+    place = inner.place;
   }
-  const Leaf& leaf = leaves_[node];
-  Wide here = 0;
-  std::size_t equal = 0;
-  if (sums_.weight < (Wide{1} << 62)) {
-    Weight sum = 0;
-    for (std::size_t i = 0; i < leaf.count; ++i) {
-      sum += leaf.approximate[i] < ratio.approximate ? leaf.weight[i] : 0;
-      equal += leaf.approximate[i] == ratio.approximate ? 1 : 0;
-    }
-    here = sum;
+  if (sums_fit_64_bits()) {
+    const auto [weight, equal] = weight_below(leaf, ratio.approximate);
+    before += weight;
+    if (equal == 1) return before;  // none but itself
   } else {
-    for (std::size_t i = 0; i < leaf.count; ++i) {
-      here += leaf.approximate[i] < ratio.approximate ? leaf.weight[i] : 0;
-      equal += leaf.approximate[i] == ratio.approximate ? 1 : 0;
-    }
-  }
-  if (equal > 1)  // others beside itself
     for (std::size_t i = 0; i < leaf.count; ++i)
-      if (leaf.approximate[i] == ratio.approximate && leaf.at(i).before_exactly(ratio))
-        here += leaf.weight[i];
-  return before + here;
+      before += leaf.approximate[i] < ratio.approximate ? leaf.weight[i] : 0;
+  }
+  for (std::size_t i = 0; i < leaf.count; ++i)
+    if (leaf.approximate[i] == ratio.approximate && leaf.at(i).before_exactly(ratio))
+      before += leaf.weight[i];
+  return before;
+}
+
+bool RatioTree::sums_fit_64_bits() const {
+  constexpr Wide kLimit = Wide{1} << 62;
+  return sums_.weight < kLimit && sums_.need < kLimit;
+}
+
+/// The weights of all ratios below `below`, and how many are equal to it.
+std::pair<Weight, std::int64_t> RatioTree::weight_below(const Leaf& leaf, double below) {
+  const Doubles bound = {below, below};
+  Integers weight{};
+  Integers equal{};
+  for (std::size_t i = 0; i < leaf.count; i += 2) {
+    const auto ratio = load<Doubles>(&leaf.approximate[i]);
+    weight += (ratio < bound) & load<Integers>(&leaf.weight[i]);
+    equal -= ratio == bound;
+  }
+  return {weight[0] + weight[1], equal[0] + equal[1]};
+}
+
+/// Over all ratios below `below`, and how many others are at most `doubtful_to`.
+RatioTree::LeafSums RatioTree::sums_below(const Leaf& leaf, double below, double doubtful_to) {
+  const Doubles low = {below, below};
+  const Doubles high = {doubtful_to, doubtful_to};
+  Integers need{};
+  Integers weight{};
+  Integers doubtful{};
+  static_assert(kLeafSize % 2 == 0);
+  for (std::size_t i = 0; i < leaf.count; i += 2) {
+    const auto ratio = load<Doubles>(&leaf.approximate[i]);
+    const Integers is_below = ratio < low;
+    need += is_below & load<Integers>(&leaf.need[i]);
+    weight += is_below & load<Integers>(&leaf.weight[i]);
+    doubtful -= is_below ^ (ratio <= high);
+  }
+  return {need[0] + need[1], weight[0] + weight[1], doubtful[0] + doubtful[1]};
 }
 
 RatioSums RatioTree::saturated(Wide amount) {
@@ -295,8 +390,7 @@ RatioTree::Finger RatioTree::find_level(Wide amount) const {
     std::size_t at = 0;
     for (; at + 1 < inner.count; ++at) {
       const RatioSums before = finger.before + inner.sums[at];
-      if (!is_reached_fast(inner.low[at + 1], amount - before.need, sums_.weight - before.weight))
-        break;
+      if (!inner.low[at + 1].is_reached(amount - before.need, sums_.weight - before.weight)) break;
       finger.before = before;
     }
     if (at > 0) finger.low = inner.low[at];
@@ -304,46 +398,48 @@ RatioTree::Finger RatioTree::find_level(Wide amount) const {
     node = inner.child[at];
   }
   finger.leaf = node;
-  if (finger.low) finger.level = finger.low->approximate;
+  finger.below = finger.before;
   return finger;
 }
 
 /// Lets the level settle within the finger's leaf. Nothing when it is not there.
 std::optional<RatioSums> RatioTree::saturated_at(Finger& finger, Wide amount) const {
-  const Leaf& leaf = leaves_[finger.leaf];
-  const bool sums_fit = sums_.weight < (Wide{1} << 62) && sums_.need < (Wide{1} << 62);
-  RatioSums saturated = finger.before;
-  double level = finger.level;
-  bool settled = false;
-  // From a height that is too low the level rises in every round; from one too high it first falls
-  // below.
-  for (std::size_t round = 0; sums_fit && round < 6 && !settled; ++round) {
-    const double surely_below = level * (1 - kDoubt);
-    const double surely_above = level * (1 + kDoubt);
-    std::int64_t need = 0;
-    Weight weight = 0;
-    std::size_t doubtful = 0;
-    for (std::size_t i = 0; i < leaf.count; ++i) {
-      const bool below = leaf.approximate[i] < surely_below;
-      need += below ? leaf.need[i] : 0;
-      weight += below ? leaf.weight[i] : 0;
-      doubtful += !below && leaf.approximate[i] <= surely_above ? 1 : 0;
-    }
-    if (doubtful > 0) break;
-    const RatioSums now = finger.before + RatioSums{need, weight};
-    settled = round > 0 && now == saturated;
-    saturated = now;
-    const Wide whole = sums_.weight - now.weight;
-    level = whole > 0 ? std::max(0.0, approximately(amount - now.need) / approximately(whole)) : 0;
-  }
-  if (!settled) saturated = saturated_exactly(leaf, finger.before, amount);
+  const bool is_settled = sums_fit_64_bits() && settle(finger, static_cast<Amount>(amount));
+  const RatioSums saturated =
+      is_settled ? finger.below : saturated_exactly(leaves_[finger.leaf], finger.before, amount);
   const Wide poured = amount - saturated.need;
   const Wide whole = sums_.weight - saturated.weight;
   if (whole <= 0 || poured < 0) return std::nullopt;
-  if (finger.low && !is_reached_fast(*finger.low, poured, whole)) return std::nullopt;
-  if (finger.next && is_reached_fast(*finger.next, poured, whole)) return std::nullopt;
-  finger.level = approximately(poured) / approximately(whole);
+  if (finger.low && !finger.low->is_reached(poured, whole)) return std::nullopt;
+  if (finger.next && finger.next->is_reached(poured, whole)) return std::nullopt;
   return saturated;
+}
+
+/// Moves the threshold to where it follows from what is below it, when no ratio is too near to
+/// tell. From too low it rises in every round; from too high it first falls below. All sums fit 64
+/// bits.
+bool RatioTree::settle(Finger& finger, Amount amount) const {
+  constexpr int kMaxRounds = 8;
+  const Leaf& leaf = leaves_[finger.leaf];
+  const auto before_need = static_cast<Amount>(finger.before.need);
+  const auto before_weight = static_cast<Weight>(finger.before.weight);
+  const auto whole = static_cast<Weight>(sums_.weight);
+  auto need = static_cast<Amount>(finger.below.need);
+  auto weight = static_cast<Weight>(finger.below.weight);
+  for (int round = 0; round < kMaxRounds; ++round) {
+    const double height = whole > weight && amount > need ? static_cast<double>(amount - need) /
+                                                                static_cast<double>(whole - weight)
+                                                          : 0;
+    finger.threshold = height * (1 - Ratio::kDoubt);
+    const LeafSums here = sums_below(leaf, finger.threshold, height * (1 + Ratio::kDoubt));
+    const bool is_same = before_need + here.need == need && before_weight + here.weight == weight;
+    need = before_need + here.need;
+    weight = before_weight + here.weight;
+    finger.below = {need, weight};
+    if (here.doubtful > 0) return false;
+    if (is_same) return true;
+  }
+  return false;
 }
 
 /// Round by round: whoever reaches its need at the height of a round leaves more for the others.
@@ -353,10 +449,13 @@ RatioSums RatioTree::saturated_exactly(const Leaf& leaf, const RatioSums& before
   std::array<bool, kLeafSize> done{};
   for (bool changed = true; changed;) {
     changed = false;
-    const RatioSums round = saturated;
+    const Wide poured = amount - saturated.need;
+    const Wide whole = sums_.weight - saturated.weight;
+    if (poured < 0 || whole <= 0) break;
+    const double height = approximately(poured) / approximately(whole);
     for (std::size_t i = 0; i < leaf.count; ++i) {
       const Ratio ratio = leaf.at(i);
-      if (done[i] || !ratio.is_reached(amount - round.need, sums_.weight - round.weight)) continue;
+      if (done[i] || !ratio.is_reached(poured, whole, height)) continue;
       done[i] = changed = true;
       saturated += sums_of(ratio);
     }

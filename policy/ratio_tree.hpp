@@ -12,8 +12,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "policy/exact_share.hpp"
 #include "policy/types.hpp"
 
 namespace fairwater {
@@ -22,18 +24,31 @@ namespace fairwater {
 struct Ratio {
   Amount need = 0;
   Weight weight = 1;
-  std::uint32_t key = 0;  ///< settles the order of equal ratios; unique
+  std::uint32_t key = 0;   ///< settles the order of equal ratios; unique
+  std::uint32_t slot = 0;  ///< a small number that the caller knows it by; unique
   /// Never falls where the exact ratio rises, so that it decides unless it is equal.
   double approximate = 0;
 
-  [[nodiscard]] static Ratio of(Amount need, Weight weight, std::uint32_t key);
+  [[nodiscard]] static Ratio of(Amount need, Weight weight, std::uint32_t key, std::uint32_t slot);
   [[nodiscard]] bool before(const Ratio& other) const {
     return approximate != other.approximate ? approximate < other.approximate
                                             : before_exactly(other);
   }
   [[nodiscard]] bool before_exactly(const Ratio& other) const;
   /// True when `amount` poured over `whole` rises to this ratio or above.
-  [[nodiscard]] bool is_reached(Wide amount, Wide whole) const;
+  [[nodiscard]] bool is_reached(Wide amount, Wide whole) const {
+    return is_reached(amount, whole, approximately(amount) / approximately(whole));
+  }
+  /// The same, for many ratios at one height: `height` is about amount / whole.
+  [[nodiscard]] bool is_reached(Wide amount, Wide whole, double height) const {
+    if (approximate < height * (1 - kDoubt)) return true;
+    if (approximate > height * (1 + kDoubt)) return false;
+    return is_reached_exactly(amount, whole);
+  }
+  [[nodiscard]] bool is_reached_exactly(Wide amount, Wide whole) const;
+
+  /// Relative; far above the error of a few roundings, far below what tells most ratios apart.
+  static constexpr double kDoubt = 0x1p-47;
 };
 
 /// Sums over groups.
@@ -71,69 +86,103 @@ class RatioTree {
   [[nodiscard]] RatioSums saturated(Wide amount);
 
  private:
-  static constexpr std::size_t kLeafSize = 48;
+  static constexpr std::size_t kLeafSize = 24;
   static constexpr std::size_t kFanout = 16;
-  static constexpr std::size_t kMaxHeight = 16;
   using NodeId = std::uint32_t;
 
+  /// Where a node hangs.
+  struct Place {
+    NodeId parent = 0;
+    std::uint32_t at = 0;
+  };
   struct Leaf {
     std::uint32_t count = 0;
-    std::array<double, kLeafSize> approximate;
-    std::array<Weight, kLeafSize> weight;
-    std::array<Amount, kLeafSize> need;
+    Place place;
+    /// Infinite from `count` on, so that sums over whole pairs leave nothing out and count nothing
+    /// twice.
+    alignas(16) std::array<double, kLeafSize> approximate;
+    alignas(16) std::array<Weight, kLeafSize> weight;
+    alignas(16) std::array<Amount, kLeafSize> need;
     std::array<std::uint32_t, kLeafSize> key;
+    std::array<std::uint32_t, kLeafSize> slot;
 
+    Leaf() { clear(); }
+    void clear();
     [[nodiscard]] Ratio at(std::size_t i) const {
-      return {need[i], weight[i], key[i], approximate[i]};
+      return {need[i], weight[i], key[i], slot[i], approximate[i]};
     }
-    void put(std::size_t i, const Ratio& ratio);
     void append(const Ratio& ratio) { put(count++, ratio); }
+    /// Moves the last into its place.
+    void remove(std::size_t i);
+
+   private:
+    void put(std::size_t i, const Ratio& ratio);
+  };
+  /// Sums over a part of a leaf, in 64 bits.
+  struct LeafSums {
+    Amount need;
+    Weight weight;
+    std::int64_t doubtful;
   };
   struct Inner {
     std::uint32_t count = 0;
-    std::array<double, kFanout> low_approximate;  ///< of `low`
+    Place place;
+    /// Of `low`, infinite from `count` on.
+    alignas(16) std::array<double, kFanout> low_approximate;
     std::array<NodeId, kFanout> child;
     std::array<RatioSums, kFanout> sums;
     std::array<Ratio, kFanout> low;
 
+    Inner() { clear(); }
+    void clear();
     /// The child that `ratio` belongs to.
     [[nodiscard]] std::size_t find(const Ratio& ratio) const;
     void insert(std::size_t at, const Ratio& low, NodeId child, const RatioSums& sums);
     void remove(std::size_t at);
   };
-  struct Step {
-    NodeId inner;
-    std::size_t at;
-  };
-  using Path = std::array<Step, kMaxHeight>;
 
-  /// Where the water stood last: everything before `leaf` is saturated, nothing after it.
+  /// Where the water stood last: everything before `leaf` is saturated, nothing after it. Kept up
+  /// to date while leaves come and go.
   struct Finger {
     NodeId leaf = 0;
-    RatioSums before;
+    RatioSums before;           ///< of all leaves before it
     std::optional<Ratio> low;   ///< least ratio that may be in the leaf; none in the first
     std::optional<Ratio> next;  ///< `low` of the leaf after it; none in the last
-    double level = 0;           ///< about the height
+    double threshold = 0;       ///< a little below the height
+    RatioSums below;  ///< of all before the leaf, and those in it that are below `threshold`
   };
 
-  NodeId descend(const Ratio& ratio, const RatioSums& change, Path& path);
-  void split_leaf(NodeId leaf, const Path& path);
-  void split_inner(const Path& path, std::size_t depth);
-  void add_child(const Path& path, std::size_t depth, const Ratio& low, NodeId child,
-                 const RatioSums& sums);
+  [[nodiscard]] NodeId find_leaf(const Ratio& ratio) const;
+  /// Adds `change` to every sum that a leaf's ratio counts in.
+  void add(NodeId leaf, const Ratio& ratio, const RatioSums& change);
+  void note_change(const Ratio& ratio, const RatioSums& change);
+  void append(NodeId leaf, const Ratio& ratio);
+  void split_leaf(NodeId leaf);
+  void split_inner(NodeId inner, std::size_t height);
+  /// Hangs a node in beside the one at `place`, from which it was split at `height` above the
+  /// leaves.
+  void add_child(const Place& place, std::size_t height, const Ratio& low, NodeId child,
+                 const RatioSums& moved);
+  /// Tells an inner node's children from `from` on where they hang.
+  void place_children(NodeId inner, std::size_t height, std::uint32_t from);
+  void merge(NodeId leaf);
+  bool merge_leaves(NodeId parent, std::uint32_t at);
+  bool merge_inners(NodeId parent, std::uint32_t at, std::size_t height);
   template <class SizeOf>
-  static std::size_t smaller_pair(const Inner& parent, std::size_t at, const SizeOf& size_of);
-  void merge(const Path& path);
-  void merge_leaves(Inner& parent, std::size_t at);
-  void merge_inners(Inner& parent, std::size_t at);
+  static std::uint32_t smaller_pair(const Inner& parent, std::uint32_t at, const SizeOf& size_of);
   template <class Node>
   static NodeId take(std::vector<Node>& nodes, std::vector<NodeId>& free);
 
+  [[nodiscard]] static std::pair<Weight, std::int64_t> weight_below(const Leaf& leaf, double below);
+  [[nodiscard]] static LeafSums sums_below(const Leaf& leaf, double below, double doubtful_to);
+  [[nodiscard]] bool sums_fit_64_bits() const;
   [[nodiscard]] Finger find_level(Wide amount) const;
   [[nodiscard]] std::optional<RatioSums> saturated_at(Finger& finger, Wide amount) const;
+  [[nodiscard]] bool settle(Finger& finger, Amount amount) const;
   [[nodiscard]] RatioSums saturated_exactly(const Leaf& leaf, const RatioSums& before,
                                             Wide amount) const;
 
+  std::vector<NodeId> leaf_of_;  ///< by slot
   std::vector<Leaf> leaves_;
   std::vector<NodeId> free_leaves_;
   std::vector<Inner> inners_;

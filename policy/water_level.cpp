@@ -56,8 +56,8 @@ class WaterLevel::Impl {
   void set(Key key, const QuotaGroup& group) {
     std::uint32_t slot = slots_.find(key);
     if (slot == SlotIndex::kNone) {
-      slot = static_cast<std::uint32_t>(entries_.size());
-      entries_.push_back({.group = {}, .base = 0, .ratio = Ratio{0, 1, key, 0}});
+      slot = take_slot();
+      entries_[slot] = {.group = {}, .base = 0, .ratio = Ratio{0, 1, key, slot, 0}};
       slots_.set(key, slot);
     }
     change(entries_[slot], group);
@@ -71,11 +71,8 @@ class WaterLevel::Impl {
   void erase(Key key) {
     Entry& entry = entry_of(key);
     change(entry, QuotaGroup{});
-    Entry& last = entries_.back();
-    slots_.set(last.ratio.key, slots_.find(key));
+    free_slots_.push_back(entry.ratio.slot);
     slots_.erase(key);
-    entry = last;
-    entries_.pop_back();
   }
   [[nodiscard]] bool contains(Key key) const { return slots_.find(key) != SlotIndex::kNone; }
   [[nodiscard]] const QuotaGroup& group(Key key) const { return entry_of(key).group; }
@@ -86,7 +83,8 @@ class WaterLevel::Impl {
     if (!entry.asks()) return entry.base;
     settle();
     const Ratio& ratio = entry.ratio;
-    if (!level_ || ratio.is_reached(level_->poured, level_->weight)) return entry.base + ratio.need;
+    if (!level_ || ratio.is_reached(level_->poured, level_->weight, height_))
+      return entry.base + ratio.need;
     const Wide before = asking_.weight_before(ratio) - saturated_weight_;
     return entry.base + share_->between(before, ratio.weight);
   }
@@ -105,6 +103,15 @@ class WaterLevel::Impl {
     [[nodiscard]] bool asks() const { return ratio.need > 0; }
   };
 
+  std::uint32_t take_slot() {
+    if (free_slots_.empty()) {
+      entries_.emplace_back();
+      return static_cast<std::uint32_t>(entries_.size() - 1);
+    }
+    const std::uint32_t slot = free_slots_.back();
+    free_slots_.pop_back();
+    return slot;
+  }
   Entry& entry_of(Key key) {
     const std::uint32_t slot = slots_.find(key);
     FAIRWATER_CHECK(slot != SlotIndex::kNone, "the group was set before");
@@ -122,7 +129,7 @@ class WaterLevel::Impl {
       if (entry.asks()) asking_.erase(entry.ratio);
       entry.ratio.need = 0;
       if (need > 0) {
-        entry.ratio = Ratio::of(need, group.weight, entry.ratio.key);
+        entry.ratio = Ratio::of(need, group.weight, entry.ratio.key, entry.ratio.slot);
         asking_.insert(entry.ratio);
       }
     }
@@ -138,7 +145,7 @@ class WaterLevel::Impl {
 
   /// All ratios are 1, so bases lie in order of their keys.
   static Ratio base_ratio(const Entry& entry) {
-    return {entry.base, entry.base, entry.ratio.key, 1.0};
+    return {entry.base, entry.base, entry.ratio.key, entry.ratio.slot, 1.0};
   }
   [[nodiscard]] Amount scaled_base(const Entry& entry) const {
     if (entry.base == 0) return 0;
@@ -157,12 +164,14 @@ class WaterLevel::Impl {
     const RatioSums saturated = asking_.saturated(rest);
     saturated_weight_ = saturated.weight;
     level_ = WaterMark{rest - saturated.need, asking_.sums().weight - saturated.weight};
+    height_ = approximately(level_->poured) / approximately(level_->weight);
     share_.emplace(static_cast<Amount>(level_->poured), level_->weight);
   }
 
   Amount capacity_ = 0;
   Wide bases_ = 0;
-  std::vector<Entry> entries_;
+  std::vector<Entry> entries_;  ///< by slot
+  std::vector<std::uint32_t> free_slots_;
   SlotIndex slots_;
   RatioTree asking_;
   RatioTree by_key_;  ///< the bases, see base_ratio
@@ -171,6 +180,7 @@ class WaterLevel::Impl {
   bool is_settled_ = false;
   Wide saturated_weight_ = 0;
   std::optional<WaterMark> level_;
+  double height_ = 0;  ///< about level_
   std::optional<ProportionalShare> share_;
 };
 
