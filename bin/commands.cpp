@@ -43,8 +43,12 @@ std::vector<std::string> split_command(const std::vector<std::string>& arguments
 int report(const CLI::App& app, const CLI::ParseError& problem, const Context& context) {
   if (problem.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success))
     return app.exit(problem, context.out(), context.err());
-  if (context.json()) return context.fail_usage(problem.what());
-  context.err() << "fairwater: " << problem.what() << "\nRun with --help for more.\n";
+  // CLI11 says that a command is missing before it says that the one given is unknown.
+  const std::vector<std::string> unknown = app.remaining(true);
+  const std::string message =
+      unknown.empty() ? problem.what() : "'" + unknown.front() + "' is not known here";
+  if (context.json()) return context.fail_usage(message);
+  context.err() << "fairwater: " << message << "\nRun with --help for more.\n";
   return kExitUsage;
 }
 

@@ -13,6 +13,8 @@
 
 #include <caf/all.hpp>
 #include <nlohmann/json.hpp>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
 
 #include "actors/agent.hpp"
 #include "bin/output.hpp"
@@ -72,6 +74,16 @@ void StopSignal::arm_second_signal() const {
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+void use_standard_error(LogFormat format) {
+  auto logger = spdlog::stderr_logger_mt("fairwaterd");
+  // The lines of DaemonLog; messages of the actors and the gateway hold no quotes.
+  logger->set_pattern(format == LogFormat::json
+                          ? R"({"time":"%Y-%m-%dT%H:%M:%S.%fZ","level":"%l","message":"%v"})"
+                          : "%Y-%m-%dT%H:%M:%S.%fZ %l %v",
+                      spdlog::pattern_time_type::utc);
+  spdlog::set_default_logger(std::move(logger));
 }
 
 DaemonActorConfig::DaemonActorConfig() {

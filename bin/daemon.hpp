@@ -29,6 +29,10 @@ class DaemonLog {
   LogFormat format_;
 };
 
+/// Sends what the actors and the gateway log to standard error in that format; standard output is
+/// for results.
+void use_standard_error(LogFormat format);
+
 /// Waits for SIGTERM and SIGINT, or for a request from another thread. To be made before any thread
 /// is, because every thread inherits the blocked signals.
 class StopSignal {

@@ -140,6 +140,7 @@ int run_coordinator(const CoordinatorFlags& flags) {
     std::cout << "the configuration is good\n";
     return kExitDone;
   }
+  use_standard_error(config->log_format);
   const StopSignal stop;
   const DaemonLog log{config->log_format};
   DaemonActorConfig actor_config;
@@ -163,6 +164,7 @@ int run_agent(const AgentFlags& flags) {
     std::cout << "the configuration is good\n";
     return kExitDone;
   }
+  use_standard_error(config->log_format);
   const StopSignal stop;
   const DaemonLog log{config->log_format};
   DaemonActorConfig actor_config;
@@ -254,6 +256,7 @@ Expected<std::vector<std::unique_ptr<AgentProcess>>> start_agents(caf::actor_sys
 }
 
 int run_dev(const DevFlags& flags) {
+  use_standard_error(LogFormat::text);
   const StopSignal stop;
   const DaemonLog log{LogFormat::text};
   std::unique_ptr<TemporaryDirectory> temporary;

@@ -124,7 +124,10 @@ std::optional<YAML::Node> YamlFields::take(const char* key) {
 
 void YamlFields::refuse(const char* key, const YAML::Node& at, const std::string& message) {
   const int line = line_of(at);
-  document_->refuse(path_of(key), line > 0 ? line : lines_[key], message);
+  if (line > 0 && !at.IsNull())
+    document_->refuse(path_of(key), line, message);
+  else  // yaml-cpp marks what is not there at the next thing that is
+    document_->refuse(make_error(ErrorCode::invalid_input, message, path_of(key)));
 }
 
 void YamlFields::text(const char* key, std::string& target) {

@@ -206,9 +206,9 @@ std::vector<TenantInfo> ClusterFixture::tenants() {
 }
 
 VerifyReport ClusterFixture::verify() {
-  auto ledger = Ledger::verify_directory("/ledger", env_.get());
-  REQUIRE(ledger.engaged());
-  return std::move(*ledger);
+  auto report = ask<VerifyReport>(VerifyLedger{operator_caller()});
+  REQUIRE(report.engaged());
+  return std::move(*report);
 }
 
 TaskResult succeeded(const TaskKey& task) {

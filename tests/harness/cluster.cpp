@@ -165,7 +165,8 @@ void Cluster::apply_tenants(const std::string& tenant_file) const {
 void Cluster::wait_for_nodes(std::size_t count, Duration limit) {
   wait_until(fmt::format("{} nodes are up", count), limit, [&] {
     std::size_t up = 0;
-    for (const auto& node : ask({"node", "list"})["nodes"]) up += node["state"] == "up" ? 1 : 0;
+    const nlohmann::json listed = ask({"node", "list"});  // outlives the loop over a part of it
+    for (const auto& node : listed["nodes"]) up += node["state"] == "up" ? 1 : 0;
     return up == count;
   });
 }

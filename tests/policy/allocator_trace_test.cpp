@@ -78,7 +78,8 @@ class Trace {
   }
 
   void compare(const std::string& file) const {
-    const auto path = std::filesystem::path(__FILE__).parent_path() / "golden" / (file + ".txt");
+    const auto path =
+        std::filesystem::path(FAIRWATER_SOURCE_DIR) / "tests/policy" / "golden" / (file + ".txt");
     if (std::getenv("FAIRWATER_BLESS") != nullptr) {
       std::filesystem::create_directories(path.parent_path());
       std::ofstream(path) << out_.str();

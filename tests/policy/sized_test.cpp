@@ -21,7 +21,7 @@ using nlohmann::ordered_json;
 std::filesystem::path shared_directory() {
   const char* given = std::getenv("FAIRWATER_SHARED");
   if (given != nullptr) return given;
-  return std::filesystem::path(__FILE__).parent_path() / "../../../shared";
+  return std::filesystem::path(FAIRWATER_SOURCE_DIR) / "tests/policy" / "../../../shared";
 }
 
 std::vector<SizedTenant> tenants_of(const ordered_json& input, std::vector<std::string>& names) {

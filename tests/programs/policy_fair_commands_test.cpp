@@ -228,10 +228,10 @@ TEST_CASE("drf gives the textbook's numbers as published by its peers", "[vector
   // shared gpus, one pod after another in random order and without fairness among users, where gdrf
   // and drfh take turns by share.
   const char* shared = std::getenv("FAIRWATER_SHARED");
-  const std::filesystem::path root =
-      shared != nullptr
-          ? std::filesystem::path(shared)
-          : std::filesystem::path(__FILE__).parent_path() / ".." / ".." / ".." / "shared";
+  const std::filesystem::path root = shared != nullptr
+                                         ? std::filesystem::path(shared)
+                                         : std::filesystem::path(FAIRWATER_SOURCE_DIR) /
+                                               "tests/programs" / ".." / ".." / ".." / "shared";
   const std::filesystem::path file = root / "vectors" / "peers" / "drf_textbook.json";
   std::ifstream stream(file);
   if (!stream) {

@@ -20,9 +20,9 @@ namespace {
 std::vector<std::filesystem::path> vector_files() {
   const char* shared = std::getenv("FAIRWATER_SHARED");
   const std::filesystem::path folder =
-      (shared != nullptr
-           ? std::filesystem::path(shared)
-           : std::filesystem::path(__FILE__).parent_path() / ".." / ".." / ".." / "shared") /
+      (shared != nullptr ? std::filesystem::path(shared)
+                         : std::filesystem::path(FAIRWATER_SOURCE_DIR) / "tests/programs" / ".." /
+                               ".." / ".." / "shared") /
       "vectors";
   std::vector<std::filesystem::path> files;
   if (!std::filesystem::is_directory(folder)) {

@@ -94,7 +94,8 @@ TEST_CASE(
   CHECK(cluster.wait(ids, Duration(120'000)) == 0);
   CHECK(each_ran_once(log, jobs));
   CHECK(ledger_is_sound(cluster));
-  for (const auto& job : cluster.ask({"job", "list", "--limit", "100000"})["jobs"]) {
+  const json listed = cluster.ask({"job", "list", "--limit", "100000"});
+  for (const auto& job : listed["jobs"]) {
     INFO(job.dump());
     CHECK(job["state"] == "succeeded");
   }

@@ -102,7 +102,7 @@ TEST_CASE("--check tells a good configuration from a bad one, by key", "[scenari
 
 TEST_CASE("the sample configurations are good", "[scenario]") {
   const std::filesystem::path deploy =
-      std::filesystem::path(__FILE__).parent_path() / "../../deploy";
+      std::filesystem::path(FAIRWATER_SOURCE_DIR) / "tests/scenario" / "../../deploy";
   for (const std::string role : {"coordinator", "agent"}) {
     const Completed checked =
         harness::run({.command = {harness::programs_directory() / "fairwaterd", role, "--config",

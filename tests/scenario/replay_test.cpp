@@ -11,8 +11,9 @@ namespace {
 
 std::filesystem::path shared_directory() {
   const char* given = std::getenv("FAIRWATER_SHARED");
-  return given != nullptr ? std::filesystem::path(given)
-                          : std::filesystem::path(__FILE__).parent_path() / "../../../shared";
+  return given != nullptr
+             ? std::filesystem::path(given)
+             : std::filesystem::path(FAIRWATER_SOURCE_DIR) / "tests/scenario" / "../../../shared";
 }
 
 TEST_CASE(

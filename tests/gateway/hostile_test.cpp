@@ -1,0 +1,422 @@
+// Peers that are broken, slow, greedy or many: each is refused, and a client beside them works on.
+#include <algorithm>
+#include <chrono>
+#include <fcntl.h>
+#include <random>
+#include <sys/resource.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
+
+#include "gateway/loop_thread.hpp"
+#include "gateway/rpc_client.hpp"
+#include "gateway/sockets.hpp"
+#include "tests/gateway/fake_desk.hpp"
+#include "tests/gateway/raw_peer.hpp"
+#include "tests/gateway/samples.hpp"
+
+using namespace fairwater;
+using namespace fairwater::test;
+
+namespace {
+
+/// While it lives, log lines that contain `text` are events.
+class LogWatch {
+ public:
+  explicit LogWatch(std::string text) : previous_(spdlog::default_logger()) {
+    sink_ = std::make_shared<Sink>(std::move(text));
+    auto logger = std::make_shared<spdlog::logger>("watch", sink_);
+    logger->set_level(spdlog::level::trace);
+    spdlog::set_default_logger(logger);
+  }
+  ~LogWatch() { spdlog::set_default_logger(previous_); }
+  void wait() { sink_->seen.take(); }
+
+ private:
+  struct Sink final : spdlog::sinks::base_sink<std::mutex> {
+    explicit Sink(std::string what) : text(std::move(what)) {}
+    void sink_it_(const spdlog::details::log_msg& message) override {
+      const std::string line(message.payload.data(), message.payload.size());
+      if (line.find(text) != std::string::npos) seen.put(true);
+    }
+    void flush_() override {}
+    std::string text;
+    Channel<bool> seen;
+  };
+
+  std::shared_ptr<spdlog::logger> previous_;
+  std::shared_ptr<Sink> sink_;
+};
+
+/// The soft limit on file descriptors, put back afterwards.
+class FileLimit {
+ public:
+  FileLimit() { REQUIRE(::getrlimit(RLIMIT_NOFILE, &before_) == 0); }
+  ~FileLimit() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  void set(rlim_t soft) const {
+    const rlimit limit{soft, before_.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  }
+  void restore() const { REQUIRE(::setrlimit(RLIMIT_NOFILE, &before_) == 0); }
+
+ private:
+  rlimit before_{};
+};
+
+std::string frame_head(std::initializer_list<std::uint32_t> numbers) {
+  std::string bytes;
+  for (const std::uint32_t number : numbers)
+    for (int shift = 0; shift < 32; shift += 8) bytes.push_back(static_cast<char>(number >> shift));
+  return bytes;
+}
+
+/// What a client sends to log in: bytes of whole, valid messages.
+std::string login_bytes() {
+  RawListener listener;
+  std::string bytes;
+  std::thread recorder([&] { bytes = listener.accept().read_all(); });
+  const auto client = Client::connect(listener.address(), kOperatorToken, 300);
+  recorder.join();
+  REQUIRE_FALSE(client);
+  REQUIRE(bytes.size() > 100);
+  return bytes;
+}
+
+void check_works(Client& client) { REQUIRE(client.status()); }
+
+/// A stream that stops reading when told to.
+class StallingStream final : public kj::AsyncIoStream {
+ public:
+  StallingStream(kj::Own<kj::AsyncIoStream> inner, const bool& stalled)
+      : inner_(kj::mv(inner)), stalled_(stalled) {}
+  kj::Promise<size_t> tryRead(void* buffer, size_t min, size_t max) override {
+    if (stalled_) return kj::NEVER_DONE;
+    return inner_->tryRead(buffer, min, max);
+  }
+  kj::Promise<void> write(const void* buffer, size_t size) override {
+    return inner_->write(buffer, size);
+  }
+  kj::Promise<void> write(kj::ArrayPtr<const kj::ArrayPtr<const kj::byte>> pieces) override {
+    return inner_->write(pieces);
+  }
+  kj::Promise<void> whenWriteDisconnected() override { return inner_->whenWriteDisconnected(); }
+  void shutdownWrite() override { inner_->shutdownWrite(); }
+
+ private:
+  kj::Own<kj::AsyncIoStream> inner_;
+  const bool& stalled_;
+};
+
+/// A client on the RPC level, for what Client would not do.
+class RpcPeer {
+ public:
+  explicit RpcPeer(const std::string& address)
+      : thread_([this](Loop& loop) {
+          loop_ = &loop;
+          loop.stopped.wait(loop.io.waitScope);
+        }) {
+    thread_.run([&] {
+      return connect_to(loop_->io.provider->getNetwork(), address)
+          .then([this](kj::Own<kj::AsyncIoStream> stream) {
+            rpc_ = kj::heap<RpcClient>(kj::heap<StallingStream>(kj::mv(stream), stalled_));
+          });
+    });
+  }
+  ~RpcPeer() { disconnect(); }
+
+  /// Runs `body(*this)` on the loop and waits for what it promises.
+  template <class Body>
+  auto run(Body body) {
+    return thread_.run([&] { return body(*this); });
+  }
+  /// The error code in the answer, empty when there was none.
+  kj::Promise<std::string> log_in(const std::string& token) {
+    auto request = rpc_->gateway().loginRequest();
+    request.setToken(to_text(token));
+    request.setProtocolVersion(kProtocolVersion);
+    return response_of_login(request);
+  }
+  [[nodiscard]] wire::TenantSession::Client& session() { return *session_; }
+  [[nodiscard]] wire::Gateway::Client& gateway() { return rpc_->gateway(); }
+  /// From now on nothing is read. Call within run().
+  void stall() { stalled_ = true; }
+  void disconnect() {
+    thread_.run([this] {
+      session_ = nullptr;
+      rpc_ = nullptr;
+    });
+  }
+
+ private:
+  template <class Request>
+  kj::Promise<std::string> response_of_login(Request& request) {
+    return request.send().then([this](auto&& response) -> std::string {
+      if (response.hasError()) return to_std_string(response.getError().getCode());
+      session_ = kj::heap<wire::TenantSession::Client>(response.getSession());
+      return {};
+    });
+  }
+
+  Loop* loop_ = nullptr;
+  bool stalled_ = false;
+  kj::Own<RpcClient> rpc_;
+  kj::Own<wire::TenantSession::Client> session_;
+  LoopThread thread_;
+};
+
+}  // namespace
+
+TEST_CASE("random bytes are refused and harm nobody", "[gateway][hostile]") {
+  FakeCoordinator coordinator;
+  const auto client = coordinator.client(kTenantToken);
+  std::mt19937 random(20);
+  for (int round = 0; round < 200; ++round) {
+    std::string bytes(std::uniform_int_distribution<std::size_t>(0, 2000)(random), '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random());
+    const RawPeer peer(coordinator.address());
+    peer.send(bytes);
+    peer.end_sending();
+    peer.wait_until_closed();
+    if (round % 20 == 0) check_works(*client);
+  }
+  check_works(*client);
+}
+
+TEST_CASE("a valid message cut off anywhere is refused", "[gateway][hostile]") {
+  const std::string valid = login_bytes();
+  FakeCoordinator coordinator;
+  const auto client = coordinator.client(kTenantToken);
+  for (std::size_t size = 0; size < valid.size(); ++size) {
+    const RawPeer peer(coordinator.address());
+    peer.send(valid.substr(0, size));
+    peer.end_sending();
+    peer.wait_until_closed();
+  }
+  check_works(*client);
+}
+
+TEST_CASE("a valid message with any one byte changed harms nobody", "[gateway][hostile]") {
+  const std::string valid = login_bytes();
+  FakeCoordinator coordinator;
+  const auto client = coordinator.client(kTenantToken);
+  for (std::size_t at = 0; at < valid.size(); ++at) {
+    std::string changed = valid;
+    changed[at] = static_cast<char>(~changed[at]);
+    const RawPeer peer(coordinator.address());
+    peer.send(changed);
+    peer.end_sending();
+    peer.wait_until_closed();
+  }
+  check_works(*client);
+}
+
+TEST_CASE("a frame that announces too much is refused before its body comes",
+          "[gateway][hostile]") {
+  FakeCoordinator coordinator;
+  const auto client = coordinator.client(kTenantToken);
+  const std::string segments_past_32_bits = frame_head({0xFFFFFFFF, 1});
+  const std::string too_many_segments = frame_head({kMaxSegments, 1});
+  const std::string body_of_32_gib = frame_head({0, 0xFFFFFFFF});
+  const std::string above_the_anonymous_limit = frame_head({0, (2u << 20) / 8 + 1});
+  const std::string sum_past_32_bits = frame_head({2, 0xFFFFFFFF, 0xFFFFFFFF, 3});
+  for (const auto& head : {segments_past_32_bits, too_many_segments, body_of_32_gib,
+                           above_the_anonymous_limit, sum_past_32_bits}) {
+    const RawPeer peer(coordinator.address());
+    REQUIRE(peer.send(head));
+    peer.wait_until_closed();  // although the peer keeps its side open
+  }
+  check_works(*client);
+}
+
+TEST_CASE("a connection that does not log in in time is closed", "[gateway][hostile]") {
+  ServerOptions options;
+  options.login_timeout_ms = 200;
+  FakeCoordinator coordinator(options);
+  const auto client = coordinator.client(kTenantToken);
+  const RawPeer silent(coordinator.address());
+  const RawPeer dribbling(coordinator.address());
+  REQUIRE(dribbling.send(std::string(1, '\0')));
+  const RawPeer within_a_body(coordinator.address());
+  REQUIRE(within_a_body.send(frame_head({0, 100}) + "body"));
+  silent.wait_until_closed();
+  dribbling.wait_until_closed();
+  within_a_body.wait_until_closed();
+  check_works(*client);  // who has logged in stays
+}
+
+TEST_CASE("a client works beside 1,000 idle connections", "[gateway][hostile]") {
+  const FileLimit limit;
+  limit.set(4096);
+  FakeCoordinator coordinator;
+  const auto client = coordinator.client(kTenantToken);
+  std::vector<RawPeer> idle;
+  for (int i = 0; i < 1000; ++i) {
+    idle.emplace_back(coordinator.address());
+    if (i % 2 == 0) REQUIRE(idle.back().send(frame_head({0, 8})));
+  }
+  std::vector<std::chrono::steady_clock::duration> took;
+  for (int i = 0; i < 200; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    check_works(*client);
+    took.push_back(std::chrono::steady_clock::now() - start);
+  }
+  std::sort(took.begin(), took.end());
+  CHECK(took[took.size() / 2] < std::chrono::milliseconds(200));
+  CHECK(coordinator.client(kTenantToken)->status());  // newcomers too
+}
+
+TEST_CASE("one peer cannot take all connections", "[gateway][hostile]") {
+  ServerOptions options;
+  options.max_connections_per_peer = 3;
+  FakeCoordinator coordinator(options);
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 3; ++i) clients.push_back(coordinator.client(kTenantToken));
+  const RawPeer fourth(coordinator.address());
+  fourth.wait_until_closed();
+  check_works(*clients.front());
+  clients.pop_back();
+  // The server learns of the free place when it reads the end of that connection.
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  auto again = Client::connect(coordinator.address(), kTenantToken);
+  while (!again && std::chrono::steady_clock::now() < deadline)
+    again = Client::connect(coordinator.address(), kTenantToken);
+  CHECK(again);
+}
+
+TEST_CASE("the server outlives a shortage of file descriptors", "[gateway][hostile]") {
+  FakeCoordinator coordinator;
+  const auto client = coordinator.client(kTenantToken);
+  const std::string login = login_bytes();
+  const FileLimit limit;
+  const int waiting = unconnected_socket();
+  // All numbers below `waiting` are taken, so none is left for the server's end.
+  std::vector<int> holes;
+  for (int fd = ::dup(0); fd < waiting; fd = ::dup(0)) holes.push_back(fd);
+  LogWatch refused("cannot accept a connection");
+  limit.set(static_cast<rlim_t>(waiting) + 1);
+  connect_socket(waiting, coordinator.address());
+  refused.wait();
+  check_works(*client);
+  limit.restore();
+  const RawPeer peer(waiting);
+  REQUIRE(peer.send(login));
+  peer.wait_for_bytes();
+  for (const int fd : holes) ::close(fd);
+  CHECK(coordinator.client(kTenantToken)->status());
+}
+
+TEST_CASE("a peer that goes within a call harms nobody", "[gateway][hostile]") {
+  FakeCoordinator coordinator;
+  const auto client = coordinator.client(kTenantToken);
+  RpcPeer peer(coordinator.address());
+  CHECK(peer.run([](RpcPeer& self) { return self.log_in(kTenantToken); }).empty());
+  peer.run([](RpcPeer& self) {
+    auto request = self.session().waitJobRequest();
+    request.setId(kHeldJob.value);
+    request.setTimeoutMs(60'000);
+    // Detached: the connection goes while it waits.
+    request.send().ignoreResult().detach([](kj::Exception&&) {});
+  });
+  coordinator.seen->requests.take();
+  peer.disconnect();
+  check_works(*client);
+  coordinator.release_waits();
+  check_works(*client);
+}
+
+TEST_CASE("a server stops with calls in flight", "[gateway][hostile]") {
+  FakeCoordinator coordinator;
+  const auto client = coordinator.client(kTenantToken);
+  Expected<JobRecord> waited = JobRecord{};
+  std::thread waiter([&] { waited = client->wait_job(kHeldJob, 60'000); });
+  coordinator.seen->requests.take();
+  coordinator.server.reset();
+  waiter.join();
+  REQUIRE_FALSE(waited);
+  CHECK(details(waited.error()).code == ErrorCode::unavailable);
+}
+
+TEST_CASE("more calls at once than admitted are answered overloaded", "[gateway][hostile]") {
+  ServerOptions options;
+  options.max_calls_per_connection = 4;
+  FakeCoordinator coordinator(options);
+  const auto client = coordinator.client(kTenantToken);
+  std::vector<std::thread> waiters;
+  for (int i = 0; i < 4; ++i)
+    waiters.emplace_back([&] { (void)client->wait_job(kHeldJob, 60'000); });
+  for (int i = 0; i < 4; ++i) coordinator.seen->requests.take();
+  const auto status = client->status();
+  coordinator.release_waits();
+  for (auto& waiter : waiters) waiter.join();
+  REQUIRE_FALSE(status);
+  CHECK(details(status.error()).code == ErrorCode::overloaded);
+  check_works(*client);
+}
+
+TEST_CASE("a peer that guesses tokens is slowed down, then thrown out", "[gateway][hostile]") {
+  FakeCoordinator coordinator;
+  RpcPeer peer(coordinator.address());
+  const auto start = std::chrono::steady_clock::now();
+  const auto guess = [&](const std::string& token) {
+    return peer.run([&](RpcPeer& self) { return self.log_in(token); });
+  };
+  for (int i = 0; i < 5; ++i) CHECK(guess("fw_op_wrong") == "unauthenticated");
+  CHECK(std::chrono::steady_clock::now() - start > std::chrono::seconds(3));
+  // Even the right one comes too late now; the answer may be lost with the connection.
+  try {
+    CHECK(guess(kOperatorToken) == "unauthenticated");
+    CHECK(guess(kOperatorToken) == "never answered");
+  } catch (const kj::Exception& fault) {
+    CHECK(fault.getType() == kj::Exception::Type::DISCONNECTED);
+  }
+}
+
+TEST_CASE("guesses do not go in parallel, and a session is not changed", "[gateway][hostile]") {
+  FakeCoordinator coordinator;
+  RpcPeer peer(coordinator.address());
+  const auto second = peer.run([](RpcPeer& self) {
+    auto first = self.log_in("fw_op_wrong");
+    return self.log_in(kOperatorToken).attach(kj::mv(first));
+  });
+  CHECK(second == "wrong_state");
+  RpcPeer tenant(coordinator.address());
+  CHECK(tenant.run([](RpcPeer& self) { return self.log_in(kTenantToken); }).empty());
+  CHECK(tenant.run([](RpcPeer& self) { return self.log_in(kOperatorToken); }) == "wrong_state");
+}
+
+TEST_CASE("a protocol version that is too old is refused by name", "[gateway][hostile]") {
+  FakeCoordinator coordinator;
+  RpcPeer peer(coordinator.address());
+  const auto code = peer.run([](RpcPeer& self) {
+    auto request = self.gateway().loginRequest();
+    request.setToken(to_text(kOperatorToken));
+    request.setProtocolVersion(0);
+    return request.send().then(
+        [](auto&& response) { return to_std_string(response.getError().getCode()); });
+  });
+  CHECK(code == "not_supported");
+}
+
+TEST_CASE("a peer that does not read its answers is closed", "[gateway][hostile]") {
+  ServerOptions options;
+  options.max_message_bytes = 1u << 20;
+  FakeCoordinator coordinator(options);
+  const auto client = coordinator.client(kTenantToken);
+  LogWatch closed("it does not read its answers");
+  RpcPeer peer(coordinator.address());
+  CHECK(peer.run([](RpcPeer& self) { return self.log_in(kTenantToken); }).empty());
+  peer.run([](RpcPeer& self) {
+    self.stall();
+    // Enough to fill both sockets' buffers and then the queue.
+    for (int i = 0; i < 200; ++i) {
+      auto request = self.session().readLogRequest();
+      request.setOffset(kLargeLogOffset);
+      request.send().ignoreResult().detach([](kj::Exception&&) {});
+    }
+  });
+  closed.wait();
+  check_works(*client);
+}

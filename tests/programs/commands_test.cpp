@@ -1,0 +1,252 @@
+#include "bin/commands.hpp"
+
+#include <arpa/inet.h>
+#include <cstdlib>
+#include <sstream>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+
+#include "bin/job_submit.hpp"
+#include "bin/version.hpp"
+#include "tests/programs/temporary_directory.hpp"
+
+namespace fairwater {
+namespace {
+
+struct Outcome {
+  int status = 0;
+  std::string out;
+  std::string err;
+};
+
+Outcome run(const std::vector<std::string>& arguments) {
+  std::ostringstream out;
+  std::ostringstream err;
+  const int status = run_fairwater(arguments, out, err);
+  return {status, out.str(), err.str()};
+}
+
+/// Sets a variable for the time of a test.
+class Environment {
+ public:
+  Environment(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Environment() { unsetenv(name_); }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  const char* name_;
+};
+
+/// An address that nobody listens on: the port is bound, so nobody else takes it meanwhile.
+class DeadAddress {
+ public:
+  DeadAddress() : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    REQUIRE(bind(socket_, reinterpret_cast<sockaddr*>(&address), size) == 0);
+    REQUIRE(getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+    text_ = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  }
+  ~DeadAddress() { close(socket_); }
+  DeadAddress(const DeadAddress&) = delete;
+  DeadAddress& operator=(const DeadAddress&) = delete;
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  int socket_;
+  std::string text_;
+};
+
+}  // namespace
+
+TEST_CASE("version is printed both ways", "[unit][commands]") {
+  const std::string version{kVersion};
+  CHECK(run({"version"}).out == "fairwater " + version + "\n");
+  CHECK(run({"version", "--json"}).out == R"({"version":1,"software":")" + version + "\"}\n");
+  CHECK(run({"--json", "version"}).out == run({"version", "--json"}).out);
+}
+
+TEST_CASE("every command's help has examples", "[unit][commands]") {
+  const std::vector<std::vector<std::string>> commands = {
+      {},
+      {"status"},
+      {"top"},
+      {"tenant", "apply"},
+      {"tenant", "list"},
+      {"tenant", "show"},
+      {"tenant", "remove"},
+      {"tenant", "token"},
+      {"node", "list"},
+      {"node", "show"},
+      {"node", "drain"},
+      {"node", "undrain"},
+      {"job", "submit"},
+      {"job", "run"},
+      {"job", "list"},
+      {"job", "show"},
+      {"job", "logs"},
+      {"job", "cancel"},
+      {"job", "wait"},
+      {"job", "explain"},
+      {"ledger", "show"},
+      {"ledger", "journal"},
+      {"ledger", "verify"},
+      {"events"},
+      {"replay"},
+      {"policy"},
+      {"version"},
+      {"completion"},
+  };
+  for (auto arguments : commands) {
+    arguments.emplace_back("--help");
+    const Outcome outcome = run(arguments);
+    CHECK(outcome.status == 0);
+    CHECK_THAT(outcome.out, Catch::Contains("Examples:\n  "));
+    CHECK(outcome.err.empty());
+  }
+}
+
+TEST_CASE("wrong usage is 2 and says what is wrong", "[golden][commands]") {
+  struct Misuse {
+    std::vector<std::string> arguments;
+    const char* message;
+  };
+  const Misuse misuses[] = {
+      {{}, "subcommand is required"},
+      {{"frobnicate"}, "'frobnicate' is not known here"},
+      {{"job", "frobnicate"}, "'frobnicate' is not known here"},
+      {{"job"}, "subcommand is required"},
+      {{"job", "show"}, "id is required"},
+      {{"job", "show", "7", "--colour"}, "--colour"},
+      {{"job", "run", "--tasks", "many", "--", "sleep"}, "many"},
+      {{"job", "run", "--tasks", "2", "--min", "1", "--", "sleep"}, "excludes"},
+      {{"job", "run", "--tenant", "a"}, "command: is missing: write it after --"},
+      {{"job", "run", "--cpu", "lots", "--", "sleep"}, "cpu: 'lots' is not an amount of cpu"},
+      {{"job", "run", "--resource", "cpu=1,cpu=2", "--", "sleep"}, "cpu: given twice"},
+      {{"job", "run", "--time-limit", "10", "--", "sleep"}, "time_limit: '10' is not a duration"},
+      {{"job", "run", "--env", "X", "--", "sleep"}, "environment: 'X' is not NAME=VALUE"},
+      {{"job", "run", "--max", "4", "--", "sleep"}, "tasks: elastic jobs"},
+      {{"job", "list", "--", "sleep"}, "only job run takes a command after --"},
+      {{"node", "drain", "n"}, "--reason is required"},
+      {{"node", "drain", "n", "--reason", "r", "--deadline", "1h"}, "deadline"},
+      {{"job", "submit", "/nonexistent/job.yaml"},
+       "/nonexistent/job.yaml: cannot be read: No such"},
+      {{"tenant", "apply", "/nonexistent/t.yaml"}, "/nonexistent/t.yaml: cannot be read: No such"},
+      {{"replay", "/nonexistent/log.swf"}, "/nonexistent/log.swf: cannot be read: No such"},
+      {{"replay", "log.swf", "--speedup", "0"}, "speedup"},
+      {{"replay", "log.swf", "--tenants", "site"}, "site"},
+      {{"completion", "fish"}, "fish"},
+      {{"top", "--interval", "often"}, "interval: 'often' is not a duration"},
+      {{"status"}, "token: no token: set FAIRWATER_TOKEN"},
+      {{"status", "--token-file", "/nonexistent"}, "/nonexistent"},
+  };
+  for (const auto& misuse : misuses) {
+    const Outcome outcome = run(misuse.arguments);
+    INFO(misuse.message);
+    INFO(outcome.err);
+    CHECK(outcome.status != 0);
+    CHECK_THAT(outcome.err, Catch::StartsWith("fairwater: ") && Catch::Contains(misuse.message));
+    CHECK(outcome.out.empty());
+    if (misuse.message != std::string{"/nonexistent"}) CHECK(outcome.status == 2);
+  }
+}
+
+TEST_CASE("with --json a failure is one value of JSON", "[golden][commands]") {
+  const Outcome outcome = run({"status", "--json"});
+  CHECK(outcome.status == 2);
+  CHECK(outcome.err.empty());
+  CHECK(outcome.out ==
+        R"({"version":1,"error":{"code":"invalid_input","message":"no token: set FAIRWATER_TOKEN, )"
+        R"(or give --token or --token-file","field":"token"}})"
+        "\n");
+  const Outcome usage = run({"job", "show", "--json"});
+  CHECK(usage.status == 2);
+  CHECK(Json::parse(usage.out).at("error").at("code") == "invalid_input");
+}
+
+TEST_CASE("FAIRWATER_OUTPUT chooses JSON", "[unit][commands]") {
+  {
+    const Environment json{"FAIRWATER_OUTPUT", "json"};
+    CHECK(run({"version"}).out == run({"version", "--json"}).out);
+    CHECK(Json::parse(run({"nonsense"}).out).contains("error"));
+  }
+  const Environment wrong{"FAIRWATER_OUTPUT", "xml"};
+  const Outcome outcome = run({"version"});
+  CHECK(outcome.status == 2);
+  CHECK(outcome.err == "fairwater: FAIRWATER_OUTPUT: 'xml' is not json or text\n");
+}
+
+TEST_CASE("a coordinator that is not there is 3", "[unit][commands]") {
+  const DeadAddress nobody;
+  const Outcome outcome = run({"--address", nobody.text(), "--token", "x", "status"});
+  CHECK(outcome.status == 3);
+  CHECK_THAT(outcome.err, Catch::Contains(nobody.text()));
+  const Environment address{"FAIRWATER_ADDRESS", nobody.text().c_str()};
+  const Environment token{"FAIRWATER_TOKEN", "x"};
+  const Outcome json = run({"job", "list", "--json"});
+  CHECK(json.status == 3);
+  CHECK(Json::parse(json.out).at("error").at("code") == "unavailable");
+}
+
+TEST_CASE("verifying a directory that holds no ledger says so", "[unit][commands]") {
+  const TemporaryDirectory directory;
+  const Outcome outcome = run({"ledger", "verify", "--data", directory.path() + "/none"});
+  CHECK(outcome.status != 0);
+  CHECK_THAT(outcome.err, Catch::StartsWith("fairwater: "));
+}
+
+TEST_CASE("completion knows nouns, verbs and options", "[unit][commands]") {
+  const std::string bash = run({"completion", "bash"}).out;
+  CHECK_THAT(bash, Catch::Contains("'') words='") && Catch::Contains("tenant ") &&
+                       Catch::Contains("'job') words='submit run ") && Catch::Contains("--follow"));
+  CHECK_THAT(run({"completion", "zsh"}).out, Catch::Contains("bashcompinit"));
+}
+
+TEST_CASE("the completion script is one that bash takes", "[unit][commands]") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() + "/completion";
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  REQUIRE(file != nullptr);
+  std::fputs(run({"completion", "bash"}).out.c_str(), file);
+  std::fclose(file);
+  const std::string command = "bash -c 'source " + path +
+                              "; COMP_WORDS=(fairwater job s); COMP_CWORD=2; _fairwater; "
+                              "[ \"${COMPREPLY[*]}\" = \"submit show\" ]'";
+  CHECK(std::system(command.c_str()) == 0);
+}
+
+TEST_CASE("job run builds a job from its flags", "[unit][commands]") {
+  RunOptions options;
+  options.tenant = "physics";
+  options.memory = "1GiB";
+  options.resources = {"gpu=1"};
+  options.tasks = 20;
+  options.environment = {"A=1", "B=x=y"};
+  options.time_limit = "10m";
+  const auto spec = spec_of(options, {"/bin/test", "[a,b]"});
+  REQUIRE(spec);
+  CHECK(spec->name == "test");
+  CHECK(spec->command == std::vector<std::string>{"/bin/test", "[a,b]"});
+  CHECK(spec->resources == NamedAmounts{{"cpu", 1000}, {"memory", 1024}, {"gpu", 1}});
+  CHECK(spec->tasks_min == 20);
+  CHECK(spec->tasks_max == 20);
+  CHECK(spec->environment == std::map<std::string, std::string>{{"A", "1"}, {"B", "x=y"}});
+  CHECK(spec->time_limit_ms == 600'000);
+}
+
+TEST_CASE("exit statuses follow from what went wrong", "[unit][commands]") {
+  CHECK(exit_status_of(ErrorCode::invalid_input) == 2);
+  CHECK(exit_status_of(ErrorCode::not_supported) == 2);
+  CHECK(exit_status_of(ErrorCode::unavailable) == 3);
+  CHECK(exit_status_of(ErrorCode::not_permitted) == 4);
+  CHECK(exit_status_of(ErrorCode::unauthenticated) == 4);
+  CHECK(exit_status_of(ErrorCode::not_found) == 1);
+  CHECK(exit_status_of(ErrorCode::internal) == 1);
+}
+
+}  // namespace fairwater

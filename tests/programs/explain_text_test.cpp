@@ -1,0 +1,140 @@
+#include "bin/explain_text.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace fairwater {
+namespace {
+
+Explanation task_of_physics(TaskState state) {
+  Explanation explanation;
+  explanation.job.id = {7};
+  explanation.job.tenant = {1};
+  explanation.task.index = 3;
+  explanation.task.record.state = state;
+  explanation.names.tenants = {
+      {TenantId{1}, "physics"}, {TenantId{2}, "biology"}, {TenantId{3}, "chemistry"}};
+  explanation.names.nodes = {{NodeId{1}, "node-1"}};
+  explanation.names.resources = {"cpu", "memory"};
+  return explanation;
+}
+
+Deal lending_deal() {
+  TenantLine line;
+  line.tenant = {1};
+  line.carried = 2;
+  line.granted = 20;
+  line.passed_on = 1;
+  line.passed_to = 4;
+  line.received = 3;
+  line.paid = 5;
+  line.pooled = 7;
+  line.allowance = 30;
+  line.guaranteed = 10;
+  line.placed = 40;
+  line.rolled_back = 6;
+  line.carry = 1;
+  line.quota[kCpu] = 8000;
+  line.quota[kMemory] = 16384;
+  line.used[kCpu] = 6000;
+  Grant grant;
+  grant.task = {JobId{7}, 3, 1};
+  grant.tenant = {1};
+  grant.cost = 10;
+  grant.step = GrantStep::allowance;
+  return {.node = {1},
+          .free_units = 40,
+          .unused = 6,
+          .position_before = 120,
+          .position_after = 154,
+          .lines = {line},
+          .grants = {grant},
+          .repayments = {{{1}, {3}, 5}, {{2}, {1}, 3}},
+          .loans = {{{2}, {1}, 12}, {{1}, {3}, 1}}};
+}
+
+Explanation placed_task() {
+  Explanation explanation = task_of_physics(TaskState::running);
+  explanation.task.node = "node-1";
+  explanation.grant_cycle = 812;
+  explanation.deal = lending_deal();
+  return explanation;
+}
+
+}  // namespace
+
+TEST_CASE("a waiting task is explained by its first obstacle and all others", "[golden][explain]") {
+  Explanation explanation = task_of_physics(TaskState::pending);
+  explanation.obstacles = {{"quota", "physics holds all of its runtime quota of 8 cpu"},
+                           {"node_busy", "no node has 1 cpu free"},
+                           {"order", "2 tasks of its tenant are before it"}};
+  CHECK(explain_text(explanation) ==
+        "job 7 task 3 of tenant physics: pending\n"
+        "waits because physics holds all of its runtime quota of 8 cpu [quota]\n"
+        "and if that were gone:\n"
+        "  - no node has 1 cpu free [node_busy]\n"
+        "  - 2 tasks of its tenant are before it [order]\n");
+}
+
+TEST_CASE("a task that nothing holds up is placed next", "[golden][explain]") {
+  CHECK(explain_text(task_of_physics(TaskState::pending)) ==
+        "job 7 task 3 of tenant physics: pending\n"
+        "nothing keeps it waiting: the next heartbeat of a node with room places it\n");
+}
+
+TEST_CASE("a placed task is explained by the arithmetic of its grant", "[golden][explain]") {
+  CHECK(explain_text(placed_task()) ==
+        "job 7 task 3 of tenant physics: running on node node-1, attempt 1\n"
+        "granted in cycle 812 for 10 units, within the tenant's allowance\n"
+        "node node-1 had 40 units to deal: positions 120 to 154 of the sequence, 6 unused\n"
+        "runtime quota (the water level at that moment) and what it held before:\n"
+        "  cpu: level 8, held 6\n"
+        "  memory: level 16 GiB, held 0 MiB\n"
+        "account of physics in this deal, in units:\n"
+        "        +2  carried over from earlier deals: parts too small for a whole task\n"
+        "       +20  granted by the sequence\n"
+        "        -1  passed on without a claim: at its runtime quota\n"
+        "        +4  its part of what others passed on\n"
+        "        +3  received from debtors\n"
+        "        -5  paid to creditors\n"
+        "        +7  taken from the pool of allowances not needed\n"
+        "        30  its allowance\n"
+        "        10  placed by its guarantee, not charged\n"
+        "        40  placed in this deal\n"
+        "        -6  rolled back: slots that nobody could use\n"
+        "        +1  carried on to the next deal\n"
+        "repaid 5 units to chemistry\n"
+        "was repaid 3 units by biology\n"
+        "borrowed 12 units from biology\n"
+        "lent 1 unit to chemistry\n");
+}
+
+TEST_CASE("an explanation says how a task beyond its quota was placed", "[golden][explain]") {
+  Explanation explanation = placed_task();
+  explanation.deal->grants[0].beyond_quota = true;
+  explanation.deal->grants[0].step = GrantStep::backfill;
+  CHECK_THAT(explain_text(explanation),
+             Catch::Contains("for 10 units, as the largest waiting task that fits what nobody else "
+                             "could use, above its runtime quota on units that were owed to it\n"));
+}
+
+TEST_CASE("a cancelled task that never ran has no arithmetic", "[golden][explain]") {
+  CHECK(explain_text(task_of_physics(TaskState::cancelled)) ==
+        "job 7 task 3 of tenant physics: cancelled\n"
+        "it was never granted\n");
+}
+
+TEST_CASE("an explanation as JSON carries obstacles and the whole deal", "[golden][explain]") {
+  const Json json = explain_json(placed_task());
+  CHECK(json.at("grant").at("cycle") == 812);
+  CHECK(json.at("grant").at("deal").at("loans").at(0) ==
+        Json({{"lender", "biology"}, {"borrower", "physics"}, {"units", 12}}));
+  CHECK(json.at("grant").at("deal").at("lines").at(0).at("quota") ==
+        Json({{"cpu", 8000}, {"memory", 16384}}));
+  Explanation waiting = task_of_physics(TaskState::pending);
+  waiting.obstacles = {{"max", "at its max"}};
+  const Json other = explain_json(waiting);
+  CHECK(other.at("grant").is_null());
+  CHECK(json_text(other.at("obstacles")) == R"([{"code":"max","message":"at its max"}])");
+}
+
+}  // namespace fairwater

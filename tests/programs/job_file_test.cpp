@@ -1,0 +1,184 @@
+#include "bin/job_file.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace fairwater {
+namespace {
+
+ErrorDetails refusal(std::string_view text) {
+  const auto file = parse_job_file(text, "job.yaml");
+  if (file) return {ErrorCode::internal, "was accepted", ""};
+  return details(file.error());
+}
+
+}  // namespace
+
+TEST_CASE("a job file says everything that a job has", "[unit][job_file]") {
+  const auto file = parse_job_file(R"yaml(tenant: physics
+name: render
+class: blender
+command: [sleep, "10"]
+environment: {SEED: "7", N: 3}
+directory: /tmp
+tasks: 20
+resources: {cpu: 1500m, memory: 2GiB, gpu: 1}
+kind: batch
+priority: -3
+gang: false
+labels: "ssd && zone in (a, b)"
+sites: [north, south]
+devices: []
+time_limit: 10m
+grace: 2s
+retries: 3
+after: [41, 42]
+preemptible: false
+)yaml",
+                                   "job.yaml");
+  REQUIRE(file);
+  JobSpec expected;
+  expected.tenant = "physics";
+  expected.name = "render";
+  expected.job_class = "blender";
+  expected.command = {"sleep", "10"};
+  expected.environment = {{"SEED", "7"}, {"N", "3"}};
+  expected.directory = "/tmp";
+  expected.tasks_min = expected.tasks_max = 20;
+  expected.resources = {{"cpu", 1500}, {"memory", 2048}, {"gpu", 1}};
+  expected.priority = -3;
+  expected.labels = "ssd && zone in (a, b)";
+  expected.sites = {"north", "south"};
+  expected.time_limit_ms = 600'000;
+  expected.grace_ms = 2000;
+  expected.retries = 3;
+  expected.after = {JobId{41}, JobId{42}};
+  expected.preemptible = false;
+  CHECK(file->spec == expected);
+}
+
+TEST_CASE("a job file needs no more than a command", "[unit][job_file]") {
+  const auto file = parse_job_file("command: [/usr/bin/sort, -n]", "job.yaml");
+  REQUIRE(file);
+  CHECK(file->spec.name == "sort");
+  CHECK(file->spec.tasks_max == 1);
+  CHECK(file->spec.resources == NamedAmounts{{"cpu", 1000}, {"memory", 512}});
+}
+
+TEST_CASE("a range of one task count is not elastic", "[unit][job_file]") {
+  const auto file = parse_job_file("{command: [a], tasks: {min: 4, max: 4}}", "job.yaml");
+  REQUIRE(file);
+  CHECK(file->spec.tasks_min == 4);
+}
+
+TEST_CASE("a bad job file is refused naming line and key", "[golden][job_file]") {
+  struct Refusal {
+    const char* text;
+    const char* field;
+    const char* message;
+  };
+  const Refusal refusals[] = {
+      {"", "", "must be keys with values, not nothing (in job.yaml)"},
+      {"[a, b]", "", "must be keys with values, not a list (line 1 of job.yaml)"},
+      {"just text", "", "must be keys with values, not 'just text' (line 1 of job.yaml)"},
+      {"a: [1\n", "", "not YAML: end of sequence flow not found (line 2 of job.yaml)"},
+      {"command: [a]\n---\ncommand: [b]\n", "", "more than one document (line 3 of job.yaml)"},
+      {"command: [a]\ntaks: 3\n", "taks",
+       "is not a key here; the keys are after, class, command, devices, directory, environment, "
+       "gang, grace, kind, labels, name, preemptible, priority, resources, retries, sites, tasks, "
+       "tenant, time_limit (line 2 of job.yaml)"},
+      {"command: [a]\nname: b\nname: c\n", "name", "given twice (line 3 of job.yaml)"},
+      {"command: [a]\n[x]: 1\n", "", "a key must be a name, not a list (line 2 of job.yaml)"},
+      {"name: x\n", "command", "is missing: a list of the program and its arguments"},
+      {"command: sleep 10\n", "command", "'sleep 10' is not a list (line 1 of job.yaml)"},
+      {"command: [a, [b]]\n", "command", "a list in the list is not text (line 1 of job.yaml)"},
+      {"command: [a]\ntenant: [b]\n", "tenant", "a list is not text (line 2 of job.yaml)"},
+      {"command: [a]\ntenant:\n", "tenant", "nothing is not text (line 2 of job.yaml)"},
+      {"command: [a]\ntenant: 'no such'\n", "tenant",
+       "'no such' is not a tenant's name (line 2 of job.yaml)"},
+      {"command: [a]\ntasks: many\n", "tasks",
+       "'many' is not a whole number from 1 to 1000000 (line 2 of job.yaml)"},
+      {"command: [a]\ntasks: '3'\n", "tasks",
+       "the text '3' is not a whole number from 1 to 1000000 (line 2 of job.yaml)"},
+      {"command: [a]\ntasks: 0\n", "tasks",
+       "'0' is not a whole number from 1 to 1000000 (line 2 of job.yaml)"},
+      {"command: [a]\ntasks: 1.5\n", "tasks",
+       "'1.5' is not a whole number from 1 to 1000000 (line 2 of job.yaml)"},
+      {"command: [a]\ntasks:\n  min: 4\n  max: 2\n", "tasks.max",
+       "2 is below min, which is 4 (line 4 of job.yaml)"},
+      {"command: [a]\ntasks: {min: 1, most: 2}\n", "tasks.most",
+       "is not a key here; the keys are max, min (line 2 of job.yaml)"},
+      {"command: [a]\nresources: 4\n", "resources",
+       "'4' is not a mapping, as in {cpu: 1, memory: 512MiB} (line 2 of job.yaml)"},
+      {"command: [a]\nresources:\n  cpu: 1\n  memory: 2 GB\n", "resources.memory",
+       "'2 GB' is not an amount of memory; write 512MiB, 2GiB, 1TiB or a number of MiB (line 4 of "
+       "job.yaml)"},
+      {"command: [a]\nresources: {cpu: -1}\n", "resources.cpu",
+       "'-1' is not an amount of cpu; write cpus as in 1, 0.5 or 1500m (line 2 of job.yaml)"},
+      {"command: [a]\nresources: {cpu: 1, cpu: 2}\n", "resources.cpu",
+       "given twice (line 2 of job.yaml)"},
+      {"command: [a]\nresources: {cpu: [1]}\n", "resources.cpu",
+       "a list is not an amount (line 2 of job.yaml)"},
+      {"command: [a]\nresources: {cpu: 0, memory: 0}\n", "resources",
+       "a task must ask for some resource, as in {cpu: 1} (line 2 of job.yaml)"},
+      {"command: [a]\ngang: yes\n", "gang", "'yes' is not true or false (line 2 of job.yaml)"},
+      {"command: [a]\nkind: daemon\n", "kind",
+       "'daemon' is not batch or service (line 2 of job.yaml)"},
+      {"command: [a]\npriority: high\n", "priority",
+       "'high' is not a whole number from -1000000 to 1000000 (line 2 of job.yaml)"},
+      {"command: [a]\ntime_limit: 10\n", "time_limit",
+       "'10' is not a duration; write 1h30m, 90s, 500ms or 2d (line 2 of job.yaml)"},
+      {"command: [a]\nenvironment: [A=1]\n", "environment",
+       "a list is not a mapping (line 2 of job.yaml)"},
+      {"command: [a]\nenvironment: {A: {}}\n", "environment",
+       "A: a mapping is not text (line 2 of job.yaml)"},
+      {"command: [a]\nenvironment:\n  FAIRWATER_JOB_ID: 3\n", "environment.FAIRWATER_JOB_ID",
+       "is set for every task (line 2 of job.yaml)"},
+      {"command: [a]\nafter: [one]\n", "after",
+       "'one' in the list is not a positive whole number (line 2 of job.yaml)"},
+      {"command: [a]\nretries: -1\n", "retries",
+       "'-1' is not a whole number from 0 to 1000 (line 2 of job.yaml)"},
+      {"command: [a]\ndirectory: tmp\n", "directory",
+       "'tmp' is not an absolute path (line 2 of job.yaml)"},
+      {"command: [a]\nlabels: \"ssd &&\"\n", "labels", "(line 2 of job.yaml)"},
+  };
+  for (const auto& expected : refusals) {
+    INFO(expected.text);
+    const ErrorDetails said = refusal(expected.text);
+    CHECK(said.code == ErrorCode::invalid_input);
+    CHECK(said.field == expected.field);
+    CHECK_THAT(said.message, Catch::EndsWith(expected.message));
+  }
+}
+
+TEST_CASE("what this version does not do is refused by name", "[golden][job_file]") {
+  const std::pair<const char*, const char*> refusals[] = {
+      {"gang: true", "gang"},
+      {"kind: service", "kind"},
+      {"tasks: {min: 2, max: 8}", "tasks"},
+      {"devices: [gpu0]", "devices"},
+  };
+  for (const auto& [line, field] : refusals) {
+    const ErrorDetails said = refusal("command: [a]\n" + std::string{line} + "\n");
+    CHECK(said.code == ErrorCode::not_supported);
+    CHECK(said.field == field);
+    CHECK_THAT(said.message, Catch::EndsWith("(line 2 of job.yaml)"));
+  }
+}
+
+TEST_CASE("what a coordinator says against a job gets its line", "[unit][job_file]") {
+  const auto file = parse_job_file("command: [a]\nresources:\n  cpu: 900\n", "job.yaml");
+  REQUIRE(file);
+  const auto located = details(file->document.locate(
+      make_error(ErrorCode::invalid_input, "no node is so large", "resources.cpu")));
+  CHECK(located.message == "no node is so large (line 3 of job.yaml)");
+  const auto elsewhere =
+      details(file->document.locate(make_error(ErrorCode::not_found, "no such tenant", "tenant")));
+  CHECK(elsewhere.message == "no such tenant");
+}
+
+TEST_CASE("a job file of more than 4 MiB is refused unread", "[unit][job_file]") {
+  CHECK_THAT(refusal(std::string(kMaxYamlBytes + 1, '#')).message,
+             Catch::Contains("are more than"));
+}
+
+}  // namespace fairwater

@@ -1,0 +1,120 @@
+#include "bin/journal_lines.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace fairwater {
+namespace {
+
+NameTable some_names() {
+  return {.tenants = {{TenantId{1}, "physics"}, {TenantId{2}, "biology"}},
+          .nodes = {{NodeId{1}, "node-1"}},
+          .resources = {"cpu", "memory"}};
+}
+
+JournalRecord record_of(JournalBody body) {
+  return {.number = 12, .time = {1'795'262'400'000'000}, .previous = {}, .body = std::move(body)};
+}
+
+Deal one_deal() {
+  Grant grant;
+  grant.task = {JobId{7}, 3, 1};
+  grant.tenant = {1};
+  grant.cost = 10;
+  Deal deal;
+  deal.node = {1};
+  deal.free_units = 40;
+  deal.grants = {grant};
+  deal.repayments = {{{1}, {2}, 5}};
+  deal.loans = {{{2}, {1}, 12}};
+  return deal;
+}
+
+TaskResult one_result() {
+  TaskResult result;
+  result.task = {JobId{7}, 3, 1};
+  result.exit_code = 2;
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a journal record is a line of JSON", "[golden][journal]") {
+  JobSubmitted submitted;
+  submitted.id = {7};
+  submitted.tenant = {1};
+  submitted.spec.name = "render";
+  submitted.spec.tasks_max = 4;
+  CHECK(json_text(journal_json(record_of(submitted), some_names())) ==
+        R"({"cycle":12,"time":"2026-11-21T12:00:00.000000Z","kind":"job_submitted","job":7,)"
+        R"("tenant":"physics","name":"render","tasks":4})");
+}
+
+TEST_CASE("a cycle's line carries its deals", "[golden][journal]") {
+  const Json json = journal_json(record_of(Cycle{{one_deal()}}), some_names());
+  CHECK(json_text(json.at("deals").at(0)) ==
+        R"({"node":"node-1","free_units":40,"unused":0,"position_before":0,"position_after":0,)"
+        R"("lines":[],"grants":[{"job":7,"task":3,"attempt":1,"tenant":"physics","cost":10,)"
+        R"("step":"allowance","beyond_quota":false}],)"
+        R"("repayments":[{"debtor":"physics","creditor":"biology","units":5}],)"
+        R"("loans":[{"lender":"biology","borrower":"physics","units":12}]})");
+}
+
+TEST_CASE("every kind of record has a line for people and for programs", "[unit][journal]") {
+  const JournalBody bodies[] = {
+      ClusterCreated{}, CoordinatorStarted{}, TenantsChanged{}, TenantRemoved{},
+      TokenIssued{},    JobSubmitted{},       JobCancelled{},   NodeChanged{},
+      TasksFinished{},  TasksRequeued{},      Cycle{}};
+  static_assert(std::size(bodies) == std::variant_size_v<JournalBody>);
+  for (const auto& body : bodies) {
+    const JournalRecord record = record_of(body);
+    const std::string kind{kind_of(body)};
+    CHECK(journal_json(record, some_names()).at("kind") == kind);
+    const std::string text = journal_text(record, some_names());
+    CHECK_THAT(text, Catch::StartsWith("      12  2026-11-21T12:00:00Z  " + kind));
+    CHECK(text.find('\n') == std::string::npos);
+  }
+}
+
+TEST_CASE("secrets' hashes stay out of the journal's lines", "[unit][journal]") {
+  TokenIssued issued;
+  issued.tenant = {1};
+  issued.token_hash.fill(0xAB);
+  CHECK(json_text(journal_json(record_of(issued), some_names())) ==
+        R"({"cycle":12,"time":"2026-11-21T12:00:00.000000Z","kind":"token_issued",)"
+        R"("role":"tenant","tenant":"physics"})");
+}
+
+TEST_CASE("a cycle is several events, in the order in which they take effect",
+          "[golden][journal]") {
+  const auto events = events_json(record_of(Cycle{{one_deal()}}), some_names());
+  REQUIRE(events.size() == 3);
+  CHECK(event_text(events[0]) ==
+        "      12  2026-11-21T12:00:00.000000Z  repayment           debtor physics creditor "
+        "biology units 5");
+  CHECK(events[1].at("kind") == "loan");
+  CHECK(json_text(events[2]) ==
+        R"({"cycle":12,"time":"2026-11-21T12:00:00.000000Z","kind":"task_granted","job":7,)"
+        R"("task":3,"attempt":1,"tenant":"physics","cost":10,"step":"allowance",)"
+        R"("beyond_quota":false,"node":"node-1"})");
+}
+
+TEST_CASE("each result and each requeued task is an event", "[unit][journal]") {
+  const auto finished =
+      events_json(record_of(TasksFinished{{1}, {one_result(), one_result()}}), some_names());
+  REQUIRE(finished.size() == 2);
+  CHECK(finished[0].at("kind") == "task_finished");
+  CHECK(finished[0].at("exit_code") == 2);
+  CHECK(finished[0].at("node") == "node-1");
+  const auto requeued =
+      events_json(record_of(TasksRequeued{{1}, {{JobId{7}, 1, 1}}, "node lost"}), some_names());
+  REQUIRE(requeued.size() == 1);
+  CHECK(requeued[0].at("reason") == "node lost");
+  CHECK(events_json(record_of(CoordinatorStarted{}), some_names()).size() == 1);
+}
+
+TEST_CASE("ids without a name get one", "[unit][journal]") {
+  CHECK(tenant_name({}, {7}) == "tenant-7");
+  CHECK(node_name({}, {8}) == "node-8");
+}
+
+}  // namespace fairwater

@@ -1,0 +1,152 @@
+#include "bin/json_shapes.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace fairwater {
+namespace {
+
+constexpr WallTime kNoon{1'795'262'400'000'000};
+
+JobRecord render_job() {
+  JobRecord job;
+  job.id = {7};
+  job.spec.tenant = "physics";
+  job.spec.name = "render";
+  job.spec.command = {"sleep", "1"};
+  job.spec.resources = {{"cpu", 1000}};
+  job.submitted_at = kNoon;
+  job.started_at = kNoon;
+  job.tasks = {.total = 4, .running = 1, .succeeded = 1, .failed = 1};
+  return job;
+}
+
+TaskInfo task_in(std::uint32_t index, TaskState state, std::uint32_t attempt) {
+  TaskInfo task;
+  task.index = index;
+  task.record.state = state;
+  task.record.attempt = attempt;
+  task.record.cost = 10;
+  if (state != TaskState::pending) {
+    task.node = "node-1";
+    task.record.granted_at = kNoon;
+  }
+  return task;
+}
+
+TaskResult result_of(std::uint32_t attempt, std::int32_t exit_code) {
+  TaskResult result;
+  result.task = {JobId{7}, 0, attempt};
+  result.exit_code = exit_code;
+  result.started_at = {kNoon.microseconds + 1};
+  result.finished_at = {kNoon.microseconds + 2};
+  result.cpu_ms = 1500;
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("tenant list has the contract's shape", "[golden][json]") {
+  TenantInfo tenant;
+  tenant.record.spec.name = "physics";
+  tenant.record.spec.weight = 5;
+  tenant.record.spec.min = {{"cpu", 4000}};
+  tenant.record.granted_units_total = 120;
+  tenant.request = {{"cpu", 9000}};
+  tenant.runtime_quota = {{"cpu", 8000}};
+  tenant.used = {{"cpu", 7000}};
+  tenant.pending_tasks = 2;
+  tenant.running_tasks = 7;
+  tenant.net = -3;
+  CHECK(json_text(list_json("tenants", std::vector{tenant}, tenant_json)) ==
+        R"({"tenants":[{"name":"physics","parent":null,"weight":5,"min":{"cpu":4000},"max":{},)"
+        R"("request":{"cpu":9000},"runtime_quota":{"cpu":8000},"used":{"cpu":7000},)"
+        R"("pending_tasks":2,"running_tasks":7,"net":-3,"granted_units_total":120,"credit":0,)"
+        R"("borrowed_units_total":0,"lent_units_total":0,"queue":"fifo","repay":1.0,)"
+        R"("may_lend":true,"may_borrow":true}]})");
+}
+
+TEST_CASE("node list has the contract's shape", "[golden][json]") {
+  NodeInfo node;
+  node.record.spec.traits = {"node-1", "north", {{"ssd", ""}, {"zone", "a"}}};
+  node.record.spec.limits = "cgroup_v1";
+  node.state = NodeState::draining;
+  node.capacity = {{"cpu", 8000}};
+  node.running_tasks = 3;
+  node.last_heartbeat = kNoon;
+  CHECK(json_text(node_json(node)) ==
+        R"({"name":"node-1","site":"north","labels":{"ssd":"","zone":"a"},"state":"draining",)"
+        R"("capacity":{"cpu":8000},"free":{},"running_tasks":3,)"
+        R"("last_heartbeat":"2026-11-21T12:00:00.000000Z","drain_reason":"",)"
+        R"("limits":"cgroup_v1"})");
+}
+
+TEST_CASE("a job has the contract's shape", "[golden][json]") {
+  CHECK(json_text(job_json(render_job())) ==
+        R"({"id":7,"tenant":"physics","name":"render","state":"running",)"
+        R"("submitted_at":"2026-11-21T12:00:00.000000Z",)"
+        R"("started_at":"2026-11-21T12:00:00.000000Z","finished_at":null,"cancel_reason":"",)"
+        R"("command":["sleep","1"],"resources":{"cpu":1000},)"
+        R"("tasks":{"total":4,"pending":1,"running":1,"succeeded":1,"failed":1,"cancelled":0}})");
+  CHECK_FALSE(job_json(render_job()).contains("task_list"));
+}
+
+TEST_CASE("job show lists its tasks", "[golden][json]") {
+  JobDetail detail{render_job(), {task_in(0, TaskState::failed, 2)}};
+  detail.tasks[0].record.result = result_of(2, 3);
+  const Json json = job_detail_json(detail);
+  CHECK(json_text(json.at("job").at("task_list").at(0)) ==
+        R"({"index":0,"state":"failed","node":"node-1","attempts":2,"exit_code":3,)"
+        R"("started_at":"2026-11-21T12:00:00.000001Z","finished_at":"2026-11-21T12:00:00.000002Z",)"
+        R"("cost":10,"last_result":{"attempt":2,"reason":"exited","exit_code":3,"signal":0,)"
+        R"("cpu_seconds":1.5,"peak_memory_kib":0,"message":""}})");
+}
+
+TEST_CASE("a task that waits or runs has no exit code", "[unit][json]") {
+  TaskInfo retried = task_in(0, TaskState::pending, 2);
+  retried.record.result = result_of(1, 3);
+  const Json waiting = task_json(retried);
+  CHECK(waiting.at("attempts") == 1);
+  CHECK(waiting.at("exit_code").is_null());
+  CHECK(waiting.at("started_at").is_null());
+  CHECK(waiting.at("node").is_null());
+  CHECK(waiting.at("last_result").at("exit_code") == 3);
+  const Json running = task_json(task_in(1, TaskState::running, 1));
+  CHECK(running.at("attempts") == 1);
+  CHECK(running.at("started_at") == "2026-11-21T12:00:00.000000Z");
+  CHECK(running.at("exit_code").is_null());
+}
+
+TEST_CASE("a task cancelled before it ran was never begun", "[unit][json]") {
+  TaskInfo task = task_in(0, TaskState::cancelled, 1);
+  CHECK(attempts_begun(task.record) == 0);
+  task.record.result = result_of(1, 143);
+  CHECK(attempts_begun(task.record) == 1);
+}
+
+TEST_CASE("ledger show has the contract's shape, with names", "[golden][json]") {
+  LedgerView ledger;
+  ledger.cycle = 12;
+  ledger.position = 5;
+  TenantRecord physics;
+  physics.id = {1};
+  physics.spec.name = "physics";
+  TenantRecord biology;
+  biology.id = {2};
+  biology.spec.name = "biology";
+  TenantRecord idle;
+  idle.id = {3};
+  idle.spec.name = "idle";
+  ledger.tenants = {physics, biology, idle};
+  ledger.net = {{TenantId{1}, 4}, {TenantId{2}, -4}};
+  ledger.ious = {{2, 1, 4, 9}};
+  CHECK(json_text(ledger_json(ledger)) ==
+        R"({"cycle":12,"position":5,"net":{"physics":4,"biology":-4,"idle":0},)"
+        R"("ious":[{"debtor":"biology","creditor":"physics","units":4}]})");
+}
+
+TEST_CASE("ledger verify has the contract's shape", "[golden][json]") {
+  CHECK(json_text(verify_json({true, 12, 0, {}})) ==
+        R"({"ok":true,"cycles":12,"net_sum":0,"differences":[]})");
+}
+
+}  // namespace fairwater

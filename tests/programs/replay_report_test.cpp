@@ -1,0 +1,110 @@
+#include "bin/replay_report.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace fairwater {
+namespace {
+
+TaskInfo finished_task(std::uint32_t index, std::int64_t wait_us, std::int64_t run_us) {
+  TaskInfo task;
+  task.index = index;
+  task.record.state = TaskState::succeeded;
+  task.record.cost = 10;
+  TaskResult result;
+  result.task = {JobId{1}, index, 1};
+  result.started_at = {1'000'000 + wait_us};
+  result.finished_at = {1'000'000 + wait_us + run_us};
+  task.record.result = result;
+  return task;
+}
+
+JobDetail job_of(const std::string& tenant, std::vector<TaskInfo> tasks) {
+  JobDetail detail;
+  detail.job.spec.tenant = tenant;
+  detail.job.submitted_at = {1'000'000};
+  detail.tasks = std::move(tasks);
+  return detail;
+}
+
+TenantInfo totals(Units granted, Units borrowed, Units lent, Units net) {
+  TenantInfo info;
+  info.record.granted_units_total = granted;
+  info.record.borrowed_total = borrowed;
+  info.record.lent_total = lent;
+  info.net = net;
+  return info;
+}
+
+ReplayMeasures measures_of_two() {
+  ReplayMeasures measures;
+  measures.elapsed_us = 12'500'000;
+  measures.add(
+      job_of("u1", {finished_task(0, 100'000, 3'000'000), finished_task(1, 300'000, 3'000'000)}));
+  TaskInfo failed = finished_task(0, 0, 2'000'000);
+  failed.record.state = TaskState::failed;
+  failed.record.attempt = 2;
+  measures.add(job_of("u2", {failed}));
+  measures.add_totals("u1", totals(5, 1, 2, 0), totals(25, 4, 2, -3));
+  measures.add_totals("u2", totals(0, 0, 0, 0), totals(20, 0, 3, 3));
+  measures.add_totals("stranger", totals(0, 0, 0, 0), totals(9, 9, 9, 9));
+  return measures;
+}
+
+}  // namespace
+
+TEST_CASE("the percentile is the nearest rank", "[unit][replay]") {
+  CHECK(percentile({}, 95) == 0);
+  CHECK(percentile({7}, 95) == 7);
+  std::vector<std::int64_t> hundred;
+  for (int i = 100; i >= 1; --i) hundred.push_back(i);
+  CHECK(percentile(hundred, 95) == 95);
+  CHECK(percentile(hundred, 50) == 50);
+  CHECK(percentile({1, 2, 3}, 95) == 3);
+}
+
+TEST_CASE("a replay is measured tenant by tenant", "[unit][replay]") {
+  const ReplayMeasures measures = measures_of_two();
+  REQUIRE(measures.tenants.size() == 2);
+  const TenantMeasures& first = measures.tenants.at("u1");
+  CHECK(first.jobs == 1);
+  CHECK(first.tasks == 2);
+  CHECK(first.runs == 2);
+  CHECK(first.busy_unit_us == Wide{60'000'000});
+  CHECK(first.granted == 20);
+  CHECK(first.borrowed == 3);
+  CHECK(first.lent == 0);
+  CHECK(first.owed == 3);
+  const TenantMeasures& second = measures.tenants.at("u2");
+  CHECK(second.tasks_not_succeeded == 1);
+  CHECK(second.runs == 2);
+  CHECK(second.owed == 0);
+}
+
+TEST_CASE("the report is a table with live and log time", "[golden][replay]") {
+  const std::string text = replay_text(
+      measures_of_two(), {.trace = "log.swf", .run = "ab", .speedup = 600, .skipped = 2});
+  CHECK(text ==
+        "replay ab of log.swf: 2 jobs, 3 tasks in 12.5 s at 600 times their speed; 2 skipped\n"
+        "runs 4, tasks that did not succeed 1\n"
+        "waits: live (in the log's time)\n"
+        "\n"
+        "TENANT  JOBS  TASKS  UNITS    BUSY      MEAN WAIT     95% WAIT  BORROWED  LENT  OWED\n"
+        "u1         1      2     20   75.0%     0.20s (2m)   0.30s (3m)         3     0     3\n"
+        "u2         1      1     20   25.0%    0.00s (0ms)  0.00s (0ms)         0     3     0\n"
+        "all        2      3     40  100.0%  0.13s (1m20s)   0.30s (3m)         3     3     3\n");
+}
+
+TEST_CASE("the report as JSON carries the same numbers", "[golden][replay]") {
+  const Json json = replay_json(measures_of_two(),
+                                {.trace = "log.swf", .run = "ab", .speedup = 600, .skipped = 2});
+  const Json& tenant = json.at("replay").at("tenants").at(0);
+  CHECK(tenant.at("name") == "u1");
+  CHECK(tenant.at("busy_share").get<double>() == Approx(0.75));
+  CHECK(tenant.at("wait_mean_seconds").get<double>() == Approx(0.2));
+  CHECK(tenant.at("trace_wait_p95_seconds").get<double>() == Approx(180));
+  CHECK(tenant.at("owed_units") == 3);
+  CHECK(json.at("replay").at("total").at("runs") == 4);
+  CHECK(json.at("replay").at("skipped_jobs") == 2);
+}
+
+}  // namespace fairwater

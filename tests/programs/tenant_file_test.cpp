@@ -1,0 +1,112 @@
+#include "bin/tenant_file.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace fairwater {
+namespace {
+
+ErrorDetails refusal(std::string_view text) {
+  const auto specs = parse_tenant_file(text, "tenants.yaml");
+  if (specs) return {ErrorCode::internal, "was accepted", ""};
+  return details(specs.error());
+}
+
+}  // namespace
+
+TEST_CASE("a tenant file says everything that a tenant has", "[unit][tenant_file]") {
+  const auto specs = parse_tenant_file(R"(tenants:
+  - name: physics
+    weight: 5
+    min: {cpu: 4, memory: 8GiB}
+    max: {cpu: 64}
+    queue: priority
+    repay: 0.25
+    may_lend: false
+    may_borrow: false
+  - name: biology
+)",
+                                       "tenants.yaml");
+  REQUIRE(specs);
+  REQUIRE(specs->size() == 2);
+  TenantSpec physics;
+  physics.name = "physics";
+  physics.weight = 5;
+  physics.min = {{"cpu", 4000}, {"memory", 8192}};
+  physics.max = {{"cpu", 64000}};
+  physics.queue = QueuePolicy::priority;
+  physics.repay_millionths = 250'000;
+  physics.may_lend = false;
+  physics.may_borrow = false;
+  CHECK((*specs)[0] == physics);
+  TenantSpec biology;
+  biology.name = "biology";
+  CHECK((*specs)[1] == biology);
+}
+
+TEST_CASE("mu is read exactly", "[unit][tenant_file]") {
+  const std::pair<const char*, std::uint32_t> values[] = {
+      {"1", 1'000'000}, {"1.0", 1'000'000}, {"0.5", 500'000}, {"0.000001", 1}, {"0.3", 300'000}};
+  for (const auto& [text, millionths] : values) {
+    const auto specs =
+        parse_tenant_file("tenants: [{name: a, repay: " + std::string{text} + "}]", "t");
+    REQUIRE(specs);
+    CHECK(specs->front().repay_millionths == millionths);
+  }
+}
+
+TEST_CASE("a bad tenant file is refused naming line and key", "[golden][tenant_file]") {
+  struct Refusal {
+    const char* text;
+    ErrorCode code;
+    const char* field;
+    const char* message;
+  };
+  constexpr auto invalid = ErrorCode::invalid_input;
+  const Refusal refusals[] = {
+      {"name: a\n", invalid, "tenants", "is missing: a list of tenants (line 1 of tenants.yaml)"},
+      {"tenants: 3\n", invalid, "tenants", "must be a list of tenants (line 1 of tenants.yaml)"},
+      {"tenants: []\nmore: 1\n", invalid, "more",
+       "is not a key here; the keys are tenants (line 2 of tenants.yaml)"},
+      {"tenants:\n  - weight: 3\n", invalid, "tenants[0].name",
+       "a tenant needs a name (line 2 of tenants.yaml)"},
+      {"tenants:\n  - physics\n", invalid, "tenants[0]",
+       "must be keys with values, not 'physics' (line 2 of tenants.yaml)"},
+      {"tenants:\n  - name: a b\n", invalid, "tenants[0].name",
+       "starting with a letter or digit (line 2 of tenants.yaml)"},
+      {"tenants:\n  - name: a\n  - name: a\n", invalid, "tenants[1].name",
+       "'a' is given twice (line 3 of tenants.yaml)"},
+      {"tenants:\n  - name: a\n    weight: 0\n", invalid, "tenants[0].weight",
+       "'0' is not a whole number from 1 to 1000000000 (line 3 of tenants.yaml)"},
+      {"tenants:\n  - name: a\n    weight: 2.5\n", invalid, "tenants[0].weight",
+       "'2.5' is not a whole number from 1 to 1000000000 (line 3 of tenants.yaml)"},
+      {"tenants:\n  - name: a\n    wieght: 2\n", invalid, "tenants[0].wieght",
+       "is not a key here; the keys are max, may_borrow, may_lend, min, name, queue, repay, "
+       "tenants, weight (line 3 of tenants.yaml)"},
+      {"tenants:\n  - name: a\n    min: {cpu: 4}\n    max: {cpu: 3}\n", invalid,
+       "tenants[0].max.cpu", "3 is below min, which is 4 (line 4 of tenants.yaml)"},
+      {"tenants:\n  - name: a\n    queue: lifo\n", invalid, "tenants[0].queue",
+       "'lifo' is not fifo, fair or priority (line 3 of tenants.yaml)"},
+      {"tenants:\n  - name: a\n    repay: 0\n", invalid, "tenants[0].repay",
+       "0 millionths: must be above 0 and at most 1 (line 3 of tenants.yaml)"},
+      {"tenants:\n  - name: a\n    repay: 1e-3\n", invalid, "tenants[0].repay",
+       "'1e-3' is not a number such as 0.5, with at most six decimals (line 3 of tenants.yaml)"},
+      {"tenants:\n  - name: a\n    may_lend: 1\n", invalid, "tenants[0].may_lend",
+       "'1' is not true or false (line 3 of tenants.yaml)"},
+      {"tenants:\n  - name: a\n    tenants:\n      - name: b\n", ErrorCode::not_supported,
+       "tenants[0].tenants[0].parent",
+       "tenants inside 'a': this version shares flatly (line 4 of tenants.yaml)"},
+  };
+  for (const auto& expected : refusals) {
+    INFO(expected.text);
+    const ErrorDetails said = refusal(expected.text);
+    CHECK(said.code == expected.code);
+    CHECK(said.field == expected.field);
+    CHECK_THAT(said.message, Catch::EndsWith(expected.message));
+  }
+}
+
+TEST_CASE("a list of tenants that contains itself is refused", "[unit][tenant_file]") {
+  CHECK(refusal("tenants: &all\n  - name: a\n    tenants: *all\n").code != ErrorCode::internal);
+}
+
+}  // namespace fairwater
