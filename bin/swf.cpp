@@ -50,16 +50,17 @@ std::string_view next_word(std::string_view& line) {
   return word;
 }
 
-/// A number; parts of a second, which some logs have, are cut off.
+/// A number; parts of a second, which some logs have, are cut off. Logs mean "not known" by every
+/// negative number, -1 as a rule.
 std::optional<std::int64_t> read_number(std::string_view word) {
   std::int64_t value = 0;
   const auto [end, code] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (code != std::errc{} || value < -1 || value > kMaxValue) return std::nullopt;
+  if (code != std::errc{} || value < -kMaxValue || value > kMaxValue) return std::nullopt;
   const std::string_view rest{end, static_cast<std::size_t>(word.data() + word.size() - end)};
   const bool fraction = rest.size() > 1 && rest.front() == '.' &&
                         rest.find_first_not_of("0123456789", 1) == std::string_view::npos;
   if (!rest.empty() && !fraction) return std::nullopt;
-  return value;
+  return std::max<std::int64_t>(value, -1);
 }
 
 using Row = std::array<std::int64_t, kColumns>;
@@ -72,9 +73,8 @@ Expected<Row> parse_row(std::string_view line, std::size_t line_number) {
       return refuse(line_number, fmt::format("{} columns instead of {}", i, kColumns));
     const auto value = read_number(word);
     if (!value)
-      return refuse(line_number,
-                    fmt::format("column {} ({}): '{}' is not a number from -1 to 10^12", i + 1,
-                                kColumnNames[i], word.substr(0, 40)));
+      return refuse(line_number, fmt::format("column {} ({}): '{}' is not a number up to 10^12",
+                                             i + 1, kColumnNames[i], word.substr(0, 40)));
     row[i] = *value;
   }
   return row;
@@ -104,7 +104,7 @@ Expected<SwfLog> parse_swf(std::string_view text, std::size_t max_jobs) {
     const auto row = parse_row(line, line_number);
     if (!row) return row.error();
     const SwfJob job = to_job(*row);
-    if (job.submit_s < 0) return refuse(line_number, "column 2 (submit time): -1 is no time");
+    if (job.submit_s < 0) return refuse(line_number, "column 2 (submit time): is not known");
     if (job.run_s < 0 || job.processors < 1)
       ++log.skipped;
     else

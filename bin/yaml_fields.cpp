@@ -1,7 +1,10 @@
 #include "bin/yaml_fields.hpp"
 
 #include <charconv>
+#include <sstream>
 #include <utility>
+
+#include <yaml-cpp/eventhandler.h>
 
 namespace fairwater {
 namespace {
@@ -43,6 +46,36 @@ std::optional<Integer> whole_number(const YAML::Node& node) {
   return value;
 }
 
+/// Hears of a document's beginning and of nothing else.
+class DocumentStart : public YAML::EventHandler {
+ public:
+  std::optional<int> line;
+
+  void OnDocumentStart(const YAML::Mark& mark) override { line = mark.line + 1; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+};
+
+/// None when there is at most one document. YAML::LoadAll would tell, too, but for some broken
+/// input it finds empty documents without end.
+std::optional<int> line_of_second_document(std::string_view text) {
+  std::istringstream in{std::string{text}};
+  YAML::Parser parser{in};
+  DocumentStart first;
+  DocumentStart second;
+  if (parser.HandleNextDocument(first)) parser.HandleNextDocument(second);
+  return second.line;
+}
+
 std::string with_line(const std::string& message, int line, const std::string& name) {
   if (line <= 0) return message + " (in " + name + ")";
   return message + " (line " + std::to_string(line) + " of " + name + ")";
@@ -57,12 +90,11 @@ YamlDocument::YamlDocument(std::string_view text, std::string name) : name_(std:
     return;
   }
   try {  // yaml-cpp reports what is no YAML by exceptions
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string{text});
-    if (documents.size() > 1) {
-      refuse("", line_of(documents[1]), "more than one document");
+    root_.reset(YAML::Load(std::string{text}));
+    if (const auto line = line_of_second_document(text)) {
+      refuse("", *line, "more than one document");
       return;
     }
-    if (!documents.empty()) root_.reset(documents.front());
   } catch (const YAML::Exception& exception) {
     refuse("", exception.mark.is_null() ? 0 : exception.mark.line + 1,
            "not YAML: " + exception.msg);

@@ -81,7 +81,7 @@ TEST_CASE("a bad job file is refused naming line and key", "[golden][job_file]")
       {"[a, b]", "", "must be keys with values, not a list (line 1 of job.yaml)"},
       {"just text", "", "must be keys with values, not 'just text' (line 1 of job.yaml)"},
       {"a: [1\n", "", "not YAML: end of sequence flow not found (line 2 of job.yaml)"},
-      {"command: [a]\n---\ncommand: [b]\n", "", "more than one document (line 3 of job.yaml)"},
+      {"command: [a]\n---\ncommand: [b]\n", "", "more than one document (line 2 of job.yaml)"},
       {"command: [a]\ntaks: 3\n", "taks",
        "is not a key here; the keys are after, class, command, devices, directory, environment, "
        "gang, grace, kind, labels, name, preemptible, priority, resources, retries, sites, tasks, "
