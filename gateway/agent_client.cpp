@@ -287,8 +287,11 @@ class AgentClient::Impl {
   Impl(caf::actor_system& system, AgentPort agent, AgentClientOptions options)
       : thread_([&system, agent = std::move(agent), options = std::move(options)](Loop& loop) {
           Shared shared{system, agent, options, loop.timer(), {system, loop.outbox}, {}};
-          Connector connector(shared, loop.io.provider->getNetwork());
-          connector.run_for_ever().exclusiveJoin(kj::mv(loop.stopped)).wait(loop.io.waitScope);
+          {
+            Connector connector(shared, loop.io.provider->getNetwork());
+            connector.run_for_ever().exclusiveJoin(kj::mv(loop.stopped)).wait(loop.io.waitScope);
+          }
+          loop.settle();
         }) {}
 
  private:

@@ -2,6 +2,8 @@
 
 #include <caf/all.hpp>
 
+#include "policy/check.hpp"
+
 namespace fairwater {
 namespace {
 
@@ -25,7 +27,10 @@ Bridge::Bridge(caf::actor_system& system, std::shared_ptr<Outbox> outbox)
   relay_->attach_functor([this, outbox = outbox_] { outbox->post([this] { relay_ended(); }); });
 }
 
-Bridge::~Bridge() { caf::anon_send_exit(relay_, caf::exit_reason::user_shutdown); }
+Bridge::~Bridge() {
+  FAIRWATER_CHECK(pending_.empty(), "a call outlived the bridge that it waits on");
+  caf::anon_send_exit(relay_, caf::exit_reason::user_shutdown);
+}
 
 void Bridge::send_to_relay(RelayTask task) {
   if (relay_alive_)

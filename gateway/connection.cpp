@@ -1,6 +1,7 @@
 #include "gateway/connection.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include <spdlog/spdlog.h>
 
@@ -92,7 +93,9 @@ void Connection::entry_succeeded() {
 
 kj::Promise<void> Connection::entry_failed(const caf::error& error) {
   if (details(error).code != ErrorCode::unauthenticated) return kj::READY_NOW;
-  spdlog::warn("gateway: {} showed a wrong token", peer_);
+  // At 1, 2, 4, 8, ..: guessing is not to fill the log.
+  if (std::has_single_bit(++services_.wrong_tokens))
+    spdlog::warn("gateway: {} wrong tokens so far, now from {}", services_.wrong_tokens, peer_);
   return services_.timer.afterDelay(kFirstPenalty * (1 << failed_logins_++));
 }
 

@@ -44,6 +44,7 @@ struct Services {
   Bridge bridge;
   AgentLines agent_lines;
   std::set<Connection*> connections;
+  std::uint64_t wrong_tokens = 0;
 };
 
 class Connection final : public kj::Refcounted {

@@ -20,6 +20,12 @@ struct Loop {
   kj::Promise<void> stopped;  ///< resolves when the LoopThread is destroyed; main() returns then
 
   [[nodiscard]] kj::Timer& timer() { return io.provider->getTimer(); }
+  /// Lets calls that were cancelled by the end of their connection unwind. For main(), after its
+  /// connections and before what their calls refer to.
+  void settle() {
+    io.waitScope.poll();
+    io.waitScope.cancelAllDetached();
+  }
 };
 
 class LoopThread {

@@ -1,5 +1,6 @@
 #include "gateway/server.hpp"
 
+#include <bit>
 #include <future>
 #include <map>
 
@@ -54,8 +55,11 @@ class Acceptor final : private kj::TaskSet::ErrorHandler {
     auto& from_peer = per_peer_[peer];
     if (services_.connections.size() >= services_.options.max_connections ||
         from_peer >= services_.options.max_connections_per_peer) {
-      spdlog::warn("gateway: refused a connection from {}: {} are open, {} of them its own", peer,
-                   services_.connections.size(), from_peer);
+      // At 1, 2, 4, 8, ..: a flood of connections is not to become a flood of log lines.
+      if (std::has_single_bit(++refused_))
+        spdlog::warn(
+            "gateway: refused {} connections so far, now from {}: {} are open, {} of them its own",
+            refused_, peer, services_.connections.size(), from_peer);
       if (from_peer == 0) per_peer_.erase(peer);
       return;
     }
@@ -75,6 +79,7 @@ class Acceptor final : private kj::TaskSet::ErrorHandler {
   Services& services_;
   kj::Own<kj::ConnectionReceiver> receiver_;
   std::map<std::string, std::uint32_t> per_peer_;
+  std::uint64_t refused_ = 0;
   kj::TaskSet connections_;
 };
 
@@ -100,13 +105,16 @@ class Server::Impl {
     }
     const std::string host = options.listen.substr(0, options.listen.rfind(':'));
     const std::string address = host + ":" + std::to_string((*receiver)->getPort());
-    Services services{system, desk, options, loop.timer(), {system, loop.outbox}, {}, {}};
-    Acceptor acceptor(services, kj::mv(*receiver));
-    listening_.set_value(address);
-    acceptor.accept_for_ever()
-        .exclusiveJoin(acceptor.sweep_for_ever())
-        .exclusiveJoin(kj::mv(loop.stopped))
-        .wait(loop.io.waitScope);
+    Services services{system, desk, options, loop.timer(), {system, loop.outbox}, {}, {}, 0};
+    {
+      Acceptor acceptor(services, kj::mv(*receiver));
+      listening_.set_value(address);
+      acceptor.accept_for_ever()
+          .exclusiveJoin(acceptor.sweep_for_ever())
+          .exclusiveJoin(kj::mv(loop.stopped))
+          .wait(loop.io.waitScope);
+    }
+    loop.settle();
   }
 
   std::promise<Expected<std::string>> listening_;
