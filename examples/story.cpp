@@ -247,7 +247,7 @@ void Story::submit(const std::string& job) {
 
 Story::Moment Story::ask() const {
   Moment moment;
-  for (const auto& tenant : cluster_.ask({"tenant", "list"})["tenants"]) {
+  for (const json tenants = cluster_.list("tenant"); const auto& tenant : tenants) {
     moment.running[tenant["name"]] = tenant["running_tasks"];
     moment.pending[tenant["name"]] = tenant["pending_tasks"];
     moment.net[tenant["name"]] = tenant["net"];

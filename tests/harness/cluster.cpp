@@ -165,8 +165,8 @@ void Cluster::apply_tenants(const std::string& tenant_file) const {
 void Cluster::wait_for_nodes(std::size_t count, Duration limit) {
   wait_until(fmt::format("{} nodes are up", count), limit, [&] {
     std::size_t up = 0;
-    const nlohmann::json listed = ask({"node", "list"});  // outlives the loop over a part of it
-    for (const auto& node : listed["nodes"]) up += node["state"] == "up" ? 1 : 0;
+    for (const nlohmann::json nodes = list("node"); const auto& node : nodes)
+      up += node["state"] == "up" ? 1 : 0;
     return up == count;
   });
 }
@@ -214,19 +214,27 @@ int Cluster::wait(const std::vector<std::uint64_t>& jobs, Duration limit) const 
   return run(options, {}, limit).status;
 }
 
+nlohmann::json Cluster::list(const std::string& noun) const {
+  std::vector<std::string> arguments{noun, "list"};
+  if (noun == "job") arguments.insert(arguments.end(), {"--limit", "100000"});
+  nlohmann::json answer = ask(arguments);
+  return std::move(answer[noun + "s"]);
+}
+
 nlohmann::json Cluster::job(std::uint64_t id) const {
-  return ask({"job", "show", std::to_string(id)})["job"];
+  nlohmann::json answer = ask({"job", "show", std::to_string(id)});
+  return std::move(answer["job"]);
 }
 
 nlohmann::json Cluster::tenant(const std::string& name) const {
-  for (auto& tenant : ask({"tenant", "list"})["tenants"]) {
+  for (const nlohmann::json tenants = list("tenant"); const auto& tenant : tenants) {
     if (tenant["name"] == name) return tenant;
   }
   throw std::runtime_error("no tenant is called " + name);
 }
 
 nlohmann::json Cluster::node(const std::string& name) const {
-  for (auto& node : ask({"node", "list"})["nodes"]) {
+  for (const nlohmann::json nodes = list("node"); const auto& node : nodes) {
     if (node["name"] == name) return node;
   }
   throw std::runtime_error("no node is called " + name);

@@ -83,6 +83,8 @@ class Cluster {
                       const std::string& token = {}) const;
   /// With --json; throws with what it said when the exit status is not 0.
   nlohmann::json ask(std::vector<std::string> arguments, std::string_view input = {}) const;
+  /// The array that `NOUN list` prints.
+  [[nodiscard]] nlohmann::json list(const std::string& noun) const;
   /// Submits a job file's text; returns the id.
   std::uint64_t submit(const std::string& job_file) const;
   /// `job wait`: its exit status.

@@ -80,7 +80,7 @@ TEST_CASE(
   // A submission that was cut off may or may not have been made durable: the job list says which
   // were.
   std::map<std::uint64_t, std::uint32_t> jobs;
-  const json listed = cluster.ask({"job", "list", "--limit", "100000"})["jobs"];
+  const json listed = cluster.list("job");
   std::vector<std::uint64_t> ids;
   for (const auto& job : listed) {
     jobs[job["id"]] = kTasksPerJob;
@@ -94,8 +94,7 @@ TEST_CASE(
   CHECK(cluster.wait(ids, Duration(120'000)) == 0);
   CHECK(each_ran_once(log, jobs));
   CHECK(ledger_is_sound(cluster));
-  const json listed = cluster.ask({"job", "list", "--limit", "100000"});
-  for (const auto& job : listed["jobs"]) {
+  for (const json ended = cluster.list("job"); const auto& job : ended) {
     INFO(job.dump());
     CHECK(job["state"] == "succeeded");
   }

@@ -72,7 +72,7 @@ TEST_CASE("a silent node's tasks run elsewhere only after lease and grace, when 
       CHECK(last_tick_of_runs_before(cluster.directory(), silent_since + 0.5) < run.started);
   }
   int reruns = 0;
-  for (const auto& task : cluster.job(id)["task_list"]) {
+  for (const json job = cluster.job(id); const auto& task : job["task_list"]) {
     CHECK(task["state"] == "succeeded");
     reruns += task["attempts"].get<int>() - 1;
   }

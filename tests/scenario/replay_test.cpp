@@ -38,7 +38,7 @@ TEST_CASE(
   });
   harness::wait_until("the replay is under way", Duration(20'000), [&] {
     return cluster.ask({"status"})["cluster"]["tasks_running"] > 0 &&
-           cluster.ask({"job", "list"})["jobs"].size() >= 20;
+           cluster.list("job").size() >= 20;
   });
   cluster.stop_coordinator();
   cluster.start_coordinator();
@@ -47,7 +47,7 @@ TEST_CASE(
   REQUIRE(done.status == 0);
 
   std::size_t tasks = 0;
-  const json jobs = cluster.ask({"job", "list", "--limit", "100000"})["jobs"];
+  const json jobs = cluster.list("job");
   for (const auto& job : jobs) {
     CHECK(job["state"] == "succeeded");
     tasks += job["tasks"]["total"].get<std::size_t>();

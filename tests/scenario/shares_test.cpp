@@ -56,7 +56,7 @@ void check_exact_shares(const std::vector<Share>& shares, const std::string& ten
 
   int samples = 0, samples_of_full_cluster = 0;
   for (;;) {
-    const json listed = cluster.ask({"tenant", "list"})["tenants"];
+    const json listed = cluster.list("tenant");
     if (!all_have_waiting_tasks(listed)) break;
     ++samples;
     REQUIRE(worst_distance(listed, shares) <= 1.0);
@@ -113,12 +113,12 @@ TEST_CASE("what an idle tenant lends comes back when it has work, to the unit", 
 
   const auto returning = cluster.submit(job_file("lender", 64, log.command_line("sleep 0.5")));
   harness::wait_until("the debt is repaid while both have work", Duration(20'000), [&] {
-    const json listed = cluster.ask({"tenant", "list"})["tenants"];
+    const json listed = cluster.list("tenant");
     REQUIRE(all_have_waiting_tasks(listed));
     return listed[0]["net"] == 0 && listed[1]["net"] == 0;
   });
   // Without a debt both have had the same, from the beginning on, within one task.
-  const json even = cluster.ask({"tenant", "list"})["tenants"];
+  const json even = cluster.list("tenant");
   CHECK(worst_distance(even, {{"borrower", 1, 0}, {"lender", 1, 0}}) <= 1.0);
 
   CHECK(cluster.wait({borrowing, returning}) == 0);
