@@ -1,4 +1,5 @@
-// Always-on checks. A broken invariant ends the process loudly: going on could write it to the ledger.
+// Always-on checks. A broken invariant ends the process loudly: going on could write it to the
+// ledger.
 #pragma once
 
 namespace fairwater {

@@ -1,5 +1,5 @@
-// The policies that Liu et al. 2018 compare QREA (policy/qrea.hpp) with, as policies of the same shape. Each
-// is known by a phrase, given first; the rest is read as follows.
+// The policies that Liu et al. 2018 compare QREA (policy/qrea.hpp) with, as policies of the same
+// shape. Each is known by a phrase, given first; the rest is read as follows.
 //
 // - BRA, strict quota: a job starts when its `min` fits both its user's quota and what is idle. It
 // never

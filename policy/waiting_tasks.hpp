@@ -9,7 +9,8 @@
 
 namespace fairwater {
 
-/// A set of (index, attempt); memory follows the number of ranges, not of tasks. Operations are O(log ranges).
+/// A set of (index, attempt); memory follows the number of ranges, not of tasks. Operations are
+/// O(log ranges).
 class WaitingTasks {
  public:
   struct Range {
