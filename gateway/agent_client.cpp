@@ -29,8 +29,7 @@ std::int64_t boottime_ms() {
   return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
-// -- CoordinatorLink: the agent actor's way out
-// --------------------------------------------------------
+// -- CoordinatorLink: the agent actor's way out ---------------------------------------------------
 
 class Session;
 using ReplyAnswered = Answered<ReportReply>;
@@ -50,8 +49,7 @@ CoordinatorLinkActor::behavior_type coordinator_link(
     CoordinatorLinkActor::stateful_pointer<CoordinatorLinkState> self,
     const CurrentSession* current, std::shared_ptr<Outbox> outbox, std::uint64_t number);
 
-// -- AgentControl: the coordinator's way in
-// ----------------------------------------------------------------
+// -- AgentControl: the coordinator's way in -------------------------------------------------------
 
 class AgentControlServer final : public wire::AgentControl::Server {
  public:
@@ -83,8 +81,7 @@ class AgentControlServer final : public wire::AgentControl::Server {
   const AgentPort agent_;
 };
 
-// -- one connection
-// ------------------------------------------------------------------------------------------
+// -- one connection -------------------------------------------------------------------------------
 
 /// What the connections of one client share.
 struct Shared {
@@ -178,8 +175,7 @@ CoordinatorLinkActor::behavior_type coordinator_link(
   };
 }
 
-// -- for ever
-// --------------------------------------------------------------------------------------------------
+// -- for ever -------------------------------------------------------------------------------------
 
 /// Connects, registers, waits for the end, and starts again.
 class Connector {

@@ -60,8 +60,7 @@ class Connection final : public kj::Refcounted {
   /// True when answers pile up because the peer does not read them.
   [[nodiscard]] bool reads_too_slowly();
 
-  // -- showing a token
-  // -----------------------------------------------------------------------------
+  // -- showing a token ----------------------------------------------------------------------------
   /// Only one attempt at a time, and none after success: `wrong_state`, or `not_supported` for a
   /// version that is too old.
   [[nodiscard]] caf::error begin_entry(std::uint32_t peer_version);
@@ -71,8 +70,7 @@ class Connection final : public kj::Refcounted {
   /// The attempt was dropped. Harmless after the two above.
   void entry_abandoned();
 
-  // -- calls
-  // -------------------------------------------------------------------------------------------
+  // -- calls --------------------------------------------------------------------------------------
   /// Counts a call until destroyed.
   class Admission {
    public:

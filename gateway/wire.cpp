@@ -77,8 +77,7 @@ LaunchOrder read_launch(wire::LaunchOrder::Reader reader) {
 
 }  // namespace
 
-// -- errors
-// ------------------------------------------------------------------------------------------------
+// -- errors ---------------------------------------------------------------------------------------
 
 void encode(const caf::error& error, wire::Error::Builder builder) {
   const ErrorDetails parts = details(error);
@@ -94,8 +93,7 @@ caf::error read(wire::Error::Reader reader) {
                     to_std_string(reader.getMessage()), to_std_string(reader.getField()));
 }
 
-// -- agents
-// ------------------------------------------------------------------------------------------------
+// -- agents ---------------------------------------------------------------------------------------
 
 void encode(const AgentReport& report, wire::AgentReport::Builder builder) {
   encode_list(report.running, builder.initRunning(report.running.size()));
@@ -139,8 +137,7 @@ AgentOrders read(wire::AgentControl::OrdersParams::Reader reader) {
   return orders;
 }
 
-// -- the cluster
-// -------------------------------------------------------------------------------------------
+// -- the cluster ----------------------------------------------------------------------------------
 
 void encode(const ClusterStatus& status, wire::ClusterStatus::Builder builder) {
   builder.setClusterId(to_text(status.cluster_id));
@@ -220,8 +217,7 @@ NodeInfo read(wire::NodeInfo::Reader reader) {
           reader.getRunningTasks(),   WallTime{reader.getLastHeartbeat()}};
 }
 
-// -- jobs
-// --------------------------------------------------------------------------------------------------
+// -- jobs -----------------------------------------------------------------------------------------
 
 void encode(const JobQuery& query, wire::JobQuery::Builder builder) {
   builder.setTenant(to_text(query.tenant));
@@ -294,8 +290,7 @@ Explanation read(wire::Explanation::Reader reader) {
   return explanation;
 }
 
-// -- the ledger
-// --------------------------------------------------------------------------------------------
+// -- the ledger -----------------------------------------------------------------------------------
 
 void encode(const LedgerView& ledger, wire::LedgerView::Builder builder) {
   builder.setCycle(ledger.cycle);

@@ -2,42 +2,45 @@
 # Fairwater's control protocol: what clients, agents and a coordinator say to each other.
 #
 # Parties
-#   The coordinator listens (TCP, default port 7400) and serves `Gateway` as the bootstrap interface. A client
-#   (an operator's or a tenant's program) logs in and gets a session. An agent (one per node) registers and gets
-#   a NodeSession; in return it hands over an AgentControl, through which the coordinator sends orders.
-#   What a party may do is what it holds: a tenant's client has no capability with operator calls in it, and an
-#   agent none with jobs in it. Calling a method that a session does not have fails as unimplemented, which
-#   means "not permitted".
+#   The coordinator listens (TCP, default port 7400) and serves `Gateway` as the bootstrap
+#   interface. A client (an operator's or a tenant's program) logs in and gets a session. An agent
+#   (one per node) registers and gets a NodeSession; in return it hands over an AgentControl,
+#   through which the coordinator sends orders. What a party may do is what it holds: a tenant's
+#   client has no capability with operator calls in it, and an agent none with jobs in it. Calling a
+#   method that a session does not have fails as unimplemented, which means "not permitted".
 #
 # Errors
-#   What the coordinator has to say against a call travels as data: `error` in the results. When it is set, every
-#   other result is empty; when it is null, the call was carried out. An RPC exception always means a fault of
-#   the connection, the library or the program, never an answer.
+#   What the coordinator has to say against a call travels as data: `error` in the results. When it
+#   is set, every other result is empty; when it is null, the call was carried out. An RPC exception
+#   always means a fault of the connection, the library or the program, never an answer.
 #
 # Ordering
-#   Calls on one capability arrive in the order in which they were made, and may be answered in any other.
-#   AgentControl.orders must be carried out in the order of arrival. An answer to a call that changes something
-#   (submitJob, cancelJob, applyTenants, removeTenant, issueToken, drainNode, registerAgent, heartbeat) is sent
-#   after the change is durable.
+#   Calls on one capability arrive in the order in which they were made, and may be answered in any
+#   other. AgentControl.orders must be carried out in the order of arrival. An answer to a call that
+#   changes something (submitJob, cancelJob, applyTenants, removeTenant, issueToken, drainNode,
+#   registerAgent, heartbeat) is sent after the change is durable.
 #
 # Retry
-#   Errors with `retryable` may be tried again, later, unchanged. After a lost connection the outcome of a call that
-#   was not answered is unknown. Repeating applyTenants, drainNode, cancelJob, heartbeat or registerAgent is
-#   harmless; repeating submitJob may submit twice, so look with listJobs first. Launch orders are not repeated by
-#   the transport: an agent reports what it runs, and the coordinator acts on the difference. An agent starts
-#   each TaskKey at most once, whatever arrives, and refuses orders of an epoch older than the newest it saw.
+#   Errors with `retryable` may be tried again, later, unchanged. After a lost connection the
+#   outcome of a call that was not answered is unknown. Repeating applyTenants, drainNode,
+#   cancelJob, heartbeat or registerAgent is harmless; repeating submitJob may submit twice, so look
+#   with listJobs first. Launch orders are not repeated by the transport: an agent reports what it
+#   runs, and the coordinator acts on the difference. An agent starts each TaskKey at most once,
+#   whatever arrives, and refuses orders of an epoch older than the newest it saw.
 #
 # Bounds
-#   A coordinator closes a connection that has not logged in or registered within its login timeout, that sends a
-#   message above its size limit (8 MiB unless configured, 512 segments), that stops reading its answers, or that
-#   fails to log in several times. More calls at once than it admits per connection are answered `overloaded`.
+#   A coordinator closes a connection that has not logged in or registered within its login timeout,
+#   that sends a message above its size limit (8 MiB unless configured, 512 segments), that stops
+#   reading its answers, or that fails to log in several times. More calls at once than it admits
+#   per connection are answered `overloaded`.
 #
 # Versions
-#   Each side sends the newest protocol version it speaks, and the coordinator answers with the one in use: the
-#   smaller of the two. It refuses (`not_supported`) a peer older than the oldest version it still serves. Within one
-#   version, fields and methods may be added at the end: an absent field reads as zero or empty, which must mean
-#   what it meant before, and a missing method fails as unimplemented. No ordinal is reused and no type changed.
-#   Both sides refuse enumerants that they do not know.
+#   Each side sends the newest protocol version it speaks, and the coordinator answers with the one
+#   in use: the smaller of the two. It refuses (`not_supported`) a peer older than the oldest
+#   version it still serves. Within one version, fields and methods may be added at the end: an
+#   absent field reads as zero or empty, which must mean what it meant before, and a missing method
+#   fails as unimplemented. No ordinal is reused and no type changed. Both sides refuse enumerants
+#   that they do not know.
 #
 # Units: as in records.capnp.
 
@@ -54,7 +57,7 @@ struct Error {
   retryable @3 :Bool;
 }
 
-# -- the bootstrap interface -------------------------------------------------------------------------------
+# -- the bootstrap interface -----------------------------------------------------------------------
 
 interface Gateway {
   # All that a peer can call before it has shown a token. One identity per connection.
@@ -85,11 +88,11 @@ interface Gateway {
   # The registration lives as long as the connection.
 }
 
-# -- clients -----------------------------------------------------------------------------------------------
+# -- clients ---------------------------------------------------------------------------------------
 
 interface TenantSession {
-  # What every client may do. A tenant's session sees and touches that tenant and its jobs only; an operator's
-  # sees all. What belongs to somebody else is `not_found`, as if it did not exist.
+  # What every client may do. A tenant's session sees and touches that tenant and its jobs only; an
+  # operator's sees all. What belongs to somebody else is `not_found`, as if it did not exist.
 
   getStatus @0 () -> (error :Error, status :ClusterStatus);
   listTenants @1 () -> (error :Error, tenants :List(TenantInfo));
@@ -119,12 +122,12 @@ interface OperatorSession extends(TenantSession) {
   verifyLedger @5 () -> (error :Error, report :VerifyReport);
 }
 
-# -- agents ------------------------------------------------------------------------------------------------
+# -- agents ----------------------------------------------------------------------------------------
 
 interface NodeSession {
   heartbeat @0 (report :AgentReport) -> (error :Error, reply :ReportReply);
-  # Answered when what the report said is durable. Reports are taken in order; one may be sent before the
-  # one before is answered.
+  # Answered when what the report said is durable. Reports are taken in order; one may be sent
+  # before the one before is answered.
 }
 
 interface AgentControl {
@@ -165,7 +168,7 @@ struct ReportReply {
   heartbeatIntervalMs @3 :Int64;
 }
 
-# -- answers -----------------------------------------------------------------------------------------------
+# -- answers ---------------------------------------------------------------------------------------
 
 struct ClusterStatus {
   clusterId @0 :Text;
