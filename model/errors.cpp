@@ -57,6 +57,7 @@ caf::error make_error(ErrorCode code, std::string message, std::string field) {
 
 ErrorDetails details(const caf::error& error) {
   ErrorDetails result;
+  if (!error) return result;
   if (error.category() != kCategory) {
     result.message = caf::deep_to_string(error);
     return result;
