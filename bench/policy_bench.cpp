@@ -146,8 +146,9 @@ Level adversarial(std::size_t count) {
 
 void fill(benchmark::State& state, const Level& level) {
   Wide sum = 0;
+  WaterFiller filler;
   for (auto _ : state) {
-    const WaterFillResult result = water_fill(level.capacity, level.groups);
+    const WaterFillResult& result = filler.fill(level.capacity, level.groups);
     sum = std::accumulate(result.runtime.begin(), result.runtime.end(), Wide{0});
   }
   if (sum != level.capacity) state.SkipWithError("the quotas do not add up to the capacity");

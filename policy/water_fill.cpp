@@ -1,82 +1,232 @@
 #include "policy/water_fill.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <bit>
+#include <utility>
 
+#include "policy/bucket_sort.hpp"
 #include "policy/check.hpp"
 #include "policy/exact_share.hpp"
 
 namespace fairwater {
 namespace {
 
-/// A group that still asks after its base.
-struct Asking {
-  Amount need;
-  Weight weight;
-  std::uint32_t index;
-  /// Exact order of (need / weight, input order).
-  friend bool operator<(const Asking& a, const Asking& b) {
-    const Wide x = Wide{a.need} * b.weight;
-    const Wide y = Wide{b.need} * a.weight;
-    return x != y ? x < y : a.index < b.index;
-  }
-};
+/// need / weight, 0 for a group that does not ask. Ratios that differ never swap their order by
+/// rounding: a `long double` holds both numbers exactly, a `double` does below 2^53.
+template <class Float>
+double rounded_ratio(Amount need, Weight weight) {
+  return static_cast<double>(static_cast<Float>(need) / static_cast<Float>(weight));
+}
 
-/// True when pouring `rest` over weights `weight` reaches need / group weight or more.
-bool reaches(const Asking& group, Wide rest, Wide weight) {
-  Wide poured = 0;
-  const bool overflow = __builtin_mul_overflow(Wide{group.need}, weight, &poured);
-  return !overflow && poured <= rest * group.weight;
+/// True when pouring `rest` over weights `whole` reaches need / weight or more.
+bool is_reached(Amount need, Weight weight, Wide rest, Wide whole) {
+  Wide wanted = 0;
+  // `rest` is below 2^63 and so its product fits; a product that does not is larger.
+  return !__builtin_mul_overflow(Wide{need}, whole, &wanted) && wanted <= rest * weight;
 }
 
 }  // namespace
 
-WaterFillResult water_fill(Amount capacity, std::span<const QuotaGroup> groups) {
-  FAIRWATER_CHECK(capacity >= 0, "a capacity is not negative");
-  WaterFillResult result;
-  result.runtime.resize(groups.size());
-  std::vector<Asking> asking;
-  Wide bases = 0;
-  Wide weight = 0;
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    const QuotaGroup& group = groups[i];
-    const Amount wanted = std::min(group.request, group.max);
-    const Amount base = std::min(wanted, group.min);
-    result.runtime[i] = base;
-    bases += base;
-    if (group.weight > 0 && wanted > base) {
-      asking.push_back({wanted - base, group.weight, static_cast<std::uint32_t>(i)});
-      weight += group.weight;
+class WaterFiller::Impl {
+ public:
+  WaterFillResult& fill(Amount capacity, std::span<const QuotaGroup> groups) {
+    FAIRWATER_CHECK(capacity >= 0, "a capacity is not negative");
+    capacity_ = capacity;
+    groups_ = groups;
+    by_ratio_ = RatioBuckets(groups.size());
+    result_.level.reset();
+    serve_bases<double>();
+    constexpr std::uint64_t kExactInDouble = std::uint64_t{1} << 53;
+    if (std::max(need_bound_, weight_bound_) > kExactInDouble) serve_bases<long double>();
+    const Wide rest = capacity_ - bases_;
+    if (rest < 0)
+      scale_bases();
+    else if (needs_ <= rest)
+      satisfy_all();
+    else
+      pour(rest);
+    return result_;
+  }
+
+ private:
+  struct Bucket {
+    Wide need = 0;
+    Wide weight = 0;
+    std::uint32_t count = 0;
+  };
+
+  [[nodiscard]] bool asks(std::size_t i) const { return ratios_[i] > 0; }
+  /// Of a group whose runtime is its base.
+  [[nodiscard]] Amount need(std::size_t i) const {
+    return std::min(groups_[i].request, groups_[i].max) - result_.runtime[i];
+  }
+
+  template <class Float>
+  void serve_bases() {
+    result_.runtime.resize(groups_.size());
+    ratios_.resize(groups_.size());
+    buckets_.assign(by_ratio_.size(), Bucket{});
+    // Locals, because the compiler must take a store of an amount for one to any member.
+    Amount* const runtime = result_.runtime.data();
+    double* const ratios = ratios_.data();
+    Bucket* const buckets = buckets_.data();
+    Wide bases = 0;
+    Amount need_bits = 0;
+    Weight weight_bits = 0;
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      const QuotaGroup& group = groups_[i];
+      const Amount wanted = std::min(group.request, group.max);
+      const Amount base = std::min(wanted, group.min);
+      const Amount need = wanted - base;
+      const Weight weight = group.weight;
+      runtime[i] = base;
+      bases += base;
+      ratios[i] = 0;
+      if (need == 0 || weight == 0) continue;
+      const double ratio = rounded_ratio<Float>(need, weight);
+      ratios[i] = ratio;
+      need_bits |= need;
+      weight_bits |= weight;
+      Bucket& bucket = buckets[by_ratio_.of(ratio)];
+      bucket.need += need;
+      bucket.weight += weight;
+      ++bucket.count;
+    }
+    bases_ = bases;
+    need_bound_ = std::bit_ceil(static_cast<std::uint64_t>(need_bits) + 1);
+    weight_bound_ = std::bit_ceil(static_cast<std::uint64_t>(weight_bits) + 1);
+    needs_ = weights_ = 0;
+    for (const Bucket& bucket : buckets_) {
+      needs_ += bucket.need;
+      weights_ += bucket.weight;
     }
   }
-  if (bases > capacity) {
-    const ProportionalShare share(capacity, bases);
+
+  void satisfy_all() {
+    for (std::size_t i = 0; i < groups_.size(); ++i) result_.runtime[i] += asks(i) ? need(i) : 0;
+  }
+
+  void scale_bases() {
+    const ProportionalShare share(capacity_, bases_);
     Wide before = 0;
-    for (Amount& runtime : result.runtime) {
+    for (Amount& runtime : result_.runtime) {
       const Amount base = runtime;
       runtime = share.between(before, base);
       before += base;
     }
-    result.level = WaterMark{0, std::max<Wide>(weight, 1)};
-    return result;
+    result_.level = WaterMark{0, std::max<Wide>(weights_, 1)};
   }
-  Wide rest = capacity - bases;
-  std::sort(asking.begin(), asking.end());
-  auto group = asking.begin();
-  for (; group != asking.end() && reaches(*group, rest, weight); ++group) {
-    result.runtime[group->index] += group->need;
-    rest -= group->need;
-    weight -= group->weight;
+
+  void pour(Wide rest) {
+    Wide whole = weights_;
+    const std::size_t first = skip_saturated(rest, whole);
+    share_out(sort_from(first), rest, whole);
   }
-  if (group == asking.end()) return result;
-  result.level = WaterMark{rest, weight};
-  const ProportionalShare share(static_cast<Amount>(rest), weight);
-  Wide before = 0;
-  for (; group != asking.end(); ++group) {
-    result.runtime[group->index] += share.between(before, group->weight);
-    before += group->weight;
+
+  /// The first bucket that the water may not fill; takes all before it out of `rest` and `whole`.
+  std::size_t skip_saturated(Wide& rest, Wide& whole) const {
+    constexpr double kSurely = 1 - 0x1p-40;  // far more than what rounding below can be wrong by
+    std::size_t b = 0;
+    for (;; ++b) {
+      FAIRWATER_CHECK(b < buckets_.size(), "water stops below what all need");
+      if (buckets_[b].count == 0) continue;
+      const Wide left = rest - buckets_[b].need;
+      const Wide over = whole - buckets_[b].weight;
+      const double wanted = by_ratio_.upper_edge(b) * approximately(over);
+      if (left < 0 || wanted > approximately(left) * kSurely) return b;
+      rest = left;
+      whole = over;
+    }
   }
-  return result;
+
+  /// Gives all before bucket `first` their need, and returns the others in order of their ratios.
+  std::span<const RatioItem> sort_from(std::size_t first) {
+    std::vector<std::uint32_t> counts;
+    for (std::size_t b = first; b < buckets_.size(); ++b) counts.push_back(buckets_[b].count);
+    sorter_.start(first, counts);
+    Amount* const runtime = result_.runtime.data();
+    const double* const ratios = ratios_.data();
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      const double ratio = ratios[i];
+      if (ratio == 0) continue;
+      // Half of the groups or so are below: without a branch there is nothing to mispredict.
+      const QuotaGroup& group = groups_[i];
+      const std::size_t bucket = by_ratio_.of(ratio);
+      const Amount base = runtime[i];
+      runtime[i] = bucket < first ? std::min(group.request, group.max) : base;
+      sorter_.add(bucket, {ratio, group.weight, static_cast<std::uint32_t>(i)});
+    }
+    const std::span<RatioItem> sorted = sorter_.sort();
+    // Unequal ratios of small numbers differ by more than a rounding.
+    constexpr Wide kDistinct = Wide{1} << 51;
+    if (Wide{need_bound_} * weight_bound_ >= kDistinct) settle_equals(sorted);
+    return sorted;
+  }
+
+  /// Orders what rounding made equal.
+  void settle_equals(std::span<RatioItem> items) const {
+    for (auto run = items.begin(); run != items.end();) {
+      const auto end = std::find_if(
+          run, items.end(), [&](const RatioItem& item) { return item.ratio != run->ratio; });
+      std::sort(run, end, [&](const RatioItem& a, const RatioItem& b) {
+        const Wide x = Wide{need(a.index)} * b.weight;
+        const Wide y = Wide{need(b.index)} * a.weight;
+        return x != y ? x < y : a.index < b.index;
+      });
+      run = end;
+    }
+  }
+
+  void share_out(std::span<const RatioItem> sorted, Wide rest, Wide whole) {
+    auto item = sorted.begin();
+    for (; item != sorted.end(); ++item) {
+      const Amount wanted = need(item->index);
+      if (!is_reached(wanted, item->weight, rest, whole)) break;
+      result_.runtime[item->index] += wanted;
+      rest -= wanted;
+      whole -= item->weight;
+    }
+    FAIRWATER_CHECK(item != sorted.end(), "water stops below what all need");
+    result_.level = WaterMark{rest, whole};
+    const ProportionalShare share(static_cast<Amount>(rest), whole);
+    constexpr std::ptrdiff_t kAhead = 16;  // groups come in no order that the processor foresees
+    Wide before = 0;
+    Amount given = 0;
+    for (; item != sorted.end(); ++item) {
+      if (sorted.end() - item > kAhead) __builtin_prefetch(&result_.runtime[item[kAhead].index], 1);
+      before += item->weight;
+      const Amount until = share.until(before);
+      result_.runtime[item->index] += until - given;
+      given = until;
+    }
+  }
+
+  Amount capacity_ = 0;
+  std::span<const QuotaGroup> groups_;
+  RatioBuckets by_ratio_{0};
+  WaterFillResult result_;
+  std::vector<double> ratios_;  ///< per group, 0 when it does not ask
+  std::vector<Bucket> buckets_;
+  RatioSorter sorter_;
+  Wide bases_ = 0;
+  Wide needs_ = 0;
+  Wide weights_ = 0;
+  std::uint64_t need_bound_ = 0;  ///< above every need, a power of two
+  std::uint64_t weight_bound_ = 0;
+};
+
+WaterFiller::WaterFiller() : impl_(std::make_unique<Impl>()) {}
+WaterFiller::WaterFiller(WaterFiller&&) noexcept = default;
+WaterFiller& WaterFiller::operator=(WaterFiller&&) noexcept = default;
+WaterFiller::~WaterFiller() = default;
+
+const WaterFillResult& WaterFiller::fill(Amount capacity, std::span<const QuotaGroup> groups) {
+  return impl_->fill(capacity, groups);
+}
+
+WaterFillResult water_fill(Amount capacity, std::span<const QuotaGroup> groups) {
+  WaterFiller filler;
+  return std::move(filler.impl_->fill(capacity, groups));
 }
 
 }  // namespace fairwater

@@ -149,11 +149,38 @@ Amount draw_capacity(Range range, const std::vector<QuotaGroup>& groups) {
 }
 
 TEST_CASE("The whole water-fill agrees with pouring in rounds", "[property][water-fill]") {
-  check_property("water-fill against rounds", 20'000, [] {
+  WaterFiller filler;
+  check_property("water-fill against rounds", 20'000, [&] {
     const auto range = static_cast<Range>(draw(0, 3));
     const int count = draw(0, 9) == 0 ? draw(60, 200) : draw(0, 12);
     std::vector<QuotaGroup> groups;
     for (int i = 0; i < count; ++i) groups.push_back(draw_group(range));
+    const Amount capacity = draw_capacity(range, groups);
+    const Slow slow = pour_in_rounds(capacity, groups);
+    const WaterFillResult result = water_fill(capacity, groups);
+    RC_ASSERT(result.runtime == slow.runtime);
+    RC_ASSERT(same_level(result.level, slow.level));
+    const WaterFillResult& again = filler.fill(capacity, groups);
+    RC_ASSERT(again.runtime == slow.runtime);
+    RC_ASSERT(same_level(again.level, slow.level));
+  });
+}
+
+/// Enough groups for every number of buckets, evenly spread, crowded, or equal.
+TEST_CASE("Thousands of groups agree with pouring in rounds", "[property][water-fill]") {
+  check_property("large water-fill against rounds", 60, [] {
+    const auto range = static_cast<Range>(draw(0, 3));
+    const Amount crowd = draw_amount(range) / 3;
+    const int crowded_percent = draw(0, 2) * 50;
+    std::vector<QuotaGroup> groups;
+    for (int i = draw(200, 6000); i > 0; --i) {
+      QuotaGroup group = draw_group(range);
+      if (draw(0, 99) < crowded_percent) {
+        group.weight = 1 + draw<Weight>(0, 2);
+        group.request = std::max<Amount>(crowd - draw<Amount>(0, 5), 0) * group.weight;
+      }
+      groups.push_back(group);
+    }
     const Amount capacity = draw_capacity(range, groups);
     const WaterFillResult result = water_fill(capacity, groups);
     const Slow slow = pour_in_rounds(capacity, groups);
