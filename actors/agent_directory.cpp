@@ -30,7 +30,7 @@ Expected<std::string> parse_instance(const std::string& content,
                                      const std::filesystem::path& file) {
   const bool whole = content.starts_with(kHead) && content.ends_with('\n') &&
                      content.size() == kHead.size() + kInstanceDigits + 1;
-  const std::string instance = whole ? content.substr(kHead.size(), kInstanceDigits) : "";
+  std::string instance = whole ? content.substr(kHead.size(), kInstanceDigits) : "";
   if (instance.empty() || instance.find_first_not_of("0123456789abcdef") != std::string::npos)
     return make_error(ErrorCode::storage_damaged, file.string() + " does not name an agent");
   return instance;

@@ -219,8 +219,10 @@ std::vector<RunningTask> TenantBook::to_stop() const {
 }
 
 void TenantBook::dependency_met(JobId met) {
-  for (auto& [id, job] : jobs_)
+  for (auto& known : jobs_) {
+    auto& job = known.second;
     if (job.waits_for.contains(met)) change(job, [&] { job.waits_for.erase(met); });
+  }
 }
 
 std::vector<JobId> TenantBook::waiting_for(JobId awaited) const {

@@ -133,7 +133,7 @@ Level adversarial(std::size_t count) {
   for (std::size_t i = 0; i < kHeavy; ++i, less *= 0.9) {
     QuotaGroup group;
     group.weight = static_cast<Weight>(weight / 2);
-    group.request = static_cast<Amount>(static_cast<double>(rest / 2) * (1 - less));
+    group.request = static_cast<Amount>(static_cast<double>(rest) / 2 * (1 - less));
     weight -= group.weight;
     rest -= group.request;
     level.groups.push_back(group);

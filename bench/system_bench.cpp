@@ -62,7 +62,7 @@ JobSpec no_work(std::uint32_t tasks) {
 
 JobRecord wait_for(Client& client, JobId id) {
   for (int attempt = 0; attempt < 10; ++attempt) {
-    const JobRecord job = value_of(client.wait_job(id, 60'000));
+    JobRecord job = value_of(client.wait_job(id, 60'000));
     if (is_terminal(state_of(job))) return job;
   }
   throw std::runtime_error("a job does not end");

@@ -79,6 +79,7 @@ caf::error Replay::submit_batch(std::size_t first, std::size_t end) {
   for (std::size_t i = first; i < end; ++i) open.push_back(i);
   while (!open.empty()) {
     std::vector<JobSpec> specs;
+    specs.reserve(open.size());
     for (const std::size_t i : open) specs.push_back(plan_.jobs[i].spec);
     const auto answers = session_.client().submit_all(specs);
     std::vector<std::size_t> unanswered;

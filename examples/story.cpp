@@ -259,7 +259,7 @@ Story::Moment Story::watch(const std::function<std::string(const Moment&)>& note
                            const std::function<bool(const Moment&)>& done) {
   double shown = 0;
   for (;;) {
-    const Moment now = ask();
+    Moment now = ask();
     for (const auto& [tenant, job] : kept_busy_with_) {
       if (now.pending.at(tenant) < kProcessors) submit(job);
     }

@@ -11,12 +11,12 @@ namespace fairwater {
 
 class Allocator::Impl {
  public:
-  explicit Impl(AllocatorSettings settings) : state(std::move(settings)) {}
+  explicit Impl(AllocatorSettings settings) : state(settings) {}
   AllocatorState state;
 };
 
 Allocator::Allocator(AllocatorSettings settings)
-    : impl_(std::make_unique<Impl>(std::move(settings))) {}
+    : impl_(std::make_unique<Impl>(settings)) {}
 Allocator::Allocator(const Allocator& other) : impl_(std::make_unique<Impl>(*other.impl_)) {}
 Allocator::Allocator(Allocator&&) noexcept = default;
 Allocator& Allocator::operator=(const Allocator& other) {

@@ -19,7 +19,7 @@ void put_in(Set& set, const RankKey& key, bool member) {
 }  // namespace
 
 AllocatorState::AllocatorState(AllocatorSettings allocator_settings)
-    : settings(std::move(allocator_settings)) {}
+    : settings(allocator_settings) {}
 
 Units AllocatorState::cost(const ResourceVector& demand) const {
   if (settings.mode == DealMode::slots) return 1;

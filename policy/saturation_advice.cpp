@@ -107,6 +107,7 @@ std::vector<SaturationAdvice::Interval> middle_part(const std::vector<MeasuredAm
   const auto high = static_cast<std::size_t>(std::ceil((1 + confidence) / 2 * last));
   for (std::size_t r = 0; r < amounts.front().resources.size(); ++r) {
     std::vector<double> values;
+    values.reserve(chosen.size());
     for (const std::size_t index : chosen) values.push_back(amounts[index].resources[r]);
     std::sort(values.begin(), values.end());
     intervals.push_back({values[low], values[high]});
