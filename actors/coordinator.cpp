@@ -9,7 +9,7 @@ namespace {
 
 using namespace coordination;
 
-void start(Self self, CoordinatorStart start) {
+void start(CoordinatorSelf self, CoordinatorStart start) {
   auto& state = self->state;
   state.next_tenant = start.next_tenant;
   state.next_node = start.next_node;
@@ -29,7 +29,7 @@ void start(Self self, CoordinatorStart start) {
   rebuild(state, *start.snapshot, 0);
 }
 
-CoordinatorBase::behavior_type coordinator_behavior(Self self,
+CoordinatorBase::behavior_type coordinator_behavior(CoordinatorSelf self,
                                                     std::shared_ptr<const ClusterContext> context,
                                                     CoordinatorStart from) {
   self->state.context = std::move(context);

@@ -21,7 +21,7 @@ Cycle deal_due_nodes(CoordinatorState& state) {
   return cycle;
 }
 
-void send_grants(Self self, const Cycle& cycle, std::uint64_t last_deal) {
+void send_grants(CoordinatorSelf self, const Cycle& cycle, std::uint64_t last_deal) {
   auto& state = self->state;
   std::map<TenantId, Granted> by_tenant;
   for (const auto& deal : cycle.deals) {
@@ -36,12 +36,12 @@ void send_grants(Self self, const Cycle& cycle, std::uint64_t last_deal) {
 }
 
 /// The next windows tell what waits now; an empty grant asks for one.
-void ask_for_windows(Self self) {
+void ask_for_windows(CoordinatorSelf self) {
   for (auto& [id, tenant] : self->state.tenants)
     self->send(tenant.actor, Granted{self->state.allocator->last_deal(), {}});
 }
 
-void commit_failed(Self self, const caf::error& error) {
+void commit_failed(CoordinatorSelf self, const caf::error& error) {
   auto& state = self->state;
   state.why_not_granting = details(error).message;
   if (std::exchange(state.beginning_anew, true)) return;
@@ -51,18 +51,18 @@ void commit_failed(Self self, const caf::error& error) {
 
 }  // namespace
 
-void schedule_cycle(Self self) {
+void schedule_cycle(CoordinatorSelf self) {
   if (!std::exchange(self->state.cycle_due, true)) self->send(self, RunCycle{});
 }
 
-void consider_all_nodes(Self self) {
+void consider_all_nodes(CoordinatorSelf self) {
   auto& state = self->state;
   for (const auto& [id, node] : state.nodes)
     if (node.accepts) state.due.insert(id);
   if (!state.due.empty()) schedule_cycle(self);
 }
 
-void run_cycle(Self self) {
+void run_cycle(CoordinatorSelf self) {
   auto& state = self->state;
   state.cycle_due = false;
   if (state.beginning_anew || state.behind || state.cycles_in_flight >= kMaxCyclesInFlight) return;
@@ -85,7 +85,7 @@ void run_cycle(Self self) {
           });
 }
 
-void commit_chained(Self self, JournalBody body, std::function<void(const Committed&)> then,
+void commit_chained(CoordinatorSelf self, JournalBody body, std::function<void(const Committed&)> then,
                     std::function<void(const caf::error&)> failed) {
   self->request(self->state.context->ledger, caf::infinite,
                 Commit{{std::move(body)}, self->state.generation})
@@ -126,7 +126,7 @@ void rebuild(CoordinatorState& state, const LedgerSnapshot& snapshot, std::uint6
 
 /// The fence makes sure that every result that was sent to the ledger before is in the snapshot;
 /// tasks released later are released again.
-void begin_anew(Self self) {
+void begin_anew(CoordinatorSelf self) {
   self->state.released_meanwhile.clear();
   auto retry = [self](const caf::error&) {
     self->delayed_send(self, kRetryAfterFailure, BeginAnew{});
@@ -153,7 +153,7 @@ void begin_anew(Self self) {
 // -- events
 // ----------------------------------------------------------------------------------------
 
-void take_beat(Self self, const NodeBeat& beat) {
+void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
   auto& state = self->state;
   auto& node = state.nodes.at(beat.node);
   node.state = beat.state;
@@ -176,14 +176,14 @@ void take_beat(Self self, const NodeBeat& beat) {
   schedule_cycle(self);
 }
 
-void take_window(Self self, const DemandWindow& window) {
+void take_window(CoordinatorSelf self, const DemandWindow& window) {
   auto& state = self->state;
   if (!state.tenants.contains(window.tenant)) return;  // it was removed meanwhile
   state.allocator->set_window(window);
   if (!window.next.empty()) consider_all_nodes(self);
 }
 
-caf::result<Done> withdraw(Self self, const Withdraw& request) {
+caf::result<Done> withdraw(CoordinatorSelf self, const Withdraw& request) {
   self->state.allocator->withdraw(request.tenant, request.job);
   auto promise = self->make_response_promise<Done>();
   self->request(self->state.context->ledger, caf::infinite,

@@ -53,7 +53,7 @@ bool is_behind(CoordinatorState& state, const RegisterNode& request) {
   return true;
 }
 
-void attach(Self self, NodeId id, const RegisterNode& request,
+void attach(CoordinatorSelf self, NodeId id, const RegisterNode& request,
             caf::typed_response_promise<NodeRegistered> promise) {
   const auto& node = self->state.nodes.at(id);
   NodePort port = node.actor;
@@ -66,7 +66,7 @@ void attach(Self self, NodeId id, const RegisterNode& request,
 }
 
 /// Makes the node durable where it is new or changed, then hands the agent to its actor.
-void admit(Self self, const RegisterNode& request,
+void admit(CoordinatorSelf self, const RegisterNode& request,
            caf::typed_response_promise<NodeRegistered> promise) {
   auto& state = self->state;
   const auto& name = request.spec.traits.name;
@@ -114,7 +114,7 @@ void admit(Self self, const RegisterNode& request,
 
 }  // namespace
 
-void add_node(Self self, NodeRecord record, std::vector<AssignedTask> assigned) {
+void add_node(CoordinatorSelf self, NodeRecord record, std::vector<AssignedTask> assigned) {
   auto& state = self->state;
   NodeEntry entry;
   entry.record = record;
@@ -127,7 +127,7 @@ void add_node(Self self, NodeRecord record, std::vector<AssignedTask> assigned) 
   state.nodes.emplace(record.id, std::move(entry));
 }
 
-caf::result<NodeRegistered> register_node(Self self, const RegisterNode& request) {
+caf::result<NodeRegistered> register_node(CoordinatorSelf self, const RegisterNode& request) {
   auto& state = self->state;
   if (auto refused = check_registration(state, request)) return refused;
   auto promise = self->make_response_promise<NodeRegistered>();
@@ -156,7 +156,7 @@ caf::result<NodeRegistered> register_node(Self self, const RegisterNode& request
   return promise;
 }
 
-caf::result<Done> drain_node(Self self, const DrainNode& request) {
+caf::result<Done> drain_node(CoordinatorSelf self, const DrainNode& request) {
   auto& state = self->state;
   const auto id = state.node_ids.find(request.name);
   if (id == state.node_ids.end())

@@ -63,41 +63,41 @@ struct CoordinatorState {
   bool behind = false;  ///< an agent has seen what this ledger has not: never grant
 };
 
-using Self = CoordinatorBase::stateful_pointer<CoordinatorState>;
+using CoordinatorSelf = CoordinatorBase::stateful_pointer<CoordinatorState>;
 
 // -- coordinator_cycle.cpp
 // -------------------------------------------------------------------------
 
 /// Runs a cycle once the mailbox's present content has been taken: heartbeats that gather share it.
-void schedule_cycle(Self self);
-void run_cycle(Self self);
+void schedule_cycle(CoordinatorSelf self);
+void run_cycle(CoordinatorSelf self);
 /// Everything may have changed: looks at every node that takes tasks.
-void consider_all_nodes(Self self);
+void consider_all_nodes(CoordinatorSelf self);
 /// Commits what depends on the allocator's present state; a failure begins anew from the ledger.
-void commit_chained(Self self, JournalBody body, std::function<void(const Committed&)> then,
+void commit_chained(CoordinatorSelf self, JournalBody body, std::function<void(const Committed&)> then,
                     std::function<void(const caf::error&)> failed);
-void begin_anew(Self self);
+void begin_anew(CoordinatorSelf self);
 void rebuild(CoordinatorState& state, const LedgerSnapshot& snapshot, std::uint64_t last_deal);
-void take_beat(Self self, const NodeBeat& beat);
-void take_window(Self self, const DemandWindow& window);
-caf::result<Done> withdraw(Self self, const Withdraw& request);
+void take_beat(CoordinatorSelf self, const NodeBeat& beat);
+void take_window(CoordinatorSelf self, const DemandWindow& window);
+caf::result<Done> withdraw(CoordinatorSelf self, const Withdraw& request);
 
 // -- coordinator_nodes.cpp
 // -------------------------------------------------------------------------
 
-caf::result<NodeRegistered> register_node(Self self, const RegisterNode& request);
-caf::result<Done> drain_node(Self self, const DrainNode& request);
-void add_node(Self self, NodeRecord record, std::vector<AssignedTask> assigned);
+caf::result<NodeRegistered> register_node(CoordinatorSelf self, const RegisterNode& request);
+caf::result<Done> drain_node(CoordinatorSelf self, const DrainNode& request);
+void add_node(CoordinatorSelf self, NodeRecord record, std::vector<AssignedTask> assigned);
 
 // -- coordinator_tenants.cpp
 // -----------------------------------------------------------------------
 
-caf::result<TenantsApplied> apply_tenants(Self self, const ApplyTenants& request);
-caf::result<Done> remove_tenant(Self self, const RemoveTenant& request);
-caf::result<Done> issue_token(Self self, const IssueToken& request);
+caf::result<TenantsApplied> apply_tenants(CoordinatorSelf self, const ApplyTenants& request);
+caf::result<Done> remove_tenant(CoordinatorSelf self, const RemoveTenant& request);
+caf::result<Done> issue_token(CoordinatorSelf self, const IssueToken& request);
 caf::result<TenantAddress> find_tenant(const CoordinatorState& state, const FindTenant& request);
 caf::result<TenantAddress> admit_job(const CoordinatorState& state, const AdmitJob& request);
-void add_tenant(Self self, const TenantRecord& record, std::vector<UnfinishedJob> jobs);
+void add_tenant(CoordinatorSelf self, const TenantRecord& record, std::vector<UnfinishedJob> jobs);
 
 // -- coordinator_views.cpp
 // -------------------------------------------------------------------------

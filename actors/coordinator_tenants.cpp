@@ -66,7 +66,7 @@ caf::error check_specs(const CoordinatorState& state, const std::vector<TenantSp
   return {};
 }
 
-void take_tenant(Self self, const TenantRecord& record) {
+void take_tenant(CoordinatorSelf self, const TenantRecord& record) {
   auto& state = self->state;
   auto known = state.tenants.find(record.id);
   if (known == state.tenants.end()) {
@@ -79,7 +79,7 @@ void take_tenant(Self self, const TenantRecord& record) {
 
 }  // namespace
 
-void add_tenant(Self self, const TenantRecord& record, std::vector<UnfinishedJob> jobs) {
+void add_tenant(CoordinatorSelf self, const TenantRecord& record, std::vector<UnfinishedJob> jobs) {
   auto& state = self->state;
   TenantSink sink = CoordinatorActor{self};
   state.tenant_ids[record.spec.name] = record.id;
@@ -88,7 +88,7 @@ void add_tenant(Self self, const TenantRecord& record, std::vector<UnfinishedJob
   state.tenants[record.id] = {record.spec, std::move(actor)};
 }
 
-caf::result<TenantsApplied> apply_tenants(Self self, const ApplyTenants& request) {
+caf::result<TenantsApplied> apply_tenants(CoordinatorSelf self, const ApplyTenants& request) {
   auto& state = self->state;
   if (auto wrong = check_specs(state, request.specs)) return wrong;
   TenantsApplied applied;
@@ -124,7 +124,7 @@ caf::result<TenantsApplied> apply_tenants(Self self, const ApplyTenants& request
   return promise;
 }
 
-caf::result<Done> remove_tenant(Self self, const RemoveTenant& request) {
+caf::result<Done> remove_tenant(CoordinatorSelf self, const RemoveTenant& request) {
   auto& state = self->state;
   const auto known = state.tenant_ids.find(request.name);
   if (known == state.tenant_ids.end())
@@ -170,7 +170,7 @@ caf::result<Done> remove_tenant(Self self, const RemoveTenant& request) {
   return promise;
 }
 
-caf::result<Done> issue_token(Self self, const IssueToken& request) {
+caf::result<Done> issue_token(CoordinatorSelf self, const IssueToken& request) {
   const auto& state = self->state;
   const auto known = state.tenant_ids.find(request.tenant);
   if (known == state.tenant_ids.end())

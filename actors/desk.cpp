@@ -20,7 +20,7 @@ struct DeskState {
   CoordinatorActor coordinator;
 };
 
-using Self = DeskActor::stateful_pointer<DeskState>;
+using DeskSelf = DeskActor::stateful_pointer<DeskState>;
 
 /// Answers `promise` with whatever error a part of the work ended in.
 template <class T>
@@ -44,7 +44,7 @@ caf::error no_such_job(JobId id) {
 
 /// Reads the job, checks that the caller may see it, goes on with `then(detail)`.
 template <class T, class Then>
-void with_job(Self self, const Caller& caller, JobId id, TaskRange tasks,
+void with_job(DeskSelf self, const Caller& caller, JobId id, TaskRange tasks,
               caf::typed_response_promise<T> promise, Then then) {
   self->request(self->state.context->reader, caf::infinite, GetJob{id, tasks})
       .then(
@@ -59,7 +59,7 @@ void with_job(Self self, const Caller& caller, JobId id, TaskRange tasks,
 }
 
 template <class T, class Then>
-void with_names(Self self, caf::typed_response_promise<T> promise, Then then) {
+void with_names(DeskSelf self, caf::typed_response_promise<T> promise, Then then) {
   self->request(self->state.coordinator, caf::infinite, GetNames{})
       .then([then = std::move(then)](const Names& names) mutable { then(names.table); },
             fail(promise));
@@ -67,7 +67,7 @@ void with_names(Self self, caf::typed_response_promise<T> promise, Then then) {
 
 /// Goes on with the tenant's actor; a job of a removed tenant has none.
 template <class T, class Then>
-void with_tenant(Self self, TenantId tenant, caf::typed_response_promise<T> promise, Then then) {
+void with_tenant(DeskSelf self, TenantId tenant, caf::typed_response_promise<T> promise, Then then) {
   self->request(self->state.coordinator, caf::infinite, FindTenant{"", tenant})
       .then([then = std::move(then)](const TenantAddress& address) mutable { then(address.actor); },
             fail(promise));
@@ -81,7 +81,7 @@ std::string name_of(const NameTable& names, NodeId node) {
 // -- logging in, tenants
 // ---------------------------------------------------------------------------
 
-caf::result<Caller> login(Self self, const Login& request) {
+caf::result<Caller> login(DeskSelf self, const Login& request) {
   auto promise = self->make_response_promise<Caller>();
   self->request(self->state.context->reader, caf::infinite, FindToken{request.token_hash})
       .then(
@@ -107,7 +107,7 @@ caf::result<Caller> login(Self self, const Login& request) {
 }
 
 /// The coordinator knows the present, the ledger the totals.
-caf::result<TenantList> list_tenants(Self self, const ListTenants& request) {
+caf::result<TenantList> list_tenants(DeskSelf self, const ListTenants& request) {
   auto promise = self->make_response_promise<TenantList>();
   self->request(self->state.coordinator, caf::infinite, DescribeTenants{})
       .then(
@@ -134,7 +134,7 @@ caf::result<TenantList> list_tenants(Self self, const ListTenants& request) {
 // -- jobs
 // ------------------------------------------------------------------------------------------
 
-caf::result<JobAccepted> submit_job(Self self, SubmitJob& request) {
+caf::result<JobAccepted> submit_job(DeskSelf self, SubmitJob& request) {
   auto& spec = request.spec;
   if (request.caller.role == Role::tenant) {
     if (spec.tenant.empty()) spec.tenant = request.caller.tenant_name;
@@ -157,7 +157,7 @@ caf::result<JobAccepted> submit_job(Self self, SubmitJob& request) {
   return promise;
 }
 
-caf::result<JobList> list_jobs(Self self, const ListJobs& request) {
+caf::result<JobList> list_jobs(DeskSelf self, const ListJobs& request) {
   auto promise = self->make_response_promise<JobList>();
   auto read = [self, promise, query = request.query](TenantId tenant) mutable {
     self->request(self->state.context->reader, caf::infinite, QueryJobs{tenant, query})
@@ -179,7 +179,7 @@ caf::result<JobList> list_jobs(Self self, const ListJobs& request) {
   return promise;
 }
 
-caf::result<JobDetail> show_job(Self self, const ShowJob& request) {
+caf::result<JobDetail> show_job(DeskSelf self, const ShowJob& request) {
   auto promise = self->make_response_promise<JobDetail>();
   with_job(self, request.caller, request.id, TaskRange{0, kMaxTasksShown}, promise,
            [self, promise](const JobDetail& detail) mutable {
@@ -193,7 +193,7 @@ caf::result<JobDetail> show_job(Self self, const ShowJob& request) {
   return promise;
 }
 
-caf::result<Done> cancel_job(Self self, const CancelJob& request) {
+caf::result<Done> cancel_job(DeskSelf self, const CancelJob& request) {
   auto promise = self->make_response_promise<Done>();
   with_job(self, request.caller, request.id, {}, promise,
            [self, promise, request](const JobDetail& detail) mutable {
@@ -216,7 +216,7 @@ caf::result<Done> cancel_job(Self self, const CancelJob& request) {
   return promise;
 }
 
-caf::result<JobRecord> wait_job(Self self, const WaitJob& request) {
+caf::result<JobRecord> wait_job(DeskSelf self, const WaitJob& request) {
   auto promise = self->make_response_promise<JobRecord>();
   auto read_again = [self, promise, request] {
     with_job(self, request.caller, request.id, {}, promise,
@@ -241,7 +241,7 @@ caf::result<JobRecord> wait_job(Self self, const WaitJob& request) {
 // -- explaining
 // ------------------------------------------------------------------------------------
 
-void explain_placed(Self self, caf::typed_response_promise<Explanation> promise,
+void explain_placed(DeskSelf self, caf::typed_response_promise<Explanation> promise,
                     Explanation explanation) {
   const auto& record = explanation.task.record;
   self->request(self->state.context->reader, caf::infinite, GetRecord{record.grant_cycle})
@@ -259,7 +259,7 @@ void explain_placed(Self self, caf::typed_response_promise<Explanation> promise,
           fail(promise));
 }
 
-void explain_waiting(Self self, caf::typed_response_promise<Explanation> promise,
+void explain_waiting(DeskSelf self, caf::typed_response_promise<Explanation> promise,
                      Explanation explanation) {
   const auto job = explanation.job.id;
   const auto index = explanation.task.index;
@@ -289,7 +289,7 @@ void explain_waiting(Self self, caf::typed_response_promise<Explanation> promise
   });
 }
 
-caf::result<Explanation> explain_task(Self self, const ExplainTask& request) {
+caf::result<Explanation> explain_task(DeskSelf self, const ExplainTask& request) {
   auto promise = self->make_response_promise<Explanation>();
   with_job(self, request.caller, request.id, TaskRange{request.index, 1}, promise,
            [self, promise, request](const JobDetail& detail) mutable {
@@ -327,7 +327,7 @@ std::optional<std::uint32_t> attempt_with_log(const TaskRecord& record) {
   return std::nullopt;
 }
 
-caf::result<LogChunk> read_log(Self self, const ReadLog& request) {
+caf::result<LogChunk> read_log(DeskSelf self, const ReadLog& request) {
   auto promise = self->make_response_promise<LogChunk>();
   with_job(
       self, request.caller, request.id, TaskRange{request.index, 1}, promise,
@@ -367,7 +367,7 @@ LedgerView visible_part(const Caller& caller, LedgerView view) {
   return view;
 }
 
-caf::result<LedgerView> show_ledger(Self self, const ShowLedger& request) {
+caf::result<LedgerView> show_ledger(DeskSelf self, const ShowLedger& request) {
   auto promise = self->make_response_promise<LedgerView>();
   self->request(self->state.context->reader, caf::infinite, ReadLedger{})
       .then([promise, caller = request.caller](
@@ -376,7 +376,7 @@ caf::result<LedgerView> show_ledger(Self self, const ShowLedger& request) {
   return promise;
 }
 
-caf::result<JournalPage> read_journal(Self self, const ReadJournal& request) {
+caf::result<JournalPage> read_journal(DeskSelf self, const ReadJournal& request) {
   if (auto refused = operator_only(request.caller)) return refused;
   auto promise = self->make_response_promise<JournalPage>();
   self->request(self->state.context->reader, caf::infinite,
@@ -395,7 +395,7 @@ caf::result<JournalPage> read_journal(Self self, const ReadJournal& request) {
 
 /// Operators' requests that one other actor answers as a whole.
 template <class Result, class Target, class Request>
-caf::result<Result> pass_on(Self self, const Target& target, const Request& request) {
+caf::result<Result> pass_on(DeskSelf self, const Target& target, const Request& request) {
   if (auto refused = operator_only(request.caller)) return refused;
   auto promise = self->make_response_promise<Result>();
   self->request(target, caf::infinite, request)
@@ -403,7 +403,7 @@ caf::result<Result> pass_on(Self self, const Target& target, const Request& requ
   return promise;
 }
 
-DeskActor::behavior_type desk_behavior(Self self, std::shared_ptr<const ClusterContext> context,
+DeskActor::behavior_type desk_behavior(DeskSelf self, std::shared_ptr<const ClusterContext> context,
                                        CoordinatorActor coordinator) {
   self->state.context = std::move(context);
   self->state.coordinator = coordinator;

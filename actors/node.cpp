@@ -37,7 +37,7 @@ struct NodeActorState {
   bool giving_up = false;  ///< the commit that declares the node lost is under way
 };
 
-using Self = NodeBase::stateful_pointer<NodeActorState>;
+using NodeSelf = NodeBase::stateful_pointer<NodeActorState>;
 
 NodeState shown_state(const NodeActorState& state) {
   if (state.liveness != Liveness::up) return NodeState::down;
@@ -45,7 +45,7 @@ NodeState shown_state(const NodeActorState& state) {
   return state.book.size() == 0 ? NodeState::drained : NodeState::draining;
 }
 
-void send_beat(Self self, std::vector<TaskKey> released) {
+void send_beat(NodeSelf self, std::vector<TaskKey> released) {
   auto& state = self->state;
   const bool accepts = state.liveness == Liveness::up && state.link && !state.record.draining;
   self->send(
@@ -54,7 +54,7 @@ void send_beat(Self self, std::vector<TaskKey> released) {
                state.record.spec.capacity, std::move(released), state.last_heartbeat});
 }
 
-void send_orders(Self self, std::vector<LaunchOrder> launches, std::vector<StopOrder> stops) {
+void send_orders(NodeSelf self, std::vector<LaunchOrder> launches, std::vector<StopOrder> stops) {
   auto& state = self->state;
   if (!state.link || (launches.empty() && stops.empty())) return;
   for (auto& order : launches) order.epoch = state.context->epoch;
@@ -74,7 +74,7 @@ std::vector<TaskKey> keys_of(const std::vector<TaskResult>& results) {
   return keys;
 }
 
-void tell_tenants(Self self, std::vector<TenantTasks> groups) {
+void tell_tenants(NodeSelf self, std::vector<TenantTasks> groups) {
   for (auto& group : groups) {
     if (!group.results.empty()) self->send(group.tenant, TasksEnded{std::move(group.results)});
     if (!group.keys.empty()) self->send(group.tenant, TasksReturned{std::move(group.keys)});
@@ -82,7 +82,7 @@ void tell_tenants(Self self, std::vector<TenantTasks> groups) {
 }
 
 /// Gives tasks back to their tenants, once that is durable. `more` is committed with it.
-void requeue(Self self, std::vector<TaskKey> keys, const std::string& reason,
+void requeue(NodeSelf self, std::vector<TaskKey> keys, const std::string& reason,
              std::vector<JournalBody> more, std::function<void()> then,
              std::function<void(const caf::error&)> failed) {
   auto& state = self->state;
@@ -101,11 +101,11 @@ void requeue(Self self, std::vector<TaskKey> keys, const std::string& reason,
 // -- the lease
 // -------------------------------------------------------------------------------------
 
-void schedule_check(Self self, Clock::duration delay) {
+void schedule_check(NodeSelf self, Clock::duration delay) {
   self->delayed_send(self, std::chrono::ceil<std::chrono::milliseconds>(delay), LeaseCheck{});
 }
 
-void declare_lost(Self self) {
+void declare_lost(NodeSelf self) {
   auto& state = self->state;
   if (std::exchange(state.giving_up, true)) return;
   NodeRecord record = state.record;
@@ -126,7 +126,7 @@ void declare_lost(Self self) {
       });
 }
 
-void check_lease(Self self) {
+void check_lease(NodeSelf self) {
   auto& state = self->state;
   if (state.liveness == Liveness::lost) return;
   const auto lease = std::chrono::milliseconds(state.context->settings.lease_ms);
@@ -145,7 +145,7 @@ void check_lease(Self self) {
 }
 
 /// The agent was heard: its lease starts anew. Returns whether it had been silent or lost.
-bool heard(Self self) {
+bool heard(NodeSelf self) {
   auto& state = self->state;
   state.last_heard = self->clock().now();
   state.last_heartbeat = state.context->wall_clock();
@@ -161,7 +161,7 @@ bool heard(Self self) {
 // ---------------------------------------------------------------------------------------
 
 /// Makes the report's results durable and answers it then; orders and the beat go out at once.
-caf::result<ReportReply> take_report(Self self, const AgentReport& report, bool registering) {
+caf::result<ReportReply> take_report(NodeSelf self, const AgentReport& report, bool registering) {
   auto& state = self->state;
   if (state.giving_up)
     return make_error(ErrorCode::unavailable, "the node is being given up; register again");
@@ -193,7 +193,7 @@ caf::result<ReportReply> take_report(Self self, const AgentReport& report, bool 
   return promise;
 }
 
-caf::result<ReportReply> attach(Self self, Attach& request) {
+caf::result<ReportReply> attach(NodeSelf self, Attach& request) {
   auto& state = self->state;
   state.record = std::move(request.record);
   state.link = request.link;
@@ -201,7 +201,7 @@ caf::result<ReportReply> attach(Self self, Attach& request) {
   return take_report(self, request.report, true);
 }
 
-void launch(Self self, const LaunchTasks& request) {
+void launch(NodeSelf self, const LaunchTasks& request) {
   auto& state = self->state;
   std::vector<TaskKey> keys;
   for (const auto& order : request.orders) {
@@ -217,14 +217,14 @@ void launch(Self self, const LaunchTasks& request) {
       [self](const caf::error&) { declare_lost(self); });
 }
 
-void stop(Self self, const StopTasks& request) {
+void stop(NodeSelf self, const StopTasks& request) {
   std::vector<StopOrder> stops;
   for (const auto& task : request.tasks)
     if (self->state.book.request_stop(task)) stops.push_back({task, 0});
   send_orders(self, {}, std::move(stops));
 }
 
-caf::result<Done> set_drain(Self self, const SetDrain& request) {
+caf::result<Done> set_drain(NodeSelf self, const SetDrain& request) {
   NodeRecord record = self->state.record;
   record.draining = request.drain;
   record.drain_reason = request.drain ? request.reason : "";
@@ -241,7 +241,7 @@ caf::result<Done> set_drain(Self self, const SetDrain& request) {
   return promise;
 }
 
-NodeBase::behavior_type node_behavior(Self self, std::shared_ptr<const ClusterContext> context,
+NodeBase::behavior_type node_behavior(NodeSelf self, std::shared_ptr<const ClusterContext> context,
                                       NodeBeatSink coordinator, NodeRecord record,
                                       std::vector<AssignedTask> assigned) {
   auto& state = self->state;

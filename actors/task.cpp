@@ -7,19 +7,19 @@
 namespace fairwater {
 namespace {
 
-using Self = TaskActor::stateful_pointer<TaskActorState>;
+using TaskSelf = TaskActor::stateful_pointer<TaskActorState>;
 
-void end(Self self, std::optional<TaskResult> result) {
+void end(TaskSelf self, std::optional<TaskResult> result) {
   self->send(self->state.agent, AttemptOver{self->state.task, std::move(result)});
   self->quit();
 }
 
-void order_stop(Self self) {
+void order_stop(TaskSelf self) {
   auto& state = self->state;
   self->send<caf::message_priority::high>(state.host, StopAttempt{state.task, *state.stop_reason});
 }
 
-void on_launched(Self self) {
+void on_launched(TaskSelf self) {
   auto& state = self->state;
   state.launched = true;
   if (state.phase == TaskPhase::starting) state.phase = TaskPhase::running;
@@ -27,7 +27,7 @@ void on_launched(Self self) {
 }
 
 /// What the host could not start at all: the node's fault, unless the order itself was wrong.
-void on_launch_failed(Self self, const caf::error& error) {
+void on_launch_failed(TaskSelf self, const caf::error& error) {
   const ErrorDetails why = details(error);
   if (why.code == ErrorCode::already_exists) return end(self, std::nullopt);
   TaskResult result;
@@ -40,7 +40,7 @@ void on_launch_failed(Self self, const caf::error& error) {
   end(self, std::move(result));
 }
 
-TaskActor::behavior_type behavior(Self self) {
+TaskActor::behavior_type behavior(TaskSelf self) {
   return {
       [self](const StopRun& stop) {
         auto& state = self->state;
@@ -52,7 +52,7 @@ TaskActor::behavior_type behavior(Self self) {
   };
 }
 
-void set_up(Self self, const TaskKey& task, const TaskHostActor& host,
+void set_up(TaskSelf self, const TaskKey& task, const TaskHostActor& host,
             const AttemptOverSink& agent) {
   self->state.task = task;
   self->state.host = host;
@@ -61,7 +61,7 @@ void set_up(Self self, const TaskKey& task, const TaskHostActor& host,
 
 }  // namespace
 
-TaskActor::behavior_type launch_task(Self self, const LaunchOrder& order, const TaskHostActor& host,
+TaskActor::behavior_type launch_task(TaskSelf self, const LaunchOrder& order, const TaskHostActor& host,
                                      const AttemptOverSink& agent) {
   set_up(self, order.task, host, agent);
   // No timeout: behind a burst of launches the answer takes its time, and to give up on it would
@@ -72,7 +72,7 @@ TaskActor::behavior_type launch_task(Self self, const LaunchOrder& order, const 
   return behavior(self);
 }
 
-TaskActor::behavior_type adopt_task(Self self, const TaskKey& task, const TaskHostActor& host,
+TaskActor::behavior_type adopt_task(TaskSelf self, const TaskKey& task, const TaskHostActor& host,
                                     const AttemptOverSink& agent) {
   set_up(self, task, host, agent);
   self->state.launched = true;

@@ -48,14 +48,14 @@ struct TenantState {
   bool retired = false;
 };
 
-using Self = TenantBase::stateful_pointer<TenantState>;
+using TenantSelf = TenantBase::stateful_pointer<TenantState>;
 
 /// However many changes gather, one window tells them all.
-void refresh(Self self) {
+void refresh(TenantSelf self) {
   if (!std::exchange(self->state.refresh_due, true)) self->send(self, RefreshWindow{});
 }
 
-void send_window(Self self) {
+void send_window(TenantSelf self) {
   auto& state = self->state;
   state.refresh_due = false;
   const auto& settings = state.context->settings;
@@ -63,7 +63,7 @@ void send_window(Self self) {
              state.book.window(settings.window_ranges, settings.window_tasks, state.seen_deal));
 }
 
-void send_stops(Self self, const std::vector<RunningTask>& running) {
+void send_stops(TenantSelf self, const std::vector<RunningTask>& running) {
   std::map<NodeId, std::vector<TaskKey>> by_node;
   for (const auto& task : running) by_node[task.node].push_back(task.key);
   for (auto& [node, tasks] : by_node)
@@ -76,17 +76,17 @@ void answer_waiters(TenantState& state, JobId job) {
   std::erase_if(state.waiters, [job](const JobWaiter& waiter) { return waiter.job == job; });
 }
 
-void withdraw(Self self, JobId job, const std::string& reason,
+void withdraw(TenantSelf self, JobId job, const std::string& reason,
               caf::typed_response_promise<Done> promise);
 
 /// What a job waits for cannot come any more.
-void cancel_dependent(Self self, JobId job, JobId awaited, const std::string& what) {
+void cancel_dependent(TenantSelf self, JobId job, JobId awaited, const std::string& what) {
   auto nobody = caf::typed_response_promise<Done>{};
   withdraw(self, job, "job " + std::to_string(awaited.value) + ", which it waits for, " + what,
            nobody);
 }
 
-void dependency_ended(Self self, JobId awaited, JobState ended) {
+void dependency_ended(TenantSelf self, JobId awaited, JobState ended) {
   auto& book = self->state.book;
   if (ended == JobState::succeeded) {
     book.dependency_met(awaited);
@@ -98,7 +98,7 @@ void dependency_ended(Self self, JobId awaited, JobState ended) {
 }
 
 /// How the job ended is the ledger's to say: asked only when somebody waits for it.
-void ask_dependency(Self self, JobId awaited) {
+void ask_dependency(TenantSelf self, JobId awaited) {
   self->request(self->state.context->reader, caf::infinite, GetJob{awaited, {}})
       .then([self, awaited](const JobDetail& detail) {
         const auto state = state_of(detail.job);
@@ -106,7 +106,7 @@ void ask_dependency(Self self, JobId awaited) {
       });
 }
 
-void job_ended(Self self, JobId job) {
+void job_ended(TenantSelf self, JobId job) {
   answer_waiters(self->state, job);
   if (!self->state.book.waiting_for(job).empty()) ask_dependency(self, job);
 }
@@ -114,7 +114,7 @@ void job_ended(Self self, JobId job) {
 // -- submitting
 // ------------------------------------------------------------------------------------
 
-void make_durable(Self self, const JobSpec& spec,
+void make_durable(TenantSelf self, const JobSpec& spec,
                   caf::typed_response_promise<JobAccepted> promise) {
   ++self->state.submitting;
   self->request(self->state.context->ledger, caf::infinite,
@@ -143,7 +143,7 @@ void make_durable(Self self, const JobSpec& spec,
 }
 
 /// Checks `after`, one job after the other, then makes the submission durable.
-void check_dependencies(Self self, JobSpec spec, std::size_t next,
+void check_dependencies(TenantSelf self, JobSpec spec, std::size_t next,
                         caf::typed_response_promise<JobAccepted> promise) {
   while (next < spec.after.size() && self->state.book.knows(spec.after[next])) ++next;
   if (next == spec.after.size()) {
@@ -174,7 +174,7 @@ void check_dependencies(Self self, JobSpec spec, std::size_t next,
           });
 }
 
-caf::result<JobAccepted> submit(Self self, Submit& request) {
+caf::result<JobAccepted> submit(TenantSelf self, Submit& request) {
   auto& state = self->state;
   if (state.retired)
     return make_error(ErrorCode::not_found, "tenant " + state.tenant_name + " is being removed",
@@ -192,7 +192,7 @@ caf::result<JobAccepted> submit(Self self, Submit& request) {
 // -- cancelling
 // ------------------------------------------------------------------------------------
 
-void withdraw(Self self, JobId job, const std::string& reason,
+void withdraw(TenantSelf self, JobId job, const std::string& reason,
               caf::typed_response_promise<Done> promise) {
   auto& state = self->state;
   state.book.hold(job);
@@ -215,7 +215,7 @@ void withdraw(Self self, JobId job, const std::string& reason,
           });
 }
 
-caf::result<Done> cancel(Self self, const Cancel& request) {
+caf::result<Done> cancel(TenantSelf self, const Cancel& request) {
   auto& book = self->state.book;
   if (!book.knows(request.id) || book.record(request.id).cancelled) return Done{};
   auto promise = self->make_response_promise<Done>();
@@ -226,7 +226,7 @@ caf::result<Done> cancel(Self self, const Cancel& request) {
 // -- grants and results
 // ----------------------------------------------------------------------------
 
-void take_grants(Self self, const Granted& granted) {
+void take_grants(TenantSelf self, const Granted& granted) {
   auto& state = self->state;
   state.seen_deal = std::max(state.seen_deal, granted.deal);
   std::map<NodeId, std::pair<NodeActor, LaunchTasks>> by_node;
@@ -248,13 +248,13 @@ void take_grants(Self self, const Granted& granted) {
   refresh(self);
 }
 
-void take_results(Self self, const TasksEnded& ended) {
+void take_results(TenantSelf self, const TasksEnded& ended) {
   for (const auto& result : ended.results)
     if (self->state.book.end(result)) job_ended(self, result.task.job);
   refresh(self);
 }
 
-void take_back(Self self, const TasksReturned& returned) {
+void take_back(TenantSelf self, const TasksReturned& returned) {
   for (const auto& task : returned.tasks)
     if (self->state.book.give_back(task)) job_ended(self, task.job);
   refresh(self);
@@ -263,7 +263,7 @@ void take_back(Self self, const TasksReturned& returned) {
 // -- questions
 // -------------------------------------------------------------------------------------
 
-caf::result<Done> wait(Self self, const Wait& request) {
+caf::result<Done> wait(TenantSelf self, const Wait& request) {
   auto& state = self->state;
   if (!state.book.knows(request.id)) return Done{};
   auto promise = self->make_response_promise<Done>();
@@ -305,13 +305,13 @@ caf::result<Done> retire(TenantState& state) {
 
 /// What a restart must do again: stop what was cancelled, and ask about awaited jobs that have
 /// ended.
-void resume(Self self) {
+void resume(TenantSelf self) {
   auto& state = self->state;
   send_stops(self, state.book.to_stop());
   refresh(self);
 }
 
-TenantBase::behavior_type tenant_behavior(Self self, std::shared_ptr<const ClusterContext> context,
+TenantBase::behavior_type tenant_behavior(TenantSelf self, std::shared_ptr<const ClusterContext> context,
                                           TenantSink coordinator, const TenantRecord& record,
                                           std::vector<UnfinishedJob> jobs) {
   auto& state = self->state;

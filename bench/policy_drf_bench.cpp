@@ -51,13 +51,13 @@ void BM_drf_by_task(benchmark::State& state) { run(state, drf_by_task); }
 void BM_drf_by_level(benchmark::State& state) { run(state, drf_by_level); }
 
 /// {users, tasks}
-void sizes(benchmark::internal::Benchmark* bench) {
+void drf_sizes(benchmark::internal::Benchmark* bench) {
   for (const std::int64_t users : {10, 100, 1'000}) bench->Args({users, users * 1'000});
   for (const std::int64_t users : {10'000, 100'000}) bench->Args({users, 1'000'000});
   bench->Unit(benchmark::kMillisecond);
 }
-BENCHMARK(BM_drf_by_task)->Apply(sizes);
-BENCHMARK(BM_drf_by_level)->Apply(sizes);
+BENCHMARK(BM_drf_by_task)->Apply(drf_sizes);
+BENCHMARK(BM_drf_by_level)->Apply(drf_sizes);
 
 }  // namespace
 }  // namespace fairwater

@@ -10,7 +10,7 @@
 namespace fairwater {
 namespace {
 
-struct Cluster {
+struct MachineCluster {
   std::vector<MachineClass> machines;
   std::vector<ClusterUser> users;
 };
@@ -18,7 +18,7 @@ struct Cluster {
 /// The shapes and counts of a Google cluster's machines (Reiss et al., "Heterogeneity and
 /// Dynamicity of Clouds at Scale", SoCC 2012, table 1), in thousandths of the largest machine,
 /// scaled to `machines` in all.
-Cluster make_cluster(std::uint64_t machines, std::size_t users) {
+MachineCluster make_machines(std::uint64_t machines, std::size_t users) {
   struct Shape {
     Amount cpu, memory;
     std::uint64_t count;
@@ -27,7 +27,7 @@ Cluster make_cluster(std::uint64_t machines, std::size_t users) {
       {500, 500, 6732}, {500, 250, 3863}, {500, 750, 1001}, {1000, 1000, 795}, {250, 250, 126},
       {500, 120, 52},   {500, 30, 5},     {500, 970, 5},    {1000, 500, 3},    {500, 60, 1}};
   constexpr std::uint64_t kAll = 12'583;
-  Cluster cluster;
+  MachineCluster cluster;
   for (const Shape& shape : kShapes)
     cluster.machines.push_back(
         {{{shape.cpu, shape.memory}}, std::max<std::uint64_t>(1, shape.count * machines / kAll)});
@@ -40,7 +40,7 @@ Cluster make_cluster(std::uint64_t machines, std::size_t users) {
 }
 
 void run(benchmark::State& state, ClusterPolicy policy) {
-  const Cluster cluster = make_cluster(static_cast<std::uint64_t>(state.range(0)),
+  const MachineCluster cluster = make_machines(static_cast<std::uint64_t>(state.range(0)),
                                        static_cast<std::size_t>(state.range(1)));
   std::uint64_t placed = 0;
   for (auto _ : state) {
@@ -59,13 +59,13 @@ void BM_drfh_best_fit(benchmark::State& state) { run(state, ClusterPolicy::drfh_
 void BM_drfh_first_fit(benchmark::State& state) { run(state, ClusterPolicy::drfh_first_fit); }
 
 /// {machines, users}
-void sizes(benchmark::internal::Benchmark* bench) {
+void gdrf_sizes(benchmark::internal::Benchmark* bench) {
   bench->Args({100, 20})->Args({1'000, 20})->Args({12'000, 20})->Args({12'000, 200});
   bench->Unit(benchmark::kMillisecond);
 }
-BENCHMARK(BM_gdrf)->Apply(sizes);
-BENCHMARK(BM_drfh_best_fit)->Apply(sizes);
-BENCHMARK(BM_drfh_first_fit)->Apply(sizes);
+BENCHMARK(BM_gdrf)->Apply(gdrf_sizes);
+BENCHMARK(BM_drfh_best_fit)->Apply(gdrf_sizes);
+BENCHMARK(BM_drfh_first_fit)->Apply(gdrf_sizes);
 
 }  // namespace
 }  // namespace fairwater

@@ -6,7 +6,7 @@
 namespace fairwater {
 namespace {
 
-constexpr std::int64_t kMaxAmount = std::int64_t{1} << 62;
+constexpr std::int64_t kLargestAmount = std::int64_t{1} << 62;
 
 /// A value as an error message quotes it: short, on one line.
 std::string quoted(const Json& value) {
@@ -76,7 +76,7 @@ std::int64_t Field::integer(std::int64_t low, std::int64_t high) const {
   return number;
 }
 
-std::int64_t Field::amount() const { return integer(0, kMaxAmount); }
+std::int64_t Field::amount() const { return integer(0, kLargestAmount); }
 
 double Field::number(double low, double high) const {
   if (!value_->is_number()) mismatch("a number");

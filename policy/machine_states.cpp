@@ -9,7 +9,7 @@ namespace fairwater {
 namespace {
 
 /// Scores closer than this to the best one, relative to it, tie: rounding is a hundredth of it.
-constexpr double kTie = 1e-14;
+constexpr double kScoreTie = 1e-14;
 
 }  // namespace
 
@@ -153,7 +153,7 @@ std::optional<MachineStates::EntryId> MachineStates::best(std::size_t user) {
 /// Of the entries that tie with the best, the one with the first machine.
 MachineStates::EntryId MachineStates::first_of_tied(Choice& choice) {
   std::vector<Candidate>& heap = choice.heap;
-  const double least = heap.front().score - kTie * std::abs(heap.front().score);
+  const double least = heap.front().score - kScoreTie * std::abs(heap.front().score);
   const auto ties = [&](std::size_t i) { return i < heap.size() && heap[i].score >= least; };
   EntryId best = heap.front().entry;
   if (!ties(1) && !ties(2)) return best;

@@ -9,7 +9,7 @@
 namespace fairwater {
 namespace {
 
-constexpr double kTie = 1e-12;
+constexpr double kDistanceTie = 1e-12;
 
 /// Coordinates in [0, 1]: the resources, then the time. An axis on which all points agree is 0.
 using ScaledPoint = std::vector<double>;
@@ -61,9 +61,9 @@ std::size_t take(const std::vector<double>& distance, bool farthest,
   std::size_t taken = distance.size();
   double taken_resources = 0;
   for (std::size_t i = 0; i < distance.size(); ++i) {
-    if (sign * distance[i] > best + kTie) continue;
+    if (sign * distance[i] > best + kDistanceTie) continue;
     const double resources = sum(scaled[i]) - scaled[i].back();
-    if (taken == distance.size() || resources < taken_resources - kTie) {
+    if (taken == distance.size() || resources < taken_resources - kDistanceTie) {
       taken = i;
       taken_resources = resources;
     }

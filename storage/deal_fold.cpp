@@ -11,8 +11,6 @@
 namespace fairwater {
 namespace {
 
-[[noreturn]] void refuse(const std::string& sentence) { throw Contradiction(sentence); }
-
 std::string name(TenantId tenant) { return "tenant " + std::to_string(tenant.value); }
 
 /// What repayments and loans say of one tenant.

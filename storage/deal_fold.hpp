@@ -14,6 +14,8 @@ class Contradiction : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+[[noreturn]] inline void refuse(const std::string& sentence) { throw Contradiction(sentence); }
+
 /// Checks a deal's arithmetic, which needs no state: closing equations, sums, and loans and
 /// repayments against the lines. Throws Contradiction.
 void check_arithmetic(const Deal& deal);

@@ -11,8 +11,6 @@
 namespace fairwater {
 namespace {
 
-[[noreturn]] void refuse(const std::string& sentence) { throw Contradiction(sentence); }
-
 std::string name(const TaskKey& task) {
   return "task " + std::to_string(task.job.value) + "." + std::to_string(task.index) + " attempt " +
          std::to_string(task.attempt);

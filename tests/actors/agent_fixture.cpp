@@ -33,7 +33,7 @@ FakeHostActor::behavior_type fake_host(FakeHostActor::pointer self,
   };
 }
 
-FakeLinkActor::behavior_type fake_link(FakeLinkActor::pointer self,
+FakeLinkActor::behavior_type fake_coordinator_link(FakeLinkActor::pointer self,
                                        std::shared_ptr<FakeCoordinator> fake) {
   return {
       [self, fake](const AgentReport& report) -> caf::result<ReportReply> {
@@ -75,7 +75,7 @@ AgentFixture::~AgentFixture() {
 void AgentFixture::spawn() {
   host_actor = system->spawn(fake_host, host);
   agent = spawn_agent(*system, settings, host_actor);
-  link = system->spawn(fake_link, coordinator);
+  link = system->spawn(fake_coordinator_link, coordinator);
   run();
 }
 

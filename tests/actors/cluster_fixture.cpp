@@ -7,7 +7,7 @@
 namespace fairwater {
 namespace {
 
-AgentLink::behavior_type fake_link(AgentLink::pointer,
+AgentLink::behavior_type fake_agent_link(AgentLink::pointer,
                                    std::shared_ptr<std::vector<AgentOrders>> orders) {
   return {
       [orders](const AgentOrders& order) { orders->push_back(order); },
@@ -135,7 +135,7 @@ FakeAgent ClusterFixture::join(const std::string& name, Amount cpu) {
   agent.name = name;
   agent.credential.fill(static_cast<std::uint8_t>(name.back()));
   agent.orders = std::make_shared<std::vector<AgentOrders>>();
-  agent.link = system_->spawn(fake_link, agent.orders);
+  agent.link = system_->spawn(fake_agent_link, agent.orders);
   links_.push_back(agent.link);
   RegisterNode request;
   request.spec = node_spec(name, cpu);
@@ -152,7 +152,7 @@ FakeAgent ClusterFixture::join(const std::string& name, Amount cpu) {
 
 caf::error ClusterFixture::reattach(FakeAgent& agent, std::vector<TaskResult> finished) {
   agent.orders->clear();
-  agent.link = system_->spawn(fake_link, agent.orders);
+  agent.link = system_->spawn(fake_agent_link, agent.orders);
   links_.push_back(agent.link);
   RegisterNode request;
   const auto nodes = ask<NodeList>(ListNodes{operator_caller()});

@@ -19,7 +19,7 @@ namespace {
 using test::check_property;
 using test::draw;
 
-struct Problem {
+struct ClusterProblem {
   ClusterPolicy policy = ClusterPolicy::gdrf;
   std::vector<MachineClass> machines;
   std::vector<ClusterUser> users;
@@ -35,7 +35,7 @@ struct Fraction {
 
 class FullSearch {
  public:
-  explicit FullSearch(const Problem& problem) : placed(problem.users.size()), problem_(problem) {
+  explicit FullSearch(const ClusterProblem& problem) : placed(problem.users.size()), problem_(problem) {
     for (const MachineClass& machine : problem.machines)
       for (std::uint64_t i = 0; i < machine.count; ++i)
         machines_.push_back(
@@ -189,13 +189,13 @@ class FullSearch {
     return true;
   }
 
-  const Problem& problem_;
+  const ClusterProblem& problem_;
   std::vector<Machine> machines_;
   ResourceVector totals_;
   std::vector<bool> done_;
 };
 
-std::string describe(const Problem& problem) {
+std::string describe(const ClusterProblem& problem) {
   std::ostringstream text;
   text << "policy " << static_cast<int>(problem.policy);
   const auto amounts = [&text](const ResourceVector& vector) {
@@ -214,8 +214,8 @@ std::string describe(const Problem& problem) {
   return text.str();
 }
 
-Problem draw_problem() {
-  Problem problem;
+ClusterProblem draw_cluster_problem() {
+  ClusterProblem problem;
   problem.policy = static_cast<ClusterPolicy>(draw(0, 2));
   const auto resources = static_cast<std::size_t>(draw(1, 3));
   const auto vector = [resources](Amount low, Amount high) {
@@ -241,7 +241,7 @@ Problem draw_problem() {
 
 TEST_CASE("GDRF and DRFH place tasks as full search does", "[property]") {
   check_property("GDRF", 15'000, [] {
-    const Problem problem = draw_problem();
+    const ClusterProblem problem = draw_cluster_problem();
     RC_LOG() << describe(problem) << "\n";
     const ClusterFilling filling = fill_cluster(problem.policy, problem.machines, problem.users);
     const FullSearch oracle(problem);
@@ -252,7 +252,7 @@ TEST_CASE("GDRF and DRFH place tasks as full search does", "[property]") {
 
 TEST_CASE("Machines given one by one fill as a class of them does", "[property]") {
   check_property("classes", 10'000, [] {
-    Problem problem = draw_problem();
+    ClusterProblem problem = draw_cluster_problem();
     const ClusterFilling together = fill_cluster(problem.policy, problem.machines, problem.users);
     std::vector<MachineClass> apart;
     for (const MachineClass& machine : problem.machines)
@@ -265,7 +265,7 @@ TEST_CASE("Machines given one by one fill as a class of them does", "[property]"
 
 TEST_CASE("A filled cluster is full, and nothing is used twice", "[property]") {
   check_property("fullness", 10'000, [] {
-    const Problem problem = draw_problem();
+    const ClusterProblem problem = draw_cluster_problem();
     RC_LOG() << describe(problem) << "\n";
     const ClusterFilling filling = fill_cluster(problem.policy, problem.machines, problem.users);
     const ResourceVector totals = total_capacity(problem.machines);
@@ -336,7 +336,7 @@ TEST_CASE("A type is the resource with the largest part, then amount, then place
 TEST_CASE("A large cluster of few shapes agrees with full search", "[property]") {
   SplitMix64 random(42);
   for (int run = 0; run < 6; ++run) {
-    Problem problem;
+    ClusterProblem problem;
     problem.policy = static_cast<ClusterPolicy>(run % 3);
     for (int i = 0; i < 4; ++i)
       problem.machines.push_back({{{static_cast<Amount>(20 + random.below(60)),

@@ -5,7 +5,7 @@
 namespace fairwater {
 namespace {
 
-ErrorDetails refusal(std::string_view text) {
+ErrorDetails job_refusal(std::string_view text) {
   const auto file = parse_job_file(text, "job.yaml");
   if (file) return {ErrorCode::internal, "was accepted", ""};
   return details(file.error());
@@ -143,7 +143,7 @@ TEST_CASE("a bad job file is refused naming line and key", "[golden][job_file]")
   };
   for (const auto& expected : refusals) {
     INFO(expected.text);
-    const ErrorDetails said = refusal(expected.text);
+    const ErrorDetails said = job_refusal(expected.text);
     CHECK(said.code == ErrorCode::invalid_input);
     CHECK(said.field == expected.field);
     CHECK_THAT(said.message, Catch::EndsWith(expected.message));
@@ -158,7 +158,7 @@ TEST_CASE("what this version does not do is refused by name", "[golden][job_file
       {"devices: [gpu0]", "devices"},
   };
   for (const auto& [line, field] : refusals) {
-    const ErrorDetails said = refusal("command: [a]\n" + std::string{line} + "\n");
+    const ErrorDetails said = job_refusal("command: [a]\n" + std::string{line} + "\n");
     CHECK(said.code == ErrorCode::not_supported);
     CHECK(said.field == field);
     CHECK_THAT(said.message, Catch::EndsWith("(line 2 of job.yaml)"));
@@ -177,7 +177,7 @@ TEST_CASE("what a coordinator says against a job gets its line", "[unit][job_fil
 }
 
 TEST_CASE("a job file of more than 4 MiB is refused unread", "[unit][job_file]") {
-  CHECK_THAT(refusal(std::string(kMaxYamlBytes + 1, '#')).message,
+  CHECK_THAT(job_refusal(std::string(kMaxYamlBytes + 1, '#')).message,
              Catch::Contains("are more than"));
 }
 

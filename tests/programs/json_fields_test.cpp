@@ -10,7 +10,7 @@ namespace fairwater {
 namespace {
 
 /// The message with which `read` refuses `text`, or "accepted".
-std::string refusal(const std::string& text, const std::function<void(Fields&)>& read) {
+std::string field_refusal(const std::string& text, const std::function<void(Fields&)>& read) {
   try {
     const Json document = parse_json(text);
     Fields fields(document);
@@ -23,7 +23,7 @@ std::string refusal(const std::string& text, const std::function<void(Fields&)>&
 }
 
 std::string refused_weight(const std::string& text) {
-  return refusal(text, [](Fields& fields) { (void)fields.at("weight").integer(1, 10); });
+  return field_refusal(text, [](Fields& fields) { (void)fields.at("weight").integer(1, 10); });
 }
 
 TEST_CASE("Numbers out of range are refused with field, value and range", "[unit][programs]") {
@@ -70,20 +70,20 @@ TEST_CASE("Paths lead through lists and objects", "[unit][programs]") {
       tenant.done();
     }
   };
-  CHECK(refusal(R"({"tenants": [{"name": "a", "request": {"cpu": 4611686018427387904}}]})", read) ==
+  CHECK(field_refusal(R"({"tenants": [{"name": "a", "request": {"cpu": 4611686018427387904}}]})", read) ==
         "accepted");
-  CHECK(refusal(R"({"tenants": [{"name": "a"}, {"name": "b", "request": {"cpu": -1}}]})", read) ==
+  CHECK(field_refusal(R"({"tenants": [{"name": "a"}, {"name": "b", "request": {"cpu": -1}}]})", read) ==
         "tenants[1].request.cpu: must be a whole number from 0 to 4611686018427387904, not -1");
-  CHECK(refusal(R"({"tenants": [{"name": "a"}, {"name": "a"}]})", read) ==
+  CHECK(field_refusal(R"({"tenants": [{"name": "a"}, {"name": "a"}]})", read) ==
         "tenants[1].name: must be unique, but \"a\" is there twice");
-  CHECK(refusal(R"({"tenants": [{"name": ""}]})", read) ==
+  CHECK(field_refusal(R"({"tenants": [{"name": ""}]})", read) ==
         "tenants[0].name: must be a name without control characters, not \"\"");
 }
 
 TEST_CASE("A choice is refused with all choices", "[unit][programs]") {
   const auto read = [](Fields& fields) { (void)fields.at("method").choice({"one", "two"}); };
-  CHECK(refusal(R"({"method": "two"})", read) == "accepted");
-  CHECK(refusal(R"({"method": "three"})", read) ==
+  CHECK(field_refusal(R"({"method": "two"})", read) == "accepted");
+  CHECK(field_refusal(R"({"method": "three"})", read) ==
         "method: must be one of one, two, not \"three\"");
 }
 

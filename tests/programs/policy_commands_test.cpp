@@ -15,7 +15,7 @@ struct Printed {
   std::string err;
 };
 
-Printed run(std::string_view policy, const std::string& input, bool pretty = false) {
+Printed run_policy(std::string_view policy, const std::string& input, bool pretty = false) {
   std::istringstream in(input);
   std::ostringstream out;
   std::ostringstream err;
@@ -24,8 +24,8 @@ Printed run(std::string_view policy, const std::string& input, bool pretty = fal
 }
 
 /// The reason without the program's name; empty when the input was taken.
-std::string refusal(std::string_view policy, const std::string& input) {
-  const Printed printed = run(policy, input);
+std::string policy_refusal(std::string_view policy, const std::string& input) {
+  const Printed printed = run_policy(policy, input);
   if (printed.status == 0) return "";
   CHECK(printed.status == 2);
   CHECK(printed.out.empty());
@@ -37,7 +37,7 @@ std::string refusal(std::string_view policy, const std::string& input) {
 
 TEST_CASE("The sequence refuses bad tenants and events", "[unit][programs]") {
   const auto with_tenants = [](const std::string& tenants, const std::string& rest) {
-    return refusal("sequence", R"({"tenants": [)" + tenants + R"(], "events": [)" + rest + "]}");
+    return policy_refusal("sequence", R"({"tenants": [)" + tenants + R"(], "events": [)" + rest + "]}");
   };
   const std::string a = R"({"name": "A", "weight": 5})";
   CHECK(with_tenants(a, R"({"slots": 1000000000000})").empty());
@@ -57,15 +57,15 @@ TEST_CASE("The sequence refuses bad tenants and events", "[unit][programs]") {
         "events[1].leave: names a tenant that has left");
   CHECK(with_tenants(a, R"({"leave": "A"}, {"slots": 1})") ==
         "events[1].slots: must be 0 when no tenant is left");
-  CHECK(refusal("sequence", R"({"position": 5, "tenants": [{"name": "A", "weight": 5}],
+  CHECK(policy_refusal("sequence", R"({"position": 5, "tenants": [{"name": "A", "weight": 5}],
                                 "events": []})") ==
         "position: must be a whole number from 0 to 4, not 5");
-  CHECK(refusal("sequence", "{}") == "tenants: is missing");
+  CHECK(policy_refusal("sequence", "{}") == "tenants: is missing");
 }
 
 TEST_CASE("The ledger refuses what its rules forbid", "[unit][programs]") {
   const auto with = [](const std::string& ious, const std::string& operations) {
-    return refusal("ledger", R"({"tenants": [{"name": "a", "weight": 1}, {"name": "b", "weight": 1},
+    return policy_refusal("ledger", R"({"tenants": [{"name": "a", "weight": 1}, {"name": "b", "weight": 1},
         {"name": "c", "weight": 1}], "ious": [)" +
                                  ious + R"(], "operations": [)" + operations + "]}");
   };
@@ -88,7 +88,7 @@ TEST_CASE("The ledger refuses what its rules forbid", "[unit][programs]") {
 
 TEST_CASE("Water-fill refuses a max below min and resources without capacity", "[unit][programs]") {
   const auto with = [](const std::string& group) {
-    return refusal("water-fill", R"({"capacity": {"cpu": 10}, "groups": [)" + group + "]}");
+    return policy_refusal("water-fill", R"({"capacity": {"cpu": 10}, "groups": [)" + group + "]}");
   };
   CHECK(with(R"({"name": "A", "weight": 4611686018427387904, "request": {"cpu": 5}})").empty());
   CHECK(with("") == "groups: must not be empty");
@@ -101,13 +101,13 @@ TEST_CASE("Water-fill refuses a max below min and resources without capacity", "
   CHECK(with(R"({"name": "A", "weight": 1, "groups": [{"name": "x", "weight": 1},
                  {"name": "x", "weight": 1}]})") ==
         "groups[0].groups[1].name: must be unique, not \"A/x\" again");
-  CHECK(refusal("water-fill", R"({"capacity": {}, "groups": []})") ==
+  CHECK(policy_refusal("water-fill", R"({"capacity": {}, "groups": []})") ==
         "capacity: must have a resource");
 }
 
 TEST_CASE("The sized mode refuses bad settings", "[unit][programs]") {
   const auto with = [](const std::string& settings) {
-    return refusal("sized", "{" + settings + R"("tenants": [{"name": "A", "weight": 1,
+    return policy_refusal("sized", "{" + settings + R"("tenants": [{"name": "A", "weight": 1,
         "tasks": [3]}], "heartbeats": [5]})");
   };
   CHECK(with("").empty());
@@ -121,11 +121,11 @@ TEST_CASE("The sized mode refuses bad settings", "[unit][programs]") {
 
 TEST_CASE("The runner prints one object, indented when asked", "[unit][programs]") {
   const std::string input = R"({"tenants": [{"name": "A", "weight": 2}], "events": []})";
-  CHECK(run("sequence", input).out == R"({"period":1,"order":["A"],"events":[]})"
+  CHECK(run_policy("sequence", input).out == R"({"period":1,"order":["A"],"events":[]})"
                                       "\n");
-  CHECK(run("sequence", input, true).out ==
+  CHECK(run_policy("sequence", input, true).out ==
         "{\n  \"period\": 1,\n  \"order\": [\n    \"A\"\n  ],\n  \"events\": []\n}\n");
-  const Printed unknown = run("sequenze", input);
+  const Printed unknown = run_policy("sequenze", input);
   CHECK(unknown.status == 2);
   CHECK(unknown.out.empty());
   CHECK(unknown.err.rfind("fairwater policy: no policy is called \"sequenze\"; there are ", 0) ==

@@ -15,7 +15,7 @@
 namespace fairwater {
 namespace {
 
-Json run(std::string_view policy, const std::string& input) {
+Json run_fair(std::string_view policy, const std::string& input) {
   std::istringstream in(input);
   std::ostringstream out, err;
   const int status = policy_command(policy, "-", false, in, out, err);
@@ -25,7 +25,7 @@ Json run(std::string_view policy, const std::string& input) {
 }
 
 /// The one line on standard error.
-std::string refusal(std::string_view policy, const std::string& input) {
+std::string fair_refusal(std::string_view policy, const std::string& input) {
   std::istringstream in(input);
   std::ostringstream out, err;
   INFO(input);
@@ -44,7 +44,7 @@ struct Refused {
 
 void check_all(const std::vector<Refused>& cases) {
   for (const Refused& refused : cases) {
-    const std::string line = refusal(refused.policy, refused.input);
+    const std::string line = fair_refusal(refused.policy, refused.input);
     INFO(refused.input << "\n" << line);
     CHECK(line.rfind("fairwater policy " + refused.policy + ": " + refused.path_and_reason, 0) ==
           0);
@@ -177,7 +177,7 @@ TEST_CASE("saturation refuses bad input with its path", "[unit]") {
 
 TEST_CASE("drf counts decimals exactly", "[unit]") {
   // Ten tasks of 0.1 fill 1.0; in binary fractions the tenth would not fit.
-  const Json output = run("drf", R"({"capacity": {"cpu": 1.0, "memory": 4},
+  const Json output = run_fair("drf", R"({"capacity": {"cpu": 1.0, "memory": 4},
       "users": [{"name": "A", "demand": {"cpu": 0.1, "memory": 0.25}, "weight": 0.5}]})");
   CHECK(output["tasks"]["A"] == 10);
   CHECK(output["used"]["cpu"] == 1.0);
@@ -185,7 +185,7 @@ TEST_CASE("drf counts decimals exactly", "[unit]") {
 }
 
 TEST_CASE("gdrf takes machines that lack a resource", "[unit]") {
-  const Json output = run("gdrf", R"({"machines": [{"name": "plain", "capacity": {"cpu": 4}},
+  const Json output = run_fair("gdrf", R"({"machines": [{"name": "plain", "capacity": {"cpu": 4}},
       {"name": "gpus", "capacity": {"cpu": 2, "gpu": 2}, "count": 2}],
       "users": [{"name": "A", "demand": {"cpu": 1}}, {"name": "B", "demand": {"gpu": 1}, "tasks": 3}]})");
   CHECK(output["placed"] == Json::parse(R"({"A": 8, "B": 3})"));
@@ -194,7 +194,7 @@ TEST_CASE("gdrf takes machines that lack a resource", "[unit]") {
 
 TEST_CASE("qrea runs the baselines on the same input", "[unit]") {
   const auto with = [](const std::string& policy) {
-    return run("qrea", R"({"policy": ")" + policy + R"(", "units": 10, "users": [
+    return run_fair("qrea", R"({"policy": ")" + policy + R"(", "units": 10, "users": [
         {"name": "u1", "quota": 4, "credit": 0, "running": [
           {"id": "a", "min": 4, "max": 6, "now": 6}, {"id": "b", "min": 2, "max": 4, "now": 4}]},
         {"name": "u2", "quota": 6, "credit": 0.5, "queued": [{"id": "c", "min": 3, "max": 3}]}]})");
@@ -210,7 +210,7 @@ TEST_CASE("qrea runs the baselines on the same input", "[unit]") {
 }
 
 TEST_CASE("saturation-advice says what it found and what to measure", "[unit]") {
-  const Json output = run("saturation-advice", R"({"seed": 3, "suggestions": 2, "runs": [
+  const Json output = run_fair("saturation-advice", R"({"seed": 3, "suggestions": 2, "runs": [
       {"resources": {"cpu": 1}, "time": 20}, {"resources": {"cpu": 1}, "time": 21},
       {"resources": {"cpu": 2}, "time": 10}, {"resources": {"cpu": 2}, "time": 11},
       {"resources": {"cpu": 8}, "time": 4}, {"resources": {"cpu": 8}, "time": 4.2}]})");
@@ -246,7 +246,7 @@ TEST_CASE("drf gives the textbook's numbers as published by its peers", "[vector
     for (const auto& [name, demand] : published.at("tasks").items())
       users.push_back({{"name", name}, {"demand", demand}});
     const Json input = {{"capacity", published.at("capacity")}, {"users", users}};
-    const Json output = run("drf", input.dump());
+    const Json output = run_fair("drf", input.dump());
     CHECK(output["tasks"] == published.at("expected_tasks"));
     CHECK(output["used"] == published.at("expected_used"));
     for (const auto& [name, share] : published.at("expected_dominant_share").items())

@@ -12,7 +12,7 @@
 namespace fairwater {
 namespace {
 
-ErrorDetails refusal(std::string_view text) {
+ErrorDetails swf_refusal(std::string_view text) {
   const auto log = parse_swf(text, 0);
   if (log) return {ErrorCode::internal, "was accepted", ""};
   return details(log.error());
@@ -83,14 +83,14 @@ TEST_CASE("columns that archives add are not looked at", "[unit][swf]") {
 }
 
 TEST_CASE("a bad line is refused with its number and column", "[golden][swf]") {
-  CHECK(refusal("; head\n1 2 3\n").message == "line 2: 3 columns instead of 18");
-  CHECK(refusal("1 0 0 x 1 -1 -1 1 -1 -1 1 1 1 -1 -1 -1 -1 -1").message ==
+  CHECK(swf_refusal("; head\n1 2 3\n").message == "line 2: 3 columns instead of 18");
+  CHECK(swf_refusal("1 0 0 x 1 -1 -1 1 -1 -1 1 1 1 -1 -1 -1 -1 -1").message ==
         "line 1: column 4 (run time): 'x' is not a number up to 10^12");
-  CHECK(refusal("1 0 0 9999999999999999999999 1 -1 -1 1 -1 -1 1 1 1 -1 -1 -1 -1 -1").message ==
+  CHECK(swf_refusal("1 0 0 9999999999999999999999 1 -1 -1 1 -1 -1 1 1 1 -1 -1 -1 -1 -1").message ==
         "line 1: column 4 (run time): '9999999999999999999999' is not a number up to 10^12");
-  CHECK(refusal("1 -1 0 5 1 -1 -1 1 -1 -1 1 1 1 -1 -1 -1 -1 -1").message ==
+  CHECK(swf_refusal("1 -1 0 5 1 -1 -1 1 -1 -1 1 1 1 -1 -1 -1 -1 -1").message ==
         "line 1: column 2 (submit time): is not known");
-  CHECK(refusal("1 0 0 5. 1 -1 -1 1 -1 -1 1 1 1 -1 -1 -1 -1 -1").field == "trace");
+  CHECK(swf_refusal("1 0 0 5. 1 -1 -1 1 -1 -1 1 1 1 -1 -1 -1 -1 -1").field == "trace");
 }
 
 TEST_CASE("a log is read plain and packed", "[unit][swf]") {

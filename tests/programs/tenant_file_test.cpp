@@ -5,7 +5,7 @@
 namespace fairwater {
 namespace {
 
-ErrorDetails refusal(std::string_view text) {
+ErrorDetails tenant_refusal(std::string_view text) {
   const auto specs = parse_tenant_file(text, "tenants.yaml");
   if (specs) return {ErrorCode::internal, "was accepted", ""};
   return details(specs.error());
@@ -98,7 +98,7 @@ TEST_CASE("a bad tenant file is refused naming line and key", "[golden][tenant_f
   };
   for (const auto& expected : refusals) {
     INFO(expected.text);
-    const ErrorDetails said = refusal(expected.text);
+    const ErrorDetails said = tenant_refusal(expected.text);
     CHECK(said.code == expected.code);
     CHECK(said.field == expected.field);
     CHECK_THAT(said.message, Catch::EndsWith(expected.message));
@@ -106,7 +106,7 @@ TEST_CASE("a bad tenant file is refused naming line and key", "[golden][tenant_f
 }
 
 TEST_CASE("a list of tenants that contains itself is refused", "[unit][tenant_file]") {
-  CHECK(refusal("tenants: &all\n  - name: a\n    tenants: *all\n").code != ErrorCode::internal);
+  CHECK(tenant_refusal("tenants: &all\n  - name: a\n    tenants: *all\n").code != ErrorCode::internal);
 }
 
 }  // namespace fairwater

@@ -36,7 +36,7 @@ TEST_CASE("bad input of every kind is refused with its exit status and a word on
       {"a bad label expression", submit, sane + "labels: \"ssd && (\"\n", 2, "labels"},
       {"an unknown kind", submit, sane + "kind: magic\n", 2, "kind"},
       {"a file of binary zeros", submit, std::string(1000, '\0'), 2, ""},
-      {"an unknown tenant", submit, "tenant: nobody\ncommand: [\"true\"]\n", 1, "nobody"},
+      {"an unknown tenant", submit, "tenant: nobody\ncommand: [\"true\"]\n", 2, "nobody"},
       {"a file that is not there", {"job", "submit", "/no/such/file"}, "", 2, "/no/such/file"},
       {"a weight of zero", apply, "tenants: [{name: x, weight: 0}]\n", 2, "weight"},
       {"a tenant twice", apply, "tenants: [{name: x, weight: 1}, {name: x, weight: 2}]\n", 2, "x"},

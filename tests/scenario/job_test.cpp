@@ -115,12 +115,14 @@ TEST_CASE("a task sees its index, count, job, environment and directory, and rep
   CHECK(shown["task_list"][2]["exit_code"] == 128 + SIGSEGV);
 }
 
-TEST_CASE("a command that is not there fails with 127 and does not stop the others", "[scenario]") {
+TEST_CASE("a command that is not there could not run, which is 125, and does not stop the others",
+          "[scenario]") {
   Cluster cluster(one_node());
   cluster.start();
   const auto absent = cluster.submit(job_file("steady", 1, "command: [/no/such/program]\n"));
   const auto good = cluster.submit(job_file("steady", 1, "command: [\"true\"]\n"));
-  CHECK(cluster.wait({absent}) == 127);
+  CHECK(cluster.wait({absent}) == 125);
+  CHECK(cluster.job(absent)["task_list"][0]["exit_code"] == 127);
   CHECK(cluster.wait({good}) == 0);
 }
 

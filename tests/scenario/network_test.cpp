@@ -11,20 +11,20 @@ namespace {
 /// network.
 class Network {
  public:
-  explicit Network(std::vector<std::string> hosts) : hosts_(std::move(hosts)) {
+  explicit Network(std::vector<std::string> hosts) : Network(std::move(hosts), NothingYet()) {
     const std::string hub = name("switch");
     ip({"netns", "add", hub});
-    ip({"-n", hub, "link", "add", "bridge", "type", "bridge"});
-    ip({"-n", hub, "link", "set", "bridge", "up"});
+    ip({"-n", hub, "link", "add", "name", "hub", "type", "bridge"});
+    ip({"-n", hub, "link", "set", "dev", "hub", "up"});
     for (std::size_t i = 0; i < hosts_.size(); ++i) {
       const std::string host = name(hosts_[i]);
       ip({"netns", "add", host});
-      ip({"-n", hub, "link", "add", hosts_[i], "type", "veth", "peer", "name", "uplink", "netns",
-          host});
-      ip({"-n", hub, "link", "set", hosts_[i], "master", "bridge", "up"});
+      ip({"-n", hub, "link", "add", "name", hosts_[i], "type", "veth", "peer", "name", "uplink",
+          "netns", host});
+      ip({"-n", hub, "link", "set", "dev", hosts_[i], "master", "hub", "up"});
       ip({"-n", host, "address", "add", fmt::format("10.77.0.{}/24", i + 1), "dev", "uplink"});
-      ip({"-n", host, "link", "set", "uplink", "up"});
-      ip({"-n", host, "link", "set", "lo", "up"});
+      ip({"-n", host, "link", "set", "dev", "uplink", "up"});
+      ip({"-n", host, "link", "set", "dev", "lo", "up"});
     }
   }
   ~Network() {
@@ -40,10 +40,10 @@ class Network {
   }
   /// Pulls the host's cable, or plugs it in again.
   void cut(const std::string& host) const {
-    ip({"-n", name("switch"), "link", "set", host, "down"});
+    ip({"-n", name("switch"), "link", "set", "dev", host, "down"});
   }
   void join(const std::string& host) const {
-    ip({"-n", name("switch"), "link", "set", host, "up"});
+    ip({"-n", name("switch"), "link", "set", "dev", host, "up"});
   }
 
   /// Empty when namespaces can be made here, else why not.
@@ -56,6 +56,11 @@ class Network {
   }
 
  private:
+  // The destructor runs once this one is done, so that a failure on the way leaves no namespace
+  // behind.
+  struct NothingYet {};
+  Network(std::vector<std::string> hosts, NothingYet) : hosts_(std::move(hosts)) {}
+
   static void ip(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "ip");
     const Completed done = harness::run({.command = arguments});

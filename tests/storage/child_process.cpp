@@ -56,7 +56,7 @@ std::string ChildProcess::read_some(int timeout_ms) {
   pollfd waited{pipe_, POLLIN, 0};
   if (poll(&waited, 1, timeout_ms) <= 0) return {};
   char buffer[65536];
-  const ssize_t size = read(pipe_, buffer, sizeof buffer);
+  const ssize_t size = ::read(pipe_, buffer, sizeof buffer);
   return size > 0 ? std::string(buffer, static_cast<std::size_t>(size)) : std::string();
 }
 
