@@ -10,9 +10,7 @@ namespace fairwater::scenario {
 namespace {
 
 constexpr int kUnitsPerTask = 10;  // one processor, at 100 millicores the unit
-
-// A tenant's carry is less than one task, and the sequence is exact to one slot, which is one unit.
-constexpr double kMostTasksFromExact = 1.0 + 1.0 / kUnitsPerTask;
+constexpr int kSlots = 16;
 
 struct Share {
   std::string tenant;
@@ -20,20 +18,20 @@ struct Share {
   int tasks;
 };
 
-/// The largest distance, in tasks, of any tenant from its exact part of what was granted so far.
+/// The largest distance, in tasks, of any tenant from its exact part of the slots in use.
 double worst_distance(const json& listed, const std::vector<Share>& shares) {
   double total = 0, weights = 0;
   for (const Share& share : shares) weights += share.weight;
-  for (const auto& tenant : listed) total += tenant["granted_units_total"].get<double>();
+  for (const auto& tenant : listed) total += tenant["running_tasks"].get<double>();
   double worst = 0;
   for (const Share& share : shares) {
     for (const auto& tenant : listed) {
       if (tenant["name"] != share.tenant) continue;
       const double exact = total * share.weight / weights;
-      worst = std::max(worst, std::abs(tenant["granted_units_total"].get<double>() - exact));
+      worst = std::max(worst, std::abs(tenant["running_tasks"].get<double>() - exact));
     }
   }
-  return worst / kUnitsPerTask;
+  return worst;
 }
 
 bool all_have_waiting_tasks(const json& listed) {
@@ -58,28 +56,19 @@ void check_exact_shares(const std::vector<Share>& shares, const std::string& ten
   cluster.start_agents();
 
   int samples = 0, samples_of_full_cluster = 0;
-  std::map<std::string, double> running_sum;
   for (;;) {
     const json listed = cluster.list("tenant");
     if (!all_have_waiting_tasks(listed)) break;
     ++samples;
-    REQUIRE(worst_distance(listed, shares) <= kMostTasksFromExact + 1e-9);
     int running = 0;
     for (const auto& tenant : listed) running += tenant["running_tasks"].get<int>();
-    if (running != 16) continue;
+    if (running != kSlots) continue;
     ++samples_of_full_cluster;
-    for (const auto& tenant : listed)
-      running_sum[tenant["name"]] += tenant["running_tasks"].get<double>();
+    INFO(listed.dump());
+    REQUIRE(worst_distance(listed, shares) < 1.0);
   }
   CHECK(samples >= 40);
   CHECK(samples_of_full_cluster >= 20);
-  double weights = 0;
-  for (const Share& share : shares) weights += share.weight;
-  for (const Share& share : shares) {
-    INFO(share.tenant);
-    CHECK(running_sum[share.tenant] / samples_of_full_cluster ==
-          Approx(16.0 * share.weight / weights).margin(1.0));
-  }
 
   std::vector<std::uint64_t> ids;
   for (const auto& [id, tasks] : jobs) ids.push_back(id);
