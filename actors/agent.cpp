@@ -30,6 +30,9 @@ using LogPromise = caf::typed_response_promise<LogChunk>;
 using DescriptionPromise = caf::typed_response_promise<NodeDescription>;
 
 constexpr std::int64_t kHighWaterIntervalMs = 1000;
+// A report stays well below what the gateway takes in one message, however long the coordinator was
+// away.
+constexpr std::size_t kMaxResultsPerReport = 1000;
 
 class Agent {
  public:
@@ -123,7 +126,12 @@ AgentReport Agent::report() const {
   AgentReport report;
   report.running.reserve(running_.size());
   for (const auto& [task, actor] : running_) report.running.push_back(task);
-  for (const auto& [task, result] : finished_) report.finished.push_back(result);
+  for (const auto& [task, result] : finished_) {
+    if (report.finished.size() < kMaxResultsPerReport)
+      report.finished.push_back(result);
+    else
+      report.running.push_back(task);  // still the agent's, until there is room for its result
+  }
   report.high_water_cycle = high_water_;
   report.capacity = settings_.spec.capacity;
   return report;
@@ -153,6 +161,7 @@ void Agent::send_report() {
 
 void Agent::take_reply(const ReportReply& reply, std::int64_t sent_boottime_ms) {
   forget(reply.acknowledged);
+  if (!reply.acknowledged.empty() && !finished_.empty()) report_wanted_ = true;
   high_water_ = std::max(high_water_, reply.committed_cycle);
   keep_high_water();
   if (reply.heartbeat_interval_ms > 0)

@@ -85,7 +85,8 @@ void run_cycle(CoordinatorSelf self) {
           });
 }
 
-void commit_chained(CoordinatorSelf self, JournalBody body, std::function<void(const Committed&)> then,
+void commit_chained(CoordinatorSelf self, JournalBody body,
+                    std::function<void(const Committed&)> then,
                     std::function<void(const caf::error&)> failed) {
   self->request(self->state.context->ledger, caf::infinite,
                 Commit{{std::move(body)}, self->state.generation})

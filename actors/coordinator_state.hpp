@@ -74,7 +74,8 @@ void run_cycle(CoordinatorSelf self);
 /// Everything may have changed: looks at every node that takes tasks.
 void consider_all_nodes(CoordinatorSelf self);
 /// Commits what depends on the allocator's present state; a failure begins anew from the ledger.
-void commit_chained(CoordinatorSelf self, JournalBody body, std::function<void(const Committed&)> then,
+void commit_chained(CoordinatorSelf self, JournalBody body,
+                    std::function<void(const Committed&)> then,
                     std::function<void(const caf::error&)> failed);
 void begin_anew(CoordinatorSelf self);
 void rebuild(CoordinatorState& state, const LedgerSnapshot& snapshot, std::uint64_t last_deal);

@@ -67,7 +67,8 @@ void with_names(DeskSelf self, caf::typed_response_promise<T> promise, Then then
 
 /// Goes on with the tenant's actor; a job of a removed tenant has none.
 template <class T, class Then>
-void with_tenant(DeskSelf self, TenantId tenant, caf::typed_response_promise<T> promise, Then then) {
+void with_tenant(DeskSelf self, TenantId tenant, caf::typed_response_promise<T> promise,
+                 Then then) {
   self->request(self->state.coordinator, caf::infinite, FindTenant{"", tenant})
       .then([then = std::move(then)](const TenantAddress& address) mutable { then(address.actor); },
             fail(promise));

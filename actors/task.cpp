@@ -61,8 +61,8 @@ void set_up(TaskSelf self, const TaskKey& task, const TaskHostActor& host,
 
 }  // namespace
 
-TaskActor::behavior_type launch_task(TaskSelf self, const LaunchOrder& order, const TaskHostActor& host,
-                                     const AttemptOverSink& agent) {
+TaskActor::behavior_type launch_task(TaskSelf self, const LaunchOrder& order,
+                                     const TaskHostActor& host, const AttemptOverSink& agent) {
   set_up(self, order.task, host, agent);
   // No timeout: behind a burst of launches the answer takes its time, and to give up on it would
   // leave open whether the task runs. A host that dies takes the agent with it.

@@ -311,7 +311,8 @@ void resume(TenantSelf self) {
   refresh(self);
 }
 
-TenantBase::behavior_type tenant_behavior(TenantSelf self, std::shared_ptr<const ClusterContext> context,
+TenantBase::behavior_type tenant_behavior(TenantSelf self,
+                                          std::shared_ptr<const ClusterContext> context,
                                           TenantSink coordinator, const TenantRecord& record,
                                           std::vector<UnfinishedJob> jobs) {
   auto& state = self->state;

@@ -22,7 +22,10 @@ class FigureReporter final : public benchmark::BenchmarkReporter {
         failed_ = true;
         continue;
       }
-      std::cout << fmt::format("figure {} {:.6g} {}\n", name, run.GetAdjustedRealTime(),
+      // Processor time, unless the benchmark waits for a disk and says so by UseRealTime().
+      const bool waits = run.run_name.time_type == "real_time";
+      std::cout << fmt::format("figure {} {:.6g} {}\n", name,
+                               waits ? run.GetAdjustedRealTime() : run.GetAdjustedCPUTime(),
                                benchmark::GetTimeUnitString(run.time_unit));
       for (const auto& [counter, value] : run.counters) {
         std::cout << fmt::format("figure {}.{} {:.6g} {}\n", name, counter, value.value,

@@ -41,7 +41,7 @@ MachineCluster make_machines(std::uint64_t machines, std::size_t users) {
 
 void run(benchmark::State& state, ClusterPolicy policy) {
   const MachineCluster cluster = make_machines(static_cast<std::uint64_t>(state.range(0)),
-                                       static_cast<std::size_t>(state.range(1)));
+                                               static_cast<std::size_t>(state.range(1)));
   std::uint64_t placed = 0;
   for (auto _ : state) {
     placed = 0;

@@ -48,6 +48,7 @@ Json run_drf(const Json& input) {
 
   const ResourceVector capacity = resources.to_vector(capacity_input, kUnlimited);
   std::vector<DrfUser> users;
+  users.reserve(inputs.size());
   for (const UserInput& user : inputs)
     users.push_back(
         {resources.to_vector(user.demand, kUnlimited),

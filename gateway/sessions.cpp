@@ -9,9 +9,9 @@ namespace {
 constexpr auto kNothingToFill = [](const Done&, auto&&) {};
 
 /// Calls for every client. `desk` messages carry the caller, and the desk checks what it may see.
-class TenantSessionServer : public virtual wire::TenantSession::Server {
+class SessionServer : public virtual wire::TenantSession::Server {
  public:
-  TenantSessionServer(Connection& connection, Caller caller)
+  SessionServer(Connection& connection, Caller caller)
       : connection_(kj::addRef(connection)), caller_(std::move(caller)) {}
 
  protected:
@@ -115,10 +115,15 @@ class TenantSessionServer : public virtual wire::TenantSession::Server {
   const Caller caller_;
 };
 
-class OperatorSessionServer final : public TenantSessionServer,
+class TenantSessionServer final : public SessionServer {
+ public:
+  using SessionServer::SessionServer;
+};
+
+class OperatorSessionServer final : public SessionServer,
                                     public virtual wire::OperatorSession::Server {
  public:
-  using TenantSessionServer::TenantSessionServer;
+  using SessionServer::SessionServer;
 
  protected:
   kj::Promise<void> applyTenants(ApplyTenantsContext context) override {

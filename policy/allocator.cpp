@@ -15,8 +15,7 @@ class Allocator::Impl {
   AllocatorState state;
 };
 
-Allocator::Allocator(AllocatorSettings settings)
-    : impl_(std::make_unique<Impl>(settings)) {}
+Allocator::Allocator(AllocatorSettings settings) : impl_(std::make_unique<Impl>(settings)) {}
 Allocator::Allocator(const Allocator& other) : impl_(std::make_unique<Impl>(*other.impl_)) {}
 Allocator::Allocator(Allocator&&) noexcept = default;
 Allocator& Allocator::operator=(const Allocator& other) {

@@ -238,7 +238,7 @@ class Sequence::Impl {
   // A key is the time of a class's next slot, then its place among equals.
   [[nodiscard]] Tournament::Key upcoming_key(std::uint32_t index) const {
     const std::uint32_t tie = method_ == Method::max_deficit ? ~index : index;
-    return (Tournament::Key{times_[index].time()} << 32) | tie;
+    return (Tournament::Key{times_[index].virtual_time()} << 32) | tie;
   }
 
   [[nodiscard]] std::uint32_t class_of(Tournament::Key key) const {

@@ -21,7 +21,7 @@ class SlotTimes {
     time_ = static_cast<std::uint64_t>(at / weight);
     rest_ = static_cast<std::uint32_t>(at % weight);
   }
-  [[nodiscard]] std::uint64_t time() const { return time_; }
+  [[nodiscard]] std::uint64_t virtual_time() const { return time_; }
   void next() {
     rest_ += step_rest_;
     const bool carry = rest_ >= weight_;

@@ -116,6 +116,7 @@ void Fold::operator()(const TenantRemoved& body) {
   std::stable_sort(others.begin(), others.end(),
                    [](const auto& a, const auto& b) { return a.weight > b.weight; });
   std::vector<TenantId> ranked;
+  ranked.reserve(others.size());
   for (const IouBook::MemberWeight& other : others) ranked.push_back(TenantId{other.member});
   const Units forgiven =
       forgive_carry(state_, body.tenant, ranked) + state_.book.leave(body.tenant.value, others);

@@ -4,6 +4,7 @@
 usage: docs/pictures/draw_policies.py [PROGRAM]     PROGRAM: build/release/bin/fairwater unless given
 """
 import json
+import math
 import pathlib
 import subprocess
 import sys
@@ -46,11 +47,151 @@ class Picture:
         self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" '
                           f'fill="{colour}">{escape(words)}</text>')
 
+    def arrow(self, x1, y1, x2, y2, colour=INK, width=2):
+        """A line with its head at (x2, y2)."""
+        length = math.hypot(x2 - x1, y2 - y1)
+        along = ((x2 - x1) / length, (y2 - y1) / length)
+        foot = (x2 - 10 * along[0], y2 - 10 * along[1])
+        self.line(x1, y1, *foot, colour, width=width)
+        corners = [(x2, y2), (foot[0] - 5 * along[1], foot[1] + 5 * along[0]),
+                   (foot[0] + 5 * along[1], foot[1] - 5 * along[0])]
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
+        self.parts.append(f'<polygon points="{points}" fill="{colour}"/>')
+
     def save(self, name):
         body = "\n".join(self.parts)
         (HERE / name).write_text(
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 {self.height}" '
             f'font-family="sans-serif">\n{body}\n</svg>\n')
+
+
+def draw_sequence():
+    tenants = {"A": 5, "B": 3, "C": 2}
+    start, slots = 3, 4
+    question = {"tenants": [{"name": n, "weight": w} for n, w in tenants.items()],
+                "events": [{"slots": start}, {"slots": slots}]}
+    picture = Picture("One period of the sequence by both methods, each slot with its key", 226)
+    left, step = 130, 48
+    for y, method in [(52, "max-deficit"), (132, "min-ratio")]:
+        answer = policy("sequence", dict(question, method=method))
+        picture.text(left - 10, y + 21, method, "end")
+        had = dict.fromkeys(tenants, 0)
+        for i, name in enumerate(answer["order"]):
+            weight = tenants[name]
+            key = weight - had[name] - 1 if method == "max-deficit" else had[name]
+            had[name] += 1
+            x = left + i * step
+            picture.rectangle(x, y, step, 32, COLOURS[list(tenants).index(name)], "#ffffff")
+            picture.text(x + step / 2, y + 21, name, "middle", colour="#ffffff")
+            picture.text(x + step / 2, y + 49, f"{key}/{weight}", "middle", 12)
+        if method == "max-deficit":
+            before, after = answer["events"]
+    x1, x2 = left + start * step, left + (start + slots) * step
+    for x in (x1, x2):
+        picture.line(x, 36, x, 92, INK, dashed=True)
+    picture.line(x1, 36, x2, 36)
+    granted = ", ".join(f"{name} {n}" for name, n in after["granted"].items())
+    picture.text((x1 + x2) / 2, 26, f"a window of {slots}: {granted}", "middle")
+    parts = ", ".join(f'{name} {after["total"][name]} - {before["total"][name]}' for name in tenants)
+    picture.text(left, 213, f"by two counts, up to slot {start + slots} and up to slot {start}: {parts}", size=12)
+    picture.save("sequence.svg")
+
+
+def draw_sized():
+    tenants = {"A": (50, [12, 15, 8, 6, 11, 10, 14, 9]), "B": (30, [8, 6, 10, 11, 5, 7, 6, 5])}
+    question = {"tenants": [{"name": n, "weight": w, "tasks": t} for n, (w, t) in tenants.items()],
+                "heartbeats": [30, 35, 32, 31, 20]}
+    answer = policy("sized", question)
+    picture = Picture("Five heartbeats of the sized mode: what fell to two tenants and what they placed", 330)
+    left, unit = 100, 10
+    picture.text(left, 24, "thin: what fell to each; thick: what was placed", size=12)
+    picture.text(left + 35 * unit + 24, 24, "balance", size=12)
+    for row, heartbeat in enumerate(answer["heartbeats"]):
+        y, x = 42 + row * 54, left
+        picture.text(left - 10, y + 27, f'{heartbeat["units"]} units', "end")
+        for colour, name in zip(COLOURS, tenants):
+            fell = heartbeat["granted"][name]
+            picture.rectangle(x, y, unit * fell, 7, colour, "#ffffff")
+            x += unit * fell
+        x = left
+        for colour, name in zip(COLOURS, tenants):
+            for size in heartbeat["placed"][name]:
+                picture.rectangle(x, y + 9, unit * size, 28, colour, "#ffffff")
+                picture.text(x + unit * size / 2, y + 28, f"{name} {size}", "middle", colour="#ffffff")
+                x += unit * size
+        picture.rectangle(x, y + 9, unit * heartbeat["unused"], 28, PALE, "#ffffff")
+        picture.text(x + unit * heartbeat["unused"] / 2, y + 28, str(heartbeat["unused"]), "middle", 12)
+        balance = ", ".join(f"{name} {units:+d}" for name, units in heartbeat["balance"].items())
+        picture.text(left + 35 * unit + 24, y + 27, balance)
+    ious = "; ".join(f'{iou["debtor"]} owes {iou["creditor"]} {iou["units"]}' for iou in answer["ious"])
+    picture.text(left, 318, f"in the end {ious}")
+    picture.save("sized.svg")
+
+
+def draw_ledger():
+    tenants = ["a", "b", "c"]
+    ious = [{"debtor": "a", "creditor": "c", "units": 6}, {"debtor": "b", "creditor": "c", "units": 4}]
+    picture = Picture("A debtor lends: what it owes moves to the borrower first", 246)
+    for column, units in enumerate([0, 3, 6]):
+        operations = [{"lend": {"from": "b", "to": "a", "units": units}}] if units else []
+        answer = policy("ledger", {"tenants": [{"name": n, "weight": 1} for n in tenants],
+                                   "ious": ious, "operations": operations})
+        left = 20 + column * 205
+        places = {"a": (left + 35, 170), "b": (left + 155, 170), "c": (left + 95, 62)}
+        picture.text(left + 95, 24, f"b lends {units} to a" if units else "before", "middle")
+        for iou in answer["ious"]:
+            (x1, y1), (x2, y2) = places[iou["debtor"]], places[iou["creditor"]]
+            length = math.hypot(x2 - x1, y2 - y1)
+            dx, dy = 22 * (x2 - x1) / length, 22 * (y2 - y1) / length
+            picture.arrow(x1 + dx, y1 + dy, x2 - dx, y2 - dy, INK)
+            side = {("a", "c"): (-16, 0), ("b", "c"): (16, 0), ("a", "b"): (0, -8)}
+            aside = side[(iou["debtor"], iou["creditor"])]
+            picture.text((x1 + x2) / 2 + aside[0], (y1 + y2) / 2 + aside[1], str(iou["units"]), "middle")
+        for colour, (name, (x, y)) in zip(COLOURS, places.items()):
+            picture.circle(x, y, 18, colour)
+            picture.text(x, y + 5, name, "middle", colour="#ffffff")
+            net = f'net {answer["net"][name]:+d}' if answer["net"][name] else "net 0"
+            if name == "c":
+                picture.text(x + 26, y + 5, net, size=12)
+            else:
+                picture.text(x, y + 36, net, "middle", 12)
+    picture.text(20, 236, "an arrow goes from who owes to who is owed", size=12)
+    picture.save("ledger.svg")
+
+
+def draw_water_fill():
+    groups = [("A", 2, 10, None, 60), ("B", 1, 0, None, 15), ("C", 3, 0, 40, 90), ("D", 2, 20, None, 30)]
+    question = {"capacity": {"cpu": 101}, "groups": []}
+    for name, weight, low, high, request in groups:
+        group = {"name": name, "weight": weight, "min": {"cpu": low}, "request": {"cpu": request}}
+        if high is not None:
+            group["max"] = {"cpu": high}
+        question["groups"].append(group)
+    answer = policy("water-fill", question)
+    picture = Picture("Water-fill: groups as wide as their weights, filled to one level", 346)
+    left, wide, high_unit, zero = 80, 58, 7, 200
+    x = left
+    for name, weight, low, high, request in groups:
+        width = wide * weight
+        wanted = request if high is None else min(request, high)
+        base = min(wanted, low)
+        poured = answer["runtime"][name]["cpu"] - base
+        for amount, y, colour in [(wanted - base, zero - high_unit * (wanted - base) / weight, PALE),
+                                  (poured, zero - high_unit * poured / weight, COLOURS[0]),
+                                  (base, zero, COLOURS[1])]:
+            picture.rectangle(x, y, width, high_unit * amount / weight, colour, "#ffffff")
+        if base:
+            picture.text(x + width / 2, zero + 20, f"min {base}", "middle", colour="#ffffff")
+        picture.text(x + width / 2, zero - 10, f"+ {poured}", "middle", colour="#ffffff")
+        picture.text(x + width / 2, zero + 90, name if high is None else f"{name}, max {high}", "middle")
+        picture.text(x + width / 2, zero + 108, f"{base + poured} of {wanted}", "middle", 12)
+        x += width
+    picture.line(left - 10, zero, x, zero)
+    level = zero - high_unit * answer["level"]["cpu"]
+    picture.line(left - 10, level, x, level, INK, dashed=True)
+    picture.text(x + 4, level + 4, f'level {answer["level"]["cpu"]:.2f}', size=12)
+    picture.text(left, zero + 134, "width: weight; area: amount; pale: asked for but not given", size=12)
+    picture.save("water-fill.svg")
 
 
 def draw_saturation():
@@ -175,6 +316,10 @@ def draw_qrea():
 
 
 if __name__ == "__main__":
+    draw_sequence()
+    draw_sized()
+    draw_ledger()
+    draw_water_fill()
     draw_saturation()
     draw_drf()
     draw_gdrf()

@@ -34,7 +34,7 @@ FakeHostActor::behavior_type fake_host(FakeHostActor::pointer self,
 }
 
 FakeLinkActor::behavior_type fake_coordinator_link(FakeLinkActor::pointer self,
-                                       std::shared_ptr<FakeCoordinator> fake) {
+                                                   std::shared_ptr<FakeCoordinator> fake) {
   return {
       [self, fake](const AgentReport& report) -> caf::result<ReportReply> {
         fake->reports.push_back(report);

@@ -1,4 +1,6 @@
 // The agent and its tasks in virtual time: reports, orders, lease, recovery.
+#include <set>
+
 #include "agent_fixture.hpp"
 
 using namespace fairwater;
@@ -105,6 +107,33 @@ TEST_CASE("A result is reported until it is acknowledged", "[actor]") {
     fixture.connect(2, reply_with({kFirst}));
     CHECK(fixture.last_report().finished.empty());
   }
+}
+
+TEST_CASE("More results than a report holds go in several, and none is taken for lost", "[actor]") {
+  constexpr std::uint32_t kResults = 2'500;
+  AgentFixture fixture;
+  for (std::uint32_t i = 0; i < kResults; ++i) {
+    const TaskKey task{JobId{1}, i, 1};
+    fixture.host->inventory.tasks.push_back({task, false, exited(task)});
+  }
+  fixture.spawn();
+  const AgentReport first = fixture.describe().report;
+  CHECK(first.finished.size() == 1'000);
+  CHECK(first.finished.size() + first.running.size() == kResults);
+
+  fixture.connect();
+  fixture.advance(fixture.settings.heartbeat_interval_ms);
+  std::set<TaskKey> told;
+  for (int reports = 0; reports < 3; ++reports) {
+    REQUIRE(fixture.coordinator->waiting.size() == 1);
+    std::vector<TaskKey> acknowledged;
+    for (const TaskResult& result : fixture.last_report().finished)
+      acknowledged.push_back(result.task);
+    told.insert(acknowledged.begin(), acknowledged.end());
+    fixture.answer(reply_with(std::move(acknowledged)));
+  }
+  CHECK(told.size() == kResults);
+  CHECK(fixture.host->forgotten.size() == kResults);
 }
 
 TEST_CASE("A link that dies is a connection that is gone", "[actor]") {

@@ -8,7 +8,7 @@ namespace fairwater {
 namespace {
 
 AgentLink::behavior_type fake_agent_link(AgentLink::pointer,
-                                   std::shared_ptr<std::vector<AgentOrders>> orders) {
+                                         std::shared_ptr<std::vector<AgentOrders>> orders) {
   return {
       [orders](const AgentOrders& order) { orders->push_back(order); },
       [](const ReadAgentLog& request) {

@@ -35,7 +35,8 @@ struct Fraction {
 
 class FullSearch {
  public:
-  explicit FullSearch(const ClusterProblem& problem) : placed(problem.users.size()), problem_(problem) {
+  explicit FullSearch(const ClusterProblem& problem)
+      : placed(problem.users.size()), problem_(problem) {
     for (const MachineClass& machine : problem.machines)
       for (std::uint64_t i = 0; i < machine.count; ++i)
         machines_.push_back(

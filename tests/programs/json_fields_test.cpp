@@ -70,9 +70,10 @@ TEST_CASE("Paths lead through lists and objects", "[unit][programs]") {
       tenant.done();
     }
   };
-  CHECK(field_refusal(R"({"tenants": [{"name": "a", "request": {"cpu": 4611686018427387904}}]})", read) ==
-        "accepted");
-  CHECK(field_refusal(R"({"tenants": [{"name": "a"}, {"name": "b", "request": {"cpu": -1}}]})", read) ==
+  CHECK(field_refusal(R"({"tenants": [{"name": "a", "request": {"cpu": 4611686018427387904}}]})",
+                      read) == "accepted");
+  CHECK(field_refusal(R"({"tenants": [{"name": "a"}, {"name": "b", "request": {"cpu": -1}}]})",
+                      read) ==
         "tenants[1].request.cpu: must be a whole number from 0 to 4611686018427387904, not -1");
   CHECK(field_refusal(R"({"tenants": [{"name": "a"}, {"name": "a"}]})", read) ==
         "tenants[1].name: must be unique, but \"a\" is there twice");

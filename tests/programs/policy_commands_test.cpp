@@ -37,7 +37,8 @@ std::string policy_refusal(std::string_view policy, const std::string& input) {
 
 TEST_CASE("The sequence refuses bad tenants and events", "[unit][programs]") {
   const auto with_tenants = [](const std::string& tenants, const std::string& rest) {
-    return policy_refusal("sequence", R"({"tenants": [)" + tenants + R"(], "events": [)" + rest + "]}");
+    return policy_refusal("sequence",
+                          R"({"tenants": [)" + tenants + R"(], "events": [)" + rest + "]}");
   };
   const std::string a = R"({"name": "A", "weight": 5})";
   CHECK(with_tenants(a, R"({"slots": 1000000000000})").empty());
@@ -65,9 +66,10 @@ TEST_CASE("The sequence refuses bad tenants and events", "[unit][programs]") {
 
 TEST_CASE("The ledger refuses what its rules forbid", "[unit][programs]") {
   const auto with = [](const std::string& ious, const std::string& operations) {
-    return policy_refusal("ledger", R"({"tenants": [{"name": "a", "weight": 1}, {"name": "b", "weight": 1},
+    return policy_refusal("ledger",
+                          R"({"tenants": [{"name": "a", "weight": 1}, {"name": "b", "weight": 1},
         {"name": "c", "weight": 1}], "ious": [)" +
-                                 ious + R"(], "operations": [)" + operations + "]}");
+                              ious + R"(], "operations": [)" + operations + "]}");
   };
   const std::string a_owes_b = R"({"debtor": "a", "creditor": "b", "units": 5})";
   CHECK(with(a_owes_b, R"({"repay": {"debtor": "a", "creditor": "b", "units": 5}})").empty());
@@ -122,7 +124,7 @@ TEST_CASE("The sized mode refuses bad settings", "[unit][programs]") {
 TEST_CASE("The runner prints one object, indented when asked", "[unit][programs]") {
   const std::string input = R"({"tenants": [{"name": "A", "weight": 2}], "events": []})";
   CHECK(run_policy("sequence", input).out == R"({"period":1,"order":["A"],"events":[]})"
-                                      "\n");
+                                             "\n");
   CHECK(run_policy("sequence", input, true).out ==
         "{\n  \"period\": 1,\n  \"order\": [\n    \"A\"\n  ],\n  \"events\": []\n}\n");
   const Printed unknown = run_policy("sequenze", input);

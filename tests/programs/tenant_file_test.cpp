@@ -106,7 +106,8 @@ TEST_CASE("a bad tenant file is refused naming line and key", "[golden][tenant_f
 }
 
 TEST_CASE("a list of tenants that contains itself is refused", "[unit][tenant_file]") {
-  CHECK(tenant_refusal("tenants: &all\n  - name: a\n    tenants: *all\n").code != ErrorCode::internal);
+  CHECK(tenant_refusal("tenants: &all\n  - name: a\n    tenants: *all\n").code !=
+        ErrorCode::internal);
 }
 
 }  // namespace fairwater

@@ -1,0 +1,91 @@
+// One heartbeat with free room: tasks end on a node, and what they held is dealt anew. 1,000
+// tenants own a full cluster, of which those in the benchmark's second argument have tasks waiting.
+#include <deque>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include "policy/allocator.hpp"
+#include "policy/check.hpp"
+#include "policy/splitmix64.hpp"
+
+namespace fairwater {
+namespace {
+
+constexpr std::uint32_t kNodes = 100;
+constexpr Amount kProcessorsPerNode = 32;
+
+ResourceVector processors(Amount count) {
+  ResourceVector amount;
+  amount[kCpu] = 1000 * count;
+  amount[kMemory] = 2048 * count;
+  return amount;
+}
+
+struct FullCluster {
+  Allocator allocator;
+  /// By node, oldest first.
+  std::vector<std::deque<TaskKey>> running;
+};
+
+void start(FullCluster& cluster, NodeId node) {
+  const std::optional<Deal> deal = cluster.allocator.deal(node);
+  FAIRWATER_CHECK(deal.has_value(), "somebody can use the free room");
+  for (const Grant& grant : deal->grants) cluster.running[node.value - 1].push_back(grant.task);
+}
+
+FullCluster full_cluster(std::uint32_t tenants, std::uint32_t waiting) {
+  AllocatorSettings settings;
+  settings.granules[kCpu] = 1000;
+  settings.granules[kMemory] = 2048;
+  FullCluster cluster{Allocator(settings), std::vector<std::deque<TaskKey>>(kNodes)};
+  SplitMix64 random(42);
+  for (std::uint32_t i = 1; i <= tenants; ++i)
+    cluster.allocator.set_tenant({i}, {.weight = 1 + static_cast<Weight>(random.below(100))});
+  for (std::uint32_t i = 1; i <= kNodes; ++i)
+    cluster.allocator.set_node({i}, {}, processors(kProcessorsPerNode), true);
+  constexpr std::uint32_t kNeverAllGranted = 1U << 30;
+  for (std::uint32_t i = 0; i < waiting; ++i) {
+    const TenantId tenant{1 + i * (tenants / waiting)};
+    ResourceVector pending;
+    pending[kCpu] = pending[kMemory] = Amount{kNeverAllGranted} * 2048;
+    cluster.allocator.set_window({.tenant = tenant,
+                                  .next = {{.job = {tenant.value},
+                                            .count = kNeverAllGranted,
+                                            .demand = processors(1),
+                                            .rule = nullptr}},
+                                  .pending = pending,
+                                  .pending_tasks = kNeverAllGranted});
+  }
+  for (std::uint32_t i = 1; i <= kNodes; ++i) start(cluster, {i});
+  return cluster;
+}
+
+void BM_allocator_heartbeat(benchmark::State& state) {
+  FullCluster cluster = full_cluster(static_cast<std::uint32_t>(state.range(0)),
+                                     static_cast<std::uint32_t>(state.range(1)));
+  const auto ended_per_heartbeat = static_cast<std::size_t>(state.range(2));
+  std::uint32_t next = 0;
+  for (auto _ : state) {
+    const NodeId node{1 + next++ % kNodes};
+    auto& running = cluster.running[node.value - 1];
+    for (std::size_t i = 0; i < ended_per_heartbeat && !running.empty(); ++i) {
+      cluster.allocator.release(running.front());
+      running.pop_front();
+    }
+    start(cluster, node);
+  }
+  state.counters["us_per_heartbeat"] = {
+      1e-6, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert};
+}
+
+BENCHMARK(BM_allocator_heartbeat)
+    ->ArgNames({"tenants", "waiting", "ended"})
+    ->Args({10, 5, 1})
+    ->Args({100, 10, 1})
+    ->Args({1'000, 100, 1})
+    ->Args({1'000, 100, 8})
+    ->Args({10'000, 100, 1});
+
+}  // namespace
+}  // namespace fairwater
