@@ -1,5 +1,5 @@
-// The coordinator actor: deals every node's free capacity out (design, section 5). It owns the
-// allocator and the directory of tenants and nodes.
+// The coordinator actor: deals every node's free capacity out (docs/architecture.md, "Life of a
+// heartbeat"). It owns the allocator and the directory of tenants and nodes.
 //
 //   takes  NodeBeat                              from nodes
 //          DemandWindow, Withdraw, StopTasks     from tenants

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bin/json_fields.hpp"
@@ -20,6 +21,11 @@ inline constexpr std::int64_t kMaxSlots = 1'000'000'000'000;
   std::vector<Field> list = field.list();
   if (list.empty()) field.fail("must not be empty");
   return list;
+}
+
+/// Adds a member that the object does not have yet, in O(1): `object[name]` looks through them all.
+inline void append(Json& object, const std::string& name, Json value) {
+  object.get_ref<Json::object_t&>().push_back({name, std::move(value)});
 }
 
 /// Tenants by name; a tenant's number is its place in the input.

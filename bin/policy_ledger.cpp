@@ -59,7 +59,7 @@ class LedgerRun {
                                 {"creditor", names_.name(iou.creditor)},
                                 {"units", iou.units}});
     for (std::uint32_t i = 0; i < names_.size(); ++i)
-      if (weights_[i] > 0) output["net"][names_.name(i)] = book_.net(i);
+      if (weights_[i] > 0) append(output["net"], names_.name(i), book_.net(i));
     return output;
   }
 

@@ -71,8 +71,8 @@ class SequenceRun {
     Json result = {{"granted", Json::object()}, {"total", Json::object()}};
     for (std::uint32_t i = 0; i < names_.size(); ++i) {
       if (!sequence_.contains(i)) continue;
-      result["granted"][names_.name(i)] = granted[i];
-      result["total"][names_.name(i)] = totals_[i];
+      append(result["granted"], names_.name(i), granted[i]);
+      append(result["total"], names_.name(i), totals_[i]);
     }
     result["position"] = sequence_.position();
     result["cycle"] = sequence_.cycle();

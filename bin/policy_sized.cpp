@@ -26,7 +26,7 @@ Json sized_output(const SizedHeartbeat& heartbeat, const TenantNames& names) {
   const auto by_tenant = [&](const char* title, const auto& value_of) {
     Json& object = output[title] = Json::object();
     for (std::uint32_t i = 0; i < names.size(); ++i)
-      object[names.name(i)] = value_of(heartbeat.lines[i]);
+      append(object, names.name(i), value_of(heartbeat.lines[i]));
   };
   by_tenant("granted", [](const SizedLine& line) { return line.granted; });
   by_tenant("allowance", [](const SizedLine& line) { return line.allowance; });

@@ -53,9 +53,10 @@ class WaterFillRun {
       if (level) height = static_cast<double>(level->poured) / static_cast<double>(level->weight);
     }
     for (std::size_t i = 0; i < order_.size(); ++i) {
-      Json& runtime = output["runtime"][order_[i]];
+      Json runtime = Json::object();
       for (std::size_t r = 0; r < resources_.size(); ++r)
         runtime[resources_[r].first] = tree_.runtime(static_cast<QuotaTree::Group>(i + 1), r);
+      append(output["runtime"], order_[i], std::move(runtime));
     }
     return output;
   }

@@ -1,8 +1,9 @@
 // The coordinator's allocator: a pure state machine. Events go in (tenants, nodes, windows,
 // releases), deals come out. Same events in the same order, same deals, byte for byte.
 //
-// It runs steps 2 to 9 of a heartbeat's life (design, section 5). One `deal` costs O(tenants with
-// waiting tasks + slots dealt * log tenants + tasks placed * log), not O(tenants).
+// It runs steps 2 to 9 of a heartbeat's life (docs/architecture.md, "Life of a heartbeat"). One
+// `deal` costs O(tenants with waiting tasks + slots dealt * log tenants + tasks placed * log), not
+// O(tenants).
 #pragma once
 
 #include <cstdint>
@@ -108,7 +109,7 @@ class Allocator {
   /// Adds a tenant (it joins the sequence) or changes its terms.
   void set_tenant(TenantId tenant, const TenantTerms& terms);
   /// The tenant leaves the sequence and the book; it must hold no task and owe nothing. Returns the
-  /// units forgiven (design, section 6, "Leaving") with its carry, which comes off the carries on
+  /// units forgiven (docs/ledger.md) with its carry, which comes off the carries on
   /// the other side in ranked order: net and carry of other tenants change.
   Units remove_tenant(TenantId tenant);
   /// Adds a node or changes it. `accepts` is false while it drains or is silent: nothing is dealt

@@ -1,27 +1,27 @@
 // One heartbeat's deal as a pipeline of steps over AllocatorState. Internal to policy/.
 //
-// Decisions that the papers leave open, and why
-//   Quota.    A tenant may hold its water level; what it takes back above that on units it is owed
-//   does not
-//             count (`beyond_quota`), so that a repaid tenant keeps its fair part beside its
-//             arrears.
-//   Carry.    One freed slot is dealt in parts too small for a whole task. The part stays in the
-//   tenant's
-//             hand for its next deal, up to the cost of one task (K), so that while all are busy no
-//             IOU appears; only idle capacity and holes make IOUs.
-//   At quota. What falls to a tenant at its quota beyond K is passed on, by weight and without a
-//   claim, to
-//             those below: it holds its part already, and its longer tasks must not earn it claims.
-//             Who is owed keeps everything.
-//   Remainder. First those whose next task stays within their quota, then those below it whose task
-//             straddles it; among them the largest hand. So what every tenant holds stays within
-//             one task of its share, whatever the order in which slots become free.
-//   Units.    Every placed unit is dealt: tasks of several shapes can fill a node beyond the units
-//   of any
-//             one shape, and then the sequence deals as many more.
-//   No loans. Where the lender may not lend or the borrower may not borrow, a closing pair is
-//   passed on
-//             without a claim.
+// Decisions that the papers leave open, and why:
+//
+// Quota. A tenant may hold its water level; what it takes back above that on units it is owed does
+// not count (`beyond_quota`), so that a repaid tenant keeps its fair part beside its arrears.
+//
+// Carry. One freed slot is dealt in parts too small for a whole task. The part stays in the
+// tenant's hand for its next deal, up to the cost of one task (K), so that while all are busy no
+// IOU appears; only idle capacity and holes make IOUs.
+//
+// At quota. What falls to a tenant at its quota beyond K is passed on, by weight and without a
+// claim, to those below: it holds its part already, and its longer tasks must not earn it claims.
+// Who is owed keeps everything.
+//
+// Remainder. First those whose next task stays within their quota, then those below it whose task
+// straddles it; among them the largest hand. So what every tenant holds stays within one task of
+// its share, whatever the order in which slots become free.
+//
+// Units. Every placed unit is dealt: tasks of several shapes can fill a node beyond the units of
+// any one shape, and then the sequence deals as many more.
+//
+// No loans. Where the lender may not lend or the borrower may not borrow, a closing pair is passed
+// on without a claim.
 #pragma once
 
 #include <cstdint>
@@ -66,7 +66,7 @@ class NodeDeal {
     Index part;
   };
 
-  // The steps, in this order (design, section 5).
+  // The steps, in this order (docs/architecture.md, "Life of a heartbeat").
   void collect_work();
   void serve_guarantees();
   [[nodiscard]] Units free_units();

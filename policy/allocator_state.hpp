@@ -4,14 +4,12 @@
 // Invariants
 //   - carries of all tenants sum to zero;
 //   - a tenant's request in the water level is what it holds plus what it waits for, so a grant
-//   moves
-//     nothing there and a release or a new window moves one group;
+//     moves nothing there and a release or a new window moves one group;
 //   - the water level's capacity is that of accepting nodes plus what is held on the others, so
-//   that a
-//     draining node's tasks do not push their tenants above a quota that cannot contain them;
+//     that a draining node's tasks do not push their tenants above a quota that cannot contain
+//     them;
 //   - `waiting` holds exactly the tenants with a window that is not empty, `idle_carriers` those
-//   with a
-//     carry and nothing left to wait for; both in ranked order.
+//     with a carry and nothing left to wait for; both in ranked order.
 #pragma once
 
 #include <array>

@@ -10,7 +10,7 @@
 
 namespace fairwater {
 
-/// Which step of a heartbeat's life (design, section 5) placed a task.
+/// Which step of a heartbeat's life (docs/architecture.md, "Life of a heartbeat") placed a task.
 enum class GrantStep : std::uint8_t {
   guarantee = 1,  ///< step 3: below min(request, min); neither dealt by the sequence nor charged
   allowance = 2,  ///< step 7: within the tenant's allowance

@@ -1,21 +1,19 @@
 // Fair filling of a cluster of unlike machines, task by task, by one of three policies.
 //
 // GDRF: Xue, Hu, Xu 2016. Every user has
-//   gdrs = max over r of demand_r / total_r         its generalised dominant resource share, per
-//   task gdrw = sum over r of demand_r / sum of total_r  its weight among all resources, per task
+//   gdrs = max over r of demand_r / total_r, its generalised dominant resource share, per task;
+//   gdrw = sum over r of demand_r / sum of total_r, its weight among all resources, per task;
 // and a machine, with n_i tasks of user i on it,
 //   f = k * (sum over i of gdrs_i * n_i) ^ w,  k = number of users,
 //   w = what is used of it / its capacity, both summed over resources; f of an idle machine is 0.
 // 1. A round fills a queue with as many places as there are users: each place goes to the user with
-// the
-//    least resource amount so far (its tasks times its demand summed over resources, counting the
-//    places given in this round), then the largest gdrs, the largest gdrw, input order.
+//    the least resource amount so far (its tasks times its demand summed over resources, counting
+//    the places given in this round), then the largest gdrs, the largest gdrw, input order.
 // 2. The queue is served by largest gdrs, then gdrw, then input order.
 // 3. A task goes to a machine of its user's type with room, else to any machine with room; among
-// these to
-//    the one whose f is largest with the task on it, the first machine on a tie. A type is the
-//    resource with the largest part of its total; the larger amount, then the first resource on a
-//    tie.
+//    these to the one whose f is largest with the task on it, the first machine on a tie. A type is
+//    the resource with the largest part of its total; the larger amount, then the first resource on
+//    a tie.
 // 4. A user none of whose tasks fits anywhere is done; so is one that has all the tasks it wants.
 // k, w and gdrw are read so that the worked figures come out, f to the last digit printed.
 //

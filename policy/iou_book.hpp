@@ -1,4 +1,4 @@
-// The book of IOUs (design, section 6): who owes whom how many units, with netting.
+// The book of IOUs (docs/ledger.md): who owes whom how many units, with netting.
 //
 // Invariants, checked after every operation in O(1) per touched side: net positions sum to zero; a
 // member is a debtor or a creditor, never both; every IOU is positive and never to oneself. "Oldest

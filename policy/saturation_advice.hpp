@@ -2,21 +2,19 @@
 // and what to measure next.
 //
 // 1. Runs with the same resources are one amount; its time is the median of its runs. With three
-// runs or
-//    more, runs are left out whose logarithm is further from the median's than 3.5 standard
+//    runs or more, runs are left out whose logarithm is further from the median's than 3.5 standard
 //    deviations, the deviation estimated from the median deviation of all runs (Iglewicz, Hoaglin
 //    1993).
 // 2. The point is the saturation point (policy/saturation.hpp) of the medians.
 // 3. Bootstrap: noise is taken as a factor that is spread alike at all amounts. Each resample
-// draws, for an
-//    amount of n runs, n factors from those seen anywhere, takes their median, and finds the point
-//    again. Votes say how often each amount was the point; the interval holds the middle
-//    `confidence` of them on each resource. Without two runs of any amount the noise is unknown,
-//    and there is no interval.
+//    draws, for an amount of n runs, n factors from those seen anywhere, takes their median, and
+//    finds the point again. Votes say how often each amount was the point; the interval holds the
+//    middle `confidence` of them on each resource. Without two runs of any amount the noise is
+//    unknown, and there is no interval.
 // 4. To measure next, best first: amounts whose votes are split (`repeat`), the middle of gaps
-// beside
-//    amounts with votes (`gap`), and what lies beyond the measured range where its end has votes
-//    (`edge`).
+//    beside amounts with votes (`gap`), and what lies beyond the measured range where its end has
+//    votes (`edge`).
+//
 // A function of its input alone: the random numbers follow from `seed`.
 // O(resamples * (runs log runs + points * axes)).
 #pragma once

@@ -34,7 +34,7 @@ struct TaskKey {
   friend constexpr auto operator<=>(const TaskKey&, const TaskKey&) = default;
 };
 
-/// The ledger's currency (design, section 1): one granule of the scarcest resource asked for.
+/// The ledger's currency: one granule of the scarcest resource asked for.
 using Units = std::int64_t;
 /// An amount of one resource in base units: millicores, MiB, or a count.
 using Amount = std::int64_t;
@@ -85,7 +85,7 @@ struct ResourceVector {
   }
 };
 
-/// `cost(task) = max over r of ceil(d_r * units_r / granule_r)`, at least 1 (design, section 1): a
+/// `cost(task) = max over r of ceil(d_r * units_r / granule_r)`, at least 1: a
 /// granule of resource r costs `units_r` ledger units, so that one gpu can cost 10 while amounts
 /// stay plain counts. A granule of 0 marks a resource that the cluster does not have. Saturates at
 /// the largest Units. O(kMaxResources).
