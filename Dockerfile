@@ -15,7 +15,8 @@ RUN apt-get update \
  && useradd --system --create-home --home-dir /var/lib/fairwater fairwater \
  && install -d -o fairwater -g fairwater -m 0700 /var/lib/fairwater \
  && install -d -o fairwater -g fairwater /run/fairwater
-COPY --from=build /source/build/release/bin/fairwater /source/build/release/bin/fairwaterd /usr/bin/
+COPY --from=build /source/build/release/bin/fairwater /source/build/release/bin/fairwaterd \
+     /source/build/release/bin/fairwater-supervisor /usr/bin/
 COPY deploy/docker/create-cluster /usr/bin/
 # Not root: tasks are held to their limits by rlimits, which the agent says in its log and registers with its node.
 USER fairwater

@@ -178,6 +178,11 @@ CoordinatorProcess::~CoordinatorProcess() {
 
 namespace {
 
+/// Where this program was started from; the other programs are beside it.
+std::filesystem::path own_directory() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path();
+}
+
 Expected<TaskHostActor> start_host(caf::actor_system& system, const AgentConfig& config,
                                    LimitMethod limits, NodeSpec& spec,
                                    std::uint64_t& high_water_cycle) {
@@ -188,7 +193,7 @@ Expected<TaskHostActor> start_host(caf::actor_system& system, const AgentConfig&
   high_water_cycle = directory->high_water_cycle();
   TaskHostOptions options;
   options.directory = config.data;
-  options.supervisor = std::filesystem::read_symlink("/proc/self/exe");
+  options.supervisor = own_directory() / "fairwater-supervisor";
   options.log_limit_bytes = config.log_limit_mib << 20;
   options.limits = limits;
   auto host = TaskHost::open(options);

@@ -18,7 +18,6 @@
 #include "bin/version.hpp"
 #include "gateway/tokens.hpp"
 #include "policy/check.hpp"
-#include "process/task_process.hpp"
 
 namespace fairwater {
 namespace {
@@ -354,7 +353,6 @@ void add_dev(CLI::App& app, DevFlags& flags, int& status) {
 
 int run_fairwaterd(int argc, char** argv) {
   std::vector<std::string> words{argv + 1, argv + argc};
-  if (words.size() == 2 && words[0] == "supervise") return supervise(words[1]);
   DevFlags dev;
   // What follows --exec is another program's command line: no option parser may touch it.
   if (const auto exec = std::find(words.begin(), words.end(), "--exec"); exec != words.end()) {

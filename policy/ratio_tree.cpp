@@ -200,8 +200,9 @@ void RatioTree::split_leaf(NodeId left) {
   add_child(leaves_[left].place, 0, all[kHalf], right, moved);
 }
 
-void RatioTree::add_child(const Place& place, std::size_t height, const Ratio& low, NodeId child,
-                          const RatioSums& moved) {
+/// By value, because the caller's nodes may move when one is taken.
+void RatioTree::add_child(Place place, std::size_t height, Ratio low, NodeId child,
+                          RatioSums moved) {
   if (height == height_) {
     const NodeId id = take(inners_, free_inners_);
     Inner& root = inners_[id];

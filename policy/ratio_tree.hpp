@@ -161,8 +161,7 @@ class RatioTree {
   void split_inner(NodeId inner, std::size_t height);
   /// Hangs a node in beside the one at `place`, from which it was split at `height` above the
   /// leaves.
-  void add_child(const Place& place, std::size_t height, const Ratio& low, NodeId child,
-                 const RatioSums& moved);
+  void add_child(Place place, std::size_t height, Ratio low, NodeId child, RatioSums moved);
   /// Tells an inner node's children from `from` on where they hang.
   void place_children(NodeId inner, std::size_t height, std::uint32_t from);
   void merge(NodeId leaf);

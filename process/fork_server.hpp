@@ -1,12 +1,12 @@
-// Starts supervisors. One `fairwaterd supervise DIRECTORY` per host is executed once, stays small
-// and has one thread, and forks a supervisor for each attempt that its host names: a fork of it
-// costs a tenth of executing the program anew, and never copies an agent with its threads and
-// locks.
+// Starts supervisors. One `fairwater-supervisor supervise DIRECTORY` per host is executed once,
+// stays small and has one thread, and forks a supervisor for each attempt that its host names: a
+// fork of it costs a tenth of executing the program anew, and never copies an agent with its
+// threads and locks.
 //
-//   host                                fork server                       supervisor
-//    | -- "12.0.1" (one packet) ------->  |  -- fork --------------------->  |  (reparented when
-//    the server ends) | <- pid or -errno, with a pidfd --  |                                  | |
-//    closes the socket, or dies         |  ends                            |  goes on
+//   host                               fork server                      supervisor
+//    | -- "12.0.1" (one packet) ------>  |  -- fork -------------------->  |  (reparented when
+//    | <- pid or -errno, and a pidfd --  |                                 |   the server ends)
+//    closes the socket, or dies          |  ends                           |  goes on
 #pragma once
 
 #include <filesystem>

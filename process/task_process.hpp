@@ -1,10 +1,11 @@
 // Running one attempt of a task outside the agent: a supervisor process per task that outlives the
 // agent.
 //
-// The host asks its fork server (`fairwaterd supervise DIRECTORY`, process/fork_server.hpp) for a
-// supervisor; the supervisor starts the command in its own session, enforces limits, keeps bounded
-// logs, and fsyncs the result into the attempt's file. All that is known of a task is there
-// (grammar: top of process/attempt_file.hpp), so that a restarted agent finds it again.
+// The host asks its fork server (`fairwater-supervisor supervise DIRECTORY`,
+// process/fork_server.hpp) for a supervisor; the supervisor starts the command in its own session,
+// enforces limits, keeps bounded logs, and fsyncs the result into the attempt's file. All that is
+// known of a task is there (grammar: top of process/attempt_file.hpp), so that a restarted agent
+// finds it again.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ namespace fairwater {
 
 struct TaskHostOptions {
   std::filesystem::path directory;   ///< holds a file per attempt, the lease, and the logs
-  std::filesystem::path supervisor;  ///< the fairwaterd program
+  std::filesystem::path supervisor;  ///< the fairwater-supervisor program
   std::uint64_t log_limit_bytes = 16ull << 20;  ///< per stream; the rest is drained and marked
   LimitMethod limits = LimitMethod::rlimit;
   std::uint32_t retain_logs = 1000;             ///< forgotten attempts whose logs stay,
@@ -75,8 +76,8 @@ class TaskHost {
   std::unique_ptr<Impl> impl_;
 };
 
-/// main() of `fairwaterd supervise DIRECTORY`: serves the socket that is its standard input until
-/// the host closes it. Must be called before anything starts a thread.
+/// main() of `fairwater-supervisor supervise DIRECTORY`: serves the socket that is its standard
+/// input until the host closes it. Must be called before anything starts a thread.
 [[nodiscard]] int supervise(const std::filesystem::path& directory);
 
 }  // namespace fairwater
