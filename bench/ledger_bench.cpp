@@ -1,13 +1,12 @@
 // Cycles made durable per second: one deal of four grants each, with sync on, alone and 32 to a
 // commit.
-#include <cstdlib>
-#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <benchmark/benchmark.h>
 
+#include "process/temporary_directory.hpp"
 #include "storage/ledger.hpp"
 
 namespace fairwater {
@@ -20,12 +19,8 @@ constexpr std::uint32_t kGrants = 4;
 class BenchLedger {
  public:
   BenchLedger() {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "fairwater-bench-XXXXXX").string();
-    if (!mkdtemp(pattern.data())) throw std::runtime_error("no temporary directory");
-    directory_ = pattern;
     LedgerOptions options;
-    options.directory = directory_;
+    options.directory = directory_.path();
     options.create = true;
     auto opened = Ledger::open(options);
     if (!opened) throw std::runtime_error(details(opened.error()).message);
@@ -41,10 +36,6 @@ class BenchLedger {
     node.id = NodeId{1};
     append({ClusterCreated{"bench", {{"cpu", 100}, {"memory", 256}}, DealMode::sized}, tenants,
             NodeChanged{node}});
-  }
-  ~BenchLedger() {
-    ledger_.reset();
-    std::filesystem::remove_all(directory_);
   }
   BenchLedger(const BenchLedger&) = delete;
   BenchLedger& operator=(const BenchLedger&) = delete;
@@ -92,7 +83,7 @@ class BenchLedger {
     jobs_ += 2;
   }
 
-  std::string directory_;
+  TemporaryDirectory directory_;
   std::unique_ptr<Ledger> ledger_;
   std::uint64_t jobs_ = 0;
   std::uint32_t next_task_ = 0;

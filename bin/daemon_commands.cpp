@@ -18,6 +18,7 @@
 #include "bin/version.hpp"
 #include "gateway/tokens.hpp"
 #include "policy/check.hpp"
+#include "process/temporary_directory.hpp"
 
 namespace fairwater {
 namespace {
@@ -180,26 +181,6 @@ int run_agent(const AgentFlags& flags) {
 
 // -- trying things out
 // -----------------------------------------------------------------------------
-
-/// A directory of its own under the temporary one, removed at the end.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    auto name = (std::filesystem::temp_directory_path() / "fairwater-dev-XXXXXX").string();
-    FAIRWATER_CHECK(::mkdtemp(name.data()) != nullptr, "a temporary directory can be made");
-    path_ = name;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;  // it lies in the temporary directory either way
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 /// The child's pid; signals are as a shell would leave them.
 pid_t start_child(const std::vector<std::string>& command) {

@@ -1,25 +1,16 @@
 // Whose directory it is, and what is refused.
 #include "actors/agent_directory.hpp"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include <catch2/catch.hpp>
 
+#include "process/temporary_directory.hpp"
+
 using namespace fairwater;
 
 namespace {
-
-struct Scratch {
-  Scratch() {
-    std::string name = std::filesystem::temp_directory_path() / "fairwater-agent-XXXXXX";
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~Scratch() { std::filesystem::remove_all(path); }
-  std::filesystem::path path;
-};
 
 ErrorCode code_of(const Expected<AgentDirectory>& opened) {
   REQUIRE_FALSE(opened);
@@ -29,8 +20,8 @@ ErrorCode code_of(const Expected<AgentDirectory>& opened) {
 }  // namespace
 
 TEST_CASE("An agent's directory keeps its instance and its high-water mark", "[unit]") {
-  Scratch scratch;
-  const auto path = scratch.path / "agent";
+  const TemporaryDirectory scratch;
+  const std::filesystem::path path = scratch / "agent";
   std::string instance;
   {
     const auto opened = AgentDirectory::open(path, IfEmpty::create);
@@ -45,13 +36,13 @@ TEST_CASE("An agent's directory keeps its instance and its high-water mark", "[u
   REQUIRE(again);
   CHECK(again->instance() == instance);
   CHECK(again->high_water_cycle() == 1'234'567'890'123);
-  const auto other = AgentDirectory::open(scratch.path / "other", IfEmpty::create);
+  const auto other = AgentDirectory::open(scratch / "other", IfEmpty::create);
   CHECK(other->instance() != instance);
 }
 
 TEST_CASE("An agent's directory has one owner", "[unit]") {
-  Scratch scratch;
-  const auto path = scratch.path / "agent";
+  const TemporaryDirectory scratch;
+  const std::filesystem::path path = scratch / "agent";
   const auto first = AgentDirectory::open(path, IfEmpty::create);
   REQUIRE(first);
   const auto second = AgentDirectory::open(path, IfEmpty::refuse);
@@ -60,17 +51,17 @@ TEST_CASE("An agent's directory has one owner", "[unit]") {
 }
 
 TEST_CASE("An agent does not start on an empty or foreign directory", "[unit]") {
-  Scratch scratch;
-  CHECK(code_of(AgentDirectory::open(scratch.path, IfEmpty::refuse)) == ErrorCode::not_found);
-  CHECK(code_of(AgentDirectory::open(scratch.path / "absent", IfEmpty::refuse)) ==
+  const TemporaryDirectory scratch;
+  CHECK(code_of(AgentDirectory::open(scratch.path(), IfEmpty::refuse)) == ErrorCode::not_found);
+  CHECK(code_of(AgentDirectory::open(scratch / "absent", IfEmpty::refuse)) ==
         ErrorCode::not_found);
-  std::ofstream(scratch.path / "somebody's file") << "text";
-  CHECK(code_of(AgentDirectory::open(scratch.path, IfEmpty::create)) == ErrorCode::invalid_input);
+  std::ofstream(scratch / "somebody's file") << "text";
+  CHECK(code_of(AgentDirectory::open(scratch.path(), IfEmpty::create)) == ErrorCode::invalid_input);
 }
 
 TEST_CASE("A damaged agent's directory is refused", "[unit]") {
-  Scratch scratch;
-  const auto path = scratch.path / "agent";
+  const TemporaryDirectory scratch;
+  const std::filesystem::path path = scratch / "agent";
   REQUIRE(AgentDirectory::open(path, IfEmpty::create));
   SECTION("without an identity") { std::ofstream(path / "agent") << "fairwater-agent 1\n"; }
   SECTION("without a cycle number") { std::ofstream(path / "high-water") << "many\n"; }

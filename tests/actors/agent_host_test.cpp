@@ -1,6 +1,4 @@
 // The task host actor with real processes, on CAF's real scheduler.
-#include <cstdlib>
-#include <filesystem>
 #include <optional>
 #include <thread>
 
@@ -8,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "actors/agent.hpp"
+#include "process/temporary_directory.hpp"
 
 using namespace fairwater;
 
@@ -26,16 +25,8 @@ CoordinatorLink::behavior_type acknowledging_link(caf::actor observer) {
 /// An agent on a directory of its own; `restart` is another one on the same directory.
 class RealAgent {
  public:
-  RealAgent() {
-    std::string name = std::filesystem::temp_directory_path() / "fairwater-agent-XXXXXX";
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-    start();
-  }
-  ~RealAgent() {
-    stop();
-    std::filesystem::remove_all(path_);
-  }
+  RealAgent() { start(); }
+  ~RealAgent() { stop(); }
   void restart() {
     stop();
     start();
@@ -65,10 +56,10 @@ class RealAgent {
 
  private:
   void start() {
-    auto directory = AgentDirectory::open(path_, IfEmpty::create);
+    auto directory = AgentDirectory::open(directory_.path(), IfEmpty::create);
     REQUIRE(directory);
     TaskHostOptions options;
-    options.directory = path_;
+    options.directory = directory_.path();
     options.supervisor = TASK_HOST_PROGRAM;
     options.limits = probe_limits().method;
     auto host = TaskHost::open(options);
@@ -97,7 +88,7 @@ class RealAgent {
   caf::actor_system_config config_;
   caf::actor_system system_{config_};
   caf::scoped_actor observer_{system_};
-  std::filesystem::path path_;
+  TemporaryDirectory directory_;
   TaskHostActor host_;
   AgentPort agent_;
   CoordinatorLink link_;

@@ -6,7 +6,7 @@
 
 #include "gateway/agent_client.hpp"
 #include "gateway/tokens.hpp"
-#include "tests/gateway/directory.hpp"
+#include "process/temporary_directory.hpp"
 #include "tests/gateway/fake_desk.hpp"
 #include "tests/gateway/raw_peer.hpp"
 #include "tests/gateway/samples.hpp"
@@ -43,7 +43,7 @@ struct FakeAgent {
       : system(config), agent(system.spawn(fake_agent, seen)) {
     options.coordinator = address;
     options.join_token = std::move(join_token);
-    options.credential_file = directory.file("credential");
+    options.credential_file = directory / "credential";
     options.reconnect_min_ms = 1;
     options.reconnect_max_ms = 10;
   }
@@ -67,7 +67,7 @@ struct FakeAgent {
     return result;
   }
 
-  Directory directory;
+  TemporaryDirectory directory;
   AgentClientOptions options;
   caf::actor_system_config config;
   caf::actor_system system;

@@ -8,7 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include "gateway/credential.hpp"
-#include "tests/gateway/directory.hpp"
+#include "process/temporary_directory.hpp"
 
 using namespace fairwater;
 using namespace fairwater::test;
@@ -43,8 +43,8 @@ TEST_CASE("a hash is BLAKE2b-256 of the whole token", "[gateway]") {
 }
 
 TEST_CASE("a secret file is for its owner alone and is never overwritten", "[gateway]") {
-  const Directory directory;
-  const std::string path = directory.file("operator.token");
+  const TemporaryDirectory directory;
+  const std::string path = directory / "operator.token";
   const mode_t umask_before = ::umask(0);
   const auto written = write_secret_file(path, "secret");
   ::umask(umask_before);
@@ -57,20 +57,20 @@ TEST_CASE("a secret file is for its owner alone and is never overwritten", "[gat
 }
 
 TEST_CASE("a secret that others can read is refused", "[gateway]") {
-  const Directory directory;
-  const std::string path = directory.file("token");
+  const TemporaryDirectory directory;
+  const std::string path = directory / "token";
   REQUIRE_FALSE(write_secret_file(path, "secret"));
   REQUIRE(::chmod(path.c_str(), 0640) == 0);
   const auto secret = read_secret_file(path);
   REQUIRE_FALSE(secret);
   CHECK(details(secret.error()).code == ErrorCode::not_permitted);
   CHECK_THAT(details(secret.error()).message, Catch::Contains("chmod 600"));
-  CHECK(details(read_secret_file(directory.file("none")).error()).code == ErrorCode::not_found);
+  CHECK(details(read_secret_file(directory / "none").error()).code == ErrorCode::not_found);
 }
 
 TEST_CASE("a credential survives a crash between any two of its steps", "[gateway]") {
-  const Directory directory;
-  const std::string file = directory.file("credential");
+  const TemporaryDirectory directory;
+  const std::string file = directory / "credential";
 
   Credential first(file);
   REQUIRE_FALSE(first.prepare());
@@ -94,8 +94,8 @@ TEST_CASE("a credential survives a crash between any two of its steps", "[gatewa
 }
 
 TEST_CASE("a credential whose writing was cut off is made anew", "[gateway]") {
-  const Directory directory;
-  const std::string file = directory.file("credential");
+  const TemporaryDirectory directory;
+  const std::string file = directory / "credential";
   std::ofstream(file + ".pending").close();
   REQUIRE(::chmod((file + ".pending").c_str(), 0600) == 0);
   Credential credential(file);

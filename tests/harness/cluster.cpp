@@ -21,12 +21,6 @@ std::string read_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-std::filesystem::path make_directory() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "fairwater-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot make " + pattern);
-  return pattern;
-}
-
 }  // namespace
 
 std::filesystem::path programs_directory() {
@@ -45,7 +39,7 @@ double seconds_since_1970(const nlohmann::json& time) {
          (*fraction == '.' ? std::strtod(fraction, nullptr) : 0);
 }
 
-Cluster::Cluster(ClusterSetup setup) : setup_(std::move(setup)), directory_(make_directory()) {
+Cluster::Cluster(ClusterSetup setup) : setup_(std::move(setup)) {
   adopt_orphans();
   write_configuration();
 }
@@ -56,11 +50,9 @@ Cluster::~Cluster() {
   coordinator_.reset();
   kill_descendants();
   if (std::uncaught_exceptions() > 0 || std::getenv("FAIRWATER_KEEP") != nullptr) {
-    std::cerr << "logs are kept in " << directory_.string() << '\n';
-    return;
+    std::cerr << "logs are kept in " << directory_.path() << '\n';
+    directory_.keep();
   }
-  std::error_code ignored;  // a directory that stays behind in /tmp harms no test
-  std::filesystem::remove_all(directory_, ignored);
 }
 
 void Cluster::write_configuration() const {
@@ -71,13 +63,13 @@ void Cluster::write_configuration() const {
   for (const AgentSetup& agent : setup_.agents) {
     std::ofstream(directory_ / (agent.name + ".yaml")) << fmt::format(
         "name: {}\nsite: {}\nresources: {{{}}}\ndata: {}\njoin_token_file: {}\nlog_limit: {}\n",
-        agent.name, agent.site, agent.resources, (directory_ / agent.name).string(),
+        agent.name, agent.site, agent.resources, directory_ / agent.name,
         (coordinator_data() / "join.token").string(), setup_.log_limit);
   }
 }
 
 std::filesystem::path Cluster::coordinator_data() const {
-  return setup_.data.empty() ? directory_ / "coordinator" : setup_.data;
+  return setup_.data.empty() ? std::filesystem::path(directory_ / "coordinator") : setup_.data;
 }
 
 std::string Cluster::log_of(const std::string& process) const {

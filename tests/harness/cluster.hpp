@@ -12,6 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "process/temporary_directory.hpp"
 #include "tests/harness/child_process.hpp"
 
 namespace fairwater::harness {
@@ -68,7 +69,7 @@ class Cluster {
   [[nodiscard]] ChildProcess& agent(const std::string& name);
   [[nodiscard]] std::string address() const;
   [[nodiscard]] std::string operator_token() const;
-  [[nodiscard]] const std::filesystem::path& directory() const { return directory_; }
+  [[nodiscard]] std::filesystem::path directory() const { return directory_.path(); }
   [[nodiscard]] std::filesystem::path coordinator_data() const;
   [[nodiscard]] std::filesystem::path coordinator_config() const {
     return directory_ / "coordinator.yaml";
@@ -97,7 +98,7 @@ class Cluster {
   void write_configuration() const;
 
   ClusterSetup setup_;
-  std::filesystem::path directory_;
+  TemporaryDirectory directory_;
   std::uint16_t port_ = 0;
   std::unique_ptr<ChildProcess> coordinator_;
   std::map<std::string, std::unique_ptr<ChildProcess>> agents_;

@@ -11,19 +11,9 @@
 
 #include "process/attempt_file.hpp"
 #include "process/task_process.hpp"
+#include "process/temporary_directory.hpp"
 
 namespace fairwater {
-
-/// Removed, with everything in it, at the end.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  ~TemporaryDirectory();
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// Waits on `condition` until it holds, looking again every few milliseconds; false after ten
 /// seconds. For what gives no event: files and processes of others.
@@ -41,7 +31,7 @@ class HostFixture {
   /// Ends this host and opens another one on the same directory, as after an agent's restart.
   void reopen();
   void close() { host_.reset(); }
-  [[nodiscard]] const std::filesystem::path& directory() const { return directory_.path(); }
+  [[nodiscard]] std::filesystem::path directory() const { return directory_.path(); }
   TaskHostOptions& options() { return options_; }
 
   /// `sh -c script` as the next task.

@@ -10,7 +10,7 @@
 
 #include "bin/job_submit.hpp"
 #include "bin/version.hpp"
-#include "tests/programs/temporary_directory.hpp"
+#include "process/temporary_directory.hpp"
 
 namespace fairwater {
 namespace {
@@ -195,7 +195,7 @@ TEST_CASE("a coordinator that is not there is 3", "[unit][commands]") {
 
 TEST_CASE("verifying a directory that holds no ledger says so", "[unit][commands]") {
   const TemporaryDirectory directory;
-  const Outcome outcome = run({"ledger", "verify", "--data", directory.path() + "/none"});
+  const Outcome outcome = run({"ledger", "verify", "--data", directory / "none"});
   CHECK(outcome.status != 0);
   CHECK_THAT(outcome.err, Catch::StartsWith("fairwater: "));
 }
@@ -209,7 +209,7 @@ TEST_CASE("completion knows nouns, verbs and options", "[unit][commands]") {
 
 TEST_CASE("the completion script is one that bash takes", "[unit][commands]") {
   const TemporaryDirectory directory;
-  const std::string path = directory.path() + "/completion";
+  const std::string path = directory / "completion";
   std::FILE* file = std::fopen(path.c_str(), "w");
   REQUIRE(file != nullptr);
   std::fputs(run({"completion", "bash"}).out.c_str(), file);

@@ -6,17 +6,6 @@
 
 namespace fairwater::test {
 
-TemporaryDirectory::TemporaryDirectory() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "fairwater-XXXXXX").string();
-  if (!mkdtemp(pattern.data())) throw std::runtime_error("no temporary directory");
-  path_ = pattern;
-}
-
-TemporaryDirectory::~TemporaryDirectory() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 ErrorCode code_of(const caf::error& error) { return details(error).code; }
 
 ClusterCreated small_cluster() {

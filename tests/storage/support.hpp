@@ -1,7 +1,6 @@
 // What the ledger's tests share: directories, small clusters, and a generator of valid traffic.
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <random>
 #include <set>
@@ -9,23 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "process/temporary_directory.hpp"
 #include "storage/ledger.hpp"
 
 namespace fairwater::test {
-
-/// A directory of its own, gone at the end.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  ~TemporaryDirectory();
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 /// The value, or a failed test that prints the error.
 template <class T>
