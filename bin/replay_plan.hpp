@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "bin/swf.hpp"
+#include "sim/swf.hpp"
 #include "model/job.hpp"
 #include "model/tenant.hpp"
 

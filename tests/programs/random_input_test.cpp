@@ -5,7 +5,7 @@
 
 #include "bin/id_list.hpp"
 #include "bin/job_file.hpp"
-#include "bin/swf.hpp"
+#include "sim/swf.hpp"
 #include "bin/tenant_file.hpp"
 
 namespace fairwater {

@@ -1,4 +1,4 @@
-#include "bin/swf.hpp"
+#include "sim/swf.hpp"
 
 #include <cstdio>
 #include <fstream>
@@ -7,7 +7,7 @@
 #include <catch2/catch.hpp>
 #include <zlib.h>
 
-#include "tests/programs/temporary_directory.hpp"
+#include "process/temporary_directory.hpp"
 
 namespace fairwater {
 namespace {
@@ -95,9 +95,9 @@ TEST_CASE("a bad line is refused with its number and column", "[golden][swf]") {
 
 TEST_CASE("a log is read plain and packed", "[unit][swf]") {
   const TemporaryDirectory directory;
-  const std::string plain = directory.path() + "/log.swf";
+  const std::string plain = directory / "log.swf";
   std::ofstream{plain} << kLine;
-  const std::string packed = directory.path() + "/log.swf.gz";
+  const std::string packed = directory / "log.swf.gz";
   write_gzip(packed, kLine);
   CHECK(*read_maybe_gzip(plain, 1000) == kLine);
   CHECK(*read_maybe_gzip(packed, 1000) == kLine);
@@ -105,7 +105,7 @@ TEST_CASE("a log is read plain and packed", "[unit][swf]") {
 
 TEST_CASE("a log that is missing, damaged or too large is refused", "[unit][swf]") {
   const TemporaryDirectory directory;
-  const std::string path = directory.path() + "/log.swf.gz";
+  const std::string path = directory / "log.swf.gz";
   CHECK_THAT(details(read_maybe_gzip(path, 1000).error()).message, Catch::Contains("No such file"));
   write_gzip(path, std::string(100'000, 'x'));
   CHECK_THAT(details(read_maybe_gzip(path, 1000).error()).message,

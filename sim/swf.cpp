@@ -1,4 +1,4 @@
-#include "bin/swf.hpp"
+#include "sim/swf.hpp"
 
 #include <algorithm>
 #include <array>
