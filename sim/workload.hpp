@@ -1,0 +1,62 @@
+// What is simulated: a cluster, its tenants, and the jobs that they submit.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "policy/allocator.hpp"
+#include "policy/placement.hpp"
+#include "policy/types.hpp"
+
+namespace fairwater::sim {
+
+/// Virtual time since the simulation's start.
+using TimeMs = std::int64_t;
+/// By place in Cluster::tenants, Cluster::nodes and Workload::jobs.
+using TenantIndex = std::uint32_t;
+using NodeIndex = std::uint32_t;
+using JobIndex = std::uint32_t;
+
+struct SimTenant {
+  std::string name;
+  TenantTerms terms;
+  /// Units that it may use of, for the elastic policies; 0: its weight's part of all.
+  Units quota = 0;
+};
+struct SimNode {
+  NodeTraits traits;
+  ResourceVector capacity;
+};
+struct Cluster {
+  std::vector<std::string> resources;  ///< names, by index in a ResourceVector
+  AllocatorSettings settings;          ///< granules, units and mode: what a task costs
+  std::vector<SimNode> nodes;
+  std::vector<SimTenant> tenants;
+};
+
+/// `tasks` alike tasks that run independently of each other. An elastic job (`min_units` <
+/// `max_units`) is one task that runs with any number of units in between; its work is `run_ms *
+/// min_units`, so that it takes `run_ms` with the least. Others have one unit.
+struct Job {
+  TimeMs submit_ms = 0;
+  TenantIndex tenant = 0;
+  std::uint32_t tasks = 1;
+  ResourceVector demand;   ///< of one unit of one task
+  TimeMs run_ms = 0;       ///< of each task
+  TimeMs estimate_ms = 0;  ///< what the policy is told of `run_ms`
+  Units min_units = 1;
+  Units max_units = 1;
+  PlacementRulePtr rule = nullptr;
+};
+struct Workload {
+  std::vector<Job> jobs;  ///< by submit_ms
+};
+
+[[nodiscard]] ResourceVector total_capacity(const Cluster& cluster);
+/// What `units` units of the job hold.
+[[nodiscard]] ResourceVector demand_of(const Job& job, Units units);
+/// What one unit of the job costs in the ledger's currency.
+[[nodiscard]] Units cost_of(const Cluster& cluster, const Job& job);
+
+}  // namespace fairwater::sim
