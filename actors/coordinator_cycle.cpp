@@ -10,17 +10,6 @@ namespace {
 
 constexpr auto kRetryAfterFailure = std::chrono::seconds(1);
 
-Cycle deal_due_nodes(CoordinatorState& state) {
-  Cycle cycle;
-  while (!state.due.empty() && cycle.deals.size() < kMaxDealsPerCycle) {
-    const NodeId node = *state.due.begin();
-    state.due.erase(state.due.begin());
-    if (!state.nodes.at(node).accepts) continue;
-    if (auto deal = state.allocator->deal(node)) cycle.deals.push_back(std::move(*deal));
-  }
-  return cycle;
-}
-
 void send_grants(CoordinatorSelf self, const Cycle& cycle, std::uint64_t last_deal) {
   auto& state = self->state;
   std::map<TenantId, Granted> by_tenant;
@@ -38,7 +27,7 @@ void send_grants(CoordinatorSelf self, const Cycle& cycle, std::uint64_t last_de
 /// The next windows tell what waits now; an empty grant asks for one.
 void ask_for_windows(CoordinatorSelf self) {
   for (auto& [id, tenant] : self->state.tenants)
-    self->send(tenant.actor, Granted{self->state.allocator->last_deal(), {}});
+    self->send(tenant.actor, Granted{self->state.cycle->allocator().last_deal(), {}});
 }
 
 void commit_failed(CoordinatorSelf self, const caf::error& error) {
@@ -56,28 +45,26 @@ void schedule_cycle(CoordinatorSelf self) {
 }
 
 void consider_all_nodes(CoordinatorSelf self) {
-  auto& state = self->state;
-  for (const auto& [id, node] : state.nodes)
-    if (node.accepts) state.due.insert(id);
-  if (!state.due.empty()) schedule_cycle(self);
+  self->state.cycle->consider_all_nodes();
+  if (self->state.cycle->is_due()) schedule_cycle(self);
 }
 
 void run_cycle(CoordinatorSelf self) {
   auto& state = self->state;
   state.cycle_due = false;
   if (state.beginning_anew || state.behind || state.cycles_in_flight >= kMaxCyclesInFlight) return;
-  auto cycle = deal_due_nodes(state);
-  if (!state.due.empty()) schedule_cycle(self);
+  const Cycle cycle{state.cycle->run(kMaxDealsPerCycle)};
+  if (state.cycle->is_due()) schedule_cycle(self);
   if (cycle.deals.empty()) return;
   ++state.cycles_in_flight;
-  const auto last_deal = state.allocator->last_deal();
+  const auto last_deal = state.cycle->allocator().last_deal();
   self->request(state.context->ledger, caf::infinite, Commit{{cycle}, state.generation})
       .then(
           [self, cycle, last_deal](const Committed&) {
             --self->state.cycles_in_flight;
             self->state.why_not_granting.clear();
             send_grants(self, cycle, last_deal);
-            if (!self->state.due.empty()) schedule_cycle(self);
+            if (self->state.cycle->is_due()) schedule_cycle(self);
           },
           [self](const caf::error& error) {
             --self->state.cycles_in_flight;
@@ -115,14 +102,15 @@ void rebuild(CoordinatorState& state, const LedgerSnapshot& snapshot, std::uint6
   allocator.restore_position(snapshot.position);
   for (const auto& tenant : snapshot.tenants) allocator.restore_carry(tenant.id, tenant.carry);
   for (const auto& iou : snapshot.ious) allocator.restore_iou(iou);
+  DealCycle cycle{std::move(allocator)};
   for (const auto& [id, node] : state.nodes) {
     auto capacity = context.catalog.to_vector(node.record.spec.capacity, "capacity");
     FAIRWATER_CHECK(capacity.engaged(), "a registered node's capacity");
-    allocator.set_node(id, node.record.spec.traits, *capacity, node.accepts);
+    cycle.set_node(id, node.record.spec.traits, *capacity, node.accepts);
   }
-  for (const auto& held : snapshot.held) allocator.restore_held(held.node, held.grant);
-  allocator.restore_last_deal(last_deal);
-  state.allocator = std::move(allocator);
+  for (const auto& held : snapshot.held) cycle.allocator().restore_held(held.node, held.grant);
+  cycle.allocator().restore_last_deal(last_deal);
+  state.cycle = std::move(cycle);
 }
 
 /// The fence makes sure that every result that was sent to the ledger before is in the snapshot;
@@ -139,9 +127,9 @@ void begin_anew(CoordinatorSelf self) {
                 .then(
                     [self](const SnapshotRead& read) {
                       auto& state = self->state;
-                      rebuild(state, *read.snapshot, state.allocator->last_deal());
+                      rebuild(state, *read.snapshot, state.cycle->allocator().last_deal());
                       for (const auto& task : state.released_meanwhile)
-                        state.allocator->release(task);
+                        state.cycle->allocator().release(task);
                       state.beginning_anew = false;
                       ask_for_windows(self);
                       consider_all_nodes(self);
@@ -161,7 +149,7 @@ void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
   node.lost = beat.lost;
   node.last_heartbeat = beat.last_heartbeat;
   for (const auto& task : beat.released) {
-    state.allocator->release(task);
+    state.cycle->allocator().release(task);
     if (state.beginning_anew) state.released_meanwhile.push_back(task);
   }
   const bool changed = node.accepts != beat.accepts || node.record.spec.capacity != beat.capacity;
@@ -170,22 +158,22 @@ void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
     FAIRWATER_CHECK(capacity.engaged(), "a registered node's capacity");
     node.accepts = beat.accepts;
     node.record.spec.capacity = beat.capacity;
-    state.allocator->set_node(beat.node, node.record.spec.traits, *capacity, node.accepts);
+    state.cycle->set_node(beat.node, node.record.spec.traits, *capacity, node.accepts);
   }
   if (!node.accepts) return;
-  state.due.insert(beat.node);
+  state.cycle->beat(beat.node);
   schedule_cycle(self);
 }
 
 void take_window(CoordinatorSelf self, const DemandWindow& window) {
   auto& state = self->state;
   if (!state.tenants.contains(window.tenant)) return;  // it was removed meanwhile
-  state.allocator->set_window(window);
-  if (!window.next.empty()) consider_all_nodes(self);
+  state.cycle->take_window(window);
+  if (state.cycle->is_due()) schedule_cycle(self);
 }
 
 caf::result<Done> withdraw(CoordinatorSelf self, const Withdraw& request) {
-  self->state.allocator->withdraw(request.tenant, request.job);
+  self->state.cycle->allocator().withdraw(request.tenant, request.job);
   auto promise = self->make_response_promise<Done>();
   self->request(self->state.context->ledger, caf::infinite,
                 Commit{{JobCancelled{request.job, request.reason}}, 0})

@@ -103,7 +103,7 @@ void admit(CoordinatorSelf self, const RegisterNode& request,
             auto& node = self->state.nodes.at(record.id);
             node.record = record;
             auto capacity = self->state.context->catalog.to_vector(record.spec.capacity, "");
-            self->state.allocator->set_node(record.id, record.spec.traits, *capacity, node.accepts);
+            self->state.cycle->set_node(record.id, record.spec.traits, *capacity, node.accepts);
             attach(self, record.id, request, promise);
           },
           [self, record, promise](const caf::error& error) mutable {

@@ -13,6 +13,7 @@
 
 #include "actors/cluster.hpp"
 #include "actors/coordinator.hpp"
+#include "policy/deal_cycle.hpp"
 
 namespace fairwater {
 struct RunCycle {};
@@ -44,7 +45,7 @@ struct NodeEntry {
 struct CoordinatorState {
   static inline const char* name = "coordinator";
   std::shared_ptr<const ClusterContext> context;
-  std::optional<Allocator> allocator;
+  std::optional<DealCycle> cycle;
   std::map<TenantId, TenantEntry> tenants;
   std::map<std::string, TenantId> tenant_ids;
   std::map<NodeId, NodeEntry> nodes;
@@ -53,7 +54,6 @@ struct CoordinatorState {
   std::uint32_t next_tenant = 1;
   std::uint32_t next_node = 1;
 
-  std::set<NodeId> due;  ///< nodes that may have room for somebody
   bool cycle_due = false;
   std::uint32_t cycles_in_flight = 0;
   std::uint64_t generation = 1;  ///< see Commit::generation

@@ -109,9 +109,9 @@ caf::result<TenantsApplied> apply_tenants(CoordinatorSelf self, const ApplyTenan
     return make_error(ErrorCode::unavailable, "not granting: " + state.why_not_granting);
   for (auto& record : body.tenants) {
     if (!record.id) record.id = TenantId{state.next_tenant++};
-    state.allocator->set_tenant(record.id, *terms_of(record.spec, state.context->catalog));
+    state.cycle->allocator().set_tenant(record.id, *terms_of(record.spec, state.context->catalog));
   }
-  body.position = state.allocator->position();
+  body.position = state.cycle->allocator().position();
   auto promise = self->make_response_promise<TenantsApplied>();
   commit_chained(
       self, body,
@@ -140,7 +140,7 @@ caf::result<Done> remove_tenant(CoordinatorSelf self, const RemoveTenant& reques
       .then(
           [self, id, actor, promise, give_up, request](const Done&) mutable {
             auto& state = self->state;
-            const auto view = state.allocator->tenant(id);
+            const auto view = state.cycle->allocator().tenant(id);
             if (state.beginning_anew) {
               give_up(make_error(ErrorCode::unavailable, state.why_not_granting));
               return;
@@ -152,8 +152,8 @@ caf::result<Done> remove_tenant(CoordinatorSelf self, const RemoveTenant& reques
                                      " tasks; a debtor may not leave"));
               return;
             }
-            TenantRemoved body{id, 0, state.allocator->remove_tenant(id)};
-            body.position = state.allocator->position();
+            TenantRemoved body{id, 0, state.cycle->allocator().remove_tenant(id)};
+            body.position = state.cycle->allocator().position();
             commit_chained(
                 self, body,
                 [self, id, actor, promise, request](const Committed&) mutable {
@@ -219,7 +219,7 @@ caf::result<TenantAddress> admit_job(const CoordinatorState& state, const AdmitJ
   if (const auto* reason = std::get_if<std::string>(&labels))
     return make_error(ErrorCode::invalid_input, *reason, "labels");
   rule.labels = std::get<LabelExpression>(labels);
-  if (!state.nodes.empty() && !state.allocator->could_ever_fit(*demand, &rule))
+  if (!state.nodes.empty() && !state.cycle->allocator().could_ever_fit(*demand, &rule))
     return make_error(
         ErrorCode::invalid_input,
         "no node that the job allows could ever give " + text_of(spec.resources) + " to one task",

@@ -7,7 +7,7 @@ TenantViews describe_tenants(const CoordinatorState& state) {
   TenantViews views;
   const auto& catalog = state.context->catalog;
   for (const auto& [id, tenant] : state.tenants) {
-    const auto view = state.allocator->tenant(id);
+    const auto view = state.cycle->allocator().tenant(id);
     TenantInfo info;
     info.record.id = id;
     info.record.spec = tenant.spec;
@@ -26,7 +26,7 @@ TenantViews describe_tenants(const CoordinatorState& state) {
 NodeList list_nodes(const CoordinatorState& state) {
   NodeList list;
   for (const auto& [id, node] : state.nodes) {
-    const auto view = state.allocator->node(id);
+    const auto view = state.cycle->allocator().node(id);
     NodeInfo info;
     info.record = node.record;
     info.state = node.state;
@@ -45,7 +45,7 @@ ClusterStatus describe_status(const CoordinatorState& state) {
   status.version = state.context->settings.version;
   status.epoch = state.context->epoch;
   status.cycle = state.context->committed_cycle();
-  status.position = state.allocator->position();
+  status.position = state.cycle->allocator().position();
   status.granting = state.why_not_granting.empty();
   status.why_not_granting = state.why_not_granting;
   status.tenants = static_cast<std::uint32_t>(state.tenants.size());
@@ -53,14 +53,14 @@ ClusterStatus describe_status(const CoordinatorState& state) {
   ResourceVector capacity;
   ResourceVector used;
   for (const auto& [id, node] : state.nodes) {
-    const auto view = state.allocator->node(id);
+    const auto view = state.cycle->allocator().node(id);
     if (node.state == NodeState::down) continue;
     ++status.nodes_up;
     capacity += view.capacity;
     used += view.capacity - view.free;
   }
   for (const auto& [id, tenant] : state.tenants) {
-    const auto view = state.allocator->tenant(id);
+    const auto view = state.cycle->allocator().tenant(id);
     status.tasks_running += view.running_tasks;
     status.tasks_pending += view.pending_tasks;
   }
@@ -83,7 +83,7 @@ WaitingDescription explain_waiting(const CoordinatorState& state, const ExplainW
   if (!state.tenants.contains(request.tenant)) return description;
   if (!state.why_not_granting.empty())
     description.obstacles.push_back({"not_granting", state.why_not_granting});
-  auto found = state.allocator->explain_waiting(request.tenant, request.job, request.index);
+  auto found = state.cycle->allocator().explain_waiting(request.tenant, request.job, request.index);
   description.obstacles.insert(description.obstacles.end(), found.begin(), found.end());
   return description;
 }

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/swf.hpp"
 #include "model/job.hpp"
 #include "model/tenant.hpp"
+#include "sim/swf.hpp"
 
 namespace fairwater {
 

@@ -53,8 +53,7 @@ TEST_CASE("An agent's directory has one owner", "[unit]") {
 TEST_CASE("An agent does not start on an empty or foreign directory", "[unit]") {
   const TemporaryDirectory scratch;
   CHECK(code_of(AgentDirectory::open(scratch.path(), IfEmpty::refuse)) == ErrorCode::not_found);
-  CHECK(code_of(AgentDirectory::open(scratch / "absent", IfEmpty::refuse)) ==
-        ErrorCode::not_found);
+  CHECK(code_of(AgentDirectory::open(scratch / "absent", IfEmpty::refuse)) == ErrorCode::not_found);
   std::ofstream(scratch / "somebody's file") << "text";
   CHECK(code_of(AgentDirectory::open(scratch.path(), IfEmpty::create)) == ErrorCode::invalid_input);
 }

@@ -5,8 +5,8 @@
 
 #include "bin/id_list.hpp"
 #include "bin/job_file.hpp"
-#include "sim/swf.hpp"
 #include "bin/tenant_file.hpp"
+#include "sim/swf.hpp"
 
 namespace fairwater {
 namespace {

@@ -1,0 +1,38 @@
+#include "policy/deal_cycle.hpp"
+
+#include <utility>
+
+namespace fairwater {
+
+void DealCycle::set_node(NodeId node, const NodeTraits& traits, const ResourceVector& capacity,
+                         bool accepts) {
+  allocator_.set_node(node, traits, capacity, accepts);
+  if (accepts) {
+    accepting_.insert(node);
+  } else {
+    accepting_.erase(node);
+    due_.erase(node);
+  }
+}
+
+void DealCycle::beat(NodeId node) {
+  if (accepting_.contains(node)) due_.insert(node);
+}
+
+void DealCycle::take_window(DemandWindow window) {
+  const bool somebody_waits = !window.next.empty();
+  allocator_.set_window(std::move(window));
+  if (somebody_waits) consider_all_nodes();
+}
+
+std::vector<Deal> DealCycle::run(std::size_t max_deals) {
+  std::vector<Deal> deals;
+  while (!due_.empty() && deals.size() < max_deals) {
+    const NodeId node = *due_.begin();
+    due_.erase(due_.begin());
+    if (auto deal = allocator_.deal(node)) deals.push_back(std::move(*deal));
+  }
+  return deals;
+}
+
+}  // namespace fairwater

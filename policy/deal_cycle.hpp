@@ -1,0 +1,43 @@
+// A coordinator's turns around the allocator: which nodes may have room for somebody, and the deals
+// of one cycle. The coordinator and the simulator drive the same one, so that what the simulator
+// says of a policy is what a coordinator would do.
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "policy/allocator.hpp"
+
+namespace fairwater {
+
+class DealCycle {
+ public:
+  explicit DealCycle(Allocator allocator) : allocator_(std::move(allocator)) {}
+
+  [[nodiscard]] Allocator& allocator() { return allocator_; }
+  [[nodiscard]] const Allocator& allocator() const { return allocator_; }
+
+  /// As Allocator::set_node. A node that does not accept is never due.
+  void set_node(NodeId node, const NodeTraits& traits, const ResourceVector& capacity,
+                bool accepts);
+  /// The node reported: it may have room.
+  void beat(NodeId node);
+  /// As Allocator::set_window. Somebody who waits makes every node due. O(nodes).
+  void take_window(DemandWindow window);
+  /// Everything may have changed.
+  void consider_all_nodes() { due_ = accepting_; }
+  [[nodiscard]] bool is_due() const { return !due_.empty(); }
+
+  /// Deals the nodes that are due, by id, until `max_deals` deals are made; what is left stays due.
+  /// Empty when nobody can use any room.
+  [[nodiscard]] std::vector<Deal> run(std::size_t max_deals);
+
+ private:
+  Allocator allocator_;
+  std::set<NodeId> accepting_;
+  std::set<NodeId> due_;
+};
+
+}  // namespace fairwater
