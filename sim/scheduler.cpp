@@ -1,0 +1,45 @@
+#include "sim/scheduler.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/batch_schedulers.hpp"
+#include "sim/dominant_schedulers.hpp"
+#include "sim/sequence_scheduler.hpp"
+
+namespace fairwater::sim {
+
+const std::vector<std::string_view>& policy_names() {
+  static const std::vector<std::string_view> names{"sequence",      "proportional", "drf", "gdrf",
+                                                   "drfh-best-fit", "fifo",         "easy"};
+  return names;
+}
+
+Expected<std::unique_ptr<Scheduler>> make_scheduler(const PolicyOptions& options,
+                                                    const Cluster& cluster,
+                                                    const Workload& workload) {
+  using Made = std::unique_ptr<Scheduler>;
+  const std::string_view name = options.name;
+  if (name == "sequence" && options.resource_time)
+    return Made{std::make_unique<TimeSequenceScheduler>(cluster, workload)};
+  if (name == "sequence")
+    return Made{std::make_unique<SequenceScheduler>(options, cluster, workload)};
+  if (name == "proportional")
+    return Made{std::make_unique<ProportionalScheduler>(cluster, workload)};
+  if (name == "fifo") return Made{std::make_unique<FifoScheduler>(cluster, workload)};
+  if (name == "easy") return Made{std::make_unique<EasyScheduler>(cluster, workload)};
+  if (name == "drf" || name == "drfh-best-fit" || name == "gdrf") {
+    const auto policy = name == "drf"    ? DominantPolicy::drf
+                        : name == "gdrf" ? DominantPolicy::gdrf
+                                         : DominantPolicy::drfh_best_fit;
+    return Made{std::make_unique<DominantScheduler>(policy, cluster, workload)};
+  }
+  return make_error(
+      ErrorCode::invalid_input,
+      fmt::format("'{}' is not a policy; there are {}", name, fmt::join(policy_names(), ", ")),
+      "policy");
+}
+
+}  // namespace fairwater::sim
