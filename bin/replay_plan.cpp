@@ -36,14 +36,6 @@ JobSpec job_spec(const SwfJob& job, std::int64_t run_us, const std::string& tena
 
 }  // namespace
 
-std::string tenant_name_of(const SwfJob& job, TenantColumn column) {
-  const char letters[] = {'u', 'g', 'q'};
-  const std::int64_t ids[] = {job.user, job.group, job.queue};
-  const auto index = static_cast<std::size_t>(column);
-  return ids[index] < 0 ? fmt::format("{}-unknown", letters[index])
-                        : fmt::format("{}{}", letters[index], ids[index]);
-}
-
 Expected<ReplayPlan> plan_replay(const SwfLog& log, const ReplayRules& rules) {
   ReplayPlan plan;
   std::set<std::string> seen;

@@ -11,9 +11,6 @@
 
 namespace fairwater {
 
-/// What a tenant of the replay stands for in the log.
-enum class TenantColumn : std::uint8_t { user, group, queue };
-
 struct ReplayRules {
   double speedup = 1;  ///< > 0: the log's time runs so much faster
   TenantColumn tenants = TenantColumn::user;
@@ -39,8 +36,5 @@ struct ReplayPlan {
 /// divided by the speed-up. `invalid_input` when a job has more processors than a job may have
 /// tasks. O(jobs).
 [[nodiscard]] Expected<ReplayPlan> plan_replay(const SwfLog& log, const ReplayRules& rules);
-
-/// `u115`, `g7`, `q1`, or `u-unknown` where the log does not say.
-[[nodiscard]] std::string tenant_name_of(const SwfJob& job, TenantColumn column);
 
 }  // namespace fairwater

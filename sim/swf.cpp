@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 #include <zlib.h>
@@ -24,6 +25,8 @@ enum Column : std::size_t {
   kRun = 3,
   kAllocated = 4,
   kRequested = 7,
+  kRequestedTime = 8,
+  kRequestedMemory = 9,
   kUser = 11,
   kGroup = 12,
   kQueue = 14,
@@ -65,7 +68,8 @@ std::optional<std::int64_t> read_number(std::string_view word) {
 
 using Row = std::array<std::int64_t, kColumns>;
 
-Expected<Row> parse_row(std::string_view line, std::size_t line_number) {
+/// Takes the columns off the line.
+Expected<Row> parse_row(std::string_view& line, std::size_t line_number) {
   Row row{};
   for (std::size_t i = 0; i < kColumns; ++i) {
     const std::string_view word = next_word(line);
@@ -85,9 +89,18 @@ SwfJob to_job(const Row& row) {
           .submit_s = row[kSubmit],
           .run_s = row[kRun],
           .processors = row[kAllocated] > 0 ? row[kAllocated] : row[kRequested],
+          .requested_s = row[kRequestedTime],
+          .requested_memory = row[kRequestedMemory],
           .user = row[kUser],
           .group = row[kGroup],
-          .queue = row[kQueue]};
+          .queue = row[kQueue],
+          .extra = {}};
+}
+
+std::string_view last_word(std::string_view line) {
+  while (!line.empty() && is_space(line.back())) line.remove_suffix(1);
+  const auto start = line.find_last_of(" \t");
+  return start == std::string_view::npos ? line : line.substr(start + 1);
 }
 
 }  // namespace
@@ -103,16 +116,25 @@ Expected<SwfLog> parse_swf(std::string_view text, std::size_t max_jobs) {
     if (line.empty() || line.front() == ';') continue;
     const auto row = parse_row(line, line_number);
     if (!row) return row.error();
-    const SwfJob job = to_job(*row);
+    SwfJob job = to_job(*row);
+    job.extra = last_word(line);
     if (job.submit_s < 0) return refuse(line_number, "column 2 (submit time): is not known");
     if (job.run_s < 0 || job.processors < 1)
       ++log.skipped;
     else
-      log.jobs.push_back(job);
+      log.jobs.push_back(std::move(job));
   }
   std::stable_sort(log.jobs.begin(), log.jobs.end(),
                    [](const SwfJob& a, const SwfJob& b) { return a.submit_s < b.submit_s; });
   return log;
+}
+
+std::string tenant_name_of(const SwfJob& job, TenantColumn column) {
+  const char letters[] = {'u', 'g', 'q'};
+  const std::int64_t ids[] = {job.user, job.group, job.queue};
+  const auto index = static_cast<std::size_t>(column);
+  return ids[index] < 0 ? fmt::format("{}-unknown", letters[index])
+                        : fmt::format("{}{}", letters[index], ids[index]);
 }
 
 Expected<std::string> read_maybe_gzip(const std::string& path, std::size_t max_bytes) {
