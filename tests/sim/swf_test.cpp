@@ -38,9 +38,17 @@ TEST_CASE("a log's line is read column by column", "[unit][swf]") {
                                .submit_s = 10882306,
                                .run_s = 24,
                                .processors = 4,
+                               .requested_s = 600,
                                .user = 115,
                                .group = 117,
-                               .queue = 2});
+                               .queue = 2,
+                               .extra = {}});
+}
+
+TEST_CASE("the last of further columns is kept", "[unit][swf]") {
+  const auto log = parse_swf(std::string{kLine} + " {1,1} q_1d 1:ppn=4 \r\n", 0);
+  REQUIRE(log);
+  CHECK(log->jobs.at(0).extra == "1:ppn=4");
 }
 
 TEST_CASE("requested processors stand in for unknown ones", "[unit][swf]") {
