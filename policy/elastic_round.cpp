@@ -15,10 +15,12 @@ bool uses_less_of_quota(Units left_used, Units left_quota, Units right_used, Uni
 RoundInProgress::RoundInProgress(const ElasticCluster& cluster) : idle_(cluster.units) {
   FAIRWATER_CHECK(cluster.units >= 0 && cluster.units <= kMaxElasticUnits, "units out of range");
   FAIRWATER_CHECK(cluster.users.size() <= kMaxElasticUsers, "too many users");
+  users_.reserve(cluster.users.size());
   for (const ElasticUser& user : cluster.users) {
     FAIRWATER_CHECK(user.quota >= 0 && user.quota <= kMaxElasticUnits, "quota out of range");
     User& entry = users_.emplace_back();
     entry.quota = user.quota;
+    entry.jobs.reserve(user.running.size() + user.queued.size());
     for (const RunningJob& job : user.running) {
       FAIRWATER_CHECK(1 <= job.min && job.min <= job.now && job.now <= job.max,
                       "a job runs outside its bounds");
