@@ -7,15 +7,19 @@
 
 #include "sim/batch_schedulers.hpp"
 #include "sim/dominant_schedulers.hpp"
+#include "sim/elastic_scheduler.hpp"
 #include "sim/sequence_scheduler.hpp"
 
 namespace fairwater::sim {
 
 const std::vector<std::string_view>& policy_names() {
-  static const std::vector<std::string_view> names{"sequence",      "proportional", "drf", "gdrf",
-                                                   "drfh-best-fit", "fifo",         "easy"};
+  static const std::vector<std::string_view> names{"sequence",      "proportional", "drf",  "gdrf",
+                                                   "drfh-best-fit", "fifo",         "easy", "bra",
+                                                   "crea",          "qrea",         "fair"};
   return names;
 }
+
+bool needs_pool(std::string_view policy) { return make_elastic_policy(policy) != nullptr; }
 
 Expected<std::unique_ptr<Scheduler>> make_scheduler(const PolicyOptions& options,
                                                     const Cluster& cluster,
@@ -36,6 +40,8 @@ Expected<std::unique_ptr<Scheduler>> make_scheduler(const PolicyOptions& options
                                          : DominantPolicy::drfh_best_fit;
     return Made{std::make_unique<DominantScheduler>(policy, cluster, workload)};
   }
+  if (needs_pool(name))
+    return ElasticScheduler::make({options.name, options.credit_period_ms}, cluster, workload);
   return make_error(
       ErrorCode::invalid_input,
       fmt::format("'{}' is not a policy; there are {}", name, fmt::join(policy_names(), ", ")),

@@ -8,6 +8,12 @@ ResourceVector total_capacity(const Cluster& cluster) {
   return total;
 }
 
+Cluster pooled(const Cluster& cluster) {
+  Cluster pool = cluster;
+  pool.nodes = {{{.name = "pool", .site = {}, .labels = {}}, total_capacity(cluster)}};
+  return pool;
+}
+
 ResourceVector demand_of(const Job& job, Units units) {
   ResourceVector demand = job.demand;
   for (auto& amount : demand.amount) amount *= units;

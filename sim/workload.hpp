@@ -54,6 +54,8 @@ struct Workload {
 };
 
 [[nodiscard]] ResourceVector total_capacity(const Cluster& cluster);
+/// The same room on one node; placement rules that name a site or a label hold nowhere there.
+[[nodiscard]] Cluster pooled(const Cluster& cluster);
 /// What `units` units of the job hold.
 [[nodiscard]] ResourceVector demand_of(const Job& job, Units units);
 /// What one unit of the job costs in the ledger's currency.
