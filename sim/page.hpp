@@ -20,6 +20,8 @@ struct Table {
   std::string title;
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> rows;  ///< each as long as `columns`
+  std::vector<std::string>
+      links{};  ///< files beside the page, for the first cells; none or one per row
 };
 
 enum class Scale : std::uint8_t { linear = 0, logarithmic = 1 };
@@ -32,7 +34,7 @@ enum class ChartKind : std::uint8_t {
 struct Series {
   std::string name;
   std::vector<std::pair<double, double>> points;  ///< (x, y); finite, above 0 on a logarithmic axis
-  std::vector<double> error;  ///< half widths of y's confidence intervals; empty or one per point
+  std::vector<double> error{};  ///< half widths of y's confidence intervals; empty or one per point
 };
 struct Chart {
   std::string title;
@@ -41,8 +43,8 @@ struct Chart {
   ChartKind kind = ChartKind::line;
   Scale x_scale = Scale::linear;
   Scale y_scale = Scale::linear;
-  std::vector<std::string> categories;  ///< of bars
-  std::vector<Series> series;
+  std::vector<std::string> categories{};  ///< of bars
+  std::vector<Series> series{};
 };
 
 using PageItem = std::variant<Heading, Paragraph, Table, Chart>;
