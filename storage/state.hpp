@@ -62,9 +62,9 @@ using ChangeSink = std::function<void(Family family, const std::string& key,
 /// within a batch is decoded and encoded once. References stay valid until the record is erased or
 /// flush().
 template <class Value>
-class Table {
+class StateTable {
  public:
-  Table(const StateView& view, Family family) : view_(view), family_(family) {}
+  StateTable(const StateView& view, Family family) : view_(view), family_(family) {}
 
   /// Null when there is none. O(log records touched), and one read the first time.
   [[nodiscard]] const Value* find(const std::string& key) {
@@ -143,14 +143,14 @@ struct State {
   /// loaded. Tells an IOU that grew from one that was paid off and came again.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> book_ages;
   Weight weight_sum = 0;  ///< of all tenants: the sequence's period
-  Table<IouRecord> balances;
-  Table<TenantRecord> tenants;
-  Table<NodeRecord> nodes;
-  Table<JobRecord> jobs;
-  Table<TaskRecord> tasks;
-  Table<LiveJob> live;
-  Table<TokenGrant> tokens;
-  Table<ClassHistory> classes;
+  StateTable<IouRecord> balances;
+  StateTable<TenantRecord> tenants;
+  StateTable<NodeRecord> nodes;
+  StateTable<JobRecord> jobs;
+  StateTable<TaskRecord> tasks;
+  StateTable<LiveJob> live;
+  StateTable<TokenGrant> tokens;
+  StateTable<ClassHistory> classes;
 };
 
 /// Printable form of a key for messages: its bytes in hexadecimal.
