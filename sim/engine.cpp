@@ -41,6 +41,11 @@ class Engine {
   }
 
   EngineResult run() {
+    take_arrivals();
+    for (const auto& running : options_.running)
+      occupy({running.task, running.node, workload_.jobs[running.task.job].min_units},
+             running.left_ms * workload_.jobs[running.task.job].min_units);
+    if (cycle_is_due()) run_cycle();
     while (const auto next = next_instant()) {
       if (options_.end_ms != 0 && *next >= options_.end_ms) break;
       pass_to(*next);
@@ -162,6 +167,12 @@ class Engine {
 
   void apply(const Start& start) {
     const Job& job = workload_.jobs[start.task.job];
+    occupy(start, run_ms_of(job, start.task.index) * job.min_units);
+  }
+
+  /// The task runs from now on, for `work` unit-milliseconds.
+  void occupy(const Start& start, std::int64_t work) {
+    const Job& job = workload_.jobs[start.task.job];
     auto&& waits = waiting_[start.task.job].at(start.task.index);
     FAIRWATER_CHECK(waits, "a task that starts waits");
     FAIRWATER_CHECK(start.units >= job.min_units && start.units <= job.max_units,
@@ -176,7 +187,7 @@ class Engine {
       slot = unused_.back();
       unused_.pop_back();
     }
-    slots_[slot] = {start.task, start.node, start.units, job.run_ms * job.min_units, now_, 0};
+    slots_[slot] = {start.task, start.node, start.units, work, now_, 0};
     slot_by_task_.emplace(key_of(start.task), slot);
     --result_.waiting;
     ++result_.running;

@@ -10,6 +10,7 @@
 #include <functional>
 #include <vector>
 
+#include "sim/initial_state.hpp"
 #include "sim/scheduler.hpp"
 #include "sim/workload.hpp"
 
@@ -20,6 +21,8 @@ struct EngineOptions {
   /// this alone.
   TimeMs cycle_ms = 0;
   TimeMs end_ms = 0;  ///< stop here; 0: when all work is done
+  /// The scheduler must know of them, too. Jobs that were submitted before time 0 wait then.
+  std::vector<RunningTask> running{};
 };
 
 /// Sees everything that happens, in order of time.

@@ -10,34 +10,79 @@ TenantId tenant_id(TenantIndex tenant) { return {tenant + 1}; }
 NodeId node_id(NodeIndex node) { return {node + 1}; }
 JobId job_id(JobIndex job) { return {std::uint64_t{job} + 1}; }
 
-DealCycle make_cycle(const PolicyOptions& options, const Cluster& cluster) {
+/// The tenants as they were before the initial state's changes.
+void set_tenants(Allocator& allocator, const Cluster& cluster, const InitialState& initial) {
+  std::map<TenantIndex, const TermsChange*> changes;
+  for (const auto& change : initial.changes) changes[change.tenant] = &change;
+  for (TenantIndex i = 0; i < cluster.tenants.size(); ++i) {
+    const auto change = changes.find(i);
+    if (change == changes.end())
+      allocator.set_tenant(tenant_id(i), cluster.tenants[i].terms);
+    else if (change->second->before)
+      allocator.set_tenant(tenant_id(i), *change->second->before);
+  }
+}
+
+Grant held_grant(const Cluster& cluster, const Workload& workload, const RunningTask& running) {
+  const Job& job = workload.jobs[running.task.job];
+  return {.task = {job_id(running.task.job), running.task.index, 1},
+          .tenant = tenant_id(job.tenant),
+          .cost = cost_of(cluster, job),
+          .demand = job.demand,
+          .step = running.step,
+          .beyond_quota = running.beyond_quota};
+}
+
+/// In the order in which a coordinator begins anew, and then changes what an operator applies.
+DealCycle make_cycle(const PolicyOptions& options, const Cluster& cluster, const Workload& workload,
+                     const InitialState& initial) {
   AllocatorSettings settings = cluster.settings;
   settings.mode = options.mode;
   settings.backups = options.backups;
   DealCycle cycle{Allocator{settings}};
-  for (TenantIndex i = 0; i < cluster.tenants.size(); ++i)
-    cycle.allocator().set_tenant(tenant_id(i), cluster.tenants[i].terms);
+  Allocator& allocator = cycle.allocator();
+  set_tenants(allocator, cluster, initial);
+  allocator.restore_position(initial.position);
+  for (TenantIndex i = 0; i < initial.carry.size(); ++i)
+    allocator.restore_carry(tenant_id(i), initial.carry[i]);
+  for (auto iou : initial.ious) {
+    iou.debtor = tenant_id(iou.debtor).value;
+    iou.creditor = tenant_id(iou.creditor).value;
+    allocator.restore_iou(iou);
+  }
+  const std::set<NodeIndex> closed{initial.closed.begin(), initial.closed.end()};
   for (NodeIndex i = 0; i < cluster.nodes.size(); ++i)
-    cycle.set_node(node_id(i), cluster.nodes[i].traits, cluster.nodes[i].capacity, true);
+    cycle.set_node(node_id(i), cluster.nodes[i].traits, cluster.nodes[i].capacity,
+                   !closed.contains(i));
+  for (const auto& running : initial.running)
+    allocator.restore_held(node_id(running.node), held_grant(cluster, workload, running));
+  for (const auto& change : initial.changes)
+    allocator.set_tenant(tenant_id(change.tenant), cluster.tenants[change.tenant].terms);
   return cycle;
 }
 
 }  // namespace
 
 SequenceScheduler::SequenceScheduler(const PolicyOptions& options, const Cluster& cluster,
-                                     const Workload& workload)
+                                     const Workload& workload, const InitialState& initial)
     : workload_(workload),
-      cycle_(make_cycle(options, cluster)),
+      cycle_(make_cycle(options, cluster, workload, initial)),
       queues_(cluster.tenants.size()),
-      accounts_(cluster.tenants.size()) {}
+      accounts_(cluster.tenants.size()) {
+  for (const auto& running : initial.running) ++running_at_start_[running.task.job];
+}
 
 void SequenceScheduler::submit(JobIndex index) {
   const Job& job = workload_.jobs[index];
   Queue& queue = queues_[job.tenant];
-  queue.jobs[index].add(0, job.tasks, 1);
+  const auto running = running_at_start_.find(index);
+  const std::uint32_t first = running == running_at_start_.end() ? 0 : running->second;
+  const std::uint32_t waiting = job.tasks - first;
+  if (waiting == 0) return;
+  queue.jobs[index].add(first, waiting, 1);
   for (std::size_t r = 0; r < kMaxResources; ++r)
-    queue.pending[r] += job.demand[r] * Amount{job.tasks};
-  queue.pending_tasks += job.tasks;
+    queue.pending[r] += job.demand[r] * Amount{waiting};
+  queue.pending_tasks += waiting;
   changed_.insert(job.tenant);
 }
 
@@ -121,7 +166,8 @@ void TimeSequenceScheduler::submit(JobIndex index) {
 void TimeSequenceScheduler::end(TaskId task, NodeIndex node) {
   const Job& job = workload_.jobs[task.job];
   room_.give_back(job, node);
-  tenants_[job.tenant].charge += Wide{cost_of(cluster_, job)} * (job.run_ms - job.estimate_ms);
+  tenants_[job.tenant].charge +=
+      Wide{cost_of(cluster_, job)} * (run_ms_of(job, task.index) - job.estimate_ms);
 }
 
 bool TimeSequenceScheduler::comes_before(TenantIndex left, TenantIndex right) const {

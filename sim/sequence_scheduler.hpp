@@ -14,6 +14,7 @@
 #include <set>
 
 #include "policy/deal_cycle.hpp"
+#include "sim/initial_state.hpp"
 #include "sim/queues.hpp"
 
 namespace fairwater::sim {
@@ -24,7 +25,8 @@ inline constexpr std::uint32_t kWindowTasks = 1024;
 
 class SequenceScheduler final : public Scheduler {
  public:
-  SequenceScheduler(const PolicyOptions& options, const Cluster& cluster, const Workload& workload);
+  SequenceScheduler(const PolicyOptions& options, const Cluster& cluster, const Workload& workload,
+                    const InitialState& initial = {});
 
   void submit(JobIndex job) override;
   void end(TaskId task, NodeIndex node) override;
@@ -47,6 +49,7 @@ class SequenceScheduler final : public Scheduler {
 
   const Workload& workload_;
   DealCycle cycle_;
+  std::map<JobIndex, std::uint32_t> running_at_start_;  ///< the first so many tasks of a job
   std::vector<Queue> queues_;
   std::vector<Account> accounts_;  ///< but for `net`
   std::set<TenantIndex> changed_;  ///< whose windows are to be shown anew

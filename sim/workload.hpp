@@ -43,11 +43,12 @@ struct Job {
   TenantIndex tenant = 0;
   std::uint32_t tasks = 1;
   ResourceVector demand;   ///< of one unit of one task
-  TimeMs run_ms = 0;       ///< of each task
+  TimeMs run_ms = 0;       ///< of each task, or of the longest
   TimeMs estimate_ms = 0;  ///< what the policy is told of `run_ms`
   Units min_units = 1;
   Units max_units = 1;
   PlacementRulePtr rule = nullptr;
+  std::vector<TimeMs> task_run_ms{};  ///< by task; empty: `run_ms` each
 };
 struct Workload {
   std::vector<Job> jobs;  ///< by submit_ms
@@ -56,6 +57,9 @@ struct Workload {
 [[nodiscard]] ResourceVector total_capacity(const Cluster& cluster);
 /// The same room on one node; placement rules that name a site or a label hold nowhere there.
 [[nodiscard]] Cluster pooled(const Cluster& cluster);
+[[nodiscard]] inline TimeMs run_ms_of(const Job& job, std::uint32_t task) {
+  return job.task_run_ms.empty() ? job.run_ms : job.task_run_ms[task];
+}
 /// What `units` units of the job hold.
 [[nodiscard]] ResourceVector demand_of(const Job& job, Units units);
 /// What one unit of the job costs in the ledger's currency.

@@ -1,0 +1,212 @@
+// A simulation that starts in the middle of things, and what other terms would change.
+#include "sim/what_if.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "sim/engine.hpp"
+#include "sim/sequence_scheduler.hpp"
+
+namespace fairwater::sim {
+namespace {
+
+constexpr TimeMs kMinute_ms = 60'000;
+
+/// One node of eight processors; tenants of weight 1.
+WhatIf small_cluster(const std::vector<std::string>& tenants) {
+  WhatIf question;
+  question.cluster.resources = {"cpu"};
+  question.cluster.settings.granules[kCpu] = 1000;
+  SimNode node;
+  node.capacity[kCpu] = 8000;
+  question.cluster.nodes = {node};
+  for (const auto& name : tenants) question.cluster.tenants.push_back({name, {}});
+  question.horizon_ms = 60 * kMinute_ms;
+  return question;
+}
+
+Job one_processor(TenantIndex tenant, TimeMs submit_ms, std::uint32_t tasks, TimeMs run_ms) {
+  Job job;
+  job.tenant = tenant;
+  job.submit_ms = submit_ms;
+  job.tasks = tasks;
+  job.demand[kCpu] = 1000;
+  job.run_ms = job.estimate_ms = run_ms;
+  return job;
+}
+
+/// Both tenants have more work than an hour can take.
+WhatIf always_busy() {
+  WhatIf question = small_cluster({"art", "botany"});
+  for (int i = 0; i < 100; ++i)
+    for (const TenantIndex tenant : {0U, 1U})
+      question.workload.jobs.push_back(one_processor(tenant, i - 100, 20, kMinute_ms));
+  return question;
+}
+
+TenantTerms weighing(Weight weight) {
+  TenantTerms terms;
+  terms.weight = weight;
+  return terms;
+}
+
+void check_equal(const TenantOutlook& left, const TenantOutlook& right) {
+  CHECK(left.weight == right.weight);
+  CHECK(left.mean_share == right.mean_share);
+  CHECK(left.mean_wait_s == right.mean_wait_s);
+  CHECK(left.p95_wait_s == right.p95_wait_s);
+  CHECK(left.jobs_done == right.jobs_done);
+  CHECK(left.jobs_not_started == right.jobs_not_started);
+  CHECK(left.net == right.net);
+  CHECK(left.time_in_debt_s == right.time_in_debt_s);
+}
+
+/// Notes starts and ends as lines.
+class Diary final : public Observer {
+ public:
+  void advance(TimeMs now) override { now_ = now; }
+  void started(const Start& start) override { note("starts", start.task); }
+  void ended(TaskId task, NodeIndex /*node*/, Units /*units*/, bool /*killed*/) override {
+    note("ends", task);
+  }
+  std::vector<std::string> lines;
+
+ private:
+  void note(const char* what, TaskId task) {
+    lines.push_back(std::to_string(now_) + ": " + std::to_string(task.job) + "." +
+                    std::to_string(task.index) + " " + what);
+  }
+  TimeMs now_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a simulation goes on with what runs and waits already", "[unit][sim]") {
+  WhatIf question = small_cluster({"art"});
+  question.cluster.nodes[0].capacity[kCpu] = 2000;
+  auto& jobs = question.workload.jobs;
+  jobs = {one_processor(0, -5000, 3, 1000), one_processor(0, -10, 1, 2000)};
+  jobs[0].task_run_ms = {1000, 700, 400};
+  question.state.running = {{{0, 0}, 0, 250}, {{0, 1}, 0, 300}};
+  SequenceScheduler scheduler{
+      {.name = "sequence"}, question.cluster, question.workload, question.state};
+  Diary diary;
+  const auto result = run_engine(question.cluster, question.workload, scheduler, diary,
+                                 {.running = question.state.running});
+  CHECK(diary.lines == std::vector<std::string>{
+                           "0: 0.0 starts", "0: 0.1 starts", "250: 0.0 ends", "250: 0.2 starts",
+                           "300: 0.1 ends", "300: 1.0 starts", "650: 0.2 ends", "2300: 1.0 ends"});
+  CHECK(result.running == 0);
+  CHECK(result.waiting == 0);
+}
+
+TEST_CASE("position, carries and IOUs are taken over before terms change", "[unit][sim]") {
+  WhatIf question = small_cluster({"art", "botany", "chemistry"});
+  question.cluster.tenants[1].terms.weight = 3;
+  question.state.position = 1;
+  question.state.carry = {2, -2};
+  question.state.ious = {{.debtor = 1, .creditor = 0, .units = 7, .age = 4}};
+  question.state.changes = {{1, weighing(1)}, {2, std::nullopt}};
+  const SequenceScheduler scheduler{
+      {.name = "sequence"}, question.cluster, question.workload, question.state};
+  const Allocator& allocator = scheduler.allocator();
+  CHECK(allocator.tenant(TenantId{1}).carry == 2);
+  CHECK(allocator.tenant(TenantId{2}).carry == -2);
+  CHECK(allocator.tenant(TenantId{1}).net == 7);
+  CHECK(allocator.tenant(TenantId{2}).net == -7);
+
+  Allocator expected{question.cluster.settings};
+  expected.set_tenant(TenantId{1}, weighing(1));
+  expected.set_tenant(TenantId{2}, weighing(1));
+  expected.restore_position(1);
+  expected.set_tenant(TenantId{2}, weighing(3));
+  expected.set_tenant(TenantId{3}, weighing(1));
+  CHECK(allocator.position() == expected.position());
+}
+
+TEST_CASE("a closed node finishes what it runs and takes nothing more", "[unit][sim]") {
+  WhatIf question = small_cluster({"art"});
+  question.workload.jobs = {one_processor(0, -10, 2, 1000)};
+  question.state.running = {{{0, 0}, 0, 500}};
+  question.state.closed = {0};
+  SequenceScheduler scheduler{
+      {.name = "sequence"}, question.cluster, question.workload, question.state};
+  Diary diary;
+  const auto result = run_engine(question.cluster, question.workload, scheduler, diary,
+                                 {.end_ms = 10'000, .running = question.state.running});
+  CHECK(diary.lines == std::vector<std::string>{"0: 0.0 starts", "500: 0.0 ends"});
+  CHECK(result.waiting == 1);
+}
+
+TEST_CASE("a proposal that changes nothing changes nothing", "[unit][sim]") {
+  WhatIf question = always_busy();
+  question.state.ious = {{.debtor = 0, .creditor = 1, .units = 40, .age = 1}};
+  question.state.running = {{{0, 0}, 0, 30'000}, {{0, 1}, 0, 31'000}, {{1, 0}, 0, 1}};
+  question.proposal = {{"botany", {}}};
+  const WhatIfReport report = compare(question);
+  REQUIRE(report.before.tenants.size() == 2);
+  for (const std::size_t i : {0, 1}) check_equal(report.before.tenants[i], report.after.tenants[i]);
+  CHECK(report.before.shares == report.after.shares);
+  CHECK(report.before.tenants[0].time_in_debt_s > 0);
+  CHECK(what_if_rows(report)[0][1] == "1");
+}
+
+TEST_CASE("twice the weight is twice the share of two who always have work", "[unit][sim]") {
+  WhatIf question = always_busy();
+  question.proposal = {{"botany", weighing(2)}};
+  const WhatIfReport report = compare(question);
+  CHECK(report.before.tenants[0].mean_share == Approx(0.5).margin(0.01));
+  CHECK(report.before.tenants[1].mean_share == Approx(0.5).margin(0.01));
+  CHECK(report.after.tenants[0].mean_share == Approx(1.0 / 3).margin(0.02));
+  CHECK(report.after.tenants[1].mean_share == Approx(2.0 / 3).margin(0.02));
+  CHECK(report.after.tenants[0].jobs_done < report.before.tenants[0].jobs_done);
+  CHECK(report.after.tenants[0].mean_wait_s > report.before.tenants[0].mean_wait_s);
+  CHECK(report.after.tenants[1].jobs_done > report.before.tenants[1].jobs_done);
+  const auto row = what_if_rows(report)[1];
+  CHECK(row[0] == "botany");
+  CHECK(row[1] == "1 -> 2");
+}
+
+TEST_CASE("a tenant that would come stands last and had nothing before", "[unit][sim]") {
+  WhatIf question = always_busy();
+  question.proposal = {{"chemistry", weighing(4)}};
+  const WhatIfReport report = compare(question);
+  CHECK(report.tenants == std::vector<std::string>{"art", "botany", "chemistry"});
+  CHECK(report.before.tenants.size() == 2);
+  REQUIRE(report.after.tenants.size() == 3);
+  CHECK(report.after.tenants[2].weight == 4);
+  CHECK(report.after.tenants[2].mean_share == 0);
+  CHECK(report.after.tenants[2].net > 0);
+  CHECK(what_if_rows(report)[2][1] == "- -> 4");
+}
+
+TEST_CASE("waits count from submission, also of those that never start", "[unit][sim]") {
+  WhatIf question = small_cluster({"art"});
+  question.cluster.nodes[0].capacity[kCpu] = 1000;
+  question.horizon_ms = 10'000;
+  question.workload.jobs = {one_processor(0, -9000, 1, 5000), one_processor(0, -1000, 1, 4000),
+                            one_processor(0, 2000, 1, 4000), one_processor(0, 9000, 1, 1000)};
+  question.state.running = {{{0, 0}, 0, 3000}};
+  const TenantOutlook art = compare(question).before.tenants[0];
+  CHECK(art.jobs_done == 2);
+  CHECK(art.jobs_not_started == 1);
+  CHECK(art.mean_wait_s == Approx((4.0 + 5.0 + 1.0) / 3));  // the first had started before
+  CHECK(art.mean_share == Approx(1));
+}
+
+TEST_CASE("a page shows the table and the shares of both runs", "[unit][sim]") {
+  WhatIf question = always_busy();
+  question.proposal = {{"botany", weighing(2)}};
+  const Page page = to_page(compare(question), "doubled");
+  REQUIRE(page.items.size() == 3);
+  CHECK(page.summary == "doubled");
+  const auto& table = std::get<Table>(page.items[0]);
+  CHECK(table.columns == what_if_columns());
+  CHECK(table.rows.size() == 2);
+  const auto& chart = std::get<Chart>(page.items[2]);
+  REQUIRE(chart.series.size() == 2);
+  CHECK(chart.series[1].name == "botany");
+  CHECK(chart.series[1].points.size() == 500);
+  CHECK(chart.series[1].points.back().first == Approx(1));
+}
+
+}  // namespace fairwater::sim
