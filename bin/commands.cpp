@@ -106,6 +106,7 @@ int run_fairwater(const std::vector<std::string>& arguments, std::ostream& out, 
   add_ledger_commands(app, context);
   add_replay_command(app, context);
   add_policy_command(app, context);
+  add_sim_commands(app, context);
   add_completion_command(app, context);
 
   try {  // CLI11 reports help and wrong usage by exceptions

@@ -23,6 +23,7 @@ void add_job_commands(CLI::App& app, Context& context);
 void add_ledger_commands(CLI::App& app, Context& context);
 void add_replay_command(CLI::App& app, Context& context);
 void add_policy_command(CLI::App& app, Context& context);
+void add_sim_commands(CLI::App& app, Context& context);
 void add_completion_command(CLI::App& app, Context& context);
 
 /// A noun that needs a verb.

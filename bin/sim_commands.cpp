@@ -1,0 +1,12 @@
+#include "bin/sim_commands.hpp"
+
+#include "bin/commands.hpp"
+
+namespace fairwater {
+
+void add_sim_commands(CLI::App& app, Context& context) {
+  auto* sim = add_noun(app, "sim", "Simulate clusters");
+  add_sim_what_if(*sim, context);
+}
+
+}  // namespace fairwater

@@ -1,0 +1,12 @@
+// The verbs of `fairwater sim`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "bin/context.hpp"
+
+namespace fairwater {
+
+void add_sim_what_if(CLI::App& sim, Context& context);
+
+}  // namespace fairwater

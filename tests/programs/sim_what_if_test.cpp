@@ -1,0 +1,307 @@
+// From a journal to a simulation of what other terms would do, and how it is told.
+#include "bin/sim_what_if.hpp"
+
+#include <fstream>
+#include <sstream>
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+
+#include "bin/commands.hpp"
+#include "bin/sim_what_if_report.hpp"
+#include "process/temporary_directory.hpp"
+
+namespace fairwater {
+namespace {
+
+constexpr TenantId kArt{1};
+constexpr TenantId kBotany{2};
+constexpr NodeId kNode{1};
+constexpr std::int64_t kSecond_us = 1'000'000;
+
+WallTime at_s(std::int64_t seconds) { return {seconds * kSecond_us}; }
+
+/// Writes the journal of a cluster with one node of four processors, whose deals the allocator
+/// makes.
+class SmallJournal {
+ public:
+  SmallJournal() : allocator_(settings()) {
+    add(1000, ClusterCreated{"c1", catalog_.kinds(), DealMode::sized});
+    add(1000, CoordinatorStarted{1, "test"});
+    TenantsChanged tenants;
+    tenants.tenants = {tenant(kArt, "art", 1), tenant(kBotany, "botany", 2)};
+    for (const auto& record : tenants.tenants)
+      allocator_.set_tenant(record.id, *terms_of(record.spec, catalog_));
+    add(1000, tenants);
+    NodeChanged node;
+    node.node.id = kNode;
+    node.node.spec.traits.name = "n1";
+    node.node.spec.capacity = {{"cpu", 4000}};
+    allocator_.set_node(kNode, node.node.spec.traits, *catalog_.to_vector({{"cpu", 4000}}, ""),
+                        true);
+    add(1000, node);
+  }
+
+  void submit(std::int64_t time_s, JobId job, TenantId tenant, std::uint32_t tasks,
+              std::int64_t time_limit_ms = 0) {
+    JobSpec spec;
+    spec.tenant = tenant == kArt ? "art" : "botany";
+    spec.tasks_min = spec.tasks_max = tasks;
+    spec.resources = {{"cpu", 1000}};
+    spec.time_limit_ms = time_limit_ms;
+    add(time_s, JobSubmitted{job, tenant, spec});
+    DemandWindow window;
+    window.tenant = tenant;
+    window.next = {{job, 0, tasks, 1, *catalog_.to_vector(spec.resources, ""), nullptr}};
+    window.pending[kCpu] = Amount{1000} * tasks;
+    window.pending_tasks = tasks;
+    window.seen_deal = allocator_.last_deal();
+    allocator_.set_window(window);
+  }
+  void deal(std::int64_t time_s) {
+    const auto deal = allocator_.deal(kNode);
+    REQUIRE(deal);
+    add(time_s, Cycle{{*deal}});
+  }
+  void finish(JobId job, std::uint32_t index, std::int64_t started_s, std::int64_t finished_s) {
+    TaskResult result;
+    result.task = {job, index, 1};
+    result.started_at = at_s(started_s);
+    result.finished_at = at_s(finished_s);
+    add(finished_s, TasksFinished{kNode, {result}});
+    REQUIRE(allocator_.release(result.task));
+  }
+  void add(std::int64_t time_s, JournalBody body) {
+    const auto error = state.add({state.records() + 1, at_s(time_s), {}, std::move(body)});
+    INFO(details(error).message);
+    REQUIRE_FALSE(error);
+  }
+
+  [[nodiscard]] const Allocator& allocator() const { return allocator_; }
+  JournalState state;
+
+ private:
+  AllocatorSettings settings() const {
+    AllocatorSettings result;
+    result.granules = catalog_.granules();
+    result.units = catalog_.units();
+    return result;
+  }
+  static TenantRecord tenant(TenantId id, const std::string& name, Weight weight) {
+    TenantRecord record;
+    record.id = id;
+    record.spec.name = name;
+    record.spec.weight = weight;
+    return record;
+  }
+  ResourceCatalog catalog_;
+  Allocator allocator_;
+};
+
+/// Art's job 1 took 30 and 20 s; four of job 2's tasks run; botany's job 3 waits.
+void fill(SmallJournal& journal) {
+  journal.submit(1010, JobId{1}, kArt, 2);
+  journal.deal(1010);
+  journal.finish(JobId{1}, 1, 1010, 1030);
+  journal.finish(JobId{1}, 0, 1010, 1040);
+  journal.submit(1050, JobId{2}, kArt, 6);
+  journal.deal(1050);
+  journal.submit(1060, JobId{3}, kBotany, 2, 40'000);
+}
+
+std::vector<NodeInfo> node_that_is(NodeState state) {
+  NodeInfo node;
+  node.record.spec.traits.name = "n1";
+  node.state = state;
+  node.capacity = {{"cpu", 4000}};
+  return {node};
+}
+
+WhatIfQuestion question_of(const SmallJournal& journal, std::int64_t now_s, std::int64_t horizon_s,
+                           bool arrivals = true) {
+  auto question = what_if_question(journal.state.state(), node_that_is(NodeState::up), {},
+                                   {at_s(now_s), horizon_s * 1000, arrivals});
+  REQUIRE(question);
+  return *std::move(question);
+}
+
+/// A line per job: `-20s art: 5s 5s 25s`.
+std::vector<std::string> jobs_of(const WhatIfQuestion& question) {
+  std::vector<std::string> lines;
+  for (const auto& job : question.what_if.workload.jobs) {
+    std::string line = fmt::format("{}s {}:", job.submit_ms / 1000,
+                                   question.what_if.cluster.tenants.at(job.tenant).name);
+    for (std::uint32_t task = 0; task < job.tasks; ++task)
+      line += fmt::format(" {}s", sim::run_ms_of(job, task) / 1000);
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+std::vector<std::string> running_of(const WhatIfQuestion& question) {
+  std::vector<std::string> lines;
+  for (const auto& running : question.what_if.state.running)
+    lines.push_back(fmt::format("{}.{} on {}: {}s", running.task.job, running.task.index,
+                                running.node, running.left_ms / 1000));
+  return lines;
+}
+
+struct Printed {
+  int status = 0;
+  std::string out;
+  std::string err;
+};
+
+Printed run_what_if(const std::string& tenant_file, std::vector<std::string> arguments) {
+  const TemporaryDirectory directory;
+  const auto path = directory.path() / "tenants.yaml";
+  std::ofstream{path} << tenant_file;
+  std::vector<std::string> all{"--address", "127.0.0.1:1", "--token",       "t",
+                               "sim",       "what-if",     "--tenant-file", path};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  std::ostringstream out, err;
+  const int status = run_fairwater(all, out, err);
+  return {status, out.str(), err.str()};
+}
+
+constexpr const char* kTenants = "tenants: [{name: art, weight: 2}]\n";
+
+}  // namespace
+
+TEST_CASE("a journal becomes what runs, what waits and what comes again", "[unit][what-if]") {
+  SmallJournal journal;
+  fill(journal);
+  const auto question = question_of(journal, 1070, 100);
+  CHECK(jobs_of(question) == std::vector<std::string>{"-20s art: 5s 5s 5s 5s 25s 25s",
+                                                      "-10s botany: 40s 40s", "40s art: 30s 20s",
+                                                      "80s art: 25s 25s 25s 25s 25s 25s",
+                                                      "90s botany: 40s 40s"});
+  CHECK(running_of(question) ==
+        std::vector<std::string>{"0.0 on 0: 5s", "0.1 on 0: 5s", "0.2 on 0: 5s", "0.3 on 0: 5s"});
+  CHECK(question.facts.running_tasks == 4);
+  CHECK(question.facts.waiting_tasks == 4);
+  CHECK(question.facts.waiting_jobs == 2);
+  CHECK(question.facts.arriving_jobs == 3);
+  CHECK(question.facts.notes.empty());
+}
+
+TEST_CASE("only jobs of the last horizon come again, or none", "[unit][what-if]") {
+  SmallJournal journal;
+  fill(journal);
+  CHECK(jobs_of(question_of(journal, 1070, 15)) ==
+        std::vector<std::string>{"-20s art: 5s 5s 5s 5s 25s 25s", "-10s botany: 40s 40s",
+                                 "5s botany: 40s 40s"});
+  CHECK(jobs_of(question_of(journal, 1070, 100, false)).size() == 2);
+}
+
+TEST_CASE("the ledger's state is the coordinator's", "[unit][what-if]") {
+  SmallJournal journal;
+  fill(journal);
+  const auto question = question_of(journal, 1070, 100);
+  const auto& state = question.what_if.state;
+  const Allocator& live = journal.allocator();
+  CHECK(state.position == live.position());
+  CHECK(state.carry == std::vector<Units>{live.tenant(kArt).carry, live.tenant(kBotany).carry});
+  REQUIRE(live.tenant(kBotany).net > 0);
+  REQUIRE(state.ious.size() == 1);
+  CHECK(state.ious[0].debtor == 0);
+  CHECK(state.ious[0].creditor == 1);
+  CHECK(state.ious[0].units == live.tenant(kBotany).net);
+  CHECK(question.what_if.cluster.tenants[1].terms.weight == 2);
+  CHECK(question.what_if.cluster.nodes[0].capacity[kCpu] == 4000);
+}
+
+TEST_CASE("a task that has outlived what is usual runs as long again", "[unit][what-if]") {
+  SmallJournal journal;
+  fill(journal);
+  CHECK(running_of(question_of(journal, 1090, 10))[0] == "0.0 on 0: 40s");
+}
+
+TEST_CASE("a cancelled job comes again with what ran of it", "[unit][what-if]") {
+  SmallJournal journal;
+  fill(journal);
+  journal.finish(JobId{2}, 0, 1050, 1060);
+  journal.add(1060, JobCancelled{JobId{2}, "enough"});
+  journal.add(1060, JobCancelled{JobId{3}, "enough"});
+  const auto question = question_of(journal, 1070, 40);
+  CHECK(jobs_of(question) == std::vector<std::string>{"-20s art: 0s 0s 0s", "20s art: 10s"});
+}
+
+TEST_CASE("a node that is not up counts with what it runs", "[unit][what-if]") {
+  SmallJournal journal;
+  fill(journal);
+  const auto question = what_if_question(journal.state.state(), node_that_is(NodeState::draining),
+                                         {}, {at_s(1070), 100'000, false});
+  REQUIRE(question);
+  CHECK(question->what_if.state.closed == std::vector<sim::NodeIndex>{0});
+  CHECK(question->what_if.cluster.nodes[0].capacity[kCpu] == 4000);
+  CHECK(question->what_if.cluster.nodes[0].capacity[kMemory] == 0);
+  CHECK(question->facts.notes ==
+        std::vector<std::string>{"1 nodes that are not up now take no task until the horizon"});
+}
+
+TEST_CASE("a proposal names resources that the cluster has", "[unit][what-if]") {
+  SmallJournal journal;
+  TenantSpec spec;
+  spec.name = "art";
+  spec.max = {{"tapes", 3}};
+  const auto refused =
+      what_if_question(journal.state.state(), {}, {spec}, {at_s(1070), 1000, true});
+  REQUIRE_FALSE(refused);
+  CHECK(details(refused.error()).field == "tenants[0].max.tapes");
+}
+
+TEST_CASE("a journal that contradicts itself is refused", "[unit][what-if]") {
+  SmallJournal journal;
+  const auto error =
+      journal.state.add({journal.state.records() + 2, at_s(1001), {}, CoordinatorStarted{2, ""}});
+  CHECK(details(error).code == ErrorCode::internal);
+}
+
+TEST_CASE("the comparison is told as a table and as JSON", "[unit][what-if]") {
+  SmallJournal journal;
+  fill(journal);
+  TenantSpec art;
+  art.name = "art";
+  art.weight = 8;
+  TenantSpec chemistry;
+  chemistry.name = "chemistry";
+  const auto question = what_if_question(journal.state.state(), node_that_is(NodeState::up),
+                                         {art, chemistry}, {at_s(1070), 100'000, true});
+  REQUIRE(question);
+  const auto report = sim::compare(question->what_if);
+  const WhatIfSource source{"new.yaml", journal.state.records(), at_s(1070)};
+
+  const std::string text = what_if_text(report, question->facts, source);
+  CHECK(text.find("What new.yaml would do in 1m40s from cycle 11 (1970-01-01T00:17:50Z): 4 tasks "
+                  "run and 4 wait in 2 jobs; the 3 jobs of the last 1m40s come again, each 1m40s "
+                  "later.") == 0);
+  CHECK(text.find("\nart ") != std::string::npos);
+  CHECK(text.find(" 1 -> 8 ") != std::string::npos);
+  CHECK(text.find(" - -> 1 ") != std::string::npos);
+
+  const Json json = what_if_json(report, question->facts, source);
+  CHECK(json["cycle"] == 11);
+  CHECK(json["horizon_seconds"] == 100.0);
+  CHECK(json["tenants"].size() == 3);
+  CHECK(json["tenants"][0]["before"]["weight"] == 1);
+  CHECK(json["tenants"][0]["after"]["weight"] == 8);
+  CHECK(json["tenants"][1]["name"] == "botany");
+  CHECK(json["tenants"][2]["before"] == nullptr);
+  CHECK(json["tenants"][2]["after"]["jobs_done"] == 0);
+}
+
+TEST_CASE("bad input is refused before anybody is asked", "[unit][what-if]") {
+  const auto unknown = run_what_if("tenants: [{name: art, wieght: 2}]\n", {});
+  CHECK(unknown.status == kExitUsage);
+  CHECK(unknown.err.find("wieght") != std::string::npos);
+  for (const char* horizon : {"0s", "91d", "soon", "-1h"}) {
+    const auto refused = run_what_if(kTenants, {"--json", "--horizon", horizon});
+    INFO(horizon);
+    CHECK(refused.status == kExitUsage);
+    CHECK(Json::parse(refused.out)["error"]["field"] == "horizon");
+  }
+  CHECK(run_what_if(kTenants, {"--json"}).status == kExitNotReached);
+}
+
+}  // namespace fairwater
