@@ -46,4 +46,12 @@ void ProgressLine::run() {
   std::fputs("\r\033[K", stderr);
 }
 
+std::string progress_bar(const std::string& what, double done) {
+  constexpr std::size_t kWidth = 30;
+  const double part = std::clamp(done, 0.0, 1.0);
+  const auto filled = static_cast<std::size_t>(part * static_cast<double>(kWidth));
+  return fmt::format("{} [{}{}] {:3.0f} %", what, std::string(filled, '='),
+                     std::string(kWidth - filled, ' '), 100 * part);
+}
+
 }  // namespace fairwater

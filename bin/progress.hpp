@@ -29,4 +29,7 @@ class ProgressLine {
   std::thread thread_;
 };
 
+/// `what [=====>    ]  52 %`; `done` from 0 to 1.
+[[nodiscard]] std::string progress_bar(const std::string& what, double done);
+
 }  // namespace fairwater

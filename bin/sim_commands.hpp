@@ -7,6 +7,8 @@
 
 namespace fairwater {
 
+void add_sim_run(CLI::App& sim, Context& context);
+void add_sim_compare(CLI::App& sim, Context& context);
 void add_sim_what_if(CLI::App& sim, Context& context);
 
 }  // namespace fairwater

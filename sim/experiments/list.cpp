@@ -3,7 +3,11 @@
 namespace fairwater::sim {
 
 const std::vector<Experiment>& experiments() {
-  static const std::vector<Experiment> all;
+  static const std::vector<Experiment> all{
+      {.name = "sequence-slots", .run = run_sequence_slots},
+      {.name = "sequence-sized", .run = run_sequence_sized},
+      {.name = "traces", .needs_traces = true, .run = run_traces},
+  };
   return all;
 }
 

@@ -3,4 +3,10 @@
 
 #include "sim/experiment.hpp"
 
-namespace fairwater::sim {}  // namespace fairwater::sim
+namespace fairwater::sim {
+
+[[nodiscard]] Expected<ExperimentReport> run_sequence_slots(const ExperimentOptions& options);
+[[nodiscard]] Expected<ExperimentReport> run_sequence_sized(const ExperimentOptions& options);
+[[nodiscard]] Expected<ExperimentReport> run_traces(const ExperimentOptions& options);
+
+}  // namespace fairwater::sim
