@@ -7,6 +7,9 @@ const std::vector<Experiment>& experiments() {
       {.name = "sequence-slots", .run = run_sequence_slots},
       {.name = "sequence-sized", .run = run_sequence_sized},
       {.name = "traces", .needs_traces = true, .run = run_traces},
+      {.name = "sequence-table1", .run = run_sequence_table1},
+      {.name = "sequence-table2", .run = run_sequence_table2},
+      {.name = "drf", .run = run_drf},
   };
   return all;
 }

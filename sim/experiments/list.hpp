@@ -8,5 +8,8 @@ namespace fairwater::sim {
 [[nodiscard]] Expected<ExperimentReport> run_sequence_slots(const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_sequence_sized(const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_traces(const ExperimentOptions& options);
+[[nodiscard]] Expected<ExperimentReport> run_sequence_table1(const ExperimentOptions& options);
+[[nodiscard]] Expected<ExperimentReport> run_sequence_table2(const ExperimentOptions& options);
+[[nodiscard]] Expected<ExperimentReport> run_drf(const ExperimentOptions& options);
 
 }  // namespace fairwater::sim
