@@ -9,7 +9,9 @@ const std::vector<Experiment>& experiments() {
       {.name = "traces", .needs_traces = true, .run = run_traces},
       {.name = "sequence-table1", .run = run_sequence_table1},
       {.name = "sequence-table2", .run = run_sequence_table2},
+      {.name = "water-fill-scaling", .deterministic = false, .run = run_water_fill_scaling},
       {.name = "drf", .run = run_drf},
+      {.name = "gdrf", .needs_traces = true, .run = run_gdrf},
   };
   return all;
 }

@@ -95,14 +95,14 @@ Claim methods_claim(std::uint32_t seeds) {
   const auto deficit = order_of(Sequence::Method::max_deficit, weights);
   const auto ratio = order_of(Sequence::Method::min_ratio, weights);
   const MethodComparison random = compare_methods(seeds);
-  Claim claim{.paper = "Wang, Hong, Feng, the two methods",
-              .statement = "Maximum deficit and minimum ratio are equal.",
-              .measured = fmt::format(
-                  "For weights 5 and 3 the orders are {} and {}. Of {} random sets of weights {} "
-                  "have the same order by both methods, and for {} each order is the other "
-                  "backwards; over a period the counts are the same.",
-                  letters(deficit), letters(ratio), random.sets, random.equal, random.mirrored),
-              .verdict = Verdict::does_not_hold};
+  Claim claim{
+      .paper = "Wang, Hong, Feng, the two methods",
+      .statement = "Maximum deficit and minimum ratio are equal.",
+      .measured = fmt::format(
+          "For weights 5 and 3 the orders are {} and {}. Of {} random sets of weights {} have "
+          "the same order by both methods, and for {} each order is the other backwards.",
+          letters(deficit), letters(ratio), random.sets, random.equal, random.mirrored),
+      .verdict = Verdict::does_not_hold};
   if (deficit == ratio && random.equal == random.sets)
     claim.verdict = Verdict::holds;
   else if (random.mirrored == random.sets)
