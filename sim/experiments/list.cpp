@@ -10,6 +10,7 @@ const std::vector<Experiment>& experiments() {
       {.name = "sequence-table1", .run = run_sequence_table1},
       {.name = "sequence-table2", .run = run_sequence_table2},
       {.name = "water-fill-scaling", .deterministic = false, .run = run_water_fill_scaling},
+      {.name = "saturation", .deterministic = false, .run = run_saturation},
       {.name = "drf", .run = run_drf},
       {.name = "gdrf", .needs_traces = true, .run = run_gdrf},
   };

@@ -10,6 +10,7 @@ namespace fairwater::sim {
 [[nodiscard]] Expected<ExperimentReport> run_traces(const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_sequence_table1(const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_sequence_table2(const ExperimentOptions& options);
+[[nodiscard]] Expected<ExperimentReport> run_saturation(const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_drf(const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_gdrf(const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_water_fill_scaling(const ExperimentOptions& options);
