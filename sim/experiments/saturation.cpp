@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -57,12 +58,11 @@ Claim example_point_claim(const PaperExample& example) {
   const std::size_t index = saturation_point(SaturationMethod::diagonal, example.points).index;
   const double found = example.points[index].resources[0];
   return {.paper = "Bai, Lei, Zhang 2017, first stage",
-          .statement = fmt::format("The example's saturation point is {:g} {}.", example.point,
-                                   example.resource),
-          .measured = fmt::format("The point nearest to the diagonal is {:g} {}; nearest to the "
-                                  "origin {}, farthest below the chord {}.",
-                                  found, example.resource,
-                                  point_text(SaturationMethod::origin, example.points),
+          .statement = fmt::format("The example's saturation point over {} lies at {:g}.",
+                                   example.resource, example.point),
+          .measured = fmt::format("The point nearest to the diagonal lies at {:g}, the one nearest "
+                                  "to the origin at {}, the one farthest below the chord at {}.",
+                                  found, point_text(SaturationMethod::origin, example.points),
                                   point_text(SaturationMethod::chord, example.points)),
           .verdict = found == example.point ? Verdict::holds : Verdict::does_not_hold};
 }
@@ -124,9 +124,9 @@ Claim program_claim(const MeasuredCurve& curve, const CurveResult& result) {
   return {.paper = fmt::format("{}, by {}", curve.program, curve.resource),
           .statement = "More resources make a program faster, at first by much, then by little.",
           .measured = fmt::format(
-              "{:.2f} s with {:g} {}, {:.2f} s at the saturation point of {:g} ({} at 90 % "
-              "confidence, {:.0f} % of the votes), {:.2f} s with {:g}.",
-              first.time, first.resources[0], curve.unit, point.time, point.resources[0],
+              "Over {}: {:.2f} s at {:g}, {:.2f} s at the saturation point {:g} ({} at 90 % "
+              "confidence, {:.0f} % of the votes), {:.2f} s at {:g}.",
+              curve.unit, first.time, first.resources[0], point.time, point.resources[0],
               interval_text(result.advice), 100 * point.votes, last.time, last.resources[0]),
           .verdict = Verdict::measured_only};
 }
@@ -171,7 +171,7 @@ Chart runs_chart(const MeasuredCurve& curve, const CurveResult& result) {
 }  // namespace
 
 ExperimentReport report_saturation(const std::vector<MeasuredCurve>& curves,
-                                   std::string_view cpu_enforcement) {
+                                   std::string_view circumstances) {
   ExperimentReport report{
       .title = "The saturation point", .claims = {}, .assumptions = {}, .items = {}};
   for (const PaperExample& example : paper_examples()) {
@@ -196,8 +196,8 @@ ExperimentReport report_saturation(const std::vector<MeasuredCurve>& curves,
   report.assumptions = {
       "Distances are taken on axes that are scaled to the range measured, so that the point "
       "depends on the range.",
-      fmt::format("Cpu is enforced by {}, memory by a limit of the process's private data.",
-                  cpu_enforcement),
+      "Memory is enforced by a limit of the process's private data; sort is told its buffer.",
+      std::string{circumstances},
       "Times are those of the clock on the wall, beside whatever else the machine does; each "
       "amount's is the median of its runs, and the interval comes from a bootstrap."};
   return report;
@@ -215,7 +215,13 @@ Expected<ExperimentReport> run_saturation(const ExperimentOptions& options) {
                 [&](double cores) { return cores > static_cast<double>(runner.processors()); });
   const auto curves = measure_programs(plan, runner, options.progress);
   if (!curves) return curves.error();
-  return report_saturation(*curves, to_string(runner.enforcement()));
+  double load = 0;
+  const bool load_known = getloadavg(&load, 1) == 1;
+  return report_saturation(
+      *curves,
+      fmt::format("Cpu is enforced by {}. The machine lent {} processors{}.",
+                  to_string(runner.enforcement()), runner.processors(),
+                  load_known ? fmt::format(" and had a load of {:.1f} in the end", load) : ""));
 }
 
 }  // namespace fairwater::sim

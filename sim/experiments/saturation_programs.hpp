@@ -36,8 +36,9 @@ struct ProgramPlan {
 [[nodiscard]] Expected<std::vector<MeasuredCurve>> measure_programs(
     const ProgramPlan& plan, ProgramRunner& runner, const std::function<void(double)>& progress);
 
-/// The report on the paper's examples and on measured curves.
+/// The report on the paper's examples and on measured curves; `circumstances` of the measurement
+/// stand among the assumptions.
 [[nodiscard]] ExperimentReport report_saturation(const std::vector<MeasuredCurve>& curves,
-                                                 std::string_view cpu_enforcement);
+                                                 std::string_view circumstances);
 
 }  // namespace fairwater::sim

@@ -112,11 +112,11 @@ TEST_CASE("the paper's saturation points come out", "[unit][experiments]") {
   const auto report = report_saturation({}, "nothing");
   REQUIRE(report.claims.size() == 2);
   CHECK(report.claims[0].verdict == Verdict::holds);
-  CHECK_THAT(report.claims[0].measured, Catch::StartsWith("The point nearest to the diagonal is "
-                                                          "3 cpu;"));
+  CHECK_THAT(report.claims[0].measured,
+             Catch::StartsWith("The point nearest to the diagonal lies at 3,"));
   CHECK(report.claims[1].verdict == Verdict::holds);
-  CHECK_THAT(report.claims[1].measured, Catch::StartsWith("The point nearest to the diagonal is "
-                                                          "20 memory;"));
+  CHECK_THAT(report.claims[1].measured,
+             Catch::StartsWith("The point nearest to the diagonal lies at 20,"));
 }
 
 TEST_CASE("a measured curve is reported with its confidence", "[golden][experiments]") {
@@ -125,8 +125,8 @@ TEST_CASE("a measured curve is reported with its confidence", "[golden][experime
   REQUIRE(report.claims.size() == 3);
   CHECK(report.claims[2].verdict == Verdict::measured_only);
   CHECK(report.claims[2].measured ==
-        "10.00 s with 1 cores, 3.33 s at the saturation point of 3 (3 to 3 at 90 % confidence, "
-        "100 % of the votes), 1.25 s with 8.");
+        "Over cores: 10.00 s at 1, 3.33 s at the saturation point 3 (3 to 3 at 90 % confidence, "
+        "100 % of the votes), 1.25 s at 8.");
   CHECK(test::text_of(report) == test::text_of(report_saturation({hyperbola(0.02)}, "a test")));
 }
 
