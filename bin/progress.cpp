@@ -1,9 +1,12 @@
 #include "bin/progress.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <unistd.h>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace fairwater {
 namespace {
