@@ -51,7 +51,7 @@ int list(const Context& context, Client& client, const ListOptions& options) {
           "state");
   }
   std::vector<JobRecord> jobs;
-  const auto error = visit_jobs(client, query, [&](const JobRecord& job) {
+  const auto error = visit_jobs(pages_of(client), query, [&](const JobRecord& job) {
     jobs.push_back(job);
     return true;
   });

@@ -1,6 +1,7 @@
 #include "bin/job_ids.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "bin/id_list.hpp"
 
@@ -20,11 +21,15 @@ Expected<JobId> newest_job(Client& client) {
 
 }  // namespace
 
-caf::error visit_jobs(Client& client, JobQuery query,
+JobPages pages_of(Client& client) {
+  return [&client](const JobQuery& query) { return client.list_jobs(query); };
+}
+
+caf::error visit_jobs(const JobPages& pages, JobQuery query,
                       const std::function<bool(const JobRecord&)>& use) {
   for (std::uint32_t left = query.limit; left > 0;) {
     query.limit = std::min(left, kPage);
-    const auto jobs = client.list_jobs(query);
+    const auto jobs = pages(query);
     if (!jobs) return jobs.error();
     for (const auto& job : *jobs)
       if (!use(job)) return {};
@@ -33,6 +38,19 @@ caf::error visit_jobs(Client& client, JobQuery query,
     query.before = jobs->back().id;
   }
   return {};
+}
+
+Expected<std::map<std::string, JobId>> jobs_newer_than(JobId last, const JobPages& pages) {
+  JobQuery query;
+  query.limit = std::numeric_limits<std::uint32_t>::max();
+  std::map<std::string, JobId> ids;
+  const auto error = visit_jobs(pages, query, [&](const JobRecord& job) {
+    if (job.id <= last) return false;
+    ids.emplace(job.spec.name, job.id);
+    return true;
+  });
+  if (error) return error;
+  return ids;
 }
 
 Expected<std::vector<JobId>> resolve_job_ids(Client& client, std::string_view text) {
@@ -47,7 +65,7 @@ Expected<std::vector<JobId>> resolve_job_ids(Client& client, std::string_view te
   std::vector<JobId> ids;
   JobQuery query;
   query.limit = kMaxIdsInList;
-  const auto error = visit_jobs(client, query, [&](const JobRecord& job) {
+  const auto error = visit_jobs(pages_of(client), query, [&](const JobRecord& job) {
     if (!is_terminal(state_of(job))) ids.push_back(job.id);
     return true;
   });

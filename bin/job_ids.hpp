@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -10,10 +12,17 @@
 
 namespace fairwater {
 
+/// One page of jobs, newest first: what Client::list_jobs answers.
+using JobPages = std::function<Expected<std::vector<JobRecord>>(const JobQuery&)>;
+[[nodiscard]] JobPages pages_of(Client& client);
+
 /// Calls `use` for every job that `query` matches, newest first, page by page, until it returns
 /// false. At most `query.limit` jobs.
-[[nodiscard]] caf::error visit_jobs(Client& client, JobQuery query,
+[[nodiscard]] caf::error visit_jobs(const JobPages& pages, JobQuery query,
                                     const std::function<bool(const JobRecord&)>& use);
+/// All jobs newer than `last`, however many, by name; the newest of those with the same name.
+[[nodiscard]] Expected<std::map<std::string, JobId>> jobs_newer_than(JobId last,
+                                                                     const JobPages& pages);
 
 /// The jobs that `text` names. `all` means those that have not ended, `last` the newest that the
 /// caller may see: `not_found` when there is none.

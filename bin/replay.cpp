@@ -101,23 +101,12 @@ caf::error Replay::submit_batch(std::size_t first, std::size_t end) {
 
 /// Takes those jobs out of `open` that the cluster has by name: their answer was lost on the way.
 caf::error Replay::find_submitted(std::vector<std::size_t>& open) {
-  std::map<std::string, JobId> known;
-  const auto answer = session_.ask([&](Client& client) -> Expected<bool> {
-    known.clear();
-    JobQuery query;
-    query.limit = kMaxTasksPerJob;
-    if (auto error = visit_jobs(client, query, [&](const JobRecord& job) {
-          if (job.id <= newest_before_) return false;
-          known.emplace(job.spec.name, job.id);
-          return true;
-        }))
-      return error;
-    return true;
-  });
-  if (!answer) return answer.error();
+  const auto known = session_.ask(
+      [&](Client& client) { return jobs_newer_than(newest_before_, pages_of(client)); });
+  if (!known) return known.error();
   std::erase_if(open, [&](std::size_t i) {
-    const auto found = known.find(plan_.jobs[i].spec.name);
-    if (found == known.end()) return false;
+    const auto found = known->find(plan_.jobs[i].spec.name);
+    if (found == known->end()) return false;
     ids_[i] = found->second;
     return true;
   });
