@@ -71,6 +71,13 @@ void on_run(CLI::App* verb, Context& context, std::function<int()> run) {
   verb->callback([&context, run = std::move(run)] { context.action = run; });
 }
 
+void on_run_with_client(CLI::App* verb, Context& context,
+                        std::function<int(const Context&, Client&)> work) {
+  on_run(verb, context, [&context, work = std::move(work)] {
+    return context.with_client([&](Client& client) { return work(context, client); });
+  });
+}
+
 Expected<std::string> read_input(const std::string& path, std::size_t max_bytes) {
   std::ifstream file;
   if (path != "-") {

@@ -39,14 +39,15 @@ struct ExplainOptions {
   std::uint32_t task = 0;
 };
 
-int list(const Context& context, Client& client, const ListOptions& options) {
+Expected<std::vector<JobRecord>> read_jobs(Client& client, const ListOptions& options) {
   JobQuery query;
   query.tenant = options.tenant;
   query.limit = options.limit;
   if (!options.state.empty()) {
     query.state = job_state_from(options.state);
     if (!query.state)
-      return context.fail_usage(
+      return make_error(
+          ErrorCode::invalid_input,
           "'" + options.state + "' is not pending, running, succeeded, failed or cancelled",
           "state");
   }
@@ -55,24 +56,18 @@ int list(const Context& context, Client& client, const ListOptions& options) {
     jobs.push_back(job);
     return true;
   });
-  if (error) return context.fail(error);
-  if (context.json())
-    context.print_json(list_json("jobs", jobs, job_json));
-  else
-    context.out() << job_table(jobs);
-  return kExitDone;
+  if (error) return error;
+  return jobs;
 }
 
-int show(const Context& context, Client& client, const std::string& text) {
+int list_jobs(const Context& context, Client& client, const ListOptions& options) {
+  return print_answer(context, read_jobs(client, options), listed("jobs", job_json), job_table);
+}
+
+int show_job(const Context& context, Client& client, const std::string& text) {
   const auto id = resolve_job_id(client, text);
   if (!id) return context.fail(id.error());
-  const auto job = client.show_job(*id);
-  if (!job) return context.fail(job.error());
-  if (context.json())
-    context.print_json(job_detail_json(*job));
-  else
-    context.out() << job_text(*job);
-  return kExitDone;
+  return print_answer(context, client.show_job(*id), job_detail_json, job_text);
 }
 
 /// Hands every piece of the log to `use` until the log ends: at what is there, or with `follow` at
@@ -150,22 +145,7 @@ int wait(const Context& context, const std::vector<std::string>& words) {
 int explain(const Context& context, Client& client, const ExplainOptions& options) {
   const auto id = resolve_job_id(client, options.id);
   if (!id) return context.fail(id.error());
-  const auto explanation = client.explain(*id, options.task);
-  if (!explanation) return context.fail(explanation.error());
-  if (context.json())
-    context.print_json(explain_json(*explanation));
-  else
-    context.out() << explain_text(*explanation);
-  return kExitDone;
-}
-
-/// A verb whose work needs a connection: `work(context, client, options)`.
-template <class Options>
-void on_run_with_client(CLI::App* verb, Context& context, const std::shared_ptr<Options>& options,
-                        int (*work)(const Context&, Client&, const Options&)) {
-  on_run(verb, context, [&context, options, work] {
-    return context.with_client([&](Client& client) { return work(context, client, *options); });
-  });
+  return print_answer(context, client.explain(*id, options.task), explain_json, explain_text);
 }
 
 void add_reading_verbs(CLI::App& noun, Context& context) {
@@ -177,13 +157,13 @@ void add_reading_verbs(CLI::App& noun, Context& context) {
   list_verb->add_option("--state", list_options->state,
                         "pending, running, succeeded, failed or cancelled");
   list_verb->add_option("--limit", list_options->limit, "at most so many (default 100)");
-  on_run_with_client(list_verb, context, list_options, list);
+  on_run_with_client(list_verb, context, list_options, list_jobs);
 
   auto* show_verb = add_verb(noun, "show", "A job and its tasks",
                              "  fairwater job show 7\n  fairwater job show last --json");
   auto id = std::make_shared<std::string>();
   show_verb->add_option("id", *id, "a job's id, or last")->required();
-  on_run_with_client(show_verb, context, id, show);
+  on_run_with_client(show_verb, context, id, show_job);
 
   auto* logs_verb = add_verb(noun, "logs", "What a task printed",
                              "  fairwater job logs 7 --task 3\n"

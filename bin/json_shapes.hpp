@@ -26,6 +26,12 @@ template <class T>
   return Json{{plural, std::move(list)}};
 }
 
+/// The same for a list that is yet to come.
+template <class T>
+[[nodiscard]] auto listed(const char* plural, Json (*shape)(const T&)) {
+  return [plural, shape](const std::vector<T>& values) { return list_json(plural, values, shape); };
+}
+
 /// Runs of the task that have begun: one less than `attempt` while it waits for the next.
 [[nodiscard]] std::uint32_t attempts_begun(const TaskRecord& task);
 /// The result of the task's last attempt, if the task has ended; null while it waits or runs again.

@@ -20,14 +20,8 @@ struct JournalOptions {
   bool follow = false;
 };
 
-int show(const Context& context, Client& client) {
-  const auto ledger = client.ledger();
-  if (!ledger) return context.fail(ledger.error());
-  if (context.json())
-    context.print_json(ledger_json(*ledger));
-  else
-    context.out() << ledger_text(*ledger);
-  return kExitDone;
+int show_ledger(const Context& context, Client& client) {
+  return print_answer(context, client.ledger(), ledger_json, ledger_text);
 }
 
 void print_record(const Context& context, const JournalRecord& record, const NameTable& names) {
@@ -69,12 +63,8 @@ Expected<VerifyReport> verify_anywhere(const Context& context, const std::string
 
 int verify(const Context& context, const std::string& directory) {
   const auto report = verify_anywhere(context, directory);
-  if (!report) return context.fail(report.error());
-  if (context.json())
-    context.print_json(verify_json(*report));
-  else
-    context.out() << verify_text(*report);
-  return report->ok ? kExitDone : kExitFailed;
+  const int printed = print_answer(context, report, verify_json, verify_text);
+  return report && !report->ok ? kExitFailed : printed;
 }
 
 void add_journal_reader(CLI::App& parent, Context& context, const char* name,
@@ -94,9 +84,7 @@ void add_ledger_commands(CLI::App& app, Context& context) {
 
   auto* show_verb = add_verb(*noun, "show", "Net positions and IOUs",
                              "  fairwater ledger show\n  fairwater ledger show --json");
-  on_run(show_verb, context, [&context] {
-    return context.with_client([&](Client& client) { return show(context, client); });
-  });
+  on_run_with_client(show_verb, context, show_ledger);
 
   add_journal_reader(*noun, context, "journal", "The committed cycles, a line each",
                      "  fairwater ledger journal --since 100\n"

@@ -14,28 +14,21 @@ struct DrainOptions {
   std::string deadline;
 };
 
-int list(const Context& context, Client& client) {
-  const auto nodes = client.list_nodes();
-  if (!nodes) return context.fail(nodes.error());
-  if (context.json())
-    context.print_json(list_json("nodes", *nodes, node_json));
-  else
-    context.out() << node_table(*nodes);
-  return kExitDone;
+int list_nodes(const Context& context, Client& client) {
+  return print_answer(context, client.list_nodes(), listed("nodes", node_json), node_table);
 }
 
-int show(const Context& context, Client& client, const std::string& name) {
-  const auto nodes = client.list_nodes();
-  if (!nodes) return context.fail(nodes.error());
-  for (const auto& node : *nodes) {
-    if (node.record.spec.traits.name != name) continue;
-    if (context.json())
-      context.print_json(Json{{"node", node_json(node)}});
-    else
-      context.out() << node_text(node);
-    return kExitDone;
-  }
-  return context.fail(make_error(ErrorCode::not_found, "there is no node '" + name + "'", "node"));
+Expected<NodeInfo> find_node(Client& client, const std::string& name) {
+  auto nodes = client.list_nodes();
+  if (!nodes) return nodes.error();
+  for (auto& node : *nodes)
+    if (node.record.spec.traits.name == name) return std::move(node);
+  return make_error(ErrorCode::not_found, "there is no node '" + name + "'", "node");
+}
+
+int show_node(const Context& context, Client& client, const std::string& name) {
+  const auto shape = [](const NodeInfo& node) { return Json{{"node", node_json(node)}}; };
+  return print_answer(context, find_node(client, name), shape, node_text);
 }
 
 int say_changed(const Context& context, const caf::error& error, const std::string& name,
@@ -59,6 +52,10 @@ int drain(const Context& context, const DrainOptions& options) {
   });
 }
 
+int undrain(const Context& context, Client& client, const std::string& name) {
+  return say_changed(context, client.undrain_node(name), name, false);
+}
+
 }  // namespace
 
 void add_node_commands(CLI::App& app, Context& context) {
@@ -66,16 +63,12 @@ void add_node_commands(CLI::App& app, Context& context) {
 
   auto* list_verb = add_verb(*noun, "list", "All nodes with what is free",
                              "  fairwater node list\n  fairwater node list --json");
-  on_run(list_verb, context, [&context] {
-    return context.with_client([&](Client& client) { return list(context, client); });
-  });
+  on_run_with_client(list_verb, context, list_nodes);
 
   auto name = std::make_shared<std::string>();
   auto* show_verb = add_verb(*noun, "show", "One node", "  fairwater node show node-1");
   show_verb->add_option("name", *name, "the node")->required();
-  on_run(show_verb, context, [&context, name] {
-    return context.with_client([&](Client& client) { return show(context, client, *name); });
-  });
+  on_run_with_client(show_verb, context, name, show_node);
 
   auto* drain_verb = add_verb(*noun, "drain", "Give a node no new tasks; those it runs go on",
                               "  fairwater node drain node-1 --reason 'new disk'");
@@ -88,11 +81,7 @@ void add_node_commands(CLI::App& app, Context& context) {
   auto* undrain_verb = add_verb(*noun, "undrain", "Give a drained node tasks again",
                                 "  fairwater node undrain node-1");
   undrain_verb->add_option("name", *name, "the node")->required();
-  on_run(undrain_verb, context, [&context, name] {
-    return context.with_client([&](Client& client) {
-      return say_changed(context, client.undrain_node(*name), *name, false);
-    });
-  });
+  on_run_with_client(undrain_verb, context, name, undrain);
 }
 
 }  // namespace fairwater

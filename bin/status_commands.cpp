@@ -19,18 +19,12 @@ struct TopOptions {
   std::uint32_t count = 0;
 };
 
-int print_status(Client& client, const Context& context) {
-  const auto status = client.status();
-  if (!status) return context.fail(status.error());
-  if (context.json())
-    context.print_json(status_json(*status));
-  else
-    context.out() << status_text(*status);
-  return kExitDone;
+int print_status(const Context& context, Client& client) {
+  return print_answer(context, client.status(), status_json, status_text);
 }
 
 /// One frame of the live view.
-int print_frame(Client& client, const Context& context, bool clear) {
+int print_frame(const Context& context, Client& client, bool clear) {
   const auto status = client.status();
   if (!status) return context.fail(status.error());
   const auto tenants = client.list_tenants();
@@ -56,7 +50,7 @@ int run_top(Context& context, const TopOptions& options) {
   return context.with_client([&](Client& client) {
     auto next = std::chrono::steady_clock::now();
     for (std::uint32_t frame = 1;; ++frame) {
-      const int status = print_frame(client, context, clear);
+      const int status = print_frame(context, client, clear);
       if (status != kExitDone || frame == options.count) return status;
       next += std::chrono::milliseconds{*interval};
       std::this_thread::sleep_until(next);
@@ -77,9 +71,7 @@ int print_version(const Context& context) {
 void add_status_commands(CLI::App& app, Context& context) {
   auto* status = add_verb(app, "status", "The cluster in a few lines",
                           "  fairwater status\n  fairwater status --json");
-  on_run(status, context, [&context] {
-    return context.with_client([&](Client& client) { return print_status(client, context); });
-  });
+  on_run_with_client(status, context, print_status);
 
   auto* top = add_verb(app, "top", "The cluster and its tenants, live, until Ctrl-C",
                        "  fairwater top\n  fairwater top --interval 500ms --count 10");

@@ -40,29 +40,21 @@ int apply(const Context& context, const ApplyOptions& options) {
   });
 }
 
-int list(const Context& context, Client& client) {
-  const auto tenants = client.list_tenants();
-  if (!tenants) return context.fail(tenants.error());
-  if (context.json())
-    context.print_json(list_json("tenants", *tenants, tenant_json));
-  else
-    context.out() << tenant_table(*tenants);
-  return kExitDone;
+int list_tenants(const Context& context, Client& client) {
+  return print_answer(context, client.list_tenants(), listed("tenants", tenant_json), tenant_table);
 }
 
-int show(const Context& context, Client& client, const std::string& name) {
-  const auto tenants = client.list_tenants();
-  if (!tenants) return context.fail(tenants.error());
-  for (const auto& tenant : *tenants) {
-    if (tenant.record.spec.name != name) continue;
-    if (context.json())
-      context.print_json(Json{{"tenant", tenant_json(tenant)}});
-    else
-      context.out() << tenant_text(tenant);
-    return kExitDone;
-  }
-  return context.fail(
-      make_error(ErrorCode::not_found, "there is no tenant '" + name + "'", "tenant"));
+Expected<TenantInfo> find_tenant(Client& client, const std::string& name) {
+  auto tenants = client.list_tenants();
+  if (!tenants) return tenants.error();
+  for (auto& tenant : *tenants)
+    if (tenant.record.spec.name == name) return std::move(tenant);
+  return make_error(ErrorCode::not_found, "there is no tenant '" + name + "'", "tenant");
+}
+
+int show_tenant(const Context& context, Client& client, const std::string& name) {
+  const auto shape = [](const TenantInfo& tenant) { return Json{{"tenant", tenant_json(tenant)}}; };
+  return print_answer(context, find_tenant(client, name), shape, tenant_text);
 }
 
 int remove(const Context& context, Client& client, const std::string& name) {
@@ -106,24 +98,18 @@ void add_tenant_commands(CLI::App& app, Context& context) {
 
   auto* list_verb = add_verb(*noun, "list", "All tenants with quota, use and net position",
                              "  fairwater tenant list\n  fairwater tenant list --json");
-  on_run(list_verb, context, [&context] {
-    return context.with_client([&](Client& client) { return list(context, client); });
-  });
+  on_run_with_client(list_verb, context, list_tenants);
 
   auto name = std::make_shared<std::string>();
   auto* show_verb = add_verb(*noun, "show", "One tenant", "  fairwater tenant show physics");
   show_verb->add_option("name", *name, "the tenant")->required();
-  on_run(show_verb, context, [&context, name] {
-    return context.with_client([&](Client& client) { return show(context, client, *name); });
-  });
+  on_run_with_client(show_verb, context, name, show_tenant);
 
   auto* remove_verb =
       add_verb(*noun, "remove", "Let a tenant go that runs nothing and owes nothing",
                "  fairwater tenant remove physics");
   remove_verb->add_option("name", *name, "the tenant")->required();
-  on_run(remove_verb, context, [&context, name] {
-    return context.with_client([&](Client& client) { return remove(context, client, *name); });
-  });
+  on_run_with_client(remove_verb, context, name, remove);
 
   auto* token_verb =
       add_verb(*noun, "token", "Make a new token for a tenant; it is shown once",
@@ -132,10 +118,7 @@ void add_tenant_commands(CLI::App& app, Context& context) {
   auto token_options = std::make_shared<TokenOptions>();
   token_verb->add_option("name", token_options->name, "the tenant")->required();
   token_verb->add_option("--file", token_options->file, "write it there, readable by you alone");
-  on_run(token_verb, context, [&context, token_options] {
-    return context.with_client(
-        [&](Client& client) { return issue_token(context, client, *token_options); });
-  });
+  on_run_with_client(token_verb, context, token_options, issue_token);
 }
 
 }  // namespace fairwater
