@@ -11,20 +11,6 @@ Json task_key_json(const TaskKey& task) {
   return Json{{"job", task.job.value}, {"task", task.index}, {"attempt", task.attempt}};
 }
 
-const char* step_name(GrantStep step) {
-  switch (step) {
-    case GrantStep::guarantee:
-      return "guarantee";
-    case GrantStep::allowance:
-      return "allowance";
-    case GrantStep::remainder:
-      return "remainder";
-    case GrantStep::backfill:
-      break;
-  }
-  return "backfill";
-}
-
 const char* role_name(Role role) {
   switch (role) {
     case Role::operator_role:
@@ -118,7 +104,7 @@ struct RecordFields {
     Json json = task_key_json(grant.task);
     json.update(Json{{"tenant", tenant_name(names, grant.tenant)},
                      {"cost", grant.cost},
-                     {"step", step_name(grant.step)},
+                     {"step", to_string(grant.step)},
                      {"beyond_quota", grant.beyond_quota}});
     return json;
   }
@@ -213,6 +199,12 @@ std::string line_start(std::uint64_t cycle, const std::string& time, std::string
 }
 
 }  // namespace
+
+NameTable names_of(const LedgerView& ledger) {
+  NameTable names;
+  for (const auto& tenant : ledger.tenants) names.tenants.emplace(tenant.id, tenant.spec.name);
+  return names;
+}
 
 std::string tenant_name(const NameTable& names, TenantId id) {
   const auto found = names.tenants.find(id);

@@ -10,6 +10,8 @@
 
 namespace fairwater {
 
+/// The tenants of a ledger.
+[[nodiscard]] NameTable names_of(const LedgerView& ledger);
 /// The name, or `tenant-7` and `node-7` for ids that the table does not have.
 [[nodiscard]] std::string tenant_name(const NameTable& names, TenantId id);
 [[nodiscard]] std::string node_name(const NameTable& names, NodeId id);

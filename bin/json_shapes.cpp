@@ -2,17 +2,12 @@
 
 #include <string>
 
+#include "bin/journal_lines.hpp"
+
 namespace fairwater {
 namespace {
 
 double seconds(std::int64_t milliseconds) { return static_cast<double>(milliseconds) / 1000.0; }
-
-/// Names of tenants by id, as ledger rows refer to them.
-std::string name_of(const LedgerView& ledger, std::uint32_t member) {
-  for (const auto& tenant : ledger.tenants)
-    if (tenant.id.value == member) return tenant.spec.name;
-  return "tenant-" + std::to_string(member);
-}
 
 Json counts_json(const TaskCounts& tasks) {
   return Json{{"total", tasks.total},     {"pending", tasks.pending()},
@@ -153,10 +148,11 @@ Json ledger_json(const LedgerView& ledger) {
     const auto found = ledger.net.find(tenant.id);
     net[tenant.spec.name] = found == ledger.net.end() ? 0 : found->second;
   }
+  const NameTable names = names_of(ledger);
   Json ious = Json::array();
   for (const auto& iou : ledger.ious)
-    ious.push_back(Json{{"debtor", name_of(ledger, iou.debtor)},
-                        {"creditor", name_of(ledger, iou.creditor)},
+    ious.push_back(Json{{"debtor", tenant_name(names, TenantId{iou.debtor})},
+                        {"creditor", tenant_name(names, TenantId{iou.creditor})},
                         {"units", iou.units}});
   return Json{{"cycle", ledger.cycle}, {"position", ledger.position}, {"net", net}, {"ious", ious}};
 }

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "bin/journal_lines.hpp"
 #include "bin/json_shapes.hpp"
 #include "bin/output.hpp"
 
@@ -30,12 +31,6 @@ std::string joined(const std::map<std::string, std::string>& labels) {
   for (const auto& [key, value] : labels)
     text += (text.empty() ? "" : ",") + key + (value.empty() ? "" : "=" + value);
   return text;
-}
-
-std::string tenant_of(const LedgerView& ledger, std::uint32_t member) {
-  for (const auto& tenant : ledger.tenants)
-    if (tenant.id.value == member) return tenant.spec.name;
-  return fmt::format("tenant-{}", member);
 }
 
 /// How a task ended, in a word or two.
@@ -226,9 +221,10 @@ std::string ledger_text(const LedgerView& ledger) {
   }
   std::string text =
       fmt::format("cycle {}, sequence at {}\n\n{}\n", ledger.cycle, ledger.position, nets.str());
+  const NameTable names = names_of(ledger);
   for (const auto& iou : ledger.ious)
-    text += fmt::format("{} owes {} {}\n", tenant_of(ledger, iou.debtor),
-                        tenant_of(ledger, iou.creditor),
+    text += fmt::format("{} owes {} {}\n", tenant_name(names, TenantId{iou.debtor}),
+                        tenant_name(names, TenantId{iou.creditor}),
                         counted(static_cast<std::uint64_t>(iou.units), "unit"));
   return text + (ledger.ious.empty() ? "nobody owes anything\n" : "");
 }

@@ -19,6 +19,20 @@ enum class GrantStep : std::uint8_t {
   backfill = 4,  ///< step 8: the largest task that fits what is left
 };
 
+[[nodiscard]] constexpr std::string_view to_string(GrantStep step) {
+  switch (step) {
+    case GrantStep::guarantee:
+      return "guarantee";
+    case GrantStep::allowance:
+      return "allowance";
+    case GrantStep::remainder:
+      return "remainder";
+    case GrantStep::backfill:
+      break;
+  }
+  return "backfill";
+}
+
 struct Grant {
   TaskKey task;
   TenantId tenant;

@@ -40,20 +40,6 @@ std::string fields(const TenantLine& line) {
   return text + fmt::format(" held {} of quota {}", line.used[kCpu], line.quota[kCpu]);
 }
 
-std::string step_name(GrantStep step) {
-  switch (step) {
-    case GrantStep::guarantee:
-      return "guarantee";
-    case GrantStep::allowance:
-      return "allowance";
-    case GrantStep::remainder:
-      return "remainder";
-    case GrantStep::backfill:
-      return "backfill";
-  }
-  return "unknown";
-}
-
 /// A cluster that writes down what happens.
 class Trace {
  public:
@@ -105,7 +91,7 @@ class Trace {
       out_ << "  " << name(line.tenant) << ":" << fields(line) << "\n";
     for (const Grant& grant : deal->grants)
       out_ << fmt::format("  {} starts {}.{} by {}, cost {}{}\n", name(grant.tenant),
-                          grant.task.job.value, grant.task.index, step_name(grant.step), grant.cost,
+                          grant.task.job.value, grant.task.index, to_string(grant.step), grant.cost,
                           grant.beyond_quota ? ", beyond its quota" : "");
     for (const Repayment& repayment : deal->repayments)
       out_ << fmt::format("  {} repays {} to {}\n", name(repayment.debtor), repayment.units,
