@@ -84,8 +84,7 @@ void commit_chained(CoordinatorSelf self, JournalBody body,
             });
 }
 
-// -- beginning anew
-// --------------------------------------------------------------------------------
+// -- beginning anew -------------------------------------------------------------------------------
 
 void rebuild(CoordinatorState& state, const LedgerSnapshot& snapshot, std::uint64_t last_deal) {
   const auto& context = *state.context;
@@ -139,8 +138,7 @@ void begin_anew(CoordinatorSelf self) {
           retry);
 }
 
-// -- events
-// ----------------------------------------------------------------------------------------
+// -- events ---------------------------------------------------------------------------------------
 
 void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
   auto& state = self->state;

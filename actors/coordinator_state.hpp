@@ -65,8 +65,7 @@ struct CoordinatorState {
 
 using CoordinatorSelf = CoordinatorBase::stateful_pointer<CoordinatorState>;
 
-// -- coordinator_cycle.cpp
-// -------------------------------------------------------------------------
+// -- coordinator_cycle.cpp ------------------------------------------------------------------------
 
 /// Runs a cycle once the mailbox's present content has been taken: heartbeats that gather share it.
 void schedule_cycle(CoordinatorSelf self);
@@ -83,15 +82,13 @@ void take_beat(CoordinatorSelf self, const NodeBeat& beat);
 void take_window(CoordinatorSelf self, const DemandWindow& window);
 caf::result<Done> withdraw(CoordinatorSelf self, const Withdraw& request);
 
-// -- coordinator_nodes.cpp
-// -------------------------------------------------------------------------
+// -- coordinator_nodes.cpp ------------------------------------------------------------------------
 
 caf::result<NodeRegistered> register_node(CoordinatorSelf self, const RegisterNode& request);
 caf::result<Done> drain_node(CoordinatorSelf self, const DrainNode& request);
 void add_node(CoordinatorSelf self, NodeRecord record, std::vector<AssignedTask> assigned);
 
-// -- coordinator_tenants.cpp
-// -----------------------------------------------------------------------
+// -- coordinator_tenants.cpp ----------------------------------------------------------------------
 
 caf::result<TenantsApplied> apply_tenants(CoordinatorSelf self, const ApplyTenants& request);
 caf::result<Done> remove_tenant(CoordinatorSelf self, const RemoveTenant& request);
@@ -100,8 +97,7 @@ caf::result<TenantAddress> find_tenant(const CoordinatorState& state, const Find
 caf::result<TenantAddress> admit_job(const CoordinatorState& state, const AdmitJob& request);
 void add_tenant(CoordinatorSelf self, const TenantRecord& record, std::vector<UnfinishedJob> jobs);
 
-// -- coordinator_views.cpp
-// -------------------------------------------------------------------------
+// -- coordinator_views.cpp ------------------------------------------------------------------------
 
 TenantViews describe_tenants(const CoordinatorState& state);
 NodeList list_nodes(const CoordinatorState& state);

@@ -13,8 +13,7 @@
 
 namespace fairwater {
 
-// -- in the coordinator's process
-// ------------------------------------------------------------------
+// -- in the coordinator's process -----------------------------------------------------------------
 
 /// Orders for one agent, in the order in which they are to be carried out.
 struct AgentOrders {
@@ -51,8 +50,7 @@ struct NodeRegistered {
   NodePort port;
 };
 
-// -- in an agent's process
-// -------------------------------------------------------------------------
+// -- in an agent's process ------------------------------------------------------------------------
 
 /// The coordinator as an agent sees it; errors are `unavailable` while there is no connection.
 using CoordinatorLink = caf::typed_actor<caf::replies_to<AgentReport>::with<ReportReply>>;

@@ -28,8 +28,7 @@ namespace {
 /// Keeps one WriteBatch at a few megabytes at the most.
 constexpr std::size_t kMaxBodiesPerGroup = 4096;
 
-// -- the writer
-// ------------------------------------------------------------------------------------
+// -- the writer -----------------------------------------------------------------------------------
 
 using LedgerWriter = LedgerActor::extend<caf::reacts_to<Flush>>;
 
@@ -125,8 +124,7 @@ LedgerWriter::behavior_type ledger_writer(LedgerWriter::stateful_pointer<WriterS
   };
 }
 
-// -- the reader
-// ------------------------------------------------------------------------------------
+// -- the reader -----------------------------------------------------------------------------------
 
 using ReaderBase = LedgerReader::extend<caf::reacts_to<WaitEnded>>;
 

@@ -48,8 +48,7 @@ struct Committed {
 
 using LedgerActor = caf::typed_actor<caf::replies_to<Commit>::with<Committed>>;
 
-// -- reading
-// ---------------------------------------------------------------------------------------
+// -- reading --------------------------------------------------------------------------------------
 
 /// `unauthenticated` when the token opens nothing.
 struct FindToken {

@@ -98,8 +98,7 @@ void requeue(NodeSelf self, std::vector<TaskKey> keys, const std::string& reason
           [failed = std::move(failed)](const caf::error& error) { failed(error); });
 }
 
-// -- the lease
-// -------------------------------------------------------------------------------------
+// -- the lease ------------------------------------------------------------------------------------
 
 void schedule_check(NodeSelf self, Clock::duration delay) {
   self->delayed_send(self, std::chrono::ceil<std::chrono::milliseconds>(delay), LeaseCheck{});
@@ -157,8 +156,7 @@ bool heard(NodeSelf self) {
   return before != Liveness::up;
 }
 
-// -- reports
-// ---------------------------------------------------------------------------------------
+// -- reports --------------------------------------------------------------------------------------
 
 /// Makes the report's results durable and answers it then; orders and the beat go out at once.
 caf::result<ReportReply> take_report(NodeSelf self, const AgentReport& report, bool registering) {

@@ -111,8 +111,7 @@ void job_ended(TenantSelf self, JobId job) {
   if (!self->state.book.waiting_for(job).empty()) ask_dependency(self, job);
 }
 
-// -- submitting
-// ------------------------------------------------------------------------------------
+// -- submitting -----------------------------------------------------------------------------------
 
 void make_durable(TenantSelf self, const JobSpec& spec,
                   caf::typed_response_promise<JobAccepted> promise) {
@@ -189,8 +188,7 @@ caf::result<JobAccepted> submit(TenantSelf self, Submit& request) {
   return promise;
 }
 
-// -- cancelling
-// ------------------------------------------------------------------------------------
+// -- cancelling -----------------------------------------------------------------------------------
 
 void withdraw(TenantSelf self, JobId job, const std::string& reason,
               caf::typed_response_promise<Done> promise) {
@@ -223,8 +221,7 @@ caf::result<Done> cancel(TenantSelf self, const Cancel& request) {
   return promise;
 }
 
-// -- grants and results
-// ----------------------------------------------------------------------------
+// -- grants and results ---------------------------------------------------------------------------
 
 void take_grants(TenantSelf self, const Granted& granted) {
   auto& state = self->state;
@@ -260,8 +257,7 @@ void take_back(TenantSelf self, const TasksReturned& returned) {
   refresh(self);
 }
 
-// -- questions
-// -------------------------------------------------------------------------------------
+// -- questions ------------------------------------------------------------------------------------
 
 caf::result<Done> wait(TenantSelf self, const Wait& request) {
   auto& state = self->state;

@@ -40,8 +40,7 @@ void append(DemandWindow& window, const WaitingRange& range) {
 TenantBook::TenantBook(TenantId tenant, QueuePolicy policy, ResourceCatalog catalog)
     : tenant_(tenant), policy_(policy), catalog_(std::move(catalog)) {}
 
-// -- bookkeeping
-// -----------------------------------------------------------------------------------
+// -- bookkeeping ----------------------------------------------------------------------------------
 
 void TenantBook::count(const Job& job, bool add) {
   if (!job.ready()) return;
@@ -104,8 +103,7 @@ const JobRecord& TenantBook::record(JobId job) const {
   return place->second.record;
 }
 
-// -- grants and results
-// ----------------------------------------------------------------------------
+// -- grants and results ---------------------------------------------------------------------------
 
 std::optional<LaunchOrder> TenantBook::grant(const Grant& grant, NodeId node) {
   auto place = jobs_.find(grant.task.job);
@@ -177,8 +175,7 @@ bool TenantBook::give_back(const TaskKey& key) {
   return settle(place, key.index, after);
 }
 
-// -- cancelling and dependencies
-// -------------------------------------------------------------------
+// -- cancelling and dependencies ------------------------------------------------------------------
 
 void TenantBook::hold(JobId id) {
   auto place = jobs_.find(id);
@@ -238,8 +235,7 @@ const std::set<JobId>& TenantBook::dependencies(JobId id) const {
   return place->second.waits_for;
 }
 
-// -- the window
-// ------------------------------------------------------------------------------------
+// -- the window -----------------------------------------------------------------------------------
 
 TenantBook::QueueKey TenantBook::key_of(const Job& job) const {
   const auto priority = policy_ == QueuePolicy::priority ? job.record.spec.priority : 0;

@@ -17,8 +17,7 @@ namespace {
 
 constexpr std::uint64_t kSeed = 42;
 
-// -- yardsticks
-// ------------------------------------------------------------------------------------
+// -- yardsticks -----------------------------------------------------------------------------------
 
 std::vector<double> random_doubles(std::size_t count) {
   SplitMix64 random(kSeed);
@@ -84,8 +83,7 @@ void BM_yardstick_sum(benchmark::State& state) {
       least_seconds(count, add_up_doubles) * 1e9 / static_cast<double>(count);
 }
 
-// -- water-fill
-// ------------------------------------------------------------------------------------
+// -- water-fill -----------------------------------------------------------------------------------
 
 struct Level {
   Amount capacity = 0;
@@ -195,8 +193,7 @@ void BM_water_level_change_and_read_other(benchmark::State& state) {
   change_and_read(state, false);
 }
 
-// -- sequence
-// --------------------------------------------------------------------------------------
+// -- sequence -------------------------------------------------------------------------------------
 
 Sequence random_sequence(std::size_t members) {
   SplitMix64 random(kSeed);

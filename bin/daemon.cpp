@@ -25,8 +25,7 @@
 
 namespace fairwater {
 
-// -- logging and stopping
-// --------------------------------------------------------------------------
+// -- logging and stopping -------------------------------------------------------------------------
 
 void DaemonLog::write(std::string_view level, std::string_view message) const {
   const std::string time = iso_time(wall_time_now());
@@ -93,8 +92,7 @@ DaemonActorConfig::DaemonActorConfig() {
   set("scheduler.policy", caf::atom("sharing"));
 }
 
-// -- the coordinator
-// -------------------------------------------------------------------------------
+// -- the coordinator ------------------------------------------------------------------------------
 
 namespace {
 
@@ -176,8 +174,7 @@ CoordinatorProcess::~CoordinatorProcess() {
   if (cluster_.context) stop_cluster(cluster_);
 }
 
-// -- the agent
-// -------------------------------------------------------------------------------------
+// -- the agent ------------------------------------------------------------------------------------
 
 namespace {
 

@@ -122,8 +122,7 @@ Expected<AgentConfig> agent_config(const AgentFlags& flags) {
   return config;
 }
 
-// -- running
-// ---------------------------------------------------------------------------------------
+// -- running --------------------------------------------------------------------------------------
 
 /// Ends the process when its outcome is no longer certain: what is on disk decides after a restart.
 std::function<void(const std::string&)> stop_at_once(const DaemonLog& log) {
@@ -179,8 +178,7 @@ int run_agent(const AgentFlags& flags) {
   return kExitDone;
 }
 
-// -- trying things out
-// -----------------------------------------------------------------------------
+// -- trying things out ----------------------------------------------------------------------------
 
 /// The child's pid; signals are as a shell would leave them.
 pid_t start_child(const std::vector<std::string>& command) {
@@ -280,8 +278,7 @@ int run_dev(const DevFlags& flags) {
   return status;
 }
 
-// -- the command line
-// ------------------------------------------------------------------------------
+// -- the command line -----------------------------------------------------------------------------
 
 void add_common(CLI::App& verb, CommonFlags& flags) {
   verb.add_option("--config", flags.config_file, "YAML file; flags win over it");

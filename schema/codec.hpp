@@ -26,9 +26,8 @@ namespace fairwater {
 using Texts = std::vector<std::string>;
 using TextMap = std::map<std::string, std::string>;
 
-// -- value to wire: fills a fresh builder
-// ---------------------------------------------------------------- Lists take a builder of the
-// value's size: encode(spec.resources, builder.initResources(size)).
+// -- value to wire: fills a fresh builder ---------------------------------------------------------
+// Lists take a builder of the value's size: encode(spec.resources, builder.initResources(size)).
 void encode(const Texts& texts, capnp::List<capnp::Text>::Builder builder);
 void encode(const TextMap& map, capnp::List<wire::KeyValue>::Builder builder);
 void encode(const NamedAmounts& amounts, capnp::List<wire::NamedAmount>::Builder builder);

@@ -66,10 +66,9 @@ class Ledger {
   /// written. `storage_failed`: unknown until reopened; every later append is refused.
   [[nodiscard]] Expected<std::vector<Receipt>> append(std::vector<JournalBody> bodies);
 
-  // -- reading
-  // ------------------------------------------------------------------------------------- What
-  // cannot be read any more (a damaged block) is thrown as StorageFault (storage/state.hpp) and
-  // should end the process.
+  // -- reading ------------------------------------------------------------------------------------
+  // What cannot be read any more (a damaged block) is thrown as StorageFault (storage/state.hpp)
+  // and should end the process.
   [[nodiscard]] std::uint64_t last_number() const;
   [[nodiscard]] ClusterCreated cluster() const;
   [[nodiscard]] std::uint64_t epoch() const;     ///< of the last CoordinatorStarted, 0 before
