@@ -1,29 +1,15 @@
 #include "bin/daemon_config.hpp"
 
 #include <array>
-#include <charconv>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "bin/yaml_fields.hpp"
+#include "gateway/sockets.hpp"
 #include "model/tenant.hpp"
 
 namespace fairwater {
 namespace {
-
-/// A key whose text `parse` turns into a value; what it refuses names the key.
-template <class Parse, class Target>
-void parsed(YamlFields& fields, const char* key, Parse parse, Target& target) {
-  if (!fields.has(key)) return;
-  std::string text;
-  fields.text(key, text);
-  auto value = parse(text);
-  if (value) {
-    target = *value;
-  } else {
-    fields.refuse(key, *fields.take(key), details(value.error()).message);
-  }
-}
 
 Expected<DealMode> parse_mode(std::string_view text) {
   if (text == "sized") return DealMode::sized;
@@ -44,23 +30,11 @@ void read_resources(YamlDocument& document, YamlFields& fields, std::vector<Reso
     ResourceKind kind;
     kind_fields.text("name", kind.name);
     const auto amount = [&](const std::string& text) { return parse_amount(kind.name, text); };
-    parsed(kind_fields, "granule", amount, kind.granule);
+    kind_fields.parsed("granule", amount, kind.granule);
     kind_fields.integer("units", kind.units, 1, 1'000'000);
     kind_fields.finish();
     kinds.push_back(std::move(kind));
   }
-}
-
-caf::error check_address(const std::string& address, const char* field) {
-  const auto colon = address.rfind(':');
-  unsigned port = 0;
-  if (colon != std::string::npos && colon > 0) {
-    const char* end = address.data() + address.size();
-    const auto [stop, code] = std::from_chars(address.data() + colon + 1, end, port);
-    if (code == std::errc{} && stop == end && port <= 65535) return {};
-  }
-  return make_error(ErrorCode::invalid_input,
-                    "'" + address + "' is not HOST:PORT with a port from 0 to 65535", field);
 }
 
 caf::error at_least(std::int64_t value_ms, std::int64_t least_ms, const char* field) {
@@ -85,11 +59,11 @@ caf::error read_config(std::string_view text, const std::string& name, Coordinat
   YamlFields fields{document, document.root()};
   fields.text("listen", config.listen);
   fields.text("data", config.data);
-  parsed(fields, "log_format", parse_log_format, config.log_format);
+  fields.parsed("log_format", parse_log_format, config.log_format);
   fields.duration_ms("lease", config.lease_ms);
   fields.duration_ms("grace", config.grace_ms);
   fields.duration_ms("heartbeat_interval", config.heartbeat_interval_ms);
-  parsed(fields, "mode", parse_mode, config.mode);
+  fields.parsed("mode", parse_mode, config.mode);
   read_resources(document, fields, config.resources);
   fields.finish();
   if (document.error()) return document.error();
@@ -108,15 +82,15 @@ caf::error read_config(std::string_view text, const std::string& name, AgentConf
   fields.text("data", config.data);
   fields.text("join_token_file", config.join_token_file);
   const auto mebibytes = [](const std::string& amount) { return parse_amount("memory", amount); };
-  parsed(fields, "log_limit", mebibytes, config.log_limit_mib);
-  parsed(fields, "log_format", parse_log_format, config.log_format);
+  fields.parsed("log_limit", mebibytes, config.log_limit_mib);
+  fields.parsed("log_format", parse_log_format, config.log_format);
   fields.finish();
   if (document.error()) return document.error();
   return document.locate(validate(config));
 }
 
 caf::error validate(const CoordinatorConfig& config) {
-  if (auto wrong = check_address(config.listen, "listen")) return wrong;
+  if (auto wrong = validate_address(config.listen, "listen")) return wrong;
   if (config.data.empty())
     return make_error(ErrorCode::invalid_input, "a data directory is needed", "data");
   if (auto wrong = at_least(config.heartbeat_interval_ms, 10, "heartbeat_interval")) return wrong;
@@ -128,7 +102,7 @@ caf::error validate(const CoordinatorConfig& config) {
 }
 
 caf::error validate(const AgentConfig& config) {
-  if (auto wrong = check_address(config.coordinator, "coordinator")) return wrong;
+  if (auto wrong = validate_address(config.coordinator, "coordinator")) return wrong;
   if (!config.name.empty() && !is_valid_name(config.name))
     return make_error(
         ErrorCode::invalid_input,

@@ -22,13 +22,10 @@ void read_tasks(YamlDocument& document, YamlFields& fields, JobSpec& spec) {
   }
 }
 
-void read_kind(YamlFields& fields, JobSpec& spec) {
-  std::string kind = "batch";
-  fields.text("kind", kind);
-  if (kind == "service")
-    spec.kind = JobKind::service;
-  else if (kind != "batch")
-    fields.refuse("kind", *fields.take("kind"), "'" + kind + "' is not batch or service");
+Expected<JobKind> parse_kind(const std::string& text) {
+  if (text == "batch") return JobKind::batch;
+  if (text == "service") return JobKind::service;
+  return make_error(ErrorCode::invalid_input, "'" + text + "' is not batch or service");
 }
 
 JobSpec read_spec(YamlDocument& document) {
@@ -42,7 +39,7 @@ JobSpec read_spec(YamlDocument& document) {
   fields.text("directory", spec.directory);
   read_tasks(document, fields, spec);
   fields.amounts("resources", spec.resources);
-  read_kind(fields, spec);
+  fields.parsed("kind", parse_kind, spec.kind);
   fields.integer("priority", spec.priority, -kMaxPriority, kMaxPriority);
   fields.boolean("gang", spec.gang);
   fields.text("labels", spec.labels);

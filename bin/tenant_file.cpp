@@ -12,6 +12,11 @@ namespace {
 constexpr int kMaxDepth = 16;
 constexpr std::size_t kMaxTenants = 100'000;
 
+Expected<QueuePolicy> parse_queue(const std::string& text) {
+  if (const auto policy = queue_policy_from(text)) return *policy;
+  return make_error(ErrorCode::invalid_input, "'" + text + "' is not fifo, fair or priority");
+}
+
 class TenantReader {
  public:
   explicit TenantReader(YamlDocument& document) : document_(&document) {}
@@ -43,13 +48,7 @@ class TenantReader {
     fields.integer("weight", spec.weight, 1, kMaxWeight);
     fields.amounts("min", spec.min);
     fields.amounts("max", spec.max);
-    std::string queue{to_string(spec.queue)};
-    fields.text("queue", queue);
-    if (const auto policy = queue_policy_from(queue))
-      spec.queue = *policy;
-    else
-      fields.refuse("queue", *fields.take("queue"),
-                    "'" + queue + "' is not fifo, fair or priority");
+    fields.parsed("queue", parse_queue, spec.queue);
     fields.millionths("repay", spec.repay_millionths);
     fields.boolean("may_lend", spec.may_lend);
     fields.boolean("may_borrow", spec.may_borrow);

@@ -162,13 +162,17 @@ void YamlFields::refuse(const char* key, const YAML::Node& at, const std::string
     document_->refuse(make_error(ErrorCode::invalid_input, message, path_of(key)));
 }
 
+std::optional<std::string> YamlFields::written(const char* key, const YAML::Node& node,
+                                               const char* what) {
+  auto text = scalar(node);
+  if (!text) refuse(key, node, shown(node) + " is not " + what);
+  return text;
+}
+
 void YamlFields::text(const char* key, std::string& target) {
   const auto node = take(key);
   if (!node) return;
-  if (auto value = scalar(*node))
-    target = std::move(*value);
-  else
-    refuse(key, *node, shown(*node) + " is not text");
+  if (auto text = written(key, *node, "text")) target = std::move(*text);
 }
 
 void YamlFields::each_text(const char* key, const YAML::Node& list,
@@ -226,23 +230,13 @@ void YamlFields::amounts(const char* key, NamedAmounts& target) {
     const std::string field = std::string{key} + "." + *name;
     document_->remember_line(path_of(field), line_of(entry.first));
     if (!seen.insert(*name).second) return refuse(field.c_str(), entry.first, "given twice");
-    const auto written = scalar(entry.second);
-    if (!written)
-      return refuse(field.c_str(), entry.second, shown(entry.second) + " is not an amount");
-    const auto amount = parse_amount(*name, *written);
-    if (!amount) return refuse(field.c_str(), entry.second, details(amount.error()).message);
-    target[*name] = *amount;
+    const auto amount = [&](const std::string& text) { return parse_amount(*name, text); };
+    parse_node(field.c_str(), entry.second, amount, target[*name], "an amount");
   }
 }
 
 void YamlFields::duration_ms(const char* key, std::int64_t& target) {
-  const auto node = take(key);
-  if (!node) return;
-  const auto written = scalar(*node);
-  if (!written) return refuse(key, *node, shown(*node) + " is not a duration");
-  const auto duration = parse_duration_ms(*written);
-  if (!duration) return refuse(key, *node, details(duration.error()).message);
-  target = *duration;
+  parsed(key, parse_duration_ms, target, "a duration");
 }
 
 void YamlFields::millionths(const char* key, std::uint32_t& target) {

@@ -58,6 +58,12 @@ class YamlFields {
   void text_map(const char* key, std::map<std::string, std::string>& target);
   void boolean(const char* key, bool& target);
   void amounts(const char* key, NamedAmounts& target);
+  /// A text that `parse` turns into an Expected value of the target's type, with its reason for a
+  /// refusal; `what` is what a list or a mapping is not.
+  template <class Parse, class Target>
+  void parsed(const char* key, Parse parse, Target& target, const char* what = "text") {
+    if (const auto node = take(key)) parse_node(key, *node, parse, target, what);
+  }
   void duration_ms(const char* key, std::int64_t& target);
   /// A decimal in [0, 1000] with at most six digits after the point, in millionths.
   void millionths(const char* key, std::uint32_t& target);
@@ -79,6 +85,18 @@ class YamlFields {
   void finish();
 
  private:
+  /// What was written, or none and a refusal for lists, mappings and nothing.
+  std::optional<std::string> written(const char* key, const YAML::Node& node, const char* what);
+  template <class Parse, class Target>
+  void parse_node(const char* key, const YAML::Node& node, Parse parse, Target& target,
+                  const char* what) {
+    const auto text = written(key, node, what);
+    if (!text) return;
+    if (const auto value = parse(*text))
+      target = *value;
+    else
+      refuse(key, node, details(value.error()).message);
+  }
   std::optional<std::int64_t> read_integer(const char* key, std::int64_t least, std::int64_t most);
   void each_text(const char* key, const YAML::Node& list,
                  const std::function<void(const YAML::Node&, const std::string&)>& use);

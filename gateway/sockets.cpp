@@ -20,10 +20,10 @@ void set_option(kj::AsyncIoStream& stream, int level, int option, int value) {
 
 }  // namespace
 
-caf::error validate_address(const std::string& address) {
+caf::error validate_address(const std::string& address, const char* field) {
   const auto refuse = [&](const char* what) {
     return make_error(ErrorCode::invalid_input,
-                      "'" + address + "' is no address: " + what + "; write HOST:PORT", "address");
+                      "'" + address + "' is no address: " + what + "; write HOST:PORT", field);
   };
   const std::size_t colon = address.rfind(':');
   if (colon == std::string::npos) return refuse("the port is missing");

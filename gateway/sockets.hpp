@@ -9,8 +9,10 @@
 
 namespace fairwater {
 
-/// HOST:PORT with both parts given; an IPv6 address stands in brackets. `invalid_input` otherwise.
-[[nodiscard]] caf::error validate_address(const std::string& address);
+/// HOST:PORT with both parts given; an IPv6 address stands in brackets. `invalid_input` of `field`
+/// otherwise.
+[[nodiscard]] caf::error validate_address(const std::string& address,
+                                          const char* field = "address");
 
 /// Listens. `invalid_input` for no address, `unavailable` for one that is taken or not here. Blocks
 /// for the host's name: for the start of a loop only.

@@ -1,0 +1,37 @@
+#include "bin/daemon_config.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace fairwater {
+
+TEST_CASE("an address that is none is refused by its key and line", "[unit][daemon_config]") {
+  CoordinatorConfig coordinator;
+  for (const char* address : {"localhost", ":7400", "localhost:70000", "'::1:7400'"}) {
+    INFO(address);
+    const std::string text = "log_format: json\nlisten: " + std::string{address} + "\n";
+    const auto error = read_config(text, "coordinator.yaml", coordinator);
+    REQUIRE(error);
+    CHECK(details(error).code == ErrorCode::invalid_input);
+    CHECK(details(error).field == "listen");
+    CHECK_THAT(details(error).message, Catch::Contains("write HOST:PORT") &&
+                                           Catch::EndsWith("(line 2 of coordinator.yaml)"));
+  }
+  AgentConfig agent;
+  CHECK(details(read_config("coordinator: here\n", "agent.yaml", agent)).field == "coordinator");
+  CHECK_FALSE(read_config("coordinator: '[::1]:7400'\n", "agent.yaml", agent));
+}
+
+TEST_CASE("what a key's text cannot mean is refused with its reason", "[unit][daemon_config]") {
+  CoordinatorConfig config;
+  const auto message = [&](const std::string& text) {
+    return details(read_config(text, "c.yaml", config)).message;
+  };
+  CHECK(message("mode: bags\n") == "'bags' is not sized or slots (line 1 of c.yaml)");
+  CHECK(message("mode: [slots]\n") == "a list is not text (line 1 of c.yaml)");
+  CHECK(message("lease: [15s]\n") == "a list is not a duration (line 1 of c.yaml)");
+  CHECK_FALSE(read_config("mode: slots\nlease: 20s\n", "c.yaml", config));
+  CHECK(config.mode == DealMode::slots);
+  CHECK(config.lease_ms == 20'000);
+}
+
+}  // namespace fairwater
