@@ -15,11 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include "bin/json.hpp"
 
 namespace fairwater {
-
-using Json = nlohmann::ordered_json;
 
 /// Input that the caller must change. `what()` is "path: reason", on one line.
 class InputError : public std::runtime_error {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "policy/check.hpp"
@@ -17,16 +18,10 @@ std::size_t display_width(std::string_view text) {
   }));
 }
 
-std::tm utc(WallTime time) {
-  auto seconds = static_cast<std::time_t>(time.microseconds / 1'000'000);
-  std::tm result{};
-  gmtime_r(&seconds, &result);
-  return result;
-}
-
-std::string to_seconds(const std::tm& t) {
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", t.tm_year + 1900, t.tm_mon + 1,
-                     t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec);
+/// Without fraction and zone: `2026-11-21T01:26:53`.
+std::string utc_seconds(WallTime time) {
+  return fmt::format("{:%FT%T}",
+                     fmt::gmtime(static_cast<std::time_t>(time.microseconds / 1'000'000)));
 }
 
 }  // namespace
@@ -64,10 +59,10 @@ std::string Table::str() const {
 }
 
 std::string iso_time(WallTime time) {
-  return fmt::format("{}.{:06}Z", to_seconds(utc(time)), time.microseconds % 1'000'000);
+  return fmt::format("{}.{:06}Z", utc_seconds(time), time.microseconds % 1'000'000);
 }
 
-std::string table_time(WallTime time) { return time ? to_seconds(utc(time)) + "Z" : "-"; }
+std::string table_time(WallTime time) { return time ? utc_seconds(time) + "Z" : "-"; }
 
 Json json_time(WallTime time) { return time ? Json(iso_time(time)) : Json(nullptr); }
 

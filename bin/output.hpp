@@ -6,15 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
+#include "bin/json.hpp"
 #include "model/resources.hpp"
 #include "model/time.hpp"
 
 namespace fairwater {
-
-/// Keeps the order in which fields were written.
-using Json = nlohmann::ordered_json;
 
 enum class Align : std::uint8_t { left, right };
 
