@@ -95,7 +95,9 @@ Expected<std::string> read_input(const std::string& path, std::size_t max_bytes)
       return make_error(ErrorCode::invalid_input,
                         "is larger than " + std::to_string(max_bytes) + " bytes", path);
   }
-  if (in.bad()) return make_error(ErrorCode::invalid_input, "cannot be read", path);
+  if (in.bad())  // a directory opens, but cannot be read
+    return make_error(ErrorCode::invalid_input, "cannot be read: " + std::string{strerror(errno)},
+                      path);
   return text;
 }
 

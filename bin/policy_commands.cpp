@@ -1,30 +1,9 @@
 #include "bin/policy_commands.hpp"
 
 #include <algorithm>
-#include <array>
-#include <fstream>
-#include <istream>
 #include <ostream>
 
 namespace fairwater {
-namespace {
-
-std::string read_all(const std::string& file, std::istream& in) {
-  std::ifstream stream;
-  const bool from_file = !file.empty() && file != "-";
-  if (from_file) stream.open(file, std::ios::binary);
-  std::istream& source = from_file ? stream : in;
-  std::string text;
-  std::array<char, 65536> block;
-  while (source.read(block.data(), block.size()) || source.gcount() > 0)
-    text.append(block.data(), static_cast<std::size_t>(source.gcount()));
-  // Only a source that was read to its end has reached it; a directory, say, has not.
-  if (!source.eof()) throw InputError(file, "cannot be read");
-  return text;
-}
-
-}  // namespace
-
 const std::vector<PolicyCommand>& policy_commands() {
   static const std::vector<PolicyCommand> commands = {
       {"drf", "tasks by dominant resource share", run_drf},
@@ -42,21 +21,27 @@ const std::vector<PolicyCommand>& policy_commands() {
   return commands;
 }
 
-int policy_command(std::string_view name, const std::string& file, bool pretty, std::istream& in,
-                   std::ostream& out, std::ostream& err) {
+const PolicyCommand* find_policy(std::string_view name) {
+  const auto& commands = policy_commands();
+  const auto found =
+      std::find_if(commands.begin(), commands.end(),
+                   [&](const PolicyCommand& command) { return command.name == name; });
+  return found == commands.end() ? nullptr : &*found;
+}
+
+int policy_command(std::string_view name, std::string_view text, bool pretty, std::ostream& out,
+                   std::ostream& err) {
   constexpr int kBadInput = 2;
   constexpr int kIndent = 2;
-  const auto& commands = policy_commands();
-  const auto command = std::find_if(commands.begin(), commands.end(),
-                                    [&](const PolicyCommand& c) { return c.name == name; });
-  if (command == commands.end()) {
+  const PolicyCommand* command = find_policy(name);
+  if (command == nullptr) {
     err << "fairwater policy: no policy is called " << Json(name).dump() << "; there are";
-    for (const PolicyCommand& known : commands) err << ' ' << known.name;
+    for (const PolicyCommand& known : policy_commands()) err << ' ' << known.name;
     err << '\n';
     return kBadInput;
   }
   try {
-    const Json output = command->run(parse_json(read_all(file, in)));
+    const Json output = command->run(parse_json(text));
     out << output.dump(pretty ? kIndent : -1) << '\n';
     return 0;
   } catch (const InputError& error) {

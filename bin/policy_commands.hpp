@@ -34,9 +34,12 @@ struct PolicyCommand {
 [[nodiscard]] Json run_ledger(const Json& input);
 [[nodiscard]] Json run_water_fill(const Json& input);
 
-/// Runs policy `name` on the JSON in `file` ("-" or empty: `in`) and prints one JSON object on
-/// `out`. Bad input: one line on `err`, nothing on `out`, and 2. Otherwise 0.
-int policy_command(std::string_view name, const std::string& file, bool pretty, std::istream& in,
-                   std::ostream& out, std::ostream& err);
+/// The command of that name, or null.
+[[nodiscard]] const PolicyCommand* find_policy(std::string_view name);
+
+/// Runs policy `name` on the JSON in `text` and prints one JSON object on `out`. An unknown name or
+/// bad input: one line on `err`, nothing on `out`, and 2. Otherwise 0.
+int policy_command(std::string_view name, std::string_view text, bool pretty, std::ostream& out,
+                   std::ostream& err);
 
 }  // namespace fairwater

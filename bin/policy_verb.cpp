@@ -1,5 +1,4 @@
 // policy NAME: the allocation algorithms, without a cluster
-#include <iostream>
 #include <memory>
 
 #include "bin/commands.hpp"
@@ -13,6 +12,18 @@ struct PolicyOptions {
   std::string file;
   bool pretty = false;
 };
+
+constexpr std::size_t kMaxPolicyInputBytes = 256 * 1024 * 1024;
+
+int run_policy(const Context& context, const PolicyOptions& options) {
+  std::string text;
+  if (find_policy(options.name) != nullptr) {  // a wrong name is told before anything is read
+    auto input = read_input(options.file.empty() ? "-" : options.file, kMaxPolicyInputBytes);
+    if (!input) return context.fail(input.error());
+    text = std::move(*input);
+  }
+  return policy_command(options.name, text, options.pretty, context.out(), context.err());
+}
 
 }  // namespace
 
@@ -28,10 +39,7 @@ void add_policy_command(CLI::App& app, Context& context) {
   verb->add_option("name", options->name, "one of " + names)->required();
   verb->add_option("file", options->file, "JSON; - or nothing: standard input");
   verb->add_flag("--pretty", options->pretty, "indent the output");
-  on_run(verb, context, [&context, options] {
-    return policy_command(options->name, options->file, options->pretty, std::cin, context.out(),
-                          context.err());
-  });
+  on_run(verb, context, [&context, options] { return run_policy(context, *options); });
 }
 
 }  // namespace fairwater

@@ -23,9 +23,8 @@ void require(bool condition, const char* what, const std::string& input) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string input(reinterpret_cast<const char*>(data), size);
-  std::istringstream in(input);
   std::ostringstream out, err;
-  const int status = fairwater::policy_command(FAIRWATER_FUZZ_POLICY, "-", false, in, out, err);
+  const int status = fairwater::policy_command(FAIRWATER_FUZZ_POLICY, input, false, out, err);
   const std::string output = out.str(), error = err.str();
   if (status == 0) {
     require(error.empty(), "an error beside a result", input);

@@ -137,10 +137,14 @@ TEST_CASE("wrong usage is 2 and says what is wrong", "[golden][commands]") {
       {{"job", "submit", "/nonexistent/job.yaml"},
        "/nonexistent/job.yaml: cannot be read: No such"},
       {{"tenant", "apply", "/nonexistent/t.yaml"}, "/nonexistent/t.yaml: cannot be read: No such"},
+      {{"policy", "sequence", "/nonexistent/input.json"},
+       "/nonexistent/input.json: cannot be read: No such"},
+      {{"policy", "sequence", "/"}, "/: cannot be read: Is a directory"},
       {{"replay", "/nonexistent/log.swf"}, "/nonexistent/log.swf: cannot be read: No such"},
       {{"replay", "log.swf", "--speedup", "0"}, "speedup"},
       {{"replay", "log.swf", "--tenants", "site"}, "site"},
       {{"completion", "fish"}, "fish"},
+      {{"tenant", "apply", "/"}, "/: cannot be read: Is a directory"},
       {{"top", "--interval", "often"}, "interval: 'often' is not a duration"},
       {{"status"}, "token: no token: set FAIRWATER_TOKEN"},
       {{"status", "--token-file", "/nonexistent"}, "/nonexistent"},
@@ -154,6 +158,13 @@ TEST_CASE("wrong usage is 2 and says what is wrong", "[golden][commands]") {
     CHECK(outcome.out.empty());
     if (misuse.message != std::string{"/nonexistent"}) CHECK(outcome.status == 2);
   }
+}
+
+TEST_CASE("a policy that there is not is told before any input is read", "[unit][commands]") {
+  const Outcome outcome = run({"policy", "sequenze", "/nonexistent/input.json"});
+  CHECK(outcome.status == 2);
+  CHECK_THAT(outcome.err, Catch::StartsWith("fairwater policy: no policy is called \"sequenze\""));
+  CHECK(outcome.out.empty());
 }
 
 TEST_CASE("with --json a failure is one value of JSON", "[golden][commands]") {

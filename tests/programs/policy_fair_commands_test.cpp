@@ -16,9 +16,8 @@ namespace fairwater {
 namespace {
 
 Json run_fair(std::string_view policy, const std::string& input) {
-  std::istringstream in(input);
   std::ostringstream out, err;
-  const int status = policy_command(policy, "-", false, in, out, err);
+  const int status = policy_command(policy, input, false, out, err);
   INFO(err.str());
   REQUIRE(status == 0);
   return parse_json(out.str());
@@ -26,10 +25,9 @@ Json run_fair(std::string_view policy, const std::string& input) {
 
 /// The one line on standard error.
 std::string fair_refusal(std::string_view policy, const std::string& input) {
-  std::istringstream in(input);
   std::ostringstream out, err;
   INFO(input);
-  CHECK(policy_command(policy, "-", false, in, out, err) == 2);
+  CHECK(policy_command(policy, input, false, out, err) == 2);
   CHECK(out.str().empty());
   const std::string text = err.str();
   CHECK(std::count(text.begin(), text.end(), '\n') == 1);

@@ -67,11 +67,10 @@ TEST_CASE("Every vector comes out", "[vector][programs]") {
       text << stream.rdbuf();
       for (const Json& vector : parse_json(text.str())) {
         INFO(file.filename() << ": " << vector.at("name"));
-        std::istringstream in(vector.at("input").dump());
         std::ostringstream out;
         std::ostringstream err;
         const auto policy = vector.at("policy").get<std::string>();
-        const int status = policy_command(policy, "-", false, in, out, err);
+        const int status = policy_command(policy, vector.at("input").dump(), false, out, err);
         INFO(err.str());
         REQUIRE(status == 0);
         const Json actual = parse_json(out.str());
