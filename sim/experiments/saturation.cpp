@@ -26,6 +26,7 @@ struct PaperExample {
 
 std::vector<MeasuredPoint> curve_of(const std::vector<std::pair<double, double>>& curve) {
   std::vector<MeasuredPoint> points;
+  points.reserve(curve.size());
   for (const auto& [amount, time] : curve) points.push_back({.resources = {amount}, .time = time});
   return points;
 }

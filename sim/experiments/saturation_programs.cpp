@@ -128,6 +128,7 @@ Expected<std::vector<MeasuredCurve>> measure_programs(const ProgramPlan& plan,
   }
   progress(1);
   std::vector<MeasuredCurve> measured;
+  measured.reserve(curves.size());
   for (CurvePlan& plan_of_one : curves) measured.push_back(std::move(plan_of_one.curve));
   return measured;
 }

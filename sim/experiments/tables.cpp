@@ -141,6 +141,7 @@ const std::vector<SizedOfTwo>& table2_rows() {
 std::vector<SizedHeartbeat> run_table2(const SizedSettings& settings) {
   SizedDeal deal(settings, table2_tenants());
   std::vector<SizedHeartbeat> heartbeats;
+  heartbeats.reserve(kTable2Heartbeats.size());
   for (const Units units : kTable2Heartbeats) heartbeats.push_back(deal.heartbeat(units));
   return heartbeats;
 }
