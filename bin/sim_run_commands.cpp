@@ -74,8 +74,7 @@ caf::error write_runs(const sim::Scenario& scenario, const sim::PolicyRuns& runs
     const std::string base = fmt::format("{}/seed-{}", folder, i + 1);
     const auto json = sim::run_json(scenario.cluster, runs.runs[i]);
     if (auto error = write_file(base + ".json", json_text(json) + "\n")) return error;
-    if (auto error =
-            write_file(base + ".csv", sim::series_csv(scenario.cluster, runs.runs[i])))
+    if (auto error = write_file(base + ".csv", sim::series_csv(scenario.cluster, runs.runs[i])))
       return error;
   }
   return {};
@@ -157,9 +156,9 @@ void add_sim_run(CLI::App& sim, Context& context) {
 }
 
 void add_sim_compare(CLI::App& sim, Context& context) {
-  auto* verb = add_verb(
-      sim, "compare", "Run the same workload under several policies",
-      "fairwater sim compare examples/sim/two-tenants.yaml --policies sequence,fifo,easy");
+  auto* verb =
+      add_verb(sim, "compare", "Run the same workload under several policies",
+               "fairwater sim compare examples/sim/two-tenants.yaml --policies sequence,fifo,easy");
   const auto options = std::make_shared<SimOptions>();
   add_options(*verb, options);
   verb->add_option("--policies", options->policies, "names, with commas between them")

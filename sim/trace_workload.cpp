@@ -21,7 +21,7 @@ caf::error refuse_job(const SwfJob& job, const std::string& message) {
                     "trace");
 }
 
-/// `8:ppn=8:x86_64:cl_zegox#excl`
+/// `8:ppn=8:x86_64:cl_zegox#excl`; one processor on each node where `ppn` is not said.
 struct NodeRequest {
   std::int64_t nodes = 1;
   std::int64_t processors = 1;  ///< on each
@@ -38,7 +38,7 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
 std::optional<NodeRequest> parse_node_request(std::string_view text) {
   NodeRequest request;
   text = text.substr(0, text.find('#'));
-  bool first = true, has_processors = false;
+  bool first = true;
   while (!text.empty()) {
     const std::string_view word = text.substr(0, text.find(':'));
     text.remove_prefix(std::min(word.size() + 1, text.size()));
@@ -51,12 +51,11 @@ std::optional<NodeRequest> parse_node_request(std::string_view text) {
       const auto processors = whole_number(word.substr(4));
       if (!processors) return std::nullopt;
       request.processors = *processors;
-      has_processors = true;
     } else if (word.starts_with("cl_")) {
       request.site = word.substr(3);
     }
   }
-  if (!has_processors) return std::nullopt;
+  if (first) return std::nullopt;
   return request;
 }
 
@@ -114,7 +113,7 @@ class Reader {
         const auto request = parse_node_request(line.extra);
         if (!request || request->nodes > kMaxProcessors || request->processors > kMaxProcessors)
           return refuse_job(
-              line, fmt::format("'{}' is not NODES:ppn=PROCESSORS", line.extra.substr(0, 60)));
+              line, fmt::format("'{}' is not NODES[:ppn=PROCESSORS]", line.extra.substr(0, 60)));
         if (options_.clusters_as_sites && !request->site.empty()) job.rule = rule(request->site);
         add_part(std::move(job), request->nodes, request->processors);
         break;

@@ -15,7 +15,8 @@ namespace fairwater::sim {
 enum class JobShape : std::uint8_t {
   whole = 0,  ///< one task that needs all of them on one node: it starts whole or not at all
   split = 1,  ///< independent tasks of TraceOptions::processors_per_task
-  nodes = 2,  ///< one task for each node of its `NODES:ppn=PROCESSORS` (the archive's extended SWF)
+  nodes =
+      2,  ///< one task for each node of its `NODES[:ppn=PROCESSORS]` (the archive's extended SWF)
 };
 
 struct TraceOptions {
