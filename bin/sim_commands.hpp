@@ -1,4 +1,4 @@
-// The verbs of `fairwater sim`.
+// The verbs of `fairwater sim`. Only `what-if` needs a coordinator.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,6 +9,7 @@ namespace fairwater {
 
 void add_sim_run(CLI::App& sim, Context& context);
 void add_sim_compare(CLI::App& sim, Context& context);
+void add_sim_reproduce(CLI::App& sim, Context& context);
 void add_sim_what_if(CLI::App& sim, Context& context);
 
 }  // namespace fairwater

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,11 +49,24 @@ struct Experiment {
   bool deterministic = true;
   bool needs_traces = false;
   Expected<ExperimentReport> (*run)(const ExperimentOptions& options);
+  bool slow = false;  ///< takes more than 20 s with one thread: the tests do not repeat it
 };
 
 /// All of them, in the order in which `all` runs them.
 [[nodiscard]] const std::vector<Experiment>& experiments();
 
 [[nodiscard]] Page to_page(const ExperimentReport& report);
+
+/// What became of one experiment.
+struct Reproduction {
+  std::string name;
+  std::optional<ExperimentReport> report;  ///< none: it needs traces, and there are none
+};
+
+/// The claims of all, each with a link to its experiment's page, NAME.html.
+[[nodiscard]] Page overview_page(const std::vector<Reproduction>& reproductions);
+/// The claims as rows of a Markdown table: experiment, claim, measured, verdict.
+[[nodiscard]] std::vector<std::string> markdown_rows(std::string_view name,
+                                                     const ExperimentReport& report);
 
 }  // namespace fairwater::sim
