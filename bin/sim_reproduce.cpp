@@ -1,14 +1,9 @@
 #include "bin/sim_reproduce.hpp"
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-
 #include <fmt/format.h>
 
 #include "bin/commands.hpp"
+#include "bin/files.hpp"
 #include "bin/progress.hpp"
 #include "sim/page_data.hpp"
 
@@ -38,30 +33,6 @@ Json claims_json(const std::vector<sim::Claim>& claims) {
   return result;
 }
 
-caf::error write_file(const std::string& path, const std::string& text) {
-  std::ofstream file{path, std::ios::binary};
-  file << text;
-  file.close();
-  if (file) return {};
-  const std::string why = std::strerror(errno);
-  return make_error(ErrorCode::storage_failed, "cannot be written: " + why, path);
-}
-
-caf::error make_folder(const std::string& path) {
-  std::error_code problem;
-  std::filesystem::create_directories(path, problem);
-  if (!problem) return {};
-  return make_error(ErrorCode::storage_failed, "cannot be made: " + problem.message(), path);
-}
-
-/// `[########----------------]  33 %  name`
-std::string progress_bar(std::string_view name, double done) {
-  constexpr std::size_t kWidth = 24;
-  const auto filled = static_cast<std::size_t>(std::clamp(done, 0.0, 1.0) * kWidth);
-  return fmt::format("[{}{}] {:3.0f} %  {}", std::string(filled, '#'),
-                     std::string(kWidth - filled, '-'), 100 * done, name);
-}
-
 Expected<std::vector<sim::Experiment>> choose(const std::vector<sim::Experiment>& experiments,
                                               const ReproduceOptions& options) {
   if (options.name == "all") return experiments;
@@ -82,12 +53,12 @@ Expected<std::vector<sim::Experiment>> choose(const std::vector<sim::Experiment>
 
 Expected<sim::ExperimentReport> run_experiment(const sim::Experiment& experiment,
                                                const ReproduceOptions& options) {
-  ProgressLine line{progress_bar(experiment.name, 0)};
+  ProgressLine line{progress_bar(std::string{experiment.name}, 0)};
   sim::ExperimentOptions run;
   run.seeds = options.seeds;
   run.threads = options.threads;
   run.traces = options.traces;
-  run.progress = [&](double done) { line.set(progress_bar(experiment.name, done)); };
+  run.progress = [&](double done) { line.set(progress_bar(std::string{experiment.name}, done)); };
   return experiment.run(run);
 }
 
