@@ -59,7 +59,8 @@ class QuestionBuilder {
         catalog_(std::move(catalog)),
         rules_(rules),
         tasks_(state.tasks.all()),
-        jobs_(state.jobs.all()) {}
+        jobs_(state.jobs.all()),
+        live_(state.live.all()) {}
 
   Expected<WhatIfQuestion> build(const std::vector<NodeInfo>& nodes,
                                  const std::vector<TenantSpec>& proposal) {
@@ -195,8 +196,13 @@ class QuestionBuilder {
     jobs.push_back(std::move(job));
   }
 
+  [[nodiscard]] bool waits_for_others(const JobRecord& job) const {
+    return std::any_of(job.spec.after.begin(), job.spec.after.end(),
+                       [&](JobId other) { return live_.contains(key_of(other)); });
+  }
+
   caf::error take_present() {
-    for (const auto& [key, live] : state_.live.all()) {
+    for (const auto& [key, live] : live_) {
       const JobRecord& record = jobs_.at(key);
       auto job = simulated(record);
       if (!job) return job.error();
@@ -220,7 +226,7 @@ class QuestionBuilder {
       facts.running_tasks += running_ms.size();
       facts.waiting_tasks += waiting_ms.size();
       if (!waiting_ms.empty()) ++facts.waiting_jobs;
-      if (!waiting_ms.empty() && !record.spec.after.empty()) ++jobs_after_others_;
+      if (!waiting_ms.empty() && waits_for_others(record)) ++jobs_after_others_;
       running_ms.insert(running_ms.end(), waiting_ms.begin(), waiting_ms.end());
       if (!running_ms.empty())
         add_job(*std::move(job), std::move(running_ms), -since_ms(record.submitted_at, rules_.now));
@@ -288,15 +294,12 @@ class QuestionBuilder {
     if (tenants_not_fifo_ > 0)
       notes.emplace_back(
           "queues that are fair or by priority are simulated first come first served");
-    if (jobs_after_others_ > 0)
-      notes.push_back(fmt::format("{} jobs that wait for others are simulated as if they did not",
-                                  jobs_after_others_));
-    if (jobs_of_the_gone_ > 0)
-      notes.push_back(
-          fmt::format("{} jobs of tenants that are gone do not come again", jobs_of_the_gone_));
-    if (const auto closed = what_if().state.closed.size(); closed > 0)
-      notes.push_back(
-          fmt::format("{} nodes that are not up now take no task until the horizon", closed));
+    const auto count = [&](const char* what, std::uint64_t number) {
+      if (number > 0) notes.push_back(fmt::format("{}: {}", what, number));
+    };
+    count("jobs that wait for others are simulated as if they did not", jobs_after_others_);
+    count("jobs of tenants that are gone do not come again", jobs_of_the_gone_);
+    count("nodes that are not up take no task until the horizon", what_if().state.closed.size());
   }
 
   const State& state_;
@@ -304,6 +307,7 @@ class QuestionBuilder {
   const WhatIfRules rules_;
   const std::map<std::string, TaskRecord> tasks_;
   const std::map<std::string, JobRecord> jobs_;
+  const std::map<std::string, LiveJob> live_;
   std::map<TenantId, sim::TenantIndex> tenant_index_;
   std::map<NodeId, sim::NodeIndex> node_index_;
   std::map<TenantId, MeanRun> mean_runs_;

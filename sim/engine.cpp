@@ -45,6 +45,7 @@ class Engine {
     for (const auto& running : options_.running)
       occupy({running.task, running.node, workload_.jobs[running.task.job].min_units},
              running.left_ms * workload_.jobs[running.task.job].min_units);
+    take_ends();
     if (cycle_is_due()) run_cycle();
     while (const auto next = next_instant()) {
       if (options_.end_ms != 0 && *next >= options_.end_ms) break;

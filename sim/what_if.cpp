@@ -91,6 +91,7 @@ Outlook look_ahead(const WhatIf& question, const Cluster& cluster, const Initial
   policy.backups = cluster.settings.backups;
   SequenceScheduler scheduler{policy, cluster, question.workload, state};
   JobWatch watch{question, cluster, outlook.sample_ms};
+  watch.cycle_done(scheduler);  // who owes now owes also when nothing ever happens
   const EngineResult result =
       run_engine(cluster, question.workload, scheduler, watch,
                  {.cycle_ms = 0, .end_ms = question.horizon_ms, .running = state.running});

@@ -237,7 +237,7 @@ TEST_CASE("a node that is not up counts with what it runs", "[unit][what-if]") {
   CHECK(question->what_if.cluster.nodes[0].capacity[kCpu] == 4000);
   CHECK(question->what_if.cluster.nodes[0].capacity[kMemory] == 0);
   CHECK(question->facts.notes ==
-        std::vector<std::string>{"1 nodes that are not up now take no task until the horizon"});
+        std::vector<std::string>{"nodes that are not up take no task until the horizon: 1"});
 }
 
 TEST_CASE("a proposal names resources that the cluster has", "[unit][what-if]") {

@@ -1,8 +1,14 @@
 // A simulation that starts in the middle of things, and what other terms would change.
 #include "sim/what_if.hpp"
 
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
 #include <catch2/catch.hpp>
 
+#include "policy/splitmix64.hpp"
 #include "sim/engine.hpp"
 #include "sim/sequence_scheduler.hpp"
 
@@ -78,7 +84,126 @@ class Diary final : public Observer {
   TimeMs now_ = 0;
 };
 
+/// Jobs of one task each, of three sizes, for three tenants on two nodes; one comes at `busy_ms`.
+WhatIf random_jobs(std::uint64_t seed, TimeMs busy_ms) {
+  WhatIf question = small_cluster({"art", "botany", "chemistry"});
+  question.cluster.nodes.push_back(question.cluster.nodes[0]);
+  question.cluster.tenants[0].terms.weight = 3;
+  question.cluster.tenants[1].terms.repay_millionths = 500'000;
+  SplitMix64 random{seed};
+  TimeMs now = 0;
+  for (int i = 0; i < 300; ++i) {
+    now += static_cast<TimeMs>(random.below(400));
+    Job job = one_processor(static_cast<TenantIndex>(random.below(3)), now, 1,
+                            static_cast<TimeMs>(1000 + random.below(4000)));
+    job.demand[kCpu] *= static_cast<Amount>(1 + random.below(3));
+    question.workload.jobs.push_back(job);
+  }
+  auto& jobs = question.workload.jobs;
+  const auto place = std::find_if(jobs.begin(), jobs.end(),
+                                  [&](const Job& job) { return job.submit_ms >= busy_ms; });
+  jobs.insert(place, one_processor(0, busy_ms, 1, 1000));
+  return question;
+}
+
+/// Keeps what a cluster is in the middle of.
+class Middle final : public Observer {
+ public:
+  void advance(TimeMs now) override { now_ = now; }
+  void started(const Start& start) override { starts_[start.task.job] = {now_, start.node}; }
+  void ended(TaskId task, NodeIndex /*node*/, Units /*units*/, bool /*killed*/) override {
+    ended_.insert(task.job);
+  }
+  void cycle_done(const Scheduler& scheduler) override {
+    for (const auto& deal : dynamic_cast<const SequenceScheduler&>(scheduler).deals())
+      for (const auto& grant : deal.grants)
+        grants_[static_cast<JobIndex>(grant.task.job.value - 1)] = grant;
+  }
+
+  /// The rest of the work, as if `now` were 0. `places` tells the jobs' places in the whole.
+  [[nodiscard]] WhatIf rest(const WhatIf& whole, const Allocator& allocator, TimeMs now,
+                            std::vector<JobIndex>& places) const {
+    WhatIf rest{whole.cluster, {}, {}, whole.horizon_ms, {}};
+    for (JobIndex i = 0; i < whole.workload.jobs.size(); ++i) {
+      if (ended_.contains(i)) continue;
+      const auto job = static_cast<JobIndex>(places.size());
+      places.push_back(i);
+      rest.workload.jobs.push_back(whole.workload.jobs[i]);
+      rest.workload.jobs.back().submit_ms -= now;
+      if (const auto start = starts_.find(i); start != starts_.end())
+        rest.state.running.push_back({{job, 0},
+                                      start->second.node,
+                                      start->second.at + whole.workload.jobs[i].run_ms - now,
+                                      grants_.at(i).step,
+                                      grants_.at(i).beyond_quota});
+    }
+    rest.state.position = allocator.position();
+    for (TenantIndex i = 0; i < whole.cluster.tenants.size(); ++i)
+      rest.state.carry.push_back(allocator.tenant(TenantId{i + 1}).carry);
+    for (auto iou : allocator.book().ious()) {
+      --iou.debtor;
+      --iou.creditor;
+      rest.state.ious.push_back(iou);
+    }
+    return rest;
+  }
+  /// By job: when and where.
+  [[nodiscard]] std::map<JobIndex, std::string> starts(TimeMs later,
+                                                       const std::vector<JobIndex>& places) const {
+    std::map<JobIndex, std::string> result;
+    for (const auto& [job, start] : starts_)
+      result[places[job]] = std::to_string(start.at + later) + " on " + std::to_string(start.node);
+    return result;
+  }
+
+ private:
+  struct At {
+    TimeMs at = 0;
+    NodeIndex node = 0;
+  };
+  TimeMs now_ = 0;
+  std::map<JobIndex, At> starts_;
+  std::set<JobIndex> ended_;
+  std::map<JobIndex, Grant> grants_;
+};
+
+std::vector<JobIndex> all_places(const WhatIf& question) {
+  std::vector<JobIndex> places(question.workload.jobs.size());
+  std::iota(places.begin(), places.end(), JobIndex{0});
+  return places;
+}
+
 }  // namespace
+
+TEST_CASE("a simulation that is cut in two goes on as if it were not", "[unit][sim]") {
+  const auto seed = static_cast<std::uint64_t>(GENERATE(range(1, 21)));
+  // A job that comes at the cut makes every node due: a simulation begins with a cycle.
+  const TimeMs cut_ms = 20'000 + static_cast<TimeMs>(seed) * 1000;
+  const WhatIf whole = random_jobs(seed, cut_ms);
+  const PolicyOptions policy{.name = "sequence"};
+  SequenceScheduler uncut{policy, whole.cluster, whole.workload};
+  Middle expected;
+  (void)run_engine(whole.cluster, whole.workload, uncut, expected, {});
+
+  SequenceScheduler first{policy, whole.cluster, whole.workload};
+  Middle middle;
+  (void)run_engine(whole.cluster, whole.workload, first, middle, {.end_ms = cut_ms});
+  std::vector<JobIndex> places;
+  const WhatIf rest = middle.rest(whole, first.allocator(), cut_ms, places);
+  REQUIRE_FALSE(rest.state.running.empty());
+  SequenceScheduler second{policy, rest.cluster, rest.workload, rest.state};
+  Middle found;
+  (void)run_engine(rest.cluster, rest.workload, second, found, {.running = rest.state.running});
+
+  const auto all = expected.starts(0, all_places(whole));
+  const auto before = middle.starts(0, all_places(whole));
+  INFO("seed " << seed);
+  for (const auto& [job, start] : found.starts(cut_ms, places))
+    if (!before.contains(job)) CHECK(start == all.at(job));
+  CHECK(second.allocator().position() == uncut.allocator().position());
+  for (const TenantIndex tenant : {0U, 1U, 2U})
+    CHECK(second.account(tenant).net == uncut.account(tenant).net);
+}
 
 TEST_CASE("a simulation goes on with what runs and waits already", "[unit][sim]") {
   WhatIf question = small_cluster({"art"});
@@ -191,6 +316,15 @@ TEST_CASE("waits count from submission, also of those that never start", "[unit]
   CHECK(art.jobs_not_started == 1);
   CHECK(art.mean_wait_s == Approx((4.0 + 5.0 + 1.0) / 3));  // the first had started before
   CHECK(art.mean_share == Approx(1));
+}
+
+TEST_CASE("a debt lasts while nothing happens", "[unit][sim]") {
+  WhatIf question = small_cluster({"art", "botany"});
+  question.state.ious = {{.debtor = 1, .creditor = 0, .units = 5, .age = 1}};
+  const Outlook idle = compare(question).before;
+  CHECK(idle.tenants[0].time_in_debt_s == 0);
+  CHECK(idle.tenants[1].time_in_debt_s == 3600);
+  CHECK(idle.tenants[1].net == -5);
 }
 
 TEST_CASE("a page shows the table and the shares of both runs", "[unit][sim]") {
