@@ -13,6 +13,7 @@ const std::vector<Experiment>& experiments() {
       {.name = "saturation", .deterministic = false, .run = run_saturation},
       {.name = "drf", .run = run_drf},
       {.name = "gdrf", .needs_traces = true, .run = run_gdrf},
+      {.name = "openb", .deterministic = true, .needs_traces = true, .run = run_openb},
   };
   return all;
 }

@@ -14,5 +14,6 @@ namespace fairwater::sim {
 [[nodiscard]] Expected<ExperimentReport> run_drf(const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_gdrf(const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_water_fill_scaling(const ExperimentOptions& options);
+[[nodiscard]] Expected<ExperimentReport> run_openb(const ExperimentOptions& options);
 
 }  // namespace fairwater::sim
