@@ -21,41 +21,26 @@ caf::error refuse_job(const SwfJob& job, const std::string& message) {
                     "trace");
 }
 
-/// `8:ppn=8:x86_64:cl_zegox#excl`; one processor on each node where `ppn` is not said.
+/// From `8:ppn=8:x86_64:cl_zegox#excl`. How many processors a node gives is better told by the
+/// log's own columns: some of these texts have `ppn=1.5`.
 struct NodeRequest {
   std::int64_t nodes = 1;
-  std::int64_t processors = 1;  ///< on each
   std::string site;
 };
-
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc{} || end != text.data() + text.size() || value < 1) return std::nullopt;
-  return value;
-}
 
 std::optional<NodeRequest> parse_node_request(std::string_view text) {
   NodeRequest request;
   text = text.substr(0, text.find('#'));
-  bool first = true;
+  const std::string_view count = text.substr(0, text.find(':'));
+  const auto [end, code] =
+      std::from_chars(count.data(), count.data() + count.size(), request.nodes);
+  if (code != std::errc{} || end != count.data() + count.size() || request.nodes < 1)
+    return std::nullopt;
   while (!text.empty()) {
     const std::string_view word = text.substr(0, text.find(':'));
     text.remove_prefix(std::min(word.size() + 1, text.size()));
-    if (first) {
-      const auto nodes = whole_number(word);
-      if (!nodes) return std::nullopt;
-      request.nodes = *nodes;
-      first = false;
-    } else if (word.starts_with("ppn=")) {
-      const auto processors = whole_number(word.substr(4));
-      if (!processors) return std::nullopt;
-      request.processors = *processors;
-    } else if (word.starts_with("cl_")) {
-      request.site = word.substr(3);
-    }
+    if (word.starts_with("cl_")) request.site = word.substr(3);
   }
-  if (first) return std::nullopt;
   return request;
 }
 
@@ -111,11 +96,13 @@ class Reader {
       }
       case JobShape::nodes: {
         const auto request = parse_node_request(line.extra);
-        if (!request || request->nodes > kMaxProcessors || request->processors > kMaxProcessors)
+        if (!request || request->nodes > line.processors)
           return refuse_job(
-              line, fmt::format("'{}' is not NODES[:ppn=PROCESSORS]", line.extra.substr(0, 60)));
+              line, fmt::format("'{}' does not begin with a number of nodes up to {} processors",
+                                line.extra.substr(0, 60), line.processors));
         if (options_.clusters_as_sites && !request->site.empty()) job.rule = rule(request->site);
-        add_part(std::move(job), request->nodes, request->processors);
+        add_part(std::move(job), request->nodes,
+                 (line.processors - 1) / request->nodes + 1);
         break;
       }
     }

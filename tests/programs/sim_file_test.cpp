@@ -1,0 +1,140 @@
+// Simulation files: what they say, and what is refused with its line.
+#include "bin/sim_file.hpp"
+
+#include <fstream>
+
+#include <catch2/catch.hpp>
+
+#include "process/temporary_directory.hpp"
+
+namespace fairwater {
+namespace {
+
+constexpr const char* kSmallFile = R"(
+nodes:
+  - {name: rack, count: 2, site: north, resources: {cpu: 8, memory: 16GiB}}
+tenants:
+  - {name: a, weight: 3, quota: 7}
+  - {name: b, max: {cpu: 4}}
+workload:
+  generators:
+    - tenant: b
+      arrivals: self-similar
+      hurst: 0.8
+      rate: 2.5
+      variation: 0.7
+      period: 10s
+      duration: 1h
+      tasks: [1, 4]
+      resources: {cpu: 1, memory: [512MiB, 2GiB]}
+      run: [20s, 30s]
+      estimate: 1.5
+policy: {name: easy, cycle: 1s}
+metrics: {sample: 5s, windows: [1m, 1h], horizon: 30m}
+end: 2h
+seeds: 3
+)";
+
+std::string refusal_of(const std::string& text) {
+  const auto scenario = parse_sim_file(text, "s.yaml");
+  REQUIRE_FALSE(scenario);
+  const ErrorDetails said = details(scenario.error());
+  return said.field + ": " + said.message;
+}
+
+std::string changed(const std::string& from, const std::string& to) {
+  std::string text = kSmallFile;
+  const auto at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+}  // namespace
+
+TEST_CASE("a simulation file is read whole", "[unit][sim-file]") {
+  const auto scenario = parse_sim_file(kSmallFile, "s.yaml");
+  REQUIRE(scenario);
+  REQUIRE(scenario->cluster.nodes.size() == 2);
+  CHECK(scenario->cluster.nodes[1].traits.name == "rack-2");
+  CHECK(scenario->cluster.nodes[1].traits.site == "north");
+  CHECK(scenario->cluster.nodes[1].capacity[kMemory] == 16 * 1024);
+  REQUIRE(scenario->cluster.tenants.size() == 2);
+  CHECK(scenario->cluster.tenants[0].terms.weight == 3);
+  CHECK(scenario->cluster.tenants[0].quota == 7);
+  CHECK(scenario->cluster.tenants[1].terms.max[kCpu] == 4000);
+  REQUIRE(scenario->generators.size() == 1);
+  const auto& generator = scenario->generators[0];
+  CHECK(generator.tenant == 1);
+  CHECK(generator.arrivals == sim::ArrivalProcess::self_similar);
+  CHECK(generator.hurst == 0.8);
+  CHECK(generator.period_ms == 10'000);
+  CHECK(generator.tasks == sim::Range{1, 4});
+  CHECK(generator.demand.at(kMemory) == sim::Range{512, 2048});
+  CHECK(generator.run_ms == sim::Range{20'000, 30'000});
+  CHECK(generator.estimate_factor == 1.5);
+  CHECK(scenario->policy.name == "easy");
+  CHECK(scenario->engine.cycle_ms == 1000);
+  CHECK(scenario->engine.end_ms == 7'200'000);
+  CHECK(scenario->metrics.windows_ms == std::vector<sim::TimeMs>{60'000, 3'600'000});
+  CHECK(scenario->seeds == 3);
+}
+
+TEST_CASE("a tree's leaves share as their parents do", "[unit][sim-file]") {
+  const auto scenario = parse_sim_file(
+      changed("  - {name: a, weight: 3, quota: 7}\n",
+              "  - name: a\n    weight: 3\n    tenants: [{name: x, weight: 2}, {name: y}]\n"),
+      "s.yaml");
+  REQUIRE(scenario);
+  REQUIRE(scenario->cluster.tenants.size() == 3);
+  CHECK(scenario->cluster.tenants[0].terms.weight == 500'000'000);
+  CHECK(scenario->cluster.tenants[1].terms.weight == 250'000'000);
+  CHECK(scenario->cluster.tenants[2].terms.weight == 250'000'000);
+}
+
+TEST_CASE("a bad simulation file is refused with key and line", "[golden][sim-file]") {
+  CHECK_THAT(refusal_of(changed("seeds: 3", "sedes: 3")),
+             Catch::StartsWith("sedes: ") && Catch::Contains("line 23"));
+  CHECK_THAT(refusal_of(changed("tenant: b", "tenant: c")),
+             Catch::StartsWith("workload.generators[0].tenant: ") &&
+                 Catch::Contains("'c' is not one of the tenants"));
+  CHECK_THAT(refusal_of(changed("name: easy", "name: lottery")),
+             Catch::StartsWith("policy.name: ") && Catch::Contains("'lottery' is not one of"));
+  CHECK_THAT(
+      refusal_of(changed("cpu: 1,", "cpu: 9,")),
+      Catch::StartsWith("workload.generators[0].resources: ") && Catch::Contains("fits no node"));
+  CHECK_THAT(refusal_of(changed("[20s, 30s]", "[30s, 20s]")),
+             Catch::Contains("the smaller one first"));
+  CHECK_THAT(refusal_of(changed("hurst: 0.8", "hurst: 1.8")),
+             Catch::Contains("'1.8' is not a number from 0.01 to 0.99"));
+  CHECK_THAT(refusal_of(changed("hurst: 0.8", "hurst: nan")), Catch::Contains("'nan'"));
+  CHECK_THAT(refusal_of(changed("name: a,", "name: b,")), Catch::Contains("'b' is given twice"));
+  CHECK_THAT(refusal_of(changed("      duration: 1h\n", "")),
+             Catch::Contains("arrivals need a duration"));
+  CHECK_THAT(refusal_of("seeds: 1\n"), Catch::StartsWith("nodes: "));
+}
+
+TEST_CASE("a simulation file's trace is looked for beside it", "[unit][sim-file]") {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "s.yaml";
+  const std::string text = R"(
+nodes: [{resources: {cpu: 64}}]
+tenants: [{name: u5, weight: 4}]
+workload: {trace: {file: log.swf}}
+)";
+  CHECK_FALSE(parse_sim_file(text, file));
+  std::ofstream{directory / "log.swf"} << "1 10 0 60 64 -1 -1 64 600 -1 1 5 2 1 1 -1 -1 -1\n"
+                                          "2 20 0 60 32 -1 -1 32 600 -1 1 6 2 1 1 -1 -1 -1\n";
+  const auto scenario = parse_sim_file(text, file);
+  REQUIRE(scenario);
+  REQUIRE(scenario->trace.jobs.size() == 2);
+  CHECK(scenario->cluster.tenants.at(0).terms.weight == 4);
+  CHECK(scenario->cluster.tenants.at(1).name == "u6");
+  CHECK(scenario->trace.jobs[1].tenant == 1);
+  std::ofstream{directory / "log.swf"} << "1 10 0 60 128 -1 -1 64 600 -1 1 5 2 1 1 -1 -1 -1\n";
+  CHECK(details(parse_sim_file(text, file).error()).message == "1 jobs of the trace fit no node");
+  std::ofstream{directory / "log.swf"} << "; fine\n1 10 x\n";
+  CHECK_THAT(details(parse_sim_file(text, file).error()).message,
+             Catch::Contains("line 2: column 3"));
+}
+
+}  // namespace fairwater

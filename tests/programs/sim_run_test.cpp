@@ -1,0 +1,109 @@
+// `fairwater sim run` and `compare`: files, determinism, bad usage.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <sstream>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "bin/commands.hpp"
+#include "process/temporary_directory.hpp"
+
+namespace fairwater {
+namespace {
+
+constexpr const char* kScenarioFile = R"(
+nodes: [{count: 3, resources: {cpu: 4}}]
+tenants: [{name: a, weight: 2}, {name: b}]
+workload:
+  generators:
+    - {tenant: a, arrivals: backlog, jobs: 60, resources: {cpu: 1}, run: [5s, 20s]}
+    - {tenant: b, rate: 0.4, duration: 2m, resources: {cpu: [1, 2]}, run: [5s, 20s]}
+policy: {name: sequence}
+metrics: {windows: [30s]}
+seeds: 3
+)";
+
+struct SimOutcome {
+  int status = 0;
+  std::string out;
+  std::string err;
+};
+
+SimOutcome run_sim(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "sim");
+  std::ostringstream out, err;
+  const int status = run_fairwater(arguments, out, err);
+  return {status, out.str(), err.str()};
+}
+
+/// Every file below the folder, by its path there.
+std::map<std::string, std::string> files_below(const std::string& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator{folder}) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream file{entry.path()};
+    files[std::filesystem::relative(entry.path(), folder).string()] = {
+        std::istreambuf_iterator<char>{file}, {}};
+  }
+  return files;
+}
+
+}  // namespace
+
+TEST_CASE("a simulation writes the same bytes whatever the threads", "[unit][sim-run]") {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "s.yaml";
+  std::ofstream{file} << kScenarioFile;
+  const std::string one = directory / "one", two = directory / "two", again = directory / "again";
+  CHECK(run_sim({"run", file, "--threads", "1", "--out", one}).status == 0);
+  CHECK(run_sim({"run", file, "--threads", "1", "--out", again}).status == 0);
+  CHECK(run_sim({"run", file, "--threads", "3", "--out", two}).status == 0);
+  const auto files = files_below(one);
+  CHECK(files.size() == 8);
+  CHECK(files.contains("index.html"));
+  CHECK(files.contains("summary.json"));
+  CHECK(files.contains("seed-3.csv"));
+  CHECK(files.at("seed-1.csv") != files.at("seed-2.csv"));
+  CHECK(files == files_below(two));
+  CHECK(files == files_below(again));
+}
+
+TEST_CASE("policies are compared on one workload", "[unit][sim-run]") {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "s.yaml";
+  std::ofstream{file} << kScenarioFile;
+  const auto compared = run_sim(
+      {"compare", file, "--policies", "sequence,fifo,qrea", "--json", "--out", directory / "out"});
+  REQUIRE(compared.status == 0);
+  const auto json = nlohmann::json::parse(compared.out);
+  CHECK(json.at("version") == 1);
+  REQUIRE(json.at("policies").size() == 3);
+  CHECK(json.at("policies")[1].at("policy") == "fifo");
+  CHECK(json.at("policies")[0].at("jobs") == json.at("policies")[2].at("jobs"));
+  CHECK(json.at("policies")[0].at("jain_30s").at("mean") <= 1);
+  const auto files = files_below(directory / "out");
+  CHECK(files.contains("index.html"));
+  CHECK(files.contains("fifo/seed-2.json"));
+  const auto table = run_sim({"compare", file, "--policies", "sequence,fifo"});
+  CHECK_THAT(table.out, Catch::Contains("bounded slowdown") && Catch::Contains("fifo"));
+}
+
+TEST_CASE("bad simulations end with 2 and a word", "[unit][sim-run]") {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "s.yaml";
+  std::ofstream{file} << kScenarioFile;
+  const auto unknown = run_sim({"compare", file, "--policies", "sequence,lottery"});
+  CHECK(unknown.status == 2);
+  CHECK_THAT(unknown.err, Catch::Contains("'lottery' is not one of"));
+  CHECK(unknown.out.empty());
+  CHECK(run_sim({"run", directory / "none.yaml"}).status == 2);
+  std::ofstream{directory / "taken"} << "a file";
+  const auto taken = run_sim({"run", file, "--out", directory / "taken"});
+  CHECK(taken.status == 1);
+  CHECK_THAT(taken.err, Catch::Contains("taken"));
+}
+
+}  // namespace fairwater
