@@ -18,8 +18,8 @@ struct ReproduceOptions {
   std::string out = "reproduction";  ///< the folder for what is written; made when it is absent
   std::uint32_t seeds = sim::ExperimentOptions{}.seeds;
   std::uint32_t threads = 1;
-  std::string traces;      ///< a folder; empty: there is none
-  std::string table_file;  ///< a Markdown file whose table of claims is replaced; empty: none
+  std::string traces{};      ///< a folder; empty: there is none
+  std::string table_file{};  ///< a Markdown file whose table of claims is replaced; empty: none
 };
 
 /// Writes OUT/NAME.html and OUT/NAME.json for each experiment chosen, and OUT/index.html over them;
