@@ -46,6 +46,7 @@
       pointHitRadius: 6,
       pointStyle: markerOf(index),
       pointBorderWidth: 1.5,
+      clip: 5, // markers at the edge stay whole
       maxBarThickness: 48,
     };
   }
