@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kMaxNodes = 1'000'000;
 constexpr std::size_t kMaxSimTenants = 100'000;
-constexpr std::uint32_t kMaxSeeds = 10'000;
+constexpr std::uint32_t kMaxSeedsOfFile = 10'000;
 constexpr std::int64_t kMaxTasks = 1'000'000;
 constexpr std::int64_t kMaxTime_ms = 100LL * 366 * 86'400'000;
 constexpr int kMaxTenantDepth = 16;
@@ -119,7 +119,7 @@ class SimFileReader {
     read_policy(fields);
     read_metrics(fields);
     read_time(fields, "end", scenario_.engine.end_ms);
-    fields.integer("seeds", scenario_.seeds, 1, kMaxSeeds);
+    fields.integer("seeds", scenario_.seeds, 1, kMaxSeedsOfFile);
     fields.finish();
     if (document_.error()) return document_.error();
     if (auto error = check()) return document_.locate(error);

@@ -101,8 +101,7 @@ class Reader {
               line, fmt::format("'{}' does not begin with a number of nodes up to {} processors",
                                 line.extra.substr(0, 60), line.processors));
         if (options_.clusters_as_sites && !request->site.empty()) job.rule = rule(request->site);
-        add_part(std::move(job), request->nodes,
-                 (line.processors - 1) / request->nodes + 1);
+        add_part(std::move(job), request->nodes, (line.processors - 1) / request->nodes + 1);
         break;
       }
     }

@@ -15,8 +15,7 @@ namespace fairwater::sim {
 enum class JobShape : std::uint8_t {
   whole = 0,  ///< one task that needs all of them on one node: it starts whole or not at all
   split = 1,  ///< independent tasks of TraceOptions::processors_per_task
-  nodes =
-      2,  ///< one task for each node of the `NODES[:ppn=..]` at the end of an extended log
+  nodes = 2,  ///< one task for each node of the `NODES[:ppn=..]` at the end of an extended log
 };
 
 struct TraceOptions {

@@ -4,16 +4,16 @@ namespace fairwater::sim {
 
 const std::vector<Experiment>& experiments() {
   static const std::vector<Experiment> all{
-      {.name = "sequence-slots", .run = run_sequence_slots},
-      {.name = "sequence-sized", .run = run_sequence_sized},
-      {.name = "traces", .needs_traces = true, .run = run_traces},
       {.name = "sequence-table1", .run = run_sequence_table1},
       {.name = "sequence-table2", .run = run_sequence_table2},
+      {.name = "sequence-slots", .run = run_sequence_slots},
+      {.name = "sequence-sized", .run = run_sequence_sized},
       {.name = "water-fill-scaling", .deterministic = false, .run = run_water_fill_scaling},
       {.name = "saturation", .deterministic = false, .run = run_saturation},
       {.name = "drf", .run = run_drf},
       {.name = "gdrf", .needs_traces = true, .run = run_gdrf},
-      {.name = "openb", .deterministic = true, .needs_traces = true, .run = run_openb},
+      {.name = "traces", .needs_traces = true, .run = run_traces, .slow = true},
+      {.name = "openb", .needs_traces = true, .run = run_openb, .slow = true},
   };
   return all;
 }

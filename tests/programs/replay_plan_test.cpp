@@ -16,14 +16,16 @@ SwfLog two_jobs() {
                     .processors = 4,
                     .user = 115,
                     .group = 9,
-                    .queue = -1},
+                    .queue = -1,
+                    .extra = {}},
                    {.number = 8,
                     .submit_s = 1060,
                     .run_s = 0,
                     .processors = 1,
                     .user = 3,
                     .group = 9,
-                    .queue = 1}},
+                    .queue = 1,
+                    .extra = {}}},
           .skipped = 0};
 }
 

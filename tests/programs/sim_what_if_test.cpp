@@ -154,7 +154,7 @@ struct Printed {
 
 Printed run_what_if(const std::string& tenant_file, std::vector<std::string> arguments) {
   const TemporaryDirectory directory;
-  const auto path = directory.path() / "tenants.yaml";
+  const std::string path = directory / "tenants.yaml";
   std::ofstream{path} << tenant_file;
   std::vector<std::string> all{"--address", "127.0.0.1:1", "--token",       "t",
                                "sim",       "what-if",     "--tenant-file", path};

@@ -68,7 +68,8 @@ TEST_CASE("an extended log says nodes, memory per node and site", "[unit][sim]")
   CHECK_FALSE(job.rule->allows(node));
   const auto plain = workload_from(*parse_swf(kTwoJobs, 0), options);
   REQUIRE_FALSE(plain);
-  CHECK(details(plain.error()).message == "job 7: '' does not begin with a number of nodes up to 64 processors");
+  CHECK(details(plain.error()).message ==
+        "job 7: '' does not begin with a number of nodes up to 64 processors");
 }
 
 TEST_CASE("jobs that fit no node are taken out", "[unit][sim]") {
