@@ -55,6 +55,8 @@ class Engine {
       if (cycle_is_due()) run_cycle();
     }
     if (options_.end_ms != 0) pass_to(options_.end_ms);
+    for (Slot slot = 0; slot < slots_.size(); ++slot)
+      if (slots_[slot].order != 0) settle(slot);
     result_.end_ms = now_;
     return result_;
   }
@@ -130,6 +132,11 @@ class Engine {
 
   static std::uint64_t key_of(TaskId task) { return std::uint64_t{task.job} << 32 | task.index; }
 
+  [[nodiscard]] bool waits(TaskId task) const {
+    return task.job < waiting_.size() && task.index < waiting_[task.job].size() &&
+           waiting_[task.job][task.index];
+  }
+
   [[nodiscard]] Slot slot_of(TaskId task) const {
     const auto found = slot_by_task_.find(key_of(task));
     FAIRWATER_CHECK(found != slot_by_task_.end(), "a task that is resized or killed runs");
@@ -167,18 +174,18 @@ class Engine {
   }
 
   void apply(const Start& start) {
+    FAIRWATER_CHECK(waits(start.task), "a task that starts waits");
     const Job& job = workload_.jobs[start.task.job];
     occupy(start, run_ms_of(job, start.task.index) * job.min_units);
   }
 
   /// The task runs from now on, for `work` unit-milliseconds.
   void occupy(const Start& start, std::int64_t work) {
+    FAIRWATER_CHECK(start.node < free_.size(), "a task starts on a node of the cluster");
     const Job& job = workload_.jobs[start.task.job];
-    auto&& waits = waiting_[start.task.job].at(start.task.index);
-    FAIRWATER_CHECK(waits, "a task that starts waits");
     FAIRWATER_CHECK(start.units >= job.min_units && start.units <= job.max_units,
                     "a job runs with min to max units");
-    waits = false;
+    waiting_[start.task.job][start.task.index] = false;
     take_room(start.node, demand_of(job, start.units));
     Slot slot = 0;
     if (unused_.empty()) {

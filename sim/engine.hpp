@@ -44,7 +44,7 @@ struct EngineResult {
   std::uint64_t events = 0;   ///< arrivals, ends and cycles
   std::uint64_t running = 0;  ///< tasks that still ran then
   std::uint64_t waiting = 0;  ///< tasks that still waited then
-  Wide work_done = 0;         ///< unit-milliseconds that tasks ran, also those killed later
+  Wide work_done = 0;         ///< unit-milliseconds that tasks ran until then, also those killed
 };
 
 /// Stops the process when the policy breaks a rule: starts a task twice, or more than fits.
