@@ -60,8 +60,10 @@ void Recorder::advance(TimeMs now) {
   const TimeMs to_horizon = std::min(now, options_.horizon_ms) - now_;
   if (to_horizon > 0)
     for (std::size_t r = 0; r < kMaxResources; ++r) used_time_[r] += Wide{used_[r]} * to_horizon;
-  for (auto& window : windows_)
+  for (auto& window : windows_) {
+    if (window.end - window.length == now_) note_who_waits(window);
     while (window.end <= now) close_window(window);
+  }
   for (; next_sample_ <= now; next_sample_ += options_.sample_ms) take_sample();
   now_ = now;
 }
@@ -84,6 +86,11 @@ void Recorder::judge_moment(TimeMs duration) {
   deviation_time_ += Wide{deviation_} * duration;
 }
 
+void Recorder::note_who_waits(Window& window) const {
+  for (std::size_t i = 0; i < tenants_.size(); ++i)
+    window.waits_all_along[i] = tenants_[i].waiting_tasks > 0;
+}
+
 void Recorder::close_window(Window& window) {
   count_all(window.end);
   std::vector<double> use;
@@ -93,8 +100,8 @@ void Recorder::close_window(Window& window) {
     if (window.waits_all_along[i])
       use.push_back(static_cast<double>(used) /
                     static_cast<double>(cluster_.tenants[i].terms.weight));
-    window.waits_all_along[i] = tenants_[i].waiting_tasks > 0;
   }
+  note_who_waits(window);
   window.end += window.length;
   if (use.size() < 2) return;
   const double jain = jain_index(use);

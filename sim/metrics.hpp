@@ -19,8 +19,8 @@ namespace fairwater::sim {
 inline constexpr Amount kShareParts = 1'000'000'000'000;
 
 struct MetricsOptions {
-  TimeMs sample_ms = 0;            ///< between two points of the series; > 0
-  std::vector<TimeMs> windows_ms;  ///< lengths for Jain's index; > 0
+  TimeMs sample_ms = 0;              ///< between two points of the series; > 0
+  std::vector<TimeMs> windows_ms{};  ///< lengths for Jain's index; > 0
   /// Utilisation and shares count up to here; 0: up to the last arrival.
   TimeMs horizon_ms = 0;
 };
@@ -131,6 +131,8 @@ class Recorder final : public Observer {
   void refresh(TenantIndex tenant);
   [[nodiscard]] Amount share_of(const ResourceVector& amounts) const;
   void judge_moment(TimeMs duration);
+  /// At a window's start, once all that happens at that instant has happened.
+  void note_who_waits(Window& window) const;
   void close_window(Window& window);
   void take_sample();
   void hold(TenantIndex tenant, const Job& job, Units units, int sign);
