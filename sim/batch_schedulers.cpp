@@ -61,11 +61,14 @@ EasyScheduler::Reservation EasyScheduler::reserve(const Job& head, TimeMs now) c
   for (NodeIndex node = 0; node < room_.size(); ++node) {
     if (head.rule && !head.rule->allows(cluster_.nodes[node].traits)) continue;
     ResourceVector free = room_.free(node);
-    for (const auto& [end, task] : running_[node]) {
-      if (std::max(end, now) >= best.at) break;
-      free += workload_.jobs[task.job].demand;
+    const auto& running = running_[node];
+    for (auto next = running.begin(); next != running.end();) {
+      const TimeMs at = std::max(next->end, now);
+      if (at >= best.at) break;
+      for (; next != running.end() && std::max(next->end, now) == at; ++next)
+        free += workload_.jobs[next->task.job].demand;
       if (!head.demand.fits(free)) continue;
-      best = {node, std::max(end, now), free - head.demand};
+      best = {node, at, free - head.demand};
       break;
     }
   }
