@@ -26,7 +26,8 @@ struct TermsChange {
   std::optional<TenantTerms> before;  ///< none: it comes; it stands behind those that were there
 };
 
-/// Empty vectors: nobody has any.
+/// Empty vectors: nobody has any. As after a coordinator's restart, fractions of a unit that a
+/// debtor with a `repay_millionths` below one was about to pay back are forgotten.
 struct InitialState {
   std::uint64_t position = 0;        ///< of the sequence, before `changes`
   std::vector<Units> carry;          ///< by tenant, of those that were there

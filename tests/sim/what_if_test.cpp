@@ -89,7 +89,8 @@ WhatIf random_jobs(std::uint64_t seed, TimeMs busy_ms) {
   WhatIf question = small_cluster({"art", "botany", "chemistry"});
   question.cluster.nodes.push_back(question.cluster.nodes[0]);
   question.cluster.tenants[0].terms.weight = 3;
-  question.cluster.tenants[1].terms.repay_millionths = 500'000;
+  question.cluster.tenants[1].terms.min[kCpu] = 2000;
+  question.cluster.tenants[2].terms.may_lend = false;
   SplitMix64 random{seed};
   TimeMs now = 0;
   for (int i = 0; i < 300; ++i) {
