@@ -44,16 +44,21 @@ std::string both(const TenantOutlook* before, const TenantOutlook& after, const 
   return old_text == new_text ? new_text : old_text + " -> " + new_text;
 }
 
+constexpr TimeMs kMinute_ms = 60'000;
+constexpr TimeMs kHour_ms = 60 * kMinute_ms;
+
 Chart share_chart(const WhatIfReport& report, const Outlook& outlook, const std::string& title) {
+  const bool in_minutes = report.horizon_ms <= 3 * kHour_ms;
+  const auto unit_ms = static_cast<double>(in_minutes ? kMinute_ms : kHour_ms);
   Chart chart{.title = title,
-              .x_label = "hours from now",
+              .x_label = in_minutes ? "minutes from now" : "hours from now",
               .y_label = "share of the cluster, %",
               .kind = ChartKind::steps};
   for (std::size_t i = 0; i < outlook.tenants.size(); ++i) {
     Series series{.name = report.tenants[i], .points = {}};
     for (std::size_t k = 0; k < outlook.shares.size(); ++k) {
       const auto at_ms = static_cast<double>(k + 1) * static_cast<double>(outlook.sample_ms);
-      series.points.emplace_back(at_ms / 3'600'000, 100 * outlook.shares[k][i]);
+      series.points.emplace_back(at_ms / unit_ms, 100 * outlook.shares[k][i]);
     }
     chart.series.push_back(std::move(series));
   }

@@ -341,7 +341,8 @@ TEST_CASE("a page shows the table and the shares of both runs", "[unit][sim]") {
   REQUIRE(chart.series.size() == 2);
   CHECK(chart.series[1].name == "botany");
   CHECK(chart.series[1].points.size() == 500);
-  CHECK(chart.series[1].points.back().first == Approx(1));
+  CHECK(chart.x_label == "minutes from now");
+  CHECK(chart.series[1].points.back().first == Approx(60));
 }
 
 }  // namespace fairwater::sim
