@@ -90,7 +90,8 @@ void read_range(YamlFields& fields, const char* key, const Parse& parse, sim::Ra
 template <class Value>
 void read_choice(YamlFields& fields, const char* key,
                  const std::vector<std::pair<std::string, Value>>& choices, Value& target) {
-  if (!fields.has(key)) return;
+  const auto node = fields.take(key);
+  if (!node) return;
   std::string text;
   fields.text(key, text);
   std::string names;
@@ -101,7 +102,7 @@ void read_choice(YamlFields& fields, const char* key,
     }
     names += (names.empty() ? "" : ", ") + name;
   }
-  fields.refuse(key, *fields.take(key), fmt::format("'{}' is not one of {}", text, names));
+  fields.refuse(key, *node, fmt::format("'{}' is not one of {}", text, names));
 }
 
 class SimFileReader {
@@ -141,16 +142,17 @@ class SimFileReader {
   }
 
   void read_time(YamlFields& fields, const char* key, std::int64_t& target) {
-    if (!fields.has(key)) return;
+    const auto node = fields.take(key);
+    if (!node) return;
     fields.duration_ms(key, target);
     if (target < 1 || target > kMaxTime_ms)
-      fields.refuse(key, *fields.take(key), "must be from 1ms to 100 years");
+      fields.refuse(key, *node, "must be from 1ms to 100 years");
   }
 
   // -- cluster -----------------------------------------------------------------------------------
 
   void read_resources(YamlFields& fields) {
-    if (fields.has("resources")) {
+    if (fields.take("resources")) {
       std::vector<ResourceKind> kinds;
       read_list(fields, "resources", [&](const YAML::Node& node, const std::string& path) {
         YamlFields kind_fields{document_, node, path};
@@ -169,7 +171,7 @@ class SimFileReader {
       if (catalog)
         catalog_ = *catalog;
       else
-        document_.refuse(document_.locate(catalog.error()));
+        document_.refuse(catalog.error());
     }
     read_choice<DealMode>(fields, "mode", {{"sized", DealMode::sized}, {"slots", DealMode::slots}},
                           scenario_.policy.mode);
@@ -185,7 +187,7 @@ class SimFileReader {
     fields.amounts(key, amounts);
     auto vector = catalog_.to_vector(amounts, fields.path_of(key));
     if (vector) return *vector;
-    document_.refuse(document_.locate(vector.error()));
+    document_.refuse(vector.error());
     return {};
   }
 
@@ -264,8 +266,7 @@ class SimFileReader {
   void add_tenant(const TenantNode& node) {
     const auto refuse = [&](const caf::error& error) {
       const ErrorDetails said = details(error);
-      document_.refuse(
-          document_.locate(make_error(said.code, said.message, node.path + said.field)));
+      document_.refuse(make_error(said.code, said.message, node.path + said.field));
     };
     if (const auto error = validate(node.spec)) return refuse(error);
     auto terms = terms_of(node.spec, catalog_);
