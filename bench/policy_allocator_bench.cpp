@@ -1,5 +1,6 @@
-// One heartbeat with free room: tasks end on a node, and what they held is dealt anew. 1,000
-// tenants own a full cluster, of which those in the benchmark's second argument have tasks waiting.
+// One heartbeat with free room: tasks end on a node, and what they held is dealt anew. The first
+// argument's tenants own a full cluster, of which those of the second have tasks waiting; the third
+// says how many tasks end.
 #include <deque>
 #include <vector>
 
@@ -28,10 +29,28 @@ struct FullCluster {
   std::vector<std::deque<TaskKey>> running;
 };
 
-void start(FullCluster& cluster, NodeId node) {
-  const std::optional<Deal> deal = cluster.allocator.deal(node);
+constexpr std::uint32_t kNeverAllGranted = 1U << 30;
+
+std::vector<Grant> start(FullCluster& cluster, NodeId node) {
+  std::optional<Deal> deal = cluster.allocator.deal(node);
   FAIRWATER_CHECK(deal.has_value(), "somebody can use the free room");
   for (const Grant& grant : deal->grants) cluster.running[node.value - 1].push_back(grant.task);
+  return std::move(deal->grants);
+}
+
+/// Tasks of a job of its own from `first_task` on, as seen after the last deal.
+void send_window(Allocator& allocator, TenantId tenant, std::uint32_t first_task) {
+  ResourceVector pending;
+  pending[kCpu] = pending[kMemory] = Amount{kNeverAllGranted} * 2048;
+  allocator.set_window({.tenant = tenant,
+                        .next = {{.job = {tenant.value},
+                                  .first_index = first_task,
+                                  .count = kNeverAllGranted,
+                                  .demand = processors(1),
+                                  .rule = nullptr}},
+                        .pending = pending,
+                        .pending_tasks = kNeverAllGranted,
+                        .seen_deal = allocator.last_deal()});
 }
 
 FullCluster full_cluster(std::uint32_t tenants, std::uint32_t waiting) {
@@ -44,24 +63,13 @@ FullCluster full_cluster(std::uint32_t tenants, std::uint32_t waiting) {
     cluster.allocator.set_tenant({i}, {.weight = 1 + static_cast<Weight>(random.below(100))});
   for (std::uint32_t i = 1; i <= kNodes; ++i)
     cluster.allocator.set_node({i}, {}, processors(kProcessorsPerNode), true);
-  constexpr std::uint32_t kNeverAllGranted = 1U << 30;
-  for (std::uint32_t i = 0; i < waiting; ++i) {
-    const TenantId tenant{1 + i * (tenants / waiting)};
-    ResourceVector pending;
-    pending[kCpu] = pending[kMemory] = Amount{kNeverAllGranted} * 2048;
-    cluster.allocator.set_window({.tenant = tenant,
-                                  .next = {{.job = {tenant.value},
-                                            .count = kNeverAllGranted,
-                                            .demand = processors(1),
-                                            .rule = nullptr}},
-                                  .pending = pending,
-                                  .pending_tasks = kNeverAllGranted});
-  }
+  for (std::uint32_t i = 0; i < waiting; ++i)
+    send_window(cluster.allocator, TenantId{1 + i * (tenants / waiting)}, 0);
   for (std::uint32_t i = 1; i <= kNodes; ++i) start(cluster, {i});
   return cluster;
 }
 
-void BM_allocator_heartbeat(benchmark::State& state) {
+void heartbeat(benchmark::State& state, bool windows) {
   FullCluster cluster = full_cluster(static_cast<std::uint32_t>(state.range(0)),
                                      static_cast<std::uint32_t>(state.range(1)));
   const auto ended_per_heartbeat = static_cast<std::size_t>(state.range(2));
@@ -73,11 +81,18 @@ void BM_allocator_heartbeat(benchmark::State& state) {
       cluster.allocator.release(running.front());
       running.pop_front();
     }
-    start(cluster, node);
+    const std::vector<Grant> grants = start(cluster, node);
+    if (!windows) continue;
+    for (const Grant& grant : grants)
+      send_window(cluster.allocator, grant.tenant, grant.task.index + 1);
   }
   state.counters["us_per_heartbeat"] = {
       1e-6, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert};
 }
+
+void BM_allocator_heartbeat(benchmark::State& state) { heartbeat(state, false); }
+/// The tenants see the deal and send their windows anew.
+void BM_allocator_heartbeat_and_window(benchmark::State& state) { heartbeat(state, true); }
 
 BENCHMARK(BM_allocator_heartbeat)
     ->ArgNames({"tenants", "waiting", "ended"})
@@ -86,6 +101,10 @@ BENCHMARK(BM_allocator_heartbeat)
     ->Args({1'000, 100, 1})
     ->Args({1'000, 100, 8})
     ->Args({10'000, 100, 1});
+BENCHMARK(BM_allocator_heartbeat_and_window)
+    ->ArgNames({"tenants", "waiting", "ended"})
+    ->Args({213, 5, 1})
+    ->Args({213, 40, 1});
 
 }  // namespace
 }  // namespace fairwater

@@ -52,7 +52,7 @@ void Allocator::restore_carry(TenantId tenant, Units carry) {
   impl_->state.set_carry(impl_->state.tenant(tenant), carry);
 }
 
-void Allocator::restore_iou(const IouBook::Iou& iou) { impl_->state.book.restore(iou); }
+void Allocator::restore_iou(const IouBook::Iou& iou) { impl_->state.restore_iou(iou); }
 
 void Allocator::restore_held(NodeId node, const Grant& grant) {
   impl_->state.hold(node, grant);
@@ -73,7 +73,7 @@ TenantView Allocator::tenant(TenantId id) const {
           .used = tenant.used,
           .pending_tasks = tenant.pending_tasks,
           .running_tasks = tenant.running_tasks,
-          .net = impl_->state.book.net(id.value),
+          .net = tenant.net,
           .carry = tenant.carry};
 }
 
@@ -86,7 +86,7 @@ NodeView Allocator::node(NodeId id) const {
           .accepts = node.accepts};
 }
 
-const IouBook& Allocator::book() const { return impl_->state.book; }
+const IouBook& Allocator::book() const { return impl_->state.book(); }
 
 std::uint64_t Allocator::position() const { return impl_->state.sequence.position(); }
 

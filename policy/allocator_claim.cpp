@@ -80,7 +80,7 @@ bool NodeDeal::is_at_quota(Part& part) {
 }
 
 bool NodeDeal::is_owed(const Part& part) const {
-  return part.line.received > 0 || state_.book.net(part.tenant->id.value) > 0;
+  return part.line.received > 0 || part.tenant->net > 0;
 }
 
 bool NodeDeal::is_guaranteed(const Part& part) const {

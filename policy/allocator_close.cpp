@@ -120,14 +120,7 @@ bool NodeDeal::touched(const Part& part) const {
 }
 
 Deal NodeDeal::commit() {
-  for (const Repayment& repayment : deal_.repayments) {
-    const bool owed =
-        state_.book.repay(repayment.debtor.value, repayment.creditor.value, repayment.units);
-    FAIRWATER_CHECK(owed, "a settlement pays only what is owed");
-  }
-  for (const Loan& loan : deal_.loans)
-    state_.book.lend(loan.lender.value, loan.borrower.value, loan.units);
-  (void)state_.book.take_changes();  // whoever keeps a copy of the book folds the deals themselves
+  state_.record(deal_.repayments, deal_.loans);
   Units carried = 0;
   Units carry = 0;
   for (const Index index : order_) {

@@ -152,18 +152,18 @@ void NodeDeal::settle_debts() {
   std::vector<TenantId> creditors;
   for (const Index index : order_) {
     const TenantId tenant = parts_[index].tenant->id;
-    if (parts_[index].has_work && state_.book.net(tenant.value) > 0) creditors.push_back(tenant);
+    if (parts_[index].has_work && parts_[index].tenant->net > 0) creditors.push_back(tenant);
   }
   if (creditors.empty()) return;
   for (const Index index : order_) {
     Part& debtor = parts_[index];
-    if (debtor.line.granted == 0 || state_.book.net(debtor.tenant->id.value) >= 0) continue;
+    if (debtor.line.granted == 0 || debtor.tenant->net >= 0) continue;
     const RepaymentBudget budget =
         repayment_budget(debtor.line.granted, debtor.tenant->terms.repay_millionths,
                          debtor.has_work, debtor.tenant->repay_remainder_millionths);
     debtor.repay_remainder_millionths = budget.remainder_millionths;
     for (const Repayment& repayment :
-         settle(state_.book, debtor.tenant->id, budget.units, creditors)) {
+         settle(state_.book(), debtor.tenant->id, budget.units, creditors)) {
       debtor.line.paid += repayment.units;
       debtor.hand -= repayment.units;
       Part& creditor = parts_[part_of(state_.tenant(repayment.creditor))];

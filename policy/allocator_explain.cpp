@@ -101,7 +101,7 @@ class Explanation {
   }
 
   void explain_share() {
-    const Units net = state_.book.net(tenant_.id.value);
+    const Units net = tenant_.net;
     if (net < 0)
       add("share", "owes " + std::to_string(-net) + " units: what falls to it is paid back first");
     else if (tenant_.carry < 0)

@@ -8,12 +8,11 @@
 namespace fairwater {
 namespace {
 
-template <class Set>
-void put_in(Set& set, const RankKey& key, bool member) {
+void put_in(RankedList& list, const RankKey& key, bool member) {
   if (member)
-    set.insert(key);
+    list.insert(key);
   else
-    set.erase(key);
+    list.erase(key);
 }
 
 }  // namespace
@@ -27,9 +26,9 @@ Units AllocatorState::cost(const ResourceVector& demand) const {
 }
 
 TenantState& AllocatorState::tenant(TenantId id) {
-  const auto found = slot_of_.find(id);
-  FAIRWATER_CHECK(found != slot_of_.end(), "the tenant is known to the allocator");
-  return tenants_[found->second];
+  const std::uint32_t slot = slot_of_.find(id.value);
+  FAIRWATER_CHECK(slot != SlotIndex::kNone, "the tenant is known to the allocator");
+  return tenants_[slot];
 }
 
 const TenantState& AllocatorState::tenant(TenantId id) const {
@@ -40,25 +39,25 @@ const TenantState& AllocatorState::tenant(TenantId id) const {
 // ---------------------------------------------------------------------------------------
 
 void AllocatorState::set_tenant(TenantId id, const TenantTerms& terms) {
-  const auto found = slot_of_.find(id);
-  if (found == slot_of_.end()) {
-    std::uint32_t slot = static_cast<std::uint32_t>(tenants_.size());
+  std::uint32_t slot = slot_of_.find(id.value);
+  if (slot == SlotIndex::kNone) {
+    slot = static_cast<std::uint32_t>(tenants_.size());
     if (free_slots_.empty()) {
       tenants_.emplace_back();
     } else {
       slot = free_slots_.back();
       free_slots_.pop_back();
     }
-    slot_of_.emplace(id, slot);
+    slot_of_.set(id.value, slot);
     tenants_[slot].id = id;
+    tenants_[slot].net = book_.net(id.value);
     tenants_[slot].rank = {.weight = terms.weight, .joined = ++joined_, .slot = slot};
     sequence.join(id.value, terms.weight);
-  } else if (tenants_[found->second].terms.weight != terms.weight) {
+  } else if (tenants_[slot].terms.weight != terms.weight) {
     sequence.reweigh(id.value, terms.weight);
   }
-  TenantState& changed = tenant(id);
-  for (std::set<RankKey>* list : {&waiting_, &carriers_, &idle_carriers_})
-    list->erase(changed.rank);
+  TenantState& changed = tenants_[slot];
+  for (RankedList* list : {&waiting_, &carriers_, &idle_carriers_}) list->erase(changed.rank);
   changed.rank.weight = terms.weight;
   changed.terms = terms;
   refresh_lists(changed);
@@ -74,7 +73,7 @@ void AllocatorState::set_tenant(TenantId id, const TenantTerms& terms) {
 Units AllocatorState::remove_tenant(TenantId id) {
   TenantState& leaver = tenant(id);
   FAIRWATER_CHECK(leaver.running_tasks == 0, "a tenant that leaves holds no task");
-  FAIRWATER_CHECK(book.net(id.value) >= 0, "a tenant that leaves owes nothing");
+  FAIRWATER_CHECK(leaver.net >= 0, "a tenant that leaves owes nothing");
   // Its carry, less than a task, is forgiven: it comes off the carries on the other side, in ranked
   // order.
   Units left = leaver.carry;
@@ -94,15 +93,15 @@ Units AllocatorState::remove_tenant(TenantId id) {
   std::vector<IouBook::MemberWeight> members;
   for (const Sequence::Member member : sequence.ranked())
     if (member != id.value) members.push_back({member, sequence.weight(member)});
-  const Units forgiven = book.leave(id.value, members);
-  (void)book.take_changes();
+  const Units forgiven = book_.leave(id.value, members);
+  follow_book();
   sequence.leave(id.value);
   for (WaterLevel& level : levels_)
     if (level.contains(id.value)) level.erase(id.value);
   waiting_.erase(leaver.rank);
   may_not_borrow_.erase(id);
   free_slots_.push_back(leaver.rank.slot);
-  slot_of_.erase(id);
+  slot_of_.erase(id.value);
   leaver = TenantState{};
   refresh_plain_shares();
   return forgiven + forgiven_carry;
@@ -113,6 +112,32 @@ void AllocatorState::set_carry(TenantState& tenant, Units carry) {
   tenant.carry = carry;
   put_in(carriers_, tenant.rank, carry != 0);
   put_in(idle_carriers_, tenant.rank, carry != 0 && !tenant.waits());
+}
+
+void AllocatorState::record(const std::vector<Repayment>& repayments,
+                            const std::vector<Loan>& loans) {
+  for (const Repayment& repayment : repayments) {
+    const bool owed =
+        book_.repay(repayment.debtor.value, repayment.creditor.value, repayment.units);
+    FAIRWATER_CHECK(owed, "a settlement pays only what is owed");
+  }
+  for (const Loan& loan : loans) book_.lend(loan.lender.value, loan.borrower.value, loan.units);
+  follow_book();
+}
+
+void AllocatorState::restore_iou(const IouBook::Iou& iou) {
+  book_.restore(iou);
+  follow_net(iou);
+}
+
+void AllocatorState::follow_book() {
+  for (const IouBook::Iou& changed : book_.take_changes()) follow_net(changed);
+}
+
+void AllocatorState::follow_net(const IouBook::Iou& changed) {
+  for (const IouBook::Member member : {changed.debtor, changed.creditor})
+    if (const std::uint32_t slot = slot_of_.find(member); slot != SlotIndex::kNone)
+      tenants_[slot].net = book_.net(member);
 }
 
 // -- windows

@@ -16,24 +16,15 @@
 #include <cstdint>
 #include <map>
 #include <set>
-#include <unordered_map>
 #include <vector>
 
 #include "policy/allocator.hpp"
+#include "policy/ranked_list.hpp"
 #include "policy/sequence.hpp"
+#include "policy/slot_index.hpp"
 #include "policy/water_fill.hpp"
 
 namespace fairwater {
-
-/// Ranked order: heavier first, then in order of joining; the same as Sequence's.
-struct RankKey {
-  Weight weight = 0;
-  std::uint64_t joined = 0;
-  std::uint32_t slot = 0;
-  friend bool operator<(const RankKey& a, const RankKey& b) {
-    return a.weight != b.weight ? a.weight > b.weight : a.joined < b.joined;
-  }
-};
 
 struct WindowRange {
   WaitingRange range;
@@ -61,6 +52,7 @@ struct TenantState {
   ResourceVector used_beyond_quota;  ///< part of `used`
   std::uint64_t running_tasks = 0;
   Units carry = 0;
+  Units net = 0;                                 ///< in the book
   std::uint32_t repay_remainder_millionths = 0;  ///< of a unit; not kept over a restart
   std::uint64_t seen_deal = 0;                   ///< of the window
   std::vector<UnseenGrant> unseen;               ///< later than `seen_deal`, by deal
@@ -92,14 +84,20 @@ class AllocatorState {
   Units remove_tenant(TenantId id);
   [[nodiscard]] TenantState& tenant(TenantId id);
   [[nodiscard]] const TenantState& tenant(TenantId id) const;
-  [[nodiscard]] bool has_tenant(TenantId id) const { return slot_of_.contains(id); }
+  [[nodiscard]] bool has_tenant(TenantId id) const {
+    return slot_of_.find(id.value) != SlotIndex::kNone;
+  }
   [[nodiscard]] TenantState& at(std::uint32_t slot) { return tenants_[slot]; }
   [[nodiscard]] std::size_t slots() const { return tenants_.size(); }
   void set_carry(TenantState& tenant, Units carry);
+  /// Puts repayments, then loans, into the book.
+  void record(const std::vector<Repayment>& repayments, const std::vector<Loan>& loans);
+  void restore_iou(const IouBook::Iou& iou);
+  [[nodiscard]] const IouBook& book() const { return book_; }
   /// Tenants with a carry other than zero, in ranked order.
-  [[nodiscard]] const std::set<RankKey>& carriers() const { return carriers_; }
-  [[nodiscard]] const std::set<RankKey>& waiting() const { return waiting_; }
-  [[nodiscard]] const std::set<RankKey>& idle_carriers() const { return idle_carriers_; }
+  [[nodiscard]] const RankedList& carriers() const { return carriers_; }
+  [[nodiscard]] const RankedList& waiting() const { return waiting_; }
+  [[nodiscard]] const RankedList& idle_carriers() const { return idle_carriers_; }
 
   // -- windows
   // -------------------------------------------------------------------------------------
@@ -137,7 +135,6 @@ class AllocatorState {
 
   AllocatorSettings settings;
   Sequence sequence;
-  IouBook book;
   std::uint64_t deals = 0;  ///< number of the last deal
 
  private:
@@ -145,17 +142,21 @@ class AllocatorState {
   /// A tenant that may not borrow holds at most its plain share of the capacity, or its min.
   void refresh_plain_shares();
   [[nodiscard]] QuotaGroup group(const TenantState& tenant, std::size_t resource) const;
+  /// Brings every `net` that the book's last changes moved up to date.
+  void follow_book();
+  void follow_net(const IouBook::Iou& changed);
   void strike(TenantState& tenant, const TaskKey& task, const ResourceVector& demand,
               bool counted_as_pending);
 
   std::vector<TenantState> tenants_;  ///< by slot; slots of tenants that left are used again
   std::vector<std::uint32_t> free_slots_;
-  std::unordered_map<TenantId, std::uint32_t> slot_of_;
+  SlotIndex slot_of_;  ///< by the tenant's id
   std::uint64_t joined_ = 0;
+  IouBook book_;
   std::set<TenantId> may_not_borrow_;
-  std::set<RankKey> waiting_;
-  std::set<RankKey> carriers_;
-  std::set<RankKey> idle_carriers_;
+  RankedList waiting_;
+  RankedList carriers_;
+  RankedList idle_carriers_;
   Units sum_of_carries_ = 0;
   std::map<NodeId, NodeState> nodes_;
   std::map<TaskKey, HeldTask> held_;

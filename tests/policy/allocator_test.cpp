@@ -135,8 +135,10 @@ TEST_CASE("a restored allocator decides as if it had never stopped", "[unit][all
     window.seen_deal = 0;  // deals are numbered anew
     fresh.set_window(window);
   }
-  for (std::uint32_t i = 1; i <= 3; ++i)
+  for (std::uint32_t i = 1; i <= 3; ++i) {
     CHECK(fresh.tenant(TenantId{i}).quota == old.tenant(TenantId{i}).quota);
+    CHECK(fresh.tenant(TenantId{i}).net == old.book().net(i));
+  }
   const std::map<TaskKey, TestCluster::Running> running = cluster.running();
   for (const auto& [task, where] : running) {
     cluster.finish(task);
