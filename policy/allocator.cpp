@@ -12,14 +12,16 @@ namespace fairwater {
 class Allocator::Impl {
  public:
   explicit Impl(AllocatorSettings settings) : state(settings) {}
+  Impl(const Impl& other) : state(other.state) {}
   AllocatorState state;
+  NodeDeal dealer{state};
 };
 
 Allocator::Allocator(AllocatorSettings settings) : impl_(std::make_unique<Impl>(settings)) {}
 Allocator::Allocator(const Allocator& other) : impl_(std::make_unique<Impl>(*other.impl_)) {}
 Allocator::Allocator(Allocator&&) noexcept = default;
 Allocator& Allocator::operator=(const Allocator& other) {
-  *impl_ = *other.impl_;
+  if (this != &other) impl_ = std::make_unique<Impl>(*other.impl_);
   return *this;
 }
 Allocator& Allocator::operator=(Allocator&&) noexcept = default;
@@ -59,7 +61,7 @@ void Allocator::restore_held(NodeId node, const Grant& grant) {
   impl_->state.refresh_request(impl_->state.tenant(grant.tenant));
 }
 
-std::optional<Deal> Allocator::deal(NodeId node) { return NodeDeal(impl_->state, node).run(); }
+std::optional<Deal> Allocator::deal(NodeId node) { return impl_->dealer.run(node); }
 
 void Allocator::restore_last_deal(std::uint64_t number) { impl_->state.deals = number; }
 

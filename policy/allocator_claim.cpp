@@ -17,15 +17,15 @@ bool NodeDeal::rule_allows(const PlacementRule* rule) {
   if (rule == nullptr) return true;
   for (const auto& [known, allowed] : rules_)
     if (known == rule) return allowed;
-  rules_.emplace_back(rule, rule->allows(node_.traits));
+  rules_.emplace_back(rule, rule->allows(node_->traits));
   return rules_.back().second;
 }
 
 bool NodeDeal::fits(const TenantState& tenant, const WindowRange& entry) {
+  if (entry.range.count == 0) return false;
   const ResourceVector& demand = entry.range.demand;
-  if (entry.range.count == 0 || !demand.fits(free_)) return false;
-  for (std::size_t r = 0; r < kMaxResources; ++r)
-    if (demand[r] > 0 && tenant.used[r] + demand[r] > tenant.terms.max[r]) return false;
+  for (const std::size_t r : entry.asks)
+    if (demand[r] > free_[r] || demand[r] > tenant.holdings[r].left) return false;
   return rule_allows(entry.range.rule.get());
 }
 
@@ -38,6 +38,16 @@ bool NodeDeal::find_next(const TenantState& tenant, Cursor& cursor) {
   }
   cursor.next = static_cast<std::uint32_t>(window.size());
   return false;
+}
+
+bool NodeDeal::find_next(Part& part) {
+  if (part.checked != placed_tasks_) {
+    const std::uint32_t before = part.cursor.next;
+    find_next(*part.tenant, part.cursor);
+    if (part.cursor.next != before) part.standing.reset();
+    part.checked = placed_tasks_;
+  }
+  return part.cursor.next < part.tenant->window.size();
 }
 
 const WindowRange& NodeDeal::next_range(const Part& part) const {
@@ -55,28 +65,18 @@ Units NodeDeal::waiting_cost(Part& part) {
   return cost;
 }
 
-bool NodeDeal::stays_within_quota(const Part& part, const ResourceVector& demand) {
-  return quota_covers(part, demand, demand);
-}
-
-bool NodeDeal::is_below_quota(const Part& part, const ResourceVector& demand) {
-  return quota_covers(part, demand, ResourceVector::filled(1));
-}
-
-bool NodeDeal::quota_covers(const Part& part, const ResourceVector& demand,
-                            const ResourceVector& more) {
+NodeDeal::Standing NodeDeal::standing(const Part& part, const WindowRange& range) {
   if (!marks_) marks_ = state_.water_marks();
-  const TenantState& tenant = *part.tenant;
-  for (std::size_t r = 0; r < kMaxResources; ++r) {
-    const Amount held = tenant.used[r] - tenant.used_beyond_quota[r];
-    if (demand[r] > 0 && !state_.quota_is_at_least(tenant, r, held + more[r], *marks_))
-      return false;
-  }
-  return true;
+  return state_.standing(*part.tenant, range, *marks_);
+}
+
+NodeDeal::Standing NodeDeal::standing(Part& part) {
+  if (!part.standing) part.standing = standing(part, next_range(part));
+  return *part.standing;
 }
 
 bool NodeDeal::is_at_quota(Part& part) {
-  return find_next(part) && !is_below_quota(part, next_range(part).range.demand);
+  return find_next(part) && standing(part) == Standing::at_quota;
 }
 
 bool NodeDeal::is_owed(const Part& part) const {
@@ -84,11 +84,10 @@ bool NodeDeal::is_owed(const Part& part) const {
 }
 
 bool NodeDeal::is_guaranteed(const Part& part) const {
-  const ResourceVector& demand = next_range(part).range.demand;
   const ResourceVector& min = part.tenant->terms.min;
   bool asks = false;
-  for (std::size_t r = 0; r < kMaxResources; ++r) {
-    if (demand[r] <= 0 || min[r] <= 0) continue;
+  for (const std::size_t r : next_range(part).asks) {
+    if (min[r] <= 0) continue;
     if (part.tenant->used[r] >= min[r]) return false;
     asks = true;
   }
@@ -97,10 +96,15 @@ bool NodeDeal::is_guaranteed(const Part& part) const {
 
 NodeDeal::Claim NodeDeal::claim(Part& part) {
   if (!part.has_work || !find_next(part)) return Claim::none;
-  const WindowRange& entry = next_range(part);
-  if (stays_within_quota(part, entry.range.demand)) return Claim::within_quota;
-  if (is_below_quota(part, entry.range.demand)) return Claim::straddles_quota;
-  return is_owed(part) && part.hand >= entry.cost ? Claim::covered : Claim::none;
+  switch (standing(part)) {
+    case Standing::within:
+      return Claim::within_quota;
+    case Standing::straddling:
+      return Claim::straddles_quota;
+    case Standing::at_quota:
+      break;
+  }
+  return is_owed(part) && part.hand >= next_range(part).cost ? Claim::covered : Claim::none;
 }
 
 std::optional<std::uint32_t> NodeDeal::largest_backup(Part& part) {

@@ -19,7 +19,7 @@ void NodeDeal::roll_back() {
     deal_.repayments.clear();
     passed_to_.clear();
     for (Part& part : parts_) {
-      TenantLine& line = part.line;
+      TenantBalance& line = part.line;
       line.granted = line.passed_on = line.passed_to = line.paid = line.received = 0;
       line.pooled = line.allowance = 0;
     }
@@ -30,7 +30,7 @@ void NodeDeal::roll_back() {
   Units passed_back = 0;
   for (const Sequence::Count& count :
        state_.sequence.rollback(static_cast<std::uint64_t>(deal_.unused))) {
-    TenantLine& line = parts_[part_of(state_.tenant(TenantId{count.member}))].line;
+    TenantBalance& line = parts_[part_of(state_.tenant(TenantId{count.member}))].line;
     line.rolled_back = static_cast<Units>(count.slots);
     const Units back = std::min(line.rolled_back, line.passed_on);
     line.passed_on -= back;
@@ -60,6 +60,9 @@ std::vector<Position> NodeDeal::positions_to_settle() {
     part.settled = balance - part.line.carry;
     sum += part.settled;
   }
+  const auto on_other_side = [&](Units carry) {
+    return sum > 0 ? carry < 0 : sum < 0 && carry > 0;
+  };
   const auto top_up = [&](Part& part) {
     const Units units = sum > 0 ? std::max(-sum, std::min<Units>(part.line.carry, 0))
                                 : std::min(-sum, std::max<Units>(part.line.carry, 0));
@@ -70,10 +73,10 @@ std::vector<Position> NodeDeal::positions_to_settle() {
   sort_by_rank();
   for (const bool holding : {true, false})
     for (const Index index : order_)
-      if (sum != 0 && holds_its_share(parts_[index]) == holding) top_up(parts_[index]);
+      if (on_other_side(parts_[index].line.carry) && holds_its_share(parts_[index]) == holding)
+        top_up(parts_[index]);
   for (auto key = state_.carriers().begin(); sum != 0 && key != state_.carriers().end(); ++key) {
-    const bool same_side = (state_.at(key->slot).carry > 0) == (sum > 0);
-    if (part_at_[key->slot] >= 0 || same_side) continue;
+    if (part_at_[key->slot] >= 0 || !on_other_side(state_.at(key->slot).carry)) continue;
     Part& part = parts_[add_part(state_.at(key->slot))];
     part.line.carry = part.line.carried;
     top_up(part);
@@ -91,7 +94,7 @@ bool NodeDeal::holds_its_share(Part& part) {
   const std::vector<WindowRange>& window = part.tenant->window;
   const auto next = std::find_if(window.begin(), window.end(),
                                  [](const WindowRange& entry) { return entry.range.count > 0; });
-  return next != window.end() && !is_owed(part) && !stays_within_quota(part, next->range.demand);
+  return next != window.end() && !is_owed(part) && standing(part, *next) != Standing::within;
 }
 
 bool NodeDeal::makes_iou(Part& lender, Part& borrower) {
@@ -114,7 +117,7 @@ void NodeDeal::record_loans(const std::vector<Position>& positions) {
 }
 
 bool NodeDeal::touched(const Part& part) const {
-  const TenantLine& line = part.line;
+  const TenantBalance& line = part.line;
   return line.granted != 0 || line.placed != 0 || line.guaranteed != 0 || line.received != 0 ||
          line.passed_to != 0 || line.passed_on != 0 || line.carried != line.carry;
 }
@@ -138,9 +141,16 @@ Deal NodeDeal::commit() {
       state_.refresh_request(*part.tenant);  // moves only where `pending` was told too low
     }
     if (!touched(part)) continue;
-    part.line.quota = state_.quota(*part.tenant);
-    deal_.lines.push_back(part.line);
+    TenantLine& line = deal_.lines.emplace_back();
+    static_cast<TenantBalance&>(line) = part.line;
+    line.tenant = part.tenant->id;
+    line.quota = state_.quota(*part.tenant);
+    line.used = part.tenant->used;
+    part.line_at = static_cast<Index>(deal_.lines.size() - 1);
   }
+  // A line says what was held before the deal.
+  for (const Grant& grant : deal_.grants)
+    deal_.lines[parts_[part_of(state_.tenant(grant.tenant))].line_at].used -= grant.demand;
   FAIRWATER_CHECK(carry == carried, "a deal moves carries between tenants and makes none");
   deal_.free_units = dealt_;
   deal_.position_after = state_.sequence.position();

@@ -14,29 +14,56 @@ Units scaled(Units units, Amount free, Amount demand) {
 
 /// The node's room in units of one task's shape.
 Units units_of(const ResourceVector& free, const WindowRange& entry, DealMode mode) {
+  if (entry.asks.empty()) return entry.cost;
   Units units = kMaxDealUnits;
-  bool asks = false;
-  for (std::size_t r = 0; r < kMaxResources; ++r) {
+  for (const std::size_t r : entry.asks) {
     const Amount demand = entry.range.demand[r];
-    if (demand <= 0) continue;
-    asks = true;
     units = std::min(
         units, mode == DealMode::slots ? free[r] / demand : scaled(entry.cost, free[r], demand));
   }
-  return asks ? units : entry.cost;
+  return units;
+}
+
+bool have_one_shape(const WindowRange& a, const WindowRange& b) {
+  if (a.asks != b.asks) return false;
+  for (const std::size_t r : a.asks)
+    if (a.range.demand[r] != b.range.demand[r]) return false;
+  return true;
 }
 
 }  // namespace
 
-NodeDeal::NodeDeal(AllocatorState& state, NodeId node)
-    : state_(state),
-      node_id_(node),
-      node_(state.node(node)),
-      free_(node_.free()),
-      part_at_(state.slots(), -1) {}
+std::optional<Deal> NodeDeal::run(NodeId node) {
+  start(node);
+  if (!node_->accepts || !ResourceVector{}.fits(free_)) return std::nullopt;
+  std::optional<Deal> deal = run_steps();
+  forget_parts();
+  return deal;
+}
 
-std::optional<Deal> NodeDeal::run() {
-  if (!node_.accepts) return std::nullopt;
+void NodeDeal::start(NodeId node) {
+  node_id_ = node;
+  node_ = &state_.node(node);
+  free_ = node_->free();
+  least_demand_ = ResourceVector::filled(kUnlimited);
+  carry_limit_ = 1;
+  dealt_ = placed_ = 0;
+  placed_tasks_ = 0;
+  rules_.clear();
+  marks_.reset();
+  passed_to_.clear();
+  deal_ = Deal{};
+  part_at_.resize(state_.slots(), -1);
+}
+
+void NodeDeal::forget_parts() {
+  for (const Part& part : parts_) part_at_[part.tenant->rank.slot] = -1;
+  parts_.clear();
+  order_.clear();
+  sorted_ = 0;
+}
+
+std::optional<Deal> NodeDeal::run_steps() {
   collect_work();
   if (parts_.empty()) return std::nullopt;
   deal_.node = node_id_;
@@ -67,9 +94,7 @@ NodeDeal::Index NodeDeal::add_part(TenantState& tenant) {
   const Index index = static_cast<Index>(parts_.size());
   Part& part = parts_.emplace_back();
   part.tenant = &tenant;
-  part.line.tenant = tenant.id;
   part.line.carried = tenant.carry;
-  part.line.used = tenant.used;
   part.hand = tenant.carry;
   part.repay_remainder_millionths = tenant.repay_remainder_millionths;
   part_at_[tenant.rank.slot] = static_cast<std::int32_t>(index);
@@ -86,35 +111,51 @@ bool NodeDeal::ranks_before(Index a, Index b) const {
   return parts_[a].tenant->rank < parts_[b].tenant->rank;
 }
 
+/// Puts the parts that were added in among the others, from the last backwards.
 void NodeDeal::sort_by_rank() {
   if (sorted_ == order_.size()) return;
+  const auto before = [&](Index a, Index b) { return ranks_before(a, b); };
+  auto old_end = order_.begin() + static_cast<std::ptrdiff_t>(sorted_);
+  std::sort(old_end, order_.end(), before);
+  added_.assign(old_end, order_.end());
+  auto end = order_.end();
+  for (auto index = added_.rbegin(); index != added_.rend(); ++index) {
+    const auto place = std::upper_bound(order_.begin(), old_end, *index, before);
+    end = std::move_backward(place, old_end, end);
+    *--end = *index;
+    old_end = place;
+  }
   sorted_ = order_.size();
-  std::sort(order_.begin(), order_.end(), [&](Index a, Index b) { return ranks_before(a, b); });
 }
 
 // -- the steps
 // -------------------------------------------------------------------------------------
 
 void NodeDeal::collect_work() {
-  parts_.reserve(state_.waiting().size() + 32);  // and some that only lend
+  std::size_t resources = kMaxResources;
+  while (resources > 0 && free_[resources - 1] == 0) --resources;
   for (const RankKey& key : state_.waiting()) {
     TenantState& tenant = state_.at(key.slot);
     carry_limit_ = std::max(carry_limit_, tenant.window.front().cost);
-    if (!tenant.least_demand.fits(free_)) continue;
     Cursor cursor;
-    if (!find_next(tenant, cursor)) continue;
+    if (!fits(tenant, tenant.window.front()) &&
+        (!tenant.least_demand.fits(free_) || !find_next(tenant, cursor)))
+      continue;
     Part& part = parts_[add_part(tenant)];
     part.cursor = cursor;
     part.has_work = true;
-    for (std::size_t r = 0; r < kMaxResources; ++r)
+    for (std::size_t r = 0; r < resources; ++r)
       least_demand_[r] = std::min(least_demand_[r], tenant.least_demand[r]);
   }
+  sorted_ = order_.size();
+  // Nobody with work asks for what is not free.
+  for (std::size_t r = resources; r < kMaxResources; ++r) least_demand_[r] = 0;
 }
 
 void NodeDeal::serve_guarantees() {
   std::vector<Index> below;
   for (const Index index : order_)
-    if (!parts_[index].tenant->terms.min.is_zero()) below.push_back(index);
+    if (parts_[index].tenant->has_min) below.push_back(index);
   while (!below.empty()) {
     std::erase_if(below, [&](Index index) {
       return !find_next(parts_[index]) || !is_guaranteed(parts_[index]);
@@ -131,7 +172,7 @@ Units NodeDeal::free_units() {
   for (const Index index : order_) {
     if (!find_next(parts_[index])) continue;
     const WindowRange& entry = next_range(parts_[index]);
-    if (seen != nullptr && seen->range.demand == entry.range.demand) continue;
+    if (seen != nullptr && have_one_shape(*seen, entry)) continue;
     units = std::max(units, units_of(free_, entry, state_.settings.mode));
     seen = &entry;
   }
@@ -206,14 +247,21 @@ void NodeDeal::share_passed_on() {
 }
 
 void NodeDeal::pool() {
-  std::vector<PoolMember> members(order_.size());
+  std::vector<PoolMember>& members = members_;
+  members.resize(order_.size());
+  bool somebody_leaves = false;
   for (std::size_t i = 0; i < order_.size(); ++i) {
     Part& part = parts_[order_[i]];
     part.line.allowance = std::max<Units>(0, part.hand);
     members[i] = {.weight = part.tenant->terms.weight,
                   .allowance = part.line.allowance,
-                  .demand = waiting_cost(part),
-                  .takes = part.has_work && !is_at_quota(part)};
+                  .demand = waiting_cost(part)};
+    somebody_leaves = somebody_leaves || members[i].allowance > members[i].demand;
+  }
+  if (!somebody_leaves) return;
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    Part& part = parts_[order_[i]];
+    members[i].takes = part.has_work && !is_at_quota(part);
   }
   const std::vector<Units> changes = pool_changes(members);
   for (std::size_t i = 0; i < order_.size(); ++i) {
@@ -223,30 +271,38 @@ void NodeDeal::pool() {
 }
 
 void NodeDeal::fill() {
-  const std::vector<Index> order = order_;  // placing may add parts
-  std::vector<Filler> fillers(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i)
-    if (parts_[order[i]].has_work) fillers[i].allowance = parts_[order[i]].line.allowance;
+  std::vector<Index> filling;
+  std::vector<Filler> fillers;
+  for (const Index index : order_) {
+    const Part& part = parts_[index];
+    if (!part.has_work || part.line.allowance == 0) continue;
+    filling.push_back(index);
+    fillers.push_back({.allowance = part.line.allowance});
+  }
   fill_allowances(
       fillers,
       [&](std::size_t i) -> std::optional<Units> {
-        Part& part = parts_[order[i]];
+        Part& part = parts_[filling[i]];
         if (!find_next(part)) return std::nullopt;
         const WindowRange& entry = next_range(part);
         if (entry.cost > fillers[i].allowance - fillers[i].placed) return std::nullopt;
         const bool covered = is_owed(part) && part.hand >= entry.cost;
-        if (!covered && !stays_within_quota(part, entry.range.demand)) return std::nullopt;
+        if (!covered && standing(part) != Standing::within) return std::nullopt;
         return entry.cost;
       },
-      [&](std::size_t i) { place(order[i], parts_[order[i]].cursor.next, GrantStep::allowance); });
+      [&](std::size_t i) {
+        place(filling[i], parts_[filling[i]].cursor.next, GrantStep::allowance);
+      });
 }
 
 void NodeDeal::place_remainder() {
+  if (!least_demand_.fits(free_)) return;
   const auto later = [&](const Contender& a, const Contender& b) {
     if (a.claim != b.claim) return a.claim > b.claim;
     return a.hand != b.hand ? a.hand < b.hand : ranks_before(b.part, a.part);
   };
-  std::vector<Contender> contenders;
+  std::vector<Contender>& contenders = contenders_;
+  contenders.clear();
   for (const Index index : order_) {
     const Claim now = claim(parts_[index]);
     if (now != Claim::none) contenders.push_back({now, parts_[index].hand, index});
@@ -303,7 +359,9 @@ void NodeDeal::place(Index index, std::uint32_t range_index, GrantStep step) {
               .step = step};
   // Only what is owed goes beyond the quota; a backfill is borrowed and counts.
   if (step == GrantStep::allowance || step == GrantStep::remainder)
-    grant.beyond_quota = !is_below_quota(part, range.demand);
+    grant.beyond_quota = standing(part) == Standing::at_quota;
+  ++placed_tasks_;
+  part.standing.reset();
   ++range.first_index;
   --range.count;
   free_ -= range.demand;

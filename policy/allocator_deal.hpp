@@ -34,11 +34,12 @@
 
 namespace fairwater {
 
+/// Deals one node after another, and keeps its working memory.
 class NodeDeal {
  public:
-  NodeDeal(AllocatorState& state, NodeId node);
+  explicit NodeDeal(AllocatorState& state) : state_(state) {}
   /// Runs all steps once and moves the state on. Nothing when no task was placed.
-  std::optional<Deal> run();
+  std::optional<Deal> run(NodeId node);
 
  private:
   using Index = std::uint32_t;  ///< of a part
@@ -48,16 +49,21 @@ class NodeDeal {
     std::uint32_t next = 0;     ///< first range that may still fit
     std::uint32_t skipped = 0;  ///< ranges before it that did not
   };
+  using Standing = AllocatorState::Standing;
   /// One tenant's part in this deal.
   struct Part {
     TenantState* tenant = nullptr;
-    TenantLine line;
+    TenantBalance line;
     Units hand = 0;  ///< what it has due now; negative when it took more
     Cursor cursor;
+    std::size_t checked = 0;  ///< how many tasks had been placed when the cursor was moved last
+    /// With the task at the cursor; none: to be looked up.
+    std::optional<Standing> standing;
     bool has_work = false;    ///< a task of its window fits here
     bool backfilled = false;  ///< step 8 placed a task of it
     std::uint32_t repay_remainder_millionths = 0;
     Units settled = 0;  ///< part of its balance that does not stay as carry
+    Index line_at = 0;  ///< in the deal, when it is there
   };
   enum class Claim : std::uint8_t { within_quota, straddles_quota, covered, none };
   struct Contender {
@@ -65,6 +71,10 @@ class NodeDeal {
     Units hand;
     Index part;
   };
+
+  void start(NodeId node);
+  void forget_parts();
+  std::optional<Deal> run_steps();
 
   // The steps, in this order (docs/architecture.md, "Life of a heartbeat").
   void collect_work();
@@ -92,14 +102,12 @@ class NodeDeal {
   [[nodiscard]] bool fits(const TenantState& tenant, const WindowRange& entry);
   /// Moves the cursor to the first task that fits; false when there is none.
   bool find_next(const TenantState& tenant, Cursor& cursor);
-  bool find_next(Part& part) { return find_next(*part.tenant, part.cursor); }
+  bool find_next(Part& part);
   [[nodiscard]] const WindowRange& next_range(const Part& part) const;
   [[nodiscard]] Units waiting_cost(Part& part);
-  [[nodiscard]] bool stays_within_quota(const Part& part, const ResourceVector& demand);
-  [[nodiscard]] bool is_below_quota(const Part& part, const ResourceVector& demand);
-  /// In every resource of `demand`, what is held and `more` is within the quota.
-  [[nodiscard]] bool quota_covers(const Part& part, const ResourceVector& demand,
-                                  const ResourceVector& more);
+  [[nodiscard]] Standing standing(const Part& part, const WindowRange& range);
+  /// With the task at the cursor.
+  [[nodiscard]] Standing standing(Part& part);
   [[nodiscard]] bool is_at_quota(Part& part);
   [[nodiscard]] bool is_owed(const Part& part) const;
   [[nodiscard]] bool is_guaranteed(const Part& part) const;
@@ -119,12 +127,13 @@ class NodeDeal {
 
   AllocatorState& state_;
   NodeId node_id_;
-  const NodeState& node_;
+  const NodeState* node_ = nullptr;
   ResourceVector free_;
   /// Per resource the least that any task of those with work asks for: where this does not fit, all
   /// is done.
   ResourceVector least_demand_ = ResourceVector::filled(kUnlimited);
   Units carry_limit_ = 1;  ///< K
+  std::size_t placed_tasks_ = 0;
   Units dealt_ = 0;
   Units placed_ = 0;
   std::vector<Part> parts_;
@@ -134,6 +143,9 @@ class NodeDeal {
   std::vector<std::pair<const PlacementRule*, bool>> rules_;
   std::optional<AllocatorState::WaterMarks> marks_;  ///< grants do not move them
   std::vector<Index> passed_to_;                     ///< who shares what is passed on
+  std::vector<Contender> contenders_;
+  std::vector<PoolMember> members_;
+  std::vector<Index> added_;
   Deal deal_;
 };
 

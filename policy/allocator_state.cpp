@@ -60,13 +60,16 @@ void AllocatorState::set_tenant(TenantId id, const TenantTerms& terms) {
   for (RankedList* list : {&waiting_, &carriers_, &idle_carriers_}) list->erase(changed.rank);
   changed.rank.weight = terms.weight;
   changed.terms = terms;
+  changed.has_min = !terms.min.is_zero();
   refresh_lists(changed);
   if (terms.may_borrow)
     may_not_borrow_.erase(id);
   else
     may_not_borrow_.insert(id);
-  for (std::size_t r = 0; r < kMaxResources; ++r)
+  for (std::size_t r = 0; r < kMaxResources; ++r) {
     if (counts(r)) levels_[r].set(id.value, group(changed, r));
+    refresh_holding(changed, r);
+  }
   refresh_plain_shares();
 }
 
@@ -179,8 +182,10 @@ void AllocatorState::set_window(DemandWindow window) {
   changed.seen_deal = window.seen_deal;
   changed.window.clear();
   for (WaitingRange& range : window.next) {
+    if (range.count == 0) continue;
+    const ResourceSet asks = ResourceSet::asked_by(range.demand);
     const Units range_cost = cost(range.demand);
-    if (range.count > 0) changed.window.push_back({std::move(range), range_cost});
+    changed.window.push_back({std::move(range), asks, range_cost});
   }
   changed.pending = window.pending;
   changed.pending_tasks = window.pending_tasks;
@@ -261,6 +266,7 @@ void AllocatorState::hold(NodeId node_id, const Grant& grant) {
   holder.used += grant.demand;
   if (grant.beyond_quota) holder.used_beyond_quota += grant.demand;
   ++holder.running_tasks;
+  for (const std::size_t r : ResourceSet::asked_by(grant.demand)) refresh_holding(holder, r);
 }
 
 bool AllocatorState::release(const TaskKey& task) {
@@ -298,8 +304,19 @@ QuotaGroup AllocatorState::group(const TenantState& tenant, std::size_t resource
           .request = request};
 }
 
-void AllocatorState::refresh_request(const TenantState& tenant) {
+void AllocatorState::refresh_holding(TenantState& tenant, std::size_t resource) {
+  Holding& holding = tenant.holdings[resource];
+  holding.counted = tenant.used[resource] - tenant.used_beyond_quota[resource];
+  holding.left = tenant.terms.max[resource] - tenant.used[resource];
+  if (!counts(resource)) return;
+  const QuotaGroup known = group(tenant, resource);
+  holding.wanted = std::min(known.request, known.max);
+  holding.base = std::min(holding.wanted, known.min);
+}
+
+void AllocatorState::refresh_request(TenantState& tenant) {
   for (std::size_t r = 0; r < kMaxResources; ++r) {
+    refresh_holding(tenant, r);
     if (!counts(r)) continue;
     const Amount request = group(tenant, r).request;
     if (levels_[r].group(tenant.id.value).request != request)
@@ -320,9 +337,13 @@ void AllocatorState::refresh_capacity() {
 }
 
 void AllocatorState::refresh_plain_shares() {
-  for (const TenantId id : may_not_borrow_)
-    for (std::size_t r = 0; r < kMaxResources; ++r)
-      if (counts(r)) levels_[r].set(id.value, group(tenant(id), r));
+  for (const TenantId id : may_not_borrow_) {
+    TenantState& changed = tenant(id);
+    for (std::size_t r = 0; r < kMaxResources; ++r) {
+      if (counts(r)) levels_[r].set(id.value, group(changed, r));
+      refresh_holding(changed, r);
+    }
+  }
 }
 
 AllocatorState::WaterMarks AllocatorState::water_marks() const {
@@ -335,19 +356,31 @@ AllocatorState::WaterMarks AllocatorState::water_marks() const {
 bool AllocatorState::quota_is_at_least(const TenantState& tenant, std::size_t resource,
                                        Amount amount, const WaterMarks& marks) const {
   if (!counts(resource)) return amount <= 0;
-  const QuotaGroup known = group(tenant, resource);
-  const Amount wanted = std::min(known.request, known.max);
-  if (amount > wanted) return false;
+  const Holding& holding = tenant.holdings[resource];
+  if (amount > holding.wanted) return false;
   const std::optional<WaterMark>& mark = marks[resource];
   if (!mark) return true;  // everybody has what it asks for
   if (mark->poured > 0) {
     // The poured part is floor or ceiling of poured * weight / all weights.
-    const Amount above_base = amount - std::min(wanted, known.min);
-    const Wide share = mark->poured * known.weight;
+    const Amount above_base = amount - holding.base;
+    const Wide share = mark->poured * tenant.terms.weight;
     if (above_base <= 0 || share >= above_base * mark->weight) return true;
     if (share <= (above_base - 1) * mark->weight) return false;
   }
   return levels_[resource].runtime(tenant.id.value) >= amount;
+}
+
+AllocatorState::Standing AllocatorState::standing(const TenantState& tenant,
+                                                  const WindowRange& range,
+                                                  const WaterMarks& marks) const {
+  Standing standing = Standing::within;
+  for (const std::size_t r : range.asks) {
+    const Amount held = tenant.holdings[r].counted;
+    if (quota_is_at_least(tenant, r, held + range.range.demand[r], marks)) continue;
+    if (!quota_is_at_least(tenant, r, held + 1, marks)) return Standing::at_quota;
+    standing = Standing::straddling;
+  }
+  return standing;
 }
 
 ResourceVector AllocatorState::quota(const TenantState& tenant) const {

@@ -20,6 +20,7 @@
 
 #include "policy/allocator.hpp"
 #include "policy/ranked_list.hpp"
+#include "policy/resource_set.hpp"
 #include "policy/sequence.hpp"
 #include "policy/slot_index.hpp"
 #include "policy/water_fill.hpp"
@@ -28,6 +29,7 @@ namespace fairwater {
 
 struct WindowRange {
   WaitingRange range;
+  ResourceSet asks;
   Units cost = 1;
 };
 
@@ -38,9 +40,19 @@ struct UnseenGrant {
   ResourceVector demand;
 };
 
+/// What a tenant holds of one resource and may hold: follows from its state, and lies together
+/// because a deal looks at it for all who wait.
+struct Holding {
+  Amount counted = 0;  ///< of what it holds, the part that counts against its quota
+  Amount wanted = 0;   ///< min(request, max), see policy/water_fill.hpp
+  Amount base = 0;     ///< min(wanted, min)
+  Amount left = 0;     ///< up to its own max
+};
+
 struct TenantState {
   TenantId id;
   TenantTerms terms;
+  bool has_min = false;  ///< of any resource
   RankKey rank;
   std::vector<WindowRange> window;
   /// Per resource the least that any task in the window asks for: where this does not fit, nothing
@@ -49,7 +61,8 @@ struct TenantState {
   ResourceVector pending;
   std::uint64_t pending_tasks = 0;
   ResourceVector used;
-  ResourceVector used_beyond_quota;  ///< part of `used`
+  ResourceVector used_beyond_quota;             ///< part of `used`
+  std::array<Holding, kMaxResources> holdings;  ///< see refresh_holding
   std::uint64_t running_tasks = 0;
   Units carry = 0;
   Units net = 0;                                 ///< in the book
@@ -121,9 +134,15 @@ class AllocatorState {
 
   // -- quotas
   // --------------------------------------------------------------------------------------
-  /// The tenant's request in the water level follows what it holds and waits for.
-  void refresh_request(const TenantState& tenant);
+  /// The tenant's holdings, and its request in the water level, follow what it holds and waits for.
+  void refresh_request(TenantState& tenant);
   [[nodiscard]] ResourceVector quota(const TenantState& tenant) const;
+  /// Where a tenant would stand with its quota when it got a task more.
+  enum class Standing : std::uint8_t {
+    within,      ///< in every resource that the task asks for
+    straddling,  ///< it is below it now, but in some resource the task goes beyond
+    at_quota,    ///< in some resource that the task asks for it holds it already
+  };
   /// What the levels stand at now; good until the next change.
   using WaterMarks = std::array<std::optional<WaterMark>, kMaxResources>;
   [[nodiscard]] WaterMarks water_marks() const;
@@ -131,6 +150,9 @@ class AllocatorState {
   /// tells, in O(1); within one unit of it the exact quota is read.
   [[nodiscard]] bool quota_is_at_least(const TenantState& tenant, std::size_t resource,
                                        Amount amount, const WaterMarks& marks) const;
+  /// For a task of `range`. What it holds beyond its quota on what it is owed does not count.
+  [[nodiscard]] Standing standing(const TenantState& tenant, const WindowRange& range,
+                                  const WaterMarks& marks) const;
   [[nodiscard]] bool counts(std::size_t resource) const { return settings.granules[resource] > 0; }
 
   AllocatorSettings settings;
@@ -145,6 +167,7 @@ class AllocatorState {
   /// Brings every `net` that the book's last changes moved up to date.
   void follow_book();
   void follow_net(const IouBook::Iou& changed);
+  void refresh_holding(TenantState& tenant, std::size_t resource);
   void strike(TenantState& tenant, const TaskKey& task, const ResourceVector& demand,
               bool counted_as_pending);
 

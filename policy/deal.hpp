@@ -45,14 +45,13 @@ struct Grant {
   friend bool operator==(const Grant&, const Grant&) = default;
 };
 
-/// One tenant's line in a deal. All in units but for the two vectors. The closing equation, checked
-/// before a deal is written:
+/// What a deal moves for one tenant, in units. The closing equation, checked before a deal is
+/// written:
 ///   balance = carried + granted - passed_on + passed_to + received - paid - rolled_back - placed
 /// (`placed` without guarantees). What a deal adds to balances sums to zero over its lines
 /// (`carried` sums to zero over all tenants, touched or not), and carry + lent - borrowed (the
 /// deal's `loans`) = balance.
-struct TenantLine {
-  TenantId tenant;
+struct TenantBalance {
   Units carried = 0;    ///< from earlier deals: parts too small for a whole task
   Units granted = 0;    ///< the sequence's window
   Units passed_on = 0;  ///< at its runtime quota: gives its part away without a claim
@@ -65,8 +64,14 @@ struct TenantLine {
   Units placed = 0;       ///< placed by steps 7 and 8
   Units rolled_back = 0;  ///< slots that nobody could use
   Units carry = 0;        ///< kept for the next deal
-  ResourceVector quota;   ///< runtime quota at that moment
-  ResourceVector used;    ///< held before the deal
+  friend bool operator==(const TenantBalance&, const TenantBalance&) = default;
+};
+
+/// One tenant's line in a deal.
+struct TenantLine : TenantBalance {
+  TenantId tenant;
+  ResourceVector quota;  ///< runtime quota at that moment
+  ResourceVector used;   ///< held before the deal
   friend bool operator==(const TenantLine&, const TenantLine&) = default;
 };
 

@@ -11,9 +11,9 @@ constexpr Units kFewSlots = 128;
 
 }  // namespace
 
-Units closing_balance(const TenantLine& line) {
-  return line.carried + line.granted - line.passed_on + line.passed_to + line.received - line.paid -
-         line.rolled_back - line.placed;
+Units closing_balance(const TenantBalance& balance) {
+  return balance.carried + balance.granted - balance.passed_on + balance.passed_to +
+         balance.received - balance.paid - balance.rolled_back - balance.placed;
 }
 
 std::vector<Sequence::Count> deal_slots(Sequence& sequence, Units units) {

@@ -20,7 +20,7 @@ namespace fairwater {
 inline constexpr Units kMaxDealUnits = 1'000'000'000'000;
 
 /// The closing equation of policy/deal.hpp. Guarantees are not part of it.
-[[nodiscard]] Units closing_balance(const TenantLine& line);
+[[nodiscard]] Units closing_balance(const TenantBalance& balance);
 
 /// Step 4: deals the next `units` slots. One entry per member that got any, in no particular order:
 /// a few slots are dealt one by one, which costs O(log n) each instead of a pass over all members.
