@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -15,7 +14,7 @@ class IouBook::Impl {
   void restore(const Iou& iou) {
     FAIRWATER_CHECK(iou.units > 0 && iou.debtor != iou.creditor, "an IOU is positive, to another");
     const bool is_new =
-        ious_.emplace(Pair{iou.debtor, iou.creditor}, Entry{iou.units, iou.age}).second;
+        ious_.emplace(pair_of(iou.debtor, iou.creditor), Entry{iou.units, iou.age}).second;
     FAIRWATER_CHECK(is_new, "an IOU is restored once");
     link(iou.debtor, iou.creditor, iou.age);
     move_net(iou.debtor, iou.creditor, iou.units);
@@ -80,7 +79,7 @@ class IouBook::Impl {
     return found == sides_.end() ? 0 : found->second.net;
   }
   [[nodiscard]] Units owed(Member debtor, Member creditor) const {
-    const auto found = ious_.find({debtor, creditor});
+    const auto found = ious_.find(pair_of(debtor, creditor));
     return found == ious_.end() ? 0 : found->second.units;
   }
   [[nodiscard]] std::vector<Iou> debts_of(Member debtor) const {
@@ -102,30 +101,37 @@ class IouBook::Impl {
   [[nodiscard]] std::vector<Iou> ious() const {
     std::vector<Iou> all;
     all.reserve(ious_.size());
-    for (const auto& [pair, entry] : ious_)
-      all.push_back({pair.first, pair.second, entry.units, entry.age});
+    for (const auto& [pair, entry] : ious_) all.push_back(iou_of(pair, entry));
+    std::sort(all.begin(), all.end(), [](const Iou& a, const Iou& b) {
+      return pair_of(a.debtor, a.creditor) < pair_of(b.debtor, b.creditor);
+    });
     return all;
   }
   [[nodiscard]] bool empty() const { return ious_.empty(); }
 
   std::vector<Iou> take_changes() {
+    drop_repeated_changes();
     std::vector<Iou> changes;
     changes.reserve(changed_.size());
-    for (const Pair& pair : changed_) {
+    for (const Pair pair : changed_) {
       const auto found = ious_.find(pair);
-      const Entry entry = found == ious_.end() ? Entry{0, 0} : found->second;
-      changes.push_back({pair.first, pair.second, entry.units, entry.age});
+      changes.push_back(iou_of(pair, found == ious_.end() ? Entry{0, 0} : found->second));
     }
     changed_.clear();
     return changes;
   }
 
  private:
-  using Pair = std::pair<Member, Member>;  ///< debtor, creditor
+  /// A debtor and its creditor in one number, ordered by debtor, then creditor.
+  using Pair = std::uint64_t;
   struct Entry {
     Units units;
     std::uint64_t age;
   };
+  static Pair pair_of(Member debtor, Member creditor) { return (Pair{debtor} << 32) | creditor; }
+  static Iou iou_of(Pair pair, const Entry& entry) {
+    return {static_cast<Member>(pair >> 32), static_cast<Member>(pair), entry.units, entry.age};
+  }
   /// A member is a debtor or a creditor, so one list by age holds its debts (net < 0) or claims
   /// (net > 0).
   struct Side {
@@ -135,7 +141,7 @@ class IouBook::Impl {
 
   void grow(Member debtor, Member creditor, Units units) {
     FAIRWATER_CHECK(net(debtor) <= 0 && net(creditor) >= 0, "a debtor or a creditor, never both");
-    const auto [found, is_new] = ious_.try_emplace({debtor, creditor}, Entry{0, 0});
+    const auto [found, is_new] = ious_.try_emplace(pair_of(debtor, creditor), Entry{0, 0});
     if (is_new) {
       found->second.age = ++last_age_;
       link(debtor, creditor, last_age_);
@@ -143,12 +149,12 @@ class IouBook::Impl {
     const bool overflow = __builtin_add_overflow(found->second.units, units, &found->second.units);
     FAIRWATER_CHECK(!overflow, "an IOU fits 64 bits");
     move_net(debtor, creditor, units);
-    changed_.insert({debtor, creditor});
+    note_change(pair_of(debtor, creditor));
   }
 
   /// Lowers an IOU of at least `units`.
   void reduce(Member debtor, Member creditor, Units units) {
-    const auto found = ious_.find({debtor, creditor});
+    const auto found = ious_.find(pair_of(debtor, creditor));
     FAIRWATER_CHECK(found != ious_.end() && found->second.units >= units, "no more than is owed");
     found->second.units -= units;
     if (found->second.units == 0) {
@@ -157,7 +163,20 @@ class IouBook::Impl {
       ious_.erase(found);
     }
     move_net(creditor, debtor, units);
-    changed_.insert({debtor, creditor});
+    note_change(pair_of(debtor, creditor));
+  }
+
+  /// Keeps a change once or more, and not many more than there are IOUs that changed.
+  void note_change(Pair pair) {
+    if (changed_.size() == changed_.capacity()) {
+      drop_repeated_changes();
+      changed_.reserve(2 * changed_.size() + 16);
+    }
+    changed_.push_back(pair);
+  }
+  void drop_repeated_changes() {
+    std::sort(changed_.begin(), changed_.end());
+    changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
   }
 
   /// Lowers an IOU by at most `units`; returns by how much.
@@ -189,9 +208,9 @@ class IouBook::Impl {
                     "a net position is the sum of its IOUs");
   }
 
-  std::map<Pair, Entry> ious_;
+  std::unordered_map<Pair, Entry> ious_;    ///< iterated only to be sorted
   std::unordered_map<Member, Side> sides_;  ///< looked up, never iterated
-  std::set<Pair> changed_;
+  std::vector<Pair> changed_;               ///< some repeatedly
   std::uint64_t last_age_ = 0;
 };
 
