@@ -41,28 +41,26 @@ bool NodeDeal::find_next(const TenantState& tenant, Cursor& cursor) {
 }
 
 bool NodeDeal::find_next(Part& part) {
-  if (part.checked != placed_tasks_) {
-    const std::uint32_t before = part.cursor.next;
-    find_next(*part.tenant, part.cursor);
-    if (part.cursor.next != before) part.standing.reset();
+  if (part.checked != placed_tasks_ && part.has_work) {
+    const WindowRange* before = part.next;
+    const bool found = find_next(*part.tenant, part.cursor);
+    part.next = found ? &part.tenant->window[part.cursor.next] : nullptr;
+    if (part.next != before) part.standing.reset();
     part.checked = placed_tasks_;
   }
-  return part.cursor.next < part.tenant->window.size();
-}
-
-const WindowRange& NodeDeal::next_range(const Part& part) const {
-  return part.tenant->window[part.cursor.next];
+  return part.next != nullptr;
 }
 
 Units NodeDeal::waiting_cost(Part& part) {
-  if (!part.has_work) return 0;
-  Units cost = 0;
+  if (!find_next(part)) return 0;
+  const auto cost_of = [](const WindowRange& entry) {
+    return Wide{entry.cost} * entry.range.count;
+  };
+  Wide cost = cost_of(*part.next);
   const std::vector<WindowRange>& window = part.tenant->window;
-  for (std::size_t i = part.cursor.next; i < window.size() && cost < dealt_; ++i)
-    if (fits(*part.tenant, window[i]))
-      cost = static_cast<Units>(
-          std::min(Wide{cost} + Wide{window[i].cost} * window[i].range.count, Wide{kMaxDealUnits}));
-  return cost;
+  for (std::size_t i = part.cursor.next + std::size_t{1}; i < window.size() && cost < dealt_; ++i)
+    if (fits(*part.tenant, window[i])) cost += cost_of(window[i]);
+  return static_cast<Units>(std::min(cost, Wide{kMaxDealUnits}));
 }
 
 NodeDeal::Standing NodeDeal::standing(const Part& part, const WindowRange& range) {
@@ -71,7 +69,7 @@ NodeDeal::Standing NodeDeal::standing(const Part& part, const WindowRange& range
 }
 
 NodeDeal::Standing NodeDeal::standing(Part& part) {
-  if (!part.standing) part.standing = standing(part, next_range(part));
+  if (!part.standing) part.standing = standing(part, *part.next);
   return *part.standing;
 }
 
@@ -86,7 +84,7 @@ bool NodeDeal::is_owed(const Part& part) const {
 bool NodeDeal::is_guaranteed(const Part& part) const {
   const ResourceVector& min = part.tenant->terms.min;
   bool asks = false;
-  for (const std::size_t r : next_range(part).asks) {
+  for (const std::size_t r : part.next->asks) {
     if (min[r] <= 0) continue;
     if (part.tenant->used[r] >= min[r]) return false;
     asks = true;
@@ -104,7 +102,7 @@ NodeDeal::Claim NodeDeal::claim(Part& part) {
     case Standing::at_quota:
       break;
   }
-  return is_owed(part) && part.hand >= next_range(part).cost ? Claim::covered : Claim::none;
+  return is_owed(part) && part.hand >= part.next->cost ? Claim::covered : Claim::none;
 }
 
 std::optional<std::uint32_t> NodeDeal::largest_backup(Part& part) {

@@ -143,6 +143,7 @@ void NodeDeal::collect_work() {
       continue;
     Part& part = parts_[add_part(tenant)];
     part.cursor = cursor;
+    part.next = &tenant.window[cursor.next];
     part.has_work = true;
     for (std::size_t r = 0; r < resources; ++r)
       least_demand_[r] = std::min(least_demand_[r], tenant.least_demand[r]);
@@ -171,7 +172,7 @@ Units NodeDeal::free_units() {
   const WindowRange* seen = nullptr;
   for (const Index index : order_) {
     if (!find_next(parts_[index])) continue;
-    const WindowRange& entry = next_range(parts_[index]);
+    const WindowRange& entry = *parts_[index].next;
     if (seen != nullptr && have_one_shape(*seen, entry)) continue;
     units = std::max(units, units_of(free_, entry, state_.settings.mode));
     seen = &entry;
@@ -241,7 +242,7 @@ void NodeDeal::share_passed_on() {
   std::vector<Vessel> vessels;
   for (const Index index : passed_to_)
     vessels.push_back({.weight = parts_[index].tenant->terms.weight, .room = kMaxDealUnits});
-  const std::vector<Units> shares = pour(total, vessels);
+  const std::vector<Units> shares = pour(total, vessels, filler_);
   for (std::size_t i = 0; i < passed_to_.size(); ++i)
     parts_[passed_to_[i]].line.passed_to = shares[i];
 }
@@ -253,7 +254,7 @@ void NodeDeal::pool() {
   for (std::size_t i = 0; i < order_.size(); ++i) {
     Part& part = parts_[order_[i]];
     part.line.allowance = std::max<Units>(0, part.hand);
-    members[i] = {.weight = part.tenant->terms.weight,
+    members[i] = {.weight = part.tenant->rank.weight,
                   .allowance = part.line.allowance,
                   .demand = waiting_cost(part)};
     somebody_leaves = somebody_leaves || members[i].allowance > members[i].demand;
@@ -263,7 +264,7 @@ void NodeDeal::pool() {
     Part& part = parts_[order_[i]];
     members[i].takes = part.has_work && !is_at_quota(part);
   }
-  const std::vector<Units> changes = pool_changes(members);
+  const std::vector<Units> changes = pool_changes(members, filler_);
   for (std::size_t i = 0; i < order_.size(); ++i) {
     parts_[order_[i]].line.pooled = changes[i];
     parts_[order_[i]].line.allowance += changes[i];
@@ -284,7 +285,7 @@ void NodeDeal::fill() {
       [&](std::size_t i) -> std::optional<Units> {
         Part& part = parts_[filling[i]];
         if (!find_next(part)) return std::nullopt;
-        const WindowRange& entry = next_range(part);
+        const WindowRange& entry = *part.next;
         if (entry.cost > fillers[i].allowance - fillers[i].placed) return std::nullopt;
         const bool covered = is_owed(part) && part.hand >= entry.cost;
         if (!covered && standing(part) != Standing::within) return std::nullopt;

@@ -53,8 +53,8 @@ class NodeDeal {
   /// One tenant's part in this deal.
   struct Part {
     TenantState* tenant = nullptr;
-    TenantBalance line;
-    Units hand = 0;  ///< what it has due now; negative when it took more
+    const WindowRange* next = nullptr;  ///< at the cursor; none when nothing fits
+    Units hand = 0;                     ///< what it has due now; negative when it took more
     Cursor cursor;
     std::size_t checked = 0;  ///< how many tasks had been placed when the cursor was moved last
     /// With the task at the cursor; none: to be looked up.
@@ -62,8 +62,9 @@ class NodeDeal {
     bool has_work = false;    ///< a task of its window fits here
     bool backfilled = false;  ///< step 8 placed a task of it
     std::uint32_t repay_remainder_millionths = 0;
-    Units settled = 0;  ///< part of its balance that does not stay as carry
     Index line_at = 0;  ///< in the deal, when it is there
+    Units settled = 0;  ///< part of its balance that does not stay as carry
+    TenantBalance line;
   };
   enum class Claim : std::uint8_t { within_quota, straddles_quota, covered, none };
   struct Contender {
@@ -103,7 +104,6 @@ class NodeDeal {
   /// Moves the cursor to the first task that fits; false when there is none.
   bool find_next(const TenantState& tenant, Cursor& cursor);
   bool find_next(Part& part);
-  [[nodiscard]] const WindowRange& next_range(const Part& part) const;
   [[nodiscard]] Units waiting_cost(Part& part);
   [[nodiscard]] Standing standing(const Part& part, const WindowRange& range);
   /// With the task at the cursor.
@@ -145,6 +145,7 @@ class NodeDeal {
   std::vector<Index> passed_to_;                     ///< who shares what is passed on
   std::vector<Contender> contenders_;
   std::vector<PoolMember> members_;
+  WaterFiller filler_;
   std::vector<Index> added_;
   Deal deal_;
 };

@@ -1,9 +1,11 @@
 #include "policy/allocator_state.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "policy/check.hpp"
 #include "policy/deal_steps.hpp"
+#include "policy/exact_share.hpp"
 
 namespace fairwater {
 namespace {
@@ -348,8 +350,15 @@ void AllocatorState::refresh_plain_shares() {
 
 AllocatorState::WaterMarks AllocatorState::water_marks() const {
   WaterMarks marks;
-  for (std::size_t r = 0; r < kMaxResources; ++r)
-    if (counts(r)) marks[r] = levels_[r].level();
+  for (std::size_t r = 0; r < kMaxResources; ++r) {
+    if (!counts(r)) continue;
+    const std::optional<WaterMark> mark = levels_[r].level();
+    if (!mark) continue;
+    marks[r] = {.is_limited = true,
+                .poured = mark->poured > 0
+                              ? approximately(mark->poured) / approximately(mark->weight)
+                              : std::numeric_limits<double>::quiet_NaN()};
+  }
   return marks;
 }
 
@@ -358,15 +367,15 @@ bool AllocatorState::quota_is_at_least(const TenantState& tenant, std::size_t re
   if (!counts(resource)) return amount <= 0;
   const Holding& holding = tenant.holdings[resource];
   if (amount > holding.wanted) return false;
-  const std::optional<WaterMark>& mark = marks[resource];
-  if (!mark) return true;  // everybody has what it asks for
-  if (mark->poured > 0) {
-    // The poured part is floor or ceiling of poured * weight / all weights.
-    const Amount above_base = amount - holding.base;
-    const Wide share = mark->poured * tenant.terms.weight;
-    if (above_base <= 0 || share >= above_base * mark->weight) return true;
-    if (share <= (above_base - 1) * mark->weight) return false;
-  }
+  if (!marks[resource].is_limited) return true;
+  // Where it gets less than it wants, its part is floor or ceiling of poured * weight / all
+  // weights.
+  const double poured = marks[resource].poured * static_cast<double>(tenant.rank.weight);
+  const double more = poured - static_cast<double>(amount - holding.base);
+  constexpr double kRounding = 0x1p-48;  // far more than that of a few operations
+  const double doubt = 2 + kRounding * (poured + static_cast<double>(holding.wanted));
+  if (more > doubt) return true;
+  if (more < -doubt) return false;
   return levels_[resource].runtime(tenant.id.value) >= amount;
 }
 

@@ -49,26 +49,28 @@ struct Holding {
   Amount left = 0;     ///< up to its own max
 };
 
-struct TenantState {
+/// What a deal looks at for all who wait comes first: it fills a cache line, and the holdings of
+/// two resources another.
+struct alignas(64) TenantState {
   TenantId id;
-  TenantTerms terms;
   bool has_min = false;  ///< of any resource
   RankKey rank;
+  Units carry = 0;
+  Units net = 0;  ///< in the book
   std::vector<WindowRange> window;
+  std::uint64_t pending_tasks = 0;
+  std::uint64_t running_tasks = 0;
+  std::uint64_t seen_deal = 0;                              ///< of the window
+  std::vector<UnseenGrant> unseen;                          ///< later than `seen_deal`, by deal
+  alignas(64) std::array<Holding, kMaxResources> holdings;  ///< see refresh_holding
   /// Per resource the least that any task in the window asks for: where this does not fit, nothing
   /// does.
   ResourceVector least_demand;
   ResourceVector pending;
-  std::uint64_t pending_tasks = 0;
   ResourceVector used;
-  ResourceVector used_beyond_quota;             ///< part of `used`
-  std::array<Holding, kMaxResources> holdings;  ///< see refresh_holding
-  std::uint64_t running_tasks = 0;
-  Units carry = 0;
-  Units net = 0;                                 ///< in the book
+  ResourceVector used_beyond_quota;  ///< part of `used`
+  TenantTerms terms;
   std::uint32_t repay_remainder_millionths = 0;  ///< of a unit; not kept over a restart
-  std::uint64_t seen_deal = 0;                   ///< of the window
-  std::vector<UnseenGrant> unseen;               ///< later than `seen_deal`, by deal
   [[nodiscard]] bool waits() const { return pending_tasks > 0 || !window.empty(); }
   [[nodiscard]] ResourceVector held_against_quota() const { return used - used_beyond_quota; }
 };
@@ -143,11 +145,16 @@ class AllocatorState {
     straddling,  ///< it is below it now, but in some resource the task goes beyond
     at_quota,    ///< in some resource that the task asks for it holds it already
   };
-  /// What the levels stand at now; good until the next change.
-  using WaterMarks = std::array<std::optional<WaterMark>, kMaxResources>;
+  /// Where the water of a level stands, about.
+  struct Height {
+    bool is_limited = false;  ///< somebody wants more than it gets
+    double poured = 0;        ///< per weight; not a number while even the bases are too much
+  };
+  using WaterMarks = std::array<Height, kMaxResources>;
+  /// Good until the next change.
   [[nodiscard]] WaterMarks water_marks() const;
-  /// True when the tenant's quota of one resource is `amount` or more. The water mark nearly always
-  /// tells, in O(1); within one unit of it the exact quota is read.
+  /// True when the tenant's quota of one resource is `amount` or more. The height nearly always
+  /// tells, in O(1); within two units of it the exact quota is read.
   [[nodiscard]] bool quota_is_at_least(const TenantState& tenant, std::size_t resource,
                                        Amount amount, const WaterMarks& marks) const;
   /// For a task of `range`. What it holds beyond its quota on what it is owed does not count.

@@ -1,7 +1,6 @@
 #include "policy/deal_steps.hpp"
 
 #include "policy/check.hpp"
-#include "policy/water_fill.hpp"
 
 namespace fairwater {
 namespace {
@@ -56,16 +55,16 @@ std::vector<Repayment> settle(const IouBook& book, TenantId debtor, Units budget
   return repayments;
 }
 
-std::vector<Units> pour(Units units, std::span<const Vessel> vessels) {
+std::vector<Units> pour(Units units, std::span<const Vessel> vessels, WaterFiller& filler) {
   std::vector<QuotaGroup> groups;
   groups.reserve(vessels.size());
   for (const Vessel& vessel : vessels)
     groups.push_back(
         {.weight = vessel.weight, .min = 0, .max = kUnlimited, .request = vessel.room});
-  return water_fill(units, groups).runtime;
+  return filler.fill(units, groups).runtime;
 }
 
-std::vector<Units> pool_changes(std::span<const PoolMember> members) {
+std::vector<Units> pool_changes(std::span<const PoolMember> members, WaterFiller& filler) {
   std::vector<Units> changes(members.size(), 0);
   std::vector<Vessel> vessels;
   std::vector<std::size_t> takers;
@@ -81,7 +80,7 @@ std::vector<Units> pool_changes(std::span<const PoolMember> members) {
     }
   }
   if (pool == 0 || takers.empty()) return changes;
-  const std::vector<Units> poured = pour(pool, vessels);
+  const std::vector<Units> poured = pour(pool, vessels, filler);
   for (std::size_t k = 0; k < takers.size(); ++k) changes[takers[k]] = poured[k];
   return changes;
 }

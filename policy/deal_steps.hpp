@@ -13,6 +13,7 @@
 #include "policy/iou_book.hpp"
 #include "policy/sequence.hpp"
 #include "policy/types.hpp"
+#include "policy/water_fill.hpp"
 
 namespace fairwater {
 
@@ -53,8 +54,9 @@ struct Vessel {
 
 /// Water-fills `units` by weight into vessels of limited room (whole units, cumulative rounding,
 /// the given order on ties). Returns one amount per vessel; they add up to min(units, all room).
-/// Linear time.
-[[nodiscard]] std::vector<Units> pour(Units units, std::span<const Vessel> vessels);
+/// Linear time, with the working memory of `filler`.
+[[nodiscard]] std::vector<Units> pour(Units units, std::span<const Vessel> vessels,
+                                      WaterFiller& filler);
 
 /// One tenant before the pool of step 6.
 struct PoolMember {
@@ -66,8 +68,10 @@ struct PoolMember {
 
 /// Step 6: what a tenant's allowance exceeds its demand by goes into a pool, which is poured over
 /// those that takes and whose demand exceeds their allowance. Returns the change per member: minus
-/// what it left to the pool, or plus what it took. Members in ranked order. Linear time.
-[[nodiscard]] std::vector<Units> pool_changes(std::span<const PoolMember> members);
+/// what it left to the pool, or plus what it took. Members in ranked order. Linear time, with the
+/// working memory of `filler`.
+[[nodiscard]] std::vector<Units> pool_changes(std::span<const PoolMember> members,
+                                              WaterFiller& filler);
 
 /// Step 7: one tenant that fills its allowance.
 struct Filler {

@@ -87,7 +87,7 @@ void SizedDeal::pool_and_fill(Heartbeat& heartbeat) {
     members.push_back({.weight = queues_[i].weight,
                        .allowance = heartbeat.lines[i].allowance,
                        .demand = queues_[i].demand});
-  const std::vector<Units> changes = pool_changes(members);
+  const std::vector<Units> changes = pool_changes(members, filler_);
   std::vector<Filler> fillers;
   for (std::size_t rank = 0; rank < ranked_.size(); ++rank)
     fillers.push_back({.allowance = members[rank].allowance + changes[rank]});

@@ -14,6 +14,7 @@
 #include "policy/iou_book.hpp"
 #include "policy/sequence.hpp"
 #include "policy/types.hpp"
+#include "policy/water_fill.hpp"
 
 namespace fairwater {
 
@@ -86,6 +87,7 @@ class SizedDeal {
   std::vector<std::size_t> ranked_;  ///< tenant indices
   std::uint64_t period_ = 1;
   IouBook book_;
+  WaterFiller filler_;
 };
 
 }  // namespace fairwater
