@@ -93,15 +93,6 @@ void write_small_trace(const std::string& traces, std::string_view leave_out = "
   std::ofstream{folder + "/expected/analysis_allo_discrete.csv"} << results;
 }
 
-std::string text_of(const ExperimentReport& report) {
-  std::string text;
-  for (const auto& claim : report.claims) text += claim.measured + "\n";
-  for (const auto& item : report.items)
-    if (const auto* table = std::get_if<Table>(&item))
-      for (const auto& row : table->rows) text += fmt::format("{}\n", fmt::join(row, "|"));
-  return text;
-}
-
 }  // namespace
 
 TEST_CASE("openb nodes are read with their models", "[unit][openb]") {
@@ -207,7 +198,7 @@ TEST_CASE("the openb experiment does not depend on the number of threads", "[uni
   options.threads = 4;
   const auto together = run_openb(options);
   REQUIRE(together);
-  CHECK(text_of(*alone) == text_of(*together));
+  CHECK(test::text_of(*alone) == test::text_of(*together));
   REQUIRE(alone->claims.size() == 3);
   // Halves fill six GPUs whole, whichever rule pairs them up: twice what was "published".
   CHECK_THAT(alone->claims[2].measured, Catch::Contains("100.00 % at 130 %"));
@@ -237,7 +228,7 @@ TEST_CASE("on the trace, Fairwater allocates at least what FGD does", "[property
   const auto report = run_openb(
       {.seeds = 2, .threads = 2, .traces = std::filesystem::path(*folder).parent_path().string()});
   REQUIRE(report);
-  INFO(text_of(*report));
+  INFO(test::text_of(*report));
   for (const auto& claim : report->claims) CHECK(claim.verdict == Verdict::holds);
 }
 
