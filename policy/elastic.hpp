@@ -74,8 +74,8 @@ class ElasticPolicy {
   [[nodiscard]] virtual ElasticRound round(const ElasticCluster& cluster) const = 0;
 };
 
-/// `qrea`, `bra`, `crea` or `fair` (see policy/qrea.hpp and policy/elastic_baselines.hpp); null for
-/// others.
+/// `qrea`, `qrea-rebalance`, `bra`, `crea` or `fair` (see policy/qrea.hpp,
+/// policy/elastic_rebalance.hpp and policy/elastic_baselines.hpp); null for others.
 [[nodiscard]] std::unique_ptr<ElasticPolicy> make_elastic_policy(std::string_view name);
 
 }  // namespace fairwater

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "policy/elastic_rebalance.hpp"
 #include "policy/elastic_round.hpp"
 #include "policy/qrea.hpp"
 
@@ -134,6 +135,7 @@ ElasticRound Fair::round(const ElasticCluster& cluster) const {
 
 std::unique_ptr<ElasticPolicy> make_elastic_policy(std::string_view name) {
   if (name == "qrea") return std::make_unique<Qrea>();
+  if (name == "qrea-rebalance") return std::make_unique<QreaRebalance>();
   if (name == "bra") return std::make_unique<Bra>();
   if (name == "crea") return std::make_unique<Crea>();
   if (name == "fair") return std::make_unique<Fair>();

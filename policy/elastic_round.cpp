@@ -69,13 +69,15 @@ void RoundInProgress::start(std::size_t user, const QueuedJob& job) {
   result_.start.push_back({job.id, job.min});
 }
 
-void RoundInProgress::grow(std::size_t user) {
+void RoundInProgress::grow(std::size_t user, Units at_most) {
   User& entry = users_[user];
+  Units left = std::min(at_most, idle_);
   for (Job& job : entry.jobs) {
-    if (idle_ == 0) return;
+    if (left == 0) return;
     if (job.killed) continue;
-    const Units given = std::min(job.max - job.now, idle_);
+    const Units given = std::min(job.max - job.now, left);
     if (given == 0) continue;
+    left -= given;
     job.now += given;
     entry.extras += given;
     extras_ += given;

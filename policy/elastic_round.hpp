@@ -45,8 +45,8 @@ class RoundInProgress {
   void limit(std::size_t user, Units wanted);
   /// Starts a queued job with its `min`, which must be idle.
   void start(std::size_t user, const QueuedJob& job);
-  /// Gives idle units to the user's jobs up to `max`, oldest first.
-  void grow(std::size_t user);
+  /// Gives idle units, `at_most` so many, to the user's jobs up to `max`, oldest first.
+  void grow(std::size_t user, Units at_most = kMaxElasticUnits);
   /// Stops a job that was running.
   void kill(std::size_t user, std::size_t job);
 

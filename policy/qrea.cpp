@@ -1,27 +1,26 @@
 #include "policy/qrea.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 
-#include "policy/elastic_round.hpp"
-
 namespace fairwater {
-namespace {
 
-/// Users by credit, input order on ties.
-template <class Compare>
-std::vector<std::size_t> by_credit(const ElasticCluster& cluster, Compare comes_first) {
-  std::vector<std::size_t> order(cluster.users.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return comes_first(cluster.users[a].credit, cluster.users[b].credit);
+std::vector<std::size_t> users_by_credit(const ElasticCluster& cluster, CreditOrder order) {
+  std::vector<std::size_t> users(cluster.users.size());
+  std::iota(users.begin(), users.end(), std::size_t{0});
+  std::stable_sort(users.begin(), users.end(), [&](std::size_t a, std::size_t b) {
+    const Credit left = cluster.users[a].credit, right = cluster.users[b].credit;
+    return order == CreditOrder::smallest_first ? left < right : right < left;
   });
-  return order;
+  return users;
 }
 
-void start_jobs(const ElasticCluster& cluster, RoundInProgress& round) {
-  const std::vector<std::size_t> payers = by_credit(cluster, std::less<>{});
+Units unused_quota(const RoundInProgress::User& user) {
+  return std::max<Units>(user.quota - user.used, 0);
+}
+
+void start_by_credit(const ElasticCluster& cluster, RoundInProgress& round) {
+  const std::vector<std::size_t> payers = users_by_credit(cluster, CreditOrder::smallest_first);
   // Extras only shrink while jobs start: payers who have none left are never asked again.
   std::size_t payer = 0;
   for (const std::size_t user : round.by_use_of_quota()) {
@@ -37,12 +36,9 @@ void start_jobs(const ElasticCluster& cluster, RoundInProgress& round) {
   }
 }
 
-std::vector<Credit> settle(const ElasticCluster& cluster, const RoundInProgress& round) {
+std::vector<Credit> settle_credits(const ElasticCluster& cluster, const RoundInProgress& round) {
   std::vector<Credit> credits = credits_of(cluster);
-  const auto unused = [&round](std::size_t i) {
-    const RoundInProgress::User& user = round.users()[i];
-    return std::max<Units>(user.quota - user.used, 0);
-  };
+  const auto unused = [&round](std::size_t i) { return unused_quota(round.users()[i]); };
   Wide all_unused = 0;
   for (std::size_t i = 0; i < credits.size(); ++i) all_unused += unused(i);
   if (all_unused == 0) return credits;
@@ -62,13 +58,12 @@ std::vector<Credit> settle(const ElasticCluster& cluster, const RoundInProgress&
   return credits;
 }
 
-}  // namespace
-
 ElasticRound Qrea::round(const ElasticCluster& cluster) const {
   RoundInProgress round(cluster);
-  start_jobs(cluster, round);
-  for (const std::size_t user : by_credit(cluster, std::greater<>{})) round.grow(user);
-  std::vector<Credit> credits = settle(cluster, round);
+  start_by_credit(cluster, round);
+  for (const std::size_t user : users_by_credit(cluster, CreditOrder::largest_first))
+    round.grow(user);
+  std::vector<Credit> credits = settle_credits(cluster, round);
   return std::move(round).finish(std::move(credits));
 }
 

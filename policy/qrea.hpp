@@ -20,7 +20,7 @@
 // none. O(users log users + jobs).
 #pragma once
 
-#include "policy/elastic.hpp"
+#include "policy/elastic_round.hpp"
 
 namespace fairwater {
 
@@ -28,5 +28,19 @@ class Qrea final : public ElasticPolicy {
  public:
   [[nodiscard]] ElasticRound round(const ElasticCluster& cluster) const override;
 };
+
+// The steps, for policies that add to them.
+
+enum class CreditOrder : std::uint8_t { smallest_first = 0, largest_first = 1 };
+/// Users by credit as the round began, input order on ties.
+[[nodiscard]] std::vector<std::size_t> users_by_credit(const ElasticCluster& cluster,
+                                                       CreditOrder order);
+/// What the user may still start within its quota.
+[[nodiscard]] Units unused_quota(const RoundInProgress::User& user);
+/// Step 1.
+void start_by_credit(const ElasticCluster& cluster, RoundInProgress& round);
+/// Step 3.
+[[nodiscard]] std::vector<Credit> settle_credits(const ElasticCluster& cluster,
+                                                 const RoundInProgress& round);
 
 }  // namespace fairwater

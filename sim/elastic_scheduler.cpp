@@ -65,7 +65,9 @@ Expected<std::unique_ptr<Scheduler>> ElasticScheduler::make(const ElasticOptions
   const auto refuse = [](std::string message, std::string field) {
     return make_error(ErrorCode::invalid_input, std::move(message), std::move(field));
   };
-  std::unique_ptr<ElasticPolicy> policy = make_elastic_policy(options.policy);
+  std::unique_ptr<ElasticPolicy> policy = options.policy == "qrea-rebalance"
+                                              ? std::make_unique<QreaRebalance>(options.rebalance)
+                                              : make_elastic_policy(options.policy);
   if (policy == nullptr)
     return refuse(fmt::format("there is no elastic policy '{}'", options.policy), "policy");
   if (options.credit_period_ms < 0) return refuse("a period is not negative", "credit_period_ms");

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "policy/elastic.hpp"
+#include "policy/elastic_rebalance.hpp"
 #include "sim/scheduler.hpp"
 
 namespace fairwater::sim {
@@ -28,6 +28,7 @@ struct ElasticOptions {
   /// 0: every round counts the same, however soon the next follows. Else what a round earns counts
   /// by the time until the next, once per this period.
   TimeMs credit_period_ms = 0;
+  RebalanceOptions rebalance = {};  ///< of the policy `qrea-rebalance`
 };
 
 /// Whole units that add up to `units`, by largest remainder (the first on a tie); a weight is 1 or

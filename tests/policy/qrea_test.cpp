@@ -224,7 +224,7 @@ TEST_CASE("Every elastic policy keeps to the units, the jobs' bounds and the sum
   check_property("elastic policies", 10'000, [] {
     const ElasticCluster cluster = draw_cluster();
     RC_LOG() << describe(cluster) << "\n";
-    for (const char* name : {"qrea", "bra", "crea", "fair"}) {
+    for (const char* name : {"qrea", "qrea-rebalance", "bra", "crea", "fair"}) {
       RC_LOG() << name << "\n";
       const ElasticRound round = make_elastic_policy(name)->round(cluster);
       const auto limited = by_id(round.limit), started = by_id(round.start),

@@ -13,7 +13,7 @@
 namespace fairwater::sim {
 namespace {
 
-const std::vector<std::string> kElasticPolicies = {"bra", "fair", "crea", "qrea"};
+const std::vector<std::string> kElasticPolicies = {"bra", "fair", "crea", "qrea", "qrea-rebalance"};
 
 Cluster pool_of(Units units, const std::vector<Weight>& weights) {
   Cluster cluster;
@@ -161,7 +161,7 @@ class FullQueues : public Scheduler {
 
 std::unique_ptr<Scheduler> elastic_scheduler(const std::string& policy, const Cluster& cluster,
                                              const Workload& workload, TimeMs credit_period_ms) {
-  auto made = ElasticScheduler::make({policy, credit_period_ms}, cluster, workload);
+  auto made = ElasticScheduler::make({policy, credit_period_ms, {}}, cluster, workload);
   REQUIRE(made);
   return std::move(*made);
 }
@@ -295,16 +295,16 @@ TEST_CASE("credits by time do not depend on how often something happens", "[unit
 TEST_CASE("what elastic policies cannot run is refused", "[unit][elastic]") {
   const Cluster cluster = pool_of(10, {1, 1});
   const Workload workload{{elastic_job(0, 0, 1000, 1, 2), elastic_job(0, 1, 1000, 6, 6)}};
-  CHECK(elastic_refusal({"best", 0}, cluster, workload) == "policy");
-  CHECK(elastic_refusal({"qrea", -1}, cluster, workload) == "credit_period_ms");
-  CHECK(elastic_refusal({"qrea", 0}, cluster, workload) == "jobs[1]");
-  CHECK(elastic_refusal({"fair", 0}, cluster, workload) == "was accepted");
+  CHECK(elastic_refusal({"best", 0, {}}, cluster, workload) == "policy");
+  CHECK(elastic_refusal({"qrea", -1, {}}, cluster, workload) == "credit_period_ms");
+  CHECK(elastic_refusal({"qrea", 0, {}}, cluster, workload) == "jobs[1]");
+  CHECK(elastic_refusal({"fair", 0, {}}, cluster, workload) == "was accepted");
   Cluster two_nodes = cluster;
   two_nodes.nodes.push_back(two_nodes.nodes[0]);
-  CHECK(elastic_refusal({"qrea", 0}, two_nodes, workload) == "nodes");
+  CHECK(elastic_refusal({"qrea", 0, {}}, two_nodes, workload) == "nodes");
   Workload wide = workload;
   wide.jobs[0].demand[0] = 101;
-  CHECK(elastic_refusal({"qrea", 0}, cluster, wide) == "jobs[0]");
+  CHECK(elastic_refusal({"qrea", 0, {}}, cluster, wide) == "jobs[0]");
 }
 
 }  // namespace fairwater::sim
