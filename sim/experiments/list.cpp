@@ -14,6 +14,8 @@ const std::vector<Experiment>& experiments() {
       {.name = "gdrf", .needs_traces = true, .run = run_gdrf},
       {.name = "traces", .needs_traces = true, .run = run_traces, .slow = true},
       {.name = "openb", .needs_traces = true, .run = run_openb, .slow = true},
+      {.name = "qrea-load", .run = run_qrea_load},
+      {.name = "qrea-fairness", .run = run_qrea_fairness},
   };
   return all;
 }

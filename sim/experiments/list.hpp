@@ -15,5 +15,7 @@ namespace fairwater::sim {
 [[nodiscard]] Expected<ExperimentReport> run_gdrf(const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_water_fill_scaling(const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_openb(const ExperimentOptions& options);
+[[nodiscard]] Expected<ExperimentReport> run_qrea_load(const ExperimentOptions& options);
+[[nodiscard]] Expected<ExperimentReport> run_qrea_fairness(const ExperimentOptions& options);
 
 }  // namespace fairwater::sim
