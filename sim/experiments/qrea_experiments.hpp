@@ -23,7 +23,7 @@ struct QreaPlan {
   return {.rates = {1, 2, 3, 4, 5, 6, 7, 8, 9},
           .variant_rates = {1, 3, 5, 7, 9},
           .samples = samples,
-          .variant_samples = std::min<std::size_t>(samples, 20),
+          .variant_samples = std::min<std::size_t>(samples, 40),
           .main_part = 0.5};
 }
 
