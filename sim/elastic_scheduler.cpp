@@ -20,11 +20,11 @@ Units unit_cost(const Cluster& cluster, const Job& job) {
   return cost_in_units(job.demand, cluster.settings.granules, cluster.settings.units);
 }
 
-/// So that what costs no more than this fits the node in every resource.
+/// So that what costs no more than this fits the node in every resource that it has.
 Units units_of_node(const AllocatorSettings& settings, const ResourceVector& capacity) {
   Wide units = kMaxElasticUnits;
   for (std::size_t r = 0; r < kMaxResources; ++r)
-    if (settings.granules[r] > 0)
+    if (settings.granules[r] > 0 && capacity[r] > 0)
       units = std::min(units, Wide{capacity[r]} * settings.units[r] / settings.granules[r]);
   return static_cast<Units>(units);
 }
@@ -81,6 +81,8 @@ Expected<std::unique_ptr<Scheduler>> ElasticScheduler::make(const ElasticOptions
     const std::string field = fmt::format("jobs[{}]", j);
     if (job.min_units < job.max_units && cost != 1)
       return refuse("one unit of an elastic job must cost one ledger unit", field);
+    if (!job.demand.fits(cluster.nodes[0].capacity))
+      return refuse("asks for a resource that the pool does not have", field);
     if (Wide{job.min_units} * cost > room)
       return refuse(fmt::format("needs more than the {} units that it may ever have", room), field);
   }

@@ -13,9 +13,9 @@
 namespace fairwater::sim {
 
 const std::vector<std::string_view>& policy_names() {
-  static const std::vector<std::string_view> names{"sequence",      "proportional", "drf",  "gdrf",
-                                                   "drfh-best-fit", "fifo",         "easy", "bra",
-                                                   "crea",          "qrea",         "fair"};
+  static const std::vector<std::string_view> names{
+      "sequence", "proportional", "drf",  "gdrf", "drfh-best-fit",  "fifo",
+      "easy",     "bra",          "crea", "qrea", "qrea-rebalance", "fair"};
   return names;
 }
 

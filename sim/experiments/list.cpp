@@ -11,11 +11,11 @@ const std::vector<Experiment>& experiments() {
       {.name = "water-fill-scaling", .deterministic = false, .run = run_water_fill_scaling},
       {.name = "saturation", .deterministic = false, .run = run_saturation},
       {.name = "drf", .run = run_drf},
+      {.name = "qrea-load", .run = run_qrea_load},
+      {.name = "qrea-fairness", .run = run_qrea_fairness},
       {.name = "gdrf", .needs_traces = true, .run = run_gdrf},
       {.name = "traces", .needs_traces = true, .run = run_traces, .slow = true},
       {.name = "openb", .needs_traces = true, .run = run_openb, .slow = true},
-      {.name = "qrea-load", .run = run_qrea_load},
-      {.name = "qrea-fairness", .run = run_qrea_fairness},
   };
   return all;
 }

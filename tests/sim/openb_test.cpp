@@ -10,6 +10,7 @@
 #include "process/temporary_directory.hpp"
 #include "sim/experiments/list.hpp"
 #include "tests/programs/shared_files.hpp"
+#include "tests/sim/report_text.hpp"
 
 namespace fairwater::sim {
 namespace {
