@@ -312,8 +312,8 @@ void AllocatorState::refresh_holding(TenantState& tenant, std::size_t resource) 
   holding.left = tenant.terms.max[resource] - tenant.used[resource];
   if (!counts(resource)) return;
   const QuotaGroup known = group(tenant, resource);
-  holding.wanted = std::min(known.request, known.max);
-  holding.base = std::min(holding.wanted, known.min);
+  holding.wanted = known.wanted();
+  holding.base = known.base();
 }
 
 void AllocatorState::refresh_request(TenantState& tenant) {

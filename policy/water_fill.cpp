@@ -7,6 +7,7 @@
 #include "policy/bucket_sort.hpp"
 #include "policy/check.hpp"
 #include "policy/exact_share.hpp"
+#include "policy/ratio.hpp"
 
 namespace fairwater {
 namespace {
@@ -16,13 +17,6 @@ namespace {
 template <class Float>
 double rounded_ratio(Amount need, Weight weight) {
   return static_cast<double>(static_cast<Float>(need) / static_cast<Float>(weight));
-}
-
-/// True when pouring `rest` over weights `whole` reaches need / weight or more.
-bool is_reached(Amount need, Weight weight, Wide rest, Wide whole) {
-  Wide wanted = 0;
-  // `rest` is below 2^63 and so its product fits; a product that does not is larger.
-  return !__builtin_mul_overflow(Wide{need}, whole, &wanted) && wanted <= rest * weight;
 }
 
 }  // namespace
@@ -58,7 +52,7 @@ class WaterFiller::Impl {
   [[nodiscard]] bool asks(std::size_t i) const { return ratios_[i] > 0; }
   /// Of a group whose runtime is its base.
   [[nodiscard]] Amount need(std::size_t i) const {
-    return std::min(groups_[i].request, groups_[i].max) - result_.runtime[i];
+    return groups_[i].wanted() - result_.runtime[i];
   }
 
   template <class Float>
@@ -75,8 +69,8 @@ class WaterFiller::Impl {
     Weight weight_bits = 0;
     for (std::size_t i = 0; i < groups_.size(); ++i) {
       const QuotaGroup& group = groups_[i];
-      const Amount wanted = std::min(group.request, group.max);
-      const Amount base = std::min(wanted, group.min);
+      const Amount wanted = group.wanted();
+      const Amount base = group.base();
       const Amount need = wanted - base;
       const Weight weight = group.weight;
       runtime[i] = base;
@@ -153,7 +147,7 @@ class WaterFiller::Impl {
       const QuotaGroup& group = groups_[i];
       const std::size_t bucket = by_ratio_.of(ratio);
       const Amount base = runtime[i];
-      runtime[i] = bucket < first ? std::min(group.request, group.max) : base;
+      runtime[i] = bucket < first ? group.wanted() : base;
       sorter_.add(bucket, {ratio, group.weight, static_cast<std::uint32_t>(i)});
     }
     const std::span<RatioItem> sorted = sorter_.sort();

@@ -11,6 +11,7 @@
 // 128-bit integers for weights and amounts up to 2^62.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -26,6 +27,10 @@ struct QuotaGroup {
   Amount min = 0;
   Amount max = kUnlimited;
   Amount request = 0;
+  /// What it can use.
+  [[nodiscard]] constexpr Amount wanted() const { return std::min(request, max); }
+  /// What it is given before anything is poured.
+  [[nodiscard]] constexpr Amount base() const { return std::min(wanted(), min); }
   friend bool operator==(const QuotaGroup&, const QuotaGroup&) = default;
 };
 

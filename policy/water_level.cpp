@@ -87,9 +87,8 @@ class WaterLevel::Impl {
   }
 
   void change(Entry& entry, const QuotaGroup& group) {
-    const Amount wanted = std::min(group.request, group.max);
-    const Amount base = std::min(wanted, group.min);
-    const Amount need = group.weight > 0 ? wanted - base : 0;
+    const Amount base = group.base();
+    const Amount need = group.weight > 0 ? group.wanted() - base : 0;
     if (need != entry.ratio.need || group.weight != entry.group.weight) {
       if (entry.asks()) asking_.erase(entry.ratio);
       entry.ratio.need = 0;
