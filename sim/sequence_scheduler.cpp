@@ -3,6 +3,8 @@
 #include <limits>
 #include <utility>
 
+#include "policy/check.hpp"
+
 namespace fairwater::sim {
 namespace {
 
@@ -91,8 +93,8 @@ void SequenceScheduler::end(TaskId task, NodeIndex node) {
   cycle_.beat(node_id(node));
 }
 
-DemandWindow SequenceScheduler::window(TenantIndex tenant) {
-  Queue& queue = queues_[tenant];
+DemandWindow SequenceScheduler::window(TenantIndex tenant) const {
+  const Queue& queue = queues_[tenant];
   DemandWindow window;
   window.tenant = tenant_id(tenant);
   window.pending = queue.pending;
@@ -103,12 +105,12 @@ DemandWindow SequenceScheduler::window(TenantIndex tenant) {
     if (window.next.size() >= kWindowRanges || shown >= kWindowTasks) break;
     const Job& job = workload_.jobs[index];
     for (const auto& range : waiting.ranges(kWindowRanges - window.next.size())) {
+      if (shown >= kWindowTasks) break;
       window.next.push_back(
           {job_id(index), range.first, range.count, range.attempt, job.demand, job.rule});
       shown += range.count;
     }
   }
-  queue.truncated = shown < queue.pending_tasks;
   return window;
 }
 
@@ -118,11 +120,12 @@ void SequenceScheduler::grant(const Deal& deal, Actions& actions) {
     const TenantIndex tenant = grant.tenant.value - 1;
     Queue& queue = queues_[tenant];
     const auto found = queue.jobs.find(job);
+    FAIRWATER_CHECK(found != queue.jobs.end(), "a grant is for a waiting task");
     found->second.take(grant.task.index, grant.task.attempt);
     if (found->second.empty()) queue.jobs.erase(found);
     queue.pending -= grant.demand;
     --queue.pending_tasks;
-    if (queue.truncated) changed_.insert(tenant);
+    changed_.insert(tenant);
     actions.start.push_back({{job, grant.task.index}, deal.node.value - 1, 1});
   }
   for (const auto& loan : deal.loans) {
@@ -133,17 +136,23 @@ void SequenceScheduler::grant(const Deal& deal, Actions& actions) {
     accounts_[repayment.debtor.value - 1].repaid += repayment.units;
 }
 
+bool SequenceScheduler::deal_due_nodes(Actions& actions) {
+  auto deals = cycle_.run(std::numeric_limits<std::size_t>::max());
+  for (auto& deal : deals) {
+    grant(deal, actions);
+    deals_.push_back(std::move(deal));
+  }
+  return !deals.empty();
+}
+
 Actions SequenceScheduler::cycle(TimeMs /*now*/) {
   Actions actions;
   deals_.clear();
+  deal_due_nodes(actions);
   do {
     for (const TenantIndex tenant : std::exchange(changed_, {})) cycle_.take_window(window(tenant));
-    auto deals = cycle_.run(std::numeric_limits<std::size_t>::max());
-    for (auto& deal : deals) {
-      grant(deal, actions);
-      deals_.push_back(std::move(deal));
-    }
-  } while (!changed_.empty());
+    cycle_.consider_all_nodes();
+  } while (deal_due_nodes(actions));
   return actions;
 }
 

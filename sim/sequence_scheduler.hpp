@@ -1,6 +1,9 @@
 // `sequence`: the coordinator's own way, with its allocator, its ledger and its cycle
 // (policy/deal_cycle.hpp). Tenants show their waiting tasks in windows, first come first served, as
-// the tenant actor does.
+// the tenant actor does. First the nodes are dealt where tasks ended. Then tenants show what
+// changed in their queues, also by those deals, and every node is dealt, be it for the windows or
+// at its next heartbeat, until nobody can use any room: the heartbeats take no time here.
+// tests/actors/simulator_equality_test.cpp holds it against the actors.
 //
 // `sequence` by resource-time: the measure is units times time, as Wang, Hong, Feng propose for
 // tasks of known length. The next task is of the tenant with the least charge / weight (the
@@ -42,10 +45,11 @@ class SequenceScheduler final : public Scheduler {
     std::map<JobIndex, WaitingTasks> jobs;  ///< by arrival
     ResourceVector pending;
     std::uint64_t pending_tasks = 0;
-    bool truncated = false;  ///< more waits than the last window showed
   };
-  [[nodiscard]] DemandWindow window(TenantIndex tenant);
+  [[nodiscard]] DemandWindow window(TenantIndex tenant) const;
   void grant(const Deal& deal, Actions& actions);
+  /// False when there was nothing to deal.
+  bool deal_due_nodes(Actions& actions);
 
   const Workload& workload_;
   DealCycle cycle_;

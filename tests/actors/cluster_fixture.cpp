@@ -131,14 +131,18 @@ void ClusterFixture::apply(std::vector<TenantSpec> tenants) {
 }
 
 FakeAgent ClusterFixture::join(const std::string& name, Amount cpu) {
+  return join(node_spec(name, cpu));
+}
+
+FakeAgent ClusterFixture::join(const NodeSpec& spec) {
   FakeAgent agent;
-  agent.name = name;
-  agent.credential.fill(static_cast<std::uint8_t>(name.back()));
+  agent.name = spec.traits.name;
+  agent.credential.fill(static_cast<std::uint8_t>(agent.name.back()));
   agent.orders = std::make_shared<std::vector<AgentOrders>>();
   agent.link = system_->spawn(fake_agent_link, agent.orders);
   links_.push_back(agent.link);
   RegisterNode request;
-  request.spec = node_spec(name, cpu);
+  request.spec = spec;
   request.credential_hash = agent.credential;
   request.joining = true;
   request.join_hash = join_hash();

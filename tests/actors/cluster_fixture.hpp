@@ -66,6 +66,7 @@ class ClusterFixture {
   void apply(std::vector<TenantSpec> tenants);
   /// `cpu` in whole processors; every task of the tests asks for one.
   FakeAgent join(const std::string& name, Amount cpu);
+  FakeAgent join(const NodeSpec& spec);
   /// Registers again, naming what runs; the answer's error otherwise.
   caf::error reattach(FakeAgent& agent, std::vector<TaskResult> finished = {});
   /// A heartbeat: the results that the coordinator acknowledged as durable.

@@ -1,0 +1,337 @@
+// The simulator's `sequence` is the coordinator: what the actors decide in virtual time, the
+// simulator decides from the same events, byte for byte.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "model/job.hpp"
+#include "policy/splitmix64.hpp"
+#include "schema/codec.hpp"
+#include "sim/sequence_scheduler.hpp"
+#include "tests/actors/cluster_fixture.hpp"
+
+namespace fairwater {
+namespace {
+
+/// A cluster and the jobs that are submitted to it, in order.
+struct Scenario {
+  std::vector<TenantSpec> tenants;
+  std::vector<NodeSpec> nodes;
+  std::vector<JobSpec> jobs;
+};
+
+struct ScenarioShape {
+  std::uint32_t tenants = 4;
+  std::uint32_t nodes = 4;
+  std::uint32_t jobs = 150;
+  std::uint32_t most_tasks = 12;  ///< of a job
+};
+
+bool chance(SplitMix64& random, std::uint64_t percent) { return random.below(100) < percent; }
+
+TenantSpec draw_tenant(std::uint32_t number, SplitMix64& random) {
+  TenantSpec tenant = tenant_spec("tenant" + std::to_string(number), 1);
+  tenant.weight = 1 + static_cast<Weight>(random.below(9));
+  if (chance(random, 40)) tenant.min = {{"cpu", 1000 + Amount(random.below(4000))}};
+  if (chance(random, 40))
+    tenant.max = {{"cpu", 8000 + Amount(random.below(20'000))}, {"memory", 32'768}};
+  if (chance(random, 60))
+    tenant.repay_millionths = 1 + static_cast<std::uint32_t>(random.below(1'000'000));
+  tenant.may_lend = !chance(random, 15);
+  tenant.may_borrow = !chance(random, 15);
+  return tenant;
+}
+
+NodeSpec draw_node(std::uint32_t number, SplitMix64& random) {
+  NodeSpec node;
+  node.traits = {"node" + std::to_string(number), chance(random, 50) ? "here" : "there", {}};
+  node.capacity = {{"cpu", 2000 * (1 + Amount(random.below(8)))},
+                   {"memory", 4096 * (1 + Amount(random.below(8)))}};
+  if (chance(random, 40)) node.capacity["gpu"] = 1 + Amount(random.below(4));
+  node.instance = "instance of " + node.traits.name;
+  node.limits = "none";
+  return node;
+}
+
+JobSpec draw_job(const Scenario& scenario, const ScenarioShape& shape, SplitMix64& random) {
+  static constexpr Amount kCpus[] = {100, 500, 1000, 1500, 2000, 4000};
+  static constexpr Amount kMemories[] = {64, 256, 1000, 2048, 4096};
+  JobSpec job;
+  job.tenant = scenario.tenants[random.below(scenario.tenants.size())].name;
+  job.command = {"true"};
+  job.tasks_min = job.tasks_max = 1 + static_cast<std::uint32_t>(random.below(shape.most_tasks));
+  job.resources = {{"cpu", kCpus[random.below(std::size(kCpus))]},
+                   {"memory", kMemories[random.below(std::size(kMemories))]}};
+  if (chance(random, 10)) job.resources["gpu"] = 1;
+  if (chance(random, 20)) job.sites = {chance(random, 50) ? "here" : "there"};
+  return job;
+}
+
+Scenario draw_scenario(const ScenarioShape& shape, SplitMix64& random) {
+  Scenario scenario;
+  for (std::uint32_t i = 0; i < shape.tenants; ++i)
+    scenario.tenants.push_back(draw_tenant(i, random));
+  for (std::uint32_t i = 0; i < shape.nodes; ++i) scenario.nodes.push_back(draw_node(i, random));
+  for (std::uint32_t i = 0; i < shape.jobs; ++i)
+    scenario.jobs.push_back(draw_job(scenario, shape, random));
+  return scenario;
+}
+
+// -- the actors
+// ------------------------------------------------------------------------------------
+
+/// A real coordinator that lives through the scenario, one event at a time: after each of them all
+/// that follows from it happens, and every node has reported.
+class ActorRun {
+ public:
+  ActorRun(const Scenario& scenario, SplitMix64& random) : scenario_(scenario), random_(random) {
+    cluster_.apply(scenario.tenants);
+    for (const auto& node : scenario.nodes) agents_.push_back(cluster_.join(node));
+    ended_.resize(agents_.size());
+  }
+
+  /// Submits every job, with ends of tasks in between; then `more_ends` ends.
+  std::vector<JournalRecord> run(std::uint64_t percent_ends, int more_ends) {
+    for (const auto& job : scenario_.jobs) {
+      while (chance(random_, percent_ends)) end_some();
+      submit(job);
+    }
+    for (int i = 0; i < more_ends; ++i) end_some();
+    return journal();
+  }
+
+ private:
+  /// Jobs that the cluster refuses are left out.
+  void submit(const JobSpec& job) {
+    if (!cluster_.ask<JobAccepted>(SubmitJob{cluster_.operator_caller(), job})) return;
+    beat_all();
+  }
+
+  /// One to three tasks of one node end in one report.
+  void end_some() {
+    const auto first = random_.below(agents_.size());
+    for (std::size_t i = 0; i < agents_.size(); ++i) {
+      const auto place = (first + i) % agents_.size();
+      auto running = running_on(place);
+      if (running.empty()) continue;
+      std::vector<TaskResult> results;
+      for (auto count = 1 + random_.below(3); count > 0 && !running.empty(); --count) {
+        const auto chosen =
+            running.begin() + static_cast<std::ptrdiff_t>(random_.below(running.size()));
+        results.push_back(chance(random_, 20) ? failed(*chosen) : succeeded(*chosen));
+        ended_[place].push_back(*chosen);
+        running.erase(chosen);
+      }
+      REQUIRE(cluster_.report(agents_[place], results));
+      beat_all();
+      return;
+    }
+  }
+
+  /// Heartbeats of all nodes, which the coordinator gathers, until nothing follows from them.
+  void beat_all() {
+    for (std::uint64_t before = 0; before != last_record();) {
+      before = last_record();
+      for (std::size_t i = 0; i < agents_.size(); ++i) {
+        AgentReport report;
+        report.running = running_on(i);
+        caf::anon_send(agents_[i].port, std::move(report));
+      }
+      cluster_.run();
+    }
+  }
+
+  std::uint64_t last_record() {
+    const auto status = cluster_.ask<ClusterStatus>(GetStatus{});
+    REQUIRE(status.engaged());
+    return status->cycle;
+  }
+
+  std::vector<TaskKey> running_on(std::size_t place) const {
+    std::vector<TaskKey> running;
+    for (const auto& launch : agents_[place].launches())
+      if (std::find(ended_[place].begin(), ended_[place].end(), launch.task) == ended_[place].end())
+        running.push_back(launch.task);
+    return running;
+  }
+
+  std::vector<JournalRecord> journal() {
+    std::vector<JournalRecord> records;
+    for (;;) {
+      ReadJournal request{cluster_.operator_caller()};
+      request.since = records.empty() ? 1 : records.back().number + 1;
+      auto page = cluster_.ask<JournalPage>(request);
+      REQUIRE(page.engaged());
+      if (page->records.empty()) return records;
+      records.insert(records.end(), page->records.begin(), page->records.end());
+    }
+  }
+
+  const Scenario& scenario_;
+  SplitMix64& random_;
+  ClusterFixture cluster_;
+  std::vector<FakeAgent> agents_;
+  std::vector<std::vector<TaskKey>> ended_;
+};
+
+// -- the simulator
+// ---------------------------------------------------------------------------------
+
+sim::Cluster simulated_cluster(const Scenario& scenario) {
+  const ResourceCatalog catalog;
+  sim::Cluster cluster;
+  cluster.settings.granules = catalog.granules();
+  cluster.settings.units = catalog.units();
+  for (const auto& tenant : scenario.tenants)
+    cluster.tenants.push_back({tenant.name, *terms_of(tenant, catalog)});
+  for (const auto& node : scenario.nodes)
+    cluster.nodes.push_back({node.traits, *catalog.to_vector(node.capacity, "")});
+  return cluster;
+}
+
+/// The jobs that the coordinator took, in its order.
+sim::Workload simulated_workload(const std::vector<JournalRecord>& journal) {
+  const ResourceCatalog catalog;
+  sim::Workload workload;
+  for (const auto& record : journal) {
+    const auto* submitted = std::get_if<JobSubmitted>(&record.body);
+    if (submitted == nullptr) continue;
+    sim::Job job;
+    job.tenant = submitted->tenant.value - 1;
+    job.tasks = submitted->spec.tasks_max;
+    job.demand = *catalog.to_vector(submitted->spec.resources, "");
+    if (!submitted->spec.sites.empty())
+      job.rule = std::make_shared<PlacementRule>(PlacementRule{submitted->spec.sites, {}});
+    workload.jobs.push_back(std::move(job));
+  }
+  return workload;
+}
+
+std::string bytes_of(std::vector<Deal> deals) {
+  JournalRecord record;
+  record.body = Cycle{std::move(deals)};
+  return to_bytes(record);
+}
+
+struct Comparison {
+  int events = 0;
+  std::size_t deals = 0;
+  std::size_t grants = 0;
+  std::size_t loans = 0;
+  std::size_t repayments = 0;
+  /// Journal number of the first event that was decided otherwise, 0: none. The comparison ends
+  /// there.
+  std::uint64_t difference = 0;
+};
+
+/// Gives the journal's events to the simulator, and compares what follows from each of them.
+class Replay {
+ public:
+  Replay(const sim::Cluster& cluster, const sim::Workload& workload)
+      : scheduler_(sim::PolicyOptions{.name = "sequence"}, cluster, workload) {}
+
+  Comparison run(const std::vector<JournalRecord>& journal) {
+    for (const auto& record : journal) {
+      if (const auto* submitted = std::get_if<JobSubmitted>(&record.body)) {
+        if (!same()) return result_;
+        scheduler_.submit(static_cast<sim::JobIndex>(submitted->id.value - 1));
+        event_ = record.number;
+      } else if (const auto* finished = std::get_if<TasksFinished>(&record.body)) {
+        if (!same()) return result_;
+        for (const auto& result : finished->results)
+          scheduler_.end({static_cast<sim::JobIndex>(result.task.job.value - 1), result.task.index},
+                         finished->node.value - 1);
+        event_ = record.number;
+      } else if (const auto* cycle = std::get_if<Cycle>(&record.body)) {
+        decided_.insert(decided_.end(), cycle->deals.begin(), cycle->deals.end());
+      }
+    }
+    (void)same();
+    return result_;
+  }
+
+ private:
+  /// Whether both decided the same after the last event.
+  bool same() {
+    if (event_ == 0) return true;
+    (void)scheduler_.cycle(0);
+    ++result_.events;
+    result_.deals += decided_.size();
+    for (const auto& deal : decided_) {
+      result_.grants += deal.grants.size();
+      result_.loans += deal.loans.size();
+      result_.repayments += deal.repayments.size();
+    }
+    if (bytes_of(scheduler_.deals()) != bytes_of(decided_)) result_.difference = event_;
+    decided_.clear();
+    return result_.difference == 0;
+  }
+
+  sim::SequenceScheduler scheduler_;
+  std::uint64_t event_ = 0;
+  std::vector<Deal> decided_;  ///< by the coordinator, since the event
+  Comparison result_;
+};
+
+Comparison replay(const sim::Cluster& cluster, const std::vector<JournalRecord>& journal) {
+  const auto workload = simulated_workload(journal);
+  return Replay{cluster, workload}.run(journal);
+}
+
+}  // namespace
+
+TEST_CASE("the simulator decides as the coordinator does", "[actor][property]") {
+  constexpr std::uint64_t kSeeds = 20;
+  Comparison all;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    SplitMix64 random(seed);
+    const ScenarioShape shape{.tenants = 2 + static_cast<std::uint32_t>(random.below(5)),
+                              .nodes = 1 + static_cast<std::uint32_t>(random.below(6))};
+    const auto scenario = draw_scenario(shape, random);
+    const auto journal = ActorRun{scenario, random}.run(40 + random.below(25), 100);
+    const auto found = replay(simulated_cluster(scenario), journal);
+    CAPTURE(seed, found.events, found.difference);
+    CHECK(found.difference == 0);
+    CHECK(found.events >= 250);
+    all.deals += found.deals;
+    all.grants += found.grants;
+    all.loans += found.loans;
+    all.repayments += found.repayments;
+  }
+  CHECK(all.deals > 100 * kSeeds);
+  CHECK(all.grants > 200 * kSeeds);
+  CHECK(all.loans > 50 * kSeeds);
+  CHECK(all.repayments > 20 * kSeeds);
+}
+
+TEST_CASE("the simulator decides as the coordinator does when windows do not show all that waits",
+          "[actor][property]") {
+  // Hundreds of jobs of one task, more than a window has ranges; and jobs of more tasks than it
+  // has.
+  const ScenarioShape shapes[] = {{.tenants = 3, .nodes = 3, .jobs = 400, .most_tasks = 1},
+                                  {.tenants = 3, .nodes = 3, .jobs = 60, .most_tasks = 800}};
+  for (const auto& shape : shapes)
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      SplitMix64 random(seed);
+      const auto scenario = draw_scenario(shape, random);
+      const auto journal = ActorRun{scenario, random}.run(15, 150);
+      const auto found = replay(simulated_cluster(scenario), journal);
+      CAPTURE(shape.jobs, seed, found.events, found.difference);
+      CHECK(found.difference == 0);
+      CHECK(found.grants > 150);
+    }
+}
+
+TEST_CASE("a simulator with one other weight decides otherwise", "[actor]") {
+  SplitMix64 random(1);
+  const auto scenario = draw_scenario({}, random);
+  const auto journal = ActorRun{scenario, random}.run(50, 100);
+  auto cluster = simulated_cluster(scenario);
+  CHECK(replay(cluster, journal).difference == 0);
+  ++cluster.tenants.back().terms.weight;
+  CHECK(replay(cluster, journal).difference > 0);
+}
+
+}  // namespace fairwater
