@@ -129,9 +129,10 @@ NodeRecord any_node() {
 }
 
 TenantLine any_line() {
-  return {any_tenant(), any<Units>(), any<Units>(), any<Units>(), any<Units>(),
-          any<Units>(), any<Units>(), any<Units>(), any<Units>(), any<Units>(),
-          any<Units>(), any<Units>(), any<Units>(), any_vector(), any_vector()};
+  const TenantBalance balance{any<Units>(), any<Units>(), any<Units>(), any<Units>(),
+                              any<Units>(), any<Units>(), any<Units>(), any<Units>(),
+                              any<Units>(), any<Units>(), any<Units>(), any<Units>()};
+  return {balance, any_tenant(), any_vector(), any_vector()};
 }
 
 Deal any_deal() {
