@@ -249,7 +249,8 @@ class QuestionBuilder {
   }
 
   caf::error take_past() {
-    for (const auto& [key, record] : jobs_) {
+    for (const auto& entry : jobs_) {
+      const auto& record = entry.second;
       const std::int64_t age_ms = since_ms(record.submitted_at, rules_.now);
       if (age_ms == 0 || age_ms >= rules_.horizon_ms) continue;
       if (!tenant_index_.contains(record.tenant)) {

@@ -164,6 +164,7 @@ std::vector<TenantIndex> DominantScheduler::next_round(
   }
   std::stable_sort(round.begin(), round.end(), comes_first);
   std::vector<TenantIndex> order;
+  order.reserve(round.size());
   for (const auto& place : round) order.push_back(place.tenant);
   return order;
 }

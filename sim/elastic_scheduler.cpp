@@ -143,6 +143,7 @@ std::vector<QueuedJob> ElasticScheduler::window_of(TenantIndex tenant) const {
   std::sort(next.begin(), next.end(),
             [](const Waiting& a, const Waiting& b) { return a.place < b.place; });
   std::vector<QueuedJob> window;
+  window.reserve(next.size());
   for (const Waiting& waiting : next)
     window.push_back({id_of(waiting.task), min_of(waiting.task), max_of(waiting.task)});
   return window;

@@ -106,8 +106,8 @@ Table tenants_table(const Cluster& cluster, const std::vector<RunMetrics>& runs)
                    "mean wait, s", "95 % wait, s", "lent", "borrowed",
                    "balance"};
   const auto over_seeds = [&](const std::function<double(const RunMetrics&)>& value) {
-    std::vector<double> values;
-    for (const auto& run : runs) values.push_back(value(run));
+    std::vector<double> values(runs.size());
+    std::transform(runs.begin(), runs.end(), values.begin(), value);
     return format_estimate(estimate(values));
   };
   for (const TenantIndex i : largest_tenants(runs.front(), kListedTenants))
@@ -146,8 +146,8 @@ std::vector<Figure> figures_of(const std::vector<RunMetrics>& runs) {
   std::vector<Figure> figures;
   const auto add = [&](std::string key, std::string title,
                        const std::function<double(const RunMetrics&)>& value) {
-    std::vector<double> values;
-    for (const auto& run : runs) values.push_back(value(run));
+    std::vector<double> values(runs.size());
+    std::transform(runs.begin(), runs.end(), values.begin(), value);
     figures.push_back({std::move(key), std::move(title), estimate(values)});
   };
   using Run = const RunMetrics&;

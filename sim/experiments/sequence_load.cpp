@@ -32,8 +32,6 @@ Scenario scenario_of(const LoadSetup& setup, const std::string& policy, std::uin
   Scenario scenario;
   scenario.cluster = setup.cluster;
   scenario.cluster.settings.mode = setup.mode;
-  Weight sum = 0;
-  for (const Weight weight : setup.weights) sum += weight;
   for (std::size_t i = 0; i < setup.weights.size(); ++i) {
     SimTenant tenant;
     tenant.name = std::string(1, static_cast<char>('A' + i));
