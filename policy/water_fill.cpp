@@ -12,12 +12,13 @@
 namespace fairwater {
 namespace {
 
-/// need / weight, 0 for a group that does not ask. Ratios that differ never swap their order by
-/// rounding: a `long double` holds both numbers exactly, a `double` does below 2^53.
-template <class Float>
+/// About need / weight: three roundings, each of at most 2^-53 of it. Where both are below 2^53 it is
+/// one rounding, which never swaps the order.
 double rounded_ratio(Amount need, Weight weight) {
-  return static_cast<double>(static_cast<Float>(need) / static_cast<Float>(weight));
+  return static_cast<double>(need) / static_cast<double>(weight);
 }
+/// Ratios that are further apart than this part of them are in their exact order.
+constexpr double kRounding = 0x1p-50;
 
 }  // namespace
 
@@ -29,9 +30,7 @@ class WaterFiller::Impl {
     groups_ = groups;
     by_ratio_ = RatioBuckets(groups.size());
     result_.level.reset();
-    serve_bases<double>();
-    constexpr std::uint64_t kExactInDouble = std::uint64_t{1} << 53;
-    if (std::max(need_bound_, weight_bound_) > kExactInDouble) serve_bases<long double>();
+    serve_bases();
     const Wide rest = capacity_ - bases_;
     if (rest < 0)
       scale_bases();
@@ -55,7 +54,6 @@ class WaterFiller::Impl {
     return groups_[i].wanted() - result_.runtime[i];
   }
 
-  template <class Float>
   void serve_bases() {
     result_.runtime.resize(groups_.size());
     ratios_.resize(groups_.size());
@@ -77,7 +75,7 @@ class WaterFiller::Impl {
       bases += base;
       ratios[i] = 0;
       if (need == 0 || weight == 0) continue;
-      const double ratio = rounded_ratio<Float>(need, weight);
+      const double ratio = rounded_ratio(need, weight);
       ratios[i] = ratio;
       need_bits |= need;
       weight_bits |= weight;
@@ -153,22 +151,32 @@ class WaterFiller::Impl {
     const std::span<RatioItem> sorted = sorter_.sort();
     // Unequal ratios of small numbers differ by more than a rounding.
     constexpr Wide kDistinct = Wide{1} << 51;
-    if (Wide{need_bound_} * weight_bound_ >= kDistinct) settle_equals(sorted);
+    if (Wide{need_bound_} * weight_bound_ >= kDistinct) settle_neighbours(sorted);
     return sorted;
   }
 
-  /// Orders what rounding made equal.
-  void settle_equals(std::span<RatioItem> items) const {
+  /// Orders what rounding made equal or may have swapped: runs of ratios with next to nothing
+  /// between each and the one after it.
+  void settle_neighbours(std::span<RatioItem> items) const {
     for (auto run = items.begin(); run != items.end();) {
-      const auto end = std::find_if(
-          run, items.end(), [&](const RatioItem& item) { return item.ratio != run->ratio; });
-      std::sort(run, end, [&](const RatioItem& a, const RatioItem& b) {
-        const Wide x = Wide{need(a.index)} * b.weight;
-        const Wide y = Wide{need(b.index)} * a.weight;
-        return x != y ? x < y : a.index < b.index;
-      });
+      Weight heaviest = run->weight;
+      auto end = run + 1;
+      for (; end != items.end() && end->ratio <= end[-1].ratio * (1 + kRounding); ++end)
+        heaviest = std::max(heaviest, end->weight);
+      // Of small numbers only equal ratios are that near, and these are in input order already.
+      constexpr double kDistinct = 0x1p49;
+      const auto weight = static_cast<double>(heaviest);
+      if (end - run > 1 && end[-1].ratio * weight * weight >= kDistinct) sort_exactly({run, end});
       run = end;
     }
+  }
+
+  void sort_exactly(std::span<RatioItem> items) const {
+    std::sort(items.begin(), items.end(), [&](const RatioItem& a, const RatioItem& b) {
+      const Wide x = Wide{need(a.index)} * b.weight;
+      const Wide y = Wide{need(b.index)} * a.weight;
+      return x != y ? x < y : a.index < b.index;
+    });
   }
 
   void share_out(std::span<const RatioItem> sorted, Wide rest, Wide whole) {
