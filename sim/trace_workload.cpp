@@ -21,8 +21,8 @@ caf::error refuse_job(const SwfJob& job, const std::string& message) {
                     "trace");
 }
 
-/// From `8:ppn=8:x86_64:cl_zegox#excl`. How many processors a node gives is better told by the
-/// log's own columns: some of these texts have `ppn=1.5`.
+/// From `8:ppn=8:x86_64:cl_zegox#excl`; a host's name in front stands for that one node. How many
+/// processors a node gives is better told by the log's own columns: some texts have `ppn=1.5`.
 struct NodeRequest {
   std::int64_t nodes = 1;
   std::string site;
@@ -32,10 +32,12 @@ std::optional<NodeRequest> parse_node_request(std::string_view text) {
   NodeRequest request;
   text = text.substr(0, text.find('#'));
   const std::string_view count = text.substr(0, text.find(':'));
-  const auto [end, code] =
-      std::from_chars(count.data(), count.data() + count.size(), request.nodes);
-  if (code != std::errc{} || end != count.data() + count.size() || request.nodes < 1)
-    return std::nullopt;
+  if (count.empty()) return std::nullopt;
+  if (count.find_first_not_of("0123456789") == std::string_view::npos) {
+    const auto [end, code] =
+        std::from_chars(count.data(), count.data() + count.size(), request.nodes);
+    if (code != std::errc{} || request.nodes < 1) return std::nullopt;
+  }
   while (!text.empty()) {
     const std::string_view word = text.substr(0, text.find(':'));
     text.remove_prefix(std::min(word.size() + 1, text.size()));
@@ -98,7 +100,7 @@ class Reader {
         const auto request = parse_node_request(line.extra);
         if (!request || request->nodes > line.processors)
           return refuse_job(
-              line, fmt::format("'{}' does not begin with a number of nodes up to {} processors",
+              line, fmt::format("'{}' does not begin with a host or a number of nodes up to {}",
                                 line.extra.substr(0, 60), line.processors));
         if (options_.clusters_as_sites && !request->site.empty()) job.rule = rule(request->site);
         add_part(std::move(job), request->nodes, (line.processors - 1) / request->nodes + 1);

@@ -66,10 +66,15 @@ TEST_CASE("an extended log says nodes, memory per node and site", "[unit][sim]")
   CHECK(job.rule->allows(node));
   node.site = "south";
   CHECK_FALSE(job.rule->allows(node));
+  const std::string host =
+      "1 100 0 60 12 -1 1024 12 600 -1 1 5 2 1 1 -1 -1 -1 {3} q north-19.example:ppn=1.5";
+  const auto on_host = traced(host.c_str(), options);
+  CHECK(on_host.workload.jobs.at(0).tasks == 1);
+  CHECK(on_host.workload.jobs.at(0).demand[kCpu] == 12'000);
   const auto plain = workload_from(*parse_swf(kTwoJobs, 0), options);
   REQUIRE_FALSE(plain);
   CHECK(details(plain.error()).message ==
-        "job 7: '' does not begin with a number of nodes up to 64 processors");
+        "job 7: '' does not begin with a host or a number of nodes up to 64");
 }
 
 TEST_CASE("jobs that fit no node are taken out", "[unit][sim]") {
