@@ -23,6 +23,7 @@ constexpr std::size_t kCrea = 0, kQrea = 1, kRebalance = 2;
 
 std::vector<ElasticRates> one_grows(const std::vector<double>& rates) {
   std::vector<ElasticRates> result;
+  result.reserve(rates.size());
   for (const double rate : rates) result.push_back({rate, kOthersRate, kOthersRate, kOthersRate});
   return result;
 }

@@ -31,6 +31,7 @@ constexpr LoadMeasure kUtilisation = kLoadMeasures[0], kCompletion = kLoadMeasur
 
 std::vector<ElasticRates> equal_rates(const std::vector<double>& rates) {
   std::vector<ElasticRates> result;
+  result.reserve(rates.size());
   for (const double rate : rates) result.push_back({rate, rate, rate, rate});
   return result;
 }
@@ -214,7 +215,7 @@ std::vector<std::string> qrea_assumptions(const QreaPlan& plan) {
   const ElasticAssumptions base;
   return {
       fmt::format("4 users with a quota of 50 of 200 units each; jobs of 1 to {} units and 10 "
-                  "unit-seconds, which all are declared.",
+                  "unit-seconds.",
                   base.max_units),
       fmt::format("A sample is a run of its own: jobs arrive for {} s, the cluster is empty at "
                   "first, and all jobs are run to their ends. Utilisation and extras count while "
@@ -224,10 +225,10 @@ std::vector<std::string> qrea_assumptions(const QreaPlan& plan) {
                   "a standard deviation of {} times the mean, cut off at 0, anywhere in the "
                   "second. The paper gives no measure of burstiness but the Hurst parameter.",
                   base.hurst, base.variation),
-      "A round follows whatever happens. Credits count by time: a round adds what was earned and "
-      "paid for each second until the next.",
-      "Intervals are 95 % by Student's t; 'surely' means that the interval of the paired "
-      "differences leaves 0 out."};
+      std::string{"A round follows whatever happens. Credits count by time: a round adds what was "
+                  "earned and paid for each second until the next."},
+      std::string{"Intervals are 95 % by Student's t; 'surely' means that the interval of the "
+                  "paired differences leaves 0 out."}};
 }
 
 Expected<ExperimentReport> run_qrea_load(const ExperimentOptions& options) {
