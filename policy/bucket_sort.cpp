@@ -24,19 +24,18 @@ bool insertion_sort(RatioItem* begin, RatioItem* end, std::size_t budget) {
 
 void RatioSorter::start(std::size_t first, const std::vector<std::uint32_t>& counts) {
   first_ = first;
-  next_.resize(counts.size() + 1);
+  next_.resize(counts.size());
   std::uint32_t total = 0;
   for (std::size_t b = 0; b < counts.size(); ++b)
-    next_[b + 1] = std::exchange(total, total + counts[b]);
-  next_[0] = total;
-  items_.resize(std::size_t{total} + 1);
+    next_[b] = std::exchange(total, total + counts[b]);
+  items_.resize(total);
 }
 
 std::span<RatioItem> RatioSorter::sort() {
   std::size_t begin = 0;
-  for (std::size_t b = 1; b < next_.size(); ++b) {
-    sort_bucket(items_.data() + begin, next_[b] - begin);
-    begin = next_[b];
+  for (const std::uint32_t end : next_) {
+    sort_bucket(items_.data() + begin, end - begin);
+    begin = end;
   }
   return {items_.data(), begin};
 }

@@ -30,6 +30,11 @@ class RatioBuckets {
   [[nodiscard]] std::size_t of(double ratio) const {
     return (std::bit_cast<std::uint64_t>(ratio) - std::bit_cast<std::uint64_t>(kLeast)) >> shift_;
   }
+  /// The least ratio in the bucket.
+  [[nodiscard]] double lower_edge(std::size_t bucket) const {
+    return std::bit_cast<double>(std::bit_cast<std::uint64_t>(kLeast) +
+                                 (std::uint64_t{bucket} << shift_));
+  }
   /// At least every ratio in the bucket.
   [[nodiscard]] double upper_edge(std::size_t bucket) const {
     return std::bit_cast<double>(std::bit_cast<std::uint64_t>(kLeast) +
@@ -48,13 +53,7 @@ class RatioSorter {
  public:
   /// `counts`: how many items each bucket from `first` on will get.
   void start(std::size_t first, const std::vector<std::uint32_t>& counts);
-  /// Items of earlier buckets are dropped.
-  void add(std::size_t bucket, const RatioItem& item) {
-    const std::size_t place = bucket >= first_ ? bucket - first_ + 1 : 0;
-    const std::uint32_t next = next_[place];
-    items_[next] = item;
-    next_[place] = next + (place > 0 ? 1 : 0);
-  }
+  void add(std::size_t bucket, const RatioItem& item) { items_[next_[bucket - first_]++] = item; }
   /// After all were added. O(items) expected; O(items log items) where unequal ratios crowd
   /// together.
   [[nodiscard]] std::span<RatioItem> sort();
@@ -63,7 +62,7 @@ class RatioSorter {
   void sort_bucket(RatioItem* begin, std::size_t count);
 
   std::size_t first_ = 0;
-  /// Where the next item of each bucket goes; the first entry is a place for what is dropped.
+  /// Where the next item of each bucket goes.
   std::vector<std::uint32_t> next_;
   std::vector<RatioItem> items_;
   std::vector<RatioItem> scratch_;

@@ -12,11 +12,14 @@
 namespace fairwater {
 namespace {
 
-/// About need / weight: three roundings, each of at most 2^-53 of it. Where both are below 2^53 it is
-/// one rounding, which never swaps the order.
+/// About need / weight: three roundings, each of at most 2^-53 of it. Where both are below 2^53 it
+/// is one rounding, which never swaps the order.
 double rounded_ratio(Amount need, Weight weight) {
   return static_cast<double>(need) / static_cast<double>(weight);
 }
+/// How many groups ahead to fetch where they come in no order that the processor foresees.
+constexpr std::size_t kAhead = 16;
+
 /// Ratios that are further apart than this part of them are in their exact order.
 constexpr double kRounding = 0x1p-50;
 
@@ -30,13 +33,11 @@ class WaterFiller::Impl {
     groups_ = groups;
     by_ratio_ = RatioBuckets(groups.size());
     result_.level.reset();
-    serve_bases();
+    measure();
     const Wide rest = capacity_ - bases_;
     if (rest < 0)
       scale_bases();
-    else if (needs_ <= rest)
-      satisfy_all();
-    else
+    else if (needs_ > rest)
       pour(rest);
     return result_;
   }
@@ -48,13 +49,13 @@ class WaterFiller::Impl {
     std::uint32_t count = 0;
   };
 
-  [[nodiscard]] bool asks(std::size_t i) const { return ratios_[i] > 0; }
   /// Of a group whose runtime is its base.
   [[nodiscard]] Amount need(std::size_t i) const {
     return groups_[i].wanted() - result_.runtime[i];
   }
 
-  void serve_bases() {
+  /// Adds up bases and needs, and gives every group all that it wants for now.
+  void measure() {
     result_.runtime.resize(groups_.size());
     ratios_.resize(groups_.size());
     buckets_.assign(by_ratio_.size(), Bucket{});
@@ -71,7 +72,7 @@ class WaterFiller::Impl {
       const Amount base = group.base();
       const Amount need = wanted - base;
       const Weight weight = group.weight;
-      runtime[i] = base;
+      runtime[i] = weight > 0 ? wanted : base;
       bases += base;
       ratios[i] = 0;
       if (need == 0 || weight == 0) continue;
@@ -94,16 +95,12 @@ class WaterFiller::Impl {
     }
   }
 
-  void satisfy_all() {
-    for (std::size_t i = 0; i < groups_.size(); ++i) result_.runtime[i] += asks(i) ? need(i) : 0;
-  }
-
   void scale_bases() {
     const ProportionalShare share(capacity_, bases_);
     Wide before = 0;
-    for (Amount& runtime : result_.runtime) {
-      const Amount base = runtime;
-      runtime = share.between(before, base);
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      const Amount base = groups_[i].base();
+      result_.runtime[i] = share.between(before, base);
       before += base;
     }
     result_.level = WaterMark{0, std::max<Wide>(weights_, 1)};
@@ -131,22 +128,30 @@ class WaterFiller::Impl {
     }
   }
 
-  /// Gives all before bucket `first` their need, and returns the others in order of their ratios.
+  /// Takes all from bucket `first` on back to their bases, and returns them in order of their
+  /// ratios.
   std::span<const RatioItem> sort_from(std::size_t first) {
-    std::vector<std::uint32_t> counts;
-    for (std::size_t b = first; b < buckets_.size(); ++b) counts.push_back(buckets_[b].count);
-    sorter_.start(first, counts);
+    counts_.clear();
+    for (std::size_t b = first; b < buckets_.size(); ++b) counts_.push_back(buckets_[b].count);
+    sorter_.start(first, counts_);
+    // Half of the groups or so are below: without a branch there is nothing to mispredict.
+    const double least = by_ratio_.lower_edge(first);
+    above_.resize(groups_.size() + 1);
+    std::uint32_t* const above = above_.data();
     Amount* const runtime = result_.runtime.data();
     const double* const ratios = ratios_.data();
+    std::size_t count = 0;
     for (std::size_t i = 0; i < groups_.size(); ++i) {
-      const double ratio = ratios[i];
-      if (ratio == 0) continue;
-      // Half of the groups or so are below: without a branch there is nothing to mispredict.
+      above[count] = static_cast<std::uint32_t>(i);
+      count += ratios[i] >= least ? 1 : 0;
+    }
+    for (std::size_t k = 0; k < count; ++k) {
+      if (k + kAhead < count) __builtin_prefetch(&groups_[above[k + kAhead]]);
+      const std::uint32_t i = above[k];
       const QuotaGroup& group = groups_[i];
-      const std::size_t bucket = by_ratio_.of(ratio);
-      const Amount base = runtime[i];
-      runtime[i] = bucket < first ? group.wanted() : base;
-      sorter_.add(bucket, {ratio, group.weight, static_cast<std::uint32_t>(i)});
+      const double ratio = ratios[i];
+      runtime[i] = group.base();
+      sorter_.add(by_ratio_.of(ratio), {ratio, group.weight, i});
     }
     const std::span<RatioItem> sorted = sorter_.sort();
     // Unequal ratios of small numbers differ by more than a rounding.
@@ -191,11 +196,11 @@ class WaterFiller::Impl {
     FAIRWATER_CHECK(item != sorted.end(), "water stops below what all need");
     result_.level = WaterMark{rest, whole};
     const ProportionalShare share(static_cast<Amount>(rest), whole);
-    constexpr std::ptrdiff_t kAhead = 16;  // groups come in no order that the processor foresees
     Wide before = 0;
     Amount given = 0;
     for (; item != sorted.end(); ++item) {
-      if (sorted.end() - item > kAhead) __builtin_prefetch(&result_.runtime[item[kAhead].index], 1);
+      if (sorted.end() - item > std::ptrdiff_t{kAhead})
+        __builtin_prefetch(&result_.runtime[item[kAhead].index], 1);
       before += item->weight;
       const Amount until = share.until(before);
       result_.runtime[item->index] += until - given;
@@ -209,6 +214,8 @@ class WaterFiller::Impl {
   WaterFillResult result_;
   std::vector<double> ratios_;  ///< per group, 0 when it does not ask
   std::vector<Bucket> buckets_;
+  std::vector<std::uint32_t> counts_;
+  std::vector<std::uint32_t> above_;  ///< groups that the water may not fill
   RatioSorter sorter_;
   Wide bases_ = 0;
   Wide needs_ = 0;
