@@ -40,7 +40,7 @@ struct ExperimentOptions {
   std::uint32_t seeds = 10;  ///< repetitions of what is random; seed numbers are 1..seeds
   std::uint32_t threads = 1;
   std::string traces;  ///< the folder of workload traces; empty: there is none
-  std::function<void(double)> progress = [](double) {};  ///< done, from 0 to 1; from one thread
+  std::function<void(double)> progress = [](double) {};  ///< done, from 0 to 1; one call at a time
 };
 
 struct Experiment {

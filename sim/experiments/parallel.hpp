@@ -1,38 +1,26 @@
-// Independent repetitions on several threads.
+// Independent repetitions on several threads, with progress.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
 #include <cstddef>
-#include <thread>
-#include <vector>
+#include <mutex>
 
 #include "sim/experiment.hpp"
+#include "sim/scenario.hpp"
 
 namespace fairwater::sim {
 
 /// Calls `work(i)` once for each i below `count`, on up to `options.threads` threads, in no order:
-/// each call writes its own result. Reports progress from `from` to `to` from the calling thread.
+/// each call writes its own result. Reports progress from `from` to `to`.
 template <class Work>
 void for_each_index(std::size_t count, const ExperimentOptions& options, double from, double to,
                     const Work& work) {
-  std::atomic<std::size_t> next{0}, done{0};
-  const auto run = [&](bool reports) {
-    for (std::size_t i = next++; i < count; i = next++) {
-      work(i);
-      const std::size_t so_far = ++done;
-      if (reports)
-        options.progress(from +
-                         (to - from) * static_cast<double>(so_far) / static_cast<double>(count));
-    }
-  };
-  {
-    std::vector<std::jthread> helpers;
-    const std::size_t threads = std::min<std::size_t>(std::max(1u, options.threads), count);
-    for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back(run, false);
-    run(true);
-  }
-  options.progress(to);
+  std::mutex reporting;
+  std::size_t done = 0;
+  for_each_parallel(count, options.threads, [&](std::size_t i) {
+    work(i);
+    const std::lock_guard lock{reporting};
+    options.progress(from + (to - from) * static_cast<double>(++done) / static_cast<double>(count));
+  });
 }
 
 }  // namespace fairwater::sim
