@@ -222,6 +222,48 @@ TEST_CASE("figures are what the runs say", "[property][metrics]") {
     }
 }
 
+TEST_CASE("a damaged log gives a workload that can run, or is refused", "[property][fuzz]") {
+  const std::string whole =
+      "; c\n1 0 0 5 4 -1 -1 4 9 2097153 1 1 1 -1 0 -1 -1 -1 2:ppn=2:cl_east#excl\n"
+      "2 9 0 5.5 8 -1 -1 8 -1 -1 1 2 1 -1 1 1 1 1 u 1:ppn=8\n3 9 0 -1 1 -1 -1 1 1 1 0 2 1 1 1 1 1 "
+      "1\n";
+  int taken = 0, refused = 0;
+  SplitMix64 random(3);
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text = whole;
+    for (auto edits = 1 + random.below(4); edits > 0; --edits) {
+      static constexpr std::string_view kSigns = "0123456789-. \n;:=#pn_\xff";
+      const auto at = random.below(text.size());
+      if (random.below(3) == 0)
+        text.erase(at, random.below(6));
+      else
+        text.insert(at, 1 + random.below(3), kSigns[random.below(kSigns.size())]);
+    }
+    const auto log = parse_swf(text, 0);
+    if (!log) continue;
+    TraceOptions options;
+    options.tenants = static_cast<TenantColumn>(random.below(3));
+    options.shape = static_cast<JobShape>(random.below(3));
+    options.memory_in_bytes_per_node = options.clusters_as_sites = random.below(2) == 0;
+    const auto made = workload_from(*log, options);
+    INFO(text);
+    if (!made) {
+      ++refused;
+      CHECK(details(made.error()).code == ErrorCode::invalid_input);
+      continue;
+    }
+    ++taken;
+    CHECK(made->workload.jobs.size() == log->jobs.size());
+    const auto is_sane = [&](const Job& job) {
+      return job.submit_ms >= 0 && job.run_ms >= 0 && job.estimate_ms >= 0 && job.tasks >= 1 &&
+             job.demand[kCpu] >= 1 && job.demand[kMemory] >= 0 && job.tenant < made->tenants.size();
+    };
+    CHECK(std::all_of(made->workload.jobs.begin(), made->workload.jobs.end(), is_sane));
+  }
+  CHECK(taken > 1000);
+  CHECK(refused > 100);
+}
+
 TEST_CASE("cycles at intervals lose no task either", "[property][policy]") {
   for (const auto& options : all_policies()) {
     const RandomCase made = random_case(7, 60);
