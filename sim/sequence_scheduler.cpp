@@ -1,5 +1,6 @@
 #include "sim/sequence_scheduler.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -136,6 +137,11 @@ void SequenceScheduler::grant(const Deal& deal, Actions& actions) {
     accounts_[repayment.debtor.value - 1].repaid += repayment.units;
 }
 
+bool SequenceScheduler::somebody_waits() const {
+  return std::any_of(queues_.begin(), queues_.end(),
+                     [](const Queue& queue) { return queue.pending_tasks > 0; });
+}
+
 bool SequenceScheduler::deal_due_nodes(Actions& actions) {
   auto deals = cycle_.run(std::numeric_limits<std::size_t>::max());
   for (auto& deal : deals) {
@@ -151,6 +157,7 @@ Actions SequenceScheduler::cycle(TimeMs /*now*/) {
   deal_due_nodes(actions);
   do {
     for (const TenantIndex tenant : std::exchange(changed_, {})) cycle_.take_window(window(tenant));
+    if (!somebody_waits()) break;
     cycle_.consider_all_nodes();
   } while (deal_due_nodes(actions));
   return actions;

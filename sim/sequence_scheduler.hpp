@@ -48,6 +48,7 @@ class SequenceScheduler final : public Scheduler {
   };
   [[nodiscard]] DemandWindow window(TenantIndex tenant) const;
   void grant(const Deal& deal, Actions& actions);
+  [[nodiscard]] bool somebody_waits() const;
   /// False when there was nothing to deal.
   bool deal_due_nodes(Actions& actions);
 
