@@ -125,7 +125,7 @@ TEST_CASE("experiments have names of their own that can be files", "[unit][exper
   }
 }
 
-TEST_CASE("docs/reproduction.md quotes what comes out", "[golden][experiment]") {
+TEST_CASE("docs/reproduction.md quotes what comes out", "[golden][experiment][long]") {
   const std::string document = reproduction_document();
   std::size_t rows = 2;  // the titles and the line under them
   for (const Experiment& experiment : experiments()) {
@@ -142,7 +142,7 @@ TEST_CASE("docs/reproduction.md quotes what comes out", "[golden][experiment]") 
   }
 }
 
-TEST_CASE("the pages of all experiments open without an error", "[unit][experiment]") {
+TEST_CASE("the pages of all experiments open without an error", "[unit][experiment][long]") {
   const TemporaryDirectory directory;
   std::map<std::string, int> charts;
   std::vector<Reproduction> reproductions{{"orders", sample_report()}};
