@@ -1,0 +1,30 @@
+// The parts of a simulation file. Each reads its keys into the draft, and refuses in its document.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "bin/yaml_fields.hpp"
+#include "model/resources.hpp"
+#include "sim/scenario.hpp"
+
+namespace fairwater {
+
+/// A simulation file that is being read.
+struct SimFileDraft {
+  YamlDocument& document;
+  std::string path;  ///< of the file: traces lie beside it
+  ResourceCatalog catalog{};
+  sim::Scenario scenario{};
+  std::map<std::string, sim::TenantIndex> tenants{};  ///< by name
+};
+
+/// `resources`, `mode` and `nodes`.
+void read_sim_cluster(SimFileDraft& draft, YamlFields& fields);
+/// `tenants`.
+void read_sim_tenants(SimFileDraft& draft, YamlFields& fields);
+/// `workload`, and the trace that it names: its tenants that the file does not name have weight 1.
+/// What is wrong with a trace is returned.
+[[nodiscard]] caf::error read_sim_workload(SimFileDraft& draft, YamlFields& fields);
+
+}  // namespace fairwater
