@@ -85,9 +85,15 @@ caf::error check(SimFileDraft& draft) {
     if (auto error = check_generator(cluster, draft.scenario.generators[i],
                                      fmt::format("workload.generators[{}].", i)))
       return error;
-  if (const auto gone = sim::remove_impossible_jobs(cluster, draft.scenario.trace))
-    return make_error(ErrorCode::invalid_input,
-                      fmt::format("{} jobs of the trace fit no node", gone), "nodes");
+  auto& left_out = draft.scenario.left_out.fit_no_node;
+  left_out = sim::remove_impossible_jobs(cluster, draft.scenario.trace);
+  if (left_out > 0 && !draft.may_leave_out)
+    return make_error(
+        ErrorCode::invalid_input,
+        fmt::format("{} jobs of the trace fit no node (workload.trace.leave_out_impossible: true "
+                    "runs the others)",
+                    left_out),
+        "nodes");
   return {};
 }
 

@@ -5,13 +5,22 @@
 
 #include "bin/sim_file_fields.hpp"
 #include "bin/sim_file_parts.hpp"
+#include "sim/openb_workload.hpp"
 
 namespace fairwater {
 namespace {
 
 constexpr std::int64_t kMaxNodes = 1'000'000;
 
+/// The default kinds with GPUs in thousandths, at the same price for a whole one.
+ResourceCatalog openb_catalog() {
+  auto kinds = ResourceCatalog{}.kinds();
+  kinds.back() = {.name = std::string{sim::kGpuMilliResource}, .granule = 100, .units = 1};
+  return *ResourceCatalog::make(std::move(kinds));
+}
+
 void read_resources(SimFileDraft& draft, YamlFields& fields) {
+  if (names_openb_trace(draft.document)) draft.catalog = openb_catalog();
   if (fields.take("resources")) {
     std::vector<ResourceKind> kinds;
     read_list(
@@ -53,6 +62,7 @@ ResourceVector to_vector(SimFileDraft& draft, YamlFields& fields, const char* ke
 }
 
 void read_nodes(SimFileDraft& draft, YamlFields& fields) {
+  if (!fields.has("nodes") && names_openb_trace(draft.document)) return;
   if (!fields.has("nodes"))
     return draft.document.refuse("nodes", 1, "is missing: a list of {name, count, resources}");
   read_list(draft.document, fields, "nodes", [&](const YAML::Node& node, const std::string& path) {
@@ -77,6 +87,16 @@ void read_nodes(SimFileDraft& draft, YamlFields& fields) {
 }
 
 }  // namespace
+
+bool names_openb_trace(const YamlDocument& document) {
+  const YAML::Node& root = document.root();
+  const YAML::Node workload = root["workload"];
+  if (!workload || !workload.IsMap()) return false;
+  const YAML::Node trace = workload["trace"];
+  if (!trace || !trace.IsMap()) return false;
+  const YAML::Node format = trace["format"];
+  return format && format.IsScalar() && format.Scalar() == "openb";
+}
 
 void read_sim_cluster(SimFileDraft& draft, YamlFields& fields) {
   read_resources(draft, fields);

@@ -17,14 +17,18 @@ struct SimFileDraft {
   ResourceCatalog catalog{};
   sim::Scenario scenario{};
   std::map<std::string, sim::TenantIndex> tenants{};  ///< by name
+  bool may_leave_out = false;                         ///< jobs of the trace that fit no node
 };
+
+/// True when the file's trace is in the openb format, which brings nodes and resources with it.
+[[nodiscard]] bool names_openb_trace(const YamlDocument& document);
 
 /// `resources`, `mode` and `nodes`.
 void read_sim_cluster(SimFileDraft& draft, YamlFields& fields);
 /// `tenants`.
 void read_sim_tenants(SimFileDraft& draft, YamlFields& fields);
-/// `workload`, and the trace that it names: its tenants that the file does not name have weight 1.
-/// What is wrong with a trace is returned.
+/// `workload`, and the trace that it names: its tenants that the file does not name have weight 1,
+/// and its nodes, if it has any, join the cluster. What is wrong with a trace is returned.
 [[nodiscard]] caf::error read_sim_workload(SimFileDraft& draft, YamlFields& fields);
 
 }  // namespace fairwater

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -7,12 +8,14 @@
 
 #include "bin/sim_file_fields.hpp"
 #include "bin/sim_file_parts.hpp"
+#include "sim/openb_workload.hpp"
 
 namespace fairwater {
 namespace {
 
 /// Tenants of the trace that the file does not name have weight 1.
-void take_trace(SimFileDraft& draft, sim::TraceWorkload traced) {
+/// Jobs arrive `load_factor` times as fast as they did.
+void take_trace(SimFileDraft& draft, sim::TraceWorkload traced, double load_factor) {
   std::vector<sim::TenantIndex> index;
   for (const auto& name : traced.tenants) {
     const auto next = static_cast<sim::TenantIndex>(draft.scenario.cluster.tenants.size());
@@ -20,16 +23,67 @@ void take_trace(SimFileDraft& draft, sim::TraceWorkload traced) {
     if (is_new) draft.scenario.cluster.tenants.push_back({name, {}, 0});
     index.push_back(found->second);
   }
-  for (auto& job : traced.workload.jobs) job.tenant = index[job.tenant];
+  for (auto& job : traced.workload.jobs) {
+    job.tenant = index[job.tenant];
+    if (load_factor != 1)
+      job.submit_ms = std::llround(static_cast<double>(job.submit_ms) / load_factor);
+  }
   draft.scenario.trace = std::move(traced.workload);
+  draft.scenario.left_out.never_ran = traced.skipped;
 }
 
-caf::error read_trace(SimFileDraft& draft, YamlFields& fields) {
+/// What every trace has.
+struct TraceKeys {
   std::string file;
   std::uint32_t max_jobs = 0;
+  double load_factor = 1;
+};
+
+/// A file that a trace names under `key`, unpacked; it lies beside the simulation file.
+Expected<std::string> read_trace_file(SimFileDraft& draft, const YamlFields& fields,
+                                      const char* key, const std::string& name) {
+  if (name.empty())
+    return draft.document.locate(
+        make_error(ErrorCode::invalid_input, "is missing", fields.path_of(key)));
+  const auto beside = std::filesystem::path{draft.path}.parent_path() / name;
+  return read_maybe_gzip(beside.string(), kMaxSwfBytes);
+}
+
+/// A refusal with the file's name in front, where a trace has several.
+caf::error in_trace_file(const std::string& name, const caf::error& error) {
+  const ErrorDetails said = details(error);
+  return make_error(said.code, fmt::format("{}: {}", name, said.message), said.field);
+}
+
+caf::error read_openb_trace(SimFileDraft& draft, YamlFields& fields, const TraceKeys& keys) {
+  std::string node_file;
+  std::string tenants = "qos";
+  fields.text("nodes", node_file);
+  read_choice<std::string>(fields, "tenants", {{"qos", "qos"}}, tenants);
+  fields.finish();
+  if (draft.document.error()) return draft.document.error();
+  const auto gpu = draft.catalog.index_of(sim::kGpuMilliResource);
+  if (!gpu)
+    return draft.document.locate(make_error(ErrorCode::invalid_input,
+                                            "must have gpu_milli for an openb trace", "resources"));
+  const auto node_text = read_trace_file(draft, fields, "nodes", node_file);
+  if (!node_text) return node_text.error();
+  const auto pod_text = read_trace_file(draft, fields, "file", keys.file);
+  if (!pod_text) return pod_text.error();
+  const auto cluster = sim::parse_openb_nodes(*node_text);
+  if (!cluster) return in_trace_file(node_file, cluster.error());
+  const auto pods = sim::parse_openb_pods(*pod_text, cluster->models);
+  if (!pods) return in_trace_file(keys.file, pods.error());
+  auto traced = sim::openb_workload(*pods, cluster->models, *gpu, keys.max_jobs);
+  if (!traced) return in_trace_file(keys.file, traced.error());
+  for (auto& node : sim::openb_nodes(*cluster, *gpu))
+    draft.scenario.cluster.nodes.push_back(std::move(node));
+  take_trace(draft, std::move(*traced), keys.load_factor);
+  return {};
+}
+
+caf::error read_swf_trace(SimFileDraft& draft, YamlFields& fields, const TraceKeys& keys) {
   sim::TraceOptions options;
-  fields.text("file", file);
-  fields.integer("jobs", max_jobs, 1);
   read_choice<TenantColumn>(fields, "tenants",
                             {{"user", TenantColumn::user},
                              {"group", TenantColumn::group},
@@ -45,18 +99,25 @@ caf::error read_trace(SimFileDraft& draft, YamlFields& fields) {
   fields.boolean("clusters_as_sites", options.clusters_as_sites);
   fields.finish();
   if (draft.document.error()) return draft.document.error();
-  if (file.empty())
-    return draft.document.locate(
-        make_error(ErrorCode::invalid_input, "is missing", fields.path_of("file")));
-  const auto beside = std::filesystem::path{draft.path}.parent_path() / file;
-  const auto text = read_maybe_gzip(beside.string(), kMaxSwfBytes);
+  const auto text = read_trace_file(draft, fields, "file", keys.file);
   if (!text) return text.error();
-  const auto log = parse_swf(*text, max_jobs);
+  const auto log = parse_swf(*text, keys.max_jobs);
   if (!log) return log.error();
   auto traced = sim::workload_from(*log, options);
   if (!traced) return traced.error();
-  take_trace(draft, std::move(*traced));
+  take_trace(draft, std::move(*traced), keys.load_factor);
   return {};
+}
+
+caf::error read_trace(SimFileDraft& draft, YamlFields& fields) {
+  TraceKeys keys;
+  bool is_openb = false;
+  fields.text("file", keys.file);
+  fields.integer("jobs", keys.max_jobs, 1);
+  fields.boolean("leave_out_impossible", draft.may_leave_out);
+  read_decimal(fields, "load_factor", 0.001, 1'000'000, keys.load_factor);
+  read_choice<bool>(fields, "format", {{"swf", false}, {"openb", true}}, is_openb);
+  return is_openb ? read_openb_trace(draft, fields, keys) : read_swf_trace(draft, fields, keys);
 }
 
 void read_demand(SimFileDraft& draft, YamlFields& fields, std::vector<sim::Range>& demand) {

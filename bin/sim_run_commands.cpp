@@ -113,6 +113,11 @@ int finish(const Context& context, const SimOptions& options, const sim::Scenari
     return kExitDone;
   }
   context.out() << figures_text(policies);
+  const auto& left_out = scenario.left_out;
+  if (left_out.never_ran + left_out.fit_no_node > 0)
+    context.print_line(
+        fmt::format("left out of the trace: {} jobs that never ran, {} that fit no node",
+                    left_out.never_ran, left_out.fit_no_node));
   if (!options.out.empty()) context.print_line("wrote " + options.out + "/index.html");
   return kExitDone;
 }

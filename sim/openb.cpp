@@ -19,6 +19,7 @@ constexpr std::string_view kResultHead = "workload,sc_policy,tune,seed,total_gpu
 /// Bounds on what a node has or a pod wants: sums stay in 64 bits.
 constexpr std::int64_t kMaxMilliCpu = 100'000'000;
 constexpr std::int64_t kMaxMemoryMib = 1'000'000'000;
+constexpr std::int64_t kMaxPodSeconds = 10'000'000'000;
 /// A cluster of more nodes or pods would take hours.
 constexpr std::size_t kMaxLines = 1'000'000;
 
@@ -118,6 +119,7 @@ caf::error add_node(const OpenbRow& row, OpenbCluster& cluster) {
     node.model = static_cast<std::uint32_t>(*model);
   }
   cluster.nodes.push_back(node);
+  cluster.names.emplace_back(row.cells[0]);
   return {};
 }
 
@@ -134,8 +136,17 @@ Expected<std::uint64_t> models_of(const OpenbRow& row, std::size_t column,
   return set;
 }
 
+/// The cell's seconds, or none when it is empty; what is wrong with it goes to `error`.
+std::optional<std::int64_t> seconds_of(const OpenbRow& row, std::size_t column, caf::error& error) {
+  if (row.cells[column].empty()) return std::nullopt;
+  auto seconds = row.number(column, 0, kMaxPodSeconds);
+  if (seconds) return *seconds;
+  error = std::move(seconds.error());
+  return std::nullopt;
+}
+
 caf::error add_pod(const OpenbRow& row, const std::vector<std::string>& models,
-                   std::vector<GpuRequest>& pods) {
+                   std::vector<OpenbPod>& pods) {
   const auto cpu = row.number(1, 0, kMaxMilliCpu);
   if (!cpu) return cpu.error();
   const auto memory = row.number(2, 0, kMaxMemoryMib);
@@ -146,11 +157,18 @@ caf::error add_pod(const OpenbRow& row, const std::vector<std::string>& models,
   if (!milli) return milli.error();
   const auto allowed = models_of(row, 5, models);
   if (!allowed) return allowed.error();
-  pods.push_back({.cpu_milli = *cpu,
-                  .memory_mib = *memory,
-                  .gpus = static_cast<std::uint32_t>(*gpus),
-                  .milli_per_gpu = *milli,
-                  .models = *gpus == 0 ? kAnyGpuModel : *allowed});
+  caf::error error;
+  OpenbPod pod{.request = {.cpu_milli = *cpu,
+                           .memory_mib = *memory,
+                           .gpus = static_cast<std::uint32_t>(*gpus),
+                           .milli_per_gpu = *milli,
+                           .models = *gpus == 0 ? kAnyGpuModel : *allowed},
+               .qos = std::string{row.cells[6]},
+               .creation_s = seconds_of(row, 8, error),
+               .scheduled_s = seconds_of(row, 10, error),
+               .deletion_s = seconds_of(row, 9, error)};
+  if (error) return error;
+  pods.push_back(std::move(pod));
   return {};
 }
 
@@ -188,9 +206,9 @@ Expected<OpenbCluster> parse_openb_nodes(std::string_view text) {
   return cluster;
 }
 
-Expected<std::vector<GpuRequest>> parse_openb_pods(std::string_view text,
-                                                   const std::vector<std::string>& models) {
-  std::vector<GpuRequest> pods;
+Expected<std::vector<OpenbPod>> parse_openb_pods(std::string_view text,
+                                                 const std::vector<std::string>& models) {
+  std::vector<OpenbPod> pods;
   if (auto error = for_each_row(text, kPodHead,
                                 [&](const OpenbRow& row) { return add_pod(row, models, pods); }))
     return error;

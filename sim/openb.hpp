@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,15 +25,24 @@ namespace fairwater::sim {
 
 struct OpenbCluster {
   std::vector<GpuNode> nodes;       ///< as in the list, all free
+  std::vector<std::string> names;   ///< of the nodes
   std::vector<std::string> models;  ///< names of GpuNode::model
 };
 
 /// `invalid_input` names the line and the column. O(text).
 [[nodiscard]] Expected<OpenbCluster> parse_openb_nodes(std::string_view text);
 
-/// The pods' requests in the list's order. A pod may want models that the cluster does not have,
-/// but one of them at least it must have. Errors and cost as above.
-[[nodiscard]] Expected<std::vector<GpuRequest>> parse_openb_pods(
+/// A pod and its life, in seconds of the trace: what the list leaves empty is none.
+struct OpenbPod {
+  GpuRequest request;
+  std::string qos;
+  std::optional<std::int64_t> creation_s;
+  std::optional<std::int64_t> scheduled_s;
+  std::optional<std::int64_t> deletion_s;
+};
+/// The pods in the list's order. A pod may want models that the cluster does not have, but one of
+/// them at least it must have. Errors and cost as above.
+[[nodiscard]] Expected<std::vector<OpenbPod>> parse_openb_pods(
     std::string_view text, const std::vector<std::string>& models);
 
 /// Loads are whole percents of the cluster's GPUs, from 0 to this.

@@ -210,6 +210,9 @@ Json summary_json(const Scenario& scenario, const std::vector<PolicyRuns>& polic
               {"seeds", scenario.seeds},
               {"nodes", scenario.cluster.nodes.size()},
               {"tenants", scenario.cluster.tenants.size()},
+              {"jobs_left_out",
+               {{"never_ran", scenario.left_out.never_ran},
+                {"fit_no_node", scenario.left_out.fit_no_node}}},
               {"policies", Json::array()}};
   for (const auto& policy : policies) {
     Json entry{{"policy", policy.policy}};

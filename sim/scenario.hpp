@@ -46,9 +46,16 @@ struct Generator {
   Units max_units = 1;
 };
 
+/// Jobs of a log that are not in a scenario's trace.
+struct LeftOut {
+  std::size_t never_ran = 0;    ///< the log has no run of theirs
+  std::size_t fit_no_node = 0;  ///< of this cluster
+};
+
 struct Scenario {
   Cluster cluster;
   Workload trace;  ///< jobs that are the same for all seeds
+  LeftOut left_out;
   std::vector<Generator> generators;
   PolicyOptions policy;
   EngineOptions engine;

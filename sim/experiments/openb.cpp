@@ -100,7 +100,7 @@ Expected<OpenbInput> read_openb(const std::string& traces) {
     if (!text) return text.error();
     auto pods = parse_openb_pods(*text, input.cluster.models);
     if (!pods) return pods.error();
-    trace.pods = std::move(*pods);
+    for (const OpenbPod& pod : *pods) trace.pods.push_back(pod.request);
   }
   const auto results = read_openb_file(traces, "expected/analysis_allo_discrete.csv");
   if (!results) return results.error();

@@ -42,11 +42,14 @@ std::string refusal_of(const std::string& text) {
   return said.field + ": " + said.message;
 }
 
-std::string changed(const std::string& from, const std::string& to) {
-  std::string text = kSmallFile;
+std::string changed_in(std::string text, const std::string& from, const std::string& to) {
   const auto at = text.find(from);
   REQUIRE(at != std::string::npos);
   return text.replace(at, from.size(), to);
+}
+
+std::string changed(const std::string& from, const std::string& to) {
+  return changed_in(kSmallFile, from, to);
 }
 
 }  // namespace
@@ -130,12 +133,72 @@ workload: {trace: {file: log.swf}}
   CHECK(scenario->cluster.tenants.at(0).terms.weight == 4);
   CHECK(scenario->cluster.tenants.at(1).name == "u6");
   CHECK(scenario->trace.jobs[1].tenant == 1);
+  CHECK(scenario->trace.jobs[1].submit_ms == 10'000);
+  const auto faster =
+      parse_sim_file(changed_in(text, "file: log.swf", "file: log.swf, load_factor: 2.5"), file);
+  REQUIRE(faster);
+  CHECK(faster->trace.jobs[1].submit_ms == 4'000);
+  CHECK(faster->trace.jobs[1].run_ms == 60'000);
   std::ofstream{directory / "log.swf"} << "1 10 0 60 128 -1 -1 64 600 -1 1 5 2 1 1 -1 -1 -1\n";
   CHECK_THAT(details(parse_sim_file(text, file).error()).message,
              Catch::StartsWith("1 jobs of the trace fit no node"));
+  std::ofstream{directory / "log.swf"} << "1 10 0 60 128 -1 -1 64 600 -1 1 5 2 1 1 -1 -1 -1\n"
+                                          "2 20 0 60 32 -1 -1 32 600 -1 1 6 2 1 1 -1 -1 -1\n"
+                                          "3 20 0 -1 32 -1 -1 32 600 -1 1 6 2 1 1 -1 -1 -1\n";
+  const auto partly = parse_sim_file(
+      changed_in(text, "file: log.swf", "file: log.swf, leave_out_impossible: true"), file);
+  REQUIRE(partly);
+  CHECK(partly->trace.jobs.size() == 1);
+  CHECK(partly->left_out.fit_no_node == 1);
+  CHECK(partly->left_out.never_ran == 1);
   std::ofstream{directory / "log.swf"} << "; fine\n1 10 x\n";
   CHECK_THAT(details(parse_sim_file(text, file).error()).message,
              Catch::Contains("line 2: column 3"));
+}
+
+TEST_CASE("an openb trace brings its nodes and GPUs in thousandths", "[unit][sim-file]") {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "s.yaml";
+  const std::string text =
+      "tenants: [{name: LS, weight: 3}]\n"
+      "workload: {trace: {format: openb, file: pods.csv, nodes: nodes.csv}}\n";
+  std::ofstream{directory / "nodes.csv"} << "sn,cpu_milli,memory_mib,gpu,model\n"
+                                            "n0,8000,4096,2,T4\nn1,16000,8192,0,\n";
+  const std::string head =
+      "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
+      "deletion_time,scheduled_time\n";
+  std::ofstream{directory / "pods.csv"} << head
+                                        << "p0,1000,512,1,460,T4,LS,Running,10,40,20\n"
+                                           "p1,2000,256,0,0,,BE,Failed,15,16,15\n";
+  const auto scenario = parse_sim_file(text, file);
+  REQUIRE(scenario);
+  CHECK(scenario->cluster.resources == std::vector<std::string>{"cpu", "memory", "gpu_milli"});
+  REQUIRE(scenario->cluster.nodes.size() == 2);
+  CHECK(scenario->cluster.nodes[0].capacity[2] == 2000);
+  REQUIRE(scenario->cluster.tenants.size() == 2);
+  CHECK(scenario->cluster.tenants[0].terms.weight == 3);
+  CHECK(scenario->cluster.tenants[1].name == "BE");
+  REQUIRE(scenario->trace.jobs.size() == 2);
+  // A GPU costs ten units, as by default.
+  CHECK(sim::cost_of(scenario->cluster, scenario->trace.jobs[0]) == 10);
+  CHECK(scenario->trace.jobs[0].demand[2] == 460);
+
+  const auto refusal = [&](const std::string& changed_text) {
+    const auto refused = parse_sim_file(changed_text, file);
+    REQUIRE_FALSE(refused);
+    const ErrorDetails said = details(refused.error());
+    return said.field + ": " + said.message;
+  };
+  CHECK_THAT(refusal("workload: {trace: {format: openb, file: pods.csv}}\n"),
+             Catch::StartsWith("workload.trace.nodes: ") && Catch::Contains("is missing"));
+  CHECK_THAT(refusal("resources: [{name: cpu}, {name: memory}]\n" + text),
+             Catch::StartsWith("resources: ") && Catch::Contains("must have gpu_milli"));
+  CHECK_THAT(refusal("workload: {trace: {format: csv, file: pods.csv}}\nnodes: []\n"),
+             Catch::Contains("'csv' is not one of swf, openb"));
+  std::ofstream{directory / "pods.csv"} << head << "p0,1000,512,1,460,T4,LS,Running,10,x,20\n";
+  CHECK_THAT(refusal(text), Catch::Contains("pods.csv: line 2: column 10"));
+  std::ofstream{directory / "nodes.csv"} << "sn\n";
+  CHECK_THAT(refusal(text), Catch::Contains("nodes.csv: line 1: the head must be"));
 }
 
 }  // namespace fairwater

@@ -69,8 +69,9 @@ std::string damaged(std::string text, std::mt19937_64& random) {
   return text;
 }
 
-bool plausible(const std::vector<GpuRequest>& pods) {
-  return std::all_of(pods.begin(), pods.end(), [](const GpuRequest& pod) {
+bool plausible(const std::vector<OpenbPod>& pods) {
+  return std::all_of(pods.begin(), pods.end(), [](const OpenbPod& line) {
+    const GpuRequest& pod = line.request;
     return pod.cpu_milli >= 0 && pod.memory_mib >= 0 && pod.gpus <= kMaxGpusPerNode &&
            pod.milli_per_gpu <= kMilliPerGpu && (pod.gpus == 0) == (pod.milli_per_gpu == 0) &&
            pod.models != 0;
@@ -112,12 +113,19 @@ TEST_CASE("openb pods are read with the models that they will take", "[unit][ope
   const auto pods = parse_openb_pods(kPodLines, kTwoModels);
   REQUIRE(pods);
   REQUIRE(pods->size() == 3);
-  CHECK((*pods)[0] ==
+  CHECK((*pods)[0].request ==
         GpuRequest{.cpu_milli = 1000, .memory_mib = 512, .gpus = 1, .milli_per_gpu = 460});
-  CHECK((*pods)[1] ==
+  CHECK((*pods)[1].request ==
         GpuRequest{
             .cpu_milli = 2000, .memory_mib = 0, .gpus = 2, .milli_per_gpu = 1000, .models = 0b11});
-  CHECK((*pods)[2] == GpuRequest{.cpu_milli = 3000, .memory_mib = 7});
+  CHECK((*pods)[2].request == GpuRequest{.cpu_milli = 3000, .memory_mib = 7});
+  CHECK((*pods)[0].qos == "LS");
+  CHECK((*pods)[0].creation_s == 0);
+  CHECK((*pods)[0].deletion_s == 12);
+  CHECK((*pods)[0].scheduled_s == 0);
+  CHECK_FALSE((*pods)[1].creation_s);
+  CHECK_FALSE((*pods)[1].deletion_s);
+  CHECK_FALSE((*pods)[1].scheduled_s);
 }
 
 TEST_CASE("bad openb lists are refused with line and column", "[golden][openb]") {
@@ -140,6 +148,8 @@ TEST_CASE("bad openb lists are refused with line and column", "[golden][openb]")
         "line 2: column 5 (gpu_milli): '5' is not a whole number from 0 to 0");
   CHECK(pod_refusal("p,1,2,1,500,H100|A10,,,,,\n") ==
         "line 2: column 6 (gpu_spec): the cluster has no model of 'H100|A10'");
+  CHECK(pod_refusal("p,1,2,0,0,,LS,Running,1,x,2\n") ==
+        "line 2: column 10 (deletion_time): 'x' is not a whole number from 0 to 10000000000");
   CHECK(refusal_of(parse_openb_results(result_head() + result_line("w", "p", 101))) ==
         "line 2: column 6 (0): '101' is not a percentage");
 }
