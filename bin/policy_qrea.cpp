@@ -87,7 +87,7 @@ Json list_of(const std::vector<JobUnits>& jobs, const JobNames& names) {
 }  // namespace
 
 Json run_qrea(const Json& input) {
-  static constexpr std::string_view kPolicies[] = {"qrea", "bra", "crea", "fair"};
+  static constexpr std::string_view kPolicies[] = {"qrea", "qrea-rebalance", "bra", "crea", "fair"};
   Fields fields(input);
   const std::size_t policy =
       fields.has("policy")

@@ -10,10 +10,9 @@
 // Two ways with one answer:
 // - `drf_by_task`: one task at a time, O(users + tasks * log users).
 // - `drf_by_level`: looks for a level of shares such that everything below it fits, places that at
-// once
-//   (O(users) per level looked at, a few dozen levels in all), and goes on one by one from there;
-//   looks again whenever as many tasks as there are users went by. Never more than a constant
-//   factor slower.
+//   once (O(users) per level looked at, a few dozen levels in all), and goes on one by one from
+//   there; looks again whenever as many tasks as there are users went by. Never more than a
+//   constant factor slower.
 // Exact: shares are compared as fractions (policy/share_order.hpp), amounts are integers. The level
 // itself is a floating-point number, which only decides how much is placed at once: every user's
 // count is bounded from both sides, what may lie below the level must fit, and only what surely

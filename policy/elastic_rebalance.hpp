@@ -7,14 +7,12 @@
 //
 // 1. Start: as QREA.
 // 2. Debt line: a user whose credit is below -(line * quota) keeps at most the extras that it
-// earns,
-//    its part (unused quota over everybody's) of all extras there are then, rounded down; it gives
-//    up the rest, newest job first, and does not grow beyond. So its credit falls no further, but
-//    for what others' starts and ends change between two rounds.
+//    earns, its part (unused quota over everybody's) of all extras there are then, rounded down; it
+//    gives up the rest, newest job first, and does not grow beyond. So its credit falls no further,
+//    but for what others' starts and ends change between two rounds.
 // 3. Grow: idle units go to the users with the largest credit first, as in QREA.
 // 4. Level (only if asked for): while nothing is idle and a user could still grow, extras move to
-// it
-//    from the user with the smallest credit. At most half the difference of their credits moves,
+//    it from the user with the smallest credit. At most half the difference of their credits moves,
 //    which one round's settling then makes up for: two users do not pass the same unit to and fro.
 // 5. Credit: as QREA, so the sum stays.
 //

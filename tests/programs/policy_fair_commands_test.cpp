@@ -207,6 +207,18 @@ TEST_CASE("qrea runs the baselines on the same input", "[unit]") {
   CHECK_FALSE(with("qrea").contains("kill"));
 }
 
+TEST_CASE("qrea-rebalance takes extras back from a user deep in debt", "[unit]") {
+  const auto with = [](const std::string& policy) {
+    return run_fair("qrea", R"({"policy": ")" + policy + R"(", "units": 10, "users": [
+        {"name": "u1", "quota": 4, "credit": -41, "running": [{"id": "a", "min": 2, "max": 10, "now": 10}]},
+        {"name": "u2", "quota": 6, "credit": 41}]})");
+  };
+  CHECK(with("qrea")["limit"].empty());
+  // Of eight extras u1 earns a quarter: its unused quota is 2, that of u2 6.
+  CHECK(with("qrea-rebalance")["limit"] == Json::parse(R"([{"id": "a", "units": 6}])"));
+  CHECK(with("qrea-rebalance")["idle"] == 6);
+}
+
 TEST_CASE("saturation-advice says what it found and what to measure", "[unit]") {
   const Json output = run_fair("saturation-advice", R"({"seed": 3, "suggestions": 2, "runs": [
       {"resources": {"cpu": 1}, "time": 20}, {"resources": {"cpu": 1}, "time": 21},
