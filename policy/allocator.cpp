@@ -81,11 +81,14 @@ TenantView Allocator::tenant(TenantId id) const {
 
 NodeView Allocator::node(NodeId id) const {
   const NodeState& node = impl_->state.node(id);
-  return {.node = id,
-          .capacity = node.capacity,
-          .free = node.free(),
-          .running_tasks = node.running_tasks,
-          .accepts = node.accepts};
+  NodeView view{.node = id,
+                .capacity = node.capacity,
+                .free = node.free(),
+                .running_tasks = node.running_tasks,
+                .accepts = node.accepts,
+                .reserved_for = std::nullopt};
+  if (node.reservation) view.reserved_for = impl_->state.at(node.reservation->tenant_slot).id;
+  return view;
 }
 
 const IouBook& Allocator::book() const { return impl_->state.book(); }

@@ -85,6 +85,7 @@ struct NodeView {
   ResourceVector free;
   std::uint64_t running_tasks = 0;
   bool accepts = false;
+  std::optional<TenantId> reserved_for;  ///< its room is kept for a task of that tenant
 };
 
 /// Why a waiting task waits: `first` is what a deal would stumble over first, `also` everything

@@ -22,10 +22,15 @@ bool NodeDeal::rule_allows(const PlacementRule* rule) {
 }
 
 bool NodeDeal::fits(const TenantState& tenant, const WindowRange& entry) {
+  return fits(tenant, entry, free_);
+}
+
+bool NodeDeal::fits(const TenantState& tenant, const WindowRange& entry,
+                    const ResourceVector& free) {
   if (entry.range.count == 0) return false;
   const ResourceVector& demand = entry.range.demand;
   for (const std::size_t r : entry.asks)
-    if (demand[r] > free_[r] || demand[r] > tenant.holdings[r].left) return false;
+    if (demand[r] > free[r] || demand[r] > tenant.holdings[r].left) return false;
   return rule_allows(entry.range.rule.get());
 }
 

@@ -49,6 +49,8 @@ void NodeDeal::start(NodeId node) {
   carry_limit_ = 1;
   dealt_ = placed_ = 0;
   placed_tasks_ = 0;
+  somebody_is_blocked_ = false;
+  first_.reset();
   rules_.clear();
   marks_.reset();
   passed_to_.clear();
@@ -65,15 +67,20 @@ void NodeDeal::forget_parts() {
 
 std::optional<Deal> NodeDeal::run_steps() {
   collect_work();
-  if (parts_.empty()) return std::nullopt;
+  if (parts_.empty()) {
+    review_reservation();
+    return std::nullopt;
+  }
   deal_.node = node_id_;
   deal_.position_before = state_.sequence.position();
+  const bool keeps_room = keep_room();
   serve_guarantees();
-  if (const Units units = free_units(); units > 0) {
+  if (const Units units = keeps_room ? 0 : free_units(); units > 0) {
     deal_units(units);
     settle_debts();
     pass_on_at_quota();
     pool();
+    place_first();
     fill();
     place_remainder();
     backfill();
@@ -139,8 +146,10 @@ void NodeDeal::collect_work() {
     carry_limit_ = std::max(carry_limit_, tenant.window.front().cost);
     Cursor cursor;
     if (!fits(tenant, tenant.window.front()) &&
-        (!tenant.least_demand.fits(free_) || !find_next(tenant, cursor)))
+        (!tenant.least_demand.fits(free_) || !find_next(tenant, cursor))) {
+      somebody_is_blocked_ = true;
       continue;
+    }
     Part& part = parts_[add_part(tenant)];
     part.cursor = cursor;
     part.next = &tenant.window[cursor.next];
@@ -278,7 +287,7 @@ void NodeDeal::fill() {
     const Part& part = parts_[index];
     if (!part.has_work || part.line.allowance == 0) continue;
     filling.push_back(index);
-    fillers.push_back({.allowance = part.line.allowance});
+    fillers.push_back({.allowance = part.line.allowance, .placed = part.line.placed});
   }
   fill_allowances(
       fillers,

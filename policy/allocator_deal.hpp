@@ -79,12 +79,15 @@ class NodeDeal {
 
   // The steps, in this order (docs/architecture.md, "Life of a heartbeat").
   void collect_work();
+  [[nodiscard]] bool keep_room();
+  void review_reservation();
   void serve_guarantees();
   [[nodiscard]] Units free_units();
   void deal_units(Units units);
   void settle_debts();
   void pass_on_at_quota();
   void pool();
+  void place_first();
   void fill();
   void place_remainder();
   void backfill();
@@ -101,6 +104,9 @@ class NodeDeal {
   // What a part may place.
   [[nodiscard]] bool rule_allows(const PlacementRule* rule);
   [[nodiscard]] bool fits(const TenantState& tenant, const WindowRange& entry);
+  /// The same for a node with that much free.
+  [[nodiscard]] bool fits(const TenantState& tenant, const WindowRange& entry,
+                          const ResourceVector& free);
   /// Moves the cursor to the first task that fits; false when there is none.
   bool find_next(const TenantState& tenant, Cursor& cursor);
   bool find_next(Part& part);
@@ -114,6 +120,14 @@ class NodeDeal {
   [[nodiscard]] Claim claim(Part& part);
   [[nodiscard]] std::optional<std::uint32_t> largest_backup(Part& part);
   void place(Index index, std::uint32_t range, GrantStep step);
+
+  // Reservations (policy/allocator_reserve.cpp).
+  [[nodiscard]] const WindowRange* task_to_reserve(const TenantState& tenant);
+  struct Blocked {
+    TenantState* tenant = nullptr;
+    const WindowRange* task = nullptr;
+  };
+  [[nodiscard]] Blocked most_due(std::optional<std::uint32_t> slot_before);
 
   // Closing.
   void undo_units();
@@ -132,7 +146,9 @@ class NodeDeal {
   /// Per resource the least that any task of those with work asks for: where this does not fit, all
   /// is done.
   ResourceVector least_demand_ = ResourceVector::filled(kUnlimited);
-  Units carry_limit_ = 1;  ///< K
+  bool somebody_is_blocked_ = false;  ///< waits, and none of its tasks fits here
+  std::optional<Index> first_;        ///< for whom the node kept room that is large enough now
+  Units carry_limit_ = 1;             ///< K
   std::size_t placed_tasks_ = 0;
   Units dealt_ = 0;
   Units placed_ = 0;

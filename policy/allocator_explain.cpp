@@ -42,6 +42,7 @@ class Explanation {
     std::size_t allowed = 0;
     std::size_t large_enough = 0;
     std::size_t with_room = 0;
+    std::size_t kept = 0;
     ResourceVector most_capacity;
     ResourceVector most_free;
     for (const auto& [id, node] : state_.nodes()) {
@@ -55,7 +56,9 @@ class Explanation {
         most_free[r] = std::max(most_free[r], free[r]);
       }
       large_enough += range_.demand.fits(node.capacity) ? 1 : 0;
-      with_room += range_.demand.fits(free) ? 1 : 0;
+      if (!range_.demand.fits(free)) continue;
+      ++with_room;
+      kept += is_kept_for_another(node) ? 1 : 0;
     }
     const std::size_t known = state_.nodes().size();
     if (up == 0)
@@ -68,6 +71,13 @@ class Explanation {
           "no allowed node is large enough even when empty: " + shortage(most_capacity));
     else if (with_room == 0)
       add("node_busy", "no allowed node has room now: " + shortage(most_free));
+    else if (with_room == kept)
+      add("node_busy", "the " + std::to_string(kept) +
+                           " allowed nodes with room keep it for larger tasks that are due");
+  }
+
+  [[nodiscard]] bool is_kept_for_another(const NodeState& node) const {
+    return node.reservation && node.reservation->tenant_slot != tenant_.rank.slot;
   }
 
   [[nodiscard]] std::string shortage(const ResourceVector& most) const {

@@ -79,6 +79,9 @@ Units AllocatorState::remove_tenant(TenantId id) {
   TenantState& leaver = tenant(id);
   FAIRWATER_CHECK(leaver.running_tasks == 0, "a tenant that leaves holds no task");
   FAIRWATER_CHECK(leaver.net >= 0, "a tenant that leaves owes nothing");
+  for (auto& [node_id, node] : nodes_)
+    if (node.reservation && node.reservation->tenant_slot == leaver.rank.slot)
+      cancel_reservation(node);
   // Its carry, less than a task, is forgiven: it comes off the carries on the other side, in ranked
   // order.
   Units left = leaver.carry;
@@ -249,13 +252,27 @@ void AllocatorState::set_node(NodeId id, const NodeTraits& traits, const Resourc
   changed.traits = traits;
   changed.capacity = capacity;
   changed.accepts = accepts;
+  cancel_reservation(changed);
   refresh_capacity();
 }
 
 void AllocatorState::remove_node(NodeId id) {
   FAIRWATER_CHECK(node(id).running_tasks == 0, "a node that is removed runs no task");
+  cancel_reservation(node(id));
   nodes_.erase(id);
   refresh_capacity();
+}
+
+void AllocatorState::reserve(NodeState& node, TenantState& tenant, const ResourceVector& demand) {
+  FAIRWATER_CHECK(!node.reservation, "a node keeps room for one tenant at a time");
+  node.reservation = Reservation{tenant.rank.slot, demand};
+  tenant.reserved += demand;
+}
+
+void AllocatorState::cancel_reservation(NodeState& node) {
+  if (!node.reservation) return;
+  tenants_[node.reservation->tenant_slot].reserved -= node.reservation->demand;
+  node.reservation.reset();
 }
 
 void AllocatorState::hold(NodeId node_id, const Grant& grant) {
@@ -390,6 +407,15 @@ AllocatorState::Standing AllocatorState::standing(const TenantState& tenant,
     standing = Standing::straddling;
   }
   return standing;
+}
+
+bool AllocatorState::may_reserve(const TenantState& tenant, const WindowRange& range,
+                                 const WaterMarks& marks) const {
+  for (const std::size_t r : range.asks) {
+    const Amount beside = tenant.holdings[r].counted + tenant.reserved[r];
+    if (!quota_is_at_least(tenant, r, beside + range.range.demand[r], marks)) return false;
+  }
+  return true;
 }
 
 ResourceVector AllocatorState::quota(const TenantState& tenant) const {

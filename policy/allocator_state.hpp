@@ -15,6 +15,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -69,16 +70,25 @@ struct alignas(64) TenantState {
   ResourceVector pending;
   ResourceVector used;
   ResourceVector used_beyond_quota;  ///< part of `used`
+  ResourceVector reserved;           ///< of all reservations for it
   TenantTerms terms;
   std::uint32_t repay_remainder_millionths = 0;  ///< of a unit; not kept over a restart
   [[nodiscard]] bool waits() const { return pending_tasks > 0 || !window.empty(); }
   [[nodiscard]] ResourceVector held_against_quota() const { return used - used_beyond_quota; }
 };
 
+/// Room that a node keeps for a task that is due and larger than what is free (see
+/// policy/allocator_reserve.cpp). Not kept over a restart: it comes up anew.
+struct Reservation {
+  std::uint32_t tenant_slot = 0;
+  ResourceVector demand;
+};
+
 struct NodeState {
   NodeTraits traits;
   ResourceVector capacity;
   ResourceVector used;
+  std::optional<Reservation> reservation;
   std::uint64_t running_tasks = 0;
   bool accepts = false;
   [[nodiscard]] ResourceVector free() const { return capacity - used; }
@@ -132,6 +142,9 @@ class AllocatorState {
   /// Takes the room on the node and in the tenant's books; not yet in the water level.
   void hold(NodeId node, const Grant& grant);
   bool release(const TaskKey& task);
+  /// The node must have no reservation.
+  void reserve(NodeState& node, TenantState& tenant, const ResourceVector& demand);
+  void cancel_reservation(NodeState& node);
   [[nodiscard]] bool is_held(const TaskKey& task) const { return held_.contains(task); }
 
   // -- quotas
@@ -160,6 +173,10 @@ class AllocatorState {
   /// For a task of `range`. What it holds beyond its quota on what it is owed does not count.
   [[nodiscard]] Standing standing(const TenantState& tenant, const WindowRange& range,
                                   const WaterMarks& marks) const;
+  /// Whether the tenant would be within its quota with a task of `range` beside what it holds and
+  /// what is reserved for it.
+  [[nodiscard]] bool may_reserve(const TenantState& tenant, const WindowRange& range,
+                                 const WaterMarks& marks) const;
   [[nodiscard]] bool counts(std::size_t resource) const { return settings.granules[resource] > 0; }
 
   AllocatorSettings settings;

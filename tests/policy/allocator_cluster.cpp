@@ -105,7 +105,7 @@ void TestCluster::check_deal(std::uint32_t node, const Deal& deal,
   REQUIRE(deal.position_after == allocator.position());
   for (const Grant& grant : deal.grants) {
     REQUIRE(ever_granted_.insert(grant.task).second);
-    running_[grant.task] = {grant.tenant, deal.node, grant.demand};
+    running_[grant.task] = {grant.tenant, deal.node, grant.demand, grant.beyond_quota};
     order_.push_back(grant.task);
     ++grants_[grant.tenant.value];
     Tenant& tenant = tenants_.at(grant.tenant.value);
@@ -184,6 +184,8 @@ void TestCluster::check_room(std::uint32_t node) {
 void TestCluster::check_nothing_fits(std::uint32_t id) {
   const Node& node = nodes_.at(id);
   if (!node.accepts) return;
+  if (const auto holder = allocator.node(NodeId{id}).reserved_for)
+    return check_reservation(id, *holder);
   const ResourceVector free = allocator.node(NodeId{id}).free;
   for (const auto& [tenant_id, tenant] : tenants_) {
     if (!tenant.terms.may_borrow) continue;
@@ -194,6 +196,24 @@ void TestCluster::check_nothing_fits(std::uint32_t id) {
           (allowed && task.demand.fits(free) && (used + task.demand).fits(tenant.terms.max)));
     }
   }
+}
+
+void TestCluster::check_reservation(std::uint32_t id, TenantId holder) {
+  const Node& node = nodes_.at(id);
+  const Tenant& tenant = tenants_.at(holder.value);
+  const NodeView view = allocator.node(NodeId{id});
+  const ResourceVector quota = allocator.tenant(holder).quota;
+  ResourceVector counted;
+  for (const auto& [key, task] : running_)
+    if (task.tenant == holder && !task.beyond_quota) counted += task.demand;
+  const bool is_due = std::any_of(tenant.known.begin(), tenant.known.end(), [&](const Task& task) {
+    const bool allowed = task.rule == nullptr || task.rule->allows(node.traits);
+    bool within = true;
+    for (std::size_t r = 0; r < kMaxResources; ++r)
+      within = within && (task.demand[r] == 0 || counted[r] + task.demand[r] <= quota[r]);
+    return allowed && within && task.demand.fits(node.capacity) && !task.demand.fits(view.free);
+  });
+  REQUIRE(is_due);
 }
 
 void TestCluster::finish(const TaskKey& task) {

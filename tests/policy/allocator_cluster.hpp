@@ -38,6 +38,7 @@ class TestCluster {
     TenantId tenant;
     NodeId node;
     ResourceVector demand;
+    bool beyond_quota = false;
   };
 
   explicit TestCluster(const AllocatorSettings& settings = default_settings());
@@ -58,7 +59,8 @@ class TestCluster {
   /// The tenant sees everything and sends its window.
   void refresh(std::uint32_t tenant);
 
-  /// Deals and checks the deal; a nothing is checked for work conservation, too.
+  /// Deals and checks the deal and what it left idle: nobody could use it, or it is kept for a task
+  /// that is due.
   std::optional<Deal> deal(std::uint32_t node);
   void finish(const TaskKey& task);
   /// Finishes the task that runs longest among `tenant`'s, and deals its node.
@@ -69,6 +71,9 @@ class TestCluster {
   [[nodiscard]] std::uint64_t held(std::uint32_t tenant) const;
   [[nodiscard]] Amount held_cpu(std::uint32_t tenant) const;
   [[nodiscard]] std::uint64_t granted(std::uint32_t tenant) const;
+  [[nodiscard]] const TenantTerms& terms(std::uint32_t tenant) const {
+    return tenants_.at(tenant).terms;
+  }
   [[nodiscard]] Units net(std::uint32_t tenant) const;
   [[nodiscard]] Units carry(std::uint32_t tenant) const;
   [[nodiscard]] const std::map<TaskKey, Running>& running() const { return running_; }
@@ -97,6 +102,7 @@ class TestCluster {
   void check_book();
   void check_room(std::uint32_t node);
   void check_nothing_fits(std::uint32_t node);
+  void check_reservation(std::uint32_t node, TenantId holder);
   [[nodiscard]] ResourceVector used_by(TenantId tenant) const;
 
   std::map<std::uint32_t, Tenant> tenants_;
