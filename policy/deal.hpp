@@ -14,8 +14,8 @@ namespace fairwater {
 enum class GrantStep : std::uint8_t {
   guarantee = 1,  ///< step 3: below min(request, min); neither dealt by the sequence nor charged
   allowance = 2,  ///< step 7: within the tenant's allowance
-  remainder =
-      3,  ///< step 7: the node's next whole task, to whom most is due of parts too small alone
+  remainder = 3,  ///< step 7: the node's next whole task, to whom most is due of parts too small
+                  ///< alone; or the task that the node kept its room for
   backfill = 4,  ///< step 8: the largest task that fits what is left
 };
 

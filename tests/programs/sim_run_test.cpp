@@ -91,6 +91,18 @@ TEST_CASE("policies are compared on one workload", "[unit][sim-run]") {
   CHECK_THAT(table.out, Catch::Contains("bounded slowdown") && Catch::Contains("fifo"));
 }
 
+TEST_CASE("in the sample simulation both tenants hold their weights' parts", "[unit][sim-run]") {
+  const auto sample =
+      run_sim({"run", std::string{FAIRWATER_SOURCE_DIR} + "/examples/sim/two-tenants.yaml",
+               "--seeds", "2", "--json"});
+  REQUIRE(sample.status == 0);
+  const auto figures = nlohmann::json::parse(sample.out).at("policies")[0];
+  // The lighter tenant's tasks are larger than the gaps that the heavier one's leave.
+  CHECK(figures.at("jain_1m").at("mean") > 0.99);
+  CHECK(figures.at("mean_deviation").at("mean") < 0.05);
+  CHECK(figures.at("utilisation").at("mean") > 0.85);
+}
+
 TEST_CASE("bad simulations end with 2 and a word", "[unit][sim-run]") {
   const TemporaryDirectory directory;
   const std::string file = directory / "s.yaml";
