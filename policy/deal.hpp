@@ -16,7 +16,7 @@ enum class GrantStep : std::uint8_t {
   allowance = 2,  ///< step 7: within the tenant's allowance
   remainder = 3,  ///< step 7: the node's next whole task, to whom most is due of parts too small
                   ///< alone; or the task that the node kept its room for
-  backfill = 4,  ///< step 8: the largest task that fits what is left
+  backfill = 4,   ///< step 8: the largest task that fits what is left
 };
 
 [[nodiscard]] constexpr std::string_view to_string(GrantStep step) {
