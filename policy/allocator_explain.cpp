@@ -43,6 +43,7 @@ class Explanation {
     std::size_t large_enough = 0;
     std::size_t with_room = 0;
     std::size_t kept = 0;
+    std::size_t kept_for_it = 0;
     ResourceVector most_capacity;
     ResourceVector most_free;
     for (const auto& [id, node] : state_.nodes()) {
@@ -56,6 +57,7 @@ class Explanation {
         most_free[r] = std::max(most_free[r], free[r]);
       }
       large_enough += range_.demand.fits(node.capacity) ? 1 : 0;
+      if (node.reservation && !is_kept_for_another(node)) ++kept_for_it;
       if (!range_.demand.fits(free)) continue;
       ++with_room;
       kept += is_kept_for_another(node) ? 1 : 0;
@@ -70,7 +72,11 @@ class Explanation {
       add("node_size",
           "no allowed node is large enough even when empty: " + shortage(most_capacity));
     else if (with_room == 0)
-      add("node_busy", "no allowed node has room now: " + shortage(most_free));
+      add("node_busy",
+          "no allowed node has room now: " + shortage(most_free) +
+              (kept_for_it == 0 ? std::string{}
+                                : "; " + std::to_string(kept_for_it) +
+                                      " of them keep what becomes free for the tenant"));
     else if (with_room == kept)
       add("node_busy", "the " + std::to_string(kept) +
                            " allowed nodes with room keep it for larger tasks that are due");

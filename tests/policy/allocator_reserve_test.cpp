@@ -51,6 +51,11 @@ TEST_CASE("a node keeps freed room until a larger task fits that is due", "[unit
   CHECK(waiting[0].code == "node_busy");
   CHECK(waiting[0].message ==
         "the 1 allowed nodes with room keep it for larger tasks that are due");
+  const auto due = cluster.allocator.explain_waiting(TenantId{kLarge}, JobId{2}, 0);
+  REQUIRE_FALSE(due.empty());
+  CHECK(due[0].message ==
+        "no allowed node has room now: it asks for 2000 millicores of cpu, the most on any is "
+        "1000; 1 of them keep what becomes free for the tenant");
   const auto deal = end_one_on(cluster, 1);
   REQUIRE(deal);
   REQUIRE(deal->grants.size() == 1);
