@@ -71,7 +71,7 @@ TenantView Allocator::tenant(TenantId id) const {
   const TenantState& tenant = impl_->state.tenant(id);
   return {.tenant = id,
           .request = tenant.used + tenant.pending,
-          .quota = impl_->state.quota(tenant),
+          .quota = impl_->state.quotas().quota(tenant),
           .used = tenant.used,
           .pending_tasks = tenant.pending_tasks,
           .running_tasks = tenant.running_tasks,

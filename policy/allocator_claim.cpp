@@ -69,8 +69,8 @@ Units NodeDeal::waiting_cost(Part& part) {
 }
 
 NodeDeal::Standing NodeDeal::standing(const Part& part, const WindowRange& range) {
-  if (!marks_) marks_ = state_.water_marks();
-  return state_.standing(*part.tenant, range, *marks_);
+  if (!marks_) marks_ = state_.quotas().water_marks();
+  return state_.quotas().standing(*part.tenant, range, *marks_);
 }
 
 NodeDeal::Standing NodeDeal::standing(Part& part) {

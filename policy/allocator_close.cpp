@@ -144,7 +144,7 @@ Deal NodeDeal::commit() {
     TenantLine& line = deal_.lines.emplace_back();
     static_cast<TenantBalance&>(line) = part.line;
     line.tenant = part.tenant->id;
-    line.quota = state_.quota(*part.tenant);
+    line.quota = state_.quotas().quota(*part.tenant);
     line.used = part.tenant->used;
     part.line_at = static_cast<Index>(deal_.lines.size() - 1);
   }

@@ -49,7 +49,7 @@ class NodeDeal {
     std::uint32_t next = 0;     ///< first range that may still fit
     std::uint32_t skipped = 0;  ///< ranges before it that did not
   };
-  using Standing = AllocatorState::Standing;
+  using Standing = AllocatorQuotas::Standing;
   /// One tenant's part in this deal.
   struct Part {
     TenantState* tenant = nullptr;
@@ -157,8 +157,8 @@ class NodeDeal {
   std::size_t sorted_ = 0;             ///< first parts of `order_` that are in order
   std::vector<std::int32_t> part_at_;  ///< by the tenant's slot, -1: none
   std::vector<std::pair<const PlacementRule*, bool>> rules_;
-  std::optional<AllocatorState::WaterMarks> marks_;  ///< grants do not move them
-  std::vector<Index> passed_to_;                     ///< who shares what is passed on
+  std::optional<AllocatorQuotas::WaterMarks> marks_;  ///< grants do not move them
+  std::vector<Index> passed_to_;                      ///< who shares what is passed on
   std::vector<Contender> contenders_;
   std::vector<PoolMember> members_;
   WaterFiller filler_;

@@ -104,7 +104,7 @@ class Explanation {
 
   void explain_quota() {
     const ResourceVector held = tenant_.held_against_quota();
-    const ResourceVector quota = state_.quota(tenant_);
+    const ResourceVector quota = state_.quotas().quota(tenant_);
     bool at_quota = false;
     for (std::size_t r = 0; r < kMaxResources; ++r) {
       if (range_.demand[r] <= 0 || held[r] < quota[r]) continue;

@@ -30,8 +30,8 @@ const WindowRange* NodeDeal::task_to_reserve(const TenantState& tenant) {
     if (entry.range.count == 0) continue;
     if (++looked > kMaxReserveLook) break;
     if (!fits(tenant, entry, node_->capacity)) continue;
-    if (!marks_) marks_ = state_.water_marks();
-    return state_.may_reserve(tenant, entry, *marks_) ? &entry : nullptr;
+    if (!marks_) marks_ = state_.quotas().water_marks();
+    return state_.quotas().may_reserve(tenant, entry, *marks_) ? &entry : nullptr;
   }
   return nullptr;
 }

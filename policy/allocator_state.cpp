@@ -1,11 +1,9 @@
 #include "policy/allocator_state.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "policy/check.hpp"
 #include "policy/deal_steps.hpp"
-#include "policy/exact_share.hpp"
 
 namespace fairwater {
 namespace {
@@ -20,7 +18,7 @@ void put_in(RankedList& list, const RankKey& key, bool member) {
 }  // namespace
 
 AllocatorState::AllocatorState(AllocatorSettings allocator_settings)
-    : settings(allocator_settings) {}
+    : settings(allocator_settings), quotas_(allocator_settings.granules) {}
 
 Units AllocatorState::cost(const ResourceVector& demand) const {
   if (settings.mode == DealMode::slots) return 1;
@@ -55,8 +53,9 @@ void AllocatorState::set_tenant(TenantId id, const TenantTerms& terms) {
     tenants_[slot].net = book_.net(id.value);
     tenants_[slot].rank = {.weight = terms.weight, .joined = ++joined_, .slot = slot};
     sequence.join(id.value, terms.weight);
-  } else if (tenants_[slot].terms.weight != terms.weight) {
-    sequence.reweigh(id.value, terms.weight);
+  } else {
+    quotas_.leave(tenants_[slot]);
+    if (tenants_[slot].terms.weight != terms.weight) sequence.reweigh(id.value, terms.weight);
   }
   TenantState& changed = tenants_[slot];
   for (RankedList* list : {&waiting_, &carriers_, &idle_carriers_}) list->erase(changed.rank);
@@ -68,10 +67,7 @@ void AllocatorState::set_tenant(TenantId id, const TenantTerms& terms) {
     may_not_borrow_.erase(id);
   else
     may_not_borrow_.insert(id);
-  for (std::size_t r = 0; r < kMaxResources; ++r) {
-    if (counts(r)) levels_[r].set(id.value, group(changed, r));
-    refresh_holding(changed, r);
-  }
+  quotas_.join(changed);
   refresh_plain_shares();
 }
 
@@ -104,8 +100,7 @@ Units AllocatorState::remove_tenant(TenantId id) {
   const Units forgiven = book_.leave(id.value, members);
   follow_book();
   sequence.leave(id.value);
-  for (WaterLevel& level : levels_)
-    if (level.contains(id.value)) level.erase(id.value);
+  quotas_.leave(leaver);
   waiting_.erase(leaver.rank);
   may_not_borrow_.erase(id);
   free_slots_.push_back(leaver.rank.slot);
@@ -285,7 +280,7 @@ void AllocatorState::hold(NodeId node_id, const Grant& grant) {
   holder.used += grant.demand;
   if (grant.beyond_quota) holder.used_beyond_quota += grant.demand;
   ++holder.running_tasks;
-  for (const std::size_t r : ResourceSet::asked_by(grant.demand)) refresh_holding(holder, r);
+  quotas_.hold(holder, grant.demand);
 }
 
 bool AllocatorState::release(const TaskKey& task) {
@@ -308,121 +303,14 @@ bool AllocatorState::release(const TaskKey& task) {
 // -- quotas
 // ----------------------------------------------------------------------------------------
 
-QuotaGroup AllocatorState::group(const TenantState& tenant, std::size_t resource) const {
-  const Amount request =
-      std::min(kUnlimited, tenant.used[resource] + std::min(kUnlimited, tenant.pending[resource]));
-  Amount max = tenant.terms.max[resource];
-  if (!tenant.terms.may_borrow && sequence.cycle() > 0) {
-    const Wide share = Wide{levels_[resource].capacity()} * tenant.terms.weight /
-                       static_cast<Wide>(sequence.cycle());
-    max = std::min(max, std::max(tenant.terms.min[resource], static_cast<Amount>(share)));
-  }
-  return {.weight = tenant.terms.weight,
-          .min = tenant.terms.min[resource],
-          .max = max,
-          .request = request};
-}
-
-void AllocatorState::refresh_holding(TenantState& tenant, std::size_t resource) {
-  Holding& holding = tenant.holdings[resource];
-  holding.counted = tenant.used[resource] - tenant.used_beyond_quota[resource];
-  holding.left = tenant.terms.max[resource] - tenant.used[resource];
-  if (!counts(resource)) return;
-  const QuotaGroup known = group(tenant, resource);
-  holding.wanted = known.wanted();
-  holding.base = known.base();
-}
-
-void AllocatorState::refresh_request(TenantState& tenant) {
-  for (std::size_t r = 0; r < kMaxResources; ++r) {
-    refresh_holding(tenant, r);
-    if (!counts(r)) continue;
-    const Amount request = group(tenant, r).request;
-    if (levels_[r].group(tenant.id.value).request != request)
-      levels_[r].set_request(tenant.id.value, request);
-  }
-}
-
 void AllocatorState::refresh_capacity() {
   ResourceVector capacity;
   for (const auto& [id, known] : nodes_) capacity += known.accepts ? known.capacity : known.used;
-  bool changed = false;
-  for (std::size_t r = 0; r < kMaxResources; ++r) {
-    if (!counts(r) || levels_[r].capacity() == capacity[r]) continue;
-    levels_[r].set_capacity(capacity[r]);
-    changed = true;
-  }
-  if (changed) refresh_plain_shares();
+  if (quotas_.set_capacity(capacity)) refresh_plain_shares();
 }
 
 void AllocatorState::refresh_plain_shares() {
-  for (const TenantId id : may_not_borrow_) {
-    TenantState& changed = tenant(id);
-    for (std::size_t r = 0; r < kMaxResources; ++r) {
-      if (counts(r)) levels_[r].set(id.value, group(changed, r));
-      refresh_holding(changed, r);
-    }
-  }
-}
-
-AllocatorState::WaterMarks AllocatorState::water_marks() const {
-  WaterMarks marks;
-  for (std::size_t r = 0; r < kMaxResources; ++r) {
-    if (!counts(r)) continue;
-    const std::optional<WaterMark> mark = levels_[r].level();
-    if (!mark) continue;
-    marks[r] = {.is_limited = true,
-                .poured = mark->poured > 0
-                              ? approximately(mark->poured) / approximately(mark->weight)
-                              : std::numeric_limits<double>::quiet_NaN()};
-  }
-  return marks;
-}
-
-bool AllocatorState::quota_is_at_least(const TenantState& tenant, std::size_t resource,
-                                       Amount amount, const WaterMarks& marks) const {
-  if (!counts(resource)) return amount <= 0;
-  const Holding& holding = tenant.holdings[resource];
-  if (amount > holding.wanted) return false;
-  if (!marks[resource].is_limited) return true;
-  // Where it gets less than it wants, its part is floor or ceiling of poured * weight / all
-  // weights.
-  const double poured = marks[resource].poured * static_cast<double>(tenant.rank.weight);
-  const double more = poured - static_cast<double>(amount - holding.base);
-  constexpr double kRounding = 0x1p-48;  // far more than that of a few operations
-  const double doubt = 2 + kRounding * (poured + static_cast<double>(holding.wanted));
-  if (more > doubt) return true;
-  if (more < -doubt) return false;
-  return levels_[resource].runtime(tenant.id.value) >= amount;
-}
-
-AllocatorState::Standing AllocatorState::standing(const TenantState& tenant,
-                                                  const WindowRange& range,
-                                                  const WaterMarks& marks) const {
-  Standing standing = Standing::within;
-  for (const std::size_t r : range.asks) {
-    const Amount held = tenant.holdings[r].counted;
-    if (quota_is_at_least(tenant, r, held + range.range.demand[r], marks)) continue;
-    if (!quota_is_at_least(tenant, r, held + 1, marks)) return Standing::at_quota;
-    standing = Standing::straddling;
-  }
-  return standing;
-}
-
-bool AllocatorState::may_reserve(const TenantState& tenant, const WindowRange& range,
-                                 const WaterMarks& marks) const {
-  for (const std::size_t r : range.asks) {
-    const Amount beside = tenant.holdings[r].counted + tenant.reserved[r];
-    if (!quota_is_at_least(tenant, r, beside + range.range.demand[r], marks)) return false;
-  }
-  return true;
-}
-
-ResourceVector AllocatorState::quota(const TenantState& tenant) const {
-  ResourceVector result;
-  for (std::size_t r = 0; r < kMaxResources; ++r)
-    if (counts(r)) result[r] = levels_[r].runtime(tenant.id.value);
-  return result;
+  for (const TenantId id : may_not_borrow_) quotas_.refresh(tenant(id));
 }
 
 }  // namespace fairwater

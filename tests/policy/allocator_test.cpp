@@ -264,13 +264,13 @@ TEST_CASE("the water mark tells what the exact quota would", "[property][allocat
       state.set_window(window);
     }
     state.set_node(NodeId{1}, {}, cpu(pick(0, 8 * scale)), true);
-    const AllocatorState::WaterMarks marks = state.water_marks();
+    const AllocatorQuotas::WaterMarks marks = state.quotas().water_marks();
     for (std::uint32_t i = 1; i <= tenants; ++i) {
       const TenantState& tenant = state.tenant(TenantId{i});
-      const Amount quota = state.quota(tenant)[kCpu];
+      const Amount quota = state.quotas().quota(tenant)[kCpu];
       for (Amount amount = std::max<Amount>(0, quota - 3); amount <= quota + 3; ++amount) {
         INFO("round " << round << " quota " << quota << " amount " << amount);
-        REQUIRE(state.quota_is_at_least(tenant, kCpu, amount, marks) == (quota >= amount));
+        REQUIRE(state.quotas().quota_is_at_least(tenant, kCpu, amount, marks) == (quota >= amount));
       }
     }
   }
