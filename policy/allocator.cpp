@@ -27,6 +27,10 @@ Allocator& Allocator::operator=(const Allocator& other) {
 Allocator& Allocator::operator=(Allocator&&) noexcept = default;
 Allocator::~Allocator() = default;
 
+void Allocator::set_group(GroupId group, const GroupTerms& terms) {
+  impl_->state.set_group(group, terms);
+}
+
 void Allocator::set_tenant(TenantId tenant, const TenantTerms& terms) {
   impl_->state.set_tenant(tenant, terms);
 }

@@ -6,6 +6,7 @@
 // O(tenants).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -31,17 +32,40 @@ struct AllocatorSettings {
   ResourceVector units = ResourceVector::filled(1);  ///< ledger units per granule
 };
 
+/// Of tenants, or of groups of tenants, that share one quota. Not a tenant: it is in no sequence
+/// and in no book.
+using GroupId = StrongId<struct GroupTag, std::uint32_t>;
+
+/// Where in the tree of quotas a tenant or a group stands.
+struct QuotaPlace {
+  GroupId group{};    ///< whose quota it shares; none: the cluster
+  Weight weight = 1;  ///< among those that share it
+  friend bool operator==(const QuotaPlace&, const QuotaPlace&) = default;
+};
+
+/// Runtime quotas follow policy/quota_tree.hpp. Guarantees are for tenants: a group's min is in its
+/// quota alone.
+struct GroupTerms {
+  QuotaPlace place;
+  /// None: the sum of its children's.
+  std::array<std::optional<Amount>, kMaxResources> min{};
+  /// Of what its tenants hold together.
+  ResourceVector max = ResourceVector::filled(kUnlimited);
+};
+
 struct TenantTerms {
-  Weight weight = 1;
+  Weight weight = 1;  ///< in the sequence
   ResourceVector min{};
   ResourceVector max = ResourceVector::filled(kUnlimited);
   /// mu in millionths, 1..1'000'000: the part of what falls to a debtor that it pays back.
   std::uint32_t repay_millionths = 1'000'000;
   /// False: what it leaves idle is passed on to the others without a claim.
   bool may_lend = true;
-  /// False: it holds at most its plain share of the capacity (by weight of all weights) or its min,
-  /// and never owes anything.
+  /// False: it holds at most its plain share of the capacity (by weight of all weights, level by
+  /// level) or its min, and never owes anything.
   bool may_borrow = true;
+  /// None: it shares the cluster with the weight that it has in the sequence.
+  std::optional<QuotaPlace> place = std::nullopt;
   friend bool operator==(const TenantTerms&, const TenantTerms&) = default;
 };
 
@@ -54,6 +78,10 @@ struct WaitingRange {
   ResourceVector demand;
   PlacementRulePtr rule;
 };
+
+[[nodiscard]] inline QuotaPlace place_of(const TenantTerms& terms) {
+  return terms.place.value_or(QuotaPlace{.group = {}, .weight = terms.weight});
+}
 
 /// The next tasks a tenant would run, in its own order.
 struct DemandWindow {
@@ -107,6 +135,9 @@ class Allocator {
 
   // -- what is known
   // -------------------------------------------------------------------------------
+  /// Adds a group without tenants or changes its terms. The group that it is in was set before, and
+  /// stays.
+  void set_group(GroupId group, const GroupTerms& terms);
   /// Adds a tenant (it joins the sequence) or changes its terms.
   void set_tenant(TenantId tenant, const TenantTerms& terms);
   /// The tenant leaves the sequence and the book; it must hold no task and owe nothing. Returns the

@@ -30,7 +30,9 @@ bool NodeDeal::fits(const TenantState& tenant, const WindowRange& entry,
   if (entry.range.count == 0) return false;
   const ResourceVector& demand = entry.range.demand;
   for (const std::size_t r : entry.asks)
-    if (demand[r] > free[r] || demand[r] > tenant.holdings[r].left) return false;
+    if (demand[r] > free[r] ||
+        (demand[r] > tenant.holdings[r].left && !state_.quotas().has_room(tenant, r, demand[r])))
+      return false;
   return rule_allows(entry.range.rule.get());
 }
 

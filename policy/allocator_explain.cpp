@@ -95,11 +95,18 @@ class Explanation {
   }
 
   void explain_max() {
-    for (std::size_t r = 0; r < kMaxResources; ++r)
-      if (range_.demand[r] > 0 && tenant_.used[r] + range_.demand[r] > tenant_.terms.max[r])
-        add("max", "holds " + std::to_string(tenant_.used[r]) + " of its max of " +
-                       amount(tenant_.terms.max[r], r) + ", the task asks for " +
-                       std::to_string(range_.demand[r]));
+    for (std::size_t r = 0; r < kMaxResources; ++r) {
+      if (range_.demand[r] <= 0) continue;
+      if (tenant_.used[r] + range_.demand[r] > tenant_.terms.max[r])
+        add_max("holds ", tenant_.used[r], tenant_.terms.max[r], r);
+      if (const auto full = state_.quotas().full_group(tenant_, r, range_.demand[r]))
+        add_max("its group holds ", full->used, full->max, r);
+    }
+  }
+
+  void add_max(const std::string& holder, Amount used, Amount max, std::size_t resource) {
+    add("max", holder + std::to_string(used) + " of its max of " + amount(max, resource) +
+                   ", the task asks for " + std::to_string(range_.demand[resource]));
   }
 
   void explain_quota() {

@@ -38,6 +38,11 @@ const TenantState& AllocatorState::tenant(TenantId id) const {
 // -- tenants
 // ---------------------------------------------------------------------------------------
 
+void AllocatorState::set_group(GroupId id, const GroupTerms& terms) {
+  quotas_.set_group(id, terms);
+  refresh_plain_shares();
+}
+
 void AllocatorState::set_tenant(TenantId id, const TenantTerms& terms) {
   std::uint32_t slot = slot_of_.find(id.value);
   if (slot == SlotIndex::kNone) {
@@ -294,8 +299,8 @@ bool AllocatorState::release(const TaskKey& task) {
   holder.used -= held.grant.demand;
   if (held.grant.beyond_quota) holder.used_beyond_quota -= held.grant.demand;
   --holder.running_tasks;
+  quotas_.release(holder, held.grant.demand);
   held_.erase(found);
-  refresh_request(holder);
   if (!held_on.accepts) refresh_capacity();
   return true;
 }

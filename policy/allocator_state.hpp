@@ -53,6 +53,7 @@ class AllocatorState {
 
   // -- tenants
   // -------------------------------------------------------------------------------------
+  void set_group(GroupId id, const GroupTerms& terms);
   void set_tenant(TenantId id, const TenantTerms& terms);
   Units remove_tenant(TenantId id);
   [[nodiscard]] TenantState& tenant(TenantId id);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "policy/allocator.hpp"
+#include "policy/quota_tree.hpp"
 #include "policy/ranked_list.hpp"
 #include "policy/resource_set.hpp"
 
@@ -30,14 +31,15 @@ struct Holding {
   Amount counted = 0;  ///< of what it holds, the part that counts against its quota
   Amount wanted = 0;   ///< min(request, max), see policy/water_fill.hpp
   Amount base = 0;     ///< min(wanted, min)
-  Amount left = 0;     ///< up to its own max
+  Amount left = 0;     ///< up to its own max; -1 in a group: to be looked up, see has_room
 };
 
 /// What a deal looks at for all who wait comes first: it fills a cache line, and the holdings of
 /// two resources another.
 struct alignas(64) TenantState {
   TenantId id;
-  bool has_min = false;  ///< of any resource
+  bool has_min = false;    ///< of any resource
+  bool has_place = false;  ///< its quota follows from a place in the tree, not from its weight
   RankKey rank;
   Units carry = 0;
   Units net = 0;  ///< in the book
@@ -55,6 +57,7 @@ struct alignas(64) TenantState {
   ResourceVector used_beyond_quota;  ///< part of `used`
   ResourceVector reserved;           ///< of all reservations for it
   TenantTerms terms;
+  QuotaTree::Group group = QuotaTree::kRoot;     ///< whose quota it shares
   std::uint32_t repay_remainder_millionths = 0;  ///< of a unit; not kept over a restart
   [[nodiscard]] bool waits() const { return pending_tasks > 0 || !window.empty(); }
   [[nodiscard]] ResourceVector held_against_quota() const { return used - used_beyond_quota; }

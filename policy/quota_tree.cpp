@@ -16,24 +16,37 @@ Amount clamped(Wide sum) { return static_cast<Amount>(std::min(sum, kMaxSum)); }
 Amount QuotaTree::Terms::request() const {
   return own_request ? *own_request : clamped(children_request);
 }
-Amount QuotaTree::Terms::wanted() const { return std::min(request(), max); }
 Amount QuotaTree::Terms::min() const { return own_min ? *own_min : clamped(children_min); }
 
 QuotaTree::QuotaTree(std::size_t resources)
-    : nodes_{Node{kRoot, 1, std::vector<Terms>(resources), std::vector<WaterLevel>(resources)}} {}
+    : nodes_{Node{kRoot, 0, 1, std::vector<Terms>(resources), std::vector<WaterLevel>(resources)}} {
+}
 
-QuotaTree::Group QuotaTree::add(Group parent, Weight weight) {
+QuotaTree::Group QuotaTree::add(Group parent, Key key, Weight weight) {
   FAIRWATER_CHECK(parent < nodes_.size(), "a group's parent was added before");
   const std::size_t resources = nodes_[kRoot].terms.size();
   const auto group = static_cast<Group>(nodes_.size());
-  nodes_.push_back(Node{parent, weight, std::vector<Terms>(resources), {}});
-  nodes_[parent].children.resize(resources);
-  for (WaterLevel& level : nodes_[parent].children) level.set(group, QuotaGroup{.weight = weight});
+  nodes_.push_back(Node{parent, key, weight, std::vector<Terms>(resources), {}});
+  for (std::size_t r = 0; r < resources; ++r) set_member(parent, key, r, {.weight = weight});
   return group;
+}
+
+QuotaTree::Group QuotaTree::add(Group parent, Weight weight) {
+  return add(parent, static_cast<Key>(nodes_.size()), weight);
 }
 
 void QuotaTree::set_capacity(std::size_t resource, Amount capacity) {
   nodes_[kRoot].children.at(resource).set_capacity(capacity);
+}
+
+Amount QuotaTree::capacity(std::size_t resource) const {
+  return nodes_[kRoot].children.at(resource).capacity();
+}
+
+void QuotaTree::set_weight(Group group, Weight weight) {
+  nodes_.at(group).weight = weight;
+  for (std::size_t r = 0; r < nodes_[group].terms.size(); ++r)
+    change(group, r, Terms{nodes_[group].terms[r]});
 }
 
 void QuotaTree::set_max(Group group, std::size_t resource, Amount max) {
@@ -64,45 +77,47 @@ Amount QuotaTree::min(Group group, std::size_t resource) const {
 
 void QuotaTree::change(Group group, std::size_t resource, const Terms& terms) {
   FAIRWATER_CHECK(group != kRoot, "the root has a capacity, not terms");
-  Terms changed = terms;
-  while (group != kRoot) {
-    Node& node = nodes_[group];
-    const Terms before = node.terms[resource];
-    node.terms[resource] = changed;
-    const Group parent = node.parent;
-    nodes_[parent].children[resource].set(group, {.weight = node.weight,
-                                                  .min = changed.min(),
-                                                  .max = changed.max,
-                                                  .request = changed.request()});
-    const Wide more_request = Wide{changed.wanted()} - before.wanted();
-    const Wide more_min = Wide{changed.min()} - before.min();
-    if (more_request == 0 && more_min == 0) return;
-    changed = nodes_[parent].terms[resource];
-    changed.children_request += more_request;
-    changed.children_min += more_min;
-    group = parent;
-  }
-  nodes_[kRoot].terms[resource] = changed;
+  Node& node = nodes_[group];
+  node.terms[resource] = terms;
+  set_member(
+      node.parent, node.key, resource,
+      {.weight = node.weight, .min = terms.min(), .max = terms.max, .request = terms.request()});
 }
 
-WaterLevel& QuotaTree::filled_level(Group parent, std::size_t resource) {
-  std::vector<Group> path;
-  for (Group group = parent; group != kRoot; group = nodes_[group].parent) path.push_back(group);
-  WaterLevel* level = &nodes_[kRoot].children.at(resource);
-  for (auto group = path.rbegin(); group != path.rend(); ++group) {
-    const Amount quota = level->runtime(*group);
-    level = &nodes_[*group].children.at(resource);
-    if (level->capacity() != quota) level->set_capacity(quota);
-  }
-  return *level;
+void QuotaTree::set_member(Group parent, Key key, std::size_t resource, const QuotaGroup& terms) {
+  Node& node = nodes_.at(parent);
+  if (node.children.empty()) node.children.resize(node.terms.size());
+  WaterLevel& level = node.children.at(resource);
+  if (parent == kRoot) return level.set(key, terms);
+  const QuotaGroup before = level.contains(key) ? level.group(key) : QuotaGroup{};
+  level.set(key, terms);
+  Terms changed = node.terms[resource];
+  changed.children_request += Wide{terms.wanted()} - before.wanted();
+  changed.children_min += Wide{terms.min} - before.min;
+  if (changed.children_request != node.terms[resource].children_request ||
+      changed.children_min != node.terms[resource].children_min)
+    change(parent, resource, changed);
 }
 
-Amount QuotaTree::runtime(Group group, std::size_t resource) {
+void QuotaTree::erase_member(Group parent, Key key, std::size_t resource) {
+  set_member(parent, key, resource, {});
+  nodes_[parent].children[resource].erase(key);
+}
+
+const WaterLevel& QuotaTree::fill_level(Group group, std::size_t resource) const {
+  WaterLevel& level = nodes_[group].children[resource];
+  const Amount quota = runtime(group, resource);
+  if (level.capacity() != quota) level.set_capacity(quota);
+  return level;
+}
+
+Amount QuotaTree::runtime(Group group, std::size_t resource) const {
   FAIRWATER_CHECK(group != kRoot && group < nodes_.size(), "the group was added before");
-  return filled_level(nodes_[group].parent, resource).runtime(group);
+  const Node& node = nodes_[group];
+  return member_runtime(node.parent, node.key, resource);
 }
 
-std::optional<WaterMark> QuotaTree::level(Group parent, std::size_t resource) {
+std::optional<WaterMark> QuotaTree::level(Group parent, std::size_t resource) const {
   return filled_level(parent, resource).level();
 }
 

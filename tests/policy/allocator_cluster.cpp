@@ -16,6 +16,11 @@ AllocatorSettings default_settings() {
 
 TestCluster::TestCluster(const AllocatorSettings& settings) : allocator(settings) {}
 
+void TestCluster::group(std::uint32_t id, const GroupTerms& terms) {
+  groups_[id] = terms;
+  allocator.set_group(GroupId{id}, terms);
+}
+
 void TestCluster::tenant(std::uint32_t id, const TenantTerms& terms) {
   tenants_[id].terms = terms;
   allocator.set_tenant(TenantId{id}, terms);
@@ -115,9 +120,7 @@ void TestCluster::check_deal(std::uint32_t node, const Deal& deal,
     tenant.granted.emplace_back(allocator.last_deal(), *waiting);
     tenant.queue.erase(waiting);
     std::erase_if(tenant.known, is_task);
-    const ResourceVector used = used_by(grant.tenant);
-    for (std::size_t r = 0; r < kMaxResources; ++r)
-      if (grant.demand[r] > 0) REQUIRE(used[r] <= tenant.terms.max[r]);
+    REQUIRE(is_within_max(grant.tenant, grant.demand, {}));
   }
   check_room(node);
   check_lines(deal, nets);
@@ -189,11 +192,10 @@ void TestCluster::check_nothing_fits(std::uint32_t id) {
   const ResourceVector free = allocator.node(NodeId{id}).free;
   for (const auto& [tenant_id, tenant] : tenants_) {
     if (!tenant.terms.may_borrow) continue;
-    const ResourceVector used = used_by(TenantId{tenant_id});
     for (const Task& task : tenant.known) {
       const bool allowed = task.rule == nullptr || task.rule->allows(node.traits);
-      REQUIRE_FALSE(
-          (allowed && task.demand.fits(free) && (used + task.demand).fits(tenant.terms.max)));
+      REQUIRE_FALSE((allowed && task.demand.fits(free) &&
+                     is_within_max(TenantId{tenant_id}, task.demand, task.demand)));
     }
   }
 }
@@ -250,6 +252,30 @@ ResourceVector TestCluster::used_by(TenantId tenant) const {
   for (const auto& [key, task] : running_)
     if (task.tenant == tenant) used += task.demand;
   return used;
+}
+
+bool TestCluster::is_within_max(TenantId tenant, const ResourceVector& demand,
+                                const ResourceVector& more) const {
+  const auto is_within = [&](const ResourceVector& used, const ResourceVector& max) {
+    for (std::size_t r = 0; r < kMaxResources; ++r)
+      if (demand[r] > 0 && used[r] + more[r] > max[r]) return false;
+    return true;
+  };
+  const TenantTerms& terms = tenants_.at(tenant.value).terms;
+  if (!is_within(used_by(tenant), terms.max)) return false;
+  for (GroupId group = place_of(terms).group; group; group = groups_.at(group.value).place.group) {
+    ResourceVector used;
+    for (const auto& [id, member] : tenants_)
+      if (is_in(member.terms, group)) used += used_by(TenantId{id});
+    if (!is_within(used, groups_.at(group.value).max)) return false;
+  }
+  return true;
+}
+
+bool TestCluster::is_in(const TenantTerms& terms, GroupId group) const {
+  GroupId above = place_of(terms).group;
+  while (above && above != group) above = groups_.at(above.value).place.group;
+  return above == group;
 }
 
 std::uint64_t TestCluster::held(std::uint32_t tenant) const {

@@ -43,6 +43,7 @@ class TestCluster {
 
   explicit TestCluster(const AllocatorSettings& settings = default_settings());
 
+  void group(std::uint32_t id, const GroupTerms& terms);
   void tenant(std::uint32_t id, const TenantTerms& terms);
   void node(std::uint32_t id, const ResourceVector& capacity, NodeTraits traits = {},
             bool accepts = true);
@@ -104,7 +105,13 @@ class TestCluster {
   void check_nothing_fits(std::uint32_t node);
   void check_reservation(std::uint32_t node, TenantId holder);
   [[nodiscard]] ResourceVector used_by(TenantId tenant) const;
+  /// True when with `more` the tenant, and every group that it is in, holds no more than its max of
+  /// what `demand` asks for.
+  [[nodiscard]] bool is_within_max(TenantId tenant, const ResourceVector& demand,
+                                   const ResourceVector& more) const;
+  [[nodiscard]] bool is_in(const TenantTerms& terms, GroupId group) const;
 
+  std::map<std::uint32_t, GroupTerms> groups_;
   std::map<std::uint32_t, Tenant> tenants_;
   std::map<std::uint32_t, Node> nodes_;
   std::map<TaskKey, Running> running_;

@@ -22,7 +22,8 @@ class Draw {
   std::mt19937_64 random_;
 };
 
-TenantTerms random_terms(Draw& draw) {
+/// In one of so many groups, or in none.
+TenantTerms random_terms(Draw& draw, std::uint32_t groups) {
   TenantTerms terms;
   terms.weight = static_cast<Weight>(draw(1, 20));
   if (draw.one_in(4)) terms.min = cpu(static_cast<Amount>(draw(1, 4)) * 500);
@@ -31,6 +32,19 @@ TenantTerms random_terms(Draw& draw) {
       static_cast<std::uint32_t>(draw.one_in(2) ? 1'000'000 : draw(1, 999'999));
   terms.may_lend = !draw.one_in(6);
   terms.may_borrow = !draw.one_in(6);
+  if (groups > 0 && !draw.one_in(3))
+    terms.place = {.group = GroupId{static_cast<std::uint32_t>(draw(0, groups))},
+                   .weight = static_cast<Weight>(draw(1, 20))};
+  return terms;
+}
+
+/// In one of those before it, or in none.
+GroupTerms random_group(Draw& draw, std::uint32_t id) {
+  GroupTerms terms;
+  terms.place = {.group = GroupId{static_cast<std::uint32_t>(draw(0, id - 1))},
+                 .weight = static_cast<Weight>(draw(1, 20))};
+  if (draw.one_in(3)) terms.min[kCpu] = static_cast<Amount>(draw(1, 8)) * 500;
+  if (draw.one_in(2)) terms.max = cpu_memory(static_cast<Amount>(draw(2, 12)) * 1000, 8000);
   return terms;
 }
 
@@ -43,7 +57,9 @@ void run_random_cluster(std::uint64_t seed, int steps) {
   TestCluster cluster(settings);
   const auto tenants = static_cast<std::uint32_t>(draw(1, 6));
   const auto nodes = static_cast<std::uint32_t>(draw(1, 3));
-  for (std::uint32_t i = 1; i <= tenants; ++i) cluster.tenant(i, random_terms(draw));
+  const auto groups = static_cast<std::uint32_t>(draw.one_in(2) ? 0 : draw(1, 3));
+  for (std::uint32_t i = 1; i <= groups; ++i) cluster.group(i, random_group(draw, i));
+  for (std::uint32_t i = 1; i <= tenants; ++i) cluster.tenant(i, random_terms(draw, groups));
   for (std::uint32_t i = 1; i <= nodes; ++i) {
     NodeTraits traits;
     traits.site = draw.one_in(2) ? "north" : "south";
@@ -78,7 +94,7 @@ void run_random_cluster(std::uint64_t seed, int steps) {
         }
         break;
       case 4:
-        if (draw.one_in(10)) cluster.tenant(tenant, random_terms(draw));
+        if (draw.one_in(10)) cluster.tenant(tenant, random_terms(draw, groups));
         break;
       default:
         if (!cluster.running().empty() && !draw.one_in(3)) {

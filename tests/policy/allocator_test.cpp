@@ -251,12 +251,15 @@ TEST_CASE("the water mark tells what the exact quota would", "[property][allocat
     AllocatorState state(default_settings());
     const auto tenants = static_cast<std::uint32_t>(pick(1, 12));
     const Amount scale = round % 2 == 0 ? 10 : 1'000'000'000'000;
+    if (round % 4 > 1) state.set_group(GroupId{1}, {.place = {}, .max = cpu(pick(0, 4 * scale))});
     for (std::uint32_t i = 1; i <= tenants; ++i) {
       TenantTerms terms;
       terms.weight = pick(1, scale == 10 ? 5 : 1'000'000'000);
       if (pick(0, 2) == 0) terms.min = cpu(pick(0, scale));
       if (pick(0, 2) == 0) terms.max = cpu(pick(0, 3 * scale));
       terms.may_borrow = pick(0, 4) != 0;
+      if (round % 4 > 1 && pick(0, 1) == 0)
+        terms.place = {.group = GroupId{1}, .weight = pick(1, 5)};
       state.set_tenant(TenantId{i}, terms);
       DemandWindow window;
       window.tenant = TenantId{i};
