@@ -25,7 +25,8 @@ Recorder::Recorder(const Cluster& cluster, const Workload& workload, MetricsOpti
       options_(std::move(options)),
       total_(total_capacity(cluster)),
       tenants_(cluster.tenants.size()),
-      outcomes_(workload.jobs.size()) {
+      outcomes_(workload.jobs.size()),
+      entitled_(cluster) {
   if (options_.horizon_ms == 0)
     options_.horizon_ms = workload.jobs.empty() ? 0 : workload.jobs.back().submit_ms;
   for (const auto& job : workload.jobs) cost_.push_back(cost_of(cluster, job));
@@ -70,11 +71,9 @@ void Recorder::advance(TimeMs now) {
 
 void Recorder::judge_moment(TimeMs duration) {
   if (!deviation_is_known_) {
-    groups_.clear();
-    for (const TenantIndex i : active_)
-      groups_.push_back(
-          {.weight = cluster_.tenants[i].terms.weight, .request = tenants_[i].wanted});
-    const auto& entitled = filler_.fill(kShareParts, groups_).runtime;
+    entitled_.clear();
+    for (const TenantIndex i : active_) entitled_.want(i, tenants_[i].wanted);
+    const auto& entitled = entitled_.share_out(kShareParts);
     deviation_ = 0;
     for (std::size_t i = 0; i < active_.size(); ++i) {
       const Amount off = tenants_[active_[i]].share - entitled[i];

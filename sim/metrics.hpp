@@ -3,15 +3,16 @@
 //
 // A tenant's share at a moment is its dominant share: what it holds of the resource of which it
 // holds the largest part. Its entitled share is the water level (policy/water_fill.hpp) of all
-// shares that tenants hold or wait for, by weight, with the cluster as capacity: exact for one
-// resource, and for several an upper bound, as tenants may dominate in different ones.
+// shares that tenants hold or wait for, by weight (level by level where they are in groups), with
+// the cluster as capacity: exact for one resource, and for several an upper bound, as tenants may
+// dominate in different ones.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "policy/water_fill.hpp"
 #include "sim/engine.hpp"
+#include "sim/entitled_shares.hpp"
 
 namespace fairwater::sim {
 
@@ -153,8 +154,7 @@ class Recorder final : public Observer {
   std::vector<Window> windows_;
   TimeMs next_sample_ = 0;
   const Scheduler* scheduler_ = nullptr;  ///< as of the last cycle
-  WaterFiller filler_;
-  std::vector<QuotaGroup> groups_;
+  EntitledShares entitled_;
   bool deviation_is_known_ = false;
   Amount deviation_ = 0;  ///< now, of the tenant farthest off
   Amount largest_deviation_ = 0;

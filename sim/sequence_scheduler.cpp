@@ -17,6 +17,8 @@ JobId job_id(JobIndex job) { return {std::uint64_t{job} + 1}; }
 void set_tenants(Allocator& allocator, const Cluster& cluster, const InitialState& initial) {
   std::map<TenantIndex, const TermsChange*> changes;
   for (const auto& change : initial.changes) changes[change.tenant] = &change;
+  for (std::uint32_t i = 0; i < cluster.groups.size(); ++i)
+    allocator.set_group(GroupId{i + 1}, cluster.groups[i]);
   for (TenantIndex i = 0; i < cluster.tenants.size(); ++i) {
     const auto change = changes.find(i);
     if (change == changes.end())

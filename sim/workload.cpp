@@ -1,11 +1,36 @@
 #include "sim/workload.hpp"
 
+#include <algorithm>
+
 namespace fairwater::sim {
+namespace {
+
+/// The weights of all tenants of a tree add up to about this.
+constexpr Weight kTreeWeight = 1'000'000'000;
+
+}  // namespace
 
 ResourceVector total_capacity(const Cluster& cluster) {
   ResourceVector total;
   for (const auto& node : cluster.nodes) total += node.capacity;
   return total;
+}
+
+void weigh_by_tree(Cluster& cluster) {
+  if (cluster.groups.empty()) return;
+  std::vector<Wide> weights(1 + cluster.groups.size());
+  for (const auto& group : cluster.groups) weights[group.place.group.value] += group.place.weight;
+  for (auto& tenant : cluster.tenants) {
+    tenant.terms.place = place_of(tenant.terms);
+    weights[tenant.terms.place->group.value] += tenant.terms.place->weight;
+  }
+  std::vector<Wide> parts{kTreeWeight};
+  const auto part_of = [&](const QuotaPlace& place) {
+    return parts[place.group.value] * place.weight / weights[place.group.value];
+  };
+  for (const auto& group : cluster.groups) parts.push_back(part_of(group.place));
+  for (auto& tenant : cluster.tenants)
+    tenant.terms.weight = static_cast<Weight>(std::max<Wide>(part_of(*tenant.terms.place), 1));
 }
 
 Cluster pooled(const Cluster& cluster) {

@@ -33,6 +33,8 @@ struct Cluster {
   AllocatorSettings settings;          ///< granules, units and mode: what a task costs
   std::vector<SimNode> nodes;
   std::vector<SimTenant> tenants;
+  /// Those that tenants' places name: 1, 2, .. in this order, each behind the one that it is in.
+  std::vector<GroupTerms> groups;
 };
 
 /// `tasks` alike tasks that run independently of each other. An elastic job (`min_units` <
@@ -55,6 +57,10 @@ struct Workload {
 };
 
 [[nodiscard]] ResourceVector total_capacity(const Cluster& cluster);
+/// Where tenants are in groups, gives each a weight in proportion to its part of the tree, for what
+/// knows no groups: the sequence, and other policies. Those outside of groups have a place from
+/// then on.
+void weigh_by_tree(Cluster& cluster);
 /// The same room on one node; placement rules that name a site or a label hold nowhere there.
 [[nodiscard]] Cluster pooled(const Cluster& cluster);
 [[nodiscard]] inline TimeMs run_ms_of(const Job& job, std::uint32_t task) {
