@@ -81,6 +81,11 @@ caf::error check(SimFileDraft& draft) {
                         "nodes");
   if (cluster.tenants.empty())
     return make_error(ErrorCode::invalid_input, "neither here nor in a trace", "tenants");
+  for (const auto& name : draft.groups)
+    if (draft.tenants.contains(name))
+      return make_error(ErrorCode::invalid_input,
+                        "has jobs of '" + name + "', which has tenants to run its jobs",
+                        "workload.trace");
   for (std::size_t i = 0; i < draft.scenario.generators.size(); ++i)
     if (auto error = check_generator(cluster, draft.scenario.generators[i],
                                      fmt::format("workload.generators[{}].", i)))
@@ -111,6 +116,7 @@ Expected<sim::Scenario> read_sim_file(SimFileDraft& draft) {
   fields.finish();
   if (document.error()) return document.error();
   if (auto error = check(draft)) return document.locate(error);
+  sim::weigh_by_tree(draft.scenario.cluster);
   return std::move(draft.scenario);
 }
 

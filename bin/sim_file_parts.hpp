@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "bin/yaml_fields.hpp"
@@ -16,7 +17,8 @@ struct SimFileDraft {
   std::string path;  ///< of the file: traces lie beside it
   ResourceCatalog catalog{};
   sim::Scenario scenario{};
-  std::map<std::string, sim::TenantIndex> tenants{};  ///< by name
+  std::map<std::string, sim::TenantIndex> tenants{};  ///< by name, those that run jobs
+  std::set<std::string> groups{};                     ///< names of those that have tenants
   bool may_leave_out = false;                         ///< jobs of the trace that fit no node
 };
 

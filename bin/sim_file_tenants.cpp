@@ -14,15 +14,22 @@ namespace {
 
 constexpr std::size_t kMaxSimTenants = 100'000;
 constexpr int kMaxTenantDepth = 16;
-/// Of a tenant tree: the weights of its leaves add up to about this.
-constexpr Weight kTreeWeight = 1'000'000'000;
 
+/// One that has tenants is a group: they run its jobs.
 struct TenantNode {
   TenantSpec spec;
   Units quota = 0;
   std::string path;
   std::vector<TenantNode> children;
 };
+
+/// Keys of those that run jobs.
+void refuse_keys_of_leaves(YamlFields& fields) {
+  for (const char* key : {"repay", "may_lend", "may_borrow", "quota"})
+    if (const auto node = fields.take(key))
+      return fields.refuse(
+          key, *node, "is for tenants that run jobs: this one has tenants, which run its jobs");
+}
 
 void read_tenants(SimFileDraft& draft, YamlFields& fields, std::vector<TenantNode>& target,
                   int depth) {
@@ -44,53 +51,94 @@ void read_tenants(SimFileDraft& draft, YamlFields& fields, std::vector<TenantNod
               tenant_fields.boolean("may_borrow", tenant.spec.may_borrow);
               tenant_fields.integer("quota", tenant.quota, 1, kMaxElasticUnits);
               read_tenants(draft, tenant_fields, tenant.children, depth + 1);
+              if (!tenant.children.empty()) refuse_keys_of_leaves(tenant_fields);
               tenant_fields.finish();
               target.push_back(std::move(tenant));
             });
 }
 
-void add_tenant(SimFileDraft& draft, const TenantNode& node) {
-  const auto refuse = [&](const caf::error& error) {
-    const ErrorDetails said = details(error);
-    draft.document.refuse(make_error(said.code, said.message, node.path + said.field));
-  };
-  if (const auto error = validate(node.spec)) return refuse(error);
-  auto terms = terms_of(node.spec, draft.catalog);
-  if (!terms) return refuse(terms.error());
-  if (draft.scenario.cluster.tenants.size() == kMaxSimTenants)
-    return refuse(make_error(ErrorCode::invalid_input,
-                             fmt::format("more than {} tenants", kMaxSimTenants), "name"));
-  const auto index = static_cast<sim::TenantIndex>(draft.scenario.cluster.tenants.size());
-  if (!draft.tenants.emplace(node.spec.name, index).second)
-    return refuse(
-        make_error(ErrorCode::invalid_input, "'" + node.spec.name + "' is given twice", "name"));
-  draft.scenario.cluster.tenants.push_back({node.spec.name, *terms, node.quota});
-}
+class TenantTree {
+ public:
+  explicit TenantTree(SimFileDraft& draft) : draft_(draft) {}
 
-/// A tree's leaves share the cluster as their parents do, at all times: what a leaf leaves goes
-/// to all others, not to its siblings first.
-void add_tenants(SimFileDraft& draft, std::vector<TenantNode>& nodes, Weight share) {
-  Wide weights = 0;
-  for (const auto& node : nodes) weights += node.spec.weight;
-  for (auto& node : nodes) {
-    const auto part = static_cast<Weight>(Wide{share} * node.spec.weight / weights);
-    if (!node.children.empty()) {
-      add_tenants(draft, node.children, part);
-    } else {
-      if (share > 0) node.spec.weight = std::max<Weight>(part, 1);
-      add_tenant(draft, node);
+  /// Adds them and all below. What they have as min together.
+  ResourceVector add(const std::vector<TenantNode>& nodes, GroupId parent) {
+    ResourceVector mins;
+    for (const auto& node : nodes) {
+      if (draft_.document.error()) return mins;
+      const auto terms = check(node);
+      if (!terms) {
+        refuse(node, terms.error());
+        return mins;
+      }
+      const ResourceVector min =
+          node.children.empty() ? add_leaf(node, *terms, parent) : add_group(node, *terms, parent);
+      for (std::size_t r = 0; r < kMaxResources; ++r)
+        mins[r] = std::min(kUnlimited, mins[r] + min[r]);
     }
+    return mins;
   }
-}
+
+ private:
+  void refuse(const TenantNode& node, const caf::error& error) {
+    const ErrorDetails said = details(error);
+    draft_.document.refuse(make_error(said.code, said.message, node.path + said.field));
+  }
+
+  Expected<TenantTerms> check(const TenantNode& node) {
+    if (auto error = validate(node.spec)) return error;
+    if (draft_.tenants.size() + draft_.groups.size() == kMaxSimTenants)
+      return make_error(ErrorCode::invalid_input,
+                        fmt::format("more than {} tenants", kMaxSimTenants), "name");
+    if (draft_.tenants.contains(node.spec.name) || draft_.groups.contains(node.spec.name))
+      return make_error(ErrorCode::invalid_input, "'" + node.spec.name + "' is given twice",
+                        "name");
+    return terms_of(node.spec, draft_.catalog);
+  }
+
+  ResourceVector add_leaf(const TenantNode& node, TenantTerms terms, GroupId parent) {
+    auto& tenants = draft_.scenario.cluster.tenants;
+    if (parent) terms.place = {.group = parent, .weight = node.spec.weight};
+    draft_.tenants.emplace(node.spec.name, static_cast<sim::TenantIndex>(tenants.size()));
+    tenants.push_back({node.spec.name, terms, node.quota});
+    return terms.min;
+  }
+
+  ResourceVector add_group(const TenantNode& node, const TenantTerms& terms, GroupId parent) {
+    auto& groups = draft_.scenario.cluster.groups;
+    const std::size_t place = groups.size();
+    draft_.groups.insert(node.spec.name);
+    groups.push_back({.place = {.group = parent, .weight = node.spec.weight}, .max = terms.max});
+    ResourceVector mins = add(node.children, GroupId{static_cast<std::uint32_t>(place + 1)});
+    for (const auto& [name, min] : node.spec.min) {
+      const std::size_t r = *draft_.catalog.index_of(name);
+      if (min < mins[r]) refuse_amount(node, "min." + name, name, min, mins[r]);
+      groups[place].min[r] = mins[r] = min;
+    }
+    for (const auto& [name, max] : node.spec.max)
+      if (const std::size_t r = *draft_.catalog.index_of(name); max < mins[r])
+        refuse_amount(node, "max." + name, name, max, mins[r]);
+    return mins;
+  }
+
+  void refuse_amount(const TenantNode& node, const std::string& field, const std::string& resource,
+                     Amount amount, Amount mins) {
+    refuse(node,
+           make_error(ErrorCode::invalid_input,
+                      fmt::format("{} is below the min of its tenants together, which is {}",
+                                  format_amount(resource, amount), format_amount(resource, mins)),
+                      field));
+  }
+
+  SimFileDraft& draft_;
+};
 
 }  // namespace
 
 void read_sim_tenants(SimFileDraft& draft, YamlFields& fields) {
   std::vector<TenantNode> nodes;
   read_tenants(draft, fields, nodes, 0);
-  const bool is_tree = std::any_of(nodes.begin(), nodes.end(),
-                                   [](const TenantNode& node) { return !node.children.empty(); });
-  add_tenants(draft, nodes, is_tree ? kTreeWeight : 0);
+  if (!draft.document.error()) TenantTree{draft}.add(nodes, {});
 }
 
 }  // namespace fairwater

@@ -143,7 +143,10 @@ void read_generator(SimFileDraft& draft, YamlFields& fields, const YAML::Node& a
   fields.text("tenant", tenant);
   const auto found = draft.tenants.find(tenant);
   if (found == draft.tenants.end())
-    return fields.refuse("tenant", at, "'" + tenant + "' is not one of the tenants");
+    return fields.refuse("tenant", at,
+                         "'" + tenant +
+                             (draft.groups.contains(tenant) ? "' has tenants to run its jobs"
+                                                            : "' is not one of the tenants"));
   generator.tenant = found->second;
   read_choice<sim::ArrivalProcess>(fields, "arrivals",
                                    {{"backlog", sim::ArrivalProcess::backlog},

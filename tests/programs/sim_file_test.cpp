@@ -52,6 +52,12 @@ std::string changed(const std::string& from, const std::string& to) {
   return changed_in(kSmallFile, from, to);
 }
 
+/// With other tenants in the place of `a`; theirs begin in line 5.
+std::string with_tree(const std::string& tenants) {
+  return changed("  - {name: a, weight: 3, quota: 7}\n",
+                 tenants.substr(tenants.starts_with('\n') ? 1 : 0));
+}
+
 }  // namespace
 
 TEST_CASE("a simulation file is read whole", "[unit][sim-file]") {
@@ -92,6 +98,68 @@ TEST_CASE("a tree's leaves share as their parents do", "[unit][sim-file]") {
   CHECK(scenario->cluster.tenants[0].terms.weight == 500'000'000);
   CHECK(scenario->cluster.tenants[1].terms.weight == 250'000'000);
   CHECK(scenario->cluster.tenants[2].terms.weight == 250'000'000);
+  REQUIRE(scenario->cluster.groups.size() == 1);
+  CHECK(scenario->cluster.groups[0].place == QuotaPlace{.group = {}, .weight = 3});
+  CHECK(scenario->cluster.tenants[0].terms.place == QuotaPlace{.group = GroupId{1}, .weight = 2});
+  CHECK(scenario->cluster.tenants[1].terms.place == QuotaPlace{.group = GroupId{1}, .weight = 1});
+  CHECK(scenario->cluster.tenants[2].terms.place == QuotaPlace{.group = {}, .weight = 1});
+}
+
+TEST_CASE("a parent keeps its weight, min and max", "[unit][sim-file]") {
+  const auto scenario = parse_sim_file(with_tree(R"(
+  - name: lab
+    weight: 5
+    min: {cpu: 3}
+    max: {cpu: 6}
+    tenants:
+      - {name: x, min: {cpu: 1, memory: 1GiB}}
+      - name: inner
+        weight: 2
+        tenants: [{name: y, min: {cpu: 2}}]
+)"),
+                                       "s.yaml");
+  REQUIRE(scenario);
+  const auto& groups = scenario->cluster.groups;
+  REQUIRE(groups.size() == 2);
+  CHECK(groups[0].place == QuotaPlace{.group = {}, .weight = 5});
+  CHECK(groups[0].min[kCpu] == 3000);
+  CHECK_FALSE(groups[0].min[kMemory]);
+  CHECK(groups[0].max[kCpu] == 6000);
+  CHECK(groups[0].max[kMemory] == kUnlimited);
+  CHECK(groups[1].place == QuotaPlace{.group = GroupId{1}, .weight = 2});
+  CHECK_FALSE(groups[1].min[kCpu]);
+}
+
+TEST_CASE("what a parent cannot have is refused with its path", "[golden][sim-file]") {
+  const auto lab = [](const std::string& keys) {
+    return refusal_of(
+        with_tree("  - name: lab\n" + keys +
+                  "    tenants: [{name: x, min: {cpu: 2}}, {name: y, min: {cpu: 1}}]\n"));
+  };
+  for (const std::string key : {"repay: 0.5", "may_lend: false", "may_borrow: true", "quota: 3"})
+    CHECK_THAT(lab("    " + key + "\n"),
+               Catch::StartsWith("tenants[0]." + key.substr(0, key.find(':')) + ": ") &&
+                   Catch::Contains("is for tenants that run jobs") && Catch::Contains("line 6"));
+  CHECK_THAT(lab("    min: {cpu: 2}\n"),
+             Catch::StartsWith("tenants[0].min.cpu: ") &&
+                 Catch::Contains("2 is below the min of its tenants together, which is 3") &&
+                 Catch::Contains("line 6"));
+  CHECK_THAT(lab("    max: {cpu: 2}\n"),
+             Catch::StartsWith("tenants[0].max.cpu: ") &&
+                 Catch::Contains("2 is below the min of its tenants together, which is 3"));
+  CHECK_THAT(
+      lab("    min: {cpu: 5}\n    max: {cpu: 4}\n"),
+      Catch::StartsWith("tenants[0].max.cpu: ") && Catch::Contains("4 is below min, which is 5"));
+  CHECK_THAT(lab("    max: {fish: 4}\n"), Catch::StartsWith("tenants[0].max"));
+  CHECK_THAT(
+      refusal_of(with_tree("  - name: lab\n    tenants: [{name: x}, {name: lab}]\n")),
+      Catch::StartsWith("tenants[0].tenants[1].name: ") && Catch::Contains("'lab' is given twice"));
+  CHECK_THAT(refusal_of(with_tree("  - name: b2\n    tenants: [{name: x}]\n"
+                                  "  - name: b2\n    tenants: [{name: y}]\n")),
+             Catch::StartsWith("tenants[1].name: ") && Catch::Contains("'b2' is given twice"));
+  CHECK_THAT(refusal_of(changed("{name: b, max: {cpu: 4}}", "{name: b, tenants: [{name: x}]}")),
+             Catch::StartsWith("workload.generators[0].tenant: ") &&
+                 Catch::Contains("'b' has tenants to run its jobs"));
 }
 
 TEST_CASE("a bad simulation file is refused with key and line", "[golden][sim-file]") {
@@ -151,6 +219,25 @@ workload: {trace: {file: log.swf}}
   CHECK(partly->trace.jobs.size() == 1);
   CHECK(partly->left_out.fit_no_node == 1);
   CHECK(partly->left_out.never_ran == 1);
+  std::ofstream{directory / "log.swf"} << "1 10 0 60 64 -1 -1 64 600 -1 1 5 2 1 1 -1 -1 -1\n";
+  CHECK_THAT(details(parse_sim_file(R"(
+nodes: [{resources: {cpu: 64}}]
+tenants: [{name: u5, tenants: [{name: u6}]}]
+workload: {trace: {file: log.swf}}
+)",
+                                    file)
+                         .error())
+                 .message,
+             Catch::StartsWith("has jobs of 'u5', which has tenants to run its jobs"));
+  const auto tree = parse_sim_file(R"(
+nodes: [{resources: {cpu: 64}}]
+tenants: [{name: lab, tenants: [{name: u6}, {name: u7}]}]
+workload: {trace: {file: log.swf}}
+)",
+                                   file);
+  REQUIRE(tree);
+  CHECK(tree->cluster.tenants.at(2).name == "u5");
+  CHECK(tree->cluster.tenants[2].terms.weight == 500'000'000);
   std::ofstream{directory / "log.swf"} << "; fine\n1 10 x\n";
   CHECK_THAT(details(parse_sim_file(text, file).error()).message,
              Catch::Contains("line 2: column 3"));
