@@ -13,6 +13,7 @@
 #include "bin/sim_file.hpp"
 #include "bin/yaml_fields.hpp"
 #include "sim/run_report.hpp"
+#include "sim/run_series.hpp"
 
 namespace fairwater {
 namespace {

@@ -117,8 +117,9 @@ void Recorder::take_sample() {
     count_up_to(tenant, next_sample_);
     const Account account = scheduler_ == nullptr ? Account{} : scheduler_->account(i);
     if (account.net < 0) tenant.in_debt += options_.sample_ms;
-    sample.push_back({static_cast<double>(tenant.held_units), seconds(tenant.unit_time),
-                      of_cluster(tenant.share), account.net, account.credit, tenant.waiting_tasks});
+    sample.push_back({tenant.held, static_cast<double>(tenant.held_units),
+                      seconds(tenant.unit_time), of_cluster(tenant.share), account.net,
+                      account.credit, tenant.waiting_tasks});
   }
   result_.samples.push_back(std::move(sample));
 }

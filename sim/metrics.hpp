@@ -28,6 +28,7 @@ struct MetricsOptions {
 
 /// One moment of one tenant.
 struct TenantSample {
+  ResourceVector held;
   double held_units = 0;
   double cumulative_unit_s = 0;
   double share = 0;

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/run_series.hpp"
+
 namespace fairwater::sim {
 namespace {
 
@@ -202,6 +204,7 @@ Json run_json(const Cluster& cluster, const RunMetrics& run) {
   result["tenants"] = Json::array();
   for (std::size_t i = 0; i < run.tenants.size(); ++i)
     result["tenants"].push_back(tenant_json(cluster.tenants[i].name, run.tenants[i]));
+  result["series"] = series_json(cluster, run);
   return result;
 }
 
@@ -221,20 +224,6 @@ Json summary_json(const Scenario& scenario, const std::vector<PolicyRuns>& polic
     result["policies"].push_back(std::move(entry));
   }
   return result;
-}
-
-std::string series_csv(const Cluster& cluster, const RunMetrics& run) {
-  std::string csv = "time_s,tenant,held_units,share,cumulative_unit_s,net,credit,waiting_tasks\n";
-  for (std::size_t i = 0; i < run.samples.size(); ++i) {
-    const double time_s = static_cast<double>(run.sample_ms) * static_cast<double>(i + 1) / 1000;
-    for (std::size_t tenant = 0; tenant < run.tenants.size(); ++tenant) {
-      const TenantSample& sample = run.samples[i][tenant];
-      fmt::format_to(std::back_inserter(csv), "{},{},{},{},{},{},{},{}\n", time_s,
-                     cluster.tenants[tenant].name, sample.held_units, sample.share,
-                     sample.cumulative_unit_s, sample.net, sample.credit, sample.waiting_tasks);
-    }
-  }
-  return csv;
 }
 
 Table figures_table(const std::vector<PolicyRuns>& policies) {

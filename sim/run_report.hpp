@@ -29,13 +29,11 @@ struct Figure {
 /// `12.3 ± 0.4`, with as many digits as make sense; without the interval for a single seed.
 [[nodiscard]] std::string format_estimate(const Estimate& estimate);
 
-/// One run: figures, tenants, and the series of samples.
+/// One run: figures, tenants, and the series of samples (sim/run_series.hpp).
 [[nodiscard]] nlohmann::ordered_json run_json(const Cluster& cluster, const RunMetrics& run);
 /// The figures over all seeds, and what was run.
 [[nodiscard]] nlohmann::ordered_json summary_json(const Scenario& scenario,
                                                   const std::vector<PolicyRuns>& policies);
-/// One line for each sample and tenant, with a line of titles.
-[[nodiscard]] std::string series_csv(const Cluster& cluster, const RunMetrics& run);
 
 [[nodiscard]] Table figures_table(const std::vector<PolicyRuns>& policies);
 /// Charts of one run's series: shares, cumulative units, queues, and balances and credits where

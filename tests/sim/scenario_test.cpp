@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "sim/run_report.hpp"
+#include "sim/run_series.hpp"
 
 namespace fairwater::sim {
 namespace {
@@ -106,7 +107,30 @@ TEST_CASE("the series as CSV has a line for each sample and tenant", "[unit][sim
   const auto lines = std::count(csv.begin(), csv.end(), '\n');
   CHECK(lines == static_cast<std::ptrdiff_t>(1 + 2 * run->samples.size()));
   CHECK(
-      csv.starts_with("time_s,tenant,held_units,share,cumulative_unit_s,net,credit,waiting_tasks"));
+      csv.starts_with("time_s,tenant,held_units,share,cumulative_unit_s,net,credit,"
+                      "waiting_tasks,held_cpu"));
+}
+
+TEST_CASE("a run's JSON has the series that its CSV has", "[unit][sim]") {
+  const auto scenario = small_scenario();
+  const auto run = run_once(scenario, 1);
+  REQUIRE(run);
+  const auto series = run_json(scenario.cluster, *run).at("series");
+  REQUIRE(series.at("times_s").size() == run->samples.size());
+  REQUIRE(series.at("tenants").size() == scenario.cluster.tenants.size());
+  Amount most_held = 0;
+  for (std::size_t tenant = 0; tenant < scenario.cluster.tenants.size(); ++tenant) {
+    const auto& one = series["tenants"][tenant];
+    CHECK(one.at("name") == scenario.cluster.tenants[tenant].name);
+    for (const char* key : {"share", "cumulative_unit_s", "net", "credit", "waiting_tasks"})
+      CHECK(one.at(key).size() == run->samples.size());
+    for (std::size_t i = 0; i < run->samples.size(); ++i) {
+      CHECK(one.at("held").at("cpu")[i] == run->samples[i][tenant].held[kCpu]);
+      most_held = std::max(most_held, run->samples[i][tenant].held[kCpu]);
+    }
+  }
+  CHECK(most_held > 0);
+  CHECK(most_held <= total_capacity(scenario.cluster)[kCpu]);
 }
 
 TEST_CASE("estimates are printed with digits that make sense", "[unit][sim]") {
