@@ -18,6 +18,16 @@ std::string quoted(const Json& value) {
   return text;
 }
 
+bool is_printable(std::string_view text) {
+  return std::none_of(text.begin(), text.end(),
+                      [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; });
+}
+
+/// A field's name within a path: a path stays on one line.
+std::string step_of_path(std::string_view name) {
+  return is_printable(name) ? std::string(name) : quoted(Json(std::string(name)));
+}
+
 /// The parser's message without its own prefix and line breaks.
 std::string plain_reason(const std::string& message) {
   const std::size_t start = message.rfind("; last read");
@@ -93,10 +103,7 @@ std::string Field::text() const {
 
 std::string Field::name() const {
   std::string name = text();
-  const bool printable = std::none_of(name.begin(), name.end(), [](char c) {
-    return static_cast<unsigned char>(c) < ' ' || c == '\x7f';
-  });
-  if (name.empty() || !printable) mismatch("a name without control characters");
+  if (name.empty() || !is_printable(name)) mismatch("a name without control characters");
   return name;
 }
 
@@ -129,7 +136,8 @@ std::vector<std::pair<std::string, Field>> Field::entries() const {
   if (!value_->is_object()) mismatch("an object");
   std::vector<std::pair<std::string, Field>> entries;
   for (const auto& [name, value] : value_->items())
-    entries.emplace_back(name, Field(value, path_.empty() ? name : path_ + "." + name));
+    entries.emplace_back(
+        name, Field(value, path_.empty() ? step_of_path(name) : path_ + "." + step_of_path(name)));
   return entries;
 }
 
@@ -159,7 +167,7 @@ void Fields::done() const {
 void Fields::fail(const std::string& reason) const { throw InputError(path_, reason); }
 
 std::string Fields::path_of(std::string_view name) const {
-  return path_.empty() ? std::string(name) : path_ + "." + std::string(name);
+  return path_.empty() ? step_of_path(name) : path_ + "." + step_of_path(name);
 }
 
 std::string UniqueNames::add(const Field& field) {

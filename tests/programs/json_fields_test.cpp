@@ -47,6 +47,8 @@ TEST_CASE("Missing, unknown and repeated fields are refused", "[unit][programs]"
   CHECK(refused_weight(R"({"weight": 5, "weight": 6})") ==
         "input: has the field \"weight\" twice in one object");
   CHECK(refused_weight("[1]") == "input: must be an object, not a list");
+  CHECK(refused_weight(R"({"weight": 5, "wei\nght": 6})") ==
+        R"("wei\nght": is not a known field; known here: weight)");
 }
 
 TEST_CASE("What is not JSON is refused on one line", "[unit][programs]") {
