@@ -27,6 +27,7 @@ void DealCycle::take_window(DemandWindow window) {
 
 std::vector<Deal> DealCycle::run(std::size_t max_deals) {
   std::vector<Deal> deals;
+  if (std::exchange(all_are_due_, false)) due_ = accepting_;
   while (!due_.empty() && deals.size() < max_deals) {
     const NodeId node = *due_.begin();
     due_.erase(due_.begin());

@@ -24,11 +24,13 @@ class DealCycle {
                 bool accepts);
   /// The node reported: it may have room.
   void beat(NodeId node);
-  /// As Allocator::set_window. Somebody who waits makes every node due. O(nodes).
+  /// As Allocator::set_window. Somebody who waits makes every node due.
   void take_window(DemandWindow window);
   /// Everything may have changed.
-  void consider_all_nodes() { due_ = accepting_; }
-  [[nodiscard]] bool is_due() const { return !due_.empty(); }
+  void consider_all_nodes() { all_are_due_ = true; }
+  [[nodiscard]] bool is_due() const {
+    return !due_.empty() || (all_are_due_ && !accepting_.empty());
+  }
 
   /// Deals the nodes that are due, by id, until `max_deals` deals are made; what is left stays due.
   /// Empty when nobody can use any room.
@@ -38,6 +40,7 @@ class DealCycle {
   Allocator allocator_;
   std::set<NodeId> accepting_;
   std::set<NodeId> due_;
+  bool all_are_due_ = false;  ///< those that accept when the next run begins
 };
 
 }  // namespace fairwater
