@@ -34,6 +34,13 @@ Estimate estimate(std::span<const double> values) {
   return {mean(values), confidence_half_width(values)};
 }
 
+Estimate estimate_difference(std::span<const double> a, std::span<const double> b) {
+  FAIRWATER_CHECK(a.size() == b.size(), "the same inputs");
+  std::vector<double> differences(a.begin(), a.end());
+  for (std::size_t i = 0; i < differences.size(); ++i) differences[i] -= b[i];
+  return estimate(differences);
+}
+
 double quantile(std::vector<double> values, double fraction) {
   FAIRWATER_CHECK(!values.empty(), "no values");
   FAIRWATER_CHECK(0 <= fraction && fraction <= 1, "a fraction is from 0 to 1");

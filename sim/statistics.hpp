@@ -21,8 +21,12 @@ namespace fairwater::sim {
 struct Estimate {
   double mean = 0;
   double half_width = 0;
+  [[nodiscard]] double low() const { return mean - half_width; }
+  [[nodiscard]] double high() const { return mean + half_width; }
 };
 [[nodiscard]] Estimate estimate(std::span<const double> values);
+/// Of `a[i] - b[i]`: what two methods differ by on the same inputs.
+[[nodiscard]] Estimate estimate_difference(std::span<const double> a, std::span<const double> b);
 
 /// The value below which the part `fraction` (0 to 1) of `values` lies, with straight lines between
 /// the sorted values: type 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages" (1996),

@@ -11,8 +11,8 @@
 
 #include "policy/splitmix64.hpp"
 #include "sim/experiments/list.hpp"
-#include "sim/experiments/means.hpp"
 #include "sim/experiments/parallel.hpp"
+#include "sim/statistics.hpp"
 
 namespace fairwater::sim {
 namespace {
@@ -200,23 +200,23 @@ void add_early_stop(const ExperimentOptions& options, ExperimentReport& report) 
       const double from = static_cast<double>(settings_done++) * part;
       for_each_index(options.seeds, options, from, from + part,
                      [&](std::size_t seed) { sample_stops(setting, seed, samples); });
-      const Mean early = mean_of(samples.early_tasks), filled = mean_of(samples.filled_tasks);
-      const Mean early_used = mean_of(samples.early_utilization);
-      const Mean filled_used = mean_of(samples.filled_utilization);
-      const Mean more = mean_difference(samples.filled_tasks, samples.early_tasks);
-      const double gain = more.value / early.value;
+      const Estimate early = estimate(samples.early_tasks), filled = estimate(samples.filled_tasks);
+      const Estimate early_used = estimate(samples.early_utilization);
+      const Estimate filled_used = estimate(samples.filled_utilization);
+      const Estimate more = estimate_difference(samples.filled_tasks, samples.early_tasks);
+      const double gain = more.mean / early.mean;
       least_gain = std::min(least_gain, gain);
       largest_gain = std::max(largest_gain, gain);
       table.rows.push_back({std::to_string(capacity), std::to_string(users),
-                            fmt::format("{:.1f}", early.value), fmt::format("{:.1f}", filled.value),
-                            fmt::format("{:.1f} ± {:.1f}", more.value, more.half_width),
-                            fmt::format("{:.3f}", early_used.value),
-                            fmt::format("{:.3f}", filled_used.value)});
+                            fmt::format("{:.1f}", early.mean), fmt::format("{:.1f}", filled.mean),
+                            fmt::format("{:.1f} ± {:.1f}", more.mean, more.half_width),
+                            fmt::format("{:.3f}", early_used.mean),
+                            fmt::format("{:.3f}", filled_used.mean)});
       if (capacity != 200) continue;
       const double x = static_cast<double>(users);
-      chart.series[0].points.emplace_back(x, early_used.value);
+      chart.series[0].points.emplace_back(x, early_used.mean);
       chart.series[0].error.push_back(early_used.half_width);
-      chart.series[1].points.emplace_back(x, filled_used.value);
+      chart.series[1].points.emplace_back(x, filled_used.mean);
       chart.series[1].error.push_back(filled_used.half_width);
     }
   report.claims.push_back(

@@ -8,7 +8,7 @@
 
 #include "sim/experiments/gdrf_clusters.hpp"
 #include "sim/experiments/list.hpp"
-#include "sim/experiments/means.hpp"
+#include "sim/statistics.hpp"
 #include "sim/swf.hpp"
 
 namespace fairwater::sim {
@@ -45,11 +45,11 @@ struct Comparison {
 Comparison compare(const std::vector<ClusterSamples>& all, std::size_t rival, Measure measure) {
   Comparison result{.sizes = all.size()};
   for (const ClusterSamples& samples : all) {
-    const Mean difference =
-        mean_difference(samples.values[0][measure], samples.values[rival][measure]);
+    const Estimate difference =
+        estimate_difference(samples.values[0][measure], samples.values[rival][measure]);
     result.above += difference.low() > 0 ? 1 : 0;
     result.below += difference.high() < 0 ? 1 : 0;
-    const double gain = difference.value / mean_of(samples.values[rival][measure]).value;
+    const double gain = difference.mean / estimate(samples.values[rival][measure]).mean;
     result.least_gain = std::min(result.least_gain, gain);
     result.largest_gain = std::max(result.largest_gain, gain);
   }
@@ -97,8 +97,8 @@ Table means_table(const std::vector<ClusterSamples>& all) {
     for (std::size_t policy = 0; policy < kClusterPolicies.size(); ++policy) {
       const auto& samples = all[size].values[policy];
       const auto cell = [&](Measure measure, int digits) {
-        const Mean mean = mean_of(samples[measure]);
-        return fmt::format("{:.{}f} ± {:.{}f}", mean.value, digits, mean.half_width, digits);
+        const Estimate mean = estimate(samples[measure]);
+        return fmt::format("{:.{}f} ± {:.{}f}", mean.mean, digits, mean.half_width, digits);
       };
       table.rows.push_back({std::to_string(all[size].machines),
                             std::string{kClusterPolicies[policy].name}, cell(kPlaced, 1),
@@ -117,8 +117,8 @@ Chart means_chart(const std::vector<ClusterSamples>& all, Measure measure) {
   for (std::size_t policy = 0; policy < kClusterPolicies.size(); ++policy) {
     Series series{.name = std::string{kClusterPolicies[policy].name}, .points = {}, .error = {}};
     for (std::size_t size = 0; size < all.size(); ++size) {
-      const Mean mean = mean_of(all[size].values[policy][measure]);
-      series.points.emplace_back(static_cast<double>(all[size].machines), mean.value);
+      const Estimate mean = estimate(all[size].values[policy][measure]);
+      series.points.emplace_back(static_cast<double>(all[size].machines), mean.mean);
       series.error.push_back(mean.half_width);
     }
     chart.series.push_back(std::move(series));
@@ -137,11 +137,11 @@ Chart gain_chart(const std::vector<ClusterSamples>& all) {
         .name = fmt::format("against {}", kClusterPolicies[rival].name), .points = {}, .error = {}};
     for (std::size_t size = 0; size < all.size(); ++size) {
       const auto& samples = all[size];
-      const Mean difference =
-          mean_difference(samples.values[0][kPlaced], samples.values[rival][kPlaced]);
-      const double base = mean_of(samples.values[rival][kPlaced]).value;
+      const Estimate difference =
+          estimate_difference(samples.values[0][kPlaced], samples.values[rival][kPlaced]);
+      const double base = estimate(samples.values[rival][kPlaced]).mean;
       series.points.emplace_back(static_cast<double>(all[size].machines),
-                                 100 * difference.value / base);
+                                 100 * difference.mean / base);
       series.error.push_back(100 * difference.half_width / base);
     }
     chart.series.push_back(std::move(series));

@@ -2,14 +2,14 @@
 #include "sim/openb.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <filesystem>
-#include <thread>
 
 #include <fmt/format.h>
 
 #include "sim/experiments/list.hpp"
+#include "sim/experiments/parallel.hpp"
+#include "sim/statistics.hpp"
 #include "sim/swf.hpp"
 
 namespace fairwater::sim {
@@ -53,17 +53,17 @@ struct OpenbSample {
   std::string name;
   std::vector<OpenbAllocation> runs;
 
-  [[nodiscard]] double mean(std::size_t load) const {
-    double sum = 0;
-    for (const auto& run : runs) sum += run[load];
-    return sum / static_cast<double>(runs.size());
-  }
+  [[nodiscard]] double mean(std::size_t load) const { return sim::mean(at(load)); }
   [[nodiscard]] double standard_deviation(std::size_t load) const {
-    if (runs.size() < 2) return 0;
-    const double middle = mean(load);
-    double squares = 0;
-    for (const auto& run : runs) squares += (run[load] - middle) * (run[load] - middle);
-    return std::sqrt(squares / static_cast<double>(runs.size() - 1));
+    return sample_standard_deviation(at(load));
+  }
+
+ private:
+  [[nodiscard]] std::vector<double> at(std::size_t load) const {
+    std::vector<double> values;
+    values.reserve(runs.size());
+    for (const auto& run : runs) values.push_back(run[load]);
+    return values;
   }
 };
 
@@ -118,26 +118,13 @@ std::vector<std::vector<OpenbSample>> run_all(const OpenbInput& input,
     for (const auto& rule : kOpenbPolicies)
       sample.push_back({std::string{rule.name}, std::vector<OpenbAllocation>(options.seeds)});
   const std::size_t runs_per_trace = kOpenbPolicies.size() * options.seeds;
-  const std::size_t total = runs_per_trace * input.traces.size();
-  std::atomic<std::size_t> next = 0;
-  std::atomic<std::size_t> done = 0;
-  const auto work = [&](const std::function<void(double)>& progress) {
-    for (std::size_t run = next++; run < total; run = next++) {
-      const std::size_t trace = run / runs_per_trace;
-      const std::size_t rule = run % runs_per_trace / options.seeds;
-      const std::size_t repetition = run % options.seeds;
-      samples[trace][rule].runs[repetition] =
-          pack_openb(input.cluster.nodes, input.traces[trace].pods, kOpenbPolicies[rule].policy,
-                     repetition + 1);
-      progress(static_cast<double>(++done) / static_cast<double>(total));
-    }
-  };
-  std::vector<std::thread> helpers;
-  for (std::uint32_t i = 1; i < options.threads; ++i)
-    helpers.emplace_back([&] { work([](double) {}); });
-  work(options.progress);
-  for (auto& helper : helpers) helper.join();
-  options.progress(1);
+  for_each_index(runs_per_trace * input.traces.size(), options, 0, 1, [&](std::size_t run) {
+    const std::size_t trace = run / runs_per_trace;
+    const std::size_t rule = run % runs_per_trace / options.seeds;
+    const std::size_t repetition = run % options.seeds;
+    samples[trace][rule].runs[repetition] = pack_openb(
+        input.cluster.nodes, input.traces[trace].pods, kOpenbPolicies[rule].policy, repetition + 1);
+  });
   return samples;
 }
 

@@ -241,9 +241,7 @@ Expected<ElasticSamples> sample_elastic(std::span<const ElasticRule> rules,
 }
 
 Estimate relative_decrease(std::span<const double> base, std::span<const double> values) {
-  std::vector<double> differences(base.begin(), base.end());
-  for (std::size_t i = 0; i < differences.size(); ++i) differences[i] -= values[i];
-  const Estimate difference = estimate(differences);
+  const Estimate difference = estimate_difference(base, values);
   const double scale = mean(base);
   if (scale == 0) return {};
   return {difference.mean / scale, difference.half_width / scale};

@@ -5,8 +5,8 @@
 #include <catch2/catch.hpp>
 
 #include "sim/experiments/list.hpp"
-#include "sim/experiments/means.hpp"
 #include "sim/experiments/parallel.hpp"
+#include "sim/statistics.hpp"
 #include "tests/sim/report_text.hpp"
 
 namespace fairwater::sim {
@@ -46,11 +46,11 @@ TEST_CASE("the report on DRF does not depend on the threads", "[property][experi
 
 TEST_CASE("a mean's interval follows Student's t", "[unit][experiments]") {
   const std::vector<double> samples{1, 2, 3, 4, 5};
-  const Mean mean = mean_of(samples);
-  CHECK(mean.value == Approx(3));
+  const Estimate mean = estimate(samples);
+  CHECK(mean.mean == Approx(3));
   CHECK(mean.half_width == Approx(2.776445 * std::sqrt(2.5 / 5)));
-  CHECK(mean_of(std::vector<double>{7}).half_width == 0);
-  const Mean difference = mean_difference(samples, std::vector<double>{0, 1, 2, 3, 4});
+  CHECK(estimate(std::vector<double>{7}).half_width == 0);
+  const Estimate difference = estimate_difference(samples, std::vector<double>{0, 1, 2, 3, 4});
   CHECK(difference.low() == Approx(1));
   CHECK(difference.high() == Approx(1));
 }
