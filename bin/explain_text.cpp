@@ -18,6 +18,8 @@ const char* step_words(GrantStep step) {
       return "within the tenant's allowance";
     case GrantStep::remainder:
       return "as the next whole task, to whom most was due of parts too small alone";
+    case GrantStep::reserved:
+      return "as the task that the node had kept its room for";
     case GrantStep::backfill:
       break;
   }

@@ -5,13 +5,6 @@
 #include "policy/allocator_deal.hpp"
 
 namespace fairwater {
-namespace {
-
-// Ranges of a window that do not fit and are looked past in one deal. Bounds the work that one
-// tenant can cause; windows are about as long.
-constexpr std::uint32_t kMaxLookPast = 64;
-
-}  // namespace
 
 bool NodeDeal::rule_allows(const PlacementRule* rule) {
   if (rule == nullptr) return true;

@@ -368,7 +368,7 @@ void NodeDeal::place(Index index, std::uint32_t range_index, GrantStep step) {
               .demand = range.demand,
               .step = step};
   // Only what is owed goes beyond the quota; a backfill is borrowed and counts.
-  if (step == GrantStep::allowance || step == GrantStep::remainder)
+  if (step != GrantStep::guarantee && step != GrantStep::backfill)
     grant.beyond_quota = standing(part) == Standing::at_quota;
   ++placed_tasks_;
   part.standing.reset();

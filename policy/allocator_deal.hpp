@@ -43,6 +43,9 @@ class NodeDeal {
 
  private:
   using Index = std::uint32_t;  ///< of a part
+  /// Ranges of a window that do not fit and are looked past in one deal. Bounds the work that one
+  /// tenant can cause; windows are about as long.
+  static constexpr std::uint32_t kMaxLookPast = 64;
 
   /// Place in a tenant's window.
   struct Cursor {

@@ -10,26 +10,21 @@
 // it is placed first. Of several such tenants the node keeps to the one that it chose before, else
 // takes the one to which most is due, the first in ranked order on a tie.
 //
-// What stays idle so is less than the task, and all such tasks together are within their tenants'
-// quotas: nobody waits for it but for room that is another's part. Looked at anew in each deal of
-// the node. (YARN's schedulers know the same as a reserved container.)
+// What stays idle so is less than the task, and all such tasks of a tenant are within its quota
+// together: the room that others wait for is that tenant's part. Looked at anew in each deal of the
+// node. (YARN's schedulers know the same as a reserved container.)
 
 #include "policy/allocator_deal.hpp"
 
 namespace fairwater {
-namespace {
-
-/// Ranges of a window that are looked at for a task to reserve room for.
-constexpr std::size_t kMaxReserveLook = 64;
-
-}  // namespace
 
 const WindowRange* NodeDeal::task_to_reserve(const TenantState& tenant) {
-  std::size_t looked = 0;
+  std::uint32_t skipped = 0;
   for (const WindowRange& entry : tenant.window) {
-    if (entry.range.count == 0) continue;
-    if (++looked > kMaxReserveLook) break;
-    if (!fits(tenant, entry, node_->capacity)) continue;
+    if (!fits(tenant, entry, node_->capacity)) {
+      if (entry.range.count > 0 && ++skipped > kMaxLookPast) break;
+      continue;
+    }
     if (!marks_) marks_ = state_.quotas().water_marks();
     return state_.quotas().may_reserve(tenant, entry, *marks_) ? &entry : nullptr;
   }
@@ -41,9 +36,9 @@ NodeDeal::Blocked NodeDeal::most_due(std::optional<std::uint32_t> slot_before) {
   for (const RankKey& key : state_.waiting()) {
     if (part_at_[key.slot] >= 0) continue;
     TenantState& tenant = state_.at(key.slot);
-    const bool is_first =
+    const bool more_is_due =
         !best.tenant || tenant.net + tenant.carry > best.tenant->net + best.tenant->carry;
-    if (!is_first && key.slot != slot_before) continue;
+    if (!more_is_due && key.slot != slot_before) continue;
     const WindowRange* task = task_to_reserve(tenant);
     if (!task) continue;
     best = {&tenant, task};
@@ -82,7 +77,7 @@ void NodeDeal::review_reservation() {
 void NodeDeal::place_first() {
   if (!first_) return;
   Part& part = parts_[*first_];
-  if (claim(part) != Claim::none) place(*first_, part.cursor.next, GrantStep::remainder);
+  if (claim(part) != Claim::none) place(*first_, part.cursor.next, GrantStep::reserved);
 }
 
 }  // namespace fairwater

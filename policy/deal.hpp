@@ -14,9 +14,10 @@ namespace fairwater {
 enum class GrantStep : std::uint8_t {
   guarantee = 1,  ///< step 3: below min(request, min); neither dealt by the sequence nor charged
   allowance = 2,  ///< step 7: within the tenant's allowance
-  remainder = 3,  ///< step 7: the node's next whole task, to whom most is due of parts too small
-                  ///< alone; or the task that the node kept its room for
-  backfill = 4,   ///< step 8: the largest task that fits what is left
+  remainder =
+      3,  ///< step 7: the node's next whole task, to whom most is due of parts too small alone
+  backfill = 4,  ///< step 8: the largest task that fits what is left
+  reserved = 5,  ///< before step 7: the task that the node had kept its room for
 };
 
 [[nodiscard]] constexpr std::string_view to_string(GrantStep step) {
@@ -27,6 +28,8 @@ enum class GrantStep : std::uint8_t {
       return "allowance";
     case GrantStep::remainder:
       return "remainder";
+    case GrantStep::reserved:
+      return "reserved";
     case GrantStep::backfill:
       break;
   }
@@ -61,7 +64,7 @@ struct TenantBalance {
   Units pooled = 0;  ///< taken from (+) or left to (-) the pool of allowances that are not needed
   Units allowance = 0;    ///< what step 7 could use
   Units guaranteed = 0;   ///< placed by step 3
-  Units placed = 0;       ///< placed by steps 7 and 8
+  Units placed = 0;       ///< placed by steps 7 and 8, reserved tasks too
   Units rolled_back = 0;  ///< slots that nobody could use
   Units carry = 0;        ///< kept for the next deal
   friend bool operator==(const TenantBalance&, const TenantBalance&) = default;

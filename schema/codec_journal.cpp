@@ -18,7 +18,7 @@ using codec::wire_enum;
 namespace {
 
 GrantStep read_step(wire::GrantStep wire) {
-  const auto step = checked_enum(wire, GrantStep::backfill, "step");
+  const auto step = checked_enum(wire, GrantStep::reserved, "step");
   if (wire == wire::GrantStep::UNKNOWN)
     throw MalformedRecord("step", "a grant does not say which step of the deal placed it");
   return step;

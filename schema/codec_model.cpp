@@ -164,7 +164,7 @@ TaskRecord read(wire::TaskRecord::Reader reader) {
   task.failures = reader.getFailures();
   task.node = NodeId{reader.getNode()};
   task.cost = reader.getCost();
-  task.step = checked_enum(reader.getStep(), GrantStep::backfill, "step");
+  task.step = checked_enum(reader.getStep(), GrantStep::reserved, "step");
   task.beyond_quota = reader.getBeyondQuota();
   task.grant_cycle = reader.getGrantCycle();
   task.granted_at = {reader.getGrantedAt()};

@@ -105,6 +105,7 @@ enum GrantStep {
   allowance @2;
   remainder @3;
   backfill @4;
+  reserved @5;
 }
 
 struct TaskResult {

@@ -60,6 +60,7 @@ TEST_CASE("a node keeps freed room until a larger task fits that is due", "[unit
   REQUIRE(deal);
   REQUIRE(deal->grants.size() == 1);
   CHECK(deal->grants[0].tenant == TenantId{kLarge});
+  CHECK(deal->grants[0].step == GrantStep::reserved);
   CHECK_FALSE(deal->grants[0].beyond_quota);
   CHECK_FALSE(reserved_for(cluster, 1));
   // It holds its part now: what becomes free goes to whoever fits.

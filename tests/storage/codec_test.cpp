@@ -78,7 +78,7 @@ TaskRecord any_task_record() {
   task.failures = any<std::uint32_t>();
   task.node = NodeId{any<std::uint32_t>()};
   task.cost = any<Units>();
-  task.step = up_to(GrantStep::backfill, 1);
+  task.step = up_to(GrantStep::reserved, 1);
   task.beyond_quota = any<bool>();
   task.grant_cycle = any<std::uint64_t>();
   task.granted_at = {any<std::int64_t>()};
