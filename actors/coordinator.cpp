@@ -61,6 +61,7 @@ CoordinatorBase::behavior_type coordinator_behavior(CoordinatorSelf self,
       [self](const DrainNode& request) { return drain_node(self, request); },
       [self](const RunCycle&) { run_cycle(self); },
       [self](const BeginAnew&) { begin_anew(self); },
+      [self](const NextChange&) { next_change(self); },
   };
 }
 

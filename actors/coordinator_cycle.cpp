@@ -126,6 +126,7 @@ void begin_anew(CoordinatorSelf self) {
                 .then(
                     [self](const SnapshotRead& read) {
                       auto& state = self->state;
+                      take_back_leaver(self);
                       rebuild(state, *read.snapshot, state.cycle->allocator().last_deal());
                       for (const auto& task : state.released_meanwhile)
                         state.cycle->allocator().release(task);
@@ -171,6 +172,8 @@ void take_window(CoordinatorSelf self, const DemandWindow& window) {
 }
 
 caf::result<Done> withdraw(CoordinatorSelf self, const Withdraw& request) {
+  if (!self->state.tenants.contains(request.tenant))
+    return make_error(ErrorCode::not_found, "the tenant is being removed", "tenant");
   self->state.cycle->allocator().withdraw(request.tenant, request.job);
   auto promise = self->make_response_promise<Done>();
   self->request(self->state.context->ledger, caf::infinite,

@@ -1,6 +1,7 @@
 // What the coordinator actor owns, shared by its source files. Not for others to include.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -18,15 +19,18 @@
 namespace fairwater {
 struct RunCycle {};
 struct BeginAnew {};
+struct NextChange {};
 }  // namespace fairwater
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::RunCycle)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::BeginAnew)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::NextChange)
 
 namespace fairwater::coordination {
 
 using CoordinatorBase =
-    CoordinatorActor::extend<caf::reacts_to<RunCycle>, caf::reacts_to<BeginAnew>>;
+    CoordinatorActor::extend<caf::reacts_to<RunCycle>, caf::reacts_to<BeginAnew>,
+                             caf::reacts_to<NextChange>>;
 
 struct TenantEntry {
   TenantSpec spec;
@@ -48,6 +52,12 @@ struct CoordinatorState {
   std::optional<DealCycle> cycle;
   std::map<TenantId, TenantEntry> tenants;
   std::map<std::string, TenantId> tenant_ids;
+  /// Tenants come, change and go one call after the other: what one may do depends on those before,
+  /// which may still fail. Bound: each that waits is a call that the gateway has admitted.
+  bool changing_tenants = false;
+  std::deque<std::function<void()>> waiting_changes;
+  /// Left the allocator, and with it `tenants`; back again if that does not become durable.
+  std::optional<std::pair<TenantId, TenantEntry>> leaving;
   std::map<NodeId, NodeEntry> nodes;
   std::map<std::string, NodeId> node_ids;
   std::set<std::string> registering;  ///< nodes whose registration is being made durable
@@ -96,6 +106,10 @@ caf::result<Done> issue_token(CoordinatorSelf self, const IssueToken& request);
 caf::result<TenantAddress> find_tenant(const CoordinatorState& state, const FindTenant& request);
 caf::result<TenantAddress> admit_job(const CoordinatorState& state, const AdmitJob& request);
 void add_tenant(CoordinatorSelf self, const TenantRecord& record, std::vector<UnfinishedJob> jobs);
+/// Lets the change of tenants that waits longest begin.
+void next_change(CoordinatorSelf self);
+/// The allocator is about to be rebuilt: a tenant whose removal failed is there again.
+void take_back_leaver(CoordinatorSelf self);
 
 // -- coordinator_views.cpp ------------------------------------------------------------------------
 

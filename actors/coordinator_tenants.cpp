@@ -77,6 +77,125 @@ void take_tenant(CoordinatorSelf self, const TenantRecord& record) {
   self->send(known->second.actor, SetQueue{record.spec.queue});
 }
 
+// -- changes, one after the other -----------------------------------------------------------------
+
+/// Begins the change when those before it have ended; each ends with end_turn().
+void in_turn(CoordinatorSelf self, std::function<void()> change) {
+  auto& state = self->state;
+  if (std::exchange(state.changing_tenants, true))
+    state.waiting_changes.push_back(std::move(change));
+  else
+    change();
+}
+
+template <class Answer>
+void end_turn(CoordinatorSelf self, caf::typed_response_promise<Answer> promise, Answer answer) {
+  promise.deliver(std::move(answer));
+  self->send(self, NextChange{});
+}
+
+template <class Answer>
+void end_turn(CoordinatorSelf self, caf::typed_response_promise<Answer> promise,
+              const caf::error& error) {
+  promise.deliver(error);
+  self->send(self, NextChange{});
+}
+
+caf::error not_granting(const CoordinatorState& state) {
+  return make_error(ErrorCode::unavailable, "not granting: " + state.why_not_granting);
+}
+
+/// What the specifications change, and the record that makes it so.
+struct PlannedChange {
+  TenantsApplied applied;
+  TenantsChanged body;
+};
+
+PlannedChange plan(const CoordinatorState& state, const std::vector<TenantSpec>& specs) {
+  PlannedChange planned;
+  for (const auto& spec : specs) {
+    const auto known = state.tenant_ids.find(spec.name);
+    const bool is_new = known == state.tenant_ids.end();
+    planned.applied.changes.push_back(
+        compare(is_new ? nullptr : &state.tenants.at(known->second).spec, spec));
+    if (planned.applied.changes.back().kind == ChangeKind::unchanged) continue;
+    TenantRecord record;
+    record.spec = spec;
+    if (!is_new) record.id = known->second;
+    planned.body.tenants.push_back(std::move(record));
+  }
+  return planned;
+}
+
+/// The allocator knows the tenants from here on, because later cycles build on them; clients see
+/// them when they are durable.
+void apply_now(CoordinatorSelf self, const ApplyTenants& request,
+               caf::typed_response_promise<TenantsApplied> promise) {
+  auto& state = self->state;
+  auto [applied, body] = plan(state, request.specs);
+  if (request.dry_run || body.tenants.empty()) return end_turn(self, promise, std::move(applied));
+  if (state.beginning_anew) return end_turn(self, promise, not_granting(state));
+  for (auto& record : body.tenants) {
+    if (!record.id) record.id = TenantId{state.next_tenant++};
+    state.cycle->allocator().set_tenant(record.id, *terms_of(record.spec, state.context->catalog));
+  }
+  body.position = state.cycle->allocator().position();
+  commit_chained(
+      self, body,
+      [self, tenants = body.tenants, applied = std::move(applied), promise](const Committed&) {
+        for (const auto& record : tenants) take_tenant(self, record);
+        consider_all_nodes(self);
+        end_turn(self, promise, applied);
+      },
+      [self, promise](const caf::error& error) { end_turn(self, promise, error); });
+}
+
+/// The tenant's actor admits nothing any more: takes the tenant out of allocator and directory at
+/// one moment, then makes that durable.
+void remove_retired(CoordinatorSelf self, TenantId id, caf::typed_response_promise<Done> promise) {
+  auto& state = self->state;
+  auto entry = state.tenants.at(id);
+  const auto refuse = [&](const caf::error& error) {
+    self->send(entry.actor, Reinstate{});
+    end_turn(self, promise, error);
+  };
+  if (state.beginning_anew) return refuse(not_granting(state));
+  const auto view = state.cycle->allocator().tenant(id);
+  if (view.net < 0 || view.running_tasks > 0)
+    return refuse(make_error(ErrorCode::wrong_state,
+                             "tenant " + entry.spec.name + " owes " + std::to_string(-view.net) +
+                                 " units and runs " + std::to_string(view.running_tasks) +
+                                 " tasks; a debtor may not leave"));
+  TenantRemoved body{id, 0, state.cycle->allocator().remove_tenant(id)};
+  body.position = state.cycle->allocator().position();
+  state.tenants.erase(id);
+  state.tenant_ids.erase(entry.spec.name);
+  state.leaving.emplace(id, std::move(entry));
+  commit_chained(
+      self, body,
+      [self, promise](const Committed&) {
+        const auto actor = std::exchange(self->state.leaving, std::nullopt)->second.actor;
+        self->unlink_from(actor);
+        self->send_exit(actor, caf::exit_reason::user_shutdown);
+        consider_all_nodes(self);
+        end_turn(self, promise, Done{});
+      },
+      [self, promise](const caf::error& error) { end_turn(self, promise, error); });
+}
+
+void remove_now(CoordinatorSelf self, const std::string& name,
+                caf::typed_response_promise<Done> promise) {
+  auto& state = self->state;
+  const auto known = state.tenant_ids.find(name);
+  if (known == state.tenant_ids.end())
+    return end_turn(self, promise,
+                    make_error(ErrorCode::not_found, "there is no tenant " + name, "name"));
+  const auto id = known->second;
+  self->request(state.tenants.at(id).actor, caf::infinite, Retire{})
+      .then([self, id, promise](const Done&) { remove_retired(self, id, promise); },
+            [self, promise](const caf::error& error) { end_turn(self, promise, error); });
+}
+
 }  // namespace
 
 void add_tenant(CoordinatorSelf self, const TenantRecord& record, std::vector<UnfinishedJob> jobs) {
@@ -88,85 +207,34 @@ void add_tenant(CoordinatorSelf self, const TenantRecord& record, std::vector<Un
   state.tenants[record.id] = {record.spec, std::move(actor)};
 }
 
-caf::result<TenantsApplied> apply_tenants(CoordinatorSelf self, const ApplyTenants& request) {
+void next_change(CoordinatorSelf self) {
   auto& state = self->state;
-  if (auto wrong = check_specs(state, request.specs)) return wrong;
-  TenantsApplied applied;
-  TenantsChanged body;
-  for (const auto& spec : request.specs) {
-    const auto known = state.tenant_ids.find(spec.name);
-    const bool is_new = known == state.tenant_ids.end();
-    applied.changes.push_back(
-        compare(is_new ? nullptr : &state.tenants.at(known->second).spec, spec));
-    if (applied.changes.back().kind == ChangeKind::unchanged) continue;
-    TenantRecord record;
-    record.spec = spec;
-    if (!is_new) record.id = known->second;
-    body.tenants.push_back(std::move(record));
-  }
-  if (request.dry_run || body.tenants.empty()) return applied;
-  if (state.beginning_anew)
-    return make_error(ErrorCode::unavailable, "not granting: " + state.why_not_granting);
-  for (auto& record : body.tenants) {
-    if (!record.id) record.id = TenantId{state.next_tenant++};
-    state.cycle->allocator().set_tenant(record.id, *terms_of(record.spec, state.context->catalog));
-  }
-  body.position = state.cycle->allocator().position();
+  state.changing_tenants = !state.waiting_changes.empty();
+  if (!state.changing_tenants) return;
+  const auto change = std::move(state.waiting_changes.front());
+  state.waiting_changes.pop_front();
+  change();
+}
+
+void take_back_leaver(CoordinatorSelf self) {
+  auto& state = self->state;
+  if (!state.leaving) return;
+  auto [id, entry] = *std::exchange(state.leaving, std::nullopt);
+  self->send(entry.actor, Reinstate{});
+  state.tenant_ids[entry.spec.name] = id;
+  state.tenants.emplace(id, std::move(entry));
+}
+
+caf::result<TenantsApplied> apply_tenants(CoordinatorSelf self, const ApplyTenants& request) {
+  if (auto wrong = check_specs(self->state, request.specs)) return wrong;
   auto promise = self->make_response_promise<TenantsApplied>();
-  commit_chained(
-      self, body,
-      [self, body, applied, promise](const Committed&) mutable {
-        for (const auto& record : body.tenants) take_tenant(self, record);
-        consider_all_nodes(self);
-        promise.deliver(std::move(applied));
-      },
-      [promise](const caf::error& error) mutable { promise.deliver(error); });
+  in_turn(self, [self, request, promise] { apply_now(self, request, promise); });
   return promise;
 }
 
 caf::result<Done> remove_tenant(CoordinatorSelf self, const RemoveTenant& request) {
-  auto& state = self->state;
-  const auto known = state.tenant_ids.find(request.name);
-  if (known == state.tenant_ids.end())
-    return make_error(ErrorCode::not_found, "there is no tenant " + request.name, "name");
   auto promise = self->make_response_promise<Done>();
-  const auto id = known->second;
-  const auto actor = state.tenants.at(id).actor;
-  auto give_up = [self, actor, promise](const caf::error& error) mutable {
-    self->send(actor, Reinstate{});
-    promise.deliver(error);
-  };
-  self->request(actor, caf::infinite, Retire{})
-      .then(
-          [self, id, actor, promise, give_up, request](const Done&) mutable {
-            auto& state = self->state;
-            const auto view = state.cycle->allocator().tenant(id);
-            if (state.beginning_anew) {
-              give_up(make_error(ErrorCode::unavailable, state.why_not_granting));
-              return;
-            }
-            if (view.net < 0 || view.running_tasks > 0) {
-              give_up(make_error(ErrorCode::wrong_state,
-                                 "tenant " + request.name + " owes " + std::to_string(-view.net) +
-                                     " units and runs " + std::to_string(view.running_tasks) +
-                                     " tasks; a debtor may not leave"));
-              return;
-            }
-            TenantRemoved body{id, 0, state.cycle->allocator().remove_tenant(id)};
-            body.position = state.cycle->allocator().position();
-            commit_chained(
-                self, body,
-                [self, id, actor, promise, request](const Committed&) mutable {
-                  self->state.tenants.erase(id);
-                  self->state.tenant_ids.erase(request.name);
-                  self->unlink_from(actor);
-                  self->send_exit(actor, caf::exit_reason::user_shutdown);
-                  consider_all_nodes(self);
-                  promise.deliver(Done{});
-                },
-                give_up);
-          },
-          [promise](const caf::error& error) mutable { promise.deliver(error); });
+  in_turn(self, [self, request, promise] { remove_now(self, request.name, promise); });
   return promise;
 }
 

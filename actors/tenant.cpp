@@ -116,8 +116,17 @@ void job_ended(TenantSelf self, JobId job) {
 void make_durable(TenantSelf self, const JobSpec& spec,
                   caf::typed_response_promise<JobAccepted> promise) {
   ++self->state.submitting;
+caf::error being_removed(const TenantState& state) {
+  return make_error(ErrorCode::not_found, "tenant " + state.tenant_name + " is being removed",
+                    "tenant");
+}
+
   self->request(self->state.context->ledger, caf::infinite,
                 Commit{{JobSubmitted{{}, self->state.id, spec}}, 0})
+  if (self->state.retired) {  // since its dependencies were asked for
+    promise.deliver(being_removed(self->state));
+    return;
+  }
       .then(
           [self, spec, promise](const Committed& committed) mutable {
             auto& state = self->state;
@@ -175,9 +184,7 @@ void check_dependencies(TenantSelf self, JobSpec spec, std::size_t next,
 
 caf::result<JobAccepted> submit(TenantSelf self, Submit& request) {
   auto& state = self->state;
-  if (state.retired)
-    return make_error(ErrorCode::not_found, "tenant " + state.tenant_name + " is being removed",
-                      "tenant");
+  if (state.retired) return being_removed(state);
   if (state.book.size() + state.submitting >= state.context->settings.max_live_jobs)
     return make_error(ErrorCode::overloaded,
                       "tenant " + state.tenant_name + " has " + std::to_string(state.book.size()) +

@@ -1,6 +1,7 @@
 #include "storage/fold.hpp"
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include <sodium.h>
@@ -83,9 +84,14 @@ class Fold {
 void Fold::operator()(const TenantsChanged& body) {
   for (const TenantRecord& changed : body.tenants) {
     if (!changed.id || changed.spec.weight < 1)
+  std::map<std::string, TenantId> owners;
+  for (const auto& [key, tenant] : state_.tenants.all())
+    owners.emplace(tenant.spec.name, tenant.id);
       refuse("tenant '" + changed.spec.name + "' has no id or no weight");
     if (TenantRecord* tenant = state_.tenants.edit(key_of(changed.id))) {
       state_.weight_sum += changed.spec.weight - tenant->spec.weight;
+    if (owners.emplace(changed.spec.name, changed.id).first->second != changed.id)
+      refuse("the name '" + changed.spec.name + "' belongs to another tenant");
       tenant->spec = changed.spec;
       continue;
     }

@@ -17,6 +17,7 @@ AgentLink::behavior_type fake_agent_link(AgentLink::pointer,
   };
 }
 
+constexpr const char* kDirectory = "/ledger";
 constexpr std::size_t kMaxSteps = 100'000;  // a self-sustaining exchange would never end
 
 Hash join_hash() {
@@ -72,7 +73,7 @@ ClusterFixture::~ClusterFixture() {
 void ClusterFixture::start() {
   system_ = std::make_unique<caf::actor_system>(config_);
   LedgerOptions options;
-  options.directory = "/ledger";
+  options.directory = kDirectory;
   options.create = true;
   options.env = env_.get();
   options.min_free_bytes = 0;
@@ -103,9 +104,16 @@ void ClusterFixture::stop() {
   system_.reset();
 }
 
-void ClusterFixture::restart() {
+void ClusterFixture::restart(
+    const std::function<void(rocksdb::Env*, const std::string&)>& meanwhile) {
   stop();
+  if (meanwhile) meanwhile(env_.get(), kDirectory);
   start();
+}
+
+void ClusterFixture::step() {
+  auto& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system_->scheduler());
+  (void)scheduler.try_run_once();
 }
 
 void ClusterFixture::run() {

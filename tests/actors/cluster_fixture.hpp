@@ -2,6 +2,7 @@
 // says.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,8 +41,9 @@ class ClusterFixture {
   ~ClusterFixture();
 
   static ClusterSettings default_settings();
-  /// Ends every actor and starts them anew on the same ledger, as after a crash.
-  void restart();
+  /// Ends every actor and starts them anew on the same ledger, as after a crash; `meanwhile` gets
+  /// the ledger's Env and directory.
+  void restart(const std::function<void(rocksdb::Env*, const std::string&)>& meanwhile = {});
   void run();
   void advance(std::int64_t milliseconds);
 
@@ -54,6 +56,37 @@ class ClusterFixture {
   Expected<Result> ask_actor(const Target& target, const Request& request) {
     caf::scoped_actor self{*system_};
     auto response = self->request(target, caf::infinite, request);
+    run();
+    Expected<Result> answer{caf::error{}};
+    response.receive([&](Result& result) { answer = std::move(result); },
+                     [&](caf::error& error) { answer = std::move(error); });
+    return answer;
+  }
+
+  /// Asks for all of it at once; the answers in the same order.
+  template <class Result, class Request>
+  std::vector<Expected<Result>> ask_at_once(const std::vector<Request>& requests) {
+    caf::scoped_actor self{*system_};
+    std::vector<Expected<Result>> answers;
+    for (const auto& request : requests) self->send(cluster_->desk, request);
+    run();
+    for (std::size_t i = 0; i < requests.size(); ++i)
+      self->receive([&](Result& result) { answers.emplace_back(std::move(result)); },
+                    [&](caf::error& error) { answers.emplace_back(std::move(error)); });
+    return answers;
+  }
+  /// Asks, and takes one step after the other with `beside` sent to the coordinator before each of
+  /// the first ones: it meets every state on the way.
+  template <class Result, class Request, class Beside>
+  Expected<Result> ask_beside(const Request& request, const Beside& beside) {
+    constexpr int kStepsOfOneCall = 40;
+    caf::scoped_actor self{*system_};
+    caf::scoped_actor other{*system_};
+    auto response = self->request(cluster_->desk, caf::infinite, request);
+    for (int i = 0; i < kStepsOfOneCall; ++i) {
+      other->send(cluster_->coordinator, beside);
+      step();
+    }
     run();
     Expected<Result> answer{caf::error{}};
     response.receive([&](Result& result) { answer = std::move(result); },
@@ -79,6 +112,7 @@ class ClusterFixture {
  private:
   void start();
   void stop();
+  void step();
 
   std::unique_ptr<rocksdb::Env> env_;
   ClusterSettings settings_;

@@ -74,6 +74,18 @@ Deal lending_deal(std::uint32_t lender, std::uint32_t borrower, const TaskKey& t
   return deal;
 }
 
+TEST_CASE("a name belongs to one tenant", "[unit][fold]") {
+  Folded folded;
+  CHECK(folded.refusal(TenantsChanged{{tenant(4, "a", 1)}, 0}) ==
+        "the name 'a' belongs to another tenant");
+  Folded renamed;
+  CHECK(renamed.refusal(TenantsChanged{{tenant(2, "a", 1)}, 0}) ==
+        "the name 'a' belongs to another tenant");
+  Folded twice;
+  CHECK(twice.refusal(TenantsChanged{{tenant(4, "d", 1), tenant(5, "d", 1)}, 0}) ==
+        "the name 'd' belongs to another tenant");
+}
+
 TEST_CASE("a job of a million tasks is one record until tasks are granted", "[unit][fold]") {
   Folded folded;
   folded.submit(1, 1, kMaxTasksPerJob);
