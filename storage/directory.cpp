@@ -1,7 +1,6 @@
 #include "storage/directory.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 #include <vector>
 
@@ -9,26 +8,15 @@ namespace fairwater {
 namespace {
 
 constexpr std::string_view kIdentity = "fairwater ledger 1\n";
-constexpr std::string_view kHighWaterHeader = "fairwater high-water 1\n";
 constexpr std::uint64_t kMaxReserveBytes = std::uint64_t{16} << 20;
 
 std::string identity_file(const std::string& path) { return path + "/FAIRWATER"; }
-std::string high_water_file(const std::string& path) { return path + "/high-water"; }
 std::string reserve_file(const std::string& directory) { return directory + "/reserve"; }
 
 rocksdb::Status sync_directory(rocksdb::Env* env, const std::string& path) {
   std::unique_ptr<rocksdb::Directory> directory;
   const rocksdb::Status status = env->NewDirectory(path, &directory);
   return status.ok() ? directory->Fsync() : status;
-}
-
-rocksdb::Status write_durably(rocksdb::Env* env, const std::string& directory,
-                              const std::string& file, const std::string& content) {
-  const std::string fresh = file + ".new";
-  rocksdb::Status status = rocksdb::WriteStringToFile(env, content, fresh, /*should_sync=*/true);
-  if (status.ok()) status = env->RenameFile(fresh, file);
-  if (status.ok()) status = sync_directory(env, directory);
-  return status;
 }
 
 /// What lies in a directory, without what may lie in an empty one; none when there is no directory.
@@ -65,6 +53,15 @@ bool is_held(const rocksdb::Status& status) {
 }
 
 }  // namespace
+
+rocksdb::Status write_durably(rocksdb::Env* env, const std::string& directory,
+                              const std::string& file, const std::string& content) {
+  const std::string fresh = file + ".new";
+  rocksdb::Status status = rocksdb::WriteStringToFile(env, content, fresh, /*should_sync=*/true);
+  if (status.ok()) status = env->RenameFile(fresh, file);
+  if (status.ok()) status = sync_directory(env, directory);
+  return status;
+}
 
 caf::error storage_error(const rocksdb::Status& status, const std::string& sentence) {
   ErrorCode code = ErrorCode::storage_failed;
@@ -121,36 +118,6 @@ LedgerDirectory::~LedgerDirectory() { env_->UnlockFile(lock_).PermitUncheckedErr
 bool LedgerDirectory::is_new() const {
   const auto names = contents(database_path(path_), env_);
   return !names || names->empty();
-}
-
-Expected<std::optional<std::uint64_t>> LedgerDirectory::read_high_water(const std::string& path,
-                                                                        rocksdb::Env* env) {
-  const std::string file = high_water_file(path);
-  if (env->FileExists(file).IsNotFound()) return std::optional<std::uint64_t>{};
-  std::string content;
-  const rocksdb::Status status = rocksdb::ReadFileToString(env, file, &content);
-  if (!status.ok()) return storage_error(status, "cannot read " + file);
-  std::uint64_t number = 0;
-  bool is_good = content.starts_with(kHighWaterHeader) && content.ends_with('\n');
-  if (is_good) {
-    const char* end = content.data() + content.size() - 1;
-    const auto parsed = std::from_chars(content.data() + kHighWaterHeader.size(), end, number);
-    is_good = parsed.ec == std::errc{} && parsed.ptr == end;
-  }
-  if (!is_good)
-    return make_error(ErrorCode::storage_damaged,
-                      file +
-                          " is damaged. It guards against a database that lost its end; remove "
-                          "it only when you know that " +
-                          path + "/db is complete.");
-  return std::optional(number);
-}
-
-caf::error LedgerDirectory::write_high_water(std::uint64_t number) const {
-  const std::string content = std::string(kHighWaterHeader) + std::to_string(number) + "\n";
-  const rocksdb::Status status = write_durably(env_, path_, high_water_file(path_), content);
-  if (status.ok()) return {};
-  return storage_error(status, "cannot renew the high-water mark in " + path_);
 }
 
 SpaceGuard::SpaceGuard(std::string directory, rocksdb::Env* env, std::uint64_t min_free_bytes)

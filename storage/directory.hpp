@@ -1,12 +1,11 @@
-// The files of a ledger's directory around the database: identity, lock, high-water mark, reserve.
+// The files of a ledger's directory around the database: identity, lock, reserve.
 //
-//   FAIRWATER    "fairwater ledger 1\n". Says that the directory is ours; written last when it is
-//   made. LOCK         held (fcntl) while a coordinator uses the directory high-water   "fairwater
-//   high-water 1\n" number "\n". A journal number that was durable. Lives outside the
-//                database, because a log cut at a record's boundary looks whole to the database.
-//                Written to high-water.new, synced, renamed.
-//   reserve      bytes that are given up when the disk is full, so that the database can still be
-//   opened db/          the database (storage/families.hpp)
+//   FAIRWATER   "fairwater ledger 1\n". Says that the directory is ours; written last when it is
+//   made LOCK        held (fcntl) while a coordinator uses the directory high-water  the newest
+//   record that was durable (storage/high_water.hpp) reserve     bytes that are given up when the
+//   disk is full, so that the database can still be
+//               opened
+//   db/         the database (storage/families.hpp)
 #pragma once
 
 #include <cstdint>
@@ -23,6 +22,10 @@ namespace fairwater {
 /// `sentence` names the directory; the status's own words follow.
 [[nodiscard]] caf::error storage_error(const rocksdb::Status& status, const std::string& sentence);
 
+/// Makes the file, or replaces it as a whole: written beside it, synced, renamed.
+[[nodiscard]] rocksdb::Status write_durably(rocksdb::Env* env, const std::string& directory,
+                                            const std::string& file, const std::string& content);
+
 class LedgerDirectory {
  public:
   /// Locks the directory, or creates it when it is missing or empty and `create` is set. A
@@ -33,9 +36,6 @@ class LedgerDirectory {
   /// `storage_damaged` or `invalid_input` unless `path` holds a ledger. Touches and locks nothing.
   [[nodiscard]] static caf::error check_identity(const std::string& path, rocksdb::Env* env);
   [[nodiscard]] static std::string database_path(const std::string& path) { return path + "/db"; }
-  /// The journal number in `path`'s high-water mark; none when there is no such file.
-  [[nodiscard]] static Expected<std::optional<std::uint64_t>> read_high_water(
-      const std::string& path, rocksdb::Env* env);
 
   ~LedgerDirectory();
   LedgerDirectory(const LedgerDirectory&) = delete;
@@ -44,8 +44,6 @@ class LedgerDirectory {
   [[nodiscard]] const std::string& path() const { return path_; }
   /// True while the database was not made yet.
   [[nodiscard]] bool is_new() const;
-  /// Durable and atomic. Two fsyncs.
-  [[nodiscard]] caf::error write_high_water(std::uint64_t number) const;
 
  private:
   LedgerDirectory(std::string path, rocksdb::Env* env, rocksdb::FileLock* lock)

@@ -5,6 +5,7 @@
 #include "policy/check.hpp"
 #include "storage/directory.hpp"
 #include "storage/fold.hpp"
+#include "storage/high_water.hpp"
 #include "storage/housekeeper.hpp"
 #include "storage/verify.hpp"
 
@@ -57,10 +58,19 @@ caf::error check_newest(const Snapshot& snapshot, const LedgerMeta& meta,
                     sentence + ", which has another hash than was noted.");
 }
 
-caf::error check_high_water(const std::string& directory, std::uint64_t last,
-                            const std::optional<std::uint64_t>& high_water) {
-  if (high_water && *high_water > last) return behind(directory, last, *high_water);
-  return {};
+/// The record of the mark must be there, and be the one that was marked.
+caf::error check_high_water(const Snapshot& snapshot, const std::string& directory,
+                            const std::optional<HighWater>& mark) {
+  if (!mark || mark->number == 0) return {};
+  const std::uint64_t last = journal_end(snapshot);
+  if (mark->number > last) return behind(directory, last, mark->number);
+  if (mark->hash == Hash{}) return {};
+  const auto bytes = snapshot.get(Family::journal, journal_key(mark->number));
+  if (bytes && hash_of(*bytes) == mark->hash) return {};
+  return make_error(ErrorCode::storage_damaged,
+                    "record " + std::to_string(mark->number) + " of the ledger in " + directory +
+                        " is another than the one that was durable: the database is of another "
+                        "history than the mark beside it. Restore both from one copy.");
 }
 
 /// A cancelled job's waiting tasks are cancelled by its counts; their records were left alone.
@@ -90,7 +100,9 @@ class Ledger::Impl {
   [[nodiscard]] const std::string& directory() const { return options_.directory; }
 
  private:
-  [[nodiscard]] caf::error refuse_when_broken() const;
+  [[nodiscard]] caf::error refuse_when_broken();
+  /// Marks the newest record as durable. Appends are refused until it works again.
+  caf::error mark();
   /// Adds one record to state and batch.
   caf::error stage(JournalBody body, rocksdb::WriteBatch& batch, std::vector<Receipt>& receipts);
   void load() { state_ = std::make_unique<State>(*view_); }
@@ -109,6 +121,8 @@ class Ledger::Impl {
   mutable std::mutex mutex_;
   LedgerMeta published_;  // guarded by mutex_: for readers beside the writer
   std::unique_ptr<Housekeeper> housekeeper_;
+  std::unique_ptr<HighWaterFile> high_water_;
+  bool unmarked_ = false;  // the newest commit is durable, its mark is not
 };
 
 caf::error Ledger::Impl::start() {
@@ -120,8 +134,8 @@ caf::error Ledger::Impl::start() {
   if (is_new)
     if (caf::error full = space_.admit(0)) return full;
   space_.release_when_full();
-  auto high_water = LedgerDirectory::read_high_water(path, options_.env);
-  if (!high_water) return high_water.error();
+  auto mark = HighWaterFile::read(path, options_.env);
+  if (!mark) return mark.error();
   auto database = Database::open(path, options_.env,
                                  is_new ? Database::Mode::create : Database::Mode::read_write);
   if (!database) return database.error();
@@ -130,20 +144,30 @@ caf::error Ledger::Impl::start() {
   load();
   const LedgerMeta& meta = state_->meta;
   if (caf::error error = check_newest(Snapshot(*database_), meta, path)) return error;
-  if (caf::error error = check_high_water(path, meta.last_number, *high_water)) return error;
+  if (caf::error error = check_high_water(Snapshot(*database_), path, *mark)) return error;
   if (meta.last_number == 0 && !options_.create)
     return make_error(ErrorCode::invalid_input,
                       path +
                           " holds a ledger without a single record: its creation was broken off. "
                           "Create it again (--init).");
   publish();
-  housekeeper_ = std::make_unique<Housekeeper>(*directory_, space_, meta.last_number);
-  return housekeeper_->problem();
+  auto file = HighWaterFile::create(path, options_.env, {meta.last_number, meta.last_hash});
+  if (!file) return file.error();
+  high_water_ = std::move(*file);
+  housekeeper_ = std::make_unique<Housekeeper>(space_);
+  return {};
 }
 
-caf::error Ledger::Impl::refuse_when_broken() const {
+caf::error Ledger::Impl::refuse_when_broken() {
   if (broken_) return broken_;
-  return housekeeper_->problem();
+  return unmarked_ ? mark() : caf::error{};
+}
+
+caf::error Ledger::Impl::mark() {
+  const LedgerMeta& meta = state_->meta;
+  caf::error failed = high_water_->write({meta.last_number, meta.last_hash});
+  unmarked_ = static_cast<bool>(failed);
+  return failed;
 }
 
 caf::error Ledger::Impl::stage(JournalBody body, rocksdb::WriteBatch& batch,
@@ -193,7 +217,9 @@ Expected<std::vector<Receipt>> Ledger::Impl::append(std::vector<JournalBody> bod
   }
   state_->forget();
   publish();
-  housekeeper_->committed(receipts.back().number);
+  // Before anybody is told. What cannot be marked is durable all the same; nothing goes on top of
+  // it.
+  if (options_.sync) (void)mark();
   return receipts;
 }
 
@@ -315,15 +341,18 @@ Expected<VerifyReport> Ledger::verify_directory(const std::string& directory, ro
   if (!env) env = rocksdb::Env::Default();
   if (caf::error error = LedgerDirectory::check_identity(directory, env)) return error;
   // Read before the database is opened: a coordinator that runs beside may raise it meanwhile.
-  auto high_water = LedgerDirectory::read_high_water(directory, env);
-  if (!high_water) return high_water.error();
+  auto mark = HighWaterFile::read(directory, env);
+  if (!mark) return mark.error();
   auto database = Database::open(directory, env, Database::Mode::read_only);
   if (!database) return database.error();
   return guard_storage(directory, [&]() -> Expected<VerifyReport> {
     const Snapshot snapshot(**database);
-    if (caf::error error = check_high_water(directory, journal_end(snapshot), *high_water))
-      return error;
-    return verify_snapshot(snapshot);
+    if (*mark && (*mark)->number > journal_end(snapshot))
+      return behind(directory, journal_end(snapshot), (*mark)->number);
+    VerifyReport report = verify_snapshot(snapshot);
+    if (!report.ok) return report;
+    if (caf::error error = check_high_water(snapshot, directory, *mark)) return error;
+    return report;
   });
 }
 

@@ -10,6 +10,7 @@
 
 #include "storage/database.hpp"
 #include "storage/directory.hpp"
+#include "storage/high_water.hpp"
 #include "tests/storage/child_process.hpp"
 #include "tests/storage/support.hpp"
 
@@ -309,17 +310,83 @@ TEST_CASE("a flipped bit in the middle of the log is refused", "[unit][damage]")
   CHECK_THAT(error.message, Contains(directory.path()));
 }
 
-TEST_CASE("the high-water mark is renewed at closing and guards a lost database",
-          "[unit][damage]") {
+std::optional<HighWater> mark_of(const std::string& directory) {
+  return must(HighWaterFile::read(directory, rocksdb::Env::Default()));
+}
+
+/// What a power cut would leave of a ledger that is open.
+void copy_as_it_is(const std::string& from, const std::string& to) {
+  fs::copy(from, to, fs::copy_options::recursive);
+}
+
+TEST_CASE("every record that was acknowledged is missed when it is lost", "[unit][damage]") {
+  const TemporaryDirectory directory;
+  auto ledger = must(Ledger::open(options_for(directory / "ledger")));
+  must(ledger->append(founding()));
+  for (int i = 0; i < 3; ++i) {
+    const auto acknowledged =
+        must(ledger->append({JobSubmitted{{}, TenantId{1}, job_spec("a", 1)}}));
+    const std::string copy = directory / ("copy" + std::to_string(i));
+    copy_as_it_is(directory / "ledger", copy);
+    CHECK(mark_of(copy)->number == acknowledged[0].number);
+    const std::string log = newest_log(copy);
+    const auto ends = record_ends(log);
+    fs::resize_file(log, ends[ends.size() - 2]);
+    CHECK(open_error(existing(copy)).code == ErrorCode::storage_behind);
+    CHECK(code_of(Ledger::verify_directory(copy).error()) == ErrorCode::storage_behind);
+  }
+}
+
+TEST_CASE("a mark that was torn leaves the one before", "[unit][damage]") {
   const TemporaryDirectory directory;
   make_ledger(directory.path(), 3);
-  const auto mark =
-      must(LedgerDirectory::read_high_water(directory.path(), rocksdb::Env::Default()));
+  {
+    auto ledger = must(Ledger::open(existing(directory.path())));  // writes both slots
+    must(ledger->append({JobSubmitted{{}, TenantId{1}, job_spec("a", 1)}}));
+  }
+  const auto newest = *mark_of(directory.path());
+  const auto tear = [&](std::streamoff at) {
+    std::fstream file(directory / "high-water", std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(at);
+    file << "torn";
+  };
+  tear(30);
+  CHECK(mark_of(directory.path())->number == newest.number - 1);
+  CHECK(Ledger::open(existing(directory.path())));
+  CHECK(*mark_of(directory.path()) == newest);
+  tear(30);
+  tear(4096 + 60);
+  CHECK(open_error(existing(directory.path())).code == ErrorCode::storage_damaged);
+}
+
+TEST_CASE("a database of another history is not taken for the marked one", "[unit][damage]") {
+  const TemporaryDirectory directory;
+  make_ledger(directory / "ours", 3);
+  make_ledger(directory / "other", 60);  // has a record of that number as well
+  fs::remove_all(directory / "ours/db");
+  copy_as_it_is(directory / "other/db", directory / "ours/db");
+  const ErrorDetails error = open_error(existing(directory / "ours"));
+  CHECK(error.code == ErrorCode::storage_damaged);
+  CHECK_THAT(error.message, Contains("another history"));
+}
+
+TEST_CASE("the high-water mark guards a lost database", "[unit][damage]") {
+  const TemporaryDirectory directory;
+  make_ledger(directory.path(), 3);
+  const auto mark = mark_of(directory.path());
   REQUIRE(mark);
   CHECK(must(Ledger::open(existing(directory.path())))->last_number() == *mark);
   SECTION("damaged") {
     std::ofstream(directory / "high-water") << "fairwater high-water 1\n12x\n";
     CHECK(open_error(existing(directory.path())).code == ErrorCode::storage_damaged);
+  }
+  SECTION("of an older version, which knew no hash") {
+    std::ofstream(directory / "high-water") << "fairwater high-water 1\n"
+                                            << mark->number + 1 << "\n";
+    CHECK(open_error(existing(directory.path())).code == ErrorCode::storage_behind);
+    std::ofstream(directory / "high-water") << "fairwater high-water 1\n" << mark->number << "\n";
+    CHECK(Ledger::open(existing(directory.path())));
+    CHECK(mark_of(directory.path()) == mark);
   }
   SECTION("removed by an operator who accepts the loss") {
     fs::remove(directory / "high-water");
