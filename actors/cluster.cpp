@@ -20,7 +20,7 @@ std::vector<JobId> open_dependencies(const Ledger& ledger, const JobSpec& spec) 
   return open;
 }
 
-CoordinatorStart read_start(const Ledger& ledger, const ResourceCatalog& catalog) {
+Expected<CoordinatorStart> read_start(const Ledger& ledger, const ResourceCatalog& catalog) try {
   CoordinatorStart start;
   start.snapshot = std::make_shared<const LedgerSnapshot>(read_snapshot(ledger, catalog));
   start.nodes = ledger.nodes();
@@ -34,6 +34,8 @@ CoordinatorStart read_start(const Ledger& ledger, const ResourceCatalog& catalog
     start.jobs[job.record.tenant].push_back(std::move(job));
   }
   return start;
+} catch (const StorageFault& fault) {
+  return make_error(fault.code(), std::string("the ledger is damaged: ") + fault.what());
 }
 
 }  // namespace
@@ -74,6 +76,7 @@ Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledge
   if (!took_over) return took_over.error();
 
   auto start = read_start(*ledger, *catalog);
+  if (!start) return start.error();
   auto context = std::make_shared<ClusterContext>();
   context->settings = std::move(settings);
   context->cluster_id = created.cluster_id;
@@ -81,15 +84,17 @@ Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledge
   context->mode = created.mode;
   context->epoch = epoch;
   const auto threading = context->settings.ledger_threads ? Threading::own : Threading::shared;
-  context->reader = spawn_ledger_reader(system, threading, ledger, *catalog);
-  context->ledger = spawn_ledger(system, threading, ledger, context->reader, std::move(on_fatal));
+  context->alarm = std::make_shared<StorageAlarm>();
+  context->reader = spawn_ledger_reader(system, threading, ledger, context->alarm);
+  context->scanner = spawn_ledger_scanner(system, threading, ledger, context->alarm, *catalog);
+  context->ledger = spawn_ledger(system, threading, ledger, context->scanner, std::move(on_fatal));
   context->committed_cycle = [ledger = std::weak_ptr<Ledger>(ledger)]() -> std::uint64_t {
     const auto held = ledger.lock();
     return held ? held->last_number() : 0;
   };
   Cluster cluster;
   cluster.context = context;
-  cluster.coordinator = spawn_coordinator(system, context, std::move(start));
+  cluster.coordinator = spawn_coordinator(system, context, std::move(*start));
   cluster.desk = spawn_desk(system, context, cluster.coordinator);
   return cluster;
 }
@@ -98,7 +103,8 @@ void stop_cluster(Cluster& cluster) {
   for (const auto& actor :
        {caf::actor_cast<caf::actor>(cluster.desk), caf::actor_cast<caf::actor>(cluster.coordinator),
         caf::actor_cast<caf::actor>(cluster.context->ledger),
-        caf::actor_cast<caf::actor>(cluster.context->reader)})
+        caf::actor_cast<caf::actor>(cluster.context->reader),
+        caf::actor_cast<caf::actor>(cluster.context->scanner)})
     caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
   cluster = {};
 }

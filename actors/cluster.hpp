@@ -35,6 +35,8 @@ struct ClusterContext {
   std::uint64_t epoch = 0;
   LedgerActor ledger;
   LedgerReader reader;
+  LedgerScanner scanner;
+  std::shared_ptr<StorageAlarm> alarm;
   std::function<std::uint64_t()> committed_cycle;  ///< the newest durable record
   std::function<WallTime()> wall_clock = wall_time_now;
 };

@@ -122,7 +122,7 @@ void begin_anew(CoordinatorSelf self) {
   self->request(self->state.context->ledger, caf::infinite, Commit{{}, 0})
       .then(
           [self, retry](const Committed&) {
-            self->request(self->state.context->reader, caf::infinite, ReadSnapshot{})
+            self->request(self->state.context->scanner, caf::infinite, ReadSnapshot{})
                 .then(
                     [self](const SnapshotRead& read) {
                       auto& state = self->state;

@@ -66,6 +66,7 @@ ClusterStatus describe_status(const CoordinatorState& state) {
   }
   status.capacity = state.context->catalog.to_named(capacity);
   status.used = state.context->catalog.to_named(used);
+  status.storage_damage = state.context->alarm->text();
   return status;
 }
 

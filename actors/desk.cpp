@@ -89,7 +89,7 @@ caf::result<LedgerView> show_ledger(DeskSelf self, const ShowLedger& request) {
 caf::result<JournalPage> read_journal(DeskSelf self, const ReadJournal& request) {
   if (auto refused = operator_only(request.caller)) return refused;
   auto promise = self->make_response_promise<JournalPage>();
-  self->request(self->state.context->reader, caf::infinite,
+  self->request(self->state.context->scanner, caf::infinite,
                 ReadRecords{request.since, request.limit, request.wait_ms})
       .then(
           [self, promise](const JournalPage& page) mutable {
@@ -134,7 +134,7 @@ DeskActor::behavior_type desk_behavior(DeskSelf self, std::shared_ptr<const Clus
       [self](const ReadJournal& request) { return read_journal(self, request); },
       [self](const VerifyLedger& request) -> caf::result<VerifyReport> {
         if (auto refused = operator_only(request.caller)) return refused;
-        return self->delegate(self->state.context->reader, RunVerify{});
+        return self->delegate(self->state.context->scanner, RunVerify{});
       },
       [self](const RegisterNode& request) {
         return self->delegate(self->state.coordinator, request);

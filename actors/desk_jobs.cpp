@@ -124,7 +124,7 @@ caf::result<JobAccepted> submit_job(DeskSelf self, SubmitJob& request) {
 }
 
 caf::result<JobList> list_jobs(DeskSelf self, const ListJobs& request) {
-  const auto& reader = self->state.context->reader;
+  const auto& scanner = self->state.context->scanner;
   const auto& query = request.query;
   const auto& caller = request.caller;
   const auto& wanted = query.tenant;
@@ -132,14 +132,14 @@ caf::result<JobList> list_jobs(DeskSelf self, const ListJobs& request) {
     if (!wanted.empty() && wanted != caller.tenant_name)
       return make_error(ErrorCode::not_permitted,
                         "this token sees the jobs of " + caller.tenant_name + " only", "tenant");
-    return self->delegate(reader, QueryJobs{caller.tenant, query});
+    return self->delegate(scanner, QueryJobs{caller.tenant, query});
   }
-  if (wanted.empty()) return self->delegate(reader, QueryJobs{TenantId{}, query});
+  if (wanted.empty()) return self->delegate(scanner, QueryJobs{TenantId{}, query});
   auto promise = self->make_response_promise<JobList>();
   self->request(self->state.coordinator, caf::infinite, FindTenant{wanted, {}})
       .then(
-          [promise, reader, query](const TenantAddress& tenant) mutable {
-            promise.delegate(reader, QueryJobs{tenant.id, query});
+          [promise, scanner, query](const TenantAddress& tenant) mutable {
+            promise.delegate(scanner, QueryJobs{tenant.id, query});
           },
           fail(promise));
   return promise;

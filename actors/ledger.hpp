@@ -1,4 +1,4 @@
-// The ledger actor: the only writer of the RocksDB ledger, and its reader.
+// The ledger actor: the only writer of the RocksDB ledger, and those that read it.
 //
 //   takes  Commit from the coordinator, tenants, nodes       sends  Committed, once durable
 //   bound  every sender waits for its answer: the coordinator has at most kMaxCyclesInFlight
@@ -16,7 +16,13 @@
 //                                                                           generation are refused
 //                                                                           from then on
 //
-// Both actors are detached: a sync blocks its thread, and a long listing must not delay a sync.
+// Reading is done by two more actors: the reader looks up what is asked for by its key, the scanner
+// lists. A scan goes in slices, in turn with the others, so that a long one delays a short one by
+// no more than its own slices. What is damaged is an error for who asked and an alarm
+// (StorageAlarm); the writer alone ends the process.
+//
+// All three are detached: a sync blocks its thread, a listing must delay neither a sync nor a
+// look-up.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +34,7 @@
 #include <caf/typed_actor.hpp>
 
 #include "actors/desk.hpp"
+#include "actors/storage_alarm.hpp"
 #include "storage/ledger.hpp"
 
 namespace fairwater {
@@ -96,10 +103,13 @@ struct JournalGrew {
   std::uint64_t number = 0;
 };
 
+/// Look-ups by key: none costs more than a job's tasks in one answer.
 using LedgerReader = caf::typed_actor<
     caf::replies_to<FindToken>::with<FoundToken>, caf::replies_to<GetJob>::with<JobDetail>,
-    caf::replies_to<QueryJobs>::with<JobList>, caf::replies_to<GetRecord>::with<FoundRecord>,
-    caf::replies_to<ReadRecords>::with<JournalPage>, caf::replies_to<ReadLedger>::with<LedgerView>,
+    caf::replies_to<GetRecord>::with<FoundRecord>, caf::replies_to<ReadLedger>::with<LedgerView>>;
+/// Listings. Verifying gets a thread of its own.
+using LedgerScanner = caf::typed_actor<
+    caf::replies_to<QueryJobs>::with<JobList>, caf::replies_to<ReadRecords>::with<JournalPage>,
     caf::replies_to<RunVerify>::with<VerifyReport>,
     caf::replies_to<ReadSnapshot>::with<SnapshotRead>, caf::reacts_to<JournalGrew>>;
 
@@ -108,10 +118,14 @@ enum class Threading : bool { shared, own };
 
 /// `on_fatal` is called, from the actor's thread, when a write's outcome became unknown.
 [[nodiscard]] LedgerActor spawn_ledger(caf::actor_system& system, Threading threading,
-                                       std::shared_ptr<Ledger> ledger, LedgerReader reader,
+                                       std::shared_ptr<Ledger> ledger, LedgerScanner scanner,
                                        std::function<void(const caf::error&)> on_fatal);
 [[nodiscard]] LedgerReader spawn_ledger_reader(caf::actor_system& system, Threading threading,
                                                std::shared_ptr<const Ledger> ledger,
-                                               ResourceCatalog catalog);
+                                               std::shared_ptr<StorageAlarm> alarm);
+[[nodiscard]] LedgerScanner spawn_ledger_scanner(caf::actor_system& system, Threading threading,
+                                                 std::shared_ptr<const Ledger> ledger,
+                                                 std::shared_ptr<StorageAlarm> alarm,
+                                                 ResourceCatalog catalog);
 
 }  // namespace fairwater

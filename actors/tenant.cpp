@@ -100,10 +100,13 @@ void dependency_ended(TenantSelf self, JobId awaited, JobState ended) {
 /// How the job ended is the ledger's to say: asked only when somebody waits for it.
 void ask_dependency(TenantSelf self, JobId awaited) {
   self->request(self->state.context->reader, caf::infinite, GetJob{awaited, {}})
-      .then([self, awaited](const JobDetail& detail) {
-        const auto state = state_of(detail.job);
-        if (is_terminal(state)) dependency_ended(self, awaited, state);
-      });
+      .then(
+          [self, awaited](const JobDetail& detail) {
+            const auto state = state_of(detail.job);
+            if (is_terminal(state)) dependency_ended(self, awaited, state);
+          },
+          // The ledger's alarm tells. How it ended is not known, so the job waits on.
+          [](const caf::error&) {});
 }
 
 void job_ended(TenantSelf self, JobId job) {
@@ -113,20 +116,20 @@ void job_ended(TenantSelf self, JobId job) {
 
 // -- submitting -----------------------------------------------------------------------------------
 
-void make_durable(TenantSelf self, const JobSpec& spec,
-                  caf::typed_response_promise<JobAccepted> promise) {
-  ++self->state.submitting;
 caf::error being_removed(const TenantState& state) {
   return make_error(ErrorCode::not_found, "tenant " + state.tenant_name + " is being removed",
                     "tenant");
 }
 
-  self->request(self->state.context->ledger, caf::infinite,
-                Commit{{JobSubmitted{{}, self->state.id, spec}}, 0})
+void make_durable(TenantSelf self, const JobSpec& spec,
+                  caf::typed_response_promise<JobAccepted> promise) {
   if (self->state.retired) {  // since its dependencies were asked for
     promise.deliver(being_removed(self->state));
     return;
   }
+  ++self->state.submitting;
+  self->request(self->state.context->ledger, caf::infinite,
+                Commit{{JobSubmitted{{}, self->state.id, spec}}, 0})
       .then(
           [self, spec, promise](const Committed& committed) mutable {
             auto& state = self->state;
@@ -177,8 +180,11 @@ void check_dependencies(TenantSelf self, JobSpec spec, std::size_t next,
               check_dependencies(self, std::move(spec), next + 1, promise);
             }
           },
-          [promise, field, text](const caf::error&) mutable {
-            promise.deliver(make_error(ErrorCode::invalid_input, text + " does not exist", field));
+          [promise, field, text](const caf::error& error) mutable {
+            const bool is_missing = details(error).code == ErrorCode::not_found;
+            promise.deliver(
+                is_missing ? make_error(ErrorCode::invalid_input, text + " does not exist", field)
+                           : error);
           });
 }
 

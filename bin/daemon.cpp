@@ -160,6 +160,7 @@ Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start(
   watch(running.desk, "desk", process->stopping_, on_fatal);
   watch(running.context->ledger, "ledger", process->stopping_, on_fatal);
   watch(running.context->reader, "ledger's reader", process->stopping_, on_fatal);
+  watch(running.context->scanner, "ledger's scanner", process->stopping_, on_fatal);
   ServerOptions server_options;
   server_options.listen = config.listen;
   auto server = Server::start(system, running.desk, server_options);

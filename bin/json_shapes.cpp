@@ -44,7 +44,8 @@ Json status_json(const ClusterStatus& status) {
                 {"tasks_running", status.tasks_running},
                 {"tasks_pending", status.tasks_pending},
                 {"capacity", json_amounts(status.capacity)},
-                {"used", json_amounts(status.used)}}}};
+                {"used", json_amounts(status.used)},
+                {"storage_damage", status.storage_damage}}}};
 }
 
 Json tenant_json(const TenantInfo& tenant) {

@@ -64,6 +64,7 @@ std::string status_text(const ClusterStatus& status) {
       {"capacity", format_amounts(status.capacity)},
       {"used", format_amounts(status.used)},
       {"ledger", fmt::format("cycle {}, sequence at {}", status.cycle, status.position)},
+      {"LEDGER DAMAGED", status.storage_damage},
   });
 }
 

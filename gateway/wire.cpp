@@ -154,6 +154,7 @@ void encode(const ClusterStatus& status, wire::ClusterStatus::Builder builder) {
   builder.setTasksPending(status.tasks_pending);
   encode(status.capacity, builder.initCapacity(status.capacity.size()));
   encode(status.used, builder.initUsed(status.used.size()));
+  builder.setStorageDamage(to_text(status.storage_damage));
 }
 
 ClusterStatus read(wire::ClusterStatus::Reader reader) {
@@ -172,6 +173,7 @@ ClusterStatus read(wire::ClusterStatus::Reader reader) {
   status.tasks_pending = reader.getTasksPending();
   status.capacity = read(reader.getCapacity());
   status.used = read(reader.getUsed());
+  status.storage_damage = to_std_string(reader.getStorageDamage());
   return status;
 }
 

@@ -37,6 +37,7 @@ struct ClusterStatus {
   std::uint64_t tasks_pending = 0;
   NamedAmounts capacity;
   NamedAmounts used;
+  std::string storage_damage;  ///< what of the ledger could not be read; empty: nothing
 };
 
 struct TenantInfo {

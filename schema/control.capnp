@@ -185,6 +185,7 @@ struct ClusterStatus {
   tasksPending @11 :UInt64;
   capacity @12 :List(Records.NamedAmount);
   used @13 :List(Records.NamedAmount);
+  storageDamage @14 :Text;  # what of the ledger could not be read since the start; empty: nothing
 }
 
 struct TenantInfo {
@@ -226,20 +227,12 @@ struct NodeInfo {
   lastHeartbeat @5 :Int64;
 }
 
-enum JobState {
-  pending @0;
-  running @1;
-  succeeded @2;
-  failed @3;
-  cancelled @4;
-}
-
 struct JobQuery {
   # Newest first.
   tenant @0 :Text;  # empty: all that the caller may see
   state :union {
     any @1 :Void;
-    only @2 :JobState;
+    only @2 :Records.JobState;
   }
   limit @3 :UInt32;
   before @4 :UInt64;  # only ids below this; 0: from the newest

@@ -143,6 +143,15 @@ struct TaskCounts {
   cancelled @4 :UInt32;
 }
 
+enum JobState {
+  # What follows from a job's counts.
+  pending @0;
+  running @1;
+  succeeded @2;
+  failed @3;
+  cancelled @4;
+}
+
 struct JobRecord {
   id @0 :UInt64;
   tenant @1 :UInt32;
@@ -368,6 +377,11 @@ struct IouRecord {
 struct LiveRecord {
   # A job that is not terminal.
   tenant @0 :UInt32;
+}
+
+struct TenantJobRecord {
+  # An entry of a tenant's list of jobs.
+  state @0 :JobState;
 }
 
 struct TokenRecord {

@@ -7,6 +7,7 @@
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
 
+#include "policy/check.hpp"
 #include "storage/directory.hpp"
 
 namespace fairwater {
@@ -39,23 +40,40 @@ rocksdb::DBOptions database_options(rocksdb::Env* env) {
   return options;
 }
 
-std::vector<rocksdb::ColumnFamilyDescriptor> descriptors() {
-  std::vector<rocksdb::ColumnFamilyDescriptor> families{
+/// Added after the first release: ledgers made before lack it until a coordinator opens them.
+bool is_later(Family family) { return family == Family::tenant_jobs; }
+
+std::vector<rocksdb::ColumnFamilyDescriptor> descriptors(const std::vector<Family>& families) {
+  std::vector<rocksdb::ColumnFamilyDescriptor> all{
       {rocksdb::kDefaultColumnFamilyName, family_options()}};
-  for (const char* name : kFamilyNames) families.emplace_back(name, family_options());
+  for (const Family family : families) all.emplace_back(name_of(family), family_options());
+  return all;
+}
+
+std::vector<Family> all_families() {
+  std::vector<Family> families;
+  for (std::size_t i = 0; i < kFamilyCount; ++i) families.push_back(static_cast<Family>(i));
   return families;
 }
 
-/// `storage_damaged` unless the database has exactly our families.
-caf::error check_families(const std::string& directory, const rocksdb::DBOptions& options) {
+/// The families of the database; `storage_damaged` unless they are ours.
+Expected<std::vector<Family>> present_families(const std::string& directory,
+                                               const rocksdb::DBOptions& options) {
   std::vector<std::string> found;
   const rocksdb::Status status =
       rocksdb::DB::ListColumnFamilies(options, LedgerDirectory::database_path(directory), &found);
   if (!status.ok())
     return storage_error(status, "the database in " + directory + "/db cannot be read");
-  std::set<std::string> expected(kFamilyNames.begin(), kFamilyNames.end());
-  expected.insert(rocksdb::kDefaultColumnFamilyName);
-  if (std::set<std::string>(found.begin(), found.end()) == expected) return {};
+  std::set<std::string> unknown(found.begin(), found.end());
+  bool is_ours = unknown.erase(rocksdb::kDefaultColumnFamilyName) == 1;
+  std::vector<Family> present;
+  for (const Family family : all_families()) {
+    if (unknown.erase(name_of(family)) == 1)
+      present.push_back(family);
+    else
+      is_ours = is_ours && is_later(family);
+  }
+  if (is_ours && unknown.empty()) return present;
   return make_error(ErrorCode::storage_damaged,
                     "the database in " + directory +
                         "/db has other column families than this version of Fairwater knows.");
@@ -111,37 +129,55 @@ Expected<std::unique_ptr<Database>> Database::open(const std::string& directory,
                                                    Mode mode) {
   const std::string path = LedgerDirectory::database_path(directory);
   rocksdb::DBOptions options = database_options(env);
+  std::vector<Family> families = all_families();
   if (mode == Mode::create) {
     options.create_if_missing = true;
-    options.create_missing_column_families = true;
-  } else if (caf::error error = check_families(directory, options)) {
-    return error;
+  } else {
+    auto present = present_families(directory, options);
+    if (!present) return present.error();
+    if (mode == Mode::read_only) families = *present;
   }
+  options.create_missing_column_families = mode != Mode::read_only;
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* db = nullptr;
   const rocksdb::Status status =
       mode == Mode::read_only
-          ? rocksdb::DB::OpenForReadOnly(options, path, descriptors(), &handles, &db)
-          : rocksdb::DB::Open(options, path, descriptors(), &handles, &db);
+          ? rocksdb::DB::OpenForReadOnly(options, path, descriptors(families), &handles, &db)
+          : rocksdb::DB::Open(options, path, descriptors(families), &handles, &db);
   if (!status.ok())
     return storage_error(status, "the database in " + directory + "/db cannot be opened");
   return std::unique_ptr<Database>(
-      new Database(directory, std::unique_ptr<rocksdb::DB>(db), handles));
+      new Database(directory, std::unique_ptr<rocksdb::DB>(db), handles, families));
 }
 
 Database::Database(std::string directory, std::unique_ptr<rocksdb::DB> db,
-                   const std::vector<rocksdb::ColumnFamilyHandle*>& handles)
+                   const std::vector<rocksdb::ColumnFamilyHandle*>& handles,
+                   const std::vector<Family>& families)
     : directory_(std::move(directory)), db_(std::move(db)) {
   db_->DestroyColumnFamilyHandle(handles.front()).PermitUncheckedError();
-  std::copy(handles.begin() + 1, handles.end(), handles_.begin());
+  for (std::size_t i = 0; i < families.size(); ++i)
+    handles_[static_cast<std::size_t>(families[i])] = handles[i + 1];
 }
 
 Database::~Database() {
   for (rocksdb::ColumnFamilyHandle* handle : handles_)
-    db_->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
+    if (handle != nullptr) db_->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
   // Everything acknowledged was synced when it was written; closing adds nothing that could be
   // lost.
   db_->Close().PermitUncheckedError();
+}
+
+bool Database::has(Family family) const {
+  if (!is_later(family)) return true;
+  std::string value;
+  const rocksdb::Status status = db_->Get({}, db_->DefaultColumnFamily(), name_of(family), &value);
+  if (!status.ok() && !status.IsNotFound()) fail(status, *this);
+  return status.ok();
+}
+
+void Database::mark_complete(Family family, rocksdb::WriteBatch& batch) const {
+  const rocksdb::Status staged = batch.Put(db_->DefaultColumnFamily(), name_of(family), "complete");
+  FAIRWATER_CHECK(staged.ok(), "a batch takes every change");
 }
 
 rocksdb::Status Database::write(rocksdb::WriteBatch& batch, bool sync) {

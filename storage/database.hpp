@@ -27,15 +27,22 @@ class Database {
 
   /// Atomic; durable when it returns with `sync`.
   [[nodiscard]] rocksdb::Status write(rocksdb::WriteBatch& batch, bool sync);
+  /// Null when has() is false and the database was opened for reading only.
   [[nodiscard]] rocksdb::ColumnFamilyHandle* handle(Family family) const {
     return handles_[static_cast<std::size_t>(family)];
   }
+  /// False for a family that a newer version added and no coordinator of it has filled yet.
+  [[nodiscard]] bool has(Family family) const;
+  /// Makes has() true with the batch that completes the family.
+  void mark_complete(Family family, rocksdb::WriteBatch& batch) const;
   [[nodiscard]] rocksdb::DB& rocks() const { return *db_; }
   [[nodiscard]] const std::string& directory() const { return directory_; }
 
  private:
+  /// `handles` are those of the default family and of `families`.
   Database(std::string directory, std::unique_ptr<rocksdb::DB> db,
-           const std::vector<rocksdb::ColumnFamilyHandle*>& handles);
+           const std::vector<rocksdb::ColumnFamilyHandle*>& handles,
+           const std::vector<Family>& families);
 
   std::string directory_;
   std::unique_ptr<rocksdb::DB> db_;
@@ -54,6 +61,7 @@ class Snapshot final : public StateView {
                                                const std::string& key) const override;
   void scan(Family family,
             const std::function<void(std::string_view, std::string_view)>& visit) const override;
+  [[nodiscard]] bool has(Family family) const { return database_.has(family); }
   /// Records from `first` on (downwards from it with `backwards`), until `visit` returns false.
   void walk(Family family, const std::string& first, bool backwards,
             const std::function<bool(std::string_view, std::string_view)>& visit) const;

@@ -1,16 +1,19 @@
 // The column families of a ledger's database and the grammar of their keys.
 //
-//   directory  := FAIRWATER high-water reserve LOCK db/        (docs/ledger.md says what each
-//   holds) family     keys                              values (schema/records.capnp, canonical
-//   bytes) journal    number:u64be                      JournalRecord meta       "meta" MetaRecord
-//   balances   debtor:u32be creditor:u32be       IouRecord
-//   tenants    tenant:u32be                      TenantRecord
-//   nodes      node:u32be                        NodeRecord
-//   jobs       job:u64be                         JobRecord
-//   tasks      job:u64be index:u32be             TaskRecord; only tasks that were granted once
-//   live       job:u64be                         LiveRecord; only jobs that are not terminal
-//   tokens     hash:byte[32]                     TokenRecord
-//   classes    class 0x00 (name "=" amount ",")* ClassRecord; names ascending
+//   directory := FAIRWATER high-water reserve LOCK db/  (docs/ledger.md says what each holds)
+//
+//   family       keys                              values (schema/records.capnp, canonical bytes)
+//   journal      number:u64be                      JournalRecord
+//   meta         "meta"                            MetaRecord
+//   balances     debtor:u32be creditor:u32be       IouRecord
+//   tenants      tenant:u32be                      TenantRecord
+//   nodes        node:u32be                        NodeRecord
+//   jobs         job:u64be                         JobRecord
+//   tasks        job:u64be index:u32be             TaskRecord; only tasks that were granted once
+//   live         job:u64be                         LiveRecord; only jobs that are not terminal
+//   tokens       hash:byte[32]                     TokenRecord
+//   classes      class 0x00 (name "=" amount ",")* ClassRecord; names ascending
+//   tenant_jobs  tenant:u32be job:u64be            TenantJobRecord; every job once
 //
 // Integers are big-endian, so that the order of keys is the order of numbers. `journal` is the
 // truth; every other family is a pure function of it (storage/fold.hpp) and changes in the same
@@ -38,11 +41,12 @@ enum class Family : std::uint8_t {
   live,
   tokens,
   classes,
+  tenant_jobs,
 };
-inline constexpr std::size_t kFamilyCount = 10;
+inline constexpr std::size_t kFamilyCount = 11;
 inline constexpr std::array<const char*, kFamilyCount> kFamilyNames{
-    "journal", "meta",  "balances", "tenants", "nodes",
-    "jobs",    "tasks", "live",     "tokens",  "classes"};
+    "journal", "meta", "balances", "tenants", "nodes",      "jobs",
+    "tasks",   "live", "tokens",   "classes", "tenant_jobs"};
 
 [[nodiscard]] inline const char* name_of(Family family) {
   return kFamilyNames[static_cast<std::size_t>(family)];
@@ -74,6 +78,9 @@ template <class Integer>
 [[nodiscard]] inline std::string journal_key(std::uint64_t number) { return big_endian(number); }
 [[nodiscard]] inline std::string task_key(JobId job, std::uint32_t index) {
   return big_endian(job.value) + big_endian(index);
+}
+[[nodiscard]] inline std::string tenant_job_key(TenantId tenant, JobId job) {
+  return big_endian(tenant.value) + big_endian(job.value);
 }
 [[nodiscard]] inline std::string balance_key(std::uint32_t debtor, std::uint32_t creditor) {
   return big_endian(debtor) + big_endian(creditor);

@@ -75,6 +75,8 @@ class Fold {
   /// Moves one task between counts and ends or revives the job where that follows.
   void move_task(JobRecord& job, TaskState from, TaskState to);
   void settle(JobRecord& job);
+  /// Keeps the job's entry in its tenant's list.
+  void list(const JobRecord& job);
   void remember_runtime(const JobRecord& job, const TaskResult& result);
 
   State& state_;
@@ -82,16 +84,16 @@ class Fold {
 };
 
 void Fold::operator()(const TenantsChanged& body) {
-  for (const TenantRecord& changed : body.tenants) {
-    if (!changed.id || changed.spec.weight < 1)
   std::map<std::string, TenantId> owners;
   for (const auto& [key, tenant] : state_.tenants.all())
     owners.emplace(tenant.spec.name, tenant.id);
+  for (const TenantRecord& changed : body.tenants) {
+    if (!changed.id || changed.spec.weight < 1)
       refuse("tenant '" + changed.spec.name + "' has no id or no weight");
-    if (TenantRecord* tenant = state_.tenants.edit(key_of(changed.id))) {
-      state_.weight_sum += changed.spec.weight - tenant->spec.weight;
     if (owners.emplace(changed.spec.name, changed.id).first->second != changed.id)
       refuse("the name '" + changed.spec.name + "' belongs to another tenant");
+    if (TenantRecord* tenant = state_.tenants.edit(key_of(changed.id))) {
+      state_.weight_sum += changed.spec.weight - tenant->spec.weight;
       tenant->spec = changed.spec;
       continue;
     }
@@ -150,6 +152,7 @@ void Fold::operator()(const JobSubmitted& body) {
   job.spec = body.spec;
   job.submitted_at = record_.time;
   job.tasks.total = body.spec.tasks_max;
+  list(job);
   state_.jobs.put(key_of(body.id), std::move(job));
   state_.live.put(key_of(body.id), {body.tenant});
 }
@@ -244,7 +247,15 @@ void Fold::move_task(JobRecord& job, TaskState from, TaskState to) {
   settle(job);
 }
 
+void Fold::list(const JobRecord& job) {
+  const std::string key = tenant_job_key(job.tenant, job.id);
+  const TenantJob entry{state_of(job)};
+  const TenantJob* listed = state_.tenant_jobs.find(key);
+  if (!listed || *listed != entry) state_.tenant_jobs.put(key, entry);
+}
+
 void Fold::settle(JobRecord& job) {
+  list(job);
   const bool terminal = is_terminal(state_of(job));
   if (terminal == static_cast<bool>(job.finished_at)) return;
   if (terminal) {

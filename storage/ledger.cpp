@@ -7,6 +7,7 @@
 #include "storage/fold.hpp"
 #include "storage/high_water.hpp"
 #include "storage/housekeeper.hpp"
+#include "storage/later_families.hpp"
 #include "storage/verify.hpp"
 
 namespace fairwater {
@@ -120,9 +121,9 @@ class Ledger::Impl {
   caf::error broken_;             // sticky: the outcome of a write is unknown
   mutable std::mutex mutex_;
   LedgerMeta published_;  // guarded by mutex_: for readers beside the writer
-  std::unique_ptr<Housekeeper> housekeeper_;
   std::unique_ptr<HighWaterFile> high_water_;
   bool unmarked_ = false;  // the newest commit is durable, its mark is not
+  std::unique_ptr<Housekeeper> housekeeper_;
 };
 
 caf::error Ledger::Impl::start() {
@@ -140,6 +141,7 @@ caf::error Ledger::Impl::start() {
                                  is_new ? Database::Mode::create : Database::Mode::read_write);
   if (!database) return database.error();
   database_ = std::move(*database);
+  if (caf::error error = fill_later_families(*database_)) return error;
   view_ = std::make_unique<LatestView>(*database_);
   load();
   const LedgerMeta& meta = state_->meta;
@@ -293,17 +295,39 @@ void Ledger::visit_jobs(JobId from, bool newest_first,
             });
 }
 
-std::vector<StoredTask> Ledger::tasks(JobId job) const {
+void Ledger::visit_tenant_jobs(TenantId tenant, JobId from,
+                               const std::function<bool(JobId, JobState)>& visit) const {
+  const std::string prefix = key_of(tenant);
+  Snapshot(impl_->database())
+      .walk(Family::tenant_jobs, tenant_job_key(tenant, from), true,
+            [&](std::string_view key, std::string_view v) {
+              if (!key.starts_with(prefix)) return false;
+              return visit(JobId{from_big_endian<std::uint64_t>(key.substr(prefix.size()))},
+                           decode_stored<TenantJob>(Family::tenant_jobs, key, v).state);
+            });
+}
+
+void Ledger::visit_live_jobs(JobId from, const std::function<bool(JobId)>& visit) const {
+  Snapshot(impl_->database())
+      .walk(Family::live, key_of(from), true, [&](std::string_view key, std::string_view) {
+        return visit(JobId{from_big_endian<std::uint64_t>(key)});
+      });
+}
+
+std::vector<StoredTask> Ledger::tasks(JobId job, std::uint32_t first, std::uint32_t count) const {
   const Snapshot snapshot(impl_->database());
   const auto owner = snapshot.find<JobRecord>(Family::jobs, key_of(job));
   std::vector<StoredTask> tasks;
   const std::string prefix = key_of(job);
-  snapshot.walk(Family::tasks, prefix, false, [&](std::string_view key, std::string_view v) {
-    if (!key.starts_with(prefix)) return false;
-    tasks.push_back({job, from_big_endian<std::uint32_t>(key.substr(prefix.size())),
-                     as_seen(decode_stored<TaskRecord>(Family::tasks, key, v), owner)});
-    return true;
-  });
+  snapshot.walk(
+      Family::tasks, task_key(job, first), false, [&](std::string_view key, std::string_view v) {
+        if (!key.starts_with(prefix)) return false;
+        const auto index = from_big_endian<std::uint32_t>(key.substr(prefix.size()));
+        if (index - first >= count) return false;
+        tasks.push_back(
+            {job, index, as_seen(decode_stored<TaskRecord>(Family::tasks, key, v), owner)});
+        return true;
+      });
   return tasks;
 }
 

@@ -67,8 +67,8 @@ class Ledger {
   [[nodiscard]] Expected<std::vector<Receipt>> append(std::vector<JournalBody> bodies);
 
   // -- reading ------------------------------------------------------------------------------------
-  // What cannot be read any more (a damaged block) is thrown as StorageFault (storage/state.hpp)
-  // and should end the process.
+  // What cannot be read any more (a damaged block) is thrown as StorageFault (storage/state.hpp).
+  // Its reader answers with it: the rest of the ledger is as good as before.
   [[nodiscard]] std::uint64_t last_number() const;
   [[nodiscard]] ClusterCreated cluster() const;
   [[nodiscard]] std::uint64_t epoch() const;     ///< of the last CoordinatorStarted, 0 before
@@ -87,9 +87,15 @@ class Ledger {
   /// returns false.
   void visit_jobs(JobId from, bool newest_first,
                   const std::function<bool(const JobRecord&)>& visit) const;
-  /// Tasks of a job that have a record, by index. The waiting tasks of a cancelled job read as
-  /// cancelled.
-  [[nodiscard]] std::vector<StoredTask> tasks(JobId job) const;
+  /// One tenant's jobs with id <= `from` downwards, until `visit` returns false. O(its jobs).
+  void visit_tenant_jobs(TenantId tenant, JobId from,
+                         const std::function<bool(JobId, JobState)>& visit) const;
+  /// Jobs that are not terminal with id <= `from` downwards, until `visit` returns false.
+  void visit_live_jobs(JobId from, const std::function<bool(JobId)>& visit) const;
+  /// Tasks `first` to `first + count - 1` of a job that have a record, by index. The waiting tasks
+  /// of a cancelled job read as cancelled. O(count).
+  [[nodiscard]] std::vector<StoredTask> tasks(JobId job, std::uint32_t first = 0,
+                                              std::uint32_t count = ~std::uint32_t{0}) const;
   [[nodiscard]] std::optional<TaskRecord> task(JobId job, std::uint32_t index) const;
   /// Jobs that are not terminal, by id. O(their number).
   [[nodiscard]] std::vector<JobId> live_jobs() const;

@@ -1,5 +1,7 @@
 #include "storage/records.hpp"
 
+#include "schema/codec_internal.hpp"
+
 namespace fairwater {
 
 void encode(const TokenGrant& token, wire::TokenRecord::Builder builder) {
@@ -16,6 +18,14 @@ void encode(const LiveJob& live, wire::LiveRecord::Builder builder) {
 }
 
 LiveJob read(wire::LiveRecord::Reader reader) { return {TenantId{reader.getTenant()}}; }
+
+void encode(const TenantJob& job, wire::TenantJobRecord::Builder builder) {
+  builder.setState(codec::wire_enum<wire::JobState>(job.state));
+}
+
+TenantJob read(wire::TenantJobRecord::Reader reader) {
+  return {codec::checked_enum(reader.getState(), JobState::cancelled, "state")};
+}
 
 void encode(const IouRecord& iou, wire::IouRecord::Builder builder) {
   builder.setUnits(iou.units);

@@ -21,6 +21,12 @@ struct LiveJob {
   friend bool operator==(const LiveJob&, const LiveJob&) = default;
 };
 
+/// An entry of a tenant's list of jobs.
+struct TenantJob {
+  JobState state = JobState::pending;
+  friend bool operator==(const TenantJob&, const TenantJob&) = default;
+};
+
 struct IouRecord {
   Units units = 0;
   std::uint64_t age = 0;  ///< smaller is older; unique among all IOUs of the ledger, ever
@@ -53,11 +59,13 @@ struct LedgerMeta {
 
 void encode(const TokenGrant& token, wire::TokenRecord::Builder builder);
 void encode(const LiveJob& live, wire::LiveRecord::Builder builder);
+void encode(const TenantJob& job, wire::TenantJobRecord::Builder builder);
 void encode(const IouRecord& iou, wire::IouRecord::Builder builder);
 void encode(const ClassHistory& history, wire::ClassRecord::Builder builder);
 void encode(const LedgerMeta& meta, wire::MetaRecord::Builder builder);
 [[nodiscard]] TokenGrant read(wire::TokenRecord::Reader reader);
 [[nodiscard]] LiveJob read(wire::LiveRecord::Reader reader);
+[[nodiscard]] TenantJob read(wire::TenantJobRecord::Reader reader);
 [[nodiscard]] IouRecord read(wire::IouRecord::Reader reader);
 [[nodiscard]] ClassHistory read(wire::ClassRecord::Reader reader);
 [[nodiscard]] LedgerMeta read(wire::MetaRecord::Reader reader);
@@ -71,6 +79,11 @@ template <>
 struct WireOf<LiveJob> {
   using type = wire::LiveRecord;
   static LiveJob read(type::Reader reader) { return fairwater::read(reader); }
+};
+template <>
+struct WireOf<TenantJob> {
+  using type = wire::TenantJobRecord;
+  static TenantJob read(type::Reader reader) { return fairwater::read(reader); }
 };
 template <>
 struct WireOf<IouRecord> {

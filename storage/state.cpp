@@ -40,7 +40,8 @@ State::State(const StateView& view)
       tasks(view, Family::tasks),
       live(view, Family::live),
       tokens(view, Family::tokens),
-      classes(view, Family::classes) {
+      classes(view, Family::classes),
+      tenant_jobs(view, Family::tenant_jobs) {
   if (const auto bytes = view.get(Family::meta, kMetaKey))
     meta = decode_stored<LedgerMeta>(Family::meta, kMetaKey, *bytes);
   std::vector<IouBook::Iou> ious;
@@ -68,6 +69,7 @@ void State::write_changes(const ChangeSink& sink) const {
   live.write_changes(sink);
   tokens.write_changes(sink);
   classes.write_changes(sink);
+  tenant_jobs.write_changes(sink);
 }
 
 void State::forget() {
@@ -79,6 +81,7 @@ void State::forget() {
   live.forget();
   tokens.forget();
   classes.forget();
+  tenant_jobs.forget();
 }
 
 }  // namespace fairwater

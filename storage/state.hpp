@@ -151,6 +151,7 @@ struct State {
   StateTable<LiveJob> live;
   StateTable<TokenGrant> tokens;
   StateTable<ClassHistory> classes;
+  StateTable<TenantJob> tenant_jobs;
 };
 
 /// Printable form of a key for messages: its bytes in hexadecimal.

@@ -375,7 +375,7 @@ TEST_CASE("the high-water mark guards a lost database", "[unit][damage]") {
   make_ledger(directory.path(), 3);
   const auto mark = mark_of(directory.path());
   REQUIRE(mark);
-  CHECK(must(Ledger::open(existing(directory.path())))->last_number() == *mark);
+  CHECK(must(Ledger::open(existing(directory.path())))->last_number() == mark->number);
   SECTION("damaged") {
     std::ofstream(directory / "high-water") << "fairwater high-water 1\n12x\n";
     CHECK(open_error(existing(directory.path())).code == ErrorCode::storage_damaged);
@@ -399,6 +399,83 @@ TEST_CASE("the high-water mark guards a lost database", "[unit][damage]") {
     CHECK_THAT(error.message, Contains("has lost its database"));
     CHECK(open_error(options_for(directory.path())).code == ErrorCode::storage_behind);
   }
+}
+
+/// As ledgers were before each tenant's jobs were listed; `keep_some` as if filling it had been
+/// broken off.
+void take_list_away(const std::string& directory, bool keep_some) {
+  auto database =
+      must(Database::open(directory, rocksdb::Env::Default(), Database::Mode::read_write));
+  auto& rocks = database->rocks();
+  REQUIRE(rocks.Delete({}, rocks.DefaultColumnFamily(), name_of(Family::tenant_jobs)).ok());
+  if (keep_some)
+    REQUIRE(rocks
+                .Delete({}, database->handle(Family::tenant_jobs),
+                        tenant_job_key(TenantId{1}, JobId{1}))
+                .ok());
+  else
+    REQUIRE(rocks.DropColumnFamily(database->handle(Family::tenant_jobs)).ok());
+}
+
+TEST_CASE("an older ledger gets the lists of its tenants' jobs when it is opened",
+          "[unit][damage]") {
+  const TemporaryDirectory directory;
+  make_ledger(directory.path());
+  const auto listed = [](const Ledger& ledger) {
+    std::vector<std::pair<std::uint64_t, JobState>> jobs;
+    for (const std::uint32_t tenant : {1, 2, 3})
+      ledger.visit_tenant_jobs(TenantId{tenant}, JobId{~0ull}, [&](JobId job, JobState state) {
+        jobs.emplace_back(job.value, state);
+        return true;
+      });
+    return jobs;
+  };
+  const auto before = listed(*must(Ledger::open(existing(directory.path()))));
+  REQUIRE(before.size() > 10);
+  take_list_away(directory.path(), GENERATE(true, false));
+  CHECK(must(Ledger::verify_directory(directory.path())).ok);
+  {
+    auto ledger = must(Ledger::open(existing(directory.path())));
+    CHECK(listed(*ledger) == before);
+    must(ledger->append({JobSubmitted{{}, TenantId{1}, job_spec("a", 1)}}));
+  }
+  CHECK(must(Ledger::verify_directory(directory.path())).differences == std::vector<std::string>{});
+}
+
+TEST_CASE("a damaged old block is a fault of what is in it alone", "[unit][damage]") {
+  const TemporaryDirectory directory;
+  make_ledger(directory.path(), 1);
+  const std::string mark(5'000, 'm');  // more than a block
+  JobId damaged;
+  {
+    auto ledger = must(Ledger::open(existing(directory.path())));
+    JobSpec spec = job_spec("a", 1);
+    spec.environment = {{"MARK", mark}};
+    damaged = must(ledger->append({JobSubmitted{{}, TenantId{1}, spec}}))[0].job;
+    for (int i = 0; i < 50; ++i)  // what a start reads is in other blocks
+      must(ledger->append({JobSubmitted{{}, TenantId{1}, job_spec("a", 1)}}));
+  }
+  {
+    auto database =
+        must(Database::open(directory.path(), rocksdb::Env::Default(), Database::Mode::read_write));
+    REQUIRE(database->rocks().Flush({}, database->handle(Family::jobs)).ok());
+  }
+  int changed = 0;
+  for (const auto& entry : fs::directory_iterator(directory / "db")) {
+    if (entry.path().extension() != ".sst") continue;
+    std::fstream file(entry.path(), std::ios::binary | std::ios::in | std::ios::out);
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    const auto at = bytes.find(mark);
+    if (at == std::string::npos) continue;
+    file.seekp(static_cast<std::streamoff>(at + 2'000));
+    file.put('?');
+    ++changed;
+  }
+  REQUIRE(changed >= 1);
+  auto ledger = must(Ledger::open(existing(directory.path())));
+  CHECK_THROWS_AS(ledger->job(damaged), StorageFault);
+  CHECK(ledger->job(JobId{damaged.value + 50}));
+  CHECK(ledger->append({JobSubmitted{{}, TenantId{1}, job_spec("a", 1)}}));
 }
 
 TEST_CASE("verify works beside a running coordinator", "[unit][ledger]") {

@@ -122,6 +122,56 @@ TEST_CASE("jobs are listed in both directions", "[unit][ledger]") {
   CHECK(list(JobId{2}, true) == std::vector<std::uint64_t>{2, 1});
 }
 
+TEST_CASE("a tenant's jobs are listed without the others', with their states", "[unit][ledger]") {
+  const auto env = memory();
+  auto ledger = must(Ledger::open(options_for("/ledger", env.get())));
+  must(ledger->append(founding()));
+  for (const std::uint32_t tenant : {1, 2, 1, 2, 1})
+    must(ledger->append({JobSubmitted{{}, TenantId{tenant}, job_spec("a", 1)}}));
+  must(ledger->append(
+      {JobCancelled{JobId{3}, "enough"}, Cycle{{plain_deal(0, TenantId{1}, {{JobId{1}, 0, 1}})}}}));
+  const auto list = [&](TenantId tenant, JobId from) {
+    std::vector<std::pair<std::uint64_t, JobState>> jobs;
+    ledger->visit_tenant_jobs(tenant, from, [&](JobId job, JobState state) {
+      jobs.emplace_back(job.value, state);
+      return true;
+    });
+    return jobs;
+  };
+  using Jobs = std::vector<std::pair<std::uint64_t, JobState>>;
+  CHECK(list(TenantId{1}, JobId{~0ull}) ==
+        Jobs{{5, JobState::pending}, {3, JobState::cancelled}, {1, JobState::running}});
+  CHECK(list(TenantId{2}, JobId{3}) == Jobs{{2, JobState::pending}});
+  CHECK(list(TenantId{3}, JobId{~0ull}).empty());
+  std::vector<JobId> live;
+  ledger->visit_live_jobs(JobId{4}, [&](JobId job) {
+    live.push_back(job);
+    return live.size() < 2;
+  });
+  CHECK(live == std::vector{JobId{4}, JobId{2}});
+}
+
+TEST_CASE("a job's tasks are read from any on", "[unit][ledger]") {
+  const auto env = memory();
+  auto ledger = must(Ledger::open(options_for("/ledger", env.get())));
+  must(ledger->append(founding()));
+  must(ledger->append(
+      {JobSubmitted{{}, TenantId{1}, job_spec("a", 9)},
+       Cycle{
+           {plain_deal(0, TenantId{1}, {{JobId{1}, 1, 1}, {JobId{1}, 4, 1}, {JobId{1}, 5, 1}})}}}));
+  const auto indices = [&](std::uint32_t first, std::uint32_t count) {
+    std::vector<std::uint32_t> found;
+    for (const auto& task : ledger->tasks(JobId{1}, first, count)) found.push_back(task.index);
+    return found;
+  };
+  using Indices = std::vector<std::uint32_t>;
+  CHECK(indices(0, 9) == Indices{1, 4, 5});
+  CHECK(indices(1, 4) == Indices{1, 4});
+  CHECK(indices(2, 3) == Indices{4});
+  CHECK(indices(6, 3).empty());
+  CHECK(indices(0, 0).empty());
+}
+
 TEST_CASE("tokens are found by their hash alone", "[unit][ledger]") {
   const auto env = memory();
   auto ledger = must(Ledger::open(options_for("/ledger", env.get())));

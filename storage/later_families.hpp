@@ -1,0 +1,13 @@
+// Families that older versions did not know, filled when their ledger is opened.
+#pragma once
+
+#include "storage/database.hpp"
+
+namespace fairwater {
+
+/// Fills the list of each tenant's jobs from the jobs, once. A crash leaves it for the next start:
+/// the family counts only when the last batch is durable. O(jobs) the first time, then O(1).
+/// Throws StorageFault when a job cannot be read.
+[[nodiscard]] caf::error fill_later_families(Database& database);
+
+}  // namespace fairwater
