@@ -149,8 +149,8 @@ AgentOrders sample_orders() {
 }
 
 ClusterStatus sample_status() {
-  return {"c-1", "0.1.0", 6, 99, 7,  false,           "no room",
-          3,     2,       4, 10, 20, {{"cpu", 8000}}, {{"cpu", 100}}};
+  return {"c-1",           "0.1.0",        6,        99, 7, false, "no room", 3, 2, 4, 10, 20,
+          {{"cpu", 8000}}, {{"cpu", 100}}, "a block"};
 }
 
 TenantInfo sample_tenant_info() {
@@ -211,7 +211,7 @@ bool same(const ClusterStatus& a, const ClusterStatus& b) {
   const auto members = [](const ClusterStatus& s) {
     return std::tie(s.cluster_id, s.version, s.epoch, s.cycle, s.position, s.granting,
                     s.why_not_granting, s.tenants, s.nodes_up, s.nodes, s.tasks_running,
-                    s.tasks_pending, s.capacity, s.used);
+                    s.tasks_pending, s.capacity, s.used, s.storage_damage);
   };
   return members(a) == members(b);
 }
