@@ -81,12 +81,13 @@ bool NodeDeal::is_owed(const Part& part) const {
   return part.line.received > 0 || part.tenant->net > 0;
 }
 
-bool NodeDeal::is_guaranteed(const Part& part) const {
+bool NodeDeal::is_guaranteed(const Part& part) {
   const ResourceVector& min = part.tenant->terms.min;
+  if (!marks_) marks_ = state_.quotas().water_marks();
   bool asks = false;
   for (const std::size_t r : part.next->asks) {
     if (min[r] <= 0) continue;
-    if (part.tenant->used[r] >= min[r]) return false;
+    if (!state_.quotas().is_below_guarantee(*part.tenant, r, *marks_)) return false;
     asks = true;
   }
   return asks;

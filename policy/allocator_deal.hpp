@@ -119,7 +119,7 @@ class NodeDeal {
   [[nodiscard]] Standing standing(Part& part);
   [[nodiscard]] bool is_at_quota(Part& part);
   [[nodiscard]] bool is_owed(const Part& part) const;
-  [[nodiscard]] bool is_guaranteed(const Part& part) const;
+  [[nodiscard]] bool is_guaranteed(const Part& part);
   [[nodiscard]] Claim claim(Part& part);
   [[nodiscard]] std::optional<std::uint32_t> largest_backup(Part& part);
   void place(Index index, std::uint32_t range, GrantStep step);

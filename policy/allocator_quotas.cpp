@@ -1,6 +1,7 @@
 #include "policy/allocator_quotas.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -203,6 +204,13 @@ bool AllocatorQuotas::quota_is_at_least(const TenantState& tenant, std::size_t r
     if (more < -doubt) return false;
   }
   return exact_quota(tenant, resource) >= amount;
+}
+
+bool AllocatorQuotas::is_below_guarantee(const TenantState& tenant, std::size_t resource,
+                                         const WaterMarks& marks) const {
+  if (tenant.used[resource] >= tenant.terms.min[resource]) return false;
+  const bool all_fit = !counts(resource) || !std::isnan(marks[resource]);
+  return all_fit || exact_quota(tenant, resource) > tenant.used[resource];
 }
 
 AllocatorQuotas::Standing AllocatorQuotas::standing(const TenantState& tenant,

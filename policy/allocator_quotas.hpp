@@ -68,6 +68,10 @@ class AllocatorQuotas {
   /// quota is read.
   [[nodiscard]] bool quota_is_at_least(const TenantState& tenant, std::size_t resource,
                                        Amount amount, const WaterMarks& marks) const;
+  /// Whether the tenant holds less than is guaranteed to it: its min, or where all guarantees
+  /// together exceed the capacity, its part of the capacity by them.
+  [[nodiscard]] bool is_below_guarantee(const TenantState& tenant, std::size_t resource,
+                                        const WaterMarks& marks) const;
   /// For a task of `range`. What it holds beyond its quota on what it is owed does not count.
   [[nodiscard]] Standing standing(const TenantState& tenant, const WindowRange& range,
                                   const WaterMarks& marks) const;

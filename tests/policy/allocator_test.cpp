@@ -192,6 +192,27 @@ TEST_CASE("a draining node gets nothing and its tasks still count", "[unit][allo
   CHECK(cluster.deal(2)->grants.size() == 4);
 }
 
+TEST_CASE("guarantees that are too many are scaled, whoever comes first", "[unit][allocator]") {
+  TestCluster cluster;
+  cluster.tenant(1, {.min = cpu(8000)});
+  cluster.tenant(2, {.min = cpu(8000)});
+  cluster.tenant(3, {});
+  cluster.node(1, cpu(10'000));
+  cluster.submit(1, 100, cpu(1000));
+  cluster.refresh(1);
+  cluster.deal(1);
+  CHECK(cluster.held(1) == 10);
+  for (const std::uint32_t tenant : {2U, 3U}) {
+    cluster.submit(tenant, 100, cpu(1000));
+    cluster.refresh(tenant);
+  }
+  for (int i = 0; i < 40; ++i) cluster.turn_over_oldest();
+  // Eight each of ten are half each, not eight and two.
+  CHECK(cluster.held(1) == 5);
+  CHECK(cluster.held(2) == 5);
+  CHECK(cluster.held(3) == 0);
+}
+
 TEST_CASE("who may not borrow keeps to its share and owes nothing", "[unit][allocator]") {
   TestCluster cluster;
   cluster.tenant(1, {.weight = 1, .may_borrow = false});
