@@ -67,6 +67,8 @@ void Allocator::restore_held(NodeId node, const Grant& grant) {
 
 std::optional<Deal> Allocator::deal(NodeId node) { return impl_->dealer.run(node); }
 
+bool Allocator::left_to_preferred() const { return impl_->dealer.left_to_preferred(); }
+
 void Allocator::restore_last_deal(std::uint64_t number) { impl_->state.deals = number; }
 
 std::uint64_t Allocator::last_deal() const { return impl_->state.deals; }

@@ -173,6 +173,9 @@ class Allocator {
   /// if the deal were durable: a caller that cannot make it so must stop. Deals are numbered
   /// from 1.
   std::optional<Deal> deal(NodeId node);
+  /// Whether the last call of `deal` left a task to a node with room at a site that its job
+  /// prefers. Once that node was dealt, another deal of this one may find the task still waiting.
+  [[nodiscard]] bool left_to_preferred() const;
   [[nodiscard]] std::uint64_t last_deal() const;
 
   // -- views

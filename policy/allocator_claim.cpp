@@ -14,6 +14,24 @@ bool NodeDeal::rule_allows(const PlacementRule* rule) {
   return rules_.back().second;
 }
 
+/// While a node at a site that the job prefers to this one has room for the task, it is left for
+/// that node: its next deal takes it.
+bool NodeDeal::is_left_to_preferred(const TenantState& tenant, const WaitingRange& task) {
+  const PlacementRule* rule = task.rule.get();
+  if (rule == nullptr || rule->sites.size() < 2 || rule->sites.front() == node_->traits.site)
+    return false;
+  for (const Preference& known : preferences_)
+    if (known.rule == rule && known.demand == task.demand) return known.is_left;
+  bool is_left = false;
+  for (const std::string& site : rule->sites) {
+    if (is_left || site == node_->traits.site) break;
+    is_left = state_.site_has_room(site, tenant, task);
+  }
+  preferences_.push_back({rule, task.demand, is_left});
+  left_to_preferred_ = left_to_preferred_ || is_left;
+  return is_left;
+}
+
 bool NodeDeal::fits(const TenantState& tenant, const WindowRange& entry) {
   return fits(tenant, entry, free_);
 }
@@ -26,7 +44,7 @@ bool NodeDeal::fits(const TenantState& tenant, const WindowRange& entry,
     if (demand[r] > free[r] ||
         (demand[r] > tenant.holdings[r].left && !state_.quotas().has_room(tenant, r, demand[r])))
       return false;
-  return rule_allows(entry.range.rule.get());
+  return rule_allows(entry.range.rule.get()) && !is_left_to_preferred(tenant, entry.range);
 }
 
 bool NodeDeal::find_next(const TenantState& tenant, Cursor& cursor) {

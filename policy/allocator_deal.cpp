@@ -52,6 +52,8 @@ void NodeDeal::start(NodeId node) {
   somebody_is_blocked_ = false;
   first_.reset();
   rules_.clear();
+  preferences_.clear();
+  left_to_preferred_ = false;
   marks_.reset();
   passed_to_.clear();
   deal_ = Deal{};

@@ -20,6 +20,9 @@
 // Units. Every placed unit is dealt: tasks of several shapes can fill a node beyond the units of
 // any one shape, and then the sequence deals as many more.
 //
+// Sites. Of a job's allowed sites the earlier ones are preferred: while a node at one of them has
+// room for a task, one at a later site leaves it. No longer: a preference keeps nothing idle.
+//
 // No loans. Where the lender may not lend or the borrower may not borrow, a closing pair is passed
 // on without a claim.
 #pragma once
@@ -40,6 +43,8 @@ class NodeDeal {
   explicit NodeDeal(AllocatorState& state) : state_(state) {}
   /// Runs all steps once and moves the state on. Nothing when no task was placed.
   std::optional<Deal> run(NodeId node);
+  /// Whether the last run left a task to a node at a site that its job prefers to this one.
+  [[nodiscard]] bool left_to_preferred() const { return left_to_preferred_; }
 
  private:
   using Index = std::uint32_t;  ///< of a part
@@ -106,6 +111,7 @@ class NodeDeal {
 
   // What a part may place.
   [[nodiscard]] bool rule_allows(const PlacementRule* rule);
+  [[nodiscard]] bool is_left_to_preferred(const TenantState& tenant, const WaitingRange& task);
   [[nodiscard]] bool fits(const TenantState& tenant, const WindowRange& entry);
   /// The same for a node with that much free.
   [[nodiscard]] bool fits(const TenantState& tenant, const WindowRange& entry,
@@ -160,6 +166,13 @@ class NodeDeal {
   std::size_t sorted_ = 0;             ///< first parts of `order_` that are in order
   std::vector<std::int32_t> part_at_;  ///< by the tenant's slot, -1: none
   std::vector<std::pair<const PlacementRule*, bool>> rules_;
+  struct Preference {
+    const PlacementRule* rule;
+    ResourceVector demand;
+    bool is_left;
+  };
+  std::vector<Preference> preferences_;  ///< of the tasks looked at; other nodes stay as they are
+  bool left_to_preferred_ = false;
   std::optional<AllocatorQuotas::WaterMarks> marks_;  ///< grants do not move them
   std::vector<Index> passed_to_;                      ///< who shares what is passed on
   std::vector<Contender> contenders_;

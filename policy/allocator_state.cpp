@@ -249,9 +249,11 @@ const NodeState& AllocatorState::node(NodeId id) const {
 void AllocatorState::set_node(NodeId id, const NodeTraits& traits, const ResourceVector& capacity,
                               bool accepts) {
   NodeState& changed = nodes_[id];
+  site_rooms_.remove(id, changed.traits.site);
   changed.traits = traits;
   changed.capacity = capacity;
   changed.accepts = accepts;
+  site_rooms_.add(id, traits.site, changed.free());
   cancel_reservation(changed);
   refresh_capacity();
 }
@@ -259,6 +261,7 @@ void AllocatorState::set_node(NodeId id, const NodeTraits& traits, const Resourc
 void AllocatorState::remove_node(NodeId id) {
   FAIRWATER_CHECK(node(id).running_tasks == 0, "a node that is removed runs no task");
   cancel_reservation(node(id));
+  site_rooms_.remove(id, node(id).traits.site);
   nodes_.erase(id);
   refresh_capacity();
 }
@@ -273,6 +276,16 @@ void AllocatorState::cancel_reservation(NodeState& node) {
   if (!node.reservation) return;
   tenants_[node.reservation->tenant_slot].reserved -= node.reservation->demand;
   node.reservation.reset();
+}
+
+bool AllocatorState::site_has_room(const std::string& site, const TenantState& tenant,
+                                   const WaitingRange& task) {
+  return site_rooms_.has_room(site, task.demand, [&](NodeId id) -> SiteRooms::Room {
+    const NodeState& there = node(id);
+    if (!there.accepts) return {.free = {}, .may_be_used = false};
+    const bool is_kept = there.reservation && there.reservation->tenant_slot != tenant.rank.slot;
+    return {.free = there.free(), .may_be_used = !is_kept && task.rule->allows(there.traits)};
+  });
 }
 
 void AllocatorState::hold(NodeId node_id, const Grant& grant) {
@@ -294,6 +307,7 @@ bool AllocatorState::release(const TaskKey& task) {
   const HeldTask& held = found->second;
   NodeState& held_on = node(held.node);
   held_on.used -= held.grant.demand;
+  site_rooms_.raise(held_on.traits.site, held_on.free());
   --held_on.running_tasks;
   TenantState& holder = tenant(held.grant.tenant);
   holder.used -= held.grant.demand;

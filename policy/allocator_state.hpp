@@ -14,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "policy/allocator.hpp"
@@ -21,6 +22,7 @@
 #include "policy/allocator_tenant.hpp"
 #include "policy/ranked_list.hpp"
 #include "policy/sequence.hpp"
+#include "policy/site_rooms.hpp"
 #include "policy/slot_index.hpp"
 
 namespace fairwater {
@@ -94,6 +96,10 @@ class AllocatorState {
   /// The node must have no reservation.
   void reserve(NodeState& node, TenantState& tenant, const ResourceVector& demand);
   void cancel_reservation(NodeState& node);
+  /// Whether some node of the site has room for the task now that its rule allows and that is not
+  /// kept for somebody else's.
+  [[nodiscard]] bool site_has_room(const std::string& site, const TenantState& tenant,
+                                   const WaitingRange& task);
   [[nodiscard]] bool is_held(const TaskKey& task) const { return held_.contains(task); }
 
   // -- quotas
@@ -127,6 +133,7 @@ class AllocatorState {
   RankedList idle_carriers_;
   Units sum_of_carries_ = 0;
   std::map<NodeId, NodeState> nodes_;
+  SiteRooms site_rooms_;
   std::map<TaskKey, HeldTask> held_;
   AllocatorQuotas quotas_;
 };

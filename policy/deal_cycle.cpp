@@ -28,11 +28,19 @@ void DealCycle::take_window(DemandWindow window) {
 std::vector<Deal> DealCycle::run(std::size_t max_deals) {
   std::vector<Deal> deals;
   if (std::exchange(all_are_due_, false)) due_ = accepting_;
-  while (!due_.empty() && deals.size() < max_deals) {
-    const NodeId node = *due_.begin();
-    due_.erase(due_.begin());
-    if (auto deal = allocator_.deal(node)) deals.push_back(std::move(*deal));
-  }
+  std::set<NodeId> left_work;
+  const auto deal_due = [&](bool is_first_turn) {
+    while (!due_.empty() && deals.size() < max_deals) {
+      const NodeId node = *due_.begin();
+      due_.erase(due_.begin());
+      if (auto deal = allocator_.deal(node)) deals.push_back(std::move(*deal));
+      if (is_first_turn && allocator_.left_to_preferred()) left_work.insert(node);
+    }
+  };
+  deal_due(true);
+  // Those that left work to others have a second turn, for what these did not take.
+  due_.merge(left_work);
+  deal_due(false);
   return deals;
 }
 

@@ -32,7 +32,8 @@ class DealCycle {
     return !due_.empty() || (all_are_due_ && !accepting_.empty());
   }
 
-  /// Deals the nodes that are due, by id, until `max_deals` deals are made; what is left stays due.
+  /// Deals the nodes that are due, by id, and once more those that left work to sites that jobs
+  /// prefer, until `max_deals` deals are made; what is left stays due.
   /// Empty when nobody can use any room.
   [[nodiscard]] std::vector<Deal> run(std::size_t max_deals);
 

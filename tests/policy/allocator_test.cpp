@@ -5,6 +5,7 @@
 
 #include "allocator_cluster.hpp"
 #include "policy/allocator_state.hpp"
+#include "policy/deal_cycle.hpp"
 
 namespace fairwater::test {
 namespace {
@@ -190,6 +191,81 @@ TEST_CASE("a draining node gets nothing and its tasks still count", "[unit][allo
   CHECK_FALSE(cluster.deal(1));
   CHECK(cluster.allocator.tenant(TenantId{1}).quota == cpu(7000));
   CHECK(cluster.deal(2)->grants.size() == 4);
+}
+
+PlacementRulePtr at_sites(std::vector<std::string> sites) {
+  auto rule = std::make_shared<PlacementRule>();
+  rule->sites = std::move(sites);
+  return rule;
+}
+
+NodeTraits at_site(const char* site) { return {.name = {}, .site = site, .labels = {}}; }
+
+TEST_CASE("of a job's sites the first is preferred as long as it has room", "[unit][allocator]") {
+  TestCluster cluster;
+  cluster.tenant(1, {});
+  cluster.node(1, cpu(2000), at_site("b"));
+  cluster.node(2, cpu(2000), at_site("a"));
+  cluster.submit(1, 5, cpu(1000), at_sites({"a", "b"}));
+  cluster.refresh(1);
+  Allocator& allocator = cluster.allocator;
+  CHECK_FALSE(allocator.deal(NodeId{1}));
+  CHECK(allocator.left_to_preferred());
+  CHECK(allocator.deal(NodeId{2})->grants.size() == 2);
+  CHECK_FALSE(allocator.left_to_preferred());
+  CHECK(allocator.deal(NodeId{1})->grants.size() == 2);
+
+  SECTION("room that comes back at the first is waited for no longer than it is there") {
+    allocator.release(TaskKey{JobId{1}, 0, 1});  // at a
+    allocator.release(TaskKey{JobId{1}, 2, 1});  // at b
+    CHECK_FALSE(allocator.deal(NodeId{1}));
+    cluster.node(2, cpu(2000), at_site("a"), false);  // a drains
+    CHECK(allocator.deal(NodeId{1})->grants.size() == 1);
+  }
+}
+
+TEST_CASE("a preferred site counts for whom it may serve", "[unit][allocator]") {
+  TestCluster cluster;
+  cluster.tenant(1, {});
+  cluster.node(1, cpu(4000), at_site("b"));
+  cluster.node(2, cpu(1000), at_site("a"));
+  SECTION("not for a task that is too large") {
+    cluster.submit(1, 1, cpu(2000), at_sites({"a", "b"}));
+    cluster.refresh(1);
+    CHECK(cluster.deal(1)->grants.size() == 1);
+  }
+  SECTION("not for a task whose labels it lacks") {
+    auto rule = std::make_shared<PlacementRule>();
+    rule->sites = {"a", "b"};
+    rule->labels = std::get<LabelExpression>(LabelExpression::parse("!slow"));
+    cluster.node(2, cpu(1000), {.name = {}, .site = "a", .labels = {{"slow", "true"}}});
+    cluster.submit(1, 1, cpu(1000), rule);
+    cluster.refresh(1);
+    CHECK(cluster.deal(1)->grants.size() == 1);
+  }
+  SECTION("not for those that prefer this one or none") {
+    cluster.submit(1, 1, cpu(1000), at_sites({"b", "a"}));
+    cluster.submit(1, 1, cpu(1000));
+    cluster.refresh(1);
+    CHECK(cluster.deal(1)->grants.size() == 2);
+  }
+}
+
+TEST_CASE("a cycle fills the preferred site first, then the next", "[unit][allocator]") {
+  DealCycle cycle{Allocator{default_settings()}};
+  cycle.allocator().set_tenant(TenantId{1}, {});
+  cycle.set_node(NodeId{1}, at_site("b"), cpu(2000), true);
+  cycle.set_node(NodeId{2}, at_site("a"), cpu(2000), true);
+  DemandWindow window{.tenant = TenantId{1}, .next = {}, .pending = cpu(3000), .pending_tasks = 3};
+  window.next.push_back({JobId{1}, 0, 3, 1, cpu(1000), at_sites({"a", "b"})});
+  cycle.take_window(window);
+  const auto deals = cycle.run(10);
+  REQUIRE(deals.size() == 2);
+  CHECK(deals[0].node == NodeId{2});
+  CHECK(deals[0].grants.size() == 2);
+  CHECK(deals[1].node == NodeId{1});
+  CHECK(deals[1].grants.size() == 1);
+  CHECK_FALSE(cycle.is_due());
 }
 
 TEST_CASE("guarantees that are too many are scaled, whoever comes first", "[unit][allocator]") {
