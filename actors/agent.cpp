@@ -10,6 +10,8 @@
 #include <spdlog/spdlog.h>
 
 #include "actors/task.hpp"
+#include "schema/byte_budget.hpp"
+#include "schema/codec.hpp"
 
 namespace fairwater {
 
@@ -30,9 +32,16 @@ using LogPromise = caf::typed_response_promise<LogChunk>;
 using DescriptionPromise = caf::typed_response_promise<NodeDescription>;
 
 constexpr std::int64_t kHighWaterIntervalMs = 1000;
-// A report stays well below what the gateway takes in one message, however long the coordinator was
-// away.
+// A report stays well below what the gateway takes in one message, also before it knows the agent,
+// however long the coordinator was away: so many results, and kMessageBudgetBytes of them.
 constexpr std::size_t kMaxResultsPerReport = 1000;
+
+/// However its message was made: it may quote what the job asked for, or come from the file of an
+/// earlier version.
+TaskResult bounded(TaskResult result) {
+  result.message = cut_text(std::move(result.message), kMaxResultMessageBytes);
+  return result;
+}
 
 class Agent {
  public:
@@ -108,7 +117,7 @@ void Agent::take_stock(HostInventory& inventory) {
       running_[found.task] =
           self_->spawn<caf::linked>(adopt_task, found.task, host_, AttemptOverSink(self_));
     else if (found.result)
-      finished_[found.task] = std::move(*found.result);
+      finished_[found.task] = bounded(std::move(*found.result));
   }
   took_stock_ = true;
   for (auto& promise : std::exchange(waiting_for_stock_, {})) describe(promise);
@@ -126,8 +135,10 @@ AgentReport Agent::report() const {
   AgentReport report;
   report.running.reserve(running_.size());
   for (const auto& [task, actor] : running_) report.running.push_back(task);
+  ByteBudget budget;
   for (const auto& [task, result] : finished_) {
-    if (report.finished.size() < kMaxResultsPerReport)
+    if (report.finished.size() < kMaxResultsPerReport &&
+        budget.take(wire_bytes<wire::TaskResult>(result)))
       report.finished.push_back(result);
     else
       report.running.push_back(task);  // still the agent's, until there is room for its result
@@ -273,7 +284,7 @@ void Agent::on_attempts_ended(AttemptsEnded& ended) {
 
 void Agent::on_attempt_over(AttemptOver& over) {
   running_.erase(over.task);
-  if (over.result) finished_[over.task] = std::move(*over.result);
+  if (over.result) finished_[over.task] = bounded(std::move(*over.result));
   send_report();
 }
 

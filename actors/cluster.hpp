@@ -21,6 +21,9 @@ struct ClusterSettings {
   std::uint32_t window_tasks = 1'024;  ///< tasks in a tenant's demand window
   std::uint32_t window_ranges = 64;
   std::uint32_t max_live_jobs = 100'000;  ///< per tenant
+  /// Per tenant, as spec_bytes() counts: a coordinator keeps the unfinished jobs in memory. Room
+  /// for max_live_jobs of more than a kilobyte.
+  std::size_t max_live_job_bytes = 128u << 20;
   std::string version;
   /// The ledger's actors get threads of their own; false for tests in virtual time.
   bool ledger_threads = true;

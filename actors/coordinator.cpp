@@ -18,12 +18,15 @@ void start(CoordinatorSelf self, CoordinatorStart start) {
     auto& jobs = start.jobs[tenant.id];
     const auto unfinished = jobs;
     add_tenant(self, tenant, std::move(jobs));
-    for (const auto& job : unfinished)
-      for (const auto& task : job.tasks)
-        if (task.record.state == TaskState::running)
-          assigned[task.record.node].push_back(
-              {launch_order(job.record, {job.record.id, task.index, task.record.attempt}),
-               state.tenants.at(tenant.id).actor});
+    const auto& actor = state.tenants.at(tenant.id).actor;
+    for (const auto& job : unfinished) {
+      const auto order = std::make_shared<const LaunchOrder>(launch_order(job.record, {}));
+      for (const auto& task : job.tasks) {
+        if (task.record.state != TaskState::running) continue;
+        const TaskKey key{job.record.id, task.index, task.record.attempt};
+        assigned[task.record.node].push_back({key, order, actor});
+      }
+    }
   }
   for (const auto& node : start.nodes) add_node(self, node, std::move(assigned[node.id]));
   rebuild(state, *start.snapshot, 0);

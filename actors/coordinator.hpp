@@ -34,6 +34,9 @@ namespace fairwater {
 
 inline constexpr std::uint32_t kMaxCyclesInFlight = 4;
 inline constexpr std::size_t kMaxDealsPerCycle = 256;
+/// Together with that a cycle's record stays near a megabyte (a line has up to 29 words) and so
+/// within one message: at most this and one deal more, which has a line for each tenant.
+inline constexpr std::size_t kMaxDealEntriesPerCycle = 4096;
 
 struct GrantOnNode {
   Grant grant;

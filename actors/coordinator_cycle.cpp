@@ -53,7 +53,7 @@ void run_cycle(CoordinatorSelf self) {
   auto& state = self->state;
   state.cycle_due = false;
   if (state.beginning_anew || state.behind || state.cycles_in_flight >= kMaxCyclesInFlight) return;
-  const Cycle cycle{state.cycle->run(kMaxDealsPerCycle)};
+  const Cycle cycle{state.cycle->run(kMaxDealsPerCycle, kMaxDealEntriesPerCycle)};
   if (state.cycle->is_due()) schedule_cycle(self);
   if (cycle.deals.empty()) return;
   ++state.cycles_in_flight;

@@ -95,7 +95,7 @@ caf::result<JournalPage> read_journal(DeskSelf self, const ReadJournal& request)
           [self, promise](const JournalPage& page) mutable {
             with_names(self, promise,
                        [promise, page = JournalPage(page)](const NameTable& names) mutable {
-                         page.names = names;
+                         page.names = names_in(page.records, names);
                          promise.deliver(std::move(page));
                        });
           },
@@ -122,7 +122,10 @@ DeskActor::behavior_type desk_behavior(DeskSelf self, std::shared_ptr<const Clus
       [self](const RemoveTenant& request) { return pass_on<Done>(self, request); },
       [self](const IssueToken& request) { return pass_on<Done>(self, request); },
       [self](const ListNodes& request) { return self->delegate(self->state.coordinator, request); },
-      [self](const DrainNode& request) { return pass_on<Done>(self, request); },
+      [self](const DrainNode& request) -> caf::result<Done> {
+        if (auto too_long = validate_reason(request.reason)) return too_long;
+        return pass_on<Done>(self, request);
+      },
       [self](SubmitJob& request) { return submit_job(self, request); },
       [self](const ListJobs& request) { return list_jobs(self, request); },
       [self](const ShowJob& request) { return show_job(self, request); },

@@ -70,11 +70,13 @@ struct ListJobs {
   JobQuery query;
 };
 struct JobList {
-  std::vector<JobRecord> jobs;
+  std::vector<JobRecord> jobs;  ///< as many as one message holds
+  bool more = false;            ///< that was fewer than asked for, and there may be older ones
 };
 struct ShowJob {
   Caller caller;
   JobId id;
+  std::uint32_t first_task = 0;
 };
 struct CancelJob {
   Caller caller;

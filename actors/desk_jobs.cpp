@@ -9,8 +9,9 @@
 namespace fairwater::desk_work {
 namespace {
 
-/// Tasks of one job in one answer; a larger job's listing ends there (see docs/architecture.md).
-constexpr std::uint32_t kMaxTasksShown = 10'000;
+/// Tasks of one job in one answer. With messages of kMaxResultMessageBytes they fit one message;
+/// the gateway cuts what is larger.
+constexpr std::uint32_t kMaxTasksInAnswer = 1'000;
 
 /// Somebody else's job is as good as none: whether it exists is nobody else's business.
 caf::error no_such_job(JobId id) {
@@ -54,6 +55,13 @@ std::optional<std::uint32_t> attempt_with_log(const TaskRecord& record) {
   return std::nullopt;
 }
 
+/// With the names that it refers to, not all of the cluster's.
+void deliver_explanation(caf::typed_response_promise<Explanation> promise,
+                         Explanation explanation) {
+  explanation.names = names_in(explanation, explanation.names);
+  promise.deliver(std::move(explanation));
+}
+
 void explain_placed(DeskSelf self, caf::typed_response_promise<Explanation> promise,
                     Explanation explanation) {
   const auto& record = explanation.task.record;
@@ -67,7 +75,7 @@ void explain_placed(DeskSelf self, caf::typed_response_promise<Explanation> prom
                   if (grant.task.job == explanation.job.id &&
                       grant.task.index == explanation.task.index)
                     explanation.deal = deal;
-            promise.deliver(std::move(explanation));
+            deliver_explanation(promise, std::move(explanation));
           },
           fail(promise));
 }
@@ -92,7 +100,7 @@ void explain_waiting(DeskSelf self, caf::typed_response_promise<Explanation> pro
                   .then(
                       [=](const WaitingDescription& shared) mutable {
                         add_obstacles(explanation, shared);
-                        promise.deliver(std::move(explanation));
+                        deliver_explanation(promise, std::move(explanation));
                       },
                       fail(promise));
             },
@@ -147,19 +155,22 @@ caf::result<JobList> list_jobs(DeskSelf self, const ListJobs& request) {
 
 caf::result<JobDetail> show_job(DeskSelf self, const ShowJob& request) {
   auto promise = self->make_response_promise<JobDetail>();
-  with_job(self, request.caller, request.id, TaskRange{0, kMaxTasksShown}, promise,
-           [self, promise](const JobDetail& detail) mutable {
-             with_names(self, promise,
-                        [promise, detail = JobDetail(detail)](const NameTable& names) mutable {
-                          for (auto& task : detail.tasks)
-                            task.node = name_of(names, task.record.node);
-                          promise.deliver(std::move(detail));
-                        });
+  with_job(self, request.caller, request.id, TaskRange{request.first_task, kMaxTasksInAnswer},
+           promise, [self, promise, request](const JobDetail& detail) mutable {
+             with_names(
+                 self, promise,
+                 [promise, request, detail = JobDetail(detail)](const NameTable& names) mutable {
+                   const auto end = request.first_task + detail.tasks.size();
+                   detail.more = end < detail.job.tasks.total;
+                   for (auto& task : detail.tasks) task.node = name_of(names, task.record.node);
+                   promise.deliver(std::move(detail));
+                 });
            });
   return promise;
 }
 
 caf::result<Done> cancel_job(DeskSelf self, const CancelJob& request) {
+  if (auto too_long = validate_reason(request.reason)) return too_long;
   auto promise = self->make_response_promise<Done>();
   with_job(self, request.caller, request.id, {}, promise,
            [self, promise, request](const JobDetail& detail) mutable {
@@ -223,7 +234,7 @@ caf::result<Explanation> explain_task(DeskSelf self, const ExplainTask& request)
                } else if (explanation.task.record.grant_cycle != 0) {
                  explain_placed(self, promise, std::move(explanation));
                } else {
-                 promise.deliver(std::move(explanation));  // cancelled before it was ever placed
+                 deliver_explanation(promise, std::move(explanation));  // cancelled while it waited
                }
              });
            });

@@ -26,10 +26,13 @@ struct ReadAgentLog {
   bool standard_error = false;
   std::uint64_t offset = 0;
 };
+/// The agent has the orders.
+struct OrdersTaken {};
 /// One agent's connection, as the gateway serves it. Lives as long as the connection: a node actor
-/// monitors it.
-using AgentLink =
-    caf::typed_actor<caf::reacts_to<AgentOrders>, caf::replies_to<ReadAgentLog>::with<LogChunk>>;
+/// monitors it. Orders that the agent did not take before the connection ended are answered with an
+/// error.
+using AgentLink = caf::typed_actor<caf::replies_to<AgentOrders>::with<OrdersTaken>,
+                                   caf::replies_to<ReadAgentLog>::with<LogChunk>>;
 
 /// An agent's heartbeat goes to its node's actor and is answered when what it said is durable.
 using NodePort = caf::typed_actor<caf::replies_to<AgentReport>::with<ReportReply>>;

@@ -17,8 +17,9 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::Flush)
 namespace fairwater {
 namespace {
 
-/// Keeps one WriteBatch at a few megabytes at the most.
+/// Keep one WriteBatch at a few megabytes: by number for small records, by bytes for large ones.
 constexpr std::size_t kMaxBodiesPerGroup = 4096;
+constexpr std::size_t kMaxBytesPerGroup = 4u << 20;
 
 // -- the writer -----------------------------------------------------------------------------------
 
@@ -43,7 +44,8 @@ struct WriterState {
 std::vector<QueuedCommit> take_group(WriterState& state) {
   std::vector<QueuedCommit> group;
   std::size_t bodies = 0;
-  while (!state.queue.empty() && bodies < kMaxBodiesPerGroup) {
+  std::size_t bytes = 0;
+  while (!state.queue.empty() && bodies < kMaxBodiesPerGroup && bytes < kMaxBytesPerGroup) {
     QueuedCommit next = std::move(state.queue.front());
     state.queue.pop_front();
     const auto generation = next.commit.generation;
@@ -53,6 +55,7 @@ std::vector<QueuedCommit> take_group(WriterState& state) {
       continue;
     }
     bodies += next.commit.bodies.size();
+    for (const auto& body : next.commit.bodies) bytes += approximate_bytes(body);
     group.push_back(std::move(next));
   }
   return group;

@@ -9,6 +9,8 @@
 
 #include "actors/cluster.hpp"
 #include "actors/ledger.hpp"
+#include "schema/byte_budget.hpp"
+#include "schema/codec.hpp"
 
 namespace fairwater {
 
@@ -46,6 +48,7 @@ struct JournalWaiter {
 struct JobScan {
   QueryJobs request;
   JobId next;  ///< the newest that was not looked at
+  ByteBudget budget;
   JobList list;
   caf::typed_response_promise<JobList> promise;
 };
@@ -77,15 +80,19 @@ struct Slice {
 };
 
 bool is_full(const JobScan& scan) {
-  return scan.list.jobs.size() >=
-         std::clamp<std::uint32_t>(scan.request.query.limit, 1, kMaxJobsListed);
+  return scan.list.more ||
+         scan.list.jobs.size() >=
+             std::clamp<std::uint32_t>(scan.request.query.limit, 1, kMaxJobsListed);
 }
 
 /// Takes a job into the listing if it is wanted; false when listing or slice has no room for
 /// another.
 bool take(JobScan& scan, Slice& slice, JobRecord job) {
   scan.next = JobId{job.id.value - 1};
-  if (is_wanted(scan.request, job)) scan.list.jobs.push_back(std::move(job));
+  if (is_wanted(scan.request, job)) {
+    scan.list.more = !scan.budget.take(wire_bytes<wire::JobRecord>(job));
+    if (!scan.list.more) scan.list.jobs.push_back(std::move(job));
+  }
   return --slice.jobs > 0 && !is_full(scan);
 }
 
@@ -142,7 +149,7 @@ caf::result<JobList> query_jobs(ScannerSelf self, const QueryJobs& request) {
   auto& state = self->state;
   const JobId newest{request.query.before ? request.query.before.value - 1 : ~std::uint64_t{0}};
   auto promise = self->make_response_promise<JobList>();
-  state.scans.emplace(++state.last_id, JobScan{request, newest, {}, promise});
+  state.scans.emplace(++state.last_id, JobScan{request, newest, ByteBudget{}, {}, promise});
   scan_on(self, state.last_id);
   return promise;
 }
@@ -152,7 +159,9 @@ caf::result<JobList> query_jobs(ScannerSelf self, const QueryJobs& request) {
 JournalPage read_records(const Ledger& ledger, const ReadRecords& request) {
   JournalPage page;
   const std::size_t limit = std::clamp<std::uint32_t>(request.limit, 1, 1000);
+  ByteBudget budget;
   ledger.visit_journal(std::max<std::uint64_t>(request.since, 1), [&](const JournalRecord& record) {
+    if (!budget.take(wire_bytes<wire::JournalRecord>(record))) return false;
     page.records.push_back(record);
     return page.records.size() < limit;
   });

@@ -13,6 +13,7 @@
 
 // actors/handles.hpp
 FAIRWATER_MESSAGE(AgentOrders)
+FAIRWATER_MESSAGE(OrdersTaken)
 FAIRWATER_MESSAGE(ReadAgentLog)
 FAIRWATER_MESSAGE(RegisterNode)
 FAIRWATER_MESSAGE(NodeRegistered)

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <caf/all.hpp>
+#include <spdlog/spdlog.h>
 
 #include "actors/cluster.hpp"
 #include "actors/node_book.hpp"
@@ -11,16 +12,26 @@
 namespace fairwater {
 
 struct LeaseCheck {};
+/// Orders that do not reach the agent: their tasks are to run elsewhere.
+struct ReturnUndelivered {
+  std::vector<TaskKey> tasks;
+};
 
 }  // namespace fairwater
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::LeaseCheck)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::ReturnUndelivered)
 
 namespace fairwater {
 namespace {
 
-using NodeBase = NodeActor::extend<caf::reacts_to<LeaseCheck>>;
+using NodeBase = NodeActor::extend<caf::reacts_to<LeaseCheck>, caf::reacts_to<ReturnUndelivered>>;
 using Clock = caf::actor_clock::clock_type;
+
+/// Connections in a row that may end before the agent took its orders: a network that comes and
+/// goes does that, but hardly this often. Reconnecting takes an agent some seconds then, less than
+/// any lease.
+constexpr std::uint32_t kMaxBrokenConnections = 5;
 
 enum class Liveness : std::uint8_t { up, silent, lost };
 
@@ -34,7 +45,10 @@ struct NodeActorState {
   Liveness liveness = Liveness::silent;
   Clock::time_point last_heard;
   WallTime last_heartbeat;
-  bool giving_up = false;  ///< the commit that declares the node lost is under way
+  bool giving_up = false;                ///< the commit that declares the node lost is under way
+  std::uint32_t broken_connections = 0;  ///< in a row that ended before the agent took its orders
+  caf::actor_addr last_broken;
+  Clock::time_point broken_at;
 };
 
 using NodeSelf = NodeBase::stateful_pointer<NodeActorState>;
@@ -45,13 +59,26 @@ NodeState shown_state(const NodeActorState& state) {
   return state.book.size() == 0 ? NodeState::drained : NodeState::draining;
 }
 
+bool takes_no_orders(const NodeActorState& state) {
+  return state.broken_connections >= kMaxBrokenConnections;
+}
+
 void send_beat(NodeSelf self, std::vector<TaskKey> released) {
   auto& state = self->state;
-  const bool accepts = state.liveness == Liveness::up && state.link && !state.record.draining;
+  const bool accepts = state.liveness == Liveness::up && state.link && !state.record.draining &&
+                       !takes_no_orders(state);
   self->send(
       state.coordinator,
       NodeBeat{state.record.id, shown_state(state), accepts, state.liveness == Liveness::lost,
                state.record.spec.capacity, std::move(released), state.last_heartbeat});
+}
+
+/// The connection ended before the agent took its orders; one counts once.
+void connection_broke(NodeSelf self, const caf::actor_addr& link) {
+  auto& state = self->state;
+  if (std::exchange(state.last_broken, link) == link) return;
+  ++state.broken_connections;
+  state.broken_at = self->clock().now();
 }
 
 void send_orders(NodeSelf self, std::vector<LaunchOrder> launches, std::vector<StopOrder> stops) {
@@ -59,7 +86,10 @@ void send_orders(NodeSelf self, std::vector<LaunchOrder> launches, std::vector<S
   if (!state.link || (launches.empty() && stops.empty())) return;
   for (auto& order : launches) order.epoch = state.context->epoch;
   for (auto& order : stops) order.epoch = state.context->epoch;
-  self->send(state.link, AgentOrders{std::move(launches), std::move(stops)});
+  const auto link = state.link.address();
+  self->request(state.link, caf::infinite, AgentOrders{std::move(launches), std::move(stops)})
+      .then([self](const OrdersTaken&) { self->state.broken_connections = 0; },
+            [self, link](const caf::error&) { connection_broke(self, link); });
 }
 
 ReportReply make_reply(const NodeActorState& state, std::vector<TaskKey> acknowledged) {
@@ -67,10 +97,11 @@ ReportReply make_reply(const NodeActorState& state, std::vector<TaskKey> acknowl
           state.context->settings.lease_ms, state.context->settings.heartbeat_interval_ms};
 }
 
-std::vector<TaskKey> keys_of(const std::vector<TaskResult>& results) {
+template <class OfTask>
+std::vector<TaskKey> keys_of(const std::vector<OfTask>& items) {
   std::vector<TaskKey> keys;
-  keys.reserve(results.size());
-  for (const auto& result : results) keys.push_back(result.task);
+  keys.reserve(items.size());
+  for (const auto& item : items) keys.push_back(item.task);
   return keys;
 }
 
@@ -158,6 +189,36 @@ bool heard(NodeSelf self) {
 
 // -- reports --------------------------------------------------------------------------------------
 
+/// Every connection broke on these orders, so the next would, and with it the leases of all that
+/// runs there. Who registers without naming a task never got its order, so it may run elsewhere.
+void return_undelivered(NodeSelf self, const std::vector<TaskKey>& tasks) {
+  const auto& name = self->state.record.spec.traits.name;
+  self->state.book.begin_return(tasks);
+  requeue(
+      self, tasks, "node " + name + " did not take the order", {},
+      [name, count = tasks.size()] {
+        spdlog::warn("node {}: {} connections in a row ended on its orders; {} tasks go elsewhere",
+                     name, kMaxBrokenConnections, count);
+      },
+      [self, tasks](const caf::error&) {  // the disk may have room again
+        self->delayed_send(self, std::chrono::seconds(1), ReturnUndelivered{tasks});
+      });
+}
+
+/// What the report leaves to be ordered, unless the agent has shown that it cannot take it: then it
+/// is spared new tasks for as long as a lease.
+void send_orders_after_report(NodeSelf self, ReportOutcome& outcome, bool registering) {
+  auto& state = self->state;
+  const auto pause = std::chrono::milliseconds(state.context->settings.lease_ms);
+  if (takes_no_orders(state) && self->clock().now() - state.broken_at >= pause)
+    state.broken_connections = 0;
+  if (registering && takes_no_orders(state) && !outcome.launches.empty()) {
+    return_undelivered(self, keys_of(outcome.launches));
+    outcome.launches.clear();
+  }
+  send_orders(self, std::move(outcome.launches), std::move(outcome.stops));
+}
+
 /// Makes the report's results durable and answers it then; orders and the beat go out at once.
 caf::result<ReportReply> take_report(NodeSelf self, const AgentReport& report, bool registering) {
   auto& state = self->state;
@@ -166,7 +227,7 @@ caf::result<ReportReply> take_report(NodeSelf self, const AgentReport& report, b
   const bool was_lost = state.liveness == Liveness::lost;
   const bool was_away = heard(self);
   auto outcome = state.book.take_report(report, registering || was_away);
-  send_orders(self, std::move(outcome.launches), std::move(outcome.stops));
+  send_orders_after_report(self, outcome, registering);
   send_beat(self, keys_of(outcome.settle));
 
   std::vector<JournalBody> bodies;
@@ -271,6 +332,7 @@ NodeBase::behavior_type node_behavior(NodeSelf self, std::shared_ptr<const Clust
       [self](const LaunchTasks& request) { launch(self, request); },
       [self](const StopTasks& request) { stop(self, request); },
       [self](const LeaseCheck&) { check_lease(self); },
+      [self](const ReturnUndelivered& undelivered) { return_undelivered(self, undelivered.tasks); },
   };
 }
 

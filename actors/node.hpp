@@ -64,9 +64,11 @@ using NodeActor = caf::typed_actor<
     caf::replies_to<Attach>::with<ReportReply>, caf::replies_to<SetDrain>::with<Done>,
     caf::reacts_to<LaunchTasks>, caf::reacts_to<StopTasks>>;
 
-/// A task that was granted to the node.
+/// A task that was granted to the node. Its order is kept once for all of a job's tasks, which
+/// differ only in their keys: command and environment may be large and the tasks many.
 struct AssignedTask {
-  LaunchOrder order;
+  TaskKey task;
+  std::shared_ptr<const LaunchOrder> order_of_job;
   TenantActor tenant;
 };
 

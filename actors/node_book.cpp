@@ -17,11 +17,18 @@ TenantTasks& group_of(std::vector<TenantTasks>& groups, const TenantActor& tenan
 }  // namespace
 
 NodeBook::NodeBook(std::vector<AssignedTask> assigned) {
-  for (auto& task : assigned) assigned_.emplace(task.order.task, std::move(task));
+  for (auto& task : assigned) assigned_.emplace(task.task, std::move(task));
+}
+
+std::shared_ptr<const LaunchOrder> NodeBook::order_of_job(const LaunchOrder& order) const {
+  const auto other = assigned_.lower_bound(TaskKey{order.task.job, 0, 0});
+  if (other != assigned_.end() && other->first.job == order.task.job)
+    return other->second.order_of_job;
+  return std::make_shared<const LaunchOrder>(order);
 }
 
 void NodeBook::assign(const TenantActor& tenant, const LaunchOrder& order) {
-  assigned_.emplace(order.task, AssignedTask{order, tenant});
+  assigned_.emplace(order.task, AssignedTask{order.task, order_of_job(order), tenant});
 }
 
 bool NodeBook::request_stop(const TaskKey& task) {
@@ -44,8 +51,11 @@ ReportOutcome NodeBook::take_report(const AgentReport& report, bool registering)
   for (const auto& task : report.running)
     if (!assigned_.contains(task)) outcome.stops.push_back({task, 0});
   if (!registering) return outcome;
-  for (const auto& [key, task] : assigned_)
-    if (!named.contains(key)) outcome.launches.push_back(task.order);
+  for (const auto& [key, task] : assigned_) {
+    if (named.contains(key) || settling_.contains(key)) continue;
+    outcome.launches.push_back(*task.order_of_job);
+    outcome.launches.back().task = key;
+  }
   for (const auto& task : stop_requested_) outcome.stops.push_back({task, 0});
   return outcome;
 }
@@ -74,12 +84,17 @@ std::vector<TaskKey> NodeBook::unsettled() const {
   return keys;
 }
 
+void NodeBook::begin_return(const std::vector<TaskKey>& keys) {
+  settling_.insert(keys.begin(), keys.end());
+}
+
 std::vector<TenantTasks> NodeBook::take_back(const std::vector<TaskKey>& keys) {
   std::vector<TenantTasks> groups;
   for (const auto& key : keys) {
     auto task = assigned_.find(key);
     if (task == assigned_.end()) continue;
     group_of(groups, task->second.tenant).keys.push_back(key);
+    settling_.erase(key);
     stop_requested_.erase(key);
     assigned_.erase(task);
   }

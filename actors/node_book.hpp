@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <vector>
 
@@ -40,13 +41,17 @@ class NodeBook {
   void not_settled(const std::vector<TaskResult>& results);
   /// Everything that is assigned and not being settled, e.g. when the node is lost.
   [[nodiscard]] std::vector<TaskKey> unsettled() const;
+  /// These are being given back: they are neither launched nor given back once more meanwhile.
+  void begin_return(const std::vector<TaskKey>& keys);
   /// Takes these tasks off the book, grouped for their tenants.
   [[nodiscard]] std::vector<TenantTasks> take_back(const std::vector<TaskKey>& keys);
   [[nodiscard]] std::size_t size() const { return assigned_.size(); }
 
  private:
+  [[nodiscard]] std::shared_ptr<const LaunchOrder> order_of_job(const LaunchOrder& order) const;
+
   std::map<TaskKey, AssignedTask> assigned_;
-  std::set<TaskKey> settling_;
+  std::set<TaskKey> settling_;  ///< their result, or their return, is being made durable
   std::set<TaskKey> stop_requested_;
 };
 

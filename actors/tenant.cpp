@@ -44,6 +44,7 @@ struct TenantState {
   std::uint64_t last_waiter = 0;
   std::uint64_t seen_deal = 0;
   std::uint32_t submitting = 0;  ///< submissions that are being made durable
+  std::size_t submitting_bytes = 0;
   bool refresh_due = false;
   bool retired = false;
 };
@@ -127,13 +128,16 @@ void make_durable(TenantSelf self, const JobSpec& spec,
     promise.deliver(being_removed(self->state));
     return;
   }
+  const auto bytes = spec_bytes(spec);
   ++self->state.submitting;
+  self->state.submitting_bytes += bytes;
   self->request(self->state.context->ledger, caf::infinite,
                 Commit{{JobSubmitted{{}, self->state.id, spec}}, 0})
       .then(
-          [self, spec, promise](const Committed& committed) mutable {
+          [self, spec, bytes, promise](const Committed& committed) mutable {
             auto& state = self->state;
             --state.submitting;
+            state.submitting_bytes -= bytes;
             UnfinishedJob job;
             job.record.id = committed.receipts.front().job;
             job.record.tenant = state.id;
@@ -147,8 +151,9 @@ void make_durable(TenantSelf self, const JobSpec& spec,
             refresh(self);
             promise.deliver(JobAccepted{id});
           },
-          [self, promise](const caf::error& error) mutable {
+          [self, bytes, promise](const caf::error& error) mutable {
             --self->state.submitting;
+            self->state.submitting_bytes -= bytes;
             promise.deliver(error);
           });
 }
@@ -188,14 +193,29 @@ void check_dependencies(TenantSelf self, JobSpec spec, std::size_t next,
           });
 }
 
-caf::result<JobAccepted> submit(TenantSelf self, Submit& request) {
-  auto& state = self->state;
-  if (state.retired) return being_removed(state);
-  if (state.book.size() + state.submitting >= state.context->settings.max_live_jobs)
+/// A tenant's own bounds keep its jobs from taking the memory that all share.
+caf::error check_room(const TenantState& state, const JobSpec& spec) {
+  const auto& settings = state.context->settings;
+  if (state.book.size() + state.submitting >= settings.max_live_jobs)
     return make_error(ErrorCode::overloaded,
                       "tenant " + state.tenant_name + " has " + std::to_string(state.book.size()) +
                           " unfinished jobs, the most that are admitted; submit again when some "
                           "have ended");
+  const auto bytes = state.book.bytes() + state.submitting_bytes;
+  if (bytes + spec_bytes(spec) > settings.max_live_job_bytes)
+    return make_error(ErrorCode::overloaded,
+                      "the unfinished jobs of tenant " + state.tenant_name + " have " +
+                          std::to_string(bytes) + " bytes of commands and environments; at most " +
+                          std::to_string(settings.max_live_job_bytes) +
+                          " are admitted: submit again when some have ended, or put what is large "
+                          "into files");
+  return {};
+}
+
+caf::result<JobAccepted> submit(TenantSelf self, Submit& request) {
+  auto& state = self->state;
+  if (state.retired) return being_removed(state);
+  if (auto full = check_room(state, request.spec)) return full;
   auto promise = self->make_response_promise<JobAccepted>();
   check_dependencies(self, std::move(request.spec), 0, promise);
   return promise;

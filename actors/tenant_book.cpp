@@ -94,7 +94,13 @@ void TenantBook::add(UnfinishedJob unfinished) {
   const JobId id = job.record.id;
   auto [place, added] = jobs_.emplace(id, std::move(job));
   FAIRWATER_CHECK(added, "a job is added once");
+  bytes_ += spec_bytes(place->second.record.spec);
   count(place->second, true);
+}
+
+void TenantBook::erase(std::map<JobId, Job>::iterator job) {
+  bytes_ -= spec_bytes(job->second.record.spec);
+  jobs_.erase(job);
 }
 
 const JobRecord& TenantBook::record(JobId job) const {
@@ -147,7 +153,7 @@ bool TenantBook::settle(std::map<JobId, Job>::iterator place, std::uint32_t inde
     job.tasks.erase(index);
   });
   if (counts.running > 0 || counts.pending() > 0) return false;
-  jobs_.erase(place);
+  erase(place);
   return true;
 }
 
@@ -200,7 +206,7 @@ std::vector<RunningTask> TenantBook::cancel(JobId id, const std::string& reason)
   std::vector<RunningTask> running;
   for (const auto& [index, task] : job.tasks)
     if (task.state == TaskState::running) running.push_back({task.node, {id, index, task.attempt}});
-  if (running.empty()) jobs_.erase(place);
+  if (running.empty()) erase(place);
   return running;
 }
 

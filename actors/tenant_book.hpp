@@ -32,6 +32,8 @@ class TenantBook {
   void add(UnfinishedJob job);
   [[nodiscard]] bool knows(JobId job) const { return jobs_.contains(job); }
   [[nodiscard]] std::size_t size() const { return jobs_.size(); }
+  /// Of all jobs' specs together (model/job.hpp).
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] const JobRecord& record(JobId job) const;
 
   /// The task runs now (or is about to); the order that starts it. None when the grant is for no
@@ -82,6 +84,7 @@ class TenantBook {
 
   [[nodiscard]] QueueKey key_of(const Job& job) const;
   void append_fair(DemandWindow& window, std::size_t max_ranges, std::uint32_t max_tasks) const;
+  void erase(std::map<JobId, Job>::iterator job);
   bool settle(std::map<JobId, Job>::iterator job, std::uint32_t index, const TaskRecord& after);
   /// Keeps ready_ and the pending totals true across a change of one job.
   template <class Change>
@@ -92,6 +95,7 @@ class TenantBook {
   QueuePolicy policy_;
   ResourceCatalog catalog_;
   std::map<JobId, Job> jobs_;
+  std::size_t bytes_ = 0;
   std::set<QueueKey> ready_;
   ResourceVector pending_;
   std::uint64_t pending_tasks_ = 0;

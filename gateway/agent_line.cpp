@@ -4,6 +4,7 @@
 
 #include "gateway/answers.hpp"
 #include "gateway/faults.hpp"
+#include "schema/byte_budget.hpp"
 
 namespace fairwater {
 namespace {
@@ -11,11 +12,26 @@ namespace {
 constexpr auto kReadLogTimeout = 10 * kj::SECONDS;
 
 using LogAnswered = Answered<LogChunk>;
-using AgentLinkActor = AgentLink::extend<caf::reacts_to<LogAnswered>>;
+using OrdersAnswered = Answered<OrdersTaken>;
+using AgentLinkActor =
+    AgentLink::extend<caf::reacts_to<LogAnswered>, caf::reacts_to<OrdersAnswered>>;
 
 struct AgentLinkState {
   OpenRequests<LogChunk> logs;
+  OpenRequests<OrdersTaken> orders;
+  void fail_all(const caf::error& error) {
+    logs.fail_all(error);
+    orders.fail_all(error);
+  }
 };
+
+/// An agent's answer becomes a client's: what does not fit is asked for again, by its offset.
+LogChunk within_budget(LogChunk chunk) {
+  if (chunk.data.size() <= kMessageBudgetBytes) return chunk;
+  chunk.data.resize(kMessageBudgetBytes);
+  chunk.end = false;
+  return chunk;
+}
 
 // Bound: orders come from one node's actor, which has a bounded number of tasks; log requests are
 // admitted calls.
@@ -23,12 +39,15 @@ AgentLinkActor::behavior_type agent_link(AgentLinkActor::stateful_pointer<AgentL
                                          const AgentLines* lines, std::shared_ptr<Outbox> outbox,
                                          std::uint64_t number) {
   fail_on_exit(
-      self, [](AgentLinkState & state) -> auto& { return state.logs; });
+      self, [](AgentLinkState & state) -> auto& { return state; });
   return {
-      [=](AgentOrders& orders) {
-        outbox->post([lines, number, orders = std::move(orders)] {
-          if (auto* line = lines->find(number)) line->send_orders(orders);
+      [=](AgentOrders& orders) -> caf::result<OrdersTaken> {
+        auto promise = self->make_response_promise<OrdersTaken>();
+        const std::uint64_t request = self->state.orders.add(promise);
+        outbox->post([lines, number, request, orders = std::move(orders)]() mutable {
+          if (auto* line = lines->find(number)) line->send_orders(request, std::move(orders));
         });
+        return promise;
       },
       [=](const ReadAgentLog& what) -> caf::result<LogChunk> {
         auto promise = self->make_response_promise<LogChunk>();
@@ -39,6 +58,7 @@ AgentLinkActor::behavior_type agent_link(AgentLinkActor::stateful_pointer<AgentL
         return promise;
       },
       [=](LogAnswered& answered) { self->state.logs.settle(answered); },
+      [=](OrdersAnswered& answered) { self->state.orders.settle(answered); },
   };
 }
 
@@ -68,11 +88,52 @@ AgentLine::~AgentLine() noexcept {
   caf::anon_send_exit(link_, caf::exit_reason::user_shutdown);
 }
 
-void AgentLine::send_orders(const AgentOrders& orders) {
-  if (++unanswered_orders_ > kMaxUnansweredOrders) return fail();
-  auto request = control_.ordersRequest();
-  encode(orders, request);
-  tasks_.add(request.send().ignoreResult().then([this] { --unanswered_orders_; }));
+void AgentLine::send_orders(std::uint64_t request, AgentOrders orders) {
+  if (++unanswered_batches_ > kMaxUnansweredOrders) return fail();
+  waiting_.push_back({request, std::move(orders)});
+  send_waiting();
+}
+
+/// Launches before stops, as the batch has them.
+AgentOrders AgentLine::Batch::next_message() {
+  AgentOrders message;
+  ByteBudget budget;
+  for (; launches_sent < orders.launches.size(); ++launches_sent) {
+    auto& order = orders.launches[launches_sent];
+    if (!budget.take(wire_bytes<wire::LaunchOrder>(order))) return message;
+    message.launches.push_back(std::move(order));
+  }
+  for (; stops_sent < orders.stops.size(); ++stops_sent) {
+    const auto& order = orders.stops[stops_sent];
+    if (!budget.take(wire_bytes<wire::StopOrder>(order))) return message;
+    message.stops.push_back(order);
+  }
+  return message;
+}
+
+void AgentLine::send_waiting() {
+  while (!waiting_.empty() && bytes_under_way_ < kMaxOrderBytesUnderWay) {
+    auto& batch = waiting_.front();
+    auto request = control_.ordersRequest();
+    encode(batch.next_message(), request);
+    const auto bytes = request.totalSize().wordCount * sizeof(capnp::word);
+    bytes_under_way_ += bytes;
+    const auto number = batch.request;
+    const bool whole_batch = batch.sent();
+    if (whole_batch) waiting_.pop_front();
+    tasks_.add(timer_.timeoutAfter(kOrdersTimeout, request.send().ignoreResult()).then([=, this] {
+      answered(bytes, number, whole_batch);
+    }));
+  }
+}
+
+void AgentLine::answered(std::size_t bytes, std::uint64_t request, bool whole_batch) {
+  bytes_under_way_ -= bytes;
+  if (whole_batch) {
+    --unanswered_batches_;
+    caf::anon_send(caf::actor_cast<AgentLinkActor>(link_), OrdersAnswered{request, OrdersTaken{}});
+  }
+  send_waiting();
 }
 
 void AgentLine::read_log(std::uint64_t request_number, const ReadAgentLog& what) {
@@ -84,7 +145,8 @@ void AgentLine::read_log(std::uint64_t request_number, const ReadAgentLog& what)
       timer_.timeoutAfter(kReadLogTimeout, response_of(request))
           .then(
               [](auto&& response) {
-                return answer_in(response, [&] { return read(response.getChunk()); });
+                return answer_in(response,
+                                 [&] { return within_budget(read(response.getChunk())); });
               },
               [](kj::Exception&& fault) -> Expected<LogChunk> { return translate_fault(fault); });
   tasks_.add(answered.then([this, request_number](Expected<LogChunk> answer) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 
@@ -33,6 +34,10 @@ class AgentLines {
 
 /// An agent that leaves this many batches of orders unanswered is taken for broken.
 inline constexpr std::uint32_t kMaxUnansweredOrders = 1024;
+/// Orders that are sent and not answered: more wait, so that a slow agent costs little memory here.
+inline constexpr std::size_t kMaxOrderBytesUnderWay = 4u << 20;
+/// An agent answers orders on receipt, so this is the time for the bytes.
+inline constexpr auto kOrdersTimeout = 30 * kj::SECONDS;
 
 class AgentLine final : private kj::TaskSet::ErrorHandler {
  public:
@@ -47,12 +52,27 @@ class AgentLine final : private kj::TaskSet::ErrorHandler {
   [[nodiscard]] const AgentLink& link() const { return link_; }
   [[nodiscard]] std::uint64_t number() const { return number_; }
 
-  void send_orders(const AgentOrders& orders);
+  /// In messages that fit (schema/byte_budget.hpp). Answered to the link, under `request`, when the
+  /// agent has them all.
+  void send_orders(std::uint64_t request, AgentOrders orders);
   /// The answer goes back to the link under `request`.
   void read_log(std::uint64_t request, const ReadAgentLog& what);
   void fail() { on_failure_(); }
 
  private:
+  struct Batch {
+    std::uint64_t request = 0;
+    AgentOrders orders;
+    std::size_t launches_sent = 0;
+    std::size_t stops_sent = 0;
+    [[nodiscard]] AgentOrders next_message();
+    [[nodiscard]] bool sent() const {
+      return launches_sent == orders.launches.size() && stops_sent == orders.stops.size();
+    }
+  };
+
+  void send_waiting();
+  void answered(std::size_t bytes, std::uint64_t request, bool whole_batch);
   void taskFailed(kj::Exception&& fault) override;
   void answer_log(std::uint64_t request, Expected<LogChunk> answer) const;
 
@@ -62,7 +82,9 @@ class AgentLine final : private kj::TaskSet::ErrorHandler {
   std::function<void()> on_failure_;
   const std::uint64_t number_;
   AgentLink link_;
-  std::uint32_t unanswered_orders_ = 0;
+  std::deque<Batch> waiting_;
+  std::uint32_t unanswered_batches_ = 0;  ///< waiting or sent
+  std::size_t bytes_under_way_ = 0;
   kj::TaskSet tasks_;  ///< last: its promises refer to the rest
 };
 

@@ -59,4 +59,5 @@ void fail_on_exit(Self* self, Requests requests) {
 }  // namespace fairwater
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::Answered<fairwater::LogChunk>)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::Answered<fairwater::OrdersTaken>)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::Answered<fairwater::ReportReply>)

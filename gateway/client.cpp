@@ -1,10 +1,12 @@
 #include "gateway/client.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "gateway/faults.hpp"
 #include "gateway/loop_thread.hpp"
+#include "gateway/pages.hpp"
 #include "gateway/rpc_client.hpp"
 #include "gateway/sockets.hpp"
 #include "gateway/wire.hpp"
@@ -19,6 +21,25 @@ constexpr auto kCallTimeout = 60 * kj::SECONDS;
 constexpr auto kVerifyTimeout = 660 * kj::SECONDS;
 /// Calls that submit_all keeps in flight: below what a server admits per connection.
 constexpr std::size_t kSubmitWindow = 128;
+
+template <class Value>
+void append(std::vector<Value>& values, std::vector<Value> more) {
+  values.insert(values.end(), std::make_move_iterator(more.begin()),
+                std::make_move_iterator(more.end()));
+}
+
+/// Page after page of records in the order of their ids. `page_after(id)` asks for the next.
+template <class Value, class PageAfter>
+Expected<std::vector<Value>> whole_list(PageAfter page_after) {
+  std::vector<Value> values;
+  for (;;) {
+    auto page = page_after(values.empty() ? decltype(Value::record.id){} : values.back().record.id);
+    if (!page) return page.error();
+    const bool progress = !page->values.empty();
+    append(values, std::move(page->values));
+    if (!page->more || !progress) return values;
+  }
+}
 
 }  // namespace
 
@@ -169,9 +190,17 @@ Expected<ClusterStatus> Client::status() {
 }
 
 Expected<std::vector<TenantInfo>> Client::list_tenants() {
-  return impl_->call<std::vector<TenantInfo>>(
-      [](auto& session) { return session.listTenantsRequest(); },
-      [](auto& response) { return read_elements(response.getTenants()); });
+  return whole_list<TenantInfo>([this](TenantId after) {
+    return impl_->call<Page<TenantInfo>>(
+        [&](auto& session) {
+          auto request = session.listTenantsRequest();
+          request.setAfter(after.value);
+          return request;
+        },
+        [](auto& response) {
+          return Page<TenantInfo>{read_elements(response.getTenants()), response.getMore()};
+        });
+  });
 }
 
 Expected<std::vector<TenantChange>> Client::apply_tenants(const std::vector<TenantSpec>& specs,
@@ -205,9 +234,17 @@ Expected<std::string> Client::issue_token(const std::string& tenant) {
 }
 
 Expected<std::vector<NodeInfo>> Client::list_nodes() {
-  return impl_->call<std::vector<NodeInfo>>(
-      [](auto& session) { return session.listNodesRequest(); },
-      [](auto& response) { return read_elements(response.getNodes()); });
+  return whole_list<NodeInfo>([this](NodeId after) {
+    return impl_->call<Page<NodeInfo>>(
+        [&](auto& session) {
+          auto request = session.listNodesRequest();
+          request.setAfter(after.value);
+          return request;
+        },
+        [](auto& response) {
+          return Page<NodeInfo>{read_elements(response.getNodes()), response.getMore()};
+        });
+  });
 }
 
 caf::error Client::drain_node(const std::string& name, const std::string& reason) {
@@ -244,23 +281,44 @@ std::vector<Expected<JobId>> Client::submit_all(const std::vector<JobSpec>& spec
 }
 
 Expected<std::vector<JobRecord>> Client::list_jobs(const JobQuery& query) {
-  return impl_->call<std::vector<JobRecord>>(
-      [&](auto& session) {
-        auto request = session.listJobsRequest();
-        encode(query, request.initQuery());
-        return request;
-      },
-      [](auto& response) { return read_elements(response.getJobs()); });
+  std::vector<JobRecord> jobs;
+  for (JobQuery rest = query;;) {
+    auto page = impl_->call<Page<JobRecord>>(
+        [&](auto& session) {
+          auto request = session.listJobsRequest();
+          encode(rest, request.initQuery());
+          return request;
+        },
+        [](auto& response) {
+          return Page<JobRecord>{read_elements(response.getJobs()), response.getMore()};
+        });
+    if (!page) return page.error();
+    append(jobs, std::move(page->values));
+    if (!page->more || jobs.empty() || jobs.size() >= query.limit) return jobs;
+    rest.before = jobs.back().id;
+    rest.limit = query.limit - static_cast<std::uint32_t>(jobs.size());
+  }
 }
 
 Expected<JobDetail> Client::show_job(JobId id) {
-  return impl_->call<JobDetail>(
-      [&](auto& session) {
-        auto request = session.showJobRequest();
-        request.setId(id.value);
-        return request;
-      },
-      [](auto& response) { return read(response.getDetail()); });
+  JobDetail whole;
+  for (;;) {
+    const auto first = static_cast<std::uint32_t>(whole.tasks.size());
+    auto page = impl_->call<JobDetail>(
+        [&](auto& session) {
+          auto request = session.showJobRequest();
+          request.setId(id.value);
+          request.setFirstTask(first);
+          return request;
+        },
+        [](auto& response) { return read(response.getDetail()); });
+    if (!page) return page.error();
+    const bool progress = !page->tasks.empty();
+    append(whole.tasks, std::move(page->tasks));
+    whole.job = std::move(page->job);
+    whole.more = page->more;
+    if (!whole.more || !progress || whole.tasks.size() >= kMaxTasksShown) return whole;
+  }
 }
 
 caf::error Client::cancel_job(JobId id, const std::string& reason) {
@@ -310,8 +368,29 @@ Expected<LogChunk> Client::read_log(JobId id, std::uint32_t index, bool standard
 }
 
 Expected<LedgerView> Client::ledger() {
-  return impl_->call<LedgerView>([](auto& session) { return session.showLedgerRequest(); },
-                                 [](auto& response) { return read(response.getLedger()); });
+  LedgerView whole;
+  for (;;) {
+    const auto cursor = cursor_behind(whole);
+    auto page = impl_->call<LedgerPage>(
+        [&](auto& session) {
+          auto request = session.showLedgerRequest();
+          request.setAfterTenant(cursor.tenant.value);
+          request.setAfterDebtor(cursor.debtor);
+          request.setAfterCreditor(cursor.creditor);
+          return request;
+        },
+        [](auto& response) {
+          return LedgerPage{read(response.getLedger()), response.getLedger().getMore()};
+        });
+    if (!page) return page.error();
+    const bool progress = !page->view.tenants.empty() || !page->view.ious.empty();
+    whole.cycle = page->view.cycle;
+    whole.position = page->view.position;
+    whole.net.merge(page->view.net);
+    append(whole.tenants, std::move(page->view.tenants));
+    append(whole.ious, std::move(page->view.ious));
+    if (!page->more || !progress) return whole;
+  }
 }
 
 Expected<JournalPage> Client::journal(std::uint64_t since, std::uint32_t limit,

@@ -1,10 +1,23 @@
 #include "gateway/sessions.hpp"
 
 #include "gateway/calls.hpp"
+#include "gateway/pages.hpp"
 #include "gateway/tokens.hpp"
 
 namespace fairwater {
 namespace {
+
+/// The answer says of each tenant what changes: up to three times the bytes of the question.
+void check_apply_bytes(capnp::List<wire::TenantSpec>::Reader specs) {
+  constexpr std::size_t kMaxBytes = 2 * kMessageBudgetBytes;
+  std::size_t bytes = 0;
+  for (auto spec : specs) bytes += spec.totalSize().wordCount * sizeof(capnp::word);
+  if (bytes > kMaxBytes)
+    throw MalformedRecord("tenants", std::to_string(specs.size()) + " tenants with " +
+                                         std::to_string(bytes) + " bytes are more than " +
+                                         std::to_string(kMaxBytes) +
+                                         " at once; apply them in parts");
+}
 
 constexpr auto kNothingToFill = [](const Done&, auto&&) {};
 
@@ -22,14 +35,21 @@ class SessionServer : public virtual wire::TenantSession::Server {
   }
 
   kj::Promise<void> listTenants(ListTenantsContext context) override {
-    return ask<TenantList>(context, ListTenants{caller_}, [](const TenantList& list, auto results) {
-      encode_list(list.tenants, results.initTenants(list.tenants.size()));
-    });
+    const TenantId after{context.getParams().getAfter()};
+    return ask<TenantList>(context, ListTenants{caller_},
+                           [after](const TenantList& list, auto results) {
+                             const auto page = page_after<wire::TenantInfo>(list.tenants, after);
+                             encode_list(page.values, results.initTenants(page.values.size()));
+                             results.setMore(page.more);
+                           });
   }
 
   kj::Promise<void> listNodes(ListNodesContext context) override {
-    return ask<NodeList>(context, ListNodes{caller_}, [](const NodeList& list, auto results) {
-      encode_list(list.nodes, results.initNodes(list.nodes.size()));
+    const NodeId after{context.getParams().getAfter()};
+    return ask<NodeList>(context, ListNodes{caller_}, [after](const NodeList& list, auto results) {
+      const auto page = page_after<wire::NodeInfo>(list.nodes, after);
+      encode_list(page.values, results.initNodes(page.values.size()));
+      results.setMore(page.more);
     });
   }
 
@@ -48,13 +68,16 @@ class SessionServer : public virtual wire::TenantSession::Server {
     });
     return ask<JobList>(context, std::move(request), [](const JobList& list, auto results) {
       encode_list(list.jobs, results.initJobs(list.jobs.size()));
+      results.setMore(list.more);
     });
   }
 
   kj::Promise<void> showJob(ShowJobContext context) override {
-    return ask<JobDetail>(
-        context, ShowJob{caller_, JobId{context.getParams().getId()}},
-        [](const JobDetail& detail, auto results) { encode(detail, results.initDetail()); });
+    const auto params = context.getParams();
+    return ask<JobDetail>(context, ShowJob{caller_, JobId{params.getId()}, params.getFirstTask()},
+                          [](const JobDetail& detail, auto results) {
+                            encode(first_page(detail), results.initDetail());
+                          });
   }
 
   kj::Promise<void> cancelJob(CancelJobContext context) override {
@@ -91,9 +114,15 @@ class SessionServer : public virtual wire::TenantSession::Server {
   }
 
   kj::Promise<void> showLedger(ShowLedgerContext context) override {
-    return ask<LedgerView>(
-        context, ShowLedger{caller_},
-        [](const LedgerView& ledger, auto results) { encode(ledger, results.initLedger()); });
+    const auto params = context.getParams();
+    const LedgerCursor cursor{TenantId{params.getAfterTenant()}, params.getAfterDebtor(),
+                              params.getAfterCreditor()};
+    return ask<LedgerView>(context, ShowLedger{caller_},
+                           [cursor](const LedgerView& ledger, auto results) {
+                             const auto page = page_after(ledger, cursor);
+                             encode(page.view, results.initLedger());
+                             results.getLedger().setMore(page.more);
+                           });
   }
 
   template <class Response, class Context, class Request, class Fill>
@@ -129,6 +158,7 @@ class OperatorSessionServer final : public SessionServer,
   kj::Promise<void> applyTenants(ApplyTenantsContext context) override {
     const auto params = context.getParams();
     auto request = guard_decoding([&] {
+      check_apply_bytes(params.getSpecs());
       return ApplyTenants{caller(), read_elements(params.getSpecs()), params.getDryRun()};
     });
     return ask<TenantsApplied>(

@@ -8,6 +8,9 @@ namespace {
 using codec::checked_enum;
 using codec::wire_enum;
 
+/// Errors quote what they refuse.
+constexpr std::size_t kMaxErrorBytes = 4096;
+
 wire::NodeState to_wire_state(NodeState state) { return wire_enum<wire::NodeState>(state); }
 
 template <class Id>
@@ -39,26 +42,8 @@ NameTable read_table(wire::NameTable::Reader reader) {
           read(reader.getResources())};
 }
 
-void encode_task(const TaskInfo& task, wire::TaskInfo::Builder builder) {
-  builder.setIndex(task.index);
-  encode(task.record, builder.initRecord());
-  builder.setNode(to_text(task.node));
-}
-
 TaskInfo read_task(wire::TaskInfo::Reader reader) {
   return {reader.getIndex(), read(reader.getRecord()), to_std_string(reader.getNode())};
-}
-
-void encode_launch(const LaunchOrder& order, wire::LaunchOrder::Builder builder) {
-  encode(order.task, builder.initTask());
-  builder.setEpoch(order.epoch);
-  builder.setTaskCount(order.task_count);
-  encode(order.command, builder.initCommand(order.command.size()));
-  encode(order.environment, builder.initEnvironment(order.environment.size()));
-  builder.setDirectory(to_text(order.directory));
-  encode(order.limits, builder.initLimits(order.limits.size()));
-  builder.setTimeLimitMs(order.time_limit_ms);
-  builder.setGraceMs(order.grace_ms);
 }
 
 LaunchOrder read_launch(wire::LaunchOrder::Reader reader) {
@@ -83,8 +68,8 @@ void encode(const caf::error& error, wire::Error::Builder builder) {
   const ErrorDetails parts = details(error);
   const std::string code{to_string(parts.code)};
   builder.setCode(to_text(code));
-  builder.setMessage(to_text(parts.message));
-  builder.setField(to_text(parts.field));
+  builder.setMessage(to_text(cut_text(parts.message, kMaxErrorBytes)));
+  builder.setField(to_text(cut_text(parts.field, kMaxErrorBytes)));
   builder.setRetryable(is_retryable(parts.code));
 }
 
@@ -103,8 +88,12 @@ void encode(const AgentReport& report, wire::AgentReport::Builder builder) {
 }
 
 AgentReport read(wire::AgentReport::Reader reader) {
-  return {read_elements(reader.getRunning()), read_elements(reader.getFinished()),
-          reader.getHighWaterCycle(), read(reader.getCapacity())};
+  AgentReport report{read_elements(reader.getRunning()), read_elements(reader.getFinished()),
+                     reader.getHighWaterCycle(), read(reader.getCapacity())};
+  // An agent of an earlier version sends them as long as they are.
+  for (auto& result : report.finished)
+    result.message = cut_text(std::move(result.message), kMaxResultMessageBytes);
+  return report;
 }
 
 void encode(const ReportReply& reply, wire::ReportReply::Builder builder) {
@@ -119,14 +108,26 @@ ReportReply read(wire::ReportReply::Reader reader) {
           reader.getHeartbeatIntervalMs()};
 }
 
+void encode(const LaunchOrder& order, wire::LaunchOrder::Builder builder) {
+  encode(order.task, builder.initTask());
+  builder.setEpoch(order.epoch);
+  builder.setTaskCount(order.task_count);
+  encode(order.command, builder.initCommand(order.command.size()));
+  encode(order.environment, builder.initEnvironment(order.environment.size()));
+  builder.setDirectory(to_text(order.directory));
+  encode(order.limits, builder.initLimits(order.limits.size()));
+  builder.setTimeLimitMs(order.time_limit_ms);
+  builder.setGraceMs(order.grace_ms);
+}
+
+void encode(const StopOrder& order, wire::StopOrder::Builder builder) {
+  encode(order.task, builder.initTask());
+  builder.setEpoch(order.epoch);
+}
+
 void encode(const AgentOrders& orders, wire::AgentControl::OrdersParams::Builder builder) {
-  auto launches = builder.initLaunches(orders.launches.size());
-  for (unsigned i = 0; i < launches.size(); ++i) encode_launch(orders.launches[i], launches[i]);
-  auto stops = builder.initStops(orders.stops.size());
-  for (unsigned i = 0; i < stops.size(); ++i) {
-    encode(orders.stops[i].task, stops[i].initTask());
-    stops[i].setEpoch(orders.stops[i].epoch);
-  }
+  encode_list(orders.launches, builder.initLaunches(orders.launches.size()));
+  encode_list(orders.stops, builder.initStops(orders.stops.size()));
 }
 
 AgentOrders read(wire::AgentControl::OrdersParams::Reader reader) {
@@ -244,14 +245,20 @@ JobQuery read(wire::JobQuery::Reader reader) {
   return query;
 }
 
+void encode(const TaskInfo& task, wire::TaskInfo::Builder builder) {
+  builder.setIndex(task.index);
+  encode(task.record, builder.initRecord());
+  builder.setNode(to_text(task.node));
+}
+
 void encode(const JobDetail& detail, wire::JobDetail::Builder builder) {
   encode(detail.job, builder.initJob());
-  auto tasks = builder.initTasks(detail.tasks.size());
-  for (unsigned i = 0; i < tasks.size(); ++i) encode_task(detail.tasks[i], tasks[i]);
+  encode_list(detail.tasks, builder.initTasks(detail.tasks.size()));
+  builder.setMore(detail.more);
 }
 
 JobDetail read(wire::JobDetail::Reader reader) {
-  JobDetail detail{read(reader.getJob()), {}};
+  JobDetail detail{read(reader.getJob()), {}, reader.getMore()};
   for (auto task : reader.getTasks()) detail.tasks.push_back(read_task(task));
   return detail;
 }
@@ -268,7 +275,7 @@ LogChunk read(wire::LogChunk::Reader reader) {
 
 void encode(const Explanation& explanation, wire::Explanation::Builder builder) {
   encode(explanation.job, builder.initJob());
-  encode_task(explanation.task, builder.initTask());
+  encode(explanation.task, builder.initTask());
   auto obstacles = builder.initObstacles(explanation.obstacles.size());
   for (unsigned i = 0; i < obstacles.size(); ++i) {
     obstacles[i].setCode(to_text(explanation.obstacles[i].code));
@@ -304,13 +311,14 @@ void encode(const LedgerView& ledger, wire::LedgerView::Builder builder) {
     net[i].setTenant(tenant.value);
     net[i++].setUnits(units);
   }
-  auto ious = builder.initIous(ledger.ious.size());
-  for (unsigned k = 0; k < ious.size(); ++k) {
-    ious[k].setDebtor(ledger.ious[k].debtor);
-    ious[k].setCreditor(ledger.ious[k].creditor);
-    ious[k].setUnits(ledger.ious[k].units);
-    ious[k].setAge(ledger.ious[k].age);
-  }
+  encode_list(ledger.ious, builder.initIous(ledger.ious.size()));
+}
+
+void encode(const IouBook::Iou& iou, wire::Iou::Builder builder) {
+  builder.setDebtor(iou.debtor);
+  builder.setCreditor(iou.creditor);
+  builder.setUnits(iou.units);
+  builder.setAge(iou.age);
 }
 
 LedgerView read(wire::LedgerView::Reader reader) {
@@ -337,7 +345,10 @@ void encode(const VerifyReport& report, wire::VerifyReport::Builder builder) {
   builder.setOk(report.ok);
   builder.setRecords(report.records);
   builder.setNetSum(report.net_sum);
-  encode(report.differences, builder.initDifferences(report.differences.size()));
+  Texts differences;
+  for (const auto& difference : report.differences)
+    differences.push_back(cut_text(difference, kMaxErrorBytes));
+  encode(differences, builder.initDifferences(differences.size()));
 }
 
 VerifyReport read(wire::VerifyReport::Reader reader) {

@@ -107,4 +107,14 @@ TaskRecord after_result(const JobRecord& job, TaskRecord task, const TaskResult&
   return task;
 }
 
+std::string cut_text(std::string text, std::size_t max_bytes) {
+  if (text.size() <= max_bytes) return text;
+  const auto continues = [&](std::size_t at) {
+    return (static_cast<unsigned char>(text[at]) & 0xc0U) == 0x80;
+  };
+  while (max_bytes > 0 && continues(max_bytes)) --max_bytes;
+  text.resize(max_bytes);
+  return text;
+}
+
 }  // namespace fairwater

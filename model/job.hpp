@@ -45,12 +45,24 @@ struct JobSpec {
 /// Bounds that keep one submission from harming the others.
 inline constexpr std::uint32_t kMaxTasksPerJob = 1'000'000;
 inline constexpr std::size_t kMaxCommandBytes = 128 * 1024;  ///< command and environment together
+inline constexpr std::size_t kMaxSpecBytes = 256 * 1024;     ///< as spec_bytes() counts
+inline constexpr std::size_t kMaxDirectoryBytes = 4096;      ///< Linux's PATH_MAX
+inline constexpr std::size_t kMaxLabelsBytes = 4096;         ///< of the expression
+inline constexpr std::size_t kMaxReasonBytes = 1024;  ///< why something is cancelled or drained
+inline constexpr std::size_t kMaxResultMessageBytes = 512;  ///< of TaskResult::message
 inline constexpr std::size_t kMaxJobNameBytes = 200;
 inline constexpr std::uint32_t kMaxRetries = 1000;
 inline constexpr std::size_t kMaxListEntries = 1000;  ///< of `after` and `sites`
 inline constexpr std::int32_t kMaxPriority = 1'000'000;
 inline constexpr std::int64_t kMaxTimeLimit_ms = 10LL * 366 * 86'400'000;
 inline constexpr std::int64_t kMaxGrace_ms = 3'600'000;
+
+/// About what a spec takes in a message, on disk and in memory: its texts, with what holds each of
+/// them. The one measure by which specs are bounded, singly and per tenant.
+[[nodiscard]] std::size_t spec_bytes(const JobSpec& spec);
+
+/// `invalid_input` naming `reason` when it is too long to be kept.
+[[nodiscard]] caf::error validate_reason(const std::string& reason);
 
 /// Everything that can be said against a spec without knowing the cluster; names the field.
 /// `not_supported` for what the format has and this version does not do: elastic jobs, services,
@@ -93,9 +105,12 @@ struct TaskResult {
   WallTime finished_at;
   std::int64_t cpu_ms = 0;
   std::int64_t peak_memory_kib = 0;
-  std::string message;
+  std::string message;  ///< at most kMaxResultMessageBytes where agents of this version made it
   friend bool operator==(const TaskResult&, const TaskResult&) = default;
 };
+
+/// The text up to `max_bytes`, not cut within a UTF-8 character.
+[[nodiscard]] std::string cut_text(std::string text, std::size_t max_bytes);
 
 /// What is stored of a task. A task that was never granted has no record: it is pending, attempt 1.
 struct TaskRecord {

@@ -25,6 +25,15 @@ bool has_control_character(const std::string& text) {
 
 bool has_nul(const std::string& text) { return text.find('\0') != std::string::npos; }
 
+/// First of all: later checks quote what they refuse.
+caf::error check_bytes(const JobSpec& spec) {
+  const auto bytes = spec_bytes(spec);
+  if (bytes <= kMaxSpecBytes) return {};
+  return invalid("job", "its description has " + std::to_string(bytes) + " bytes, more than " +
+                            std::to_string(kMaxSpecBytes) +
+                            "; put what is large into a file that the command reads");
+}
+
 caf::error check_names(const JobSpec& spec) {
   if (!spec.tenant.empty() && !is_valid_name(spec.tenant))
     return invalid("tenant", "'" + spec.tenant + "' is not a tenant's name");
@@ -58,6 +67,9 @@ caf::error check_command(const JobSpec& spec) {
   if (bytes > kMaxCommandBytes)
     return invalid("command", std::to_string(bytes) + " bytes with the environment are more than " +
                                   std::to_string(kMaxCommandBytes));
+  if (spec.directory.size() > kMaxDirectoryBytes)
+    return invalid("directory", std::to_string(spec.directory.size()) + " bytes are more than " +
+                                    std::to_string(kMaxDirectoryBytes));
   if (!spec.directory.empty() && (spec.directory.front() != '/' || has_nul(spec.directory)))
     return invalid("directory", "'" + spec.directory + "' is not an absolute path");
   return {};
@@ -86,6 +98,9 @@ caf::error check_size(const JobSpec& spec) {
 }
 
 caf::error check_placement(const JobSpec& spec) {
+  if (spec.labels.size() > kMaxLabelsBytes)
+    return invalid("labels", std::to_string(spec.labels.size()) + " bytes are more than " +
+                                 std::to_string(kMaxLabelsBytes));
   if (!spec.labels.empty()) {
     const auto parsed = LabelExpression::parse(spec.labels);
     if (const auto* reason = std::get_if<std::string>(&parsed)) return invalid("labels", *reason);
@@ -127,10 +142,40 @@ caf::error check_order(const JobSpec& spec) {
   return {};
 }
 
+/// What holds a text beside its bytes: a pointer and padding in a message, a string in memory.
+constexpr std::size_t kTextOverhead = 32;
+/// A spec whose texts are all empty.
+constexpr std::size_t kSpecOverhead = 256;
+
+template <class Texts>
+std::size_t texts_bytes(const Texts& texts) {
+  std::size_t bytes = 0;
+  for (const auto& text : texts) bytes += text.size() + kTextOverhead;
+  return bytes;
+}
+
 }  // namespace
 
+std::size_t spec_bytes(const JobSpec& spec) {
+  std::size_t bytes = kSpecOverhead + spec.tenant.size() + spec.name.size() +
+                      spec.job_class.size() + spec.directory.size() + spec.labels.size();
+  bytes += texts_bytes(spec.command) + texts_bytes(spec.sites) + texts_bytes(spec.devices);
+  for (const auto& [key, value] : spec.environment)
+    bytes += key.size() + value.size() + 2 * kTextOverhead;
+  for (const auto& [name, amount] : spec.resources)
+    bytes += name.size() + kTextOverhead + sizeof amount;
+  return bytes + spec.after.size() * sizeof(JobId);
+}
+
+caf::error validate_reason(const std::string& reason) {
+  if (reason.size() <= kMaxReasonBytes) return {};
+  return invalid("reason", std::to_string(reason.size()) + " bytes are more than " +
+                               std::to_string(kMaxReasonBytes));
+}
+
 caf::error validate(const JobSpec& spec) {
-  for (const auto check : {check_names, check_command, check_size, check_placement, check_order})
+  for (const auto check :
+       {check_bytes, check_names, check_command, check_size, check_placement, check_order})
     if (auto error = check(spec)) return error;
   return {};
 }

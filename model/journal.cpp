@@ -17,7 +17,37 @@ struct Kind {
   std::string_view operator()(const Cycle&) const { return "cycle"; }
 };
 
+struct ApproximateBytes {
+  std::size_t operator()(const JobSubmitted& submitted) const { return spec_bytes(submitted.spec); }
+  std::size_t operator()(const TasksFinished& finished) const {
+    std::size_t bytes = 0;
+    for (const auto& result : finished.results) bytes += kResultBytes + result.message.size();
+    return bytes;
+  }
+  std::size_t operator()(const TasksRequeued& requeued) const {
+    return requeued.tasks.size() * kKeyBytes;
+  }
+  std::size_t operator()(const Cycle& cycle) const {
+    std::size_t bytes = 0;
+    for (const auto& deal : cycle.deals) bytes += deal.entries() * kDealEntryBytes;
+    return bytes;
+  }
+  template <class Small>
+  std::size_t operator()(const Small&) const {
+    return kSmallRecordBytes;
+  }
+
+  static constexpr std::size_t kResultBytes = 128;
+  static constexpr std::size_t kKeyBytes = 24;
+  static constexpr std::size_t kDealEntryBytes = 256;
+  static constexpr std::size_t kSmallRecordBytes = 512;
+};
+
 }  // namespace
+
+std::size_t approximate_bytes(const JournalBody& body) {
+  return std::visit(ApproximateBytes{}, body);
+}
 
 std::string_view kind_of(const JournalBody& body) { return std::visit(Kind{}, body); }
 

@@ -97,6 +97,10 @@ struct JournalRecord {
   friend bool operator==(const JournalRecord&, const JournalRecord&) = default;
 };
 
+/// About what the record takes in a message and on disk. For those that a caller's input or a
+/// report makes large; all others are small.
+[[nodiscard]] std::size_t approximate_bytes(const JournalBody& body);
+
 /// The name that `ledger journal` prints as `kind`.
 [[nodiscard]] std::string_view kind_of(const JournalBody& body);
 

@@ -79,9 +79,12 @@ struct TaskInfo {
   TaskRecord record;
   std::string node;
 };
+/// `job show` lists this many of a job's tasks.
+inline constexpr std::uint32_t kMaxTasksShown = 10'000;
 struct JobDetail {
   JobRecord job;
   std::vector<TaskInfo> tasks;
+  bool more = false;  ///< the job has tasks after these
 };
 
 struct LogChunk {
@@ -94,7 +97,7 @@ struct LedgerView {
   std::uint64_t position = 0;
   std::vector<TenantRecord> tenants;
   std::map<TenantId, Units> net;
-  std::vector<IouBook::Iou> ious;
+  std::vector<IouBook::Iou> ious;  ///< by debtor, then creditor
 };
 
 /// Names that records refer to by id.
@@ -103,6 +106,8 @@ struct NameTable {
   std::map<NodeId, std::string> nodes;
   std::vector<std::string> resources;  ///< by index in a ResourceVector
 };
+/// The part of `all` that the records refer to: it grows with them, not with the cluster.
+[[nodiscard]] NameTable names_in(const std::vector<JournalRecord>& records, const NameTable& all);
 struct JournalPage {
   std::vector<JournalRecord> records;
   NameTable names;
@@ -117,5 +122,7 @@ struct Explanation {
   std::optional<Deal> deal;         ///< and the deal in it that placed the task
   NameTable names;
 };
+/// As names_in() for records.
+[[nodiscard]] NameTable names_in(const Explanation& explanation, const NameTable& all);
 
 }  // namespace fairwater

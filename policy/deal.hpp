@@ -103,6 +103,10 @@ struct Deal {
   std::vector<Grant> grants;      ///< in the order of placing
   std::vector<Repayment> repayments;
   std::vector<Loan> loans;
+  /// What the deal's record grows with.
+  [[nodiscard]] std::size_t entries() const {
+    return lines.size() + grants.size() + repayments.size() + loans.size();
+  }
   friend bool operator==(const Deal&, const Deal&) = default;
 };
 

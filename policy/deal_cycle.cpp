@@ -25,15 +25,19 @@ void DealCycle::take_window(DemandWindow window) {
   if (somebody_waits) consider_all_nodes();
 }
 
-std::vector<Deal> DealCycle::run(std::size_t max_deals) {
+std::vector<Deal> DealCycle::run(std::size_t max_deals, std::size_t max_entries) {
   std::vector<Deal> deals;
+  std::size_t entries = 0;
   if (std::exchange(all_are_due_, false)) due_ = accepting_;
   std::set<NodeId> left_work;
   const auto deal_due = [&](bool is_first_turn) {
-    while (!due_.empty() && deals.size() < max_deals) {
+    while (!due_.empty() && deals.size() < max_deals && entries < max_entries) {
       const NodeId node = *due_.begin();
       due_.erase(due_.begin());
-      if (auto deal = allocator_.deal(node)) deals.push_back(std::move(*deal));
+      if (auto deal = allocator_.deal(node)) {
+        entries += deal->entries();
+        deals.push_back(std::move(*deal));
+      }
       if (is_first_turn && allocator_.left_to_preferred()) left_work.insert(node);
     }
   };

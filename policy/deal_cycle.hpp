@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <set>
 #include <utility>
 #include <vector>
@@ -33,9 +34,10 @@ class DealCycle {
   }
 
   /// Deals the nodes that are due, by id, and once more those that left work to sites that jobs
-  /// prefer, until `max_deals` deals are made; what is left stays due.
-  /// Empty when nobody can use any room.
-  [[nodiscard]] std::vector<Deal> run(std::size_t max_deals);
+  /// prefer, until `max_deals` deals are made or these have `max_entries` (Deal::entries) together;
+  /// what is left stays due. Empty when nobody can use any room.
+  [[nodiscard]] std::vector<Deal> run(
+      std::size_t max_deals, std::size_t max_entries = std::numeric_limits<std::size_t>::max());
 
  private:
   Allocator allocator_;

@@ -159,7 +159,7 @@ std::string to_text(const TaskResult& result) {
   section.number("finished_at_us", result.finished_at.microseconds);
   section.number("cpu_ms", result.cpu_ms);
   section.number("peak_memory_kib", result.peak_memory_kib);
-  section.text("message", result.message);
+  section.text("message", cut_text(result.message, kMaxResultMessageBytes));
   return section.finish();
 }
 

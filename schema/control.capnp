@@ -28,6 +28,11 @@
 #   runs, and the coordinator acts on the difference. An agent starts each TaskKey at most once,
 #   whatever arrives, and refuses orders of an epoch older than the newest it saw.
 #
+# Pages
+#   Whatever grows with work is answered as far as one message holds it (about 1 MiB; the ledger 4).
+#   `more` says that there may be more: ask again, after the last id, pair or index that came
+#   (listJobs: query.before; readJournal: since). Pages of one listing are read at different times.
+#
 # Bounds
 #   A coordinator closes a connection that has not logged in or registered within its login timeout,
 #   that sends a message above its size limit (8 MiB unless configured, 512 segments), that stops
@@ -95,18 +100,19 @@ interface TenantSession {
   # operator's sees all. What belongs to somebody else is `not_found`, as if it did not exist.
 
   getStatus @0 () -> (error :Error, status :ClusterStatus);
-  listTenants @1 () -> (error :Error, tenants :List(TenantInfo));
-  listNodes @2 () -> (error :Error, nodes :List(NodeInfo));
+  listTenants @1 (after :UInt32) -> (error :Error, tenants :List(TenantInfo), more :Bool);
+  listNodes @2 (after :UInt32) -> (error :Error, nodes :List(NodeInfo), more :Bool);
   submitJob @3 (spec :Records.JobSpec) -> (error :Error, id :UInt64);
-  listJobs @4 (query :JobQuery) -> (error :Error, jobs :List(Records.JobRecord));
-  showJob @5 (id :UInt64) -> (error :Error, detail :JobDetail);
+  listJobs @4 (query :JobQuery) -> (error :Error, jobs :List(Records.JobRecord), more :Bool);
+  showJob @5 (id :UInt64, firstTask :UInt32) -> (error :Error, detail :JobDetail);
   cancelJob @6 (id :UInt64, reason :Text) -> (error :Error);
   waitJob @7 (id :UInt64, timeoutMs :Int64) -> (error :Error, job :Records.JobRecord);
   # The job when it has ended, or as it is after the timeout (at most 60,000).
   explainTask @8 (id :UInt64, index :UInt32) -> (error :Error, explanation :Explanation);
   readLog @9 (id :UInt64, index :UInt32, standardError :Bool, offset :UInt64)
       -> (error :Error, chunk :LogChunk);
-  showLedger @10 () -> (error :Error, ledger :LedgerView);
+  showLedger @10 (afterTenant :UInt32, afterDebtor :UInt32, afterCreditor :UInt32)
+      -> (error :Error, ledger :LedgerView);
 }
 
 interface OperatorSession extends(TenantSession) {
@@ -246,7 +252,8 @@ struct TaskInfo {
 
 struct JobDetail {
   job @0 :Records.JobRecord;
-  tasks @1 :List(TaskInfo);
+  tasks @1 :List(TaskInfo);  # from the first one asked for on
+  more @2 :Bool;
 }
 
 struct LogChunk {
@@ -271,7 +278,8 @@ struct LedgerView {
   position @1 :UInt64;
   tenants @2 :List(Records.TenantRecord);
   net @3 :List(TenantNet);
-  ious @4 :List(Iou);
+  ious @4 :List(Iou);  # by debtor, then creditor
+  more @5 :Bool;
 }
 
 struct IdName {
@@ -280,7 +288,7 @@ struct IdName {
 }
 
 struct NameTable {
-  # Names that records refer to by id.
+  # Names that the records beside it refer to by id.
   tenants @0 :List(IdName);
   nodes @1 :List(IdName);
   resources @2 :List(Text);  # by index in a Vector

@@ -77,6 +77,29 @@ TEST_CASE("A task's end is reported at once, and what gathers goes in one report
   CHECK(fixture.host->forgotten == std::vector{kFirst});
 }
 
+TEST_CASE("However many and large results are, a report stays a message", "[actor]") {
+  AgentFixture fixture;
+  fixture.spawn();
+  fixture.connect();
+  fixture.answer({});
+  constexpr std::uint64_t kTasks = 3'000;
+  AgentOrders orders;
+  for (std::uint64_t job = 1; job <= kTasks; ++job) orders.launches.push_back(launch_order(job));
+  fixture.send(orders);
+  for (const LaunchOrder& order : orders.launches) {
+    TaskResult result = exited(order.task, 127);
+    result.message.assign(90'000, 'p');
+    fixture.end(std::move(result));
+  }
+  const AgentReport report = fixture.describe().report;
+  CHECK(report.finished.size() >= 500);
+  CHECK(report.finished.size() + report.running.size() == kTasks);
+  std::size_t bytes = 0;
+  for (const TaskResult& result : report.finished) bytes += result.message.size() + 100;
+  CHECK(bytes < 1'100'000);
+  CHECK(report.finished.front().message.size() == kMaxResultMessageBytes);
+}
+
 TEST_CASE("A result is reported until it is acknowledged", "[actor]") {
   AgentFixture fixture;
   fixture.host->inventory.tasks = {{kFirst, false, exited(kFirst)}};

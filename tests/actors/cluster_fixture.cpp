@@ -10,7 +10,10 @@ namespace {
 AgentLink::behavior_type fake_agent_link(AgentLink::pointer,
                                          std::shared_ptr<std::vector<AgentOrders>> orders) {
   return {
-      [orders](const AgentOrders& order) { orders->push_back(order); },
+      [orders](const AgentOrders& order) {
+        orders->push_back(order);
+        return OrdersTaken{};
+      },
       [](const ReadAgentLog& request) {
         return LogChunk{"log of task " + std::to_string(request.task.index), true};
       },
@@ -18,6 +21,18 @@ AgentLink::behavior_type fake_agent_link(AgentLink::pointer,
 }
 
 constexpr const char* kDirectory = "/ledger";
+/// A connection that ends on orders instead of delivering them.
+AgentLink::behavior_type breaking_agent_link(AgentLink::pointer self) {
+  const auto end = [self] {
+    self->quit(caf::exit_reason::user_shutdown);
+    return make_error(ErrorCode::unavailable, "the connection closed before the answer came");
+  };
+  return {
+      [end](const AgentOrders&) -> caf::result<OrdersTaken> { return end(); },
+      [end](const ReadAgentLog&) -> caf::result<LogChunk> { return end(); },
+  };
+}
+
 constexpr std::size_t kMaxSteps = 100'000;  // a self-sustaining exchange would never end
 
 Hash join_hash() {
@@ -164,7 +179,8 @@ FakeAgent ClusterFixture::join(const NodeSpec& spec) {
 
 caf::error ClusterFixture::reattach(FakeAgent& agent, std::vector<TaskResult> finished) {
   agent.orders->clear();
-  agent.link = system_->spawn(fake_agent_link, agent.orders);
+  agent.link = agent.breaks ? system_->spawn(breaking_agent_link)
+                            : system_->spawn(fake_agent_link, agent.orders);
   links_.push_back(agent.link);
   RegisterNode request;
   const auto nodes = ask<NodeList>(ListNodes{operator_caller()});

@@ -29,6 +29,7 @@ struct FakeAgent {
   std::shared_ptr<std::vector<AgentOrders>> orders;
   std::vector<TaskKey> running;  ///< what the next report names
   std::uint64_t high_water_cycle = 0;
+  bool breaks = false;  ///< its connections end on orders, from the next registration on
 
   /// Every launch so far, in order.
   [[nodiscard]] std::vector<LaunchOrder> launches() const;

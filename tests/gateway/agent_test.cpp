@@ -7,6 +7,7 @@
 #include "gateway/agent_client.hpp"
 #include "gateway/tokens.hpp"
 #include "process/temporary_directory.hpp"
+#include "schema/byte_budget.hpp"
 #include "tests/gateway/fake_desk.hpp"
 #include "tests/gateway/raw_peer.hpp"
 #include "tests/gateway/samples.hpp"
@@ -122,6 +123,57 @@ TEST_CASE("orders arrive complete and in order", "[gateway]") {
   for (std::uint64_t i = 0; i < kBatches; ++i) caf::anon_send(link, orders_numbered(i));
   for (std::uint64_t i = 0; i < kBatches; ++i)
     REQUIRE(same(agent.seen->orders.take(), orders_numbered(i)));
+}
+
+TEST_CASE("orders of any size arrive, in messages that fit", "[gateway]") {
+  FakeCoordinator coordinator;
+  FakeAgent agent(coordinator.address());
+  agent.start();
+  const AgentLink link = coordinator.seen->registrations.take().link;
+  // What a job of 150 tasks with an environment of 100 KB is to a node that comes back.
+  AgentOrders orders = orders_numbered(1);
+  orders.launches.front().environment["LARGE"].assign(100'000, 'x');
+  orders.launches.resize(150, orders.launches.front());
+  for (std::uint32_t i = 0; i < 150; ++i) orders.launches[i].task.index = i;
+  orders.stops.resize(100'000, orders.stops.front());
+  caf::scoped_actor self{coordinator.system};
+  auto taken = self->request(link, kPatience, orders);
+  AgentOrders arrived;
+  while (arrived.stops.size() < orders.stops.size()) {
+    const AgentOrders part = agent.seen->orders.take();
+    if (!part.launches.empty()) CHECK(arrived.stops.empty());  // launches before stops
+    CHECK(part.launches.size() <= kMessageBudgetBytes / 100'000);
+    arrived.launches.insert(arrived.launches.end(), part.launches.begin(), part.launches.end());
+    arrived.stops.insert(arrived.stops.end(), part.stops.begin(), part.stops.end());
+  }
+  CHECK(same(arrived, orders));
+  taken.receive([](const OrdersTaken&) {},
+                [](const caf::error& error) { FAIL(details(error).message); });
+  REQUIRE(agent.report(agent.seen->ups.take(), sample_report()));  // on the same connection
+}
+
+TEST_CASE("orders that the agent did not take fail with its connection", "[gateway]") {
+  FakeCoordinator coordinator;
+  FakeAgent agent(coordinator.address());
+  agent.start();
+  const AgentLink link = coordinator.seen->registrations.take().link;
+  agent.seen->ups.take();
+  agent.client.reset();
+  caf::scoped_actor self{coordinator.system};
+  self->request(link, kPatience, orders_numbered(1))
+      .receive([](const OrdersTaken&) { FAIL("nobody can have taken them"); },
+               [](const caf::error&) {});
+}
+
+TEST_CASE("results of an agent that knows no bound are cut", "[gateway]") {
+  FakeCoordinator coordinator;
+  FakeAgent agent(coordinator.address());
+  agent.start();
+  AgentReport report = sample_report();
+  report.finished.resize(1);
+  report.finished.front().message.assign(90'000, 'p');
+  REQUIRE(agent.report(agent.seen->ups.take(), report));
+  CHECK(coordinator.seen->reports.take().finished.front().message.size() == kMaxResultMessageBytes);
 }
 
 TEST_CASE("a log is read from the agent, with its errors", "[gateway]") {

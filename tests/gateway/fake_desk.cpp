@@ -21,6 +21,56 @@ caf::result<Caller> caller_of(const Hash& hash) {
   return make_error(ErrorCode::unauthenticated, "no such token");
 }
 
+template <class Info>
+std::vector<Info> listing(const Seen& seen, Info info) {
+  if (seen.listed == 0) return {info};
+  std::vector<Info> all;
+  for (std::uint32_t id = 1; id <= seen.listed; ++id) {
+    info.record.id.value = id;
+    all.push_back(info);
+  }
+  return all;
+}
+
+/// As a ledger would: newest first, and not more than a few at once.
+JobList jobs_of(const Seen& seen, const JobQuery& query) {
+  if (seen.listed == 0) return {{sample_job()}, false};
+  constexpr std::size_t kPage = 7;
+  JobList list;
+  for (JobId id{query.before ? query.before.value - 1 : seen.listed.load()}; id; --id.value) {
+    if (list.jobs.size() == query.limit) return list;
+    list.more = list.jobs.size() == kPage;
+    if (list.more) return list;
+    list.jobs.push_back(sample_job());
+    list.jobs.back().id = id;
+  }
+  return list;
+}
+
+JobDetail detail_of(const Seen& seen, std::uint32_t first_task) {
+  JobDetail detail = sample_detail();
+  if (seen.listed == 0) return detail;
+  TaskInfo task = detail.tasks.front();
+  detail.tasks.clear();
+  for (task.index = first_task; task.index < seen.listed; ++task.index)
+    detail.tasks.push_back(task);
+  return detail;
+}
+
+LedgerView ledger_of(const Seen& seen) {
+  if (seen.listed == 0) return sample_ledger();
+  LedgerView view;
+  TenantRecord tenant = sample_tenant();
+  for (std::uint32_t id = 1; id <= seen.listed; ++id) {
+    tenant.id = TenantId{id};
+    view.tenants.push_back(tenant);
+    view.net[tenant.id] = id;
+    for (std::uint32_t creditor = 1; creditor <= 20; ++creditor)
+      view.ious.push_back({id, creditor, 5, std::uint64_t{id} * 20 + creditor});
+  }
+  return view;
+}
+
 FakeDeskActor::behavior_type fake_desk(FakeDeskActor::stateful_pointer<FakeDeskState> self,
                                        std::shared_ptr<Seen> seen, NodePort node) {
   self->set_down_handler([seen](caf::down_msg& down) { seen->ended_links.put(down.reason); });
@@ -29,7 +79,7 @@ FakeDeskActor::behavior_type fake_desk(FakeDeskActor::stateful_pointer<FakeDeskS
       [](const GetStatus&) { return sample_status(); },
       [=](const ListTenants& request) {
         seen->requests.put(request);
-        return TenantList{{sample_tenant_info()}};
+        return TenantList{listing(*seen, sample_tenant_info())};
       },
       [=](const ApplyTenants& request) {
         seen->requests.put(request);
@@ -45,7 +95,7 @@ FakeDeskActor::behavior_type fake_desk(FakeDeskActor::stateful_pointer<FakeDeskS
       },
       [=](const ListNodes& request) {
         seen->requests.put(request);
-        return NodeList{{sample_node_info()}};
+        return NodeList{listing(*seen, sample_node_info())};
       },
       [=](const DrainNode& request) {
         seen->requests.put(request);
@@ -59,12 +109,12 @@ FakeDeskActor::behavior_type fake_desk(FakeDeskActor::stateful_pointer<FakeDeskS
       },
       [=](const ListJobs& request) {
         seen->requests.put(request);
-        return JobList{{sample_job()}};
+        return jobs_of(*seen, request.query);
       },
       [=](const ShowJob& request) -> caf::result<JobDetail> {
         if (request.id == kMissingJob) return make_error(ErrorCode::not_found, "no job 404", "id");
         seen->requests.put(request);
-        return sample_detail();
+        return detail_of(*seen, request.first_task);
       },
       [=](const CancelJob& request) {
         seen->requests.put(request);
@@ -88,7 +138,7 @@ FakeDeskActor::behavior_type fake_desk(FakeDeskActor::stateful_pointer<FakeDeskS
       },
       [=](const ShowLedger& request) {
         seen->requests.put(request);
-        return sample_ledger();
+        return ledger_of(*seen);
       },
       [=](const ReadJournal& request) {
         seen->requests.put(request);

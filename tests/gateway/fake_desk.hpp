@@ -1,6 +1,7 @@
 // A desk that answers with samples and shows what it was asked, and a coordinator's edge around it.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -43,6 +44,8 @@ struct Seen {
   Channel<RegisterNode> refusals;
   Channel<AgentReport> reports;
   Channel<caf::error> ended_links;  ///< the reason of each link that went down
+  /// When set, listings have this many entries, with ids from 1 on, instead of the one sample.
+  std::atomic<std::uint32_t> listed{0};
 };
 
 /// One port for all nodes: acknowledges what is reported as finished.

@@ -65,6 +65,12 @@ TEST_CASE("an invalid job is refused naming the field", "[unit][job]") {
        invalid, "command", "zero byte"},
       {"huge command", [](S& s) { s.command.emplace_back(kMaxCommandBytes, 'x'); }, invalid,
        "command", "are more than 131072"},
+      {"large", [](S& s) { s.devices.assign(3000, std::string(100, 'x')); }, invalid, "job",
+       "more than 262144"},
+      {"long directory", [](S& s) { s.directory = "/" + std::string(4096, 'x'); }, invalid,
+       "directory", "4097 bytes are more than 4096"},
+      {"long labels", [](S& s) { s.labels.assign(4097, 'x'); }, invalid, "labels",
+       "4097 bytes are more than 4096"},
       {"variable", [](S& s) { s.environment.emplace("A=B", "1"); }, invalid, "environment",
        "'A=B'"},
       {"reserved", [](S& s) { s.environment.emplace("FAIRWATER_JOB_ID", "1"); }, invalid,
@@ -210,6 +216,32 @@ TEST_CASE("a task stopped on order is final without its job being cancelled", "[
   const TaskRecord after = after_result(job, running_task(), ended(EndReason::cancelled, 143));
   CHECK(after.state == TaskState::cancelled);
   CHECK(after.failures == 0);
+}
+
+TEST_CASE("a spec's bytes are those of all its texts", "[unit][job]") {
+  const JobSpec plain = sleeping_job();
+  JobSpec spec = plain;
+  spec.environment.emplace("KEY", std::string(1000, 'v'));
+  spec.directory = "/" + std::string(99, 'd');
+  spec.after.assign(10, JobId{1});
+  const std::size_t more = spec_bytes(spec) - spec_bytes(plain);
+  CHECK(more >= 3 + 1000 + 100 + 80);
+  CHECK(more < 1500);
+}
+
+TEST_CASE("a text is cut between characters", "[unit]") {
+  CHECK(cut_text("short", 5) == "short");
+  CHECK(cut_text("longer", 4) == "long");
+  CHECK(cut_text("a\u00e4b", 2) == "a");  // the second byte of a letter of two
+  CHECK(cut_text("a\u00e4b", 3) == "a\u00e4");
+  CHECK(cut_text("\u20ac", 2).empty());
+}
+
+TEST_CASE("a reason has a bound", "[unit]") {
+  CHECK_FALSE(validate_reason(std::string(kMaxReasonBytes, 'r')));
+  const auto error = validate_reason(std::string(kMaxReasonBytes + 1, 'r'));
+  CHECK(details(error).field == "reason");
+  CHECK(details(error).message == "1025 bytes are more than 1024");
 }
 
 }  // namespace fairwater

@@ -5,6 +5,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "model/requests.hpp"
+
 namespace fairwater {
 namespace {
 
@@ -20,6 +22,42 @@ TEST_CASE("every kind of journal record has a name of its own", "[unit][journal]
   CHECK(all_kinds(std::make_index_sequence<count>{}).size() == count);
   CHECK(kind_of(Cycle{}) == "cycle");
   CHECK(kind_of(JobSubmitted{}) == "job_submitted");
+}
+
+TEST_CASE("records that input makes large are measured by it", "[unit][journal]") {
+  JobSubmitted submitted;
+  submitted.spec.environment["LARGE"].assign(100'000, 'x');
+  CHECK(approximate_bytes(submitted) >= 100'000);
+  TasksFinished finished;
+  finished.results.resize(100);
+  finished.results.front().message.assign(500, 'm');
+  CHECK(approximate_bytes(finished) >= 100 * sizeof(std::int64_t) + 500);
+  CHECK(approximate_bytes(Cycle{{Deal{}, Deal{}}}) < 10'000);
+  CHECK(approximate_bytes(TokenIssued{}) < 10'000);
+}
+
+TEST_CASE("the names in records are those that they refer to", "[unit][journal]") {
+  NameTable all;
+  for (std::uint32_t id = 1; id <= 9; ++id) {
+    all.tenants[TenantId{id}] = "tenant" + std::to_string(id);
+    all.nodes[NodeId{id}] = "node" + std::to_string(id);
+  }
+  all.resources = {"cpu"};
+  Deal deal;
+  deal.node = NodeId{2};
+  deal.lines.resize(1);
+  deal.lines.front().tenant = TenantId{3};
+  deal.loans = {{TenantId{4}, TenantId{5}, 1}};
+  JournalRecord cycle;
+  cycle.body = Cycle{{deal}};
+  JournalRecord finished;
+  finished.body = TasksFinished{NodeId{6}, {}};
+  const NameTable used = names_in({cycle, finished}, all);
+  CHECK(used.tenants == std::map<TenantId, std::string>{{TenantId{3}, "tenant3"},
+                                                        {TenantId{4}, "tenant4"},
+                                                        {TenantId{5}, "tenant5"}});
+  CHECK(used.nodes == std::map<NodeId, std::string>{{NodeId{2}, "node2"}, {NodeId{6}, "node6"}});
+  CHECK(used.resources == all.resources);
 }
 
 TEST_CASE("node states have stable names", "[unit][node]") {

@@ -1,0 +1,67 @@
+#include "model/requests.hpp"
+
+namespace fairwater {
+namespace {
+
+/// Collects the names of what it is shown.
+class NamesInUse {
+ public:
+  explicit NamesInUse(const NameTable& all) : all_(all) { used_.resources = all.resources; }
+
+  [[nodiscard]] NameTable take() { return std::move(used_); }
+
+  void operator()(TenantId tenant) {
+    const auto known = all_.tenants.find(tenant);
+    if (known != all_.tenants.end()) used_.tenants.insert(*known);
+  }
+  void operator()(NodeId node) {
+    const auto known = all_.nodes.find(node);
+    if (known != all_.nodes.end()) used_.nodes.insert(*known);
+  }
+  void operator()(const Deal& deal) {
+    (*this)(deal.node);
+    for (const auto& line : deal.lines) (*this)(line.tenant);
+    for (const auto& grant : deal.grants) (*this)(grant.tenant);
+    for (const auto& repayment : deal.repayments) both(repayment.debtor, repayment.creditor);
+    for (const auto& loan : deal.loans) both(loan.lender, loan.borrower);
+  }
+
+  void operator()(const Cycle& cycle) {
+    for (const auto& deal : cycle.deals) (*this)(deal);
+  }
+  void operator()(const TenantRemoved& removed) { (*this)(removed.tenant); }
+  void operator()(const TokenIssued& issued) { (*this)(issued.tenant); }
+  void operator()(const JobSubmitted& submitted) { (*this)(submitted.tenant); }
+  void operator()(const TasksFinished& finished) { (*this)(finished.node); }
+  void operator()(const TasksRequeued& requeued) { (*this)(requeued.node); }
+  /// All others name nobody, or carry the name themselves.
+  template <class Body>
+  void operator()(const Body&) {}
+
+ private:
+  void both(TenantId one, TenantId other) {
+    (*this)(one);
+    (*this)(other);
+  }
+
+  const NameTable& all_;
+  NameTable used_;
+};
+
+}  // namespace
+
+NameTable names_in(const std::vector<JournalRecord>& records, const NameTable& all) {
+  NamesInUse names(all);
+  for (const auto& record : records)
+    std::visit([&](const auto& body) { names(body); }, record.body);
+  return names.take();
+}
+
+NameTable names_in(const Explanation& explanation, const NameTable& all) {
+  NamesInUse names(all);
+  names(explanation.job.tenant);
+  if (explanation.deal) names(*explanation.deal);
+  return names.take();
+}
+
+}  // namespace fairwater
