@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include <spdlog/spdlog.h>
 
@@ -26,9 +27,11 @@ Connection::Connection(Services& services, kj::Own<kj::AsyncIoStream> stream, st
     : services_(services),
       stream_(kj::mv(stream)),
       peer_(std::move(peer)),
-      messages_(*stream_, std::min(services.options.max_message_bytes, kMaxAnonymousMessageBytes)),
+      messages_(*stream_, std::min(services.options.max_message_bytes, kMaxAnonymousMessageBytes),
+                services.anonymous_bytes),
       network_(messages_, capnp::rpc::twoparty::Side::SERVER, reader_options(services.options)),
       close_requested_(kj::newPromiseAndFulfiller<void>()) {
+  messages_.set_messages_left(kMaxAnonymousMessages);
   services_.connections.insert(this);
 }
 
@@ -86,9 +89,11 @@ caf::error Connection::begin_entry(std::uint32_t peer_version) {
   return {};
 }
 
-void Connection::entry_succeeded() {
+void Connection::entry_succeeded(Peer peer) {
   entry_ = Entry::done;
-  messages_.set_max_message_bytes(services_.options.max_message_bytes);
+  messages_.set_limits(services_.options.max_message_bytes,
+                       peer == Peer::agent ? services_.agent_bytes : services_.client_bytes);
+  messages_.set_messages_left(std::numeric_limits<std::uint64_t>::max());
 }
 
 kj::Promise<void> Connection::entry_failed(const caf::error& error) {
@@ -103,13 +108,31 @@ void Connection::entry_abandoned() {
   if (entry_ == Entry::trying) entry_ = Entry::none;
 }
 
-Expected<kj::Own<Connection::Admission>> Connection::admit() {
+caf::error Connection::check_calls() {
   if (reads_too_slowly()) close("it does not read its answers");
-  if (calls_ >= services_.options.max_calls_per_connection)
-    return make_error(ErrorCode::overloaded,
-                      "more than " + std::to_string(services_.options.max_calls_per_connection) +
-                          " calls at once on one connection");
+  if (calls_ < services_.options.max_calls_per_connection) return {};
+  return make_error(ErrorCode::overloaded,
+                    "more than " + std::to_string(services_.options.max_calls_per_connection) +
+                        " calls at once on one connection");
+}
+
+Expected<kj::Own<Connection::Admission>> Connection::admit() {
+  if (auto full = check_calls()) return full;
   return kj::heap<Admission>(*this);
+}
+
+Expected<kj::Own<Connection::Admission>> Connection::admit(TenantId tenant) {
+  if (auto full = check_calls()) return full;
+  auto call = services_.calls.open(tenant);
+  if (!call) return call.error();
+  return kj::heap<Admission>(*this, kj::mv(*call));
+}
+
+kj::Promise<void> Connection::refuse() {
+  if (++refusals_ == kMaxRefusals) messages_.pause();
+  return services_.refusals.next().attach(kj::defer([connection = kj::addRef(*this)]() mutable {
+    if (connection->refusals_-- == kMaxRefusals) connection->messages_.resume();
+  }));
 }
 
 }  // namespace fairwater

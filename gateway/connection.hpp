@@ -13,6 +13,7 @@
 
 #include "gateway/agent_line.hpp"
 #include "gateway/bridge.hpp"
+#include "gateway/call_queue.hpp"
 #include "gateway/message_guard.hpp"
 #include "gateway/server.hpp"
 #include "gateway/wire.hpp"
@@ -24,6 +25,11 @@ class Connection;
 /// Before a peer has shown a token its messages stay below this: a login is small, and an agent
 /// registers with some hundred bytes per task that it runs.
 inline constexpr std::uint64_t kMaxAnonymousMessageBytes = 2u << 20;
+/// Messages that are read of a peer before it has shown a token: enough to log in or register.
+/// Calls on a session that it does not have yet would wait in memory.
+inline constexpr std::uint64_t kMaxAnonymousMessages = 64;
+/// Refusals that one connection has to wait for: with more it is not read.
+inline constexpr std::uint32_t kMaxRefusals = 16;
 /// The wrong tokens that one connection may show.
 inline constexpr int kMaxFailedLogins = 5;
 /// Answers that wait for a slow reader: this many times the largest message, and not longer than
@@ -45,6 +51,11 @@ struct Services {
   AgentLines agent_lines;
   std::set<Connection*> connections;
   std::uint64_t wrong_tokens = 0;
+  CallQueue calls{options.calls};
+  Refusals refusals{timer};
+  ByteMeter anonymous_bytes{options.max_anonymous_bytes};
+  ByteMeter client_bytes{options.max_client_bytes};
+  ByteMeter agent_bytes{};  ///< an agent has one connection, and few calls on it
 };
 
 class Connection final : public kj::Refcounted {
@@ -64,7 +75,8 @@ class Connection final : public kj::Refcounted {
   /// Only one attempt at a time, and none after success: `wrong_state`, or `not_supported` for a
   /// version that is too old.
   [[nodiscard]] caf::error begin_entry(std::uint32_t peer_version);
-  void entry_succeeded();
+  enum class Peer { client, agent };
+  void entry_succeeded(Peer peer);
   /// Promises to fail: at once, or late when the token was wrong.
   [[nodiscard]] kj::Promise<void> entry_failed(const caf::error& error);
   /// The attempt was dropped. Harmless after the two above.
@@ -77,15 +89,24 @@ class Connection final : public kj::Refcounted {
     explicit Admission(Connection& connection) : connection_(kj::addRef(connection)) {
       ++connection_->calls_;
     }
-    Admission(Admission&&) = default;
-    ~Admission() {
-      if (connection_.get() != nullptr) --connection_->calls_;
+    Admission(Connection& connection, kj::Own<CallQueue::Call> call) : Admission(connection) {
+      call_ = kj::mv(call);
     }
+    Admission(const Admission&) = delete;
+    Admission& operator=(const Admission&) = delete;
+    ~Admission() { --connection_->calls_; }
+    /// Of a client's call.
+    [[nodiscard]] kj::Promise<void> turn() { return call_->turn(); }
 
    private:
     kj::Own<Connection> connection_;
+    kj::Own<CallQueue::Call> call_;  ///< of a client
   };
+  /// An agent's call, and a client's of this tenant; `overloaded`.
   [[nodiscard]] Expected<kj::Own<Admission>> admit();
+  [[nodiscard]] Expected<kj::Own<Admission>> admit(TenantId tenant);
+  /// When a refusal is to be answered. Meanwhile little more is read.
+  [[nodiscard]] kj::Promise<void> refuse();
 
   [[nodiscard]] Services& services() { return services_; }
   [[nodiscard]] const std::string& peer() const { return peer_; }
@@ -94,6 +115,7 @@ class Connection final : public kj::Refcounted {
   enum class Entry { none, trying, done };
 
   [[nodiscard]] kj::Promise<void> closed();
+  [[nodiscard]] caf::error check_calls();
 
   Services& services_;
   kj::Own<kj::AsyncIoStream> stream_;
@@ -104,6 +126,7 @@ class Connection final : public kj::Refcounted {
   Entry entry_ = Entry::none;
   int failed_logins_ = 0;
   std::uint32_t calls_ = 0;
+  std::uint32_t refusals_ = 0;
 };
 
 }  // namespace fairwater

@@ -24,7 +24,8 @@ class GatewayServer final : public wire::Gateway::Server {
   kj::Promise<void> login(LoginContext context) override {
     const auto params = context.getParams();
     const std::uint32_t version = params.getProtocolVersion();
-    if (auto refused = connection_->begin_entry(version)) return answer_error(context, refused);
+    if (auto refused = connection_->begin_entry(version))
+      return refuse_late(*connection_, context, refused);
     const Login request{hash_token(to_std_string(params.getToken()))};
     context.allowCancellation();
     auto& services = connection_->services();
@@ -39,7 +40,8 @@ class GatewayServer final : public wire::Gateway::Server {
   kj::Promise<void> registerAgent(RegisterAgentContext context) override {
     const auto params = context.getParams();
     const std::uint32_t version = params.getProtocolVersion();
-    if (auto refused = connection_->begin_entry(version)) return answer_error(context, refused);
+    if (auto refused = connection_->begin_entry(version))
+      return refuse_late(*connection_, context, refused);
     auto settled = abandon_unless_settled(*connection_);
     auto line = open_line(params.getControl());
     auto request = decode_registration(params, line->link());
@@ -66,7 +68,7 @@ class GatewayServer final : public wire::Gateway::Server {
                                  std::uint32_t version) {
     auto session = make_session(*connection_, caller);
     if (!session) return answer_error(context, session.error());
-    connection_->entry_succeeded();
+    connection_->entry_succeeded(Connection::Peer::client);
     auto results = context.getResults();
     results.setSession(session->session);
     KJ_IF_MAYBE (operator_session, session->operator_session)
@@ -101,7 +103,7 @@ class GatewayServer final : public wire::Gateway::Server {
 
   kj::Promise<void> open_node_session(RegisterAgentContext& context, const NodeRegistered& node,
                                       kj::Own<AgentLine> line, std::uint32_t version) {
-    connection_->entry_succeeded();
+    connection_->entry_succeeded(Connection::Peer::agent);
     close_with_port(node.port, line->number());
     auto results = context.getResults();
     results.setSession(make_node_session(*connection_, node.port, kj::mv(line)));

@@ -5,11 +5,21 @@
 #include <spdlog/spdlog.h>
 
 namespace fairwater {
+namespace {
+
+/// A poll costs about as much as one event, and an event some 20 us: what arrives waits less than a
+/// millisecond for being read, whatever else there is to do.
+constexpr kj::uint kEventsBetweenPolls = 20;
+
+}  // namespace
 
 LoopThread::LoopThread(std::function<void(Loop&)> main) : outbox_(std::make_shared<Outbox>()) {
   std::promise<void> ready;
   thread_ = std::thread([this, &ready, main = std::move(main)] {
     auto io = kj::setupAsyncIo();
+    // KJ looks for input only when no event is left, unless told to: a peer whose answers make it
+    // ask again would keep it from ever reading anybody else.
+    io.waitScope.setBusyPollInterval(kEventsBetweenPolls);
     auto stop = kj::newPromiseAndFulfiller<void>();
     executor_ = kj::getCurrentThreadExecutor().addRef();
     stop_ = [fulfiller = stop.fulfiller.get()] { fulfiller->fulfill(); };

@@ -1,25 +1,43 @@
 // Reads Cap'n Proto messages from a peer that is not trusted. The frame's header is checked before
-// the library sees it (a segment count of 2^32 overflows in there), and memory follows the bytes
-// that came, not the size that the header announces.
+// the library sees it (a segment count of 2^32 overflows in there), memory follows the bytes that
+// came, not the size that the header announces, and what may be read out of a message follows its
+// size: a list of elements without bytes would be as long as it says, for nothing.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include <capnp/serialize-async.h>
 
 namespace fairwater {
 
 inline constexpr std::uint32_t kMaxSegments = 512;
+/// A message is read once or twice (its size is asked for); one that refers to itself is read more
+/// often. So many times its words, and some for the headers of a small one.
+inline constexpr std::uint64_t kReadsPerWord = 4;
+inline constexpr std::uint64_t kReadsPerMessage = 1024;
+
+/// Bytes of messages that some connections hold together: arriving ones, and those whose calls are
+/// not answered yet.
+struct ByteMeter {
+  std::uint64_t limit = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t held = 0;
+};
 
 class MessageGuard final : public capnp::MessageStream {
  public:
-  /// Borrows the stream. Messages above `max_message_bytes` (body, without the header) end it with
-  /// an exception.
-  MessageGuard(kj::AsyncIoStream& stream, std::uint64_t max_message_bytes)
-      : stream_(stream), writer_(stream), max_message_bytes_(max_message_bytes) {}
+  /// Borrows the stream and the meter. Messages above `max_message_bytes` (body, without the
+  /// header), and those for which the meter has no room, end it with an exception.
+  MessageGuard(kj::AsyncIoStream& stream, std::uint64_t max_message_bytes, ByteMeter& meter)
+      : stream_(stream), writer_(stream), meter_(&meter), max_message_bytes_(max_message_bytes) {}
 
-  /// Counts from the next message on.
-  void set_max_message_bytes(std::uint64_t bytes) { max_message_bytes_ = bytes; }
+  /// Both count from the next message on.
+  void set_limits(std::uint64_t max_message_bytes, ByteMeter& meter);
+  /// After so many more messages it reads no further. Without a limit at first.
+  void set_messages_left(std::uint64_t count);
+  /// Stops reading, after the message that is being read, until resume().
+  void pause() { paused_ = true; }
+  void resume();
 
   kj::Promise<kj::Maybe<capnp::MessageReaderAndFds>> tryReadMessage(
       kj::ArrayPtr<kj::AutoCloseFd> fd_space, capnp::ReaderOptions options,
@@ -37,9 +55,16 @@ class MessageGuard final : public capnp::MessageStream {
   kj::Promise<void> end() override { return writer_.end(); }
 
  private:
+  [[nodiscard]] bool may_read() const { return !paused_ && messages_left_ > 0; }
+  void go_on();
+
   kj::AsyncIoStream& stream_;
   capnp::AsyncIoMessageStream writer_;
+  ByteMeter* meter_;
   std::uint64_t max_message_bytes_;
+  std::uint64_t messages_left_ = std::numeric_limits<std::uint64_t>::max();
+  bool paused_ = false;
+  kj::Maybe<kj::Own<kj::PromiseFulfiller<void>>> waiting_;
 };
 
 }  // namespace fairwater

@@ -20,7 +20,7 @@ wire::Gateway::Client bootstrap(capnp::RpcSystem<capnp::rpc::twoparty::VatId>& r
 
 RpcClient::RpcClient(kj::Own<kj::AsyncIoStream> stream)
     : stream_(kj::mv(stream)),
-      messages_(*stream_, kMaxAnswerBytes),
+      messages_(*stream_, kMaxAnswerBytes, bytes_),
       network_(messages_, capnp::rpc::twoparty::Side::CLIENT, answer_options()),
       rpc_(capnp::makeRpcClient(network_)),
       gateway_(bootstrap(rpc_)) {}

@@ -8,6 +8,7 @@
 #include <caf/actor_system.hpp>
 
 #include "actors/desk.hpp"
+#include "gateway/call_queue.hpp"
 #include "model/errors.hpp"
 
 namespace fairwater {
@@ -19,7 +20,13 @@ struct ServerOptions {
   std::int64_t login_timeout_ms =
       10'000;  ///< a connection that has not logged in by then is closed
   std::uint64_t max_message_bytes = 8u << 20;
-  std::uint32_t max_calls_per_connection = 256;  ///< more answers `overloaded`
+  /// More calls at once are answered `overloaded`, late; `calls` counts those of clients only.
+  std::uint32_t max_calls_per_connection = 256;
+  CallLimits calls;
+  /// Messages of clients that arrive or whose calls are open, together; beyond that whoever sends
+  /// one above 8 KiB is closed. Apart for peers that have not logged in.
+  std::uint64_t max_client_bytes = 256u << 20;
+  std::uint64_t max_anonymous_bytes = 64u << 20;
 };
 
 class Server {

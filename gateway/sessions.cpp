@@ -54,62 +54,75 @@ class SessionServer : public virtual wire::TenantSession::Server {
   }
 
   kj::Promise<void> submitJob(SubmitJobContext context) override {
-    auto request = guard_decoding([&] {
-      return SubmitJob{caller_, read(context.getParams().getSpec())};
-    });
-    return ask<JobAccepted>(context, std::move(request), [](const JobAccepted& job, auto results) {
-      results.setId(job.id.value);
-    });
+    return ask<JobAccepted>(
+        context,
+        [this](auto params) {
+          return guard_decoding([&] { return SubmitJob{caller_, read(params.getSpec())}; });
+        },
+        [](const JobAccepted& job, auto results) { results.setId(job.id.value); });
   }
 
   kj::Promise<void> listJobs(ListJobsContext context) override {
-    auto request = guard_decoding([&] {
-      return ListJobs{caller_, read(context.getParams().getQuery())};
-    });
-    return ask<JobList>(context, std::move(request), [](const JobList& list, auto results) {
-      encode_list(list.jobs, results.initJobs(list.jobs.size()));
-      results.setMore(list.more);
-    });
+    return ask<JobList>(
+        context,
+        [this](auto params) {
+          return guard_decoding([&] { return ListJobs{caller_, read(params.getQuery())}; });
+        },
+        [](const JobList& list, auto results) {
+          encode_list(list.jobs, results.initJobs(list.jobs.size()));
+          results.setMore(list.more);
+        });
   }
 
   kj::Promise<void> showJob(ShowJobContext context) override {
-    const auto params = context.getParams();
-    return ask<JobDetail>(context, ShowJob{caller_, JobId{params.getId()}, params.getFirstTask()},
-                          [](const JobDetail& detail, auto results) {
-                            encode(first_page(detail), results.initDetail());
-                          });
+    return ask<JobDetail>(
+        context,
+        [this](auto params) {
+          return ShowJob{caller_, JobId{params.getId()}, params.getFirstTask()};
+        },
+        [](const JobDetail& detail, auto results) {
+          encode(first_page(detail), results.initDetail());
+        });
   }
 
   kj::Promise<void> cancelJob(CancelJobContext context) override {
-    const auto params = context.getParams();
-    return ask<Done>(context,
-                     CancelJob{caller_, JobId{params.getId()}, to_std_string(params.getReason())},
-                     kNothingToFill);
+    return ask<Done>(
+        context,
+        [this](auto params) {
+          return CancelJob{caller_, JobId{params.getId()}, to_std_string(params.getReason())};
+        },
+        kNothingToFill);
   }
 
   kj::Promise<void> waitJob(WaitJobContext context) override {
-    const auto params = context.getParams();
-    const std::int64_t wait_ms = bounded_wait_ms(params.getTimeoutMs());
-    return ask<JobRecord>(
-        context, WaitJob{caller_, JobId{params.getId()}, wait_ms},
+    const std::int64_t wait_ms = bounded_wait_ms(context.getParams().getTimeoutMs());
+    return wait<JobRecord>(
+        context,
+        [this, wait_ms](auto params) {
+          return WaitJob{caller_, JobId{params.getId()}, wait_ms};
+        },
         [](const JobRecord& job, auto results) { encode(job, results.initJob()); },
         desk_timeout_for(wait_ms));
   }
 
   kj::Promise<void> explainTask(ExplainTaskContext context) override {
-    const auto params = context.getParams();
-    return ask<Explanation>(context, ExplainTask{caller_, JobId{params.getId()}, params.getIndex()},
-                            [](const Explanation& explanation, auto results) {
-                              encode(explanation, results.initExplanation());
-                            });
+    return ask<Explanation>(
+        context,
+        [this](auto params) {
+          return ExplainTask{caller_, JobId{params.getId()}, params.getIndex()};
+        },
+        [](const Explanation& explanation, auto results) {
+          encode(explanation, results.initExplanation());
+        });
   }
 
   kj::Promise<void> readLog(ReadLogContext context) override {
-    const auto params = context.getParams();
     return ask<LogChunk>(
         context,
-        ReadLog{caller_, JobId{params.getId()}, params.getIndex(), params.getStandardError(),
-                params.getOffset()},
+        [this](auto params) {
+          return ReadLog{caller_, JobId{params.getId()}, params.getIndex(),
+                         params.getStandardError(), params.getOffset()};
+        },
         [](const LogChunk& chunk, auto results) { encode(chunk, results.initChunk()); });
   }
 
@@ -125,16 +138,19 @@ class SessionServer : public virtual wire::TenantSession::Server {
                            });
   }
 
-  template <class Response, class Context, class Request, class Fill>
-  kj::Promise<void> ask(Context context, Expected<Request> request, Fill fill,
-                        std::chrono::milliseconds timeout = kDeskTimeout) {
-    return answer_call<Response>(*connection_, context, connection_->services().desk,
-                                 std::move(request), std::move(fill), timeout);
+  template <class Response, class Context, class Decode, class Fill>
+  kj::Promise<void> ask(Context context, Decode decode, Fill fill) {
+    return answer_client<Response>(*connection_, caller_.tenant, CallKind::work, context,
+                                   connection_->services().desk, std::move(decode), std::move(fill),
+                                   kDeskTimeout);
   }
-  template <class Response, class Context, class Request, class Fill>
-  kj::Promise<void> ask(Context context, Request request, Fill fill,
-                        std::chrono::milliseconds timeout = kDeskTimeout) {
-    return ask<Response>(context, Expected<Request>(std::move(request)), std::move(fill), timeout);
+  /// For what mostly waits, or takes long by itself.
+  template <class Response, class Context, class Decode, class Fill>
+  kj::Promise<void> wait(Context context, Decode decode, Fill fill,
+                         std::chrono::milliseconds timeout) {
+    return answer_client<Response>(*connection_, caller_.tenant, CallKind::wait, context,
+                                   connection_->services().desk, std::move(decode), std::move(fill),
+                                   timeout);
   }
 
   [[nodiscard]] const Caller& caller() const { return caller_; }
@@ -156,50 +172,62 @@ class OperatorSessionServer final : public SessionServer,
 
  protected:
   kj::Promise<void> applyTenants(ApplyTenantsContext context) override {
-    const auto params = context.getParams();
-    auto request = guard_decoding([&] {
-      check_apply_bytes(params.getSpecs());
-      return ApplyTenants{caller(), read_elements(params.getSpecs()), params.getDryRun()};
-    });
     return ask<TenantsApplied>(
-        context, std::move(request), [](const TenantsApplied& applied, auto results) {
+        context,
+        [this](auto params) {
+          return guard_decoding([&] {
+            check_apply_bytes(params.getSpecs());
+            return ApplyTenants{caller(), read_elements(params.getSpecs()), params.getDryRun()};
+          });
+        },
+        [](const TenantsApplied& applied, auto results) {
           encode_list(applied.changes, results.initChanges(applied.changes.size()));
         });
   }
 
   kj::Promise<void> removeTenant(RemoveTenantContext context) override {
-    return ask<Done>(context, RemoveTenant{caller(), to_std_string(context.getParams().getName())},
-                     kNothingToFill);
+    return ask<Done>(
+        context,
+        [this](auto params) {
+          return RemoveTenant{caller(), to_std_string(params.getName())};
+        },
+        kNothingToFill);
   }
 
   kj::Promise<void> issueToken(IssueTokenContext context) override {
     std::string token = make_token("fw_tn_");
-    IssueToken request{caller(), to_std_string(context.getParams().getTenant()), hash_token(token)};
-    return ask<Done>(context, std::move(request),
-                     [token = std::move(token)](const Done&, auto results) {
-                       results.setToken(to_text(token));
-                     });
+    return ask<Done>(
+        context,
+        [this, hash = hash_token(token)](auto params) {
+          return IssueToken{caller(), to_std_string(params.getTenant()), hash};
+        },
+        [token](const Done&, auto results) { results.setToken(to_text(token)); });
   }
 
   kj::Promise<void> drainNode(DrainNodeContext context) override {
-    const auto params = context.getParams();
-    return ask<Done>(context,
-                     DrainNode{caller(), to_std_string(params.getName()),
-                               to_std_string(params.getReason()), params.getDrain()},
-                     kNothingToFill);
+    return ask<Done>(
+        context,
+        [this](auto params) {
+          return DrainNode{caller(), to_std_string(params.getName()),
+                           to_std_string(params.getReason()), params.getDrain()};
+        },
+        kNothingToFill);
   }
 
   kj::Promise<void> readJournal(ReadJournalContext context) override {
-    const auto params = context.getParams();
-    const std::int64_t wait_ms = bounded_wait_ms(params.getWaitMs());
-    return ask<JournalPage>(
-        context, ReadJournal{caller(), params.getSince(), params.getLimit(), wait_ms},
-        [](const JournalPage& page, auto results) { encode(page, results.initPage()); },
-        desk_timeout_for(wait_ms));
+    const std::int64_t wait_ms = bounded_wait_ms(context.getParams().getWaitMs());
+    const auto decode = [this, wait_ms](auto params) {
+      return ReadJournal{caller(), params.getSince(), params.getLimit(), wait_ms};
+    };
+    const auto fill = [](const JournalPage& page, auto results) {
+      encode(page, results.initPage());
+    };
+    if (wait_ms == 0) return ask<JournalPage>(context, decode, fill);
+    return wait<JournalPage>(context, decode, fill, desk_timeout_for(wait_ms));
   }
 
   kj::Promise<void> verifyLedger(VerifyLedgerContext context) override {
-    return ask<VerifyReport>(
+    return wait<VerifyReport>(
         context, VerifyLedger{caller()},
         [](const VerifyReport& report, auto results) { encode(report, results.initReport()); },
         kVerifyTimeout);
@@ -213,9 +241,9 @@ class NodeSessionServer final : public wire::NodeSession::Server {
 
  protected:
   kj::Promise<void> heartbeat(HeartbeatContext context) override {
-    return answer_call<ReportReply>(
+    return answer_agent<ReportReply>(
         *connection_, context, port_,
-        guard_decoding([&] { return read(context.getParams().getReport()); }),
+        [](auto params) { return guard_decoding([&] { return read(params.getReport()); }); },
         [](const ReportReply& reply, auto results) { encode(reply, results.initReply()); });
   }
 

@@ -3,6 +3,8 @@
 // builder, read() throws MalformedRecord, decode() turns that into `invalid_input`.
 #pragma once
 
+#include <capnp/any.h>
+
 #include "actors/handles.hpp"
 #include "model/requests.hpp"
 #include "schema/codec.hpp"
@@ -53,9 +55,20 @@ void encode(const Explanation& explanation, wire::Explanation::Builder builder);
 void encode(const VerifyReport& report, wire::VerifyReport::Builder builder);
 [[nodiscard]] VerifyReport read(wire::VerifyReport::Reader reader);
 
-/// As read_list of schema/codec.hpp, for this header's types too.
+/// Throws for elements without bytes: a list may announce any number of them.
+template <class List>
+void require_bytes(List list) {
+  if (list.size() == 0) return;
+  const capnp::AnyStruct::Reader first(list[0]);
+  if (first.getDataSection().size() == 0 && first.getPointerSection().size() == 0)
+    throw MalformedRecord(
+        "", "a list announces " + std::to_string(list.size()) + " elements that have no bytes");
+}
+
+/// As read_list of schema/codec.hpp, for this header's types too, from a peer that is not trusted.
 template <class List>
 [[nodiscard]] auto read_elements(List list) {
+  require_bytes(list);
   std::vector<decltype(read(list[0]))> values;
   values.reserve(list.size());
   for (auto element : list) values.push_back(read(element));

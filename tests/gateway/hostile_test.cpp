@@ -2,6 +2,9 @@
 #include <algorithm>
 #include <chrono>
 #include <fcntl.h>
+#include <fstream>
+#include <functional>
+#include <iostream>
 #include <random>
 #include <sys/resource.h>
 #include <thread>
@@ -82,6 +85,108 @@ std::string login_bytes() {
   REQUIRE_FALSE(client);
   REQUIRE(bytes.size() > 100);
   return bytes;
+}
+
+std::int64_t status_kib(const std::string& field) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.rfind(field + ":", 0) == 0) return std::stoll(line.substr(field.size() + 1));
+  FAIL("/proc/self/status has no " + field);
+  return 0;
+}
+
+/// How much more memory than at its beginning this process had at its peak since.
+class MemoryPeak {
+ public:
+  MemoryPeak() {
+    std::ofstream("/proc/self/clear_refs") << "5";  // the peak begins anew
+    before_kib_ = status_kib("VmRSS");
+  }
+  [[nodiscard]] std::int64_t grown_mib() const {
+    return (status_kib("VmHWM") - before_kib_) / 1024;
+  }
+
+ private:
+  std::int64_t before_kib_ = 0;
+};
+
+/// An agent's half that takes every order and does nothing.
+class IdleControl final : public wire::AgentControl::Server {
+ protected:
+  kj::Promise<void> orders(OrdersContext) override { return kj::READY_NOW; }
+};
+
+using RegisterRequest =
+    capnp::Request<wire::Gateway::RegisterAgentParams, wire::Gateway::RegisterAgentResults>;
+
+RegisterRequest registration(RpcPeer& peer) {
+  auto request = peer.gateway().registerAgentRequest();
+  request.setProtocolVersion(kProtocolVersion);
+  request.setCredential("credential");
+  request.setJoinToken(to_text(kJoinToken));
+  encode(sample_node_spec(), request.initSpec());
+  request.setControl(kj::heap<IdleControl>());
+  return request;
+}
+
+/// Makes the struct's first pointer a list of this many elements without a byte.
+template <class Builder>
+void claim_list(Builder builder, unsigned elements) {
+  capnp::AnyStruct::Builder any(kj::mv(builder));
+  any.getPointerSection()[0].initAsListOfAnyStruct(0, 0, elements);
+}
+
+template <class Request>
+kj::Promise<std::string> error_code_of(Request request) {
+  return request.send().then(
+      [](auto&& response) { return to_std_string(response.getError().getCode()); },
+      [](kj::Exception&& fault) { return std::string(fault.getDescription().cStr()); });
+}
+
+/// Keeps `count` submissions of one connection open: whatever the answer, it asks again at once.
+class Flood final : public kj::TaskSet::ErrorHandler {
+ public:
+  Flood(RpcPeer& peer, int count) : peer_(peer) {
+    peer_.run([&](RpcPeer&) {
+      tasks_ = kj::heap<kj::TaskSet>(*this);
+      for (int i = 0; i < count; ++i) submit();
+    });
+  }
+  Flood(const Flood&) = delete;
+  Flood& operator=(const Flood&) = delete;
+  ~Flood() {
+    peer_.run([this](RpcPeer&) { tasks_ = nullptr; });
+  }
+
+ private:
+  void submit() {
+    auto request = peer_.session().submitJobRequest();
+    encode(sample_spec(), request.initSpec());
+    tasks_->add(request.send().ignoreResult().then([this] { submit(); }));
+  }
+  void taskFailed(kj::Exception&&) override {}
+
+  RpcPeer& peer_;
+  kj::Own<kj::TaskSet> tasks_;
+};
+
+std::chrono::microseconds timed(const std::function<void()>& what) {
+  const auto start = std::chrono::steady_clock::now();
+  what();
+  return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() -
+                                                               start);
+}
+
+/// Medians and the worst, of `count` times.
+struct Times {
+  std::chrono::microseconds median{};
+  std::chrono::microseconds worst{};
+};
+Times times_of(int count, const std::function<void()>& what) {
+  std::vector<std::chrono::microseconds> took;
+  for (int i = 0; i < count; ++i) took.push_back(timed(what));
+  std::sort(took.begin(), took.end());
+  return {took[took.size() / 2], took.back()};
 }
 
 void check_works(Client& client) { REQUIRE(client.status()); }
@@ -343,4 +448,152 @@ TEST_CASE("a peer that does not read its answers is closed", "[gateway][hostile]
   });
   closed.wait();
   check_works(*client);
+}
+
+TEST_CASE("a list that is long for nothing is refused", "[gateway][hostile]") {
+  FakeCoordinator coordinator;
+  const auto client = coordinator.client(kTenantToken);
+  constexpr unsigned kElements = 1'000'000;
+
+  RpcPeer stranger(coordinator.address());
+  const MemoryPeak peak;
+  CHECK(stranger.run([&](RpcPeer& self) {
+    auto request = registration(self);
+    claim_list(request.initReport(), kElements);
+    return error_code_of(kj::mv(request));
+  }) == "invalid_input");
+  CHECK(peak.grown_mib() < 16);
+  check_works(*client);
+
+  RpcPeer agent(coordinator.address());
+  CHECK(agent.run([&](RpcPeer& self) {
+    return registration(self).send().then([&](auto&& registered) {
+      auto request = registered.getSession().heartbeatRequest();
+      claim_list(request.initReport(), kElements);
+      return error_code_of(kj::mv(request)).attach(kj::mv(registered));
+    });
+  }) == "invalid_input");
+
+  RpcPeer user(coordinator.address());
+  CHECK(user.run([](RpcPeer& self) { return self.log_in(kOperatorToken); }).empty());
+  CHECK(user.run([&](RpcPeer& self) {
+    auto request = self.session().castAs<wire::OperatorSession>().applyTenantsRequest();
+    claim_list(wire::OperatorSession::ApplyTenantsParams::Builder(request), kElements);
+    return error_code_of(kj::mv(request));
+  }) == "invalid_input");
+  // Also where the message is large enough for as many words.
+  CHECK(user.run([&](RpcPeer& self) {
+    auto request = self.session().castAs<wire::OperatorSession>().applyTenantsRequest();
+    claim_list(wire::OperatorSession::ApplyTenantsParams::Builder(request), 100'000);
+    capnp::Orphanage::getForMessageContaining(
+        wire::OperatorSession::ApplyTenantsParams::Builder(request))
+        .newOrphan<capnp::Data>(1u << 20);
+    return error_code_of(kj::mv(request));
+  }) == "invalid_input");
+  check_works(*client);
+}
+
+TEST_CASE("calls on a session that is not there yet are not gathered", "[gateway][hostile]") {
+  FakeCoordinator coordinator;
+  RpcPeer peer(coordinator.address());
+  // All pipelined on the login's answer: read when it has come, and answered.
+  const auto answered = peer.run([](RpcPeer& self) {
+    auto login = self.gateway().loginRequest();
+    login.setToken(to_text(kTenantToken));
+    login.setProtocolVersion(kProtocolVersion);
+    auto logged_in = login.send();
+    auto calls = kj::heapArrayBuilder<kj::Promise<bool>>(200);
+    for (int i = 0; i < 200; ++i)
+      calls.add(logged_in.getSession().getStatusRequest().send().then(
+          [](auto&& response) { return !response.hasError(); }));
+    return kj::joinPromises(calls.finish()).attach(kj::mv(logged_in));
+  });
+  CHECK(std::all_of(answered.begin(), answered.end(), [](bool good) { return good; }));
+}
+
+TEST_CASE("a flood of calls holds up neither heartbeats nor other tenants",
+          "[gateway][hostile][figure]") {
+  FakeCoordinator coordinator;
+  const auto other = coordinator.client(kOperatorToken);
+  RpcPeer agent(coordinator.address());
+  kj::Maybe<wire::NodeSession::Client> session;
+  agent.run([&](RpcPeer& self) {
+    return registration(self).send().then(
+        [&](auto&& registered) { session = registered.getSession(); });
+  });
+  const auto beat = [&] {
+    agent.run([&](RpcPeer&) {
+      auto request = KJ_ASSERT_NONNULL(session).heartbeatRequest();
+      encode(sample_report(), request.initReport());
+      return request.send().ignoreResult();
+    });
+  };
+  const auto submit = [&] { REQUIRE(other->submit(sample_spec())); };
+  const auto quiet_beats = times_of(100, beat);
+  const auto quiet_submissions = times_of(100, submit);
+
+  std::vector<std::unique_ptr<RpcPeer>> peers;
+  std::vector<std::unique_ptr<Flood>> floods;
+  for (int i = 0; i < 8; ++i) {
+    peers.push_back(std::make_unique<RpcPeer>(coordinator.address()));
+    REQUIRE(peers.back()->run([](RpcPeer& self) { return self.log_in(kTenantToken); }).empty());
+    floods.push_back(std::make_unique<Flood>(*peers.back(), 1000));
+  }
+  const auto beats = times_of(200, beat);
+  const auto submissions = times_of(100, submit);
+  std::cout << "8 connections with 1,000 submissions each: a heartbeat " << beats.median.count()
+            << " us (worst " << beats.worst.count() << "), without " << quiet_beats.median.count()
+            << "; another's submission " << submissions.median.count() << " us, without "
+            << quiet_submissions.median.count() << "\n";
+  // A lease is at least ten times this, and the machine may be busy with other things.
+  CHECK(beats.worst < std::chrono::seconds(2));
+  CHECK(submissions.worst < std::chrono::seconds(2));
+  floods.clear();
+  agent.run([&](RpcPeer&) { session = nullptr; });
+}
+
+TEST_CASE("many connections with many open calls hold bounded memory",
+          "[gateway][hostile][figure]") {
+  const FileLimit limit;
+  limit.set(4096);
+  // What one of them sends: it logs in and makes 250 calls that wait, without reading an answer.
+  std::string bytes;
+  {
+    RawListener listener;
+    RpcPeer recorded(listener.address());
+    const RawPeer sink = listener.accept();
+    recorded.run([](RpcPeer& self) {
+      auto login = self.gateway().loginRequest();
+      login.setToken(to_text(kTenantToken));
+      login.setProtocolVersion(kProtocolVersion);
+      auto logged_in = login.send();
+      for (int i = 0; i < 250; ++i) {
+        auto wait = logged_in.getSession().waitJobRequest();
+        wait.setId(kHeldJob.value);
+        wait.setTimeoutMs(60'000);
+        wait.send().ignoreResult().detach([](kj::Exception&&) {});
+      }
+      logged_in.ignoreResult().detach([](kj::Exception&&) {});
+      return kj::evalLast([] {});
+    });
+    bytes = sink.read_available();
+  }
+  REQUIRE(bytes.size() > 250 * 50);
+
+  FakeCoordinator coordinator;
+  const auto other = coordinator.client(kOperatorToken);
+  const MemoryPeak peak;
+  std::vector<RawPeer> peers;
+  for (int i = 0; i < 1000; ++i) {
+    peers.emplace_back(coordinator.address());
+    REQUIRE(peers.back().send(bytes));
+  }
+  const CallLimits limits;
+  for (std::uint32_t i = 0; i < limits.open_per_tenant; ++i) coordinator.seen->requests.take();
+  const auto answer = timed([&] { check_works(*other); });
+  std::cout << "1,000 connections with 250 calls each: " << peak.grown_mib() << " MiB, "
+            << coordinator.seen->requests.size() << " beyond the tenant's bound, another's call "
+            << answer.count() << " us\n";
+  CHECK(coordinator.seen->requests.size() == 0);
+  CHECK(peak.grown_mib() < 400);
 }

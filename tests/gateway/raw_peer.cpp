@@ -69,6 +69,16 @@ void RawPeer::wait_for_bytes() const {
   REQUIRE(::recv(fd_, &byte, 1, 0) == 1);
 }
 
+std::string RawPeer::read_available() const {
+  std::string bytes;
+  std::array<char, 4096> piece{};
+  for (;;) {
+    const ssize_t size = ::recv(fd_, piece.data(), piece.size(), MSG_DONTWAIT);
+    if (size <= 0) return bytes;
+    bytes.append(piece.data(), static_cast<std::size_t>(size));
+  }
+}
+
 std::string RawPeer::read_all() const {
   std::string all;
   std::array<char, 4096> piece{};

@@ -23,6 +23,8 @@ class RawPeer {
   void wait_until_closed() const;
   /// Waits for at least one byte; fails the test when none comes.
   void wait_for_bytes() const;
+  /// What has arrived so far.
+  [[nodiscard]] std::string read_available() const;
   /// Everything until the other side closes.
   [[nodiscard]] std::string read_all() const;
 
