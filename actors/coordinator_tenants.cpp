@@ -23,6 +23,9 @@ void note(TenantChange& change, const char* field, const Value& before, const Va
     line += std::string(before ? "true" : "false") + " -> " + (after ? "true" : "false");
   } else if constexpr (std::is_same_v<Value, QueuePolicy>) {
     line += std::string(to_string(before)) + " -> " + std::string(to_string(after));
+  } else if constexpr (std::is_same_v<Value, RunAs>) {
+    line += (before.empty() ? "none" : to_text(before)) + " -> " +
+            (after.empty() ? "none" : to_text(after));
   } else {
     line += std::to_string(before) + " -> " + std::to_string(after);
   }
@@ -39,6 +42,7 @@ TenantChange compare(const TenantSpec* before, const TenantSpec& after) {
   note(change, "repay_millionths", before->repay_millionths, after.repay_millionths);
   note(change, "may_lend", before->may_lend, after.may_lend);
   note(change, "may_borrow", before->may_borrow, after.may_borrow);
+  note(change, "run_as", before->run_as, after.run_as);
   change.kind = change.fields.empty() ? ChangeKind::unchanged : ChangeKind::changed;
   return change;
 }
@@ -74,7 +78,7 @@ void take_tenant(CoordinatorSelf self, const TenantRecord& record) {
     return;
   }
   known->second.spec = record.spec;
-  self->send(known->second.actor, SetQueue{record.spec.queue});
+  self->send(known->second.actor, SetTerms{record.spec.queue, record.spec.run_as});
 }
 
 // -- changes, one after the other -----------------------------------------------------------------

@@ -39,6 +39,7 @@ struct TenantState {
   TenantSink coordinator;
   TenantId id;
   std::string tenant_name;
+  RunAs run_as;
   TenantBook book{{}, QueuePolicy::fifo, {}};
   std::vector<JobWaiter> waiters;
   std::uint64_t last_waiter = 0;
@@ -266,6 +267,7 @@ void take_grants(TenantSelf self, const Granted& granted) {
     FAIRWATER_CHECK(order.has_value(), "a grant belongs to a live job");
     if (state.book.record(item.grant.task.job).cancelled)
       stops.push_back({item.node_id, item.grant.task});
+    order->run_as = state.run_as;
     auto& [actor, launch] = by_node[item.node_id];
     actor = item.node;
     launch.orders.push_back(std::move(*order));
@@ -349,6 +351,7 @@ TenantBase::behavior_type tenant_behavior(TenantSelf self,
   state.coordinator = std::move(coordinator);
   state.id = record.id;
   state.tenant_name = record.spec.name;
+  state.run_as = record.spec.run_as;
   state.book = TenantBook{record.id, record.spec.queue, state.context->catalog};
   std::set<JobId> awaited;
   for (auto& job : jobs) {
@@ -365,8 +368,9 @@ TenantBase::behavior_type tenant_behavior(TenantSelf self,
       [self](const DescribeWaiting& request) { return describe(self->state, request); },
       [self](const Retire&) { return retire(self->state); },
       [self](const Reinstate&) { self->state.retired = false; },
-      [self](const SetQueue& request) {
+      [self](const SetTerms& request) {
         self->state.book.set_policy(request.policy);
+        self->state.run_as = request.run_as;
         refresh(self);
       },
       [self](const Granted& granted) { take_grants(self, granted); },

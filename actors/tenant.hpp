@@ -65,8 +65,10 @@ struct TasksEnded {
 struct TasksReturned {
   std::vector<TaskKey> tasks;
 };
-struct SetQueue {
+/// The tenant's terms have changed; of tasks that are granted from now on.
+struct SetTerms {
   QueuePolicy policy = QueuePolicy::fifo;
+  RunAs run_as;
 };
 /// The tenant is about to be removed: `wrong_state` while it has live jobs, else it admits none any
 /// more.
@@ -88,7 +90,7 @@ struct Granted;  // coordinator.hpp
 using TenantActor = caf::typed_actor<
     caf::replies_to<Submit>::with<JobAccepted>, caf::replies_to<Cancel>::with<Done>,
     caf::replies_to<Wait>::with<Done>, caf::replies_to<DescribeWaiting>::with<WaitingDescription>,
-    caf::replies_to<Retire>::with<Done>, caf::reacts_to<Reinstate>, caf::reacts_to<SetQueue>,
+    caf::replies_to<Retire>::with<Done>, caf::reacts_to<Reinstate>, caf::reacts_to<SetTerms>,
     caf::reacts_to<Granted>, caf::reacts_to<TasksEnded>, caf::reacts_to<TasksReturned>>;
 
 /// A live job as a restart finds it.

@@ -15,6 +15,13 @@ Json counts_json(const TaskCounts& tasks) {
               {"failed", tasks.failed},   {"cancelled", tasks.cancelled}};
 }
 
+Json run_as_json(const RunAs& run_as) {
+  if (run_as.empty()) return nullptr;
+  return Json{{"user", run_as.user},
+              {"group", run_as.group.empty() ? Json(nullptr) : Json(run_as.group)},
+              {"groups", run_as.groups}};
+}
+
 }  // namespace
 
 std::uint32_t attempts_begun(const TaskRecord& task) {
@@ -69,7 +76,8 @@ Json tenant_json(const TenantInfo& tenant) {
       {"queue", to_string(spec.queue)},
       {"repay", static_cast<double>(spec.repay_millionths) / 1e6},
       {"may_lend", spec.may_lend},
-      {"may_borrow", spec.may_borrow}};
+      {"may_borrow", spec.may_borrow},
+      {"run_as", run_as_json(spec.run_as)}};
 }
 
 Json tenant_change_json(const TenantChange& change) {
@@ -92,7 +100,8 @@ Json node_json(const NodeInfo& node) {
               {"running_tasks", node.running_tasks},
               {"last_heartbeat", json_time(node.last_heartbeat)},
               {"drain_reason", node.record.drain_reason},
-              {"limits", node.record.spec.limits}};
+              {"limits", node.record.spec.limits},
+              {"isolation", node.record.spec.isolation}};
 }
 
 Json job_json(const JobRecord& job) {

@@ -98,6 +98,7 @@ std::string tenant_text(const TenantInfo& tenant) {
       {"repay", fmt::format("{}", spec.repay_millionths / 1e6)},
       {"may lend", spec.may_lend ? "yes" : "no"},
       {"may borrow", spec.may_borrow ? "yes" : "no"},
+      {"run as", to_text(spec.run_as)},
       {"request", format_amounts(tenant.request)},
       {"quota", format_amounts(tenant.runtime_quota)},
       {"used", format_amounts(tenant.used)},
@@ -156,6 +157,7 @@ std::string node_text(const NodeInfo& node) {
       {"free", format_amounts(node.free)},
       {"tasks", std::to_string(node.running_tasks)},
       {"limits by", spec.limits},
+      {"tasks run as", spec.isolation},
       {"heartbeat", table_time(node.last_heartbeat)},
   });
 }

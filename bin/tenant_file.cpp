@@ -17,6 +17,12 @@ Expected<QueuePolicy> parse_queue(const std::string& text) {
   return make_error(ErrorCode::invalid_input, "'" + text + "' is not fifo, fair or priority");
 }
 
+Expected<RunAs> parse_run_as(const std::string& text) {
+  auto run_as = run_as_from(text);
+  if (auto error = validate(run_as)) return error;
+  return run_as;
+}
+
 class TenantReader {
  public:
   explicit TenantReader(YamlDocument& document) : document_(&document) {}
@@ -52,9 +58,23 @@ class TenantReader {
     fields.millionths("repay", spec.repay_millionths);
     fields.boolean("may_lend", spec.may_lend);
     fields.boolean("may_borrow", spec.may_borrow);
+    read_run_as(fields, spec.run_as);
     accept(spec, fields, node);
     read_list(fields, spec.name, depth + 1);
     fields.finish();
+  }
+
+  /// `run_as: alice`, `run_as: 1000:1000`, or `run_as: {user: alice, group: staff, groups: [gpu]}`.
+  void read_run_as(YamlFields& fields, RunAs& run_as) {
+    const auto node = fields.take("run_as");
+    if (!node) return;
+    if (!node->IsMap()) return fields.parsed("run_as", parse_run_as, run_as);
+    YamlFields inner{*document_, *node, fields.path_of("run_as.")};
+    inner.text("user", run_as.user);
+    inner.text("group", run_as.group);
+    inner.texts("groups", run_as.groups);
+    inner.finish();
+    if (!document_->error() && run_as.user.empty()) fields.refuse("run_as", *node, "needs a user");
   }
 
   void accept(const TenantSpec& spec, YamlFields& fields, const YAML::Node& node) {

@@ -57,6 +57,8 @@ LaunchOrder read_launch(wire::LaunchOrder::Reader reader) {
   order.limits = read(reader.getLimits());
   order.time_limit_ms = reader.getTimeLimitMs();
   order.grace_ms = reader.getGraceMs();
+  order.tenant = TenantId{reader.getTenant()};
+  order.run_as = read(reader.getRunAs());
   return order;
 }
 
@@ -118,6 +120,8 @@ void encode(const LaunchOrder& order, wire::LaunchOrder::Builder builder) {
   encode(order.limits, builder.initLimits(order.limits.size()));
   builder.setTimeLimitMs(order.time_limit_ms);
   builder.setGraceMs(order.grace_ms);
+  builder.setTenant(order.tenant.value);
+  if (!order.run_as.empty()) encode(order.run_as, builder.initRunAs());
 }
 
 void encode(const StopOrder& order, wire::StopOrder::Builder builder) {

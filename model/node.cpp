@@ -26,6 +26,7 @@ LaunchOrder launch_order(const JobRecord& job, const TaskKey& task) {
   order.limits = job.spec.resources;
   order.time_limit_ms = job.spec.time_limit_ms;
   order.grace_ms = job.spec.grace_ms;
+  order.tenant = job.tenant;
   return order;
 }
 

@@ -9,6 +9,7 @@
 
 #include "model/job.hpp"
 #include "model/resources.hpp"
+#include "model/run_as.hpp"
 #include "policy/placement.hpp"
 #include "policy/types.hpp"
 
@@ -24,7 +25,8 @@ struct NodeSpec {
   /// Made once per agent data directory; the same name with another instance is another node in its
   /// place.
   std::string instance;
-  std::string limits;  ///< how it enforces limits: cgroup_v2, cgroup_v1, rlimit
+  std::string limits;     ///< how it enforces limits: cgroup_v2, cgroup_v1, rlimit
+  std::string isolation;  ///< who its tasks run as, in words; empty: an agent that does not say
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };
 
@@ -51,6 +53,8 @@ struct LaunchOrder {
   NamedAmounts limits;
   std::int64_t time_limit_ms = 0;
   std::int64_t grace_ms = 5000;
+  TenantId tenant;
+  RunAs run_as;  ///< the tenant's; empty: the node decides
   friend bool operator==(const LaunchOrder&, const LaunchOrder&) = default;
 };
 

@@ -77,7 +77,7 @@ caf::error validate(const TenantSpec& spec) {
         ErrorCode::invalid_input,
         std::to_string(spec.repay_millionths) + " millionths: must be above 0 and at most 1",
         "repay");
-  return {};
+  return validate(spec.run_as);
 }
 
 Expected<TenantTerms> terms_of(const TenantSpec& spec, const ResourceCatalog& catalog) {

@@ -8,6 +8,7 @@
 
 #include "model/errors.hpp"
 #include "model/resources.hpp"
+#include "model/run_as.hpp"
 #include "policy/allocator.hpp"
 
 namespace fairwater {
@@ -29,6 +30,7 @@ struct TenantSpec {
   std::uint32_t repay_millionths = 1'000'000;  ///< mu
   bool may_lend = true;
   bool may_borrow = true;
+  RunAs run_as;  ///< whom its tasks run as
   friend bool operator==(const TenantSpec&, const TenantSpec&) = default;
 };
 

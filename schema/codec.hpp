@@ -37,6 +37,7 @@ void encode(const TaskResult& result, wire::TaskResult::Builder builder);
 void encode(const TaskRecord& task, wire::TaskRecord::Builder builder);
 void encode(const TaskCounts& counts, wire::TaskCounts::Builder builder);
 void encode(const JobRecord& job, wire::JobRecord::Builder builder);
+void encode(const RunAs& run_as, wire::RunAs::Builder builder);
 void encode(const TenantSpec& spec, wire::TenantSpec::Builder builder);
 void encode(const TenantRecord& tenant, wire::TenantRecord::Builder builder);
 void encode(const NodeTraits& traits, wire::NodeTraits::Builder builder);
@@ -78,6 +79,7 @@ class MalformedRecord : public std::runtime_error {
 [[nodiscard]] TaskRecord read(wire::TaskRecord::Reader reader);
 [[nodiscard]] TaskCounts read(wire::TaskCounts::Reader reader);
 [[nodiscard]] JobRecord read(wire::JobRecord::Reader reader);
+[[nodiscard]] RunAs read(wire::RunAs::Reader reader);
 [[nodiscard]] TenantSpec read(wire::TenantSpec::Reader reader);
 [[nodiscard]] TenantRecord read(wire::TenantRecord::Reader reader);
 [[nodiscard]] NodeTraits read(wire::NodeTraits::Reader reader);

@@ -213,6 +213,17 @@ JobRecord read(wire::JobRecord::Reader reader) {
 
 // -- tenants and nodes
 
+void encode(const RunAs& run_as, wire::RunAs::Builder builder) {
+  builder.setUser(to_text(run_as.user));
+  builder.setGroup(to_text(run_as.group));
+  encode(run_as.groups, builder.initGroups(run_as.groups.size()));
+}
+
+RunAs read(wire::RunAs::Reader reader) {
+  return {to_std_string(reader.getUser()), to_std_string(reader.getGroup()),
+          read(reader.getGroups())};
+}
+
 void encode(const TenantSpec& spec, wire::TenantSpec::Builder builder) {
   builder.setName(to_text(spec.name));
   builder.setParent(to_text(spec.parent));
@@ -223,6 +234,7 @@ void encode(const TenantSpec& spec, wire::TenantSpec::Builder builder) {
   builder.setRepayMillionths(spec.repay_millionths);
   builder.setMayLend(spec.may_lend);
   builder.setMayBorrow(spec.may_borrow);
+  if (!spec.run_as.empty()) encode(spec.run_as, builder.initRunAs());
 }
 
 TenantSpec read(wire::TenantSpec::Reader reader) {
@@ -236,6 +248,7 @@ TenantSpec read(wire::TenantSpec::Reader reader) {
   spec.repay_millionths = reader.getRepayMillionths();
   spec.may_lend = reader.getMayLend();
   spec.may_borrow = reader.getMayBorrow();
+  spec.run_as = read(reader.getRunAs());
   return spec;
 }
 
@@ -275,11 +288,12 @@ void encode(const NodeSpec& spec, wire::NodeSpec::Builder builder) {
   encode(spec.capacity, builder.initCapacity(spec.capacity.size()));
   builder.setInstance(to_text(spec.instance));
   builder.setLimits(to_text(spec.limits));
+  if (!spec.isolation.empty()) builder.setIsolation(to_text(spec.isolation));
 }
 
 NodeSpec read(wire::NodeSpec::Reader reader) {
   return {read(reader.getTraits()), read(reader.getCapacity()), to_std_string(reader.getInstance()),
-          to_std_string(reader.getLimits())};
+          to_std_string(reader.getLimits()), to_std_string(reader.getIsolation())};
 }
 
 void encode(const NodeRecord& node, wire::NodeRecord::Builder builder) {

@@ -153,6 +153,8 @@ struct LaunchOrder {
   limits @6 :List(Records.NamedAmount);
   timeLimitMs @7 :Int64;
   graceMs @8 :Int64;
+  tenant @9 :UInt32;
+  runAs @10 :Records.RunAs;  # null: the node decides
 }
 
 struct StopOrder {

@@ -172,6 +172,13 @@ enum QueuePolicy {
   priority @2;
 }
 
+struct RunAs {
+  # A user of the nodes, by name or number.
+  user @0 :Text;
+  group @1 :Text;         # empty: the user's own
+  groups @2 :List(Text);  # supplementary; empty: those of the node's user database
+}
+
 struct TenantSpec {
   name @0 :Text;
   parent @1 :Text;
@@ -182,6 +189,7 @@ struct TenantSpec {
   repayMillionths @6 :UInt32 = 1000000;
   mayLend @7 :Bool = true;
   mayBorrow @8 :Bool = true;
+  runAs @9 :RunAs;  # null: whom each node takes for such tenants
 }
 
 struct TenantRecord {
@@ -204,6 +212,7 @@ struct NodeSpec {
   capacity @1 :List(NamedAmount);
   instance @2 :Text;
   limits @3 :Text;
+  isolation @4 :Text;  # who its tasks run as, in words
 }
 
 struct NodeRecord {

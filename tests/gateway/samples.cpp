@@ -117,6 +117,7 @@ TenantRecord sample_tenant() {
   tenant.spec.repay_millionths = 500'000;
   tenant.spec.may_lend = false;
   tenant.spec.may_borrow = false;
+  tenant.spec.run_as = {"alice", "staff", {"gpu"}};
   tenant.granted_units_total = 1;
   tenant.borrowed_total = 2;
   tenant.lent_total = 3;
@@ -125,7 +126,8 @@ TenantRecord sample_tenant() {
 }
 
 NodeSpec sample_node_spec() {
-  return {{"node-4", "north", {{"ssd", "true"}}}, {{"cpu", 8000}}, "instance-1", "cgroup_v1"};
+  return {
+      {"node-4", "north", {{"ssd", "true"}}}, {{"cpu", 8000}}, "instance-1", "cgroup_v1", "root"};
 }
 
 AgentReport sample_report() {
@@ -145,6 +147,8 @@ AgentOrders sample_orders() {
   launch.limits = {{"memory", 512}};
   launch.time_limit_ms = 1000;
   launch.grace_ms = 10;
+  launch.tenant = TenantId{3};
+  launch.run_as = {"alice", "staff", {"gpu"}};
   return {{launch}, {{key(42, 6), 6}}};
 }
 

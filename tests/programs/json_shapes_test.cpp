@@ -62,13 +62,14 @@ TEST_CASE("tenant list has the contract's shape", "[golden][json]") {
         R"("request":{"cpu":9000},"runtime_quota":{"cpu":8000},"used":{"cpu":7000},)"
         R"("pending_tasks":2,"running_tasks":7,"net":-3,"granted_units_total":120,"credit":0,)"
         R"("borrowed_units_total":0,"lent_units_total":0,"queue":"fifo","repay":1.0,)"
-        R"("may_lend":true,"may_borrow":true}]})");
+        R"("may_lend":true,"may_borrow":true,"run_as":null}]})");
 }
 
 TEST_CASE("node list has the contract's shape", "[golden][json]") {
   NodeInfo node;
   node.record.spec.traits = {"node-1", "north", {{"ssd", ""}, {"zone", "a"}}};
   node.record.spec.limits = "cgroup_v1";
+  node.record.spec.isolation = "root";
   node.state = NodeState::draining;
   node.capacity = {{"cpu", 8000}};
   node.running_tasks = 3;
@@ -77,7 +78,7 @@ TEST_CASE("node list has the contract's shape", "[golden][json]") {
         R"({"name":"node-1","site":"north","labels":{"ssd":"","zone":"a"},"state":"draining",)"
         R"("capacity":{"cpu":8000},"free":{},"running_tasks":3,)"
         R"("last_heartbeat":"2026-11-21T12:00:00.000000Z","drain_reason":"",)"
-        R"("limits":"cgroup_v1"})");
+        R"("limits":"cgroup_v1","isolation":"root"})");
 }
 
 TEST_CASE("a job has the contract's shape", "[golden][json]") {

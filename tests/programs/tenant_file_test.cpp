@@ -23,7 +23,9 @@ TEST_CASE("a tenant file says everything that a tenant has", "[unit][tenant_file
     repay: 0.25
     may_lend: false
     may_borrow: false
+    run_as: {user: alice, group: staff, groups: [gpu, "44"]}
   - name: biology
+    run_as: 1000:100
 )",
                                        "tenants.yaml");
   REQUIRE(specs);
@@ -37,9 +39,11 @@ TEST_CASE("a tenant file says everything that a tenant has", "[unit][tenant_file
   physics.repay_millionths = 250'000;
   physics.may_lend = false;
   physics.may_borrow = false;
+  physics.run_as = {"alice", "staff", {"gpu", "44"}};
   CHECK((*specs)[0] == physics);
   TenantSpec biology;
   biology.name = "biology";
+  biology.run_as = {"1000", "100", {}};
   CHECK((*specs)[1] == biology);
 }
 
@@ -81,7 +85,7 @@ TEST_CASE("a bad tenant file is refused naming line and key", "[golden][tenant_f
        "'2.5' is not a whole number from 1 to 1000000000 (line 3 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    wieght: 2\n", invalid, "tenants[0].wieght",
        "is not a key here; the keys are max, may_borrow, may_lend, min, name, queue, repay, "
-       "tenants, weight (line 3 of tenants.yaml)"},
+       "run_as, tenants, weight (line 3 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    min: {cpu: 4}\n    max: {cpu: 3}\n", invalid,
        "tenants[0].max.cpu", "3 is below min, which is 4 (line 4 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    queue: lifo\n", invalid, "tenants[0].queue",
@@ -92,6 +96,12 @@ TEST_CASE("a bad tenant file is refused naming line and key", "[golden][tenant_f
        "'1e-3' is not a number such as 0.5, with at most six decimals (line 3 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    may_lend: 1\n", invalid, "tenants[0].may_lend",
        "'1' is not true or false (line 3 of tenants.yaml)"},
+      {"tenants:\n  - name: a\n    run_as: a b\n", invalid, "tenants[0].run_as",
+       "'a b' is not a user's name or number (line 3 of tenants.yaml)"},
+      {"tenants:\n  - name: a\n    run_as: {group: staff}\n", invalid, "tenants[0].run_as",
+       "needs a user (line 3 of tenants.yaml)"},
+      {"tenants:\n  - name: a\n    run_as: {user: b, group: c:d}\n", invalid,
+       "tenants[0].run_as.group", "'c:d' is not a group's name or number (line 3 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    tenants:\n      - name: b\n", ErrorCode::not_supported,
        "tenants[0].tenants[0].parent",
        "tenants inside 'a': this version shares flatly (line 4 of tenants.yaml)"},

@@ -101,12 +101,15 @@ JobRecord any_job() {
   return job;
 }
 
+RunAs any_run_as() { return {any<std::string>(), any<std::string>(), any<Texts>()}; }
+
 TenantRecord any_tenant_record() {
   TenantRecord tenant;
   tenant.id = any_tenant();
   tenant.spec = {any<std::string>(),   any<std::string>(),  any<Weight>(),
                  any<NamedAmounts>(),  any<NamedAmounts>(), up_to(QueuePolicy::priority),
-                 any<std::uint32_t>(), any<bool>(),         any<bool>()};
+                 any<std::uint32_t>(), any<bool>(),         any<bool>(),
+                 any_run_as()};
   tenant.granted_units_total = any<Units>();
   tenant.borrowed_total = any<Units>();
   tenant.lent_total = any<Units>();
@@ -121,6 +124,7 @@ NodeRecord any_node() {
   node.spec.capacity = any<NamedAmounts>();
   node.spec.instance = any<std::string>();
   node.spec.limits = any<std::string>();
+  node.spec.isolation = any<std::string>();
   node.draining = any<bool>();
   node.drain_reason = any<std::string>();
   node.lost = any<bool>();
