@@ -185,8 +185,8 @@ std::filesystem::path own_directory() {
 }
 
 Expected<TaskHostActor> start_host(caf::actor_system& system, const AgentConfig& config,
-                                   LimitMethod limits, NodeSpec& spec,
-                                   std::uint64_t& high_water_cycle) {
+                                   LimitMethod limits, const TaskIsolation& isolation,
+                                   NodeSpec& spec, std::uint64_t& high_water_cycle) {
   auto directory = AgentDirectory::open(
       config.data, config.join_token_file.empty() ? IfEmpty::refuse : IfEmpty::create);
   if (!directory) return directory.error();
@@ -196,6 +196,9 @@ Expected<TaskHostActor> start_host(caf::actor_system& system, const AgentConfig&
   options.directory = config.data;
   options.supervisor = own_directory() / "fairwater-supervisor";
   options.log_limit_bytes = config.log_limit_mib << 20;
+  options.work_directory = work_directory(config);
+  options.users = isolation.users;
+  options.hide_processes = isolation.hide_processes;
   options.limits = limits;
   auto host = TaskHost::open(options);
   if (!host) return host.error();
@@ -207,13 +210,17 @@ Expected<TaskHostActor> start_host(caf::actor_system& system, const AgentConfig&
 Expected<std::unique_ptr<AgentProcess>> AgentProcess::start(
     caf::actor_system& system, const AgentConfig& config,
     std::function<void(const std::string&)> on_fatal) {
+  auto isolation = task_isolation(config);
+  if (!isolation) return isolation.error();
   const auto probe = probe_limits();
   AgentSettings settings;
   settings.spec.traits = {config.name.empty() ? default_node_name() : config.name, config.site,
                           config.labels};
   settings.spec.capacity = config.resources.empty() ? machine_resources() : config.resources;
   settings.spec.limits = std::string(to_string(probe.method));
-  auto host = start_host(system, config, probe.method, settings.spec, settings.high_water_cycle);
+  settings.spec.isolation = isolation->words;
+  auto host = start_host(system, config, probe.method, *isolation, settings.spec,
+                         settings.high_water_cycle);
   if (!host) return host.error();
 
   AgentClientOptions options;
@@ -226,6 +233,7 @@ Expected<std::unique_ptr<AgentProcess>> AgentProcess::start(
   }
   std::unique_ptr<AgentProcess> process{new AgentProcess};
   process->limits_ = settings.spec.limits + (probe.why.empty() ? "" : " (" + probe.why + ")");
+  process->isolation_ = std::move(*isolation);
   process->agent_ = spawn_agent(system, std::move(settings), *host);
   caf::actor_cast<caf::actor>(process->agent_)
       ->attach_functor([on_fatal](const caf::error& reason) {
@@ -236,6 +244,14 @@ Expected<std::unique_ptr<AgentProcess>> AgentProcess::start(
   if (!client) return client.error();
   process->client_ = std::move(*client);
   return process;
+}
+
+void log_isolation(const DaemonLog& log, const TaskIsolation& isolation) {
+  const std::string line = "tasks run as " + isolation.words;
+  if (isolation.apart)
+    log.info(line);
+  else
+    log.warn(line);
 }
 
 AgentProcess::~AgentProcess() {

@@ -12,6 +12,7 @@
 
 #include "actors/cluster.hpp"
 #include "bin/daemon_config.hpp"
+#include "bin/task_isolation.hpp"
 #include "gateway/agent_client.hpp"
 #include "gateway/server.hpp"
 
@@ -22,6 +23,7 @@ class DaemonLog {
  public:
   explicit DaemonLog(LogFormat format) : format_(format) {}
   void info(std::string_view message) const { write("info", message); }
+  void warn(std::string_view message) const { write("warning", message); }
   void error(std::string_view message) const { write("error", message); }
 
  private:
@@ -87,13 +89,18 @@ class AgentProcess {
   ~AgentProcess();
   /// How the machine holds tasks to their amounts.
   [[nodiscard]] const std::string& limits() const { return limits_; }
+  [[nodiscard]] const TaskIsolation& isolation() const { return isolation_; }
 
  private:
   AgentProcess() = default;
   AgentPort agent_;
   std::unique_ptr<AgentClient> client_;
   std::string limits_;
+  TaskIsolation isolation_;
 };
+
+/// Says who tasks run as, as a warning where they are not kept apart.
+void log_isolation(const DaemonLog& log, const TaskIsolation& isolation);
 
 /// The files a coordinator keeps beside its ledger.
 inline constexpr const char* kOperatorTokenFile = "operator.token";

@@ -171,6 +171,7 @@ int run_agent(const AgentFlags& flags) {
   auto process = AgentProcess::start(system, *config, stop_at_once(log));
   if (!process) return refuse(process.error());
   log.info("agent for " + config->coordinator + ", limits by " + (*process)->limits());
+  log_isolation(log, (*process)->isolation());
   stop.wait();
   log.info("stopping; tasks go on");
   stop.arm_second_signal();
@@ -227,6 +228,9 @@ Expected<std::vector<std::unique_ptr<AgentProcess>>> start_agents(caf::actor_sys
     config.name = "node" + std::to_string(i);
     config.data = data + "/" + config.name;
     config.join_token_file = data + "/coordinator/" + kJoinTokenFile;
+    // One person's cluster: tasks may do what that person may.
+    config.run_as_default = "agent";
+    config.allow_root_tasks = true;
     auto agent = AgentProcess::start(system, config, stop_at_once(log));
     if (!agent) return agent.error();
     agents.push_back(std::move(*agent));
@@ -256,6 +260,7 @@ int run_dev(const DevFlags& flags) {
   const auto& address = (*coordinator)->address();
   auto agents = start_agents(system, flags, data, address, log);
   if (!agents) return refuse(agents.error());
+  log_isolation(log, agents->front()->isolation());
 
   const auto token = read_secret_file(config.data + "/" + kOperatorTokenFile);
   if (!token) return refuse(token.error());

@@ -1,6 +1,7 @@
 #include "bin/daemon_config.hpp"
 
 #include <array>
+#include <charconv>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
@@ -35,6 +36,46 @@ void read_resources(YamlDocument& document, YamlFields& fields, std::vector<Reso
     kind_fields.finish();
     kinds.push_back(std::move(kind));
   }
+}
+
+Expected<std::string> parse_run_as_default(const std::string& text) {
+  if (text == "per_tenant" || text == "agent") return text;
+  auto run_as = run_as_from(text);
+  if (auto error = validate(run_as))
+    return make_error(ErrorCode::invalid_input,
+                      details(error).message + "; write per_tenant, agent, USER or USER:GROUP");
+  return text;
+}
+
+struct IdRange {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+};
+
+/// `FIRST-LAST`. Not 0, which is root, and not the largest number, which means nobody.
+Expected<IdRange> parse_id_range(const std::string& text) {
+  IdRange range;
+  const char* const end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, range.first);
+  if (first.ec == std::errc{} && first.ptr != end && *first.ptr == '-') {
+    const auto last = std::from_chars(first.ptr + 1, end, range.last);
+    if (last.ec == std::errc{} && last.ptr == end && range.first > 0 && range.last > range.first &&
+        range.last < UINT32_MAX)
+      return range;
+  }
+  return make_error(ErrorCode::invalid_input,
+                    "'" + text + "' is not a range of user ids such as 1900000000-1900999999");
+}
+
+/// Who the tasks run as, and where.
+void read_isolation(YamlFields& fields, AgentConfig& config) {
+  fields.text("work_directory", config.work_directory);
+  fields.parsed("run_as_default", parse_run_as_default, config.run_as_default);
+  IdRange range{config.first_run_as_id, config.last_run_as_id};
+  fields.parsed("run_as_range", parse_id_range, range);
+  config.first_run_as_id = range.first;
+  config.last_run_as_id = range.last;
+  fields.boolean("allow_root_tasks", config.allow_root_tasks);
 }
 
 caf::error at_least(std::int64_t value_ms, std::int64_t least_ms, const char* field) {
@@ -83,6 +124,7 @@ caf::error read_config(std::string_view text, const std::string& name, AgentConf
   fields.text("join_token_file", config.join_token_file);
   const auto mebibytes = [](const std::string& amount) { return parse_amount("memory", amount); };
   fields.parsed("log_limit", mebibytes, config.log_limit_mib);
+  read_isolation(fields, config);
   fields.parsed("log_format", parse_log_format, config.log_format);
   fields.finish();
   if (document.error()) return document.error();

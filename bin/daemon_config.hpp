@@ -10,6 +10,7 @@
 #include "model/errors.hpp"
 #include "model/resources.hpp"
 #include "policy/allocator.hpp"
+#include "process/task_user.hpp"
 
 namespace fairwater {
 
@@ -35,6 +36,13 @@ struct AgentConfig {
   std::string data = "/var/lib/fairwater/agent";
   std::string join_token_file;
   std::uint64_t log_limit_mib = 16;
+  std::string work_directory;  ///< default: beside `data` for root, else in it
+  /// Whom tasks run as whose tenant names nobody: `per_tenant`, `agent`, or a user. Default:
+  /// per_tenant for root, else agent.
+  std::string run_as_default;
+  std::uint32_t first_run_as_id = kFirstTenantUserId;
+  std::uint32_t last_run_as_id = kLastTenantUserId;
+  bool allow_root_tasks = false;
   LogFormat log_format = LogFormat::text;
 };
 

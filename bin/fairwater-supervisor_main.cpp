@@ -6,7 +6,8 @@
 #include "process/task_process.hpp"
 
 int main(int argc, char** argv) {
-  if (argc == 3 && std::strcmp(argv[1], "supervise") == 0) return fairwater::supervise(argv[2]);
+  if (argc > 2 && std::strcmp(argv[1], "supervise") == 0)
+    return fairwater::supervise({argv + 2, argv + argc});
   std::fprintf(stderr, "fairwater-supervisor: is started by fairwaterd agent, not by hand\n");
   return 2;
 }

@@ -95,21 +95,43 @@ std::string to_text(const TaskOrder& order) {
   section.number("grace_ms", launch.grace_ms);
   section.number("log_limit_bytes", static_cast<std::int64_t>(order.log_limit_bytes));
   section.number("method", static_cast<int>(order.method));
+  section.number("tenant", launch.tenant.value);
   section.text("directory", launch.directory);
+  section.text("work_directory", order.work_directory.string());
   for (const auto& argument : launch.command) section.text("argument", argument);
   for (const auto& [name, value] : launch.environment) section.pair("environment", name, value);
   for (const auto& [name, amount] : launch.limits)
     section.pair("limit", name, std::to_string(amount));
   for (const auto& [controller, path] : order.cgroup)
     section.pair("cgroup", controller, path.string());
+  if (order.user) {
+    section.number("uid", order.user->uid);
+    section.number("gid", order.user->gid);
+    for (const gid_t group : order.user->groups) section.number("group", group);
+    section.text("user", order.user->name);
+  }
   return section.finish();
+}
+
+/// The fields of a user come after `uid`, which is the one that every user has.
+void read_user_field(std::optional<TaskUser>& user, const Field& field) {
+  const auto number = static_cast<std::uint32_t>(to_number(field.value));
+  if (field.name == "uid") user.emplace().uid = number;
+  if (!user) return;
+  if (field.name == "gid") user->gid = number;
+  if (field.name == "group") user->groups.push_back(number);
+  if (field.name == "user") user->name = field.value;
 }
 
 TaskOrder to_order(const TaskKey& task, const std::vector<Field>& fields) {
   TaskOrder order;
   LaunchOrder& launch = order.launch;
   launch.task = task;
-  for (const auto& [name, value] : fields) {
+  for (const Field& field : fields) {
+    const auto& [name, value] = field;
+    read_user_field(order.user, field);
+    if (name == "tenant") launch.tenant = TenantId{static_cast<std::uint32_t>(to_number(value))};
+    if (name == "work_directory") order.work_directory = value;
     if (name == "epoch") launch.epoch = static_cast<std::uint64_t>(to_number(value));
     if (name == "task_count") launch.task_count = static_cast<std::uint32_t>(to_number(value));
     if (name == "time_limit_ms") launch.time_limit_ms = to_number(value);
@@ -208,11 +230,12 @@ AttemptFile::AttemptFile(const std::filesystem::path& host_directory, TaskKey ta
       standard_error_(host_directory / kLogs / (attempt_name(task) + ".stderr")) {}
 
 caf::error AttemptFile::make_directories(const std::filesystem::path& host_directory) {
-  for (const char* name : {kTasks, kLogs}) {
+  for (const auto& directory : {host_directory, host_directory / kTasks, host_directory / kLogs}) {
     std::error_code error;
-    std::filesystem::create_directories(host_directory / name, error);
-    if (error)
-      return system_error("cannot make " + (host_directory / name).string(), error.value());
+    std::filesystem::create_directories(directory, error);
+    // Orders hold environments, and logs what tasks said: neither is anybody else's to read.
+    if (!error) std::filesystem::permissions(directory, std::filesystem::perms::owner_all, error);
+    if (error) return system_error("cannot make " + directory.string(), error.value());
   }
   return sync_directory(host_directory);
 }
@@ -269,10 +292,11 @@ caf::error AttemptFile::append(const FileDescriptor& lock, const TaskResult& res
   return error;
 }
 
-caf::error AttemptFile::replace(const std::optional<TaskStarted>& started,
-                                const TaskResult& result) const {
-  return replace_file(path_, (started ? to_text(*started) : std::string()) + to_text(result),
-                      Durability::power_loss);
+caf::error AttemptFile::replace(const AttemptRecord& known, const TaskResult& result) const {
+  std::string content;
+  if (known.order) content += to_text(*known.order);
+  if (known.started) content += to_text(*known.started);
+  return replace_file(path_, content + to_text(result), Durability::power_loss);
 }
 
 caf::error AttemptFile::append_forgotten() const {

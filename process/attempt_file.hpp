@@ -21,9 +21,10 @@
 //   skipped number  = decimal digits with an optional "-" ; pair = key "=" value, split at the
 //   first "="
 //
-//   order:     epoch, task_count, time_limit_ms, grace_ms, log_limit_bytes, method: number;
-//              directory: text; argument: text, repeated; environment, limit, cgroup: pair,
-//              repeated
+//   order:     epoch, task_count, time_limit_ms, grace_ms, log_limit_bytes, method, tenant: number;
+//              directory, work_directory: text; argument: text, repeated; environment, limit,
+//              cgroup: pair, repeated; and where the task runs as another user than the host:
+//              uid, gid: number; group: number, repeated; user: text
 //   started:   pid, start_ticks, started_at_us: number; boot_id: text
 //   result:    reason, exit_code, signal, started_at_us, finished_at_us, cpu_ms, peak_memory_kib:
 //   number;
@@ -39,6 +40,7 @@
 #include "model/node.hpp"
 #include "process/limits.hpp"
 #include "process/process_identity.hpp"
+#include "process/task_user.hpp"
 
 namespace fairwater {
 
@@ -52,6 +54,8 @@ struct TaskOrder {
   LimitMethod method = LimitMethod::rlimit;
   CgroupPaths cgroup;
   std::uint64_t log_limit_bytes = 0;
+  std::optional<TaskUser> user;          ///< none: as the host
+  std::filesystem::path work_directory;  ///< the task's own; empty: none (an older host's order)
   friend bool operator==(const TaskOrder&, const TaskOrder&) = default;
 };
 struct TaskStarted {
@@ -75,7 +79,7 @@ class AttemptFile {
   [[nodiscard]] const std::filesystem::path& log(bool standard_error) const {
     return standard_error ? standard_error_ : standard_output_;
   }
-  /// What `HOST_DIRECTORY` must hold; made and synced.
+  /// What `HOST_DIRECTORY` must hold; made, private to its owner, and synced.
   [[nodiscard]] static caf::error make_directories(const std::filesystem::path& host_directory);
   /// Every attempt that has a file, in no order.
   [[nodiscard]] static Expected<std::vector<TaskKey>> list(
@@ -95,10 +99,9 @@ class AttemptFile {
   [[nodiscard]] static caf::error append(const FileDescriptor& lock, const TaskStarted& started);
   /// Durable when it returns; a failed write leaves the file as it was.
   [[nodiscard]] static caf::error append(const FileDescriptor& lock, const TaskResult& result);
-  /// By the lock's holder, for a supervisor that never came to it, and whose file may be torn.
-  /// Durable.
-  [[nodiscard]] caf::error replace(const std::optional<TaskStarted>& started,
-                                   const TaskResult& result) const;
+  /// By the lock's holder, for a supervisor that never came to it, and whose file may be torn: what
+  /// could be read of it, and the result. Durable.
+  [[nodiscard]] caf::error replace(const AttemptRecord& known, const TaskResult& result) const;
   [[nodiscard]] caf::error append_forgotten() const;
   /// The file and its logs.
   void remove() const;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <map>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -73,13 +74,29 @@ struct ChildEnds {
   int report;
 };
 
+/// Whoever opens /dev/stdout by its name opens the pipe anew, which only its owner may.
+void give_away_pipes(const ChildEnds& ends, const TaskUser& user) {
+  for (const int pipe : {ends.output, ends.error})
+    // Without it the task loses that one name for its output, and nothing else.
+    [[maybe_unused]] const int changed = ::fchown(pipe, user.uid, user.gid);
+}
+
 /// Runs in the child, which has one thread and its own copy of everything.
-[[noreturn]] void become(const Command& command, const TaskCgroup& cgroup, ChildEnds ends) {
+[[noreturn]] void become(const Command& command, const TaskCgroup& cgroup, ChildEnds ends,
+                         pid_t supervisor) {
   ::setsid();
   if (cgroup.enter()) give_up(ends.report, StartFailure::cgroup);
   // The kernel takes tasks before agents and supervisors when the machine runs out of memory.
   static_cast<void>(write_existing("/proc/self/oom_score_adj", "500"));
   reset_limits(command);
+  if (command.user) {
+    give_away_pipes(ends, *command.user);
+    errno = become_task_user(*command.user);
+    if (errno != 0) give_up(ends.report, StartFailure::user);
+  }
+  // After the change of user, which resets it. A supervisor that is gone by now sends nothing.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  if (::getppid() != supervisor) ::_exit(127);
   if (::chdir(command.directory.c_str()) != 0) give_up(ends.report, StartFailure::directory);
   ::dup2(ends.input, STDIN_FILENO);
   ::dup2(ends.output, STDOUT_FILENO);
@@ -100,10 +117,18 @@ Command prepare_command(const TaskOrder& order, const AttemptFile& file) {
   const LaunchOrder& launch = order.launch;
   Command command;
   command.arguments = launch.command;
-  command.directory = launch.directory.empty() ? "/tmp" : launch.directory;
+  const std::string home = order.work_directory.empty() ? "/tmp" : order.work_directory.string();
+  command.directory = launch.directory.empty() ? home : launch.directory;
+  command.user = order.user;
   std::map<std::string, std::string> environment{
-      {"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
-      {"HOME", command.directory}};
+      {"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, {"HOME", home}};
+  if (!order.work_directory.empty()) environment["TMPDIR"] = home + "/tmp";
+  if (order.user && !order.user->name.empty())
+    environment["USER"] = environment["LOGNAME"] = order.user->name;
+  if (const auto cpu = launch.limits.find("cpu"); cpu != launch.limits.end() && cpu->second > 0) {
+    const std::string threads = std::to_string((cpu->second + 999) / 1000);
+    environment["OMP_NUM_THREADS"] = environment["GOMAXPROCS"] = threads;
+  }
   for (const auto& [name, value] : launch.environment) environment[name] = value;
   environment["FAIRWATER_JOB_ID"] = std::to_string(launch.task.job.value);
   environment["FAIRWATER_TASK_INDEX"] = std::to_string(launch.task.index);
@@ -125,11 +150,13 @@ Expected<StartedCommand> start_command(const Command& command, const TaskCgroup&
   if (!error) return error.error();
   if (!report) return report.error();
   if (!input) return system_error("cannot open /dev/null", errno);
+  const pid_t supervisor = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) return system_error("cannot fork", errno);
   if (pid == 0)
     become(command, cgroup,
-           {input.get(), output->writer.get(), error->writer.get(), report->writer.get()});
+           {input.get(), output->writer.get(), error->writer.get(), report->writer.get()},
+           supervisor);
   return StartedCommand{pid, std::move(output->reader), std::move(error->reader),
                         std::move(report->reader)};
 }
@@ -139,6 +166,9 @@ StartFailureText describe(const StartFailure& failure, const Command& command) {
   switch (failure.step) {
     case StartFailure::cgroup:
       return {126, "cannot enter the task's cgroup: " + why};
+    case StartFailure::user:
+      return {126, "cannot become user " + std::to_string(command.user ? command.user->uid : 0) +
+                       ": " + why};
     case StartFailure::directory:
       return {126, "directory " + command.directory + ": " + why};
     case StartFailure::program:

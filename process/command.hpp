@@ -1,4 +1,7 @@
-// Starts a task's command in a process of its own: the part between fork and exec.
+// Starts a task's command in a process of its own: the part between fork and exec. The command may
+// be anybody's, so the order matters: session, control group and limits while there is the right
+// to, then groups and user id, which give up every privilege, then whatever the task could do
+// itself.
 #pragma once
 
 #include <filesystem>
@@ -15,10 +18,13 @@ struct Command {
   std::vector<std::string> environment;  ///< `NAME=value`
   std::string directory;
   std::int64_t data_limit_bytes = 0;  ///< RLIMIT_DATA; 0: none
+  std::optional<TaskUser> user;       ///< none: whoever we are
 };
 /// The order's command, with what every task is given: FAIRWATER_JOB_ID, FAIRWATER_TASK_INDEX,
 /// FAIRWATER_TASK_COUNT, FAIRWATER_ATTEMPT (its file, which no other task on the machine has), and
-/// PATH and HOME unless the order sets them. It starts in /tmp unless the order names a directory.
+/// unless the order sets them: PATH, HOME (its private directory), TMPDIR, USER, and as many
+/// threads as it has processors (OMP_NUM_THREADS, which also `nproc`, OpenBLAS and MKL go by;
+/// GOMAXPROCS). It starts in its private directory unless the order names one.
 [[nodiscard]] Command prepare_command(const TaskOrder& order, const AttemptFile& file);
 
 struct StartedCommand {
@@ -29,11 +35,12 @@ struct StartedCommand {
 };
 /// The child gives up here; `error_number` is errno.
 struct StartFailure {
-  enum Step : int { cgroup, directory, program } step = program;
+  enum Step : int { cgroup, user, directory, program } step = program;
   int error_number = 0;
 };
-/// Forks; the child becomes leader of its own session and process group, enters the cgroup, resets
-/// signals, limits and descriptors, and executes the command.
+/// Forks; the child becomes leader of its own session and process group, enters the cgroup, becomes
+/// the order's user, resets signals, limits and descriptors, and executes the command. It dies with
+/// its supervisor, whatever kills that; who else belongs to the task is for the host to end.
 [[nodiscard]] Expected<StartedCommand> start_command(const Command& command,
                                                      const TaskCgroup& cgroup);
 

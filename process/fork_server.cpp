@@ -1,5 +1,6 @@
 #include "process/fork_server.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -130,7 +131,10 @@ int serve(int socket, int signals, const std::filesystem::path& directory) {
 
 }  // namespace
 
-int supervise(const std::filesystem::path& directory) {
+constexpr const char* kHideProcesses = "hide-processes";
+
+int supervise(const std::vector<std::string>& arguments) {
+  const std::filesystem::path directory = arguments.front();
   int type = 0;
   socklen_t size = sizeof type;
   if (::getsockopt(STDIN_FILENO, SOL_SOCKET, SO_TYPE, &type, &size) != 0) {
@@ -138,6 +142,12 @@ int supervise(const std::filesystem::path& directory) {
                  "supervise: is started by an agent, with a socket as its standard input\n");
     return 2;
   }
+  // Once for all supervisors: they and their tasks inherit the name space.
+  if (std::ranges::count(arguments, kHideProcesses) > 0)
+    if (const int error = hide_other_users_processes(); error != 0) {
+      std::fprintf(stderr, "supervise: cannot hide processes: %s\n", std::strerror(error));
+      return 1;
+    }
   const int socket = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
   detach_standard_streams();
   // Supervisors inherit the mask: a stop order that comes before they are ready waits for them.
@@ -184,7 +194,9 @@ caf::error ForkServer::start() {
   std::string program = program_;
   std::string command = "supervise";
   std::string directory = host_directory_;
-  std::array<char*, 4> arguments{program.data(), command.data(), directory.data(), nullptr};
+  std::string hide = kHideProcesses;
+  const std::array<char*, 5> arguments{program.data(), command.data(), directory.data(),
+                                       hide_processes_ ? hide.data() : nullptr, nullptr};
   // Symbols are looked up once, in the server, and not anew in every supervisor.
   std::string bind_now = "LD_BIND_NOW=1";
   std::vector<char*> environment{bind_now.data()};

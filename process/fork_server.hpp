@@ -20,8 +20,11 @@ namespace fairwater {
 /// The host's end.
 class ForkServer {
  public:
-  ForkServer(std::filesystem::path program, std::filesystem::path host_directory)
-      : program_(std::move(program)), host_directory_(std::move(host_directory)) {}
+  ForkServer(std::filesystem::path program, std::filesystem::path host_directory,
+             bool hide_processes)
+      : program_(std::move(program)),
+        host_directory_(std::move(host_directory)),
+        hide_processes_(hide_processes) {}
   ForkServer(const ForkServer&) = delete;
   ForkServer& operator=(const ForkServer&) = delete;
   ~ForkServer();
@@ -38,6 +41,7 @@ class ForkServer {
 
   std::filesystem::path program_;
   std::filesystem::path host_directory_;
+  bool hide_processes_ = false;
   FileDescriptor socket_;
   pid_t server_ = 0;
 };

@@ -17,6 +17,7 @@
 #include "process/command.hpp"
 #include "process/lease.hpp"
 #include "process/output_file.hpp"
+#include "process/work_directory.hpp"
 
 namespace fairwater {
 namespace {
@@ -56,6 +57,7 @@ class Supervisor {
   void finish_result();
   [[nodiscard]] std::int64_t memory_limit_mib() const;
   [[nodiscard]] int record();
+  void remove_work_directory();
 
   AttemptFile file_;
   FileDescriptor lock_;
@@ -96,7 +98,9 @@ int Supervisor::run() {
   while (!all_ended_) wait_for_events();
   finish_result();
   cgroup_.remove();
-  return record();
+  const int status = record();
+  remove_work_directory();
+  return status;
 }
 
 caf::error Supervisor::start() {
@@ -110,6 +114,8 @@ caf::error Supervisor::start() {
   order_ = std::move(*record->order);
   cgroup_ = TaskCgroup(order_.cgroup);
   if (auto error = cgroup_.create(order_.launch.limits)) return error;
+  if (!order_.work_directory.empty())
+    if (auto error = make_work_directory(order_.work_directory, order_.user)) return error;
   if (memory_limit_mib() > 0) memory_event_ = cgroup_.memory_event();
   command_ = prepare_command(order_, file_);
 
@@ -340,6 +346,16 @@ int Supervisor::record() {
     if (tries == kResultTries || details(error).code != ErrorCode::disk_full) return 1;
     ::poll(nullptr, 0, 1000);  // nothing tells when a disk has room again
   }
+}
+
+/// The host waits for this process's end to hear of the result: what the task left is for another
+/// one to remove. Whatever keeps that from its work, the host's next start makes up for.
+void Supervisor::remove_work_directory() {
+  if (order_.work_directory.empty() || remove_empty_work_directory(order_.work_directory)) return;
+  if (::fork() != 0) return;
+  lock_.reset();
+  ::setpriority(PRIO_PROCESS, 0, 10);  // whoever still runs goes first
+  ::_exit(remove_tree(order_.work_directory) ? 0 : 1);
 }
 
 }  // namespace

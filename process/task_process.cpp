@@ -14,7 +14,9 @@
 #include "process/forgotten_tasks.hpp"
 #include "process/fork_server.hpp"
 #include "process/lease.hpp"
+#include "process/removal_thread.hpp"
 #include "process/supervisor.hpp"
+#include "process/work_directory.hpp"
 
 namespace fairwater {
 namespace {
@@ -50,7 +52,7 @@ class TaskHost::Impl {
         cgroup_parent_(std::move(cgroup_parent)),
         lease_(std::move(lease)),
         forgotten_(std::move(forgotten)),
-        fork_server_(options_.supervisor, options_.directory),
+        fork_server_(options_.supervisor, options_.directory, options_.hide_processes),
         events_(::epoll_create1(EPOLL_CLOEXEC)) {}
 
   ~Impl() { TaskCgroup(cgroup_parent_).remove(); }
@@ -78,12 +80,14 @@ class TaskHost::Impl {
   [[nodiscard]] caf::error watch(const TaskKey& task, FileDescriptor supervisor);
   [[nodiscard]] Expected<FoundTask> inspect(const TaskKey& task, const std::string& why_lost);
   [[nodiscard]] TaskResult clean_up(const AttemptFile& file, const AttemptRecord& record,
-                                    const std::string& why_lost) const;
+                                    const std::string& why_lost);
+  void remove_left_work_directories();
 
   TaskHostOptions options_;
   CgroupPaths cgroup_parent_;
   Lease lease_;
   std::unique_ptr<ForgottenTasks> forgotten_;
+  RemovalThread removals_;
   ForkServer fork_server_;
   FileDescriptor events_;
   std::map<TaskKey, FileDescriptor> running_;  ///< pidfds of the supervisors
@@ -115,7 +119,19 @@ Expected<std::vector<FoundTask>> TaskHost::Impl::scan() {
     if (!one) return one.error();
     found.push_back(std::move(*one));
   }
+  remove_left_work_directories();
   return found;
+}
+
+/// Those of tasks that ended while nobody could remove them: whose supervisor was killed, or the
+/// machine went down.
+void TaskHost::Impl::remove_left_work_directories() {
+  std::error_code ignored;  // what cannot be listed now is for the next start
+  for (const auto& entry : std::filesystem::directory_iterator(options_.work_directory, ignored)) {
+    const auto task = attempt_from_name(entry.path().filename().string());
+    if (task && !running_.contains(*task))
+      removals_.add([directory = entry.path()] { remove_tree(directory); });
+  }
 }
 
 /// What became of an attempt that this host does not watch. Whoever holds its lock may say so: a
@@ -143,10 +159,16 @@ Expected<FoundTask> TaskHost::Impl::inspect(const TaskKey& task, const std::stri
 caf::error TaskHost::Impl::launch(const LaunchOrder& order) {
   if (order.command.empty() || order.command[0].empty())
     return make_error(ErrorCode::invalid_input, "a task needs a program to run", "command");
+  auto user = choose_task_user(order.run_as, order.tenant, options_.users);
+  if (!user) return user.error();
   const auto file = file_of(order.task);
-  const TaskOrder whole{order, options_.limits,
-                        cgroup_member(cgroup_parent_, attempt_name(order.task)),
-                        options_.log_limit_bytes};
+  const auto name = attempt_name(order.task);
+  const TaskOrder whole{order,
+                        options_.limits,
+                        cgroup_member(cgroup_parent_, name),
+                        options_.log_limit_bytes,
+                        std::move(*user),
+                        options_.work_directory / name};
   caf::error error = file.create(whole);
   if (error && details(error).code == ErrorCode::already_exists) return error;
   if (!error) {
@@ -195,7 +217,7 @@ std::vector<TaskResult> TaskHost::Impl::collect() {
 
 /// Nobody supervises the attempt, and nobody recorded its end. The caller holds its lock.
 TaskResult TaskHost::Impl::clean_up(const AttemptFile& file, const AttemptRecord& record,
-                                    const std::string& why_lost) const {
+                                    const std::string& why_lost) {
   TaskResult result;
   result.task = file.task();
   result.reason = EndReason::node_lost;
@@ -210,9 +232,10 @@ TaskResult TaskHost::Impl::clean_up(const AttemptFile& file, const AttemptRecord
     cgroup.kill_and_wait();
     cgroup.remove();
   }
+  if (record.order && !record.order->work_directory.empty())
+    removals_.add([directory = record.order->work_directory] { remove_tree(directory); });
   result.finished_at = wall_time_now();
-  if (auto error = file.replace(record.started, result))
-    result.message += "; " + details(error).message;
+  if (auto error = file.replace(record, result)) result.message += "; " + details(error).message;
   return result;
 }
 
@@ -243,6 +266,12 @@ Expected<std::unique_ptr<TaskHost>> TaskHost::open(TaskHostOptions options) {
   std::error_code error;
   options.directory = std::filesystem::absolute(options.directory, error);
   if (auto failed = AttemptFile::make_directories(options.directory)) return failed;
+  if (options.work_directory.empty()) options.work_directory = options.directory / "work";
+  options.work_directory = std::filesystem::absolute(options.work_directory, error);
+  // Only the default user is sure to be needed; a tenant's run_as may be, where the host is root.
+  if (auto failed = make_work_parent(options.work_directory, ::geteuid() == 0,
+                                     options.users.fallback != DefaultUser::own))
+    return failed;
   auto cgroup = make_cgroup_parent(options.limits, cgroup_name(options.directory));
   if (!cgroup) return cgroup.error();
   auto lease = Lease::open(options.directory);

@@ -18,12 +18,17 @@
 #include "model/errors.hpp"
 #include "model/node.hpp"
 #include "process/limits.hpp"
+#include "process/task_user.hpp"
 
 namespace fairwater {
 
 struct TaskHostOptions {
-  std::filesystem::path directory;   ///< holds a file per attempt, the lease, and the logs
-  std::filesystem::path supervisor;  ///< the fairwater-supervisor program
+  std::filesystem::path directory;       ///< holds a file per attempt, the lease, and the logs
+  std::filesystem::path supervisor;      ///< the fairwater-supervisor program
+  std::filesystem::path work_directory;  ///< of the tasks' private directories; empty: in
+                                         ///< `directory`, which no other user can enter
+  TaskUserRules users;
+  bool hide_processes = false;                  ///< tasks see their own user's processes only
   std::uint64_t log_limit_bytes = 16ull << 20;  ///< per stream; the rest is drained and marked
   LimitMethod limits = LimitMethod::rlimit;
   std::uint32_t retain_logs = 1000;             ///< forgotten attempts whose logs stay,
@@ -76,8 +81,8 @@ class TaskHost {
   std::unique_ptr<Impl> impl_;
 };
 
-/// main() of `fairwater-supervisor supervise DIRECTORY`: serves the socket that is its standard
-/// input until the host closes it. Must be called before anything starts a thread.
-[[nodiscard]] int supervise(const std::filesystem::path& directory);
+/// main() of `fairwater-supervisor supervise DIRECTORY [OPTION..]`: serves the socket that is its
+/// standard input until the host closes it. Must be called before anything starts a thread.
+[[nodiscard]] int supervise(const std::vector<std::string>& arguments);
 
 }  // namespace fairwater

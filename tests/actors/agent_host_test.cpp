@@ -62,6 +62,7 @@ class RealAgent {
     options.directory = directory_.path();
     options.supervisor = TASK_HOST_PROGRAM;
     options.limits = probe_limits().method;
+    options.users.allow_root = true;
     auto host = TaskHost::open(options);
     REQUIRE(host);
     host_ = spawn_task_host(system_, std::move(*host), std::move(*directory));

@@ -62,9 +62,9 @@ void Cluster::write_configuration() const {
                      setup_.heartbeat_interval, setup_.mode);
   for (const AgentSetup& agent : setup_.agents) {
     std::ofstream(directory_ / (agent.name + ".yaml")) << fmt::format(
-        "name: {}\nsite: {}\nresources: {{{}}}\ndata: {}\njoin_token_file: {}\nlog_limit: {}\n",
+        "name: {}\nsite: {}\nresources: {{{}}}\ndata: {}\njoin_token_file: {}\nlog_limit: {}\n{}",
         agent.name, agent.site, agent.resources, directory_ / agent.name,
-        (coordinator_data() / "join.token").string(), setup_.log_limit);
+        (coordinator_data() / "join.token").string(), setup_.log_limit, agent.configuration);
   }
 }
 

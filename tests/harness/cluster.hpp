@@ -25,6 +25,8 @@ struct AgentSetup {
   std::string resources = "cpu: 4, memory: 4GiB";  ///< the inside of a YAML map
   std::string network_namespace = {};
   std::string site = "here";
+  /// Further lines of its configuration. Tasks run as the tests do and write where those look.
+  std::string configuration = "run_as_default: agent\nallow_root_tasks: true\n";
 };
 
 /// Seconds since 1970 of a time as `--json` prints it; 0 for null.

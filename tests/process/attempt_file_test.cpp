@@ -42,6 +42,10 @@ TEST_CASE("Orders and results keep every byte", "[process]") {
   order.method = LimitMethod::cgroup_v1;
   order.cgroup = {{"memory", "/sys/fs/cgroup/memory/x=y"}};
   order.log_limit_bytes = 9;
+  order.launch.tenant = TenantId{10};
+  order.work_directory = "/var/work/a b";
+  SECTION("as the host") {}
+  SECTION("as a user") { order.user = TaskUser{4'000'000'000, 11, {12, 13}, "alice"}; }
   REQUIRE(!host.file.create(order));
   CHECK(details(host.file.create(order)).code == ErrorCode::already_exists);
   CHECK(host.file.read()->order == order);
@@ -85,8 +89,13 @@ TEST_CASE("A section counts when it is whole, wherever the file was cut", "[proc
 TEST_CASE("A torn file is replaced by a whole one", "[process]") {
   Host host;
   std::ofstream(host.file.path()) << "fairwater-order 1\nepoch 99999999999999999999:";
-  REQUIRE(!host.file.replace(std::nullopt, kResult));
+  REQUIRE(!host.file.replace({}, kResult));
   CHECK(host.file.read()->result == kResult);
+  TaskOrder order;
+  order.launch.task = host.file.task();
+  order.launch.tenant = TenantId{7};
+  REQUIRE(!host.file.replace({order, {}, {}, false}, kResult));
+  CHECK(host.file.read()->order->launch.tenant == TenantId{7});
 }
 
 TEST_CASE("Only one can hold an attempt", "[process]") {

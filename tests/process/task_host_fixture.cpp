@@ -33,6 +33,7 @@ HostFixture::HostFixture(LimitMethod method) {
   options_.directory = directory_.path();
   options_.supervisor = TASK_HOST_PROGRAM;
   options_.limits = method;
+  options_.users.allow_root = true;
   reopen();
 }
 

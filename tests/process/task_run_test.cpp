@@ -115,11 +115,61 @@ TEST_CASE("A task sees its environment, directory and place in the job", "[proce
   CHECK(group == lines[6]);
 }
 
-TEST_CASE("A task without a directory starts in /tmp, with a PATH", "[process]") {
+TEST_CASE("A task has a directory of its own, which is gone afterwards", "[process]") {
   HostFixture fixture;
-  const LaunchOrder order = fixture.shell("pwd; echo $HOME; echo $PATH | grep -c /usr/bin");
-  CHECK(fixture.run(order).exit_code == 0);
-  CHECK(fixture.output(order.task) == "/tmp\n/tmp\n1\n");
+  const auto work = fixture.directory() / "work";
+  LaunchOrder order = fixture.shell(
+      "pwd; echo $HOME; echo $TMPDIR; stat -c %a . $TMPDIR; echo $PATH | grep -c /usr/bin; mkdir "
+      "-p "
+      "a/b; touch a/b/c; chmod 500 a/b a; ln -s / a-link");
+  const std::string own = work / attempt_name(order.task);
+  SECTION("in which it starts") {
+    CHECK(fixture.run(order).exit_code == 0);
+    CHECK(fixture.output(order.task) == own + "\n" + own + "\n" + own + "/tmp\n700\n700\n1\n");
+  }
+  SECTION("unless its job names another") {
+    order.directory = "/usr";
+    order.command[2] = "pwd; echo $HOME; touch $TMPDIR/x";
+    CHECK(fixture.run(order).exit_code == 0);
+    CHECK(fixture.output(order.task) == "/usr\n" + own + "\n");
+  }
+  SECTION("also when its supervisor is killed") {
+    order.command[2] = "touch here; echo up; sleep 30";
+    REQUIRE(!fixture.host().launch(order));
+    REQUIRE(eventually([&] { return fixture.output(order.task) == "up\n"; }));
+    const AttemptFile file(fixture.directory(), order.task);
+    ::kill(file.read()->started->supervisor.pid, SIGKILL);
+    CHECK(fixture.wait_for(order.task).reason == EndReason::node_lost);
+  }
+  CHECK(eventually([&] { return !std::filesystem::exists(own); }));
+  CHECK(std::filesystem::is_empty(work));
+}
+
+TEST_CASE("What a task left while nobody could remove it goes with the next start", "[process]") {
+  HostFixture fixture;
+  const auto work = fixture.directory() / "work";
+  std::filesystem::create_directories(work / "7.0.1" / "deep" / "er");
+  std::filesystem::create_directories(work / "no attempt");
+  REQUIRE(fixture.host().scan());
+  CHECK(eventually([&] { return !std::filesystem::exists(work / "7.0.1"); }));
+  CHECK(std::filesystem::exists(work / "no attempt"));
+}
+
+TEST_CASE("A task is told to use as many threads as it has processors", "[process]") {
+  HostFixture fixture;
+  LaunchOrder order = fixture.shell("nproc; echo $OMP_NUM_THREADS $GOMAXPROCS");
+  order.limits = {{"cpu", 1100}};
+  SECTION("rounded up") {
+    fixture.run(order);
+    // nproc never says more than the machine has.
+    const std::string output = fixture.output(order.task);
+    CHECK(output == (::sysconf(_SC_NPROCESSORS_ONLN) > 1 ? "2\n2 2\n" : "1\n2 2\n"));
+  }
+  SECTION("unless its job says otherwise") {
+    order.environment = {{"OMP_NUM_THREADS", "1"}, {"GOMAXPROCS", "7"}};
+    fixture.run(order);
+    CHECK(fixture.output(order.task) == "1\n1 7\n");
+  }
 }
 
 TEST_CASE("A task starts with no inherited descriptors, signals or core dumps", "[process]") {

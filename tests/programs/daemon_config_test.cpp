@@ -34,4 +34,28 @@ TEST_CASE("what a key's text cannot mean is refused with its reason", "[unit][da
   CHECK(config.lease_ms == 20'000);
 }
 
+TEST_CASE("an agent's configuration says who tasks run as, and how long logs stay",
+          "[unit][daemon_config]") {
+  AgentConfig config;
+  REQUIRE_FALSE(
+      read_config("run_as_default: per_tenant\nrun_as_range: 100000-165535\n"
+                  "work_directory: /scratch\nallow_root_tasks: true\n",
+                  "agent.yaml", config));
+  CHECK(config.run_as_default == "per_tenant");
+  CHECK(config.first_run_as_id == 100'000);
+  CHECK(config.last_run_as_id == 165'535);
+  CHECK(config.work_directory == "/scratch");
+  CHECK(config.allow_root_tasks);
+  const auto message = [&](const std::string& text) {
+    return details(read_config(text, "a.yaml", config)).message;
+  };
+  for (const char* range : {"0-5", "5", "7-6", "1-4294967295", "a-b", "1-2x"})
+    CHECK(message("run_as_range: " + std::string(range) + "\n") ==
+          "'" + std::string(range) +
+              "' is not a range of user ids such as 1900000000-1900999999 (line 1 of a.yaml)");
+  CHECK(message("run_as_default: a b\n") ==
+        "'a b' is not a user's name or number; write per_tenant, agent, USER or USER:GROUP (line 1 "
+        "of a.yaml)");
+}
+
 }  // namespace fairwater
