@@ -196,6 +196,7 @@ Expected<TaskHostActor> start_host(caf::actor_system& system, const AgentConfig&
   options.directory = config.data;
   options.supervisor = own_directory() / "fairwater-supervisor";
   options.log_limit_bytes = config.log_limit_mib << 20;
+  options.log_retention = config.log_retention;
   options.work_directory = work_directory(config);
   options.users = isolation.users;
   options.hide_processes = isolation.hide_processes;

@@ -67,6 +67,21 @@ Expected<IdRange> parse_id_range(const std::string& text) {
                     "'" + text + "' is not a range of user ids such as 1900000000-1900999999");
 }
 
+void read_retention(YamlDocument& document, YamlFields& fields, LogRetention& retention) {
+  const auto node = fields.take("log_retention");
+  if (!node) return;
+  YamlFields inner{document, *node, fields.path_of("log_retention.")};
+  const auto bytes = [](const std::string& text) -> Expected<std::uint64_t> {
+    const auto mebibytes = parse_amount("memory", text);
+    if (!mebibytes) return mebibytes.error();
+    return static_cast<std::uint64_t>(*mebibytes) << 20;
+  };
+  inner.duration_ms("age", retention.age_ms);
+  inner.parsed("bytes", bytes, retention.bytes);
+  inner.parsed("keep_free", bytes, retention.keep_free_bytes);
+  inner.finish();
+}
+
 /// Who the tasks run as, and where.
 void read_isolation(YamlFields& fields, AgentConfig& config) {
   fields.text("work_directory", config.work_directory);
@@ -124,6 +139,7 @@ caf::error read_config(std::string_view text, const std::string& name, AgentConf
   fields.text("join_token_file", config.join_token_file);
   const auto mebibytes = [](const std::string& amount) { return parse_amount("memory", amount); };
   fields.parsed("log_limit", mebibytes, config.log_limit_mib);
+  read_retention(document, fields, config.log_retention);
   read_isolation(fields, config);
   fields.parsed("log_format", parse_log_format, config.log_format);
   fields.finish();

@@ -10,6 +10,7 @@
 #include "model/errors.hpp"
 #include "model/resources.hpp"
 #include "policy/allocator.hpp"
+#include "process/forgotten_tasks.hpp"
 #include "process/task_user.hpp"
 
 namespace fairwater {
@@ -36,6 +37,7 @@ struct AgentConfig {
   std::string data = "/var/lib/fairwater/agent";
   std::string join_token_file;
   std::uint64_t log_limit_mib = 16;
+  LogRetention log_retention;
   std::string work_directory;  ///< default: beside `data` for root, else in it
   /// Whom tasks run as whose tenant names nobody: `per_tenant`, `agent`, or a user. Default:
   /// per_tenant for root, else agent.

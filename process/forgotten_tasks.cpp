@@ -1,107 +1,117 @@
 #include "process/forgotten_tasks.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <utility>
 #include <vector>
 
 namespace fairwater {
 namespace {
 
-std::uint64_t log_bytes(const AttemptFile& file) {
-  std::uint64_t bytes = 0;
-  for (const bool standard_error : {false, true}) {
+/// What the attempt takes on the disk, a block at least: it bounds the number of small ones too.
+std::uint64_t bytes_on_disk(const AttemptFile& file) {
+  constexpr std::int64_t kStatBlock = 512;
+  constexpr std::int64_t kLeastBytes = 4096;
+  std::int64_t bytes = 0;
+  for (const auto& path : {file.path(), file.log(false), file.log(true)}) {
     struct stat status {};
-    if (::stat(file.log(standard_error).c_str(), &status) == 0)
-      bytes += static_cast<std::uint64_t>(status.st_size);
+    if (::stat(path.c_str(), &status) == 0)
+      bytes += std::max(
+          {kLeastBytes, std::int64_t{status.st_blocks} * kStatBlock, std::int64_t{status.st_size}});
   }
-  return bytes;
+  return static_cast<std::uint64_t>(bytes);
+}
+
+WallTime last_written(const AttemptFile& file) {
+  struct stat status {};
+  if (::stat(file.path().c_str(), &status) != 0) return {};
+  return {status.st_mtim.tv_sec * 1'000'000 + status.st_mtim.tv_nsec / 1000};
+}
+
+/// 0 where the attempt was given up by a host that did not know its tenant.
+TenantId tenant_of(const AttemptRecord& record) {
+  return record.order ? record.order->launch.tenant : TenantId{};
 }
 
 }  // namespace
 
 Expected<std::unique_ptr<ForgottenTasks>> ForgottenTasks::open(std::filesystem::path host_directory,
-                                                               std::uint32_t max_tasks,
-                                                               std::uint64_t max_bytes) {
+                                                               LogRetention retention) {
   const auto tasks = AttemptFile::list(host_directory);
   if (!tasks) return tasks.error();
-  std::vector<Entry> found;
+  std::vector<std::pair<TenantId, Entry>> found;
   for (const TaskKey& task : *tasks) {
     const AttemptFile file(host_directory, task);
     const auto record = file.read();
     if (!record) return record.error();
-    std::error_code error;
     if (record->forgotten)
-      found.push_back(
-          {task, log_bytes(file), std::filesystem::last_write_time(file.path(), error)});
+      found.emplace_back(tenant_of(*record), Entry{task, bytes_on_disk(file), last_written(file)});
   }
-  std::ranges::sort(found, {}, &Entry::forgotten_at);
-  auto forgotten =
-      std::make_unique<ForgottenTasks>(std::move(host_directory), max_tasks, max_bytes);
-  for (const Entry& entry : found) forgotten->keep(entry);
-  forgotten->push_out();
+  std::ranges::sort(found, {},
+                    [](const auto& one) { return one.second.forgotten_at.microseconds; });
+  auto forgotten = std::make_unique<ForgottenTasks>(std::move(host_directory), retention);
+  for (const auto& [tenant, entry] : found) forgotten->keep(tenant, entry);
+  forgotten->expire();
   return forgotten;
 }
 
-ForgottenTasks::ForgottenTasks(std::filesystem::path host_directory, std::uint32_t max_tasks,
-                               std::uint64_t max_bytes)
-    : host_directory_(std::move(host_directory)),
-      max_tasks_(max_tasks),
-      max_bytes_(max_bytes),
-      remover_([this] { remove_in_turn(); }) {}
-
-ForgottenTasks::~ForgottenTasks() {
-  {
-    const std::lock_guard lock(mutex_);
-    ending_ = true;
-  }
-  changed_.notify_one();
-  remover_.join();
-}
+ForgottenTasks::ForgottenTasks(std::filesystem::path host_directory, LogRetention retention)
+    : host_directory_(std::move(host_directory)), retention_(retention) {}
 
 void ForgottenTasks::add(const AttemptFile& file) {
+  if (contains(file.task())) return;
   // What cannot be marked is reported again after the next start, and forgotten then; what has no
   // file was removed before.
-  if (contains(file.task()) || file.append_forgotten()) return;
-  keep({file.task(), log_bytes(file), {}});
-  push_out();
+  const auto record = file.read();
+  if (!record || file.append_forgotten()) return;
+  keep(tenant_of(*record), {file.task(), bytes_on_disk(file), wall_time_now()});
+  expire();
 }
 
-void ForgottenTasks::keep(const Entry& entry) {
-  bytes_ += entry.bytes;
+void ForgottenTasks::keep(TenantId tenant, const Entry& entry) {
+  TenantLogs& logs = tenants_[tenant];
+  logs.bytes += entry.bytes;
+  logs.oldest_first.push_back(entry);
   known_.insert(entry.task);
-  oldest_first_.push_back(entry);
+  while (logs.bytes > retention_.bytes) drop_oldest(logs);
 }
 
-void ForgottenTasks::push_out() {
-  std::vector<TaskKey> out;
-  while (oldest_first_.size() > max_tasks_ || (bytes_ > max_bytes_ && !oldest_first_.empty())) {
-    const Entry& oldest = oldest_first_.front();
-    out.push_back(oldest.task);
-    bytes_ -= oldest.bytes;
-    known_.erase(oldest.task);
-    oldest_first_.pop_front();
-  }
-  if (out.empty()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    to_remove_.insert(to_remove_.end(), out.begin(), out.end());
-  }
-  changed_.notify_one();
+void ForgottenTasks::expire() {
+  const std::int64_t too_old_us = wall_time_now().microseconds - retention_.age_ms * 1000;
+  for (auto& [tenant, logs] : tenants_)
+    while (!logs.oldest_first.empty() &&
+           logs.oldest_first.front().forgotten_at.microseconds < too_old_us)
+      drop_oldest(logs);
+  make_room();
+  std::erase_if(tenants_, [](const auto& one) { return one.second.oldest_first.empty(); });
 }
 
-void ForgottenTasks::remove_in_turn() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    changed_.wait(lock, [this] { return ending_ || !to_remove_.empty(); });
-    if (ending_) return;
-    const TaskKey task = to_remove_.front();
-    to_remove_.pop_front();
-    lock.unlock();
-    AttemptFile(host_directory_, task).remove();
-    lock.lock();
+/// What is on its way out counts as free already.
+void ForgottenTasks::make_room() {
+  struct statvfs disk {};
+  if (::statvfs(host_directory_.c_str(), &disk) != 0) return;  // then nothing is known to be short
+  const std::uint64_t all = disk.f_blocks * disk.f_frsize;
+  const std::uint64_t wanted = std::min(retention_.keep_free_bytes, all / 20);
+  const auto is_short = [&] { return disk.f_bavail * disk.f_frsize + bytes_in_removal_ < wanted; };
+  while (is_short()) {
+    const auto most =
+        std::ranges::max_element(tenants_, {}, [](const auto& one) { return one.second.bytes; });
+    if (most == tenants_.end() || most->second.oldest_first.empty()) return;
+    drop_oldest(most->second);
   }
+}
+
+void ForgottenTasks::drop_oldest(TenantLogs& logs) {
+  const Entry oldest = logs.oldest_first.front();
+  logs.oldest_first.pop_front();
+  logs.bytes -= oldest.bytes;
+  known_.erase(oldest.task);
+  bytes_in_removal_ += oldest.bytes;
+  removals_.add([this, oldest] {
+    AttemptFile(host_directory_, oldest.task).remove();
+    bytes_in_removal_ -= oldest.bytes;
+  });
 }
 
 }  // namespace fairwater

@@ -69,7 +69,10 @@ class TaskHost::Impl {
   [[nodiscard]] int event_fd() const { return events_.get(); }
   std::vector<TaskResult> collect();
   void forget(const TaskKey& task);
-  void extend_lease(std::int64_t deadline_ms) { lease_.extend(deadline_ms); }
+  void extend_lease(std::int64_t deadline_ms) {
+    lease_.extend(deadline_ms);
+    forgotten_->expire();
+  }
   [[nodiscard]] Expected<std::string> read_log(const TaskKey& task, bool standard_error,
                                                std::uint64_t offset, std::uint32_t max_bytes) const;
 
@@ -276,8 +279,7 @@ Expected<std::unique_ptr<TaskHost>> TaskHost::open(TaskHostOptions options) {
   if (!cgroup) return cgroup.error();
   auto lease = Lease::open(options.directory);
   if (!lease) return lease.error();
-  auto forgotten =
-      ForgottenTasks::open(options.directory, options.retain_logs, options.retain_log_bytes);
+  auto forgotten = ForgottenTasks::open(options.directory, options.log_retention);
   if (!forgotten) return forgotten.error();
   auto impl = std::make_unique<Impl>(std::move(options), std::move(*cgroup), std::move(*lease),
                                      std::move(*forgotten));

@@ -17,6 +17,7 @@
 
 #include "model/errors.hpp"
 #include "model/node.hpp"
+#include "process/forgotten_tasks.hpp"
 #include "process/limits.hpp"
 #include "process/task_user.hpp"
 
@@ -31,8 +32,7 @@ struct TaskHostOptions {
   bool hide_processes = false;                  ///< tasks see their own user's processes only
   std::uint64_t log_limit_bytes = 16ull << 20;  ///< per stream; the rest is drained and marked
   LimitMethod limits = LimitMethod::rlimit;
-  std::uint32_t retain_logs = 1000;             ///< forgotten attempts whose logs stay,
-  std::uint64_t retain_log_bytes = 4ull << 30;  ///< while they take no more than this together
+  LogRetention log_retention;
 };
 
 /// What was found of an attempt on disk.
@@ -66,10 +66,11 @@ class TaskHost {
   [[nodiscard]] int event_fd() const;
   /// Results of attempts that ended since the last call.
   [[nodiscard]] std::vector<TaskResult> collect();
-  /// The result is durable elsewhere: forgets the attempt; its logs stay until `retain_logs` of
-  /// newer tasks push them out.
+  /// The result is durable elsewhere: forgets the attempt; its logs stay for as long as
+  /// `log_retention` says.
   void forget(const TaskKey& task);
-  /// Supervisors kill their tasks when this moment passes (CLOCK_BOOTTIME, milliseconds).
+  /// Supervisors kill their tasks when this moment passes (CLOCK_BOOTTIME, milliseconds). Told with
+  /// every heartbeat, so it also lets logs go whose time is over.
   void extend_lease(std::int64_t deadline_boottime_ms);
   /// A piece of a captured stream; empty at its end. not_found when the logs are gone.
   [[nodiscard]] Expected<std::string> read_log(const TaskKey& task, bool standard_error,

@@ -216,28 +216,3 @@ TEST_CASE("An attempt is started once, ever", "[process]") {
   again.task.attempt = 2;
   CHECK(fixture.run(again).exit_code == 0);
 }
-
-TEST_CASE("Logs of forgotten tasks stay until newer ones push them out", "[process]") {
-  HostFixture fixture;
-  fixture.options().retain_logs = 2;
-  fixture.reopen();
-  std::vector<TaskKey> tasks;
-  for (int i = 0; i < 3; ++i) {
-    const LaunchOrder order = fixture.shell("echo text");
-    fixture.run(order);
-    fixture.host().forget(order.task);
-    tasks.push_back(order.task);
-  }
-  CHECK(eventually([&] {
-    const auto log = fixture.host().read_log(tasks[0], false, 0, 10);
-    return !log && details(log.error()).code == ErrorCode::not_found;
-  }));
-  CHECK(fixture.output(tasks[1]) == "text\n");
-  CHECK(fixture.output(tasks[2]) == "text\n");
-  CHECK(fixture.host().scan()->empty());
-  fixture.reopen();
-  CHECK(fixture.host().scan()->empty());
-  CHECK(fixture.output(tasks[2]) == "text\n");
-  CHECK(details(fixture.host().read_log({JobId{999}, 0, 1}, false, 0, 10).error()).code ==
-        ErrorCode::not_found);
-}

@@ -39,13 +39,17 @@ TEST_CASE("an agent's configuration says who tasks run as, and how long logs sta
   AgentConfig config;
   REQUIRE_FALSE(
       read_config("run_as_default: per_tenant\nrun_as_range: 100000-165535\n"
-                  "work_directory: /scratch\nallow_root_tasks: true\n",
+                  "work_directory: /scratch\nallow_root_tasks: true\n"
+                  "log_retention: {age: 2d, bytes: 1GiB, keep_free: 512MiB}\n",
                   "agent.yaml", config));
   CHECK(config.run_as_default == "per_tenant");
   CHECK(config.first_run_as_id == 100'000);
   CHECK(config.last_run_as_id == 165'535);
   CHECK(config.work_directory == "/scratch");
   CHECK(config.allow_root_tasks);
+  CHECK(config.log_retention.age_ms == 2 * 24 * 3'600'000);
+  CHECK(config.log_retention.bytes == 1u << 30);
+  CHECK(config.log_retention.keep_free_bytes == 512u << 20);
   const auto message = [&](const std::string& text) {
     return details(read_config(text, "a.yaml", config)).message;
   };
@@ -56,6 +60,7 @@ TEST_CASE("an agent's configuration says who tasks run as, and how long logs sta
   CHECK(message("run_as_default: a b\n") ==
         "'a b' is not a user's name or number; write per_tenant, agent, USER or USER:GROUP (line 1 "
         "of a.yaml)");
+  CHECK(message("log_retention: 7d\n") == "must be keys with values, not '7d' (line 1 of a.yaml)");
 }
 
 }  // namespace fairwater
