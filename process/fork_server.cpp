@@ -1,6 +1,5 @@
 #include "process/fork_server.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "process/attempt_file.hpp"
+#include "process/guard.hpp"
 #include "process/supervisor.hpp"
 #include "process/task_process.hpp"
 
@@ -82,59 +82,125 @@ void detach_standard_streams() {
   ::close(null);
 }
 
-[[noreturn]] void become_supervisor(int socket, int signals, const std::filesystem::path& directory,
-                                    const TaskKey& task, FileDescriptor lock) {
-  ::close(socket);
-  ::close(signals);
-  ::setsid();
-  ::_exit(supervise_task(directory, task, std::move(lock)));
+/// A guard that cannot stay is not started again and again.
+constexpr std::int64_t kGuardRestartMs = 1000;
+
+class Server {
+ public:
+  Server(int socket, std::filesystem::path directory, CgroupPaths cgroup_parent)
+      : socket_(socket),
+        directory_(std::move(directory)),
+        cgroup_parent_(std::move(cgroup_parent)) {
+    sigset_t children;
+    ::sigemptyset(&children);
+    ::sigaddset(&children, SIGCHLD);
+    signals_.reset(::signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  int serve();
+
+ private:
+  void keep_guard();
+  void reap() const;
+  void serve_request(std::string_view name);
+  [[noreturn]] void become_supervisor(const TaskKey& task, FileDescriptor lock);
+
+  FileDescriptor socket_;
+  FileDescriptor signals_;
+  FileDescriptor guard_;
+  std::int64_t guard_started_ms_ = -kGuardRestartMs;
+  std::filesystem::path directory_;
+  CgroupPaths cgroup_parent_;
+};
+
+void Server::keep_guard() {
+  if (guard_ || boottime_ms() < guard_started_ms_ + kGuardRestartMs) return;
+  guard_started_ms_ = boottime_ms();
+  // Tasks run without one as well, and the next try is a second away.
+  if (auto guard = start_guard(directory_, cgroup_parent_)) guard_ = std::move(*guard);
 }
 
-void serve_request(int socket, int signals, const std::filesystem::path& directory,
-                   std::string_view name) {
+[[noreturn]] void Server::become_supervisor(const TaskKey& task, FileDescriptor lock) {
+  socket_.reset();
+  signals_.reset();
+  guard_.reset();
+  ::setsid();
+  ::_exit(supervise_task(directory_, task, std::move(lock)));
+}
+
+void Server::serve_request(std::string_view name) {
   const auto task = attempt_from_name(name);
-  if (!task) return send_reply(socket, -EINVAL, -1);
+  if (!task) return send_reply(socket_.get(), -EINVAL, -1);
   // Locked before the host hears of it, and inherited: from then on the attempt is seen to be
   // supervised.
-  const AttemptFile file(directory, *task);
+  const AttemptFile file(directory_, *task);
   auto lock = file.try_lock();
-  if (!lock) return send_reply(socket, -EBUSY, -1);
+  if (!lock) return send_reply(socket_.get(), -EBUSY, -1);
   if (const auto record = file.read(); !record || record->result)
-    return send_reply(socket, -ESTALE, -1);  // another host has given the attempt up
+    return send_reply(socket_.get(), -ESTALE, -1);  // another host has given the attempt up
   const pid_t pid = ::fork();
-  if (pid < 0) return send_reply(socket, -errno, -1);
-  if (pid == 0) become_supervisor(socket, signals, directory, *task, std::move(lock));
+  if (pid < 0) return send_reply(socket_.get(), -errno, -1);
+  if (pid == 0) become_supervisor(*task, std::move(lock));
   // Children are reaped by this thread only, later: the pid is still this supervisor's.
   const FileDescriptor supervisor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  send_reply(socket, supervisor ? pid : -errno, supervisor.get());
+  send_reply(socket_.get(), supervisor ? pid : -errno, supervisor.get());
 }
 
-int serve(int socket, int signals, const std::filesystem::path& directory) {
+void Server::reap() const {
+  signalfd_siginfo info;
+  while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+  }
+  while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+}
+
+int Server::serve() {
   for (;;) {
-    std::array<pollfd, 2> waiting{{{socket, POLLIN, 0}, {signals, POLLIN, 0}}};
-    if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) return 1;
-    if (waiting[1].revents != 0) {
-      signalfd_siginfo info;
-      while (::read(signals, &info, sizeof info) == sizeof info) {
-      }
-      while (::waitpid(-1, nullptr, WNOHANG) > 0) {
-      }
-    }
+    keep_guard();
+    std::array<pollfd, 3> waiting{
+        {{socket_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}, {guard_.get(), POLLIN, 0}}};
+    const int patience_ms = guard_ ? -1 : static_cast<int>(kGuardRestartMs);
+    if (::poll(waiting.data(), waiting.size(), patience_ms) < 0 && errno != EINTR) return 1;
+    if (waiting[2].revents != 0) guard_.reset();  // it never sends anything
+    if (waiting[1].revents != 0) reap();
     if (waiting[0].revents == 0) continue;
     std::array<char, 64> name;
-    const ssize_t got = ::recv(socket, name.data(), name.size(), 0);
+    const ssize_t got = ::recv(socket_.get(), name.data(), name.size(), 0);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return 0;
-    serve_request(socket, signals, directory, {name.data(), static_cast<std::size_t>(got)});
+    serve_request({name.data(), static_cast<std::size_t>(got)});
   }
+}
+
+constexpr std::string_view kHideProcesses = "hide-processes";
+constexpr std::string_view kCgroup = "cgroup:";  // CONTROLLER=PATH
+
+/// What the host says behind the directory.
+struct ForkServerOptions {
+  bool hide_processes = false;
+  CgroupPaths cgroup_parent;
+};
+ForkServerOptions read_options(const std::vector<std::string>& arguments) {
+  ForkServerOptions options;
+  for (const std::string_view argument : arguments) {
+    if (argument == kHideProcesses) options.hide_processes = true;
+    const auto equals = argument.find('=');
+    if (argument.starts_with(kCgroup) && equals != std::string_view::npos)
+      options.cgroup_parent[std::string(argument.substr(kCgroup.size(), equals - kCgroup.size()))] =
+          argument.substr(equals + 1);
+  }
+  return options;
+}
+std::vector<std::string> to_arguments(const ForkServerOptions& options) {
+  std::vector<std::string> arguments;
+  if (options.hide_processes) arguments.emplace_back(kHideProcesses);
+  for (const auto& [controller, path] : options.cgroup_parent)
+    arguments.push_back(std::string(kCgroup) + controller + "=" + path.string());
+  return arguments;
 }
 
 }  // namespace
 
-constexpr const char* kHideProcesses = "hide-processes";
-
 int supervise(const std::vector<std::string>& arguments) {
-  const std::filesystem::path directory = arguments.front();
   int type = 0;
   socklen_t size = sizeof type;
   if (::getsockopt(STDIN_FILENO, SOL_SOCKET, SO_TYPE, &type, &size) != 0) {
@@ -142,8 +208,9 @@ int supervise(const std::vector<std::string>& arguments) {
                  "supervise: is started by an agent, with a socket as its standard input\n");
     return 2;
   }
+  const auto options = read_options(arguments);
   // Once for all supervisors: they and their tasks inherit the name space.
-  if (std::ranges::count(arguments, kHideProcesses) > 0)
+  if (options.hide_processes)
     if (const int error = hide_other_users_processes(); error != 0) {
       std::fprintf(stderr, "supervise: cannot hide processes: %s\n", std::strerror(error));
       return 1;
@@ -154,12 +221,8 @@ int supervise(const std::vector<std::string>& arguments) {
   sigset_t blocked;
   ::sigfillset(&blocked);
   ::sigprocmask(SIG_SETMASK, &blocked, nullptr);
-  sigset_t children;
-  ::sigemptyset(&children);
-  ::sigaddset(&children, SIGCHLD);
   static_cast<void>(current_boot_id());  // read once, for every supervisor
-  const int signals = ::signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
-  return serve(socket, signals, directory);
+  return Server(socket, arguments.front(), options.cgroup_parent).serve();
 }
 
 // -- the host's end -------------------------------------------------------------------------------
@@ -194,9 +257,10 @@ caf::error ForkServer::start() {
   std::string program = program_;
   std::string command = "supervise";
   std::string directory = host_directory_;
-  std::string hide = kHideProcesses;
-  const std::array<char*, 5> arguments{program.data(), command.data(), directory.data(),
-                                       hide_processes_ ? hide.data() : nullptr, nullptr};
+  auto options = to_arguments({hide_processes_, cgroup_parent_});
+  std::vector<char*> arguments{program.data(), command.data(), directory.data()};
+  for (auto& option : options) arguments.push_back(option.data());
+  arguments.push_back(nullptr);
   // Symbols are looked up once, in the server, and not anew in every supervisor.
   std::string bind_now = "LD_BIND_NOW=1";
   std::vector<char*> environment{bind_now.data()};

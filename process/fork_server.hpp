@@ -7,6 +7,8 @@
 //    | -- "12.0.1" (one packet) ------>  |  -- fork -------------------->  |  (reparented when
 //    | <- pid or -errno, and a pidfd --  |                                 |   the server ends)
 //    closes the socket, or dies          |  ends                           |  goes on
+//
+// It also starts the host's guard (process/guard.hpp), and another one when that has died.
 #pragma once
 
 #include <filesystem>
@@ -14,6 +16,7 @@
 
 #include "policy/types.hpp"
 #include "process/file_descriptor.hpp"
+#include "process/limits.hpp"
 
 namespace fairwater {
 
@@ -21,9 +24,10 @@ namespace fairwater {
 class ForkServer {
  public:
   ForkServer(std::filesystem::path program, std::filesystem::path host_directory,
-             bool hide_processes)
+             CgroupPaths cgroup_parent, bool hide_processes)
       : program_(std::move(program)),
         host_directory_(std::move(host_directory)),
+        cgroup_parent_(std::move(cgroup_parent)),
         hide_processes_(hide_processes) {}
   ForkServer(const ForkServer&) = delete;
   ForkServer& operator=(const ForkServer&) = delete;
@@ -41,6 +45,7 @@ class ForkServer {
 
   std::filesystem::path program_;
   std::filesystem::path host_directory_;
+  CgroupPaths cgroup_parent_;
   bool hide_processes_ = false;
   FileDescriptor socket_;
   pid_t server_ = 0;

@@ -9,6 +9,13 @@
 
 namespace fairwater {
 
+/// After the lease's end a task has the grace of its job, but no more than this, until its
+/// supervisor kills it. It is counted from the lease's end, not from when that was noticed: who was
+/// stopped, or frozen with the whole machine, for longer than that is killed at once.
+inline constexpr std::int64_t kLeaseGraceMs = 2000;
+/// This much later the guard kills what is left: long enough for a supervisor that can.
+inline constexpr std::int64_t kGuardDelayMs = 500;
+
 class Lease {
  public:
   /// Opens or makes the lease in a host's directory. It is bound to this boot: after another one,

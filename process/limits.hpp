@@ -56,6 +56,7 @@ class TaskCgroup {
 
   /// Sends a signal to every member; SIGKILL also keeps them from forking.
   void signal_all(int signal) const;
+  [[nodiscard]] bool populated() const { return !members().empty(); }
   /// Kills every member and returns when all are gone; for a task whose supervisor is no more.
   void kill_and_wait() const;
 

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <map>
 #include <optional>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -13,6 +14,7 @@ struct StatLine {
   char state = '?';
   pid_t parent = 0;
   std::uint64_t start_ticks = 0;
+  std::int64_t resident_pages = 0;
 };
 
 /// The fields behind the command's name, which is in parentheses and may itself hold blanks and
@@ -24,13 +26,14 @@ std::optional<StatLine> read_stat(pid_t pid) {
   if (close == std::string::npos) return std::nullopt;
   StatLine line;
   std::size_t position = close + 2;
-  for (int field = 3; field <= 22 && position < content->size(); ++field) {
+  for (int field = 3; field <= 24 && position < content->size(); ++field) {
     const auto end = content->find(' ', position);
     const char* first = content->data() + position;
     const char* last = content->data() + (end == std::string::npos ? content->size() : end);
     if (field == 3) line.state = *first;
     if (field == 4) std::from_chars(first, last, line.parent);
     if (field == 22) std::from_chars(first, last, line.start_ticks);
+    if (field == 24) std::from_chars(first, last, line.resident_pages);
     if (end == std::string::npos) break;
     position = end + 1;
   }
@@ -48,6 +51,15 @@ std::vector<pid_t> all_processes() {
     if (error == std::errc{} && end == name.data() + name.size()) pids.push_back(pid);
   }
   return pids;
+}
+
+std::vector<pid_t> processes_whose_environment_holds(const std::string& bytes) {
+  std::vector<pid_t> found;
+  for (const pid_t pid : all_processes()) {
+    const auto environment = read_file("/proc/" + std::to_string(pid) + "/environ");
+    if (environment && ('\0' + *environment).find(bytes) != std::string::npos) found.push_back(pid);
+  }
+  return found;
 }
 
 }  // namespace
@@ -83,39 +95,50 @@ std::int64_t boottime_ms() {
   return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
 }
 
-std::vector<pid_t> descendants_of(pid_t root) {
-  std::multimap<pid_t, pid_t> children;
-  for (const pid_t pid : all_processes())
-    if (const auto line = read_stat(pid); line && line->state != 'Z')
-      children.emplace(line->parent, pid);
+ProcessTree::ProcessTree() {
+  const std::int64_t page_kib = ::sysconf(_SC_PAGESIZE) / 1024;
+  for (const pid_t pid : all_processes()) {
+    const auto line = read_stat(pid);
+    if (!line || line->state == 'Z') continue;
+    processes_[pid] = {line->start_ticks, line->resident_pages * page_kib};
+    children_.emplace(line->parent, pid);
+  }
+}
+
+std::vector<pid_t> ProcessTree::descendants_of(pid_t root) const {
   std::vector<pid_t> found{root};
   for (std::size_t next = 0; next < found.size(); ++next) {
-    const auto [begin, end] = children.equal_range(found[next]);
+    const auto [begin, end] = children_.equal_range(found[next]);
     for (auto child = begin; child != end; ++child) found.push_back(child->second);
   }
   found.erase(found.begin());
   return found;
 }
 
-std::int64_t resident_kib(pid_t pid) {
-  const auto content = read_file("/proc/" + std::to_string(pid) + "/statm");
-  if (!content) return 0;
-  const auto blank = content->find(' ');
-  if (blank == std::string::npos) return 0;
-  std::int64_t pages = 0;
-  std::from_chars(content->data() + blank + 1, content->data() + content->size(), pages);
-  return pages * (::sysconf(_SC_PAGESIZE) / 1024);
+std::int64_t ProcessTree::resident_kib_below(pid_t root) const {
+  std::int64_t kibibytes = 0;
+  for (const pid_t pid : descendants_of(root)) kibibytes += processes_.at(pid).resident_kib;
+  return kibibytes;
+}
+
+std::uint64_t ProcessTree::start_ticks_of(pid_t pid) const {
+  const auto found = processes_.find(pid);
+  return found == processes_.end() ? 0 : found->second.start_ticks;
 }
 
 std::vector<pid_t> processes_with_environment(const std::string& entry) {
-  const std::string wanted = '\0' + entry + '\0';
-  std::vector<pid_t> found;
-  for (const pid_t pid : all_processes()) {
-    const auto environment = read_file("/proc/" + std::to_string(pid) + "/environ");
-    if (environment && ('\0' + *environment).find(wanted) != std::string::npos)
-      found.push_back(pid);
-  }
-  return found;
+  return processes_whose_environment_holds('\0' + entry + '\0');
+}
+
+std::vector<pid_t> processes_with_environment_from(const std::string& beginning) {
+  return processes_whose_environment_holds('\0' + beginning);
+}
+
+void kill_if_stopped(const ProcessIdentity& identity) {
+  const FileDescriptor process = open_process(identity);
+  const auto line = read_stat(identity.pid);
+  const bool stopped = line && (line->state == 'T' || line->state == 't');
+  if (process && stopped) ::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
 }
 
 }  // namespace fairwater

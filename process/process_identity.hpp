@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <sys/types.h>
 #include <vector>
@@ -27,11 +28,31 @@ struct ProcessIdentity {
 /// CLOCK_BOOTTIME: steady, and goes on while the machine sleeps.
 [[nodiscard]] std::int64_t boottime_ms();
 
-/// All live descendants of `root`, nearest first, without `root`. O(processes on the machine).
-[[nodiscard]] std::vector<pid_t> descendants_of(pid_t root);
-/// Resident memory of one process; 0 when it is gone.
-[[nodiscard]] std::int64_t resident_kib(pid_t pid);
+/// All live processes at one moment. O(processes on the machine) to make.
+class ProcessTree {
+ public:
+  ProcessTree();
+  /// Nearest first, without `root`.
+  [[nodiscard]] std::vector<pid_t> descendants_of(pid_t root) const;
+  /// Resident memory of all of them.
+  [[nodiscard]] std::int64_t resident_kib_below(pid_t root) const;
+  /// 0 for a process that is not there.
+  [[nodiscard]] std::uint64_t start_ticks_of(pid_t pid) const;
+
+ private:
+  struct Process {
+    std::uint64_t start_ticks = 0;
+    std::int64_t resident_kib = 0;
+  };
+  std::map<pid_t, Process> processes_;
+  std::multimap<pid_t, pid_t> children_;
+};
+
 /// Live processes whose environment holds the entry `NAME=value`. O(processes on the machine).
 [[nodiscard]] std::vector<pid_t> processes_with_environment(const std::string& entry);
+/// The same for entries that begin like this.
+[[nodiscard]] std::vector<pid_t> processes_with_environment_from(const std::string& beginning);
+/// Kills exactly this process if it is stopped (SIGSTOP, a debugger).
+void kill_if_stopped(const ProcessIdentity& identity);
 
 }  // namespace fairwater

@@ -10,12 +10,14 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 
 #include "process/attempt_file.hpp"
 #include "process/command.hpp"
 #include "process/lease.hpp"
+#include "process/memory_board.hpp"
 #include "process/output_file.hpp"
 #include "process/work_directory.hpp"
 
@@ -23,11 +25,12 @@ namespace fairwater {
 namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kMemorySampleMs = 100;  // only where no cgroup bounds memory
-constexpr std::int64_t kLeaseGraceMs =
-    2000;  // the coordinator waits no longer than lease and its own grace
+// Where no cgroup bounds memory: by itself this often, or this often a look whether the guard does.
+constexpr std::int64_t kMemorySampleMs = 100;
+constexpr std::int64_t kMemoryLookMs = 1000;
 constexpr std::int64_t kNoLeaseYetMs = 1000;  // how soon a first lease is noticed
-constexpr int kResultTries = 30;              // one second apart, while the disk is full
+constexpr const char* kLeaseOver = "the node lost its coordinator for longer than its lease";
+constexpr int kResultTries = 30;  // one second apart, while the disk is full
 
 class Supervisor {
  public:
@@ -49,11 +52,14 @@ class Supervisor {
   void on_timer();
   void reap();
   void on_main_end(int status);
-  void stop(EndReason reason, std::string message, std::int64_t grace_ms);
+  void stop(EndReason reason, std::string message, std::int64_t kill_at_ms);
+  void stop_gracefully(EndReason reason, std::string message);
   void kill_everything();
   void signal_task(int signal) const;
   void check_lease(std::int64_t now);
-  void sample_memory(std::int64_t now);
+  void have_memory_watched(std::int64_t now);
+  void watch_memory(std::int64_t now);
+  void over_memory();
   void finish_result();
   [[nodiscard]] std::int64_t memory_limit_mib() const;
   [[nodiscard]] int record();
@@ -84,6 +90,9 @@ class Supervisor {
   std::int64_t lease_at_ = kNever;
   std::int64_t sample_at_ = kNever;
   std::int64_t sampled_peak_kib_ = 0;
+  std::optional<MemoryBoard> board_;  ///< with a place on it, where the guard measures
+  std::size_t place_ = 0;
+  std::int64_t memory_watched_from_ms_ = 0;
 };
 
 int Supervisor::run() {
@@ -136,10 +145,22 @@ caf::error Supervisor::start() {
   error_.emplace(file_.log(true), order_.log_limit_bytes, std::move(started->standard_error));
   const std::int64_t now = boottime_ms();
   if (order_.launch.time_limit_ms > 0) time_limit_at_ = now + order_.launch.time_limit_ms;
-  if (cgroup_.empty() && memory_limit_mib() > 0) sample_at_ = now + kMemorySampleMs;
+  if (cgroup_.empty()) have_memory_watched(now);
   check_lease(now);
   arm_timer();
   return caf::none;
+}
+
+/// Also without a limit: the guard goes by the board to find supervisors.
+void Supervisor::have_memory_watched(std::int64_t now) {
+  if (memory_limit_mib() > 0) sample_at_ = now + kMemorySampleMs;
+  auto board = MemoryBoard::open(file_.path().parent_path().parent_path());
+  if (!board) return;
+  const auto place = board->enter(started_.supervisor, memory_limit_mib() * 1024);
+  if (!place) return;
+  place_ = *place;
+  memory_watched_from_ms_ = now;
+  board_.emplace(std::move(*board));
 }
 
 void Supervisor::wait_for_events() {
@@ -156,8 +177,7 @@ void Supervisor::wait_for_events() {
   if (waiting[4].revents != 0) on_start_report();
   if (waiting[5].revents != 0) {
     memory_event_.reset();
-    if (!reason_) reason_ = EndReason::memory_limit;
-    kill_everything();
+    over_memory();
   }
   if (waiting[1].revents != 0) on_timer();
   if (waiting[0].revents != 0) on_signals();
@@ -177,14 +197,15 @@ void Supervisor::on_signals() {
   signalfd_siginfo info;
   while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
     if (info.ssi_signo != SIGTERM) continue;
-    if (info.ssi_code == SI_QUEUE && info.ssi_int >= stop_signal_value(EndReason::exited) &&
-        info.ssi_int <= stop_signal_value(EndReason::node_lost))
-      stop(static_cast<EndReason>(info.ssi_int - stop_signal_value(EndReason::exited)), {},
-           order_.launch.grace_ms);
+    if (info.ssi_code == SI_QUEUE && info.ssi_int == stop_signal_value(EndReason::memory_limit))
+      over_memory();
+    else if (info.ssi_code == SI_QUEUE && info.ssi_int >= stop_signal_value(EndReason::exited) &&
+             info.ssi_int <= stop_signal_value(EndReason::node_lost))
+      stop_gracefully(static_cast<EndReason>(info.ssi_int - stop_signal_value(EndReason::exited)),
+                      {});
     else
-      stop(EndReason::node_lost,
-           "its supervisor was told to end by process " + std::to_string(info.ssi_pid),
-           order_.launch.grace_ms);
+      stop_gracefully(EndReason::node_lost,
+                      "its supervisor was told to end by process " + std::to_string(info.ssi_pid));
   }
   reap();
 }
@@ -204,13 +225,12 @@ void Supervisor::on_timer() {
   std::uint64_t expirations = 0;
   if (::read(timer_.get(), &expirations, sizeof expirations) < 0) return;  // re-armed meanwhile
   const std::int64_t now = boottime_ms();
-  if (now >= sample_at_) sample_memory(now);
+  if (now >= sample_at_) watch_memory(now);
   if (now >= lease_at_) check_lease(now);
   if (now >= time_limit_at_) {
     time_limit_at_ = kNever;
-    stop(EndReason::time_limit,
-         "ran longer than its " + std::to_string(order_.launch.time_limit_ms) + " ms",
-         order_.launch.grace_ms);
+    stop_gracefully(EndReason::time_limit,
+                    "ran longer than its " + std::to_string(order_.launch.time_limit_ms) + " ms");
   }
   if (now >= kill_at_) {
     kill_at_ = kNever;
@@ -227,32 +247,42 @@ void Supervisor::check_lease(std::int64_t now) {
     lease_at_ = deadline;
   } else {
     lease_at_ = kNever;
-    stop(EndReason::lease_expired, "the node lost its coordinator for longer than its lease",
-         std::min(order_.launch.grace_ms, kLeaseGraceMs));
+    stop(EndReason::lease_expired, kLeaseOver,
+         deadline + std::clamp<std::int64_t>(order_.launch.grace_ms, 0, kLeaseGraceMs));
   }
 }
 
-void Supervisor::sample_memory(std::int64_t now) {
-  std::int64_t used_kib = 0;
-  for (const pid_t pid : descendants_of(::getpid())) used_kib += resident_kib(pid);
+void Supervisor::watch_memory(std::int64_t now) {
+  if (board_ && now - std::max(board_->measured_at_ms(), memory_watched_from_ms_) < kMemoryLookMs) {
+    sample_at_ = now + kMemoryLookMs;
+    return;
+  }
+  const std::int64_t used_kib = ProcessTree().resident_kib_below(::getpid());
   sampled_peak_kib_ = std::max(sampled_peak_kib_, used_kib);
   sample_at_ = now + kMemorySampleMs;
-  if (used_kib <= memory_limit_mib() * 1024) return;
+  if (used_kib > memory_limit_mib() * 1024) over_memory();
+}
+
+void Supervisor::over_memory() {
   sample_at_ = kNever;
   if (!reason_) reason_ = EndReason::memory_limit;
   kill_everything();
 }
 
-void Supervisor::stop(EndReason reason, std::string message, std::int64_t grace_ms) {
+void Supervisor::stop_gracefully(EndReason reason, std::string message) {
+  stop(reason, std::move(message),
+       boottime_ms() + std::max<std::int64_t>(order_.launch.grace_ms, 0));
+}
+
+void Supervisor::stop(EndReason reason, std::string message, std::int64_t kill_at_ms) {
   if (phase_ == Phase::killing) return;
-  const std::int64_t kill_at = boottime_ms() + std::max<std::int64_t>(grace_ms, 0);
   if (phase_ == Phase::running) {
     phase_ = Phase::terminating;
     reason_ = reason;
     result_.message = std::move(message);
     signal_task(SIGTERM);
   }
-  kill_at_ = std::min(kill_at_, kill_at);
+  kill_at_ = std::min(kill_at_, kill_at_ms);
   arm_timer();
 }
 
@@ -265,7 +295,7 @@ void Supervisor::signal_task(int signal) const {
   cgroup_.signal_all(signal);
   if (!main_ended_) ::kill(main_pid_, signal);  // may not have entered its cgroup yet
   if (!cgroup_.empty()) return;
-  for (const pid_t pid : descendants_of(::getpid())) ::kill(pid, signal);
+  for (const pid_t pid : ProcessTree().descendants_of(::getpid())) ::kill(pid, signal);
 }
 
 /// Whoever was forked while the others were being killed becomes our child when its parent ends,
@@ -297,6 +327,12 @@ void Supervisor::on_main_end(int status) {
       result_.exit_code = 128 + result_.signal;
     }
   }
+  // Its supervisor was stopped until after the lease: by now somebody else may run the task.
+  const std::int64_t deadline = lease_.deadline_ms();
+  if (!reason_ && deadline > 0 && boottime_ms() >= deadline) {
+    reason_ = EndReason::lease_expired;
+    result_.message = kLeaseOver;
+  }
   if (!reason_) reason_ = WIFEXITED(status) ? EndReason::exited : EndReason::signalled;
   phase_ = Phase::killing;
 }
@@ -313,6 +349,10 @@ void Supervisor::finish_result() {
   result_.peak_memory_kib = cgroup_.peak_memory_kib();
   if (cgroup_.empty())
     result_.peak_memory_kib = std::max<std::int64_t>(used.ru_maxrss, sampled_peak_kib_);
+  if (board_) {
+    result_.peak_memory_kib = std::max(result_.peak_memory_kib, board_->peak_kib(place_));
+    board_->leave(place_);
+  }
   const bool own_end =
       result_.reason == EndReason::exited || result_.reason == EndReason::signalled;
   if (own_end && cgroup_.memory_limit_hit()) result_.reason = EndReason::memory_limit;
@@ -359,6 +399,17 @@ void Supervisor::remove_work_directory() {
 }
 
 }  // namespace
+
+caf::error order_stop(const FileDescriptor& supervisor, EndReason reason) {
+  siginfo_t info{};
+  info.si_signo = SIGTERM;
+  info.si_code = SI_QUEUE;
+  info.si_pid = ::getpid();
+  info.si_value.sival_int = stop_signal_value(reason);
+  if (::syscall(SYS_pidfd_send_signal, supervisor.get(), SIGTERM, &info, 0) != 0 && errno != ESRCH)
+    return system_error("cannot signal a supervisor", errno);
+  return caf::none;
+}
 
 int supervise_task(const std::filesystem::path& host_directory, const TaskKey& task,
                    FileDescriptor lock) {

@@ -11,8 +11,8 @@
 //
 // The process is the reaper of all its descendants (PR_SET_CHILD_SUBREAPER): when none is left, the
 // task is over, whoever called setsid or holds its pipes. It waits in one poll only, for signals,
-// pipes, one timer, the kernel's word about memory; it wakes up regularly only to sample memory
-// where no cgroup bounds it.
+// pipes, one timer, the kernel's word about memory. Where no cgroup bounds that, the host's guard
+// measures it (MemoryBoard), and a supervisor does so itself only when nobody else has for a while.
 #pragma once
 
 #include <filesystem>
@@ -28,6 +28,9 @@ namespace fairwater {
 /// code: 0 when the result is on disk.
 [[nodiscard]] int supervise_task(const std::filesystem::path& host_directory, const TaskKey& task,
                                  FileDescriptor lock);
+
+/// Tells a supervisor to stop its task.
+[[nodiscard]] caf::error order_stop(const FileDescriptor& supervisor, EndReason reason);
 
 /// The value that a SIGTERM to a supervisor carries: why its task is to stop. A SIGTERM without one
 /// is the machine going down, and the attempt is lost.

@@ -52,7 +52,8 @@ class TaskHost::Impl {
         cgroup_parent_(std::move(cgroup_parent)),
         lease_(std::move(lease)),
         forgotten_(std::move(forgotten)),
-        fork_server_(options_.supervisor, options_.directory, options_.hide_processes),
+        fork_server_(options_.supervisor, options_.directory, cgroup_parent_,
+                     options_.hide_processes),
         events_(::epoll_create1(EPOLL_CLOEXEC)) {}
 
   ~Impl() { TaskCgroup(cgroup_parent_).remove(); }
@@ -188,15 +189,7 @@ caf::error TaskHost::Impl::stop(const TaskKey& task, EndReason reason) {
   const auto found = running_.find(task);
   if (found == running_.end())
     return make_error(ErrorCode::not_found, "attempt " + attempt_name(task) + " does not run here");
-  siginfo_t info{};
-  info.si_signo = SIGTERM;
-  info.si_code = SI_QUEUE;
-  info.si_pid = ::getpid();
-  info.si_value.sival_int = stop_signal_value(reason);
-  if (::syscall(SYS_pidfd_send_signal, found->second.get(), SIGTERM, &info, 0) != 0 &&
-      errno != ESRCH)
-    return system_error("cannot signal the supervisor of " + attempt_name(task), errno);
-  return caf::none;
+  return order_stop(found->second, reason);
 }
 
 std::vector<TaskResult> TaskHost::Impl::collect() {

@@ -88,8 +88,6 @@ Expected<TaskUser> look_up(const RunAs& run_as) {
 }
 
 Expected<TaskUser> user_of_tenant(TenantId tenant, const TaskUserRules& rules) {
-  if (!tenant)
-    return refuse("the coordinator does not say whose task it is: it is older than this agent");
   if (tenant.value > rules.last_id - rules.first_id)
     return refuse("tenant number " + std::to_string(tenant.value) + " has no user id left from " +
                   std::to_string(rules.first_id) + " to " + std::to_string(rules.last_id));

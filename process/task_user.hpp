@@ -29,7 +29,8 @@ inline constexpr std::uint32_t kLastTenantUserId = 1'900'999'999;
 /// Whom tasks run as where their tenant names nobody.
 enum class DefaultUser : std::uint8_t {
   own,         ///< as the host itself does
-  per_tenant,  ///< an id of its own for every tenant: `first_id` + the tenant's number
+  per_tenant,  ///< an id of its own for every tenant: `first_id` + the tenant's number, which is 0
+               ///< for all from a coordinator that does not say whose a task is
   named,       ///< everybody as `named`
 };
 struct TaskUserRules {

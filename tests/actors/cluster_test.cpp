@@ -50,6 +50,32 @@ TEST_CASE("a freed slot is dealt again at once and the result is durable when ac
   CHECK(detail.tasks[0].node == "node1");
 }
 
+TEST_CASE("an order to start a task says whose it is and whom it runs as", "[actor]") {
+  ClusterFixture cluster;
+  TenantSpec tenant = tenant_spec("only", 1);
+  tenant.run_as = {"alice", "staff", {"gpu"}};
+  cluster.apply({tenant});
+  cluster.submit("only", 5);
+  auto agent = cluster.join("node1", 1);
+  REQUIRE(agent.launches().size() == 1);
+  CHECK(agent.launches()[0].tenant == cluster.tenants()[0].record.id);
+  CHECK(agent.launches()[0].run_as == tenant.run_as);
+
+  tenant.run_as = {"bob", "", {}};
+  cluster.apply({tenant});
+  (void)cluster.report(agent, {succeeded(agent.launches()[0].task)});
+  REQUIRE(agent.launches().size() == 2);
+  CHECK(agent.launches()[1].run_as == tenant.run_as);
+
+  cluster.restart();
+  agent.running = {agent.launches()[1].task};
+  REQUIRE(!cluster.reattach(agent));
+  (void)cluster.report(agent, {succeeded(agent.launches()[1].task)});
+  REQUIRE(agent.launches().size() == 3);
+  CHECK(agent.launches()[2].run_as == tenant.run_as);
+  CHECK(cluster.verify().ok);
+}
+
 TEST_CASE("a result that is told twice counts once", "[actor]") {
   ClusterFixture cluster;
   cluster.apply({tenant_spec("only", 1)});
