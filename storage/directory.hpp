@@ -63,6 +63,9 @@ class SpaceGuard {
   /// `disk_full` when less than the minimum would be left after `bytes` more; lets go of the
   /// reserve when space is so short that the database could not even flush. One statvfs.
   [[nodiscard]] caf::error admit(std::uint64_t bytes) const;
+  /// `disk_full` when not even the files that opening makes would fit: RocksDB ends the process
+  /// then.
+  [[nodiscard]] caf::error admit_opening() const;
   /// Makes the reserve file again once there is room for it.
   void renew_reserve() const;
   /// Before the database is opened: lets go of the reserve on a full disk.

@@ -135,6 +135,7 @@ caf::error Ledger::Impl::start() {
   if (is_new)
     if (caf::error full = space_.admit(0)) return full;
   space_.release_when_full();
+  if (caf::error full = space_.admit_opening()) return full;
   auto mark = HighWaterFile::read(path, options_.env);
   if (!mark) return mark.error();
   auto database = Database::open(path, options_.env,

@@ -558,6 +558,34 @@ TEST_CASE("a full disk refuses appends before it writes, and room heals it", "[u
   CHECK(must(Ledger::verify_directory(disk / "ledger")).ok);
 }
 
+TEST_CASE("a disk without room for opening is an error, not the end of the process",
+          "[unit][damage]") {
+  const SmallDisk disk;
+  if (!disk.mounted()) {
+    WARN("skipped: a tmpfs can be mounted by root alone");
+    return;
+  }
+  LedgerOptions options = options_for(disk / "ledger");
+  options.min_free_bytes = 4 << 20;
+  must(must(Ledger::open(options))->append(founding()));
+  fs::remove(disk / "ledger/reserve");
+  for (const std::uintmax_t left : {0, 4096, 256 * 1024}) {
+    disk.fill(left);
+    const ErrorDetails error = open_error(options);
+    CHECK(error.code == ErrorCode::disk_full);
+    CHECK_THAT(error.message, Contains(disk / "ledger") && Contains("to open the ledger"));
+    disk.empty();
+  }
+  disk.fill(600 * 1024);
+  {
+    const auto ledger = must(Ledger::open(options));
+    CHECK(ledger->last_number() == founding().size());
+    CHECK(ledger->verify().ok);
+  }
+  disk.empty();
+  CHECK(must(Ledger::open(options))->append({NodeChanged{node(1, "n1")}}));
+}
+
 TEST_CASE("a disk too small for a new ledger says so", "[unit][damage]") {
   const SmallDisk disk;
   if (!disk.mounted()) {
