@@ -8,6 +8,7 @@
 #include "bin/yaml_fields.hpp"
 #include "gateway/sockets.hpp"
 #include "model/tenant.hpp"
+#include "process/lease.hpp"
 
 namespace fairwater {
 namespace {
@@ -154,7 +155,12 @@ caf::error validate(const CoordinatorConfig& config) {
   if (auto wrong = at_least(config.heartbeat_interval_ms, 10, "heartbeat_interval")) return wrong;
   if (auto wrong = at_least(config.lease_ms, 2 * config.heartbeat_interval_ms, "lease"))
     return wrong;
-  if (auto wrong = at_least(config.grace_ms, 100, "grace")) return wrong;
+  if (config.grace_ms < kLeaseEndMs)
+    return make_error(ErrorCode::invalid_input,
+                      std::to_string(config.grace_ms) + " ms is less than the " +
+                          std::to_string(kLeaseEndMs) +
+                          " ms within which a node ends its tasks once its lease is over",
+                      "grace");
   if (auto catalog = ResourceCatalog::make(config.resources); !catalog) return catalog.error();
   return {};
 }

@@ -9,12 +9,18 @@
 
 namespace fairwater {
 
+/// How soon a supervisor that was started before any lease notices the first one.
+inline constexpr std::int64_t kNoLeaseYetMs = 1000;
 /// After the lease's end a task has the grace of its job, but no more than this, until its
 /// supervisor kills it. It is counted from the lease's end, not from when that was noticed: who was
 /// stopped, or frozen with the whole machine, for longer than that is killed at once.
 inline constexpr std::int64_t kLeaseGraceMs = 2000;
 /// This much later the guard kills what is left: long enough for a supervisor that can.
 inline constexpr std::int64_t kGuardDelayMs = 500;
+/// After this long beyond the end of the lease the last process of a task is gone: noticed, asked,
+/// killed by its supervisor or the guard, and half a second for the kernel to carry it out. A
+/// coordinator must wait no less before it gives the task to another node.
+inline constexpr std::int64_t kLeaseEndMs = kNoLeaseYetMs + kLeaseGraceMs + kGuardDelayMs + 500;
 
 class Lease {
  public:

@@ -28,9 +28,8 @@ constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 // Where no cgroup bounds memory: by itself this often, or this often a look whether the guard does.
 constexpr std::int64_t kMemorySampleMs = 100;
 constexpr std::int64_t kMemoryLookMs = 1000;
-constexpr std::int64_t kNoLeaseYetMs = 1000;  // how soon a first lease is noticed
 constexpr const char* kLeaseOver = "the node lost its coordinator for longer than its lease";
-constexpr int kResultTries = 30;  // one second apart, while the disk is full
+constexpr int kResultTries = 30;  // one second apart, while the disk does not take it
 
 class Supervisor {
  public:

@@ -37,7 +37,7 @@ struct ClusterSetup {
   std::vector<AgentSetup> agents = {};
   std::string tenants = {};  ///< a tenant file's text, applied by `start`
   std::string lease = "10s";
-  std::string grace = "1s";
+  std::string grace = "4s";  ///< the least that a coordinator takes
   std::string heartbeat_interval = "250ms";
   std::string mode = "sized";
   std::string log_limit = "1MiB";

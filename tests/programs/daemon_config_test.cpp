@@ -29,6 +29,10 @@ TEST_CASE("what a key's text cannot mean is refused with its reason", "[unit][da
   CHECK(message("mode: bags\n") == "'bags' is not sized or slots (line 1 of c.yaml)");
   CHECK(message("mode: [slots]\n") == "a list is not text (line 1 of c.yaml)");
   CHECK(message("lease: [15s]\n") == "a list is not a duration (line 1 of c.yaml)");
+  CHECK(message("grace: 1s\n") ==
+        "1000 ms is less than the 4000 ms within which a node ends its tasks once its lease is "
+        "over (line 1 of c.yaml)");
+  CHECK_FALSE(read_config("grace: 4s\n", "c.yaml", config));
   CHECK_FALSE(read_config("mode: slots\nlease: 20s\n", "c.yaml", config));
   CHECK(config.mode == DealMode::slots);
   CHECK(config.lease_ms == 20'000);

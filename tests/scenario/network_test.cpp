@@ -82,7 +82,6 @@ TEST_CASE(
                               {"node-b", "cpu: 2, memory: 1GiB", Network::name("b")}},
                    .tenants = tenants({{"steady", 1}}),
                    .lease = "2s",
-                   .grace = "1s",
                    .heartbeat_interval = "200ms",
                    .host = "10.77.0.1",
                    .network_namespace = Network::name("c")});
