@@ -284,6 +284,9 @@ void Agent::on_attempts_ended(AttemptsEnded& ended) {
 
 void Agent::on_attempt_over(AttemptOver& over) {
   running_.erase(over.task);
+  if (over.result && over.result->reason == EndReason::launch_failed)
+    spdlog::error("cannot start task {}.{}.{}: {}", over.task.job.value, over.task.index,
+                  over.task.attempt, over.result->message);
   if (over.result) finished_[over.task] = bounded(std::move(*over.result));
   send_report();
 }

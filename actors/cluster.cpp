@@ -72,7 +72,11 @@ Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledge
   auto catalog = ResourceCatalog::make(created.resources);
   if (!catalog) return catalog.error();
   const auto epoch = ledger->epoch() + 1;
-  auto took_over = ledger->append({CoordinatorStarted{epoch, settings.version}});
+  const auto now = wall_time_now();
+  const auto older_leases_ms = longest_lease_left_ms(ledger->lease_terms(), now);
+  const LeaseTerms lease{
+      settings.lease_ms, settings.grace_ms, {now.microseconds + older_leases_ms * 1000}};
+  auto took_over = ledger->append({CoordinatorStarted{epoch, settings.version, lease}});
   if (!took_over) return took_over.error();
 
   auto start = read_start(*ledger, *catalog);
@@ -83,6 +87,7 @@ Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledge
   context->catalog = *catalog;
   context->mode = created.mode;
   context->epoch = epoch;
+  context->older_leases_ms = older_leases_ms;
   const auto threading = context->settings.ledger_threads ? Threading::own : Threading::shared;
   context->alarm = std::make_shared<StorageAlarm>();
   context->reader = spawn_ledger_reader(system, threading, ledger, context->alarm);

@@ -36,6 +36,9 @@ struct ClusterContext {
   ResourceCatalog catalog;
   DealMode mode = DealMode::sized;
   std::uint64_t epoch = 0;
+  /// From the start on: how long agents may hold leases that earlier coordinators gave, grace
+  /// included.
+  std::int64_t older_leases_ms = 0;
   LedgerActor ledger;
   LedgerReader reader;
   LedgerScanner scanner;
@@ -63,9 +66,9 @@ struct Cluster {
   DeskActor desk;
 };
 
-/// Takes over as the coordinator: commits a CoordinatorStarted with the next epoch, then spawns the
-/// actors with what the ledger holds. `on_fatal` is called when the cluster cannot go on (see
-/// spawn_ledger).
+/// Takes over as the coordinator: commits a CoordinatorStarted with the next epoch and its lease,
+/// then spawns the actors with what the ledger holds. `on_fatal` is called when the cluster cannot
+/// go on (see spawn_ledger).
 [[nodiscard]] Expected<Cluster> start_cluster(caf::actor_system& system,
                                               std::shared_ptr<Ledger> ledger,
                                               ClusterSettings settings,

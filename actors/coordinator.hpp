@@ -2,6 +2,7 @@
 // heartbeat"). It owns the allocator and the directory of tenants and nodes.
 //
 //   takes  NodeBeat                              from nodes
+//          SettleFailedLaunches                  from nodes
 //          DemandWindow, Withdraw, StopTasks     from tenants
 //          RegisterNode, and the operator's requests and queries      from the desk
 //   sends  Commit (one Cycle for all heartbeats that gathered)        to the ledger
@@ -84,8 +85,9 @@ struct ExplainWaiting {
 };
 
 using CoordinatorActor = caf::typed_actor<
-    caf::reacts_to<NodeBeat>, caf::reacts_to<DemandWindow>, caf::replies_to<Withdraw>::with<Done>,
-    caf::reacts_to<StopTasks>, caf::replies_to<RegisterNode>::with<NodeRegistered>,
+    caf::reacts_to<NodeBeat>, caf::replies_to<SettleFailedLaunches>::with<FailedLaunchesSettled>,
+    caf::reacts_to<DemandWindow>, caf::replies_to<Withdraw>::with<Done>, caf::reacts_to<StopTasks>,
+    caf::replies_to<RegisterNode>::with<NodeRegistered>,
     caf::replies_to<FindTenant>::with<TenantAddress>,
     caf::replies_to<AdmitJob>::with<TenantAddress>, caf::replies_to<FindNode>::with<NodeAddress>,
     caf::replies_to<GetNames>::with<Names>, caf::replies_to<DescribeTenants>::with<TenantViews>,

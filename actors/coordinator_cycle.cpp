@@ -2,6 +2,8 @@
 #include <chrono>
 #include <utility>
 
+#include <spdlog/spdlog.h>
+
 #include "actors/coordinator_state.hpp"
 #include "policy/check.hpp"
 
@@ -32,6 +34,8 @@ void ask_for_windows(CoordinatorSelf self) {
 
 void commit_failed(CoordinatorSelf self, const caf::error& error) {
   auto& state = self->state;
+  if (state.why_not_granting != details(error).message)
+    spdlog::error("granting nothing: {}", details(error).message);
   state.why_not_granting = details(error).message;
   if (std::exchange(state.beginning_anew, true)) return;
   ++state.generation;
@@ -62,6 +66,7 @@ void run_cycle(CoordinatorSelf self) {
       .then(
           [self, cycle, last_deal](const Committed&) {
             --self->state.cycles_in_flight;
+            if (!self->state.why_not_granting.empty()) spdlog::info("granting again");
             self->state.why_not_granting.clear();
             send_grants(self, cycle, last_deal);
             if (self->state.cycle->is_due()) schedule_cycle(self);
@@ -147,6 +152,8 @@ void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
   node.state = beat.state;
   node.lost = beat.lost;
   node.last_heartbeat = beat.last_heartbeat;
+  node.record.draining = beat.draining;
+  node.record.drain_reason = beat.drain_reason;
   for (const auto& task : beat.released) {
     state.cycle->allocator().release(task);
     if (state.beginning_anew) state.released_meanwhile.push_back(task);

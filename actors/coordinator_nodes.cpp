@@ -162,16 +162,10 @@ caf::result<Done> drain_node(CoordinatorSelf self, const DrainNode& request) {
   if (id == state.node_ids.end())
     return make_error(ErrorCode::not_found, "there is no node " + request.name, "name");
   auto promise = self->make_response_promise<Done>();
-  const auto node = id->second;
-  self->request(state.nodes.at(node).actor, caf::infinite, SetDrain{request.drain, request.reason})
-      .then(
-          [self, node, request, promise](const Done&) mutable {
-            auto& record = self->state.nodes.at(node).record;
-            record.draining = request.drain;
-            record.drain_reason = request.drain ? request.reason : "";
-            promise.deliver(Done{});
-          },
-          [promise](const caf::error& error) mutable { promise.deliver(error); });
+  self->request(state.nodes.at(id->second).actor, caf::infinite,
+                SetDrain{request.drain, request.reason})
+      .then([promise](const Done&) mutable { promise.deliver(Done{}); },
+            [promise](const caf::error& error) mutable { promise.deliver(error); });
   return promise;
 }
 

@@ -92,6 +92,12 @@ void take_beat(CoordinatorSelf self, const NodeBeat& beat);
 void take_window(CoordinatorSelf self, const DemandWindow& window);
 caf::result<Done> withdraw(CoordinatorSelf self, const Withdraw& request);
 
+// -- coordinator_launches.cpp ---------------------------------------------------------------------
+
+/// What others advanced for the grants goes back, in the allocator and in the ledger alike.
+caf::result<FailedLaunchesSettled> settle_failed_launches(CoordinatorSelf self,
+                                                          const SettleFailedLaunches& request);
+
 // -- coordinator_nodes.cpp ------------------------------------------------------------------------
 
 caf::result<NodeRegistered> register_node(CoordinatorSelf self, const RegisterNode& request);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <caf/all.hpp>
+#include <spdlog/spdlog.h>
 
 namespace fairwater {
 

@@ -91,6 +91,20 @@ struct ReadRecords {
   std::uint32_t limit = 1000;
   std::int64_t wait_ms = 0;
 };
+/// Where the tasks that run on `node` under these keys got their slots from. Others are left out.
+struct TraceGrants {
+  NodeId node;
+  std::vector<TaskKey> tasks;
+};
+struct TracedGrant {
+  TaskKey task;
+  TenantId tenant;
+  std::vector<Advance> advances;
+  std::uint32_t troubles_before = 0;  ///< launch failures and losses
+};
+struct TracedGrants {
+  std::vector<TracedGrant> grants;
+};
 struct ReadLedger {};
 struct RunVerify {};
 /// For a coordinator that has to begin anew from what is durable.
@@ -106,7 +120,8 @@ struct JournalGrew {
 /// Look-ups by key: none costs more than a job's tasks in one answer.
 using LedgerReader = caf::typed_actor<
     caf::replies_to<FindToken>::with<FoundToken>, caf::replies_to<GetJob>::with<JobDetail>,
-    caf::replies_to<GetRecord>::with<FoundRecord>, caf::replies_to<ReadLedger>::with<LedgerView>>;
+    caf::replies_to<GetRecord>::with<FoundRecord>, caf::replies_to<TraceGrants>::with<TracedGrants>,
+    caf::replies_to<ReadLedger>::with<LedgerView>>;
 /// Listings. Verifying gets a thread of its own.
 using LedgerScanner = caf::typed_actor<
     caf::replies_to<QueryJobs>::with<JobList>, caf::replies_to<ReadRecords>::with<JournalPage>,

@@ -6,6 +6,7 @@
 #include <caf/all.hpp>
 
 #include "actors/ledger.hpp"
+#include "policy/advances.hpp"
 
 namespace fairwater {
 namespace {
@@ -53,6 +54,39 @@ LedgerView read_ledger(const Ledger& ledger) {
   return view;
 }
 
+/// The advances of every grant in a journal record, by task.
+std::map<TaskKey, TracedGrant> traced_grants(const Ledger& ledger, std::uint64_t number) {
+  std::map<TaskKey, TracedGrant> grants;
+  const auto record = ledger.record(number);
+  const auto* cycle = record ? std::get_if<Cycle>(&record->body) : nullptr;
+  if (!cycle) return grants;
+  for (const auto& deal : cycle->deals) {
+    auto advances = advances_of(deal);
+    for (std::size_t i = 0; i < deal.grants.size(); ++i)
+      grants[deal.grants[i].task] = {deal.grants[i].task, deal.grants[i].tenant,
+                                     std::move(advances[i]), 0};
+  }
+  return grants;
+}
+
+caf::result<TracedGrants> trace_grants(const Ledger& ledger, const TraceGrants& request) {
+  TracedGrants traced;
+  std::map<std::uint64_t, std::map<TaskKey, TracedGrant>> records;  // one cycle grants many
+  for (const auto& key : request.tasks) {
+    const auto task = ledger.task(key.job, key.index);
+    if (!task || task->state != TaskState::running || task->attempt != key.attempt ||
+        task->node != request.node)
+      continue;
+    auto [known, is_new] = records.try_emplace(task->grant_cycle);
+    if (is_new) known->second = traced_grants(ledger, task->grant_cycle);
+    const auto grant = known->second.find(key);
+    if (grant == known->second.end()) continue;
+    grant->second.troubles_before = task->launch_failures + task->losses;
+    traced.grants.push_back(grant->second);
+  }
+  return traced;
+}
+
 caf::result<FoundToken> find_token(const Ledger& ledger, const FindToken& request) {
   auto grant = ledger.token(request.token_hash);
   if (!grant) return make_error(ErrorCode::unauthenticated, "this token is not known", "token");
@@ -85,6 +119,10 @@ LedgerReader::behavior_type ledger_reader(ReaderSelf self, std::shared_ptr<const
       [self](const GetRecord& request) {
         return read_or_raise<FoundRecord>(*self->state.alarm,
                                           [&] { return get_record(*self->state.ledger, request); });
+      },
+      [self](const TraceGrants& request) {
+        return read_or_raise<TracedGrants>(
+            *self->state.alarm, [&] { return trace_grants(*self->state.ledger, request); });
       },
       [self](const ReadLedger&) {
         return read_or_raise<LedgerView>(*self->state.alarm,

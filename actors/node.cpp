@@ -1,5 +1,6 @@
 #include "actors/node.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -11,21 +12,28 @@
 
 namespace fairwater {
 
-struct LeaseCheck {};
+struct LeaseCheck {
+  std::uint64_t number = 0;
+};
 /// Orders that do not reach the agent: their tasks are to run elsewhere.
 struct ReturnUndelivered {
   std::vector<TaskKey> tasks;
+};
+struct PauseOver {
+  std::uint64_t pause = 0;
 };
 
 }  // namespace fairwater
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::LeaseCheck)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::ReturnUndelivered)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::PauseOver)
 
 namespace fairwater {
 namespace {
 
-using NodeBase = NodeActor::extend<caf::reacts_to<LeaseCheck>, caf::reacts_to<ReturnUndelivered>>;
+using NodeBase = NodeActor::extend<caf::reacts_to<LeaseCheck>, caf::reacts_to<ReturnUndelivered>,
+                                   caf::reacts_to<PauseOver>>;
 using Clock = caf::actor_clock::clock_type;
 
 /// Connections in a row that may end before the agent took its orders: a network that comes and
@@ -44,11 +52,17 @@ struct NodeActorState {
   AgentLink link;  ///< null while the agent is not connected
   Liveness liveness = Liveness::silent;
   Clock::time_point last_heard;
+  std::uint64_t lease_checks = 0;  ///< number of the newest; earlier ones are void
   WallTime last_heartbeat;
-  bool giving_up = false;                ///< the commit that declares the node lost is under way
+  bool giving_up = false;                ///< the commit that gives its tasks back is under way
+  Clock::time_point older_leases_until;  ///< of earlier coordinators, grace included
   std::uint32_t broken_connections = 0;  ///< in a row that ended before the agent took its orders
   caf::actor_addr last_broken;
   Clock::time_point broken_at;
+  std::uint32_t launch_failures_in_row = 0;
+  bool keeps_results = true;  ///< false while the ledger takes none: said once
+  bool paused = false;        ///< given nothing, because launches failed
+  std::uint64_t pauses = 0;   ///< number of the newest pause
 };
 
 using NodeSelf = NodeBase::stateful_pointer<NodeActorState>;
@@ -66,11 +80,12 @@ bool takes_no_orders(const NodeActorState& state) {
 void send_beat(NodeSelf self, std::vector<TaskKey> released) {
   auto& state = self->state;
   const bool accepts = state.liveness == Liveness::up && state.link && !state.record.draining &&
-                       !takes_no_orders(state);
+                       !state.paused && !takes_no_orders(state);
   self->send(
       state.coordinator,
       NodeBeat{state.record.id, shown_state(state), accepts, state.liveness == Liveness::lost,
-               state.record.spec.capacity, std::move(released), state.last_heartbeat});
+               state.record.spec.capacity, std::move(released), state.last_heartbeat,
+               state.record.draining, state.record.drain_reason});
 }
 
 /// The connection ended before the agent took its orders; one counts once.
@@ -105,70 +120,95 @@ std::vector<TaskKey> keys_of(const std::vector<OfTask>& items) {
   return keys;
 }
 
-void tell_tenants(NodeSelf self, std::vector<TenantTasks> groups) {
+/// `lost`: the keys' tasks had been ordered, and nobody knows what became of them.
+void tell_tenants(NodeSelf self, std::vector<TenantTasks> groups, bool lost = false) {
   for (auto& group : groups) {
     if (!group.results.empty()) self->send(group.tenant, TasksEnded{std::move(group.results)});
-    if (!group.keys.empty()) self->send(group.tenant, TasksReturned{std::move(group.keys)});
+    if (!group.keys.empty()) self->send(group.tenant, TasksReturned{std::move(group.keys), lost});
   }
-}
-
-/// Gives tasks back to their tenants, once that is durable. `more` is committed with it.
-void requeue(NodeSelf self, std::vector<TaskKey> keys, const std::string& reason,
-             std::vector<JournalBody> more, std::function<void()> then,
-             std::function<void(const caf::error&)> failed) {
-  auto& state = self->state;
-  std::vector<JournalBody> bodies = std::move(more);
-  if (!keys.empty()) bodies.emplace_back(TasksRequeued{state.record.id, keys, reason});
-  self->request(state.context->ledger, caf::infinite, Commit{std::move(bodies), 0})
-      .then(
-          [self, keys, then = std::move(then)](const Committed&) {
-            tell_tenants(self, self->state.book.take_back(keys));
-            send_beat(self, keys);
-            then();
-          },
-          [failed = std::move(failed)](const caf::error& error) { failed(error); });
 }
 
 // -- the lease ------------------------------------------------------------------------------------
 
+constexpr auto kRetryGivingBack = std::chrono::seconds(1);  // the disk may have room again
+
 void schedule_check(NodeSelf self, Clock::duration delay) {
-  self->delayed_send(self, std::chrono::ceil<std::chrono::milliseconds>(delay), LeaseCheck{});
+  self->delayed_send(self, std::chrono::ceil<std::chrono::milliseconds>(delay),
+                     LeaseCheck{++self->state.lease_checks});
+}
+
+/// Gives all tasks of a lost node back to their tenants once that is durable, and tries again until
+/// it is. `more` is committed with it.
+void give_back(NodeSelf self, const std::string& reason, bool were_ordered,
+               std::vector<JournalBody> more) {
+  auto& state = self->state;
+  const auto& name = state.record.spec.traits.name;
+  const auto keys = state.book.unsettled();
+  if (state.giving_up || (keys.empty() && more.empty())) return;
+  state.giving_up = true;
+  std::vector<JournalBody> bodies = std::move(more);
+  if (!keys.empty())
+    bodies.emplace_back(TasksRequeued{state.record.id, keys, reason, were_ordered});
+  self->request(state.context->ledger, caf::infinite, Commit{std::move(bodies), 0})
+      .then(
+          [self, keys, reason, were_ordered, name](const Committed&) {
+            auto& state = self->state;
+            state.giving_up = false;
+            state.liveness = Liveness::lost;
+            state.record.lost = true;
+            if (!keys.empty())
+              spdlog::warn("tasks of node {} wait again, {} in all: {}", name, keys.size(), reason);
+            tell_tenants(self, state.book.take_back(keys), were_ordered);
+            send_beat(self, keys);
+            if (state.book.size() > 0) schedule_check(self, kRetryGivingBack);
+          },
+          [self, reason, name](const caf::error& error) {
+            self->state.giving_up = false;
+            spdlog::error("cannot give back the tasks of node {} ({}), trying again: {}", name,
+                          reason, details(error).message);
+            schedule_check(self, kRetryGivingBack);
+          });
 }
 
 void declare_lost(NodeSelf self) {
-  auto& state = self->state;
-  if (std::exchange(state.giving_up, true)) return;
-  NodeRecord record = state.record;
+  NodeRecord record = self->state.record;
   record.lost = true;
-  const auto keys = state.book.unsettled();
-  requeue(
-      self, keys, "node " + record.spec.traits.name + " was silent beyond its lease",
-      {NodeChanged{record}},
-      [self] {
-        self->state.giving_up = false;
-        self->state.liveness = Liveness::lost;
-        self->state.record.lost = true;
-        send_beat(self, {});
-      },
-      [self](const caf::error&) {
-        self->state.giving_up = false;
-        schedule_check(self, std::chrono::seconds(1));  // the disk may have room again
-      });
+  if (!self->state.giving_up)
+    spdlog::warn("node {} is lost: no word for longer than its lease and the grace",
+                 record.spec.traits.name);
+  give_back(self, "node " + record.spec.traits.name + " was silent beyond its lease", true,
+            {NodeChanged{record}});
+}
+
+/// Tasks that a lost node still has: granted before it was known to be lost, or not given back
+/// durably yet.
+void give_back_late(NodeSelf self) {
+  give_back(self, "the node was lost before the order was sent", false, {});
 }
 
 void check_lease(NodeSelf self) {
   auto& state = self->state;
-  if (state.liveness == Liveness::lost) return;
+  if (state.liveness == Liveness::lost) {
+    give_back_late(self);
+    return;
+  }
   const auto lease = std::chrono::milliseconds(state.context->settings.lease_ms);
   const auto grace = std::chrono::milliseconds(state.context->settings.grace_ms);
-  const auto silence = self->clock().now() - state.last_heard;
+  const auto now = self->clock().now();
+  const auto silence = now - state.last_heard;
   if (silence < lease) {
     schedule_check(self, lease - silence);
     return;
   }
-  if (std::exchange(state.liveness, Liveness::silent) == Liveness::up) send_beat(self, {});
-  if (silence < lease + grace) {
-    schedule_check(self, lease + grace - silence);
+  if (std::exchange(state.liveness, Liveness::silent) == Liveness::up) {
+    spdlog::warn("node {} is down: no word for longer than its lease",
+                 state.record.spec.traits.name);
+    send_beat(self, {});
+  }
+  // What an earlier coordinator granted for longer, the agent may hold on to.
+  const auto lost_at = std::max(state.last_heard + lease + grace, state.older_leases_until);
+  if (now < lost_at) {
+    schedule_check(self, lost_at - now);
     return;
   }
   declare_lost(self);
@@ -187,6 +227,78 @@ bool heard(NodeSelf self) {
   return before != Liveness::up;
 }
 
+// -- failed launches ------------------------------------------------------------------------------
+
+/// Makes the drain, or its end, durable and then true. `then` hears of the error, if any.
+void commit_drain(NodeSelf self, bool drain, const std::string& reason,
+                  std::function<void(const caf::error&)> then) {
+  NodeRecord record = self->state.record;
+  record.draining = drain;
+  record.drain_reason = drain ? reason : "";
+  self->request(self->state.context->ledger, caf::infinite, Commit{{NodeChanged{record}}, 0})
+      .then(
+          [self, record, then](const Committed&) {
+            auto& state = self->state;
+            state.record.draining = record.draining;
+            state.record.drain_reason = record.drain_reason;
+            state.launch_failures_in_row = 0;
+            state.paused = false;
+            send_beat(self, {});
+            then({});
+          },
+          [then](const caf::error& error) { then(error); });
+}
+
+/// Takes nothing until the pause that is set when the failures are durable is over.
+void pause(NodeSelf self) {
+  self->state.paused = true;
+  ++self->state.pauses;
+}
+
+void end_pause_after(NodeSelf self, std::int64_t pause_ms) {
+  self->delayed_send(self, std::chrono::milliseconds(pause_ms), PauseOver{self->state.pauses});
+}
+
+void end_pause(NodeSelf self, const PauseOver& over) {
+  if (over.pause != self->state.pauses || !self->state.paused) return;
+  self->state.paused = false;
+  send_beat(self, {});
+}
+
+/// The pause is twice as long as the tasks' own: by then they have been tried elsewhere.
+void count_failed_launches(NodeSelf self, const std::vector<TaskResult>& failed,
+                           std::int64_t longest_backoff_ms) {
+  auto& state = self->state;
+  state.launch_failures_in_row += static_cast<std::uint32_t>(failed.size());
+  const auto in_row = state.launch_failures_in_row;
+  const auto& name = state.record.spec.traits.name;
+  spdlog::warn("node {} could not start what it was given, {} in a row by now: {}", name, in_row,
+               failed.back().message);
+  end_pause_after(self, 2 * std::max(longest_backoff_ms, backoff_ms(in_row)));
+  if (in_row < kMaxLaunchFailuresInRow || state.record.draining) return;
+  const std::string reason =
+      "drained itself: " + std::to_string(in_row) +
+      " launches in a row failed, the last one because: " + failed.back().message;
+  commit_drain(self, true, reason, [name, reason](const caf::error& error) {
+    if (error)
+      spdlog::error("node {} should drain and cannot: {}", name, details(error).message);
+    else
+      spdlog::error("node {} {}", name, reason);
+  });
+}
+
+/// Whether the command was started, however it ended.
+bool did_run(const TaskResult& result) {
+  switch (result.reason) {
+    case EndReason::node_lost:
+    case EndReason::launch_failed:
+    case EndReason::supervisor_lost:
+      return false;
+    default:
+      return true;
+  }
+}
+
 // -- reports --------------------------------------------------------------------------------------
 
 /// Every connection broke on these orders, so the next would, and with it the leases of all that
@@ -194,15 +306,21 @@ bool heard(NodeSelf self) {
 void return_undelivered(NodeSelf self, const std::vector<TaskKey>& tasks) {
   const auto& name = self->state.record.spec.traits.name;
   self->state.book.begin_return(tasks);
-  requeue(
-      self, tasks, "node " + name + " did not take the order", {},
-      [name, count = tasks.size()] {
-        spdlog::warn("node {}: {} connections in a row ended on its orders; {} tasks go elsewhere",
-                     name, kMaxBrokenConnections, count);
-      },
-      [self, tasks](const caf::error&) {  // the disk may have room again
-        self->delayed_send(self, std::chrono::seconds(1), ReturnUndelivered{tasks});
-      });
+  self->request(self->state.context->ledger, caf::infinite,
+                Commit{{TasksRequeued{self->state.record.id, tasks,
+                                      "node " + name + " did not take the order", false}},
+                       0})
+      .then(
+          [self, tasks, name](const Committed&) {
+            spdlog::warn(
+                "node {}: {} connections in a row ended on its orders; {} tasks go elsewhere", name,
+                kMaxBrokenConnections, tasks.size());
+            tell_tenants(self, self->state.book.take_back(tasks));
+            send_beat(self, tasks);
+          },
+          [self, tasks](const caf::error&) {
+            self->delayed_send(self, kRetryGivingBack, ReturnUndelivered{tasks});
+          });
 }
 
 /// What the report leaves to be ordered, unless the agent has shown that it cannot take it: then it
@@ -219,6 +337,51 @@ void send_orders_after_report(NodeSelf self, ReportOutcome& outcome, bool regist
   send_orders(self, std::move(outcome.launches), std::move(outcome.stops));
 }
 
+using ReportPromise = caf::typed_response_promise<ReportReply>;
+
+/// What could not be made durable for now: the agent keeps and repeats it, and its tasks go on.
+void answer_later(NodeSelf self, const std::vector<TaskResult>& results,
+                  std::vector<TaskKey> acknowledged, const caf::error& error,
+                  ReportPromise promise) {
+  auto& state = self->state;
+  state.book.not_settled(results);
+  if (state.liveness == Liveness::lost) {
+    schedule_check(self, kRetryGivingBack);
+    promise.deliver(error);
+    return;
+  }
+  if (!is_retryable(details(error).code)) {
+    promise.deliver(error);
+    return;
+  }
+  if (std::exchange(state.keeps_results, false))
+    spdlog::error("results of node {} cannot be kept for now: {}", state.record.spec.traits.name,
+                  details(error).message);
+  promise.deliver(make_reply(state, std::move(acknowledged)));
+}
+
+/// The last part of an answer; the rest of the report is durable.
+void settle_failed_launches(NodeSelf self, const std::vector<TaskResult>& failed,
+                            std::vector<TaskKey> acknowledged, ReportPromise promise) {
+  auto& state = self->state;
+  if (failed.empty()) {
+    promise.deliver(make_reply(state, std::move(acknowledged)));
+    return;
+  }
+  self->request(state.coordinator, caf::infinite, SettleFailedLaunches{state.record.id, failed})
+      .then(
+          [self, failed, acknowledged, promise](const FailedLaunchesSettled& settled) mutable {
+            self->state.keeps_results = true;
+            tell_tenants(self, self->state.book.settled(failed));
+            count_failed_launches(self, failed, settled.longest_backoff_ms);
+            for (const auto& key : keys_of(failed)) acknowledged.push_back(key);
+            promise.deliver(make_reply(self->state, std::move(acknowledged)));
+          },
+          [self, failed, acknowledged, promise](const caf::error& error) mutable {
+            answer_later(self, failed, std::move(acknowledged), error, promise);
+          });
+}
+
 /// Makes the report's results durable and answers it then; orders and the beat go out at once.
 caf::result<ReportReply> take_report(NodeSelf self, const AgentReport& report, bool registering) {
   auto& state = self->state;
@@ -228,52 +391,62 @@ caf::result<ReportReply> take_report(NodeSelf self, const AgentReport& report, b
   const bool was_away = heard(self);
   auto outcome = state.book.take_report(report, registering || was_away);
   send_orders_after_report(self, outcome, registering);
-  send_beat(self, keys_of(outcome.settle));
+  if (std::any_of(outcome.settle.begin(), outcome.settle.end(), did_run))
+    state.launch_failures_in_row = 0;
+  if (!outcome.failed_launches.empty()) pause(self);
+  auto released = keys_of(outcome.settle);
+  for (const auto& key : keys_of(outcome.failed_launches)) released.push_back(key);
+  send_beat(self, std::move(released));
 
   std::vector<JournalBody> bodies;
   if (was_lost) bodies.emplace_back(NodeChanged{state.record});
   if (!outcome.settle.empty()) bodies.emplace_back(TasksFinished{state.record.id, outcome.settle});
-  if (bodies.empty()) return make_reply(state, std::move(outcome.acknowledge));
-
   auto promise = self->make_response_promise<ReportReply>();
+  if (bodies.empty()) {
+    settle_failed_launches(self, outcome.failed_launches, std::move(outcome.acknowledge), promise);
+    return promise;
+  }
   self->request(state.context->ledger, caf::infinite, Commit{std::move(bodies), 0})
       .then(
-          [self, promise, outcome](const Committed&) mutable {
+          [self, promise, outcome](const Committed&) {
+            self->state.keeps_results = true;
             tell_tenants(self, self->state.book.settled(outcome.settle));
             if (self->state.record.draining) send_beat(self, {});
-            auto acknowledged = std::move(outcome.acknowledge);
+            auto acknowledged = outcome.acknowledge;
             for (const auto& key : keys_of(outcome.settle)) acknowledged.push_back(key);
-            promise.deliver(make_reply(self->state, std::move(acknowledged)));
+            settle_failed_launches(self, outcome.failed_launches, std::move(acknowledged), promise);
           },
-          [self, promise, outcome](const caf::error& error) mutable {
-            self->state.book.not_settled(outcome.settle);
-            promise.deliver(error);
+          [self, promise, outcome, was_lost](const caf::error& error) {
+            if (was_lost) {  // what is stored still says so
+              self->state.liveness = Liveness::lost;
+              self->state.record.lost = true;
+              send_beat(self, {});
+            }
+            self->state.book.not_settled(outcome.failed_launches);
+            answer_later(self, outcome.settle, outcome.acknowledge, error, promise);
           });
   return promise;
 }
 
 caf::result<ReportReply> attach(NodeSelf self, Attach& request) {
   auto& state = self->state;
+  // Drains are decided here: the coordinator may not have heard of the last one.
+  request.record.draining = state.record.draining;
+  request.record.drain_reason = state.record.drain_reason;
   state.record = std::move(request.record);
   state.link = request.link;
+  state.paused = false;  // an agent that was started anew may be in order
   self->monitor(state.link);
   return take_report(self, request.report, true);
 }
 
 void launch(NodeSelf self, const LaunchTasks& request) {
   auto& state = self->state;
-  std::vector<TaskKey> keys;
-  for (const auto& order : request.orders) {
-    state.book.assign(request.tenant, order);
-    keys.push_back(order.task);
-  }
-  if (state.liveness != Liveness::lost) {
+  for (const auto& order : request.orders) state.book.assign(request.tenant, order);
+  if (state.liveness == Liveness::lost)
+    give_back_late(self);
+  else
     send_orders(self, request.orders, {});
-    return;
-  }
-  requeue(
-      self, keys, "the node was lost before the order was sent", {}, [] {},
-      [self](const caf::error&) { declare_lost(self); });
 }
 
 void stop(NodeSelf self, const StopTasks& request) {
@@ -284,19 +457,13 @@ void stop(NodeSelf self, const StopTasks& request) {
 }
 
 caf::result<Done> set_drain(NodeSelf self, const SetDrain& request) {
-  NodeRecord record = self->state.record;
-  record.draining = request.drain;
-  record.drain_reason = request.drain ? request.reason : "";
   auto promise = self->make_response_promise<Done>();
-  self->request(self->state.context->ledger, caf::infinite, Commit{{NodeChanged{record}}, 0})
-      .then(
-          [self, promise, record](const Committed&) mutable {
-            self->state.record.draining = record.draining;
-            self->state.record.drain_reason = record.drain_reason;
-            send_beat(self, {});
-            promise.deliver(Done{});
-          },
-          [promise](const caf::error& error) mutable { promise.deliver(error); });
+  commit_drain(self, request.drain, request.reason, [promise](const caf::error& error) mutable {
+    if (error)
+      promise.deliver(error);
+    else
+      promise.deliver(Done{});
+  });
   return promise;
 }
 
@@ -313,6 +480,8 @@ NodeBase::behavior_type node_behavior(NodeSelf self, std::shared_ptr<const Clust
   state.book = NodeBook{std::move(assigned)};
   state.last_heard =
       self->clock().now();  // after a restart every node has a whole lease to come back
+  state.older_leases_until =
+      state.last_heard + std::chrono::milliseconds(state.context->older_leases_ms);
   self->set_down_handler([self](const caf::down_msg& message) {
     if (!self->state.link || message.source != self->state.link.address()) return;
     self->state.link = nullptr;
@@ -331,8 +500,11 @@ NodeBase::behavior_type node_behavior(NodeSelf self, std::shared_ptr<const Clust
       [self](const SetDrain& request) { return set_drain(self, request); },
       [self](const LaunchTasks& request) { launch(self, request); },
       [self](const StopTasks& request) { stop(self, request); },
-      [self](const LeaseCheck&) { check_lease(self); },
+      [self](const LeaseCheck& check) {
+        if (check.number == self->state.lease_checks) check_lease(self);
+      },
       [self](const ReturnUndelivered& undelivered) { return_undelivered(self, undelivered.tasks); },
+      [self](const PauseOver& over) { end_pause(self, over); },
   };
 }
 

@@ -4,7 +4,7 @@
 //          Attach, SetDrain                from the coordinator, when the agent registers or an
 //          operator says LaunchTasks                     from tenants, once their grants are
 //          durable StopTasks                       from tenants, through the coordinator
-//   sends  NodeBeat                        to the coordinator
+//   sends  NodeBeat, SettleFailedLaunches  to the coordinator
 //          Commit                          to the ledger
 //          AgentOrders                     to the agent, over its link
 //          TasksEnded, TasksReturned       to tenants
@@ -14,6 +14,10 @@
 //   silent ─────────> up ───────────────────────────────────> silent ───────────────────> lost
 //                      ^  <──────── report or Attach ───────────┘                            │
 //                      └───────────────────────── Attach ────────────────────────────────────┘
+//
+// A node that could not start a task is given nothing for a pause, so that the task is tried
+// elsewhere; after kMaxLaunchFailuresInRow of them without a task that ran in between it drains
+// itself. Both are forgotten with the actor: a node in trouble shows it again.
 //
 // The agent counts its lease from the moment it sent its last answered report, the node from the
 // later moment it got it: when the node is lost here, the agent has stopped its tasks.
@@ -47,6 +51,10 @@ struct SetDrain {
   bool drain = true;
   std::string reason;
 };
+/// So many launches that fail in a row are the node's own fault and will not mend by themselves:
+/// one may be a moment's full disk, two the end of it.
+inline constexpr std::uint32_t kMaxLaunchFailuresInRow = 3;
+
 /// What the coordinator must know of a node: sent with every report and every change.
 struct NodeBeat {
   NodeId node;
@@ -56,8 +64,22 @@ struct NodeBeat {
   NamedAmounts capacity;
   std::vector<TaskKey> released;  ///< tasks that hold nothing any more
   WallTime last_heartbeat;
+  bool draining = false;
+  std::string drain_reason;
 };
-using NodeBeatSink = caf::typed_actor<caf::reacts_to<NodeBeat>>;
+/// These grants came to nothing. Answered when that is durable, with the longest pause that one of
+/// the tasks makes.
+struct SettleFailedLaunches {
+  NodeId node;
+  std::vector<TaskResult> results;
+};
+struct FailedLaunchesSettled {
+  std::int64_t longest_backoff_ms = 0;
+};
+/// What a node actor needs of the coordinator.
+using NodeBeatSink =
+    caf::typed_actor<caf::reacts_to<NodeBeat>,
+                     caf::replies_to<SettleFailedLaunches>::with<FailedLaunchesSettled>>;
 
 using NodeActor = caf::typed_actor<
     caf::replies_to<AgentReport>::with<ReportReply>, caf::replies_to<ReadAgentLog>::with<LogChunk>,

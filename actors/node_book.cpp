@@ -45,7 +45,8 @@ ReportOutcome NodeBook::take_report(const AgentReport& report, bool registering)
     if (!assigned_.contains(result.task)) {
       outcome.acknowledge.push_back(result.task);
     } else if (settling_.insert(result.task).second) {
-      outcome.settle.push_back(result);
+      const bool failed = result.reason == EndReason::launch_failed;
+      (failed ? outcome.failed_launches : outcome.settle).push_back(result);
     }
   }
   for (const auto& task : report.running)

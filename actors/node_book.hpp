@@ -13,7 +13,8 @@ namespace fairwater {
 
 /// What to do about a report.
 struct ReportOutcome {
-  std::vector<TaskResult> settle;     ///< results of assigned tasks, to be made durable
+  std::vector<TaskResult> settle;           ///< results of assigned tasks, to be made durable
+  std::vector<TaskResult> failed_launches;  ///< likewise; their grants came to nothing
   std::vector<TaskKey> acknowledge;   ///< results that nobody waits for: the agent may forget them
   std::vector<LaunchOrder> launches;  ///< assigned tasks that the agent has never heard of
   std::vector<StopOrder> stops;       ///< tasks that run there but belong to nobody

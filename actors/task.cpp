@@ -33,7 +33,7 @@ void on_launch_failed(TaskSelf self, const caf::error& error) {
   TaskResult result;
   result.task = self->state.task;
   result.reason =
-      why.code == ErrorCode::invalid_input ? EndReason::could_not_start : EndReason::node_lost;
+      why.code == ErrorCode::invalid_input ? EndReason::could_not_start : EndReason::launch_failed;
   result.exit_code = 126;
   result.finished_at = wall_time_now();
   result.message = why.message;

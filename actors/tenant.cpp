@@ -13,6 +13,9 @@
 namespace fairwater {
 
 struct RefreshWindow {};
+struct BackoffOver {
+  TaskKey task;
+};
 struct WaitOver {
   std::uint64_t waiter = 0;
 };
@@ -20,12 +23,14 @@ struct WaitOver {
 }  // namespace fairwater
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::RefreshWindow)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::BackoffOver)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::WaitOver)
 
 namespace fairwater {
 namespace {
 
-using TenantBase = TenantActor::extend<caf::reacts_to<RefreshWindow>, caf::reacts_to<WaitOver>>;
+using TenantBase = TenantActor::extend<caf::reacts_to<RefreshWindow>, caf::reacts_to<BackoffOver>,
+                                       caf::reacts_to<WaitOver>>;
 
 struct JobWaiter {
   std::uint64_t id = 0;
@@ -280,15 +285,31 @@ void take_grants(TenantSelf self, const Granted& granted) {
   refresh(self);
 }
 
+/// A wall clock that was set makes no pause longer than any is.
+void end_backoff_later(TenantSelf self, const BackingOff& task) {
+  const auto left_ms =
+      (task.until.microseconds - self->state.context->wall_clock().microseconds) / 1000;
+  self->delayed_send(
+      self, std::chrono::milliseconds(std::clamp<std::int64_t>(left_ms, 0, kMaxBackoff_ms)),
+      BackoffOver{task.key});
+}
+
+void follow(TenantSelf self, JobId job, const AttemptOutcome& outcome) {
+  if (outcome.backing_off) end_backoff_later(self, *outcome.backing_off);
+  if (outcome.job_ended) job_ended(self, job);
+}
+
 void take_results(TenantSelf self, const TasksEnded& ended) {
+  const auto now = self->state.context->wall_clock();
   for (const auto& result : ended.results)
-    if (self->state.book.end(result)) job_ended(self, result.task.job);
+    follow(self, result.task.job, self->state.book.end(result, now));
   refresh(self);
 }
 
 void take_back(TenantSelf self, const TasksReturned& returned) {
+  const auto now = self->state.context->wall_clock();
   for (const auto& task : returned.tasks)
-    if (self->state.book.give_back(task)) job_ended(self, task.job);
+    follow(self, task.job, self->state.book.give_back(returned, task, now));
   refresh(self);
 }
 
@@ -313,8 +334,20 @@ void end_wait(TenantState& state, std::uint64_t id) {
   state.waiters.erase(waiter);
 }
 
+std::string backoff_text(const TaskRecord& task, WallTime now) {
+  const auto left_ms = std::clamp<std::int64_t>(
+      (task.waits_until.microseconds - now.microseconds) / 1000, 0, kMaxBackoff_ms);
+  std::string text = "it is tried again in " + std::to_string((left_ms + 999) / 1000) +
+                     " s, after " + std::to_string(task.launch_failures) + " failed launches and " +
+                     std::to_string(task.losses) + " losses";
+  if (task.result) text += "; the last one: " + task.result->message;
+  return text;
+}
+
 WaitingDescription describe(const TenantState& state, const DescribeWaiting& request) {
   WaitingDescription description;
+  if (const auto* task = state.book.backing_off(request.id, request.index))
+    description.obstacles.push_back({"backoff", backoff_text(*task, state.context->wall_clock())});
   if (!state.book.waits(request.id, request.index)) return description;
   for (const auto& awaited : state.book.dependencies(request.id))
     description.obstacles.push_back(
@@ -334,11 +367,12 @@ caf::result<Done> retire(TenantState& state) {
   return Done{};
 }
 
-/// What a restart must do again: stop what was cancelled, and ask about awaited jobs that have
-/// ended.
+/// What a restart must do again: stop what was cancelled, wait out pauses, and ask about awaited
+/// jobs that have ended.
 void resume(TenantSelf self) {
   auto& state = self->state;
   send_stops(self, state.book.to_stop());
+  for (const auto& task : state.book.backing_off()) end_backoff_later(self, task);
   refresh(self);
 }
 
@@ -377,6 +411,10 @@ TenantBase::behavior_type tenant_behavior(TenantSelf self,
       [self](const TasksEnded& ended) { take_results(self, ended); },
       [self](const TasksReturned& returned) { take_back(self, returned); },
       [self](const RefreshWindow&) { send_window(self); },
+      [self](const BackoffOver& over) {
+        self->state.book.end_backoff(over.task);
+        refresh(self);
+      },
       [self](const WaitOver& over) { end_wait(self->state, over.waiter); },
   };
 }

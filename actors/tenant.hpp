@@ -10,6 +10,9 @@
 //   bound  at most `max_live_jobs` jobs are admitted; every grant and result belongs to one of
 //   their tasks
 //
+// A task whose launch failed, or whose supervisor vanished, waits for a pause before it is in the
+// window again; one timer each.
+//
 // One job's life:
 //
 //            Granted (first task)           every task ended
@@ -64,6 +67,7 @@ struct TasksEnded {
 /// Granted tasks that will not run there: they wait again, as their next attempt.
 struct TasksReturned {
   std::vector<TaskKey> tasks;
+  bool node_lost = false;  ///< see TasksRequeued
 };
 /// The tenant's terms have changed; of tasks that are granted from now on.
 struct SetTerms {

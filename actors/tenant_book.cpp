@@ -85,12 +85,18 @@ void TenantBook::add(UnfinishedJob unfinished) {
     job.waiting.add(next, task.index - next, 1);
     next = task.index + 1;
     const auto state = task.record.state;
-    if (state == TaskState::pending) job.waiting.add(task.index, 1, task.record.attempt);
+    if (state == TaskState::pending && task.record.waits_until)
+      job.backing_off.insert(task.index);
+    else if (state == TaskState::pending)
+      job.waiting.add(task.index, 1, task.record.attempt);
     if (state == TaskState::pending || state == TaskState::running)
       job.tasks.emplace(task.index, std::move(task.record));
   }
   job.waiting.add(next, job.record.tasks.total - next, 1);
-  if (job.record.cancelled) job.waiting.clear();
+  if (job.record.cancelled) {
+    job.waiting.clear();
+    job.backing_off.clear();
+  }
   const JobId id = job.record.id;
   auto [place, added] = jobs_.emplace(id, std::move(job));
   FAIRWATER_CHECK(added, "a job is added once");
@@ -122,20 +128,28 @@ std::optional<LaunchOrder> TenantBook::grant(const Grant& grant, NodeId node) {
   task.state = TaskState::running;
   task.attempt = grant.task.attempt;
   task.node = node;
+  task.cost = grant.cost;
+  task.waits_until = {};
   ++job.record.tasks.running;
   return launch_order(job.record, grant.task);
 }
 
-bool TenantBook::settle(std::map<JobId, Job>::iterator place, std::uint32_t index,
-                        const TaskRecord& after) {
+AttemptOutcome TenantBook::settle(std::map<JobId, Job>::iterator place, const TaskKey& key,
+                                  const TaskRecord& after) {
   auto& job = place->second;
   auto& counts = job.record.tasks;
+  AttemptOutcome outcome;
   --counts.running;
   change(job, [&] {
     switch (after.state) {
       case TaskState::pending:
-        job.waiting.add(index, 1, after.attempt);
-        job.tasks[index] = after;
+        job.tasks[key.index] = after;
+        if (after.waits_until) {
+          job.backing_off.insert(key.index);
+          outcome.backing_off = BackingOff{{key.job, key.index, after.attempt}, after.waits_until};
+        } else {
+          job.waiting.add(key.index, 1, after.attempt);
+        }
         return;
       case TaskState::succeeded:
         ++counts.succeeded;
@@ -150,35 +164,70 @@ bool TenantBook::settle(std::map<JobId, Job>::iterator place, std::uint32_t inde
         FAIRWATER_CHECK(false, "a result ends an attempt");
         break;
     }
-    job.tasks.erase(index);
+    job.tasks.erase(key.index);
   });
-  if (counts.running > 0 || counts.pending() > 0) return false;
-  erase(place);
-  return true;
+  outcome.job_ended = counts.running == 0 && counts.pending() == 0;
+  if (outcome.job_ended) erase(place);
+  return outcome;
 }
 
-bool TenantBook::end(const TaskResult& result) {
-  auto place = jobs_.find(result.task.job);
-  if (place == jobs_.end()) return false;
-  auto& job = place->second;
-  auto task = job.tasks.find(result.task.index);
-  if (task == job.tasks.end() || task->second.state != TaskState::running ||
-      task->second.attempt != result.task.attempt)
-    return false;
-  return settle(place, result.task.index, after_result(job.record, task->second, result));
-}
-
-bool TenantBook::give_back(const TaskKey& key) {
+std::pair<std::map<JobId, TenantBook::Job>::iterator, const TaskRecord*> TenantBook::running(
+    const TaskKey& key) {
   auto place = jobs_.find(key.job);
-  if (place == jobs_.end()) return false;
-  auto task = place->second.tasks.find(key.index);
+  if (place == jobs_.end()) return {place, nullptr};
+  const auto task = place->second.tasks.find(key.index);
   if (task == place->second.tasks.end() || task->second.state != TaskState::running ||
       task->second.attempt != key.attempt)
-    return false;
-  TaskRecord after = task->second;
-  after.state = place->second.record.cancelled ? TaskState::cancelled : TaskState::pending;
+    return {place, nullptr};
+  return {place, &task->second};
+}
+
+AttemptOutcome TenantBook::end(const TaskResult& result, WallTime now) {
+  const auto [place, task] = running(result.task);
+  if (!task) return {};
+  return settle(place, result.task, after_result(place->second.record, *task, result, now));
+}
+
+AttemptOutcome TenantBook::give_back(const TasksReturned& returned, const TaskKey& key,
+                                     WallTime now) {
+  const auto [place, task] = running(key);
+  if (!task) return {};
+  const auto& job = place->second.record;
+  if (returned.node_lost) return settle(place, key, after_node_lost(job, *task, key, now));
+  TaskRecord after = *task;
+  after.state = job.cancelled ? TaskState::cancelled : TaskState::pending;
   after.attempt = key.attempt + 1;
-  return settle(place, key.index, after);
+  return settle(place, key, after);
+}
+
+// -- backing off ----------------------------------------------------------------------------------
+
+std::vector<BackingOff> TenantBook::backing_off() const {
+  std::vector<BackingOff> all;
+  for (const auto& [id, job] : jobs_)
+    for (const auto index : job.backing_off) {
+      const auto& task = job.tasks.at(index);
+      all.push_back({{id, index, task.attempt}, task.waits_until});
+    }
+  return all;
+}
+
+void TenantBook::end_backoff(const TaskKey& key) {
+  auto place = jobs_.find(key.job);
+  if (place == jobs_.end()) return;
+  auto& job = place->second;
+  if (!job.backing_off.contains(key.index) || job.tasks.at(key.index).attempt != key.attempt)
+    return;
+  change(job, [&] {
+    job.backing_off.erase(key.index);
+    job.waiting.add(key.index, 1, key.attempt);
+  });
+}
+
+const TaskRecord* TenantBook::backing_off(JobId id, std::uint32_t index) const {
+  const auto place = jobs_.find(id);
+  if (place == jobs_.end() || !place->second.backing_off.contains(index)) return nullptr;
+  return &place->second.tasks.at(index);
 }
 
 // -- cancelling and dependencies ------------------------------------------------------------------
@@ -202,6 +251,7 @@ std::vector<RunningTask> TenantBook::cancel(JobId id, const std::string& reason)
     job.record.cancelled = true;
     job.record.cancel_reason = reason;
     job.waiting.clear();
+    job.backing_off.clear();
   });
   std::vector<RunningTask> running;
   for (const auto& [index, task] : job.tasks)

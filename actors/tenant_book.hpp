@@ -22,6 +22,16 @@ struct RunningTask {
   NodeId node;
   TaskKey key;
 };
+/// A task that waits for a pause to be over before it may be granted again.
+struct BackingOff {
+  TaskKey key;
+  WallTime until;
+};
+/// What an attempt's end leads to.
+struct AttemptOutcome {
+  bool job_ended = false;  ///< with this task; the job is gone from the book
+  std::optional<BackingOff> backing_off;
+};
 
 class TenantBook {
  public:
@@ -39,9 +49,14 @@ class TenantBook {
   /// The task runs now (or is about to); the order that starts it. None when the grant is for no
   /// live job.
   [[nodiscard]] std::optional<LaunchOrder> grant(const Grant& grant, NodeId node);
-  /// Both return true when the job has ended with this task and is gone from the book.
-  bool end(const TaskResult& result);
-  bool give_back(const TaskKey& task);
+  AttemptOutcome end(const TaskResult& result, WallTime now);
+  AttemptOutcome give_back(const TasksReturned& returned, const TaskKey& task, WallTime now);
+  /// Every task that backs off, e.g. after a restart.
+  [[nodiscard]] std::vector<BackingOff> backing_off() const;
+  /// The pause is over: the task, if it still waits under this attempt, may run.
+  void end_backoff(const TaskKey& task);
+  /// The record of a task that backs off, else null.
+  [[nodiscard]] const TaskRecord* backing_off(JobId job, std::uint32_t index) const;
 
   /// Takes the job's waiting tasks out of the window while its cancellation is being made durable.
   void hold(JobId job);
@@ -73,6 +88,7 @@ class TenantBook {
     PlacementRulePtr rule;
     WaitingTasks waiting;
     std::map<std::uint32_t, TaskRecord> tasks;  ///< that run, or have run and wait again
+    std::set<std::uint32_t> backing_off;        ///< of `tasks`; not in `waiting` yet
     std::set<JobId> waits_for;
     bool held = false;
     [[nodiscard]] bool ready() const {
@@ -85,7 +101,11 @@ class TenantBook {
   [[nodiscard]] QueueKey key_of(const Job& job) const;
   void append_fair(DemandWindow& window, std::size_t max_ranges, std::uint32_t max_tasks) const;
   void erase(std::map<JobId, Job>::iterator job);
-  bool settle(std::map<JobId, Job>::iterator job, std::uint32_t index, const TaskRecord& after);
+  AttemptOutcome settle(std::map<JobId, Job>::iterator job, const TaskKey& key,
+                        const TaskRecord& after);
+  /// The job's record and that of the task that runs under this very attempt; null when none does.
+  [[nodiscard]] std::pair<std::map<JobId, Job>::iterator, const TaskRecord*> running(
+      const TaskKey& key);
   /// Keeps ready_ and the pending totals true across a change of one job.
   template <class Change>
   auto change(Job& job, Change&& apply);

@@ -19,7 +19,8 @@ int exit_status_of(const TaskRecord& task) {
   if (task.state == TaskState::cancelled) return kExitCouldNotRun;
   if (task.state != TaskState::failed || !task.result) return kExitDone;
   const TaskResult& result = *task.result;
-  if (result.reason == EndReason::could_not_start) return kExitCouldNotRun;
+  if (result.reason == EndReason::could_not_start || result.reason == EndReason::launch_failed)
+    return kExitCouldNotRun;
   const int status = result.signal != 0 ? 128 + result.signal : result.exit_code;
   return status != 0 ? status : kExitCouldNotRun;
 }

@@ -37,7 +37,10 @@ struct RecordFields {
                 {"resources", resources}};
   }
   Json operator()(const CoordinatorStarted& body) const {
-    return Json{{"epoch", body.epoch}, {"software", body.version}};
+    return Json{{"epoch", body.epoch},
+                {"software", body.version},
+                {"lease", static_cast<double>(body.lease.lease_ms) / 1000},
+                {"grace", static_cast<double>(body.lease.grace_ms) / 1000}};
   }
   Json operator()(const TenantsChanged& body) const {
     Json tenants = Json::array();
@@ -85,6 +88,11 @@ struct RecordFields {
     for (const auto& task : body.tasks) tasks.push_back(task_key_json(task));
     return Json{{"node", node_name(names, body.node)}, {"reason", body.reason}, {"tasks", tasks}};
   }
+  Json operator()(const LaunchesFailed& body) const {
+    Json launches = Json::array();
+    for (const auto& launch : body.launches) launches.push_back(failed_launch_json(launch));
+    return Json{{"node", node_name(names, body.node)}, {"launches", launches}};
+  }
   Json operator()(const Cycle& body) const {
     Json deals = Json::array();
     for (const auto& deal : body.deals) deals.push_back(deal_json(deal));
@@ -98,6 +106,15 @@ struct RecordFields {
                      {"started_at", json_time(result.started_at)},
                      {"finished_at", json_time(result.finished_at)},
                      {"message", result.message}});
+    return json;
+  }
+  Json failed_launch_json(const FailedLaunch& launch) const {
+    Json returned = Json::array();
+    for (const auto& advance : launch.returned)
+      returned.push_back(
+          Json{{"lender", tenant_name(names, advance.lender)}, {"units", advance.units}});
+    Json json = result_json(launch.result);
+    json["returned"] = std::move(returned);
     return json;
   }
   Json grant_json(const Grant& grant) const {
@@ -260,6 +277,11 @@ std::vector<Json> events_json(const JournalRecord& record, const NameTable& name
     for (const auto& result : finished->results)
       events.push_back(
           with(with(head(record, "task_finished"), RecordFields::result_json(result)), node));
+  } else if (const auto* failed = std::get_if<LaunchesFailed>(&record.body)) {
+    const Json node{{"node", node_name(names, failed->node)}};
+    for (const auto& launch : failed->launches)
+      events.push_back(
+          with(with(head(record, "launch_failed"), fields.failed_launch_json(launch)), node));
   } else if (const auto* requeued = std::get_if<TasksRequeued>(&record.body)) {
     const Json where{{"node", node_name(names, requeued->node)}, {"reason", requeued->reason}};
     for (const auto& task : requeued->tasks)

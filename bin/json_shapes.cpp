@@ -131,7 +131,9 @@ Json task_json(const TaskInfo& task) {
             {"exit_code", result != nullptr ? Json(result->exit_code) : Json(nullptr)},
             {"started_at", ran ? json_time(started) : Json(nullptr)},
             {"finished_at", result != nullptr ? json_time(result->finished_at) : Json(nullptr)},
-            {"cost", record.cost}};
+            {"cost", record.cost},
+            {"launch_failures", record.launch_failures},
+            {"losses", record.losses}};
   if (record.result) {
     const TaskResult& last = *record.result;
     json["last_result"] = Json{{"attempt", last.task.attempt},

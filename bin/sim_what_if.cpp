@@ -32,6 +32,8 @@ std::optional<std::int64_t> run_of(const TaskRecord& task) {
     case EndReason::lease_expired:
     case EndReason::could_not_start:
     case EndReason::node_lost:
+    case EndReason::launch_failed:
+    case EndReason::supervisor_lost:
       break;
   }
   return std::nullopt;

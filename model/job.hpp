@@ -90,9 +90,12 @@ enum class EndReason : std::uint8_t {
   time_limit = 3,
   cancelled = 4,        ///< on order
   lease_expired = 5,    ///< the node had lost its coordinator for longer than its lease
-  could_not_start = 6,  ///< `message` says why
-  node_lost = 7,        ///< its supervisor vanished (reboot, kill -9) and nobody knows how it ended
+  could_not_start = 6,  ///< the job's own fault: no such program or directory; `message` says which
+  node_lost = 7,        ///< the machine went down, and nobody knows how it ended
+  launch_failed = 8,    ///< the node's fault: the command never started; `message` says why
+  supervisor_lost = 9,  ///< its supervisor vanished on a machine that stayed up
 };
+inline constexpr EndReason kLastEndReason = EndReason::supervisor_lost;
 [[nodiscard]] std::string_view to_string(EndReason reason);
 
 /// How one attempt of a task ended, as the node reports it.
@@ -123,7 +126,10 @@ struct TaskRecord {
   bool beyond_quota = false;
   std::uint64_t grant_cycle = 0;  ///< journal record of the current or last grant
   WallTime granted_at;
-  std::optional<TaskResult> result;  ///< of the last attempt that ended
+  std::optional<TaskResult> result;   ///< of the last attempt that ended
+  std::uint32_t launch_failures = 0;  ///< attempts that no node could start
+  std::uint32_t losses = 0;           ///< attempts whose end nobody knows
+  WallTime waits_until;               ///< backs off: not granted before
   friend bool operator==(const TaskRecord&, const TaskRecord&) = default;
 };
 
@@ -158,11 +164,30 @@ struct JobRecord {
 [[nodiscard]] JobState state_of(const JobRecord& job);
 [[nodiscard]] bool is_terminal(JobState state);
 
+/// A task that no node can start is tried for a quarter of an hour (see backoff_ms) before it
+/// fails: long enough to make room on a disk, short enough that its owner hears of it.
+inline constexpr std::uint32_t kMaxLaunchFailures = 20;
+/// A task that is lost again and again most likely ends its supervisors or its nodes itself. Ten
+/// machines that fail under one task by chance are rarer than that.
+inline constexpr std::uint32_t kMaxLosses = 10;
+inline constexpr std::int64_t kMaxBackoff_ms = 60'000;
+
+/// How long a task waits after its `troubles`-th launch failure or loss: 1 s, doubling, at most
+/// kMaxBackoff_ms.
+[[nodiscard]] std::int64_t backoff_ms(std::uint32_t troubles);
+
 /// What follows for a task when its current attempt (`result.task.attempt == task.attempt`) ended:
 /// the one rule that the ledger and the tenants share. Exit status 0 is success. `cancelled`
-/// results and those of cancelled jobs are final; `lease_expired` and `node_lost` attempts run
-/// again without being counted; failures run again while `failures < retries`.
+/// results and those of cancelled jobs are final; failures run again while `failures < retries`.
+/// What is not the task's doing runs again without being counted there: `lease_expired` and
+/// `node_lost` at once, `launch_failed` and `supervisor_lost` after a pause from `now` on and
+/// within their own bounds.
 [[nodiscard]] TaskRecord after_result(const JobRecord& job, TaskRecord task,
-                                      const TaskResult& result);
+                                      const TaskResult& result, WallTime now);
+
+/// What follows for a task whose node was declared lost while it ran there: it waits again, until
+/// kMaxLosses is reached.
+[[nodiscard]] TaskRecord after_node_lost(const JobRecord& job, TaskRecord task, const TaskKey& key,
+                                         WallTime now);
 
 }  // namespace fairwater

@@ -1,5 +1,7 @@
 #include "model/journal.hpp"
 
+#include <algorithm>
+
 namespace fairwater {
 namespace {
 
@@ -15,6 +17,7 @@ struct Kind {
   std::string_view operator()(const TasksFinished&) const { return "tasks_finished"; }
   std::string_view operator()(const TasksRequeued&) const { return "tasks_requeued"; }
   std::string_view operator()(const Cycle&) const { return "cycle"; }
+  std::string_view operator()(const LaunchesFailed&) const { return "launches_failed"; }
 };
 
 struct ApproximateBytes {
@@ -47,6 +50,11 @@ struct ApproximateBytes {
 
 std::size_t approximate_bytes(const JournalBody& body) {
   return std::visit(ApproximateBytes{}, body);
+}
+
+std::int64_t longest_lease_left_ms(const LeaseTerms& previous, WallTime now) {
+  const std::int64_t older_ms = (previous.older_until.microseconds - now.microseconds) / 1000;
+  return std::max(previous.lease_ms + previous.grace_ms, older_ms);
 }
 
 std::string_view kind_of(const JournalBody& body) { return std::visit(Kind{}, body); }

@@ -24,10 +24,24 @@ struct ClusterCreated {
   DealMode mode = DealMode::sized;
   friend bool operator==(const ClusterCreated&, const ClusterCreated&) = default;
 };
+/// For how long agents may run tasks without word from a coordinator.
+struct LeaseTerms {
+  std::int64_t lease_ms = 0;  ///< 0: not noted by an older version
+  std::int64_t grace_ms = 0;
+  /// No lease that earlier coordinators gave outlasts this moment, grace included.
+  WallTime older_until;
+  friend bool operator==(const LeaseTerms&, const LeaseTerms&) = default;
+};
+/// How long agents may hold on to leases of the coordinator with these terms, which has just ended,
+/// and of those before it. A wall clock that was set in between cannot make it shorter than the
+/// last one's own terms.
+[[nodiscard]] std::int64_t longest_lease_left_ms(const LeaseTerms& previous, WallTime now);
+
 /// A coordinator took over; grants carry the epoch.
 struct CoordinatorStarted {
   std::uint64_t epoch = 0;
   std::string version;
+  LeaseTerms lease = {};
   friend bool operator==(const CoordinatorStarted&, const CoordinatorStarted&) = default;
 };
 /// Tenants added or changed, in input order. New ones come with the id they got.
@@ -72,11 +86,24 @@ struct TasksFinished {
   std::vector<TaskResult> results;
   friend bool operator==(const TasksFinished&, const TasksFinished&) = default;
 };
+/// A grant whose task the node could not start, with what others had advanced for it.
+struct FailedLaunch {
+  TaskResult result;  ///< EndReason::launch_failed
+  std::vector<Advance> returned;
+  friend bool operator==(const FailedLaunch&, const FailedLaunch&) = default;
+};
+/// Grants that came to nothing: they are neither use nor loan any more (docs/ledger.md).
+struct LaunchesFailed {
+  NodeId node;
+  std::vector<FailedLaunch> launches;
+  friend bool operator==(const LaunchesFailed&, const LaunchesFailed&) = default;
+};
 /// Granted tasks go back to their queues: the node was lost, or never got the order.
 struct TasksRequeued {
   NodeId node;
   std::vector<TaskKey> tasks;
   std::string reason;
+  bool node_lost = false;  ///< they had been ordered: counted among their losses
   friend bool operator==(const TasksRequeued&, const TasksRequeued&) = default;
 };
 /// One turn of the coordinator.
@@ -85,9 +112,9 @@ struct Cycle {
   friend bool operator==(const Cycle&, const Cycle&) = default;
 };
 
-using JournalBody =
-    std::variant<ClusterCreated, CoordinatorStarted, TenantsChanged, TenantRemoved, TokenIssued,
-                 JobSubmitted, JobCancelled, NodeChanged, TasksFinished, TasksRequeued, Cycle>;
+using JournalBody = std::variant<ClusterCreated, CoordinatorStarted, TenantsChanged, TenantRemoved,
+                                 TokenIssued, JobSubmitted, JobCancelled, NodeChanged,
+                                 TasksFinished, TasksRequeued, Cycle, LaunchesFailed>;
 
 struct JournalRecord {
   std::uint64_t number = 0;  ///< "cycle number": 1, 2, 3, .. without gaps

@@ -50,6 +50,10 @@ void Allocator::withdraw(TenantId tenant, JobId job) { impl_->state.withdraw(ten
 
 bool Allocator::release(const TaskKey& task) { return impl_->state.release(task); }
 
+void Allocator::take_back(TenantId borrower, const std::vector<Advance>& advances) {
+  impl_->state.take_back(borrower, advances);
+}
+
 void Allocator::restore_position(std::uint64_t position) {
   impl_->state.sequence.set_position(position);
 }

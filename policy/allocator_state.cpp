@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "policy/advances.hpp"
 #include "policy/check.hpp"
 #include "policy/deal_steps.hpp"
 
@@ -130,6 +131,19 @@ void AllocatorState::record(const std::vector<Repayment>& repayments,
     FAIRWATER_CHECK(owed, "a settlement pays only what is owed");
   }
   for (const Loan& loan : loans) book_.lend(loan.lender.value, loan.borrower.value, loan.units);
+  follow_book();
+}
+
+void AllocatorState::take_back(TenantId borrower, const std::vector<Advance>& advances) {
+  for (const Advance& advance : advances) {
+    if (!has_tenant(advance.lender)) continue;
+    TenantState& to = tenant(advance.lender);
+    TenantState& from = tenant(borrower);
+    const AdvanceReturn back = return_of(advance.units, from.carry, to.carry);
+    set_carry(from, from.carry + back.carry);
+    set_carry(to, to.carry - back.carry);
+    if (back.loan > 0) book_.lend(borrower.value, advance.lender.value, back.loan);
+  }
   follow_book();
 }
 

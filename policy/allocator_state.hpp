@@ -68,6 +68,7 @@ class AllocatorState {
   void set_carry(TenantState& tenant, Units carry);
   /// Puts repayments, then loans, into the book.
   void record(const std::vector<Repayment>& repayments, const std::vector<Loan>& loans);
+  void take_back(TenantId borrower, const std::vector<Advance>& advances);
   void restore_iou(const IouBook::Iou& iou);
   [[nodiscard]] const IouBook& book() const { return book_; }
   /// Tenants with a carry other than zero, in ranked order.

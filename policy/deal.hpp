@@ -92,6 +92,13 @@ struct Loan {
   friend bool operator==(const Loan&, const Loan&) = default;
 };
 
+/// Units of another tenant's slots that a grant used, see policy/advances.hpp.
+struct Advance {
+  TenantId lender;
+  Units units = 0;
+  friend bool operator==(const Advance&, const Advance&) = default;
+};
+
 /// One node's free capacity, dealt out. Applied to the book in this order: repayments, then loans.
 struct Deal {
   NodeId node;

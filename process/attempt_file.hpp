@@ -11,7 +11,7 @@
 // because after a power cut nothing runs any more: an attempt without a result is lost.
 //
 // A supervisor is born with the lock (flock) on the file and holds it until it ends. Whoever finds
-// it free and no result may take it and replace the file by one with the result `node_lost`, after
+// it free and no result may take it and replace the file by one with a result of its own, after
 // which no supervisor is forked or goes on.
 //
 //   file    = *section                  ; a torn or unreadable tail counts as not written

@@ -165,16 +165,18 @@ StartFailureText describe(const StartFailure& failure, const Command& command) {
   const std::string why = std::strerror(failure.error_number);
   switch (failure.step) {
     case StartFailure::cgroup:
-      return {126, "cannot enter the task's cgroup: " + why};
+      return {EndReason::launch_failed, 126, "cannot enter the task's cgroup: " + why};
     case StartFailure::user:
-      return {126, "cannot become user " + std::to_string(command.user ? command.user->uid : 0) +
-                       ": " + why};
+      return {EndReason::launch_failed, 126,
+              "cannot become user " + std::to_string(command.user ? command.user->uid : 0) + ": " +
+                  why};
     case StartFailure::directory:
-      return {126, "directory " + command.directory + ": " + why};
+      return {EndReason::could_not_start, 126, "directory " + command.directory + ": " + why};
     case StartFailure::program:
       break;
   }
-  return {failure.error_number == ENOENT ? 127 : 126, command.arguments[0] + ": " + why};
+  return {EndReason::could_not_start, failure.error_number == ENOENT ? 127 : 126,
+          command.arguments[0] + ": " + why};
 }
 
 }  // namespace fairwater

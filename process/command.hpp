@@ -44,9 +44,11 @@ struct StartFailure {
 [[nodiscard]] Expected<StartedCommand> start_command(const Command& command,
                                                      const TaskCgroup& cgroup);
 
-/// The exit code that a shell would give (127: no such program, 126: not to be executed), and
-/// words.
+/// Whose fault it is, the exit code that a shell would give (127: no such program, 126: not to be
+/// executed), and words. Whatever a path of the job's answers is the job's fault: its file system
+/// may be its own and answer anything, and must not speak against the node.
 struct StartFailureText {
+  EndReason reason = EndReason::could_not_start;
   int exit_code = 126;
   std::string message;
 };

@@ -14,8 +14,10 @@ namespace fairwater {
 Expected<Lease> Lease::open(const std::filesystem::path& host_directory) {
   const auto path = host_directory / ("lease." + current_boot_id());
   const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!file || ::ftruncate(file.get(), sizeof(std::int64_t)) != 0)
-    return system_error("cannot make " + path.string(), errno);
+  if (!file) return system_error("cannot make " + path.string(), errno);
+  // Not a hole: writing to one through the mapping would end the process on a full disk (SIGBUS).
+  if (const int error = ::posix_fallocate(file.get(), 0, sizeof(std::int64_t)); error != 0)
+    return system_error("cannot make room for " + path.string(), error);
   void* mapped =
       ::mmap(nullptr, sizeof(std::int64_t), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (mapped == MAP_FAILED) return system_error("cannot map " + path.string(), errno);

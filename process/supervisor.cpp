@@ -76,6 +76,7 @@ class Supervisor {
   Phase phase_ = Phase::running;
   pid_t main_pid_ = 0;
   bool main_ended_ = false;
+  bool never_started_ = false;  ///< the child could not become the command
   bool all_ended_ = false;
   std::optional<OutputFile> output_;
   std::optional<OutputFile> error_;
@@ -98,7 +99,7 @@ int Supervisor::run() {
   started_.started_at = wall_time_now();
   started_boottime_ms_ = boottime_ms();
   if (auto error = start()) {
-    reason_ = EndReason::could_not_start;
+    reason_ = EndReason::launch_failed;  // nothing ran
     result_.exit_code = 126;
     result_.message = details(error).message;
     all_ended_ = main_ended_ = true;
@@ -199,11 +200,11 @@ void Supervisor::on_signals() {
     if (info.ssi_code == SI_QUEUE && info.ssi_int == stop_signal_value(EndReason::memory_limit))
       over_memory();
     else if (info.ssi_code == SI_QUEUE && info.ssi_int >= stop_signal_value(EndReason::exited) &&
-             info.ssi_int <= stop_signal_value(EndReason::node_lost))
+             info.ssi_int <= stop_signal_value(kLastEndReason))
       stop_gracefully(static_cast<EndReason>(info.ssi_int - stop_signal_value(EndReason::exited)),
                       {});
     else
-      stop_gracefully(EndReason::node_lost,
+      stop_gracefully(EndReason::supervisor_lost,
                       "its supervisor was told to end by process " + std::to_string(info.ssi_pid));
   }
   reap();
@@ -212,10 +213,11 @@ void Supervisor::on_signals() {
 void Supervisor::on_start_report() {
   StartFailure failure;
   if (::read(start_report_.get(), &failure, sizeof failure) == sizeof failure) {
-    auto [exit_code, message] = describe(failure, command_);
-    reason_ = EndReason::could_not_start;
+    auto [reason, exit_code, message] = describe(failure, command_);
+    reason_ = reason;
     result_.exit_code = exit_code;
     result_.message = std::move(message);
+    never_started_ = true;
   }
   start_report_.reset();
 }
@@ -318,7 +320,7 @@ void Supervisor::reap() {
 void Supervisor::on_main_end(int status) {
   main_ended_ = true;
   if (start_report_) on_start_report();
-  if (reason_ != EndReason::could_not_start) {
+  if (!never_started_) {
     if (WIFEXITED(status)) {
       result_.exit_code = WEXITSTATUS(status);
     } else {
@@ -382,8 +384,9 @@ int Supervisor::record() {
   for (int tries = 1;; ++tries) {
     const auto error = AttemptFile::append(lock_, result_);
     if (!error) return 0;
-    if (tries == kResultTries || details(error).code != ErrorCode::disk_full) return 1;
-    ::poll(nullptr, 0, 1000);  // nothing tells when a disk has room again
+    // What could not be synced was cut off again: the next try writes and syncs all of it anew.
+    if (tries == kResultTries) return 1;
+    ::poll(nullptr, 0, 1000);  // nothing tells when a disk is well again
   }
 }
 
@@ -413,7 +416,15 @@ caf::error order_stop(const FileDescriptor& supervisor, EndReason reason) {
 int supervise_task(const std::filesystem::path& host_directory, const TaskKey& task,
                    FileDescriptor lock) {
   auto lease = Lease::open(host_directory);
-  if (!lease) return 1;
+  if (!lease) {
+    TaskResult result;
+    result.task = task;
+    result.reason = EndReason::launch_failed;
+    result.exit_code = 126;
+    result.finished_at = wall_time_now();
+    result.message = details(lease.error()).message;
+    return AttemptFile::append(lock, result) ? 1 : 0;
+  }
   return Supervisor(AttemptFile(host_directory, task), std::move(lock), std::move(*lease),
                     own_identity())
       .run();

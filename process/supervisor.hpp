@@ -33,7 +33,7 @@ namespace fairwater {
 [[nodiscard]] caf::error order_stop(const FileDescriptor& supervisor, EndReason reason);
 
 /// The value that a SIGTERM to a supervisor carries: why its task is to stop. A SIGTERM without one
-/// is the machine going down, and the attempt is lost.
+/// is the machine going down, or the task's doing, and the attempt is lost.
 [[nodiscard]] constexpr int stop_signal_value(EndReason reason) {
   return 0x5700 + static_cast<int>(reason);
 }

@@ -29,14 +29,17 @@ std::string cgroup_name(const std::filesystem::path& directory) {
   return "fairwater-" + std::to_string(hash);
 }
 
-constexpr const char* kSupervisorVanished =
-    "its supervisor vanished without recording how it ended";
+/// What an attempt ends as of which nobody recorded the end.
+struct Unrecorded {
+  EndReason reason = EndReason::supervisor_lost;
+  std::string why = "its supervisor vanished without recording how it ended";
+};
 constexpr int kLockTries = 1000;  // about a second
 
 TaskResult unknown_end(const TaskKey& task, const caf::error& error) {
   TaskResult result;
   result.task = task;
-  result.reason = EndReason::node_lost;
+  result.reason = EndReason::supervisor_lost;
   result.finished_at = wall_time_now();
   result.message = details(error).message;
   return result;
@@ -82,9 +85,10 @@ class TaskHost::Impl {
     return {options_.directory, task};
   }
   [[nodiscard]] caf::error watch(const TaskKey& task, FileDescriptor supervisor);
-  [[nodiscard]] Expected<FoundTask> inspect(const TaskKey& task, const std::string& why_lost);
+  [[nodiscard]] Expected<FoundTask> inspect(const TaskKey& task, const Unrecorded& end);
+  void end_processes(const AttemptFile& file, const AttemptRecord& record) const;
   [[nodiscard]] TaskResult clean_up(const AttemptFile& file, const AttemptRecord& record,
-                                    const std::string& why_lost);
+                                    const Unrecorded& end);
   void remove_left_work_directories();
 
   TaskHostOptions options_;
@@ -119,7 +123,7 @@ Expected<std::vector<FoundTask>> TaskHost::Impl::scan() {
       found.push_back({task, true, std::nullopt});
       continue;
     }
-    auto one = inspect(task, kSupervisorVanished);
+    auto one = inspect(task, {});
     if (!one) return one.error();
     found.push_back(std::move(*one));
   }
@@ -140,14 +144,14 @@ void TaskHost::Impl::remove_left_work_directories() {
 
 /// What became of an attempt that this host does not watch. Whoever holds its lock may say so: a
 /// supervisor, or we, and then no supervisor will start it any more.
-Expected<FoundTask> TaskHost::Impl::inspect(const TaskKey& task, const std::string& why_lost) {
+Expected<FoundTask> TaskHost::Impl::inspect(const TaskKey& task, const Unrecorded& end) {
   const auto file = file_of(task);
   for (int tries = 0; tries < kLockTries; ++tries) {
     auto record = file.read();
     if (!record) return record.error();
     if (record->result) return FoundTask{task, false, std::move(*record->result)};
     if (const auto lock = file.try_lock())
-      return FoundTask{task, false, clean_up(file, *record, why_lost)};
+      return FoundTask{task, false, clean_up(file, *record, end)};
     if (record->started) {
       if (auto supervisor = open_process(record->started->supervisor)) {
         if (auto error = watch(task, std::move(supervisor))) return error;
@@ -181,7 +185,7 @@ caf::error TaskHost::Impl::launch(const LaunchOrder& order) {
     error = supervisor.error();
   }
   // The attempt is used up, unless a supervisor runs all the same and only its answer was lost.
-  const auto found = inspect(order.task, details(error).message);
+  const auto found = inspect(order.task, {EndReason::launch_failed, details(error).message});
   return found && found->running ? caf::error() : error;
 }
 
@@ -203,31 +207,41 @@ std::vector<TaskResult> TaskHost::Impl::collect() {
       const TaskKey task = entry->second;
       by_descriptor_.erase(entry);
       running_.erase(task);  // closing the descriptor takes it out of the epoll
-      auto found = inspect(task, kSupervisorVanished);
-      if (!found) results.push_back(unknown_end(task, found.error()));
+      auto found = inspect(task, {});
+      if (!found) {
+        end_processes(file_of(task), {});
+        results.push_back(unknown_end(task, found.error()));
+      }
       if (found && found->result) results.push_back(std::move(*found->result));
     }
     if (count < static_cast<int>(events.size())) return results;
   }
 }
 
+/// Of an attempt that nobody supervises, also when its file does not tell its cgroup any more.
+void TaskHost::Impl::end_processes(const AttemptFile& file, const AttemptRecord& record) const {
+  const TaskCgroup cgroup(record.order ? record.order->cgroup
+                                       : cgroup_member(cgroup_parent_, attempt_name(file.task())));
+  if (cgroup.empty())
+    kill_processes_and_wait(
+        processes_with_environment("FAIRWATER_ATTEMPT=" + file.path().string()));
+  cgroup.kill_and_wait();
+  cgroup.remove();
+}
+
 /// Nobody supervises the attempt, and nobody recorded its end. The caller holds its lock.
 TaskResult TaskHost::Impl::clean_up(const AttemptFile& file, const AttemptRecord& record,
-                                    const std::string& why_lost) {
+                                    const Unrecorded& end) {
   TaskResult result;
   result.task = file.task();
-  result.reason = EndReason::node_lost;
-  result.message = why_lost;
+  result.reason = end.reason;
+  result.message = end.why;
   if (record.started) result.started_at = record.started->started_at;
   const bool this_boot = record.started && record.started->supervisor.boot_id == current_boot_id();
-  if (this_boot && record.order) {
-    const TaskCgroup cgroup(record.order->cgroup);
-    if (cgroup.empty())
-      kill_processes_and_wait(
-          processes_with_environment("FAIRWATER_ATTEMPT=" + file.path().string()));
-    cgroup.kill_and_wait();
-    cgroup.remove();
-  }
+  if (record.started && !this_boot)
+    result.reason = EndReason::node_lost;
+  else
+    end_processes(file, record);
   if (record.order && !record.order->work_directory.empty())
     removals_.add([directory = record.order->work_directory] { remove_tree(directory); });
   result.finished_at = wall_time_now();

@@ -51,11 +51,12 @@ class TaskHost {
 
   /// Everything that is on disk and not forgotten, each attempt once. A task whose supervisor
   /// vanished without a result is cleaned up (its processes killed) and gets a result with
-  /// EndReason::node_lost. `storage_damaged` when a running task cannot be recognised. O(attempts).
+  /// EndReason::supervisor_lost, or node_lost when the machine has booted since. `storage_damaged`
+  /// when a running task cannot be recognised. O(attempts).
   [[nodiscard]] Expected<std::vector<FoundTask>> scan();
   /// Starts an attempt at most once, ever: `already_exists` when its file is there. Returns
-  /// when the supervisor process runs; why it could not start the command is in its result, as
-  /// EndReason::could_not_start.
+  /// when the supervisor process runs; why the command could not be started is in its result, as
+  /// EndReason::could_not_start where the job is wrong, launch_failed where the machine is.
   [[nodiscard]] caf::error launch(const LaunchOrder& order);
   /// SIGTERM to the whole task, SIGKILL after its grace; returns at once. Tasks that do not run:
   /// not_found.

@@ -104,6 +104,15 @@ Loan read(wire::Loan::Reader reader) {
   return {TenantId{reader.getLender()}, TenantId{reader.getBorrower()}, reader.getUnits()};
 }
 
+void encode(const Advance& advance, wire::Advance::Builder builder) {
+  builder.setLender(advance.lender.value);
+  builder.setUnits(advance.units);
+}
+
+Advance read(wire::Advance::Reader reader) {
+  return {TenantId{reader.getLender()}, reader.getUnits()};
+}
+
 void encode(const Deal& deal, wire::Deal::Builder builder) {
   builder.setNode(deal.node.value);
   builder.setFreeUnits(deal.free_units);
@@ -153,6 +162,25 @@ ClusterCreated read(wire::ClusterCreated::Reader reader) {
           checked_enum(reader.getMode(), DealMode::slots, "mode")};
 }
 
+void encode(const LeaseTerms& terms, wire::LeaseTerms::Builder builder) {
+  builder.setLeaseMs(terms.lease_ms);
+  builder.setGraceMs(terms.grace_ms);
+  builder.setOlderUntil(terms.older_until.microseconds);
+}
+
+LeaseTerms read(wire::LeaseTerms::Reader reader) {
+  return {reader.getLeaseMs(), reader.getGraceMs(), {reader.getOlderUntil()}};
+}
+
+void encode(const FailedLaunch& launch, wire::FailedLaunch::Builder builder) {
+  encode(launch.result, builder.initResult());
+  encode_list(launch.returned, builder.initReturned(launch.returned.size()));
+}
+
+FailedLaunch read(wire::FailedLaunch::Reader reader) {
+  return {read(reader.getResult()), read_list(reader.getReturned())};
+}
+
 Role read(wire::Role role) { return checked_enum(role, Role::join, "role"); }
 
 namespace {
@@ -166,6 +194,7 @@ struct BodyEncoder {
     auto builder = body.initCoordinatorStarted();
     builder.setEpoch(value.epoch);
     builder.setVersion(to_text(value.version));
+    if (value.lease != LeaseTerms{}) encode(value.lease, builder.initLease());
   }
   void operator()(const TenantsChanged& value) {
     auto builder = body.initTenantsChanged();
@@ -208,9 +237,15 @@ struct BodyEncoder {
     builder.setNode(value.node.value);
     encode_list(value.tasks, builder.initTasks(value.tasks.size()));
     builder.setReason(to_text(value.reason));
+    builder.setNodeLost(value.node_lost);
   }
   void operator()(const Cycle& value) {
     encode_list(value.deals, body.initCycle().initDeals(value.deals.size()));
+  }
+  void operator()(const LaunchesFailed& value) {
+    auto builder = body.initLaunchesFailed();
+    builder.setNode(value.node.value);
+    encode_list(value.launches, builder.initLaunches(value.launches.size()));
   }
 };
 
@@ -231,8 +266,11 @@ TasksFinished read_body(wire::TasksFinished::Reader reader) {
   return {NodeId{reader.getNode()}, read_list(reader.getResults())};
 }
 TasksRequeued read_body(wire::TasksRequeued::Reader reader) {
-  return {NodeId{reader.getNode()}, read_list(reader.getTasks()),
-          to_std_string(reader.getReason())};
+  return {NodeId{reader.getNode()}, read_list(reader.getTasks()), to_std_string(reader.getReason()),
+          reader.getNodeLost()};
+}
+LaunchesFailed read_body(wire::LaunchesFailed::Reader reader) {
+  return {NodeId{reader.getNode()}, read_list(reader.getLaunches())};
 }
 
 JournalBody read_body(wire::JournalRecord::Body::Reader body) {
@@ -242,7 +280,8 @@ JournalBody read_body(wire::JournalRecord::Body::Reader body) {
       return read(body.getClusterCreated());
     case Body::COORDINATOR_STARTED: {
       auto reader = body.getCoordinatorStarted();
-      return CoordinatorStarted{reader.getEpoch(), to_std_string(reader.getVersion())};
+      return CoordinatorStarted{reader.getEpoch(), to_std_string(reader.getVersion()),
+                                read(reader.getLease())};
     }
     case Body::TENANTS_CHANGED:
       return read_body(body.getTenantsChanged());
@@ -264,6 +303,8 @@ JournalBody read_body(wire::JournalRecord::Body::Reader body) {
       return read_body(body.getTasksRequeued());
     case Body::CYCLE:
       return Cycle{read_list(body.getCycle().getDeals())};
+    case Body::LAUNCHES_FAILED:
+      return read_body(body.getLaunchesFailed());
     case Body::UNSET:
       break;
   }

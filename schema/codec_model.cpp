@@ -133,7 +133,7 @@ void encode(const TaskResult& result, wire::TaskResult::Builder builder) {
 TaskResult read(wire::TaskResult::Reader reader) {
   TaskResult result;
   result.task = read(reader.getTask());
-  result.reason = checked_enum(reader.getReason(), EndReason::node_lost, "reason");
+  result.reason = checked_enum(reader.getReason(), kLastEndReason, "reason");
   result.exit_code = reader.getExitCode();
   result.signal = reader.getSignal();
   result.started_at = {reader.getStartedAt()};
@@ -155,6 +155,9 @@ void encode(const TaskRecord& task, wire::TaskRecord::Builder builder) {
   builder.setGrantCycle(task.grant_cycle);
   builder.setGrantedAt(task.granted_at.microseconds);
   if (task.result) encode(*task.result, builder.initResult());
+  builder.setLaunchFailures(task.launch_failures);
+  builder.setLosses(task.losses);
+  builder.setWaitsUntil(task.waits_until.microseconds);
 }
 
 TaskRecord read(wire::TaskRecord::Reader reader) {
@@ -169,6 +172,9 @@ TaskRecord read(wire::TaskRecord::Reader reader) {
   task.grant_cycle = reader.getGrantCycle();
   task.granted_at = {reader.getGrantedAt()};
   if (reader.hasResult()) task.result = read(reader.getResult());
+  task.launch_failures = reader.getLaunchFailures();
+  task.losses = reader.getLosses();
+  task.waits_until = {reader.getWaitsUntil()};
   return task;
 }
 

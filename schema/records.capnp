@@ -96,6 +96,8 @@ enum EndReason {
   leaseExpired @5;
   couldNotStart @6;
   nodeLost @7;
+  launchFailed @8;
+  supervisorLost @9;
 }
 
 enum GrantStep {
@@ -133,6 +135,9 @@ struct TaskRecord {
   grantCycle @7 :UInt64;
   grantedAt @8 :Int64;
   result @9 :TaskResult;  # of the last attempt that ended; null: none did
+  launchFailures @10 :UInt32;
+  losses @11 :UInt32;
+  waitsUntil @12 :Int64;
 }
 
 struct TaskCounts {
@@ -307,6 +312,13 @@ struct ClusterCreated {
 struct CoordinatorStarted {
   epoch @0 :UInt64;
   version @1 :Text;
+  lease @2 :LeaseTerms;
+}
+
+struct LeaseTerms {
+  leaseMs @0 :Int64;  # 0: not noted
+  graceMs @1 :Int64;
+  olderUntil @2 :Int64;  # no earlier coordinator's lease outlasts this moment, grace included
 }
 
 struct TenantsChanged {
@@ -350,6 +362,24 @@ struct TasksRequeued {
   node @0 :UInt32;
   tasks @1 :List(TaskKey);
   reason @2 :Text;
+  nodeLost @3 :Bool;  # they had been ordered: counted among their losses
+}
+
+struct Advance {
+  # Units of another tenant's slots that a grant used.
+  lender @0 :UInt32;
+  units @1 :Int64;
+}
+
+struct FailedLaunch {
+  result @0 :TaskResult;
+  returned @1 :List(Advance);
+}
+
+struct LaunchesFailed {
+  # Grants that came to nothing. What others advanced goes back to them, in this order.
+  node @0 :UInt32;
+  launches @1 :List(FailedLaunch);
 }
 
 struct Cycle {
@@ -373,6 +403,7 @@ struct JournalRecord {
     tasksFinished @12 :TasksFinished;
     tasksRequeued @13 :TasksRequeued;
     cycle @14 :Cycle;
+    launchesFailed @15 :LaunchesFailed;
   }
 }
 
@@ -418,4 +449,5 @@ struct MetaRecord {
   nextTenant @6 :UInt32;
   nextNode @7 :UInt32;
   nextIouAge @8 :UInt64;
+  lease @9 :LeaseTerms;  # of the last coordinator that noted them
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "policy/advances.hpp"
 #include "policy/deal_steps.hpp"
 
 namespace fairwater {
@@ -139,6 +140,29 @@ void apply_accounts(State& state, const Deal& deal) {
     refuse("position " + std::to_string(deal.position_after) +
            " is not within the sequence's period of " + std::to_string(state.weight_sum));
   state.meta.position = deal.position_after;
+}
+
+void take_back(State& state, TenantId borrower, Units cost, const std::vector<Advance>& advances) {
+  TenantRecord& from = tenant_of(state, borrower);
+  from.granted_units_total -= cost;
+  Units left = cost;
+  for (const Advance& advance : advances) {
+    if (advance.units <= 0 || advance.units > left || advance.lender == borrower)
+      refuse(name(advance.lender) + " gets back " + std::to_string(advance.units) + " units of " +
+             std::to_string(left) + " that a grant of " + name(borrower) + " cost");
+    left -= advance.units;
+    TenantRecord* to = state.tenants.edit(key_of(advance.lender));
+    if (!to) continue;  // it left, and its claims were spread
+    const AdvanceReturn back = return_of(advance.units, from.carry, to->carry);
+    from.carry += back.carry;
+    to->carry -= back.carry;
+    if (back.loan == 0) continue;
+    state.book.lend(borrower.value, advance.lender.value, back.loan);
+    store_book_changes(state);
+    // Totals count loans; what was advanced as a repayment never was one.
+    from.borrowed_total -= std::min(back.loan, from.borrowed_total);
+    to->lent_total -= std::min(back.loan, to->lent_total);
+  }
 }
 
 }  // namespace fairwater

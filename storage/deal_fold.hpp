@@ -23,6 +23,10 @@ void check_arithmetic(const Deal& deal);
 /// Repayments, loans, tenants' totals and carries, the sequence's position. Throws Contradiction.
 void apply_accounts(State& state, const Deal& deal);
 
+/// A grant that cost `cost` came to nothing: it is no use of the borrower's any more, and what
+/// others advanced for it goes back. As the allocator's take_back. Throws Contradiction.
+void take_back(State& state, TenantId borrower, Units cost, const std::vector<Advance>& advances);
+
 /// The leaver's carry, less than a task, is forgiven: it comes off the carries on the other side,
 /// in ranked order. Returns the units forgiven. As the allocator's remove_tenant. Throws
 /// Contradiction.

@@ -31,6 +31,7 @@ class Fold {
       refuse("epoch " + std::to_string(body.epoch) + " does not follow on " +
              std::to_string(state_.meta.epoch));
     state_.meta.epoch = body.epoch;
+    state_.meta.lease = body.lease;
   }
   void operator()(const TenantsChanged& body);
   void operator()(const TenantRemoved& body);
@@ -48,7 +49,10 @@ class Fold {
     for (const TaskResult& result : body.results) finish(body.node, result);
   }
   void operator()(const TasksRequeued& body) {
-    for (const TaskKey& task : body.tasks) requeue(body.node, task);
+    for (const TaskKey& task : body.tasks) requeue(body.node, task, body.node_lost);
+  }
+  void operator()(const LaunchesFailed& body) {
+    for (const FailedLaunch& launch : body.launches) undo(body.node, launch);
   }
   void operator()(const Cycle& body) {
     for (const Deal& deal : body.deals) {
@@ -69,7 +73,8 @@ class Fold {
   }
   void run(NodeId node, const Grant& grant);
   void finish(NodeId node, const TaskResult& result);
-  void requeue(NodeId node, const TaskKey& task);
+  void requeue(NodeId node, const TaskKey& task, bool node_lost);
+  void undo(NodeId node, const FailedLaunch& launch);
   /// The record of a task that runs there under this very attempt, else null.
   TaskRecord* running(NodeId node, const TaskKey& task);
   /// Moves one task between counts and ends or revives the job where that follows.
@@ -188,6 +193,7 @@ void Fold::run(NodeId node, const Grant& grant) {
   task.beyond_quota = grant.beyond_quota;
   task.grant_cycle = record_.number;
   task.granted_at = record_.time;
+  task.waits_until = {};
   state_.tasks.put(key, std::move(task));
 }
 
@@ -205,19 +211,39 @@ void Fold::finish(NodeId node, const TaskResult& result) {
   if (!task) return;
   JobRecord* job = state_.jobs.edit(key_of(result.task.job));
   if (!job) refuse(name(result.task) + " has no job");
-  *task = after_result(*job, std::move(*task), result);
+  *task = after_result(*job, std::move(*task), result, record_.time);
   if (task->state == TaskState::running) refuse(name(result.task) + " ended and still runs");
   move_task(*job, TaskState::running, task->state);
   if (task->state == TaskState::succeeded) remember_runtime(*job, result);
 }
 
-void Fold::requeue(NodeId node, const TaskKey& key) {
+/// What others advanced for the grant goes back, then the result counts as any other.
+void Fold::undo(NodeId node, const FailedLaunch& launch) {
+  const TaskKey& key = launch.result.task;
+  if (launch.result.reason != EndReason::launch_failed)
+    refuse(name(key) + " is no failed launch: it ended as " +
+           std::string(to_string(launch.result.reason)));
+  const TaskRecord* task = running(node, key);
+  if (!task && !launch.returned.empty())
+    refuse(name(key) + " does not run there, and its advances would go back");
+  if (!task) return;
+  const JobRecord* job = state_.jobs.find(key_of(key.job));
+  if (!job) refuse(name(key) + " has no job");
+  take_back(state_, job->tenant, task->cost, launch.returned);
+  finish(node, launch.result);
+}
+
+void Fold::requeue(NodeId node, const TaskKey& key, bool node_lost) {
   TaskRecord* task = running(node, key);
   if (!task) return;
   JobRecord* job = state_.jobs.edit(key_of(key.job));
   if (!job) refuse(name(key) + " has no job");
-  task->state = job->cancelled ? TaskState::cancelled : TaskState::pending;
-  ++task->attempt;
+  if (node_lost) {
+    *task = after_node_lost(*job, std::move(*task), key, record_.time);
+  } else {
+    task->state = job->cancelled ? TaskState::cancelled : TaskState::pending;
+    ++task->attempt;
+  }
   move_task(*job, TaskState::running, task->state);
 }
 

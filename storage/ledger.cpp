@@ -248,6 +248,7 @@ Expected<std::vector<Receipt>> Ledger::append(std::vector<JournalBody> bodies) {
 std::uint64_t Ledger::last_number() const { return impl_->meta().last_number; }
 ClusterCreated Ledger::cluster() const { return impl_->meta().cluster; }
 std::uint64_t Ledger::epoch() const { return impl_->meta().epoch; }
+LeaseTerms Ledger::lease_terms() const { return impl_->meta().lease; }
 std::uint64_t Ledger::position() const { return impl_->meta().position; }
 JobId Ledger::next_job_id() const { return impl_->meta().next_job; }
 TenantId Ledger::next_tenant_id() const { return impl_->meta().next_tenant; }

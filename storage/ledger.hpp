@@ -72,6 +72,7 @@ class Ledger {
   [[nodiscard]] std::uint64_t last_number() const;
   [[nodiscard]] ClusterCreated cluster() const;
   [[nodiscard]] std::uint64_t epoch() const;     ///< of the last CoordinatorStarted, 0 before
+  [[nodiscard]] LeaseTerms lease_terms() const;  ///< likewise; zero when it noted none
   [[nodiscard]] std::uint64_t position() const;  ///< of the sequence
   /// Greater than every id that was ever given: ids are not used again, also not those of the
   /// removed.

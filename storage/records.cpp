@@ -57,6 +57,7 @@ void encode(const LedgerMeta& meta, wire::MetaRecord::Builder builder) {
   builder.setNextTenant(meta.next_tenant.value);
   builder.setNextNode(meta.next_node.value);
   builder.setNextIouAge(meta.next_iou_age);
+  if (meta.lease != LeaseTerms{}) encode(meta.lease, builder.initLease());
 }
 
 LedgerMeta read(wire::MetaRecord::Reader reader) {
@@ -70,6 +71,7 @@ LedgerMeta read(wire::MetaRecord::Reader reader) {
   meta.next_tenant = TenantId{reader.getNextTenant()};
   meta.next_node = NodeId{reader.getNextNode()};
   meta.next_iou_age = reader.getNextIouAge();
+  meta.lease = read(reader.getLease());
   return meta;
 }
 

@@ -54,6 +54,7 @@ struct LedgerMeta {
   TenantId next_tenant{1};
   NodeId next_node{1};
   std::uint64_t next_iou_age = 1;
+  LeaseTerms lease;  ///< of the last coordinator that noted them
   friend bool operator==(const LedgerMeta&, const LedgerMeta&) = default;
 };
 

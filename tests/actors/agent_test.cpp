@@ -225,12 +225,12 @@ TEST_CASE("What the host cannot start is told with its reason", "[actor]") {
   AgentFixture fixture;
   fixture.spawn();
   fixture.connect();
-  SECTION("the node's fault is a lost attempt") {
+  SECTION("the node's fault is a failed launch") {
     fixture.host->launch_error = make_error(ErrorCode::disk_full, "no room");
     fixture.send({{launch_order(1)}, {}});
     const auto report = fixture.describe().report;
     REQUIRE(report.finished.size() == 1);
-    CHECK(report.finished[0].reason == EndReason::node_lost);
+    CHECK(report.finished[0].reason == EndReason::launch_failed);
     CHECK(report.finished[0].message == "no room");
   }
   SECTION("a wrong order is a failure") {

@@ -5,6 +5,18 @@
 #include "actors/coordinator.hpp"
 
 namespace fairwater {
+
+/// Files in memory, on a disk that is full when the test says so.
+class DiskInMemory : public rocksdb::EnvWrapper {
+ public:
+  using EnvWrapper::EnvWrapper;
+  rocksdb::Status GetFreeSpace(const std::string&, std::uint64_t* free) override {
+    *free = full ? 0 : std::uint64_t{1} << 40;
+    return rocksdb::Status::OK();
+  }
+  bool full = false;
+};
+
 namespace {
 
 AgentLink::behavior_type fake_agent_link(AgentLink::pointer,
@@ -75,7 +87,9 @@ ClusterSettings ClusterFixture::default_settings() {
 }
 
 ClusterFixture::ClusterFixture(ClusterSettings settings)
-    : env_(rocksdb::NewMemEnv(rocksdb::Env::Default())), settings_(std::move(settings)) {
+    : memory_(rocksdb::NewMemEnv(rocksdb::Env::Default())),
+      env_(std::make_unique<DiskInMemory>(memory_.get())),
+      settings_(std::move(settings)) {
   config_.set("scheduler.policy", caf::atom("testing"));
   start();
 }
@@ -91,7 +105,7 @@ void ClusterFixture::start() {
   options.directory = kDirectory;
   options.create = true;
   options.env = env_.get();
-  options.min_free_bytes = 0;
+  options.min_free_bytes = 1 << 20;
   auto ledger = Ledger::open(options);
   if (!ledger) FAIL(details(ledger.error()).message);
   if ((*ledger)->last_number() == 0) {
@@ -130,6 +144,13 @@ void ClusterFixture::step() {
   auto& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system_->scheduler());
   (void)scheduler.try_run_once();
 }
+
+void ClusterFixture::restart(ClusterSettings settings) {
+  settings_ = std::move(settings);
+  restart();
+}
+
+void ClusterFixture::fill_disk(bool full) { env_->full = full; }
 
 void ClusterFixture::run() {
   auto& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system_->scheduler());
@@ -233,6 +254,21 @@ std::vector<TenantInfo> ClusterFixture::tenants() {
   return std::move(list->tenants);
 }
 
+NodeInfo ClusterFixture::node(const std::string& name) {
+  auto list = ask<NodeList>(ListNodes{operator_caller()});
+  REQUIRE(list.engaged());
+  for (auto& node : list->nodes)
+    if (node.record.spec.traits.name == name) return std::move(node);
+  FAIL("there is no node " << name);
+  return {};
+}
+
+std::vector<JournalRecord> ClusterFixture::journal() {
+  auto page = ask<JournalPage>(ReadJournal{operator_caller(), 1, 1000, 0});
+  REQUIRE(page.engaged());
+  return std::move(page->records);
+}
+
 VerifyReport ClusterFixture::verify() {
   auto report = ask<VerifyReport>(VerifyLedger{operator_caller()});
   REQUIRE(report.engaged());
@@ -242,6 +278,14 @@ VerifyReport ClusterFixture::verify() {
 TaskResult succeeded(const TaskKey& task) {
   TaskResult result;
   result.task = task;
+  return result;
+}
+
+TaskResult ended(const TaskKey& task, EndReason reason) {
+  TaskResult result;
+  result.task = task;
+  result.reason = reason;
+  result.message = "so the test says";
   return result;
 }
 

@@ -20,6 +20,8 @@ class Env;
 
 namespace fairwater {
 
+class DiskInMemory;
+
 /// What the coordinator ordered an agent to do.
 struct FakeAgent {
   std::string name;
@@ -45,6 +47,9 @@ class ClusterFixture {
   /// Ends every actor and starts them anew on the same ledger, as after a crash; `meanwhile` gets
   /// the ledger's Env and directory.
   void restart(const std::function<void(rocksdb::Env*, const std::string&)>& meanwhile = {});
+  void restart(ClusterSettings settings);
+  /// While it is full the ledger takes nothing.
+  void fill_disk(bool full);
   void run();
   void advance(std::int64_t milliseconds);
 
@@ -108,14 +113,18 @@ class ClusterFixture {
   JobId submit(const std::string& tenant, std::uint32_t tasks, std::uint32_t retries = 0);
   JobDetail show(JobId job);
   std::vector<TenantInfo> tenants();
+  NodeInfo node(const std::string& name);
   VerifyReport verify();
+  [[nodiscard]] std::vector<JournalRecord> journal();
+  [[nodiscard]] const Cluster& actors() const { return *cluster_; }
 
  private:
   void start();
   void stop();
   void step();
 
-  std::unique_ptr<rocksdb::Env> env_;
+  std::unique_ptr<rocksdb::Env> memory_;
+  std::unique_ptr<DiskInMemory> env_;
   ClusterSettings settings_;
   caf::actor_system_config config_;
   std::unique_ptr<caf::actor_system> system_;
@@ -126,6 +135,7 @@ class ClusterFixture {
 
 TaskResult succeeded(const TaskKey& task);
 TaskResult failed(const TaskKey& task);
+TaskResult ended(const TaskKey& task, EndReason reason);
 TenantSpec tenant_spec(const std::string& name, Weight weight);
 
 }  // namespace fairwater

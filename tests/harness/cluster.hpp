@@ -27,6 +27,7 @@ struct AgentSetup {
   std::string site = "here";
   /// Further lines of its configuration. Tasks run as the tests do and write where those look.
   std::string configuration = "run_as_default: agent\nallow_root_tasks: true\n";
+  std::filesystem::path data = {};  ///< empty: below the cluster's directory
 };
 
 /// Seconds since 1970 of a time as `--json` prints it; 0 for null.

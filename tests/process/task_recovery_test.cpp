@@ -96,7 +96,7 @@ TEST_CASE("A supervisor that vanished leaves no process and a lost task", "[proc
   SECTION("under the agent's eyes") {
     ::kill(supervisor, SIGKILL);
     const TaskResult result = fixture.wait_for(order.task);
-    CHECK(result.reason == EndReason::node_lost);
+    CHECK(result.reason == EndReason::supervisor_lost);
     CHECK(result.message == "its supervisor vanished without recording how it ended");
     CHECK(result.started_at);
   }
@@ -108,11 +108,11 @@ TEST_CASE("A supervisor that vanished leaves no process and a lost task", "[proc
     REQUIRE(found);
     REQUIRE(found->size() == 1);
     REQUIRE(found->front().result);
-    CHECK(found->front().result->reason == EndReason::node_lost);
+    CHECK(found->front().result->reason == EndReason::supervisor_lost);
   }
   CHECK(processes_with_argument(fixture.marker()).empty());
   const auto again = fixture.host().scan();
-  CHECK(again->front().result->reason == EndReason::node_lost);
+  CHECK(again->front().result->reason == EndReason::supervisor_lost);
 }
 
 TEST_CASE("A supervisor told to end by somebody else gives its task back", "[process]") {
@@ -120,7 +120,7 @@ TEST_CASE("A supervisor told to end by somebody else gives its task back", "[pro
   const LaunchOrder order = fixture.shell("sleep 30");
   REQUIRE(!fixture.host().launch(order));
   ::kill(started(fixture, order.task).supervisor.pid, SIGTERM);
-  CHECK(fixture.wait_for(order.task).reason == EndReason::node_lost);
+  CHECK(fixture.wait_for(order.task).reason == EndReason::supervisor_lost);
 }
 
 TEST_CASE("A process that merely has a supervisor's pid is left alone", "[process]") {
@@ -136,7 +136,7 @@ TEST_CASE("A process that merely has a supervisor's pid is left alone", "[proces
                                TaskStarted{{stranger, 1, current_boot_id()}, wall_time_now()}));
   const auto found = fixture.host().scan();
   REQUIRE(found);
-  CHECK(found->front().result->reason == EndReason::node_lost);
+  CHECK(found->front().result->reason == EndReason::supervisor_lost);
   CHECK(::waitpid(stranger, nullptr, WNOHANG) == 0);
   ::kill(stranger, SIGKILL);
   ::waitpid(stranger, nullptr, 0);
@@ -148,7 +148,7 @@ TEST_CASE("A file that a crash left without an order is a lost task", "[process]
   const auto found = fixture.host().scan();
   REQUIRE(found);
   REQUIRE(found->size() == 1);
-  CHECK(found->front().result->reason == EndReason::node_lost);
+  CHECK(found->front().result->reason == EndReason::supervisor_lost);
   fixture.reopen();
   CHECK(fixture.host().scan()->front().result == found->front().result);
 }

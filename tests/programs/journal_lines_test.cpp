@@ -63,7 +63,7 @@ TEST_CASE("every kind of record has a line for people and for programs", "[unit]
   const JournalBody bodies[] = {
       ClusterCreated{}, CoordinatorStarted{}, TenantsChanged{}, TenantRemoved{},
       TokenIssued{},    JobSubmitted{},       JobCancelled{},   NodeChanged{},
-      TasksFinished{},  TasksRequeued{},      Cycle{}};
+      TasksFinished{},  TasksRequeued{},      Cycle{},          LaunchesFailed{}};
   static_assert(std::size(bodies) == std::variant_size_v<JournalBody>);
   for (const auto& body : bodies) {
     const JournalRecord record = record_of(body);

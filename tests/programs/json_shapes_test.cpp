@@ -95,11 +95,12 @@ TEST_CASE("job show lists its tasks", "[golden][json]") {
   JobDetail detail{render_job(), {task_in(0, TaskState::failed, 2)}};
   detail.tasks[0].record.result = result_of(2, 3);
   const Json json = job_detail_json(detail);
-  CHECK(json_text(json.at("job").at("task_list").at(0)) ==
-        R"({"index":0,"state":"failed","node":"node-1","attempts":2,"exit_code":3,)"
-        R"("started_at":"2026-11-21T12:00:00.000001Z","finished_at":"2026-11-21T12:00:00.000002Z",)"
-        R"("cost":10,"last_result":{"attempt":2,"reason":"exited","exit_code":3,"signal":0,)"
-        R"("cpu_seconds":1.5,"peak_memory_kib":0,"message":""}})");
+  CHECK(
+      json_text(json.at("job").at("task_list").at(0)) ==
+      R"({"index":0,"state":"failed","node":"node-1","attempts":2,"exit_code":3,)"
+      R"("started_at":"2026-11-21T12:00:00.000001Z","finished_at":"2026-11-21T12:00:00.000002Z",)"
+      R"("cost":10,"launch_failures":0,"losses":0,"last_result":{"attempt":2,"reason":"exited","exit_code":3,"signal":0,)"
+      R"("cpu_seconds":1.5,"peak_memory_kib":0,"message":""}})");
 }
 
 TEST_CASE("a task that waits or runs has no exit code", "[unit][json]") {

@@ -1,8 +1,9 @@
 #include <algorithm>
-#include <sys/mount.h>
+#include <thread>
 
 #include <catch2/catch.hpp>
 
+#include "tests/scenario/small_disk.hpp"
 #include "tests/scenario/support.hpp"
 
 namespace fairwater::scenario {
@@ -100,66 +101,64 @@ TEST_CASE("a damaged ledger is refused with one clear sentence and left as it is
   CHECK(refused_start(cluster).status == 1);
 }
 
-/// A tmpfs of the test's own, gone with the object.
-class SmallDisk {
- public:
-  SmallDisk(std::filesystem::path where, const std::string& size) : where_(std::move(where)) {
-    std::filesystem::create_directories(where_);
-    REQUIRE(mount("tmpfs", where_.c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0);
-  }
-  ~SmallDisk() { umount2(where_.c_str(), MNT_DETACH); }
-  /// Takes all the room that is left.
-  void fill() const {
-    std::ofstream file(where_ / "filler", std::ios::binary);
-    const std::string block(4096, 'x');
-    while (file.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
-    }
-  }
-  void make_room() const { std::filesystem::remove(where_ / "filler"); }
-
- private:
-  std::filesystem::path where_;
-};
-
 TEST_CASE("a full disk stops admission with a clear error and loses nothing; room brings it back",
           "[scenario]") {
   if (!is_root_or_skips("a tmpfs")) return;
-  const auto where =
-      std::filesystem::temp_directory_path() / fmt::format("fairwater-small-disk-{}", getpid());
-  {
-    const SmallDisk disk(where, "96m");
-    Cluster cluster(
-        {.agents = {{"node1"}}, .tenants = tenants({{"steady", 1}}), .data = where / "data"});
-    const WorkLog log(cluster.directory() / "work");
-    cluster.start();
-    std::map<std::uint64_t, std::uint32_t> acknowledged;
-    const std::string file = job_file("steady", 1, log.command_line("sleep 0.2"));
-    for (int i = 0; i < 5; ++i) acknowledged[cluster.submit(file)] = 1;
-    disk.fill();
-    Completed refused;
-    harness::wait_until("a submission is refused", Duration(20'000), [&] {
-      refused = cluster.fairwater({"job", "submit", "--json", "-"}, file);
-      if (refused.status == 0) acknowledged[json::parse(refused.output)["job"]["id"]] = 1;
-      return refused.status != 0;
-    });
-    INFO(refused.output);
-    CHECK(refused.status == 1);
-    CHECK(json::parse(refused.output)["error"]["code"] == "disk_full");
-    CHECK(cluster.coordinator().running());
+  const SmallDisk disk("96m");
+  Cluster cluster(
+      {.agents = {{"node1"}}, .tenants = tenants({{"steady", 1}}), .data = disk / "data"});
+  const WorkLog log(cluster.directory() / "work");
+  cluster.start();
+  std::map<std::uint64_t, std::uint32_t> acknowledged;
+  const std::string file = job_file("steady", 1, log.command_line("sleep 0.2"));
+  for (int i = 0; i < 5; ++i) acknowledged[cluster.submit(file)] = 1;
+  disk.fill();
+  Completed refused;
+  harness::wait_until("a submission is refused", Duration(20'000), [&] {
+    refused = cluster.fairwater({"job", "submit", "--json", "-"}, file);
+    if (refused.status == 0) acknowledged[json::parse(refused.output)["job"]["id"]] = 1;
+    return refused.status != 0;
+  });
+  INFO(refused.output);
+  CHECK(refused.status == 1);
+  CHECK(json::parse(refused.output)["error"]["code"] == "disk_full");
+  CHECK(cluster.coordinator().running());
 
-    disk.make_room();
-    harness::wait_until("submissions are taken again", Duration(20'000), [&] {
-      const Completed taken = cluster.fairwater({"job", "submit", "--quiet", "-"}, file);
-      if (taken.status == 0) acknowledged[std::stoull(taken.output)] = 1;
-      return taken.status == 0;
-    });
-    std::vector<std::uint64_t> ids;
-    for (const auto& [id, tasks] : acknowledged) ids.push_back(id);
-    CHECK(cluster.wait(ids) == 0);
-    CHECK(each_ran_once(log, acknowledged));
-    CHECK(ledger_is_sound(cluster));
-  }
-  std::filesystem::remove(where);
+  disk.make_room();
+  harness::wait_until("submissions are taken again", Duration(20'000), [&] {
+    const Completed taken = cluster.fairwater({"job", "submit", "--quiet", "-"}, file);
+    if (taken.status == 0) acknowledged[std::stoull(taken.output)] = 1;
+    return taken.status == 0;
+  });
+  std::vector<std::uint64_t> ids;
+  for (const auto& [id, tasks] : acknowledged) ids.push_back(id);
+  CHECK(cluster.wait(ids) == 0);
+  CHECK(each_ran_once(log, acknowledged));
+  CHECK(ledger_is_sound(cluster));
+}
+
+TEST_CASE("tasks run on through a full disk of the coordinator, for longer than their lease",
+          "[scenario]") {
+  if (!is_root_or_skips("a tmpfs")) return;
+  const SmallDisk disk("96m");
+  Cluster cluster({.agents = {{"node1"}},
+                   .tenants = tenants({{"steady", 1}}),
+                   .lease = "2s",
+                   .data = disk / "data"});
+  const WorkLog log(cluster.directory() / "work");
+  cluster.start();
+  const auto short_one = cluster.submit(job_file("steady", 1, log.command_line("sleep 3")));
+  const auto long_one = cluster.submit(job_file("steady", 1, log.command_line("sleep 9")));
+  harness::wait_until("both run", Duration(10'000), [&] { return log.runs().size() == 2; });
+  disk.fill();
+  // Three leases, in which the first one's end cannot be kept.
+  std::this_thread::sleep_for(Duration(6'000));
+  CHECK(cluster.node("node1")["state"] == "up");
+  disk.make_room();
+  CHECK(cluster.wait({short_one, long_one}) == 0);
+  CHECK(each_ran_once(log, {{short_one, 1}, {long_one, 1}}));
+  CHECK(cluster.log_of("coordinator").find("cannot be kept for now") != std::string::npos);
+  CHECK(ledger_is_sound(cluster));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <rocksdb/env.h>
 
 #include "model/resources.hpp"
+#include "policy/advances.hpp"
 #include "tests/storage/support.hpp"
 
 namespace fairwater::test {
@@ -49,8 +50,10 @@ class Cluster {
     const std::uint64_t choice = below(100);
     if (choice < 20)
       submit();
-    else if (choice < 45)
+    else if (choice < 40)
       finish();
+    else if (choice < 45)
+      fail_launches();
     else if (choice < 47)
       join();
     else if (choice < 50)
@@ -71,6 +74,57 @@ class Cluster {
     for (const Grant& grant : dealt->grants) {
       queues_.at(grant.tenant).erase({grant.task.job, grant.task.index});
       running_.push_back({node, grant});
+      granted_[grant.tenant] += grant.cost;
+    }
+    for (const auto& [id, moved] : moves_of(*dealt)) standing_[id] += moved;
+    made_.push_back(*dealt);
+  }
+
+  /// Every launch of some deal fails, whatever was dealt, netted and paid since: all standings are
+  /// as if that deal had not been made.
+  void fail_launches() {
+    if (made_.empty()) return;
+    const std::size_t age = below(std::min<std::size_t>(made_.size(), 6));  // older ones have ended
+    const auto at = made_.end() - 1 - static_cast<std::ptrdiff_t>(age);
+    const Deal deal = *at;
+    made_.erase(at);
+    const auto advances = advances_of(deal);
+    LaunchesFailed body{deal.node, {}};
+    for (std::size_t i = 0; i < deal.grants.size(); ++i) {
+      const Grant& grant = deal.grants[i];
+      const auto held = std::find_if(running_.begin(), running_.end(), [&](const Held& other) {
+        return other.grant.task == grant.task;
+      });
+      if (held == running_.end()) return;  // it has ended otherwise
+      TaskResult result = success(grant.task);
+      result.reason = EndReason::launch_failed;
+      body.launches.push_back({result, advances[i]});
+    }
+    must(ledger->append({body}));
+    for (std::size_t i = 0; i < deal.grants.size(); ++i) take_back(deal.grants[i], advances[i]);
+    bool is_whole = true;
+    for (const auto& [id, moved] : moves_of(deal)) {
+      const auto line = std::find_if(deal.lines.begin(), deal.lines.end(),
+                                     [&](const TenantLine& other) { return other.tenant == id; });
+      // What a tenant passed on of an earlier carry is no grant's.
+      is_whole = is_whole && queues_.contains(id) && -moved <= line->placed;
+    }
+    if (!is_whole) {
+      follow_standings();
+      return;
+    }
+    for (const auto& [id, moved] : moves_of(deal)) standing_[id] -= moved;
+    ++undone;
+    if (!moves_of(deal).empty()) ++undone_with_advances;
+  }
+
+  void compare_standings() {
+    for (const TenantRecord& tenant : ledger->tenants()) {
+      const TenantView view = allocator.tenant(tenant.id);
+      CHECK(view.net + view.carry == standing_[tenant.id]);
+      CHECK(tenant.granted_units_total == granted_[tenant.id]);
+      CHECK(tenant.lent_total >= 0);
+      CHECK(tenant.borrowed_total >= 0);
     }
   }
 
@@ -106,6 +160,8 @@ class Cluster {
   std::size_t loans = 0;
   std::size_t repayments = 0;
   std::size_t left = 0;
+  std::size_t undone = 0;
+  std::size_t undone_with_advances = 0;
 
  private:
   struct Held {
@@ -115,6 +171,35 @@ class Cluster {
   using Queue = std::map<std::pair<JobId, std::uint32_t>, ResourceVector>;
 
   std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+
+  /// What a deal moved of net and carry, by tenant.
+  static std::map<TenantId, Units> moves_of(const Deal& deal) {
+    std::map<TenantId, Units> moves;
+    for (const TenantLine& line : deal.lines)
+      moves[line.tenant] += line.carry - line.carried + line.paid - line.received;
+    for (const Loan& loan : deal.loans) {
+      moves[loan.lender] += loan.units;
+      moves[loan.borrower] -= loan.units;
+    }
+    std::erase_if(moves, [](const auto& move) { return move.second == 0; });
+    return moves;
+  }
+
+  void follow_standings() {
+    for (const auto& [id, queue] : queues_)
+      standing_[id] = allocator.tenant(id).net + allocator.tenant(id).carry;
+  }
+
+  void take_back(const Grant& grant, const std::vector<Advance>& advances) {
+    CHECK(allocator.release(grant.task));
+    allocator.take_back(grant.tenant, advances);
+    std::erase_if(running_, [&](const Held& held) { return held.grant.task == grant.task; });
+    granted_[grant.tenant] -= grant.cost;
+    const TaskRecord after = *ledger->task(grant.task.job, grant.task.index);
+    if (after.state != TaskState::pending) return;  // tried too often
+    queues_.at(grant.tenant)[{grant.task.job, grant.task.index}] = grant.demand;
+    attempts_[{grant.task.job, grant.task.index}] = after.attempt;
+  }
 
   void open() {
     ledger.reset();
@@ -155,6 +240,7 @@ class Cluster {
       queues_.erase(leaver);
       const Units forgiven = allocator.remove_tenant(leaver);
       must(ledger->append({TenantRemoved{leaver, allocator.position(), forgiven}}));
+      follow_standings();
       ++left;
       return;
     }
@@ -189,6 +275,8 @@ class Cluster {
         WaitingRange range;
         range.job = place.first;
         range.first_index = place.second;
+        const auto attempt = attempts_.find(place);
+        range.attempt = attempt == attempts_.end() ? 1 : attempt->second;
         range.demand = demand;
         window.next.push_back(range);
         window.pending += demand;
@@ -214,26 +302,37 @@ class Cluster {
 
   std::mt19937_64 random_;
   std::map<TenantId, Queue> queues_;
+  std::map<std::pair<JobId, std::uint32_t>, std::uint32_t> attempts_;  ///< where not the first
   std::vector<Held> running_;
+  std::vector<Deal> made_;
+  std::map<TenantId, Units> standing_;  ///< net + carry, by the deals whose launches did not fail
+  std::map<TenantId, Units> granted_;   ///< likewise
 };
 
 TEST_CASE("the ledger takes every deal of the allocator and restores it", "[property][ledger]") {
   std::size_t left = 0;
+  std::size_t undone = 0;
+  std::size_t undone_with_advances = 0;
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     INFO("seed " << seed);
     Cluster cluster(seed, seed % 2 == 1);
     for (int i = 1; i <= 600; ++i) {
       cluster.step();
       if (i % 50 == 0) cluster.compare_books();
+      if (i % 50 == 0) cluster.compare_standings();
       if (i % 100 == 0) cluster.restart();
     }
     CHECK(cluster.ledger->verify().differences == std::vector<std::string>{});
     CHECK(cluster.deals > 100);
     CHECK(cluster.loans > 0);
     CHECK(cluster.repayments > 0);
+    undone += cluster.undone;
+    undone_with_advances += cluster.undone_with_advances;
     left += cluster.left;
   }
   CHECK(left > 0);
+  CHECK(undone > 20);
+  CHECK(undone_with_advances > 10);
 }
 
 }  // namespace

@@ -66,9 +66,9 @@ JobSpec any_spec() {
 }
 
 TaskResult any_result() {
-  return {any_task(),          up_to(EndReason::node_lost), any<std::int32_t>(),
-          any<std::int32_t>(), {any<std::int64_t>()},       {any<std::int64_t>()},
-          any<std::int64_t>(), any<std::int64_t>(),         any<std::string>()};
+  return {any_task(),          up_to(kLastEndReason), any<std::int32_t>(),
+          any<std::int32_t>(), {any<std::int64_t>()}, {any<std::int64_t>()},
+          any<std::int64_t>(), any<std::int64_t>(),   any<std::string>()};
 }
 
 TaskRecord any_task_record() {
@@ -83,6 +83,9 @@ TaskRecord any_task_record() {
   task.grant_cycle = any<std::uint64_t>();
   task.granted_at = {any<std::int64_t>()};
   if (any<bool>()) task.result = any_result();
+  task.launch_failures = any<std::uint32_t>();
+  task.losses = any<std::uint32_t>();
+  task.waits_until = {any<std::int64_t>()};
   return task;
 }
 
@@ -165,7 +168,9 @@ JournalBody any_body() {
                             }),
                             up_to(DealMode::slots)};
     case 1:
-      return CoordinatorStarted{any<std::uint64_t>(), any<std::string>()};
+      return CoordinatorStarted{any<std::uint64_t>(),
+                                any<std::string>(),
+                                {any<std::int64_t>(), any<std::int64_t>(), {any<std::int64_t>()}}};
     case 2:
       return TenantsChanged{few(any_tenant_record), any<std::uint64_t>()};
     case 3:
@@ -181,7 +186,14 @@ JournalBody any_body() {
     case 8:
       return TasksFinished{NodeId{any<std::uint32_t>()}, few(any_result)};
     case 9:
-      return TasksRequeued{NodeId{any<std::uint32_t>()}, few(any_task), any<std::string>()};
+      return TasksRequeued{NodeId{any<std::uint32_t>()}, few(any_task), any<std::string>(),
+                           any<bool>()};
+    case 10:
+      return LaunchesFailed{NodeId{any<std::uint32_t>()}, few([] {
+                              return FailedLaunch{any_result(), few([] {
+                                                    return Advance{any_tenant(), any<Units>()};
+                                                  })};
+                            })};
     default:
       return Cycle{few(any_deal)};
   }

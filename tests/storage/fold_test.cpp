@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "policy/advances.hpp"
 #include "tests/storage/support.hpp"
 
 namespace fairwater::test {
@@ -196,6 +197,74 @@ TEST_CASE("loans and repayments move the book and the totals", "[unit][fold]") {
   folded.must_apply(Cycle{{repayment}});
   CHECK(folded.state.balances.find(balance_key(2, 1)) == nullptr);
   CHECK(folded.state.book.empty());
+}
+
+TaskResult launch_failure(const TaskKey& task) {
+  TaskResult result;
+  result.task = task;
+  result.reason = EndReason::launch_failed;
+  return result;
+}
+
+TEST_CASE("a launch that failed is neither use nor loan", "[unit][fold]") {
+  Folded folded;
+  folded.submit(1, 2, 1);
+  const Deal deal = lending_deal(1, 2, key(1, 0), 4);
+  folded.must_apply(Cycle{{deal}});
+  const auto advances = advances_of(deal);
+  REQUIRE(advances == std::vector<std::vector<Advance>>{{{TenantId{1}, 4}}});
+  const auto tenant_at = [&](std::uint32_t id) {
+    return *folded.state.tenants.find(key_of(TenantId{id}));
+  };
+  SECTION("however it is told") {
+    const LaunchesFailed failed{NodeId{1}, {{launch_failure(key(1, 0)), advances[0]}}};
+    folded.must_apply(failed);
+    CHECK(folded.state.book.empty());
+    CHECK(tenant_at(1).lent_total == 0);
+    CHECK(tenant_at(2).borrowed_total == 0);
+    CHECK(tenant_at(2).granted_units_total == 0);
+    CHECK(folded.task(1, 0)->state == TaskState::pending);
+    CHECK(folded.task(1, 0)->launch_failures == 1);
+    CHECK(folded.task(1, 0)->waits_until.microseconds == folded.time_us + 1'000'000);
+    CHECK(folded.refusal(failed) ==
+          "task 1.0 attempt 1 does not run there, and its advances would go back");
+    folded.must_apply(LaunchesFailed{NodeId{1}, {{launch_failure(key(1, 0)), {}}}});
+    folded.grant(2, {key(1, 0, 2)});
+    CHECK_FALSE(folded.task(1, 0)->waits_until);
+  }
+  SECTION("but no more goes back than it cost, and nothing of what ran") {
+    CHECK_THAT(folded.refusal(LaunchesFailed{
+                   NodeId{1}, {{launch_failure(key(1, 0)), {{TenantId{1}, 3}, {TenantId{3}, 2}}}}}),
+               Catch::Contains("2 units of 1 that a grant of tenant 2 cost"));
+    CHECK_THAT(folded.refusal(LaunchesFailed{NodeId{1}, {{success(key(1, 0)), advances[0]}}}),
+               Catch::Contains("is no failed launch: it ended as exited"));
+  }
+}
+
+TEST_CASE("a node's loss is counted for the tasks that it had been ordered to run",
+          "[unit][fold]") {
+  Folded folded;
+  folded.submit(1, 1, 1);
+  folded.grant(1, {key(1, 0)});
+  folded.must_apply(TasksRequeued{NodeId{1}, {key(1, 0)}, "never sent"});
+  CHECK(folded.task(1, 0)->losses == 0);
+  for (std::uint32_t attempt = 2; attempt < 2 + kMaxLosses; ++attempt) {
+    folded.grant(1, {key(1, 0, attempt)});
+    folded.must_apply(TasksRequeued{NodeId{1}, {key(1, 0, attempt)}, "node lost", true});
+  }
+  CHECK(folded.task(1, 0)->losses == kMaxLosses);
+  CHECK(state_of(folded.job(1)) == JobState::failed);
+  CHECK_FALSE(folded.lives(1));
+}
+
+TEST_CASE("the last coordinator's lease is remembered", "[unit][fold]") {
+  Folded folded;
+  const LeaseTerms terms{15'000, 5'000, {7}};
+  folded.must_apply(CoordinatorStarted{2, "", terms});
+  CHECK(folded.state.meta.lease == terms);
+  CHECK(longest_lease_left_ms(terms, {1'000'000}) == 20'000);
+  CHECK(longest_lease_left_ms({15'000, 5'000, {61'000'000}}, {1'000'000}) == 60'000);
+  CHECK(longest_lease_left_ms({}, {1'000'000}) == 0);
 }
 
 TEST_CASE("the worked example of docs/ledger.md comes out as written", "[unit][fold]") {

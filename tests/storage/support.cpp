@@ -161,7 +161,7 @@ JournalBody Traffic::finish() {
     TaskResult result = success(key_of(place));
     if (below(4) == 0) result.exit_code = 1;
     if (below(8) == 0) result.reason = EndReason::lease_expired;
-    task = after_result(job.record, task, result);
+    task = after_result(job.record, task, result, {});
     if (task.state == TaskState::pending) waiting_.insert(place);
     body.results.push_back(result);
     if (below(10) == 0) body.results.push_back(result);  // said twice
