@@ -87,7 +87,7 @@ TEST_CASE("A stopped supervisor's task ends with the lease, and its supervisor w
   const LaunchOrder order = fixture.shell(kStubborn);
   ::kill(fixture.start(order), SIGSTOP);
   CHECK(eventually([&] { return fixture.nothing_left(); }));
-  CHECK(fixture.wait_for(order.task).reason == EndReason::node_lost);
+  CHECK(fixture.wait_for(order.task).reason == EndReason::supervisor_lost);
 }
 
 TEST_CASE("Who was frozen until after the lease is killed at once when thawed",

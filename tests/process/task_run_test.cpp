@@ -139,7 +139,7 @@ TEST_CASE("A task has a directory of its own, which is gone afterwards", "[proce
     REQUIRE(eventually([&] { return fixture.output(order.task) == "up\n"; }));
     const AttemptFile file(fixture.directory(), order.task);
     ::kill(file.read()->started->supervisor.pid, SIGKILL);
-    CHECK(fixture.wait_for(order.task).reason == EndReason::node_lost);
+    CHECK(fixture.wait_for(order.task).reason == EndReason::supervisor_lost);
   }
   CHECK(eventually([&] { return !std::filesystem::exists(own); }));
   CHECK(std::filesystem::is_empty(work));
