@@ -31,7 +31,7 @@ using AgentActor = AgentPort::extend<caf::reacts_to<AttemptsEnded>, caf::reacts_
 using LogPromise = caf::typed_response_promise<LogChunk>;
 using DescriptionPromise = caf::typed_response_promise<NodeDescription>;
 
-constexpr std::int64_t kHighWaterIntervalMs = 1000;
+constexpr std::int64_t kMemoryIntervalMs = 1000;
 // A report stays well below what the gateway takes in one message, also before it knows the agent,
 // however long the coordinator was away: so many results, and kMessageBudgetBytes of them.
 constexpr std::size_t kMaxResultsPerReport = 1000;
@@ -54,6 +54,7 @@ class Agent {
   void on_link_up(const LinkUp& up);
   void on_link_down();
   void on_link_died(const caf::actor_addr& link);
+  void on_duplicate(const std::string& message);
   void on_orders(const AgentOrders& orders);
   void on_attempts_ended(AttemptsEnded& ended);
   void on_attempt_over(AttemptOver& over);
@@ -68,7 +69,8 @@ class Agent {
   void take_reply(const ReportReply& reply, std::int64_t sent_boottime_ms);
   void forget(const std::vector<TaskKey>& acknowledged);
   void extend_lease(std::int64_t deadline_ms);
-  void keep_high_water();
+  void learn(const std::string& cluster_id, const LedgerMark& committed);
+  void keep_memory();
   void launch(const LaunchOrder& order);
   void stop(const TaskKey& task, EndReason reason);
   [[nodiscard]] bool too_old(std::uint64_t epoch, const TaskKey& task);
@@ -89,9 +91,11 @@ class Agent {
   std::uint64_t epoch_ = 0;  ///< the newest coordinator's
   std::int64_t lease_deadline_ms_ = 0;
   bool lease_check_under_way_ = false;
-  std::uint64_t high_water_ = 0;
-  std::uint64_t high_water_kept_ = 0;
-  std::int64_t high_water_kept_at_ms_ = -kHighWaterIntervalMs;
+  bool settled_ = false;    ///< this run has been let in once
+  bool duplicate_ = false;  ///< and has said so; until it is let in
+  ClusterMemory memory_;
+  ClusterMemory memory_kept_;
+  std::int64_t memory_kept_at_ms_ = -kMemoryIntervalMs;
 };
 
 // -- setting up -----------------------------------------------------------------------------------
@@ -100,7 +104,7 @@ void Agent::start(Self self, AgentSettings settings, TaskHostActor host) {
   self_ = self;
   settings_ = std::move(settings);
   host_ = std::move(host);
-  high_water_ = high_water_kept_ = settings_.high_water_cycle;
+  memory_ = memory_kept_ = settings_.identity.memory;
   self_->link_to(host_);
   // No timeout: it takes as long as the disk needs, and nothing can be said of the node before.
   self_->request(host_, caf::infinite, WatchHost{AttemptEndSink(self_)})
@@ -126,7 +130,10 @@ void Agent::take_stock(HostInventory& inventory) {
 
 void Agent::describe(DescriptionPromise promise) {
   if (!took_stock_) return waiting_for_stock_.push_back(std::move(promise));
-  promise.deliver(NodeDescription{settings_.spec, report()});
+  AgentIdentity identity = settings_.identity;
+  identity.memory = memory_;
+  identity.moved = identity.moved && !settled_;
+  promise.deliver(NodeDescription{settings_.spec, report(), std::move(identity)});
 }
 
 // -- towards the coordinator ----------------------------------------------------------------------
@@ -143,7 +150,6 @@ AgentReport Agent::report() const {
     else
       report.running.push_back(task);  // still the agent's, until there is room for its result
   }
-  report.high_water_cycle = high_water_;
   report.capacity = settings_.spec.capacity;
   return report;
 }
@@ -166,15 +172,16 @@ void Agent::send_report() {
           [this, number](const caf::error& error) {
             if (number != link_number_) return;
             report_under_way_ = false;  // the next heartbeat tries again
-            spdlog::warn("a report was not taken: {}", details(error).message);
+            const ErrorDetails why = details(error);
+            if (why.code == ErrorCode::already_exists) return on_duplicate(why.message);
+            spdlog::warn("a report was not taken: {}", why.message);
           });
 }
 
 void Agent::take_reply(const ReportReply& reply, std::int64_t sent_boottime_ms) {
   forget(reply.acknowledged);
   if (!reply.acknowledged.empty() && !finished_.empty()) report_wanted_ = true;
-  high_water_ = std::max(high_water_, reply.committed_cycle);
-  keep_high_water();
+  learn(memory_.cluster_id, reply.committed);
   if (reply.heartbeat_interval_ms > 0)
     settings_.heartbeat_interval_ms = reply.heartbeat_interval_ms;
   if (reply.lease_ms > 0) extend_lease(sent_boottime_ms + reply.lease_ms);
@@ -187,18 +194,25 @@ void Agent::forget(const std::vector<TaskKey>& acknowledged) {
   if (!forget.tasks.empty()) self_->send(host_, std::move(forget));
 }
 
-void Agent::keep_high_water() {
+/// What an older coordinator or a late answer says changes nothing.
+void Agent::learn(const std::string& cluster_id, const LedgerMark& committed) {
+  const bool joined = cluster_id != memory_.cluster_id;
+  if (joined || !is_older(committed, memory_.seen)) memory_ = {cluster_id, committed};
+  if (joined) memory_kept_at_ms_ = settings_.boottime_ms() - kMemoryIntervalMs;  // keep it at once
+  keep_memory();
+}
+
+void Agent::keep_memory() {
   const std::int64_t now = settings_.boottime_ms();
-  if (high_water_ == high_water_kept_ || now < high_water_kept_at_ms_ + kHighWaterIntervalMs)
-    return;
-  high_water_kept_ = high_water_;
-  high_water_kept_at_ms_ = now;
-  self_->send(host_, KeepHighWater{high_water_});
+  if (memory_ == memory_kept_ || now < memory_kept_at_ms_ + kMemoryIntervalMs) return;
+  memory_kept_ = memory_;
+  memory_kept_at_ms_ = now;
+  self_->send(host_, KeepMemory{memory_});
 }
 
 void Agent::on_beat() {
   self_->delayed_send(self_, Milliseconds(settings_.heartbeat_interval_ms), AgentBeat{});
-  keep_high_water();
+  keep_memory();
   send_report();
 }
 
@@ -206,8 +220,13 @@ void Agent::on_link_up(const LinkUp& up) {
   link_ = up.link;
   ++link_number_;
   report_under_way_ = false;
-  epoch_ = std::max(epoch_, up.epoch);
+  duplicate_ = false;
+  // A ledger that was taken back counts its epochs from there.
+  const bool new_life = up.reply.committed.incarnation > memory_.seen.incarnation;
+  epoch_ = new_life ? up.epoch : std::max(epoch_, up.epoch);
   self_->monitor(link_);
+  if (!up.cluster_id.empty()) learn(up.cluster_id, up.reply.committed);
+  if (!std::exchange(settled_, true)) self_->send(host_, SettleDirectory{});
   take_reply(up.reply, up.sent_boottime_ms);
   send_report();
 }
@@ -220,6 +239,14 @@ void Agent::on_link_down() {
 
 void Agent::on_link_died(const caf::actor_addr& link) {
   if (link_ && link_->address() == link) on_link_down();  // else it was replaced already
+}
+
+void Agent::on_duplicate(const std::string& message) {
+  if (std::exchange(duplicate_, true)) return;
+  spdlog::error(
+      "this agent is a DUPLICATE and gets no work: {}. What it runs ends with its "
+      "lease. Stop it, or give it a data directory of its own",
+      message);
 }
 
 // -- the lease ------------------------------------------------------------------------------------
@@ -317,6 +344,7 @@ AgentActor::behavior_type agent_behavior(Agent::Self self, AgentSettings setting
       },
       [&agent](const LinkUp& up) { agent.on_link_up(up); },
       [&agent](LinkDown) { agent.on_link_down(); },
+      [&agent](const FoundDuplicate& found) { agent.on_duplicate(found.message); },
       [&agent](const AgentOrders& orders) { agent.on_orders(orders); },
       [self, &agent](const ReadAgentLog& request) -> caf::result<LogChunk> {
         auto promise = self->template make_response_promise<LogChunk>();

@@ -1,7 +1,8 @@
 // The agent: one node as its coordinator sees it. Keeps the coordinator informed, carries out its
 // orders, and stops everything when it has not been heard of for longer than the lease.
 //
-//   takes  DescribeNode, LinkUp, LinkDown, AgentOrders, ReadAgentLog   from the gateway's client
+//   takes  DescribeNode, LinkUp, LinkDown, FoundDuplicate, AgentOrders, ReadAgentLog   from the
+//          gateway's client
 //          AttemptsEnded from the task host;  AttemptOver from its tasks;  its own timers
 //   sends  AgentReport to the coordinator's link: every heartbeat interval, and at once when a task
 //   ended. At
@@ -16,6 +17,10 @@
 //                                       flow)
 //                                       +-- lease over: every task is stopped; the agent stays and
 //                                       waits
+//
+// An agent that is told that it is a duplicate (its data were copied) has no link, so it is given
+// no orders and nothing extends its lease: what it runs ends with that. Orders may come before the
+// LinkUp of the connection that let it in.
 //
 // The lease is counted from the sending of the report that was answered, on a clock that runs on
 // while the machine sleeps. The supervisors keep it by themselves too, so it holds when the agent
@@ -36,7 +41,7 @@ namespace fairwater {
 
 struct AgentSettings {
   NodeSpec spec;
-  std::uint64_t high_water_cycle = 0;  ///< as kept by an earlier run (AgentDirectory)
+  AgentIdentity identity;  ///< as found in its AgentDirectory
   /// CLOCK_BOOTTIME in milliseconds; virtual in tests.
   std::function<std::int64_t()> boottime_ms = fairwater::boottime_ms;
   std::int64_t heartbeat_interval_ms = 1000;  ///< until the coordinator names another

@@ -1,7 +1,13 @@
 // An agent's data directory: who it is, and what it must not forget. One agent at a time owns it.
 //
 //   agent       "fairwater-agent 1" NL "instance " 32 hex digits NL; made once, locked (flock) by
-//   the owner high-water  the highest committed cycle that the agent was ever told of, decimal, NL
+//               the owner
+//   starts      how often an agent was started here, decimal, NL; counted up before it says
+//   anything high-water  cycle [SP hash SP incarnation SP cluster] NL: the newest committed cycle
+//   that the
+//               agent was told of, its record's hash (64 hex digits, or "-"), and the ledger's
+//               incarnation, in decimal; the cluster's id. Older agents kept the cycle alone
+//   place       tells the directory from a copy: process/directory_place.hpp
 //   tasks/, logs/, lease.*   process/attempt_file.hpp
 #pragma once
 
@@ -9,7 +15,7 @@
 #include <filesystem>
 #include <string>
 
-#include "model/errors.hpp"
+#include "model/node.hpp"
 #include "process/file_descriptor.hpp"
 
 namespace fairwater {
@@ -28,17 +34,19 @@ class AgentDirectory {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   /// 32 hex digits, different for every directory ever made.
   [[nodiscard]] const std::string& instance() const { return instance_; }
-  /// As found when it was opened.
-  [[nodiscard]] std::uint64_t high_water_cycle() const { return high_water_cycle_; }
+  /// What it remembers, and which start this is: counted when it was opened.
+  [[nodiscard]] const AgentIdentity& identity() const { return identity_; }
   /// Durable when it returns. One fsync and a rename.
-  [[nodiscard]] caf::error keep_high_water(std::uint64_t cycle) const;
+  [[nodiscard]] caf::error keep_memory(const ClusterMemory& memory) const;
+  /// The coordinator has let this run in: from now on the agent is at home here.
+  [[nodiscard]] caf::error settle() const;
 
  private:
   AgentDirectory() = default;
   std::filesystem::path path_;
   FileDescriptor lock_;
   std::string instance_;
-  std::uint64_t high_water_cycle_ = 0;
+  AgentIdentity identity_;
 };
 
 }  // namespace fairwater

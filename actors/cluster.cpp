@@ -53,7 +53,7 @@ LedgerSnapshot read_snapshot(const Ledger& ledger, const ResourceCatalog& catalo
       const auto& record = task.record;
       if (record.state != TaskState::running) continue;
       Grant grant;
-      grant.task = {id, task.index, record.attempt};
+      grant.task = run_of(id, task.index, record);
       grant.tenant = job->tenant;
       grant.cost = record.cost;
       grant.demand = *demand;
@@ -93,9 +93,9 @@ Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledge
   context->reader = spawn_ledger_reader(system, threading, ledger, context->alarm);
   context->scanner = spawn_ledger_scanner(system, threading, ledger, context->alarm, *catalog);
   context->ledger = spawn_ledger(system, threading, ledger, context->scanner, std::move(on_fatal));
-  context->committed_cycle = [ledger = std::weak_ptr<Ledger>(ledger)]() -> std::uint64_t {
+  context->ledger_end = [ledger = std::weak_ptr<Ledger>(ledger)]() -> LedgerEnd {
     const auto held = ledger.lock();
-    return held ? held->last_number() : 0;
+    return held ? LedgerEnd{held->end(), held->given_up()} : LedgerEnd{};
   };
   Cluster cluster;
   cluster.context = context;

@@ -11,6 +11,7 @@
 
 #include "actors/coordinator.hpp"
 #include "actors/desk.hpp"
+#include "actors/ledger_trust.hpp"
 
 namespace fairwater {
 
@@ -25,6 +26,10 @@ struct ClusterSettings {
   /// for max_live_jobs of more than a kilobyte.
   std::size_t max_live_job_bytes = 128u << 20;
   std::string version;
+  /// The ledger's directory is a copy, or was restored: see LedgerTrust.
+  bool copied = false;
+  /// Called from a thread of its own, once, when a copied ledger is trusted.
+  std::function<void()> on_trusted;
   /// The ledger's actors get threads of their own; false for tests in virtual time.
   bool ledger_threads = true;
 };
@@ -43,7 +48,7 @@ struct ClusterContext {
   LedgerReader reader;
   LedgerScanner scanner;
   std::shared_ptr<StorageAlarm> alarm;
-  std::function<std::uint64_t()> committed_cycle;  ///< the newest durable record
+  std::function<LedgerEnd()> ledger_end;  ///< the newest durable record
   std::function<WallTime()> wall_clock = wall_time_now;
 };
 

@@ -23,13 +23,14 @@ void start(CoordinatorSelf self, CoordinatorStart start) {
       const auto order = std::make_shared<const LaunchOrder>(launch_order(job.record, {}));
       for (const auto& task : job.tasks) {
         if (task.record.state != TaskState::running) continue;
-        const TaskKey key{job.record.id, task.index, task.record.attempt};
+        const TaskKey key = run_of(job.record.id, task.index, task.record);
         assigned[task.record.node].push_back({key, order, actor});
       }
     }
   }
   for (const auto& node : start.nodes) add_node(self, node, std::move(assigned[node.id]));
   rebuild(state, *start.snapshot, 0);
+  watch_trust(self);
 }
 
 CoordinatorBase::behavior_type coordinator_behavior(CoordinatorSelf self,
@@ -63,6 +64,8 @@ CoordinatorBase::behavior_type coordinator_behavior(CoordinatorSelf self,
       [self](const RemoveTenant& request) { return remove_tenant(self, request); },
       [self](const IssueToken& request) { return issue_token(self, request); },
       [self](const DrainNode& request) { return drain_node(self, request); },
+      [self](const ShowStanding&) { return describe_standing(self->state); },
+      [self](const TrustLedger& request) { return trust_ledger(self, request); },
       [self](const RunCycle&) { run_cycle(self); },
       [self](const BeginAnew&) { begin_anew(self); },
       [self](const NextChange&) { next_change(self); },

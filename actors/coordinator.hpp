@@ -94,7 +94,8 @@ using CoordinatorActor = caf::typed_actor<
     caf::replies_to<ListNodes>::with<NodeList>, caf::replies_to<GetStatus>::with<ClusterStatus>,
     caf::replies_to<ExplainWaiting>::with<WaitingDescription>,
     caf::replies_to<ApplyTenants>::with<TenantsApplied>, caf::replies_to<RemoveTenant>::with<Done>,
-    caf::replies_to<IssueToken>::with<Done>, caf::replies_to<DrainNode>::with<Done>>;
+    caf::replies_to<IssueToken>::with<Done>, caf::replies_to<DrainNode>::with<Done>,
+    caf::replies_to<ShowStanding>::with<LedgerStanding>, caf::replies_to<TrustLedger>::with<Done>>;
 
 struct ClusterContext;  // cluster.hpp
 struct LedgerSnapshot;

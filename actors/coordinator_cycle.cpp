@@ -56,7 +56,7 @@ void consider_all_nodes(CoordinatorSelf self) {
 void run_cycle(CoordinatorSelf self) {
   auto& state = self->state;
   state.cycle_due = false;
-  if (state.beginning_anew || state.behind || state.cycles_in_flight >= kMaxCyclesInFlight) return;
+  if (!may_grant(state) || state.cycles_in_flight >= kMaxCyclesInFlight) return;
   const Cycle cycle{state.cycle->run(kMaxDealsPerCycle, kMaxDealEntriesPerCycle)};
   if (state.cycle->is_due()) schedule_cycle(self);
   if (cycle.deals.empty()) return;
@@ -97,6 +97,7 @@ void rebuild(CoordinatorState& state, const LedgerSnapshot& snapshot, std::uint6
   settings.granules = context.catalog.granules();
   settings.units = context.catalog.units();
   settings.mode = context.mode;
+  settings.incarnation = context.ledger_end().mark.incarnation;
   Allocator allocator{settings};
   for (const auto& tenant : snapshot.tenants) {
     auto terms = terms_of(tenant.spec, context.catalog);
@@ -154,6 +155,8 @@ void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
   node.last_heartbeat = beat.last_heartbeat;
   node.record.draining = beat.draining;
   node.record.drain_reason = beat.drain_reason;
+  node.problem = beat.problem;
+  if (beat.lost) change_trust(self, [&] { state.trust.lose(beat.node); });
   for (const auto& task : beat.released) {
     state.cycle->allocator().release(task);
     if (state.beginning_anew) state.released_meanwhile.push_back(task);

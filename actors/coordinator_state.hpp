@@ -44,6 +44,7 @@ struct NodeEntry {
   bool accepts = false;
   bool lost = false;
   WallTime last_heartbeat;
+  std::string problem;  ///< as NodeBeat tells it
 };
 
 struct CoordinatorState {
@@ -70,7 +71,9 @@ struct CoordinatorState {
   bool beginning_anew = false;
   std::vector<TaskKey> released_meanwhile;  ///< while the allocator is being rebuilt
   std::string why_not_granting;             ///< empty: granting
-  bool behind = false;  ///< an agent has seen what this ledger has not: never grant
+  LedgerTrust trust;
+  bool vouching = false;           ///< an operator's word is being made durable
+  std::uint64_t last_session = 0;  ///< of agents; see AgentReport::session
 };
 
 using CoordinatorSelf = CoordinatorBase::stateful_pointer<CoordinatorState>;
@@ -98,9 +101,24 @@ caf::result<Done> withdraw(CoordinatorSelf self, const Withdraw& request);
 caf::result<FailedLaunchesSettled> settle_failed_launches(CoordinatorSelf self,
                                                           const SettleFailedLaunches& request);
 
-// -- coordinator_nodes.cpp ------------------------------------------------------------------------
+// -- coordinator_trust.cpp ------------------------------------------------------------------------
+
+/// From the start, when all nodes are known.
+void watch_trust(CoordinatorSelf self);
+/// Changes `trust`; when the ledger is trusted with it, granting begins.
+void change_trust(CoordinatorSelf self, const std::function<void()>& change);
+bool may_grant(const CoordinatorState& state);
+/// `unavailable`, with kLedgerField, while the ledger may not be the newest.
+caf::error refuse_untrusted(const CoordinatorState& state);
+LedgerStanding describe_standing(const CoordinatorState& state);
+caf::result<Done> trust_ledger(CoordinatorSelf self, const TrustLedger& request);
+
+// -- coordinator_registration.cpp -----------------------------------------------------------------
 
 caf::result<NodeRegistered> register_node(CoordinatorSelf self, const RegisterNode& request);
+
+// -- coordinator_nodes.cpp ------------------------------------------------------------------------
+
 caf::result<Done> drain_node(CoordinatorSelf self, const DrainNode& request);
 void add_node(CoordinatorSelf self, NodeRecord record, std::vector<AssignedTask> assigned);
 

@@ -268,6 +268,7 @@ caf::result<TenantAddress> find_tenant(const CoordinatorState& state, const Find
 }
 
 caf::result<TenantAddress> admit_job(const CoordinatorState& state, const AdmitJob& request) {
+  if (auto refused = refuse_untrusted(state)) return refused;
   const auto& spec = request.spec;
   const auto known = state.tenant_ids.find(spec.tenant);
   if (known == state.tenant_ids.end())

@@ -2,6 +2,13 @@
 #include "actors/coordinator_state.hpp"
 
 namespace fairwater::coordination {
+namespace {
+
+std::string why_not_granting(const CoordinatorState& state) {
+  return state.trust.holds() ? state.why_not_granting : state.trust.why_not();
+}
+
+}  // namespace
 
 TenantViews describe_tenants(const CoordinatorState& state) {
   TenantViews views;
@@ -34,6 +41,7 @@ NodeList list_nodes(const CoordinatorState& state) {
     info.free = state.context->catalog.to_named(view.free);
     info.running_tasks = view.running_tasks;
     info.last_heartbeat = node.last_heartbeat;
+    info.problem = node.problem;
     list.nodes.push_back(std::move(info));
   }
   return list;
@@ -44,10 +52,10 @@ ClusterStatus describe_status(const CoordinatorState& state) {
   status.cluster_id = state.context->cluster_id;
   status.version = state.context->settings.version;
   status.epoch = state.context->epoch;
-  status.cycle = state.context->committed_cycle();
+  status.cycle = state.context->ledger_end().mark.number;
   status.position = state.cycle->allocator().position();
-  status.granting = state.why_not_granting.empty();
-  status.why_not_granting = state.why_not_granting;
+  status.why_not_granting = why_not_granting(state);
+  status.granting = status.why_not_granting.empty();
   status.tenants = static_cast<std::uint32_t>(state.tenants.size());
   status.nodes = static_cast<std::uint32_t>(state.nodes.size());
   ResourceVector capacity;
@@ -82,8 +90,8 @@ Names names(const CoordinatorState& state) {
 WaitingDescription explain_waiting(const CoordinatorState& state, const ExplainWaiting& request) {
   WaitingDescription description;
   if (!state.tenants.contains(request.tenant)) return description;
-  if (!state.why_not_granting.empty())
-    description.obstacles.push_back({"not_granting", state.why_not_granting});
+  if (auto why = why_not_granting(state); !why.empty())
+    description.obstacles.push_back({"not_granting", std::move(why)});
   auto found = state.cycle->allocator().explain_waiting(request.tenant, request.job, request.index);
   description.obstacles.insert(description.obstacles.end(), found.begin(), found.end());
   return description;

@@ -139,6 +139,8 @@ DeskActor::behavior_type desk_behavior(DeskSelf self, std::shared_ptr<const Clus
         if (auto refused = operator_only(request.caller)) return refused;
         return self->delegate(self->state.context->scanner, RunVerify{});
       },
+      [self](const ShowStanding& request) { return pass_on<LedgerStanding>(self, request); },
+      [self](const TrustLedger& request) { return pass_on<Done>(self, request); },
       [self](const RegisterNode& request) {
         return self->delegate(self->state.coordinator, request);
       },

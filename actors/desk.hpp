@@ -112,6 +112,14 @@ struct ReadJournal {
 struct VerifyLedger {
   Caller caller;
 };
+struct ShowStanding {
+  Caller caller;
+};
+/// `wrong_state` when nobody doubts the ledger.
+struct TrustLedger {
+  Caller caller;
+  std::string reason;
+};
 /// Carried out; nothing to say.
 struct Done {};
 
@@ -126,6 +134,7 @@ using DeskActor = caf::typed_actor<
     caf::replies_to<ExplainTask>::with<Explanation>, caf::replies_to<ReadLog>::with<LogChunk>,
     caf::replies_to<ShowLedger>::with<LedgerView>, caf::replies_to<ReadJournal>::with<JournalPage>,
     caf::replies_to<VerifyLedger>::with<VerifyReport>,
+    caf::replies_to<ShowStanding>::with<LedgerStanding>, caf::replies_to<TrustLedger>::with<Done>,
     caf::replies_to<RegisterNode>::with<NodeRegistered>>;
 
 }  // namespace fairwater

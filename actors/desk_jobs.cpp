@@ -49,9 +49,9 @@ std::string name_of(const NameTable& names, NodeId node) {
 }
 
 /// The attempt whose log is the task's: the running one, else the last that ended.
-std::optional<std::uint32_t> attempt_with_log(const TaskRecord& record) {
-  if (record.state == TaskState::running) return record.attempt;
-  if (record.result) return record.result->task.attempt;
+std::optional<TaskKey> attempt_with_log(JobId job, std::uint32_t index, const TaskRecord& record) {
+  if (record.state == TaskState::running) return run_of(job, index, record);
+  if (record.result) return record.result->task;
   return std::nullopt;
 }
 
@@ -246,8 +246,9 @@ caf::result<LogChunk> read_log(DeskSelf self, const ReadLog& request) {
   with_job(
       self, request.caller, request.id, TaskRange{request.index, 1}, promise,
       [self, promise, request](const JobDetail& detail) mutable {
-        const auto attempt =
-            detail.tasks.empty() ? std::nullopt : attempt_with_log(detail.tasks.front().record);
+        const auto attempt = detail.tasks.empty() ? std::nullopt
+                                                  : attempt_with_log(request.id, request.index,
+                                                                     detail.tasks.front().record);
         if (!attempt) {
           promise.deliver(make_error(ErrorCode::not_found,
                                      "task " + std::to_string(request.index) + " of job " +
@@ -257,8 +258,7 @@ caf::result<LogChunk> read_log(DeskSelf self, const ReadLog& request) {
           return;
         }
         const auto node = detail.tasks.front().record.node;
-        const ReadAgentLog ask{
-            {request.id, request.index, *attempt}, request.standard_error, request.offset};
+        const ReadAgentLog ask{*attempt, request.standard_error, request.offset};
         self->request(self->state.coordinator, caf::infinite, FindNode{node})
             .then(
                 [self, promise, ask](const NodeAddress& address) mutable {

@@ -45,12 +45,15 @@ struct RegisterNode {
   bool joining = false;    ///< it showed a join token, whose hash is `join_hash`
   Hash join_hash{};
   AgentLink link;
+  AgentIdentity identity;
 };
 struct NodeRegistered {
   NodeId node;
   std::uint64_t epoch = 0;
   ReportReply reply;  ///< to `report`
   NodePort port;
+  std::uint64_t session = 0;  ///< for AgentReport::session
+  std::string cluster_id;
 };
 
 // -- in an agent's process ------------------------------------------------------------------------
@@ -63,6 +66,7 @@ struct DescribeNode {};
 struct NodeDescription {
   NodeSpec spec;
   AgentReport report;
+  AgentIdentity identity;
 };
 /// The node is registered; reports go to `link` from now on.
 struct LinkUp {
@@ -71,13 +75,18 @@ struct LinkUp {
   ReportReply reply;
   std::int64_t sent_boottime_ms =
       0;  ///< when the registration was sent: the lease counts from here
+  std::string cluster_id;
 };
 struct LinkDown {};
+/// The coordinator refuses this agent: another run with the same data holds the node.
+struct FoundDuplicate {
+  std::string message;
+};
 
 /// The agent actor, as the gateway's client sees it.
 using AgentPort =
     caf::typed_actor<caf::replies_to<DescribeNode>::with<NodeDescription>, caf::reacts_to<LinkUp>,
-                     caf::reacts_to<LinkDown>, caf::reacts_to<AgentOrders>,
-                     caf::replies_to<ReadAgentLog>::with<LogChunk>>;
+                     caf::reacts_to<LinkDown>, caf::reacts_to<FoundDuplicate>,
+                     caf::reacts_to<AgentOrders>, caf::replies_to<ReadAgentLog>::with<LogChunk>>;
 
 }  // namespace fairwater

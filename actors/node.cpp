@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include <caf/all.hpp>
@@ -15,9 +16,10 @@ namespace fairwater {
 struct LeaseCheck {
   std::uint64_t number = 0;
 };
-/// Orders that do not reach the agent: their tasks are to run elsewhere.
-struct ReturnUndelivered {
+/// Tasks that the agent does not have are to run anew, here or elsewhere.
+struct ReturnTasks {
   std::vector<TaskKey> tasks;
+  std::string reason;
 };
 struct PauseOver {
   std::uint64_t pause = 0;
@@ -26,13 +28,13 @@ struct PauseOver {
 }  // namespace fairwater
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::LeaseCheck)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::ReturnUndelivered)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::ReturnTasks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::PauseOver)
 
 namespace fairwater {
 namespace {
 
-using NodeBase = NodeActor::extend<caf::reacts_to<LeaseCheck>, caf::reacts_to<ReturnUndelivered>,
+using NodeBase = NodeActor::extend<caf::reacts_to<LeaseCheck>, caf::reacts_to<ReturnTasks>,
                                    caf::reacts_to<PauseOver>>;
 using Clock = caf::actor_clock::clock_type;
 
@@ -63,9 +65,20 @@ struct NodeActorState {
   bool keeps_results = true;  ///< false while the ledger takes none: said once
   bool paused = false;        ///< given nothing, because launches failed
   std::uint64_t pauses = 0;   ///< number of the newest pause
+
+  std::uint64_t session = 0;      ///< whose reports are taken; 0: nobody's
+  std::optional<AgentRun> rival;  ///< a later run that asked while the present one was connected
+  Clock::time_point rival_since;
+  Clock::time_point rival_seen;  ///< also of runs that were refused
+  bool fenced = false;           ///< the present run was shut out; until the node is lost
+  std::string problem;
 };
 
 using NodeSelf = NodeBase::stateful_pointer<NodeActorState>;
+
+/// A refused agent asks again within seconds (gateway/agent_client.hpp): one that was not heard of
+/// for this long is gone.
+constexpr auto kRivalGone = std::chrono::minutes(1);
 
 NodeState shown_state(const NodeActorState& state) {
   if (state.liveness != Liveness::up) return NodeState::down;
@@ -79,13 +92,14 @@ bool takes_no_orders(const NodeActorState& state) {
 
 void send_beat(NodeSelf self, std::vector<TaskKey> released) {
   auto& state = self->state;
+  if (self->clock().now() > state.rival_seen + kRivalGone) state.problem.clear();
   const bool accepts = state.liveness == Liveness::up && state.link && !state.record.draining &&
                        !state.paused && !takes_no_orders(state);
   self->send(
       state.coordinator,
       NodeBeat{state.record.id, shown_state(state), accepts, state.liveness == Liveness::lost,
                state.record.spec.capacity, std::move(released), state.last_heartbeat,
-               state.record.draining, state.record.drain_reason});
+               state.record.draining, state.record.drain_reason, state.problem});
 }
 
 /// The connection ended before the agent took its orders; one counts once.
@@ -108,7 +122,7 @@ void send_orders(NodeSelf self, std::vector<LaunchOrder> launches, std::vector<S
 }
 
 ReportReply make_reply(const NodeActorState& state, std::vector<TaskKey> acknowledged) {
-  return {std::move(acknowledged), state.context->committed_cycle(),
+  return {std::move(acknowledged), state.context->ledger_end().mark,
           state.context->settings.lease_ms, state.context->settings.heartbeat_interval_ms};
 }
 
@@ -299,28 +313,107 @@ bool did_run(const TaskResult& result) {
   }
 }
 
+// -- which run holds the node ---------------------------------------------------------------------
+
+caf::error duplicate(const NodeActorState& state, const std::string& why) {
+  return make_error(ErrorCode::already_exists,
+                    "duplicate agent: " + why + " (node " + state.record.spec.traits.name + ")");
+}
+
+void note_rival(NodeSelf self, const AgentRun& run, const std::string& what) {
+  auto& state = self->state;
+  state.rival_seen = self->clock().now();
+  const std::string problem =
+      "a second agent with this node's data (start " + std::to_string(run.starts) + ") " + what;
+  if (state.problem == problem) return;  // it asks every second or two: said once
+  state.problem = problem;
+  spdlog::error("node {}: {}", state.record.spec.traits.name, problem);
+  send_beat(self, {});
+}
+
+caf::result<Done> judge_run(NodeSelf self, const JudgeRun& request) {
+  auto& state = self->state;
+  const auto& run = request.run;
+  const auto& holder = state.record.run;
+  if (run == holder && !state.fenced) return Done{};
+  if (run.starts < holder.starts) {
+    note_rival(self, run,
+               "was refused: it was superseded by start " + std::to_string(holder.starts));
+    return duplicate(state, "start " + std::to_string(run.starts) +
+                                " of it was superseded by start " + std::to_string(holder.starts));
+  }
+  if (state.liveness == Liveness::lost) return Done{};
+  if (state.fenced)
+    return make_error(ErrorCode::unavailable, "an earlier agent of node " +
+                                                  state.record.spec.traits.name +
+                                                  " was shut out; its tasks end with its lease");
+  if (run.starts == holder.starts || request.moved) {
+    note_rival(self, run, "was refused: its data directory is a copy");
+    return duplicate(state,
+                     "its data directory is a copy of one whose agent holds the node and "
+                     "has not been silent beyond lease and grace");
+  }
+  if (!state.link) return Done{};
+  if (!state.rival) state.rival_since = self->clock().now();
+  state.rival = run;
+  state.rival_seen = self->clock().now();
+  return make_error(
+      ErrorCode::unavailable,
+      "the earlier agent of node " + state.record.spec.traits.name + " is still connected");
+}
+
+/// A report proves the present run alive when a later one has asked for as long as a live agent
+/// keeps silent at the most; what a killed agent had sent before was read by then.
+bool has_live_rival(NodeSelf self) {
+  auto& state = self->state;
+  const auto now = self->clock().now();
+  const auto lease = std::chrono::milliseconds(state.context->settings.lease_ms);
+  const auto interval = std::chrono::milliseconds(state.context->settings.heartbeat_interval_ms);
+  if (state.rival && now > state.rival_seen + lease) state.rival.reset();
+  return state.rival && now >= state.rival_since + interval;
+}
+
+void close_link(NodeActorState& state) {
+  if (!state.link) return;
+  caf::anon_send_exit(state.link, caf::exit_reason::user_shutdown);  // its connection closes
+  state.link = nullptr;
+}
+
+/// Shuts the present run out for good: it is never answered again, so its lease runs out.
+caf::error fence(NodeSelf self) {
+  auto& state = self->state;
+  state.record.run = *std::exchange(state.rival, std::nullopt);
+  state.fenced = true;
+  state.session = 0;
+  close_link(state);
+  note_rival(self, state.record.run, "superseded the one that was connected");
+  send_beat(self, {});
+  self->request(state.context->ledger, caf::infinite, Commit{{NodeChanged{state.record}}, 0})
+      .then([](const Committed&) {},
+            [](const caf::error& error) {
+              // The node's loss, which follows, commits the same record.
+              spdlog::error("a superseded agent is not durably shut out yet: {}",
+                            details(error).message);
+            });
+  return duplicate(state, "a later start of it has asked for the node");
+}
+
 // -- reports --------------------------------------------------------------------------------------
 
-/// Every connection broke on these orders, so the next would, and with it the leases of all that
-/// runs there. Who registers without naming a task never got its order, so it may run elsewhere.
-void return_undelivered(NodeSelf self, const std::vector<TaskKey>& tasks) {
-  const auto& name = self->state.record.spec.traits.name;
-  self->state.book.begin_return(tasks);
+/// Tries again until it is durable.
+void return_tasks(NodeSelf self, const ReturnTasks& back) {
+  if (back.tasks.empty()) return;
+  self->state.book.begin_return(back.tasks);
   self->request(self->state.context->ledger, caf::infinite,
-                Commit{{TasksRequeued{self->state.record.id, tasks,
-                                      "node " + name + " did not take the order", false}},
-                       0})
+                Commit{{TasksRequeued{self->state.record.id, back.tasks, back.reason, false}}, 0})
       .then(
-          [self, tasks, name](const Committed&) {
-            spdlog::warn(
-                "node {}: {} connections in a row ended on its orders; {} tasks go elsewhere", name,
-                kMaxBrokenConnections, tasks.size());
-            tell_tenants(self, self->state.book.take_back(tasks));
-            send_beat(self, tasks);
+          [self, back](const Committed&) {
+            spdlog::warn("tasks of node {} wait again, {} in all: {}",
+                         self->state.record.spec.traits.name, back.tasks.size(), back.reason);
+            tell_tenants(self, self->state.book.take_back(back.tasks));
+            send_beat(self, back.tasks);
           },
-          [self, tasks](const caf::error&) {
-            self->delayed_send(self, kRetryGivingBack, ReturnUndelivered{tasks});
-          });
+          [self, back](const caf::error&) { self->delayed_send(self, kRetryGivingBack, back); });
 }
 
 /// What the report leaves to be ordered, unless the agent has shown that it cannot take it: then it
@@ -331,7 +424,12 @@ void send_orders_after_report(NodeSelf self, ReportOutcome& outcome, bool regist
   if (takes_no_orders(state) && self->clock().now() - state.broken_at >= pause)
     state.broken_connections = 0;
   if (registering && takes_no_orders(state) && !outcome.launches.empty()) {
-    return_undelivered(self, keys_of(outcome.launches));
+    // Every connection broke on these orders, so the next would, and with it the leases of all that
+    // runs there. Who registers without naming a task never got its order, so it may run elsewhere.
+    return_tasks(self,
+                 {keys_of(outcome.launches),
+                  "node " + state.record.spec.traits.name + " did not take the order, " +
+                      std::to_string(kMaxBrokenConnections) + " connections in a row ended on it"});
     outcome.launches.clear();
   }
   send_orders(self, std::move(outcome.launches), std::move(outcome.stops));
@@ -382,6 +480,18 @@ void settle_failed_launches(NodeSelf self, const std::vector<TaskResult>& failed
           });
 }
 
+/// What a life of the ledger that was lost had started, or the end of what nobody waits for.
+void log_strangers(const NodeActorState& state, const ReportOutcome& outcome) {
+  const auto& name = state.record.spec.traits.name;
+  for (const auto& order : outcome.stops)
+    if (!state.book.knows(order.task))
+      spdlog::info("node {} runs task {}, which the ledger does not know there: stopped", name,
+                   text_of(order.task));
+  for (const auto& task : outcome.acknowledge)
+    spdlog::info("node {} has a result of task {}, which the ledger does not wait for: forgotten",
+                 name, text_of(task));
+}
+
 /// Makes the report's results durable and answers it then; orders and the beat go out at once.
 caf::result<ReportReply> take_report(NodeSelf self, const AgentReport& report, bool registering) {
   auto& state = self->state;
@@ -389,7 +499,11 @@ caf::result<ReportReply> take_report(NodeSelf self, const AgentReport& report, b
     return make_error(ErrorCode::unavailable, "the node is being given up; register again");
   const bool was_lost = state.liveness == Liveness::lost;
   const bool was_away = heard(self);
-  auto outcome = state.book.take_report(report, registering || was_away);
+  auto outcome = state.book.take_report(report, registering || was_away,
+                                        state.context->ledger_end().mark.incarnation);
+  if (registering) log_strangers(state, outcome);
+  return_tasks(self,
+               {outcome.returns, "the ledger was taken back; what became of it is not known"});
   send_orders_after_report(self, outcome, registering);
   if (std::any_of(outcome.settle.begin(), outcome.settle.end(), did_run))
     state.launch_failures_in_row = 0;
@@ -428,14 +542,28 @@ caf::result<ReportReply> take_report(NodeSelf self, const AgentReport& report, b
   return promise;
 }
 
+caf::result<ReportReply> take_heartbeat(NodeSelf self, const AgentReport& report) {
+  auto& state = self->state;
+  if (report.session != state.session || state.fenced) {
+    if (state.fenced) return duplicate(state, "a later start of it has asked for the node");
+    return make_error(ErrorCode::unavailable, "a newer connection of this agent replaced this one");
+  }
+  if (has_live_rival(self)) return fence(self);
+  return take_report(self, report, false);
+}
+
 caf::result<ReportReply> attach(NodeSelf self, Attach& request) {
   auto& state = self->state;
+  close_link(state);
   // Drains are decided here: the coordinator may not have heard of the last one.
   request.record.draining = state.record.draining;
   request.record.drain_reason = state.record.drain_reason;
   state.record = std::move(request.record);
   state.link = request.link;
   state.paused = false;  // an agent that was started anew may be in order
+  state.session = request.session;
+  state.fenced = false;
+  state.rival.reset();
   self->monitor(state.link);
   return take_report(self, request.report, true);
 }
@@ -489,13 +617,14 @@ NodeBase::behavior_type node_behavior(NodeSelf self, std::shared_ptr<const Clust
   });
   schedule_check(self, std::chrono::milliseconds(state.context->settings.lease_ms));
   return {
-      [self](const AgentReport& report) { return take_report(self, report, false); },
+      [self](const AgentReport& report) { return take_heartbeat(self, report); },
       [self](const ReadAgentLog& request) -> caf::result<LogChunk> {
         if (!self->state.link)
           return make_error(ErrorCode::unavailable,
                             "node " + self->state.record.spec.traits.name + " is not connected");
         return self->delegate(self->state.link, request);
       },
+      [self](const JudgeRun& request) { return judge_run(self, request); },
       [self](Attach& request) { return attach(self, request); },
       [self](const SetDrain& request) { return set_drain(self, request); },
       [self](const LaunchTasks& request) { launch(self, request); },
@@ -503,7 +632,7 @@ NodeBase::behavior_type node_behavior(NodeSelf self, std::shared_ptr<const Clust
       [self](const LeaseCheck& check) {
         if (check.number == self->state.lease_checks) check_lease(self);
       },
-      [self](const ReturnUndelivered& undelivered) { return_undelivered(self, undelivered.tasks); },
+      [self](const ReturnTasks& back) { return_tasks(self, back); },
       [self](const PauseOver& over) { end_pause(self, over); },
   };
 }

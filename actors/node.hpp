@@ -1,9 +1,10 @@
 // A node actor: one machine's liveness, its lease, and what runs there.
 //
 //   takes  AgentReport                     from the agent, through the gateway
-//          Attach, SetDrain                from the coordinator, when the agent registers or an
-//          operator says LaunchTasks                     from tenants, once their grants are
-//          durable StopTasks                       from tenants, through the coordinator
+//          JudgeRun, Attach, SetDrain      from the coordinator, when the agent registers or an
+//                                          operator says
+//          LaunchTasks                     from tenants, once their grants are durable
+//          StopTasks                       from tenants, through the coordinator
 //   sends  NodeBeat, SettleFailedLaunches  to the coordinator
 //          Commit                          to the ledger
 //          AgentOrders                     to the agent, over its link
@@ -21,6 +22,13 @@
 //
 // The agent counts its lease from the moment it sent its last answered report, the node from the
 // later moment it got it: when the node is lost here, the agent has stopped its tasks.
+//
+// Two agents with one credential (copied data) are told apart by AgentRun: an agent counts its
+// starts in its data directory. Who has counted less, or as much but is another process, is a
+// duplicate. Who has counted more is the agent started anew, when the earlier connection is gone.
+// When a report still comes over that one, there are two: the earlier is fenced, which is durable,
+// closed, and never answered again; the later gets the node once the earlier has been silent beyond
+// lease and grace, and so has stopped everything.
 #pragma once
 
 #include <cstdint>
@@ -37,11 +45,18 @@
 
 namespace fairwater {
 
+/// May this run of the node's agent be let in? `already_exists`: another holds the node, this is a
+/// duplicate. `unavailable`: not yet.
+struct JudgeRun {
+  AgentRun run;
+  bool moved = false;  ///< AgentIdentity::moved
+};
 /// The agent has registered: this is its link, and what it runs.
 struct Attach {
   NodeRecord record;
   AgentReport report;
   AgentLink link;
+  std::uint64_t session = 0;  ///< reports of any other are refused from now on
 };
 struct LaunchTasks {
   TenantActor tenant;
@@ -66,6 +81,7 @@ struct NodeBeat {
   WallTime last_heartbeat;
   bool draining = false;
   std::string drain_reason;
+  std::string problem;  ///< for listings; empty: none
 };
 /// These grants came to nothing. Answered when that is durable, with the longest pause that one of
 /// the tasks makes.
@@ -83,8 +99,8 @@ using NodeBeatSink =
 
 using NodeActor = caf::typed_actor<
     caf::replies_to<AgentReport>::with<ReportReply>, caf::replies_to<ReadAgentLog>::with<LogChunk>,
-    caf::replies_to<Attach>::with<ReportReply>, caf::replies_to<SetDrain>::with<Done>,
-    caf::reacts_to<LaunchTasks>, caf::reacts_to<StopTasks>>;
+    caf::replies_to<JudgeRun>::with<Done>, caf::replies_to<Attach>::with<ReportReply>,
+    caf::replies_to<SetDrain>::with<Done>, caf::reacts_to<LaunchTasks>, caf::reacts_to<StopTasks>>;
 
 /// A task that was granted to the node. Its order is kept once for all of a job's tasks, which
 /// differ only in their keys: command and environment may be large and the tasks many.

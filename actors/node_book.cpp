@@ -37,7 +37,8 @@ bool NodeBook::request_stop(const TaskKey& task) {
   return true;
 }
 
-ReportOutcome NodeBook::take_report(const AgentReport& report, bool registering) {
+ReportOutcome NodeBook::take_report(const AgentReport& report, bool registering,
+                                    std::uint32_t incarnation) {
   ReportOutcome outcome;
   std::set<TaskKey> named(report.running.begin(), report.running.end());
   for (const auto& result : report.finished) {
@@ -54,6 +55,10 @@ ReportOutcome NodeBook::take_report(const AgentReport& report, bool registering)
   if (!registering) return outcome;
   for (const auto& [key, task] : assigned_) {
     if (named.contains(key) || settling_.contains(key)) continue;
+    if (key.incarnation < incarnation) {
+      outcome.returns.push_back(key);
+      continue;
+    }
     outcome.launches.push_back(*task.order_of_job);
     outcome.launches.back().task = key;
   }

@@ -17,7 +17,8 @@ struct ReportOutcome {
   std::vector<TaskResult> failed_launches;  ///< likewise; their grants came to nothing
   std::vector<TaskKey> acknowledge;   ///< results that nobody waits for: the agent may forget them
   std::vector<LaunchOrder> launches;  ///< assigned tasks that the agent has never heard of
-  std::vector<StopOrder> stops;       ///< tasks that run there but belong to nobody
+  std::vector<TaskKey> returns;  ///< assigned, unheard of, and of an earlier life of the ledger
+  std::vector<StopOrder> stops;  ///< tasks that run there but belong to nobody
 };
 
 struct TenantTasks {
@@ -34,8 +35,12 @@ class NodeBook {
   /// Remembers that the task is to be stopped, until it has ended; false when it is not assigned.
   bool request_stop(const TaskKey& task);
   /// `registering`: the agent has just (re)connected, so an assigned task that it does not name
-  /// never reached it; otherwise the order may still be under way.
-  [[nodiscard]] ReportOutcome take_report(const AgentReport& report, bool registering);
+  /// never reached it; otherwise the order may still be under way. `incarnation`: the ledger's;
+  /// what was granted under an earlier one may have run in the life that was lost, and is not sent
+  /// again.
+  [[nodiscard]] ReportOutcome take_report(const AgentReport& report, bool registering,
+                                          std::uint32_t incarnation);
+  [[nodiscard]] bool knows(const TaskKey& task) const { return assigned_.contains(task); }
   /// The results are durable: the tasks are gone from the book, grouped for their tenants.
   [[nodiscard]] std::vector<TenantTasks> settled(const std::vector<TaskResult>& results);
   /// The results could not be made durable; the agent will name them again.

@@ -115,9 +115,13 @@ HostBase::behavior_type task_host_behavior(HostBase::stateful_pointer<TaskHostSt
       [&state](const ExtendHostLease& lease) {
         state.host->extend_lease(lease.deadline_boottime_ms);
       },
-      [&state](const KeepHighWater& keep) {
-        if (const auto error = state.directory->keep_high_water(keep.cycle))
+      [&state](const KeepMemory& keep) {
+        if (const auto error = state.directory->keep_memory(keep.memory))
           spdlog::error("keeping the high-water mark: {}", details(error).message);
+      },
+      [&state](const SettleDirectory&) {
+        if (const auto error = state.directory->settle())
+          spdlog::error("marking the data directory's place: {}", details(error).message);
       },
       [&state](const ReadAgentLog& request) -> caf::result<LogChunk> {
         auto chunk = read_chunk(*state.host, request);

@@ -3,7 +3,8 @@
 //
 //   takes  WatchHost               once, first: where ends are told; answered with what is on disk
 //          LaunchAttempt           answered when its supervisor runs
-//          StopAttempt, ForgetAttempts, ExtendHostLease, KeepHighWater, ReadAgentLog
+//          StopAttempt, ForgetAttempts, ExtendHostLease, KeepMemory, SettleDirectory,
+//          ReadAgentLog
 //   sends  AttemptsEnded           to the sink, whatever gathered since the last one
 //   bound  what one agent sends: orders come over one connection, whose peer waits for reports
 //
@@ -53,16 +54,17 @@ struct ExtendHostLease {
   std::int64_t deadline_boottime_ms = 0;
 };
 /// To be remembered over a restart; told about once a second at the most.
-struct KeepHighWater {
-  std::uint64_t cycle = 0;
+struct KeepMemory {
+  ClusterMemory memory;
 };
+/// The coordinator has let this run in: AgentDirectory::settle.
+struct SettleDirectory {};
 
-using TaskHostActor =
-    caf::typed_actor<caf::replies_to<WatchHost>::with<HostInventory>,
-                     caf::replies_to<LaunchAttempt>::with<AttemptLaunched>,
-                     caf::reacts_to<StopAttempt>, caf::reacts_to<ForgetAttempts>,
-                     caf::reacts_to<ExtendHostLease>, caf::reacts_to<KeepHighWater>,
-                     caf::replies_to<ReadAgentLog>::with<LogChunk>>;
+using TaskHostActor = caf::typed_actor<
+    caf::replies_to<WatchHost>::with<HostInventory>,
+    caf::replies_to<LaunchAttempt>::with<AttemptLaunched>, caf::reacts_to<StopAttempt>,
+    caf::reacts_to<ForgetAttempts>, caf::reacts_to<ExtendHostLease>, caf::reacts_to<KeepMemory>,
+    caf::reacts_to<SettleDirectory>, caf::replies_to<ReadAgentLog>::with<LogChunk>>;
 
 /// One answer to ReadAgentLog holds no more than this.
 inline constexpr std::uint32_t kLogChunkBytes = 256 * 1024;

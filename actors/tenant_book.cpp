@@ -127,6 +127,7 @@ std::optional<LaunchOrder> TenantBook::grant(const Grant& grant, NodeId node) {
   auto& task = job.tasks[grant.task.index];
   task.state = TaskState::running;
   task.attempt = grant.task.attempt;
+  task.incarnation = grant.task.incarnation;
   task.node = node;
   task.cost = grant.cost;
   task.waits_until = {};
@@ -177,7 +178,7 @@ std::pair<std::map<JobId, TenantBook::Job>::iterator, const TaskRecord*> TenantB
   if (place == jobs_.end()) return {place, nullptr};
   const auto task = place->second.tasks.find(key.index);
   if (task == place->second.tasks.end() || task->second.state != TaskState::running ||
-      task->second.attempt != key.attempt)
+      run_of(key.job, key.index, task->second) != key)
     return {place, nullptr};
   return {place, &task->second};
 }
@@ -255,7 +256,7 @@ std::vector<RunningTask> TenantBook::cancel(JobId id, const std::string& reason)
   });
   std::vector<RunningTask> running;
   for (const auto& [index, task] : job.tasks)
-    if (task.state == TaskState::running) running.push_back({task.node, {id, index, task.attempt}});
+    if (task.state == TaskState::running) running.push_back({task.node, run_of(id, index, task)});
   if (running.empty()) erase(place);
   return running;
 }
@@ -265,8 +266,7 @@ std::vector<RunningTask> TenantBook::to_stop() const {
   for (const auto& [id, job] : jobs_) {
     if (!job.record.cancelled) continue;
     for (const auto& [index, task] : job.tasks)
-      if (task.state == TaskState::running)
-        running.push_back({task.node, {id, index, task.attempt}});
+      if (task.state == TaskState::running) running.push_back({task.node, run_of(id, index, task)});
   }
   return running;
 }

@@ -74,6 +74,8 @@ int Context::fail(const caf::error& error) const {
     *err_ << "fairwater: " << (said.field.empty() ? "" : printable(said.field) + ": ")
           << printable(said.message) << "\n";
   }
+  // It was reached, and said that it takes nothing in yet.
+  if (said.field == kLedgerField) return kExitFailed;
   return exit_status_of(said.code);
 }
 

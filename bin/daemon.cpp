@@ -21,6 +21,7 @@
 #include "bin/version.hpp"
 #include "gateway/tokens.hpp"
 #include "policy/check.hpp"
+#include "process/directory_place.hpp"
 #include "process/task_process.hpp"
 
 namespace fairwater {
@@ -143,8 +144,17 @@ Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start(
       return make_error(ErrorCode::invalid_input,
                         config.data + " holds a ledger that was never used; start with --init");
     if (auto failed = create_cluster(*ledger, config)) return failed;
+    if (auto failed = mark_place(config.data)) return failed;
   }
+  const auto place = place_of(config.data);
+  if (!place) return place.error();
   ClusterSettings settings;
+  settings.copied = *place != Place::same;
+  settings.on_trusted = [data = config.data] {
+    if (const auto failed = mark_place(data))
+      spdlog::error("the ledger is taken for a copy at the next start again: {}",
+                    details(failed).message);
+  };
   settings.lease_ms = config.lease_ms;
   settings.grace_ms = config.grace_ms;
   settings.heartbeat_interval_ms = config.heartbeat_interval_ms;
@@ -186,12 +196,12 @@ std::filesystem::path own_directory() {
 
 Expected<TaskHostActor> start_host(caf::actor_system& system, const AgentConfig& config,
                                    LimitMethod limits, const TaskIsolation& isolation,
-                                   NodeSpec& spec, std::uint64_t& high_water_cycle) {
+                                   AgentSettings& settings) {
   auto directory = AgentDirectory::open(
       config.data, config.join_token_file.empty() ? IfEmpty::refuse : IfEmpty::create);
   if (!directory) return directory.error();
-  spec.instance = directory->instance();
-  high_water_cycle = directory->high_water_cycle();
+  settings.spec.instance = directory->instance();
+  settings.identity = directory->identity();
   TaskHostOptions options;
   options.directory = config.data;
   options.supervisor = own_directory() / "fairwater-supervisor";
@@ -220,8 +230,7 @@ Expected<std::unique_ptr<AgentProcess>> AgentProcess::start(
   settings.spec.capacity = config.resources.empty() ? machine_resources() : config.resources;
   settings.spec.limits = std::string(to_string(probe.method));
   settings.spec.isolation = isolation->words;
-  auto host = start_host(system, config, probe.method, *isolation, settings.spec,
-                         settings.high_water_cycle);
+  auto host = start_host(system, config, probe.method, *isolation, settings);
   if (!host) return host.error();
 
   AgentClientOptions options;

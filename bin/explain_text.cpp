@@ -41,7 +41,8 @@ const Grant* grant_of(const Explanation& explanation) {
   if (!explanation.deal) return nullptr;
   for (const auto& grant : explanation.deal->grants)
     if (grant.task.job == explanation.job.id && grant.task.index == explanation.task.index &&
-        grant.task.attempt == explanation.task.record.attempt)
+        grant.task.attempt == explanation.task.record.attempt &&
+        grant.task.incarnation == explanation.task.record.incarnation)
       return &grant;
   return nullptr;
 }

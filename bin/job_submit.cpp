@@ -34,7 +34,7 @@ int submit(const Context& context, JobSpec spec, bool quiet, bool wait,
   if (spec.tenant.empty()) spec.tenant = session.client().caller().tenant_name;
   if (spec.tenant.empty())
     return context.fail_usage("which one? this token belongs to no tenant", "tenant");
-  const auto id = session.client().submit(spec);
+  const auto id = session.submit(spec);
   if (!id) return context.fail(locate(id.error()));
   if (!wait) return say_submitted(context, spec, *id, quiet);
   if (!context.json()) (void)say_submitted(context, spec, *id, quiet);

@@ -8,7 +8,9 @@ namespace fairwater {
 namespace {
 
 Json task_key_json(const TaskKey& task) {
-  return Json{{"job", task.job.value}, {"task", task.index}, {"attempt", task.attempt}};
+  Json json{{"job", task.job.value}, {"task", task.index}, {"attempt", task.attempt}};
+  if (task.incarnation != 0) json["incarnation"] = task.incarnation;
+  return json;
 }
 
 const char* role_name(Role role) {
@@ -76,7 +78,8 @@ struct RecordFields {
                 {"capacity", json_amounts(body.node.spec.capacity)},
                 {"draining", body.node.draining},
                 {"drain_reason", body.node.drain_reason},
-                {"lost", body.node.lost}};
+                {"lost", body.node.lost},
+                {"agent_starts", body.node.run.starts}};
   }
   Json operator()(const TasksFinished& body) const {
     Json results = Json::array();
@@ -97,6 +100,13 @@ struct RecordFields {
     Json deals = Json::array();
     for (const auto& deal : body.deals) deals.push_back(deal_json(deal));
     return Json{{"deals", deals}};
+  }
+
+  Json operator()(const LedgerTrusted& body) const {
+    return Json{{"incarnation", body.incarnation},
+                {"given_up_cycle", body.given_up},
+                {"skipped_jobs", body.skipped_jobs},
+                {"reason", body.reason}};
   }
 
   static Json result_json(const TaskResult& result) {

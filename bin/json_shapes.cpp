@@ -101,7 +101,9 @@ Json node_json(const NodeInfo& node) {
               {"last_heartbeat", json_time(node.last_heartbeat)},
               {"drain_reason", node.record.drain_reason},
               {"limits", node.record.spec.limits},
-              {"isolation", node.record.spec.isolation}};
+              {"isolation", node.record.spec.isolation},
+              {"problem", node.problem},
+              {"agent_starts", node.record.run.starts}};
 }
 
 Json job_json(const JobRecord& job) {
@@ -174,6 +176,27 @@ Json verify_json(const VerifyReport& report) {
               {"cycles", report.records},
               {"net_sum", report.net_sum},
               {"differences", report.differences}};
+}
+
+Json standing_json(const LedgerStanding& standing) {
+  const auto mark_json = [](const LedgerMark& mark) {
+    return Json{{"cycle", mark.number},
+                {"hash", mark.hash ? Json(to_hex(*mark.hash)) : Json(nullptr)},
+                {"incarnation", mark.incarnation}};
+  };
+  Json ledger = mark_json(standing.end);
+  ledger.update(Json{{"trusted", standing.trusted},
+                     {"why", standing.why},
+                     {"copied", standing.copied},
+                     {"awaited", standing.awaited}});
+  Json doubts = Json::array();
+  for (const auto& doubt : standing.doubts) {
+    Json json{{"node", doubt.node}};
+    json.update(mark_json(doubt.seen));
+    json.update(Json{{"reason", doubt.reason}, {"since", json_time(doubt.since)}});
+    doubts.push_back(std::move(json));
+  }
+  return Json{{"ledger", std::move(ledger)}, {"doubts", std::move(doubts)}};
 }
 
 }  // namespace fairwater

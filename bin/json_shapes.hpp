@@ -17,6 +17,7 @@ namespace fairwater {
 [[nodiscard]] Json task_json(const TaskInfo& task);
 [[nodiscard]] Json ledger_json(const LedgerView& ledger);
 [[nodiscard]] Json verify_json(const VerifyReport& report);
+[[nodiscard]] Json standing_json(const LedgerStanding& standing);
 /// Lists under their plural, as in `{"jobs": [..]}`.
 template <class T>
 [[nodiscard]] Json list_json(const char* plural, const std::vector<T>& values,

@@ -1,4 +1,4 @@
-// ledger show | journal | verify, and events
+// ledger show | journal | verify | doubts | trust, and events
 #include <memory>
 
 #include "bin/commands.hpp"
@@ -67,6 +67,15 @@ int verify(const Context& context, const std::string& directory) {
   return report && !report->ok ? kExitFailed : printed;
 }
 
+int show_doubts(const Context& context, Client& client) {
+  return print_answer(context, client.ledger_standing(), standing_json, standing_text);
+}
+
+int trust(const Context& context, Client& client, const std::string& reason) {
+  if (const auto error = client.trust_ledger(reason)) return context.fail(error);
+  return show_doubts(context, client);
+}
+
 void add_journal_reader(CLI::App& parent, Context& context, const char* name,
                         const char* description, const char* examples, Printer print) {
   auto* verb = add_verb(parent, name, description, examples);
@@ -97,6 +106,18 @@ void add_ledger_commands(CLI::App& app, Context& context) {
                "  fairwater ledger verify\n  fairwater ledger verify --data /var/lib/fairwater");
   verify_verb->add_option("--data", *directory, "a data directory, without asking a coordinator");
   on_run(verify_verb, context, [&context, directory] { return verify(context, *directory); });
+
+  auto* doubts_verb =
+      add_verb(*noun, "doubts", "Whether the ledger is the newest, and which nodes say otherwise",
+               "  fairwater ledger doubts\n  fairwater ledger doubts --json");
+  on_run_with_client(doubts_verb, context, show_doubts);
+
+  auto reason = std::make_shared<std::string>();
+  auto* trust_verb = add_verb(
+      *noun, "trust", "Go on from a ledger that lags, and give up what is missing in it",
+      "  fairwater ledger trust --reason 'restored last night; the disk of the head is gone'");
+  trust_verb->add_option("--reason", *reason, "kept in the journal")->required();
+  on_run_with_client(trust_verb, context, reason, trust);
 
   add_journal_reader(app, context, "events", "What happened, one thing per line",
                      "  fairwater events --follow\n  fairwater events --since 100 --json",

@@ -23,6 +23,9 @@ class Session {
   [[nodiscard]] caf::error reconnect();
   /// The connection; connect() must have succeeded.
   [[nodiscard]] Client& client() { return *client_; }
+  /// Submits once. A coordinator that has just started takes nothing in until its nodes have
+  /// spoken: asked again while it says so, as long as that lasts where all is well.
+  [[nodiscard]] Expected<JobId> submit(const JobSpec& spec);
   /// True when the connection failed since, and only reconnect() helps.
   [[nodiscard]] static bool is_lost(const caf::error& error);
 

@@ -137,7 +137,8 @@ std::string node_table(const std::vector<NodeInfo>& nodes) {
   for (const auto& node : nodes) {
     const NodeTraits& traits = node.record.spec.traits;
     const std::string labels = joined(traits.labels);
-    table.add_row({traits.name, traits.site, std::string{to_string(node.state)},
+    table.add_row({traits.name, traits.site,
+                   std::string{to_string(node.state)} + (node.problem.empty() ? "" : " (!)"),
                    std::to_string(node.running_tasks), format_amounts(node.free),
                    format_amounts(node.capacity), labels.empty() ? "-" : labels,
                    table_time(node.last_heartbeat)});
@@ -159,6 +160,7 @@ std::string node_text(const NodeInfo& node) {
       {"limits by", spec.limits},
       {"tasks run as", spec.isolation},
       {"heartbeat", table_time(node.last_heartbeat)},
+      {"PROBLEM", node.problem},
   });
 }
 
@@ -237,6 +239,27 @@ std::string verify_text(const VerifyReport& report) {
       fmt::format("ledger verify: {} ({}, nets sum to {})\n", report.ok ? "ok" : "DIFFERENCES",
                   counted(report.records, "journal record"), report.net_sum);
   for (const auto& difference : report.differences) text += "  " + printable(difference) + "\n";
+  return text;
+}
+
+std::string standing_text(const LedgerStanding& standing) {
+  std::string awaited;
+  for (const auto& node : standing.awaited) awaited += (awaited.empty() ? "" : ", ") + node;
+  std::string text = paragraph({
+      {"trusted", standing.trusted ? "yes" : "NO: " + standing.why},
+      {"ledger", fmt::format("ends at cycle {} of incarnation {}", standing.end.number,
+                             standing.end.incarnation)},
+      {"awaited", awaited},
+  });
+  for (const auto& doubt : standing.doubts)
+    text += printable(
+                fmt::format("{}: node {} {}", table_time(doubt.since), doubt.node, doubt.reason)) +
+            "\n";
+  if (!standing.trusted)
+    text +=
+        "Bring the newest copy of the ledger back and start the coordinator on it. When there is "
+        "none:\n  fairwater ledger trust --reason TEXT\ngoes on from here and gives up what is "
+        "missing.\n";
   return text;
 }
 

@@ -21,5 +21,6 @@ namespace fairwater {
 [[nodiscard]] std::string job_text(const JobDetail& detail);
 [[nodiscard]] std::string ledger_text(const LedgerView& ledger);
 [[nodiscard]] std::string verify_text(const VerifyReport& report);
+[[nodiscard]] std::string standing_text(const LedgerStanding& standing);
 
 }  // namespace fairwater

@@ -115,8 +115,10 @@ class Session final : private kj::TaskSet::ErrorHandler {
     caf::anon_send(shared_.agent, LinkDown{});
   }
 
-  void announce(std::uint64_t epoch, ReportReply reply, std::int64_t sent_boottime_ms) {
-    caf::anon_send(shared_.agent, LinkUp{link_, epoch, std::move(reply), sent_boottime_ms});
+  void announce(std::uint64_t epoch, ReportReply reply, std::int64_t sent_boottime_ms,
+                std::string cluster_id) {
+    caf::anon_send(shared_.agent,
+                   LinkUp{link_, epoch, std::move(reply), sent_boottime_ms, std::move(cluster_id)});
   }
 
   /// Until the connection is lost or the coordinator leaves a report unanswered.
@@ -224,11 +226,16 @@ class Connector {
     if (!credential_.accepted()) request.setJoinToken(to_text(shared_.options.join_token));
     encode(node.spec, request.initSpec());
     encode(node.report, request.initReport());
+    request.getReport().setHighWaterCycle(node.identity.memory.seen.number);
+    encode(node.identity, request.initIdentity());
     request.setControl(kj::heap<AgentControlServer>(shared_.bridge, shared_.agent));
     const std::int64_t sent_boottime_ms = boottime_ms();
     return response_of(request).then([this, sent_boottime_ms](auto&& response) {
       if (response.hasError()) {
-        report_failure(details(read(response.getError())).message.c_str());
+        const ErrorDetails refused = details(read(response.getError()));
+        report_failure(refused.message.c_str());
+        if (refused.code == ErrorCode::already_exists)
+          caf::anon_send(shared_.agent, FoundDuplicate{refused.message});
         return;
       }
       if (auto fault = credential_.accept()) {
@@ -239,7 +246,8 @@ class Connector {
       spdlog::info("gateway: registered with {} as node {}", shared_.options.coordinator,
                    response.getNode());
       session_ = kj::heap<Session>(shared_, *rpc_, response.getSession());
-      session_->announce(response.getEpoch(), read(response.getReply()), sent_boottime_ms);
+      session_->announce(response.getEpoch(), read(response.getReply()), sent_boottime_ms,
+                         to_std_string(response.getClusterId()));
     });
   }
 

@@ -77,10 +77,15 @@ AgentLine::AgentLine(caf::actor_system& system, AgentLines& lines, std::shared_p
       control_(kj::mv(control)),
       on_failure_(std::move(on_failure)),
       number_(lines.next_number_++),
-      link_(system.spawn(agent_link, static_cast<const AgentLines*>(&lines), std::move(outbox),
-                         number_)),
+      link_(system.spawn(agent_link, static_cast<const AgentLines*>(&lines), outbox, number_)),
       tasks_(*this) {
   lines_.open_[number_] = this;
+  // Whoever ends the link, its node's actor for one, closes the connection with it.
+  link_->attach_functor([&lines, outbox = std::move(outbox), number = number_] {
+    outbox->post([&lines, number] {
+      if (auto* line = lines.find(number)) line->fail();
+    });
+  });
 }
 
 AgentLine::~AgentLine() noexcept {

@@ -413,4 +413,17 @@ Expected<VerifyReport> Client::verify_ledger() {
                                    kVerifyTimeout);
 }
 
+Expected<LedgerStanding> Client::ledger_standing() {
+  return impl_->call<LedgerStanding>([](auto& session) { return session.showStandingRequest(); },
+                                     [](auto& response) { return read(response.getStanding()); });
+}
+
+caf::error Client::trust_ledger(const std::string& reason) {
+  return impl_->order([&](auto& session) {
+    auto request = session.trustLedgerRequest();
+    request.setReason(to_text(reason));
+    return request;
+  });
+}
+
 }  // namespace fairwater

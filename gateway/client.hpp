@@ -52,6 +52,9 @@ class Client {
   [[nodiscard]] Expected<JournalPage> journal(std::uint64_t since, std::uint32_t limit,
                                               std::int64_t wait_ms);
   [[nodiscard]] Expected<VerifyReport> verify_ledger();
+  [[nodiscard]] Expected<LedgerStanding> ledger_standing();
+  /// The operator vouches for a ledger that is doubted; `wrong_state` when it is not.
+  [[nodiscard]] caf::error trust_ledger(const std::string& reason);
 
  private:
   class Impl;

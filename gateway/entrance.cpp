@@ -82,10 +82,11 @@ class GatewayServer final : public wire::Gateway::Server {
 
   [[nodiscard]] kj::Own<AgentLine> open_line(wire::AgentControl::Client control) {
     auto& services = connection_->services();
-    return kj::heap<AgentLine>(services.system, services.agent_lines, services.bridge.outbox(),
-                               services.timer, kj::mv(control), [connection = connection_.get()] {
-                                 connection->close("the agent does not answer orders");
-                               });
+    return kj::heap<AgentLine>(
+        services.system, services.agent_lines, services.bridge.outbox(), services.timer,
+        kj::mv(control), [connection = connection_.get()] {
+          connection->close("the agent does not answer orders, or was replaced");
+        });
   }
 
   [[nodiscard]] static Expected<RegisterNode> decode_registration(
@@ -93,10 +94,12 @@ class GatewayServer final : public wire::Gateway::Server {
     if (params.getCredential().size() == 0)
       return make_error(ErrorCode::invalid_input, "an agent must show a credential", "credential");
     return guard_decoding([&] {
-      RegisterNode request{read(params.getSpec()), read(params.getReport()), {}, false, {}, link};
+      RegisterNode request{
+          read(params.getSpec()), read(params.getReport()), {}, false, {}, link, {}};
       request.credential_hash = hash_token(to_std_string(params.getCredential()));
       request.joining = params.getJoinToken().size() > 0;
       if (request.joining) request.join_hash = hash_token(to_std_string(params.getJoinToken()));
+      request.identity = read(params.getIdentity(), params.getReport().getHighWaterCycle());
       return request;
     });
   }
@@ -106,11 +109,12 @@ class GatewayServer final : public wire::Gateway::Server {
     connection_->entry_succeeded(Connection::Peer::agent);
     close_with_port(node.port, line->number());
     auto results = context.getResults();
-    results.setSession(make_node_session(*connection_, node.port, kj::mv(line)));
+    results.setSession(make_node_session(*connection_, node, kj::mv(line)));
     results.setNode(node.node.value);
     results.setEpoch(node.epoch);
     encode(node.reply, results.initReply());
     results.setProtocolVersion(version_in_use(version));
+    results.setClusterId(to_text(node.cluster_id));
     return kj::READY_NOW;
   }
 

@@ -232,24 +232,46 @@ class OperatorSessionServer final : public SessionServer,
         [](const VerifyReport& report, auto results) { encode(report, results.initReport()); },
         kVerifyTimeout);
   }
+
+  kj::Promise<void> showStanding(ShowStandingContext context) override {
+    return ask<LedgerStanding>(context, ShowStanding{caller()},
+                               [](const LedgerStanding& standing, auto results) {
+                                 encode(standing, results.initStanding());
+                               });
+  }
+
+  kj::Promise<void> trustLedger(TrustLedgerContext context) override {
+    return ask<Done>(context, TrustLedger{caller(), to_std_string(context.getParams().getReason())},
+                     kNothingToFill);
+  }
 };
 
 class NodeSessionServer final : public wire::NodeSession::Server {
  public:
-  NodeSessionServer(Connection& connection, NodePort port, kj::Own<AgentLine> line)
-      : connection_(kj::addRef(connection)), port_(std::move(port)), line_(kj::mv(line)) {}
+  NodeSessionServer(Connection& connection, const NodeRegistered& node, kj::Own<AgentLine> line)
+      : connection_(kj::addRef(connection)),
+        port_(node.port),
+        session_(node.session),
+        line_(kj::mv(line)) {}
 
  protected:
   kj::Promise<void> heartbeat(HeartbeatContext context) override {
     return answer_agent<ReportReply>(
         *connection_, context, port_,
-        [](auto params) { return guard_decoding([&] { return read(params.getReport()); }); },
+        [session = session_](auto params) {
+          return guard_decoding([&] {
+            AgentReport report = read(params.getReport());
+            report.session = session;
+            return report;
+          });
+        },
         [](const ReportReply& reply, auto results) { encode(reply, results.initReply()); });
   }
 
  private:
   kj::Own<Connection> connection_;
   const NodePort port_;
+  const std::uint64_t session_;
   kj::Own<AgentLine> line_;
 };
 
@@ -270,9 +292,9 @@ Expected<SessionPair> make_session(Connection& connection, const Caller& caller)
                     "a join token registers agents and opens nothing else");
 }
 
-wire::NodeSession::Client make_node_session(Connection& connection, NodePort port,
+wire::NodeSession::Client make_node_session(Connection& connection, const NodeRegistered& node,
                                             kj::Own<AgentLine> line) {
-  return kj::heap<NodeSessionServer>(connection, std::move(port), kj::mv(line));
+  return kj::heap<NodeSessionServer>(connection, node, kj::mv(line));
 }
 
 }  // namespace fairwater

@@ -17,7 +17,8 @@ struct SessionPair {
 [[nodiscard]] Expected<SessionPair> make_session(Connection& connection, const Caller& caller);
 
 /// Reports go to the node's port; the line to the agent stays open as long as the session.
-[[nodiscard]] wire::NodeSession::Client make_node_session(Connection& connection, NodePort port,
+[[nodiscard]] wire::NodeSession::Client make_node_session(Connection& connection,
+                                                          const NodeRegistered& node,
                                                           kj::Own<AgentLine> line);
 
 }  // namespace fairwater

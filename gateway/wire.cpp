@@ -6,6 +6,7 @@ namespace fairwater {
 namespace {
 
 using codec::checked_enum;
+using codec::hash_data;
 using codec::wire_enum;
 
 /// Errors quote what they refuse.
@@ -62,6 +63,12 @@ LaunchOrder read_launch(wire::LaunchOrder::Reader reader) {
   return order;
 }
 
+/// Empty where the writer had none.
+std::optional<Hash> read_optional_hash(capnp::Data::Reader data, std::string_view field) {
+  if (data.size() == 0) return std::nullopt;
+  return read_hash(data, field);
+}
+
 }  // namespace
 
 // -- errors ---------------------------------------------------------------------------------------
@@ -85,13 +92,12 @@ caf::error read(wire::Error::Reader reader) {
 void encode(const AgentReport& report, wire::AgentReport::Builder builder) {
   encode_list(report.running, builder.initRunning(report.running.size()));
   encode_list(report.finished, builder.initFinished(report.finished.size()));
-  builder.setHighWaterCycle(report.high_water_cycle);
   encode(report.capacity, builder.initCapacity(report.capacity.size()));
 }
 
 AgentReport read(wire::AgentReport::Reader reader) {
   AgentReport report{read_elements(reader.getRunning()), read_elements(reader.getFinished()),
-                     reader.getHighWaterCycle(), read(reader.getCapacity())};
+                     read(reader.getCapacity())};
   // An agent of an earlier version sends them as long as they are.
   for (auto& result : report.finished)
     result.message = cut_text(std::move(result.message), kMaxResultMessageBytes);
@@ -100,14 +106,37 @@ AgentReport read(wire::AgentReport::Reader reader) {
 
 void encode(const ReportReply& reply, wire::ReportReply::Builder builder) {
   encode_list(reply.acknowledged, builder.initAcknowledged(reply.acknowledged.size()));
-  builder.setCommittedCycle(reply.committed_cycle);
+  builder.setCommittedCycle(reply.committed.number);
   builder.setLeaseMs(reply.lease_ms);
   builder.setHeartbeatIntervalMs(reply.heartbeat_interval_ms);
+  if (reply.committed.hash) builder.setCommittedHash(hash_data(*reply.committed.hash));
+  builder.setLedgerIncarnation(reply.committed.incarnation);
 }
 
 ReportReply read(wire::ReportReply::Reader reader) {
-  return {read_elements(reader.getAcknowledged()), reader.getCommittedCycle(), reader.getLeaseMs(),
+  return {read_elements(reader.getAcknowledged()),
+          {reader.getLedgerIncarnation(), reader.getCommittedCycle(),
+           read_optional_hash(reader.getCommittedHash(), "committedHash")},
+          reader.getLeaseMs(),
           reader.getHeartbeatIntervalMs()};
+}
+
+void encode(const AgentIdentity& identity, wire::AgentIdentity::Builder builder) {
+  const LedgerMark& seen = identity.memory.seen;
+  builder.setClusterId(to_text(identity.memory.cluster_id));
+  if (seen.hash) builder.setSeenHash(hash_data(*seen.hash));
+  builder.setSeenIncarnation(seen.incarnation);
+  builder.setRunStarts(identity.run.starts);
+  builder.setRunId(to_text(identity.run.id));
+  builder.setMoved(identity.moved);
+}
+
+AgentIdentity read(wire::AgentIdentity::Reader reader, std::uint64_t seen_cycle) {
+  return {{to_std_string(reader.getClusterId()),
+           {reader.getSeenIncarnation(), seen_cycle,
+            read_optional_hash(reader.getSeenHash(), "identity.seenHash")}},
+          {reader.getRunStarts(), to_std_string(reader.getRunId())},
+          reader.getMoved()};
 }
 
 void encode(const LaunchOrder& order, wire::LaunchOrder::Builder builder) {
@@ -216,12 +245,15 @@ void encode(const NodeInfo& node, wire::NodeInfo::Builder builder) {
   encode(node.free, builder.initFree(node.free.size()));
   builder.setRunningTasks(node.running_tasks);
   builder.setLastHeartbeat(node.last_heartbeat.microseconds);
+  builder.setProblem(to_text(node.problem));
 }
 
 NodeInfo read(wire::NodeInfo::Reader reader) {
-  return {read(reader.getRecord()),   checked_enum(reader.getState(), NodeState::down, "state"),
-          read(reader.getCapacity()), read(reader.getFree()),
-          reader.getRunningTasks(),   WallTime{reader.getLastHeartbeat()}};
+  return {
+      read(reader.getRecord()),          checked_enum(reader.getState(), NodeState::down, "state"),
+      read(reader.getCapacity()),        read(reader.getFree()),
+      reader.getRunningTasks(),          WallTime{reader.getLastHeartbeat()},
+      to_std_string(reader.getProblem())};
 }
 
 // -- jobs -----------------------------------------------------------------------------------------
@@ -334,6 +366,43 @@ LedgerView read(wire::LedgerView::Reader reader) {
   for (auto iou : reader.getIous())
     ledger.ious.push_back({iou.getDebtor(), iou.getCreditor(), iou.getUnits(), iou.getAge()});
   return ledger;
+}
+
+void encode(const LedgerStanding& standing, wire::LedgerStanding::Builder builder) {
+  builder.setTrusted(standing.trusted);
+  builder.setWhy(to_text(standing.why));
+  builder.setCycle(standing.end.number);
+  if (standing.end.hash) builder.setHash(hash_data(*standing.end.hash));
+  builder.setIncarnation(standing.end.incarnation);
+  builder.setCopied(standing.copied);
+  encode(standing.awaited, builder.initAwaited(standing.awaited.size()));
+  auto doubts = builder.initDoubts(standing.doubts.size());
+  for (unsigned i = 0; i < doubts.size(); ++i) {
+    const LedgerDoubt& doubt = standing.doubts[i];
+    doubts[i].setNode(to_text(doubt.node));
+    doubts[i].setCycle(doubt.seen.number);
+    if (doubt.seen.hash) doubts[i].setHash(hash_data(*doubt.seen.hash));
+    doubts[i].setIncarnation(doubt.seen.incarnation);
+    doubts[i].setReason(to_text(doubt.reason));
+    doubts[i].setSince(doubt.since.microseconds);
+  }
+}
+
+LedgerStanding read(wire::LedgerStanding::Reader reader) {
+  LedgerStanding standing;
+  standing.trusted = reader.getTrusted();
+  standing.why = to_std_string(reader.getWhy());
+  standing.end = {reader.getIncarnation(), reader.getCycle(),
+                  read_optional_hash(reader.getHash(), "hash")};
+  standing.copied = reader.getCopied();
+  standing.awaited = read(reader.getAwaited());
+  for (auto doubt : reader.getDoubts())
+    standing.doubts.push_back(
+        {to_std_string(doubt.getNode()),
+         {doubt.getIncarnation(), doubt.getCycle(), read_optional_hash(doubt.getHash(), "hash")},
+         to_std_string(doubt.getReason()),
+         WallTime{doubt.getSince()}});
+  return standing;
 }
 
 void encode(const JournalPage& page, wire::JournalPage::Builder builder) {

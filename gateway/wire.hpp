@@ -27,6 +27,9 @@ void encode(const ReportReply& reply, wire::ReportReply::Builder builder);
 [[nodiscard]] ReportReply read(wire::ReportReply::Reader reader);
 void encode(const LaunchOrder& order, wire::LaunchOrder::Builder builder);
 void encode(const StopOrder& order, wire::StopOrder::Builder builder);
+void encode(const AgentIdentity& identity, wire::AgentIdentity::Builder builder);
+/// `seen_cycle` came with the report, where agents have always sent it.
+[[nodiscard]] AgentIdentity read(wire::AgentIdentity::Reader reader, std::uint64_t seen_cycle);
 void encode(const AgentOrders& orders, wire::AgentControl::OrdersParams::Builder builder);
 [[nodiscard]] AgentOrders read(wire::AgentControl::OrdersParams::Reader reader);
 
@@ -48,6 +51,8 @@ void encode(const LogChunk& chunk, wire::LogChunk::Builder builder);
 void encode(const LedgerView& ledger, wire::LedgerView::Builder builder);
 [[nodiscard]] LedgerView read(wire::LedgerView::Reader reader);
 void encode(const IouBook::Iou& iou, wire::Iou::Builder builder);
+void encode(const LedgerStanding& standing, wire::LedgerStanding::Builder builder);
+[[nodiscard]] LedgerStanding read(wire::LedgerStanding::Reader reader);
 void encode(const JournalPage& page, wire::JournalPage::Builder builder);
 [[nodiscard]] JournalPage read(wire::JournalPage::Reader reader);
 void encode(const Explanation& explanation, wire::Explanation::Builder builder);

@@ -34,6 +34,10 @@ enum class ErrorCode : std::uint8_t {
 /// True when trying the same call again later may succeed.
 [[nodiscard]] bool is_retryable(ErrorCode code);
 
+/// The field of an `unavailable` with which a coordinator refuses work because it does not know yet
+/// whether its ledger is the newest: nothing was done, and trying again is safe.
+inline constexpr std::string_view kLedgerField = "ledger";
+
 /// `field` is the path of the offending input (`tasks.min`), or empty.
 [[nodiscard]] caf::error make_error(ErrorCode code, std::string message, std::string field = {});
 

@@ -127,6 +127,17 @@ bool is_terminal(JobState state) {
   return state == JobState::succeeded || state == JobState::failed || state == JobState::cancelled;
 }
 
+std::string text_of(const TaskKey& task) {
+  std::string text = std::to_string(task.job.value) + "." + std::to_string(task.index) + "." +
+                     std::to_string(task.attempt);
+  if (task.incarnation != 0) text += "." + std::to_string(task.incarnation);
+  return text;
+}
+
+TaskKey run_of(JobId job, std::uint32_t index, const TaskRecord& task) {
+  return {job, index, task.attempt, task.incarnation};
+}
+
 std::int64_t backoff_ms(std::uint32_t troubles) {
   constexpr std::uint32_t kDoublings = 6;  // 64 s is beyond the most
   const std::uint32_t doublings = std::min(std::max(troubles, 1U) - 1, kDoublings);

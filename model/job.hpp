@@ -130,8 +130,14 @@ struct TaskRecord {
   std::uint32_t launch_failures = 0;  ///< attempts that no node could start
   std::uint32_t losses = 0;           ///< attempts whose end nobody knows
   WallTime waits_until;               ///< backs off: not granted before
+  std::uint32_t incarnation = 0;      ///< TaskKey::incarnation of the current or last run
   friend bool operator==(const TaskRecord&, const TaskRecord&) = default;
 };
+
+/// `12.0.1`: job, index, attempt; and the ledger's incarnation, where it is not the first.
+[[nodiscard]] std::string text_of(const TaskKey& task);
+/// The key of the task's current or last run.
+[[nodiscard]] TaskKey run_of(JobId job, std::uint32_t index, const TaskRecord& task);
 
 struct TaskCounts {
   std::uint32_t total = 0;

@@ -18,6 +18,7 @@ struct Kind {
   std::string_view operator()(const TasksRequeued&) const { return "tasks_requeued"; }
   std::string_view operator()(const Cycle&) const { return "cycle"; }
   std::string_view operator()(const LaunchesFailed&) const { return "launches_failed"; }
+  std::string_view operator()(const LedgerTrusted&) const { return "ledger_trusted"; }
 };
 
 struct ApproximateBytes {

@@ -2,7 +2,6 @@
 // other stored state is a pure function of them (storage/README.md).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -14,8 +13,6 @@
 #include "policy/deal.hpp"
 
 namespace fairwater {
-
-using Hash = std::array<std::uint8_t, 32>;
 
 /// The first record of every cluster.
 struct ClusterCreated {
@@ -112,9 +109,20 @@ struct Cycle {
   friend bool operator==(const Cycle&, const Cycle&) = default;
 };
 
-using JournalBody = std::variant<ClusterCreated, CoordinatorStarted, TenantsChanged, TenantRemoved,
-                                 TokenIssued, JobSubmitted, JobCancelled, NodeChanged,
-                                 TasksFinished, TasksRequeued, Cycle, LaunchesFailed>;
+/// The operator vouches for this ledger although nodes have seen more than it holds, or could not
+/// be asked. What it may have granted and numbered in the life that was lost is never used again.
+struct LedgerTrusted {
+  std::uint32_t incarnation = 0;   ///< enters every TaskKey from here on
+  std::uint64_t given_up = 0;      ///< records of earlier incarnations up to here may be missing
+  std::uint64_t skipped_jobs = 0;  ///< job ids that the lost life may have given away
+  std::string reason;
+  friend bool operator==(const LedgerTrusted&, const LedgerTrusted&) = default;
+};
+
+using JournalBody =
+    std::variant<ClusterCreated, CoordinatorStarted, TenantsChanged, TenantRemoved, TokenIssued,
+                 JobSubmitted, JobCancelled, NodeChanged, TasksFinished, TasksRequeued, Cycle,
+                 LaunchesFailed, LedgerTrusted>;
 
 struct JournalRecord {
   std::uint64_t number = 0;  ///< "cycle number": 1, 2, 3, .. without gaps

@@ -1,13 +1,13 @@
 // Nodes, and what passes between a coordinator and an agent.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "model/job.hpp"
+#include "model/ledger_mark.hpp"
 #include "model/resources.hpp"
 #include "model/run_as.hpp"
 #include "policy/placement.hpp"
@@ -30,13 +30,22 @@ struct NodeSpec {
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };
 
+/// One start of an agent. An agent whose data directory was copied is told from the first one by
+/// it.
+struct AgentRun {
+  std::uint64_t starts = 0;  ///< counted in its data directory; 0: an agent that does not count
+  std::string id;            ///< random, of the process
+  friend bool operator==(const AgentRun&, const AgentRun&) = default;
+};
+
 struct NodeRecord {
   NodeId id;
   NodeSpec spec;
   bool draining = false;
   std::string drain_reason;
   bool lost = false;  ///< silent for longer than lease and grace: its tasks were given out again
-  std::array<std::uint8_t, 32> credential_hash{};
+  Hash credential_hash{};
+  AgentRun run;  ///< the newest that was let in
   friend bool operator==(const NodeRecord&, const NodeRecord&) = default;
 };
 
@@ -68,19 +77,26 @@ struct StopOrder {
   friend bool operator==(const StopOrder&, const StopOrder&) = default;
 };
 
+/// Who an agent says it is, beside its node.
+struct AgentIdentity {
+  ClusterMemory memory;
+  AgentRun run;
+  bool moved = false;  ///< its data directory is not where its last accepted run left it
+};
+
 /// An agent's heartbeat.
 struct AgentReport {
-  std::vector<TaskKey> running;        ///< every attempt that is started and not finished
-  std::vector<TaskResult> finished;    ///< until each is acknowledged as durable
-  std::uint64_t high_water_cycle = 0;  ///< the highest committed cycle it was ever told of
+  std::vector<TaskKey> running;      ///< every attempt that is started and not finished
+  std::vector<TaskResult> finished;  ///< until each is acknowledged as durable
   NamedAmounts capacity;
+  std::uint64_t session = 0;  ///< which registration it came over; the coordinator's side sets it
 };
 
 /// The coordinator's answer, sent when what the report said is durable.
 struct ReportReply {
   std::vector<TaskKey> acknowledged;  ///< results that the agent may forget
-  std::uint64_t committed_cycle = 0;
-  std::int64_t lease_ms = 0;  ///< from the sending of the report that this answers
+  LedgerMark committed;               ///< the newest durable record
+  std::int64_t lease_ms = 0;          ///< from the sending of the report that this answers
   std::int64_t heartbeat_interval_ms = 1000;
 };
 

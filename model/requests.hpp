@@ -40,6 +40,24 @@ struct ClusterStatus {
   std::string storage_damage;  ///< what of the ledger could not be read; empty: nothing
 };
 
+/// A node that has seen what this ledger does not hold.
+struct LedgerDoubt {
+  std::string node;
+  LedgerMark seen;
+  std::string reason;
+  WallTime since;
+};
+
+/// Whether the ledger is taken for the newest there is, and who says otherwise.
+struct LedgerStanding {
+  bool trusted = true;
+  std::string why;      ///< it is not
+  LedgerMark end;       ///< the newest durable record
+  bool copied = false;  ///< the directory is not where the last trusted coordinator left it
+  std::vector<std::string> awaited;  ///< nodes that have not spoken since the start
+  std::vector<LedgerDoubt> doubts;
+};
+
 struct TenantInfo {
   TenantRecord record;
   NamedAmounts request;
@@ -64,6 +82,7 @@ struct NodeInfo {
   NamedAmounts free;
   std::uint64_t running_tasks = 0;
   WallTime last_heartbeat;
+  std::string problem;  ///< e.g. a second agent with a copy of its data; empty: none
 };
 
 struct JobQuery {

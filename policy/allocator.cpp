@@ -54,6 +54,10 @@ void Allocator::take_back(TenantId borrower, const std::vector<Advance>& advance
   impl_->state.take_back(borrower, advances);
 }
 
+void Allocator::set_incarnation(std::uint32_t incarnation) {
+  impl_->state.settings.incarnation = incarnation;
+}
+
 void Allocator::restore_position(std::uint64_t position) {
   impl_->state.sequence.set_position(position);
 }

@@ -30,6 +30,7 @@ struct AllocatorSettings {
   DealMode mode = DealMode::sized;
   std::uint32_t backups = 1;                         ///< next tasks per tenant that step 8 looks at
   ResourceVector units = ResourceVector::filled(1);  ///< ledger units per granule
+  std::uint32_t incarnation = 0;                     ///< see Allocator::set_incarnation
 };
 
 /// Of tenants, or of groups of tenants, that share one quota. Not a tenant: it is in no sequence
@@ -166,6 +167,9 @@ class Allocator {
   void restore_carry(TenantId tenant, Units carry);
   void restore_iou(const IouBook::Iou& iou);
   void restore_held(NodeId node, const Grant& grant);
+  /// The ledger that was taken back to an earlier state counts a new incarnation: tasks granted
+  /// from here on carry it in their keys, so that none is taken for one of the life that was lost.
+  void set_incarnation(std::uint32_t incarnation);
   /// Deals are numbered on from here: tenants may have seen that many already.
   void restore_last_deal(std::uint64_t number);
 

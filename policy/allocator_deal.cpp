@@ -364,7 +364,10 @@ void NodeDeal::place(Index index, std::uint32_t range_index, GrantStep step) {
   WindowRange& entry = tenant.window[range_index];
   WaitingRange& range = entry.range;
   const Units cost = entry.cost;
-  Grant grant{.task = {.job = range.job, .index = range.first_index, .attempt = range.attempt},
+  Grant grant{.task = {.job = range.job,
+                       .index = range.first_index,
+                       .attempt = range.attempt,
+                       .incarnation = state_.settings.incarnation},
               .tenant = tenant.id,
               .cost = cost,
               .demand = range.demand,

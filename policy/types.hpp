@@ -31,6 +31,7 @@ struct TaskKey {
   JobId job;
   std::uint32_t index = 0;
   std::uint32_t attempt = 1;
+  std::uint32_t incarnation = 0;  ///< of the ledger that granted it; Allocator::set_incarnation
   friend constexpr auto operator<=>(const TaskKey&, const TaskKey&) = default;
 };
 

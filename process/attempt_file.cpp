@@ -206,10 +206,7 @@ constexpr const char* kLogs = "logs";
 
 }  // namespace
 
-std::string attempt_name(const TaskKey& task) {
-  return std::to_string(task.job.value) + "." + std::to_string(task.index) + "." +
-         std::to_string(task.attempt);
-}
+std::string attempt_name(const TaskKey& task) { return text_of(task); }
 
 std::optional<TaskKey> attempt_from_name(std::string_view name) {
   TaskKey task;
@@ -219,7 +216,13 @@ std::optional<TaskKey> attempt_from_name(std::string_view name) {
   const auto index = std::from_chars(job.ptr + 1, last, task.index);
   if (index.ec != std::errc{} || index.ptr == last || *index.ptr != '.') return std::nullopt;
   const auto attempt = std::from_chars(index.ptr + 1, last, task.attempt);
-  if (attempt.ec != std::errc{} || attempt.ptr != last) return std::nullopt;
+  if (attempt.ec != std::errc{}) return std::nullopt;
+  if (attempt.ptr == last) return task;
+  if (*attempt.ptr != '.') return std::nullopt;
+  const auto incarnation = std::from_chars(attempt.ptr + 1, last, task.incarnation);
+  // One name per key: 0 is not written out.
+  if (incarnation.ec != std::errc{} || incarnation.ptr != last || task.incarnation == 0)
+    return std::nullopt;
   return task;
 }
 

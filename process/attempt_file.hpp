@@ -1,5 +1,6 @@
-// What is on disk of one attempt of a task: `HOST_DIRECTORY/tasks/JOB.INDEX.ATTEMPT`, one file to
-// which each party appends its section, and the captured output in `HOST_DIRECTORY/logs/`.
+// What is on disk of one attempt of a task: `HOST_DIRECTORY/tasks/JOB.INDEX.ATTEMPT[.INCARNATION]`,
+// one file to which each party appends its section, and the captured output in
+// `HOST_DIRECTORY/logs/`.
 //
 //   order      what to start and how; by the host, whole before it asks for a supervisor
 //   started    which process supervises it; by the supervisor, first of all
@@ -44,7 +45,7 @@
 
 namespace fairwater {
 
-/// `12.0.1`: job, index, attempt.
+/// `12.0.1`: job, index, attempt; and the ledger's incarnation, where it is not the first.
 [[nodiscard]] std::string attempt_name(const TaskKey& task);
 [[nodiscard]] std::optional<TaskKey> attempt_from_name(std::string_view name);
 

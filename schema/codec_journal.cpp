@@ -247,6 +247,13 @@ struct BodyEncoder {
     builder.setNode(value.node.value);
     encode_list(value.launches, builder.initLaunches(value.launches.size()));
   }
+  void operator()(const LedgerTrusted& value) {
+    auto builder = body.initLedgerTrusted();
+    builder.setIncarnation(value.incarnation);
+    builder.setGivenUp(value.given_up);
+    builder.setSkippedJobs(value.skipped_jobs);
+    builder.setReason(to_text(value.reason));
+  }
 };
 
 TenantsChanged read_body(wire::TenantsChanged::Reader reader) {
@@ -305,6 +312,11 @@ JournalBody read_body(wire::JournalRecord::Body::Reader body) {
       return Cycle{read_list(body.getCycle().getDeals())};
     case Body::LAUNCHES_FAILED:
       return read_body(body.getLaunchesFailed());
+    case Body::LEDGER_TRUSTED: {
+      auto reader = body.getLedgerTrusted();
+      return LedgerTrusted{reader.getIncarnation(), reader.getGivenUp(), reader.getSkippedJobs(),
+                           to_std_string(reader.getReason())};
+    }
     case Body::UNSET:
       break;
   }

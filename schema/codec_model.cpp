@@ -63,10 +63,11 @@ void encode(const TaskKey& key, wire::TaskKey::Builder builder) {
   builder.setJob(key.job.value);
   builder.setIndex(key.index);
   builder.setAttempt(key.attempt);
+  builder.setIncarnation(key.incarnation);
 }
 
 TaskKey read(wire::TaskKey::Reader reader) {
-  return {JobId{reader.getJob()}, reader.getIndex(), reader.getAttempt()};
+  return {JobId{reader.getJob()}, reader.getIndex(), reader.getAttempt(), reader.getIncarnation()};
 }
 
 void encode(const JobSpec& spec, wire::JobSpec::Builder builder) {
@@ -158,6 +159,7 @@ void encode(const TaskRecord& task, wire::TaskRecord::Builder builder) {
   builder.setLaunchFailures(task.launch_failures);
   builder.setLosses(task.losses);
   builder.setWaitsUntil(task.waits_until.microseconds);
+  builder.setIncarnation(task.incarnation);
 }
 
 TaskRecord read(wire::TaskRecord::Reader reader) {
@@ -175,6 +177,7 @@ TaskRecord read(wire::TaskRecord::Reader reader) {
   task.launch_failures = reader.getLaunchFailures();
   task.losses = reader.getLosses();
   task.waits_until = {reader.getWaitsUntil()};
+  task.incarnation = reader.getIncarnation();
   return task;
 }
 
@@ -309,6 +312,8 @@ void encode(const NodeRecord& node, wire::NodeRecord::Builder builder) {
   builder.setDrainReason(to_text(node.drain_reason));
   builder.setLost(node.lost);
   builder.setCredentialHash(hash_data(node.credential_hash));
+  builder.setRunStarts(node.run.starts);
+  builder.setRunId(to_text(node.run.id));
 }
 
 NodeRecord read(wire::NodeRecord::Reader reader) {
@@ -319,6 +324,7 @@ NodeRecord read(wire::NodeRecord::Reader reader) {
   node.drain_reason = to_std_string(reader.getDrainReason());
   node.lost = reader.getLost();
   node.credential_hash = read_hash(reader.getCredentialHash(), "credentialHash");
+  node.run = {reader.getRunStarts(), to_std_string(reader.getRunId())};
   return node;
 }
 

@@ -83,14 +83,18 @@ interface Gateway {
       joinToken :Text,          # empty once the credential has been accepted
       spec :Records.NodeSpec,
       report :AgentReport,
-      control :AgentControl) -> (
+      control :AgentControl,
+      identity :AgentIdentity) -> (
       error :Error,
       session :NodeSession,
       node :UInt32,
       epoch :UInt64,
       reply :ReportReply,       # to `report`
-      protocolVersion :UInt32);
-  # The registration lives as long as the connection.
+      protocolVersion :UInt32,
+      clusterId :Text);         # for the agent to keep, and to show from now on
+  # The registration lives as long as the connection. It is judged in this order: credential or join
+  # token, cluster, whether the agent has seen more than the ledger holds (`storage_behind`), whether
+  # another run of the agent holds the node (`already_exists`: this one is a duplicate).
 }
 
 # -- clients ---------------------------------------------------------------------------------------
@@ -126,6 +130,9 @@ interface OperatorSession extends(TenantSession) {
   readJournal @4 (since :UInt64, limit :UInt32, waitMs :Int64) -> (error :Error, page :JournalPage);
   # Records from number `since` on; waits for the first up to `waitMs` (at most 60,000).
   verifyLedger @5 () -> (error :Error, report :VerifyReport);
+  showStanding @6 () -> (error :Error, standing :LedgerStanding);
+  trustLedger @7 (reason :Text) -> (error :Error);
+  # The operator vouches for a ledger that nodes doubt, or that was copied.
 }
 
 # -- agents ----------------------------------------------------------------------------------------
@@ -162,10 +169,20 @@ struct StopOrder {
   epoch @1 :UInt64;
 }
 
+struct AgentIdentity {
+  # Beside its node. An agent of an older version leaves all of it empty.
+  clusterId @0 :Text;         # that it joined; empty before
+  seenHash @1 :Data;          # of the journal record AgentReport.highWaterCycle; empty: not kept
+  seenIncarnation @2 :UInt32; # of the ledger that told it so
+  runStarts @3 :UInt64;       # how often it was started on its data directory
+  runId @4 :Text;             # of this process
+  moved @5 :Bool;             # its data directory was copied since it was last let in
+}
+
 struct AgentReport {
   running @0 :List(Records.TaskKey);      # every attempt that is started and not finished
   finished @1 :List(Records.TaskResult);  # each until it is acknowledged
-  highWaterCycle @2 :UInt64;              # the highest committed cycle it was ever told of
+  highWaterCycle @2 :UInt64;              # in a registration: the newest cycle it was ever told of
   capacity @3 :List(Records.NamedAmount);
 }
 
@@ -174,6 +191,8 @@ struct ReportReply {
   committedCycle @1 :UInt64;
   leaseMs @2 :Int64;                       # from the sending of the report that this answers
   heartbeatIntervalMs @3 :Int64;
+  committedHash @4 :Data;                  # of the record `committedCycle`
+  ledgerIncarnation @5 :UInt32;
 }
 
 # -- answers ---------------------------------------------------------------------------------------
@@ -194,6 +213,27 @@ struct ClusterStatus {
   capacity @12 :List(Records.NamedAmount);
   used @13 :List(Records.NamedAmount);
   storageDamage @14 :Text;  # what of the ledger could not be read since the start; empty: nothing
+}
+
+struct LedgerDoubt {
+  node @0 :Text;
+  cycle @1 :UInt64;  # that it has seen
+  hash @2 :Data;
+  incarnation @3 :UInt32;
+  reason @4 :Text;
+  since @5 :Int64;
+}
+
+struct LedgerStanding {
+  # Whether the ledger is taken for the newest there is, and who says otherwise.
+  trusted @0 :Bool;
+  why @1 :Text;  # it is not
+  cycle @2 :UInt64;
+  hash @3 :Data;
+  incarnation @4 :UInt32;
+  copied @5 :Bool;          # the directory is not where the last trusted coordinator left it
+  awaited @6 :List(Text);   # nodes that have not spoken since the start
+  doubts @7 :List(LedgerDoubt);
 }
 
 struct TenantInfo {
@@ -233,6 +273,7 @@ struct NodeInfo {
   free @3 :List(Records.NamedAmount);
   runningTasks @4 :UInt64;
   lastHeartbeat @5 :Int64;
+  problem @6 :Text;
 }
 
 struct JobQuery {

@@ -47,6 +47,7 @@ struct TaskKey {
   job @0 :UInt64;
   index @1 :UInt32;
   attempt @2 :UInt32 = 1;
+  incarnation @3 :UInt32;  # of the ledger that granted it: see LedgerTrusted
 }
 
 # -- jobs and tasks ------------------------------------------------------------------------------------
@@ -138,6 +139,7 @@ struct TaskRecord {
   launchFailures @10 :UInt32;
   losses @11 :UInt32;
   waitsUntil @12 :Int64;
+  incarnation @13 :UInt32;
 }
 
 struct TaskCounts {
@@ -227,6 +229,8 @@ struct NodeRecord {
   drainReason @3 :Text;
   lost @4 :Bool;
   credentialHash @5 :Hash;
+  runStarts @6 :UInt64;  # the agent's newest start that was let in
+  runId @7 :Text;
 }
 
 # -- deals ---------------------------------------------------------------------------------------------
@@ -386,6 +390,15 @@ struct Cycle {
   deals @0 :List(Deal);
 }
 
+struct LedgerTrusted {
+  # An operator vouched for a ledger that lags, or may. What was granted or numbered in the life that
+  # was lost is told from what follows by the incarnation.
+  incarnation @0 :UInt32;
+  givenUp @1 :UInt64;      # records of earlier incarnations up to this number may be missing
+  skippedJobs @2 :UInt64;  # job ids that are left out
+  reason @3 :Text;
+}
+
 struct JournalRecord {
   number @0 :UInt64;
   time @1 :Int64;
@@ -404,6 +417,7 @@ struct JournalRecord {
     tasksRequeued @13 :TasksRequeued;
     cycle @14 :Cycle;
     launchesFailed @15 :LaunchesFailed;
+    ledgerTrusted @16 :LedgerTrusted;
   }
 }
 
@@ -450,4 +464,6 @@ struct MetaRecord {
   nextNode @7 :UInt32;
   nextIouAge @8 :UInt64;
   lease @9 :LeaseTerms;  # of the last coordinator that noted them
+  incarnation @10 :UInt32;
+  givenUp @11 :UInt64;  # as in the newest LedgerTrusted
 }

@@ -14,7 +14,8 @@ namespace {
 
 std::string name(const TaskKey& task) {
   return "task " + std::to_string(task.job.value) + "." + std::to_string(task.index) + " attempt " +
-         std::to_string(task.attempt);
+         std::to_string(task.attempt) +
+         (task.incarnation == 0 ? "" : " of incarnation " + std::to_string(task.incarnation));
 }
 
 /// One record's effect on the state. Each operator() takes one kind of body.
@@ -53,6 +54,15 @@ class Fold {
   }
   void operator()(const LaunchesFailed& body) {
     for (const FailedLaunch& launch : body.launches) undo(body.node, launch);
+  }
+  void operator()(const LedgerTrusted& body) {
+    LedgerMeta& meta = state_.meta;
+    if (body.incarnation <= meta.incarnation || body.given_up < meta.last_number)
+      refuse("incarnation " + std::to_string(body.incarnation) + " does not follow on " +
+             std::to_string(meta.incarnation));
+    meta.incarnation = body.incarnation;
+    meta.given_up = body.given_up;
+    meta.next_job.value += body.skipped_jobs;
   }
   void operator()(const Cycle& body) {
     for (const Deal& deal : body.deals) {
@@ -179,7 +189,8 @@ void Fold::run(NodeId node, const Grant& grant) {
   const std::string key = task_key(grant.task.job, grant.task.index);
   const TaskRecord* found = state_.tasks.find(key);
   TaskRecord task = found ? *found : TaskRecord{};
-  if (task.state != TaskState::pending || task.attempt != grant.task.attempt || grant.cost < 1)
+  if (task.state != TaskState::pending || task.attempt != grant.task.attempt ||
+      grant.task.incarnation != state_.meta.incarnation || grant.cost < 1)
     refuse(name(grant.task) + " was granted while it is " + std::string(to_string(task.state)) +
            " with attempt " + std::to_string(task.attempt));
   // A cancelled job's waiting tasks count as cancelled; a grant that crossed the cancel runs until
@@ -187,6 +198,7 @@ void Fold::run(NodeId node, const Grant& grant) {
   move_task(*job, job->cancelled ? TaskState::cancelled : TaskState::pending, TaskState::running);
   if (!job->started_at) job->started_at = record_.time;
   task.state = TaskState::running;
+  task.incarnation = grant.task.incarnation;
   task.node = node;
   task.cost = grant.cost;
   task.step = grant.step;
@@ -200,8 +212,8 @@ void Fold::run(NodeId node, const Grant& grant) {
 TaskRecord* Fold::running(NodeId node, const TaskKey& task) {
   const std::string key = task_key(task.job, task.index);
   const TaskRecord* found = state_.tasks.find(key);
-  if (!found || found->state != TaskState::running || found->attempt != task.attempt ||
-      found->node != node)
+  if (!found || found->state != TaskState::running ||
+      run_of(task.job, task.index, *found) != task || found->node != node)
     return nullptr;
   return state_.tasks.edit(key);
 }

@@ -18,26 +18,6 @@ constexpr std::size_t kHexBytes = 2 * sizeof(Hash);
 
 std::string file_of(const std::string& directory) { return directory + "/high-water"; }
 
-std::string hex(const Hash& hash) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const std::uint8_t byte : hash) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
-
-std::optional<Hash> parse_hex(std::string_view text) {
-  Hash hash{};
-  if (text.size() != kHexBytes) return std::nullopt;
-  for (std::size_t i = 0; i < hash.size(); ++i) {
-    const char* digits = text.data() + 2 * i;
-    if (std::from_chars(digits, digits + 2, hash[i], 16).ptr != digits + 2) return std::nullopt;
-  }
-  return hash;
-}
-
 /// The number that `text` begins with, which is taken off it together with the character after.
 std::optional<std::uint64_t> take_number(std::string_view& text) {
   std::uint64_t number = 0;
@@ -50,8 +30,8 @@ std::optional<std::uint64_t> take_number(std::string_view& text) {
 
 std::string slot_of(const HighWater& mark) {
   std::string slot =
-      std::string(kHeader) + std::to_string(mark.number) + " " + hex(mark.hash) + "\n";
-  slot += hex(hash_of(slot)) + "\n";
+      std::string(kHeader) + std::to_string(mark.number) + " " + to_hex(mark.hash) + "\n";
+  slot += to_hex(hash_of(slot)) + "\n";
   FAIRWATER_CHECK(slot.size() <= kSlotBytes, "a mark fits into its slot");
   slot.resize(kSlotBytes, '\n');
   return slot;
@@ -62,7 +42,7 @@ std::optional<HighWater> parse_slot(std::string_view slot) {
   std::string_view rest = slot.substr(kHeader.size());
   const auto number = take_number(rest);
   if (!number || rest.size() < 2 * (kHexBytes + 1)) return std::nullopt;
-  const auto hash = parse_hex(rest.substr(0, kHexBytes));
+  const auto hash = hash_from_hex(rest.substr(0, kHexBytes));
   const HighWater mark{*number, hash.value_or(Hash{})};
   if (!hash || slot_of(mark) != slot) return std::nullopt;  // with the checksum
   return mark;

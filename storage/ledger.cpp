@@ -97,6 +97,10 @@ class Ledger::Impl {
     const std::lock_guard lock(mutex_);
     return published_;
   }
+  [[nodiscard]] LedgerMark end() const {
+    const std::lock_guard lock(mutex_);
+    return {published_.incarnation, published_.last_number, published_.last_hash};
+  }
   [[nodiscard]] const Database& database() const { return *database_; }
   [[nodiscard]] const std::string& directory() const { return options_.directory; }
 
@@ -246,6 +250,8 @@ Expected<std::vector<Receipt>> Ledger::append(std::vector<JournalBody> bodies) {
 }
 
 std::uint64_t Ledger::last_number() const { return impl_->meta().last_number; }
+LedgerMark Ledger::end() const { return impl_->end(); }
+std::uint64_t Ledger::given_up() const { return impl_->meta().given_up; }
 ClusterCreated Ledger::cluster() const { return impl_->meta().cluster; }
 std::uint64_t Ledger::epoch() const { return impl_->meta().epoch; }
 LeaseTerms Ledger::lease_terms() const { return impl_->meta().lease; }

@@ -70,6 +70,8 @@ class Ledger {
   // What cannot be read any more (a damaged block) is thrown as StorageFault (storage/state.hpp).
   // Its reader answers with it: the rest of the ledger is as good as before.
   [[nodiscard]] std::uint64_t last_number() const;
+  [[nodiscard]] LedgerMark end() const;          ///< the newest record
+  [[nodiscard]] std::uint64_t given_up() const;  ///< see LedgerTrusted
   [[nodiscard]] ClusterCreated cluster() const;
   [[nodiscard]] std::uint64_t epoch() const;     ///< of the last CoordinatorStarted, 0 before
   [[nodiscard]] LeaseTerms lease_terms() const;  ///< likewise; zero when it noted none

@@ -58,6 +58,8 @@ void encode(const LedgerMeta& meta, wire::MetaRecord::Builder builder) {
   builder.setNextNode(meta.next_node.value);
   builder.setNextIouAge(meta.next_iou_age);
   if (meta.lease != LeaseTerms{}) encode(meta.lease, builder.initLease());
+  builder.setIncarnation(meta.incarnation);
+  builder.setGivenUp(meta.given_up);
 }
 
 LedgerMeta read(wire::MetaRecord::Reader reader) {
@@ -72,6 +74,8 @@ LedgerMeta read(wire::MetaRecord::Reader reader) {
   meta.next_node = NodeId{reader.getNextNode()};
   meta.next_iou_age = reader.getNextIouAge();
   meta.lease = read(reader.getLease());
+  meta.incarnation = reader.getIncarnation();
+  meta.given_up = reader.getGivenUp();
   return meta;
 }
 

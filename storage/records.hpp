@@ -55,6 +55,8 @@ struct LedgerMeta {
   NodeId next_node{1};
   std::uint64_t next_iou_age = 1;
   LeaseTerms lease;  ///< of the last coordinator that noted them
+  std::uint32_t incarnation = 0;
+  std::uint64_t given_up = 0;  ///< as in the newest LedgerTrusted
   friend bool operator==(const LedgerMeta&, const LedgerMeta&) = default;
 };
 

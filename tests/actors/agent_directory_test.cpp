@@ -23,19 +23,21 @@ TEST_CASE("An agent's directory keeps its instance and its high-water mark", "[u
   const TemporaryDirectory scratch;
   const std::filesystem::path path = scratch / "agent";
   std::string instance;
+  ClusterMemory memory{"cluster_1", {3, 1'234'567'890'123, Hash{}}};
+  memory.seen.hash->fill(0xa7);
   {
     const auto opened = AgentDirectory::open(path, IfEmpty::create);
     REQUIRE(opened);
     instance = opened->instance();
     CHECK(instance.size() == 32);
-    CHECK(opened->high_water_cycle() == 0);
-    REQUIRE(!opened->keep_high_water(12));
-    REQUIRE(!opened->keep_high_water(1'234'567'890'123));
+    CHECK(opened->identity().memory == ClusterMemory{});
+    REQUIRE(!opened->keep_memory({"", {0, 12, {}}}));
+    REQUIRE(!opened->keep_memory(memory));
   }
   const auto again = AgentDirectory::open(path, IfEmpty::refuse);
   REQUIRE(again);
   CHECK(again->instance() == instance);
-  CHECK(again->high_water_cycle() == 1'234'567'890'123);
+  CHECK(again->identity().memory == memory);
   const auto other = AgentDirectory::open(scratch / "other", IfEmpty::create);
   CHECK(other->instance() != instance);
 }
@@ -65,4 +67,47 @@ TEST_CASE("A damaged agent's directory is refused", "[unit]") {
   SECTION("without an identity") { std::ofstream(path / "agent") << "fairwater-agent 1\n"; }
   SECTION("without a cycle number") { std::ofstream(path / "high-water") << "many\n"; }
   CHECK(code_of(AgentDirectory::open(path, IfEmpty::refuse)) == ErrorCode::storage_damaged);
+}
+
+TEST_CASE("An agent's directory counts its starts, and no two processes are one", "[unit]") {
+  const TemporaryDirectory scratch;
+  const std::filesystem::path path = scratch / "agent";
+  const auto run = [&] { return AgentDirectory::open(path, IfEmpty::create)->identity().run; };
+  const AgentRun first = run();
+  const AgentRun second = run();
+  CHECK(first.starts == 1);
+  CHECK(second.starts == 2);
+  CHECK(first.id != second.id);
+}
+
+TEST_CASE("What an older agent kept is still read", "[unit]") {
+  const TemporaryDirectory scratch;
+  const std::filesystem::path path = scratch / "agent";
+  REQUIRE(AgentDirectory::open(path, IfEmpty::create));
+  std::ofstream(path / "high-water") << "4711\n";
+  std::filesystem::remove(path / "starts");
+  std::filesystem::remove(path / "place");
+  const auto opened = AgentDirectory::open(path, IfEmpty::refuse);
+  REQUIRE(opened);
+  CHECK(opened->identity().memory == ClusterMemory{"", {0, 4711, {}}});
+  CHECK(opened->identity().run.starts == 1);
+  CHECK_FALSE(opened->identity().moved);
+}
+
+TEST_CASE("A copied agent's directory says so until it is let in", "[unit]") {
+  const TemporaryDirectory scratch;
+  REQUIRE(AgentDirectory::open(scratch / "agent", IfEmpty::create));
+  std::filesystem::copy(scratch / "agent", scratch / "copy");
+  {
+    const auto copy = AgentDirectory::open(scratch / "copy", IfEmpty::refuse);
+    REQUIRE(copy);
+    CHECK(copy->identity().moved);
+  }
+  {
+    const auto again = AgentDirectory::open(scratch / "copy", IfEmpty::refuse);
+    CHECK(again->identity().moved);
+    CHECK_FALSE(again->settle());
+  }
+  CHECK_FALSE(AgentDirectory::open(scratch / "copy", IfEmpty::refuse)->identity().moved);
+  CHECK_FALSE(AgentDirectory::open(scratch / "agent", IfEmpty::refuse)->identity().moved);
 }

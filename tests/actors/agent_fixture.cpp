@@ -22,7 +22,8 @@ FakeHostActor::behavior_type fake_host(FakeHostActor::pointer self,
         fake->forgotten.insert(fake->forgotten.end(), forget.tasks.begin(), forget.tasks.end());
       },
       [fake](const ExtendHostLease& lease) { fake->leases.push_back(lease.deadline_boottime_ms); },
-      [fake](const KeepHighWater& keep) { fake->high_waters.push_back(keep.cycle); },
+      [fake](const KeepMemory& keep) { fake->memories.push_back(keep.memory); },
+      [fake](const SettleDirectory&) { ++fake->settled; },
       [fake](const ReadAgentLog& request) -> caf::result<LogChunk> {
         if (fake->log_error) return fake->log_error;
         return LogChunk{"log of " + std::to_string(request.task.job.value), true};
@@ -99,7 +100,7 @@ std::int64_t AgentFixture::now_ms() const {
 }
 
 void AgentFixture::connect(std::uint64_t epoch, ReportReply reply) {
-  caf::anon_send(agent, LinkUp{link, epoch, std::move(reply), now_ms()});
+  caf::anon_send(agent, LinkUp{link, epoch, std::move(reply), now_ms(), "cluster"});
   run();
 }
 

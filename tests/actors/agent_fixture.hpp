@@ -26,7 +26,8 @@ struct FakeHost {
   std::vector<StopAttempt> stops;
   std::vector<TaskKey> forgotten;
   std::vector<std::int64_t> leases;
-  std::vector<std::uint64_t> high_waters;
+  std::vector<ClusterMemory> memories;
+  int settled = 0;
 };
 
 /// The reports that came, unanswered until the test answers them.
@@ -44,7 +45,7 @@ class AgentFixture {
   AgentFixture();
   ~AgentFixture();
 
-  /// Spawns the agent; `inventory`, `high_water` and the like are set before.
+  /// Spawns the agent; `inventory`, `settings.identity` and the like are set before.
   void spawn();
   /// Delivers what is waiting, bounded: timers need `advance`.
   void run();

@@ -72,7 +72,7 @@ class RealAgent {
     observer_->request(agent_, std::chrono::seconds(10), DescribeNode{})
         .receive([](const NodeDescription&) {},
                  [](const caf::error& error) { FAIL(details(error).message); });
-    caf::anon_send(agent_, LinkUp{link_, 1, {}, 0});
+    caf::anon_send(agent_, LinkUp{link_, 1, {}, 0, "cluster"});
   }
   void stop() {
     observer_->monitor(host_);

@@ -22,14 +22,16 @@ TEST_CASE("An agent tells what runs and what ended before it was started", "[act
   AgentFixture fixture;
   fixture.host->inventory.tasks = {{kFirst, true, {}},
                                    {{JobId{2}, 0, 1}, false, exited({JobId{2}, 0, 1}, 7)}};
-  fixture.settings.high_water_cycle = 41;
+  fixture.settings.identity = {{"cluster", {0, 41, {}}}, {7, "run"}, true};
   fixture.spawn();
   const NodeDescription node = fixture.describe();
   CHECK(node.spec == fixture.settings.spec);
   CHECK(node.report.running == std::vector{kFirst});
   REQUIRE(node.report.finished.size() == 1);
   CHECK(node.report.finished[0].exit_code == 7);
-  CHECK(node.report.high_water_cycle == 41);
+  CHECK(node.identity.memory == ClusterMemory{"cluster", {0, 41, {}}});
+  CHECK(node.identity.run == AgentRun{7, "run"});
+  CHECK(node.identity.moved);
 
   fixture.end(exited(kFirst, 3));
   CHECK(fixture.describe().report.running.empty());
@@ -285,28 +287,83 @@ TEST_CASE("Without word for longer than the lease every task is stopped", "[acto
   }
 }
 
-TEST_CASE("The highest committed cycle is reported, and kept about once a second", "[actor]") {
+TEST_CASE("The newest committed cycle is shown, and kept about once a second", "[actor]") {
   AgentFixture fixture;
-  fixture.settings.high_water_cycle = 10;
+  fixture.settings.identity.memory = {"cluster", {0, 10, {}}};
+  fixture.spawn();
+  const auto seen = [&] { return fixture.describe().identity.memory.seen; };
+  const auto kept = [&] {
+    std::vector<std::uint64_t> cycles;
+    for (const auto& memory : fixture.host->memories) cycles.push_back(memory.seen.number);
+    return cycles;
+  };
+  ReportReply reply;
+  reply.committed.number = 20;
+  reply.committed.hash.emplace().fill(1);
+  fixture.connect(1, reply);
+  CHECK(kept() == std::vector<std::uint64_t>{20});
+  for (std::uint64_t cycle = 21; cycle <= 30; ++cycle) {
+    reply.committed.number = cycle;
+    fixture.answer(reply);
+    fixture.connect(1, reply);
+  }
+  CHECK(kept().size() == 1);
+  CHECK(seen() == reply.committed);
+  fixture.advance(2000);
+  CHECK(kept() == std::vector<std::uint64_t>{20, 30});
+  reply.committed.number = 5;  // an older coordinator, or a late answer
+  fixture.connect(1, reply);
+  CHECK(seen().number == 30);
+  reply.committed.incarnation = 1;  // the ledger was taken back: smaller numbers are newer
+  fixture.connect(1, reply);
+  CHECK(seen() == reply.committed);
+}
+
+TEST_CASE("A ledger that was taken back counts its epochs anew", "[actor]") {
+  AgentFixture fixture;
+  fixture.spawn();
+  fixture.connect(5, reply_with({}, 10'000));
+  ReportReply reply = reply_with({}, 10'000);
+  reply.committed.incarnation = 1;
+  fixture.connect(3, reply);
+  fixture.send({{launch_order(1, 3)}, {}});
+  CHECK(fixture.host->launches.size() == 1);
+}
+
+TEST_CASE("An agent that joins keeps its cluster at once and forgets what it saw elsewhere",
+          "[actor]") {
+  AgentFixture fixture;
+  fixture.settings.identity.memory = {"", {0, 1'000'000, {}}};  // an older version kept no cluster
+  fixture.settings.identity.moved = true;
   fixture.spawn();
   ReportReply reply;
-  reply.committed_cycle = 20;
+  reply.committed.number = 3;
   fixture.connect(1, reply);
-  CHECK(fixture.host->high_waters == std::vector<std::uint64_t>{20});
-  for (std::uint64_t cycle = 21; cycle <= 30; ++cycle) {
-    reply.committed_cycle = cycle;
-    fixture.answer(reply);
-    caf::anon_send(fixture.agent,
-                   LinkUp{CoordinatorLink(fixture.link), 1, reply, fixture.now_ms()});
-    fixture.run();
-  }
-  CHECK(fixture.host->high_waters.size() == 1);
-  CHECK(fixture.describe().report.high_water_cycle == 30);
-  fixture.advance(2000);
-  CHECK(fixture.host->high_waters == std::vector<std::uint64_t>{20, 30});
-  reply.committed_cycle = 5;  // an older coordinator, or a late answer
+  REQUIRE(fixture.host->memories.size() == 1);
+  CHECK(fixture.host->memories[0] == ClusterMemory{"cluster", {0, 3, {}}});
+  CHECK(fixture.host->settled == 1);
+  CHECK_FALSE(fixture.describe().identity.moved);
   fixture.connect(1, reply);
-  CHECK(fixture.describe().report.high_water_cycle == 30);
+  CHECK(fixture.host->settled == 1);
+}
+
+TEST_CASE("What an agent runs that is told it is a duplicate ends with its lease", "[actor]") {
+  AgentFixture fixture;
+  fixture.spawn();
+  fixture.connect(1, reply_with({}, 1000));
+  fixture.send({{launch_order(1)}, {}});
+  REQUIRE(fixture.host->launches.size() == 1);
+  caf::anon_send(fixture.agent, LinkDown{});
+  caf::anon_send(fixture.agent, FoundDuplicate{"a later start of it holds the node"});
+  fixture.run();
+  CHECK(fixture.host->stops.empty());
+  fixture.advance(1100);
+  CHECK(fixture.host->stops.size() == 1);
+  // It is let in after all, and its first order overtakes the word of that.
+  fixture.send({{launch_order(2)}, {}});
+  CHECK(fixture.host->launches.size() == 2);
+  fixture.connect(1, reply_with({}, 1000));
+  CHECK(fixture.host->launches.size() == 2);
 }
 
 TEST_CASE("A burst of launches does not hold back heartbeats", "[actor]") {

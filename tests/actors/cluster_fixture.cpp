@@ -47,6 +47,24 @@ AgentLink::behavior_type breaking_agent_link(AgentLink::pointer self) {
 
 constexpr std::size_t kMaxSteps = 100'000;  // a self-sustaining exchange would never end
 
+/// Another file system with the same ledger.
+std::unique_ptr<rocksdb::Env> copied_disk(rocksdb::Env* from) {
+  std::unique_ptr<rocksdb::Env> to(rocksdb::NewMemEnv(rocksdb::Env::Default()));
+  for (const std::string directory : {"/ledger", "/ledger/db"}) {
+    REQUIRE(to->CreateDirIfMissing(directory).ok());
+    std::vector<std::string> names;
+    REQUIRE(from->GetChildren(directory, &names).ok());
+    for (const auto& name : names) {
+      const std::string path = directory + "/" + name;
+      std::string content;
+      if (name == "db" || name == "LOCK" || !rocksdb::ReadFileToString(from, path, &content).ok())
+        continue;
+      REQUIRE(rocksdb::WriteStringToFile(to.get(), content, path).ok());
+    }
+  }
+  return to;
+}
+
 Hash join_hash() {
   Hash hash{};
   hash.fill(7);
@@ -99,7 +117,8 @@ ClusterFixture::~ClusterFixture() {
   CHECK(fatal_.empty());
 }
 
-void ClusterFixture::start() {
+void ClusterFixture::start(bool copied) {
+  settings_.copied = copied;
   system_ = std::make_unique<caf::actor_system>(config_);
   LedgerOptions options;
   options.directory = kDirectory;
@@ -152,6 +171,18 @@ void ClusterFixture::restart(ClusterSettings settings) {
 
 void ClusterFixture::fill_disk(bool full) { env_->full = full; }
 
+void ClusterFixture::copy_ledger() {
+  stop();
+  backup_ = copied_disk(env_.get());
+  start();
+}
+
+void ClusterFixture::restore_ledger() {
+  stop();
+  env_ = copied_disk(backup_.get());
+  start(true);
+}
+
 void ClusterFixture::run() {
   auto& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system_->scheduler());
   REQUIRE(scheduler.run(kMaxSteps) < kMaxSteps);
@@ -162,6 +193,8 @@ void ClusterFixture::advance(std::int64_t milliseconds) {
   scheduler.advance_time(std::chrono::milliseconds(milliseconds));
   run();
 }
+
+LedgerMark ClusterFixture::ledger_end() { return cluster_->context->ledger_end().mark; }
 
 Caller ClusterFixture::tenant_caller(const std::string& name) {
   auto tenant = ask_actor<TenantAddress>(cluster_->coordinator, FindTenant{name, {}});
@@ -178,7 +211,7 @@ FakeAgent ClusterFixture::join(const std::string& name, Amount cpu) {
   return join(node_spec(name, cpu));
 }
 
-FakeAgent ClusterFixture::join(const NodeSpec& spec) {
+FakeAgent ClusterFixture::join(const NodeSpec& spec, const AgentIdentity& identity) {
   FakeAgent agent;
   agent.name = spec.traits.name;
   agent.credential.fill(static_cast<std::uint8_t>(agent.name.back()));
@@ -188,12 +221,15 @@ FakeAgent ClusterFixture::join(const NodeSpec& spec) {
   RegisterNode request;
   request.spec = spec;
   request.credential_hash = agent.credential;
+  request.identity = identity;
   request.joining = true;
   request.join_hash = join_hash();
   request.link = agent.link;
   auto registered = ask<NodeRegistered>(request);
   if (!registered) FAIL(details(registered.error()).message);
   agent.port = registered->port;
+  agent.session = registered->session;
+  agent.identity.memory = {registered->cluster_id, registered->reply.committed};
   run();
   return agent;
 }
@@ -204,17 +240,20 @@ caf::error ClusterFixture::reattach(FakeAgent& agent, std::vector<TaskResult> fi
                             : system_->spawn(fake_agent_link, agent.orders);
   links_.push_back(agent.link);
   RegisterNode request;
+  request.spec.traits.name = agent.name;
   const auto nodes = ask<NodeList>(ListNodes{operator_caller()});
   for (const auto& node : nodes->nodes)
     if (node.record.spec.traits.name == agent.name) request.spec = node.record.spec;
   request.report.running = agent.running;
   request.report.finished = std::move(finished);
-  request.report.high_water_cycle = agent.high_water_cycle;
+  request.identity = agent.identity;
   request.credential_hash = agent.credential;
   request.link = agent.link;
   auto registered = ask<NodeRegistered>(request);
   if (!registered) return registered.error();
   agent.port = registered->port;
+  agent.session = registered->session;
+  agent.identity.memory = {registered->cluster_id, registered->reply.committed};
   run();
   return {};
 }
@@ -223,7 +262,9 @@ Expected<ReportReply> ClusterFixture::report(FakeAgent& agent, std::vector<TaskR
   AgentReport report;
   report.running = agent.running;
   report.finished = std::move(finished);
+  report.session = agent.session;
   auto reply = ask_actor<ReportReply>(agent.port, report);
+  if (reply) agent.identity.memory.seen = reply->committed;
   run();
   return reply;
 }

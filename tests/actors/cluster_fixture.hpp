@@ -30,8 +30,9 @@ struct FakeAgent {
   AgentLink link;
   std::shared_ptr<std::vector<AgentOrders>> orders;
   std::vector<TaskKey> running;  ///< what the next report names
-  std::uint64_t high_water_cycle = 0;
-  bool breaks = false;  ///< its connections end on orders, from the next registration on
+  bool breaks = false;           ///< its connections end on orders, from the next registration on
+  std::uint64_t session = 0;
+  AgentIdentity identity;  ///< what it shows when it registers
 
   /// Every launch so far, in order.
   [[nodiscard]] std::vector<LaunchOrder> launches() const;
@@ -50,6 +51,9 @@ class ClusterFixture {
   void restart(ClusterSettings settings);
   /// While it is full the ledger takes nothing.
   void fill_disk(bool full);
+  /// The same on what the ledger held when it was last copied: restored from a backup.
+  void copy_ledger();
+  void restore_ledger();
   void run();
   void advance(std::int64_t milliseconds);
 
@@ -105,7 +109,9 @@ class ClusterFixture {
   void apply(std::vector<TenantSpec> tenants);
   /// `cpu` in whole processors; every task of the tests asks for one.
   FakeAgent join(const std::string& name, Amount cpu);
-  FakeAgent join(const NodeSpec& spec);
+  FakeAgent join(const NodeSpec& spec, const AgentIdentity& identity = {});
+  /// What the agent would be told now.
+  LedgerMark ledger_end();
   /// Registers again, naming what runs; the answer's error otherwise.
   caf::error reattach(FakeAgent& agent, std::vector<TaskResult> finished = {});
   /// A heartbeat: the results that the coordinator acknowledged as durable.
@@ -119,12 +125,13 @@ class ClusterFixture {
   [[nodiscard]] const Cluster& actors() const { return *cluster_; }
 
  private:
-  void start();
+  void start(bool copied = false);
   void stop();
   void step();
 
   std::unique_ptr<rocksdb::Env> memory_;
   std::unique_ptr<DiskInMemory> env_;
+  std::unique_ptr<rocksdb::Env> backup_;
   ClusterSettings settings_;
   caf::actor_system_config config_;
   std::unique_ptr<caf::actor_system> system_;

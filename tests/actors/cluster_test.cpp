@@ -194,21 +194,6 @@ TEST_CASE("after a restart nothing is lost and nothing is started twice", "[acto
   CHECK(cluster.verify().ok);
 }
 
-TEST_CASE("a ledger older than what an agent has seen grants nothing", "[actor]") {
-  ClusterFixture cluster;
-  cluster.apply({tenant_spec("only", 1)});
-  (void)cluster.submit("only", 1);
-  auto agent = cluster.join("node1", 1);
-  agent.running = keys(agent.launches());
-  agent.high_water_cycle = 1'000'000;
-  const auto refused = cluster.reattach(agent);
-  CHECK(details(refused).code == ErrorCode::storage_behind);
-  const auto status = cluster.ask<ClusterStatus>(GetStatus{});
-  REQUIRE(status.engaged());
-  CHECK_FALSE(status->granting);
-  CHECK(status->why_not_granting.find("1000000") != std::string::npos);
-}
-
 TEST_CASE("what an idle tenant leaves is lent and comes back when it is needed", "[actor]") {
   ClusterFixture cluster;
   cluster.apply({tenant_spec("busy", 1), tenant_spec("idle", 1)});

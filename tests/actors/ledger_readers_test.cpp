@@ -56,9 +56,9 @@ TEST_CASE("a damaged record is an answer and an alarm, and everything else goes 
   after.command = {"true"};
   after.resources = {{"cpu", 1000}};
   after.after = {damaged};
+  CHECK_FALSE(cluster.reattach(agent));
   CHECK(code_of(cluster.ask<JobAccepted>(SubmitJob{caller, after})) == ErrorCode::storage_damaged);
   const auto next = cluster.submit("only", 1);
-  CHECK_FALSE(cluster.reattach(agent));
   CHECK(cluster.show(next).job.tasks.running == 1);
 }
 

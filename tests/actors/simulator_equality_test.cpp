@@ -137,6 +137,7 @@ class ActorRun {
       for (std::size_t i = 0; i < agents_.size(); ++i) {
         AgentReport report;
         report.running = running_on(i);
+        report.session = agents_[i].session;
         caf::anon_send(agents_[i].port, std::move(report));
       }
       cluster_.run();

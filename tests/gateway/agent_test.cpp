@@ -21,15 +21,18 @@ struct AgentSeen {
   Channel<LinkUp> ups;
   Channel<bool> downs;
   Channel<AgentOrders> orders;
+  Channel<std::string> duplicates;
+  AgentIdentity identity = sample_identity();
 };
 
 AgentPort::behavior_type fake_agent(AgentPort::pointer, std::shared_ptr<AgentSeen> seen) {
   return {
-      [](const DescribeNode&) {
-        return NodeDescription{sample_node_spec(), sample_report()};
+      [=](const DescribeNode&) {
+        return NodeDescription{sample_node_spec(), sample_report(), seen->identity};
       },
       [=](const LinkUp& up) { seen->ups.put(up); },
       [=](const LinkDown&) { seen->downs.put(true); },
+      [=](const FoundDuplicate& found) { seen->duplicates.put(found.message); },
       [=](const AgentOrders& orders) { seen->orders.put(orders); },
       [](const ReadAgentLog& what) -> caf::result<LogChunk> {
         if (what.task.job == kMissingJob) return make_error(ErrorCode::not_found, "no such log");
@@ -93,8 +96,12 @@ TEST_CASE("an agent registers with what its node is, and keeps its credential", 
   CHECK(registration.spec == sample_node_spec());
   CHECK(same(registration.report, sample_report()));
   CHECK(registration.joining);
+  CHECK(registration.identity.memory == sample_identity().memory);
+  CHECK(registration.identity.run == sample_identity().run);
+  CHECK(registration.identity.moved);
   const LinkUp up = agent.seen->ups.take();
   CHECK(up.epoch == 6);
+  CHECK(up.cluster_id == "cluster_7");
   CHECK(same(up.reply, sample_reply()));
   CHECK(up.sent_boottime_ms > 0);
   const auto credential = read_secret_file(agent.options.credential_file);
@@ -109,7 +116,9 @@ TEST_CASE("reports reach the node's actor and come back answered", "[gateway]") 
   const LinkUp up = agent.seen->ups.take();
   const auto reply = agent.report(up, sample_report());
   REQUIRE(reply);
-  CHECK(same(coordinator.seen->reports.take(), sample_report()));
+  const AgentReport arrived = coordinator.seen->reports.take();
+  CHECK(same(arrived, sample_report()));
+  CHECK(arrived.session == kSession);
   CHECK(reply->acknowledged == std::vector{sample_result().task});
   CHECK(reply->lease_ms == sample_reply().lease_ms);
 }
@@ -257,12 +266,32 @@ TEST_CASE("a report without an answer ends the connection, and the agent reconne
   agent.options.call_timeout_ms = 300;
   agent.start();
   AgentReport unanswered = sample_report();
-  unanswered.high_water_cycle = kUnansweredReport;
+  unanswered.capacity[kUnansweredReport] = 1;
   const auto reply = agent.report(agent.seen->ups.take(), unanswered);
   REQUIRE_FALSE(reply);
   CHECK(details(reply.error()).code == ErrorCode::unavailable);
   CHECK(agent.seen->downs.take());
   REQUIRE(agent.report(agent.seen->ups.take(), sample_report()));
+}
+
+TEST_CASE("an agent that is refused as a duplicate is told so, and asks on", "[gateway]") {
+  FakeCoordinator coordinator;
+  FakeAgent agent(coordinator.address());
+  agent.seen->identity.run = kDuplicateRun;
+  agent.start();
+  CHECK(agent.seen->duplicates.take() == "duplicate agent");
+  CHECK(agent.seen->duplicates.take() == "duplicate agent");
+  CHECK(agent.seen->ups.size() == 0);
+}
+
+TEST_CASE("when a node's actor ends an agent's link, the connection closes", "[gateway]") {
+  FakeCoordinator coordinator;
+  FakeAgent agent(coordinator.address());
+  agent.start();
+  const AgentLink link = coordinator.seen->registrations.take().link;
+  agent.seen->ups.take();
+  caf::anon_send_exit(link, caf::exit_reason::user_shutdown);
+  CHECK(agent.seen->downs.take());
 }
 
 TEST_CASE("a coordinator that accepts and says nothing is given up", "[gateway]") {

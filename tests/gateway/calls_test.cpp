@@ -173,6 +173,13 @@ TEST_CASE("operator calls carry their parameters and answers", "[gateway]") {
   const auto verified = client->verify_ledger();
   REQUIRE(verified);
   CHECK(same(*verified, sample_verification()));
+
+  const auto standing = client->ledger_standing();
+  REQUIRE(standing);
+  CHECK(same(*standing, sample_standing()));
+  CHECK_FALSE(client->trust_ledger("the disk is gone"));
+  while (coordinator.seen->requests.size() > 1) coordinator.seen->requests.take();
+  CHECK(next_request<TrustLedger>(coordinator).reason == "the disk is gone");
 }
 
 TEST_CASE("a new token is told once, and the desk gets its hash", "[gateway]") {

@@ -148,14 +148,24 @@ FakeDeskActor::behavior_type fake_desk(FakeDeskActor::stateful_pointer<FakeDeskS
         seen->requests.put(request);
         return sample_verification();
       },
+      [=](const ShowStanding& request) {
+        seen->requests.put(request);
+        return sample_standing();
+      },
+      [=](const TrustLedger& request) {
+        seen->requests.put(request);
+        return Done{};
+      },
       [=](const RegisterNode& request) -> caf::result<NodeRegistered> {
         if (request.joining && !same_hash(request.join_hash, hash_token(kJoinToken))) {
           seen->refusals.put(request);
           return make_error(ErrorCode::unauthenticated, "no such join token");
         }
+        if (request.identity.run == kDuplicateRun)
+          return make_error(ErrorCode::already_exists, "duplicate agent");
         self->monitor(request.link);
         seen->registrations.put(request);
-        return NodeRegistered{NodeId{4}, 6, sample_reply(), node};
+        return NodeRegistered{NodeId{4}, 6, sample_reply(), node, kSession, "cluster_7"};
       },
       [=](const ReleaseWaits&) {
         for (auto& promise : self->state.held) promise.deliver(sample_job());
@@ -172,7 +182,7 @@ NodePort::behavior_type fake_node(NodePort::stateful_pointer<FakeNodeState> self
                                   std::shared_ptr<Seen> seen) {
   return {[=](const AgentReport& report) -> caf::result<ReportReply> {
     seen->reports.put(report);
-    if (report.high_water_cycle == kUnansweredReport) {
+    if (report.capacity.contains(kUnansweredReport)) {
       self->state.unanswered.push_back(self->make_response_promise<ReportReply>());
       return self->state.unanswered.back();
     }

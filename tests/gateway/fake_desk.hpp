@@ -27,14 +27,19 @@ inline constexpr JobId kHeldJob{77};
 /// A piece of log from this offset on is large.
 inline constexpr std::uint64_t kLargeLogOffset = 1234;
 inline constexpr std::size_t kLargeLogBytes = 256u << 10;
-/// The node never answers a report with this high-water mark.
-inline constexpr std::uint64_t kUnansweredReport = 666;
+/// The node never answers a report of a capacity with this name.
+inline const std::string kUnansweredReport = "unanswered";
+/// What the desk calls every registration.
+inline constexpr std::uint64_t kSession = 17;
+/// The desk refuses this run of an agent as a duplicate.
+inline const AgentRun kDuplicateRun{9, "duplicate"};
 /// There is no such job.
 inline constexpr JobId kMissingJob{404};
 
-using DeskRequest = std::variant<ListTenants, ApplyTenants, RemoveTenant, IssueToken, ListNodes,
-                                 DrainNode, SubmitJob, ListJobs, ShowJob, CancelJob, WaitJob,
-                                 ExplainTask, ReadLog, ShowLedger, ReadJournal, VerifyLedger>;
+using DeskRequest =
+    std::variant<ListTenants, ApplyTenants, RemoveTenant, IssueToken, ListNodes, DrainNode,
+                 SubmitJob, ListJobs, ShowJob, CancelJob, WaitJob, ExplainTask, ReadLog, ShowLedger,
+                 ReadJournal, VerifyLedger, ShowStanding, TrustLedger>;
 
 /// What the desk and its nodes saw; shared with the actors.
 struct Seen {

@@ -6,7 +6,7 @@
 namespace fairwater::test {
 namespace {
 
-TaskKey key(std::uint64_t job, std::uint32_t index) { return {JobId{job}, index, 2}; }
+TaskKey key(std::uint64_t job, std::uint32_t index) { return {JobId{job}, index, 2, 3}; }
 
 NameTable sample_names() {
   return {{{TenantId{3}, "physics"}}, {{NodeId{4}, "node-4"}}, {"cpu", "memory"}};
@@ -131,10 +131,42 @@ NodeSpec sample_node_spec() {
 }
 
 AgentReport sample_report() {
-  return {{key(42, 6), key(43, 0)}, {sample_result()}, 98, {{"cpu", 8000}}};
+  return {{key(42, 6), key(43, 0)}, {sample_result()}, {{"cpu", 8000}}};
 }
 
-ReportReply sample_reply() { return {{key(42, 5)}, 97, 30'000, 500}; }
+AgentIdentity sample_identity() {
+  AgentIdentity identity{{"cluster_7", {2, 98, Hash{}}}, {5, "run"}, true};
+  identity.memory.seen.hash->fill(0x5a);
+  return identity;
+}
+
+ReportReply sample_reply() {
+  ReportReply reply{{key(42, 5)}, {2, 97, Hash{}}, 30'000, 500};
+  reply.committed.hash->fill(0x17);
+  return reply;
+}
+
+LedgerStanding sample_standing() {
+  LedgerStanding standing;
+  standing.trusted = false;
+  standing.why = "nodes have seen more";
+  standing.end = sample_reply().committed;
+  standing.copied = true;
+  standing.awaited = {"node-5", "node-6"};
+  standing.doubts = {{"node-4", sample_identity().memory.seen, "has seen cycle 98", WallTime{7}},
+                     {"node-7", {0, 99, {}}, "has seen cycle 99", WallTime{8}}};
+  return standing;
+}
+
+bool same(const LedgerStanding& a, const LedgerStanding& b) {
+  const auto parts = [](const LedgerDoubt& doubt) {
+    return std::tie(doubt.node, doubt.seen, doubt.reason, doubt.since);
+  };
+  return std::tie(a.trusted, a.why, a.end, a.copied, a.awaited) ==
+             std::tie(b.trusted, b.why, b.end, b.copied, b.awaited) &&
+         std::equal(a.doubts.begin(), a.doubts.end(), b.doubts.begin(), b.doubts.end(),
+                    [&](const auto& x, const auto& y) { return parts(x) == parts(y); });
+}
 
 AgentOrders sample_orders() {
   LaunchOrder launch;
@@ -165,13 +197,15 @@ TenantChange sample_change() { return {"physics", ChangeKind::changed, {"weight:
 
 NodeInfo sample_node_info() {
   NodeInfo node;
-  node.record = {NodeId{4}, sample_node_spec(), true, "repair", true, {}};
+  node.record = {NodeId{4}, sample_node_spec(), true, "repair", true, {}, {}};
   node.record.credential_hash.fill(0xab);
   node.state = NodeState::draining;
   node.capacity = {{"cpu", 8000}};
   node.free = {{"cpu", 7000}};
   node.running_tasks = 9;
+  node.record.run = {5, "run"};
   node.last_heartbeat = WallTime{55};
+  node.problem = "a second agent";
   return node;
 }
 
@@ -198,13 +232,12 @@ JournalPage sample_page() {
 VerifyReport sample_verification() { return {true, 99, 1, {"balances: 3 differs"}}; }
 
 bool same(const AgentReport& a, const AgentReport& b) {
-  return std::tie(a.running, a.finished, a.high_water_cycle, a.capacity) ==
-         std::tie(b.running, b.finished, b.high_water_cycle, b.capacity);
+  return std::tie(a.running, a.finished, a.capacity) == std::tie(b.running, b.finished, b.capacity);
 }
 
 bool same(const ReportReply& a, const ReportReply& b) {
-  return std::tie(a.acknowledged, a.committed_cycle, a.lease_ms, a.heartbeat_interval_ms) ==
-         std::tie(b.acknowledged, b.committed_cycle, b.lease_ms, b.heartbeat_interval_ms);
+  return std::tie(a.acknowledged, a.committed, a.lease_ms, a.heartbeat_interval_ms) ==
+         std::tie(b.acknowledged, b.committed, b.lease_ms, b.heartbeat_interval_ms);
 }
 
 bool same(const AgentOrders& a, const AgentOrders& b) {

@@ -24,6 +24,8 @@ namespace fairwater::test {
 [[nodiscard]] JournalPage sample_page();
 [[nodiscard]] VerifyReport sample_verification();
 [[nodiscard]] ReportReply sample_reply();
+[[nodiscard]] AgentIdentity sample_identity();
+[[nodiscard]] LedgerStanding sample_standing();
 
 // Member by member, for types that have no equality of their own.
 [[nodiscard]] bool same(const AgentReport& a, const AgentReport& b);
@@ -38,5 +40,6 @@ namespace fairwater::test {
 [[nodiscard]] bool same(const LedgerView& a, const LedgerView& b);
 [[nodiscard]] bool same(const JournalPage& a, const JournalPage& b);
 [[nodiscard]] bool same(const VerifyReport& a, const VerifyReport& b);
+[[nodiscard]] bool same(const LedgerStanding& a, const LedgerStanding& b);
 
 }  // namespace fairwater::test

@@ -9,7 +9,11 @@ TEST_CASE("Names of attempts are read back, and others are refused", "[process]"
   const TaskKey task{JobId{12}, 3, 4};
   CHECK(attempt_name(task) == "12.3.4");
   CHECK(attempt_from_name("12.3.4") == task);
-  for (const char* name : {"", "12", "12.3", "12.3.", "12.3.4.5", "a.b.c", "12.3.4x", "-1.0.1"})
+  const TaskKey later{JobId{12}, 3, 4, 5};
+  CHECK(attempt_name(later) == "12.3.4.5");
+  CHECK(attempt_from_name("12.3.4.5") == later);
+  for (const char* name : {"", "12", "12.3", "12.3.", "12.3.4.", "12.3.4.0", "12.3.4.5.6", "a.b.c",
+                           "12.3.4x", "-1.0.1"})
     CHECK_FALSE(attempt_from_name(name));
 }
 

@@ -36,7 +36,8 @@ Hash any_hash() {
   return hash;
 }
 TaskKey any_task() {
-  return {JobId{any<std::uint64_t>()}, any<std::uint32_t>(), any<std::uint32_t>()};
+  return {JobId{any<std::uint64_t>()}, any<std::uint32_t>(), any<std::uint32_t>(),
+          any<std::uint32_t>()};
 }
 TenantId any_tenant() { return TenantId{any<std::uint32_t>()}; }
 
@@ -86,6 +87,7 @@ TaskRecord any_task_record() {
   task.launch_failures = any<std::uint32_t>();
   task.losses = any<std::uint32_t>();
   task.waits_until = {any<std::int64_t>()};
+  task.incarnation = any<std::uint32_t>();
   return task;
 }
 
@@ -132,6 +134,7 @@ NodeRecord any_node() {
   node.drain_reason = any<std::string>();
   node.lost = any<bool>();
   node.credential_hash = any_hash();
+  node.run = {any<std::uint64_t>(), any<std::string>()};
   return node;
 }
 
@@ -194,6 +197,9 @@ JournalBody any_body() {
                                                     return Advance{any_tenant(), any<Units>()};
                                                   })};
                             })};
+    case 11:
+      return LedgerTrusted{any<std::uint32_t>(), any<std::uint64_t>(), any<std::uint64_t>(),
+                           any<std::string>()};
     default:
       return Cycle{few(any_deal)};
   }

@@ -347,6 +347,29 @@ TEST_CASE("successful runs make the history of their class", "[unit][fold]") {
   CHECK(*history == ClassHistory{2, 7000, 2000, 5000, 5000});
 }
 
+TEST_CASE("a ledger that was vouched for grants under its incarnation, to jobs with new ids",
+          "[unit][fold]") {
+  Folded folded;
+  folded.submit(1, 1, 2);
+  folded.grant(1, {key(1, 0)});
+  const auto last = folded.state.meta.last_number;
+  CHECK(folded.refusal(LedgerTrusted{0, last + 50, 10, "why"}) ==
+        "incarnation 0 does not follow on 0");
+  folded.must_apply(LedgerTrusted{3, last + 50, 10, "why"});
+  CHECK(folded.state.meta.incarnation == 3);
+  CHECK(folded.state.meta.given_up == last + 50);
+  CHECK(folded.state.meta.next_job == JobId{12});
+  CHECK(folded.refusal(Cycle{{plain_deal(folded.state.meta.position, TenantId{1}, {key(1, 1)})}}) ==
+        "task 1.1 attempt 1 was granted while it is pending with attempt 1");
+  folded.grant(1, {{JobId{1}, 1, 1, 3}});
+  CHECK(folded.task(1, 1)->incarnation == 3);
+  // A result of the lost life's run of that attempt is a stranger's; what ran before goes on.
+  folded.must_apply(TasksFinished{NodeId{1}, {success(key(1, 1))}});
+  CHECK(folded.task(1, 1)->state == TaskState::running);
+  folded.must_apply(TasksFinished{NodeId{1}, {success({JobId{1}, 1, 1, 3}), success(key(1, 0))}});
+  CHECK(state_of(folded.job(1)) == JobState::succeeded);
+}
+
 TEST_CASE("records that contradict the state are refused", "[unit][fold]") {
   Folded folded;
   folded.submit(1, 1, 2);

@@ -1,0 +1,367 @@
+// Who is let in as a node, whose word can stop the coordinator, and how it goes on.
+#include <utility>
+
+#include "tests/actors/cluster_fixture.hpp"
+
+using namespace fairwater;
+
+namespace {
+
+ClusterStatus status_of(ClusterFixture& cluster) {
+  return *cluster.ask<ClusterStatus>(GetStatus{});
+}
+
+LedgerStanding standing_of(ClusterFixture& cluster) {
+  auto standing = cluster.ask<LedgerStanding>(ShowStanding{cluster.operator_caller()});
+  REQUIRE(standing.engaged());
+  return std::move(*standing);
+}
+
+caf::error trust(ClusterFixture& cluster, const std::string& reason = "nothing newer is left") {
+  const auto done = cluster.ask<Done>(TrustLedger{cluster.operator_caller(), reason});
+  return done ? caf::error() : done.error();
+}
+
+Expected<JobAccepted> try_to_submit(ClusterFixture& cluster) {
+  JobSpec spec;
+  spec.tenant = "only";
+  spec.command = {"true"};
+  spec.resources = {{"cpu", 1000}};
+  return cluster.ask<JobAccepted>(SubmitJob{cluster.operator_caller(), spec});
+}
+
+std::vector<TaskKey> launched(const FakeAgent& agent) {
+  std::vector<TaskKey> keys;
+  for (const auto& order : agent.launches()) keys.push_back(order.task);
+  return keys;
+}
+
+NodeInfo node_of(ClusterFixture& cluster, std::size_t index = 0) {
+  return cluster.ask<NodeList>(ListNodes{cluster.operator_caller()})->nodes.at(index);
+}
+
+/// A second agent on a copy of the first one's data.
+FakeAgent copy_of(const FakeAgent& agent, const AgentRun& run) {
+  FakeAgent copy = agent;
+  copy.orders = std::make_shared<std::vector<AgentOrders>>();
+  copy.identity.run = run;
+  return copy;
+}
+
+/// An agent of a cluster where one job's task runs.
+struct OneNode {
+  OneNode() {
+    cluster.apply({tenant_spec("only", 1)});
+    job = cluster.submit("only", 1);
+    agent = cluster.join("node1", 1);
+    agent.running = launched(agent);
+    REQUIRE(agent.running.size() == 1);
+  }
+  /// The agent's connection is gone.
+  void cut() {
+    caf::anon_send_exit(agent.link, caf::exit_reason::user_shutdown);
+    cluster.run();
+  }
+  ClusterFixture cluster;
+  JobId job;
+  FakeAgent agent;
+};
+
+}  // namespace
+
+// -- whose word counts
+// ------------------------------------------------------------------------------
+
+TEST_CASE("a stranger with a huge high-water mark changes nothing", "[actor]") {
+  OneNode one;
+  FakeAgent stranger = one.agent;
+  stranger.identity.memory.seen = {0, 1'000'000'000, {}};
+  SECTION("with a credential that nobody got") { stranger.credential.fill(99); }
+  SECTION("with a name that nobody has") { stranger.name = "node7"; }
+  CHECK(details(one.cluster.reattach(stranger)).code == ErrorCode::unauthenticated);
+  CHECK(status_of(one.cluster).granting);
+  CHECK(standing_of(one.cluster).doubts.empty());
+  CHECK(try_to_submit(one.cluster).engaged());
+}
+
+TEST_CASE("an agent of another cluster is refused, with both names, and stops nothing", "[actor]") {
+  OneNode one;
+  one.agent.identity.memory = {"elsewhere", {4, 1'000'000'000, {}}};
+  const auto refused = details(one.cluster.reattach(one.agent));
+  CHECK(refused.code == ErrorCode::wrong_state);
+  CHECK(refused.message.find("elsewhere") != std::string::npos);
+  CHECK(refused.message.find("cluster test") != std::string::npos);
+  CHECK(status_of(one.cluster).granting);
+}
+
+TEST_CASE("who joins with what it saw in no cluster is let in", "[actor]") {
+  OneNode one;
+  auto spec = node_of(one.cluster).record.spec;
+  spec.traits.name = "node2";
+  spec.instance = "another";
+  (void)one.cluster.join(spec, {{"", {0, 1'000'000'000, {}}}, {3, "run"}, false});
+  CHECK(status_of(one.cluster).granting);
+}
+
+TEST_CASE("an agent that has seen more stops granting and submissions until it agrees", "[actor]") {
+  OneNode one;
+  const auto end = one.cluster.ledger_end();
+  LedgerMark beyond = end;
+  SECTION("a record beyond the end") { beyond.number = 1'000'000; }
+  SECTION("the end with another hash") { beyond.hash->fill(1); }
+  SECTION("a record inside with another hash") { beyond = {0, 3, Hash{}}; }
+  SECTION("a later incarnation") { beyond.incarnation = 1; }
+  one.agent.identity.memory.seen = beyond;
+  const auto refused = details(one.cluster.reattach(one.agent));
+  CHECK(refused.code == ErrorCode::storage_behind);
+  CHECK_FALSE(status_of(one.cluster).granting);
+  CHECK(status_of(one.cluster).why_not_granting.find("fairwater ledger doubts") !=
+        std::string::npos);
+  const auto standing = standing_of(one.cluster);
+  CHECK_FALSE(standing.trusted);
+  REQUIRE(standing.doubts.size() == 1);
+  CHECK(standing.doubts[0].node == "node1");
+  CHECK(standing.doubts[0].seen == beyond);
+  const auto submitted = try_to_submit(one.cluster);
+  REQUIRE_FALSE(submitted);
+  CHECK(details(submitted.error()).code == ErrorCode::unavailable);
+  CHECK(details(submitted.error()).field == kLedgerField);
+
+  one.agent.identity.memory.seen = end;
+  CHECK_FALSE(one.cluster.reattach(one.agent));
+  CHECK(status_of(one.cluster).granting);
+  CHECK(standing_of(one.cluster).trusted);
+  CHECK(try_to_submit(one.cluster).engaged());
+}
+
+TEST_CASE("a record that the agent remembers by its true hash is no doubt", "[actor]") {
+  OneNode one;
+  const auto before = one.agent.identity.memory.seen;
+  CHECK(before.hash);
+  (void)one.cluster.submit("only", 1);
+  CHECK(is_older(before, one.cluster.ledger_end()));
+  CHECK_FALSE(one.cluster.reattach(one.agent));
+  CHECK(status_of(one.cluster).granting);
+}
+
+// -- after a start
+// ----------------------------------------------------------------------------------
+
+TEST_CASE("a restarted coordinator takes nothing in before half of its nodes are back", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("only", 1)});
+  auto first = cluster.join("node1", 1);
+  auto second = cluster.join("node2", 1);
+  auto third = cluster.join("node3", 1);
+  cluster.restart();
+  CHECK_FALSE(cluster.reattach(first));
+  CHECK_FALSE(status_of(cluster).granting);
+  CHECK(standing_of(cluster).awaited == std::vector<std::string>{"node2", "node3"});
+  const auto refused = try_to_submit(cluster);
+  REQUIRE_FALSE(refused);
+  CHECK(is_retryable(details(refused.error()).code));
+  CHECK(details(refused.error()).message.find("2 known node(s)") != std::string::npos);
+  SECTION("the second comes") { CHECK_FALSE(cluster.reattach(second)); }
+  SECTION("nobody else does, and they are lost") {
+    for (int i = 0; i < 4; ++i) {
+      cluster.advance(4'000);
+      (void)cluster.report(first);
+    }
+  }
+  CHECK(status_of(cluster).granting);
+  CHECK(try_to_submit(cluster).engaged());
+  CHECK(first.launches().size() + second.launches().size() == 1);
+}
+
+TEST_CASE("a restored ledger waits for all of its nodes, however long they are silent", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("only", 1)});
+  auto first = cluster.join("node1", 1);
+  auto second = cluster.join("node2", 1);
+  cluster.copy_ledger();
+  cluster.restore_ledger();
+  CHECK(standing_of(cluster).copied);
+  // What the agents were told last is in the copy: it lags behind nothing.
+  CHECK_FALSE(cluster.reattach(first));
+  for (int i = 0; i < 6; ++i) {
+    cluster.advance(4'000);
+    (void)cluster.report(first);
+  }
+  CHECK_FALSE(status_of(cluster).granting);
+  CHECK_FALSE(try_to_submit(cluster));
+  SECTION("they come") { CHECK_FALSE(cluster.reattach(second)); }
+  SECTION("an operator vouches") { CHECK_FALSE(trust(cluster)); }
+  CHECK(status_of(cluster).granting);
+  CHECK(try_to_submit(cluster).engaged());
+}
+
+// -- taken back
+// -------------------------------------------------------------------------------------
+
+TEST_CASE("an operator's word makes a new incarnation: no job id, task or log comes twice",
+          "[actor]") {
+  OneNode one;
+  auto& cluster = one.cluster;
+  auto& agent = one.agent;
+  const auto waiting = cluster.submit("only", 1);
+  cluster.copy_ledger();
+  CHECK_FALSE(cluster.reattach(agent));
+  // The life that will be lost: the first task ends and is forgotten, the second runs, and a third
+  // job comes.
+  const TaskKey ended = agent.running.front();
+  agent.running.clear();
+  REQUIRE(cluster.report(agent, {succeeded(ended)}).engaged());
+  REQUIRE(launched(agent) == std::vector<TaskKey>{{waiting, 0, 1}});
+  agent.running = launched(agent);
+  const auto lost_job = cluster.submit("only", 1);
+  (void)cluster.report(agent);
+
+  cluster.restore_ledger();
+  CHECK(details(cluster.reattach(agent)).code == ErrorCode::storage_behind);
+  CHECK_FALSE(status_of(cluster).granting);
+  CHECK_FALSE(try_to_submit(cluster));
+  CHECK(standing_of(cluster).doubts.size() == 1);
+
+  CHECK(details(trust(cluster, "")).code == ErrorCode::invalid_input);
+  CHECK_FALSE(trust(cluster, "the newest copy burnt"));
+  CHECK(details(trust(cluster)).code == ErrorCode::wrong_state);
+  CHECK(status_of(cluster).granting);
+  CHECK(cluster.ledger_end().incarnation == 1);
+  // The agent has never heard of this life's grants, and still runs one of the lost life.
+  CHECK_FALSE(cluster.reattach(agent));
+  CHECK(agent.stops() == std::vector<TaskKey>{{waiting, 0, 1}});
+  // What was granted before the copy may have run since: another attempt, not the same again.
+  agent.running.clear();
+  (void)cluster.report(agent);
+  const auto again = launched(agent);
+  REQUIRE(again.size() == 1);
+  CHECK(again[0].incarnation == 1);
+  CHECK(again[0] != ended);
+  CHECK(again[0] != TaskKey{waiting, 0, 1});
+  const auto fresh = cluster.submit("only", 1);
+  CHECK(fresh.value > lost_job.value + 1000);
+  agent.running = again;
+  REQUIRE(cluster.report(agent, {succeeded(again[0])}).engaged());
+  CHECK(cluster.verify().ok);
+
+  SECTION("a restart goes on in it") {
+    cluster.restart();
+    agent.running = launched(agent);
+    CHECK_FALSE(cluster.reattach(agent));
+    CHECK(cluster.ledger_end().incarnation == 1);
+    std::vector<TaskResult> results;
+    for (const auto& task : std::exchange(agent.running, {})) results.push_back(succeeded(task));
+    (void)cluster.report(agent, results);
+    for (const auto& task : launched(agent)) CHECK(task.incarnation == 1);
+    CHECK(cluster.verify().ok);
+  }
+  SECTION("the ledger that was lost is found, and refused") {
+    agent.identity.memory.seen.incarnation = 2;
+    CHECK(details(cluster.reattach(agent)).code == ErrorCode::storage_behind);
+  }
+}
+
+TEST_CASE("nobody can vouch for a ledger that nobody doubts", "[actor]") {
+  OneNode one;
+  CHECK(details(trust(one.cluster)).code == ErrorCode::wrong_state);
+  const auto tenant = one.cluster.tenant_caller("only");
+  const auto refused = one.cluster.ask<Done>(TrustLedger{tenant, "mine"});
+  REQUIRE_FALSE(refused);
+  CHECK(details(refused.error()).code == ErrorCode::not_permitted);
+}
+
+// -- two agents with the same data
+// --------------------------------------------------------------------
+
+TEST_CASE("an agent that was started anew goes on at once; an earlier start is a duplicate",
+          "[actor]") {
+  OneNode one;
+  one.agent.identity.run = {2, "second"};
+  one.cut();  // the first was killed
+  CHECK_FALSE(one.cluster.reattach(one.agent));
+  CHECK(node_of(one.cluster).record.run.starts == 2);
+  FakeAgent earlier = copy_of(one.agent, {1, "first"});
+  const auto refused = details(one.cluster.reattach(earlier));
+  CHECK(refused.code == ErrorCode::already_exists);
+  CHECK(refused.message.find("duplicate agent") != std::string::npos);
+  CHECK_FALSE(node_of(one.cluster).problem.empty());
+  SECTION("also after a restart of the coordinator") {
+    one.cluster.restart();
+    CHECK(details(one.cluster.reattach(earlier)).code == ErrorCode::already_exists);
+    CHECK_FALSE(one.cluster.reattach(one.agent));
+  }
+}
+
+TEST_CASE("the same start in another process is a duplicate while the first is heard", "[actor]") {
+  OneNode one;
+  one.agent.identity.run = {2, "original"};
+  one.cut();
+  CHECK_FALSE(one.cluster.reattach(one.agent));
+  FakeAgent copy = copy_of(one.agent, {2, "copy"});
+  CHECK(details(one.cluster.reattach(copy)).code == ErrorCode::already_exists);
+  CHECK(one.cluster.report(one.agent).engaged());
+  one.cluster.advance(14'000);  // its lease is over, the grace is not
+  CHECK(details(one.cluster.reattach(copy)).code == ErrorCode::already_exists);
+  one.cluster.advance(2'000);
+  copy.running.clear();
+  CHECK_FALSE(one.cluster.reattach(copy));
+  CHECK(launched(copy) != one.agent.running);
+}
+
+TEST_CASE("an agent on a copied directory waits until the first is lost, whatever it counts",
+          "[actor]") {
+  OneNode one;
+  FakeAgent copy = copy_of(one.agent, {9, "copy"});
+  copy.identity.moved = true;
+  one.cut();  // a cable was out
+  CHECK(details(one.cluster.reattach(copy)).code == ErrorCode::already_exists);
+  CHECK_FALSE(one.cluster.reattach(one.agent));
+  CHECK(one.cluster.report(one.agent).engaged());
+  one.cluster.advance(16'000);
+  CHECK_FALSE(one.cluster.reattach(copy));
+}
+
+TEST_CASE("of two live agents the later start gets the node once the earlier has stopped",
+          "[actor]") {
+  OneNode one;
+  auto& cluster = one.cluster;
+  FakeAgent later = copy_of(one.agent, {5, "later"});
+  const auto ask = [&] { return details(cluster.reattach(later)).code; };
+  CHECK(ask() == ErrorCode::unavailable);
+  cluster.advance(500);
+  CHECK(cluster.report(one.agent).engaged());  // sent before it was killed, for all one knows
+  cluster.advance(600);
+  CHECK(ask() == ErrorCode::unavailable);
+  const auto fenced = cluster.report(one.agent);  // it lives
+  REQUIRE_FALSE(fenced);
+  CHECK(details(fenced.error()).code == ErrorCode::already_exists);
+  CHECK(node_of(cluster).problem.find("start 5") != std::string::npos);
+
+  // From the last answered report on the earlier one has its lease, and the node its grace.
+  for (int waited = 0; waited < 13'000; waited += 1'000) {
+    CHECK(ask() == ErrorCode::unavailable);
+    CHECK_FALSE(cluster.report(one.agent));
+    CHECK(details(cluster.reattach(one.agent)).code == ErrorCode::already_exists);
+    CHECK(later.launches().empty());
+    cluster.advance(1'000);
+  }
+  cluster.advance(3'000);
+  later.running = one.agent.running;  // what it found in the copied directory
+  CHECK_FALSE(cluster.reattach(later));
+  CHECK(later.stops() == one.agent.running);
+  later.running.clear();
+  (void)cluster.report(later);
+  CHECK(launched(later) == std::vector<TaskKey>{{one.job, 0, 2}});
+  CHECK(details(cluster.reattach(one.agent)).code == ErrorCode::already_exists);
+  CHECK_FALSE(cluster.report(one.agent));
+  CHECK(cluster.verify().ok);
+}
+
+TEST_CASE("a killed agent's connection that lingers only delays its next start", "[actor]") {
+  OneNode one;
+  FakeAgent next = copy_of(one.agent, {2, "next"});
+  CHECK(details(one.cluster.reattach(next)).code == ErrorCode::unavailable);
+  one.cut();
+  CHECK_FALSE(one.cluster.reattach(next));
+  CHECK(next.launches().empty());  // its task goes on
+}
