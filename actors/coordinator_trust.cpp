@@ -8,8 +8,6 @@
 namespace fairwater::coordination {
 namespace {
 
-constexpr std::size_t kMaxReasonBytes = 512;
-
 std::string name_of(const CoordinatorState& state, NodeId node) {
   const auto known = state.nodes.find(node);
   return known == state.nodes.end() ? "" : known->second.record.spec.traits.name;
@@ -72,11 +70,9 @@ LedgerStanding describe_standing(const CoordinatorState& state) {
 
 caf::result<Done> trust_ledger(CoordinatorSelf self, const TrustLedger& request) {
   auto& state = self->state;
-  if (request.reason.empty() || request.reason.size() > kMaxReasonBytes)
-    return make_error(ErrorCode::invalid_input,
-                      "a reason has 1 to " + std::to_string(kMaxReasonBytes) + " bytes, not " +
-                          std::to_string(request.reason.size()),
-                      "reason");
+  if (request.reason.empty())
+    return make_error(ErrorCode::invalid_input, "say why this ledger is to be trusted", "reason");
+  if (auto wrong = validate_reason(request.reason)) return wrong;
   if (state.trust.holds() || state.vouching)
     return make_error(ErrorCode::wrong_state, "nobody doubts this ledger");
   state.vouching = true;

@@ -173,13 +173,15 @@ void ClusterFixture::fill_disk(bool full) { env_->full = full; }
 
 void ClusterFixture::copy_ledger() {
   stop();
-  backup_ = copied_disk(env_.get());
+  backup_ = copied_disk(memory_.get());
   start();
 }
 
 void ClusterFixture::restore_ledger() {
   stop();
-  env_ = copied_disk(backup_.get());
+  env_.reset();
+  memory_ = copied_disk(backup_.get());
+  env_ = std::make_unique<DiskInMemory>(memory_.get());
   start(true);
 }
 
