@@ -67,7 +67,9 @@ TaskRecord run_again_unless(bool final, const JobRecord& job, TaskRecord task) {
 /// Neither a failure of the task nor proof that it was not to blame: bounded, and with pauses.
 TaskRecord after_trouble(bool final, const JobRecord& job, TaskRecord task, WallTime now) {
   if (!final && is_beyond_bounds(task)) {
-    task.result->message += bound_reached(task);
+    const std::string why = bound_reached(task);
+    std::string& message = task.result->message;
+    message = cut_text(std::move(message), kMaxResultMessageBytes - why.size()) + why;
     return run_again_unless(true, job, std::move(task));
   }
   const std::int64_t pause_ms = backoff_ms(task.launch_failures + task.losses);

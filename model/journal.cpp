@@ -28,6 +28,12 @@ struct ApproximateBytes {
     for (const auto& result : finished.results) bytes += kResultBytes + result.message.size();
     return bytes;
   }
+  std::size_t operator()(const LaunchesFailed& failed) const {
+    std::size_t bytes = 0;
+    for (const auto& launch : failed.launches)
+      bytes += kResultBytes + launch.result.message.size() + launch.returned.size() * kKeyBytes;
+    return bytes;
+  }
   std::size_t operator()(const TasksRequeued& requeued) const {
     return requeued.tasks.size() * kKeyBytes;
   }

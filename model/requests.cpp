@@ -34,6 +34,11 @@ class NamesInUse {
   void operator()(const JobSubmitted& submitted) { (*this)(submitted.tenant); }
   void operator()(const TasksFinished& finished) { (*this)(finished.node); }
   void operator()(const TasksRequeued& requeued) { (*this)(requeued.node); }
+  void operator()(const LaunchesFailed& failed) {
+    (*this)(failed.node);
+    for (const auto& launch : failed.launches)
+      for (const auto& advance : launch.returned) (*this)(advance.lender);
+  }
   /// All others name nobody, or carry the name themselves.
   template <class Body>
   void operator()(const Body&) {}

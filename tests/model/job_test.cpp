@@ -246,6 +246,8 @@ TEST_CASE("a reason has a bound", "[unit]") {
   const auto error = validate_reason(std::string(kMaxReasonBytes + 1, 'r'));
   CHECK(details(error).field == "reason");
   CHECK(details(error).message == "1025 bytes are more than 1024");
+}
+
 TEST_CASE("the pause after trouble doubles up to a minute", "[unit][job]") {
   CHECK(backoff_ms(1) == 1000);
   CHECK(backoff_ms(2) == 2000);
@@ -283,6 +285,16 @@ TEST_CASE("launch failures and losses end at their bounds, with a word on it", "
   CHECK(task.failures == 0);
   CHECK_FALSE(task.waits_until);
   CHECK_THAT(task.result->message, Catch::Contains(std::to_string(bound)));
+}
+
+TEST_CASE("the word on a bound fits into what a message may hold", "[unit][job]") {
+  TaskRecord task = running_task();
+  task.losses = kMaxLosses - 1;
+  TaskResult result = ended(EndReason::supervisor_lost);
+  result.message = std::string(kMaxResultMessageBytes, 'x');
+  task = after_result(job_of_three(), task, result, kNow);
+  CHECK(task.result->message.size() == kMaxResultMessageBytes);
+  CHECK_THAT(task.result->message, Catch::EndsWith("lost 10 times, the most that a task may be"));
 }
 
 TEST_CASE("a task is lost with its node only so often", "[unit][job]") {

@@ -32,6 +32,10 @@ TEST_CASE("records that input makes large are measured by it", "[unit][journal]"
   finished.results.resize(100);
   finished.results.front().message.assign(500, 'm');
   CHECK(approximate_bytes(finished) >= 100 * sizeof(std::int64_t) + 500);
+  LaunchesFailed failed;
+  failed.launches.resize(100);
+  failed.launches.front().result.message.assign(500, 'm');
+  CHECK(approximate_bytes(failed) >= 100 * sizeof(std::int64_t) + 500);
   CHECK(approximate_bytes(Cycle{{Deal{}, Deal{}}}) < 10'000);
   CHECK(approximate_bytes(TokenIssued{}) < 10'000);
 }
@@ -52,11 +56,15 @@ TEST_CASE("the names in records are those that they refer to", "[unit][journal]"
   cycle.body = Cycle{{deal}};
   JournalRecord finished;
   finished.body = TasksFinished{NodeId{6}, {}};
-  const NameTable used = names_in({cycle, finished}, all);
+  JournalRecord failed;
+  failed.body = LaunchesFailed{NodeId{7}, {FailedLaunch{{}, {Advance{TenantId{6}, 1}}}}};
+  const NameTable used = names_in({cycle, finished, failed}, all);
   CHECK(used.tenants == std::map<TenantId, std::string>{{TenantId{3}, "tenant3"},
                                                         {TenantId{4}, "tenant4"},
-                                                        {TenantId{5}, "tenant5"}});
-  CHECK(used.nodes == std::map<NodeId, std::string>{{NodeId{2}, "node2"}, {NodeId{6}, "node6"}});
+                                                        {TenantId{5}, "tenant5"},
+                                                        {TenantId{6}, "tenant6"}});
+  CHECK(used.nodes == std::map<NodeId, std::string>{
+                          {NodeId{2}, "node2"}, {NodeId{6}, "node6"}, {NodeId{7}, "node7"}});
   CHECK(used.resources == all.resources);
 }
 
