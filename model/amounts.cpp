@@ -1,9 +1,11 @@
 // Amounts and durations as people write them. Exact: digits are read as integers, never as floating
 // point.
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "model/resources.hpp"
 
@@ -44,7 +46,86 @@ std::optional<Number> read_number(std::string_view text) {
   return number;
 }
 
-caf::error bad_amount(std::string_view resource, std::string_view text, const char* expected) {
+bool is_digits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// Without spaces and in small letters.
+std::string folded(std::string_view text) {
+  std::string result;
+  for (const char c : text)
+    if (c != ' ') result += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return result;
+}
+
+/// What somebody meant who writes memory as other tools do: `512MiB` for `512M`, `512mb` or
+/// `512 MiB`, `4GiB` for `4g`. Empty when that is not clear.
+std::string meant_memory(std::string_view text) {
+  const auto number = read_number(text);
+  if (!number || number->suffix.empty()) return {};
+  const std::string unit = folded(number->suffix);
+  const std::string digits{text.substr(0, text.size() - number->suffix.size())};
+  for (const auto& [first, written] : {std::pair{"m", "MiB"}, {"g", "GiB"}, {"t", "TiB"}})
+    if (unit == first || unit == std::string{first} + "b" || unit == std::string{first} + "ib")
+      return digits + written;
+  return {};
+}
+
+/// `0` parts and leading zeros left out: `1m` for 00:01:00.
+void add_part(std::string& duration, std::string_view digits, char unit) {
+  const auto first = digits.find_first_not_of('0');
+  if (first != std::string_view::npos) duration += std::string{digits.substr(first)} + unit;
+}
+
+/// `12m30s` for `12:30`, `1d2h` for Slurm's `1-02:00:00`. Empty when it is no clock's time.
+std::string meant_clock(std::string_view text) {
+  const auto dash = text.find('-');
+  const bool has_days = dash != std::string_view::npos;
+  const std::string_view days = has_days ? text.substr(0, dash) : "0";
+  std::string_view rest = has_days ? text.substr(dash + 1) : text;
+  std::vector<std::string_view> parts;
+  for (auto colon = rest.find(':'); colon != std::string_view::npos; colon = rest.find(':')) {
+    parts.push_back(rest.substr(0, colon));
+    rest.remove_prefix(colon + 1);
+  }
+  parts.push_back(rest);
+  constexpr std::string_view kUnits{"hms"};
+  const bool is_clock = (has_days || parts.size() > 1) && parts.size() <= kUnits.size();
+  if (!is_clock || !is_digits(days) || !std::all_of(parts.begin(), parts.end(), is_digits))
+    return {};
+  std::string meant;
+  add_part(meant, days, 'd');
+  // Behind days the first part is hours, as in Slurm; without them the last is seconds.
+  const std::size_t first_unit = has_days ? 0 : kUnits.size() - parts.size();
+  for (std::size_t i = 0; i < parts.size(); ++i) add_part(meant, parts[i], kUnits[first_unit + i]);
+  return meant.empty() ? "0s" : meant;
+}
+
+/// `10m` for `10min` and `10 minutes`. Empty for other words.
+std::string meant_word(std::string_view text) {
+  const auto number = read_number(text);
+  if (!number) return {};
+  std::string_view unit = number->suffix;
+  if (unit.size() > 1 && unit.back() == 's') unit.remove_suffix(1);
+  for (const std::string_view word : {"second", "minute", "hour", "day"})
+    if (unit == word || unit == word.substr(0, 3) || unit == word.substr(0, 1) ||
+        (word == "hour" && unit == "hr"))
+      return std::string{text.substr(0, text.size() - number->suffix.size())} + word.front();
+  return {};
+}
+
+/// What somebody meant who writes a duration as other tools do; of a bare number both units that
+/// it may stand for. Empty when that is not clear.
+std::string meant_duration(std::string_view text) {
+  const std::string whole = folded(text);
+  if (is_digits(whole)) return whole + "s for seconds or " + whole + "m for minutes";
+  const std::string clock = meant_clock(whole);
+  return clock.empty() ? meant_word(whole) : clock;
+}
+
+caf::error bad_amount(std::string_view resource, std::string_view text, std::string expected) {
+  if (resource == "memory")
+    if (const std::string meant = meant_memory(text); !meant.empty()) expected = meant;
   return make_error(ErrorCode::invalid_input,
                     "'" + std::string{text} + "' is not an amount of " + std::string{resource} +
                         "; write " + expected,
@@ -138,9 +219,10 @@ std::string format_amount(std::string_view resource, Amount amount) {
 
 Expected<std::int64_t> parse_duration_ms(std::string_view text) {
   const auto bad = [whole = text] {
-    return make_error(ErrorCode::invalid_input, "'" + std::string{whole} +
-                                                    "' is not a duration; write 1h30m, 90s, "
-                                                    "500ms or 2d");
+    const std::string meant = meant_duration(whole);
+    return make_error(ErrorCode::invalid_input,
+                      "'" + std::string{whole} + "' is not a duration; write " +
+                          (meant.empty() ? "1h30m, 90s, 500ms or 2d" : meant));
   };
   if (text.empty()) return bad();
   Wide total = 0;

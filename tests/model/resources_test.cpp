@@ -66,8 +66,38 @@ TEST_CASE("what is no amount is refused", "[unit][resources]") {
   const auto error = details(parse_amount("memory", "2 GB").error());
   CHECK(error.code == ErrorCode::invalid_input);
   CHECK(error.field == "memory");
-  CHECK(error.message ==
-        "'2 GB' is not an amount of memory; write 512MiB, 2GiB, 1TiB or a number of MiB");
+  CHECK(error.message == "'2 GB' is not an amount of memory; write 2GiB");
+}
+
+TEST_CASE("units of other tools are refused with the one that would do", "[unit][resources]") {
+  const auto memory = [](std::string_view text) {
+    return details(parse_amount("memory", text).error()).message;
+  };
+  CHECK(memory("500M") == "'500M' is not an amount of memory; write 500MiB");
+  CHECK(memory("4g") == "'4g' is not an amount of memory; write 4GiB");
+  CHECK(memory("1.5 gib") == "'1.5 gib' is not an amount of memory; write 1.5GiB");
+  const std::string any = "; write 512MiB, 2GiB, 1TiB or a number of MiB";
+  CHECK(memory("64K") == "'64K' is not an amount of memory" + any);
+  CHECK(memory("lots") == "'lots' is not an amount of memory" + any);
+
+  const auto duration = [](std::string_view text) {
+    const auto parsed = parse_duration_ms(text);
+    REQUIRE_FALSE(parsed);
+    const std::string message = details(parsed.error()).message;
+    const std::string start = "'" + std::string{text} + "' is not a duration; write ";
+    REQUIRE(message.starts_with(start));
+    return message.substr(start.size());
+  };
+  CHECK(duration("60") == "60s for seconds or 60m for minutes");
+  CHECK(duration("00:01:00") == "1m");
+  CHECK(duration("12:30") == "12m30s");
+  CHECK(duration("1-02:00:00") == "1d2h");
+  CHECK(duration("00:00:00") == "0s");
+  CHECK(duration("10min") == "10m");
+  CHECK(duration("2 hours") == "2h");
+  CHECK(duration("1h 30m") == "1h30m, 90s, 500ms or 2d");
+  CHECK(duration("1:x:2") == "1h30m, 90s, 500ms or 2d");
+  CHECK(duration("-1s") == "1h30m, 90s, 500ms or 2d");
 }
 
 TEST_CASE("a list of amounts is read by name", "[unit][resources]") {
