@@ -58,7 +58,10 @@ caf::error prepare(const std::filesystem::path& path, IfEmpty if_empty) {
   if (error) return system_error("cannot look into " + path.string(), error.value());
   if (if_empty == IfEmpty::refuse)
     return make_error(ErrorCode::not_found,
-                      path.string() + " holds no agent; a new one must be asked for", "data");
+                      path.string() +
+                          " holds no agent; a new one is made with a join token "
+                          "(--join-token-file FILE), which the coordinator's --init wrote",
+                      "data");
   return create(path);
 }
 

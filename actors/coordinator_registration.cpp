@@ -37,13 +37,30 @@ bool same_credential(const Hash& a, const Hash& b) {
   return sodium_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
+/// Nobody of that name has joined: a renamed agent hears which name its credential is for.
+caf::error unknown_node(const CoordinatorState& state, const RegisterNode& request) {
+  const auto& name = request.spec.traits.name;
+  for (const auto& [id, node] : state.nodes) {
+    if (!same_credential(node.record.credential_hash, request.credential_hash)) continue;
+    const auto& joined_as = node.record.spec.traits.name;
+    return make_error(ErrorCode::unauthenticated,
+                      "this agent joined as node " + joined_as + " and cannot become " + name +
+                          "; name it " + joined_as +
+                          " again, or give it an empty data directory (--data) and a join token "
+                          "(--join-token-file) to join as another node",
+                      "name");
+  }
+  return make_error(ErrorCode::unauthenticated,
+                    "no node " + name + " has joined; a join token is needed (--join-token-file)",
+                    "credential");
+}
+
 /// Whether the peer may be this node.
-caf::error check_identity(const NodeEntry* node, const RegisterNode& request) {
+caf::error check_identity(const CoordinatorState& state, const NodeEntry* node,
+                          const RegisterNode& request) {
   const auto& name = request.spec.traits.name;
   if (node == nullptr && request.joining) return {};
-  if (node == nullptr)
-    return make_error(ErrorCode::unauthenticated,
-                      "no node " + name + " has joined; a join token is needed", "credential");
+  if (node == nullptr) return unknown_node(state, request);
   if (same_credential(node->record.credential_hash, request.credential_hash)) return {};
   if (!request.joining)
     return make_error(ErrorCode::unauthenticated,
@@ -211,7 +228,7 @@ void judge_history(CoordinatorSelf self, Registration registration) {
 void judge(CoordinatorSelf self, Registration registration) {
   auto& state = self->state;
   const auto& request = *registration.request;
-  auto refused = check_identity(known_node(state, name_of(registration)), request);
+  auto refused = check_identity(state, known_node(state, name_of(registration)), request);
   if (!refused) refused = check_cluster(state, request);
   if (!refused) refused = check_request(state, request);
   if (refused) {

@@ -13,6 +13,14 @@ std::string text_of(const NamedAmounts& amounts) {
   return text + "}";
 }
 
+/// `0.5` for 500,000 millionths.
+std::string millionths_text(std::uint32_t millionths) {
+  std::string text = std::to_string(millionths / 1'000'000);
+  std::string fraction = std::to_string(1'000'000 + millionths % 1'000'000).substr(1);
+  while (!fraction.empty() && fraction.back() == '0') fraction.pop_back();
+  return fraction.empty() ? text : text + "." + fraction;
+}
+
 template <class Value>
 void note(TenantChange& change, const char* field, const Value& before, const Value& after) {
   if (before == after) return;
@@ -26,6 +34,8 @@ void note(TenantChange& change, const char* field, const Value& before, const Va
   } else if constexpr (std::is_same_v<Value, RunAs>) {
     line += (before.empty() ? "none" : to_text(before)) + " -> " +
             (after.empty() ? "none" : to_text(after));
+  } else if constexpr (std::is_same_v<Value, std::string>) {
+    line += before + " -> " + after;
   } else {
     line += std::to_string(before) + " -> " + std::to_string(after);
   }
@@ -39,7 +49,8 @@ TenantChange compare(const TenantSpec* before, const TenantSpec& after) {
   note(change, "min", before->min, after.min);
   note(change, "max", before->max, after.max);
   note(change, "queue", before->queue, after.queue);
-  note(change, "repay_millionths", before->repay_millionths, after.repay_millionths);
+  note(change, "repay", millionths_text(before->repay_millionths),
+       millionths_text(after.repay_millionths));
   note(change, "may_lend", before->may_lend, after.may_lend);
   note(change, "may_borrow", before->may_borrow, after.may_borrow);
   note(change, "run_as", before->run_as, after.run_as);
@@ -68,6 +79,33 @@ caf::error check_specs(const CoordinatorState& state, const std::vector<TenantSp
                         where + ".name");
   }
   return {};
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (const auto& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+/// A job that no node could ever run is refused by the first of its demands that none meets: sites,
+/// then labels, then size.
+caf::error check_some_node_fits(const CoordinatorState& state, const JobSpec& spec,
+                                const ResourceVector& demand, const PlacementRule& rule) {
+  const auto& allocator = state.cycle->allocator();
+  if (state.nodes.empty() || allocator.could_ever_fit(demand, &rule)) return {};
+  PlacementRule sites;
+  sites.sites = rule.sites;
+  if (!allocator.could_ever_fit({}, &sites))
+    return make_error(ErrorCode::invalid_input, "no node is at " + list_of(spec.sites), "sites");
+  if (!allocator.could_ever_fit({}, &rule))
+    return make_error(ErrorCode::invalid_input,
+                      "no node" + (spec.sites.empty() ? "" : " at " + list_of(spec.sites)) +
+                          " has labels that match '" + spec.labels + "'",
+                      "labels");
+  return make_error(
+      ErrorCode::invalid_input,
+      "no node that the job allows could ever give " + text_of(spec.resources) + " to one task",
+      "resources");
 }
 
 void take_tenant(CoordinatorSelf self, const TenantRecord& record) {
@@ -292,11 +330,7 @@ caf::result<TenantAddress> admit_job(const CoordinatorState& state, const AdmitJ
   if (const auto* reason = std::get_if<std::string>(&labels))
     return make_error(ErrorCode::invalid_input, *reason, "labels");
   rule.labels = std::get<LabelExpression>(labels);
-  if (!state.nodes.empty() && !state.cycle->allocator().could_ever_fit(*demand, &rule))
-    return make_error(
-        ErrorCode::invalid_input,
-        "no node that the job allows could ever give " + text_of(spec.resources) + " to one task",
-        "resources");
+  if (auto wrong = check_some_node_fits(state, spec, *demand, rule)) return wrong;
   return TenantAddress{known->second, spec.tenant, state.tenants.at(known->second).actor};
 }
 

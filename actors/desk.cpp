@@ -1,6 +1,7 @@
 #include "actors/desk.hpp"
 
 #include <map>
+#include <set>
 #include <utility>
 
 #include "actors/desk_state.hpp"
@@ -69,11 +70,16 @@ caf::result<TenantList> list_tenants(DeskSelf self, const ListTenants& request) 
 
 LedgerView visible_part(const Caller& caller, LedgerView view) {
   if (caller.role == Role::operator_role) return view;
-  std::erase_if(view.tenants, [&](const TenantRecord& t) { return t.id != caller.tenant; });
-  std::erase_if(view.net, [&](const auto& entry) { return entry.first != caller.tenant; });
   std::erase_if(view.ious, [&](const IouBook::Iou& iou) {
     return iou.debtor != caller.tenant.value && iou.creditor != caller.tenant.value;
   });
+  std::set<TenantId> partners;
+  for (const auto& iou : view.ious)
+    partners.insert(TenantId{iou.debtor == caller.tenant.value ? iou.creditor : iou.debtor});
+  for (const auto& tenant : view.tenants)
+    if (partners.contains(tenant.id)) view.counterparties.emplace(tenant.id, tenant.spec.name);
+  std::erase_if(view.tenants, [&](const TenantRecord& t) { return t.id != caller.tenant; });
+  std::erase_if(view.net, [&](const auto& entry) { return entry.first != caller.tenant; });
   return view;
 }
 

@@ -18,6 +18,14 @@ caf::error no_such_job(JobId id) {
   return make_error(ErrorCode::not_found, "there is no job " + std::to_string(id.value), "id");
 }
 
+caf::error no_such_task(const JobRecord& job) {
+  const auto last = job.tasks.total - 1;
+  return make_error(ErrorCode::invalid_input,
+                    last == 0 ? "the job has one task, number 0"
+                              : "the job has tasks 0 to " + std::to_string(last),
+                    "task");
+}
+
 /// Reads the job, checks that the caller may see it, goes on with `then(detail)`.
 template <class T, class Then>
 void with_job(DeskSelf self, const Caller& caller, JobId id, TaskRange tasks,
@@ -218,9 +226,7 @@ caf::result<Explanation> explain_task(DeskSelf self, const ExplainTask& request)
   with_job(self, request.caller, request.id, TaskRange{request.index, 1}, promise,
            [self, promise, request](const JobDetail& detail) mutable {
              if (detail.tasks.empty()) {
-               promise.deliver(make_error(
-                   ErrorCode::invalid_input,
-                   "the job has tasks 0 to " + std::to_string(detail.job.tasks.total - 1), "task"));
+               promise.deliver(no_such_task(detail.job));
                return;
              }
              with_names(self, promise, [=](const NameTable& names) mutable {
@@ -243,31 +249,34 @@ caf::result<Explanation> explain_task(DeskSelf self, const ExplainTask& request)
 
 caf::result<LogChunk> read_log(DeskSelf self, const ReadLog& request) {
   auto promise = self->make_response_promise<LogChunk>();
-  with_job(
-      self, request.caller, request.id, TaskRange{request.index, 1}, promise,
-      [self, promise, request](const JobDetail& detail) mutable {
-        const auto attempt = detail.tasks.empty() ? std::nullopt
-                                                  : attempt_with_log(request.id, request.index,
-                                                                     detail.tasks.front().record);
-        if (!attempt) {
-          promise.deliver(make_error(ErrorCode::not_found,
-                                     "task " + std::to_string(request.index) + " of job " +
-                                         std::to_string(request.id.value) +
-                                         " has not started, there is no log",
-                                     "task"));
-          return;
-        }
-        const auto node = detail.tasks.front().record.node;
-        const ReadAgentLog ask{*attempt, request.standard_error, request.offset};
-        self->request(self->state.coordinator, caf::infinite, FindNode{node})
-            .then(
-                [self, promise, ask](const NodeAddress& address) mutable {
-                  self->request(address.actor, std::chrono::seconds(20), ask)
-                      .then([promise](const LogChunk& chunk) mutable { promise.deliver(chunk); },
-                            fail(promise));
-                },
-                fail(promise));
-      });
+  with_job(self, request.caller, request.id, TaskRange{request.index, 1}, promise,
+           [self, promise, request](const JobDetail& detail) mutable {
+             if (detail.tasks.empty()) {
+               promise.deliver(no_such_task(detail.job));
+               return;
+             }
+             const auto attempt =
+                 attempt_with_log(request.id, request.index, detail.tasks.front().record);
+             if (!attempt) {
+               promise.deliver(make_error(ErrorCode::wrong_state,
+                                          "task " + std::to_string(request.index) + " of job " +
+                                              std::to_string(request.id.value) +
+                                              " has not started, there is no log",
+                                          "task"));
+               return;
+             }
+             const auto node = detail.tasks.front().record.node;
+             const ReadAgentLog ask{*attempt, request.standard_error, request.offset};
+             self->request(self->state.coordinator, caf::infinite, FindNode{node})
+                 .then(
+                     [self, promise, ask](const NodeAddress& address) mutable {
+                       self->request(address.actor, std::chrono::seconds(20), ask)
+                           .then(
+                               [promise](const LogChunk& chunk) mutable { promise.deliver(chunk); },
+                               fail(promise));
+                     },
+                     fail(promise));
+           });
   return promise;
 }
 

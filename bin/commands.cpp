@@ -7,6 +7,8 @@
 #include <iostream>
 #include <sstream>
 
+#include "bin/version.hpp"
+
 namespace fairwater {
 namespace {
 
@@ -39,14 +41,29 @@ std::vector<std::string> split_command(const std::vector<std::string>& arguments
   return options;
 }
 
-/// Help is no failure; the rest is wrong usage.
+/// Words after `job run` are taken for a mistake only because the `--` before them is missing.
+bool lacks_dashes(const CLI::App& app, const Context& context) {
+  const CLI::App* job = app.got_subcommand("job") ? app.get_subcommand("job") : nullptr;
+  return !context.has_command && job != nullptr && job->got_subcommand("run");
+}
+
+/// Why the arguments were not understood.
+std::string reason(const CLI::App& app, const CLI::ParseError& problem, const Context& context) {
+  // CLI11 says that a command is missing before it says that the one given is unknown.
+  const std::vector<std::string> unknown = app.remaining(true);
+  if (unknown.empty()) return problem.what();
+  std::string text = "'" + unknown.front() + "' is not known here";
+  if (unknown.front().starts_with("-") || !lacks_dashes(app, context)) return text;
+  text += "; the command to run stands after --, as in: fairwater job run --";
+  for (const auto& word : unknown) text += " " + word;
+  return text;
+}
+
+/// Help and version are no failures; the rest is wrong usage.
 int report(const CLI::App& app, const CLI::ParseError& problem, const Context& context) {
   if (problem.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success))
     return app.exit(problem, context.out(), context.err());
-  // CLI11 says that a command is missing before it says that the one given is unknown.
-  const std::vector<std::string> unknown = app.remaining(true);
-  const std::string message =
-      unknown.empty() ? problem.what() : "'" + unknown.front() + "' is not known here";
+  const std::string message = reason(app, problem, context);
   if (context.json()) return context.fail_usage(message);
   context.err() << "fairwater: " << message << "\nRun with --help for more.\n";
   return kExitUsage;
@@ -104,6 +121,7 @@ Expected<std::string> read_input(const std::string& path, std::size_t max_bytes)
 int run_fairwater(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
   Context context{out, err};
   CLI::App app{"Fairwater shares a cluster between tenants in exact shares.", "fairwater"};
+  app.set_version_flag("--version", "fairwater " + std::string{kVersion});
   app.fallthrough();
   app.require_subcommand(1);
   app.footer(kExamples);

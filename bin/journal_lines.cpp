@@ -229,6 +229,7 @@ std::string line_start(std::uint64_t cycle, const std::string& time, std::string
 
 NameTable names_of(const LedgerView& ledger) {
   NameTable names;
+  names.tenants = ledger.counterparties;
   for (const auto& tenant : ledger.tenants) names.tenants.emplace(tenant.id, tenant.spec.name);
   return names;
 }

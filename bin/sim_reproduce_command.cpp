@@ -30,7 +30,7 @@ int reproduce_with_environment(const Context& context, ReproduceOptions options)
 void add_sim_reproduce(CLI::App& sim, Context& context) {
   auto* verb = add_verb(sim, "reproduce", "Measure what papers claim, and write pages with charts",
                         "  fairwater sim reproduce all --traces traces --out results\n"
-                        "  fairwater sim reproduce sequence --seeds 100");
+                        "  fairwater sim reproduce sequence-slots --seeds 100");
   auto options = std::make_shared<ReproduceOptions>();
   options->threads = std::clamp(std::thread::hardware_concurrency(), 1U, kMaxThreads);
   std::string names;

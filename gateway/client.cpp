@@ -387,6 +387,7 @@ Expected<LedgerView> Client::ledger() {
     whole.cycle = page->view.cycle;
     whole.position = page->view.position;
     whole.net.merge(page->view.net);
+    whole.counterparties.merge(page->view.counterparties);
     append(whole.tenants, std::move(page->view.tenants));
     append(whole.ious, std::move(page->view.ious));
     if (!page->more || !progress) return whole;

@@ -9,6 +9,9 @@ constexpr std::size_t kLedgerBudgetBytes = 4 * kMessageBudgetBytes;
 /// An IOU's and a net position's size is fixed: with the list's overhead.
 constexpr std::size_t kIouBytes = 24;
 constexpr std::size_t kNetBytes = 16;
+/// The name of the one whom the caller owes or is owed by: at most 63 bytes and a zero, with its
+/// id.
+constexpr std::size_t kNameBytes = 80;
 
 std::pair<std::uint32_t, std::uint32_t> place_of(const IouBook::Iou& iou) {
   return {iou.debtor, iou.creditor};
@@ -41,9 +44,13 @@ LedgerPage page_after(const LedgerView& ledger, const LedgerCursor& cursor) {
   page.view.net.insert(ledger.net.upper_bound(cursor.tenant), ledger.net.end());
   for (const auto& iou : ledger.ious) {
     if (place_of(iou) <= std::pair{cursor.debtor, cursor.creditor}) continue;
-    page.more = !budget.take(kIouBytes);
+    page.more = !budget.take(kIouBytes + kNameBytes);
     if (page.more) return page;
     page.view.ious.push_back(iou);
+    for (const std::uint32_t partner : {iou.debtor, iou.creditor})
+      if (const auto name = ledger.counterparties.find(TenantId{partner});
+          name != ledger.counterparties.end())
+        page.view.counterparties.insert(*name);
   }
   return page;
 }

@@ -348,6 +348,7 @@ void encode(const LedgerView& ledger, wire::LedgerView::Builder builder) {
     net[i++].setUnits(units);
   }
   encode_list(ledger.ious, builder.initIous(ledger.ious.size()));
+  encode_names(ledger.counterparties, builder.initCounterparties(ledger.counterparties.size()));
 }
 
 void encode(const IouBook::Iou& iou, wire::Iou::Builder builder) {
@@ -365,6 +366,7 @@ LedgerView read(wire::LedgerView::Reader reader) {
   for (auto entry : reader.getNet()) ledger.net[TenantId{entry.getTenant()}] = entry.getUnits();
   for (auto iou : reader.getIous())
     ledger.ious.push_back({iou.getDebtor(), iou.getCreditor(), iou.getUnits(), iou.getAge()});
+  ledger.counterparties = read_names<TenantId>(reader.getCounterparties());
   return ledger;
 }
 

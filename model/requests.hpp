@@ -115,6 +115,8 @@ struct LedgerView {
   std::uint64_t cycle = 0;
   std::uint64_t position = 0;
   std::vector<TenantRecord> tenants;
+  /// Names of tenants that `ious` speak of and `tenants` does not show: whom the caller owes.
+  std::map<TenantId, std::string> counterparties;
   std::map<TenantId, Units> net;
   std::vector<IouBook::Iou> ious;  ///< by debtor, then creditor
 };

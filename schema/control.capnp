@@ -323,6 +323,7 @@ struct LedgerView {
   net @3 :List(TenantNet);
   ious @4 :List(Iou);  # by debtor, then creditor
   more @5 :Bool;
+  counterparties @6 :List(IdName);  # names of those in `ious` that `tenants` does not show
 }
 
 struct IdName {

@@ -215,6 +215,10 @@ TEST_CASE("what an idle tenant leaves is lent and comes back when it is needed",
   const auto lent = owed();
   CHECK(lent > 0);
   CHECK(cluster.tenants().at(0).net == -lent);
+  const auto seen_by_debtor = cluster.ask<LedgerView>(ShowLedger{cluster.tenant_caller("busy")});
+  REQUIRE(seen_by_debtor.engaged());
+  CHECK(seen_by_debtor->tenants.size() == 1);
+  CHECK(seen_by_debtor->counterparties == std::map<TenantId, std::string>{{TenantId{2}, "idle"}});
   const auto idle = cluster.submit("idle", 200);
   finish_all();
   bool above_half = false;
@@ -290,6 +294,71 @@ TEST_CASE("impossible jobs are refused and name the field", "[actor]") {
   spec.tenant = "only";
   spec.after = {JobId{77}};
   CHECK(refused().field == "after[0]");
+}
+
+TEST_CASE("a job that no node takes is refused by what none of them meets", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("only", 1)});
+  NodeSpec node;
+  node.traits = {"node1", "north", {{"ssd", "true"}}};
+  node.capacity = {{"cpu", 2000}};
+  node.instance = "one";
+  (void)cluster.join(node);
+  JobSpec spec;
+  spec.tenant = "only";
+  spec.command = {"true"};
+  spec.resources = {{"cpu", 1000}};
+  auto refused = [&] {
+    return details(cluster.ask<JobAccepted>(SubmitJob{cluster.operator_caller(), spec}).error());
+  };
+  spec.labels = "nvme";
+  CHECK(refused().field == "labels");
+  CHECK(refused().message == "no node has labels that match 'nvme'");
+  spec.sites = {"south", "west"};
+  CHECK(refused().field == "sites");
+  CHECK(refused().message == "no node is at south, west");
+  spec.sites = {"north"};
+  CHECK(refused().message == "no node at north has labels that match 'nvme'");
+  spec.labels = "ssd";
+  spec.resources = {{"cpu", 3000}};
+  CHECK(refused().field == "resources");
+}
+
+TEST_CASE("a log that there is none of yet is told from a task that there never is", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("only", 1)});
+  const auto job = cluster.submit("only", 1);
+  auto refused = [&](std::uint32_t task) {
+    return details(
+        cluster.ask<LogChunk>(ReadLog{cluster.operator_caller(), job, task, false, 0}).error());
+  };
+  CHECK(refused(0).code == ErrorCode::wrong_state);
+  CHECK(refused(5).code == ErrorCode::invalid_input);
+  CHECK(refused(5).message == "the job has one task, number 0");
+}
+
+TEST_CASE("an agent under another name is told which one its credential is for", "[actor]") {
+  ClusterFixture cluster;
+  const auto agent = cluster.join("node1", 2);
+  RegisterNode renamed;
+  renamed.spec.traits.name = "node2";
+  renamed.credential_hash = agent.credential;
+  renamed.link = agent.link;
+  const auto refused = details(cluster.ask<NodeRegistered>(renamed).error());
+  CHECK(refused.code == ErrorCode::unauthenticated);
+  CHECK(refused.message.starts_with("this agent joined as node node1 and cannot become node2"));
+}
+
+TEST_CASE("a change of what a debtor pays back reads as it is written in a file", "[actor]") {
+  ClusterFixture cluster;
+  auto spec = tenant_spec("only", 1);
+  spec.repay_millionths = 500'000;
+  cluster.apply({spec});
+  spec.repay_millionths = 1'000'000;
+  const auto applied =
+      cluster.ask<TenantsApplied>(ApplyTenants{cluster.operator_caller(), {spec}, true});
+  REQUIRE(applied.engaged());
+  CHECK(applied->changes.at(0).fields == std::vector<std::string>{"repay: 0.5 -> 1"});
 }
 
 TEST_CASE("a tenant with debts or unfinished jobs may not leave; one without may", "[actor]") {

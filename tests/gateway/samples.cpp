@@ -217,7 +217,12 @@ Explanation sample_explanation() {
 }
 
 LedgerView sample_ledger() {
-  return {99, 7, {sample_tenant()}, {{TenantId{3}, -6}, {TenantId{4}, 6}}, {{3, 4, 6, 1}}};
+  return {.cycle = 99,
+          .position = 7,
+          .tenants = {sample_tenant()},
+          .counterparties = {{TenantId{4}, "biology"}},
+          .net = {{TenantId{3}, -6}, {TenantId{4}, 6}},
+          .ious = {{3, 4, 6, 1}}};
 }
 
 JournalPage sample_page() {
@@ -282,8 +287,8 @@ bool same(const Explanation& a, const Explanation& b) {
 }
 
 bool same(const LedgerView& a, const LedgerView& b) {
-  return std::tie(a.cycle, a.position, a.tenants, a.net, a.ious) ==
-         std::tie(b.cycle, b.position, b.tenants, b.net, b.ious);
+  return std::tie(a.cycle, a.position, a.tenants, a.counterparties, a.net, a.ious) ==
+         std::tie(b.cycle, b.position, b.tenants, b.counterparties, b.net, b.ious);
 }
 
 bool same(const JournalPage& a, const JournalPage& b) {

@@ -1,5 +1,6 @@
 #include "bin/commands.hpp"
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <cstdlib>
 #include <sstream>
@@ -11,6 +12,7 @@
 #include "bin/job_submit.hpp"
 #include "bin/version.hpp"
 #include "process/temporary_directory.hpp"
+#include "sim/experiment.hpp"
 
 namespace fairwater {
 namespace {
@@ -69,6 +71,9 @@ TEST_CASE("version is printed both ways", "[unit][commands]") {
   CHECK(run({"version"}).out == "fairwater " + version + "\n");
   CHECK(run({"version", "--json"}).out == R"({"version":1,"software":")" + version + "\"}\n");
   CHECK(run({"--json", "version"}).out == run({"version", "--json"}).out);
+  const Outcome flag = run({"--version"});
+  CHECK(flag.status == 0);
+  CHECK(flag.out == "fairwater " + version + "\n");
 }
 
 TEST_CASE("every command's help has examples", "[unit][commands]") {
@@ -131,6 +136,13 @@ TEST_CASE("wrong usage is 2 and says what is wrong", "[golden][commands]") {
       {{"job", "run", "--time-limit", "10", "--", "sleep"}, "time_limit: '10' is not a duration"},
       {{"job", "run", "--env", "X", "--", "sleep"}, "environment: 'X' is not NAME=VALUE"},
       {{"job", "run", "--max", "4", "--", "sleep"}, "tasks: elastic jobs"},
+      {{"job", "run", "sleep", "1"},
+       "'sleep' is not known here; the command to run stands after --, as in: fairwater job run -- "
+       "sleep 1"},
+      {{"job", "run", "--tasks", "17", "--attach", "--tenant", "a", "--", "true"},
+       "--attach: follows at most 16 tasks, the job has 17"},
+      {{"job", "run", "--memory", "500M", "--", "true"}, "write 500MiB"},
+      {{"job", "run", "--time-limit", "60", "--", "true"}, "write 60s for seconds or 60m"},
       {{"job", "list", "--", "sleep"}, "only job run takes a command after --"},
       {{"node", "drain", "n"}, "--reason is required"},
       {{"node", "drain", "n", "--reason", "r", "--deadline", "1h"}, "deadline"},
@@ -158,6 +170,23 @@ TEST_CASE("wrong usage is 2 and says what is wrong", "[golden][commands]") {
     CHECK(outcome.out.empty());
     if (misuse.message != std::string{"/nonexistent"}) CHECK(outcome.status == 2);
   }
+}
+
+TEST_CASE("what sim reproduce's help runs is there to be run", "[unit][commands]") {
+  const std::string help = run({"sim", "reproduce", "--help"}).out;
+  const std::string command = "\n  fairwater sim reproduce ";
+  std::size_t examples = 0;
+  for (auto at = help.find(command); at != std::string::npos; at = help.find(command, at + 1)) {
+    const auto name = help.substr(at + command.size())
+                          .substr(0, help.substr(at + command.size()).find_first_of(" \n"));
+    INFO(name);
+    const auto& known = sim::experiments();
+    CHECK((name == "all" || std::any_of(known.begin(), known.end(), [&](const auto& experiment) {
+             return experiment.name == name;
+           })));
+    ++examples;
+  }
+  CHECK(examples == 2);
 }
 
 TEST_CASE("a policy that there is not is told before any input is read", "[unit][commands]") {

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "bin/tables.hpp"
+
 namespace fairwater {
 namespace {
 
@@ -144,6 +146,21 @@ TEST_CASE("ledger show has the contract's shape, with names", "[golden][json]") 
   CHECK(json_text(ledger_json(ledger)) ==
         R"({"cycle":12,"position":5,"net":{"physics":4,"biology":-4,"idle":0},)"
         R"("ious":[{"debtor":"biology","creditor":"physics","units":4}]})");
+}
+
+TEST_CASE("whom a tenant owes has a name, and no line of its own", "[golden][json]") {
+  LedgerView ledger;
+  TenantRecord physics;
+  physics.id = {1};
+  physics.spec.name = "physics";
+  ledger.tenants = {physics};
+  ledger.net = {{TenantId{1}, -4}};
+  ledger.ious = {{1, 2, 4, 9}};
+  ledger.counterparties = {{TenantId{2}, "biology"}};
+  CHECK(json_text(ledger_json(ledger)) ==
+        R"({"cycle":0,"position":0,"net":{"physics":-4},)"
+        R"("ious":[{"debtor":"physics","creditor":"biology","units":4}]})");
+  CHECK_THAT(ledger_text(ledger), Catch::EndsWith("\nphysics owes biology 4 units\n"));
 }
 
 TEST_CASE("ledger verify has the contract's shape", "[golden][json]") {
