@@ -111,10 +111,11 @@ caf::error create_cluster(Ledger& ledger, const CoordinatorConfig& config) {
   if (!operator_token) return operator_token.error();
   auto join_token = ensure_secret(config.data + "/" + kJoinTokenFile, "fw_jn_");
   if (!join_token) return join_token.error();
-  auto created = ledger.append(
-      {ClusterCreated{make_token("cluster_").substr(0, 24), config.resources, config.mode},
-       TokenIssued{Role::operator_role, {}, hash_token(*operator_token)},
-       TokenIssued{Role::join, {}, hash_token(*join_token)}});
+  auto created = ledger.append({ClusterCreated{make_token("cluster_").substr(0, 24),
+                                               config.resources.value_or(ResourceCatalog{}.kinds()),
+                                               config.mode.value_or(DealMode::sized)},
+                                TokenIssued{Role::operator_role, {}, hash_token(*operator_token)},
+                                TokenIssued{Role::join, {}, hash_token(*join_token)}});
   return created ? caf::error{} : created.error();
 }
 
@@ -146,6 +147,7 @@ Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start(
     if (auto failed = create_cluster(*ledger, config)) return failed;
     if (auto failed = mark_place(config.data)) return failed;
   }
+  if (auto wrong = check_against(ledger->cluster(), config)) return wrong;
   const auto place = place_of(config.data);
   if (!place) return place.error();
   ClusterSettings settings;

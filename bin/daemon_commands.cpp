@@ -4,18 +4,18 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <sstream>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 
+#include "bin/commands.hpp"
 #include "bin/context.hpp"
 #include "bin/daemon.hpp"
 #include "bin/version.hpp"
+#include "bin/yaml_fields.hpp"
 #include "gateway/tokens.hpp"
 #include "policy/check.hpp"
 #include "process/temporary_directory.hpp"
@@ -69,11 +69,9 @@ int refuse_usage(const caf::error& error) {
 template <class Config>
 caf::error load_file(const std::string& path, Config& config) {
   if (path.empty()) return {};
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf()))
-    return make_error(ErrorCode::invalid_input, "cannot read " + path, "config");
-  return read_config(text.str(), path, config);
+  const auto text = read_input(path, kMaxYamlBytes);
+  if (!text) return text.error();
+  return read_config(*text, path, config);
 }
 
 void override_with(const std::string& flag, std::string& target) {
@@ -346,7 +344,7 @@ int run_fairwaterd(int argc, char** argv) {
   }
   int status = kExitDone;
   CLI::App app{"The daemon of Fairwater, a fair-share scheduling runtime.", "fairwaterd"};
-  app.set_version_flag("--version", std::string(kVersion));
+  app.set_version_flag("--version", "fairwaterd " + std::string(kVersion));
   app.require_subcommand(1);
   CoordinatorFlags coordinator;
   AgentFlags agent;

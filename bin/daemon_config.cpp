@@ -19,12 +19,13 @@ Expected<DealMode> parse_mode(std::string_view text) {
   return make_error(ErrorCode::invalid_input, "'" + std::string(text) + "' is not sized or slots");
 }
 
-void read_resources(YamlDocument& document, YamlFields& fields, std::vector<ResourceKind>& kinds) {
+void read_resources(YamlDocument& document, YamlFields& fields,
+                    std::optional<std::vector<ResourceKind>>& target) {
   const auto list = fields.take("resources");
   if (!list) return;
   if (!list->IsSequence())
     return fields.refuse("resources", *list, "must be a list of {name, granule, units}");
-  kinds.clear();
+  auto& kinds = target.emplace();
   std::size_t index = 0;
   for (const auto& entry : *list) {
     YamlFields kind_fields{document, entry,
@@ -94,6 +95,25 @@ void read_isolation(YamlFields& fields, AgentConfig& config) {
   fields.boolean("allow_root_tasks", config.allow_root_tasks);
 }
 
+std::string_view name_of(DealMode mode) { return mode == DealMode::sized ? "sized" : "slots"; }
+
+std::string text_of(const std::vector<ResourceKind>& kinds) {
+  std::string text;
+  for (const auto& kind : kinds)
+    text += (text.empty() ? "" : ", ") + ("{name: " + kind.name) +
+            ", granule: " + format_amount(kind.name, kind.granule) +
+            ", units: " + std::to_string(kind.units) + "}";
+  return "[" + text + "]";
+}
+
+caf::error is_fixed(const char* field, const std::string& configured, const std::string& stored) {
+  return make_error(ErrorCode::invalid_input,
+                    "the configuration says " + configured + ", but this ledger was created with " +
+                        stored + ", and it counts in these units for good; write that, or leave " +
+                        field + " out",
+                    field);
+}
+
 caf::error at_least(std::int64_t value_ms, std::int64_t least_ms, const char* field) {
   if (value_ms >= least_ms) return {};
   return make_error(
@@ -111,7 +131,7 @@ Expected<LogFormat> parse_log_format(std::string_view text) {
 }
 
 caf::error read_config(std::string_view text, const std::string& name, CoordinatorConfig& config) {
-  YamlDocument document{text, name};
+  YamlDocument document{text, name, IfNoKeys::accept};
   if (document.error()) return document.error();
   YamlFields fields{document, document.root()};
   fields.text("listen", config.listen);
@@ -128,7 +148,7 @@ caf::error read_config(std::string_view text, const std::string& name, Coordinat
 }
 
 caf::error read_config(std::string_view text, const std::string& name, AgentConfig& config) {
-  YamlDocument document{text, name};
+  YamlDocument document{text, name, IfNoKeys::accept};
   if (document.error()) return document.error();
   YamlFields fields{document, document.root()};
   fields.text("coordinator", config.coordinator);
@@ -161,7 +181,16 @@ caf::error validate(const CoordinatorConfig& config) {
                           std::to_string(kLeaseEndMs) +
                           " ms within which a node ends its tasks once its lease is over",
                       "grace");
-  if (auto catalog = ResourceCatalog::make(config.resources); !catalog) return catalog.error();
+  if (!config.resources) return {};
+  if (auto catalog = ResourceCatalog::make(*config.resources); !catalog) return catalog.error();
+  return {};
+}
+
+caf::error check_against(const ClusterCreated& cluster, const CoordinatorConfig& config) {
+  if (config.mode && *config.mode != cluster.mode)
+    return is_fixed("mode", std::string{name_of(*config.mode)}, std::string{name_of(cluster.mode)});
+  if (config.resources && *config.resources != cluster.resources)
+    return is_fixed("resources", text_of(*config.resources), text_of(cluster.resources));
   return {};
 }
 

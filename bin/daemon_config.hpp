@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "model/errors.hpp"
+#include "model/journal.hpp"
 #include "model/resources.hpp"
 #include "policy/allocator.hpp"
 #include "process/forgotten_tasks.hpp"
@@ -24,8 +26,9 @@ struct CoordinatorConfig {
   std::int64_t lease_ms = 15'000;
   std::int64_t grace_ms = 5'000;
   std::int64_t heartbeat_interval_ms = 1'000;
-  DealMode mode = DealMode::sized;  ///< used when the directory is created
-  std::vector<ResourceKind> resources = ResourceCatalog{}.kinds();  ///< likewise
+  /// What a ledger is created with, and for good; none: the default, or what the ledger has.
+  std::optional<DealMode> mode;
+  std::optional<std::vector<ResourceKind>> resources;
 };
 
 struct AgentConfig {
@@ -59,6 +62,10 @@ struct AgentConfig {
 /// resource kinds that make a catalogue, HOST:PORT addresses.
 [[nodiscard]] caf::error validate(const CoordinatorConfig& config);
 [[nodiscard]] caf::error validate(const AgentConfig& config);
+
+/// Refuses a mode or resource kinds other than those that the ledger was created with.
+[[nodiscard]] caf::error check_against(const ClusterCreated& cluster,
+                                       const CoordinatorConfig& config);
 
 [[nodiscard]] Expected<LogFormat> parse_log_format(std::string_view text);
 /// The host's name, and what it has of cpu and memory.

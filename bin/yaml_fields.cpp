@@ -83,7 +83,8 @@ std::string with_line(const std::string& message, int line, const std::string& n
 
 }  // namespace
 
-YamlDocument::YamlDocument(std::string_view text, std::string name) : name_(std::move(name)) {
+YamlDocument::YamlDocument(std::string_view text, std::string name, IfNoKeys if_no_keys)
+    : name_(std::move(name)) {
   if (text.size() > kMaxYamlBytes) {
     refuse("", 0,
            std::to_string(text.size()) + " bytes are more than " + std::to_string(kMaxYamlBytes));
@@ -100,6 +101,8 @@ YamlDocument::YamlDocument(std::string_view text, std::string name) : name_(std:
            "not YAML: " + exception.msg);
     return;
   }
+  if (root_.IsNull() && if_no_keys == IfNoKeys::accept)
+    root_.reset(YAML::Node(YAML::NodeType::Map));
   if (!root_.IsMap()) refuse("", line_of(root_), "must be keys with values, not " + shown(root_));
 }
 

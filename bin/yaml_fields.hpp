@@ -22,12 +22,15 @@ namespace fairwater {
 /// Larger files are refused before they are parsed.
 inline constexpr std::size_t kMaxYamlBytes = 4 * 1024 * 1024;
 
+/// What a document without any key is: a mistake, or one that leaves everything at its default.
+enum class IfNoKeys : std::uint8_t { refuse, accept };
+
 /// The first thing found wrong in a document, and where its keys stand.
 class YamlDocument {
  public:
   /// Parses `text`; `name` is how errors call it. What is no YAML, or not one mapping, is in
   /// error().
-  YamlDocument(std::string_view text, std::string name);
+  YamlDocument(std::string_view text, std::string name, IfNoKeys if_no_keys = IfNoKeys::refuse);
 
   [[nodiscard]] const YAML::Node& root() const { return root_; }
   [[nodiscard]] const caf::error& error() const { return error_; }

@@ -67,4 +67,40 @@ TEST_CASE("an agent's configuration says who tasks run as, and how long logs sta
   CHECK(message("log_retention: 7d\n") == "must be keys with values, not '7d' (line 1 of a.yaml)");
 }
 
+TEST_CASE("a configuration without any key leaves everything at its default",
+          "[unit][daemon_config]") {
+  for (const char* text : {"", "\n", "# lease: 20s\n"}) {
+    CoordinatorConfig coordinator;
+    CHECK_FALSE(read_config(text, "c.yaml", coordinator));
+    CHECK(coordinator.lease_ms == CoordinatorConfig{}.lease_ms);
+    AgentConfig agent;
+    CHECK_FALSE(read_config(text, "a.yaml", agent));
+  }
+  CoordinatorConfig config;
+  CHECK(read_config("- lease\n", "c.yaml", config));
+}
+
+TEST_CASE("a mode and resources other than the ledger's are refused, and both are named",
+          "[unit][daemon_config]") {
+  const ClusterCreated cluster{"c", ResourceCatalog{}.kinds(), DealMode::sized};
+  const auto check = [&](const char* text) {
+    CoordinatorConfig config;
+    REQUIRE_FALSE(read_config(text, "c.yaml", config));
+    return check_against(cluster, config);
+  };
+  CHECK_FALSE(check("lease: 20s\n"));
+  CHECK_FALSE(
+      check("mode: sized\nresources:\n  - {name: cpu, granule: 100m}\n"
+            "  - {name: memory, granule: 256MiB}\n  - {name: gpu, units: 10}\n"));
+  const auto mode = details(check("mode: slots\n"));
+  CHECK(mode.field == "mode");
+  CHECK_THAT(mode.message, Catch::Contains("says slots") && Catch::Contains("created with sized"));
+  const auto resources = details(
+      check("resources:\n  - {name: cpu, granule: 200m}\n  - {name: memory, granule: 256MiB}\n"));
+  CHECK(resources.field == "resources");
+  CHECK_THAT(resources.message, Catch::Contains("says [{name: cpu, granule: 0.2, units: 1}") &&
+                                    Catch::Contains("created with [{name: cpu, granule: 0.1") &&
+                                    Catch::Contains("{name: gpu, granule: 1, units: 10}]"));
+}
+
 }  // namespace fairwater

@@ -44,6 +44,25 @@ TEST_CASE("a second coordinator on the same directory is refused, the first goes
   CHECK(cluster.wait({cluster.submit(job_file("steady", 1, "command: [\"true\"]\n"))}) == 0);
 }
 
+TEST_CASE("another mode or other resources than the ledger's are refused at the start",
+          "[scenario]") {
+  Cluster cluster({});
+  cluster.start_coordinator();
+  cluster.stop_coordinator(SIGTERM);
+  const std::string configuration = read_file(cluster.coordinator_config());
+  REQUIRE(configuration.find("mode: sized") != std::string::npos);
+  std::string changed = configuration;
+  changed.replace(changed.find("mode: sized"), 11, "mode: slots");
+  std::ofstream(cluster.coordinator_config()) << changed;
+  const Completed refused = refused_start(cluster);
+  INFO(refused.errors);
+  CHECK(refused.status == 2);
+  CHECK(refused.errors.find("mode: the configuration says slots, but this ledger was created with "
+                            "sized") != std::string::npos);
+  std::ofstream(cluster.coordinator_config()) << configuration;
+  cluster.start_coordinator();  // nothing was touched
+}
+
 TEST_CASE("an empty directory needs --init, a foreign one is never touched", "[scenario]") {
   Cluster cluster({});
   std::filesystem::create_directories(cluster.coordinator_data());
