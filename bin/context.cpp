@@ -83,6 +83,12 @@ int Context::fail_usage(const std::string& message, const std::string& field) co
   return fail(make_error(ErrorCode::invalid_input, message, field));
 }
 
+void Context::warn(const std::vector<std::string>& warnings) const {
+  if (json()) return;
+  for (const auto& warning : warnings)
+    *err_ << "fairwater: warning: " << printable(warning) << "\n";
+}
+
 void Context::print_json(const Json& fields) const {
   Json value;
   value["version"] = 1;

@@ -60,6 +60,9 @@ class Context {
   /// Prints the error as the output format wants it and returns its exit status.
   [[nodiscard]] int fail(const caf::error& error) const;
   [[nodiscard]] int fail_usage(const std::string& message, const std::string& field = {}) const;
+  /// What is worth knowing and no failure: a line each on standard error. With --json nothing: the
+  /// command puts them into its value, as `warnings`.
+  void warn(const std::vector<std::string>& warnings) const;
   /// Prints one value with `"version": 1` in front.
   void print_json(const Json& fields) const;
   /// Prints one line of a stream at once.

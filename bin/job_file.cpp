@@ -28,7 +28,7 @@ Expected<JobKind> parse_kind(const std::string& text) {
   return make_error(ErrorCode::invalid_input, "'" + text + "' is not batch or service");
 }
 
-JobSpec read_spec(YamlDocument& document) {
+JobSpec read_spec(YamlDocument& document, std::vector<std::string>& warnings) {
   JobSpec spec;
   YamlFields fields{document, document.root()};
   fields.text("tenant", spec.tenant);
@@ -52,6 +52,8 @@ JobSpec read_spec(YamlDocument& document) {
   fields.integers("after", after);
   for (const std::uint64_t id : after) spec.after.push_back(JobId{id});
   fields.boolean("preemptible", spec.preemptible);
+  if (fields.has("preemptible") && spec.preemptible)
+    warnings.emplace_back("preemptible: true has no effect: this version preempts nothing");
   fields.finish();
   return spec;
 }
@@ -66,8 +68,8 @@ void fill_defaults(JobSpec& spec) {
 }
 
 Expected<JobFile> parse_job_file(std::string_view text, const std::string& name) {
-  JobFile file{{}, YamlDocument{text, name}};
-  if (!file.document.error()) file.spec = read_spec(file.document);
+  JobFile file{{}, {}, YamlDocument{text, name}};
+  if (!file.document.error()) file.spec = read_spec(file.document, file.warnings);
   if (file.document.error()) return file.document.error();
   fill_defaults(file.spec);
   if (const auto error = validate(file.spec)) return file.document.locate(error);

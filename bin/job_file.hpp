@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bin/yaml_fields.hpp"
 #include "model/job.hpp"
@@ -15,6 +16,8 @@ inline constexpr Amount kDefaultMemory = 512;
 
 struct JobFile {
   JobSpec spec;
+  /// What was asked for and has no effect here.
+  std::vector<std::string> warnings;
   YamlDocument document;  ///< finds the lines for what a coordinator says against the spec
 };
 

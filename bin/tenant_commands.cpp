@@ -1,5 +1,6 @@
 // tenant apply | list | show | remove | token
 #include <memory>
+#include <set>
 
 #include "bin/commands.hpp"
 #include "bin/json_shapes.hpp"
@@ -21,17 +22,36 @@ struct TokenOptions {
   std::string file;
 };
 
+/// What the cluster would promise beyond what it has, once `specs` are applied.
+Expected<std::vector<std::string>> excess_after(Client& client,
+                                                const std::vector<TenantSpec>& specs) {
+  const auto known = client.list_tenants();
+  if (!known) return known.error();
+  const auto status = client.status();
+  if (!status) return status.error();
+  std::vector<TenantSpec> all = specs;
+  std::set<std::string> changed;
+  for (const auto& spec : specs) changed.insert(spec.name);
+  for (const auto& tenant : *known)
+    if (!changed.contains(tenant.record.spec.name)) all.push_back(tenant.record.spec);
+  return guarantees_beyond(status->capacity, all);
+}
+
 int apply(const Context& context, const ApplyOptions& options) {
   const auto text = read_input(options.file, kMaxYamlBytes);
   if (!text) return context.fail(text.error());
   const auto specs = parse_tenant_file(*text, options.file);
   if (!specs) return context.fail(specs.error());
   return context.with_client([&](Client& client) {
+    const auto warnings = excess_after(client, *specs);
+    if (!warnings) return context.fail(warnings.error());
     const auto changes = client.apply_tenants(*specs, options.dry_run);
     if (!changes) return context.fail(changes.error());
+    context.warn(*warnings);
     if (context.json()) {
       Json fields = list_json("changes", *changes, tenant_change_json);
       fields["dry_run"] = options.dry_run;
+      fields["warnings"] = *warnings;
       context.print_json(fields);
     } else {
       context.out() << tenant_changes_text(*changes, options.dry_run);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 namespace fairwater {
@@ -91,6 +92,32 @@ Expected<TenantTerms> terms_of(const TenantSpec& spec, const ResourceCatalog& ca
                      .repay_millionths = spec.repay_millionths,
                      .may_lend = spec.may_lend,
                      .may_borrow = spec.may_borrow};
+}
+
+std::vector<std::string> guarantees_beyond(const NamedAmounts& capacity,
+                                           const std::vector<TenantSpec>& tenants) {
+  std::map<std::string, NamedAmounts> sums;  // by parent
+  std::map<std::string, const TenantSpec*> by_name;
+  for (const auto& tenant : tenants) {
+    by_name.emplace(tenant.name, &tenant);
+    for (const auto& [resource, amount] : tenant.min) sums[tenant.parent][resource] += amount;
+  }
+  std::vector<std::string> sentences;
+  for (const auto& [parent, sum] : sums) {
+    const auto group = by_name.find(parent);
+    const NamedAmounts& whole = group == by_name.end() ? capacity : group->second->min;
+    const std::string of_whom = parent.empty() ? "all tenants" : "the tenants in " + parent;
+    const std::string have = parent.empty() ? "the nodes that are up have " : "its min is ";
+    for (const auto& [resource, amount] : sum) {
+      const auto there = whole.find(resource);
+      if (there == whole.end() || amount <= there->second) continue;
+      sentences.push_back("min of " + of_whom + " together is " + resource + " " +
+                          format_amount(resource, amount) + ", " + have +
+                          format_amount(resource, there->second) +
+                          ": while they ask for it, nobody else gets any");
+    }
+  }
+  return sentences;
 }
 
 }  // namespace fairwater

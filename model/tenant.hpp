@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/errors.hpp"
 #include "model/resources.hpp"
@@ -42,6 +43,12 @@ struct TenantSpec {
 /// `invalid_input` when an amount names a resource that the cluster does not have.
 [[nodiscard]] Expected<TenantTerms> terms_of(const TenantSpec& spec,
                                              const ResourceCatalog& catalog);
+
+/// Where guarantees promise more than there is, a sentence each: per resource and per group of
+/// siblings, the `min`s together against what they are parts of: the capacity, or the parent's own
+/// `min`. None for a resource of which `capacity` has nothing: no node that has it is up.
+[[nodiscard]] std::vector<std::string> guarantees_beyond(const NamedAmounts& capacity,
+                                                         const std::vector<TenantSpec>& tenants);
 
 struct TenantRecord {
   TenantId id;

@@ -75,4 +75,31 @@ TEST_CASE("queue policies have stable names", "[unit][tenant]") {
   CHECK_FALSE(queue_policy_from("lifo").has_value());
 }
 
+TEST_CASE("guarantees that no cluster of this size can keep are named with their numbers",
+          "[unit][tenant]") {
+  TenantSpec a;
+  a.name = "a";
+  a.min = {{"cpu", 6000}, {"memory", 1024}};
+  TenantSpec b;
+  b.name = "b";
+  b.min = {{"cpu", 4000}, {"gpu", 1}};
+  const NamedAmounts capacity{{"cpu", 8000}, {"memory", 4096}};
+  CHECK(guarantees_beyond(capacity, {a}).empty());
+  const auto said = guarantees_beyond(capacity, {a, b});
+  REQUIRE(said.size() == 1);
+  CHECK(
+      said.front() ==
+      "min of all tenants together is cpu 10, the nodes that are up have 8: while they ask for it, "
+      "nobody else gets any");
+  CHECK(guarantees_beyond({}, {a, b}).empty());  // no node is up: nothing is known
+
+  TenantSpec child;
+  child.name = "child";
+  child.parent = "a";
+  child.min = {{"cpu", 7000}};
+  const auto inner = guarantees_beyond({{"cpu", 100'000}}, {a, b, child});
+  REQUIRE(inner.size() == 1);
+  CHECK(inner.front().starts_with("min of the tenants in a together is cpu 7, its min is 6"));
+}
+
 }  // namespace fairwater

@@ -64,6 +64,19 @@ TEST_CASE("a job file needs no more than a command", "[unit][job_file]") {
   CHECK(file->spec.resources == NamedAmounts{{"cpu", 1000}, {"memory", 512}});
 }
 
+TEST_CASE("what has no effect is said when it is asked for", "[unit][job_file]") {
+  const auto warnings = [](const char* text) {
+    const auto file = parse_job_file(text, "job.yaml");
+    REQUIRE(file);
+    return file->warnings;
+  };
+  CHECK(warnings("command: [a]").empty());
+  CHECK(warnings("{command: [a], preemptible: false}").empty());
+  REQUIRE(warnings("{command: [a], preemptible: true}").size() == 1);
+  CHECK_THAT(warnings("{command: [a], preemptible: true}").front(),
+             Catch::StartsWith("preemptible: true has no effect"));
+}
+
 TEST_CASE("a range of one task count is not elastic", "[unit][job_file]") {
   const auto file = parse_job_file("{command: [a], tasks: {min: 4, max: 4}}", "job.yaml");
   REQUIRE(file);

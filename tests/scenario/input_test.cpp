@@ -100,6 +100,26 @@ TEST_CASE("--check tells a good configuration from a bad one, by key", "[scenari
   }
 }
 
+TEST_CASE("guarantees beyond the capacity are warned of, before and at their application",
+          "[scenario]") {
+  Cluster cluster({.agents = {{"node1", "cpu: 4, memory: 4GiB"}},
+                   .tenants = "tenants: [{name: a, weight: 1, min: {cpu: 3}}]\n"});
+  cluster.start();
+  const std::string more = "tenants: [{name: b, weight: 1, min: {cpu: 2}}]\n";
+  for (const bool dry_run : {true, false}) {
+    std::vector<std::string> arguments{"tenant", "apply", "-"};
+    if (dry_run) arguments.emplace_back("--dry-run");
+    const Completed applied = cluster.fairwater(arguments, more);
+    CHECK(applied.status == 0);
+    CHECK(
+        applied.errors.find("warning: min of all tenants together is cpu 5, the nodes that are up "
+                            "have 4") != std::string::npos);
+  }
+  const json quiet =
+      cluster.ask({"tenant", "apply", "-"}, "tenants: [{name: b, weight: 1, min: {cpu: 1}}]\n");
+  CHECK(quiet["warnings"].empty());
+}
+
 TEST_CASE("the sample configurations are good", "[scenario]") {
   const std::filesystem::path deploy =
       std::filesystem::path(FAIRWATER_SOURCE_DIR) / "tests/scenario" / "../../deploy";
