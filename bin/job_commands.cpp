@@ -5,6 +5,7 @@
 #include "bin/explain_text.hpp"
 #include "bin/id_list.hpp"
 #include "bin/job_ids.hpp"
+#include "bin/job_output.hpp"
 #include "bin/job_submit.hpp"
 #include "bin/job_wait.hpp"
 #include "bin/json_shapes.hpp"
@@ -12,9 +13,6 @@
 
 namespace fairwater {
 namespace {
-
-/// How long a followed log waits for the task's end before it looks for more output.
-constexpr std::int64_t kLogInterval_ms = 200;
 
 struct ListOptions {
   std::string tenant;
@@ -70,33 +68,35 @@ int show_job(const Context& context, Client& client, const std::string& text) {
   return print_answer(context, client.show_job(*id), job_detail_json, job_text);
 }
 
-/// Hands every piece of the log to `use` until the log ends: at what is there, or with `follow` at
-/// the task's end.
-caf::error read_log(Client& client, JobId id, const LogOptions& options,
+/// Hands every piece of the log to `use`: up to what is there, or with `follow` from when the task
+/// starts to its end.
+caf::error read_log(Session& session, JobId id, const LogOptions& options,
                     const std::function<void(const std::string&)>& use) {
-  bool job_ended = false;
-  for (std::uint64_t offset = 0;;) {
-    const auto chunk = client.read_log(id, options.task, options.standard_error, offset);
-    if (!chunk) return chunk.error();
-    if (!chunk->data.empty()) use(chunk->data);
-    offset += chunk->data.size();
-    if (chunk->end) return {};
-    if (!chunk->data.empty()) continue;
-    if (!options.follow || job_ended) return {};
-    const auto job = client.wait_job(id, kLogInterval_ms);
+  TaskOutput output{id, options.task, options.standard_error};
+  for (bool job_has_ended = false;;) {
+    const auto ended = output.read_on(session.client(), use);
+    const bool has_not_started = !ended && details(ended.error()).code == ErrorCode::wrong_state;
+    const bool goes_on = options.follow && !job_has_ended;
+    if (!ended && !(goes_on && (has_not_started || Session::is_lost(ended.error()))))
+      return ended.error();
+    if (ended && (*ended || !goes_on)) return {};
+    const auto job =
+        session.ask([&](Client& client) { return client.wait_job(id, kOutputInterval_ms); });
     if (!job) return job.error();
-    job_ended = is_terminal(state_of(*job));  // one more look: output may have come meanwhile
+    job_has_ended = is_terminal(state_of(*job));  // one more look: output may have come meanwhile
   }
 }
 
-int logs(const Context& context, Client& client, const LogOptions& options) {
-  const auto id = resolve_job_id(client, options.id);
+int logs(const Context& context, const LogOptions& options) {
+  Session session{context};
+  if (const auto error = session.connect()) return context.fail(error);
+  const auto id = resolve_job_id(session.client(), options.id);
   if (!id) return context.fail(id.error());
   const Json head{{"job", id->value},
                   {"task", options.task},
                   {"stream", options.standard_error ? "stderr" : "stdout"}};
   std::string whole;
-  const auto error = read_log(client, *id, options, [&](const std::string& data) {
+  const auto error = read_log(session, *id, options, [&](const std::string& data) {
     if (!context.json()) {
       context.out() << data << std::flush;
     } else if (options.follow) {
@@ -172,8 +172,9 @@ void add_reading_verbs(CLI::App& noun, Context& context) {
   logs_verb->add_option("id", log_options->id, "a job's id, or last")->required();
   logs_verb->add_option("--task", log_options->task, "its index (default 0)");
   logs_verb->add_flag("--stderr", log_options->standard_error, "standard error instead");
-  logs_verb->add_flag("--follow", log_options->follow, "go on until the task has ended");
-  on_run_with_client(logs_verb, context, log_options, logs);
+  logs_verb->add_flag("--follow", log_options->follow,
+                      "wait for the task's start and go on until its end");
+  on_run(logs_verb, context, [&context, log_options] { return logs(context, *log_options); });
 
   auto* explain_verb =
       add_verb(noun, "explain", "Why a task waits, or how its grant came about",

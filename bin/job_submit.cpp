@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "bin/job_file.hpp"
+#include "bin/job_output.hpp"
 #include "bin/job_wait.hpp"
 #include "bin/json_shapes.hpp"
 
@@ -12,33 +13,75 @@ namespace {
 
 struct SubmitOptions {
   std::string file;
-  bool quiet = false;
-  bool wait = false;
+  AfterSubmission after;
 };
 
-int say_submitted(const Context& context, const JobSpec& spec, JobId id, bool quiet) {
+int say_submitted(const Context& context, const JobSpec& spec, JobId id, bool quiet,
+                  const std::vector<std::string>& warnings) {
+  Json fields{{"job", {{"id", id.value}, {"tenant", spec.tenant}, {"name", spec.name}}}};
+  if (!warnings.empty()) fields["warnings"] = warnings;
   if (context.json())
-    context.print_json(
-        Json{{"job", {{"id", id.value}, {"tenant", spec.tenant}, {"name", spec.name}}}});
+    context.print_json(fields);
   else
     context.print_line(quiet ? std::to_string(id.value)
                              : "submitted job " + std::to_string(id.value));
   return kExitDone;
 }
 
+/// A priority that the tenant's queue does not look at. Whose queue it is cannot be told for a
+/// tenant that is not there: then the submission says so.
+Expected<std::vector<std::string>> ignored_priority(Client& client, const JobSpec& spec) {
+  if (spec.priority == 0) return std::vector<std::string>{};
+  const auto tenants = client.list_tenants();
+  if (!tenants) return tenants.error();
+  std::vector<std::string> warnings;
+  for (const auto& tenant : *tenants) {
+    const auto queue = tenant.record.spec.queue;
+    if (tenant.record.spec.name == spec.tenant && queue != QueuePolicy::priority)
+      warnings.push_back("priority " + std::to_string(spec.priority) + " has no effect: tenant " +
+                         spec.tenant + " runs its jobs in the order " +
+                         std::string{to_string(queue)} + ", not by priority (queue: priority)");
+  }
+  return warnings;
+}
+
+caf::error check(const Context& context, const JobSpec& spec, const AfterSubmission& after) {
+  if (!after.attach) return {};
+  if (context.json())
+    return make_error(ErrorCode::invalid_input,
+                      "prints what tasks print, which is no JSON; use job logs --follow --json",
+                      "--attach");
+  if (spec.tasks_max <= kMaxTasksAttached) return {};
+  return make_error(ErrorCode::invalid_input,
+                    "follows at most " + std::to_string(kMaxTasksAttached) +
+                        " tasks, the job has " + std::to_string(spec.tasks_max),
+                    "--attach");
+}
+
 /// `locate` puts the line of a job file to what the coordinator says against the job.
-int submit(const Context& context, JobSpec spec, bool quiet, bool wait,
+int submit(const Context& context, JobSpec spec, const AfterSubmission& after,
+           std::vector<std::string> warnings,
            const std::function<caf::error(const caf::error&)>& locate) {
+  if (const auto error = check(context, spec, after)) return context.fail(error);
   Session session{context};
   if (const auto error = session.connect()) return context.fail(error);
   if (spec.tenant.empty()) spec.tenant = session.client().caller().tenant_name;
   if (spec.tenant.empty())
     return context.fail_usage("which one? this token belongs to no tenant", "tenant");
+  const auto ignored = ignored_priority(session.client(), spec);
+  if (!ignored) return context.fail(ignored.error());
+  warnings.insert(warnings.end(), ignored->begin(), ignored->end());
   const auto id = session.submit(spec);
   if (!id) return context.fail(locate(id.error()));
-  if (!wait) return say_submitted(context, spec, *id, quiet);
-  if (!context.json()) (void)say_submitted(context, spec, *id, quiet);
-  return wait_for_jobs(context, session, {*id});
+  context.warn(warnings);
+  const bool waits = after.wait || after.attach;
+  if (!waits) return say_submitted(context, spec, *id, after.quiet, warnings);
+  if (after.attach) {
+    if (const auto error = stream_output(context, session, *id)) return context.fail(error);
+    return wait_for_jobs(context, session, {*id}, OutputSeen::yes);
+  }
+  if (!context.json()) (void)say_submitted(context, spec, *id, after.quiet, warnings);
+  return wait_for_jobs(context, session, {*id}, OutputSeen::no, warnings);
 }
 
 int submit_file(const Context& context, const SubmitOptions& options) {
@@ -47,7 +90,7 @@ int submit_file(const Context& context, const SubmitOptions& options) {
   const std::string name = options.file == "-" ? "standard input" : options.file;
   const auto file = parse_job_file(*text, name);
   if (!file) return context.fail(file.error());
-  return submit(context, file->spec, options.quiet, options.wait,
+  return submit(context, file->spec, options.after, file->warnings,
                 [&](const caf::error& error) { return file->document.locate(error); });
 }
 
@@ -89,8 +132,7 @@ int run(const Context& context, const RunOptions& options) {
                               "command");
   const auto spec = spec_of(options, context.command);
   if (!spec) return context.fail(spec.error());
-  return submit(context, *spec, options.quiet, options.wait,
-                [](const caf::error& error) { return error; });
+  return submit(context, *spec, options.after, {}, [](const caf::error& error) { return error; });
 }
 
 void add_run_options(CLI::App& verb, RunOptions& options) {
@@ -110,8 +152,14 @@ void add_run_options(CLI::App& verb, RunOptions& options) {
   verb.add_option("--priority", options.priority, "within the tenant (default 0)");
   verb.add_option("--time-limit", options.time_limit, "per task: 1h30m");
   verb.add_option("--retries", options.retries, "more runs of a task that fails (default 0)");
-  verb.add_flag("--quiet", options.quiet, "print the id alone");
-  verb.add_flag("--wait", options.wait, "wait for the end; its exit status is the job's");
+}
+
+void add_after_submission(CLI::App& verb, AfterSubmission& after) {
+  verb.add_flag("--quiet", after.quiet, "print the id alone");
+  verb.add_flag("--wait", after.wait,
+                "wait for the end; its exit status is the job's, and what failed is printed");
+  verb.add_flag("--attach", after.attach,
+                "print what the tasks print, to the end; the exit status as with --wait");
 }
 
 }  // namespace
@@ -151,17 +199,16 @@ void add_job_submit_commands(CLI::App& noun, Context& context) {
   auto submit_options = std::make_shared<SubmitOptions>();
   submit_verb->add_option("file", submit_options->file, "YAML, or - for standard input")
       ->required();
-  submit_verb->add_flag("--quiet", submit_options->quiet, "print the id alone");
-  submit_verb->add_flag("--wait", submit_options->wait,
-                        "wait for the end; its exit status is the job's");
+  add_after_submission(*submit_verb, submit_options->after);
   on_run(submit_verb, context,
          [&context, submit_options] { return submit_file(context, *submit_options); });
 
   auto* run_verb = add_verb(noun, "run", "Run a command as a job",
                             "  fairwater job run --tenant physics --tasks 20 -- sleep 10\n"
-                            "  fairwater job run --cpu 2 --memory 1GiB --wait -- make -j2");
+                            "  fairwater job run --cpu 2 --memory 1GiB --attach -- make -j2");
   auto run_options = std::make_shared<RunOptions>();
   add_run_options(*run_verb, *run_options);
+  add_after_submission(*run_verb, run_options->after);
   on_run(run_verb, context, [&context, run_options] { return run(context, *run_options); });
 }
 

@@ -1,6 +1,7 @@
 // job submit | run: how a job gets from a file or from flags to the coordinator.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,13 @@
 #include "model/job.hpp"
 
 namespace fairwater {
+
+/// What `submit` and `run` do once the job is durable.
+struct AfterSubmission {
+  bool quiet = false;
+  bool wait = false;
+  bool attach = false;
+};
 
 /// The flags of `job run`.
 struct RunOptions {
@@ -27,8 +35,7 @@ struct RunOptions {
   std::int32_t priority = 0;
   std::string time_limit;
   std::uint32_t retries = 0;
-  bool quiet = false;
-  bool wait = false;
+  AfterSubmission after;
 };
 
 /// A validated job that runs `command`.

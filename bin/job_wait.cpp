@@ -1,11 +1,14 @@
 #include "bin/job_wait.hpp"
 
 #include <algorithm>
+#include <sstream>
 
 #include <fmt/format.h>
 
+#include "bin/job_output.hpp"
 #include "bin/json_shapes.hpp"
 #include "bin/progress.hpp"
+#include "bin/tables.hpp"
 
 namespace fairwater {
 namespace {
@@ -40,6 +43,18 @@ Expected<JobRecord> wait_showing(Session& session, JobId id, std::int64_t hold_m
   }
 }
 
+/// What the task printed last, indented. That it cannot be read (its node is away, its log gone) is
+/// no failure of the wait.
+std::string tail_text(const Expected<OutputTail>& tail) {
+  if (!tail) return "its output cannot be read: " + details(tail.error()).message + "\n";
+  if (tail->text.empty()) return "it printed nothing\n";
+  std::string text =
+      fmt::format("the end of its standard {}:\n", tail->standard_error ? "error" : "output");
+  std::istringstream lines{tail->text};
+  for (std::string line; std::getline(lines, line);) text += "    " + printable(line) + "\n";
+  return text;
+}
+
 }  // namespace
 
 int exit_status_of(const JobDetail& detail) {
@@ -55,9 +70,34 @@ Expected<JobRecord> wait_for_job(Session& session, JobId id) {
   return wait_showing(session, id, kHold_ms, nullptr);
 }
 
-int wait_for_jobs(const Context& context, Session& session, const std::vector<JobId>& ids) {
+const TaskInfo* first_failed(const JobDetail& job) {
+  const auto found = std::find_if(job.tasks.begin(), job.tasks.end(), [](const TaskInfo& task) {
+    return task.record.state == TaskState::failed;
+  });
+  return found == job.tasks.end() ? nullptr : &*found;
+}
+
+std::string failure_text(const JobDetail& detail) {
+  const JobRecord& job = detail.job;
+  const JobState state = state_of(job);
+  if (state == JobState::succeeded) return {};
+  std::string text = fmt::format("job {} ({}) ", job.id.value, printable(job.spec.name));
+  if (state == JobState::cancelled)
+    return text + "was cancelled" +
+           (job.cancel_reason.empty() ? "" : ": " + printable(job.cancel_reason)) + "\n";
+  text += fmt::format("failed: {} of {} task{} failed\n", job.tasks.failed, job.tasks.total,
+                      job.tasks.total == 1 ? "" : "s");
+  if (const TaskInfo* task = first_failed(detail))
+    text += fmt::format("task {} on node {}, attempt {}: {}\n", task->index, printable(task->node),
+                        attempts_begun(task->record), printable(ending(task->record)));
+  return text;
+}
+
+int wait_for_jobs(const Context& context, Session& session, const std::vector<JobId>& ids,
+                  OutputSeen seen, const std::vector<std::string>& warnings) {
   int highest = kExitDone;
   Json jobs = Json::array();
+  std::string failures;
   {
     ProgressLine progress{"waiting"};
     for (const JobId id : ids) {
@@ -68,9 +108,18 @@ int wait_for_jobs(const Context& context, Session& session, const std::vector<Jo
       const auto detail = session.ask([&](Client& client) { return client.show_job(id); });
       if (!detail) return context.fail(detail.error());
       highest = std::max(highest, exit_status_of(*detail));
+      if (context.json()) continue;
+      failures += failure_text(*detail);
+      if (const TaskInfo* task = first_failed(*detail); task != nullptr && seen == OutputSeen::no)
+        failures += tail_text(tail_of(session, id, task->index));
     }
   }
-  if (context.json()) context.print_json(Json{{"jobs", jobs}, {"exit_status", highest}});
+  context.err() << failures << std::flush;
+  if (context.json()) {
+    Json fields{{"jobs", jobs}, {"exit_status", highest}};
+    if (!warnings.empty()) fields["warnings"] = warnings;
+    context.print_json(fields);
+  }
   return highest;
 }
 

@@ -33,16 +33,6 @@ std::string joined(const std::map<std::string, std::string>& labels) {
   return text;
 }
 
-/// How a task ended, in a word or two.
-std::string ending(const TaskRecord& task) {
-  const TaskResult* result = final_result(task);
-  if (result == nullptr) return "-";
-  if (result->reason == EndReason::exited) return fmt::format("exit {}", result->exit_code);
-  if (result->reason == EndReason::signalled) return fmt::format("signal {}", result->signal);
-  return std::string{to_string(result->reason)} +
-         (result->message.empty() ? "" : ": " + result->message);
-}
-
 std::string wall_time(const TaskRecord& task) {
   const TaskResult* result = final_result(task);
   if (result == nullptr || !result->started_at) return "-";
@@ -51,6 +41,15 @@ std::string wall_time(const TaskRecord& task) {
 }
 
 }  // namespace
+
+std::string ending(const TaskRecord& task) {
+  const TaskResult* result = final_result(task);
+  if (result == nullptr) return "-";
+  if (result->reason == EndReason::exited) return fmt::format("exit {}", result->exit_code);
+  if (result->reason == EndReason::signalled) return fmt::format("signal {}", result->signal);
+  return std::string{to_string(result->reason)} +
+         (result->message.empty() ? "" : ": " + result->message);
+}
 
 std::string status_text(const ClusterStatus& status) {
   const std::string granting = status.granting ? "yes" : "NO: " + status.why_not_granting;

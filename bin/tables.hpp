@@ -18,6 +18,8 @@ namespace fairwater {
 [[nodiscard]] std::string node_table(const std::vector<NodeInfo>& nodes);
 [[nodiscard]] std::string node_text(const NodeInfo& node);
 [[nodiscard]] std::string job_table(const std::vector<JobRecord>& jobs);
+/// How a task ended, in a word or two; `-` when it has not.
+[[nodiscard]] std::string ending(const TaskRecord& task);
 [[nodiscard]] std::string job_text(const JobDetail& detail);
 [[nodiscard]] std::string ledger_text(const LedgerView& ledger);
 [[nodiscard]] std::string verify_text(const VerifyReport& report);

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "bin/job_output.hpp"
+
 namespace fairwater {
 namespace {
 
@@ -53,6 +55,49 @@ TEST_CASE("a failed job is never 0, whatever its tasks say", "[unit][job_wait]")
   job.job.tasks.failed = 1;
   job.job.tasks.total = 2;
   CHECK(exit_status_of(job) == 1);
+}
+
+TEST_CASE("why a job failed is said by its first failed task", "[golden][job_wait]") {
+  JobDetail job =
+      failed_job({failed_with(EndReason::exited, 3), failed_with(EndReason::exited, 7)});
+  job.job.id = JobId{12};
+  job.job.spec.name = "render";
+  job.tasks[0].index = 4;
+  job.tasks[0].node = "node1";
+  job.tasks[1].index = 5;
+  CHECK(failure_text(job) ==
+        "job 12 (render) failed: 2 of 3 tasks failed\n"
+        "task 4 on node node1, attempt 1: exit 3\n");
+  job.tasks[0].record.result->reason = EndReason::could_not_start;
+  job.tasks[0].record.result->message = "execve: No such file or directory";
+  CHECK_THAT(failure_text(job),
+             Catch::EndsWith("could_not_start: execve: No such file or directory\n"));
+  CHECK(first_failed(job)->index == 4);
+}
+
+TEST_CASE("a cancelled job says why, a succeeded one nothing", "[golden][job_wait]") {
+  JobDetail job;
+  job.job.id = JobId{3};
+  job.job.spec.name = "a";
+  job.job.tasks = {.total = 1, .succeeded = 1};
+  CHECK(failure_text(job).empty());
+  CHECK(first_failed(job) == nullptr);
+  job.job.cancelled = true;
+  job.job.cancel_reason = "wrong input";
+  CHECK(failure_text(job) == "job 3 (a) was cancelled: wrong input\n");
+}
+
+TEST_CASE("the end of a long output is its last ten lines, and no more than 4 KiB of them",
+          "[unit][job_wait]") {
+  CHECK(last_lines("").empty());
+  CHECK(last_lines("one\ntwo\n") == "one\ntwo\n");
+  CHECK(last_lines("no end of line") == "no end of line");
+  std::string many;
+  for (int i = 1; i <= 100; ++i) many += std::to_string(i) + "\n";
+  CHECK(last_lines(many) == "91\n92\n93\n94\n95\n96\n97\n98\n99\n100\n");
+  CHECK(last_lines(many + "unfinished") == "92\n93\n94\n95\n96\n97\n98\n99\n100\nunfinished");
+  CHECK(last_lines(std::string(100'000, 'x')).size() == 4096);
+  CHECK(last_lines("\n\n\n") == "\n\n\n");
 }
 
 }  // namespace fairwater

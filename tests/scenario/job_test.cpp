@@ -156,6 +156,62 @@ TEST_CASE("a task over its time limit is stopped; retries run it again", "[scena
   CHECK(log.runs().size() == 2);
 }
 
+TEST_CASE("waiting says why a job failed and how its output ended; attaching prints it as it comes",
+          "[scenario]") {
+  Cluster cluster(one_node());
+  cluster.start();
+  const auto run = [&](std::vector<std::string> flags, const std::string& script) {
+    std::vector<std::string> arguments{"job", "run", "--tenant", "steady", "--memory", "64MiB"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    arguments.insert(arguments.end(), {"--", "sh", "-c", script});
+    return cluster.fairwater(arguments);
+  };
+  const Completed failed = run({"--wait", "--name", "sums"}, "seq 20 >&2; exit 3");
+  CHECK(failed.status == 3);
+  CHECK(failed.errors.find("(sums) failed: 1 of 1 task failed\n") != std::string::npos);
+  CHECK(failed.errors.find(", attempt 1: exit 3\n") != std::string::npos);
+  CHECK(failed.errors.find("the end of its standard error:\n    11\n") != std::string::npos);
+  const Completed silent = run({"--wait"}, "echo only here; exit 4");
+  CHECK(silent.errors.find("the end of its standard output:\n    only here\n") !=
+        std::string::npos);
+  CHECK(run({"--wait"}, "true").errors.empty());
+
+  const Completed attached =
+      run({"--attach"}, "echo out; echo err >&2; sleep 1; echo late; exit 5");
+  CHECK(attached.status == 5);
+  CHECK(attached.output == "out\nlate\n");
+  CHECK(attached.errors.starts_with("err\njob "));
+  CHECK(attached.errors.find("the end of its") == std::string::npos);
+  const Completed several = run({"--attach", "--tasks", "2"}, "echo $FAIRWATER_TASK_INDEX");
+  CHECK(several.status == 0);
+  CHECK((several.output == "[0] 0\n[1] 1\n" || several.output == "[1] 1\n[0] 0\n"));
+
+  // What has no effect is said, and does not hinder.
+  const Completed warned = run({"--priority", "5", "--wait"}, "true");
+  CHECK(warned.status == 0);
+  CHECK(warned.errors.find("warning: priority 5 has no effect: tenant steady runs its jobs in the "
+                           "order fifo") != std::string::npos);
+  const json told = cluster.ask({"job", "submit", "-"},
+                                "tenant: steady\ncommand: [\"true\"]\npreemptible: true\n");
+  CHECK(told["warnings"].size() == 1);
+}
+
+TEST_CASE("a followed log of a waiting task begins when the task does", "[scenario]") {
+  Cluster cluster(one_node());
+  cluster.start();
+  const auto first = cluster.submit(job_file("steady", 4, "command: [sleep, \"2\"]\n"));
+  const auto second = cluster.submit(job_file("steady", 1, "command: [echo, \"at last\"]\n"));
+  const Completed followed = cluster.fairwater({"job", "logs", std::to_string(second), "--follow"});
+  INFO(followed.errors);
+  CHECK(followed.status == 0);
+  CHECK(followed.output == "at last\n");
+  const Completed beyond =
+      cluster.fairwater({"job", "logs", std::to_string(second), "--task", "5", "--follow"});
+  CHECK(beyond.status == 2);
+  CHECK(beyond.errors.find("the job has one task, number 0") != std::string::npos);
+  CHECK(cluster.wait({first}) == 0);
+}
+
 TEST_CASE("explain names what keeps a task waiting, and the arithmetic of a grant", "[scenario]") {
   Cluster cluster(one_node());
   cluster.start();
