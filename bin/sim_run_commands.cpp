@@ -114,6 +114,7 @@ int finish(const Context& context, const SimOptions& options, const sim::Scenari
     return kExitDone;
   }
   context.out() << figures_text(policies);
+  for (const auto& note : sim::notes_on(scenario, policies)) context.print_line("note: " + note);
   const auto& left_out = scenario.left_out;
   if (left_out.never_ran + left_out.fit_no_node > 0)
     context.print_line(

@@ -17,6 +17,16 @@ double of_cluster(Wide share_parts) {
   return static_cast<double>(share_parts) / static_cast<double>(kShareParts);
 }
 
+/// The part of `share`, which asking for `asked` makes, up to where the first resource reaches its
+/// `max`.
+Amount within_max(Amount share, const ResourceVector& asked, const ResourceVector& max) {
+  Amount part = share;
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    if (asked[r] > max[r])
+      part = std::min(part, static_cast<Amount>(Wide{share} * max[r] / asked[r]));
+  return part;
+}
+
 }  // namespace
 
 Recorder::Recorder(const Cluster& cluster, const Workload& workload, MetricsOptions options)
@@ -27,8 +37,9 @@ Recorder::Recorder(const Cluster& cluster, const Workload& workload, MetricsOpti
       tenants_(cluster.tenants.size()),
       outcomes_(workload.jobs.size()),
       entitled_(cluster) {
-  if (options_.horizon_ms == 0)
-    options_.horizon_ms = workload.jobs.empty() ? 0 : workload.jobs.back().submit_ms;
+  if (options_.horizon_ms == 0 && !workload.jobs.empty())
+    options_.horizon_ms = workload.jobs.back().submit_ms;
+  if (options_.horizon_ms == 0) options_.horizon_ms = std::numeric_limits<TimeMs>::max();
   for (const auto& job : workload.jobs) cost_.push_back(cost_of(cluster, job));
   for (const TimeMs length : options_.windows_ms) {
     Window window;
@@ -137,13 +148,15 @@ Amount Recorder::share_of(const ResourceVector& amounts) const {
 void Recorder::refresh(TenantIndex index) {
   Tenant& tenant = tenants_[index];
   count_up_to(tenant, now_);
-  const bool was_active = tenant.wanted > 0;
+  const ResourceVector asked = tenant.held + tenant.waiting;
+  const Amount asked_share = share_of(asked);
+  const bool was_active = std::exchange(tenant.is_active, asked_share > 0);
   tenant.share = share_of(tenant.held);
-  tenant.wanted = share_of(tenant.held + tenant.waiting);
+  tenant.wanted = within_max(asked_share, asked, cluster_.tenants[index].terms.max);
   deviation_is_known_ = false;
   if (tenant.waiting_tasks == 0)
     for (auto& window : windows_) window.waits_all_along[index] = false;
-  if (was_active == (tenant.wanted > 0)) return;
+  if (was_active == tenant.is_active) return;
   const auto place = std::lower_bound(active_.begin(), active_.end(), index);
   if (was_active)
     active_.erase(place);

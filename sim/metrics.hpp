@@ -5,7 +5,8 @@
 // holds the largest part. Its entitled share is the water level (policy/water_fill.hpp) of all
 // shares that tenants hold or wait for, by weight (level by level where they are in groups), with
 // the cluster as capacity: exact for one resource, and for several an upper bound, as tenants may
-// dominate in different ones.
+// dominate in different ones. A tenant is entitled to no more than its `max`; that of a group does
+// not count.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,8 @@ inline constexpr Amount kShareParts = 1'000'000'000'000;
 struct MetricsOptions {
   TimeMs sample_ms = 0;              ///< between two points of the series; > 0
   std::vector<TimeMs> windows_ms{};  ///< lengths for Jain's index; > 0
-  /// Utilisation and shares count up to here; 0: up to the last arrival.
+  /// Utilisation and shares count up to here; 0: up to the last arrival, or where all work is there
+  /// from the start, up to the run's end.
   TimeMs horizon_ms = 0;
 };
 
@@ -107,8 +109,9 @@ class Recorder final : public Observer {
     ResourceVector waiting;
     std::uint64_t waiting_tasks = 0;
     Units held_units = 0;
-    Amount share = 0;     ///< of what is held
-    Amount wanted = 0;    ///< share of what is held or waits
+    Amount share = 0;   ///< of what is held
+    Amount wanted = 0;  ///< share of what is held or waits, within its max
+    bool is_active = false;
     Wide share_time = 0;  ///< share parts times milliseconds, up to `counted`
     Wide unit_time = 0;
     Wide share_time_to_horizon = 0;

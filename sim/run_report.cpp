@@ -132,10 +132,33 @@ Table tenants_table(const Cluster& cluster, const std::vector<RunMetrics>& runs)
   return table;
 }
 
-std::string describe(const Scenario& scenario) {
-  return fmt::format("{} nodes, {} tenants, {} {}; mean and 95 % confidence interval over seeds.",
-                     scenario.cluster.nodes.size(), scenario.cluster.tenants.size(), scenario.seeds,
-                     scenario.seeds == 1 ? "seed" : "seeds");
+std::string describe(const Scenario& scenario, const std::vector<PolicyRuns>& policies) {
+  std::string text =
+      fmt::format("{} nodes, {} tenants, {} {}; mean and 95 % confidence interval over seeds.",
+                  scenario.cluster.nodes.size(), scenario.cluster.tenants.size(), scenario.seeds,
+                  scenario.seeds == 1 ? "seed" : "seeds");
+  for (const auto& note : notes_on(scenario, policies)) text += " Note: " + note + ".";
+  return text;
+}
+
+bool any_tenant_has_max(const Cluster& cluster) {
+  const auto limits = [](const ResourceVector& max) {
+    return std::any_of(max.amount.begin(), max.amount.end(),
+                       [](Amount amount) { return amount < kUnlimited; });
+  };
+  return std::any_of(cluster.tenants.begin(), cluster.tenants.end(),
+                     [&](const SimTenant& tenant) { return limits(tenant.terms.max); }) ||
+         std::any_of(cluster.groups.begin(), cluster.groups.end(),
+                     [&](const GroupTerms& group) { return limits(group.max); });
+}
+
+bool any_tenant_has_min(const Cluster& cluster) {
+  return std::any_of(cluster.tenants.begin(), cluster.tenants.end(),
+                     [](const SimTenant& tenant) { return !tenant.terms.min.is_zero(); }) ||
+         std::any_of(cluster.groups.begin(), cluster.groups.end(), [](const GroupTerms& group) {
+           return std::any_of(group.min.begin(), group.min.end(),
+                              [](const auto& amount) { return amount.value_or(0) > 0; });
+         });
 }
 
 Json estimate_json(const Estimate& estimate) {
@@ -143,6 +166,24 @@ Json estimate_json(const Estimate& estimate) {
 }
 
 }  // namespace
+
+std::vector<std::string> notes_on(const Scenario& scenario,
+                                  const std::vector<PolicyRuns>& policies) {
+  std::string ignorant;
+  for (const auto& policy : policies) {
+    PolicyOptions options = scenario.policy;
+    options.name = policy.policy;
+    if (!knows_limits(options)) ignorant += (ignorant.empty() ? "" : ", ") + policy.policy;
+  }
+  std::vector<std::string> notes;
+  if (ignorant.empty()) return notes;
+  if (any_tenant_has_max(scenario.cluster))
+    notes.push_back("a tenant's max is not known to " + ignorant +
+                    ": what it holds beyond counts as deviation from the entitled share");
+  if (any_tenant_has_min(scenario.cluster))
+    notes.push_back("a tenant's min is not known to " + ignorant + ": it guarantees nothing there");
+  return notes;
+}
 
 std::vector<Figure> figures_of(const std::vector<RunMetrics>& runs) {
   std::vector<Figure> figures;
@@ -216,6 +257,7 @@ Json summary_json(const Scenario& scenario, const std::vector<PolicyRuns>& polic
               {"jobs_left_out",
                {{"never_ran", scenario.left_out.never_ran},
                 {"fit_no_node", scenario.left_out.fit_no_node}}},
+              {"notes", notes_on(scenario, policies)},
               {"policies", Json::array()}};
   for (const auto& policy : policies) {
     Json entry{{"policy", policy.policy}};
@@ -263,7 +305,7 @@ std::vector<PageItem> series_charts(const Cluster& cluster, const RunMetrics& ru
 Page run_page(const std::string& title, const Scenario& scenario, const PolicyRuns& runs) {
   Page page;
   page.title = title + ": " + runs.policy;
-  page.summary = describe(scenario);
+  page.summary = describe(scenario, {runs});
   page.items.push_back(figures_table({runs}));
   page.items.push_back(Heading{"The first seed over time"});
   for (auto& item : series_charts(scenario.cluster, runs.runs.front()))
@@ -276,7 +318,7 @@ Page compare_page(const std::string& title, const Scenario& scenario,
                   const std::vector<PolicyRuns>& policies) {
   Page page;
   page.title = title + ": policies compared";
-  page.summary = describe(scenario);
+  page.summary = describe(scenario, policies);
   page.items.push_back(figures_table(policies));
   std::vector<std::vector<Figure>> figures;
   std::vector<std::string> names;

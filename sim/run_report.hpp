@@ -35,6 +35,10 @@ struct Figure {
 [[nodiscard]] nlohmann::ordered_json summary_json(const Scenario& scenario,
                                                   const std::vector<PolicyRuns>& policies);
 
+/// What a reader of the figures should know: which policies do not know which terms of the tenants.
+[[nodiscard]] std::vector<std::string> notes_on(const Scenario& scenario,
+                                                const std::vector<PolicyRuns>& policies);
+
 [[nodiscard]] Table figures_table(const std::vector<PolicyRuns>& policies);
 /// Charts of one run's series: shares, cumulative units, queues, and balances and credits where
 /// there are any. Of many tenants those that used most.

@@ -21,6 +21,10 @@ const std::vector<std::string_view>& policy_names() {
 
 bool needs_pool(std::string_view policy) { return make_elastic_policy(policy) != nullptr; }
 
+bool knows_limits(const PolicyOptions& policy) {
+  return policy.name == "sequence" && !policy.resource_time;
+}
+
 Expected<std::unique_ptr<Scheduler>> make_scheduler(const PolicyOptions& options,
                                                     const Cluster& cluster,
                                                     const Workload& workload) {

@@ -91,6 +91,35 @@ TEST_CASE("policies are compared on one workload", "[unit][sim-run]") {
   CHECK_THAT(table.out, Catch::Contains("bounded slowdown") && Catch::Contains("fifo"));
 }
 
+TEST_CASE("a comparison says which policies do not know which terms, and what all used",
+          "[unit][sim-run]") {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "s.yaml";
+  std::ofstream{file} << R"(
+nodes: [{resources: {cpu: 4}}]
+tenants: [{name: a, max: {cpu: 1}}, {name: b, min: {cpu: 1}}]
+workload:
+  generators:
+    - {tenant: a, arrivals: backlog, jobs: 4, resources: {cpu: 1}, run: 10s}
+    - {tenant: b, arrivals: backlog, jobs: 4, resources: {cpu: 1}, run: 10s}
+metrics: {sample: 1s}
+)";
+  const auto compared = run_sim({"compare", file, "--policies", "sequence,easy,drf", "--json"});
+  REQUIRE(compared.status == 0);
+  const auto json = nlohmann::json::parse(compared.out);
+  REQUIRE(json.at("notes").size() == 2);
+  CHECK_THAT(json.at("notes")[0], Catch::StartsWith("a tenant's max is not known to easy, drf:"));
+  CHECK_THAT(json.at("notes")[1], Catch::StartsWith("a tenant's min is not known to easy, drf:"));
+  // All work is there at once: what is used counts up to the run's end.
+  CHECK(json.at("policies")[1].at("utilisation").at("mean") == 1);
+  // Only who keeps to max stays at the entitled shares.
+  CHECK(json.at("policies")[0].at("largest_deviation").at("mean") == 0);
+  CHECK(json.at("policies")[1].at("largest_deviation").at("mean") > 0.2);
+  const auto table = run_sim({"compare", file, "--policies", "sequence,easy"});
+  CHECK_THAT(table.out, Catch::Contains("\nnote: a tenant's max is not known to easy: "));
+  CHECK(nlohmann::json::parse(run_sim({"run", file, "--json"}).out).at("notes").empty());
+}
+
 TEST_CASE("in the sample simulation both tenants hold their weights' parts", "[unit][sim-run]") {
   const auto sample =
       run_sim({"run", std::string{FAIRWATER_SOURCE_DIR} + "/examples/sim/two-tenants.yaml",

@@ -86,6 +86,44 @@ TEST_CASE("a horizon beyond the end ends there", "[unit][metrics]") {
   CHECK(metrics.utilisation == Approx((80 + 4 + 240) / 500.0));
 }
 
+TEST_CASE("where all work is there from the start, use counts up to the end", "[unit][metrics]") {
+  const Cluster cluster = processors({4}, {1});
+  const Workload workload{{job_of(0, 0, 6, 1, 10 * kSecond)}};
+  ScriptedScheduler scheduler([](TimeMs now) {
+    Actions actions;
+    if (now == 0) actions.start = {{{0, 0}, 0, 1}, {{0, 1}, 0, 1}, {{0, 2}, 0, 1}, {{0, 3}, 0, 1}};
+    if (now == 10 * kSecond) actions.start = {{{0, 4}, 0, 1}, {{0, 5}, 0, 1}};
+    return actions;
+  });
+  Recorder recorder(cluster, workload, {.sample_ms = kSecond});
+  const auto result = run_engine(cluster, workload, scheduler, recorder, {});
+  const auto metrics = recorder.finish(result, scheduler);
+  CHECK(metrics.horizon_ms == 20 * kSecond);
+  CHECK(metrics.utilisation == Approx(0.75));
+  CHECK(metrics.tenants[0].mean_share == Approx(0.75));
+}
+
+TEST_CASE("nobody is entitled to more than its max", "[unit][metrics]") {
+  // It asks for all four processors and may have one: one is what it should hold.
+  Cluster cluster = processors({4}, {1});
+  cluster.tenants[0].terms.max[kCpu] = 1000;
+  const Workload workload{{job_of(0, 0, 4, 1, 10 * kSecond)}};
+  const auto deviation = [&](std::uint32_t at_once) {
+    ScriptedScheduler scheduler([&](TimeMs now) {
+      Actions actions;
+      const auto first = static_cast<std::uint32_t>(now / (10 * kSecond)) * at_once;
+      for (std::uint32_t i = first; i < std::min(first + at_once, 4U); ++i)
+        actions.start.push_back({{0, i}, 0, 1});
+      return actions;
+    });
+    Recorder recorder(cluster, workload, {.sample_ms = kSecond});
+    const auto result = run_engine(cluster, workload, scheduler, recorder, {});
+    return recorder.finish(result, scheduler).largest_deviation;
+  };
+  CHECK(deviation(1) == 0);
+  CHECK(deviation(4) == Approx(0.75));
+}
+
 TEST_CASE("deviation is the distance to the water level", "[unit][metrics]") {
   // Up to 20 s 0 may have 1/4 and has 0.4; up to 30 s it wants 0.2, may have it, and has nothing.
   const auto metrics = Story{}.run({.sample_ms = 7 * kSecond});
