@@ -84,6 +84,10 @@ class QuestionBuilder {
   struct MeanRun {
     std::int64_t sum_ms = 0;
     std::int64_t count = 0;
+    void add(const MeanRun& more) {
+      sum_ms += more.sum_ms;
+      count += more.count;
+    }
   };
 
   sim::WhatIf& what_if() { return question_.what_if; }
@@ -136,14 +140,14 @@ class QuestionBuilder {
 
   void learn_runs() {
     for (const auto& [key, record] : jobs_) {
-      auto& mean = mean_runs_[record.tenant];
+      MeanRun own;
       visit_tasks(record, [&](std::uint32_t, const TaskRecord* task) {
         if (task == nullptr || task->state == TaskState::cancelled) return;
-        if (const auto run_ms = run_of(*task)) {
-          mean.sum_ms += *run_ms;
-          ++mean.count;
-        }
+        if (const auto run_ms = run_of(*task)) own.add({*run_ms, 1});
       });
+      if (live_.contains(key)) runs_of_job_[record.id] = own;
+      runs_of_tenant_[record.tenant].add(own);
+      if (!record.spec.job_class.empty()) runs_of_class_[class_of(record)].add(own);
     }
   }
 
@@ -160,10 +164,20 @@ class QuestionBuilder {
 
   /// What a task of the job that has not ended is expected to take in all.
   [[nodiscard]] std::int64_t expected_run(const JobRecord& job) const {
-    const auto known = mean_runs_.find(job.tenant);
-    const bool is_known = known != mean_runs_.end() && known->second.count > 0;
-    return within_limit(job,
-                        is_known ? known->second.sum_ms / known->second.count : kUnknownRun_ms);
+    for (const auto& known :
+         {found_in(runs_of_job_, job.id), found_in(runs_of_class_, class_of(job)),
+          found_in(runs_of_tenant_, job.tenant)})
+      if (known.count > 0) return within_limit(job, known.sum_ms / known.count);
+    return within_limit(job, kUnknownRun_ms);
+  }
+  template <class Key>
+  static MeanRun found_in(const std::map<Key, MeanRun>& runs, const Key& key) {
+    const auto found = runs.find(key);
+    return found == runs.end() ? MeanRun{} : found->second;
+  }
+  /// Runs of one program by one tenant.
+  static std::pair<TenantId, std::string> class_of(const JobRecord& job) {
+    return {job.tenant, job.spec.job_class};
   }
   static std::int64_t within_limit(const JobRecord& job, std::int64_t run_ms) {
     return job.spec.time_limit_ms > 0 ? std::min(run_ms, job.spec.time_limit_ms) : run_ms;
@@ -313,7 +327,9 @@ class QuestionBuilder {
   const std::map<std::string, LiveJob> live_;
   std::map<TenantId, sim::TenantIndex> tenant_index_;
   std::map<NodeId, sim::NodeIndex> node_index_;
-  std::map<TenantId, MeanRun> mean_runs_;
+  std::map<JobId, MeanRun> runs_of_job_;  ///< of those that have not ended
+  std::map<std::pair<TenantId, std::string>, MeanRun> runs_of_class_;
+  std::map<TenantId, MeanRun> runs_of_tenant_;
   std::uint64_t tenants_not_fifo_ = 0;
   std::uint64_t jobs_after_others_ = 0;
   std::uint64_t jobs_of_the_gone_ = 0;

@@ -58,10 +58,11 @@ struct WhatIfQuestion {
 
 /// The work is what runs and waits now and then, with `arrivals`, the jobs that were submitted
 /// within the last horizon, each a horizon later. Run times are what the tasks took; for tasks that
-/// have not ended, the mean of the tenant's that have, or a minute. A task that has outlived that
-/// runs as long again as it has. No task outlives its time limit. `nodes` tells who takes tasks;
-/// `proposal` is a tenant file's content. `invalid_input` names `tenants[I].FIELD` for a resource
-/// that the cluster does not have. O(jobs and tasks in the state).
+/// have not ended, the mean of those of its job that have; else of its class, else of its tenant,
+/// or a minute. A task that has outlived that runs as long again as it has. No task outlives its
+/// time limit. `nodes` tells who takes tasks; `proposal` is a tenant file's content.
+/// `invalid_input` names `tenants[I].FIELD` for a resource that the cluster does not have. O(jobs
+/// and tasks in the state).
 [[nodiscard]] Expected<WhatIfQuestion> what_if_question(const State& state,
                                                         const std::vector<NodeInfo>& nodes,
                                                         const std::vector<TenantSpec>& proposal,

@@ -43,12 +43,13 @@ class SmallJournal {
   }
 
   void submit(std::int64_t time_s, JobId job, TenantId tenant, std::uint32_t tasks,
-              std::int64_t time_limit_ms = 0) {
+              std::int64_t time_limit_ms = 0, const std::string& job_class = {}) {
     JobSpec spec;
     spec.tenant = tenant == kArt ? "art" : "botany";
     spec.tasks_min = spec.tasks_max = tasks;
     spec.resources = {{"cpu", 1000}};
     spec.time_limit_ms = time_limit_ms;
+    spec.job_class = job_class;
     add(time_s, JobSubmitted{job, tenant, spec});
     DemandWindow window;
     window.tenant = tenant;
@@ -215,6 +216,21 @@ TEST_CASE("a task that has outlived what is usual runs as long again", "[unit][w
   SmallJournal journal;
   fill(journal);
   CHECK(running_of(question_of(journal, 1090, 10))[0] == "0.0 on 0: 40s");
+}
+
+TEST_CASE("what is known of a job itself, then of its class, tells how long its tasks take",
+          "[unit][what-if]") {
+  SmallJournal journal;
+  fill(journal);  // art's tasks took 25 s on average
+  journal.finish(JobId{2}, 0, 1050, 1054);
+  // Job 2's own task took 4 s: its others have outlived that and run as long again.
+  CHECK(jobs_of(question_of(journal, 1070, 10, false)).front() == "-20s art: 20s 20s 20s 4s 4s");
+  journal.submit(1065, JobId{4}, kArt, 1, 0, "sums");
+  CHECK(jobs_of(question_of(journal, 1070, 10, false)).back() == "-5s art: 18s");
+  journal.submit(1066, JobId{5}, kArt, 1, 0, "sums");
+  journal.deal(1066);
+  journal.finish(JobId{5}, 0, 1066, 1069);
+  CHECK(jobs_of(question_of(journal, 1070, 10, false)).back() == "-5s art: 3s");
 }
 
 TEST_CASE("a cancelled job comes again with what ran of it", "[unit][what-if]") {
