@@ -1,3 +1,4 @@
+#include <sys/mount.h>
 #include <thread>
 
 #include <catch2/catch.hpp>
@@ -7,24 +8,53 @@
 namespace fairwater::scenario {
 namespace {
 
+constexpr const char* kNamespaces = "/run/netns";
+
+/// `ip netns add` makes the folder of namespaces a mount point for good. This takes it away again
+/// where there was none before; while somebody else has a namespace in it, it is busy and stays.
+class NamespaceFolder {
+ public:
+  NamespaceFolder() : was_mounted_(is_mounted()) {}
+  ~NamespaceFolder() {
+    if (!was_mounted_ && is_mounted()) umount(kNamespaces);
+  }
+  NamespaceFolder(const NamespaceFolder&) = delete;
+  NamespaceFolder& operator=(const NamespaceFolder&) = delete;
+
+ private:
+  static bool is_mounted() {
+    return read_file("/proc/self/mountinfo").find(fmt::format(" {} ", kNamespaces)) !=
+           std::string::npos;
+  }
+  bool was_mounted_;
+};
+
+/// `ip` inside a namespace. `ip -n` and `ip netns exec` would change mounts first, which needs a
+/// root that is a mount point: in a chroot it is none.
+std::vector<std::string> ip_in(const std::string& space, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(),
+                   {"nsenter", fmt::format("--net={}/{}", kNamespaces, space), "ip"});
+  return arguments;
+}
+
 /// Hosts as network namespaces on one switch, itself a namespace: nothing touches the machine's own
 /// network.
 class Network {
  public:
   explicit Network(std::vector<std::string> hosts) : Network(std::move(hosts), NothingYet()) {
     const std::string hub = name("switch");
-    ip({"netns", "add", hub});
-    ip({"-n", hub, "link", "add", "name", "hub", "type", "bridge"});
-    ip({"-n", hub, "link", "set", "dev", "hub", "up"});
+    run({"ip", "netns", "add", hub});
+    run(ip_in(hub, {"link", "add", "name", "hub", "type", "bridge"}));
+    run(ip_in(hub, {"link", "set", "dev", "hub", "up"}));
     for (std::size_t i = 0; i < hosts_.size(); ++i) {
       const std::string host = name(hosts_[i]);
-      ip({"netns", "add", host});
-      ip({"-n", hub, "link", "add", "name", hosts_[i], "type", "veth", "peer", "name", "uplink",
-          "netns", host});
-      ip({"-n", hub, "link", "set", "dev", hosts_[i], "master", "hub", "up"});
-      ip({"-n", host, "address", "add", fmt::format("10.77.0.{}/24", i + 1), "dev", "uplink"});
-      ip({"-n", host, "link", "set", "dev", "uplink", "up"});
-      ip({"-n", host, "link", "set", "dev", "lo", "up"});
+      run({"ip", "netns", "add", host});
+      run(ip_in(hub, {"link", "add", "name", hosts_[i], "type", "veth", "peer", "name", "uplink",
+                      "netns", host}));
+      run(ip_in(hub, {"link", "set", "dev", hosts_[i], "master", "hub", "up"}));
+      run(ip_in(host, {"address", "add", fmt::format("10.77.0.{}/24", i + 1), "dev", "uplink"}));
+      run(ip_in(host, {"link", "set", "dev", "uplink", "up"}));
+      run(ip_in(host, {"link", "set", "dev", "lo", "up"}));
     }
   }
   ~Network() {
@@ -40,19 +70,31 @@ class Network {
   }
   /// Pulls the host's cable, or plugs it in again.
   void cut(const std::string& host) const {
-    ip({"-n", name("switch"), "link", "set", "dev", host, "down"});
+    run(ip_in(name("switch"), {"link", "set", "dev", host, "down"}));
   }
   void join(const std::string& host) const {
-    ip({"-n", name("switch"), "link", "set", "dev", host, "up"});
+    run(ip_in(name("switch"), {"link", "set", "dev", host, "up"}));
   }
 
   /// Empty when namespaces can be made here, else why not.
   [[nodiscard]] static std::string obstacle() {
     if (geteuid() != 0) return "network namespaces need root";
-    const Completed made = harness::run({.command = {"ip", "netns", "add", name("probe")}});
-    if (made.status != 0) return "ip netns does not work here: " + made.errors;
+    const NamespaceFolder folder;
+    try {
+      run({"ip", "netns", "add", name("probe")});
+    } catch (const std::runtime_error& why) {
+      return fmt::format("ip netns does not work here: {}", why.what());
+    }
+    // The switch needs bridges, its cables pairs of devices.
+    std::string why;
+    try {
+      run(ip_in(name("probe"), {"link", "add", "name", "hub", "type", "bridge"}));
+      run(ip_in(name("probe"), {"link", "add", "name", "a", "type", "veth", "peer", "name", "b"}));
+    } catch (const std::runtime_error& obstacle) {
+      why = fmt::format("no devices can be made in a network namespace: {}", obstacle.what());
+    }
     harness::run({.command = {"ip", "netns", "delete", name("probe")}});
-    return {};
+    return why;
   }
 
  private:
@@ -61,11 +103,11 @@ class Network {
   struct NothingYet {};
   Network(std::vector<std::string> hosts, NothingYet) : hosts_(std::move(hosts)) {}
 
-  static void ip(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), "ip");
-    const Completed done = harness::run({.command = arguments});
+  static void run(const std::vector<std::string>& command) {
+    const Completed done = harness::run({.command = command});
     if (done.status != 0) throw std::runtime_error(done.errors);
   }
+  NamespaceFolder folder_;  ///< goes last: after the namespaces in it
   std::vector<std::string> hosts_;
 };
 
@@ -131,6 +173,36 @@ TEST_CASE("a cable out for less than the lease costs nothing", "[scenario]") {
   network.join("a");
   CHECK(cluster.wait({id}) == 0);
   CHECK(each_ran_once(log, {{id, 6}}));
+}
+
+TEST_CASE("in a chroot the network scenarios run or are skipped, and leave nothing mounted",
+          "[scenario]") {
+  if (!is_root_or_skips("a chroot")) return;
+  if (const std::string obstacle = Network::obstacle(); !obstacle.empty()) {
+    skip(obstacle);
+    return;
+  }
+  // A root that is a plain folder, with everything of the real one but /run below it.
+  const TemporaryDirectory root;
+  const char* const script = R"(
+    set -e
+    mount --make-rprivate /
+    cd "$1"
+    mkdir run
+    for entry in /*; do
+      [ "$entry" != /run ] || continue
+      if [ -L "$entry" ]; then cp -P "$entry" .; continue; fi
+      [ -d "$entry" ] || continue
+      mkdir ".$entry"
+      mount --rbind "$entry" ".$entry"
+    done
+    chroot . "$2" "a cable out for less than the lease costs nothing"
+    ! grep " $1/run/netns " /proc/self/mountinfo)";
+  const Completed done =
+      harness::run({.command = {"unshare", "--mount", "sh", "-c", script, "chroot", root.path(),
+                                std::filesystem::read_symlink("/proc/self/exe")}});
+  INFO(done.output << done.errors);
+  CHECK(done.status == 0);
 }
 
 }  // namespace
