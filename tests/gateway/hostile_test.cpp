@@ -25,7 +25,8 @@ using namespace fairwater::test;
 
 namespace {
 
-/// While it lives, log lines that contain `text` are events.
+/// While it lives, log lines that contain `text` are events. To be made before anything that logs
+/// from a thread of its own: the default logger is not to be changed under those that use it.
 class LogWatch {
  public:
   explicit LogWatch(std::string text) : previous_(spdlog::default_logger()) {
@@ -311,6 +312,7 @@ TEST_CASE("one peer cannot take all connections", "[gateway][hostile]") {
 }
 
 TEST_CASE("the server outlives a shortage of file descriptors", "[gateway][hostile]") {
+  LogWatch refused("cannot accept a connection");
   FakeCoordinator coordinator;
   const auto client = coordinator.client(kTenantToken);
   const std::string login = login_bytes();
@@ -319,7 +321,6 @@ TEST_CASE("the server outlives a shortage of file descriptors", "[gateway][hosti
   // All numbers below `waiting` are taken, so none is left for the server's end.
   std::vector<int> holes;
   for (int fd = ::dup(0); fd < waiting; fd = ::dup(0)) holes.push_back(fd);
-  LogWatch refused("cannot accept a connection");
   limit.set(static_cast<rlim_t>(waiting) + 1);
   connect_socket(waiting, coordinator.address());
   refused.wait();
@@ -430,11 +431,11 @@ TEST_CASE("a protocol version that is too old is refused by name", "[gateway][ho
 }
 
 TEST_CASE("a peer that does not read its answers is closed", "[gateway][hostile]") {
+  LogWatch closed("it does not read its answers");
   ServerOptions options;
   options.max_message_bytes = 1u << 20;
   FakeCoordinator coordinator(options);
   const auto client = coordinator.client(kTenantToken);
-  LogWatch closed("it does not read its answers");
   RpcPeer peer(coordinator.address());
   CHECK(peer.run([](RpcPeer& self) { return self.log_in(kTenantToken); }).empty());
   peer.run([](RpcPeer& self) {
