@@ -64,7 +64,7 @@ void Cluster::write_configuration() const {
     std::ofstream(directory_ / (agent.name + ".yaml")) << fmt::format(
         "name: {}\nsite: {}\nresources: {{{}}}\ndata: {}\njoin_token_file: {}\nlog_limit: {}\n{}",
         agent.name, agent.site, agent.resources,
-        (agent.data.empty() ? directory_ / agent.name : agent.data).string(),
+        (agent.data.empty() ? std::filesystem::path(directory_ / agent.name) : agent.data).string(),
         (coordinator_data() / "join.token").string(), setup_.log_limit, agent.configuration);
   }
 }

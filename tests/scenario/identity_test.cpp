@@ -18,7 +18,7 @@ TEST_CASE("of two agents with the same data one runs the tasks, and the other sa
   Cluster cluster({.agents = {{"node1"}, {"copy"}},
                    .tenants = tenants({{"steady", 1}}),
                    .lease = "3s",
-                   .grace = "1s"});
+                   .grace = "4s"});
   const WorkLog log(cluster.directory() / "work");
   cluster.start_coordinator();
   cluster.apply_tenants(tenants({{"steady", 1}}));
