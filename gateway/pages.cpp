@@ -42,9 +42,11 @@ LedgerPage page_after(const LedgerView& ledger, const LedgerCursor& cursor) {
   }
   // With the last tenants, all others that have a position.
   page.view.net.insert(ledger.net.upper_bound(cursor.tenant), ledger.net.end());
+  // Only a tenant's view names others; the operator's shows all of them.
+  const std::size_t iou_bytes = kIouBytes + (ledger.counterparties.empty() ? 0 : kNameBytes);
   for (const auto& iou : ledger.ious) {
     if (place_of(iou) <= std::pair{cursor.debtor, cursor.creditor}) continue;
-    page.more = !budget.take(kIouBytes + kNameBytes);
+    page.more = !budget.take(iou_bytes);
     if (page.more) return page;
     page.view.ious.push_back(iou);
     for (const std::uint32_t partner : {iou.debtor, iou.creditor})
