@@ -24,6 +24,7 @@ Expected<CoordinatorStart> read_start(const Ledger& ledger, const ResourceCatalo
   CoordinatorStart start;
   start.snapshot = std::make_shared<const LedgerSnapshot>(read_snapshot(ledger, catalog));
   start.nodes = ledger.nodes();
+  start.tokens = ledger.tokens();
   start.next_tenant = ledger.next_tenant_id().value;
   start.next_node = ledger.next_node_id().value;
   for (const auto& id : ledger.live_jobs()) {
@@ -88,6 +89,7 @@ Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledge
   context->mode = created.mode;
   context->epoch = epoch;
   context->older_leases_ms = older_leases_ms;
+  context->wall_clock = context->settings.wall_clock;
   const auto threading = context->settings.ledger_threads ? Threading::own : Threading::shared;
   context->alarm = std::make_shared<StorageAlarm>();
   context->reader = spawn_ledger_reader(system, threading, ledger, context->alarm);

@@ -32,6 +32,7 @@ struct ClusterSettings {
   std::function<void()> on_trusted;
   /// The ledger's actors get threads of their own; false for tests in virtual time.
   bool ledger_threads = true;
+  std::function<WallTime()> wall_clock = wall_time_now;
 };
 
 /// What every actor of a coordinator is given; dependencies enter at spawn.

@@ -13,6 +13,8 @@ void start(CoordinatorSelf self, CoordinatorStart start) {
   auto& state = self->state;
   state.next_tenant = start.next_tenant;
   state.next_node = start.next_node;
+  for (auto& [hash, grant] : start.tokens)
+    state.tokens[hash] = {std::move(grant), TokenEntry::State::good, {}};
   std::map<NodeId, std::vector<AssignedTask>> assigned;
   for (const auto& tenant : start.snapshot->tenants) {
     auto& jobs = start.jobs[tenant.id];
@@ -44,7 +46,8 @@ CoordinatorBase::behavior_type coordinator_behavior(CoordinatorSelf self,
       [self](const DemandWindow& window) { take_window(self, window); },
       [self](const Withdraw& request) { return withdraw(self, request); },
       [self](const StopTasks& request) {
-        self->send(self->state.nodes.at(request.node).actor, request);
+        const auto node = self->state.nodes.find(request.node);
+        if (node != self->state.nodes.end()) self->send(node->second.actor, request);
       },
       [self](const RegisterNode& request) { return register_node(self, request); },
       [self](const FindTenant& request) { return find_tenant(self->state, request); },
@@ -62,8 +65,12 @@ CoordinatorBase::behavior_type coordinator_behavior(CoordinatorSelf self,
       [self](const ExplainWaiting& request) { return explain_waiting(self->state, request); },
       [self](const ApplyTenants& request) { return apply_tenants(self, request); },
       [self](const RemoveTenant& request) { return remove_tenant(self, request); },
-      [self](const IssueToken& request) { return issue_token(self, request); },
+      [self](const Login& request) { return log_in(self->state, request); },
+      [self](const CreateToken& request) { return create_token(self, request); },
+      [self](const ListTokens&) { return list_tokens(self->state); },
+      [self](const RevokeToken& request) { return revoke_token(self, request); },
       [self](const DrainNode& request) { return drain_node(self, request); },
+      [self](const RemoveNode& request) { return remove_node(self, request); },
       [self](const ShowStanding&) { return describe_standing(self->state); },
       [self](const TrustLedger& request) { return trust_ledger(self, request); },
       [self](const RunCycle&) { run_cycle(self); },

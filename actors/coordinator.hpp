@@ -1,5 +1,5 @@
 // The coordinator actor: deals every node's free capacity out (docs/architecture.md, "Life of a
-// heartbeat"). It owns the allocator and the directory of tenants and nodes.
+// heartbeat"). It owns the allocator and the directory of tenants, nodes and tokens.
 //
 //   takes  NodeBeat                              from nodes
 //          SettleFailedLaunches                  from nodes
@@ -94,7 +94,9 @@ using CoordinatorActor = caf::typed_actor<
     caf::replies_to<ListNodes>::with<NodeList>, caf::replies_to<GetStatus>::with<ClusterStatus>,
     caf::replies_to<ExplainWaiting>::with<WaitingDescription>,
     caf::replies_to<ApplyTenants>::with<TenantsApplied>, caf::replies_to<RemoveTenant>::with<Done>,
-    caf::replies_to<IssueToken>::with<Done>, caf::replies_to<DrainNode>::with<Done>,
+    caf::replies_to<Login>::with<Caller>, caf::replies_to<CreateToken>::with<TokenInfo>,
+    caf::replies_to<ListTokens>::with<TokenList>, caf::replies_to<RevokeToken>::with<RevokedToken>,
+    caf::replies_to<DrainNode>::with<Done>, caf::replies_to<RemoveNode>::with<Done>,
     caf::replies_to<ShowStanding>::with<LedgerStanding>, caf::replies_to<TrustLedger>::with<Done>>;
 
 struct ClusterContext;  // cluster.hpp
@@ -104,6 +106,7 @@ struct LedgerSnapshot;
 struct CoordinatorStart {
   std::shared_ptr<const LedgerSnapshot> snapshot;
   std::vector<NodeRecord> nodes;
+  std::map<Hash, TokenGrant> tokens;
   std::map<TenantId, std::vector<UnfinishedJob>> jobs;
   std::uint32_t next_tenant = 1;
   std::uint32_t next_node = 1;

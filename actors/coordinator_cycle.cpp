@@ -16,6 +16,7 @@ void send_grants(CoordinatorSelf self, const Cycle& cycle, std::uint64_t last_de
   auto& state = self->state;
   std::map<TenantId, Granted> by_tenant;
   for (const auto& deal : cycle.deals) {
+    if (deal.grants.empty()) continue;  // its node may be gone
     const auto& node = state.nodes.at(deal.node);
     for (const auto& grant : deal.grants)
       by_tenant[grant.tenant].grants.push_back({grant, node.actor, deal.node});
@@ -133,6 +134,7 @@ void begin_anew(CoordinatorSelf self) {
                     [self](const SnapshotRead& read) {
                       auto& state = self->state;
                       take_back_leaver(self);
+                      take_back_leaving_nodes(self);
                       rebuild(state, *read.snapshot, state.cycle->allocator().last_deal());
                       for (const auto& task : state.released_meanwhile)
                         state.cycle->allocator().release(task);
@@ -149,7 +151,9 @@ void begin_anew(CoordinatorSelf self) {
 
 void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
   auto& state = self->state;
-  auto& node = state.nodes.at(beat.node);
+  const auto found = state.nodes.find(beat.node);
+  if (found == state.nodes.end()) return;  // it was removed meanwhile
+  auto& node = found->second;
   node.state = beat.state;
   node.lost = beat.lost;
   node.last_heartbeat = beat.last_heartbeat;

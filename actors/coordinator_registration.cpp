@@ -95,7 +95,7 @@ caf::error check_request(const CoordinatorState& state, const RegisterNode& requ
                           std::to_string(request.identity.memory.seen.incarnation),
                       "identity.seenIncarnation");
   if (state.registering.contains(name))
-    return make_error(ErrorCode::unavailable, "node " + name + " is registering already");
+    return make_error(ErrorCode::unavailable, "node " + name + " is registering or being removed");
   return {};
 }
 
@@ -254,17 +254,13 @@ caf::result<NodeRegistered> register_node(CoordinatorSelf self, const RegisterNo
     judge(self, std::move(registration));
     return promise;
   }
-  self->request(self->state.context->reader, caf::infinite, FindToken{request.join_hash})
-      .then(
-          [self, registration](const FoundToken& found) mutable {
-            if (found.grant.role == Role::join) {
-              judge(self, std::move(registration));
-              return;
-            }
-            registration.promise.deliver(
-                make_error(ErrorCode::not_permitted, "this is not a join token", "join_token"));
-          },
-          [promise](caf::error& error) mutable { promise.deliver(std::move(error)); });
+  const auto token = use_token(self->state, request.join_hash);
+  if (!token)
+    promise.deliver(token.error());
+  else if (token->role != Role::join)
+    promise.deliver(make_error(ErrorCode::not_permitted, "this is not a join token", "join_token"));
+  else
+    judge(self, std::move(registration));
   return promise;
 }
 

@@ -47,6 +47,14 @@ struct NodeEntry {
   std::string problem;  ///< as NodeBeat tells it
 };
 
+struct TokenEntry {
+  /// `changing`: being made or revoked; opens nothing.
+  enum class State : std::uint8_t { good, changing };
+  TokenGrant grant;
+  State state = State::good;
+  WallTime last_used;
+};
+
 struct CoordinatorState {
   static inline const char* name = "coordinator";
   std::shared_ptr<const ClusterContext> context;
@@ -61,7 +69,9 @@ struct CoordinatorState {
   std::optional<std::pair<TenantId, TenantEntry>> leaving;
   std::map<NodeId, NodeEntry> nodes;
   std::map<std::string, NodeId> node_ids;
-  std::set<std::string> registering;  ///< nodes whose registration is being made durable
+  std::set<std::string> registering;          ///< nodes that are just being registered or removed
+  std::map<NodeId, NodeEntry> leaving_nodes;  ///< as `leaving`
+  std::map<Hash, TokenEntry> tokens;          ///< every token of the ledger
   std::uint32_t next_tenant = 1;
   std::uint32_t next_node = 1;
 
@@ -126,7 +136,6 @@ void add_node(CoordinatorSelf self, NodeRecord record, std::vector<AssignedTask>
 
 caf::result<TenantsApplied> apply_tenants(CoordinatorSelf self, const ApplyTenants& request);
 caf::result<Done> remove_tenant(CoordinatorSelf self, const RemoveTenant& request);
-caf::result<Done> issue_token(CoordinatorSelf self, const IssueToken& request);
 caf::result<TenantAddress> find_tenant(const CoordinatorState& state, const FindTenant& request);
 caf::result<TenantAddress> admit_job(const CoordinatorState& state, const AdmitJob& request);
 void add_tenant(CoordinatorSelf self, const TenantRecord& record, std::vector<UnfinishedJob> jobs);
@@ -134,6 +143,23 @@ void add_tenant(CoordinatorSelf self, const TenantRecord& record, std::vector<Un
 void next_change(CoordinatorSelf self);
 /// The allocator is about to be rebuilt: a tenant whose removal failed is there again.
 void take_back_leaver(CoordinatorSelf self);
+
+// -- coordinator_departures.cpp -------------------------------------------------------------------
+
+caf::result<Done> remove_node(CoordinatorSelf self, const RemoveNode& request);
+/// As take_back_leaver, for nodes.
+void take_back_leaving_nodes(CoordinatorSelf self);
+
+// -- coordinator_tokens.cpp -----------------------------------------------------------------------
+
+/// What the token opens; `unauthenticated` when it is not known or has expired.
+Expected<TokenGrant> use_token(CoordinatorState& state, const Hash& hash);
+caf::result<Caller> log_in(CoordinatorState& state, const Login& request);
+caf::result<TokenInfo> create_token(CoordinatorSelf self, const CreateToken& request);
+TokenList list_tokens(const CoordinatorState& state);
+caf::result<RevokedToken> revoke_token(CoordinatorSelf self, const RevokeToken& request);
+/// Their tenant was removed.
+void forget_tokens_of(CoordinatorState& state, TenantId tenant);
 
 // -- coordinator_views.cpp ------------------------------------------------------------------------
 

@@ -216,7 +216,9 @@ void remove_retired(CoordinatorSelf self, TenantId id, caf::typed_response_promi
   commit_chained(
       self, body,
       [self, promise](const Committed&) {
-        const auto actor = std::exchange(self->state.leaving, std::nullopt)->second.actor;
+        const auto [id, entry] = *std::exchange(self->state.leaving, std::nullopt);
+        const auto actor = entry.actor;
+        forget_tokens_of(self->state, id);
         self->unlink_from(actor);
         self->send_exit(actor, caf::exit_reason::user_shutdown);
         consider_all_nodes(self);
@@ -277,19 +279,6 @@ caf::result<TenantsApplied> apply_tenants(CoordinatorSelf self, const ApplyTenan
 caf::result<Done> remove_tenant(CoordinatorSelf self, const RemoveTenant& request) {
   auto promise = self->make_response_promise<Done>();
   in_turn(self, [self, request, promise] { remove_now(self, request.name, promise); });
-  return promise;
-}
-
-caf::result<Done> issue_token(CoordinatorSelf self, const IssueToken& request) {
-  const auto& state = self->state;
-  const auto known = state.tenant_ids.find(request.tenant);
-  if (known == state.tenant_ids.end())
-    return make_error(ErrorCode::not_found, "there is no tenant " + request.tenant, "tenant");
-  auto promise = self->make_response_promise<Done>();
-  self->request(state.context->ledger, caf::infinite,
-                Commit{{TokenIssued{Role::tenant, known->second, request.token_hash}}, 0})
-      .then([promise](const Committed&) mutable { promise.deliver(Done{}); },
-            [promise](const caf::error& error) mutable { promise.deliver(error); });
   return promise;
 }
 

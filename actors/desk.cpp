@@ -16,31 +16,6 @@ caf::error operator_only(const Caller& caller) {
   return make_error(ErrorCode::not_permitted, "only the operator may do this");
 }
 
-caf::result<Caller> login(DeskSelf self, const Login& request) {
-  auto promise = self->make_response_promise<Caller>();
-  self->request(self->state.context->reader, caf::infinite, FindToken{request.token_hash})
-      .then(
-          [self, promise](const FoundToken& found) mutable {
-            const auto& grant = found.grant;
-            if (grant.role == Role::operator_role) {
-              promise.deliver(Caller{grant.role, {}, ""});
-            } else if (grant.role == Role::join) {
-              promise.deliver(make_error(ErrorCode::not_permitted,
-                                         "a join token lets nodes join, it logs nobody in",
-                                         "token"));
-            } else {
-              self->request(self->state.coordinator, caf::infinite, FindTenant{"", grant.tenant})
-                  .then(
-                      [promise, grant](const TenantAddress& tenant) mutable {
-                        promise.deliver(Caller{grant.role, tenant.id, tenant.name});
-                      },
-                      fail(promise));
-            }
-          },
-          fail(promise));
-  return promise;
-}
-
 /// The coordinator knows the present, the ledger the totals.
 caf::result<TenantList> list_tenants(DeskSelf self, const ListTenants& request) {
   auto promise = self->make_response_promise<TenantList>();
@@ -121,12 +96,15 @@ DeskActor::behavior_type desk_behavior(DeskSelf self, std::shared_ptr<const Clus
   self->state.context = std::move(context);
   self->state.coordinator = coordinator;
   return {
-      [self](const Login& request) { return login(self, request); },
+      [self](const Login& request) { return self->delegate(self->state.coordinator, request); },
       [self](const GetStatus& request) { return self->delegate(self->state.coordinator, request); },
       [self](const ListTenants& request) { return list_tenants(self, request); },
       [self](const ApplyTenants& request) { return pass_on<TenantsApplied>(self, request); },
       [self](const RemoveTenant& request) { return pass_on<Done>(self, request); },
-      [self](const IssueToken& request) { return pass_on<Done>(self, request); },
+      [self](const CreateToken& request) { return pass_on<TokenInfo>(self, request); },
+      [self](const ListTokens& request) { return pass_on<TokenList>(self, request); },
+      [self](const RevokeToken& request) { return pass_on<RevokedToken>(self, request); },
+      [self](const RemoveNode& request) { return pass_on<Done>(self, request); },
       [self](const ListNodes& request) { return self->delegate(self->state.coordinator, request); },
       [self](const DrainNode& request) -> caf::result<Done> {
         if (auto too_long = validate_reason(request.reason)) return too_long;

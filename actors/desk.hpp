@@ -41,10 +41,30 @@ struct RemoveTenant {
   std::string name;
 };
 /// The gateway makes the token and keeps it; only its hash comes here.
-struct IssueToken {
+struct CreateToken {
   Caller caller;
-  std::string tenant;
+  NewToken wanted;
   Hash token_hash{};
+};
+struct ListTokens {
+  Caller caller;
+};
+struct TokenList {
+  std::vector<TokenInfo> tokens;
+};
+/// By name or id.
+struct RevokeToken {
+  Caller caller;
+  std::string token;
+};
+/// With the hash, by which the gateway finds its sessions.
+struct RevokedToken {
+  TokenInfo info;
+  Hash token_hash{};
+};
+struct RemoveNode {
+  Caller caller;
+  std::string name;
 };
 struct ListNodes {
   Caller caller;
@@ -127,12 +147,14 @@ using DeskActor = caf::typed_actor<
     caf::replies_to<Login>::with<Caller>, caf::replies_to<GetStatus>::with<ClusterStatus>,
     caf::replies_to<ListTenants>::with<TenantList>,
     caf::replies_to<ApplyTenants>::with<TenantsApplied>, caf::replies_to<RemoveTenant>::with<Done>,
-    caf::replies_to<IssueToken>::with<Done>, caf::replies_to<ListNodes>::with<NodeList>,
-    caf::replies_to<DrainNode>::with<Done>, caf::replies_to<SubmitJob>::with<JobAccepted>,
-    caf::replies_to<ListJobs>::with<JobList>, caf::replies_to<ShowJob>::with<JobDetail>,
-    caf::replies_to<CancelJob>::with<Done>, caf::replies_to<WaitJob>::with<JobRecord>,
-    caf::replies_to<ExplainTask>::with<Explanation>, caf::replies_to<ReadLog>::with<LogChunk>,
-    caf::replies_to<ShowLedger>::with<LedgerView>, caf::replies_to<ReadJournal>::with<JournalPage>,
+    caf::replies_to<CreateToken>::with<TokenInfo>, caf::replies_to<ListTokens>::with<TokenList>,
+    caf::replies_to<RevokeToken>::with<RevokedToken>, caf::replies_to<RemoveNode>::with<Done>,
+    caf::replies_to<ListNodes>::with<NodeList>, caf::replies_to<DrainNode>::with<Done>,
+    caf::replies_to<SubmitJob>::with<JobAccepted>, caf::replies_to<ListJobs>::with<JobList>,
+    caf::replies_to<ShowJob>::with<JobDetail>, caf::replies_to<CancelJob>::with<Done>,
+    caf::replies_to<WaitJob>::with<JobRecord>, caf::replies_to<ExplainTask>::with<Explanation>,
+    caf::replies_to<ReadLog>::with<LogChunk>, caf::replies_to<ShowLedger>::with<LedgerView>,
+    caf::replies_to<ReadJournal>::with<JournalPage>,
     caf::replies_to<VerifyLedger>::with<VerifyReport>,
     caf::replies_to<ShowStanding>::with<LedgerStanding>, caf::replies_to<TrustLedger>::with<Done>,
     caf::replies_to<RegisterNode>::with<NodeRegistered>>;

@@ -57,13 +57,6 @@ using LedgerActor = caf::typed_actor<caf::replies_to<Commit>::with<Committed>>;
 
 // -- reading --------------------------------------------------------------------------------------
 
-/// `unauthenticated` when the token opens nothing.
-struct FindToken {
-  Hash token_hash{};
-};
-struct FoundToken {
-  TokenGrant grant;
-};
 /// Tasks `first` to `first + count - 1` of a job, as far as it has them.
 struct TaskRange {
   std::uint32_t first = 0;
@@ -118,10 +111,10 @@ struct JournalGrew {
 };
 
 /// Look-ups by key: none costs more than a job's tasks in one answer.
-using LedgerReader = caf::typed_actor<
-    caf::replies_to<FindToken>::with<FoundToken>, caf::replies_to<GetJob>::with<JobDetail>,
-    caf::replies_to<GetRecord>::with<FoundRecord>, caf::replies_to<TraceGrants>::with<TracedGrants>,
-    caf::replies_to<ReadLedger>::with<LedgerView>>;
+using LedgerReader = caf::typed_actor<caf::replies_to<GetJob>::with<JobDetail>,
+                                      caf::replies_to<GetRecord>::with<FoundRecord>,
+                                      caf::replies_to<TraceGrants>::with<TracedGrants>,
+                                      caf::replies_to<ReadLedger>::with<LedgerView>>;
 /// Listings. Verifying gets a thread of its own.
 using LedgerScanner = caf::typed_actor<
     caf::replies_to<QueryJobs>::with<JobList>, caf::replies_to<ReadRecords>::with<JournalPage>,

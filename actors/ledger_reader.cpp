@@ -87,12 +87,6 @@ caf::result<TracedGrants> trace_grants(const Ledger& ledger, const TraceGrants& 
   return traced;
 }
 
-caf::result<FoundToken> find_token(const Ledger& ledger, const FindToken& request) {
-  auto grant = ledger.token(request.token_hash);
-  if (!grant) return make_error(ErrorCode::unauthenticated, "this token is not known", "token");
-  return FoundToken{*grant};
-}
-
 caf::result<FoundRecord> get_record(const Ledger& ledger, const GetRecord& request) {
   auto record = ledger.record(request.number);
   if (!record)
@@ -108,10 +102,6 @@ LedgerReader::behavior_type ledger_reader(ReaderSelf self, std::shared_ptr<const
   self->state.ledger = std::move(ledger);
   self->state.alarm = std::move(alarm);
   return {
-      [self](const FindToken& request) {
-        return read_or_raise<FoundToken>(*self->state.alarm,
-                                         [&] { return find_token(*self->state.ledger, request); });
-      },
       [self](const GetJob& request) {
         return read_or_raise<JobDetail>(*self->state.alarm,
                                         [&] { return read_job(*self->state.ledger, request); });

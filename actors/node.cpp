@@ -72,6 +72,7 @@ struct NodeActorState {
   Clock::time_point rival_seen;  ///< also of runs that were refused
   bool fenced = false;           ///< the present run was shut out; until the node is lost
   std::string problem;
+  bool retired = false;  ///< see RetireNode
 };
 
 using NodeSelf = NodeBase::stateful_pointer<NodeActorState>;
@@ -94,7 +95,7 @@ void send_beat(NodeSelf self, std::vector<TaskKey> released) {
   auto& state = self->state;
   if (self->clock().now() > state.rival_seen + kRivalGone) state.problem.clear();
   const bool accepts = state.liveness == Liveness::up && state.link && !state.record.draining &&
-                       !state.paused && !takes_no_orders(state);
+                       !state.paused && !state.retired && !takes_no_orders(state);
   self->send(
       state.coordinator,
       NodeBeat{state.record.id, shown_state(state), accepts, state.liveness == Liveness::lost,
@@ -202,6 +203,7 @@ void give_back_late(NodeSelf self) {
 
 void check_lease(NodeSelf self) {
   auto& state = self->state;
+  if (state.retired) return;
   if (state.liveness == Liveness::lost) {
     give_back_late(self);
     return;
@@ -313,6 +315,35 @@ bool did_run(const TaskResult& result) {
   }
 }
 
+// -- leaving --------------------------------------------------------------------------------------
+
+caf::error being_removed(const NodeActorState& state) {
+  return make_error(ErrorCode::unavailable,
+                    "node " + state.record.spec.traits.name + " is being removed");
+}
+
+caf::result<Done> retire(NodeActorState& state) {
+  const auto& name = state.record.spec.traits.name;
+  if (state.giving_up)
+    return make_error(ErrorCode::unavailable, "node " + name + " is just being given up");
+  if (state.book.size() > 0)
+    return make_error(ErrorCode::wrong_state,
+                      "node " + name + " has " + std::to_string(state.book.size()) +
+                          " tasks; drain it, or wait until they were given out again");
+  if (state.liveness == Liveness::up && !state.record.draining)
+    return make_error(ErrorCode::wrong_state, "node " + name +
+                                                  " is up; drain it first (fairwater node drain), "
+                                                  "or stop its agent and wait for its lease");
+  state.retired = true;
+  return Done{};
+}
+
+void reinstate(NodeSelf self) {
+  self->state.retired = false;
+  schedule_check(self, std::chrono::milliseconds(self->state.context->settings.lease_ms));
+  send_beat(self, {});
+}
+
 // -- which run holds the node ---------------------------------------------------------------------
 
 caf::error duplicate(const NodeActorState& state, const std::string& why) {
@@ -333,6 +364,7 @@ void note_rival(NodeSelf self, const AgentRun& run, const std::string& what) {
 
 caf::result<Done> judge_run(NodeSelf self, const JudgeRun& request) {
   auto& state = self->state;
+  if (state.retired) return being_removed(state);
   const auto& run = request.run;
   const auto& holder = state.record.run;
   if (run == holder && !state.fenced) return Done{};
@@ -495,6 +527,7 @@ void log_strangers(const NodeActorState& state, const ReportOutcome& outcome) {
 /// Makes the report's results durable and answers it then; orders and the beat go out at once.
 caf::result<ReportReply> take_report(NodeSelf self, const AgentReport& report, bool registering) {
   auto& state = self->state;
+  if (state.retired) return being_removed(state);
   if (state.giving_up)
     return make_error(ErrorCode::unavailable, "the node is being given up; register again");
   const bool was_lost = state.liveness == Liveness::lost;
@@ -585,6 +618,7 @@ void stop(NodeSelf self, const StopTasks& request) {
 }
 
 caf::result<Done> set_drain(NodeSelf self, const SetDrain& request) {
+  if (self->state.retired) return being_removed(self->state);
   auto promise = self->make_response_promise<Done>();
   commit_drain(self, request.drain, request.reason, [promise](const caf::error& error) mutable {
     if (error)
@@ -627,6 +661,8 @@ NodeBase::behavior_type node_behavior(NodeSelf self, std::shared_ptr<const Clust
       [self](const JudgeRun& request) { return judge_run(self, request); },
       [self](Attach& request) { return attach(self, request); },
       [self](const SetDrain& request) { return set_drain(self, request); },
+      [self](const RetireNode&) { return retire(self->state); },
+      [self](const ReinstateNode&) { reinstate(self); },
       [self](const LaunchTasks& request) { launch(self, request); },
       [self](const StopTasks& request) { stop(self, request); },
       [self](const LeaseCheck& check) {

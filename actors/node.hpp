@@ -70,6 +70,11 @@ struct SetDrain {
 /// one may be a moment's full disk, two the end of it.
 inline constexpr std::uint32_t kMaxLaunchFailuresInRow = 3;
 
+/// The node is about to be removed: `wrong_state` while it is up and not drained or has tasks, else
+/// it takes nothing any more.
+struct RetireNode {};
+/// The removal did not happen after all.
+struct ReinstateNode {};
 /// What the coordinator must know of a node: sent with every report and every change.
 struct NodeBeat {
   NodeId node;
@@ -100,7 +105,8 @@ using NodeBeatSink =
 using NodeActor = caf::typed_actor<
     caf::replies_to<AgentReport>::with<ReportReply>, caf::replies_to<ReadAgentLog>::with<LogChunk>,
     caf::replies_to<JudgeRun>::with<Done>, caf::replies_to<Attach>::with<ReportReply>,
-    caf::replies_to<SetDrain>::with<Done>, caf::reacts_to<LaunchTasks>, caf::reacts_to<StopTasks>>;
+    caf::replies_to<SetDrain>::with<Done>, caf::replies_to<RetireNode>::with<Done>,
+    caf::reacts_to<ReinstateNode>, caf::reacts_to<LaunchTasks>, caf::reacts_to<StopTasks>>;
 
 /// A task that was granted to the node. Its order is kept once for all of a job's tasks, which
 /// differ only in their keys: command and environment may be large and the tasks many.

@@ -20,6 +20,7 @@ constexpr const char* kExamples = R"(Examples:
   fairwater job explain 7 --task 3
 
 The coordinator is found by FAIRWATER_ADDRESS (default 127.0.0.1:7400) and FAIRWATER_TOKEN.
+With FAIRWATER_COORDINATOR_KEY it has to prove that it is the right one first.
 Exit status: 0 done, 1 failed, 2 wrong usage or input, 3 coordinator not reached, 4 not permitted.)";
 
 void add_global_options(CLI::App& app, Context& context) {
@@ -27,6 +28,8 @@ void add_global_options(CLI::App& app, Context& context) {
   app.add_option("--address", options.address, "HOST:PORT of the coordinator");
   app.add_option("--token", options.token, "who asks (better: --token-file or FAIRWATER_TOKEN)");
   app.add_option("--token-file", options.token_file, "a file that holds the token");
+  app.add_option("--coordinator-key", options.coordinator_key,
+                 "fw_ck_..: show the token to the coordinator with this key alone");
   app.add_flag("--json", options.json, "print one value of JSON");
 }
 
@@ -128,6 +131,7 @@ int run_fairwater(const std::vector<std::string>& arguments, std::ostream& out, 
   add_global_options(app, context);
   add_status_commands(app, context);
   add_tenant_commands(app, context);
+  add_token_commands(app, context);
   add_node_commands(app, context);
   add_job_commands(app, context);
   add_ledger_commands(app, context);

@@ -19,6 +19,7 @@ namespace fairwater {
 
 void add_status_commands(CLI::App& app, Context& context);
 void add_tenant_commands(CLI::App& app, Context& context);
+void add_token_commands(CLI::App& app, Context& context);
 void add_node_commands(CLI::App& app, Context& context);
 void add_job_commands(CLI::App& app, Context& context);
 void add_ledger_commands(CLI::App& app, Context& context);

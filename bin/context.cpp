@@ -32,6 +32,8 @@ int exit_status_of(ErrorCode code) {
 caf::error Context::complete_from_environment() {
   if (options.address.empty())
     options.address = environment_or("FAIRWATER_ADDRESS", kDefaultAddress);
+  if (options.coordinator_key.empty())
+    options.coordinator_key = environment_or("FAIRWATER_COORDINATOR_KEY", "");
   const std::string output = environment_or("FAIRWATER_OUTPUT", "text");
   if (output == "json")
     options.json = true;
@@ -53,7 +55,10 @@ Expected<std::unique_ptr<Client>> Context::connect() const {
   if (options.token.empty())
     return make_error(ErrorCode::invalid_input,
                       "no token: set FAIRWATER_TOKEN, or give --token or --token-file", "token");
-  return Client::connect(options.address, options.token);
+  if (options.coordinator_key.empty()) return Client::connect(options.address, options.token);
+  const auto key = parse_key(options.coordinator_key);
+  if (!key) return key.error();
+  return Client::connect(options.address, options.token, kConnectTimeoutMs, *key);
 }
 
 int Context::with_client(const std::function<int(Client&)>& use) const {

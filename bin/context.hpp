@@ -30,6 +30,7 @@ struct GlobalOptions {
   std::string address;
   std::string token;
   std::string token_file;
+  std::string coordinator_key;
   bool json = false;
 };
 

@@ -4,10 +4,12 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
@@ -99,23 +101,51 @@ namespace {
 
 /// The secret in the file, which is made first where it is missing: a crash in between leaves one
 /// that the next start takes up.
-Expected<std::string> ensure_secret(const std::string& path, std::string_view prefix) {
+template <class Make>
+Expected<std::string> ensure_secret(const std::string& path, Make make) {
   if (std::filesystem::exists(path)) return read_secret_file(path);
-  auto secret = make_token(prefix);
+  std::string secret = make();
   if (auto failed = write_secret_file(path, secret)) return failed;
   return secret;
 }
 
-caf::error create_cluster(Ledger& ledger, const CoordinatorConfig& config) {
-  auto operator_token = ensure_secret(config.data + "/" + kOperatorTokenFile, "fw_op_");
+/// The ledger names every secret hash and every command: it is nobody else's to read.
+caf::error prepare_directory(const CoordinatorConfig& config, bool init) {
+  if (init && ::mkdir(config.data.c_str(), 0700) != 0 && errno != EEXIST)
+    return make_error(ErrorCode::invalid_input,
+                      "cannot make " + config.data + ": " + std::strerror(errno), "data");
+  struct stat status {};
+  if (::stat(config.data.c_str(), &status) == 0 && (status.st_mode & 077) != 0)
+    spdlog::warn("others can read or change {} (mode {:o}); run: chmod 700 {}", config.data,
+                 status.st_mode & 07777, config.data);
+  return {};
+}
+
+/// The join token with the coordinator's key, in a file that is made first where it is missing.
+Expected<JoinToken> ensure_join_token(const std::string& path, const CoordinatorKey& key) {
+  auto text =
+      ensure_secret(path, [&] { return join_token_text(make_token("fw_jn_"), key.public_key()); });
+  if (!text) return text.error();
+  return parse_join_token(*text);
+}
+
+caf::error create_cluster(Ledger& ledger, const CoordinatorConfig& config,
+                          const CoordinatorKey& key) {
+  auto operator_token =
+      ensure_secret(config.data + "/" + kOperatorTokenFile, [] { return make_token("fw_op_"); });
   if (!operator_token) return operator_token.error();
-  auto join_token = ensure_secret(config.data + "/" + kJoinTokenFile, "fw_jn_");
+  auto join_token = ensure_join_token(config.data + "/" + kJoinTokenFile, key);
   if (!join_token) return join_token.error();
-  auto created = ledger.append({ClusterCreated{make_token("cluster_").substr(0, 24),
-                                               config.resources.value_or(ResourceCatalog{}.kinds()),
-                                               config.mode.value_or(DealMode::sized)},
-                                TokenIssued{Role::operator_role, {}, hash_token(*operator_token)},
-                                TokenIssued{Role::join, {}, hash_token(*join_token)}});
+  const WallTime now = wall_time_now();
+  WallTime join_until;
+  if (config.join_token_lifetime_ms > 0)
+    join_until = {now.microseconds + config.join_token_lifetime_ms * 1000};
+  auto created = ledger.append(
+      {ClusterCreated{make_token("cluster_").substr(0, 24),
+                      config.resources.value_or(ResourceCatalog{}.kinds()),
+                      config.mode.value_or(DealMode::sized)},
+       TokenIssued{Role::operator_role, {}, hash_token(*operator_token), "operator", now, {}},
+       TokenIssued{Role::join, {}, hash_token(join_token->token), "join", now, join_until}});
   return created ? caf::error{} : created.error();
 }
 
@@ -134,17 +164,27 @@ void watch(const Actor& actor, const std::string& what, std::shared_ptr<bool> st
 Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start(
     caf::actor_system& system, const CoordinatorConfig& config, bool init,
     std::function<void(const std::string&)> on_fatal) {
+  if (auto failed = prepare_directory(config, init)) return failed;
   LedgerOptions options;
   options.directory = config.data;
   options.create = init;
   auto opened = Ledger::open(options);
   if (!opened) return opened.error();
   std::shared_ptr<Ledger> ledger = std::move(*opened);
+  const std::string key_file = config.data + "/" + kCoordinatorKeyFile;
+  if (!init && !std::filesystem::exists(key_file))
+    spdlog::warn(
+        "making the key {}: agents that have pinned another refuse this coordinator; if "
+        "there was one, restore it",
+        key_file);
+  auto key = CoordinatorKey::load_or_make(key_file);
+  if (!key) return key.error();
+  spdlog::info("this coordinator's key is {}", key_text(key->public_key()));
   if (ledger->last_number() == 0) {
     if (!init)
       return make_error(ErrorCode::invalid_input,
                         config.data + " holds a ledger that was never used; start with --init");
-    if (auto failed = create_cluster(*ledger, config)) return failed;
+    if (auto failed = create_cluster(*ledger, config, *key)) return failed;
     if (auto failed = mark_place(config.data)) return failed;
   }
   if (auto wrong = check_against(ledger->cluster(), config)) return wrong;
@@ -175,6 +215,8 @@ Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start(
   watch(running.context->scanner, "ledger's scanner", process->stopping_, on_fatal);
   ServerOptions server_options;
   server_options.listen = config.listen;
+  server_options.key = std::make_shared<const CoordinatorKey>(std::move(*key));
+  server_options.cluster_id = running.context->cluster_id;
   auto server = Server::start(system, running.desk, server_options);
   if (!server) return server.error();
   process->server_ = std::move(*server);
@@ -238,10 +280,14 @@ Expected<std::unique_ptr<AgentProcess>> AgentProcess::start(
   AgentClientOptions options;
   options.coordinator = config.coordinator;
   options.credential_file = config.data + "/credential";
+  options.coordinator_key_file = config.data + "/coordinator.pub";
   if (!config.join_token_file.empty() && !std::filesystem::exists(options.credential_file)) {
-    auto token = read_secret_file(config.join_token_file);
+    auto text = read_secret_file(config.join_token_file);
+    if (!text) return text.error();
+    auto token = parse_join_token(*text);
     if (!token) return token.error();
-    options.join_token = *token;
+    options.join_token = token->token;
+    options.coordinator_key = token->coordinator;
   }
   std::unique_ptr<AgentProcess> process{new AgentProcess};
   process->limits_ = settings.spec.limits + (probe.why.empty() ? "" : " (" + probe.why + ")");

@@ -105,6 +105,7 @@ void log_isolation(const DaemonLog& log, const TaskIsolation& isolation);
 /// The files a coordinator keeps beside its ledger.
 inline constexpr const char* kOperatorTokenFile = "operator.token";
 inline constexpr const char* kJoinTokenFile = "join.token";
+inline constexpr const char* kCoordinatorKeyFile = "coordinator.key";
 
 /// `fairwaterd` without its name; returns the exit status.
 [[nodiscard]] int run_fairwaterd(int argc, char** argv);

@@ -33,6 +33,7 @@ struct CoordinatorFlags {
   CommonFlags common;
   std::string listen;
   std::string data;
+  std::string join_token_expires;
   bool init = false;
 };
 
@@ -86,11 +87,23 @@ caf::error apply_log_format(const std::string& flag, LogFormat& format) {
   return {};
 }
 
+caf::error apply_lifetime(const std::string& flag, std::int64_t& lifetime_ms) {
+  if (flag.empty()) return {};
+  auto parsed = parse_lifetime_ms(flag);
+  if (!parsed)
+    return make_error(ErrorCode::invalid_input, details(parsed.error()).message,
+                      "join-token-expires");
+  lifetime_ms = *parsed;
+  return {};
+}
+
 Expected<CoordinatorConfig> coordinator_config(const CoordinatorFlags& flags) {
   CoordinatorConfig config;
   if (auto wrong = load_file(flags.common.config_file, config)) return wrong;
   override_with(flags.listen, config.listen);
   override_with(flags.data, config.data);
+  if (auto wrong = apply_lifetime(flags.join_token_expires, config.join_token_lifetime_ms))
+    return wrong;
   if (auto wrong = apply_log_format(flags.common.log_format, config.log_format)) return wrong;
   if (auto wrong = validate(config)) return wrong;
   return config;
@@ -248,6 +261,7 @@ int run_dev(const DevFlags& flags) {
   CoordinatorConfig config;
   config.listen = "127.0.0.1:0";
   config.data = data + "/coordinator";
+  config.join_token_lifetime_ms = 0;  // more nodes may be wanted any day, and it leaves no machine
   std::error_code failed;
   std::filesystem::create_directories(data, failed);
   if (failed)
@@ -295,6 +309,8 @@ void add_coordinator(CLI::App& app, CoordinatorFlags& flags, int& status) {
   verb->add_option("--listen", flags.listen, "HOST:PORT; port 0 picks a free one");
   verb->add_option("--data", flags.data, "the ledger's directory");
   verb->add_flag("--init", flags.init, "create the data directory, with its tokens");
+  verb->add_option("--join-token-expires", flags.join_token_expires,
+                   "how long the first join token is good: a duration (default 24h), or never");
   verb->footer(
       "Examples:\n  fairwaterd coordinator --init --data /var/lib/fairwater/coordinator\n"
       "  fairwaterd coordinator --config /etc/fairwater/coordinator.yaml");

@@ -26,6 +26,8 @@ struct CoordinatorConfig {
   std::int64_t lease_ms = 15'000;
   std::int64_t grace_ms = 5'000;
   std::int64_t heartbeat_interval_ms = 1'000;
+  /// Of the join token that --init writes; 0: it never expires.
+  std::int64_t join_token_lifetime_ms = 24 * 3'600'000;
   /// What a ledger is created with, and for good; none: the default, or what the ledger has.
   std::optional<DealMode> mode;
   std::optional<std::vector<ResourceKind>> resources;

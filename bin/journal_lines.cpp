@@ -13,18 +13,6 @@ Json task_key_json(const TaskKey& task) {
   return json;
 }
 
-const char* role_name(Role role) {
-  switch (role) {
-    case Role::operator_role:
-      return "operator";
-    case Role::tenant:
-      return "tenant";
-    case Role::join:
-      break;
-  }
-  return "join";
-}
-
 /// Builds the fields that follow `cycle`, `time` and `kind`.
 struct RecordFields {
   const NameTable& names;
@@ -59,10 +47,13 @@ struct RecordFields {
                 {"forgiven_units", body.forgiven}};
   }
   Json operator()(const TokenIssued& body) const {
-    Json json{{"role", role_name(body.role)}};
+    Json json{{"role", to_string(body.role)}};
     if (body.tenant) json["tenant"] = tenant_name(names, body.tenant);
+    if (!body.name.empty()) json["name"] = body.name;
+    if (body.expires_at) json["expires_at"] = json_time(body.expires_at);
     return json;
   }
+  Json operator()(const TokenRevoked&) const { return Json::object(); }
   Json operator()(const JobSubmitted& body) const {
     return Json{{"job", body.id.value},
                 {"tenant", tenant_name(names, body.tenant)},
@@ -80,6 +71,9 @@ struct RecordFields {
                 {"drain_reason", body.node.drain_reason},
                 {"lost", body.node.lost},
                 {"agent_starts", body.node.run.starts}};
+  }
+  Json operator()(const NodeRemoved& body) const {
+    return Json{{"node", node_name(names, body.node)}};
   }
   Json operator()(const TasksFinished& body) const {
     Json results = Json::array();

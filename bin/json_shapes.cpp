@@ -55,6 +55,16 @@ Json status_json(const ClusterStatus& status) {
                 {"storage_damage", status.storage_damage}}}};
 }
 
+Json token_json(const TokenInfo& token) {
+  return Json{{"id", token.id},
+              {"name", token.name},
+              {"role", to_string(token.role)},
+              {"tenant", token.tenant.empty() ? Json() : Json(token.tenant)},
+              {"created_at", json_time(token.created_at)},
+              {"expires_at", json_time(token.expires_at)},
+              {"last_used_at", json_time(token.last_used)}};
+}
+
 Json tenant_json(const TenantInfo& tenant) {
   const TenantSpec& spec = tenant.record.spec;
   return Json{

@@ -9,6 +9,7 @@ namespace fairwater {
 
 [[nodiscard]] Json status_json(const ClusterStatus& status);
 [[nodiscard]] Json tenant_json(const TenantInfo& tenant);
+[[nodiscard]] Json token_json(const TokenInfo& token);
 [[nodiscard]] Json tenant_change_json(const TenantChange& change);
 [[nodiscard]] Json node_json(const NodeInfo& node);
 /// Without `task_list`.

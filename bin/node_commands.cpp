@@ -1,4 +1,4 @@
-// node list | show | drain | undrain
+// node list | show | drain | undrain | remove
 #include <memory>
 
 #include "bin/commands.hpp"
@@ -56,6 +56,15 @@ int undrain(const Context& context, Client& client, const std::string& name) {
   return say_changed(context, client.undrain_node(name), name, false);
 }
 
+int remove_node(const Context& context, Client& client, const std::string& name) {
+  if (const auto error = client.remove_node(name)) return context.fail(error);
+  if (context.json())
+    context.print_json(Json{{"removed", name}});
+  else
+    context.print_line("removed " + name + "; to come back it has to join anew");
+  return kExitDone;
+}
+
 }  // namespace
 
 void add_node_commands(CLI::App& app, Context& context) {
@@ -82,6 +91,12 @@ void add_node_commands(CLI::App& app, Context& context) {
                                 "  fairwater node undrain node-1");
   undrain_verb->add_option("name", *name, "the node")->required();
   on_run_with_client(undrain_verb, context, name, undrain);
+
+  auto* remove_verb =
+      add_verb(*noun, "remove", "Forget a node that is down or drained and runs nothing",
+               "  fairwater node drain node-1 --reason 'sold'\n  fairwater node remove node-1");
+  remove_verb->add_option("name", *name, "the node")->required();
+  on_run_with_client(remove_verb, context, name, remove_node);
 }
 
 }  // namespace fairwater

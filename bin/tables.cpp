@@ -67,6 +67,18 @@ std::string status_text(const ClusterStatus& status) {
   });
 }
 
+std::string token_table(const std::vector<TokenInfo>& tokens) {
+  Table table{{{"ID"}, {"NAME"}, {"ROLE"}, {"TENANT"}, {"CREATED"}, {"EXPIRES"}, {"LAST USED"}}};
+  const auto when = [](WallTime time, const char* otherwise) {
+    return time ? iso_time(time) : std::string(otherwise);
+  };
+  for (const auto& token : tokens)
+    table.add_row({token.id, token.name, std::string(to_string(token.role)), token.tenant,
+                   when(token.created_at, "-"), when(token.expires_at, "never"),
+                   when(token.last_used, "-")});
+  return table.str();
+}
+
 std::string tenant_table(const std::vector<TenantInfo>& tenants) {
   Table table{{{"NAME"},
                {"WEIGHT", Align::right},

@@ -11,6 +11,7 @@
 namespace fairwater {
 
 [[nodiscard]] std::string status_text(const ClusterStatus& status);
+[[nodiscard]] std::string token_table(const std::vector<TokenInfo>& tokens);
 [[nodiscard]] std::string tenant_table(const std::vector<TenantInfo>& tenants);
 [[nodiscard]] std::string tenant_text(const TenantInfo& tenant);
 [[nodiscard]] std::string tenant_changes_text(const std::vector<TenantChange>& changes,

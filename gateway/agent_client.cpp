@@ -183,7 +183,10 @@ CoordinatorLinkActor::behavior_type coordinator_link(
 class Connector {
  public:
   Connector(Shared& shared, kj::Network& network)
-      : shared_(shared), network_(network), credential_(shared.options.credential_file) {}
+      : shared_(shared),
+        network_(network),
+        credential_(shared.options.credential_file),
+        pinned_(shared.options.coordinator_key_file) {}
 
   kj::Promise<void> run_for_ever() {
     return kj::evalNow([this] { return connect_once(); })
@@ -204,8 +207,12 @@ class Connector {
       return kj::READY_NOW;
     }
     return shared_.timer.timeoutAfter(timeout, connect_to(network_, shared_.options.coordinator))
-        .then([this](kj::Own<kj::AsyncIoStream> stream) {
+        .then([this, timeout](kj::Own<kj::AsyncIoStream> stream) {
           rpc_ = kj::heap<RpcClient>(kj::mv(stream));
+          return shared_.timer.timeoutAfter(timeout, meet_coordinator());
+        })
+        .then([this](caf::error refused) -> kj::Promise<Expected<NodeDescription>> {
+          if (refused) return Expected<NodeDescription>(std::move(refused));
           return shared_.bridge.ask<NodeDescription>(shared_.agent, DescribeNode{}, kAgentTimeout);
         })
         .then([this, timeout](Expected<NodeDescription> node) -> kj::Promise<void> {
@@ -217,6 +224,27 @@ class Connector {
             return session_.get() == nullptr ? kj::Promise<void>(kj::READY_NOW) : session_->ended();
           });
         });
+  }
+
+  /// Before anything secret is shown: an error unless it is the coordinator whose key is pinned.
+  kj::Promise<caf::error> meet_coordinator() {
+    const auto pinned = pinned_.read();
+    if (!pinned) return pinned.error();
+    return rpc_->identify(*pinned).then([this, pinned = *pinned](Identified coordinator) {
+      if (!coordinator) return coordinator.error();
+      if (!pinned && *coordinator) new_key_ = (*coordinator)->key;
+      return caf::error{};
+    });
+  }
+
+  /// The coordinator that accepted this node is taken for the right one from now on.
+  caf::error pin_new_key() {
+    if (!new_key_) return {};
+    spdlog::warn("gateway: the key of the coordinator at {} was not known; pinned it: {}",
+                 shared_.options.coordinator, key_text(*new_key_));
+    auto failed = pinned_.keep(*new_key_);
+    if (!failed) new_key_.reset();
+    return failed;
   }
 
   kj::Promise<void> register_node(const NodeDescription& node) {
@@ -238,7 +266,9 @@ class Connector {
           caf::anon_send(shared_.agent, FoundDuplicate{refused.message});
         return;
       }
-      if (auto fault = credential_.accept()) {
+      auto fault = pin_new_key();
+      if (!fault) fault = credential_.accept();
+      if (fault) {
         report_failure(details(fault).message.c_str());
         return;
       }
@@ -278,6 +308,8 @@ class Connector {
   Shared& shared_;
   kj::Network& network_;
   Credential credential_;
+  PinnedKey pinned_;
+  std::optional<PublicKey> new_key_;  ///< shown by a coordinator while none is pinned
   std::mt19937_64 random_{std::random_device{}()};
   int failures_ = 0;  ///< since the last registration
   kj::Own<RpcClient> rpc_;
@@ -309,6 +341,8 @@ Expected<std::unique_ptr<AgentClient>> AgentClient::start(caf::actor_system& sys
   if (options.credential_file.empty())
     return make_error(ErrorCode::invalid_input, "an agent needs a file for its credential",
                       "credential_file");
+  if (options.coordinator_key_file.empty())
+    options.coordinator_key_file = options.credential_file + ".coordinator";
   // What the file says is known at once; later it is only written.
   Credential credential(options.credential_file);
   if (auto fault = credential.prepare()) return fault;
@@ -317,6 +351,9 @@ Expected<std::unique_ptr<AgentClient>> AgentClient::start(caf::actor_system& sys
                       "this node has no credential yet ('" + options.credential_file +
                           "'): start it once with a join token",
                       "join_token");
+  if (options.coordinator_key)
+    if (auto fault = PinnedKey(options.coordinator_key_file).keep(*options.coordinator_key))
+      return fault;
   auto impl = std::make_unique<Impl>(system, std::move(agent), std::move(options));
   return std::unique_ptr<AgentClient>(new AgentClient(std::move(impl)));
 }

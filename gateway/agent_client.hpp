@@ -3,18 +3,23 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <caf/actor_system.hpp>
 
 #include "actors/handles.hpp"
+#include "gateway/identity.hpp"
 #include "model/errors.hpp"
 
 namespace fairwater {
 
 struct AgentClientOptions {
   std::string coordinator = "127.0.0.1:7400";
-  std::string join_token;       ///< used only while there is no credential
+  std::string join_token;                    ///< used only while there is no credential
+  std::optional<PublicKey> coordinator_key;  ///< that came with the join token
+  /// 0600; the coordinator's key, which is pinned there when it joins or is first met.
+  std::string coordinator_key_file;
   std::string credential_file;  ///< 0600; written once the coordinator has accepted the node
   std::int64_t reconnect_min_ms = 100;
   std::int64_t reconnect_max_ms = 2000;

@@ -53,10 +53,11 @@ class Client::Impl {
           rpc_ = nullptr;
         }) {}
 
-  caf::error log_in(const std::string& address, const std::string& token, std::int64_t timeout_ms) {
+  caf::error log_in(const std::string& address, const std::string& token, std::int64_t timeout_ms,
+                    std::optional<PublicKey> key) {
     if (auto invalid = validate_address(address)) return invalid;
     const auto entered = on_loop<Caller>([&] {
-      return loop_->timer().timeoutAfter(timeout_ms * kj::MILLISECONDS, enter(address, token));
+      return loop_->timer().timeoutAfter(timeout_ms * kj::MILLISECONDS, enter(address, token, key));
     });
     if (!entered) return entered.error();
     caller_ = *entered;
@@ -119,25 +120,33 @@ class Client::Impl {
     return *result;
   }
 
-  kj::Promise<Expected<Caller>> enter(const std::string& address, const std::string& token) {
+  kj::Promise<Expected<Caller>> enter(const std::string& address, const std::string& token,
+                                      std::optional<PublicKey> key) {
     return connect_to(loop_->io.provider->getNetwork(), address)
-        .then([this, &token](kj::Own<kj::AsyncIoStream> stream) {
+        .then([this, &token, key](kj::Own<kj::AsyncIoStream> stream) {
           rpc_ = kj::heap<RpcClient>(kj::mv(stream));
-          auto request = rpc_->gateway().loginRequest();
-          request.setToken(to_text(token));
-          request.setProtocolVersion(kProtocolVersion);
-          return response_of(request);
-        })
-        .then([this](auto&& response) -> Expected<Caller> {
-          if (response.hasError()) return read(response.getError());
-          // A tenant's session refuses operator calls by itself: it does not have them.
-          session_ =
-              kj::heap<Session>(response.getSession().template castAs<wire::OperatorSession>());
-          return guard_decoding([&] {
-            return Caller{read(response.getRole()), TenantId{response.getTenant()},
-                          to_std_string(response.getTenantName())};
-          });
+          if (!key) return show_token(token);
+          return rpc_->identify(key).then(
+              [this, &token](Identified coordinator) -> kj::Promise<Expected<Caller>> {
+                if (!coordinator) return Expected<Caller>(coordinator.error());
+                return show_token(token);
+              });
         });
+  }
+
+  kj::Promise<Expected<Caller>> show_token(const std::string& token) {
+    auto request = rpc_->gateway().loginRequest();
+    request.setToken(to_text(token));
+    request.setProtocolVersion(kProtocolVersion);
+    return response_of(request).then([this](auto&& response) -> Expected<Caller> {
+      if (response.hasError()) return read(response.getError());
+      // A tenant's session refuses operator calls by itself: it does not have them.
+      session_ = kj::heap<Session>(response.getSession().template castAs<wire::OperatorSession>());
+      return guard_decoding([&] {
+        return Caller{read(response.getRole()), TenantId{response.getTenant()},
+                      to_std_string(response.getTenantName())};
+      });
+    });
   }
 
   kj::Promise<void> submit_next(const std::vector<JobSpec>& specs,
@@ -167,10 +176,10 @@ class Client::Impl {
 };
 
 Expected<std::unique_ptr<Client>> Client::connect(const std::string& address,
-                                                  const std::string& token,
-                                                  std::int64_t timeout_ms) {
+                                                  const std::string& token, std::int64_t timeout_ms,
+                                                  std::optional<PublicKey> key) {
   auto impl = std::make_unique<Impl>();
-  if (auto failed = impl->log_in(address, token, timeout_ms)) {
+  if (auto failed = impl->log_in(address, token, timeout_ms, key)) {
     const ErrorDetails parts = details(failed);
     if (parts.code != ErrorCode::unavailable && parts.code != ErrorCode::internal) return failed;
     return make_error(ErrorCode::unavailable,
@@ -233,6 +242,37 @@ Expected<std::string> Client::issue_token(const std::string& tenant) {
       [](auto& response) { return to_std_string(response.getToken()); });
 }
 
+Expected<MadeToken> Client::create_token(const NewToken& wanted) {
+  return impl_->call<MadeToken>(
+      [&](auto& session) {
+        auto request = session.createTokenRequest();
+        request.setRole(to_wire(wanted.role));
+        request.setTenant(to_text(wanted.tenant));
+        request.setName(to_text(wanted.name));
+        request.setLifetimeMs(wanted.lifetime_ms);
+        return request;
+      },
+      [](auto& response) {
+        return MadeToken{to_std_string(response.getToken()), read(response.getInfo())};
+      });
+}
+
+Expected<std::vector<TokenInfo>> Client::list_tokens() {
+  return impl_->call<std::vector<TokenInfo>>(
+      [](auto& session) { return session.listTokensRequest(); },
+      [](auto& response) { return read_elements(response.getTokens()); });
+}
+
+Expected<TokenInfo> Client::revoke_token(const std::string& name_or_id) {
+  return impl_->call<TokenInfo>(
+      [&](auto& session) {
+        auto request = session.revokeTokenRequest();
+        request.setToken(to_text(name_or_id));
+        return request;
+      },
+      [](auto& response) { return read(response.getInfo()); });
+}
+
 Expected<std::vector<NodeInfo>> Client::list_nodes() {
   return whole_list<NodeInfo>([this](NodeId after) {
     return impl_->call<Page<NodeInfo>>(
@@ -262,6 +302,14 @@ caf::error Client::undrain_node(const std::string& name) {
     auto request = session.drainNodeRequest();
     request.setName(to_text(name));
     request.setDrain(false);
+    return request;
+  });
+}
+
+caf::error Client::remove_node(const std::string& name) {
+  return impl_->order([&](auto& session) {
+    auto request = session.removeNodeRequest();
+    request.setName(to_text(name));
     return request;
   });
 }

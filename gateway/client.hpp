@@ -3,22 +3,26 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "gateway/identity.hpp"
 #include "model/errors.hpp"
 #include "model/requests.hpp"
 #include "storage/ledger.hpp"
 
 namespace fairwater {
 
+inline constexpr std::int64_t kConnectTimeoutMs = 5000;
+
 class Client {
  public:
-  /// Connects to HOST:PORT and logs in. `unavailable` when nobody answers within `timeout_ms`,
-  /// `unauthenticated` for a wrong token.
-  [[nodiscard]] static Expected<std::unique_ptr<Client>> connect(const std::string& address,
-                                                                 const std::string& token,
-                                                                 std::int64_t timeout_ms = 5000);
+  /// Connects to HOST:PORT and logs in; with `key` only when the coordinator proves that it has it.
+  /// `unavailable` when nobody answers within `timeout_ms`, `unauthenticated` for a wrong token.
+  [[nodiscard]] static Expected<std::unique_ptr<Client>> connect(
+      const std::string& address, const std::string& token,
+      std::int64_t timeout_ms = kConnectTimeoutMs, std::optional<PublicKey> key = {});
   ~Client();
 
   [[nodiscard]] const Caller& caller() const;
@@ -32,9 +36,14 @@ class Client {
   [[nodiscard]] caf::error remove_tenant(const std::string& name);
   /// A new token for the tenant, to be shown once; only its hash is stored.
   [[nodiscard]] Expected<std::string> issue_token(const std::string& tenant);
+  [[nodiscard]] Expected<MadeToken> create_token(const NewToken& wanted);
+  [[nodiscard]] Expected<std::vector<TokenInfo>> list_tokens();
+  /// By name or id. This client's own connection is of no use afterwards if it was its token.
+  [[nodiscard]] Expected<TokenInfo> revoke_token(const std::string& name_or_id);
   [[nodiscard]] Expected<std::vector<NodeInfo>> list_nodes();
   [[nodiscard]] caf::error drain_node(const std::string& name, const std::string& reason);
   [[nodiscard]] caf::error undrain_node(const std::string& name);
+  [[nodiscard]] caf::error remove_node(const std::string& name);
   /// Returns when the submission is durable.
   [[nodiscard]] Expected<JobId> submit(const JobSpec& spec);
   /// Many at once, each durable on return, in one round trip; results in input order.

@@ -23,6 +23,17 @@ capnp::ReaderOptions reader_options(const ServerOptions& options) {
 
 }  // namespace
 
+void Services::end_sessions_of(const Hash& token, const Connection& caller) {
+  revoked_tokens.insert(token);
+  for (Connection* connection : connections)
+    if (connection != &caller && connection->is_session_of(token))
+      connection->close("its token was revoked");
+}
+
+std::string Services::join_token_text(const std::string& token) const {
+  return options.key ? fairwater::join_token_text(token, options.key->public_key()) : token;
+}
+
 Connection::Connection(Services& services, kj::Own<kj::AsyncIoStream> stream, std::string peer)
     : services_(services),
       stream_(kj::mv(stream)),
@@ -96,6 +107,31 @@ void Connection::entry_succeeded(Peer peer) {
   messages_.set_messages_left(std::numeric_limits<std::uint64_t>::max());
 }
 
+Expected<IdentityProof> Connection::identify(const Nonce& nonce) {
+  const auto& options = services_.options;
+  if (!options.key)
+    return make_error(ErrorCode::not_supported, "this coordinator has no key of its own");
+  if (++identifications_ > kMaxIdentifications)
+    return make_error(ErrorCode::overloaded, "a connection may ask who this is " +
+                                                 std::to_string(kMaxIdentifications) + " times");
+  return IdentityProof{options.cluster_id, options.key->public_key(),
+                       options.key->sign(nonce, options.cluster_id)};
+}
+
+caf::error Connection::begin_session(const Hash& token, WallTime expires_at) {
+  token_ = token;
+  token_expires_at_ = expires_at;
+  return check_token();
+}
+
+caf::error Connection::check_token() const {
+  if (token_ && services_.revoked_tokens.contains(*token_))
+    return make_error(ErrorCode::unauthenticated, "this token has been revoked", "token");
+  if (token_expires_at_ && token_expires_at_ <= wall_time_now())
+    return make_error(ErrorCode::unauthenticated, "this token has expired", "token");
+  return {};
+}
+
 kj::Promise<void> Connection::entry_failed(const caf::error& error) {
   if (details(error).code != ErrorCode::unauthenticated) return kj::READY_NOW;
   // At 1, 2, 4, 8, ..: guessing is not to fill the log.
@@ -110,6 +146,7 @@ void Connection::entry_abandoned() {
 
 caf::error Connection::check_calls() {
   if (reads_too_slowly()) close("it does not read its answers");
+  if (auto refused = check_token()) return refused;
   if (calls_ < services_.options.max_calls_per_connection) return {};
   return make_error(ErrorCode::overloaded,
                     "more than " + std::to_string(services_.options.max_calls_per_connection) +

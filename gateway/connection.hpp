@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -30,6 +31,8 @@ inline constexpr std::uint64_t kMaxAnonymousMessageBytes = 2u << 20;
 inline constexpr std::uint64_t kMaxAnonymousMessages = 64;
 /// Refusals that one connection has to wait for: with more it is not read.
 inline constexpr std::uint32_t kMaxRefusals = 16;
+/// A peer asks who the coordinator is once per connection; each answer costs a signature.
+inline constexpr int kMaxIdentifications = 4;
 /// The wrong tokens that one connection may show.
 inline constexpr int kMaxFailedLogins = 5;
 /// Answers that wait for a slow reader: this many times the largest message, and not longer than
@@ -55,7 +58,13 @@ struct Services {
   Refusals refusals{timer};
   ByteMeter anonymous_bytes{options.max_anonymous_bytes};
   ByteMeter client_bytes{options.max_client_bytes};
-  ByteMeter agent_bytes{};  ///< an agent has one connection, and few calls on it
+  ByteMeter agent_bytes{};             ///< an agent has one connection, and few calls on it
+  std::set<Hash> revoked_tokens = {};  ///< since the start: a login may still be on its way back
+
+  /// Closes every connection that logged in with the token; the `caller`'s after its answer.
+  void end_sessions_of(const Hash& token, const Connection& caller);
+  /// A join token as it is handed out.
+  [[nodiscard]] std::string join_token_text(const std::string& token) const;
 };
 
 class Connection final : public kj::Refcounted {
@@ -77,6 +86,11 @@ class Connection final : public kj::Refcounted {
   [[nodiscard]] caf::error begin_entry(std::uint32_t peer_version);
   enum class Peer { client, agent };
   void entry_succeeded(Peer peer);
+  /// Who the coordinator is; `overloaded` when that was asked too often.
+  [[nodiscard]] Expected<IdentityProof> identify(const Nonce& nonce);
+  /// The session lives as long as its token. `unauthenticated` when that has been revoked
+  /// meanwhile.
+  [[nodiscard]] caf::error begin_session(const Hash& token, WallTime expires_at);
   /// Promises to fail: at once, or late when the token was wrong.
   [[nodiscard]] kj::Promise<void> entry_failed(const caf::error& error);
   /// The attempt was dropped. Harmless after the two above.
@@ -110,12 +124,15 @@ class Connection final : public kj::Refcounted {
 
   [[nodiscard]] Services& services() { return services_; }
   [[nodiscard]] const std::string& peer() const { return peer_; }
+  [[nodiscard]] bool is_session_of(const Hash& token) const { return token_ == token; }
 
  private:
   enum class Entry { none, trying, done };
 
   [[nodiscard]] kj::Promise<void> closed();
   [[nodiscard]] caf::error check_calls();
+  /// Why the token opens nothing any more.
+  [[nodiscard]] caf::error check_token() const;
 
   Services& services_;
   kj::Own<kj::AsyncIoStream> stream_;
@@ -125,6 +142,9 @@ class Connection final : public kj::Refcounted {
   kj::PromiseFulfillerPair<void> close_requested_;
   Entry entry_ = Entry::none;
   int failed_logins_ = 0;
+  int identifications_ = 0;
+  std::optional<Hash> token_;  ///< that a client logged in with
+  WallTime token_expires_at_;
   std::uint32_t calls_ = 0;
   std::uint32_t refusals_ = 0;
 };

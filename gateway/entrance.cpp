@@ -16,6 +16,12 @@ auto abandon_unless_settled(Connection& connection) {
       [connection = kj::addRef(connection)]() mutable { connection->entry_abandoned(); });
 }
 
+/// An agent that knows nothing of keys shows the whole text of its file.
+Hash hash_of_join_token(const std::string& shown) {
+  const auto parsed = parse_join_token(shown);
+  return hash_token(parsed ? parsed->token : shown);
+}
+
 class GatewayServer final : public wire::Gateway::Server {
  public:
   explicit GatewayServer(Connection& connection) : connection_(kj::addRef(connection)) {}
@@ -30,10 +36,13 @@ class GatewayServer final : public wire::Gateway::Server {
     context.allowCancellation();
     auto& services = connection_->services();
     return services.bridge.ask<Caller>(services.desk, request, kDeskTimeout)
-        .then([this, context, version](Expected<Caller> caller) mutable {
-          if (!caller) return refuse(context, caller.error());
-          return open_session(context, *caller, version);
-        })
+        .then(
+            [this, context, version, token = request.token_hash](Expected<Caller> caller) mutable {
+              if (!caller) return refuse(context, caller.error());
+              if (auto ended = connection_->begin_session(token, caller->expires_at))
+                return refuse(context, ended);
+              return open_session(context, *caller, version);
+            })
         .attach(abandon_unless_settled(*connection_));
   }
 
@@ -55,6 +64,21 @@ class GatewayServer final : public wire::Gateway::Server {
           return open_node_session(context, *registered, kj::mv(line), version);
         })
         .attach(kj::mv(settled));
+  }
+
+  kj::Promise<void> identify(IdentifyContext context) override {
+    const auto asked = context.getParams().getNonce();
+    Nonce nonce{};
+    if (asked.size() != nonce.size())
+      return answer_error(
+          context,
+          make_error(ErrorCode::invalid_input,
+                     "a nonce has 32 bytes, not " + std::to_string(asked.size()), "nonce"));
+    std::copy(asked.begin(), asked.end(), nonce.begin());
+    const auto proof = connection_->identify(nonce);
+    if (!proof) return answer_error(context, proof.error());
+    encode(*proof, context.getResults());
+    return kj::READY_NOW;
   }
 
  private:
@@ -98,7 +122,8 @@ class GatewayServer final : public wire::Gateway::Server {
           read(params.getSpec()), read(params.getReport()), {}, false, {}, link, {}};
       request.credential_hash = hash_token(to_std_string(params.getCredential()));
       request.joining = params.getJoinToken().size() > 0;
-      if (request.joining) request.join_hash = hash_token(to_std_string(params.getJoinToken()));
+      if (request.joining)
+        request.join_hash = hash_of_join_token(to_std_string(params.getJoinToken()));
       request.identity = read(params.getIdentity(), params.getReport().getHighWaterCycle());
       return request;
     });

@@ -3,6 +3,7 @@
 
 #include <capnp/rpc-twoparty.h>
 
+#include "gateway/identity.hpp"
 #include "gateway/message_guard.hpp"
 #include "gateway/wire.hpp"
 
@@ -12,11 +13,17 @@ namespace fairwater {
 /// request.
 inline constexpr std::uint64_t kMaxAnswerBytes = 256u << 20;
 
+/// Who is at the other end. `unauthenticated` when it cannot prove what it says, or is not the
+/// `expected` one; none when it does not know the question, as coordinators before they had keys.
+using Identified = Expected<std::optional<IdentityProof>>;
+
 class RpcClient {
  public:
   explicit RpcClient(kj::Own<kj::AsyncIoStream> stream);
 
   [[nodiscard]] wire::Gateway::Client& gateway() { return gateway_; }
+  /// To be called before a secret is shown.
+  [[nodiscard]] kj::Promise<Identified> identify(std::optional<PublicKey> expected);
   [[nodiscard]] kj::Promise<void> on_disconnect() { return network_.onDisconnect(); }
 
  private:

@@ -9,6 +9,7 @@
 
 #include "actors/desk.hpp"
 #include "gateway/call_queue.hpp"
+#include "gateway/identity.hpp"
 #include "model/errors.hpp"
 
 namespace fairwater {
@@ -27,6 +28,9 @@ struct ServerOptions {
   /// one above 8 KiB is closed. Apart for peers that have not logged in.
   std::uint64_t max_client_bytes = 256u << 20;
   std::uint64_t max_anonymous_bytes = 64u << 20;
+  /// What it proves itself with, and as the coordinator of which cluster; null: it cannot.
+  std::shared_ptr<const CoordinatorKey> key;
+  std::string cluster_id;
 };
 
 class Server {

@@ -19,6 +19,19 @@ void check_apply_bytes(capnp::List<wire::TenantSpec>::Reader specs) {
                                          " at once; apply them in parts");
 }
 
+/// What a token begins with tells what it is for.
+std::string_view prefix_of(Role role) {
+  switch (role) {
+    case Role::operator_role:
+      return "fw_op_";
+    case Role::tenant:
+      return "fw_tn_";
+    case Role::join:
+      break;
+  }
+  return "fw_jn_";
+}
+
 constexpr auto kNothingToFill = [](const Done&, auto&&) {};
 
 /// Calls for every client. `desk` messages carry the caller, and the desk checks what it may see.
@@ -154,6 +167,7 @@ class SessionServer : public virtual wire::TenantSession::Server {
   }
 
   [[nodiscard]] const Caller& caller() const { return caller_; }
+  [[nodiscard]] Connection& connection() { return *connection_; }
 
  private:
   kj::Own<Connection> connection_;
@@ -195,13 +209,62 @@ class OperatorSessionServer final : public SessionServer,
   }
 
   kj::Promise<void> issueToken(IssueTokenContext context) override {
-    std::string token = make_token("fw_tn_");
-    return ask<Done>(
+    std::string token = make_token(prefix_of(Role::tenant));
+    return ask<TokenInfo>(
         context,
         [this, hash = hash_token(token)](auto params) {
-          return IssueToken{caller(), to_std_string(params.getTenant()), hash};
+          CreateToken request{caller(), {}, hash};
+          request.wanted.tenant = to_std_string(params.getTenant());
+          return request;
         },
-        [token](const Done&, auto results) { results.setToken(to_text(token)); });
+        [token](const TokenInfo&, auto results) { results.setToken(to_text(token)); });
+  }
+
+  kj::Promise<void> createToken(CreateTokenContext context) override {
+    const auto role = guard_decoding([&] { return read(context.getParams().getRole()); });
+    if (!role) return answer_error(context, role.error());
+    const std::string token = make_token(prefix_of(*role));
+    const std::string shown =
+        *role == Role::join ? connection().services().join_token_text(token) : token;
+    return ask<TokenInfo>(
+        context,
+        [this, role = *role, hash = hash_token(token)](auto params) {
+          return CreateToken{caller(),
+                             {role, to_std_string(params.getTenant()),
+                              to_std_string(params.getName()), params.getLifetimeMs()},
+                             hash};
+        },
+        [shown](const TokenInfo& info, auto results) {
+          results.setToken(to_text(shown));
+          encode(info, results.initInfo());
+        });
+  }
+
+  kj::Promise<void> listTokens(ListTokensContext context) override {
+    return ask<TokenList>(context, ListTokens{caller()}, [](const TokenList& list, auto results) {
+      encode_list(list.tokens, results.initTokens(list.tokens.size()));
+    });
+  }
+
+  kj::Promise<void> revokeToken(RevokeTokenContext context) override {
+    return ask<RevokedToken>(
+        context,
+        [this](auto params) {
+          return RevokeToken{caller(), to_std_string(params.getToken())};
+        },
+        [this](const RevokedToken& revoked, auto results) {
+          connection().services().end_sessions_of(revoked.token_hash, connection());
+          encode(revoked.info, results.initInfo());
+        });
+  }
+
+  kj::Promise<void> removeNode(RemoveNodeContext context) override {
+    return ask<Done>(
+        context,
+        [this](auto params) {
+          return RemoveNode{caller(), to_std_string(params.getName())};
+        },
+        kNothingToFill);
   }
 
   kj::Promise<void> drainNode(DrainNodeContext context) override {

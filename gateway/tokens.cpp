@@ -18,11 +18,6 @@ constexpr std::size_t kRandomBytes = 32;
 /// Far above any token; keeps a wrong path from being read into memory.
 constexpr std::size_t kMaxSecretBytes = 4096;
 
-void ensure_sodium() {
-  static const bool ready = sodium_init() >= 0;
-  FAIRWATER_CHECK(ready, "libsodium found no source of randomness");
-}
-
 /// An open file; closed on every way out.
 class File {
  public:
@@ -62,6 +57,11 @@ bool sync_directory_of(const std::string& path) {
 }
 
 }  // namespace
+
+void ensure_sodium() {
+  static const bool ready = sodium_init() >= 0;
+  FAIRWATER_CHECK(ready, "libsodium found no source of randomness");
+}
 
 std::string make_token(std::string_view prefix) {
   ensure_sodium();

@@ -9,6 +9,9 @@
 
 namespace fairwater {
 
+/// Before the first use of libsodium; may be called again.
+void ensure_sodium();
+
 /// 256 random bits behind a readable prefix (`fw_op_..`, `fw_tn_..`, `fw_jn_..`, `fw_ag_..`).
 [[nodiscard]] std::string make_token(std::string_view prefix);
 /// BLAKE2b-256: the tokens are random, so a slow hash would add nothing.

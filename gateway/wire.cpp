@@ -71,6 +71,26 @@ std::optional<Hash> read_optional_hash(capnp::Data::Reader data, std::string_vie
 
 }  // namespace
 
+// -- identity -------------------------------------------------------------------------------------
+
+void encode(const IdentityProof& proof, wire::Gateway::IdentifyResults::Builder builder) {
+  builder.setClusterId(to_text(proof.cluster_id));
+  builder.setPublicKey({proof.key.data(), proof.key.size()});
+  builder.setSignature({proof.signature.data(), proof.signature.size()});
+}
+
+IdentityProof read(wire::Gateway::IdentifyResults::Reader reader) {
+  IdentityProof proof;
+  proof.cluster_id = to_std_string(reader.getClusterId());
+  const auto key = reader.getPublicKey();
+  const auto signature = reader.getSignature();
+  if (key.size() != proof.key.size() || signature.size() != proof.signature.size())
+    throw MalformedRecord("signature", "a key has 32 bytes and a signature 64");
+  std::copy(key.begin(), key.end(), proof.key.begin());
+  std::copy(signature.begin(), signature.end(), proof.signature.begin());
+  return proof;
+}
+
 // -- errors ---------------------------------------------------------------------------------------
 
 void encode(const caf::error& error, wire::Error::Builder builder) {
@@ -209,6 +229,23 @@ ClusterStatus read(wire::ClusterStatus::Reader reader) {
   status.used = read(reader.getUsed());
   status.storage_damage = to_std_string(reader.getStorageDamage());
   return status;
+}
+
+void encode(const TokenInfo& token, wire::TokenInfo::Builder builder) {
+  builder.setId(to_text(token.id));
+  builder.setName(to_text(token.name));
+  builder.setRole(to_wire(token.role));
+  builder.setTenant(to_text(token.tenant));
+  builder.setCreatedAt(token.created_at.microseconds);
+  builder.setExpiresAt(token.expires_at.microseconds);
+  builder.setLastUsed(token.last_used.microseconds);
+}
+
+TokenInfo read(wire::TokenInfo::Reader reader) {
+  return {to_std_string(reader.getId()), to_std_string(reader.getName()),
+          read(reader.getRole()),        to_std_string(reader.getTenant()),
+          {reader.getCreatedAt()},       {reader.getExpiresAt()},
+          {reader.getLastUsed()}};
 }
 
 void encode(const TenantInfo& tenant, wire::TenantInfo::Builder builder) {

@@ -6,6 +6,7 @@
 #include <capnp/any.h>
 
 #include "actors/handles.hpp"
+#include "gateway/identity.hpp"
 #include "model/requests.hpp"
 #include "schema/codec.hpp"
 #include "schema/control.capnp.h"
@@ -21,6 +22,9 @@ inline constexpr std::int64_t kMaxWaitMs = 60'000;
 void encode(const caf::error& error, wire::Error::Builder builder);
 [[nodiscard]] caf::error read(wire::Error::Reader reader);
 
+void encode(const IdentityProof& proof, wire::Gateway::IdentifyResults::Builder builder);
+[[nodiscard]] IdentityProof read(wire::Gateway::IdentifyResults::Reader reader);
+
 void encode(const AgentReport& report, wire::AgentReport::Builder builder);
 [[nodiscard]] AgentReport read(wire::AgentReport::Reader reader);
 void encode(const ReportReply& reply, wire::ReportReply::Builder builder);
@@ -35,6 +39,8 @@ void encode(const AgentOrders& orders, wire::AgentControl::OrdersParams::Builder
 
 void encode(const ClusterStatus& status, wire::ClusterStatus::Builder builder);
 [[nodiscard]] ClusterStatus read(wire::ClusterStatus::Reader reader);
+void encode(const TokenInfo& token, wire::TokenInfo::Builder builder);
+[[nodiscard]] TokenInfo read(wire::TokenInfo::Reader reader);
 void encode(const TenantInfo& tenant, wire::TenantInfo::Builder builder);
 [[nodiscard]] TenantInfo read(wire::TenantInfo::Reader reader);
 void encode(const TenantChange& change, wire::TenantChange::Builder builder);

@@ -243,4 +243,13 @@ Expected<std::int64_t> parse_duration_ms(std::string_view text) {
   return static_cast<std::int64_t>(total);
 }
 
+Expected<std::int64_t> parse_lifetime_ms(std::string_view text) {
+  if (text == "never") return std::int64_t{0};
+  auto lifetime = parse_duration_ms(text);
+  if (lifetime && *lifetime > 0) return lifetime;
+  return make_error(
+      ErrorCode::invalid_input,
+      "'" + std::string(text) + "' is neither a duration such as 12h or 30m nor never");
+}
+
 }  // namespace fairwater

@@ -11,9 +11,11 @@ struct Kind {
   std::string_view operator()(const TenantsChanged&) const { return "tenants_changed"; }
   std::string_view operator()(const TenantRemoved&) const { return "tenant_removed"; }
   std::string_view operator()(const TokenIssued&) const { return "token_issued"; }
+  std::string_view operator()(const TokenRevoked&) const { return "token_revoked"; }
   std::string_view operator()(const JobSubmitted&) const { return "job_submitted"; }
   std::string_view operator()(const JobCancelled&) const { return "job_cancelled"; }
   std::string_view operator()(const NodeChanged&) const { return "node_changed"; }
+  std::string_view operator()(const NodeRemoved&) const { return "node_removed"; }
   std::string_view operator()(const TasksFinished&) const { return "tasks_finished"; }
   std::string_view operator()(const TasksRequeued&) const { return "tasks_requeued"; }
   std::string_view operator()(const Cycle&) const { return "cycle"; }
@@ -62,6 +64,18 @@ std::size_t approximate_bytes(const JournalBody& body) {
 std::int64_t longest_lease_left_ms(const LeaseTerms& previous, WallTime now) {
   const std::int64_t older_ms = (previous.older_until.microseconds - now.microseconds) / 1000;
   return std::max(previous.lease_ms + previous.grace_ms, older_ms);
+}
+
+std::string_view to_string(Role role) {
+  switch (role) {
+    case Role::operator_role:
+      return "operator";
+    case Role::tenant:
+      return "tenant";
+    case Role::join:
+      break;
+  }
+  return "join";
 }
 
 std::string_view kind_of(const JournalBody& body) { return std::visit(Kind{}, body); }

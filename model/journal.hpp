@@ -54,12 +54,22 @@ struct TenantRemoved {
   friend bool operator==(const TenantRemoved&, const TenantRemoved&) = default;
 };
 enum class Role : std::uint8_t { operator_role = 0, tenant = 1, join = 2 };
+/// `operator`, `tenant`, `join`.
+[[nodiscard]] std::string_view to_string(Role role);
 /// A token now opens a role. Only its hash is stored.
 struct TokenIssued {
   Role role = Role::tenant;
   TenantId tenant;
   Hash token_hash{};
+  std::string name = {};     ///< may be empty
+  WallTime created_at = {};  ///< not set: not known
+  WallTime expires_at = {};  ///< not set: never
   friend bool operator==(const TokenIssued&, const TokenIssued&) = default;
+};
+/// It opens nothing any more.
+struct TokenRevoked {
+  Hash token_hash{};
+  friend bool operator==(const TokenRevoked&, const TokenRevoked&) = default;
 };
 struct JobSubmitted {
   JobId id;  ///< given by the ledger when 0
@@ -77,6 +87,11 @@ struct JobCancelled {
 struct NodeChanged {
   NodeRecord node;
   friend bool operator==(const NodeChanged&, const NodeChanged&) = default;
+};
+/// The node left for good: its credential opens nothing any more.
+struct NodeRemoved {
+  NodeId node;
+  friend bool operator==(const NodeRemoved&, const NodeRemoved&) = default;
 };
 struct TasksFinished {
   NodeId node;
@@ -122,7 +137,7 @@ struct LedgerTrusted {
 using JournalBody =
     std::variant<ClusterCreated, CoordinatorStarted, TenantsChanged, TenantRemoved, TokenIssued,
                  JobSubmitted, JobCancelled, NodeChanged, TasksFinished, TasksRequeued, Cycle,
-                 LaunchesFailed, LedgerTrusted>;
+                 LaunchesFailed, LedgerTrusted, TokenRevoked, NodeRemoved>;
 
 struct JournalRecord {
   std::uint64_t number = 0;  ///< "cycle number": 1, 2, 3, .. without gaps

@@ -20,6 +20,32 @@ struct Caller {
   Role role = Role::tenant;
   TenantId tenant;  ///< set for Role::tenant
   std::string tenant_name;
+  WallTime expires_at = {};  ///< of the token; not set: never
+};
+
+/// A token that is wanted.
+struct NewToken {
+  Role role = Role::tenant;
+  std::string tenant;            ///< for Role::tenant
+  std::string name;              ///< may be empty
+  std::int64_t lifetime_ms = 0;  ///< 0: it never expires
+  friend bool operator==(const NewToken&, const NewToken&) = default;
+};
+/// What may be known of a token.
+struct TokenInfo {
+  std::string id;  ///< from its hash
+  std::string name;
+  Role role = Role::tenant;
+  std::string tenant;
+  WallTime created_at;
+  WallTime expires_at;
+  WallTime last_used;  ///< since the coordinator started
+  friend bool operator==(const TokenInfo&, const TokenInfo&) = default;
+};
+/// The only time that the token itself is seen.
+struct MadeToken {
+  std::string token;
+  TokenInfo info;
 };
 
 struct ClusterStatus {

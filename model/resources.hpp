@@ -68,5 +68,7 @@ class ResourceCatalog {
 [[nodiscard]] std::string format_amount(std::string_view resource, Amount amount);
 /// `1h30m`, `90s`, `500ms`, `1.5s`, `2d`: numbers with units, larger units first. In milliseconds.
 [[nodiscard]] Expected<std::int64_t> parse_duration_ms(std::string_view text);
+/// How long something is good: a duration above zero, or `never`, which is 0.
+[[nodiscard]] Expected<std::int64_t> parse_lifetime_ms(std::string_view text);
 
 }  // namespace fairwater

@@ -15,6 +15,12 @@ void DealCycle::set_node(NodeId node, const NodeTraits& traits, const ResourceVe
   }
 }
 
+void DealCycle::remove_node(NodeId node) {
+  allocator_.remove_node(node);
+  accepting_.erase(node);
+  due_.erase(node);
+}
+
 void DealCycle::beat(NodeId node) {
   if (accepting_.contains(node)) due_.insert(node);
 }

@@ -23,6 +23,8 @@ class DealCycle {
   /// As Allocator::set_node. A node that does not accept is never due.
   void set_node(NodeId node, const NodeTraits& traits, const ResourceVector& capacity,
                 bool accepts);
+  /// As Allocator::remove_node.
+  void remove_node(NodeId node);
   /// The node reported: it may have room.
   void beat(NodeId node);
   /// As Allocator::set_window. Somebody who waits makes every node due.

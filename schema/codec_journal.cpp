@@ -212,6 +212,12 @@ struct BodyEncoder {
     builder.setRole(to_wire(value.role));
     builder.setTenant(value.tenant.value);
     builder.setTokenHash(hash_data(value.token_hash));
+    if (!value.name.empty()) builder.setName(to_text(value.name));
+    builder.setCreatedAt(value.created_at.microseconds);
+    builder.setExpiresAt(value.expires_at.microseconds);
+  }
+  void operator()(const TokenRevoked& value) {
+    body.initTokenRevoked().setTokenHash(hash_data(value.token_hash));
   }
   void operator()(const JobSubmitted& value) {
     auto builder = body.initJobSubmitted();
@@ -227,6 +233,7 @@ struct BodyEncoder {
   void operator()(const NodeChanged& value) {
     encode(value.node, body.initNodeChanged().initNode());
   }
+  void operator()(const NodeRemoved& value) { body.initNodeRemoved().setNode(value.node.value); }
   void operator()(const TasksFinished& value) {
     auto builder = body.initTasksFinished();
     builder.setNode(value.node.value);
@@ -263,8 +270,12 @@ TenantRemoved read_body(wire::TenantRemoved::Reader reader) {
   return {TenantId{reader.getTenant()}, reader.getPosition(), reader.getForgiven()};
 }
 TokenIssued read_body(wire::TokenIssued::Reader reader) {
-  return {read(reader.getRole()), TenantId{reader.getTenant()},
-          read_hash(reader.getTokenHash(), "tokenHash")};
+  return {read(reader.getRole()),
+          TenantId{reader.getTenant()},
+          read_hash(reader.getTokenHash(), "tokenHash"),
+          to_std_string(reader.getName()),
+          {reader.getCreatedAt()},
+          {reader.getExpiresAt()}};
 }
 JobSubmitted read_body(wire::JobSubmitted::Reader reader) {
   return {JobId{reader.getId()}, TenantId{reader.getTenant()}, read(reader.getSpec())};
@@ -317,6 +328,10 @@ JournalBody read_body(wire::JournalRecord::Body::Reader body) {
       return LedgerTrusted{reader.getIncarnation(), reader.getGivenUp(), reader.getSkippedJobs(),
                            to_std_string(reader.getReason())};
     }
+    case Body::TOKEN_REVOKED:
+      return TokenRevoked{read_hash(body.getTokenRevoked().getTokenHash(), "tokenHash")};
+    case Body::NODE_REMOVED:
+      return NodeRemoved{NodeId{body.getNodeRemoved().getNode()}};
     case Body::UNSET:
       break;
   }

@@ -17,7 +17,7 @@
 # Ordering
 #   Calls on one capability arrive in the order in which they were made, and may be answered in any
 #   other. AgentControl.orders must be carried out in the order of arrival. An answer to a call that
-#   changes something (submitJob, cancelJob, applyTenants, removeTenant, issueToken, drainNode,
+#   changes something (submitJob, cancelJob, applyTenants, removeTenant, issueToken, createToken, revokeToken, drainNode, removeNode,
 #   registerAgent, heartbeat) is sent after the change is durable.
 #
 # Retry
@@ -95,6 +95,11 @@ interface Gateway {
   # The registration lives as long as the connection. It is judged in this order: credential or join
   # token, cluster, whether the agent has seen more than the ledger holds (`storage_behind`), whether
   # another run of the agent holds the node (`already_exists`: this one is a duplicate).
+
+  identify @2 (nonce :Data)  # 32 bytes
+      -> (error :Error, clusterId :Text, publicKey :Data, signature :Data);
+  # Ed25519 over "fairwater coordinator 1", a zero byte, the nonce and the cluster's id. An agent asks before it
+  # shows a secret. A few times per connection.
 }
 
 # -- clients ---------------------------------------------------------------------------------------
@@ -133,6 +138,14 @@ interface OperatorSession extends(TenantSession) {
   showStanding @6 () -> (error :Error, standing :LedgerStanding);
   trustLedger @7 (reason :Text) -> (error :Error);
   # The operator vouches for a ledger that nodes doubt, or that was copied.
+  createToken @8 (role :Records.Role, tenant :Text, name :Text, lifetimeMs :Int64)
+      -> (error :Error, token :Text, info :TokenInfo);
+  # As issueToken, for every role. `lifetimeMs` 0: it never expires. A join token names the coordinator's key.
+  listTokens @9 () -> (error :Error, tokens :List(TokenInfo));
+  revokeToken @10 (token :Text) -> (error :Error, info :TokenInfo);
+  # By name or id. Connections that logged in with it are closed; the caller's own is of no use any more.
+  removeNode @11 (name :Text) -> (error :Error);
+  # Of one that is down, or drained, and runs nothing. Its credential opens nothing afterwards.
 }
 
 # -- agents ----------------------------------------------------------------------------------------
@@ -257,6 +270,17 @@ struct TenantChange {
   name @0 :Text;
   kind @1 :ChangeKind;
   fields @2 :List(Text);  # what differs, as `weight: 3 -> 5`
+}
+
+struct TokenInfo {
+  # What may be known of a token.
+  id @0 :Text;
+  name @1 :Text;
+  role @2 :Records.Role;
+  tenant @3 :Text;
+  createdAt @4 :Int64;
+  expiresAt @5 :Int64;
+  lastUsed @6 :Int64;  # since the coordinator started; 0: not
 }
 
 enum NodeState {

@@ -340,6 +340,13 @@ struct TokenIssued {
   role @0 :Role;
   tenant @1 :UInt32;
   tokenHash @2 :Hash;
+  name @3 :Text;
+  createdAt @4 :Int64;  # 0: not known
+  expiresAt @5 :Int64;  # 0: never
+}
+
+struct TokenRevoked {
+  tokenHash @0 :Hash;
 }
 
 struct JobSubmitted {
@@ -355,6 +362,10 @@ struct JobCancelled {
 
 struct NodeChanged {
   node @0 :NodeRecord;
+}
+
+struct NodeRemoved {
+  node @0 :UInt32;
 }
 
 struct TasksFinished {
@@ -418,6 +429,8 @@ struct JournalRecord {
     cycle @14 :Cycle;
     launchesFailed @15 :LaunchesFailed;
     ledgerTrusted @16 :LedgerTrusted;
+    tokenRevoked @17 :TokenRevoked;
+    nodeRemoved @18 :NodeRemoved;
   }
 }
 
@@ -441,6 +454,9 @@ struct TenantJobRecord {
 struct TokenRecord {
   role @0 :Role;
   tenant @1 :UInt32;
+  name @2 :Text;
+  createdAt @3 :Int64;
+  expiresAt @4 :Int64;
 }
 
 struct ClassRecord {

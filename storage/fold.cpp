@@ -37,14 +37,22 @@ class Fold {
   void operator()(const TenantsChanged& body);
   void operator()(const TenantRemoved& body);
   void operator()(const TokenIssued& body) {
-    state_.tokens.put(token_key(body.token_hash), {body.role, body.tenant});
+    state_.tokens.put(token_key(body.token_hash),
+                      {body.role, body.tenant, body.name, body.created_at, body.expires_at});
   }
+  /// One that is gone already, with its tenant, stays gone.
+  void operator()(const TokenRevoked& body) { state_.tokens.erase(token_key(body.token_hash)); }
   void operator()(const JobSubmitted& body);
   void operator()(const JobCancelled& body);
   void operator()(const NodeChanged& body) {
     if (!body.node.id) refuse("a node has the id 0");
     state_.meta.next_node.value = std::max(state_.meta.next_node.value, body.node.id.value + 1);
     state_.nodes.put(key_of(body.node.id), body.node);
+  }
+  void operator()(const NodeRemoved& body) {
+    if (!state_.nodes.find(key_of(body.node)))
+      refuse("node " + std::to_string(body.node.value) + " does not exist");
+    state_.nodes.erase(key_of(body.node));
   }
   void operator()(const TasksFinished& body) {
     for (const TaskResult& result : body.results) finish(body.node, result);

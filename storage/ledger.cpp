@@ -1,5 +1,6 @@
 #include "storage/ledger.hpp"
 
+#include <algorithm>
 #include <mutex>
 
 #include "policy/check.hpp"
@@ -286,8 +287,14 @@ std::vector<IouBook::Iou> Ledger::ious() const {
   return ious;
 }
 
-std::optional<TokenGrant> Ledger::token(const Hash& token_hash) const {
-  return Snapshot(impl_->database()).find<TokenGrant>(Family::tokens, token_key(token_hash));
+std::map<Hash, TokenGrant> Ledger::tokens() const {
+  std::map<Hash, TokenGrant> tokens;
+  Snapshot(impl_->database()).scan(Family::tokens, [&](std::string_view key, std::string_view v) {
+    Hash hash{};
+    std::copy_n(key.begin(), std::min(key.size(), hash.size()), hash.begin());
+    tokens.emplace(hash, decode_stored<TokenGrant>(Family::tokens, key, v));
+  });
+  return tokens;
 }
 
 std::optional<JobRecord> Ledger::job(JobId id) const {

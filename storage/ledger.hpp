@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -84,7 +85,7 @@ class Ledger {
   [[nodiscard]] std::vector<TenantRecord> tenants() const;  ///< by id
   [[nodiscard]] std::vector<NodeRecord> nodes() const;      ///< by id
   [[nodiscard]] std::vector<IouBook::Iou> ious() const;     ///< by debtor, creditor
-  [[nodiscard]] std::optional<TokenGrant> token(const Hash& token_hash) const;
+  [[nodiscard]] std::map<Hash, TokenGrant> tokens() const;
   [[nodiscard]] std::optional<JobRecord> job(JobId id) const;
   /// Jobs with id >= `from` upwards (or downwards from `from` with `newest_first`), until `visit`
   /// returns false.

@@ -7,10 +7,18 @@ namespace fairwater {
 void encode(const TokenGrant& token, wire::TokenRecord::Builder builder) {
   builder.setRole(to_wire(token.role));
   builder.setTenant(token.tenant.value);
+  // Without a name the bytes are those of before there were names: verify compares them.
+  if (!token.name.empty()) builder.setName(to_text(token.name));
+  builder.setCreatedAt(token.created_at.microseconds);
+  builder.setExpiresAt(token.expires_at.microseconds);
 }
 
 TokenGrant read(wire::TokenRecord::Reader reader) {
-  return {read(reader.getRole()), TenantId{reader.getTenant()}};
+  return {read(reader.getRole()),
+          TenantId{reader.getTenant()},
+          to_std_string(reader.getName()),
+          {reader.getCreatedAt()},
+          {reader.getExpiresAt()}};
 }
 
 void encode(const LiveJob& live, wire::LiveRecord::Builder builder) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "model/journal.hpp"
 #include "schema/codec.hpp"
@@ -12,6 +13,9 @@ namespace fairwater {
 struct TokenGrant {
   Role role = Role::tenant;
   TenantId tenant;
+  std::string name;
+  WallTime created_at = {};  ///< not set: not known
+  WallTime expires_at = {};  ///< not set: never
   friend bool operator==(const TokenGrant&, const TokenGrant&) = default;
 };
 

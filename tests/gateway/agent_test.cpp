@@ -8,6 +8,7 @@
 #include "gateway/tokens.hpp"
 #include "process/temporary_directory.hpp"
 #include "schema/byte_budget.hpp"
+#include "tests/gateway/fake_agent.hpp"
 #include "tests/gateway/fake_desk.hpp"
 #include "tests/gateway/raw_peer.hpp"
 #include "tests/gateway/samples.hpp"
@@ -16,69 +17,6 @@ using namespace fairwater;
 using namespace fairwater::test;
 
 namespace {
-
-struct AgentSeen {
-  Channel<LinkUp> ups;
-  Channel<bool> downs;
-  Channel<AgentOrders> orders;
-  Channel<std::string> duplicates;
-  AgentIdentity identity = sample_identity();
-};
-
-AgentPort::behavior_type fake_agent(AgentPort::pointer, std::shared_ptr<AgentSeen> seen) {
-  return {
-      [=](const DescribeNode&) {
-        return NodeDescription{sample_node_spec(), sample_report(), seen->identity};
-      },
-      [=](const LinkUp& up) { seen->ups.put(up); },
-      [=](const LinkDown&) { seen->downs.put(true); },
-      [=](const FoundDuplicate& found) { seen->duplicates.put(found.message); },
-      [=](const AgentOrders& orders) { seen->orders.put(orders); },
-      [](const ReadAgentLog& what) -> caf::result<LogChunk> {
-        if (what.task.job == kMissingJob) return make_error(ErrorCode::not_found, "no such log");
-        return LogChunk{"from " + std::to_string(what.offset), what.standard_error};
-      },
-  };
-}
-
-/// An agent on a system of its own, as if in another process.
-struct FakeAgent {
-  explicit FakeAgent(const std::string& address, std::string join_token = kJoinToken)
-      : system(config), agent(system.spawn(fake_agent, seen)) {
-    options.coordinator = address;
-    options.join_token = std::move(join_token);
-    options.credential_file = directory / "credential";
-    options.reconnect_min_ms = 1;
-    options.reconnect_max_ms = 10;
-  }
-  ~FakeAgent() {
-    client.reset();
-    caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
-  }
-
-  void start() {
-    auto started = AgentClient::start(system, agent, options);
-    if (!started) FAIL(details(started.error()).message);
-    client = std::move(*started);
-  }
-  /// Sends a report over the link and returns the answer.
-  Expected<ReportReply> report(const LinkUp& up, const AgentReport& report) {
-    Expected<ReportReply> result = ReportReply{};
-    caf::scoped_actor self{system};
-    self->request(up.link, kPatience, report)
-        .receive([&](ReportReply& reply) { result = std::move(reply); },
-                 [&](caf::error& error) { result = error; });
-    return result;
-  }
-
-  TemporaryDirectory directory;
-  AgentClientOptions options;
-  caf::actor_system_config config;
-  caf::actor_system system;
-  std::shared_ptr<AgentSeen> seen = std::make_shared<AgentSeen>();
-  AgentPort agent;
-  std::unique_ptr<AgentClient> client;
-};
 
 AgentOrders orders_numbered(std::uint64_t number) {
   AgentOrders orders = sample_orders();

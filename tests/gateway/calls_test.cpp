@@ -187,10 +187,46 @@ TEST_CASE("a new token is told once, and the desk gets its hash", "[gateway]") {
   const auto client = coordinator.client(kOperatorToken);
   const auto token = client->issue_token("physics");
   REQUIRE(token);
-  const auto request = next_request<IssueToken>(coordinator);
-  CHECK(request.tenant == "physics");
+  const auto request = next_request<CreateToken>(coordinator);
+  CHECK(request.wanted.role == Role::tenant);
+  CHECK(request.wanted.tenant == "physics");
   CHECK(same_hash(request.token_hash, hash_token(*token)));
   CHECK(token->rfind("fw_tn_", 0) == 0);
+}
+
+TEST_CASE("tokens of every kind are made, listed and revoked", "[gateway]") {
+  FakeCoordinator coordinator;
+  const auto client = coordinator.client(kOperatorToken);
+  const auto made = client->create_token({Role::operator_role, "", "alice", 5'000});
+  REQUIRE(made);
+  CHECK(made->token.rfind("fw_op_", 0) == 0);
+  CHECK(made->info == sample_token());
+  const auto created = next_request<CreateToken>(coordinator);
+  CHECK(created.wanted == NewToken{Role::operator_role, "", "alice", 5'000});
+  CHECK(same_hash(created.token_hash, hash_token(made->token)));
+  const auto listed = client->list_tokens();
+  REQUIRE(listed);
+  CHECK(*listed == std::vector{sample_token()});
+  (void)next_request<ListTokens>(coordinator);
+  REQUIRE(client->revoke_token("alice"));
+  CHECK(next_request<RevokeToken>(coordinator).token == "alice");
+  CHECK_FALSE(client->remove_node("node-4"));
+  CHECK(next_request<RemoveNode>(coordinator).name == "node-4");
+}
+
+TEST_CASE("a revoked token's sessions end, and it opens none", "[gateway]") {
+  FakeCoordinator coordinator;
+  const auto tenant = coordinator.client(kTenantToken);
+  const auto other = coordinator.client(kOperatorToken);
+  const auto client = coordinator.client(kOperatorToken);
+  REQUIRE(tenant->status());
+  REQUIRE(client->revoke_token("anything"));  // the fake desk says that it was the tenant's
+  CHECK(code_of(tenant->status().error()) == ErrorCode::unavailable);
+  CHECK(other->status());
+  CHECK(client->status());
+  const auto again = Client::connect(coordinator.address(), kTenantToken);
+  REQUIRE_FALSE(again);
+  CHECK(code_of(again.error()) == ErrorCode::unauthenticated);
 }
 
 TEST_CASE("waits are bounded by the server", "[gateway]") {
@@ -211,6 +247,10 @@ TEST_CASE("a tenant's session has no operator calls in it", "[gateway]") {
   CHECK(refused(client->apply_tenants({}, false).error()));
   CHECK(refused(client->remove_tenant("physics")));
   CHECK(refused(client->issue_token("physics").error()));
+  CHECK(refused(client->create_token({}).error()));
+  CHECK(refused(client->list_tokens().error()));
+  CHECK(refused(client->revoke_token("alice").error()));
+  CHECK(refused(client->remove_node("node-4")));
   CHECK(refused(client->drain_node("node-4", "")));
   CHECK(refused(client->undrain_node("node-4")));
   CHECK(refused(client->journal(1, 1, 0).error()));

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <optional>
 
 #include <catch2/catch.hpp>
 
@@ -28,6 +29,14 @@ class Channel {
     std::unique_lock lock(mutex_);
     if (!changed_.wait_for(lock, kPatience, [&] { return !values_.empty(); }))
       FAIL("an event that should have happened did not");
+    Value value = std::move(values_.front());
+    values_.pop_front();
+    return value;
+  }
+  /// For what should not happen: none when it did not for that long.
+  std::optional<Value> take_within(std::chrono::milliseconds time) {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, time, [&] { return !values_.empty(); })) return std::nullopt;
     Value value = std::move(values_.front());
     values_.pop_front();
     return value;

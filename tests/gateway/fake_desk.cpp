@@ -89,7 +89,19 @@ FakeDeskActor::behavior_type fake_desk(FakeDeskActor::stateful_pointer<FakeDeskS
         seen->requests.put(request);
         return Done{};
       },
-      [=](const IssueToken& request) {
+      [=](const CreateToken& request) {
+        seen->requests.put(request);
+        return sample_token();
+      },
+      [=](const ListTokens& request) {
+        seen->requests.put(request);
+        return TokenList{{sample_token()}};
+      },
+      [=](const RevokeToken& request) {
+        seen->requests.put(request);
+        return RevokedToken{sample_token(), hash_token(kTenantToken)};
+      },
+      [=](const RemoveNode& request) {
         seen->requests.put(request);
         return Done{};
       },

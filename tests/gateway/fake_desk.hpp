@@ -36,10 +36,10 @@ inline const AgentRun kDuplicateRun{9, "duplicate"};
 /// There is no such job.
 inline constexpr JobId kMissingJob{404};
 
-using DeskRequest =
-    std::variant<ListTenants, ApplyTenants, RemoveTenant, IssueToken, ListNodes, DrainNode,
-                 SubmitJob, ListJobs, ShowJob, CancelJob, WaitJob, ExplainTask, ReadLog, ShowLedger,
-                 ReadJournal, VerifyLedger, ShowStanding, TrustLedger>;
+using DeskRequest = std::variant<ListTenants, ApplyTenants, RemoveTenant, CreateToken, ListTokens,
+                                 RevokeToken, RemoveNode, ListNodes, DrainNode, SubmitJob, ListJobs,
+                                 ShowJob, CancelJob, WaitJob, ExplainTask, ReadLog, ShowLedger,
+                                 ReadJournal, VerifyLedger, ShowStanding, TrustLedger>;
 
 /// What the desk and its nodes saw; shared with the actors.
 struct Seen {

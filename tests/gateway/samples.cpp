@@ -189,6 +189,10 @@ ClusterStatus sample_status() {
           {{"cpu", 8000}}, {{"cpu", 100}}, "a block"};
 }
 
+TokenInfo sample_token() {
+  return {"0123456789ab", "alice", Role::operator_role, "physics", {1}, {2}, {3}};
+}
+
 TenantInfo sample_tenant_info() {
   return {sample_tenant(), {{"cpu", 1}}, {{"cpu", 2}}, {{"cpu", 3}}, 4, 5, -6};
 }

@@ -20,6 +20,7 @@ namespace fairwater::test {
 [[nodiscard]] NodeInfo sample_node_info();
 [[nodiscard]] JobDetail sample_detail();
 [[nodiscard]] Explanation sample_explanation();
+[[nodiscard]] TokenInfo sample_token();
 [[nodiscard]] LedgerView sample_ledger();
 [[nodiscard]] JournalPage sample_page();
 [[nodiscard]] VerifyReport sample_verification();

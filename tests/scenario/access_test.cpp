@@ -36,6 +36,63 @@ TEST_CASE("tokens are stored hashed, in files that only their owner reads", "[sc
   CHECK(cluster.log_of("coordinator").find(token) == std::string::npos);
 }
 
+TEST_CASE("tokens are made, listed without their secrets, and revoked", "[scenario]") {
+  Cluster cluster({.tenants = tenants({{"physics", 1}})});
+  cluster.start();
+  CHECK(mode_of(cluster.coordinator_data()) == 0700);
+  CHECK(mode_of(cluster.coordinator_data() / "coordinator.key") == 0600);
+  const json made =
+      cluster.ask({"token", "create", "--tenant", "physics", "--name", "ci", "--expires", "12h"});
+  const std::string secret = made["token"];
+  CHECK(made["role"] == "tenant");
+  CHECK(made["tenant"] == "physics");
+  CHECK(harness::seconds_since_1970(made["expires_at"]) -
+            harness::seconds_since_1970(made["created_at"]) ==
+        12 * 3600);
+  CHECK(cluster.fairwater({"status"}, {}, secret).status == 0);
+  const json listed = cluster.list("token");
+  REQUIRE(listed.size() == 3);
+  CHECK(listed[0]["name"] == "operator");
+  CHECK(listed[0]["expires_at"].is_null());
+  CHECK(listed[1]["name"] == "join");
+  CHECK_FALSE(listed[1]["expires_at"].is_null());
+  CHECK(listed[2]["id"] == made["id"]);
+  CHECK(listed.dump().find(secret) == std::string::npos);
+
+  CHECK(cluster.ask({"token", "revoke", "ci"})["revoked"]["id"] == made["id"]);
+  CHECK(cluster.fairwater({"status"}, {}, secret).status == 4);
+  CHECK(cluster.fairwater({"token", "revoke", "operator"}).status == 1);
+  CHECK(cluster.fairwater({"token", "create", "--name", "whose"}).status == 2);
+  cluster.stop_coordinator();
+  cluster.start_coordinator();
+  CHECK(cluster.fairwater({"status"}, {}, secret).status == 4);
+  CHECK(ledger_is_sound(cluster));
+}
+
+TEST_CASE("a node joins with a new token, is removed, and has to join anew", "[scenario]") {
+  Cluster cluster({.agents = {{"node1"}}});
+  cluster.start();
+  const auto join = cluster.directory() / "later.token";
+  cluster.ask({"token", "create", "--join", "--file", join});
+  CHECK(mode_of(join) == 0600);
+  const auto agent = [&](const std::string& address) {
+    return CommandOptions{.command = {harness::programs_directory() / "fairwaterd", "agent",
+                                      "--coordinator", address, "--name", "later", "--data",
+                                      cluster.directory() / "later", "--join-token-file", join},
+                          .error_file = cluster.directory() / "later.log"};
+  };
+  {
+    harness::ChildProcess later(agent(cluster.address()));
+    cluster.wait_for_nodes(2);
+    CHECK(cluster.fairwater({"node", "remove", "later"}).status == 1);
+    cluster.ask({"node", "drain", "later", "--reason", "sold"});
+    CHECK(cluster.ask({"node", "remove", "later"})["removed"] == "later");
+  }
+  CHECK(cluster.list("node").size() == 1);
+  CHECK(read_file(cluster.directory() / "later/coordinator.pub").starts_with("fw_ck_"));
+  CHECK(ledger_is_sound(cluster));
+}
+
 TEST_CASE("a tenant sees and touches its own jobs only", "[scenario]") {
   Cluster cluster({.agents = {{"node1"}}, .tenants = tenants({{"mine", 1}, {"theirs", 1}})});
   cluster.start();

@@ -172,17 +172,34 @@ TEST_CASE("a job's tasks are read from any on", "[unit][ledger]") {
   CHECK(indices(0, 0).empty());
 }
 
-TEST_CASE("tokens are found by their hash alone", "[unit][ledger]") {
+TEST_CASE("tokens are kept by their hash until they are revoked", "[unit][ledger]") {
   const auto env = memory();
   auto ledger = must(Ledger::open(options_for("/ledger", env.get())));
   must(ledger->append(founding()));
   Hash hash{};
   hash[0] = 7;
-  must(ledger->append({TokenIssued{Role::tenant, TenantId{2}, hash}}));
-  REQUIRE(ledger->token(hash));
-  CHECK(*ledger->token(hash) == TokenGrant{Role::tenant, TenantId{2}});
-  hash[31] = 1;
-  CHECK_FALSE(ledger->token(hash));
+  Hash named{};
+  named[31] = 1;
+  must(ledger->append({TokenIssued{Role::tenant, TenantId{2}, hash},
+                       TokenIssued{Role::operator_role, {}, named, "alice", {5}, {9}}}));
+  const TokenGrant alice{Role::operator_role, {}, "alice", {5}, {9}};
+  CHECK(ledger->tokens() == std::map<Hash, TokenGrant>{
+                                {hash, {Role::tenant, TenantId{2}, {}, {}, {}}}, {named, alice}});
+  must(ledger->append({TokenRevoked{hash}, TokenRevoked{hash}}));  // the second changes nothing
+  CHECK(ledger->tokens() == std::map<Hash, TokenGrant>{{named, alice}});
+  CHECK(ledger->verify().ok);
+}
+
+TEST_CASE("a node that was removed is gone, and its id is not given again", "[unit][ledger]") {
+  const auto env = memory();
+  auto ledger = must(Ledger::open(options_for("/ledger", env.get())));
+  must(ledger->append(founding()));
+  must(ledger->append({NodeRemoved{NodeId{2}}}));
+  REQUIRE(ledger->nodes().size() == 1);
+  CHECK(ledger->nodes()[0].id == NodeId{1});
+  CHECK(ledger->next_node_id() == NodeId{3});
+  CHECK(ledger->verify().ok);
+  CHECK(code_of(ledger->append({NodeRemoved{NodeId{2}}}).error()) == ErrorCode::internal);
 }
 
 }  // namespace
