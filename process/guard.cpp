@@ -42,7 +42,7 @@ class Guard {
   int run();
 
  private:
-  [[nodiscard]] bool take_over() const;
+  void take_over() const;
   void wait_until(std::int64_t at_ms);
   [[nodiscard]] std::int64_t next_look_ms(std::int64_t now_ms) const;
   void look(std::int64_t now_ms);
@@ -67,7 +67,8 @@ class Guard {
 
 int Guard::run() {
   auto lease = Lease::open(directory_);
-  if (!timer_ || !lease || !take_over()) return 1;
+  if (!timer_ || !lease) return 1;
+  take_over();
   lease_.emplace(std::move(*lease));
   if (cgroup_parent_.empty())
     if (auto board = MemoryBoard::open(directory_)) board_.emplace(std::move(*board));
@@ -78,8 +79,8 @@ int Guard::run() {
   }
 }
 
-/// One guard per host: the newest. False when it cannot say that it is there.
-bool Guard::take_over() const {
+/// One guard per host: the newest.
+void Guard::take_over() const {
   const auto path = directory_ / "guard";
   if (const auto content = read_file(path)) {
     ProcessIdentity earlier;
@@ -94,7 +95,8 @@ bool Guard::take_over() const {
   const ProcessIdentity own = own_identity();
   std::ostringstream content;
   content << own.pid << ' ' << own.start_ticks << ' ' << own.boot_id << '\n';
-  return !replace_file(path, content.str(), Durability::process_crash);
+  // On a full disk the next guard does not hear of this one: two of them do no harm.
+  static_cast<void>(replace_file(path, content.str(), Durability::process_crash));
 }
 
 void Guard::wait_until(std::int64_t at_ms) {

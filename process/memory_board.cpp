@@ -37,8 +37,10 @@ Expected<MemoryBoard> MemoryBoard::open(const std::filesystem::path& host_direct
   static_assert(std::atomic<std::int64_t>::is_always_lock_free);
   const auto path = host_directory / ("memory." + current_boot_id());
   const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!file || ::ftruncate(file.get(), sizeof(Table)) != 0)
-    return system_error("cannot make " + path.string(), errno);
+  if (!file) return system_error("cannot make " + path.string(), errno);
+  // Not a hole: writing to one through the mapping would end the process on a full disk (SIGBUS).
+  if (const int error = ::posix_fallocate(file.get(), 0, sizeof(Table)); error != 0)
+    return system_error("cannot make room for " + path.string(), error);
   void* mapped = ::mmap(nullptr, sizeof(Table), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (mapped == MAP_FAILED) return system_error("cannot map " + path.string(), errno);
   return MemoryBoard(static_cast<Table*>(mapped));

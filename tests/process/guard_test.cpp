@@ -2,6 +2,7 @@
 #include <fstream>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 
 #include "process/lease.hpp"
@@ -192,6 +193,17 @@ TEST_CASE("The board measures a supervisor's descendants and tells it when they 
   ::waitpid(child, nullptr, 0);
   same->leave(*place);
   CHECK_FALSE(board->in_use());
+}
+
+TEST_CASE("Without room on the disk there is no board, instead of one that ends its users",
+          "[process][guard]") {
+  const TemporaryDirectory directory;
+  if (::mount("none", directory.path().c_str(), "tmpfs", 0, "size=64k") != 0) {
+    WARN("mounting needs root");
+    return;
+  }
+  CHECK(details(MemoryBoard::open(directory.path()).error()).code == ErrorCode::disk_full);
+  CHECK(::umount2(directory.path().c_str(), 0) == 0);
 }
 
 TEST_CASE("Memory is held also while the guard cannot", "[process][guard]") {
