@@ -9,6 +9,10 @@ using codec::checked_enum;
 using codec::hash_data;
 using codec::wire_enum;
 
+/// What these have in version 1 of the protocol, and more in later ones. A report is decoded before
+/// it is known whose it is: it must not become much larger by that.
+constexpr std::size_t kTaskKeyWords = 2;
+constexpr std::size_t kTaskResultWords = 8;
 /// Errors quote what they refuse.
 constexpr std::size_t kMaxErrorBytes = 4096;
 
@@ -116,7 +120,8 @@ void encode(const AgentReport& report, wire::AgentReport::Builder builder) {
 }
 
 AgentReport read(wire::AgentReport::Reader reader) {
-  AgentReport report{read_elements(reader.getRunning()), read_elements(reader.getFinished()),
+  AgentReport report{read_elements(reader.getRunning(), kTaskKeyWords),
+                     read_elements(reader.getFinished(), kTaskResultWords),
                      read(reader.getCapacity())};
   // An agent of an earlier version sends them as long as they are.
   for (auto& result : report.finished)

@@ -66,20 +66,24 @@ void encode(const Explanation& explanation, wire::Explanation::Builder builder);
 void encode(const VerifyReport& report, wire::VerifyReport::Builder builder);
 [[nodiscard]] VerifyReport read(wire::VerifyReport::Reader reader);
 
-/// Throws for elements without bytes: a list may announce any number of them.
+/// Throws when elements have fewer words than `min_words`: a list may announce any number of them,
+/// and each becomes a value of its full size.
 template <class List>
-void require_bytes(List list) {
+void require_words(List list, std::size_t min_words) {
   if (list.size() == 0) return;
   const capnp::AnyStruct::Reader first(list[0]);
-  if (first.getDataSection().size() == 0 && first.getPointerSection().size() == 0)
-    throw MalformedRecord(
-        "", "a list announces " + std::to_string(list.size()) + " elements that have no bytes");
+  const auto words =
+      first.getDataSection().size() / sizeof(capnp::word) + first.getPointerSection().size();
+  if (words < min_words)
+    throw MalformedRecord("", "a list announces " + std::to_string(list.size()) + " elements of " +
+                                  std::to_string(words) + " words; each has at least " +
+                                  std::to_string(min_words));
 }
 
 /// As read_list of schema/codec.hpp, for this header's types too, from a peer that is not trusted.
 template <class List>
-[[nodiscard]] auto read_elements(List list) {
-  require_bytes(list);
+[[nodiscard]] auto read_elements(List list, std::size_t min_words = 1) {
+  require_words(list, min_words);
   std::vector<decltype(read(list[0]))> values;
   values.reserve(list.size());
   for (auto element : list) values.push_back(read(element));

@@ -130,11 +130,11 @@ RegisterRequest registration(RpcPeer& peer) {
   return request;
 }
 
-/// Makes the struct's first pointer a list of this many elements without a byte.
+/// Makes one of the struct's pointers a list of this many elements of so many words.
 template <class Builder>
-void claim_list(Builder builder, unsigned elements) {
+void claim_list(Builder builder, unsigned elements, unsigned pointer = 0, std::uint16_t words = 0) {
   capnp::AnyStruct::Builder any(kj::mv(builder));
-  any.getPointerSection()[0].initAsListOfAnyStruct(0, 0, elements);
+  any.getPointerSection()[pointer].initAsListOfAnyStruct(words, 0, elements);
 }
 
 template <class Request>
@@ -465,6 +465,14 @@ TEST_CASE("a list that is long for nothing is refused", "[gateway][hostile]") {
   }) == "invalid_input");
   CHECK(peak.grown_mib() < 16);
   check_works(*client);
+  // Two hundred thousand results of a word each, where a result has eight.
+  RpcPeer thin(coordinator.address());
+  CHECK(thin.run([&](RpcPeer& self) {
+    auto request = registration(self);
+    claim_list(request.initReport(), 200'000, 1, 1);
+    return error_code_of(kj::mv(request));
+  }) == "invalid_input");
+  CHECK(peak.grown_mib() < 32);  // the message, here and there
 
   RpcPeer agent(coordinator.address());
   CHECK(agent.run([&](RpcPeer& self) {
