@@ -129,6 +129,9 @@ TEST_CASE("a tenant sees and touches its own jobs only", "[scenario]") {
 TEST_CASE("an agent without the join token is refused and gets no work", "[scenario]") {
   Cluster cluster({.agents = {{"node1"}}, .tenants = tenants({{"steady", 1}})});
   cluster.start_coordinator();
+  // Tasks of other users would come through to their directories.
+  std::filesystem::permissions(cluster.directory(), std::filesystem::perms::others_exec,
+                               std::filesystem::perm_options::add);
   const auto forged = cluster.directory() / "forged.token";
   std::ofstream(forged) << "forged\n";
   const Completed refused =
