@@ -11,7 +11,6 @@
 #include "process/temporary_directory.hpp"
 
 using namespace fairwater;
-using namespace fairwater::test;
 
 namespace {
 
