@@ -80,7 +80,7 @@ TEST_CASE("node list has the contract's shape", "[golden][json]") {
         R"({"name":"node-1","site":"north","labels":{"ssd":"","zone":"a"},"state":"draining",)"
         R"("capacity":{"cpu":8000},"free":{},"running_tasks":3,)"
         R"("last_heartbeat":"2026-11-21T12:00:00.000000Z","drain_reason":"",)"
-        R"("limits":"cgroup_v1","isolation":"root"})");
+        R"("limits":"cgroup_v1","isolation":"root","problem":"","agent_starts":0})");
 }
 
 TEST_CASE("a job has the contract's shape", "[golden][json]") {
