@@ -90,14 +90,14 @@ Expected<bool> TaskOutput::read_on(Client& client,
 }
 
 std::string last_lines(const std::string& text) {
-  const std::size_t first = text.size() > kTailBytes ? text.size() - kTailBytes : 0;
-  std::size_t at = text.ends_with('\n') ? text.size() - 1 : text.size();
-  for (std::size_t lines = 0; lines < kTailLines && at > first; ++lines) {
-    const auto before = at == 0 ? std::string::npos : text.rfind('\n', at - 1);
-    at = before == std::string::npos ? 0 : before;
+  std::size_t start = text.size();
+  for (std::size_t lines = 0; lines < kTailLines && start > 0; ++lines) {
+    // The line that ends at `start`, whose own end of line is the character before.
+    const auto end_before = start >= 2 ? text.rfind('\n', start - 2) : std::string::npos;
+    start = end_before == std::string::npos ? 0 : end_before + 1;
   }
-  at = std::max(at, first);
-  return text.substr(at < text.size() && text[at] == '\n' ? at + 1 : at);
+  if (text.size() > kTailBytes) start = std::max(start, text.size() - kTailBytes);
+  return text.substr(start);
 }
 
 Expected<OutputTail> tail_of(Session& session, JobId job, std::uint32_t task) {

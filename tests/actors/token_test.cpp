@@ -1,4 +1,6 @@
 // Who may come in: tokens are made, listed, used and revoked.
+#include <algorithm>
+
 #include "tests/actors/cluster_fixture.hpp"
 
 namespace fairwater {
@@ -99,6 +101,17 @@ TEST_CASE("an expired join token joins nobody", "[actor]") {
   CHECK(code_of(with.cluster.ask<NodeRegistered>(request)) == ErrorCode::unauthenticated);
 }
 
+/// Which of several that ask at once comes first is nobody's promise.
+template <class Answers>
+std::ptrdiff_t carried_out(const Answers& answers) {
+  return std::count_if(answers.begin(), answers.end(), [](const auto& a) { return a.engaged(); });
+}
+template <class Answers>
+std::ptrdiff_t refused_with(const Answers& answers, ErrorCode code) {
+  return std::count_if(answers.begin(), answers.end(),
+                       [code](const auto& answer) { return code_of(answer) == code; });
+}
+
 TEST_CASE("names of tokens are unique, also among those that are just being made", "[actor]") {
   ClusterWithClock with;
   std::vector<CreateToken> requests;
@@ -107,9 +120,8 @@ TEST_CASE("names of tokens are unique, also among those that are just being made
                         {Role::operator_role, "", "alice", 0},
                         hash_numbered(number)});
   const auto answers = with.cluster.ask_at_once<TokenInfo>(requests);
-  CHECK(answers[0].engaged());
-  CHECK(code_of(answers[1]) == ErrorCode::already_exists);
-  CHECK(code_of(answers[2]) == ErrorCode::already_exists);
+  CHECK(carried_out(answers) == 1);
+  CHECK(refused_with(answers, ErrorCode::already_exists) == 2);
 }
 
 TEST_CASE("the last operator's token that does not expire stays", "[actor]") {
@@ -123,8 +135,8 @@ TEST_CASE("the last operator's token that does not expire stays", "[actor]") {
     const auto caller = with.cluster.operator_caller();
     const auto answers = with.cluster.ask_at_once<RevokedToken>(
         std::vector<RevokeToken>{{caller, "first"}, {caller, "second"}});
-    CHECK(answers[0].engaged());
-    CHECK(code_of(answers[1]) == ErrorCode::wrong_state);
+    CHECK(carried_out(answers) == 1);
+    CHECK(refused_with(answers, ErrorCode::wrong_state) == 1);
   }
   SECTION("one after the other") {
     CHECK(with.revoke("passing").engaged());
