@@ -254,7 +254,9 @@ void Supervisor::check_lease(std::int64_t now) {
 }
 
 void Supervisor::watch_memory(std::int64_t now) {
-  if (board_ && now - std::max(board_->measured_at_ms(), memory_watched_from_ms_) < kMemoryLookMs) {
+  // A guard that had nobody to measure takes a while to see the first: until then, by itself.
+  const std::int64_t measured_at_ms = board_ ? board_->measured_at_ms() : 0;
+  if (board_ && measured_at_ms >= memory_watched_from_ms_ && now - measured_at_ms < kMemoryLookMs) {
     sample_at_ = now + kMemoryLookMs;
     return;
   }
