@@ -64,7 +64,8 @@ void fill_defaults(JobSpec& spec) {
   spec.resources.emplace("cpu", kDefaultCpu);
   spec.resources.emplace("memory", kDefaultMemory);
   if (spec.name.empty() && !spec.command.empty())
-    spec.name = std::filesystem::path{spec.command.front()}.filename().string();
+    spec.name =
+        cut_text(std::filesystem::path{spec.command.front()}.filename().string(), kMaxJobNameBytes);
 }
 
 Expected<JobFile> parse_job_file(std::string_view text, const std::string& name) {
