@@ -115,7 +115,7 @@ Expected<AgentRun> begin_run(const std::filesystem::path& path) {
   if (!before) return before.error();
   auto id = random_id();
   if (!id) return id.error();
-  const AgentRun run{*before + 1, std::move(*id)};
+  AgentRun run{*before + 1, std::move(*id)};
   if (auto error =
           replace_file(path / "starts", std::to_string(run.starts) + "\n", Durability::power_loss))
     return error;

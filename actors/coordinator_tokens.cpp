@@ -1,6 +1,7 @@
 // Who may come in: tokens, which the coordinator keeps in memory beside the ledger, so that a login
 // reads nothing.
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "actors/coordinator_state.hpp"
@@ -159,8 +160,9 @@ caf::result<TokenInfo> create_token(CoordinatorSelf self, const CreateToken& req
 TokenList list_tokens(const CoordinatorState& state) {
   TokenList list;
   for (const auto& token : state.tokens) list.tokens.push_back(describe(state, token));
-  std::stable_sort(list.tokens.begin(), list.tokens.end(),
-                   [](const auto& a, const auto& b) { return a.created_at < b.created_at; });
+  std::stable_sort(list.tokens.begin(), list.tokens.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.created_at, a.role) < std::tie(b.created_at, b.role);
+  });
   return list;
 }
 

@@ -227,9 +227,9 @@ TEST_CASE("what is known of a job itself, then of its class, tells how long its 
   CHECK(jobs_of(question_of(journal, 1070, 10, false)).front() == "-20s art: 20s 20s 20s 4s 4s");
   journal.submit(1065, JobId{4}, kArt, 1, 0, "sums");
   CHECK(jobs_of(question_of(journal, 1070, 10, false)).back() == "-5s art: 18s");
-  journal.finish(JobId{2}, 1, 1050, 1066);
+  for (const std::uint32_t index : {1U, 2U}) journal.finish(JobId{2}, index, 1050, 1066);
   journal.submit(1066, JobId{5}, kArt, 1, 0, "sums");
-  journal.deal(1066);  // one free processor for botany, one for art
+  journal.deal(1066);  // of three free processors two for botany, one for art
   journal.finish(JobId{5}, 0, 1066, 1069);
   CHECK(jobs_of(question_of(journal, 1070, 10, false)).back() == "-5s art: 3s");
 }

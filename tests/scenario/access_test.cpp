@@ -1,3 +1,4 @@
+#include <fstream>
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
@@ -75,11 +76,14 @@ TEST_CASE("a node joins with a new token, is removed, and has to join anew", "[s
   const auto join = cluster.directory() / "later.token";
   cluster.ask({"token", "create", "--join", "--file", join});
   CHECK(mode_of(join) == 0600);
+  const auto configuration = cluster.directory() / "later.yaml";
+  std::ofstream(configuration) << harness::AgentSetup{}.configuration;
   const auto agent = [&](const std::string& address) {
-    return CommandOptions{.command = {harness::programs_directory() / "fairwaterd", "agent",
-                                      "--coordinator", address, "--name", "later", "--data",
-                                      cluster.directory() / "later", "--join-token-file", join},
-                          .error_file = cluster.directory() / "later.log"};
+    return CommandOptions{
+        .command = {harness::programs_directory() / "fairwaterd", "agent", "--config",
+                    configuration, "--coordinator", address, "--name", "later", "--data",
+                    cluster.directory() / "later", "--join-token-file", join},
+        .error_file = cluster.directory() / "later.log"};
   };
   {
     harness::ChildProcess later(agent(cluster.address()));
