@@ -215,7 +215,7 @@ Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start(
   watch(running.context->scanner, "ledger's scanner", process->stopping_, on_fatal);
   ServerOptions server_options;
   server_options.listen = config.listen;
-  server_options.key = std::make_shared<const CoordinatorKey>(std::move(*key));
+  server_options.key = std::make_shared<const CoordinatorKey>(*key);
   server_options.cluster_id = running.context->cluster_id;
   auto server = Server::start(system, running.desk, server_options);
   if (!server) return server.error();
