@@ -1,5 +1,7 @@
 #include "tests/actors/cluster_fixture.hpp"
 
+#include <atomic>
+
 #include <rocksdb/env.h>
 
 #include "actors/coordinator.hpp"
@@ -14,7 +16,7 @@ class DiskInMemory : public rocksdb::EnvWrapper {
     *free = full ? 0 : std::uint64_t{1} << 40;
     return rocksdb::Status::OK();
   }
-  bool full = false;
+  std::atomic<bool> full = false;  ///< the ledger's housekeeper looks, too
 };
 
 namespace {
