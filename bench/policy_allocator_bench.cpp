@@ -6,9 +6,9 @@
 
 #include <benchmark/benchmark.h>
 
-#include "policy/allocator.hpp"
-#include "policy/check.hpp"
-#include "policy/splitmix64.hpp"
+#include "policy/allocator/allocator.hpp"
+#include "policy/core/check.hpp"
+#include "policy/core/splitmix64.hpp"
 
 namespace fairwater {
 namespace {

@@ -8,9 +8,9 @@
 
 #include <benchmark/benchmark.h>
 
-#include "policy/sequence.hpp"
-#include "policy/splitmix64.hpp"
-#include "policy/water_fill.hpp"
+#include "policy/core/splitmix64.hpp"
+#include "policy/quota/water_fill.hpp"
+#include "policy/sequence/sequence.hpp"
 
 namespace fairwater {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "policy/drf.hpp"
-#include "policy/splitmix64.hpp"
+#include "policy/core/splitmix64.hpp"
+#include "policy/dominant/drf.hpp"
 
 namespace fairwater {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "policy/gdrf.hpp"
-#include "policy/splitmix64.hpp"
+#include "policy/core/splitmix64.hpp"
+#include "policy/dominant/gdrf.hpp"
 
 namespace fairwater {
 namespace {

@@ -9,11 +9,11 @@
 
 #include <benchmark/benchmark.h>
 
-#include "policy/splitmix64.hpp"
-#include "sim/engine.hpp"
-#include "sim/generators.hpp"
-#include "sim/scheduler.hpp"
-#include "sim/trace_workload.hpp"
+#include "policy/core/splitmix64.hpp"
+#include "sim/engine/engine.hpp"
+#include "sim/schedulers/list.hpp"
+#include "sim/traces/generators.hpp"
+#include "sim/traces/trace_workload.hpp"
 
 namespace fairwater::sim {
 namespace {

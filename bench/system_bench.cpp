@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "gateway/client.hpp"
+#include "rpc/client.hpp"
 #include "tests/harness/cluster.hpp"
 
 namespace fairwater::bench {

@@ -2,8 +2,8 @@
 
 #include <caf/all.hpp>
 
-#include "gateway/answers.hpp"
-#include "gateway/faults.hpp"
+#include "rpc/answers.hpp"
+#include "rpc/faults.hpp"
 #include "schema/byte_budget.hpp"
 
 namespace fairwater {

@@ -12,9 +12,9 @@
 #include <functional>
 #include <map>
 
-#include "actors/handles.hpp"
-#include "gateway/bridge.hpp"
-#include "gateway/wire.hpp"
+#include "actors/coordinator/protocol.hpp"
+#include "rpc/bridge.hpp"
+#include "rpc/wire.hpp"
 
 namespace fairwater {
 

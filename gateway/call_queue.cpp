@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "policy/check.hpp"
+#include "policy/core/check.hpp"
 
 namespace fairwater {
 

@@ -16,7 +16,7 @@
 #include <kj/timer.h>
 
 #include "model/errors.hpp"
-#include "policy/types.hpp"
+#include "policy/core/types.hpp"
 
 namespace fairwater {
 

@@ -13,11 +13,11 @@
 #include <kj/timer.h>
 
 #include "gateway/agent_line.hpp"
-#include "gateway/bridge.hpp"
 #include "gateway/call_queue.hpp"
-#include "gateway/message_guard.hpp"
 #include "gateway/server.hpp"
-#include "gateway/wire.hpp"
+#include "rpc/bridge.hpp"
+#include "rpc/message_guard.hpp"
+#include "rpc/wire.hpp"
 
 namespace fairwater {
 

@@ -1,7 +1,7 @@
 // The bootstrap interface: logging in and registering.
 #include "gateway/calls.hpp"
 #include "gateway/sessions.hpp"
-#include "gateway/tokens.hpp"
+#include "rpc/tokens.hpp"
 
 namespace fairwater {
 namespace {

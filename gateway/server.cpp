@@ -7,8 +7,8 @@
 #include <spdlog/spdlog.h>
 
 #include "gateway/connection.hpp"
-#include "gateway/loop_thread.hpp"
-#include "gateway/sockets.hpp"
+#include "rpc/loop_thread.hpp"
+#include "rpc/sockets.hpp"
 
 namespace fairwater {
 namespace {

@@ -7,10 +7,10 @@
 
 #include <caf/actor_system.hpp>
 
-#include "actors/desk.hpp"
+#include "actors/coordinator/frontend.hpp"
 #include "gateway/call_queue.hpp"
-#include "gateway/identity.hpp"
 #include "model/errors.hpp"
+#include "rpc/identity.hpp"
 
 namespace fairwater {
 

@@ -1,8 +1,8 @@
 #include "gateway/sessions.hpp"
 
 #include "gateway/calls.hpp"
-#include "gateway/pages.hpp"
-#include "gateway/tokens.hpp"
+#include "rpc/pages.hpp"
+#include "rpc/tokens.hpp"
 
 namespace fairwater {
 namespace {

@@ -10,8 +10,8 @@
 #include "model/errors.hpp"
 #include "model/resources.hpp"
 #include "model/time.hpp"
-#include "policy/deal.hpp"
-#include "policy/types.hpp"
+#include "policy/allocator/deal.hpp"
+#include "policy/core/types.hpp"
 
 namespace fairwater {
 

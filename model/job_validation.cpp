@@ -4,7 +4,7 @@
 
 #include "model/job.hpp"
 #include "model/tenant.hpp"
-#include "policy/placement.hpp"
+#include "policy/allocator/placement.hpp"
 
 namespace fairwater {
 namespace {

@@ -10,7 +10,7 @@
 #include "model/job.hpp"
 #include "model/node.hpp"
 #include "model/tenant.hpp"
-#include "policy/deal.hpp"
+#include "policy/allocator/deal.hpp"
 
 namespace fairwater {
 

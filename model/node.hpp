@@ -10,8 +10,8 @@
 #include "model/ledger_mark.hpp"
 #include "model/resources.hpp"
 #include "model/run_as.hpp"
-#include "policy/placement.hpp"
-#include "policy/types.hpp"
+#include "policy/allocator/placement.hpp"
+#include "policy/core/types.hpp"
 
 namespace fairwater {
 
@@ -75,6 +75,18 @@ struct StopOrder {
   TaskKey task;
   std::uint64_t epoch = 0;
   friend bool operator==(const StopOrder&, const StopOrder&) = default;
+};
+
+/// Orders for one agent, in the order in which they are to be carried out.
+struct AgentOrders {
+  std::vector<LaunchOrder> launches;
+  std::vector<StopOrder> stops;
+};
+/// Asks an agent for a piece of a task's log.
+struct ReadAgentLog {
+  TaskKey task;
+  bool standard_error = false;
+  std::uint64_t offset = 0;
 };
 
 /// Who an agent says it is, beside its node.

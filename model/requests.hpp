@@ -12,6 +12,7 @@
 #include "model/journal.hpp"
 #include "model/node.hpp"
 #include "model/tenant.hpp"
+#include "model/verify_report.hpp"
 
 namespace fairwater {
 

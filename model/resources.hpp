@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/errors.hpp"
-#include "policy/types.hpp"
+#include "policy/core/types.hpp"
 
 namespace fairwater {
 

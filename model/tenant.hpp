@@ -10,7 +10,7 @@
 #include "model/errors.hpp"
 #include "model/resources.hpp"
 #include "model/run_as.hpp"
-#include "policy/allocator.hpp"
+#include "policy/allocator/allocator.hpp"
 
 namespace fairwater {
 

@@ -14,7 +14,7 @@
 #include <filesystem>
 #include <sys/types.h>
 
-#include "policy/types.hpp"
+#include "policy/core/types.hpp"
 #include "process/file_descriptor.hpp"
 #include "process/limits.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "model/errors.hpp"
 #include "model/run_as.hpp"
-#include "policy/types.hpp"
+#include "policy/core/types.hpp"
 
 namespace fairwater {
 

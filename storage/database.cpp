@@ -7,7 +7,7 @@
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
 
-#include "policy/check.hpp"
+#include "policy/core/check.hpp"
 #include "storage/directory.hpp"
 
 namespace fairwater {

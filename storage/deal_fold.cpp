@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "policy/advances.hpp"
-#include "policy/deal_steps.hpp"
+#include "policy/allocator/advances.hpp"
+#include "policy/allocator/deal_steps.hpp"
 
 namespace fairwater {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "policy/deal.hpp"
+#include "policy/allocator/deal.hpp"
 #include "storage/state.hpp"
 
 namespace fairwater {

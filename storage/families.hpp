@@ -26,7 +26,7 @@
 #include <string_view>
 
 #include "model/journal.hpp"
-#include "policy/types.hpp"
+#include "policy/core/types.hpp"
 
 namespace fairwater {
 

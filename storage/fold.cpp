@@ -6,7 +6,7 @@
 
 #include <sodium.h>
 
-#include "policy/check.hpp"
+#include "policy/core/check.hpp"
 #include "storage/deal_fold.hpp"
 
 namespace fairwater {

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "policy/check.hpp"
+#include "policy/core/check.hpp"
 #include "storage/directory.hpp"
 #include "storage/fold.hpp"
 

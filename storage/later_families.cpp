@@ -1,6 +1,6 @@
 #include "storage/later_families.hpp"
 
-#include "policy/check.hpp"
+#include "policy/core/check.hpp"
 #include "storage/directory.hpp"
 
 namespace fairwater {

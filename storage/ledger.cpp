@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "policy/check.hpp"
+#include "policy/core/check.hpp"
 #include "storage/directory.hpp"
 #include "storage/fold.hpp"
 #include "storage/high_water.hpp"

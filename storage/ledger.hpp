@@ -13,7 +13,8 @@
 #include <vector>
 
 #include "model/journal.hpp"
-#include "policy/iou_book.hpp"
+#include "model/verify_report.hpp"
+#include "policy/ledger/iou_book.hpp"
 #include "storage/records.hpp"
 
 namespace rocksdb {
@@ -32,13 +33,6 @@ struct LedgerOptions {
   /// Below this much free space appends are refused with `disk_full` before anything is written.
   std::uint64_t min_free_bytes = 64ull << 20;
   std::function<WallTime()> clock = wall_time_now;
-};
-
-struct VerifyReport {
-  bool ok = false;
-  std::uint64_t records = 0;
-  Units net_sum = 0;
-  std::vector<std::string> differences;  ///< at most 100, each naming family, key and what differs
 };
 
 struct Receipt {

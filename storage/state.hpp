@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "policy/iou_book.hpp"
+#include "policy/ledger/iou_book.hpp"
 #include "storage/families.hpp"
 #include "storage/records.hpp"
 

@@ -1,6 +1,6 @@
 // Dominant Resource Fairness: the worked examples of Bai, Lei, Zhang 2017 and of Ghodsi et al.,
 // NSDI 2011, and what the early stop of the former costs.
-#include "policy/drf.hpp"
+#include "policy/dominant/drf.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,10 +9,10 @@
 
 #include <fmt/format.h>
 
-#include "policy/splitmix64.hpp"
+#include "policy/core/splitmix64.hpp"
 #include "sim/experiments/list.hpp"
 #include "sim/experiments/parallel.hpp"
-#include "sim/statistics.hpp"
+#include "sim/report/statistics.hpp"
 
 namespace fairwater::sim {
 namespace {

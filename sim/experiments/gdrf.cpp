@@ -8,8 +8,8 @@
 
 #include "sim/experiments/gdrf_clusters.hpp"
 #include "sim/experiments/list.hpp"
-#include "sim/statistics.hpp"
-#include "sim/swf.hpp"
+#include "sim/report/statistics.hpp"
+#include "sim/traces/swf.hpp"
 
 namespace fairwater::sim {
 namespace {

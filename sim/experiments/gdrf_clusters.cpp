@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "policy/splitmix64.hpp"
+#include "policy/core/splitmix64.hpp"
 #include "sim/experiments/parallel.hpp"
 
 namespace fairwater::sim {

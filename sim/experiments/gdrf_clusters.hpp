@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "policy/gdrf.hpp"
-#include "sim/experiment.hpp"
+#include "policy/dominant/gdrf.hpp"
+#include "sim/experiments/experiment.hpp"
 #include "sim/experiments/gdrf_shapes.hpp"
 
 namespace fairwater::sim {

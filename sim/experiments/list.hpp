@@ -1,7 +1,7 @@
 // The experiments' functions; sim/experiments/list.cpp names them.
 #pragma once
 
-#include "sim/experiment.hpp"
+#include "sim/experiments/experiment.hpp"
 
 namespace fairwater::sim {
 

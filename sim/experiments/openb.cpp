@@ -1,5 +1,5 @@
 // The Alibaba GPU trace packed to full, beside what the authors of FGD published for it.
-#include "sim/openb.hpp"
+#include "sim/traces/openb.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,8 +9,8 @@
 
 #include "sim/experiments/list.hpp"
 #include "sim/experiments/parallel.hpp"
-#include "sim/statistics.hpp"
-#include "sim/swf.hpp"
+#include "sim/report/statistics.hpp"
+#include "sim/traces/swf.hpp"
 
 namespace fairwater::sim {
 namespace {
@@ -254,7 +254,7 @@ std::vector<std::string> openb_assumptions() {
       " is that step where fragmentation hardly changes. Ties go to the first node of an "
       "order that the seed decides.");
   lines.emplace_back(
-      "Fairwater's three constants (policy/gpu_placement.hpp, gpu_fragmentation.hpp) were "
+      "Fairwater's three constants (policy/gpu/placement.hpp, gpu_fragmentation.hpp) were "
       "chosen on these two traces.");
   lines.emplace_back("Random numbers differ from the authors', so runs compare by their means.");
   return lines;

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <mutex>
 
-#include "sim/experiment.hpp"
-#include "sim/scenario.hpp"
+#include "sim/experiments/experiment.hpp"
+#include "sim/report/scenario.hpp"
 
 namespace fairwater::sim {
 

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <optional>
 
-#include "policy/splitmix64.hpp"
-#include "sim/elastic_scheduler.hpp"
-#include "sim/engine.hpp"
+#include "policy/core/splitmix64.hpp"
+#include "sim/engine/engine.hpp"
 #include "sim/experiments/parallel.hpp"
-#include "sim/generators.hpp"
+#include "sim/schedulers/elastic.hpp"
+#include "sim/traces/generators.hpp"
 
 namespace fairwater::sim {
 namespace {

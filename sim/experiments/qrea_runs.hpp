@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "policy/elastic_rebalance.hpp"
-#include "sim/experiment.hpp"
-#include "sim/statistics.hpp"
-#include "sim/workload.hpp"
+#include "policy/elastic/rebalance.hpp"
+#include "sim/engine/workload.hpp"
+#include "sim/experiments/experiment.hpp"
+#include "sim/report/statistics.hpp"
 
 namespace fairwater::sim {
 

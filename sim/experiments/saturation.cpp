@@ -1,6 +1,6 @@
 // The saturation point of Bai, Lei, Zhang 2017: the paper's two examples, and programs that every
 // Debian has, measured on this machine.
-#include "policy/saturation.hpp"
+#include "policy/saturation/saturation.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "policy/saturation_advice.hpp"
+#include "policy/saturation/advice.hpp"
 #include "sim/experiments/list.hpp"
 #include "sim/experiments/saturation_programs.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "policy/splitmix64.hpp"
+#include "policy/core/splitmix64.hpp"
 
 namespace fairwater::sim {
 namespace {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "policy/saturation.hpp"
-#include "sim/experiment.hpp"
-#include "sim/measured_programs.hpp"
+#include "policy/saturation/saturation.hpp"
+#include "sim/experiments/experiment.hpp"
+#include "sim/experiments/measured_programs.hpp"
 
 namespace fairwater::sim {
 

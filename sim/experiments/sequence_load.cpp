@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/experiments/list.hpp"
-#include "sim/run_report.hpp"
+#include "sim/report/run_report.hpp"
 
 namespace fairwater::sim {
 namespace {

@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "policy/sequence.hpp"
-#include "policy/sized.hpp"
-#include "policy/splitmix64.hpp"
+#include "policy/allocator/sized.hpp"
+#include "policy/core/splitmix64.hpp"
+#include "policy/sequence/sequence.hpp"
 #include "sim/experiments/list.hpp"
 
 namespace fairwater::sim {

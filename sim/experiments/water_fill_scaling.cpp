@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "policy/splitmix64.hpp"
-#include "policy/water_fill.hpp"
+#include "policy/core/splitmix64.hpp"
+#include "policy/quota/water_fill.hpp"
 #include "sim/experiments/list.hpp"
 
 namespace fairwater::sim {

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "policy/types.hpp"
-#include "sim/experiment.hpp"
+#include "policy/core/types.hpp"
+#include "sim/experiments/experiment.hpp"
 
 namespace fairwater::sim {
 

@@ -1,11 +1,10 @@
 // Whose directory it is, and what is refused.
-#include "actors/agent_directory.hpp"
-
 #include <filesystem>
 #include <fstream>
 
 #include <catch2/catch.hpp>
 
+#include "actors/agent/directory.hpp"
 #include "process/temporary_directory.hpp"
 
 using namespace fairwater;

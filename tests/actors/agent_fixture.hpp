@@ -10,7 +10,7 @@
 #include <caf/scheduler/test_coordinator.hpp>
 #include <catch2/catch.hpp>
 
-#include "actors/agent.hpp"
+#include "actors/agent/agent.hpp"
 
 namespace fairwater {
 

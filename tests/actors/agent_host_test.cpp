@@ -5,7 +5,7 @@
 #include <caf/all.hpp>
 #include <catch2/catch.hpp>
 
-#include "actors/agent.hpp"
+#include "actors/agent/agent.hpp"
 #include "process/temporary_directory.hpp"
 
 using namespace fairwater;

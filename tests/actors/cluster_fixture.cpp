@@ -4,7 +4,7 @@
 
 #include <rocksdb/env.h>
 
-#include "actors/coordinator.hpp"
+#include "actors/coordinator/coordinator.hpp"
 
 namespace fairwater {
 

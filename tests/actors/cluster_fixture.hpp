@@ -12,7 +12,7 @@
 #include <caf/scheduler/test_coordinator.hpp>
 #include <catch2/catch.hpp>
 
-#include "actors/cluster.hpp"
+#include "actors/coordinator/cluster.hpp"
 
 namespace rocksdb {
 class Env;

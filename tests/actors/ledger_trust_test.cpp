@@ -1,5 +1,5 @@
 // When a ledger is taken for the newest, by itself and against what agents have seen.
-#include "actors/ledger_trust.hpp"
+#include "actors/coordinator/ledger_trust.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "model/job.hpp"
-#include "policy/splitmix64.hpp"
+#include "policy/core/splitmix64.hpp"
 #include "schema/codec.hpp"
-#include "sim/sequence_scheduler.hpp"
+#include "sim/schedulers/sequence.hpp"
 #include "tests/actors/cluster_fixture.hpp"
 
 namespace fairwater {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/openb_workload.hpp"
+#include "sim/traces/openb_workload.hpp"
 
 namespace {
 

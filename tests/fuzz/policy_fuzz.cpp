@@ -9,7 +9,7 @@
 #include <sstream>
 #include <string>
 
-#include "bin/policy_commands.hpp"
+#include "cli/policy/commands.hpp"
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "sim/swf.hpp"
-#include "sim/trace_workload.hpp"
+#include "sim/traces/swf.hpp"
+#include "sim/traces/trace_workload.hpp"
 
 namespace {
 

@@ -4,9 +4,9 @@
 
 #include <caf/all.hpp>
 
-#include "gateway/agent_client.hpp"
-#include "gateway/tokens.hpp"
 #include "process/temporary_directory.hpp"
+#include "rpc/agent/agent_client.hpp"
+#include "rpc/tokens.hpp"
 #include "schema/byte_budget.hpp"
 #include "tests/gateway/fake_agent.hpp"
 #include "tests/gateway/fake_desk.hpp"

@@ -1,7 +1,7 @@
 // Every call of the control protocol, from a client over TCP to the desk and back.
 #include <map>
 
-#include "gateway/tokens.hpp"
+#include "rpc/tokens.hpp"
 #include "tests/gateway/fake_desk.hpp"
 #include "tests/gateway/samples.hpp"
 

@@ -6,8 +6,8 @@
 
 #include <caf/all.hpp>
 
-#include "gateway/agent_client.hpp"
 #include "process/temporary_directory.hpp"
+#include "rpc/agent/agent_client.hpp"
 #include "tests/gateway/channel.hpp"
 #include "tests/gateway/fake_desk.hpp"
 #include "tests/gateway/samples.hpp"

@@ -2,7 +2,7 @@
 
 #include <caf/all.hpp>
 
-#include "gateway/tokens.hpp"
+#include "rpc/tokens.hpp"
 #include "tests/gateway/samples.hpp"
 
 namespace fairwater::test {

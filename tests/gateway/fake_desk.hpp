@@ -11,9 +11,9 @@
 #include <caf/actor_system_config.hpp>
 #include <caf/scoped_actor.hpp>
 
-#include "actors/desk.hpp"
-#include "gateway/client.hpp"
+#include "actors/coordinator/frontend.hpp"
 #include "gateway/server.hpp"
+#include "rpc/client.hpp"
 #include "tests/gateway/channel.hpp"
 
 namespace fairwater::test {

@@ -14,7 +14,7 @@
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 
-#include "gateway/message_guard.hpp"
+#include "rpc/message_guard.hpp"
 #include "tests/gateway/fake_desk.hpp"
 #include "tests/gateway/raw_peer.hpp"
 #include "tests/gateway/rpc_peer.hpp"

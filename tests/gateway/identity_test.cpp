@@ -1,13 +1,13 @@
 // Who the coordinator is: its key, and that nothing secret is shown to anybody else.
-#include "gateway/identity.hpp"
+#include "rpc/identity.hpp"
 
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
 
-#include "gateway/agent_client.hpp"
-#include "gateway/tokens.hpp"
 #include "process/temporary_directory.hpp"
+#include "rpc/agent/agent_client.hpp"
+#include "rpc/tokens.hpp"
 #include "tests/gateway/fake_agent.hpp"
 #include "tests/gateway/fake_desk.hpp"
 

@@ -1,5 +1,5 @@
 // What is read of a peer, and how much of it is held.
-#include "gateway/message_guard.hpp"
+#include "rpc/message_guard.hpp"
 
 #include <string>
 

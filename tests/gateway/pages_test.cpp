@@ -1,5 +1,5 @@
 // Answers and orders that do not fit one message: they come whole, in parts.
-#include "gateway/pages.hpp"
+#include "rpc/pages.hpp"
 
 #include <caf/all.hpp>
 

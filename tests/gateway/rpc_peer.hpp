@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
-#include "gateway/loop_thread.hpp"
-#include "gateway/rpc_client.hpp"
-#include "gateway/sockets.hpp"
+#include "rpc/loop_thread.hpp"
+#include "rpc/rpc_client.hpp"
+#include "rpc/sockets.hpp"
 
 namespace fairwater::test {
 

@@ -2,7 +2,7 @@
 // shows.
 #pragma once
 
-#include "actors/desk.hpp"
+#include "actors/coordinator/frontend.hpp"
 #include "model/requests.hpp"
 
 namespace fairwater::test {

@@ -1,4 +1,4 @@
-#include "gateway/tokens.hpp"
+#include "rpc/tokens.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -7,8 +7,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "gateway/credential.hpp"
 #include "process/temporary_directory.hpp"
+#include "rpc/agent/credential.hpp"
 
 using namespace fairwater;
 

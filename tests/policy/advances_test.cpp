@@ -1,5 +1,5 @@
 // What a grant used of others' slots.
-#include "policy/advances.hpp"
+#include "policy/allocator/advances.hpp"
 
 #include <catch2/catch.hpp>
 

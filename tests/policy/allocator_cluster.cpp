@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "policy/deal_steps.hpp"
+#include "policy/allocator/deal_steps.hpp"
 
 namespace fairwater::test {
 

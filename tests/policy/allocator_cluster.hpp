@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "policy/allocator.hpp"
+#include "policy/allocator/allocator.hpp"
 
 namespace fairwater::test {
 

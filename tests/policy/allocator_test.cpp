@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 
 #include "allocator_cluster.hpp"
-#include "policy/allocator_state.hpp"
-#include "policy/deal_cycle.hpp"
+#include "policy/allocator/deal_cycle.hpp"
+#include "policy/allocator/state.hpp"
 
 namespace fairwater::test {
 namespace {

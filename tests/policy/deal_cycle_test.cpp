@@ -1,4 +1,4 @@
-#include "policy/deal_cycle.hpp"
+#include "policy/allocator/deal_cycle.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,6 @@
 // DRF against a deliberately slow oracle: one task at a time, a linear search for the smallest
 // share, shares compared as fractions.
-#include "policy/drf.hpp"
+#include "policy/dominant/drf.hpp"
 
 #include <sstream>
 #include <string>
@@ -8,8 +8,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "policy/share_order.hpp"
-#include "policy/splitmix64.hpp"
+#include "policy/core/splitmix64.hpp"
+#include "policy/dominant/share_order.hpp"
 #include "tests/policy/property.hpp"
 
 namespace fairwater {

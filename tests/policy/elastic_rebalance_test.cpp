@@ -1,11 +1,10 @@
 // QREA with a debt line: an example by hand, and what it promises of every cluster.
-#include "policy/elastic_rebalance.hpp"
-
 #include <numeric>
 
 #include <catch2/catch.hpp>
 
-#include "policy/qrea.hpp"
+#include "policy/elastic/qrea.hpp"
+#include "policy/elastic/rebalance.hpp"
 #include "tests/policy/property.hpp"
 
 namespace fairwater {

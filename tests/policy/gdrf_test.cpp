@@ -1,5 +1,5 @@
 // GDRF and DRFH against full search: every machine on its own, every choice looked for anew.
-#include "policy/gdrf.hpp"
+#include "policy/dominant/gdrf.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,8 +9,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "policy/machine_load.hpp"
-#include "policy/splitmix64.hpp"
+#include "policy/core/splitmix64.hpp"
+#include "policy/dominant/machine_load.hpp"
 #include "tests/policy/property.hpp"
 
 namespace fairwater {

@@ -1,6 +1,6 @@
-#include "policy/gpu_fragmentation.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "policy/gpu/fragmentation.hpp"
 
 namespace fairwater {
 namespace {

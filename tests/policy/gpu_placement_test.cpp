@@ -1,8 +1,7 @@
-#include "policy/gpu_placement.hpp"
-
 #include <catch2/catch.hpp>
 
-#include "policy/splitmix64.hpp"
+#include "policy/core/splitmix64.hpp"
+#include "policy/gpu/placement.hpp"
 #include "tests/policy/property.hpp"
 
 namespace fairwater {

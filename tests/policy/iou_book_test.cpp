@@ -1,5 +1,5 @@
 // The book of IOUs against a plain list that is searched from end to end.
-#include "policy/iou_book.hpp"
+#include "policy/ledger/iou_book.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "policy/placement.hpp"
+#include "policy/allocator/placement.hpp"
 
 #include <catch2/catch.hpp>
 

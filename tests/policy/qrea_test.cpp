@@ -1,6 +1,6 @@
 // QREA against a slow oracle that moves one unit at a time, and what holds for every elastic
 // policy.
-#include "policy/qrea.hpp"
+#include "policy/elastic/qrea.hpp"
 
 #include <algorithm>
 #include <map>
@@ -9,7 +9,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "policy/elastic_baselines.hpp"
+#include "policy/elastic/baselines.hpp"
 #include "tests/policy/property.hpp"
 
 namespace fairwater {

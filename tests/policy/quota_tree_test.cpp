@@ -1,5 +1,5 @@
 // The tree of quotas against the whole water-fill, level by level from the top.
-#include "policy/quota_tree.hpp"
+#include "policy/quota/quota_tree.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -1,12 +1,11 @@
 // Advice on histories whose truth is known: a curve with a knee, times noise, gaps and outliers.
-#include "policy/saturation_advice.hpp"
-
 #include <algorithm>
 #include <cmath>
 
 #include <catch2/catch.hpp>
 
-#include "policy/splitmix64.hpp"
+#include "policy/core/splitmix64.hpp"
+#include "policy/saturation/advice.hpp"
 
 namespace fairwater {
 namespace {

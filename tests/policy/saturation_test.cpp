@@ -1,5 +1,5 @@
 // The saturation point on its paper's curves and against geometry worked out another way.
-#include "policy/saturation.hpp"
+#include "policy/saturation/saturation.hpp"
 
 #include <algorithm>
 #include <cmath>

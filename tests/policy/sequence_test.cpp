@@ -1,6 +1,6 @@
 // The sequence against the order written out slot by slot, and against its definition where the
 // order is too long to write.
-#include "policy/sequence.hpp"
+#include "policy/sequence/sequence.hpp"
 
 #include <algorithm>
 #include <map>

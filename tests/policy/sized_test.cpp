@@ -1,5 +1,5 @@
 // The papers' sized mode: worked examples and what holds for any input.
-#include "policy/sized.hpp"
+#include "policy/allocator/sized.hpp"
 
 #include <cstdlib>
 #include <filesystem>

@@ -1,13 +1,13 @@
 // The water-fill, whole and under change, against rounds of pouring in arithmetic that cannot
 // overflow.
-#include "policy/water_fill.hpp"
+#include "policy/quota/water_fill.hpp"
 
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <vector>
 
-#include "policy/exact_share.hpp"
+#include "policy/core/exact_share.hpp"
 #include "tests/policy/property.hpp"
 
 namespace fairwater {

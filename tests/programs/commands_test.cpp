@@ -1,4 +1,4 @@
-#include "bin/commands.hpp"
+#include "cli/commands.hpp"
 
 #include <algorithm>
 #include <arpa/inet.h>
@@ -9,10 +9,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "bin/job_submit.hpp"
-#include "bin/version.hpp"
+#include "cli/cluster/job_submit.hpp"
+#include "cli/core/version.hpp"
 #include "process/temporary_directory.hpp"
-#include "sim/experiment.hpp"
+#include "sim/experiments/experiment.hpp"
 
 namespace fairwater {
 namespace {

@@ -1,6 +1,6 @@
-#include "bin/daemon_config.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "daemon/config.hpp"
 
 namespace fairwater {
 

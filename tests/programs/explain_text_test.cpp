@@ -1,4 +1,4 @@
-#include "bin/explain_text.hpp"
+#include "cli/cluster/explain_text.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "bin/id_list.hpp"
+#include "input/id_list.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "bin/job_file.hpp"
+#include "input/job_file.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "bin/job_ids.hpp"
+#include "cli/core/job_ids.hpp"
 
 #include <catch2/catch.hpp>
 

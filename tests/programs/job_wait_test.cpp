@@ -1,8 +1,8 @@
-#include "bin/job_wait.hpp"
+#include "cli/cluster/job_wait.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "bin/job_output.hpp"
+#include "cli/cluster/job_output.hpp"
 
 namespace fairwater {
 namespace {

@@ -1,4 +1,4 @@
-#include "bin/journal_lines.hpp"
+#include "cli/cluster/journal_lines.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // What strict reading of JSON input accepts, and the words with which it refuses.
-#include "bin/json_fields.hpp"
+#include "input/json_fields.hpp"
 
 #include <functional>
 #include <string>

@@ -1,8 +1,8 @@
-#include "bin/json_shapes.hpp"
+#include "cli/cluster/json_shapes.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "bin/tables.hpp"
+#include "cli/cluster/tables.hpp"
 
 namespace fairwater {
 namespace {

@@ -1,4 +1,4 @@
-#include "bin/output.hpp"
+#include "cli/core/output.hpp"
 
 #include <catch2/catch.hpp>
 

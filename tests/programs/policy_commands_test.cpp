@@ -1,10 +1,10 @@
 // What the policy commands refuse, in which words, and how the runner prints.
-#include "bin/policy_commands.hpp"
-
 #include <sstream>
 #include <string>
 
 #include <catch2/catch.hpp>
+
+#include "cli/policy/commands.hpp"
 
 namespace fairwater {
 namespace {

@@ -12,7 +12,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "bin/policy_commands.hpp"
+#include "cli/policy/commands.hpp"
 
 namespace fairwater {
 namespace {

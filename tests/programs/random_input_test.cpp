@@ -3,10 +3,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "bin/id_list.hpp"
-#include "bin/job_file.hpp"
-#include "bin/tenant_file.hpp"
-#include "sim/swf.hpp"
+#include "input/id_list.hpp"
+#include "input/job_file.hpp"
+#include "input/tenant_file.hpp"
+#include "sim/traces/swf.hpp"
 
 namespace fairwater {
 namespace {

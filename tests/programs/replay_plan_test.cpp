@@ -1,9 +1,8 @@
-#include "bin/replay_plan.hpp"
-
 #include <set>
 
 #include <catch2/catch.hpp>
 
+#include "cli/replay/plan.hpp"
 #include "tests/programs/shared_files.hpp"
 
 namespace fairwater {

@@ -1,6 +1,6 @@
-#include "bin/replay_report.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "cli/replay/report.hpp"
 
 namespace fairwater {
 namespace {

@@ -1,10 +1,9 @@
 // Simulation files: what they say, and what is refused with its line.
-#include "bin/sim_file.hpp"
-
 #include <fstream>
 
 #include <catch2/catch.hpp>
 
+#include "cli/sim/file.hpp"
 #include "process/temporary_directory.hpp"
 
 namespace fairwater {

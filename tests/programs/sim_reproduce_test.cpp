@@ -1,5 +1,3 @@
-#include "bin/sim_reproduce.hpp"
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -7,7 +5,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "bin/commands.hpp"
+#include "cli/commands.hpp"
+#include "cli/sim/reproduce.hpp"
 #include "process/temporary_directory.hpp"
 
 namespace fairwater {

@@ -8,7 +8,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "bin/commands.hpp"
+#include "cli/commands.hpp"
 #include "process/temporary_directory.hpp"
 
 namespace fairwater {

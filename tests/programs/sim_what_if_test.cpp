@@ -1,14 +1,13 @@
 // From a journal to a simulation of what other terms would do, and how it is told.
-#include "bin/sim_what_if.hpp"
-
 #include <fstream>
 #include <sstream>
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
-#include "bin/commands.hpp"
-#include "bin/sim_what_if_report.hpp"
+#include "cli/commands.hpp"
+#include "cli/sim/what_if.hpp"
+#include "cli/sim/what_if_report.hpp"
 #include "process/temporary_directory.hpp"
 
 namespace fairwater {

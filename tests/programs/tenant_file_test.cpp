@@ -1,4 +1,4 @@
-#include "bin/tenant_file.hpp"
+#include "input/tenant_file.hpp"
 
 #include <catch2/catch.hpp>
 

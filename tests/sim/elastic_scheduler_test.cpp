@@ -1,14 +1,13 @@
 // The scheduler of elastic jobs against a slow one that shows the policy all that waits, and what
 // holds for every policy.
-#include "sim/elastic_scheduler.hpp"
-
 #include <algorithm>
 #include <map>
 
 #include <catch2/catch.hpp>
 
-#include "policy/splitmix64.hpp"
-#include "sim/engine.hpp"
+#include "policy/core/splitmix64.hpp"
+#include "sim/engine/engine.hpp"
+#include "sim/schedulers/elastic.hpp"
 
 namespace fairwater::sim {
 namespace {

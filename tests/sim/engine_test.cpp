@@ -1,5 +1,5 @@
 // The engine's clock and books, with a scheduler that does what the test says.
-#include "sim/engine.hpp"
+#include "sim/engine/engine.hpp"
 
 #include "tests/sim/support.hpp"
 

@@ -1,4 +1,4 @@
-#include "sim/experiment.hpp"
+#include "sim/experiments/experiment.hpp"
 
 #include <cstdlib>
 #include <filesystem>

@@ -6,7 +6,7 @@
 
 #include "sim/experiments/list.hpp"
 #include "sim/experiments/parallel.hpp"
-#include "sim/statistics.hpp"
+#include "sim/report/statistics.hpp"
 #include "tests/sim/report_text.hpp"
 
 namespace fairwater::sim {

@@ -5,8 +5,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "sim/experiments/measured_programs.hpp"
 #include "sim/experiments/saturation_programs.hpp"
-#include "sim/measured_programs.hpp"
 #include "tests/sim/report_text.hpp"
 
 namespace fairwater::sim {

@@ -2,8 +2,8 @@
 // not checked: they depend on the machine.
 #include <catch2/catch.hpp>
 
-#include "policy/splitmix64.hpp"
-#include "policy/water_fill.hpp"
+#include "policy/core/splitmix64.hpp"
+#include "policy/quota/water_fill.hpp"
 #include "sim/experiments/water_fill_scaling.hpp"
 #include "tests/sim/report_text.hpp"
 

@@ -1,11 +1,11 @@
-#include "sim/generators.hpp"
+#include "sim/traces/generators.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include <catch2/catch.hpp>
 
-#include "sim/statistics.hpp"
+#include "sim/report/statistics.hpp"
 
 namespace fairwater::sim {
 namespace {

@@ -1,5 +1,5 @@
 // The figures of one small run, reckoned by hand.
-#include "sim/metrics.hpp"
+#include "sim/report/metrics.hpp"
 
 #include "tests/sim/support.hpp"
 

@@ -1,4 +1,4 @@
-#include "sim/openb.hpp"
+#include "sim/traces/openb.hpp"
 
 #include <filesystem>
 #include <fstream>

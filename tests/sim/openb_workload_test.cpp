@@ -1,12 +1,12 @@
 // The openb trace as a workload: what a pod becomes, and what is left out.
-#include "sim/openb_workload.hpp"
+#include "sim/traces/openb_workload.hpp"
 
 #include <filesystem>
 
 #include <catch2/catch.hpp>
 
-#include "sim/scenario.hpp"
-#include "sim/swf.hpp"
+#include "sim/report/scenario.hpp"
+#include "sim/traces/swf.hpp"
 #include "tests/programs/shared_files.hpp"
 
 namespace fairwater::sim {

@@ -1,4 +1,4 @@
-#include "sim/page.hpp"
+#include "sim/report/page.hpp"
 
 #include <cmath>
 #include <cstdlib>
@@ -9,10 +9,10 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "policy/splitmix64.hpp"
+#include "policy/core/splitmix64.hpp"
 #include "process/temporary_directory.hpp"
-#include "sim/page_assets.hpp"
-#include "sim/page_data.hpp"
+#include "sim/report/page_assets.hpp"
+#include "sim/report/page_data.hpp"
 #include "tests/sim/browser.hpp"
 
 namespace fairwater::sim {

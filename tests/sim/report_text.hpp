@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "sim/experiment.hpp"
+#include "sim/experiments/experiment.hpp"
 
 namespace fairwater::sim::test {
 

@@ -1,13 +1,13 @@
 // Scenarios: what generators draw, and runs of many seeds.
-#include "sim/scenario.hpp"
+#include "sim/report/scenario.hpp"
 
 #include <algorithm>
 #include <set>
 
 #include <catch2/catch.hpp>
 
-#include "sim/run_report.hpp"
-#include "sim/run_series.hpp"
+#include "sim/report/run_report.hpp"
+#include "sim/report/run_series.hpp"
 
 namespace fairwater::sim {
 namespace {

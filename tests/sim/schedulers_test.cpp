@@ -2,8 +2,8 @@
 #include <numeric>
 #include <optional>
 
-#include "sim/scheduler.hpp"
-#include "sim/sequence_scheduler.hpp"
+#include "sim/schedulers/list.hpp"
+#include "sim/schedulers/sequence.hpp"
 #include "tests/sim/support.hpp"
 
 namespace fairwater::sim {

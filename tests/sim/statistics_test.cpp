@@ -1,4 +1,4 @@
-#include "sim/statistics.hpp"
+#include "sim/report/statistics.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -13,9 +13,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "policy/splitmix64.hpp"
-#include "sim/engine.hpp"
-#include "sim/trace_workload.hpp"
+#include "policy/core/splitmix64.hpp"
+#include "sim/engine/engine.hpp"
+#include "sim/traces/trace_workload.hpp"
 
 namespace fairwater::sim::test {
 

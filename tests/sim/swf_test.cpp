@@ -1,4 +1,4 @@
-#include "sim/swf.hpp"
+#include "sim/traces/swf.hpp"
 
 #include <cstdio>
 #include <fstream>

@@ -1,5 +1,5 @@
 // From log lines to jobs: shapes, memory, sites, and what is refused.
-#include "sim/trace_workload.hpp"
+#include "sim/traces/trace_workload.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,7 +1,7 @@
 // Tenants in groups: who holds what over time, and what they are entitled to.
-#include "sim/entitled_shares.hpp"
-#include "sim/metrics.hpp"
-#include "sim/scheduler.hpp"
+#include "sim/report/entitled_shares.hpp"
+#include "sim/report/metrics.hpp"
+#include "sim/schedulers/list.hpp"
 #include "tests/sim/support.hpp"
 
 namespace fairwater::sim {

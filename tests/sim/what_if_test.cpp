@@ -1,5 +1,5 @@
 // A simulation that starts in the middle of things, and what other terms would change.
-#include "sim/what_if.hpp"
+#include "sim/report/what_if.hpp"
 
 #include <algorithm>
 #include <map>
@@ -8,9 +8,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "policy/splitmix64.hpp"
-#include "sim/engine.hpp"
-#include "sim/sequence_scheduler.hpp"
+#include "policy/core/splitmix64.hpp"
+#include "sim/engine/engine.hpp"
+#include "sim/schedulers/sequence.hpp"
 
 namespace fairwater::sim {
 namespace {

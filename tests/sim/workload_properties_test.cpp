@@ -1,8 +1,8 @@
 // What holds for every policy and every workload, by the books of an observer that trusts nobody.
 #include <fmt/format.h>
 
-#include "sim/metrics.hpp"
-#include "sim/scheduler.hpp"
+#include "sim/report/metrics.hpp"
+#include "sim/schedulers/list.hpp"
 #include "tests/sim/support.hpp"
 
 namespace fairwater::sim {

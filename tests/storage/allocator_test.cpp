@@ -1,6 +1,6 @@
 // The allocator and the ledger together: every deal is accepted as it stands, both keep the same
 // books, and an allocator that is rebuilt from the ledger deals as the one that was lost.
-#include "policy/allocator.hpp"
+#include "policy/allocator/allocator.hpp"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 #include <rocksdb/env.h>
 
 #include "model/resources.hpp"
-#include "policy/advances.hpp"
+#include "policy/allocator/advances.hpp"
 #include "tests/storage/support.hpp"
 
 namespace fairwater::test {

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "policy/advances.hpp"
+#include "policy/allocator/advances.hpp"
 #include "tests/storage/support.hpp"
 
 namespace fairwater::test {

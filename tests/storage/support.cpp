@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "policy/deal_steps.hpp"
+#include "policy/allocator/deal_steps.hpp"
 
 namespace fairwater::test {
 

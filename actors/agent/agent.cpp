@@ -1,0 +1,367 @@
+#include "actors/agent/agent.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <caf/all.hpp>
+#include <spdlog/spdlog.h>
+
+#include "actors/agent/task.hpp"
+#include "schema/byte_budget.hpp"
+#include "schema/codec.hpp"
+
+namespace fairwater {
+
+struct AgentBeat {};
+struct AgentLeaseOver {};
+
+}  // namespace fairwater
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::AgentBeat)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::AgentLeaseOver)
+
+namespace fairwater {
+namespace {
+
+using AgentActor = AgentPort::extend<caf::reacts_to<AttemptsEnded>, caf::reacts_to<AttemptOver>,
+                                     caf::reacts_to<AgentBeat>, caf::reacts_to<AgentLeaseOver>>;
+using LogPromise = caf::typed_response_promise<LogChunk>;
+using DescriptionPromise = caf::typed_response_promise<NodeDescription>;
+
+constexpr std::int64_t kMemoryIntervalMs = 1000;
+// A report stays well below what the gateway takes in one message, also before it knows the agent,
+// however long the coordinator was away: so many results, and kMessageBudgetBytes of them.
+constexpr std::size_t kMaxResultsPerReport = 1000;
+
+/// However its message was made: it may quote what the job asked for, or come from the file of an
+/// earlier version.
+TaskResult bounded(TaskResult result) {
+  result.message = cut_text(std::move(result.message), kMaxResultMessageBytes);
+  return result;
+}
+
+class Agent {
+ public:
+  static inline const char* name = "agent";
+  using Self = AgentActor::stateful_pointer<Agent>;
+
+  void start(Self self, AgentSettings settings, TaskHostActor host);
+
+  void describe(DescriptionPromise promise);
+  void on_link_up(const LinkUp& up);
+  void on_link_down();
+  void on_link_died(const caf::actor_addr& link);
+  void on_duplicate(const std::string& message);
+  void on_orders(const AgentOrders& orders);
+  void on_attempts_ended(AttemptsEnded& ended);
+  void on_attempt_over(AttemptOver& over);
+  void on_beat();
+  void on_lease_over();
+  void read_log(const ReadAgentLog& request, LogPromise promise);
+
+ private:
+  void take_stock(HostInventory& inventory);
+  [[nodiscard]] AgentReport report() const;
+  void send_report();
+  void take_reply(const ReportReply& reply, std::int64_t sent_boottime_ms);
+  void forget(const std::vector<TaskKey>& acknowledged);
+  void extend_lease(std::int64_t deadline_ms);
+  void learn(const std::string& cluster_id, const LedgerMark& committed);
+  void keep_memory();
+  void launch(const LaunchOrder& order);
+  void stop(const TaskKey& task, EndReason reason);
+  [[nodiscard]] bool too_old(std::uint64_t epoch, const TaskKey& task);
+
+  Self self_ = nullptr;
+  AgentSettings settings_;
+  TaskHostActor host_;
+  bool took_stock_ = false;
+  std::vector<DescriptionPromise> waiting_for_stock_;  ///< one client asks, one at a time
+
+  std::map<TaskKey, TaskActor> running_;
+  std::map<TaskKey, TaskResult> finished_;  ///< not acknowledged yet
+
+  CoordinatorLink link_;
+  std::uint64_t link_number_ = 0;  ///< tells answers over this link from those over an earlier one
+  bool report_under_way_ = false;
+  bool report_wanted_ = false;
+  std::uint64_t epoch_ = 0;  ///< the newest coordinator's
+  std::int64_t lease_deadline_ms_ = 0;
+  bool lease_check_under_way_ = false;
+  bool settled_ = false;    ///< this run has been let in once
+  bool duplicate_ = false;  ///< and has said so; until it is let in
+  ClusterMemory memory_;
+  ClusterMemory memory_kept_;
+  std::int64_t memory_kept_at_ms_ = -kMemoryIntervalMs;
+};
+
+// -- setting up -----------------------------------------------------------------------------------
+
+void Agent::start(Self self, AgentSettings settings, TaskHostActor host) {
+  self_ = self;
+  settings_ = std::move(settings);
+  host_ = std::move(host);
+  memory_ = memory_kept_ = settings_.identity.memory;
+  self_->link_to(host_);
+  // No timeout: it takes as long as the disk needs, and nothing can be said of the node before.
+  self_->request(host_, caf::infinite, WatchHost{AttemptEndSink(self_)})
+      .then([this](HostInventory& inventory) { take_stock(inventory); },
+            [this](const caf::error& error) {
+              spdlog::error("cannot find the tasks of this node: {}", details(error).message);
+              self_->quit(error);
+            });
+}
+
+void Agent::take_stock(HostInventory& inventory) {
+  for (FoundTask& found : inventory.tasks) {
+    if (found.running)
+      running_[found.task] =
+          self_->spawn<caf::linked>(adopt_task, found.task, host_, AttemptOverSink(self_));
+    else if (found.result)
+      finished_[found.task] = bounded(std::move(*found.result));
+  }
+  took_stock_ = true;
+  for (auto& promise : std::exchange(waiting_for_stock_, {})) describe(promise);
+  self_->delayed_send(self_, Milliseconds(settings_.heartbeat_interval_ms), AgentBeat{});
+}
+
+void Agent::describe(DescriptionPromise promise) {
+  if (!took_stock_) return waiting_for_stock_.push_back(std::move(promise));
+  AgentIdentity identity = settings_.identity;
+  identity.memory = memory_;
+  identity.moved = identity.moved && !settled_;
+  promise.deliver(NodeDescription{settings_.spec, report(), std::move(identity)});
+}
+
+// -- towards the coordinator ----------------------------------------------------------------------
+
+AgentReport Agent::report() const {
+  AgentReport report;
+  report.running.reserve(running_.size());
+  for (const auto& [task, actor] : running_) report.running.push_back(task);
+  ByteBudget budget;
+  for (const auto& [task, result] : finished_) {
+    if (report.finished.size() < kMaxResultsPerReport &&
+        budget.take(wire_bytes<wire::TaskResult>(result)))
+      report.finished.push_back(result);
+    else
+      report.running.push_back(task);  // still the agent's, until there is room for its result
+  }
+  report.capacity = settings_.spec.capacity;
+  return report;
+}
+
+void Agent::send_report() {
+  report_wanted_ = true;
+  if (!link_ || report_under_way_) return;
+  report_wanted_ = false;
+  report_under_way_ = true;
+  const std::int64_t sent_at_ms = settings_.boottime_ms();
+  const auto number = link_number_;
+  self_->request(link_, Milliseconds(settings_.report_timeout_ms), report())
+      .then(
+          [this, sent_at_ms, number](const ReportReply& reply) {
+            take_reply(reply, sent_at_ms);
+            if (number != link_number_) return;
+            report_under_way_ = false;
+            if (report_wanted_) send_report();
+          },
+          [this, number](const caf::error& error) {
+            if (number != link_number_) return;
+            report_under_way_ = false;  // the next heartbeat tries again
+            const ErrorDetails why = details(error);
+            if (why.code == ErrorCode::already_exists) return on_duplicate(why.message);
+            spdlog::warn("a report was not taken: {}", why.message);
+          });
+}
+
+void Agent::take_reply(const ReportReply& reply, std::int64_t sent_boottime_ms) {
+  forget(reply.acknowledged);
+  if (!reply.acknowledged.empty() && !finished_.empty()) report_wanted_ = true;
+  learn(memory_.cluster_id, reply.committed);
+  if (reply.heartbeat_interval_ms > 0)
+    settings_.heartbeat_interval_ms = reply.heartbeat_interval_ms;
+  if (reply.lease_ms > 0) extend_lease(sent_boottime_ms + reply.lease_ms);
+}
+
+void Agent::forget(const std::vector<TaskKey>& acknowledged) {
+  ForgetAttempts forget;
+  for (const TaskKey& task : acknowledged)
+    if (finished_.erase(task) > 0) forget.tasks.push_back(task);
+  if (!forget.tasks.empty()) self_->send(host_, std::move(forget));
+}
+
+/// What an older coordinator or a late answer says changes nothing.
+void Agent::learn(const std::string& cluster_id, const LedgerMark& committed) {
+  const bool joined = cluster_id != memory_.cluster_id;
+  if (joined || !is_older(committed, memory_.seen)) memory_ = {cluster_id, committed};
+  if (joined) memory_kept_at_ms_ = settings_.boottime_ms() - kMemoryIntervalMs;  // keep it at once
+  keep_memory();
+}
+
+void Agent::keep_memory() {
+  const std::int64_t now = settings_.boottime_ms();
+  if (memory_ == memory_kept_ || now < memory_kept_at_ms_ + kMemoryIntervalMs) return;
+  memory_kept_ = memory_;
+  memory_kept_at_ms_ = now;
+  self_->send(host_, KeepMemory{memory_});
+}
+
+void Agent::on_beat() {
+  self_->delayed_send(self_, Milliseconds(settings_.heartbeat_interval_ms), AgentBeat{});
+  keep_memory();
+  send_report();
+}
+
+void Agent::on_link_up(const LinkUp& up) {
+  link_ = up.link;
+  ++link_number_;
+  report_under_way_ = false;
+  duplicate_ = false;
+  // A ledger that was taken back counts its epochs from there.
+  const bool new_life = up.reply.committed.incarnation > memory_.seen.incarnation;
+  epoch_ = new_life ? up.epoch : std::max(epoch_, up.epoch);
+  self_->monitor(link_);
+  if (!up.cluster_id.empty()) learn(up.cluster_id, up.reply.committed);
+  if (!std::exchange(settled_, true)) self_->send(host_, SettleDirectory{});
+  take_reply(up.reply, up.sent_boottime_ms);
+  send_report();
+}
+
+void Agent::on_link_down() {
+  link_ = nullptr;
+  ++link_number_;
+  report_under_way_ = false;
+}
+
+void Agent::on_link_died(const caf::actor_addr& link) {
+  if (link_ && link_->address() == link) on_link_down();  // else it was replaced already
+}
+
+void Agent::on_duplicate(const std::string& message) {
+  if (std::exchange(duplicate_, true)) return;
+  spdlog::error(
+      "this agent is a DUPLICATE and gets no work: {}. What it runs ends with its "
+      "lease. Stop it, or give it a data directory of its own",
+      message);
+}
+
+// -- the lease ------------------------------------------------------------------------------------
+
+void Agent::extend_lease(std::int64_t deadline_ms) {
+  if (deadline_ms <= lease_deadline_ms_) return;
+  lease_deadline_ms_ = deadline_ms;
+  self_->send<caf::message_priority::high>(host_, ExtendHostLease{deadline_ms});
+  if (lease_check_under_way_) return;
+  lease_check_under_way_ = true;
+  self_->delayed_send(self_, Milliseconds(deadline_ms - settings_.boottime_ms()), AgentLeaseOver{});
+}
+
+void Agent::on_lease_over() {
+  const std::int64_t left_ms = lease_deadline_ms_ - settings_.boottime_ms();
+  if (left_ms > 0) {  // extended meanwhile
+    self_->delayed_send(self_, Milliseconds(left_ms), AgentLeaseOver{});
+    return;
+  }
+  lease_check_under_way_ = false;
+  if (running_.empty()) return;
+  spdlog::warn(
+      "no word from the coordinator for longer than the lease: stopping all that runs ({})",
+      running_.size());
+  for (const auto& [task, actor] : running_) self_->send(actor, StopRun{EndReason::lease_expired});
+}
+
+// -- tasks ----------------------------------------------------------------------------------------
+
+bool Agent::too_old(std::uint64_t epoch, const TaskKey& task) {
+  epoch_ = std::max(epoch_, epoch);
+  if (epoch == epoch_) return false;
+  spdlog::warn("refused an order for task {}.{}.{} of epoch {}, older than {}", task.job.value,
+               task.index, task.attempt, epoch, epoch_);
+  return true;
+}
+
+void Agent::on_orders(const AgentOrders& orders) {
+  for (const LaunchOrder& order : orders.launches)
+    if (!too_old(order.epoch, order.task)) launch(order);
+  for (const StopOrder& order : orders.stops)
+    if (!too_old(order.epoch, order.task)) stop(order.task, EndReason::cancelled);
+}
+
+void Agent::launch(const LaunchOrder& order) {
+  if (running_.contains(order.task) || finished_.contains(order.task)) return;  // told twice
+  running_[order.task] =
+      self_->spawn<caf::linked>(launch_task, order, host_, AttemptOverSink(self_));
+}
+
+void Agent::stop(const TaskKey& task, EndReason reason) {
+  const auto found = running_.find(task);
+  if (found != running_.end()) self_->send(found->second, StopRun{reason});
+}
+
+void Agent::on_attempts_ended(AttemptsEnded& ended) {
+  for (TaskResult& result : ended.results) {
+    const auto found = running_.find(result.task);
+    if (found != running_.end()) self_->send(found->second, RunEnded{std::move(result)});
+  }
+}
+
+void Agent::on_attempt_over(AttemptOver& over) {
+  running_.erase(over.task);
+  if (over.result && over.result->reason == EndReason::launch_failed)
+    spdlog::error("cannot start task {}.{}.{}: {}", over.task.job.value, over.task.index,
+                  over.task.attempt, over.result->message);
+  if (over.result) finished_[over.task] = bounded(std::move(*over.result));
+  send_report();
+}
+
+void Agent::read_log(const ReadAgentLog& request, LogPromise promise) {
+  self_->request(host_, Milliseconds(settings_.report_timeout_ms), request)
+      .then([promise](LogChunk& chunk) mutable { promise.deliver(std::move(chunk)); },
+            [this, task = request.task, promise](const caf::error& error) mutable {
+              // Ordered to start, but the host has not come to it yet: the log is still to be
+              // written.
+              if (details(error).code == ErrorCode::not_found && running_.contains(task))
+                promise.deliver(LogChunk{});
+              else
+                promise.deliver(error);
+            });
+}
+
+AgentActor::behavior_type agent_behavior(Agent::Self self, AgentSettings settings,
+                                         TaskHostActor host) {
+  auto& agent = self->state;
+  agent.start(self, std::move(settings), std::move(host));
+  self->set_down_handler([&agent](const caf::down_msg& down) { agent.on_link_died(down.source); });
+  return {
+      [self, &agent](DescribeNode) -> caf::result<NodeDescription> {
+        auto promise = self->template make_response_promise<NodeDescription>();
+        agent.describe(promise);
+        return promise;
+      },
+      [&agent](const LinkUp& up) { agent.on_link_up(up); },
+      [&agent](LinkDown) { agent.on_link_down(); },
+      [&agent](const FoundDuplicate& found) { agent.on_duplicate(found.message); },
+      [&agent](const AgentOrders& orders) { agent.on_orders(orders); },
+      [self, &agent](const ReadAgentLog& request) -> caf::result<LogChunk> {
+        auto promise = self->template make_response_promise<LogChunk>();
+        agent.read_log(request, promise);
+        return promise;
+      },
+      [&agent](AttemptsEnded& ended) { agent.on_attempts_ended(ended); },
+      [&agent](AttemptOver& over) { agent.on_attempt_over(over); },
+      [&agent](AgentBeat) { agent.on_beat(); },
+      [&agent](AgentLeaseOver) { agent.on_lease_over(); },
+  };
+}
+
+}  // namespace
+
+AgentPort spawn_agent(caf::actor_system& system, AgentSettings settings, TaskHostActor host) {
+  return system.spawn(agent_behavior, std::move(settings), std::move(host));
+}
+
+}  // namespace fairwater

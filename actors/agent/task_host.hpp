@@ -1,0 +1,90 @@
+// The task host: does an agent's blocking work (starting and stopping processes, reading logs,
+// syncing files) on a thread of its own, so that no launch ever delays a heartbeat.
+//
+//   takes  WatchHost               once, first: where ends are told; answered with what is on disk
+//          LaunchAttempt           answered when its supervisor runs
+//          StopAttempt, ForgetAttempts, ExtendHostLease, KeepMemory, SettleDirectory,
+//          ReadAgentLog
+//   sends  AttemptsEnded           to the sink, whatever gathered since the last one
+//   bound  what one agent sends: orders come over one connection, whose peer waits for reports
+//
+//   opened -- WatchHost --> watching -- exit message --> ended (supervisors and tasks go on)
+//
+// Ends come in over a second thread that waits in poll on the host's descriptor and wakes the
+// actor. Stop orders, lease and ends overtake waiting launches (high priority): a burst of launches
+// delays none of them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <caf/actor_system.hpp>
+#include <caf/typed_actor.hpp>
+
+#include "actors/agent/directory.hpp"
+#include "actors/agent/protocol.hpp"
+#include "actors/message.hpp"
+#include "process/task_process.hpp"
+
+FAIRWATER_MESSAGE(AttemptsEnded)
+FAIRWATER_MESSAGE(WatchHost)
+FAIRWATER_MESSAGE(HostInventory)
+FAIRWATER_MESSAGE(LaunchAttempt)
+FAIRWATER_MESSAGE(AttemptLaunched)
+FAIRWATER_MESSAGE(StopAttempt)
+FAIRWATER_MESSAGE(ForgetAttempts)
+FAIRWATER_MESSAGE(ExtendHostLease)
+FAIRWATER_MESSAGE(KeepMemory)
+FAIRWATER_MESSAGE(SettleDirectory)
+
+namespace fairwater {
+
+struct AttemptsEnded {
+  std::vector<TaskResult> results;
+};
+using AttemptEndSink = caf::typed_actor<caf::reacts_to<AttemptsEnded>>;
+
+struct WatchHost {
+  AttemptEndSink sink;
+};
+struct HostInventory {
+  std::vector<FoundTask> tasks;
+};
+struct LaunchAttempt {
+  LaunchOrder order;
+};
+struct AttemptLaunched {};
+struct StopAttempt {
+  TaskKey task;
+  EndReason reason = EndReason::cancelled;
+};
+struct ForgetAttempts {
+  std::vector<TaskKey> tasks;
+};
+struct ExtendHostLease {
+  std::int64_t deadline_boottime_ms = 0;
+};
+/// To be remembered over a restart; told about once a second at the most.
+struct KeepMemory {
+  ClusterMemory memory;
+};
+/// The coordinator has let this run in: AgentDirectory::settle.
+struct SettleDirectory {};
+
+using TaskHostActor = caf::typed_actor<
+    caf::replies_to<WatchHost>::with<HostInventory>,
+    caf::replies_to<LaunchAttempt>::with<AttemptLaunched>, caf::reacts_to<StopAttempt>,
+    caf::reacts_to<ForgetAttempts>, caf::reacts_to<ExtendHostLease>, caf::reacts_to<KeepMemory>,
+    caf::reacts_to<SettleDirectory>, caf::replies_to<ReadAgentLog>::with<LogChunk>>;
+
+/// One answer to ReadAgentLog holds no more than this.
+inline constexpr std::uint32_t kLogChunkBytes = 256 * 1024;
+
+/// A detached actor over a host and its directory, both of which it owns. It ends with the agent
+/// that it is linked to (spawn_agent), or by an exit message.
+[[nodiscard]] TaskHostActor spawn_task_host(caf::actor_system& system,
+                                            std::unique_ptr<TaskHost> host,
+                                            AgentDirectory directory);
+
+}  // namespace fairwater

@@ -1,0 +1,119 @@
+#include "actors/coordinator/cluster.hpp"
+
+#include <utility>
+
+#include <caf/all.hpp>
+
+#include "policy/core/check.hpp"
+
+namespace fairwater {
+namespace {
+
+/// What a live job still waits for: jobs of `after` that have not succeeded.
+std::vector<JobId> open_dependencies(const Ledger& ledger, const JobSpec& spec) {
+  std::vector<JobId> open;
+  for (const auto& id : spec.after) {
+    const auto job = ledger.job(id);
+    FAIRWATER_CHECK(job.has_value(), "a job waits for one that was submitted before");
+    if (state_of(*job) != JobState::succeeded) open.push_back(id);
+  }
+  return open;
+}
+
+Expected<CoordinatorStart> read_start(const Ledger& ledger, const ResourceCatalog& catalog) try {
+  CoordinatorStart start;
+  start.snapshot = std::make_shared<const LedgerSnapshot>(read_snapshot(ledger, catalog));
+  start.nodes = ledger.nodes();
+  start.tokens = ledger.tokens();
+  start.next_tenant = ledger.next_tenant_id().value;
+  start.next_node = ledger.next_node_id().value;
+  for (const auto& id : ledger.live_jobs()) {
+    UnfinishedJob job;
+    job.record = *ledger.job(id);
+    job.tasks = ledger.tasks(id);
+    job.waits_for = open_dependencies(ledger, job.record.spec);
+    start.jobs[job.record.tenant].push_back(std::move(job));
+  }
+  return start;
+} catch (const StorageFault& fault) {
+  return make_error(fault.code(), std::string("the ledger is damaged: ") + fault.what());
+}
+
+}  // namespace
+
+LedgerSnapshot read_snapshot(const Ledger& ledger, const ResourceCatalog& catalog) {
+  LedgerSnapshot snapshot;
+  snapshot.position = ledger.position();
+  snapshot.tenants = ledger.tenants();
+  snapshot.ious = ledger.ious();
+  for (const auto& id : ledger.live_jobs()) {
+    const auto job = ledger.job(id);
+    const auto demand = catalog.to_vector(job->spec.resources, "resources");
+    FAIRWATER_CHECK(demand.engaged(), "a stored job's resources");
+    for (const auto& task : ledger.tasks(id)) {
+      const auto& record = task.record;
+      if (record.state != TaskState::running) continue;
+      Grant grant;
+      grant.task = run_of(id, task.index, record);
+      grant.tenant = job->tenant;
+      grant.cost = record.cost;
+      grant.demand = *demand;
+      grant.step = record.step;
+      grant.beyond_quota = record.beyond_quota;
+      snapshot.held.push_back({record.node, grant});
+    }
+  }
+  return snapshot;
+}
+
+Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledger> ledger,
+                                ClusterSettings settings,
+                                std::function<void(const caf::error&)> on_fatal) {
+  const auto created = ledger->cluster();
+  auto catalog = ResourceCatalog::make(created.resources);
+  if (!catalog) return catalog.error();
+  const auto epoch = ledger->epoch() + 1;
+  const auto now = wall_time_now();
+  const auto older_leases_ms = longest_lease_left_ms(ledger->lease_terms(), now);
+  const LeaseTerms lease{
+      settings.lease_ms, settings.grace_ms, {now.microseconds + older_leases_ms * 1000}};
+  auto took_over = ledger->append({CoordinatorStarted{epoch, settings.version, lease}});
+  if (!took_over) return took_over.error();
+
+  auto start = read_start(*ledger, *catalog);
+  if (!start) return start.error();
+  auto context = std::make_shared<ClusterContext>();
+  context->settings = std::move(settings);
+  context->cluster_id = created.cluster_id;
+  context->catalog = *catalog;
+  context->mode = created.mode;
+  context->epoch = epoch;
+  context->older_leases_ms = older_leases_ms;
+  context->wall_clock = context->settings.wall_clock;
+  const auto threading = context->settings.ledger_threads ? Threading::own : Threading::shared;
+  context->alarm = std::make_shared<StorageAlarm>();
+  context->reader = spawn_ledger_reader(system, threading, ledger, context->alarm);
+  context->scanner = spawn_ledger_scanner(system, threading, ledger, context->alarm, *catalog);
+  context->ledger = spawn_ledger(system, threading, ledger, context->scanner, std::move(on_fatal));
+  context->ledger_end = [ledger = std::weak_ptr<Ledger>(ledger)]() -> LedgerEnd {
+    const auto held = ledger.lock();
+    return held ? LedgerEnd{held->end(), held->given_up()} : LedgerEnd{};
+  };
+  Cluster cluster;
+  cluster.context = context;
+  cluster.coordinator = spawn_coordinator(system, context, std::move(*start));
+  cluster.desk = spawn_desk(system, context, cluster.coordinator);
+  return cluster;
+}
+
+void stop_cluster(Cluster& cluster) {
+  for (const auto& actor :
+       {caf::actor_cast<caf::actor>(cluster.desk), caf::actor_cast<caf::actor>(cluster.coordinator),
+        caf::actor_cast<caf::actor>(cluster.context->ledger),
+        caf::actor_cast<caf::actor>(cluster.context->reader),
+        caf::actor_cast<caf::actor>(cluster.context->scanner)})
+    caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+  cluster = {};
+}
+
+}  // namespace fairwater

@@ -1,0 +1,85 @@
+// Starts the coordinator's actors on a ledger, and stops them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <caf/actor_system.hpp>
+
+#include "actors/coordinator/coordinator.hpp"
+#include "actors/coordinator/frontend.hpp"
+#include "actors/coordinator/ledger_trust.hpp"
+
+namespace fairwater {
+
+struct ClusterSettings {
+  std::int64_t lease_ms = 15'000;
+  std::int64_t grace_ms = 10'000;
+  std::int64_t heartbeat_interval_ms = 1'000;
+  std::uint32_t window_tasks = 1'024;  ///< tasks in a tenant's demand window
+  std::uint32_t window_ranges = 64;
+  std::uint32_t max_live_jobs = 100'000;  ///< per tenant
+  /// Per tenant, as spec_bytes() counts: a coordinator keeps the unfinished jobs in memory. Room
+  /// for max_live_jobs of more than a kilobyte.
+  std::size_t max_live_job_bytes = 128u << 20;
+  std::string version;
+  /// The ledger's directory is a copy, or was restored: see LedgerTrust.
+  bool copied = false;
+  /// Called from a thread of its own, once, when a copied ledger is trusted.
+  std::function<void()> on_trusted;
+  /// The ledger's actors get threads of their own; false for tests in virtual time.
+  bool ledger_threads = true;
+  std::function<WallTime()> wall_clock = wall_time_now;
+};
+
+/// What every actor of a coordinator is given; dependencies enter at spawn.
+struct ClusterContext {
+  ClusterSettings settings;
+  std::string cluster_id;
+  ResourceCatalog catalog;
+  DealMode mode = DealMode::sized;
+  std::uint64_t epoch = 0;
+  /// From the start on: how long agents may hold leases that earlier coordinators gave, grace
+  /// included.
+  std::int64_t older_leases_ms = 0;
+  LedgerActor ledger;
+  LedgerReader reader;
+  LedgerScanner scanner;
+  std::shared_ptr<StorageAlarm> alarm;
+  std::function<LedgerEnd()> ledger_end;  ///< the newest durable record
+  std::function<WallTime()> wall_clock = wall_time_now;
+};
+
+/// What a coordinator needs of the ledger to deal again.
+struct LedgerSnapshot {
+  std::uint64_t position = 0;
+  std::vector<TenantRecord> tenants;
+  std::vector<IouBook::Iou> ious;
+  struct Held {
+    NodeId node;
+    Grant grant;
+  };
+  std::vector<Held> held;
+};
+[[nodiscard]] LedgerSnapshot read_snapshot(const Ledger& ledger, const ResourceCatalog& catalog);
+
+struct Cluster {
+  std::shared_ptr<const ClusterContext> context;
+  CoordinatorActor coordinator;
+  DeskActor desk;
+};
+
+/// Takes over as the coordinator: commits a CoordinatorStarted with the next epoch and its lease,
+/// then spawns the actors with what the ledger holds. `on_fatal` is called when the cluster cannot
+/// go on (see spawn_ledger).
+[[nodiscard]] Expected<Cluster> start_cluster(caf::actor_system& system,
+                                              std::shared_ptr<Ledger> ledger,
+                                              ClusterSettings settings,
+                                              std::function<void(const caf::error&)> on_fatal);
+/// Ends the actors; the ledger is closed when the last of them is gone.
+void stop_cluster(Cluster& cluster);
+
+}  // namespace fairwater

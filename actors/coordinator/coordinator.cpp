@@ -1,0 +1,90 @@
+#include "actors/coordinator/coordinator.hpp"
+
+#include <utility>
+
+#include "actors/coordinator/state.hpp"
+
+namespace fairwater {
+namespace {
+
+using namespace coordination;
+
+void start(CoordinatorSelf self, CoordinatorStart start) {
+  auto& state = self->state;
+  state.next_tenant = start.next_tenant;
+  state.next_node = start.next_node;
+  for (auto& [hash, grant] : start.tokens)
+    state.tokens[hash] = {std::move(grant), TokenEntry::State::good, {}};
+  std::map<NodeId, std::vector<AssignedTask>> assigned;
+  for (const auto& tenant : start.snapshot->tenants) {
+    auto& jobs = start.jobs[tenant.id];
+    const auto unfinished = jobs;
+    add_tenant(self, tenant, std::move(jobs));
+    const auto& actor = state.tenants.at(tenant.id).actor;
+    for (const auto& job : unfinished) {
+      const auto order = std::make_shared<const LaunchOrder>(launch_order(job.record, {}));
+      for (const auto& task : job.tasks) {
+        if (task.record.state != TaskState::running) continue;
+        const TaskKey key = run_of(job.record.id, task.index, task.record);
+        assigned[task.record.node].push_back({key, order, actor});
+      }
+    }
+  }
+  for (const auto& node : start.nodes) add_node(self, node, std::move(assigned[node.id]));
+  rebuild(state, *start.snapshot, 0);
+  watch_trust(self);
+}
+
+CoordinatorBase::behavior_type coordinator_behavior(CoordinatorSelf self,
+                                                    std::shared_ptr<const ClusterContext> context,
+                                                    CoordinatorStart from) {
+  self->state.context = std::move(context);
+  start(self, std::move(from));
+  return {
+      [self](const NodeBeat& beat) { take_beat(self, beat); },
+      [self](const SettleFailedLaunches& request) { return settle_failed_launches(self, request); },
+      [self](const DemandWindow& window) { take_window(self, window); },
+      [self](const Withdraw& request) { return withdraw(self, request); },
+      [self](const StopTasks& request) {
+        const auto node = self->state.nodes.find(request.node);
+        if (node != self->state.nodes.end()) self->send(node->second.actor, request);
+      },
+      [self](const RegisterNode& request) { return register_node(self, request); },
+      [self](const FindTenant& request) { return find_tenant(self->state, request); },
+      [self](const AdmitJob& request) { return admit_job(self->state, request); },
+      [self](const FindNode& request) -> caf::result<NodeAddress> {
+        const auto node = self->state.nodes.find(request.id);
+        if (node == self->state.nodes.end())
+          return make_error(ErrorCode::not_found, "there is no such node");
+        return NodeAddress{node->second.actor};
+      },
+      [self](const GetNames&) { return names(self->state); },
+      [self](const DescribeTenants&) { return describe_tenants(self->state); },
+      [self](const ListNodes&) { return list_nodes(self->state); },
+      [self](const GetStatus&) { return describe_status(self->state); },
+      [self](const ExplainWaiting& request) { return explain_waiting(self->state, request); },
+      [self](const ApplyTenants& request) { return apply_tenants(self, request); },
+      [self](const RemoveTenant& request) { return remove_tenant(self, request); },
+      [self](const Login& request) { return log_in(self->state, request); },
+      [self](const CreateToken& request) { return create_token(self, request); },
+      [self](const ListTokens&) { return list_tokens(self->state); },
+      [self](const RevokeToken& request) { return revoke_token(self, request); },
+      [self](const DrainNode& request) { return drain_node(self, request); },
+      [self](const RemoveNode& request) { return remove_node(self, request); },
+      [self](const ShowStanding&) { return describe_standing(self->state); },
+      [self](const TrustLedger& request) { return trust_ledger(self, request); },
+      [self](const RunCycle&) { run_cycle(self); },
+      [self](const BeginAnew&) { begin_anew(self); },
+      [self](const NextChange&) { next_change(self); },
+  };
+}
+
+}  // namespace
+
+CoordinatorActor spawn_coordinator(caf::actor_system& system,
+                                   std::shared_ptr<const ClusterContext> context,
+                                   CoordinatorStart start) {
+  return system.spawn(coordinator_behavior, std::move(context), std::move(start));
+}
+
+}  // namespace fairwater

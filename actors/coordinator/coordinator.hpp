@@ -1,0 +1,137 @@
+// The coordinator actor: deals every node's free capacity out (docs/architecture.md, "Life of a
+// heartbeat"). It owns the allocator and the directory of tenants, nodes and tokens.
+//
+//   takes  NodeBeat                              from nodes
+//          SettleFailedLaunches                  from nodes
+//          DemandWindow, Withdraw, StopTasks     from tenants
+//          RegisterNode, and the operator's requests and queries      from the desk
+//   sends  Commit (one Cycle for all heartbeats that gathered)        to the ledger
+//          Granted, once durable                 to tenants
+//   bound  one beat per node report and one window per tenant refresh are under way; at most
+//          kMaxCyclesInFlight cycles are computed ahead of the ledger
+//
+//              beat, window                 deals made             committed
+//   resting ───────────────> cycle due ────────────────> in flight ───────────> grants sent
+//      ^                         ^                           │ failed
+//      │ rebuilt from the ledger │                           v
+//      └─────────────────────────┴──────────────────── not granting
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <caf/actor_system.hpp>
+#include <caf/typed_actor.hpp>
+
+#include "actors/coordinator/frontend.hpp"
+#include "actors/coordinator/ledger.hpp"
+#include "actors/coordinator/node.hpp"
+#include "actors/coordinator/tenant.hpp"
+#include "actors/message.hpp"
+
+FAIRWATER_MESSAGE(Granted)
+FAIRWATER_MESSAGE(NodeBeat)
+FAIRWATER_MESSAGE(DemandWindow)
+FAIRWATER_MESSAGE(Withdraw)
+FAIRWATER_MESSAGE(TenantAddress)
+FAIRWATER_MESSAGE(FindTenant)
+FAIRWATER_MESSAGE(AdmitJob)
+FAIRWATER_MESSAGE(NodeAddress)
+FAIRWATER_MESSAGE(FindNode)
+FAIRWATER_MESSAGE(GetNames)
+FAIRWATER_MESSAGE(Names)
+FAIRWATER_MESSAGE(DescribeTenants)
+FAIRWATER_MESSAGE(TenantViews)
+FAIRWATER_MESSAGE(ExplainWaiting)
+
+namespace fairwater {
+
+inline constexpr std::uint32_t kMaxCyclesInFlight = 4;
+inline constexpr std::size_t kMaxDealsPerCycle = 256;
+/// Together with that a cycle's record stays near a megabyte (a line has up to 29 words) and so
+/// within one message: at most this and one deal more, which has a line for each tenant.
+inline constexpr std::size_t kMaxDealEntriesPerCycle = 4096;
+
+struct GrantOnNode {
+  Grant grant;
+  NodeActor node;
+  NodeId node_id;
+};
+/// Grants of one cycle to one tenant; durable.
+struct Granted {
+  std::uint64_t deal = 0;  ///< the last deal of the cycle, see DemandWindow::seen_deal
+  std::vector<GrantOnNode> grants;
+};
+
+struct TenantAddress {
+  TenantId id;
+  std::string name;
+  TenantActor actor;
+};
+/// Where a tenant's actor is: by name, or by id when the name is empty. `not_found`.
+struct FindTenant {
+  std::string name;
+  TenantId id;
+};
+/// As FindTenant, and refuses a job that could not run on any node of the cluster.
+struct AdmitJob {
+  JobSpec spec;
+};
+struct NodeAddress {
+  NodeActor actor;
+};
+struct FindNode {
+  NodeId id;
+};
+struct GetNames {};
+struct Names {
+  NameTable table;
+};
+struct DescribeTenants {};
+struct TenantViews {
+  std::vector<TenantInfo> tenants;  ///< totals are the ledger's to fill in
+};
+struct ExplainWaiting {
+  TenantId tenant;
+  JobId job;
+  std::uint32_t index = 0;
+};
+
+using CoordinatorActor = caf::typed_actor<
+    caf::reacts_to<NodeBeat>, caf::replies_to<SettleFailedLaunches>::with<FailedLaunchesSettled>,
+    caf::reacts_to<DemandWindow>, caf::replies_to<Withdraw>::with<Done>, caf::reacts_to<StopTasks>,
+    caf::replies_to<RegisterNode>::with<NodeRegistered>,
+    caf::replies_to<FindTenant>::with<TenantAddress>,
+    caf::replies_to<AdmitJob>::with<TenantAddress>, caf::replies_to<FindNode>::with<NodeAddress>,
+    caf::replies_to<GetNames>::with<Names>, caf::replies_to<DescribeTenants>::with<TenantViews>,
+    caf::replies_to<ListNodes>::with<NodeList>, caf::replies_to<GetStatus>::with<ClusterStatus>,
+    caf::replies_to<ExplainWaiting>::with<WaitingDescription>,
+    caf::replies_to<ApplyTenants>::with<TenantsApplied>, caf::replies_to<RemoveTenant>::with<Done>,
+    caf::replies_to<Login>::with<Caller>, caf::replies_to<CreateToken>::with<TokenInfo>,
+    caf::replies_to<ListTokens>::with<TokenList>, caf::replies_to<RevokeToken>::with<RevokedToken>,
+    caf::replies_to<DrainNode>::with<Done>, caf::replies_to<RemoveNode>::with<Done>,
+    caf::replies_to<ShowStanding>::with<LedgerStanding>, caf::replies_to<TrustLedger>::with<Done>>;
+
+struct ClusterContext;  // cluster.hpp
+struct LedgerSnapshot;
+
+/// Everything that a restart hands to the coordinator; it spawns the tenants and nodes.
+struct CoordinatorStart {
+  std::shared_ptr<const LedgerSnapshot> snapshot;
+  std::vector<NodeRecord> nodes;
+  std::map<Hash, TokenGrant> tokens;
+  std::map<TenantId, std::vector<UnfinishedJob>> jobs;
+  std::uint32_t next_tenant = 1;
+  std::uint32_t next_node = 1;
+};
+[[nodiscard]] CoordinatorActor spawn_coordinator(caf::actor_system& system,
+                                                 std::shared_ptr<const ClusterContext> context,
+                                                 CoordinatorStart start);
+[[nodiscard]] DeskActor spawn_desk(caf::actor_system& system,
+                                   std::shared_ptr<const ClusterContext> context,
+                                   CoordinatorActor coordinator);
+
+}  // namespace fairwater

@@ -1,0 +1,200 @@
+// The life of a cycle: what gathered is dealt, committed, and only then granted.
+#include <chrono>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "actors/coordinator/state.hpp"
+#include "policy/core/check.hpp"
+
+namespace fairwater::coordination {
+namespace {
+
+constexpr auto kRetryAfterFailure = std::chrono::seconds(1);
+
+void send_grants(CoordinatorSelf self, const Cycle& cycle, std::uint64_t last_deal) {
+  auto& state = self->state;
+  std::map<TenantId, Granted> by_tenant;
+  for (const auto& deal : cycle.deals) {
+    if (deal.grants.empty()) continue;  // its node may be gone
+    const auto& node = state.nodes.at(deal.node);
+    for (const auto& grant : deal.grants)
+      by_tenant[grant.tenant].grants.push_back({grant, node.actor, deal.node});
+  }
+  for (auto& [tenant, granted] : by_tenant) {
+    granted.deal = last_deal;
+    self->send(state.tenants.at(tenant).actor, std::move(granted));
+  }
+}
+
+/// The next windows tell what waits now; an empty grant asks for one.
+void ask_for_windows(CoordinatorSelf self) {
+  for (auto& [id, tenant] : self->state.tenants)
+    self->send(tenant.actor, Granted{self->state.cycle->allocator().last_deal(), {}});
+}
+
+void commit_failed(CoordinatorSelf self, const caf::error& error) {
+  auto& state = self->state;
+  if (state.why_not_granting != details(error).message)
+    spdlog::error("granting nothing: {}", details(error).message);
+  state.why_not_granting = details(error).message;
+  if (std::exchange(state.beginning_anew, true)) return;
+  ++state.generation;
+  self->delayed_send(self, kRetryAfterFailure, BeginAnew{});
+}
+
+}  // namespace
+
+void schedule_cycle(CoordinatorSelf self) {
+  if (!std::exchange(self->state.cycle_due, true)) self->send(self, RunCycle{});
+}
+
+void consider_all_nodes(CoordinatorSelf self) {
+  self->state.cycle->consider_all_nodes();
+  if (self->state.cycle->is_due()) schedule_cycle(self);
+}
+
+void run_cycle(CoordinatorSelf self) {
+  auto& state = self->state;
+  state.cycle_due = false;
+  if (!may_grant(state) || state.cycles_in_flight >= kMaxCyclesInFlight) return;
+  const Cycle cycle{state.cycle->run(kMaxDealsPerCycle, kMaxDealEntriesPerCycle)};
+  if (state.cycle->is_due()) schedule_cycle(self);
+  if (cycle.deals.empty()) return;
+  ++state.cycles_in_flight;
+  const auto last_deal = state.cycle->allocator().last_deal();
+  self->request(state.context->ledger, caf::infinite, Commit{{cycle}, state.generation})
+      .then(
+          [self, cycle, last_deal](const Committed&) {
+            --self->state.cycles_in_flight;
+            if (!self->state.why_not_granting.empty()) spdlog::info("granting again");
+            self->state.why_not_granting.clear();
+            send_grants(self, cycle, last_deal);
+            if (self->state.cycle->is_due()) schedule_cycle(self);
+          },
+          [self](const caf::error& error) {
+            --self->state.cycles_in_flight;
+            commit_failed(self, error);
+          });
+}
+
+void commit_chained(CoordinatorSelf self, JournalBody body,
+                    std::function<void(const Committed&)> then,
+                    std::function<void(const caf::error&)> failed) {
+  self->request(self->state.context->ledger, caf::infinite,
+                Commit{{std::move(body)}, self->state.generation})
+      .then([then = std::move(then)](const Committed& committed) { then(committed); },
+            [self, failed = std::move(failed)](const caf::error& error) {
+              commit_failed(self, error);
+              failed(error);
+            });
+}
+
+// -- beginning anew -------------------------------------------------------------------------------
+
+void rebuild(CoordinatorState& state, const LedgerSnapshot& snapshot, std::uint64_t last_deal) {
+  const auto& context = *state.context;
+  AllocatorSettings settings;
+  settings.granules = context.catalog.granules();
+  settings.units = context.catalog.units();
+  settings.mode = context.mode;
+  settings.incarnation = context.ledger_end().mark.incarnation;
+  Allocator allocator{settings};
+  for (const auto& tenant : snapshot.tenants) {
+    auto terms = terms_of(tenant.spec, context.catalog);
+    FAIRWATER_CHECK(terms.engaged(), "a stored tenant's terms");
+    allocator.set_tenant(tenant.id, *terms);
+  }
+  allocator.restore_position(snapshot.position);
+  for (const auto& tenant : snapshot.tenants) allocator.restore_carry(tenant.id, tenant.carry);
+  for (const auto& iou : snapshot.ious) allocator.restore_iou(iou);
+  DealCycle cycle{std::move(allocator)};
+  for (const auto& [id, node] : state.nodes) {
+    auto capacity = context.catalog.to_vector(node.record.spec.capacity, "capacity");
+    FAIRWATER_CHECK(capacity.engaged(), "a registered node's capacity");
+    cycle.set_node(id, node.record.spec.traits, *capacity, node.accepts);
+  }
+  for (const auto& held : snapshot.held) cycle.allocator().restore_held(held.node, held.grant);
+  cycle.allocator().restore_last_deal(last_deal);
+  state.cycle = std::move(cycle);
+}
+
+/// The fence makes sure that every result that was sent to the ledger before is in the snapshot;
+/// tasks released later are released again.
+void begin_anew(CoordinatorSelf self) {
+  self->state.released_meanwhile.clear();
+  auto retry = [self](const caf::error&) {
+    self->delayed_send(self, kRetryAfterFailure, BeginAnew{});
+  };
+  self->request(self->state.context->ledger, caf::infinite, Commit{{}, 0})
+      .then(
+          [self, retry](const Committed&) {
+            self->request(self->state.context->scanner, caf::infinite, ReadSnapshot{})
+                .then(
+                    [self](const SnapshotRead& read) {
+                      auto& state = self->state;
+                      take_back_leaver(self);
+                      take_back_leaving_nodes(self);
+                      rebuild(state, *read.snapshot, state.cycle->allocator().last_deal());
+                      for (const auto& task : state.released_meanwhile)
+                        state.cycle->allocator().release(task);
+                      state.beginning_anew = false;
+                      ask_for_windows(self);
+                      consider_all_nodes(self);
+                    },
+                    retry);
+          },
+          retry);
+}
+
+// -- events ---------------------------------------------------------------------------------------
+
+void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
+  auto& state = self->state;
+  const auto found = state.nodes.find(beat.node);
+  if (found == state.nodes.end()) return;  // it was removed meanwhile
+  auto& node = found->second;
+  node.state = beat.state;
+  node.lost = beat.lost;
+  node.last_heartbeat = beat.last_heartbeat;
+  node.record.draining = beat.draining;
+  node.record.drain_reason = beat.drain_reason;
+  node.problem = beat.problem;
+  if (beat.lost) change_trust(self, [&] { state.trust.lose(beat.node); });
+  for (const auto& task : beat.released) {
+    state.cycle->allocator().release(task);
+    if (state.beginning_anew) state.released_meanwhile.push_back(task);
+  }
+  const bool changed = node.accepts != beat.accepts || node.record.spec.capacity != beat.capacity;
+  if (changed) {
+    auto capacity = state.context->catalog.to_vector(beat.capacity, "capacity");
+    FAIRWATER_CHECK(capacity.engaged(), "a registered node's capacity");
+    node.accepts = beat.accepts;
+    node.record.spec.capacity = beat.capacity;
+    state.cycle->set_node(beat.node, node.record.spec.traits, *capacity, node.accepts);
+  }
+  if (!node.accepts) return;
+  state.cycle->beat(beat.node);
+  schedule_cycle(self);
+}
+
+void take_window(CoordinatorSelf self, const DemandWindow& window) {
+  auto& state = self->state;
+  if (!state.tenants.contains(window.tenant)) return;  // it was removed meanwhile
+  state.cycle->take_window(window);
+  if (state.cycle->is_due()) schedule_cycle(self);
+}
+
+caf::result<Done> withdraw(CoordinatorSelf self, const Withdraw& request) {
+  if (!self->state.tenants.contains(request.tenant))
+    return make_error(ErrorCode::not_found, "the tenant is being removed", "tenant");
+  self->state.cycle->allocator().withdraw(request.tenant, request.job);
+  auto promise = self->make_response_promise<Done>();
+  self->request(self->state.context->ledger, caf::infinite,
+                Commit{{JobCancelled{request.job, request.reason}}, 0})
+      .then([promise](const Committed&) mutable { promise.deliver(Done{}); },
+            [promise](const caf::error& error) mutable { promise.deliver(error); });
+  return promise;
+}
+
+}  // namespace fairwater::coordination

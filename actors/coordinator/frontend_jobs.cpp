@@ -1,0 +1,283 @@
+// The desk's part that has to do with jobs: submitting, listing, explaining, logs.
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "actors/coordinator/frontend_state.hpp"
+
+namespace fairwater::desk_work {
+namespace {
+
+/// Tasks of one job in one answer. With messages of kMaxResultMessageBytes they fit one message;
+/// the gateway cuts what is larger.
+constexpr std::uint32_t kMaxTasksInAnswer = 1'000;
+
+/// Somebody else's job is as good as none: whether it exists is nobody else's business.
+caf::error no_such_job(JobId id) {
+  return make_error(ErrorCode::not_found, "there is no job " + std::to_string(id.value), "id");
+}
+
+caf::error no_such_task(const JobRecord& job) {
+  const auto last = job.tasks.total - 1;
+  return make_error(ErrorCode::invalid_input,
+                    last == 0 ? "the job has one task, number 0"
+                              : "the job has tasks 0 to " + std::to_string(last),
+                    "task");
+}
+
+/// Reads the job, checks that the caller may see it, goes on with `then(detail)`.
+template <class T, class Then>
+void with_job(DeskSelf self, const Caller& caller, JobId id, TaskRange tasks,
+              caf::typed_response_promise<T> promise, Then then) {
+  self->request(self->state.context->reader, caf::infinite, GetJob{id, tasks})
+      .then(
+          [caller, id, promise, then = std::move(then)](const JobDetail& detail) mutable {
+            if (!may_see(caller, detail.job.tenant)) {
+              promise.deliver(no_such_job(id));
+              return;
+            }
+            then(detail);
+          },
+          fail(promise));
+}
+
+/// Goes on with the tenant's actor; a job of a removed tenant has none.
+template <class T, class Then>
+void with_tenant(DeskSelf self, TenantId tenant, caf::typed_response_promise<T> promise,
+                 Then then) {
+  self->request(self->state.coordinator, caf::infinite, FindTenant{"", tenant})
+      .then([then = std::move(then)](const TenantAddress& address) mutable { then(address.actor); },
+            fail(promise));
+}
+
+std::string name_of(const NameTable& names, NodeId node) {
+  const auto place = names.nodes.find(node);
+  return place == names.nodes.end() ? std::string{} : place->second;
+}
+
+/// The attempt whose log is the task's: the running one, else the last that ended.
+std::optional<TaskKey> attempt_with_log(JobId job, std::uint32_t index, const TaskRecord& record) {
+  if (record.state == TaskState::running) return run_of(job, index, record);
+  if (record.result) return record.result->task;
+  return std::nullopt;
+}
+
+/// With the names that it refers to, not all of the cluster's.
+void deliver_explanation(caf::typed_response_promise<Explanation> promise,
+                         Explanation explanation) {
+  explanation.names = names_in(explanation, explanation.names);
+  promise.deliver(std::move(explanation));
+}
+
+void explain_placed(DeskSelf self, caf::typed_response_promise<Explanation> promise,
+                    Explanation explanation) {
+  const auto& record = explanation.task.record;
+  self->request(self->state.context->reader, caf::infinite, GetRecord{record.grant_cycle})
+      .then(
+          [promise, explanation](const FoundRecord& found) mutable {
+            explanation.grant_cycle = found.record.number;
+            if (const auto* cycle = std::get_if<Cycle>(&found.record.body))
+              for (const auto& deal : cycle->deals)
+                for (const auto& grant : deal.grants)
+                  if (grant.task.job == explanation.job.id &&
+                      grant.task.index == explanation.task.index)
+                    explanation.deal = deal;
+            deliver_explanation(promise, std::move(explanation));
+          },
+          fail(promise));
+}
+
+void add_obstacles(Explanation& explanation, const WaitingDescription& more) {
+  explanation.obstacles.insert(explanation.obstacles.end(), more.obstacles.begin(),
+                               more.obstacles.end());
+}
+
+void explain_waiting(DeskSelf self, caf::typed_response_promise<Explanation> promise,
+                     Explanation explanation) {
+  const auto job = explanation.job.id;
+  const auto index = explanation.task.index;
+  const auto tenant = explanation.job.tenant;
+  with_tenant(self, tenant, promise, [=](const TenantActor& actor) mutable {
+    self->request(actor, caf::infinite, DescribeWaiting{job, index})
+        .then(
+            [=](const WaitingDescription& own) mutable {
+              add_obstacles(explanation, own);
+              self->request(self->state.coordinator, caf::infinite,
+                            ExplainWaiting{tenant, job, index})
+                  .then(
+                      [=](const WaitingDescription& shared) mutable {
+                        add_obstacles(explanation, shared);
+                        deliver_explanation(promise, std::move(explanation));
+                      },
+                      fail(promise));
+            },
+            fail(promise));
+  });
+}
+
+}  // namespace
+
+caf::result<JobAccepted> submit_job(DeskSelf self, SubmitJob& request) {
+  auto& spec = request.spec;
+  if (request.caller.role == Role::tenant) {
+    if (spec.tenant.empty()) spec.tenant = request.caller.tenant_name;
+    if (spec.tenant != request.caller.tenant_name)
+      return make_error(
+          ErrorCode::not_permitted,
+          "this token belongs to tenant " + request.caller.tenant_name + ", not " + spec.tenant,
+          "tenant");
+  }
+  if (auto wrong = validate(spec)) return wrong;
+  auto promise = self->make_response_promise<JobAccepted>();
+  self->request(self->state.coordinator, caf::infinite, AdmitJob{spec})
+      .then(
+          [promise, spec](const TenantAddress& tenant) mutable {
+            promise.delegate(tenant.actor, Submit{std::move(spec)});
+          },
+          fail(promise));
+  return promise;
+}
+
+caf::result<JobList> list_jobs(DeskSelf self, const ListJobs& request) {
+  const auto& scanner = self->state.context->scanner;
+  const auto& query = request.query;
+  const auto& caller = request.caller;
+  const auto& wanted = query.tenant;
+  if (caller.role == Role::tenant) {
+    if (!wanted.empty() && wanted != caller.tenant_name)
+      return make_error(ErrorCode::not_permitted,
+                        "this token sees the jobs of " + caller.tenant_name + " only", "tenant");
+    return self->delegate(scanner, QueryJobs{caller.tenant, query});
+  }
+  if (wanted.empty()) return self->delegate(scanner, QueryJobs{TenantId{}, query});
+  auto promise = self->make_response_promise<JobList>();
+  self->request(self->state.coordinator, caf::infinite, FindTenant{wanted, {}})
+      .then(
+          [promise, scanner, query](const TenantAddress& tenant) mutable {
+            promise.delegate(scanner, QueryJobs{tenant.id, query});
+          },
+          fail(promise));
+  return promise;
+}
+
+caf::result<JobDetail> show_job(DeskSelf self, const ShowJob& request) {
+  auto promise = self->make_response_promise<JobDetail>();
+  with_job(self, request.caller, request.id, TaskRange{request.first_task, kMaxTasksInAnswer},
+           promise, [self, promise, request](const JobDetail& detail) mutable {
+             with_names(
+                 self, promise,
+                 [promise, request, detail = JobDetail(detail)](const NameTable& names) mutable {
+                   const auto end = request.first_task + detail.tasks.size();
+                   detail.more = end < detail.job.tasks.total;
+                   for (auto& task : detail.tasks) task.node = name_of(names, task.record.node);
+                   promise.deliver(std::move(detail));
+                 });
+           });
+  return promise;
+}
+
+caf::result<Done> cancel_job(DeskSelf self, const CancelJob& request) {
+  if (auto too_long = validate_reason(request.reason)) return too_long;
+  auto promise = self->make_response_promise<Done>();
+  with_job(self, request.caller, request.id, {}, promise,
+           [self, promise, request](const JobDetail& detail) mutable {
+             const auto state = state_of(detail.job);
+             if (is_terminal(state)) {
+               promise.deliver(make_error(ErrorCode::wrong_state,
+                                          "job " + std::to_string(request.id.value) +
+                                              " has ended already: it is " +
+                                              std::string(to_string(state)),
+                                          "id"));
+               return;
+             }
+             with_tenant(self, detail.job.tenant, promise,
+                         [promise, request](const TenantActor& tenant) mutable {
+                           promise.delegate(tenant, Cancel{request.id, request.reason});
+                         });
+           });
+  return promise;
+}
+
+caf::result<JobRecord> wait_job(DeskSelf self, const WaitJob& request) {
+  auto promise = self->make_response_promise<JobRecord>();
+  auto read_again = [self, promise, request] {
+    with_job(self, request.caller, request.id, {}, promise,
+             [promise](const JobDetail& detail) mutable { promise.deliver(detail.job); });
+  };
+  with_job(self, request.caller, request.id, {}, promise,
+           [self, promise, request, read_again](const JobDetail& detail) mutable {
+             if (is_terminal(state_of(detail.job))) {
+               promise.deliver(detail.job);
+               return;
+             }
+             with_tenant(
+                 self, detail.job.tenant, promise,
+                 [self, promise, request, read_again](const TenantActor& tenant) mutable {
+                   self->request(tenant, caf::infinite, Wait{request.id, request.timeout_ms})
+                       .then([read_again](const Done&) mutable { read_again(); }, fail(promise));
+                 });
+           });
+  return promise;
+}
+
+caf::result<Explanation> explain_task(DeskSelf self, const ExplainTask& request) {
+  auto promise = self->make_response_promise<Explanation>();
+  with_job(self, request.caller, request.id, TaskRange{request.index, 1}, promise,
+           [self, promise, request](const JobDetail& detail) mutable {
+             if (detail.tasks.empty()) {
+               promise.deliver(no_such_task(detail.job));
+               return;
+             }
+             with_names(self, promise, [=](const NameTable& names) mutable {
+               Explanation explanation;
+               explanation.job = detail.job;
+               explanation.task = detail.tasks.front();
+               explanation.task.node = name_of(names, explanation.task.record.node);
+               explanation.names = names;
+               if (explanation.task.record.state == TaskState::pending) {
+                 explain_waiting(self, promise, std::move(explanation));
+               } else if (explanation.task.record.grant_cycle != 0) {
+                 explain_placed(self, promise, std::move(explanation));
+               } else {
+                 deliver_explanation(promise, std::move(explanation));  // cancelled while it waited
+               }
+             });
+           });
+  return promise;
+}
+
+caf::result<LogChunk> read_log(DeskSelf self, const ReadLog& request) {
+  auto promise = self->make_response_promise<LogChunk>();
+  with_job(self, request.caller, request.id, TaskRange{request.index, 1}, promise,
+           [self, promise, request](const JobDetail& detail) mutable {
+             if (detail.tasks.empty()) {
+               promise.deliver(no_such_task(detail.job));
+               return;
+             }
+             const auto attempt =
+                 attempt_with_log(request.id, request.index, detail.tasks.front().record);
+             if (!attempt) {
+               promise.deliver(make_error(ErrorCode::wrong_state,
+                                          "task " + std::to_string(request.index) + " of job " +
+                                              std::to_string(request.id.value) +
+                                              " has not started, there is no log",
+                                          "task"));
+               return;
+             }
+             const auto node = detail.tasks.front().record.node;
+             const ReadAgentLog ask{*attempt, request.standard_error, request.offset};
+             self->request(self->state.coordinator, caf::infinite, FindNode{node})
+                 .then(
+                     [self, promise, ask](const NodeAddress& address) mutable {
+                       self->request(address.actor, std::chrono::seconds(20), ask)
+                           .then(
+                               [promise](const LogChunk& chunk) mutable { promise.deliver(chunk); },
+                               fail(promise));
+                     },
+                     fail(promise));
+           });
+  return promise;
+}
+
+}  // namespace fairwater::desk_work

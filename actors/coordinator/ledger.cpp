@@ -1,0 +1,134 @@
+#include "actors/coordinator/ledger.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include <caf/all.hpp>
+#include <spdlog/spdlog.h>
+
+namespace fairwater {
+
+struct Flush {};
+
+}  // namespace fairwater
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::Flush)
+
+namespace fairwater {
+namespace {
+
+/// Keep one WriteBatch at a few megabytes: by number for small records, by bytes for large ones.
+constexpr std::size_t kMaxBodiesPerGroup = 4096;
+constexpr std::size_t kMaxBytesPerGroup = 4u << 20;
+
+// -- the writer -----------------------------------------------------------------------------------
+
+using LedgerWriter = LedgerActor::extend<caf::reacts_to<Flush>>;
+
+struct QueuedCommit {
+  Commit commit;
+  caf::typed_response_promise<Committed> promise;
+};
+
+struct WriterState {
+  static inline const char* name = "ledger";
+  std::shared_ptr<Ledger> ledger;
+  LedgerScanner scanner;
+  std::function<void(const caf::error&)> on_fatal;
+  std::deque<QueuedCommit> queue;
+  std::uint64_t failed_generation = 0;
+  bool flush_due = false;
+};
+
+/// Takes from the queue what shares the next write; refuses what depends on a commit that failed.
+std::vector<QueuedCommit> take_group(WriterState& state) {
+  std::vector<QueuedCommit> group;
+  std::size_t bodies = 0;
+  std::size_t bytes = 0;
+  while (!state.queue.empty() && bodies < kMaxBodiesPerGroup && bytes < kMaxBytesPerGroup) {
+    QueuedCommit next = std::move(state.queue.front());
+    state.queue.pop_front();
+    const auto generation = next.commit.generation;
+    if (generation != 0 && generation <= state.failed_generation) {
+      next.promise.deliver(
+          make_error(ErrorCode::unavailable, "an earlier commit that this one builds on failed"));
+      continue;
+    }
+    bodies += next.commit.bodies.size();
+    for (const auto& body : next.commit.bodies) bytes += approximate_bytes(body);
+    group.push_back(std::move(next));
+  }
+  return group;
+}
+
+void refuse(WriterState& state, std::vector<QueuedCommit>& group, const caf::error& error) {
+  for (auto& queued : group) {
+    state.failed_generation = std::max(state.failed_generation, queued.commit.generation);
+    queued.promise.deliver(error);
+  }
+  if (details(error).code != ErrorCode::disk_full) state.on_fatal(error);
+}
+
+void acknowledge(WriterState& state, std::vector<QueuedCommit>& group,
+                 const std::vector<Receipt>& receipts) {
+  auto next = receipts.begin();
+  for (auto& queued : group) {
+    const auto count = static_cast<std::ptrdiff_t>(queued.commit.bodies.size());
+    Committed committed{{next, next + count}, 0};
+    next += count;
+    committed.number =
+        committed.receipts.empty() ? state.ledger->last_number() : committed.receipts.back().number;
+    queued.promise.deliver(std::move(committed));
+  }
+}
+
+void write_group(LedgerWriter::stateful_pointer<WriterState> self) {
+  auto& state = self->state;
+  auto group = take_group(state);
+  std::vector<JournalBody> bodies;
+  for (auto& queued : group)
+    bodies.insert(bodies.end(), queued.commit.bodies.begin(), queued.commit.bodies.end());
+  auto receipts = state.ledger->append(std::move(bodies));
+  if (!receipts) {
+    refuse(state, group, receipts.error());
+    return;
+  }
+  acknowledge(state, group, *receipts);
+  if (!receipts->empty()) self->send(state.scanner, JournalGrew{receipts->back().number});
+}
+
+LedgerWriter::behavior_type ledger_writer(LedgerWriter::stateful_pointer<WriterState> self,
+                                          std::shared_ptr<Ledger> ledger, LedgerScanner scanner,
+                                          std::function<void(const caf::error&)> on_fatal) {
+  self->state.ledger = std::move(ledger);
+  self->state.scanner = std::move(scanner);
+  self->state.on_fatal = std::move(on_fatal);
+  return {
+      [self](Commit& commit) -> caf::result<Committed> {
+        auto promise = self->make_response_promise<Committed>();
+        self->state.queue.push_back({std::move(commit), promise});
+        if (!std::exchange(self->state.flush_due, true)) self->send(self, Flush{});
+        return promise;
+      },
+      [self](const Flush&) {
+        self->state.flush_due = false;
+        write_group(self);
+        if (!self->state.queue.empty() && !std::exchange(self->state.flush_due, true))
+          self->send(self, Flush{});
+      },
+  };
+}
+
+}  // namespace
+
+LedgerActor spawn_ledger(caf::actor_system& system, Threading threading,
+                         std::shared_ptr<Ledger> ledger, LedgerScanner scanner,
+                         std::function<void(const caf::error&)> on_fatal) {
+  if (threading == Threading::shared)
+    return system.spawn(ledger_writer, std::move(ledger), std::move(scanner), std::move(on_fatal));
+  return system.spawn<caf::detached>(ledger_writer, std::move(ledger), std::move(scanner),
+                                     std::move(on_fatal));
+}
+
+}  // namespace fairwater

@@ -1,0 +1,155 @@
+// The ledger actor: the only writer of the RocksDB ledger, and those that read it.
+//
+//   takes  Commit from the coordinator, tenants, nodes       sends  Committed, once durable
+//   bound  every sender waits for its answer: the coordinator has at most kMaxCyclesInFlight
+//   commits out, a
+//          node one, a tenant as many as the gateway admits submissions
+//
+// Group commit: whatever gathered in the mailbox during one sync shares the next.
+//
+//            Commit (queue it)                     all queued bodies written and synced
+//   idle ──────────────────────> gathering ── Flush ──────────────────────────────> idle
+//                                  │  ^                                  │
+//                                  └──┘ Commit                           └─ failed: answers carry
+//                                  the error;
+//                                                                           chained commits of that
+//                                                                           generation are refused
+//                                                                           from then on
+//
+// Reading is done by two more actors: the reader looks up what is asked for by its key, the scanner
+// lists. A scan goes in slices, in turn with the others, so that a long one delays a short one by
+// no more than its own slices. What is damaged is an error for who asked and an alarm
+// (StorageAlarm); the writer alone ends the process.
+//
+// All three are detached: a sync blocks its thread, a listing must delay neither a sync nor a
+// look-up.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include <caf/actor_system.hpp>
+#include <caf/typed_actor.hpp>
+
+#include "actors/coordinator/frontend.hpp"
+#include "actors/coordinator/storage_alarm.hpp"
+#include "actors/message.hpp"
+#include "storage/ledger.hpp"
+
+FAIRWATER_MESSAGE(Commit)
+FAIRWATER_MESSAGE(Committed)
+FAIRWATER_MESSAGE(GetJob)
+FAIRWATER_MESSAGE(QueryJobs)
+FAIRWATER_MESSAGE(GetRecord)
+FAIRWATER_MESSAGE(FoundRecord)
+FAIRWATER_MESSAGE(TraceGrants)
+FAIRWATER_MESSAGE(TracedGrants)
+FAIRWATER_MESSAGE(ReadRecords)
+FAIRWATER_MESSAGE(ReadLedger)
+FAIRWATER_MESSAGE(RunVerify)
+FAIRWATER_MESSAGE(JournalGrew)
+FAIRWATER_MESSAGE(ReadSnapshot)
+FAIRWATER_MESSAGE(SnapshotRead)
+
+namespace fairwater {
+
+struct LedgerSnapshot;  // cluster.hpp
+
+/// Make these records durable, in order, together.
+struct Commit {
+  std::vector<JournalBody> bodies;
+  /// Commits of one generation depend on each other: after one failed, later ones are refused. 0:
+  /// stands alone.
+  std::uint64_t generation = 0;
+};
+struct Committed {
+  std::vector<Receipt> receipts;
+  std::uint64_t number = 0;  ///< of the newest record
+};
+
+using LedgerActor = caf::typed_actor<caf::replies_to<Commit>::with<Committed>>;
+
+// -- reading --------------------------------------------------------------------------------------
+
+/// Tasks `first` to `first + count - 1` of a job, as far as it has them.
+struct TaskRange {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+};
+/// `not_found` for an unknown job. The answer has the tasks of the range.
+struct GetJob {
+  JobId id;
+  TaskRange tasks;
+};
+/// `tenant` none: of all tenants.
+struct QueryJobs {
+  TenantId tenant;
+  JobQuery query;
+};
+struct GetRecord {
+  std::uint64_t number = 0;
+};
+struct FoundRecord {
+  JournalRecord record;
+};
+/// Waits up to `wait_ms` for the first record.
+struct ReadRecords {
+  std::uint64_t since = 0;
+  std::uint32_t limit = 1000;
+  std::int64_t wait_ms = 0;
+};
+/// Where the tasks that run on `node` under these keys got their slots from. Others are left out.
+struct TraceGrants {
+  NodeId node;
+  std::vector<TaskKey> tasks;
+};
+struct TracedGrant {
+  TaskKey task;
+  TenantId tenant;
+  std::vector<Advance> advances;
+  std::uint32_t troubles_before = 0;  ///< launch failures and losses
+};
+struct TracedGrants {
+  std::vector<TracedGrant> grants;
+};
+struct ReadLedger {};
+struct RunVerify {};
+/// For a coordinator that has to begin anew from what is durable.
+struct ReadSnapshot {};
+struct SnapshotRead {
+  std::shared_ptr<const LedgerSnapshot> snapshot;
+};
+/// From the writer after every group.
+struct JournalGrew {
+  std::uint64_t number = 0;
+};
+
+/// Look-ups by key: none costs more than a job's tasks in one answer.
+using LedgerReader = caf::typed_actor<caf::replies_to<GetJob>::with<JobDetail>,
+                                      caf::replies_to<GetRecord>::with<FoundRecord>,
+                                      caf::replies_to<TraceGrants>::with<TracedGrants>,
+                                      caf::replies_to<ReadLedger>::with<LedgerView>>;
+/// Listings. Verifying gets a thread of its own.
+using LedgerScanner = caf::typed_actor<
+    caf::replies_to<QueryJobs>::with<JobList>, caf::replies_to<ReadRecords>::with<JournalPage>,
+    caf::replies_to<RunVerify>::with<VerifyReport>,
+    caf::replies_to<ReadSnapshot>::with<SnapshotRead>, caf::reacts_to<JournalGrew>>;
+
+/// Whether an actor that blocks gets a thread of its own; shared only in tests on virtual time.
+enum class Threading : bool { shared, own };
+
+/// `on_fatal` is called, from the actor's thread, when a write's outcome became unknown.
+[[nodiscard]] LedgerActor spawn_ledger(caf::actor_system& system, Threading threading,
+                                       std::shared_ptr<Ledger> ledger, LedgerScanner scanner,
+                                       std::function<void(const caf::error&)> on_fatal);
+[[nodiscard]] LedgerReader spawn_ledger_reader(caf::actor_system& system, Threading threading,
+                                               std::shared_ptr<const Ledger> ledger,
+                                               std::shared_ptr<StorageAlarm> alarm);
+[[nodiscard]] LedgerScanner spawn_ledger_scanner(caf::actor_system& system, Threading threading,
+                                                 std::shared_ptr<const Ledger> ledger,
+                                                 std::shared_ptr<StorageAlarm> alarm,
+                                                 ResourceCatalog catalog);
+
+}  // namespace fairwater

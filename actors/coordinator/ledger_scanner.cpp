@@ -1,0 +1,259 @@
+// The scanner: listings, in slices.
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include <caf/all.hpp>
+
+#include "actors/coordinator/cluster.hpp"
+#include "actors/coordinator/ledger.hpp"
+#include "schema/byte_budget.hpp"
+#include "schema/codec.hpp"
+
+namespace fairwater {
+
+struct WaitEnded {
+  std::uint64_t waiter = 0;
+};
+struct ScanOn {
+  std::uint64_t scan = 0;
+};
+
+}  // namespace fairwater
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::WaitEnded)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::ScanOn)
+
+namespace fairwater {
+namespace {
+
+/// A slice takes about ten milliseconds: as long as a short listing waits for each long one.
+constexpr std::uint32_t kJobsPerSlice = 256;
+/// Entries of an index are some bytes each.
+constexpr std::uint32_t kEntriesPerSlice = 4096;
+/// Jobs in one answer.
+constexpr std::uint32_t kMaxJobsListed = 10'000;
+
+using ScannerBase = LedgerScanner::extend<caf::reacts_to<WaitEnded>, caf::reacts_to<ScanOn>>;
+
+struct JournalWaiter {
+  std::uint64_t id = 0;
+  ReadRecords request;
+  caf::typed_response_promise<JournalPage> promise;
+};
+
+/// A listing of jobs, newest first, as far as it has come.
+struct JobScan {
+  QueryJobs request;
+  JobId next;  ///< the newest that was not looked at
+  ByteBudget budget;
+  JobList list;
+  caf::typed_response_promise<JobList> promise;
+};
+
+struct ScannerState {
+  static inline const char* name = "ledger-scanner";
+  std::shared_ptr<const Ledger> ledger;
+  std::shared_ptr<StorageAlarm> alarm;
+  ResourceCatalog catalog;
+  // Bound of both: each is a call that the gateway has admitted.
+  std::vector<JournalWaiter> waiters;
+  std::map<std::uint64_t, JobScan> scans;
+  std::uint64_t last_id = 0;
+};
+
+using ScannerSelf = ScannerBase::stateful_pointer<ScannerState>;
+
+// -- jobs -----------------------------------------------------------------------------------------
+
+bool is_wanted(const QueryJobs& request, const JobRecord& job) {
+  return (!request.tenant || job.tenant == request.tenant) &&
+         (!request.query.state || state_of(job) == *request.query.state);
+}
+
+/// What one slice may still read.
+struct Slice {
+  std::uint32_t jobs = kJobsPerSlice;
+  std::uint32_t entries = kEntriesPerSlice;
+};
+
+bool is_full(const JobScan& scan) {
+  return scan.list.more ||
+         scan.list.jobs.size() >=
+             std::clamp<std::uint32_t>(scan.request.query.limit, 1, kMaxJobsListed);
+}
+
+/// Takes a job into the listing if it is wanted; false when listing or slice has no room for
+/// another.
+bool take(JobScan& scan, Slice& slice, JobRecord job) {
+  scan.next = JobId{job.id.value - 1};
+  if (is_wanted(scan.request, job)) {
+    scan.list.more = !scan.budget.take(wire_bytes<wire::JobRecord>(job));
+    if (!scan.list.more) scan.list.jobs.push_back(std::move(job));
+  }
+  return --slice.jobs > 0 && !is_full(scan);
+}
+
+/// As take(), for an entry of an index whose job has to be read when it `may_be_wanted`.
+bool take_entry(const Ledger& ledger, JobScan& scan, Slice& slice, JobId id, bool may_be_wanted) {
+  scan.next = JobId{id.value - 1};
+  if (may_be_wanted)
+    if (auto job = ledger.job(id); job && !take(scan, slice, std::move(*job))) return false;
+  return --slice.entries > 0;
+}
+
+/// Reads on from `scan.next`; true when the listing is complete. By the smallest index that holds
+/// everything that is wanted: the tenant's jobs, the live jobs, all jobs.
+bool read_slice(const Ledger& ledger, JobScan& scan) {
+  const TenantId tenant = scan.request.tenant;
+  const std::optional<JobState> wanted = scan.request.query.state;
+  Slice slice;
+  bool at_end = true;
+  const auto note = [&at_end](bool goes_on) {
+    at_end = goes_on;
+    return goes_on;
+  };
+  if (tenant) {
+    ledger.visit_tenant_jobs(tenant, scan.next, [&](JobId id, JobState state) {
+      return note(take_entry(ledger, scan, slice, id, wanted.value_or(state) == state));
+    });
+  } else if (wanted && !is_terminal(*wanted)) {
+    ledger.visit_live_jobs(
+        scan.next, [&](JobId id) { return note(take_entry(ledger, scan, slice, id, true)); });
+  } else {
+    ledger.visit_jobs(scan.next, true,
+                      [&](const JobRecord& job) { return note(take(scan, slice, job)); });
+  }
+  return at_end || is_full(scan);
+}
+
+/// One slice of the scan; answers when it is complete, else the others have their turn first.
+void scan_on(ScannerSelf self, std::uint64_t id) {
+  auto& state = self->state;
+  auto& scan = state.scans.at(id);
+  try {
+    if (!read_slice(*state.ledger, scan)) {
+      self->send(self, ScanOn{id});
+      return;
+    }
+    scan.promise.deliver(std::move(scan.list));
+  } catch (const StorageFault& fault) {
+    scan.promise.deliver(state.alarm->raise(fault));
+  }
+  state.scans.erase(id);
+}
+
+caf::result<JobList> query_jobs(ScannerSelf self, const QueryJobs& request) {
+  auto& state = self->state;
+  const JobId newest{request.query.before ? request.query.before.value - 1 : ~std::uint64_t{0}};
+  auto promise = self->make_response_promise<JobList>();
+  state.scans.emplace(++state.last_id, JobScan{request, newest, ByteBudget{}, {}, promise});
+  scan_on(self, state.last_id);
+  return promise;
+}
+
+// -- the journal ----------------------------------------------------------------------------------
+
+JournalPage read_records(const Ledger& ledger, const ReadRecords& request) {
+  JournalPage page;
+  const std::size_t limit = std::clamp<std::uint32_t>(request.limit, 1, 1000);
+  ByteBudget budget;
+  ledger.visit_journal(std::max<std::uint64_t>(request.since, 1), [&](const JournalRecord& record) {
+    if (!budget.take(wire_bytes<wire::JournalRecord>(record))) return false;
+    page.records.push_back(record);
+    return page.records.size() < limit;
+  });
+  return page;
+}
+
+void answer(const ScannerState& state, JournalWaiter& waiter) {
+  try {
+    waiter.promise.deliver(read_records(*state.ledger, waiter.request));
+  } catch (const StorageFault& fault) {
+    waiter.promise.deliver(state.alarm->raise(fault));
+  }
+}
+
+void answer_waiters(ScannerState& state, std::uint64_t newest) {
+  auto satisfied = std::stable_partition(
+      state.waiters.begin(), state.waiters.end(),
+      [newest](const JournalWaiter& waiter) { return waiter.request.since > newest; });
+  for (auto waiter = satisfied; waiter != state.waiters.end(); ++waiter) answer(state, *waiter);
+  state.waiters.erase(satisfied, state.waiters.end());
+}
+
+caf::result<JournalPage> read_or_wait(ScannerSelf self, const ReadRecords& request) {
+  auto& state = self->state;
+  if (request.since <= state.ledger->last_number() || request.wait_ms <= 0)
+    return read_or_raise<JournalPage>(*state.alarm,
+                                      [&] { return read_records(*state.ledger, request); });
+  auto promise = self->make_response_promise<JournalPage>();
+  state.waiters.push_back({++state.last_id, request, promise});
+  self->delayed_send(self,
+                     std::chrono::milliseconds(std::min<std::int64_t>(request.wait_ms, 60'000)),
+                     WaitEnded{state.last_id});
+  return promise;
+}
+
+void end_wait(ScannerState& state, std::uint64_t id) {
+  auto waiter = std::find_if(state.waiters.begin(), state.waiters.end(),
+                             [id](const JournalWaiter& w) { return w.id == id; });
+  if (waiter == state.waiters.end()) return;
+  waiter->promise.deliver(JournalPage{});
+  state.waiters.erase(waiter);
+}
+
+// -- everything -----------------------------------------------------------------------------------
+
+/// Verifying reads the whole journal: it gets a thread of its own.
+using Verifier = caf::typed_actor<caf::replies_to<RunVerify>::with<VerifyReport>>;
+Verifier::behavior_type verifier(Verifier::pointer self, std::shared_ptr<const Ledger> ledger,
+                                 std::shared_ptr<StorageAlarm> alarm) {
+  return {[self, ledger = std::move(ledger), alarm = std::move(alarm)](const RunVerify&) {
+    self->quit();
+    return read_or_raise<VerifyReport>(*alarm, [&] { return ledger->verify(); });
+  }};
+}
+
+SnapshotRead take_snapshot(const ScannerState& state) {
+  return {std::make_shared<const LedgerSnapshot>(read_snapshot(*state.ledger, state.catalog))};
+}
+
+ScannerBase::behavior_type ledger_scanner(ScannerSelf self, std::shared_ptr<const Ledger> ledger,
+                                          std::shared_ptr<StorageAlarm> alarm,
+                                          ResourceCatalog catalog) {
+  self->state.ledger = std::move(ledger);
+  self->state.alarm = std::move(alarm);
+  self->state.catalog = std::move(catalog);
+  return {
+      [self](const QueryJobs& request) { return query_jobs(self, request); },
+      [self](const ReadRecords& request) { return read_or_wait(self, request); },
+      [self](const RunVerify& request) {
+        const auto& state = self->state;
+        return self->delegate(self->spawn<caf::detached>(verifier, state.ledger, state.alarm),
+                              request);
+      },
+      [self](const ReadSnapshot&) {
+        return read_or_raise<SnapshotRead>(*self->state.alarm,
+                                           [&] { return take_snapshot(self->state); });
+      },
+      [self](const JournalGrew& grew) { answer_waiters(self->state, grew.number); },
+      [self](const WaitEnded& ended) { end_wait(self->state, ended.waiter); },
+      [self](const ScanOn& turn) { scan_on(self, turn.scan); },
+  };
+}
+
+}  // namespace
+
+LedgerScanner spawn_ledger_scanner(caf::actor_system& system, Threading threading,
+                                   std::shared_ptr<const Ledger> ledger,
+                                   std::shared_ptr<StorageAlarm> alarm, ResourceCatalog catalog) {
+  if (threading == Threading::shared)
+    return system.spawn(ledger_scanner, std::move(ledger), std::move(alarm), std::move(catalog));
+  return system.spawn<caf::detached>(ledger_scanner, std::move(ledger), std::move(alarm),
+                                     std::move(catalog));
+}
+
+}  // namespace fairwater

@@ -1,0 +1,138 @@
+// A node actor: one machine's liveness, its lease, and what runs there.
+//
+//   takes  AgentReport                     from the agent, through the gateway
+//          JudgeRun, Attach, SetDrain      from the coordinator, when the agent registers or an
+//                                          operator says
+//          LaunchTasks                     from tenants, once their grants are durable
+//          StopTasks                       from tenants, through the coordinator
+//   sends  NodeBeat, SettleFailedLaunches  to the coordinator
+//          Commit                          to the ledger
+//          AgentOrders                     to the agent, over its link
+//          TasksEnded, TasksReturned       to tenants
+//   bound  one report of an agent is answered at a time; orders belong to granted tasks
+//
+//            Attach                     silent for the lease           and for the grace
+//   silent ─────────> up ───────────────────────────────────> silent ───────────────────> lost
+//                      ^  <──────── report or Attach ───────────┘                            │
+//                      └───────────────────────── Attach ────────────────────────────────────┘
+//
+// A node that could not start a task is given nothing for a pause, so that the task is tried
+// elsewhere; after kMaxLaunchFailuresInRow of them without a task that ran in between it drains
+// itself. Both are forgotten with the actor: a node in trouble shows it again.
+//
+// The agent counts its lease from the moment it sent its last answered report, the node from the
+// later moment it got it: when the node is lost here, the agent has stopped its tasks.
+//
+// Two agents with one credential (copied data) are told apart by AgentRun: an agent counts its
+// starts in its data directory. Who has counted less, or as much but is another process, is a
+// duplicate. Who has counted more is the agent started anew, when the earlier connection is gone.
+// When a report still comes over that one, there are two: the earlier is fenced, which is durable,
+// closed, and never answered again; the later gets the node once the earlier has been silent beyond
+// lease and grace, and so has stopped everything.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <caf/actor_system.hpp>
+#include <caf/typed_actor.hpp>
+
+#include "actors/coordinator/ledger.hpp"
+#include "actors/coordinator/protocol.hpp"
+#include "actors/coordinator/tenant.hpp"
+#include "actors/message.hpp"
+
+FAIRWATER_MESSAGE(JudgeRun)
+FAIRWATER_MESSAGE(Attach)
+FAIRWATER_MESSAGE(LaunchTasks)
+FAIRWATER_MESSAGE(StopTasks)
+FAIRWATER_MESSAGE(SetDrain)
+FAIRWATER_MESSAGE(SettleFailedLaunches)
+FAIRWATER_MESSAGE(FailedLaunchesSettled)
+FAIRWATER_MESSAGE(RetireNode)
+FAIRWATER_MESSAGE(ReinstateNode)
+
+namespace fairwater {
+
+/// May this run of the node's agent be let in? `already_exists`: another holds the node, this is a
+/// duplicate. `unavailable`: not yet.
+struct JudgeRun {
+  AgentRun run;
+  bool moved = false;  ///< AgentIdentity::moved
+};
+/// The agent has registered: this is its link, and what it runs.
+struct Attach {
+  NodeRecord record;
+  AgentReport report;
+  AgentLink link;
+  std::uint64_t session = 0;  ///< reports of any other are refused from now on
+};
+struct LaunchTasks {
+  TenantActor tenant;
+  std::vector<LaunchOrder> orders;
+};
+struct SetDrain {
+  bool drain = true;
+  std::string reason;
+};
+/// So many launches that fail in a row are the node's own fault and will not mend by themselves:
+/// one may be a moment's full disk, two the end of it.
+inline constexpr std::uint32_t kMaxLaunchFailuresInRow = 3;
+
+/// The node is about to be removed: `wrong_state` while it is up and not drained or has tasks, else
+/// it takes nothing any more.
+struct RetireNode {};
+/// The removal did not happen after all.
+struct ReinstateNode {};
+/// What the coordinator must know of a node: sent with every report and every change.
+struct NodeBeat {
+  NodeId node;
+  NodeState state = NodeState::down;
+  bool accepts = false;  ///< may be given tasks
+  bool lost = false;     ///< its tasks were given out again
+  NamedAmounts capacity;
+  std::vector<TaskKey> released;  ///< tasks that hold nothing any more
+  WallTime last_heartbeat;
+  bool draining = false;
+  std::string drain_reason;
+  std::string problem;  ///< for listings; empty: none
+};
+/// These grants came to nothing. Answered when that is durable, with the longest pause that one of
+/// the tasks makes.
+struct SettleFailedLaunches {
+  NodeId node;
+  std::vector<TaskResult> results;
+};
+struct FailedLaunchesSettled {
+  std::int64_t longest_backoff_ms = 0;
+};
+/// What a node actor needs of the coordinator.
+using NodeBeatSink =
+    caf::typed_actor<caf::reacts_to<NodeBeat>,
+                     caf::replies_to<SettleFailedLaunches>::with<FailedLaunchesSettled>>;
+
+using NodeActor = caf::typed_actor<
+    caf::replies_to<AgentReport>::with<ReportReply>, caf::replies_to<ReadAgentLog>::with<LogChunk>,
+    caf::replies_to<JudgeRun>::with<Done>, caf::replies_to<Attach>::with<ReportReply>,
+    caf::replies_to<SetDrain>::with<Done>, caf::replies_to<RetireNode>::with<Done>,
+    caf::reacts_to<ReinstateNode>, caf::reacts_to<LaunchTasks>, caf::reacts_to<StopTasks>>;
+
+/// A task that was granted to the node. Its order is kept once for all of a job's tasks, which
+/// differ only in their keys: command and environment may be large and the tasks many.
+struct AssignedTask {
+  TaskKey task;
+  std::shared_ptr<const LaunchOrder> order_of_job;
+  TenantActor tenant;
+};
+
+struct ClusterContext;  // cluster.hpp
+
+/// `assigned`: what a restart finds granted to this node and not ended.
+[[nodiscard]] NodeActor spawn_node(caf::actor_system& system,
+                                   std::shared_ptr<const ClusterContext> context,
+                                   NodeBeatSink coordinator, NodeRecord record,
+                                   std::vector<AssignedTask> assigned);
+
+}  // namespace fairwater

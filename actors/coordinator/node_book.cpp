@@ -1,0 +1,110 @@
+#include "actors/coordinator/node_book.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace fairwater {
+namespace {
+
+TenantTasks& group_of(std::vector<TenantTasks>& groups, const TenantActor& tenant) {
+  auto group = std::find_if(groups.begin(), groups.end(),
+                            [&](const TenantTasks& g) { return g.tenant == tenant; });
+  if (group != groups.end()) return *group;
+  groups.push_back({tenant, {}, {}});
+  return groups.back();
+}
+
+}  // namespace
+
+NodeBook::NodeBook(std::vector<AssignedTask> assigned) {
+  for (auto& task : assigned) assigned_.emplace(task.task, std::move(task));
+}
+
+std::shared_ptr<const LaunchOrder> NodeBook::order_of_job(const LaunchOrder& order) const {
+  const auto other = assigned_.lower_bound(TaskKey{order.task.job, 0, 0});
+  if (other != assigned_.end() && other->first.job == order.task.job)
+    return other->second.order_of_job;
+  return std::make_shared<const LaunchOrder>(order);
+}
+
+void NodeBook::assign(const TenantActor& tenant, const LaunchOrder& order) {
+  assigned_.emplace(order.task, AssignedTask{order.task, order_of_job(order), tenant});
+}
+
+bool NodeBook::request_stop(const TaskKey& task) {
+  if (!assigned_.contains(task)) return false;
+  stop_requested_.insert(task);
+  return true;
+}
+
+ReportOutcome NodeBook::take_report(const AgentReport& report, bool registering,
+                                    std::uint32_t incarnation) {
+  ReportOutcome outcome;
+  std::set<TaskKey> named(report.running.begin(), report.running.end());
+  for (const auto& result : report.finished) {
+    named.insert(result.task);
+    if (!assigned_.contains(result.task)) {
+      outcome.acknowledge.push_back(result.task);
+    } else if (settling_.insert(result.task).second) {
+      const bool failed = result.reason == EndReason::launch_failed;
+      (failed ? outcome.failed_launches : outcome.settle).push_back(result);
+    }
+  }
+  for (const auto& task : report.running)
+    if (!assigned_.contains(task)) outcome.stops.push_back({task, 0});
+  if (!registering) return outcome;
+  for (const auto& [key, task] : assigned_) {
+    if (named.contains(key) || settling_.contains(key)) continue;
+    if (key.incarnation < incarnation) {
+      outcome.returns.push_back(key);
+      continue;
+    }
+    outcome.launches.push_back(*task.order_of_job);
+    outcome.launches.back().task = key;
+  }
+  for (const auto& task : stop_requested_) outcome.stops.push_back({task, 0});
+  return outcome;
+}
+
+std::vector<TenantTasks> NodeBook::settled(const std::vector<TaskResult>& results) {
+  std::vector<TenantTasks> groups;
+  for (const auto& result : results) {
+    settling_.erase(result.task);
+    auto task = assigned_.find(result.task);
+    if (task == assigned_.end()) continue;
+    group_of(groups, task->second.tenant).results.push_back(result);
+    stop_requested_.erase(result.task);
+    assigned_.erase(task);
+  }
+  return groups;
+}
+
+void NodeBook::not_settled(const std::vector<TaskResult>& results) {
+  for (const auto& result : results) settling_.erase(result.task);
+}
+
+std::vector<TaskKey> NodeBook::unsettled() const {
+  std::vector<TaskKey> keys;
+  for (const auto& [key, task] : assigned_)
+    if (!settling_.contains(key)) keys.push_back(key);
+  return keys;
+}
+
+void NodeBook::begin_return(const std::vector<TaskKey>& keys) {
+  settling_.insert(keys.begin(), keys.end());
+}
+
+std::vector<TenantTasks> NodeBook::take_back(const std::vector<TaskKey>& keys) {
+  std::vector<TenantTasks> groups;
+  for (const auto& key : keys) {
+    auto task = assigned_.find(key);
+    if (task == assigned_.end()) continue;
+    group_of(groups, task->second.tenant).keys.push_back(key);
+    settling_.erase(key);
+    stop_requested_.erase(key);
+    assigned_.erase(task);
+  }
+  return groups;
+}
+
+}  // namespace fairwater

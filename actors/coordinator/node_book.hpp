@@ -1,0 +1,64 @@
+// What a node actor knows of the tasks granted to its machine, and what follows from an agent's
+// report. Pure: no clock, no messages.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "actors/coordinator/node.hpp"
+
+namespace fairwater {
+
+/// What to do about a report.
+struct ReportOutcome {
+  std::vector<TaskResult> settle;           ///< results of assigned tasks, to be made durable
+  std::vector<TaskResult> failed_launches;  ///< likewise; their grants came to nothing
+  std::vector<TaskKey> acknowledge;   ///< results that nobody waits for: the agent may forget them
+  std::vector<LaunchOrder> launches;  ///< assigned tasks that the agent has never heard of
+  std::vector<TaskKey> returns;  ///< assigned, unheard of, and of an earlier life of the ledger
+  std::vector<StopOrder> stops;  ///< tasks that run there but belong to nobody
+};
+
+struct TenantTasks {
+  TenantActor tenant;
+  std::vector<TaskResult> results;
+  std::vector<TaskKey> keys;
+};
+
+class NodeBook {
+ public:
+  explicit NodeBook(std::vector<AssignedTask> assigned);
+
+  void assign(const TenantActor& tenant, const LaunchOrder& order);
+  /// Remembers that the task is to be stopped, until it has ended; false when it is not assigned.
+  bool request_stop(const TaskKey& task);
+  /// `registering`: the agent has just (re)connected, so an assigned task that it does not name
+  /// never reached it; otherwise the order may still be under way. `incarnation`: the ledger's;
+  /// what was granted under an earlier one may have run in the life that was lost, and is not sent
+  /// again.
+  [[nodiscard]] ReportOutcome take_report(const AgentReport& report, bool registering,
+                                          std::uint32_t incarnation);
+  [[nodiscard]] bool knows(const TaskKey& task) const { return assigned_.contains(task); }
+  /// The results are durable: the tasks are gone from the book, grouped for their tenants.
+  [[nodiscard]] std::vector<TenantTasks> settled(const std::vector<TaskResult>& results);
+  /// The results could not be made durable; the agent will name them again.
+  void not_settled(const std::vector<TaskResult>& results);
+  /// Everything that is assigned and not being settled, e.g. when the node is lost.
+  [[nodiscard]] std::vector<TaskKey> unsettled() const;
+  /// These are being given back: they are neither launched nor given back once more meanwhile.
+  void begin_return(const std::vector<TaskKey>& keys);
+  /// Takes these tasks off the book, grouped for their tenants.
+  [[nodiscard]] std::vector<TenantTasks> take_back(const std::vector<TaskKey>& keys);
+  [[nodiscard]] std::size_t size() const { return assigned_.size(); }
+
+ private:
+  [[nodiscard]] std::shared_ptr<const LaunchOrder> order_of_job(const LaunchOrder& order) const;
+
+  std::map<TaskKey, AssignedTask> assigned_;
+  std::set<TaskKey> settling_;  ///< their result, or their return, is being made durable
+  std::set<TaskKey> stop_requested_;
+};
+
+}  // namespace fairwater

@@ -1,0 +1,34 @@
+// How nodes are known, and how they drain.
+#include <utility>
+
+#include "actors/coordinator/state.hpp"
+
+namespace fairwater::coordination {
+
+void add_node(CoordinatorSelf self, NodeRecord record, std::vector<AssignedTask> assigned) {
+  auto& state = self->state;
+  NodeEntry entry;
+  entry.record = record;
+  entry.lost = record.lost;
+  NodeBeatSink sink = CoordinatorActor{self};
+  entry.actor = spawn_node(self->system(), state.context, sink, record, std::move(assigned));
+  self->link_to(
+      entry.actor);  // they end together: the cluster does not go on without one of its parts
+  state.node_ids[record.spec.traits.name] = record.id;
+  state.nodes.emplace(record.id, std::move(entry));
+}
+
+caf::result<Done> drain_node(CoordinatorSelf self, const DrainNode& request) {
+  auto& state = self->state;
+  const auto id = state.node_ids.find(request.name);
+  if (id == state.node_ids.end())
+    return make_error(ErrorCode::not_found, "there is no node " + request.name, "name");
+  auto promise = self->make_response_promise<Done>();
+  self->request(state.nodes.at(id->second).actor, caf::infinite,
+                SetDrain{request.drain, request.reason})
+      .then([promise](const Done&) mutable { promise.deliver(Done{}); },
+            [promise](const caf::error& error) mutable { promise.deliver(error); });
+  return promise;
+}
+
+}  // namespace fairwater::coordination

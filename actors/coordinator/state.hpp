@@ -1,0 +1,172 @@
+// What the coordinator actor owns, shared by its source files. Not for others to include.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <caf/all.hpp>
+
+#include "actors/coordinator/cluster.hpp"
+#include "actors/coordinator/coordinator.hpp"
+#include "policy/allocator/deal_cycle.hpp"
+
+namespace fairwater {
+struct RunCycle {};
+struct BeginAnew {};
+struct NextChange {};
+}  // namespace fairwater
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::RunCycle)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::BeginAnew)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::NextChange)
+
+namespace fairwater::coordination {
+
+using CoordinatorBase =
+    CoordinatorActor::extend<caf::reacts_to<RunCycle>, caf::reacts_to<BeginAnew>,
+                             caf::reacts_to<NextChange>>;
+
+struct TenantEntry {
+  TenantSpec spec;
+  TenantActor actor;
+};
+
+struct NodeEntry {
+  NodeRecord record;
+  NodeActor actor;
+  NodeState state = NodeState::down;
+  bool accepts = false;
+  bool lost = false;
+  WallTime last_heartbeat;
+  std::string problem;  ///< as NodeBeat tells it
+};
+
+struct TokenEntry {
+  /// `changing`: being made or revoked; opens nothing.
+  enum class State : std::uint8_t { good, changing };
+  TokenGrant grant;
+  State state = State::good;
+  WallTime last_used;
+};
+
+struct CoordinatorState {
+  static inline const char* name = "coordinator";
+  std::shared_ptr<const ClusterContext> context;
+  std::optional<DealCycle> cycle;
+  std::map<TenantId, TenantEntry> tenants;
+  std::map<std::string, TenantId> tenant_ids;
+  /// Tenants come, change and go one call after the other: what one may do depends on those before,
+  /// which may still fail. Bound: each that waits is a call that the gateway has admitted.
+  bool changing_tenants = false;
+  std::deque<std::function<void()>> waiting_changes;
+  /// Left the allocator, and with it `tenants`; back again if that does not become durable.
+  std::optional<std::pair<TenantId, TenantEntry>> leaving;
+  std::map<NodeId, NodeEntry> nodes;
+  std::map<std::string, NodeId> node_ids;
+  std::set<std::string> registering;          ///< nodes that are just being registered or removed
+  std::map<NodeId, NodeEntry> leaving_nodes;  ///< as `leaving`
+  std::map<Hash, TokenEntry> tokens;          ///< every token of the ledger
+  std::uint32_t next_tenant = 1;
+  std::uint32_t next_node = 1;
+
+  bool cycle_due = false;
+  std::uint32_t cycles_in_flight = 0;
+  std::uint64_t generation = 1;  ///< see Commit::generation
+  bool beginning_anew = false;
+  std::vector<TaskKey> released_meanwhile;  ///< while the allocator is being rebuilt
+  std::string why_not_granting;             ///< empty: granting
+  LedgerTrust trust;
+  bool vouching = false;           ///< an operator's word is being made durable
+  std::uint64_t last_session = 0;  ///< of agents; see AgentReport::session
+};
+
+using CoordinatorSelf = CoordinatorBase::stateful_pointer<CoordinatorState>;
+
+// -- coordinator_cycle.cpp ------------------------------------------------------------------------
+
+/// Runs a cycle once the mailbox's present content has been taken: heartbeats that gather share it.
+void schedule_cycle(CoordinatorSelf self);
+void run_cycle(CoordinatorSelf self);
+/// Everything may have changed: looks at every node that takes tasks.
+void consider_all_nodes(CoordinatorSelf self);
+/// Commits what depends on the allocator's present state; a failure begins anew from the ledger.
+void commit_chained(CoordinatorSelf self, JournalBody body,
+                    std::function<void(const Committed&)> then,
+                    std::function<void(const caf::error&)> failed);
+void begin_anew(CoordinatorSelf self);
+void rebuild(CoordinatorState& state, const LedgerSnapshot& snapshot, std::uint64_t last_deal);
+void take_beat(CoordinatorSelf self, const NodeBeat& beat);
+void take_window(CoordinatorSelf self, const DemandWindow& window);
+caf::result<Done> withdraw(CoordinatorSelf self, const Withdraw& request);
+
+// -- coordinator_launches.cpp ---------------------------------------------------------------------
+
+/// What others advanced for the grants goes back, in the allocator and in the ledger alike.
+caf::result<FailedLaunchesSettled> settle_failed_launches(CoordinatorSelf self,
+                                                          const SettleFailedLaunches& request);
+
+// -- coordinator_trust.cpp ------------------------------------------------------------------------
+
+/// From the start, when all nodes are known.
+void watch_trust(CoordinatorSelf self);
+/// Changes `trust`; when the ledger is trusted with it, granting begins.
+void change_trust(CoordinatorSelf self, const std::function<void()>& change);
+bool may_grant(const CoordinatorState& state);
+/// `unavailable`, with kLedgerField, while the ledger may not be the newest.
+caf::error refuse_untrusted(const CoordinatorState& state);
+LedgerStanding describe_standing(const CoordinatorState& state);
+caf::result<Done> trust_ledger(CoordinatorSelf self, const TrustLedger& request);
+
+// -- coordinator_registration.cpp -----------------------------------------------------------------
+
+caf::result<NodeRegistered> register_node(CoordinatorSelf self, const RegisterNode& request);
+
+// -- coordinator_nodes.cpp ------------------------------------------------------------------------
+
+caf::result<Done> drain_node(CoordinatorSelf self, const DrainNode& request);
+void add_node(CoordinatorSelf self, NodeRecord record, std::vector<AssignedTask> assigned);
+
+// -- coordinator_tenants.cpp ----------------------------------------------------------------------
+
+caf::result<TenantsApplied> apply_tenants(CoordinatorSelf self, const ApplyTenants& request);
+caf::result<Done> remove_tenant(CoordinatorSelf self, const RemoveTenant& request);
+caf::result<TenantAddress> find_tenant(const CoordinatorState& state, const FindTenant& request);
+caf::result<TenantAddress> admit_job(const CoordinatorState& state, const AdmitJob& request);
+void add_tenant(CoordinatorSelf self, const TenantRecord& record, std::vector<UnfinishedJob> jobs);
+/// Lets the change of tenants that waits longest begin.
+void next_change(CoordinatorSelf self);
+/// The allocator is about to be rebuilt: a tenant whose removal failed is there again.
+void take_back_leaver(CoordinatorSelf self);
+
+// -- coordinator_departures.cpp -------------------------------------------------------------------
+
+caf::result<Done> remove_node(CoordinatorSelf self, const RemoveNode& request);
+/// As take_back_leaver, for nodes.
+void take_back_leaving_nodes(CoordinatorSelf self);
+
+// -- coordinator_tokens.cpp -----------------------------------------------------------------------
+
+/// What the token opens; `unauthenticated` when it is not known or has expired.
+Expected<TokenGrant> use_token(CoordinatorState& state, const Hash& hash);
+caf::result<Caller> log_in(CoordinatorState& state, const Login& request);
+caf::result<TokenInfo> create_token(CoordinatorSelf self, const CreateToken& request);
+TokenList list_tokens(const CoordinatorState& state);
+caf::result<RevokedToken> revoke_token(CoordinatorSelf self, const RevokeToken& request);
+/// Their tenant was removed.
+void forget_tokens_of(CoordinatorState& state, TenantId tenant);
+
+// -- coordinator_views.cpp ------------------------------------------------------------------------
+
+TenantViews describe_tenants(const CoordinatorState& state);
+NodeList list_nodes(const CoordinatorState& state);
+ClusterStatus describe_status(const CoordinatorState& state);
+Names names(const CoordinatorState& state);
+WaitingDescription explain_waiting(const CoordinatorState& state, const ExplainWaiting& request);
+
+}  // namespace fairwater::coordination

@@ -1,0 +1,431 @@
+#include "actors/coordinator/tenant.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <caf/all.hpp>
+
+#include "actors/coordinator/cluster.hpp"
+#include "actors/coordinator/tenant_book.hpp"
+#include "policy/core/check.hpp"
+
+namespace fairwater {
+
+struct RefreshWindow {};
+struct BackoffOver {
+  TaskKey task;
+};
+struct WaitOver {
+  std::uint64_t waiter = 0;
+};
+
+}  // namespace fairwater
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::RefreshWindow)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::BackoffOver)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::WaitOver)
+
+namespace fairwater {
+namespace {
+
+using TenantBase = TenantActor::extend<caf::reacts_to<RefreshWindow>, caf::reacts_to<BackoffOver>,
+                                       caf::reacts_to<WaitOver>>;
+
+struct JobWaiter {
+  std::uint64_t id = 0;
+  JobId job;
+  caf::typed_response_promise<Done> promise;
+};
+
+struct TenantState {
+  static inline const char* name = "tenant";
+  std::shared_ptr<const ClusterContext> context;
+  TenantSink coordinator;
+  TenantId id;
+  std::string tenant_name;
+  RunAs run_as;
+  TenantBook book{{}, QueuePolicy::fifo, {}};
+  std::vector<JobWaiter> waiters;
+  std::uint64_t last_waiter = 0;
+  std::uint64_t seen_deal = 0;
+  std::uint32_t submitting = 0;  ///< submissions that are being made durable
+  std::size_t submitting_bytes = 0;
+  bool refresh_due = false;
+  bool retired = false;
+};
+
+using TenantSelf = TenantBase::stateful_pointer<TenantState>;
+
+/// However many changes gather, one window tells them all.
+void refresh(TenantSelf self) {
+  if (!std::exchange(self->state.refresh_due, true)) self->send(self, RefreshWindow{});
+}
+
+void send_window(TenantSelf self) {
+  auto& state = self->state;
+  state.refresh_due = false;
+  const auto& settings = state.context->settings;
+  self->send(state.coordinator,
+             state.book.window(settings.window_ranges, settings.window_tasks, state.seen_deal));
+}
+
+void send_stops(TenantSelf self, const std::vector<RunningTask>& running) {
+  std::map<NodeId, std::vector<TaskKey>> by_node;
+  for (const auto& task : running) by_node[task.node].push_back(task.key);
+  for (auto& [node, tasks] : by_node)
+    self->send(self->state.coordinator, StopTasks{node, std::move(tasks)});
+}
+
+void answer_waiters(TenantState& state, JobId job) {
+  for (auto& waiter : state.waiters)
+    if (waiter.job == job) waiter.promise.deliver(Done{});
+  std::erase_if(state.waiters, [job](const JobWaiter& waiter) { return waiter.job == job; });
+}
+
+void withdraw(TenantSelf self, JobId job, const std::string& reason,
+              caf::typed_response_promise<Done> promise);
+
+/// What a job waits for cannot come any more.
+void cancel_dependent(TenantSelf self, JobId job, JobId awaited, const std::string& what) {
+  auto nobody = caf::typed_response_promise<Done>{};
+  withdraw(self, job, "job " + std::to_string(awaited.value) + ", which it waits for, " + what,
+           nobody);
+}
+
+void dependency_ended(TenantSelf self, JobId awaited, JobState ended) {
+  auto& book = self->state.book;
+  if (ended == JobState::succeeded) {
+    book.dependency_met(awaited);
+    refresh(self);
+    return;
+  }
+  const std::string what = ended == JobState::failed ? "failed" : "was cancelled";
+  for (const auto& job : book.waiting_for(awaited)) cancel_dependent(self, job, awaited, what);
+}
+
+/// How the job ended is the ledger's to say: asked only when somebody waits for it.
+void ask_dependency(TenantSelf self, JobId awaited) {
+  self->request(self->state.context->reader, caf::infinite, GetJob{awaited, {}})
+      .then(
+          [self, awaited](const JobDetail& detail) {
+            const auto state = state_of(detail.job);
+            if (is_terminal(state)) dependency_ended(self, awaited, state);
+          },
+          // The ledger's alarm tells. How it ended is not known, so the job waits on.
+          [](const caf::error&) {});
+}
+
+void job_ended(TenantSelf self, JobId job) {
+  answer_waiters(self->state, job);
+  if (!self->state.book.waiting_for(job).empty()) ask_dependency(self, job);
+}
+
+// -- submitting -----------------------------------------------------------------------------------
+
+caf::error being_removed(const TenantState& state) {
+  return make_error(ErrorCode::not_found, "tenant " + state.tenant_name + " is being removed",
+                    "tenant");
+}
+
+void make_durable(TenantSelf self, const JobSpec& spec,
+                  caf::typed_response_promise<JobAccepted> promise) {
+  if (self->state.retired) {  // since its dependencies were asked for
+    promise.deliver(being_removed(self->state));
+    return;
+  }
+  const auto bytes = spec_bytes(spec);
+  ++self->state.submitting;
+  self->state.submitting_bytes += bytes;
+  self->request(self->state.context->ledger, caf::infinite,
+                Commit{{JobSubmitted{{}, self->state.id, spec}}, 0})
+      .then(
+          [self, spec, bytes, promise](const Committed& committed) mutable {
+            auto& state = self->state;
+            --state.submitting;
+            state.submitting_bytes -= bytes;
+            UnfinishedJob job;
+            job.record.id = committed.receipts.front().job;
+            job.record.tenant = state.id;
+            job.record.spec = spec;
+            job.record.tasks.total = spec.tasks_max;
+            job.waits_for = spec.after;
+            const auto id = job.record.id;
+            state.book.add(std::move(job));
+            for (const auto& awaited : spec.after)
+              if (!state.book.knows(awaited)) ask_dependency(self, awaited);
+            refresh(self);
+            promise.deliver(JobAccepted{id});
+          },
+          [self, bytes, promise](const caf::error& error) mutable {
+            --self->state.submitting;
+            self->state.submitting_bytes -= bytes;
+            promise.deliver(error);
+          });
+}
+
+/// Checks `after`, one job after the other, then makes the submission durable.
+void check_dependencies(TenantSelf self, JobSpec spec, std::size_t next,
+                        caf::typed_response_promise<JobAccepted> promise) {
+  while (next < spec.after.size() && self->state.book.knows(spec.after[next])) ++next;
+  if (next == spec.after.size()) {
+    make_durable(self, spec, promise);
+    return;
+  }
+  const auto awaited = spec.after[next];
+  const auto field = "after[" + std::to_string(next) + "]";
+  const auto text = "job " + std::to_string(awaited.value);
+  self->request(self->state.context->reader, caf::infinite, GetJob{awaited, {}})
+      .then(
+          [self, spec = std::move(spec), next, promise, field,
+           text](const JobDetail& detail) mutable {
+            const auto state = state_of(detail.job);
+            if (detail.job.tenant != self->state.id) {
+              promise.deliver(
+                  make_error(ErrorCode::invalid_input, text + " does not exist", field));
+            } else if (state == JobState::failed || state == JobState::cancelled) {
+              promise.deliver(make_error(
+                  ErrorCode::invalid_input,
+                  text + " has not succeeded: it is " + std::string(to_string(state)), field));
+            } else {
+              check_dependencies(self, std::move(spec), next + 1, promise);
+            }
+          },
+          [promise, field, text](const caf::error& error) mutable {
+            const bool is_missing = details(error).code == ErrorCode::not_found;
+            promise.deliver(
+                is_missing ? make_error(ErrorCode::invalid_input, text + " does not exist", field)
+                           : error);
+          });
+}
+
+/// A tenant's own bounds keep its jobs from taking the memory that all share.
+caf::error check_room(const TenantState& state, const JobSpec& spec) {
+  const auto& settings = state.context->settings;
+  if (state.book.size() + state.submitting >= settings.max_live_jobs)
+    return make_error(ErrorCode::overloaded,
+                      "tenant " + state.tenant_name + " has " + std::to_string(state.book.size()) +
+                          " unfinished jobs, the most that are admitted; submit again when some "
+                          "have ended");
+  const auto bytes = state.book.bytes() + state.submitting_bytes;
+  if (bytes + spec_bytes(spec) > settings.max_live_job_bytes)
+    return make_error(ErrorCode::overloaded,
+                      "the unfinished jobs of tenant " + state.tenant_name + " have " +
+                          std::to_string(bytes) + " bytes of commands and environments; at most " +
+                          std::to_string(settings.max_live_job_bytes) +
+                          " are admitted: submit again when some have ended, or put what is large "
+                          "into files");
+  return {};
+}
+
+caf::result<JobAccepted> submit(TenantSelf self, Submit& request) {
+  auto& state = self->state;
+  if (state.retired) return being_removed(state);
+  if (auto full = check_room(state, request.spec)) return full;
+  auto promise = self->make_response_promise<JobAccepted>();
+  check_dependencies(self, std::move(request.spec), 0, promise);
+  return promise;
+}
+
+// -- cancelling -----------------------------------------------------------------------------------
+
+void withdraw(TenantSelf self, JobId job, const std::string& reason,
+              caf::typed_response_promise<Done> promise) {
+  auto& state = self->state;
+  state.book.hold(job);
+  self->request(state.coordinator, caf::infinite, Withdraw{state.id, job, reason})
+      .then(
+          [self, job, reason, promise](const Done&) mutable {
+            auto& book = self->state.book;
+            if (book.knows(job)) {
+              book.release_hold(job);
+              send_stops(self, book.cancel(job, reason));
+              if (!book.knows(job)) job_ended(self, job);
+            }
+            refresh(self);
+            promise.deliver(Done{});
+          },
+          [self, job, promise](const caf::error& error) mutable {
+            self->state.book.release_hold(job);
+            refresh(self);
+            promise.deliver(error);
+          });
+}
+
+caf::result<Done> cancel(TenantSelf self, const Cancel& request) {
+  auto& book = self->state.book;
+  if (!book.knows(request.id) || book.record(request.id).cancelled) return Done{};
+  auto promise = self->make_response_promise<Done>();
+  withdraw(self, request.id, request.reason, promise);
+  return promise;
+}
+
+// -- grants and results ---------------------------------------------------------------------------
+
+void take_grants(TenantSelf self, const Granted& granted) {
+  auto& state = self->state;
+  state.seen_deal = std::max(state.seen_deal, granted.deal);
+  std::map<NodeId, std::pair<NodeActor, LaunchTasks>> by_node;
+  std::vector<RunningTask> stops;
+  for (const auto& item : granted.grants) {
+    auto order = state.book.grant(item.grant, item.node_id);
+    FAIRWATER_CHECK(order.has_value(), "a grant belongs to a live job");
+    if (state.book.record(item.grant.task.job).cancelled)
+      stops.push_back({item.node_id, item.grant.task});
+    order->run_as = state.run_as;
+    auto& [actor, launch] = by_node[item.node_id];
+    actor = item.node;
+    launch.orders.push_back(std::move(*order));
+  }
+  for (auto& [node, launch] : by_node) {
+    launch.second.tenant = self;
+    self->send(launch.first, std::move(launch.second));
+  }
+  send_stops(self, stops);
+  refresh(self);
+}
+
+/// A wall clock that was set makes no pause longer than any is.
+void end_backoff_later(TenantSelf self, const BackingOff& task) {
+  const auto left_ms =
+      (task.until.microseconds - self->state.context->wall_clock().microseconds) / 1000;
+  self->delayed_send(
+      self, std::chrono::milliseconds(std::clamp<std::int64_t>(left_ms, 0, kMaxBackoff_ms)),
+      BackoffOver{task.key});
+}
+
+void follow(TenantSelf self, JobId job, const AttemptOutcome& outcome) {
+  if (outcome.backing_off) end_backoff_later(self, *outcome.backing_off);
+  if (outcome.job_ended) job_ended(self, job);
+}
+
+void take_results(TenantSelf self, const TasksEnded& ended) {
+  const auto now = self->state.context->wall_clock();
+  for (const auto& result : ended.results)
+    follow(self, result.task.job, self->state.book.end(result, now));
+  refresh(self);
+}
+
+void take_back(TenantSelf self, const TasksReturned& returned) {
+  const auto now = self->state.context->wall_clock();
+  for (const auto& task : returned.tasks)
+    follow(self, task.job, self->state.book.give_back(returned, task, now));
+  refresh(self);
+}
+
+// -- questions ------------------------------------------------------------------------------------
+
+caf::result<Done> wait(TenantSelf self, const Wait& request) {
+  auto& state = self->state;
+  if (!state.book.knows(request.id)) return Done{};
+  auto promise = self->make_response_promise<Done>();
+  state.waiters.push_back({++state.last_waiter, request.id, promise});
+  self->delayed_send(
+      self, std::chrono::milliseconds(std::clamp<std::int64_t>(request.timeout_ms, 0, 60'000)),
+      WaitOver{state.last_waiter});
+  return promise;
+}
+
+void end_wait(TenantState& state, std::uint64_t id) {
+  auto waiter = std::find_if(state.waiters.begin(), state.waiters.end(),
+                             [id](const JobWaiter& w) { return w.id == id; });
+  if (waiter == state.waiters.end()) return;
+  waiter->promise.deliver(Done{});
+  state.waiters.erase(waiter);
+}
+
+std::string backoff_text(const TaskRecord& task, WallTime now) {
+  const auto left_ms = std::clamp<std::int64_t>(
+      (task.waits_until.microseconds - now.microseconds) / 1000, 0, kMaxBackoff_ms);
+  std::string text = "it is tried again in " + std::to_string((left_ms + 999) / 1000) +
+                     " s, after " + std::to_string(task.launch_failures) + " failed launches and " +
+                     std::to_string(task.losses) + " losses";
+  if (task.result) text += "; the last one: " + task.result->message;
+  return text;
+}
+
+WaitingDescription describe(const TenantState& state, const DescribeWaiting& request) {
+  WaitingDescription description;
+  if (const auto* task = state.book.backing_off(request.id, request.index))
+    description.obstacles.push_back({"backoff", backoff_text(*task, state.context->wall_clock())});
+  if (!state.book.waits(request.id, request.index)) return description;
+  for (const auto& awaited : state.book.dependencies(request.id))
+    description.obstacles.push_back(
+        {"dependency", "waits for job " + std::to_string(awaited.value) + " to succeed"});
+  if (const auto before = state.book.tasks_before(request.id, request.index); before > 0)
+    description.obstacles.push_back(
+        {"order", std::to_string(before) + " task(s) of the tenant stand before it in its queue"});
+  return description;
+}
+
+caf::result<Done> retire(TenantState& state) {
+  if (state.book.size() + state.submitting > 0)
+    return make_error(ErrorCode::wrong_state,
+                      "tenant " + state.tenant_name + " has " + std::to_string(state.book.size()) +
+                          " unfinished jobs; cancel them or wait for them first");
+  state.retired = true;
+  return Done{};
+}
+
+/// What a restart must do again: stop what was cancelled, wait out pauses, and ask about awaited
+/// jobs that have ended.
+void resume(TenantSelf self) {
+  auto& state = self->state;
+  send_stops(self, state.book.to_stop());
+  for (const auto& task : state.book.backing_off()) end_backoff_later(self, task);
+  refresh(self);
+}
+
+TenantBase::behavior_type tenant_behavior(TenantSelf self,
+                                          std::shared_ptr<const ClusterContext> context,
+                                          TenantSink coordinator, const TenantRecord& record,
+                                          std::vector<UnfinishedJob> jobs) {
+  auto& state = self->state;
+  state.context = std::move(context);
+  state.coordinator = std::move(coordinator);
+  state.id = record.id;
+  state.tenant_name = record.spec.name;
+  state.run_as = record.spec.run_as;
+  state.book = TenantBook{record.id, record.spec.queue, state.context->catalog};
+  std::set<JobId> awaited;
+  for (auto& job : jobs) {
+    awaited.insert(job.waits_for.begin(), job.waits_for.end());
+    state.book.add(std::move(job));
+  }
+  for (const auto& job : awaited)
+    if (!state.book.knows(job)) ask_dependency(self, job);
+  resume(self);
+  return {
+      [self](Submit& request) { return submit(self, request); },
+      [self](const Cancel& request) { return cancel(self, request); },
+      [self](const Wait& request) { return wait(self, request); },
+      [self](const DescribeWaiting& request) { return describe(self->state, request); },
+      [self](const Retire&) { return retire(self->state); },
+      [self](const Reinstate&) { self->state.retired = false; },
+      [self](const SetTerms& request) {
+        self->state.book.set_policy(request.policy);
+        self->state.run_as = request.run_as;
+        refresh(self);
+      },
+      [self](const Granted& granted) { take_grants(self, granted); },
+      [self](const TasksEnded& ended) { take_results(self, ended); },
+      [self](const TasksReturned& returned) { take_back(self, returned); },
+      [self](const RefreshWindow&) { send_window(self); },
+      [self](const BackoffOver& over) {
+        self->state.book.end_backoff(over.task);
+        refresh(self);
+      },
+      [self](const WaitOver& over) { end_wait(self->state, over.waiter); },
+  };
+}
+
+}  // namespace
+
+TenantActor spawn_tenant(caf::actor_system& system, std::shared_ptr<const ClusterContext> context,
+                         TenantSink coordinator, const TenantRecord& record,
+                         std::vector<UnfinishedJob> jobs) {
+  return system.spawn(tenant_behavior, std::move(context), std::move(coordinator), record,
+                      std::move(jobs));
+}
+
+}  // namespace fairwater

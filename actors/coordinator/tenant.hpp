@@ -1,0 +1,131 @@
+// A tenant actor: one tenant's jobs and its queueing policy. It decides which of its tasks run
+// next; the coordinator only how much.
+//
+//   takes  Submit, Cancel, Wait, DescribeWaiting     from the desk
+//          Granted                                   from the coordinator, once durable
+//          TasksEnded, TasksReturned                 from nodes, once durable
+//   sends  DemandWindow, Withdraw, StopTasks         to the coordinator
+//          Commit                                    to the ledger
+//          LaunchTasks                               to nodes
+//   bound  at most `max_live_jobs` jobs are admitted; every grant and result belongs to one of
+//   their tasks
+//
+// A task whose launch failed, or whose supervisor vanished, waits for a pause before it is in the
+// window again; one timer each.
+//
+// One job's life:
+//
+//            Granted (first task)           every task ended
+//   waiting ─────────────────────> running ─────────────────> succeeded | failed
+//      │ Cancel                       │ Cancel
+//      └──────────> cancelled <───────┘ once the running tasks have ended
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <caf/actor_system.hpp>
+#include <caf/typed_actor.hpp>
+
+#include "actors/coordinator/ledger.hpp"
+#include "actors/message.hpp"
+#include "model/job.hpp"
+#include "model/resources.hpp"
+#include "model/tenant.hpp"
+#include "policy/allocator/allocator.hpp"
+
+FAIRWATER_MESSAGE(Submit)
+FAIRWATER_MESSAGE(Cancel)
+FAIRWATER_MESSAGE(Wait)
+FAIRWATER_MESSAGE(DescribeWaiting)
+FAIRWATER_MESSAGE(WaitingDescription)
+FAIRWATER_MESSAGE(TasksEnded)
+FAIRWATER_MESSAGE(TasksReturned)
+FAIRWATER_MESSAGE(SetTerms)
+FAIRWATER_MESSAGE(Retire)
+FAIRWATER_MESSAGE(Reinstate)
+
+namespace fairwater {
+
+/// Answered when the job is durable. `overloaded` beyond max_live_jobs.
+struct Submit {
+  JobSpec spec;
+};
+/// Answered when the cancellation is durable; running tasks end after their grace.
+struct Cancel {
+  JobId id;
+  std::string reason;
+};
+/// Answered when the job has ended (or is not live), at the latest after `timeout_ms`.
+struct Wait {
+  JobId id;
+  std::int64_t timeout_ms = 0;
+};
+/// What in the tenant's own order keeps a task waiting.
+struct DescribeWaiting {
+  JobId id;
+  std::uint32_t index = 0;
+};
+struct WaitingDescription {
+  std::vector<Obstacle> obstacles;
+};
+struct TasksEnded {
+  std::vector<TaskResult> results;
+};
+/// Granted tasks that will not run there: they wait again, as their next attempt.
+struct TasksReturned {
+  std::vector<TaskKey> tasks;
+  bool node_lost = false;  ///< see TasksRequeued
+};
+/// The tenant's terms have changed; of tasks that are granted from now on.
+struct SetTerms {
+  QueuePolicy policy = QueuePolicy::fifo;
+  RunAs run_as;
+};
+/// The tenant is about to be removed: `wrong_state` while it has live jobs, else it admits none any
+/// more.
+struct Retire {};
+/// The removal did not happen after all.
+struct Reinstate {};
+/// Strikes a job's waiting tasks and makes its cancellation durable, after every grant made before.
+struct Withdraw {
+  TenantId tenant;
+  JobId job;
+  std::string reason;
+};
+struct StopTasks {
+  NodeId node;
+  std::vector<TaskKey> tasks;
+};
+struct Granted;  // coordinator.hpp
+
+using TenantActor = caf::typed_actor<
+    caf::replies_to<Submit>::with<JobAccepted>, caf::replies_to<Cancel>::with<Done>,
+    caf::replies_to<Wait>::with<Done>, caf::replies_to<DescribeWaiting>::with<WaitingDescription>,
+    caf::replies_to<Retire>::with<Done>, caf::reacts_to<Reinstate>, caf::reacts_to<SetTerms>,
+    caf::reacts_to<Granted>, caf::reacts_to<TasksEnded>, caf::reacts_to<TasksReturned>>;
+
+/// A live job as a restart finds it.
+struct UnfinishedJob {
+  JobRecord record;
+  std::vector<StoredTask> tasks;  ///< those that have a record
+  std::vector<JobId> waits_for;   ///< jobs of `after` that have not succeeded yet
+};
+
+struct ClusterContext;  // cluster.hpp
+
+/// What a tenant actor needs of the coordinator.
+using TenantSink =
+    caf::typed_actor<caf::reacts_to<DemandWindow>, caf::replies_to<Withdraw>::with<Done>,
+                     caf::reacts_to<StopTasks>>;
+
+[[nodiscard]] TenantActor spawn_tenant(caf::actor_system& system,
+                                       std::shared_ptr<const ClusterContext> context,
+                                       TenantSink coordinator, const TenantRecord& record,
+                                       std::vector<UnfinishedJob> jobs);
+
+}  // namespace fairwater

@@ -1,0 +1,124 @@
+// One tenant's live jobs: what waits, what runs, and in which order the rest should run. Pure: no
+// clock, no messages; the tenant actor drives it, a test can too.
+//
+// Invariants: a task of a live job waits, runs, or has ended; counts agree with the ledger's
+// records, because both follow model/job.hpp's after_result. A cancelled or blocked job has nothing
+// in the window.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/coordinator/tenant.hpp"
+#include "policy/allocator/waiting_tasks.hpp"
+
+namespace fairwater {
+
+struct RunningTask {
+  NodeId node;
+  TaskKey key;
+};
+/// A task that waits for a pause to be over before it may be granted again.
+struct BackingOff {
+  TaskKey key;
+  WallTime until;
+};
+/// What an attempt's end leads to.
+struct AttemptOutcome {
+  bool job_ended = false;  ///< with this task; the job is gone from the book
+  std::optional<BackingOff> backing_off;
+};
+
+class TenantBook {
+ public:
+  TenantBook(TenantId tenant, QueuePolicy policy, ResourceCatalog catalog);
+
+  void set_policy(QueuePolicy policy);
+  /// A job that is durable: new, or found by a restart. Its spec has been admitted.
+  void add(UnfinishedJob job);
+  [[nodiscard]] bool knows(JobId job) const { return jobs_.contains(job); }
+  [[nodiscard]] std::size_t size() const { return jobs_.size(); }
+  /// Of all jobs' specs together (model/job.hpp).
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  [[nodiscard]] const JobRecord& record(JobId job) const;
+
+  /// The task runs now (or is about to); the order that starts it. None when the grant is for no
+  /// live job.
+  [[nodiscard]] std::optional<LaunchOrder> grant(const Grant& grant, NodeId node);
+  AttemptOutcome end(const TaskResult& result, WallTime now);
+  AttemptOutcome give_back(const TasksReturned& returned, const TaskKey& task, WallTime now);
+  /// Every task that backs off, e.g. after a restart.
+  [[nodiscard]] std::vector<BackingOff> backing_off() const;
+  /// The pause is over: the task, if it still waits under this attempt, may run.
+  void end_backoff(const TaskKey& task);
+  /// The record of a task that backs off, else null.
+  [[nodiscard]] const TaskRecord* backing_off(JobId job, std::uint32_t index) const;
+
+  /// Takes the job's waiting tasks out of the window while its cancellation is being made durable.
+  void hold(JobId job);
+  void release_hold(JobId job);
+  /// The cancellation is durable. Returns what must be stopped; when nothing runs, the job is gone.
+  std::vector<RunningTask> cancel(JobId job, const std::string& reason);
+  /// Everything of cancelled jobs that still runs, e.g. after a restart.
+  [[nodiscard]] std::vector<RunningTask> to_stop() const;
+
+  /// `job` has succeeded: returns nothing; jobs that waited for it alone may run now.
+  void dependency_met(JobId job);
+  /// Jobs that wait for `job`.
+  [[nodiscard]] std::vector<JobId> waiting_for(JobId job) const;
+  /// What `job` still waits for.
+  [[nodiscard]] const std::set<JobId>& dependencies(JobId job) const;
+
+  /// The next tasks in the tenant's order; at most `max_ranges` ranges and about `max_tasks` tasks.
+  /// O(ranges) for fifo and priority; O(jobs + tasks log jobs) for fair.
+  [[nodiscard]] DemandWindow window(std::size_t max_ranges, std::uint32_t max_tasks,
+                                    std::uint64_t seen_deal) const;
+  /// Tasks that stand before this one in the tenant's own order.
+  [[nodiscard]] std::uint64_t tasks_before(JobId job, std::uint32_t index) const;
+  [[nodiscard]] bool waits(JobId job, std::uint32_t index) const;
+
+ private:
+  struct Job {
+    JobRecord record;
+    ResourceVector demand;
+    PlacementRulePtr rule;
+    WaitingTasks waiting;
+    std::map<std::uint32_t, TaskRecord> tasks;  ///< that run, or have run and wait again
+    std::set<std::uint32_t> backing_off;        ///< of `tasks`; not in `waiting` yet
+    std::set<JobId> waits_for;
+    bool held = false;
+    [[nodiscard]] bool ready() const {
+      return !held && !record.cancelled && waits_for.empty() && !waiting.empty();
+    }
+  };
+  /// (minus priority under that policy, else 0; id): smaller first.
+  using QueueKey = std::pair<std::int64_t, JobId>;
+
+  [[nodiscard]] QueueKey key_of(const Job& job) const;
+  void append_fair(DemandWindow& window, std::size_t max_ranges, std::uint32_t max_tasks) const;
+  void erase(std::map<JobId, Job>::iterator job);
+  AttemptOutcome settle(std::map<JobId, Job>::iterator job, const TaskKey& key,
+                        const TaskRecord& after);
+  /// The job's record and that of the task that runs under this very attempt; null when none does.
+  [[nodiscard]] std::pair<std::map<JobId, Job>::iterator, const TaskRecord*> running(
+      const TaskKey& key);
+  /// Keeps ready_ and the pending totals true across a change of one job.
+  template <class Change>
+  auto change(Job& job, Change&& apply);
+  void count(const Job& job, bool add);
+
+  TenantId tenant_;
+  QueuePolicy policy_;
+  ResourceCatalog catalog_;
+  std::map<JobId, Job> jobs_;
+  std::size_t bytes_ = 0;
+  std::set<QueueKey> ready_;
+  ResourceVector pending_;
+  std::uint64_t pending_tasks_ = 0;
+};
+
+}  // namespace fairwater

@@ -1,0 +1,101 @@
+// Whether the ledger may be dealt from: what the nodes say, and what an operator decides.
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "actors/coordinator/state.hpp"
+
+namespace fairwater::coordination {
+namespace {
+
+std::string name_of(const CoordinatorState& state, NodeId node) {
+  const auto known = state.nodes.find(node);
+  return known == state.nodes.end() ? "" : known->second.record.spec.traits.name;
+}
+
+/// Marking the directory blocks: it gets a thread of its own.
+void tell_trusted(CoordinatorSelf self) {
+  const auto& settings = self->state.context->settings;
+  if (!settings.copied || !settings.on_trusted) return;
+  self->spawn<caf::detached>([on_trusted = settings.on_trusted] { on_trusted(); });
+}
+
+}  // namespace
+
+void watch_trust(CoordinatorSelf self) {
+  auto& state = self->state;
+  std::set<NodeId> known;
+  std::set<NodeId> lost;
+  for (const auto& [id, node] : state.nodes) (node.lost ? lost : known).insert(id);
+  const bool copied = state.context->settings.copied;
+  // Somebody who knew the ledger must speak for a copy of it, if there is anybody.
+  if (copied && known.empty()) known = lost;
+  change_trust(self, [&] { state.trust = LedgerTrust(known, copied); });
+  if (!state.trust.holds()) spdlog::info("nothing is granted yet: {}", state.trust.why_not());
+}
+
+void change_trust(CoordinatorSelf self, const std::function<void()>& change) {
+  auto& trust = self->state.trust;
+  const bool held = trust.holds();
+  change();
+  if (held || !trust.holds()) return;
+  spdlog::info("the ledger is taken for the newest: granting");
+  tell_trusted(self);
+  consider_all_nodes(self);
+}
+
+bool may_grant(const CoordinatorState& state) {
+  return !state.beginning_anew && !state.vouching && state.trust.holds();
+}
+
+caf::error refuse_untrusted(const CoordinatorState& state) {
+  if (state.trust.holds()) return {};
+  return make_error(ErrorCode::unavailable, "nothing is taken in yet: " + state.trust.why_not(),
+                    std::string(kLedgerField));
+}
+
+LedgerStanding describe_standing(const CoordinatorState& state) {
+  const auto& trust = state.trust;
+  LedgerStanding standing;
+  standing.trusted = trust.holds();
+  standing.why = trust.why_not();
+  standing.end = state.context->ledger_end().mark;
+  standing.copied = trust.copied() && !trust.holds();
+  if (!trust.holds())
+    for (const auto& node : trust.awaited()) standing.awaited.push_back(name_of(state, node));
+  for (const auto& [node, doubt] : trust.doubts())
+    standing.doubts.push_back({name_of(state, node), doubt.seen, doubt.reason, doubt.since});
+  return standing;
+}
+
+caf::result<Done> trust_ledger(CoordinatorSelf self, const TrustLedger& request) {
+  auto& state = self->state;
+  if (request.reason.empty())
+    return make_error(ErrorCode::invalid_input, "say why this ledger is to be trusted", "reason");
+  if (auto wrong = validate_reason(request.reason)) return wrong;
+  if (state.trust.holds() || state.vouching)
+    return make_error(ErrorCode::wrong_state, "nobody doubts this ledger");
+  state.vouching = true;
+  const auto record = state.trust.vouching(state.context->ledger_end().mark, request.reason);
+  auto promise = self->make_response_promise<Done>();
+  self->request(state.context->ledger, caf::infinite, Commit{{record}, 0})
+      .then(
+          [self, promise, record](const Committed&) mutable {
+            auto& state = self->state;
+            spdlog::warn(
+                "an operator vouches for the ledger ({}): incarnation {}, {} job ids are "
+                "left out",
+                record.reason, record.incarnation, record.skipped_jobs);
+            state.vouching = false;
+            state.cycle->allocator().set_incarnation(record.incarnation);
+            change_trust(self, [&] { state.trust.vouch(); });
+            promise.deliver(Done{});
+          },
+          [self, promise](caf::error& error) mutable {
+            self->state.vouching = false;
+            promise.deliver(std::move(error));
+          });
+  return promise;
+}
+
+}  // namespace fairwater::coordination

@@ -1,0 +1,8 @@
+// The command line for tenants and operators.
+#include <iostream>
+
+#include "cli/commands.hpp"
+
+int main(int argc, char** argv) {
+  return fairwater::run_fairwater({argv + 1, argv + argc}, std::cout, std::cerr);
+}

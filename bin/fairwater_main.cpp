@@ -1,8 +1,0 @@
-// The command line for tenants and operators.
-#include <iostream>
-
-#include "bin/commands.hpp"
-
-int main(int argc, char** argv) {
-  return fairwater::run_fairwater({argv + 1, argv + argc}, std::cout, std::cerr);
-}

@@ -1,4 +1,0 @@
-// The daemon: a coordinator, an agent, or both for trying things out.
-#include "bin/daemon.hpp"
-
-int main(int argc, char** argv) { return fairwater::run_fairwaterd(argc, argv); }

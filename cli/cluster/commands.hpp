@@ -1,0 +1,17 @@
+// Commands that speak with a coordinator: one function per noun adds its verbs.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "cli/core/context.hpp"
+
+namespace fairwater {
+
+void add_status_commands(CLI::App& app, Context& context);
+void add_tenant_commands(CLI::App& app, Context& context);
+void add_token_commands(CLI::App& app, Context& context);
+void add_node_commands(CLI::App& app, Context& context);
+void add_job_commands(CLI::App& app, Context& context);
+void add_ledger_commands(CLI::App& app, Context& context);
+
+}  // namespace fairwater

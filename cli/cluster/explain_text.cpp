@@ -1,0 +1,178 @@
+#include "cli/cluster/explain_text.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cli/cluster/journal_lines.hpp"
+#include "cli/cluster/json_shapes.hpp"
+
+namespace fairwater {
+namespace {
+
+const char* step_words(GrantStep step) {
+  switch (step) {
+    case GrantStep::guarantee:
+      return "by its guarantee (the tenant was below min; not charged)";
+    case GrantStep::allowance:
+      return "within the tenant's allowance";
+    case GrantStep::remainder:
+      return "as the next whole task, to whom most was due of parts too small alone";
+    case GrantStep::reserved:
+      return "as the task that the node had kept its room for";
+    case GrantStep::backfill:
+      break;
+  }
+  return "as the largest waiting task that fits what nobody else could use";
+}
+
+std::string units(Units count) {
+  return fmt::format("{} unit{}", count, count == 1 || count == -1 ? "" : "s");
+}
+
+template <class Lines>
+const auto* line_of(const Lines& lines, TenantId tenant) {
+  const auto found = std::find_if(lines.begin(), lines.end(),
+                                  [&](const auto& line) { return line.tenant == tenant; });
+  return found == lines.end() ? nullptr : &*found;
+}
+
+const Grant* grant_of(const Explanation& explanation) {
+  if (!explanation.deal) return nullptr;
+  for (const auto& grant : explanation.deal->grants)
+    if (grant.task.job == explanation.job.id && grant.task.index == explanation.task.index &&
+        grant.task.attempt == explanation.task.record.attempt &&
+        grant.task.incarnation == explanation.task.record.incarnation)
+      return &grant;
+  return nullptr;
+}
+
+std::string heading(const Explanation& explanation) {
+  const TaskInfo& task = explanation.task;
+  std::string text = fmt::format("job {} task {} of tenant {}: {}", explanation.job.id.value,
+                                 task.index, tenant_name(explanation.names, explanation.job.tenant),
+                                 to_string(task.record.state));
+  if (task.record.state != TaskState::pending && !task.node.empty())
+    text += fmt::format(" on node {}, attempt {}", printable(task.node), task.record.attempt);
+  return text + "\n";
+}
+
+std::string obstacles_text(const Explanation& explanation) {
+  const auto& obstacles = explanation.obstacles;
+  if (obstacles.empty())
+    return "nothing keeps it waiting: the next heartbeat of a node with room places it\n";
+  std::string text = "waits because " + printable(obstacles.front().message) + " [" +
+                     obstacles.front().code + "]\n";
+  if (obstacles.size() > 1) text += "and if that were gone:\n";
+  for (std::size_t i = 1; i < obstacles.size(); ++i)
+    text += "  - " + printable(obstacles[i].message) + " [" + obstacles[i].code + "]\n";
+  return text;
+}
+
+/// One line of the account: how many units, and what for. Lines with nothing to say are left out.
+class Account {
+ public:
+  void add(Units count, std::string_view words) {
+    if (count != 0) text_ += fmt::format("  {:>+8}  {}\n", count, words);
+  }
+  void total(Units count, std::string_view words) {
+    text_ += fmt::format("  {:>8}  {}\n", count, words);
+  }
+  [[nodiscard]] std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+std::string quota_text(const TenantLine& line, const NameTable& names) {
+  std::string text = "runtime quota (the water level at that moment) and what it held before:\n";
+  for (std::size_t i = 0; i < std::min(names.resources.size(), kMaxResources); ++i) {
+    if (line.quota[i] == 0 && line.used[i] == 0) continue;
+    const std::string& name = names.resources[i];
+    text += fmt::format("  {}: level {}, held {}\n", name, format_amount(name, line.quota[i]),
+                        format_amount(name, line.used[i]));
+  }
+  return text;
+}
+
+std::string account_text(const TenantLine& line) {
+  Account account;
+  account.add(line.carried, "carried over from earlier deals: parts too small for a whole task");
+  account.add(line.granted, "granted by the sequence");
+  account.add(-line.passed_on, "passed on without a claim: at its runtime quota");
+  account.add(line.passed_to, "its part of what others passed on");
+  account.add(line.received, "received from debtors");
+  account.add(-line.paid, "paid to creditors");
+  account.add(line.pooled, line.pooled < 0 ? "left to the pool: more than its waiting tasks need"
+                                           : "taken from the pool of allowances not needed");
+  account.total(line.allowance, "its allowance");
+  if (line.guaranteed != 0) account.total(line.guaranteed, "placed by its guarantee, not charged");
+  account.total(line.placed, "placed in this deal");
+  account.add(-line.rolled_back, "rolled back: slots that nobody could use");
+  if (line.carry != 0) account.add(line.carry, "carried on to the next deal");
+  return account.take();
+}
+
+std::string transfers_text(const Deal& deal, TenantId tenant, const NameTable& names) {
+  std::string text;
+  for (const auto& repayment : deal.repayments) {
+    if (repayment.debtor == tenant)
+      text += fmt::format("repaid {} to {}\n", units(repayment.units),
+                          tenant_name(names, repayment.creditor));
+    if (repayment.creditor == tenant)
+      text += fmt::format("was repaid {} by {}\n", units(repayment.units),
+                          tenant_name(names, repayment.debtor));
+  }
+  for (const auto& loan : deal.loans) {
+    if (loan.borrower == tenant)
+      text +=
+          fmt::format("borrowed {} from {}\n", units(loan.units), tenant_name(names, loan.lender));
+    if (loan.lender == tenant)
+      text += fmt::format("lent {} to {}\n", units(loan.units), tenant_name(names, loan.borrower));
+  }
+  return text.empty() ? "borrowed from nobody and lent to nobody\n" : text;
+}
+
+std::string grant_text(const Explanation& explanation) {
+  if (!explanation.deal) return "it was never granted\n";
+  const Deal& deal = *explanation.deal;
+  const NameTable& names = explanation.names;
+  const Grant* grant = grant_of(explanation);
+  std::string text = fmt::format("granted in cycle {}", explanation.grant_cycle);
+  if (grant != nullptr) {
+    text += fmt::format(" for {}, {}", units(grant->cost), step_words(grant->step));
+    if (grant->beyond_quota) text += ", above its runtime quota on units that were owed to it";
+  }
+  text += fmt::format("\nnode {} had {} to deal: positions {} to {} of the sequence, {} unused\n",
+                      node_name(names, deal.node), units(deal.free_units), deal.position_before,
+                      deal.position_after, deal.unused);
+  const TenantLine* line = line_of(deal.lines, explanation.job.tenant);
+  if (line == nullptr) return text;
+  return text + quota_text(*line, names) +
+         fmt::format("account of {} in this deal, in units:\n",
+                     tenant_name(names, explanation.job.tenant)) +
+         account_text(*line) + transfers_text(deal, explanation.job.tenant, names);
+}
+
+}  // namespace
+
+std::string explain_text(const Explanation& explanation) {
+  const bool pending = explanation.task.record.state == TaskState::pending;
+  return heading(explanation) + (pending ? obstacles_text(explanation) : grant_text(explanation));
+}
+
+Json explain_json(const Explanation& explanation) {
+  Json obstacles = Json::array();
+  for (const auto& obstacle : explanation.obstacles)
+    obstacles.push_back(Json{{"code", obstacle.code}, {"message", obstacle.message}});
+  Json json{{"job", job_json(explanation.job)},
+            {"task", task_json(explanation.task)},
+            {"obstacles", obstacles},
+            {"grant", nullptr}};
+  if (explanation.deal)
+    json["grant"] = Json{{"cycle", explanation.grant_cycle},
+                         {"deal", deal_json(*explanation.deal, explanation.names)}};
+  return json;
+}
+
+}  // namespace fairwater

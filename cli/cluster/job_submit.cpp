@@ -1,0 +1,215 @@
+// job submit | run
+#include "cli/cluster/job_submit.hpp"
+
+#include <memory>
+
+#include "cli/cluster/job_output.hpp"
+#include "cli/cluster/job_wait.hpp"
+#include "cli/cluster/json_shapes.hpp"
+#include "input/job_file.hpp"
+
+namespace fairwater {
+namespace {
+
+struct SubmitOptions {
+  std::string file;
+  AfterSubmission after;
+};
+
+int say_submitted(const Context& context, const JobSpec& spec, JobId id, bool quiet,
+                  const std::vector<std::string>& warnings) {
+  Json fields{{"job", {{"id", id.value}, {"tenant", spec.tenant}, {"name", spec.name}}}};
+  if (!warnings.empty()) fields["warnings"] = warnings;
+  if (context.json())
+    context.print_json(fields);
+  else
+    context.print_line(quiet ? std::to_string(id.value)
+                             : "submitted job " + std::to_string(id.value));
+  return kExitDone;
+}
+
+/// A priority that the tenant's queue does not look at. Whose queue it is cannot be told for a
+/// tenant that is not there: then the submission says so.
+Expected<std::vector<std::string>> ignored_priority(Client& client, const JobSpec& spec) {
+  if (spec.priority == 0) return std::vector<std::string>{};
+  const auto tenants = client.list_tenants();
+  if (!tenants) return tenants.error();
+  std::vector<std::string> warnings;
+  for (const auto& tenant : *tenants) {
+    const auto queue = tenant.record.spec.queue;
+    if (tenant.record.spec.name == spec.tenant && queue != QueuePolicy::priority)
+      warnings.push_back("priority " + std::to_string(spec.priority) + " has no effect: tenant " +
+                         spec.tenant + " runs its jobs in the order " +
+                         std::string{to_string(queue)} + ", not by priority (queue: priority)");
+  }
+  return warnings;
+}
+
+caf::error check(const Context& context, const JobSpec& spec, const AfterSubmission& after) {
+  if (!after.attach) return {};
+  if (context.json())
+    return make_error(ErrorCode::invalid_input,
+                      "prints what tasks print, which is no JSON; use job logs --follow --json",
+                      "--attach");
+  if (spec.tasks_max <= kMaxTasksAttached) return {};
+  return make_error(ErrorCode::invalid_input,
+                    "follows at most " + std::to_string(kMaxTasksAttached) +
+                        " tasks, the job has " + std::to_string(spec.tasks_max),
+                    "--attach");
+}
+
+/// `locate` puts the line of a job file to what the coordinator says against the job.
+int submit(const Context& context, JobSpec spec, const AfterSubmission& after,
+           std::vector<std::string> warnings,
+           const std::function<caf::error(const caf::error&)>& locate) {
+  if (const auto error = check(context, spec, after)) return context.fail(error);
+  Session session{context};
+  if (const auto error = session.connect()) return context.fail(error);
+  if (spec.tenant.empty()) spec.tenant = session.client().caller().tenant_name;
+  if (spec.tenant.empty())
+    return context.fail_usage("which one? this token belongs to no tenant", "tenant");
+  const auto ignored = ignored_priority(session.client(), spec);
+  if (!ignored) return context.fail(ignored.error());
+  warnings.insert(warnings.end(), ignored->begin(), ignored->end());
+  const auto id = session.submit(spec);
+  if (!id) return context.fail(locate(id.error()));
+  context.warn(warnings);
+  const bool waits = after.wait || after.attach;
+  if (!waits) return say_submitted(context, spec, *id, after.quiet, warnings);
+  if (after.attach) {
+    if (const auto error = stream_output(context, session, *id)) return context.fail(error);
+    return wait_for_jobs(context, session, {*id}, OutputSeen::yes);
+  }
+  if (!context.json()) (void)say_submitted(context, spec, *id, after.quiet, warnings);
+  return wait_for_jobs(context, session, {*id}, OutputSeen::no, warnings);
+}
+
+int submit_file(const Context& context, const SubmitOptions& options) {
+  const auto text = read_input(options.file, kMaxYamlBytes);
+  if (!text) return context.fail(text.error());
+  const std::string name = options.file == "-" ? "standard input" : options.file;
+  const auto file = parse_job_file(*text, name);
+  if (!file) return context.fail(file.error());
+  return submit(context, file->spec, options.after, file->warnings,
+                [&](const caf::error& error) { return file->document.locate(error); });
+}
+
+/// Reads `NAME=AMOUNT` words on top of --cpu and --memory.
+caf::error read_amounts(const RunOptions& options, NamedAmounts& amounts) {
+  const std::pair<const char*, const std::string*> named[] = {{"cpu", &options.cpu},
+                                                              {"memory", &options.memory}};
+  for (const auto& [name, text] : named) {
+    if (text->empty()) continue;
+    const auto amount = parse_amount(name, *text);
+    if (!amount) return amount.error();
+    amounts[name] = *amount;
+  }
+  for (const auto& text : options.resources) {
+    const auto more = parse_amounts(text);
+    if (!more) return more.error();
+    for (const auto& [name, amount] : *more)
+      if (!amounts.emplace(name, amount).second)
+        return make_error(ErrorCode::invalid_input, "given twice", "resources." + name);
+  }
+  return {};
+}
+
+caf::error read_environment(const std::vector<std::string>& words,
+                            std::map<std::string, std::string>& environment) {
+  for (const auto& word : words) {
+    const auto equals = word.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return make_error(ErrorCode::invalid_input, "'" + word + "' is not NAME=VALUE",
+                        "environment");
+    environment[word.substr(0, equals)] = word.substr(equals + 1);
+  }
+  return {};
+}
+
+int run(const Context& context, const RunOptions& options) {
+  if (!context.has_command)
+    return context.fail_usage("is missing: write it after --, as in job run -- sleep 10",
+                              "command");
+  const auto spec = spec_of(options, context.command);
+  if (!spec) return context.fail(spec.error());
+  return submit(context, *spec, options.after, {}, [](const caf::error& error) { return error; });
+}
+
+void add_run_options(CLI::App& verb, RunOptions& options) {
+  verb.add_option("--tenant", options.tenant, "whose job (default: the token's tenant)");
+  verb.add_option("--name", options.name, "what listings show (default: the program)");
+  verb.add_option("--class", options.job_class, "groups runs of one program");
+  verb.add_option("--cpu", options.cpu, "per task: 1, 0.5, 1500m (default 1)");
+  verb.add_option("--memory", options.memory, "per task: 512MiB, 2GiB (default 512MiB)");
+  verb.add_option("--resource", options.resources, "per task: gpu=1");
+  auto* tasks = verb.add_option("--tasks", options.tasks, "how many (default 1)");
+  verb.add_option("--min", options.tasks_min, "at least so many tasks")->excludes(tasks);
+  verb.add_option("--max", options.tasks_max, "at most so many tasks")->excludes(tasks);
+  verb.add_option("--env", options.environment, "NAME=VALUE for the tasks");
+  verb.add_option("--directory", options.directory, "where the tasks start");
+  verb.add_option("--labels", options.labels, "nodes that will do: 'ssd && zone in (a, b)'");
+  verb.add_option("--site", options.sites, "allowed sites, preferred first");
+  verb.add_option("--priority", options.priority, "within the tenant (default 0)");
+  verb.add_option("--time-limit", options.time_limit, "per task: 1h30m");
+  verb.add_option("--retries", options.retries, "more runs of a task that fails (default 0)");
+}
+
+void add_after_submission(CLI::App& verb, AfterSubmission& after) {
+  verb.add_flag("--quiet", after.quiet, "print the id alone");
+  verb.add_flag("--wait", after.wait,
+                "wait for the end; its exit status is the job's, and what failed is printed");
+  verb.add_flag("--attach", after.attach,
+                "print what the tasks print, to the end; the exit status as with --wait");
+}
+
+}  // namespace
+
+Expected<JobSpec> spec_of(const RunOptions& options, const std::vector<std::string>& command) {
+  JobSpec spec;
+  spec.tenant = options.tenant;
+  spec.name = options.name;
+  spec.job_class = options.job_class;
+  spec.command = command;
+  spec.directory = options.directory;
+  spec.labels = options.labels;
+  spec.sites = options.sites;
+  spec.priority = options.priority;
+  spec.retries = options.retries;
+  const bool elastic = options.tasks_min != 0 || options.tasks_max != 0;
+  spec.tasks_min = elastic ? std::max(options.tasks_min, 1u) : options.tasks;
+  spec.tasks_max = elastic && options.tasks_max != 0 ? options.tasks_max : spec.tasks_min;
+  if (auto error = read_amounts(options, spec.resources)) return error;
+  if (auto error = read_environment(options.environment, spec.environment)) return error;
+  if (!options.time_limit.empty()) {
+    const auto limit_ms = parse_duration_ms(options.time_limit);
+    if (!limit_ms)
+      return make_error(ErrorCode::invalid_input, details(limit_ms.error()).message, "time_limit");
+    spec.time_limit_ms = *limit_ms;
+  }
+  fill_defaults(spec);
+  if (auto error = validate(spec)) return error;
+  return spec;
+}
+
+void add_job_submit_commands(CLI::App& noun, Context& context) {
+  auto* submit_verb = add_verb(noun, "submit", "Submit a job file; returns when it is durable",
+                               "  fairwater job submit render.yaml\n"
+                               "  id=$(fairwater job submit --quiet render.yaml)\n"
+                               "  generate | fairwater job submit - --wait");
+  auto submit_options = std::make_shared<SubmitOptions>();
+  submit_verb->add_option("file", submit_options->file, "YAML, or - for standard input")
+      ->required();
+  add_after_submission(*submit_verb, submit_options->after);
+  on_run(submit_verb, context,
+         [&context, submit_options] { return submit_file(context, *submit_options); });
+
+  auto* run_verb = add_verb(noun, "run", "Run a command as a job",
+                            "  fairwater job run --tenant physics --tasks 20 -- sleep 10\n"
+                            "  fairwater job run --cpu 2 --memory 1GiB --attach -- make -j2");
+  auto run_options = std::make_shared<RunOptions>();
+  add_run_options(*run_verb, *run_options);
+  add_after_submission(*run_verb, run_options->after);
+  on_run(run_verb, context, [&context, run_options] { return run(context, *run_options); });
+}
+
+}  // namespace fairwater

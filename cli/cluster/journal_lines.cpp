@@ -1,0 +1,307 @@
+#include "cli/cluster/journal_lines.hpp"
+
+#include <map>
+
+#include <fmt/format.h>
+
+namespace fairwater {
+namespace {
+
+Json task_key_json(const TaskKey& task) {
+  Json json{{"job", task.job.value}, {"task", task.index}, {"attempt", task.attempt}};
+  if (task.incarnation != 0) json["incarnation"] = task.incarnation;
+  return json;
+}
+
+/// Builds the fields that follow `cycle`, `time` and `kind`.
+struct RecordFields {
+  const NameTable& names;
+
+  Json operator()(const ClusterCreated& body) const {
+    Json resources = Json::array();
+    for (const auto& kind : body.resources)
+      resources.push_back(
+          Json{{"name", kind.name}, {"granule", kind.granule}, {"units", kind.units}});
+    return Json{{"cluster", body.cluster_id},
+                {"mode", body.mode == DealMode::sized ? "sized" : "slots"},
+                {"resources", resources}};
+  }
+  Json operator()(const CoordinatorStarted& body) const {
+    return Json{{"epoch", body.epoch},
+                {"software", body.version},
+                {"lease", static_cast<double>(body.lease.lease_ms) / 1000},
+                {"grace", static_cast<double>(body.lease.grace_ms) / 1000}};
+  }
+  Json operator()(const TenantsChanged& body) const {
+    Json tenants = Json::array();
+    for (const auto& tenant : body.tenants)
+      tenants.push_back(Json{{"name", tenant.spec.name},
+                             {"weight", tenant.spec.weight},
+                             {"min", json_amounts(tenant.spec.min)},
+                             {"max", json_amounts(tenant.spec.max)}});
+    return Json{{"tenants", tenants}, {"position", body.position}};
+  }
+  Json operator()(const TenantRemoved& body) const {
+    return Json{{"tenant", tenant_name(names, body.tenant)},
+                {"position", body.position},
+                {"forgiven_units", body.forgiven}};
+  }
+  Json operator()(const TokenIssued& body) const {
+    Json json{{"role", to_string(body.role)}};
+    if (body.tenant) json["tenant"] = tenant_name(names, body.tenant);
+    if (!body.name.empty()) json["name"] = body.name;
+    if (body.expires_at) json["expires_at"] = json_time(body.expires_at);
+    return json;
+  }
+  Json operator()(const TokenRevoked&) const { return Json::object(); }
+  Json operator()(const JobSubmitted& body) const {
+    return Json{{"job", body.id.value},
+                {"tenant", tenant_name(names, body.tenant)},
+                {"name", body.spec.name},
+                {"tasks", body.spec.tasks_max}};
+  }
+  Json operator()(const JobCancelled& body) const {
+    return Json{{"job", body.id.value}, {"reason", body.reason}};
+  }
+  Json operator()(const NodeChanged& body) const {
+    return Json{{"node", body.node.spec.traits.name},
+                {"site", body.node.spec.traits.site},
+                {"capacity", json_amounts(body.node.spec.capacity)},
+                {"draining", body.node.draining},
+                {"drain_reason", body.node.drain_reason},
+                {"lost", body.node.lost},
+                {"agent_starts", body.node.run.starts}};
+  }
+  Json operator()(const NodeRemoved& body) const {
+    return Json{{"node", node_name(names, body.node)}};
+  }
+  Json operator()(const TasksFinished& body) const {
+    Json results = Json::array();
+    for (const auto& result : body.results) results.push_back(result_json(result));
+    return Json{{"node", node_name(names, body.node)}, {"results", results}};
+  }
+  Json operator()(const TasksRequeued& body) const {
+    Json tasks = Json::array();
+    for (const auto& task : body.tasks) tasks.push_back(task_key_json(task));
+    return Json{{"node", node_name(names, body.node)}, {"reason", body.reason}, {"tasks", tasks}};
+  }
+  Json operator()(const LaunchesFailed& body) const {
+    Json launches = Json::array();
+    for (const auto& launch : body.launches) launches.push_back(failed_launch_json(launch));
+    return Json{{"node", node_name(names, body.node)}, {"launches", launches}};
+  }
+  Json operator()(const Cycle& body) const {
+    Json deals = Json::array();
+    for (const auto& deal : body.deals) deals.push_back(deal_json(deal));
+    return Json{{"deals", deals}};
+  }
+
+  Json operator()(const LedgerTrusted& body) const {
+    return Json{{"incarnation", body.incarnation},
+                {"given_up_cycle", body.given_up},
+                {"skipped_jobs", body.skipped_jobs},
+                {"reason", body.reason}};
+  }
+
+  static Json result_json(const TaskResult& result) {
+    Json json = task_key_json(result.task);
+    json.update(Json{{"reason", to_string(result.reason)},
+                     {"exit_code", result.exit_code},
+                     {"started_at", json_time(result.started_at)},
+                     {"finished_at", json_time(result.finished_at)},
+                     {"message", result.message}});
+    return json;
+  }
+  Json failed_launch_json(const FailedLaunch& launch) const {
+    Json returned = Json::array();
+    for (const auto& advance : launch.returned)
+      returned.push_back(
+          Json{{"lender", tenant_name(names, advance.lender)}, {"units", advance.units}});
+    Json json = result_json(launch.result);
+    json["returned"] = std::move(returned);
+    return json;
+  }
+  Json grant_json(const Grant& grant) const {
+    Json json = task_key_json(grant.task);
+    json.update(Json{{"tenant", tenant_name(names, grant.tenant)},
+                     {"cost", grant.cost},
+                     {"step", to_string(grant.step)},
+                     {"beyond_quota", grant.beyond_quota}});
+    return json;
+  }
+  Json repayment_json(const Repayment& repayment) const {
+    return Json{{"debtor", tenant_name(names, repayment.debtor)},
+                {"creditor", tenant_name(names, repayment.creditor)},
+                {"units", repayment.units}};
+  }
+  Json loan_json(const Loan& loan) const {
+    return Json{{"lender", tenant_name(names, loan.lender)},
+                {"borrower", tenant_name(names, loan.borrower)},
+                {"units", loan.units}};
+  }
+  Json line_json(const TenantLine& line) const {
+    return Json{{"tenant", tenant_name(names, line.tenant)},
+                {"carried", line.carried},
+                {"granted", line.granted},
+                {"passed_on", line.passed_on},
+                {"passed_to", line.passed_to},
+                {"paid", line.paid},
+                {"received", line.received},
+                {"pooled", line.pooled},
+                {"allowance", line.allowance},
+                {"guaranteed", line.guaranteed},
+                {"placed", line.placed},
+                {"rolled_back", line.rolled_back},
+                {"carry", line.carry},
+                {"quota", json_amounts(named(names, line.quota))},
+                {"used", json_amounts(named(names, line.used))}};
+  }
+  Json deal_json(const Deal& deal) const {
+    Json json{{"node", node_name(names, deal.node)},
+              {"free_units", deal.free_units},
+              {"unused", deal.unused},
+              {"position_before", deal.position_before},
+              {"position_after", deal.position_after}};
+    for (const char* key : {"lines", "grants", "repayments", "loans"}) json[key] = Json::array();
+    for (const auto& line : deal.lines) json["lines"].push_back(line_json(line));
+    for (const auto& grant : deal.grants) json["grants"].push_back(grant_json(grant));
+    for (const auto& repayment : deal.repayments)
+      json["repayments"].push_back(repayment_json(repayment));
+    for (const auto& loan : deal.loans) json["loans"].push_back(loan_json(loan));
+    return json;
+  }
+};
+
+Json head(const JournalRecord& record, std::string_view kind) {
+  return Json{{"cycle", record.number}, {"time", json_time(record.time)}, {"kind", kind}};
+}
+
+Json with(Json json, const Json& more) {
+  json.update(more);
+  return json;
+}
+
+/// `3 physics, 1 biology`: grants by tenant.
+std::string count_grants(const Deal& deal, const NameTable& names) {
+  std::map<std::string, int> counts;
+  for (const auto& grant : deal.grants) ++counts[tenant_name(names, grant.tenant)];
+  std::string text;
+  for (const auto& [name, count] : counts)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, name);
+  return text.empty() ? "none" : text;
+}
+
+std::string cycle_text(const Cycle& cycle, const NameTable& names) {
+  std::string text;
+  for (const auto& deal : cycle.deals)
+    text += fmt::format("{}{}: {} units, tasks: {}, loans: {}, repayments: {}",
+                        text.empty() ? "" : "; ", node_name(names, deal.node), deal.free_units,
+                        count_grants(deal, names), deal.loans.size(), deal.repayments.size());
+  return text;
+}
+
+/// `key value key value`, leaving out what says nothing.
+std::string fields_text(const Json& fields) {
+  std::string text;
+  for (const auto& [key, value] : fields.items()) {
+    if (key == "cycle" || key == "time" || key == "kind" || value.is_null() || value == "" ||
+        value == false)
+      continue;
+    const bool nested = value.is_structured();
+    if (nested && value.empty()) continue;
+    text += (text.empty() ? "" : " ") + key + " " +
+            (value.is_string() ? value.get<std::string>() : json_text(value));
+  }
+  return printable(text);
+}
+
+std::string line_start(std::uint64_t cycle, const std::string& time, std::string_view kind) {
+  return fmt::format("{:>8}  {}  {:<19} ", cycle, time, kind);
+}
+
+}  // namespace
+
+NameTable names_of(const LedgerView& ledger) {
+  NameTable names;
+  names.tenants = ledger.counterparties;
+  for (const auto& tenant : ledger.tenants) names.tenants.emplace(tenant.id, tenant.spec.name);
+  return names;
+}
+
+std::string tenant_name(const NameTable& names, TenantId id) {
+  const auto found = names.tenants.find(id);
+  return found != names.tenants.end() ? found->second : fmt::format("tenant-{}", id.value);
+}
+
+std::string node_name(const NameTable& names, NodeId id) {
+  const auto found = names.nodes.find(id);
+  return found != names.nodes.end() ? found->second : fmt::format("node-{}", id.value);
+}
+
+NamedAmounts named(const NameTable& names, const ResourceVector& amounts) {
+  NamedAmounts result;
+  for (std::size_t i = 0; i < std::min(names.resources.size(), kMaxResources); ++i)
+    if (amounts[i] != 0 && amounts[i] < kUnlimited) result[names.resources[i]] = amounts[i];
+  return result;
+}
+
+Json deal_json(const Deal& deal, const NameTable& names) {
+  return RecordFields{names}.deal_json(deal);
+}
+
+Json journal_json(const JournalRecord& record, const NameTable& names) {
+  return with(head(record, kind_of(record.body)), std::visit(RecordFields{names}, record.body));
+}
+
+std::string journal_text(const JournalRecord& record, const NameTable& names) {
+  const std::string start =
+      line_start(record.number, table_time(record.time), kind_of(record.body));
+  if (const auto* cycle = std::get_if<Cycle>(&record.body))
+    return start + cycle_text(*cycle, names);
+  if (const auto* finished = std::get_if<TasksFinished>(&record.body))
+    return start + fmt::format("node {} results {}", node_name(names, finished->node),
+                               finished->results.size());
+  return start + fields_text(std::visit(RecordFields{names}, record.body));
+}
+
+std::vector<Json> events_json(const JournalRecord& record, const NameTable& names) {
+  const RecordFields fields{names};
+  std::vector<Json> events;
+  if (const auto* cycle = std::get_if<Cycle>(&record.body)) {
+    for (const auto& deal : cycle->deals) {
+      const Json node{{"node", node_name(names, deal.node)}};
+      for (const auto& repayment : deal.repayments)
+        events.push_back(with(head(record, "repayment"), fields.repayment_json(repayment)));
+      for (const auto& loan : deal.loans)
+        events.push_back(with(head(record, "loan"), fields.loan_json(loan)));
+      for (const auto& grant : deal.grants)
+        events.push_back(with(with(head(record, "task_granted"), fields.grant_json(grant)), node));
+    }
+  } else if (const auto* finished = std::get_if<TasksFinished>(&record.body)) {
+    const Json node{{"node", node_name(names, finished->node)}};
+    for (const auto& result : finished->results)
+      events.push_back(
+          with(with(head(record, "task_finished"), RecordFields::result_json(result)), node));
+  } else if (const auto* failed = std::get_if<LaunchesFailed>(&record.body)) {
+    const Json node{{"node", node_name(names, failed->node)}};
+    for (const auto& launch : failed->launches)
+      events.push_back(
+          with(with(head(record, "launch_failed"), fields.failed_launch_json(launch)), node));
+  } else if (const auto* requeued = std::get_if<TasksRequeued>(&record.body)) {
+    const Json where{{"node", node_name(names, requeued->node)}, {"reason", requeued->reason}};
+    for (const auto& task : requeued->tasks)
+      events.push_back(with(with(head(record, "task_requeued"), task_key_json(task)), where));
+  } else {
+    events.push_back(journal_json(record, names));
+  }
+  return events;
+}
+
+std::string event_text(const Json& event) {
+  const std::string time = event.at("time").is_null() ? "-" : event.at("time").get<std::string>();
+  return line_start(event.at("cycle").get<std::uint64_t>(), time,
+                    event.at("kind").get<std::string>()) +
+         fields_text(event);
+}
+
+}  // namespace fairwater

@@ -1,0 +1,212 @@
+#include "cli/cluster/json_shapes.hpp"
+
+#include <string>
+
+#include "cli/cluster/journal_lines.hpp"
+
+namespace fairwater {
+namespace {
+
+double seconds(std::int64_t milliseconds) { return static_cast<double>(milliseconds) / 1000.0; }
+
+Json counts_json(const TaskCounts& tasks) {
+  return Json{{"total", tasks.total},     {"pending", tasks.pending()},
+              {"running", tasks.running}, {"succeeded", tasks.succeeded},
+              {"failed", tasks.failed},   {"cancelled", tasks.cancelled}};
+}
+
+Json run_as_json(const RunAs& run_as) {
+  if (run_as.empty()) return nullptr;
+  return Json{{"user", run_as.user},
+              {"group", run_as.group.empty() ? Json(nullptr) : Json(run_as.group)},
+              {"groups", run_as.groups}};
+}
+
+}  // namespace
+
+std::uint32_t attempts_begun(const TaskRecord& task) {
+  const bool between_runs = task.state == TaskState::pending ||
+                            (task.state == TaskState::cancelled &&
+                             (!task.result || task.result->task.attempt < task.attempt));
+  return between_runs ? task.attempt - 1 : task.attempt;
+}
+
+const TaskResult* final_result(const TaskRecord& task) {
+  const bool waits_or_runs = task.state == TaskState::pending || task.state == TaskState::running;
+  return waits_or_runs || !task.result ? nullptr : &*task.result;
+}
+
+Json status_json(const ClusterStatus& status) {
+  return Json{{"cluster",
+               {{"id", status.cluster_id},
+                {"software", status.version},
+                {"epoch", status.epoch},
+                {"cycle", status.cycle},
+                {"position", status.position},
+                {"granting", status.granting},
+                {"why_not_granting", status.why_not_granting},
+                {"tenants", status.tenants},
+                {"nodes", status.nodes},
+                {"nodes_up", status.nodes_up},
+                {"tasks_running", status.tasks_running},
+                {"tasks_pending", status.tasks_pending},
+                {"capacity", json_amounts(status.capacity)},
+                {"used", json_amounts(status.used)},
+                {"storage_damage", status.storage_damage}}}};
+}
+
+Json token_json(const TokenInfo& token) {
+  return Json{{"id", token.id},
+              {"name", token.name},
+              {"role", to_string(token.role)},
+              {"tenant", token.tenant.empty() ? Json() : Json(token.tenant)},
+              {"created_at", json_time(token.created_at)},
+              {"expires_at", json_time(token.expires_at)},
+              {"last_used_at", json_time(token.last_used)}};
+}
+
+Json tenant_json(const TenantInfo& tenant) {
+  const TenantSpec& spec = tenant.record.spec;
+  return Json{
+      {"name", spec.name},
+      {"parent", spec.parent.empty() ? Json(nullptr) : Json(spec.parent)},
+      {"weight", spec.weight},
+      {"min", json_amounts(spec.min)},
+      {"max", json_amounts(spec.max)},
+      {"request", json_amounts(tenant.request)},
+      {"runtime_quota", json_amounts(tenant.runtime_quota)},
+      {"used", json_amounts(tenant.used)},
+      {"pending_tasks", tenant.pending_tasks},
+      {"running_tasks", tenant.running_tasks},
+      {"net", tenant.net},
+      {"granted_units_total", tenant.record.granted_units_total},
+      {"credit", 0},  // the book of elastic jobs' credits; without such jobs nobody earns any
+      {"borrowed_units_total", tenant.record.borrowed_total},
+      {"lent_units_total", tenant.record.lent_total},
+      {"queue", to_string(spec.queue)},
+      {"repay", static_cast<double>(spec.repay_millionths) / 1e6},
+      {"may_lend", spec.may_lend},
+      {"may_borrow", spec.may_borrow},
+      {"run_as", run_as_json(spec.run_as)}};
+}
+
+Json tenant_change_json(const TenantChange& change) {
+  const char* kinds[] = {"unchanged", "added", "changed", "removed"};
+  return Json{{"name", change.name},
+              {"change", kinds[static_cast<std::size_t>(change.kind)]},
+              {"fields", change.fields}};
+}
+
+Json node_json(const NodeInfo& node) {
+  const NodeTraits& traits = node.record.spec.traits;
+  Json labels = Json::object();
+  for (const auto& [key, value] : traits.labels) labels[key] = value;
+  return Json{{"name", traits.name},
+              {"site", traits.site},
+              {"labels", labels},
+              {"state", to_string(node.state)},
+              {"capacity", json_amounts(node.capacity)},
+              {"free", json_amounts(node.free)},
+              {"running_tasks", node.running_tasks},
+              {"last_heartbeat", json_time(node.last_heartbeat)},
+              {"drain_reason", node.record.drain_reason},
+              {"limits", node.record.spec.limits},
+              {"isolation", node.record.spec.isolation},
+              {"problem", node.problem},
+              {"agent_starts", node.record.run.starts}};
+}
+
+Json job_json(const JobRecord& job) {
+  return Json{{"id", job.id.value},
+              {"tenant", job.spec.tenant},
+              {"name", job.spec.name},
+              {"state", to_string(state_of(job))},
+              {"submitted_at", json_time(job.submitted_at)},
+              {"started_at", json_time(job.started_at)},
+              {"finished_at", json_time(job.finished_at)},
+              {"cancel_reason", job.cancel_reason},
+              {"command", job.spec.command},
+              {"resources", json_amounts(job.spec.resources)},
+              {"tasks", counts_json(job.tasks)}};
+}
+
+Json task_json(const TaskInfo& task) {
+  const TaskRecord& record = task.record;
+  const TaskResult* result = final_result(record);
+  const bool ran = record.state != TaskState::pending && attempts_begun(record) > 0;
+  const WallTime started =
+      result != nullptr && result->started_at ? result->started_at : record.granted_at;
+  Json json{{"index", task.index},
+            {"state", to_string(record.state)},
+            {"node", task.node.empty() ? Json(nullptr) : Json(task.node)},
+            {"attempts", attempts_begun(record)},
+            {"exit_code", result != nullptr ? Json(result->exit_code) : Json(nullptr)},
+            {"started_at", ran ? json_time(started) : Json(nullptr)},
+            {"finished_at", result != nullptr ? json_time(result->finished_at) : Json(nullptr)},
+            {"cost", record.cost},
+            {"launch_failures", record.launch_failures},
+            {"losses", record.losses}};
+  if (record.result) {
+    const TaskResult& last = *record.result;
+    json["last_result"] = Json{{"attempt", last.task.attempt},
+                               {"reason", to_string(last.reason)},
+                               {"exit_code", last.exit_code},
+                               {"signal", last.signal},
+                               {"cpu_seconds", seconds(last.cpu_ms)},
+                               {"peak_memory_kib", last.peak_memory_kib},
+                               {"message", last.message}};
+  }
+  return json;
+}
+
+Json job_detail_json(const JobDetail& detail) {
+  Json job = job_json(detail.job);
+  job["task_list"] = Json::array();
+  for (const auto& task : detail.tasks) job["task_list"].push_back(task_json(task));
+  return Json{{"job", std::move(job)}};
+}
+
+Json ledger_json(const LedgerView& ledger) {
+  Json net = Json::object();
+  for (const auto& tenant : ledger.tenants) {
+    const auto found = ledger.net.find(tenant.id);
+    net[tenant.spec.name] = found == ledger.net.end() ? 0 : found->second;
+  }
+  const NameTable names = names_of(ledger);
+  Json ious = Json::array();
+  for (const auto& iou : ledger.ious)
+    ious.push_back(Json{{"debtor", tenant_name(names, TenantId{iou.debtor})},
+                        {"creditor", tenant_name(names, TenantId{iou.creditor})},
+                        {"units", iou.units}});
+  return Json{{"cycle", ledger.cycle}, {"position", ledger.position}, {"net", net}, {"ious", ious}};
+}
+
+Json verify_json(const VerifyReport& report) {
+  return Json{{"ok", report.ok},
+              {"cycles", report.records},
+              {"net_sum", report.net_sum},
+              {"differences", report.differences}};
+}
+
+Json standing_json(const LedgerStanding& standing) {
+  const auto mark_json = [](const LedgerMark& mark) {
+    return Json{{"cycle", mark.number},
+                {"hash", mark.hash ? Json(to_hex(*mark.hash)) : Json(nullptr)},
+                {"incarnation", mark.incarnation}};
+  };
+  Json ledger = mark_json(standing.end);
+  ledger.update(Json{{"trusted", standing.trusted},
+                     {"why", standing.why},
+                     {"copied", standing.copied},
+                     {"awaited", standing.awaited}});
+  Json doubts = Json::array();
+  for (const auto& doubt : standing.doubts) {
+    Json json{{"node", doubt.node}};
+    json.update(mark_json(doubt.seen));
+    json.update(Json{{"reason", doubt.reason}, {"since", json_time(doubt.since)}});
+    doubts.push_back(std::move(json));
+  }
+  return Json{{"ledger", std::move(ledger)}, {"doubts", std::move(doubts)}};
+}
+
+}  // namespace fairwater

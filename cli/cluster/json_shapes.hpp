@@ -1,0 +1,41 @@
+// The values that `--json` prints (contract: cli.md, "JSON").
+#pragma once
+
+#include "cli/core/output.hpp"
+#include "model/requests.hpp"
+
+namespace fairwater {
+
+[[nodiscard]] Json status_json(const ClusterStatus& status);
+[[nodiscard]] Json tenant_json(const TenantInfo& tenant);
+[[nodiscard]] Json token_json(const TokenInfo& token);
+[[nodiscard]] Json tenant_change_json(const TenantChange& change);
+[[nodiscard]] Json node_json(const NodeInfo& node);
+/// Without `task_list`.
+[[nodiscard]] Json job_json(const JobRecord& job);
+[[nodiscard]] Json job_detail_json(const JobDetail& detail);
+[[nodiscard]] Json task_json(const TaskInfo& task);
+[[nodiscard]] Json ledger_json(const LedgerView& ledger);
+[[nodiscard]] Json verify_json(const VerifyReport& report);
+[[nodiscard]] Json standing_json(const LedgerStanding& standing);
+/// Lists under their plural, as in `{"jobs": [..]}`.
+template <class T>
+[[nodiscard]] Json list_json(const char* plural, const std::vector<T>& values,
+                             Json (*shape)(const T&)) {
+  Json list = Json::array();
+  for (const auto& value : values) list.push_back(shape(value));
+  return Json{{plural, std::move(list)}};
+}
+
+/// The same for a list that is yet to come.
+template <class T>
+[[nodiscard]] auto listed(const char* plural, Json (*shape)(const T&)) {
+  return [plural, shape](const std::vector<T>& values) { return list_json(plural, values, shape); };
+}
+
+/// Runs of the task that have begun: one less than `attempt` while it waits for the next.
+[[nodiscard]] std::uint32_t attempts_begun(const TaskRecord& task);
+/// The result of the task's last attempt, if the task has ended; null while it waits or runs again.
+[[nodiscard]] const TaskResult* final_result(const TaskRecord& task);
+
+}  // namespace fairwater

@@ -1,0 +1,129 @@
+// ledger show | journal | verify | doubts | trust, and events
+#include <memory>
+
+#include "cli/cluster/commands.hpp"
+#include "cli/cluster/journal_lines.hpp"
+#include "cli/cluster/json_shapes.hpp"
+#include "cli/cluster/tables.hpp"
+#include "cli/core/progress.hpp"
+#include "cli/core/session.hpp"
+#include "cli/core/verbs.hpp"
+#include "model/requests.hpp"
+#include "storage/ledger.hpp"
+
+namespace fairwater {
+namespace {
+
+constexpr std::uint32_t kPage = 1000;
+constexpr std::int64_t kFollowWait_ms = 30'000;
+
+struct JournalOptions {
+  std::uint64_t since = 1;
+  bool follow = false;
+};
+
+int show_ledger(const Context& context, Client& client) {
+  return print_answer(context, client.ledger(), ledger_json, ledger_text);
+}
+
+void print_record(const Context& context, const JournalRecord& record, const NameTable& names) {
+  context.print_line(context.json() ? json_text(journal_json(record, names))
+                                    : journal_text(record, names));
+}
+
+void print_events(const Context& context, const JournalRecord& record, const NameTable& names) {
+  for (const auto& event : events_json(record, names))
+    context.print_line(context.json() ? json_text(event) : event_text(event));
+}
+
+using Printer = void (*)(const Context&, const JournalRecord&, const NameTable&);
+
+/// Reads page by page to the end; with `follow` it goes on, also through a coordinator's restart.
+int read_journal(const Context& context, const JournalOptions& options, Printer print) {
+  Session session{context};
+  if (const auto error = session.connect()) return context.fail(error);
+  for (std::uint64_t next = std::max<std::uint64_t>(options.since, 1);;) {
+    const auto page = session.ask([&](Client& client) {
+      return client.journal(next, kPage, options.follow ? kFollowWait_ms : 0);
+    });
+    if (!page) return context.fail(page.error());
+    for (const auto& record : page->records) print(context, record, page->names);
+    if (!page->records.empty())
+      next = page->records.back().number + 1;
+    else if (!options.follow)
+      return kExitDone;
+  }
+}
+
+Expected<VerifyReport> verify_anywhere(const Context& context, const std::string& directory) {
+  const ProgressLine progress{"rebuilding the ledger from its journal"};
+  if (!directory.empty()) return Ledger::verify_directory(directory);
+  auto client = context.connect();
+  if (!client) return client.error();
+  return (*client)->verify_ledger();
+}
+
+int verify(const Context& context, const std::string& directory) {
+  const auto report = verify_anywhere(context, directory);
+  const int printed = print_answer(context, report, verify_json, verify_text);
+  return report && !report->ok ? kExitFailed : printed;
+}
+
+int show_doubts(const Context& context, Client& client) {
+  return print_answer(context, client.ledger_standing(), standing_json, standing_text);
+}
+
+int trust(const Context& context, Client& client, const std::string& reason) {
+  if (const auto error = client.trust_ledger(reason)) return context.fail(error);
+  return show_doubts(context, client);
+}
+
+void add_journal_reader(CLI::App& parent, Context& context, const char* name,
+                        const char* description, const char* examples, Printer print) {
+  auto* verb = add_verb(parent, name, description, examples);
+  auto options = std::make_shared<JournalOptions>();
+  verb->add_option("--since", options->since, "from this cycle on (default 1)");
+  verb->add_flag("--follow", options->follow, "go on with what comes, until Ctrl-C");
+  on_run(verb, context,
+         [&context, options, print] { return read_journal(context, *options, print); });
+}
+
+}  // namespace
+
+void add_ledger_commands(CLI::App& app, Context& context) {
+  auto* noun = add_noun(app, "ledger", "Who owes whom, and the journal that proves it");
+
+  auto* show_verb = add_verb(*noun, "show", "Net positions and IOUs",
+                             "  fairwater ledger show\n  fairwater ledger show --json");
+  on_run_with_client(show_verb, context, show_ledger);
+
+  add_journal_reader(*noun, context, "journal", "The committed cycles, a line each",
+                     "  fairwater ledger journal --since 100\n"
+                     "  fairwater ledger journal --follow --json",
+                     print_record);
+
+  auto directory = std::make_shared<std::string>();
+  auto* verify_verb =
+      add_verb(*noun, "verify", "Rebuild everything from the journal and compare",
+               "  fairwater ledger verify\n  fairwater ledger verify --data /var/lib/fairwater");
+  verify_verb->add_option("--data", *directory, "a data directory, without asking a coordinator");
+  on_run(verify_verb, context, [&context, directory] { return verify(context, *directory); });
+
+  auto* doubts_verb =
+      add_verb(*noun, "doubts", "Whether the ledger is the newest, and which nodes say otherwise",
+               "  fairwater ledger doubts\n  fairwater ledger doubts --json");
+  on_run_with_client(doubts_verb, context, show_doubts);
+
+  auto reason = std::make_shared<std::string>();
+  auto* trust_verb = add_verb(
+      *noun, "trust", "Go on from a ledger that lags, and give up what is missing in it",
+      "  fairwater ledger trust --reason 'restored last night; the disk of the head is gone'");
+  trust_verb->add_option("--reason", *reason, "kept in the journal")->required();
+  on_run_with_client(trust_verb, context, reason, trust);
+
+  add_journal_reader(app, context, "events", "What happened, one thing per line",
+                     "  fairwater events --follow\n  fairwater events --since 100 --json",
+                     print_events);
+}
+
+}  // namespace fairwater

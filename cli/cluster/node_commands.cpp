@@ -1,0 +1,103 @@
+// node list | show | drain | undrain | remove
+#include <memory>
+
+#include "cli/cluster/commands.hpp"
+#include "cli/cluster/json_shapes.hpp"
+#include "cli/cluster/tables.hpp"
+#include "cli/core/verbs.hpp"
+
+namespace fairwater {
+namespace {
+
+struct DrainOptions {
+  std::string name;
+  std::string reason;
+  std::string deadline;
+};
+
+int list_nodes(const Context& context, Client& client) {
+  return print_answer(context, client.list_nodes(), listed("nodes", node_json), node_table);
+}
+
+Expected<NodeInfo> find_node(Client& client, const std::string& name) {
+  auto nodes = client.list_nodes();
+  if (!nodes) return nodes.error();
+  for (auto& node : *nodes)
+    if (node.record.spec.traits.name == name) return std::move(node);
+  return make_error(ErrorCode::not_found, "there is no node '" + name + "'", "node");
+}
+
+int show_node(const Context& context, Client& client, const std::string& name) {
+  const auto shape = [](const NodeInfo& node) { return Json{{"node", node_json(node)}}; };
+  return print_answer(context, find_node(client, name), shape, node_text);
+}
+
+int say_changed(const Context& context, const caf::error& error, const std::string& name,
+                bool draining) {
+  if (error) return context.fail(error);
+  if (context.json())
+    context.print_json(Json{{"node", {{"name", name}, {"draining", draining}}}});
+  else
+    context.print_line(name + (draining ? " gets no new tasks" : " gets tasks again"));
+  return kExitDone;
+}
+
+int drain(const Context& context, const DrainOptions& options) {
+  if (!options.deadline.empty())
+    return context.fail(make_error(ErrorCode::not_supported,
+                                   "stopping tasks at a deadline is not in this version",
+                                   "deadline"));
+  return context.with_client([&](Client& client) {
+    return say_changed(context, client.drain_node(options.name, options.reason), options.name,
+                       true);
+  });
+}
+
+int undrain(const Context& context, Client& client, const std::string& name) {
+  return say_changed(context, client.undrain_node(name), name, false);
+}
+
+int remove_node(const Context& context, Client& client, const std::string& name) {
+  if (const auto error = client.remove_node(name)) return context.fail(error);
+  if (context.json())
+    context.print_json(Json{{"removed", name}});
+  else
+    context.print_line("removed " + name + "; to come back it has to join anew");
+  return kExitDone;
+}
+
+}  // namespace
+
+void add_node_commands(CLI::App& app, Context& context) {
+  auto* noun = add_noun(app, "node", "The machines that run tasks");
+
+  auto* list_verb = add_verb(*noun, "list", "All nodes with what is free",
+                             "  fairwater node list\n  fairwater node list --json");
+  on_run_with_client(list_verb, context, list_nodes);
+
+  auto name = std::make_shared<std::string>();
+  auto* show_verb = add_verb(*noun, "show", "One node", "  fairwater node show node-1");
+  show_verb->add_option("name", *name, "the node")->required();
+  on_run_with_client(show_verb, context, name, show_node);
+
+  auto* drain_verb = add_verb(*noun, "drain", "Give a node no new tasks; those it runs go on",
+                              "  fairwater node drain node-1 --reason 'new disk'");
+  auto options = std::make_shared<DrainOptions>();
+  drain_verb->add_option("name", options->name, "the node")->required();
+  drain_verb->add_option("--reason", options->reason, "what others read in listings")->required();
+  drain_verb->add_option("--deadline", options->deadline, "not in this version");
+  on_run(drain_verb, context, [&context, options] { return drain(context, *options); });
+
+  auto* undrain_verb = add_verb(*noun, "undrain", "Give a drained node tasks again",
+                                "  fairwater node undrain node-1");
+  undrain_verb->add_option("name", *name, "the node")->required();
+  on_run_with_client(undrain_verb, context, name, undrain);
+
+  auto* remove_verb =
+      add_verb(*noun, "remove", "Forget a node that is down or drained and runs nothing",
+               "  fairwater node drain node-1 --reason 'sold'\n  fairwater node remove node-1");
+  remove_verb->add_option("name", *name, "the node")->required();
+  on_run_with_client(remove_verb, context, name, remove_node);
+}
+
+}  // namespace fairwater

@@ -1,0 +1,89 @@
+// status, top, version
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "cli/cluster/commands.hpp"
+#include "cli/cluster/json_shapes.hpp"
+#include "cli/cluster/tables.hpp"
+#include "cli/core/verbs.hpp"
+#include "cli/core/version.hpp"
+
+namespace fairwater {
+namespace {
+
+struct TopOptions {
+  std::string interval = "2s";
+  std::uint32_t count = 0;
+};
+
+int print_status(const Context& context, Client& client) {
+  return print_answer(context, client.status(), status_json, status_text);
+}
+
+/// One frame of the live view.
+int print_frame(const Context& context, Client& client, bool clear) {
+  const auto status = client.status();
+  if (!status) return context.fail(status.error());
+  const auto tenants = client.list_tenants();
+  if (!tenants) return context.fail(tenants.error());
+  if (context.json()) {
+    Json frame = status_json(*status);
+    frame.update(list_json("tenants", *tenants, tenant_json));
+    context.print_line(json_text(frame));
+    return kExitDone;
+  }
+  if (clear) context.out() << "\033[H\033[J";
+  context.out() << status_text(*status) << "\n"
+                << tenant_table(*tenants) << (clear ? "" : "\n") << std::flush;
+  return kExitDone;
+}
+
+int run_top(Context& context, const TopOptions& options) {
+  const auto interval = parse_duration_ms(options.interval);
+  if (!interval || *interval < 1)
+    return context.fail_usage("'" + options.interval + "' is not a duration such as 2s",
+                              "interval");
+  const bool clear = isatty(STDOUT_FILENO) == 1;
+  return context.with_client([&](Client& client) {
+    auto next = std::chrono::steady_clock::now();
+    for (std::uint32_t frame = 1;; ++frame) {
+      const int status = print_frame(context, client, clear);
+      if (status != kExitDone || frame == options.count) return status;
+      next += std::chrono::milliseconds{*interval};
+      std::this_thread::sleep_until(next);
+    }
+  });
+}
+
+int print_version(const Context& context) {
+  if (context.json())
+    context.print_json(Json{{"software", kVersion}});
+  else
+    context.print_line(fmt::format("fairwater {}", kVersion));
+  return kExitDone;
+}
+
+}  // namespace
+
+void add_status_commands(CLI::App& app, Context& context) {
+  auto* status = add_verb(app, "status", "The cluster in a few lines",
+                          "  fairwater status\n  fairwater status --json");
+  on_run_with_client(status, context, print_status);
+
+  auto* top = add_verb(app, "top", "The cluster and its tenants, live, until Ctrl-C",
+                       "  fairwater top\n  fairwater top --interval 500ms --count 10");
+  auto options = std::make_shared<TopOptions>();
+  top->add_option("--interval", options->interval, "between two views (default 2s)");
+  top->add_option("--count", options->count, "stop after so many views");
+  on_run(top, context, [&context, options] { return run_top(context, *options); });
+
+  auto* version = add_verb(app, "version", "The program's version",
+                           "  fairwater version\n  fairwater version --json");
+  on_run(version, context, [&context] { return print_version(context); });
+}
+
+}  // namespace fairwater

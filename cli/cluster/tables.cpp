@@ -1,0 +1,277 @@
+#include "cli/cluster/tables.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cli/cluster/journal_lines.hpp"
+#include "cli/cluster/json_shapes.hpp"
+#include "cli/core/output.hpp"
+
+namespace fairwater {
+namespace {
+
+/// `name: value` with the values under each other; rows without a value are left out.
+std::string paragraph(const std::vector<std::pair<std::string, std::string>>& rows) {
+  std::size_t width = 0;
+  for (const auto& [name, value] : rows) width = std::max(width, name.size());
+  std::string text;
+  for (const auto& [name, value] : rows)
+    if (!value.empty())
+      text += fmt::format("{:<{}}  {}\n", name + ":", width + 1, printable(value));
+  return text;
+}
+
+std::string counted(std::uint64_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string joined(const std::map<std::string, std::string>& labels) {
+  std::string text;
+  for (const auto& [key, value] : labels)
+    text += (text.empty() ? "" : ",") + key + (value.empty() ? "" : "=" + value);
+  return text;
+}
+
+std::string wall_time(const TaskRecord& task) {
+  const TaskResult* result = final_result(task);
+  if (result == nullptr || !result->started_at) return "-";
+  return format_duration_ms((result->finished_at.microseconds - result->started_at.microseconds) /
+                            1000);
+}
+
+}  // namespace
+
+std::string ending(const TaskRecord& task) {
+  const TaskResult* result = final_result(task);
+  if (result == nullptr) return "-";
+  if (result->reason == EndReason::exited) return fmt::format("exit {}", result->exit_code);
+  if (result->reason == EndReason::signalled) return fmt::format("signal {}", result->signal);
+  return std::string{to_string(result->reason)} +
+         (result->message.empty() ? "" : ": " + result->message);
+}
+
+std::string status_text(const ClusterStatus& status) {
+  const std::string granting = status.granting ? "yes" : "NO: " + status.why_not_granting;
+  return paragraph({
+      {"cluster", status.cluster_id},
+      {"coordinator", fmt::format("version {}, epoch {}", status.version, status.epoch)},
+      {"granting", granting},
+      {"nodes", fmt::format("{} up of {}", status.nodes_up, status.nodes)},
+      {"tenants", std::to_string(status.tenants)},
+      {"tasks", fmt::format("{} running, {} pending", status.tasks_running, status.tasks_pending)},
+      {"capacity", format_amounts(status.capacity)},
+      {"used", format_amounts(status.used)},
+      {"ledger", fmt::format("cycle {}, sequence at {}", status.cycle, status.position)},
+      {"LEDGER DAMAGED", status.storage_damage},
+  });
+}
+
+std::string token_table(const std::vector<TokenInfo>& tokens) {
+  Table table{{{"ID"}, {"NAME"}, {"ROLE"}, {"TENANT"}, {"CREATED"}, {"EXPIRES"}, {"LAST USED"}}};
+  const auto when = [](WallTime time, const char* otherwise) {
+    return time ? iso_time(time) : std::string(otherwise);
+  };
+  for (const auto& token : tokens)
+    table.add_row({token.id, token.name, std::string(to_string(token.role)), token.tenant,
+                   when(token.created_at, "-"), when(token.expires_at, "never"),
+                   when(token.last_used, "-")});
+  return table.str();
+}
+
+std::string tenant_table(const std::vector<TenantInfo>& tenants) {
+  Table table{{{"NAME"},
+               {"WEIGHT", Align::right},
+               {"RUNNING", Align::right},
+               {"PENDING", Align::right},
+               {"USED"},
+               {"QUOTA"},
+               {"NET", Align::right},
+               {"GRANTED", Align::right}}};
+  for (const auto& tenant : tenants)
+    table.add_row({tenant.record.spec.name, std::to_string(tenant.record.spec.weight),
+                   std::to_string(tenant.running_tasks), std::to_string(tenant.pending_tasks),
+                   format_amounts(tenant.used), format_amounts(tenant.runtime_quota),
+                   fmt::format("{:+}", tenant.net),
+                   std::to_string(tenant.record.granted_units_total)});
+  return table.str();
+}
+
+std::string tenant_text(const TenantInfo& tenant) {
+  const TenantSpec& spec = tenant.record.spec;
+  return paragraph({
+      {"name", spec.name},
+      {"parent", spec.parent},
+      {"weight", std::to_string(spec.weight)},
+      {"min", format_amounts(spec.min)},
+      {"max", spec.max.empty() ? "unlimited" : format_amounts(spec.max)},
+      {"queue", std::string{to_string(spec.queue)}},
+      {"repay", fmt::format("{}", spec.repay_millionths / 1e6)},
+      {"may lend", spec.may_lend ? "yes" : "no"},
+      {"may borrow", spec.may_borrow ? "yes" : "no"},
+      {"run as", to_text(spec.run_as)},
+      {"request", format_amounts(tenant.request)},
+      {"quota", format_amounts(tenant.runtime_quota)},
+      {"used", format_amounts(tenant.used)},
+      {"tasks", fmt::format("{} running, {} pending", tenant.running_tasks, tenant.pending_tasks)},
+      {"net", fmt::format("{:+} units ({})", tenant.net,
+                          tenant.net > 0   ? "others owe it"
+                          : tenant.net < 0 ? "it owes others"
+                                           : "even")},
+      {"units",
+       fmt::format("{} granted, {} borrowed, {} lent in all", tenant.record.granted_units_total,
+                   tenant.record.borrowed_total, tenant.record.lent_total)},
+  });
+}
+
+std::string tenant_changes_text(const std::vector<TenantChange>& changes, bool dry_run) {
+  std::string text;
+  for (const auto& change : changes) {
+    const char* signs[] = {" ", "+", "~", "-"};
+    if (change.kind == ChangeKind::unchanged) continue;
+    text += fmt::format("{} {}\n", signs[static_cast<std::size_t>(change.kind)], change.name);
+    for (const auto& field : change.fields) text += "    " + printable(field) + "\n";
+  }
+  if (text.empty()) return "nothing to change\n";
+  return text + (dry_run ? "dry run: nothing was changed\n" : "");
+}
+
+std::string node_table(const std::vector<NodeInfo>& nodes) {
+  Table table{{{"NAME"},
+               {"SITE"},
+               {"STATE"},
+               {"TASKS", Align::right},
+               {"FREE"},
+               {"CAPACITY"},
+               {"LABELS"},
+               {"LAST HEARTBEAT"}}};
+  for (const auto& node : nodes) {
+    const NodeTraits& traits = node.record.spec.traits;
+    const std::string labels = joined(traits.labels);
+    table.add_row({traits.name, traits.site,
+                   std::string{to_string(node.state)} + (node.problem.empty() ? "" : " (!)"),
+                   std::to_string(node.running_tasks), format_amounts(node.free),
+                   format_amounts(node.capacity), labels.empty() ? "-" : labels,
+                   table_time(node.last_heartbeat)});
+  }
+  return table.str();
+}
+
+std::string node_text(const NodeInfo& node) {
+  const NodeSpec& spec = node.record.spec;
+  return paragraph({
+      {"name", spec.traits.name},
+      {"site", spec.traits.site},
+      {"labels", joined(spec.traits.labels)},
+      {"state", std::string{to_string(node.state)}},
+      {"drain reason", node.record.drain_reason},
+      {"capacity", format_amounts(node.capacity)},
+      {"free", format_amounts(node.free)},
+      {"tasks", std::to_string(node.running_tasks)},
+      {"limits by", spec.limits},
+      {"tasks run as", spec.isolation},
+      {"heartbeat", table_time(node.last_heartbeat)},
+      {"PROBLEM", node.problem},
+  });
+}
+
+std::string job_table(const std::vector<JobRecord>& jobs) {
+  Table table{{{"ID", Align::right},
+               {"TENANT"},
+               {"NAME"},
+               {"STATE"},
+               {"TASKS", Align::right},
+               {"PENDING", Align::right},
+               {"RUNNING", Align::right},
+               {"DONE", Align::right},
+               {"FAILED", Align::right},
+               {"SUBMITTED"}}};
+  for (const auto& job : jobs)
+    table.add_row({std::to_string(job.id.value), job.spec.tenant, job.spec.name,
+                   std::string{to_string(state_of(job))}, std::to_string(job.tasks.total),
+                   std::to_string(job.tasks.pending()), std::to_string(job.tasks.running),
+                   std::to_string(job.tasks.succeeded), std::to_string(job.tasks.failed),
+                   table_time(job.submitted_at)});
+  return table.str();
+}
+
+std::string job_text(const JobDetail& detail) {
+  const JobRecord& job = detail.job;
+  std::string command;
+  for (const auto& word : job.spec.command) command += (command.empty() ? "" : " ") + word;
+  std::string text = paragraph({
+      {"job", std::to_string(job.id.value)},
+      {"tenant", job.spec.tenant},
+      {"name", job.spec.name},
+      {"state", std::string{to_string(state_of(job))}},
+      {"cancelled", job.cancelled ? (job.cancel_reason.empty() ? "yes" : job.cancel_reason) : ""},
+      {"command", command},
+      {"resources", format_amounts(job.spec.resources)},
+      {"submitted", table_time(job.submitted_at)},
+      {"started", table_time(job.started_at)},
+      {"finished", table_time(job.finished_at)},
+      {"tasks", fmt::format("{}: {} pending, {} running, {} succeeded, {} failed, {} cancelled",
+                            job.tasks.total, job.tasks.pending(), job.tasks.running,
+                            job.tasks.succeeded, job.tasks.failed, job.tasks.cancelled)},
+  });
+  Table table{{{"TASK", Align::right},
+               {"STATE"},
+               {"NODE"},
+               {"ATTEMPTS", Align::right},
+               {"TIME", Align::right},
+               {"ENDED"}}};
+  for (const auto& task : detail.tasks)
+    table.add_row({std::to_string(task.index), std::string{to_string(task.record.state)},
+                   task.node.empty() ? "-" : task.node, std::to_string(attempts_begun(task.record)),
+                   wall_time(task.record), ending(task.record)});
+  return detail.tasks.empty() ? text : text + "\n" + table.str();
+}
+
+std::string ledger_text(const LedgerView& ledger) {
+  Table nets{
+      {{"TENANT"}, {"NET", Align::right}, {"BORROWED", Align::right}, {"LENT", Align::right}}};
+  for (const auto& tenant : ledger.tenants) {
+    const auto net = ledger.net.find(tenant.id);
+    nets.add_row({tenant.spec.name, fmt::format("{:+}", net == ledger.net.end() ? 0 : net->second),
+                  std::to_string(tenant.borrowed_total), std::to_string(tenant.lent_total)});
+  }
+  std::string text =
+      fmt::format("cycle {}, sequence at {}\n\n{}\n", ledger.cycle, ledger.position, nets.str());
+  const NameTable names = names_of(ledger);
+  for (const auto& iou : ledger.ious)
+    text += fmt::format("{} owes {} {}\n", tenant_name(names, TenantId{iou.debtor}),
+                        tenant_name(names, TenantId{iou.creditor}),
+                        counted(static_cast<std::uint64_t>(iou.units), "unit"));
+  return text + (ledger.ious.empty() ? "nobody owes anything\n" : "");
+}
+
+std::string verify_text(const VerifyReport& report) {
+  std::string text =
+      fmt::format("ledger verify: {} ({}, nets sum to {})\n", report.ok ? "ok" : "DIFFERENCES",
+                  counted(report.records, "journal record"), report.net_sum);
+  for (const auto& difference : report.differences) text += "  " + printable(difference) + "\n";
+  return text;
+}
+
+std::string standing_text(const LedgerStanding& standing) {
+  std::string awaited;
+  for (const auto& node : standing.awaited) awaited += (awaited.empty() ? "" : ", ") + node;
+  std::string text = paragraph({
+      {"trusted", standing.trusted ? "yes" : "NO: " + standing.why},
+      {"ledger", fmt::format("ends at cycle {} of incarnation {}", standing.end.number,
+                             standing.end.incarnation)},
+      {"awaited", awaited},
+  });
+  for (const auto& doubt : standing.doubts)
+    text += printable(
+                fmt::format("{}: node {} {}", table_time(doubt.since), doubt.node, doubt.reason)) +
+            "\n";
+  if (!standing.trusted)
+    text +=
+        "Bring the newest copy of the ledger back and start the coordinator on it. When there is "
+        "none:\n  fairwater ledger trust --reason TEXT\ngoes on from here and gives up what is "
+        "missing.\n";
+  return text;
+}
+
+}  // namespace fairwater

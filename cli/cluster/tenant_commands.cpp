@@ -1,0 +1,145 @@
+// tenant apply | list | show | remove | token
+#include <memory>
+#include <set>
+
+#include "cli/cluster/commands.hpp"
+#include "cli/cluster/json_shapes.hpp"
+#include "cli/cluster/tables.hpp"
+#include "cli/core/verbs.hpp"
+#include "input/tenant_file.hpp"
+#include "input/yaml_fields.hpp"
+#include "rpc/tokens.hpp"
+
+namespace fairwater {
+namespace {
+
+struct ApplyOptions {
+  std::string file;
+  bool dry_run = false;
+};
+
+struct TokenOptions {
+  std::string name;
+  std::string file;
+};
+
+/// What the cluster would promise beyond what it has, once `specs` are applied.
+Expected<std::vector<std::string>> excess_after(Client& client,
+                                                const std::vector<TenantSpec>& specs) {
+  const auto known = client.list_tenants();
+  if (!known) return known.error();
+  const auto status = client.status();
+  if (!status) return status.error();
+  std::vector<TenantSpec> all = specs;
+  std::set<std::string> changed;
+  for (const auto& spec : specs) changed.insert(spec.name);
+  for (const auto& tenant : *known)
+    if (!changed.contains(tenant.record.spec.name)) all.push_back(tenant.record.spec);
+  return guarantees_beyond(status->capacity, all);
+}
+
+int apply(const Context& context, const ApplyOptions& options) {
+  const auto text = read_input(options.file, kMaxYamlBytes);
+  if (!text) return context.fail(text.error());
+  const auto specs = parse_tenant_file(*text, options.file);
+  if (!specs) return context.fail(specs.error());
+  return context.with_client([&](Client& client) {
+    const auto warnings = excess_after(client, *specs);
+    if (!warnings) return context.fail(warnings.error());
+    const auto changes = client.apply_tenants(*specs, options.dry_run);
+    if (!changes) return context.fail(changes.error());
+    context.warn(*warnings);
+    if (context.json()) {
+      Json fields = list_json("changes", *changes, tenant_change_json);
+      fields["dry_run"] = options.dry_run;
+      fields["warnings"] = *warnings;
+      context.print_json(fields);
+    } else {
+      context.out() << tenant_changes_text(*changes, options.dry_run);
+    }
+    return kExitDone;
+  });
+}
+
+int list_tenants(const Context& context, Client& client) {
+  return print_answer(context, client.list_tenants(), listed("tenants", tenant_json), tenant_table);
+}
+
+Expected<TenantInfo> find_tenant(Client& client, const std::string& name) {
+  auto tenants = client.list_tenants();
+  if (!tenants) return tenants.error();
+  for (auto& tenant : *tenants)
+    if (tenant.record.spec.name == name) return std::move(tenant);
+  return make_error(ErrorCode::not_found, "there is no tenant '" + name + "'", "tenant");
+}
+
+int show_tenant(const Context& context, Client& client, const std::string& name) {
+  const auto shape = [](const TenantInfo& tenant) { return Json{{"tenant", tenant_json(tenant)}}; };
+  return print_answer(context, find_tenant(client, name), shape, tenant_text);
+}
+
+int remove(const Context& context, Client& client, const std::string& name) {
+  if (const auto error = client.remove_tenant(name)) return context.fail(error);
+  if (context.json())
+    context.print_json(Json{{"removed", name}});
+  else
+    context.print_line("removed " + name);
+  return kExitDone;
+}
+
+int issue_token(const Context& context, Client& client, const TokenOptions& options) {
+  const auto token = client.issue_token(options.name);
+  if (!token) return context.fail(token.error());
+  Json fields{{"tenant", options.name}};
+  if (options.file.empty()) {
+    fields["token"] = *token;
+  } else {
+    if (const auto error = write_secret_file(options.file, *token)) return context.fail(error);
+    fields["file"] = options.file;
+  }
+  if (context.json())
+    context.print_json(fields);
+  else
+    context.print_line(options.file.empty() ? *token : "wrote " + options.file);
+  return kExitDone;
+}
+
+}  // namespace
+
+void add_tenant_commands(CLI::App& app, Context& context) {
+  auto* noun = add_noun(app, "tenant", "Who shares the cluster");
+
+  auto* apply_verb = add_verb(*noun, "apply", "Add and change tenants as a file declares them",
+                              "  fairwater tenant apply tenants.yaml --dry-run\n"
+                              "  fairwater tenant apply tenants.yaml");
+  auto apply_options = std::make_shared<ApplyOptions>();
+  apply_verb->add_option("file", apply_options->file, "YAML, or - for standard input")->required();
+  apply_verb->add_flag("--dry-run", apply_options->dry_run, "only print what would change");
+  on_run(apply_verb, context, [&context, apply_options] { return apply(context, *apply_options); });
+
+  auto* list_verb = add_verb(*noun, "list", "All tenants with quota, use and net position",
+                             "  fairwater tenant list\n  fairwater tenant list --json");
+  on_run_with_client(list_verb, context, list_tenants);
+
+  auto name = std::make_shared<std::string>();
+  auto* show_verb = add_verb(*noun, "show", "One tenant", "  fairwater tenant show physics");
+  show_verb->add_option("name", *name, "the tenant")->required();
+  on_run_with_client(show_verb, context, name, show_tenant);
+
+  auto* remove_verb =
+      add_verb(*noun, "remove", "Let a tenant go that runs nothing and owes nothing",
+               "  fairwater tenant remove physics");
+  remove_verb->add_option("name", *name, "the tenant")->required();
+  on_run_with_client(remove_verb, context, name, remove);
+
+  auto* token_verb =
+      add_verb(*noun, "token", "Make a new token for a tenant; it is shown once",
+               "  fairwater tenant token physics --file physics.token\n"
+               "  FAIRWATER_TOKEN=$(fairwater tenant token physics) fairwater job list");
+  auto token_options = std::make_shared<TokenOptions>();
+  token_verb->add_option("name", token_options->name, "the tenant")->required();
+  token_verb->add_option("--file", token_options->file, "write it there, readable by you alone");
+  on_run_with_client(token_verb, context, token_options, issue_token);
+}
+
+}  // namespace fairwater

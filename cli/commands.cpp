@@ -1,0 +1,116 @@
+#include "cli/commands.hpp"
+
+#include <algorithm>
+#include <iostream>
+
+#include "cli/cluster/commands.hpp"
+#include "cli/completion.hpp"
+#include "cli/core/context.hpp"
+#include "cli/core/version.hpp"
+#include "cli/policy/verb.hpp"
+#include "cli/replay/command.hpp"
+#include "cli/sim/commands.hpp"
+
+namespace fairwater {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  fairwater status
+  fairwater tenant apply tenants.yaml
+  fairwater job run --tenant physics --tasks 20 -- sleep 10
+  fairwater job wait last && fairwater job logs last
+  fairwater job explain 7 --task 3
+
+The coordinator is found by FAIRWATER_ADDRESS (default 127.0.0.1:7400) and FAIRWATER_TOKEN.
+With FAIRWATER_COORDINATOR_KEY it has to prove that it is the right one first.
+Exit status: 0 done, 1 failed, 2 wrong usage or input, 3 coordinator not reached, 4 not permitted.)";
+
+void add_global_options(CLI::App& app, Context& context) {
+  GlobalOptions& options = context.options;
+  app.add_option("--address", options.address, "HOST:PORT of the coordinator");
+  app.add_option("--token", options.token, "who asks (better: --token-file or FAIRWATER_TOKEN)");
+  app.add_option("--token-file", options.token_file, "a file that holds the token");
+  app.add_option("--coordinator-key", options.coordinator_key,
+                 "fw_ck_..: show the token to the coordinator with this key alone");
+  app.add_flag("--json", options.json, "print one value of JSON");
+}
+
+/// Separates what follows `--`. CLI11 would take words in brackets apart.
+std::vector<std::string> split_command(const std::vector<std::string>& arguments,
+                                       Context& context) {
+  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+  context.has_command = dashes != arguments.end();
+  if (context.has_command) context.command.assign(dashes + 1, arguments.end());
+  std::vector<std::string> options{arguments.begin(), dashes};
+  std::reverse(options.begin(), options.end());  // as CLI11 wants them
+  return options;
+}
+
+/// Words after `job run` are taken for a mistake only because the `--` before them is missing.
+bool lacks_dashes(const CLI::App& app, const Context& context) {
+  const CLI::App* job = app.got_subcommand("job") ? app.get_subcommand("job") : nullptr;
+  return !context.has_command && job != nullptr && job->got_subcommand("run");
+}
+
+/// Why the arguments were not understood.
+std::string reason(const CLI::App& app, const CLI::ParseError& problem, const Context& context) {
+  // CLI11 says that a command is missing before it says that the one given is unknown.
+  const std::vector<std::string> unknown = app.remaining(true);
+  if (unknown.empty()) return problem.what();
+  std::string text = "'" + unknown.front() + "' is not known here";
+  if (unknown.front().starts_with("-") || !lacks_dashes(app, context)) return text;
+  text += "; the command to run stands after --, as in: fairwater job run --";
+  for (const auto& word : unknown) text += " " + word;
+  return text;
+}
+
+/// Help and version are no failures; the rest is wrong usage.
+int report(const CLI::App& app, const CLI::ParseError& problem, const Context& context) {
+  if (problem.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success))
+    return app.exit(problem, context.out(), context.err());
+  const std::string message = reason(app, problem, context);
+  if (context.json()) return context.fail_usage(message);
+  context.err() << "fairwater: " << message << "\nRun with --help for more.\n";
+  return kExitUsage;
+}
+
+}  // namespace
+
+int run_fairwater(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
+  Context context{out, err};
+  CLI::App app{"Fairwater shares a cluster between tenants in exact shares.", "fairwater"};
+  app.set_version_flag("--version", "fairwater " + std::string{kVersion});
+  app.fallthrough();
+  app.require_subcommand(1);
+  app.footer(kExamples);
+  add_global_options(app, context);
+  add_status_commands(app, context);
+  add_tenant_commands(app, context);
+  add_token_commands(app, context);
+  add_node_commands(app, context);
+  add_job_commands(app, context);
+  add_ledger_commands(app, context);
+  add_replay_command(app, context);
+  add_policy_command(app, context);
+  add_sim_commands(app, context);
+  add_completion_command(app, context);
+
+  try {  // CLI11 reports help and wrong usage by exceptions
+    app.parse(split_command(arguments, context));
+  } catch (const CLI::ParseError& problem) {
+    // An option that stands behind the mistake was not seen yet; the format of errors must not
+    // depend on it.
+    context.options.json = std::count(arguments.begin(), arguments.end(), "--json") > 0;
+    if (auto error = context.complete_from_environment(); error && !context.json())
+      return context.fail(error);
+    return report(app, problem, context);
+  }
+  if (auto error = context.complete_from_environment()) return context.fail(error);
+  const CLI::App* noun = app.get_subcommands().front();
+  const bool takes_command = noun->get_name() == "job" && noun->got_subcommand("run");
+  if (context.has_command && !takes_command)
+    return context.fail_usage("only job run takes a command after --");
+  return context.action();
+}
+
+}  // namespace fairwater

@@ -1,0 +1,14 @@
+// The command line `fairwater`.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace fairwater {
+
+/// Runs one command; `arguments` are those after the program's name. Returns the exit status.
+[[nodiscard]] int run_fairwater(const std::vector<std::string>& arguments, std::ostream& out,
+                                std::ostream& err);
+
+}  // namespace fairwater

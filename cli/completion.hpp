@@ -1,0 +1,12 @@
+// `fairwater completion`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "cli/core/context.hpp"
+
+namespace fairwater {
+
+void add_completion_command(CLI::App& app, Context& context);
+
+}  // namespace fairwater

@@ -1,0 +1,106 @@
+#include "cli/core/context.hpp"
+
+#include <cstdlib>
+
+#include "rpc/tokens.hpp"
+
+namespace fairwater {
+namespace {
+
+std::string environment_or(const char* name, const char* otherwise) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : otherwise;
+}
+
+}  // namespace
+
+int exit_status_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::invalid_input:
+    case ErrorCode::not_supported:
+      return kExitUsage;
+    case ErrorCode::unavailable:
+      return kExitNotReached;
+    case ErrorCode::not_permitted:
+    case ErrorCode::unauthenticated:
+      return kExitNotPermitted;
+    default:
+      return kExitFailed;
+  }
+}
+
+caf::error Context::complete_from_environment() {
+  if (options.address.empty())
+    options.address = environment_or("FAIRWATER_ADDRESS", kDefaultAddress);
+  if (options.coordinator_key.empty())
+    options.coordinator_key = environment_or("FAIRWATER_COORDINATOR_KEY", "");
+  const std::string output = environment_or("FAIRWATER_OUTPUT", "text");
+  if (output == "json")
+    options.json = true;
+  else if (output != "text")
+    return make_error(ErrorCode::invalid_input, "'" + output + "' is not json or text",
+                      "FAIRWATER_OUTPUT");
+  if (!options.token.empty()) return {};
+  if (options.token_file.empty()) {
+    options.token = environment_or("FAIRWATER_TOKEN", "");
+    return {};
+  }
+  auto token = read_secret_file(options.token_file);
+  if (!token) return token.error();
+  options.token = std::move(*token);
+  return {};
+}
+
+Expected<std::unique_ptr<Client>> Context::connect() const {
+  if (options.token.empty())
+    return make_error(ErrorCode::invalid_input,
+                      "no token: set FAIRWATER_TOKEN, or give --token or --token-file", "token");
+  if (options.coordinator_key.empty()) return Client::connect(options.address, options.token);
+  const auto key = parse_key(options.coordinator_key);
+  if (!key) return key.error();
+  return Client::connect(options.address, options.token, kConnectTimeoutMs, *key);
+}
+
+int Context::with_client(const std::function<int(Client&)>& use) const {
+  auto client = connect();
+  if (!client) return fail(client.error());
+  return use(**client);
+}
+
+int Context::fail(const caf::error& error) const {
+  const ErrorDetails said = details(error);
+  if (json()) {
+    Json fields;
+    fields["error"]["code"] = to_string(said.code);
+    fields["error"]["message"] = said.message;
+    fields["error"]["field"] = said.field;
+    print_json(fields);
+  } else {
+    *err_ << "fairwater: " << (said.field.empty() ? "" : printable(said.field) + ": ")
+          << printable(said.message) << "\n";
+  }
+  // It was reached, and said that it takes nothing in yet.
+  if (said.field == kLedgerField) return kExitFailed;
+  return exit_status_of(said.code);
+}
+
+int Context::fail_usage(const std::string& message, const std::string& field) const {
+  return fail(make_error(ErrorCode::invalid_input, message, field));
+}
+
+void Context::warn(const std::vector<std::string>& warnings) const {
+  if (json()) return;
+  for (const auto& warning : warnings)
+    *err_ << "fairwater: warning: " << printable(warning) << "\n";
+}
+
+void Context::print_json(const Json& fields) const {
+  Json value;
+  value["version"] = 1;
+  value.update(fields);
+  print_line(json_text(value));
+}
+
+void Context::print_line(const std::string& line) const { *out_ << line << "\n" << std::flush; }
+
+}  // namespace fairwater

@@ -1,0 +1,49 @@
+// A client that outlives its connection: for commands that go on through a coordinator's restart.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "cli/core/context.hpp"
+#include "rpc/client.hpp"
+
+namespace fairwater {
+
+class Session {
+ public:
+  /// Gives up when no coordinator answered for `patience`.
+  explicit Session(const Context& context,
+                   std::chrono::milliseconds patience = std::chrono::minutes{2});
+
+  /// The first connection: fails at once when nobody is there.
+  [[nodiscard]] caf::error connect();
+  /// Connects anew, again and again with growing pauses, until it works or patience is at its end.
+  [[nodiscard]] caf::error reconnect();
+  /// The connection; connect() must have succeeded.
+  [[nodiscard]] Client& client() { return *client_; }
+  /// Submits once. A coordinator that has just started takes nothing in until its nodes have
+  /// spoken: asked again while it says so, as long as that lasts where all is well.
+  [[nodiscard]] Expected<JobId> submit(const JobSpec& spec);
+  /// True when the connection failed since, and only reconnect() helps.
+  [[nodiscard]] static bool is_lost(const caf::error& error);
+
+  /// The answer to `call(Client&)`, asked again on a new connection when the old one breaks. Only
+  /// for calls that may be made twice.
+  template <class Call>
+  auto ask(Call call) -> decltype(call(std::declval<Client&>())) {
+    for (;;) {
+      auto answer = call(*client_);
+      if (answer || !is_lost(answer.error())) return answer;
+      if (auto error = reconnect()) return error;
+    }
+  }
+
+ private:
+  const Context* context_;
+  std::chrono::milliseconds patience_;
+  std::unique_ptr<Client> client_;
+};
+
+}  // namespace fairwater

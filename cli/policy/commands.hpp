@@ -1,0 +1,45 @@
+// `fairwater policy NAME`: the allocation algorithms as commands over JSON (docs/policies.md). Each
+// checks its input strictly, runs the code that the runtime runs, and returns its output.
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "input/json_fields.hpp"
+
+namespace fairwater {
+
+/// Throws InputError for input that the caller must change.
+using PolicyFunction = std::function<Json(const Json& input)>;
+
+struct PolicyCommand {
+  std::string_view name;
+  std::string_view summary;
+  PolicyFunction run;
+};
+
+/// All commands, by name.
+[[nodiscard]] const std::vector<PolicyCommand>& policy_commands();
+
+[[nodiscard]] Json run_drf(const Json& input);
+[[nodiscard]] Json run_gdrf(const Json& input);
+[[nodiscard]] Json run_qrea(const Json& input);
+[[nodiscard]] Json run_saturation(const Json& input);
+[[nodiscard]] Json run_saturation_advice(const Json& input);
+[[nodiscard]] Json run_sequence(const Json& input);
+[[nodiscard]] Json run_sized(const Json& input);
+[[nodiscard]] Json run_ledger(const Json& input);
+[[nodiscard]] Json run_water_fill(const Json& input);
+
+/// The command of that name, or null.
+[[nodiscard]] const PolicyCommand* find_policy(std::string_view name);
+
+/// Runs policy `name` on the JSON in `text` and prints one JSON object on `out`. An unknown name or
+/// bad input: one line on `err`, nothing on `out`, and 2. Otherwise 0.
+int policy_command(std::string_view name, std::string_view text, bool pretty, std::ostream& out,
+                   std::ostream& err);
+
+}  // namespace fairwater

@@ -1,0 +1,12 @@
+// `fairwater policy`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "cli/core/context.hpp"
+
+namespace fairwater {
+
+void add_policy_command(CLI::App& app, Context& context);
+
+}  // namespace fairwater

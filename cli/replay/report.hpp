@@ -1,0 +1,52 @@
+// What came of a replay, tenant by tenant.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cli/core/output.hpp"
+#include "model/requests.hpp"
+
+namespace fairwater {
+
+struct TenantMeasures {
+  std::uint64_t jobs = 0;
+  std::uint64_t tasks = 0;
+  std::uint64_t tasks_not_succeeded = 0;
+  std::uint64_t runs = 0;  ///< attempts; more than tasks when some were lost with a node
+  Wide busy_unit_us = 0;   ///< sum over tasks of running time times cost
+  std::vector<std::int64_t> waits_us;  ///< a task's, from submission to the start of its process
+  Units granted = 0;
+  Units borrowed = 0;
+  Units lent = 0;
+  Units owed = 0;  ///< still, at the end
+};
+
+struct ReplayMeasures {
+  std::int64_t elapsed_us = 0;  ///< from the first submission to the last end
+  std::map<std::string, TenantMeasures> tenants;
+
+  void add(const JobDetail& job);
+  /// Units are the difference between two listings of the tenant.
+  void add_totals(const std::string& tenant, const TenantInfo& before, const TenantInfo& after);
+};
+
+/// What the report says besides the measures.
+struct ReplayFacts {
+  std::string trace;
+  std::string run;
+  double speedup = 1;
+  std::size_t skipped = 0;  ///< jobs of the log that never ran there
+};
+
+/// Waits are shown live and, in parentheses, in the log's time.
+[[nodiscard]] std::string replay_text(const ReplayMeasures& measures, const ReplayFacts& facts);
+[[nodiscard]] Json replay_json(const ReplayMeasures& measures, const ReplayFacts& facts);
+
+/// The smallest value that at least `percent` of the values do not exceed (nearest rank); 0 of
+/// none.
+[[nodiscard]] std::int64_t percentile(std::vector<std::int64_t> values, int percent);
+
+}  // namespace fairwater

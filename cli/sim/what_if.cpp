@@ -1,0 +1,356 @@
+#include "cli/sim/what_if.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "storage/families.hpp"
+#include "storage/fold.hpp"
+
+namespace fairwater {
+namespace {
+
+constexpr std::int64_t kUnknownRun_ms = 60'000;
+
+std::int64_t since_ms(WallTime earlier, WallTime later) {
+  return std::max<std::int64_t>(0, (later.microseconds - earlier.microseconds) / 1000);
+}
+
+/// What an attempt took, when it ended by itself.
+std::optional<std::int64_t> run_of(const TaskRecord& task) {
+  if (!task.result || !task.result->started_at || !task.result->finished_at) return std::nullopt;
+  switch (task.result->reason) {
+    case EndReason::exited:
+    case EndReason::signalled:
+    case EndReason::memory_limit:
+    case EndReason::time_limit:
+    case EndReason::cancelled:
+      return std::max<std::int64_t>(1, since_ms(task.result->started_at, task.result->finished_at));
+    case EndReason::lease_expired:
+    case EndReason::could_not_start:
+    case EndReason::node_lost:
+    case EndReason::launch_failed:
+    case EndReason::supervisor_lost:
+      break;
+  }
+  return std::nullopt;
+}
+
+bool has_ended(TaskState state) {
+  return state == TaskState::succeeded || state == TaskState::failed ||
+         state == TaskState::cancelled;
+}
+
+PlacementRulePtr placement_of(const JobSpec& spec) {
+  if (spec.sites.empty() && spec.labels.empty()) return nullptr;
+  auto rule = std::make_shared<PlacementRule>();
+  rule->sites = spec.sites;
+  auto labels = LabelExpression::parse(spec.labels);
+  if (auto* expression = std::get_if<LabelExpression>(&labels)) rule->labels = *expression;
+  return rule;
+}
+
+/// Builds the question piece by piece, in the order of `build`.
+class QuestionBuilder {
+ public:
+  QuestionBuilder(const State& state, ResourceCatalog catalog, const WhatIfRules& rules)
+      : state_(state),
+        catalog_(std::move(catalog)),
+        rules_(rules),
+        tasks_(state.tasks.all()),
+        jobs_(state.jobs.all()),
+        live_(state.live.all()) {}
+
+  Expected<WhatIfQuestion> build(const std::vector<NodeInfo>& nodes,
+                                 const std::vector<TenantSpec>& proposal) {
+    what_if().horizon_ms = rules_.horizon_ms;
+    take_settings();
+    if (auto error = take_tenants()) return error;
+    if (auto error = take_nodes(nodes)) return error;
+    learn_runs();
+    if (auto error = take_present()) return error;
+    close_nodes();
+    if (rules_.arrivals)
+      if (auto error = take_past()) return error;
+    if (auto error = take_proposal(proposal)) return error;
+    write_notes();
+    return std::move(question_);
+  }
+
+ private:
+  struct MeanRun {
+    std::int64_t sum_ms = 0;
+    std::int64_t count = 0;
+    void add(const MeanRun& more) {
+      sum_ms += more.sum_ms;
+      count += more.count;
+    }
+  };
+
+  sim::WhatIf& what_if() { return question_.what_if; }
+
+  void take_settings() {
+    auto& cluster = what_if().cluster;
+    for (const auto& kind : catalog_.kinds()) cluster.resources.push_back(kind.name);
+    cluster.settings.granules = catalog_.granules();
+    cluster.settings.units = catalog_.units();
+    cluster.settings.mode = state_.meta.cluster.mode;
+  }
+
+  /// By id: the order in which they joined.
+  caf::error take_tenants() {
+    for (const auto& [key, tenant] : state_.tenants.all()) {
+      const auto terms = terms_of(tenant.spec, catalog_);
+      if (!terms) return terms.error();
+      tenant_index_[tenant.id] = static_cast<sim::TenantIndex>(what_if().cluster.tenants.size());
+      what_if().cluster.tenants.push_back({tenant.spec.name, *terms});
+      what_if().state.carry.push_back(tenant.carry);
+      if (tenant.spec.queue != QueuePolicy::fifo) ++tenants_not_fifo_;
+    }
+    what_if().state.position = state_.meta.position;
+    for (auto iou : state_.book.ious()) {
+      iou.debtor = tenant_index_.at(TenantId{iou.debtor});
+      iou.creditor = tenant_index_.at(TenantId{iou.creditor});
+      what_if().state.ious.push_back(iou);
+    }
+    return {};
+  }
+
+  /// By id: the order in which a cycle deals. The journal says which nodes there are, `nodes` how
+  /// they are now.
+  caf::error take_nodes(const std::vector<NodeInfo>& nodes) {
+    std::map<std::string, const NodeInfo*> info;
+    for (const auto& node : nodes) info[node.record.spec.traits.name] = &node;
+    for (const auto& [key, node] : state_.nodes.all()) {
+      const auto found = info.find(node.spec.traits.name);
+      const bool is_up = found != info.end() && found->second->state == NodeState::up;
+      const auto capacity =
+          catalog_.to_vector(is_up ? found->second->capacity : node.spec.capacity, "capacity");
+      if (!capacity) return capacity.error();
+      const auto index = static_cast<sim::NodeIndex>(what_if().cluster.nodes.size());
+      node_index_[node.id] = index;
+      if (!is_up) what_if().state.closed.push_back(index);
+      what_if().cluster.nodes.push_back({node.spec.traits, *capacity});
+    }
+    return {};
+  }
+
+  void learn_runs() {
+    for (const auto& [key, record] : jobs_) {
+      MeanRun own;
+      visit_tasks(record, [&](std::uint32_t, const TaskRecord* task) {
+        if (task == nullptr || task->state == TaskState::cancelled) return;
+        if (const auto run_ms = run_of(*task)) own.add({*run_ms, 1});
+      });
+      if (live_.contains(key)) runs_of_job_[record.id] = own;
+      runs_of_tenant_[record.tenant].add(own);
+      if (!record.spec.job_class.empty()) runs_of_class_[class_of(record)].add(own);
+    }
+  }
+
+  /// Every task by index; null for those without a record.
+  template <class Visit>
+  void visit_tasks(const JobRecord& job, Visit visit) const {
+    auto stored = tasks_.lower_bound(task_key(job.id, 0));
+    for (std::uint32_t index = 0; index < job.tasks.total; ++index) {
+      const bool has_record = stored != tasks_.end() && stored->first == task_key(job.id, index);
+      visit(index, has_record ? &stored->second : nullptr);
+      if (has_record) ++stored;
+    }
+  }
+
+  /// What a task of the job that has not ended is expected to take in all.
+  [[nodiscard]] std::int64_t expected_run(const JobRecord& job) const {
+    for (const auto& known :
+         {found_in(runs_of_job_, job.id), found_in(runs_of_class_, class_of(job)),
+          found_in(runs_of_tenant_, job.tenant)})
+      if (known.count > 0) return within_limit(job, known.sum_ms / known.count);
+    return within_limit(job, kUnknownRun_ms);
+  }
+  template <class Key>
+  static MeanRun found_in(const std::map<Key, MeanRun>& runs, const Key& key) {
+    const auto found = runs.find(key);
+    return found == runs.end() ? MeanRun{} : found->second;
+  }
+  /// Runs of one program by one tenant.
+  static std::pair<TenantId, std::string> class_of(const JobRecord& job) {
+    return {job.tenant, job.spec.job_class};
+  }
+  static std::int64_t within_limit(const JobRecord& job, std::int64_t run_ms) {
+    return job.spec.time_limit_ms > 0 ? std::min(run_ms, job.spec.time_limit_ms) : run_ms;
+  }
+  [[nodiscard]] std::int64_t expected_rest(const JobRecord& job, const TaskRecord& task) const {
+    if (job.cancelled) return 0;  // it is being stopped
+    const std::int64_t age_ms = since_ms(task.granted_at, rules_.now);
+    const std::int64_t total_ms = expected_run(job);
+    const std::int64_t outlived_ms = within_limit(job, 2 * age_ms);
+    return std::max<std::int64_t>(0, (age_ms < total_ms ? total_ms : outlived_ms) - age_ms);
+  }
+
+  [[nodiscard]] Expected<sim::Job> simulated(const JobRecord& job) const {
+    const auto demand = catalog_.to_vector(job.spec.resources, "resources");
+    if (!demand) return demand.error();
+    sim::Job result;
+    result.tenant = tenant_index_.at(job.tenant);
+    result.demand = *demand;
+    result.rule = placement_of(job.spec);
+    return result;
+  }
+
+  /// Jobs come in the order of their ids also where the clock went back.
+  void add_job(sim::Job job, std::vector<sim::TimeMs> runs_ms, std::int64_t submit_ms) {
+    auto& jobs = what_if().workload.jobs;
+    job.submit_ms = jobs.empty() ? submit_ms : std::max(submit_ms, jobs.back().submit_ms);
+    job.tasks = static_cast<std::uint32_t>(runs_ms.size());
+    job.run_ms = job.estimate_ms = *std::max_element(runs_ms.begin(), runs_ms.end());
+    const bool are_alike = std::all_of(runs_ms.begin(), runs_ms.end(),
+                                       [&](auto run_ms) { return run_ms == job.run_ms; });
+    if (!are_alike) job.task_run_ms = std::move(runs_ms);
+    jobs.push_back(std::move(job));
+  }
+
+  [[nodiscard]] bool waits_for_others(const JobRecord& job) const {
+    return std::any_of(job.spec.after.begin(), job.spec.after.end(),
+                       [&](JobId other) { return live_.contains(key_of(other)); });
+  }
+
+  caf::error take_present() {
+    for (const auto& [key, live] : live_) {
+      const JobRecord& record = jobs_.at(key);
+      auto job = simulated(record);
+      if (!job) return job.error();
+      const auto index = static_cast<sim::JobIndex>(what_if().workload.jobs.size());
+      std::vector<sim::TimeMs> running_ms, waiting_ms;
+      visit_tasks(record, [&](std::uint32_t, const TaskRecord* task) {
+        if (task != nullptr && task->state == TaskState::running) {
+          const auto rest_ms = expected_rest(record, *task);
+          what_if().state.running.push_back(
+              {.task = {index, static_cast<std::uint32_t>(running_ms.size())},
+               .node = node_index_.at(task->node),
+               .left_ms = rest_ms,
+               .step = task->step,
+               .beyond_quota = task->beyond_quota});
+          running_ms.push_back(rest_ms);
+        } else if ((task == nullptr || task->state == TaskState::pending) && !record.cancelled) {
+          waiting_ms.push_back(expected_run(record));
+        }
+      });
+      auto& facts = question_.facts;
+      facts.running_tasks += running_ms.size();
+      facts.waiting_tasks += waiting_ms.size();
+      if (!waiting_ms.empty()) ++facts.waiting_jobs;
+      if (!waiting_ms.empty() && waits_for_others(record)) ++jobs_after_others_;
+      running_ms.insert(running_ms.end(), waiting_ms.begin(), waiting_ms.end());
+      if (!running_ms.empty())
+        add_job(*std::move(job), std::move(running_ms), -since_ms(record.submitted_at, rules_.now));
+    }
+    return {};
+  }
+
+  /// A node that takes no tasks counts with what runs there, as in the coordinator's quotas. One
+  /// that shrank below what it runs counts as full.
+  void close_nodes() {
+    std::vector<ResourceVector> used(what_if().cluster.nodes.size());
+    for (const auto& running : what_if().state.running)
+      used[running.node] += what_if().workload.jobs[running.task.job].demand;
+    for (const auto index : what_if().state.closed) what_if().cluster.nodes[index].capacity = {};
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      auto& capacity = what_if().cluster.nodes[i].capacity;
+      for (std::size_t r = 0; r < kMaxResources; ++r)
+        capacity[r] = std::max(capacity[r], used[i][r]);
+    }
+  }
+
+  caf::error take_past() {
+    for (const auto& entry : jobs_) {
+      const auto& record = entry.second;
+      const std::int64_t age_ms = since_ms(record.submitted_at, rules_.now);
+      if (age_ms == 0 || age_ms >= rules_.horizon_ms) continue;
+      if (!tenant_index_.contains(record.tenant)) {
+        ++jobs_of_the_gone_;
+        continue;
+      }
+      auto job = simulated(record);
+      if (!job) return job.error();
+      std::vector<sim::TimeMs> runs_ms;
+      visit_tasks(record, [&](std::uint32_t, const TaskRecord* task) {
+        const auto run_ms = task != nullptr && has_ended(task->state)
+                                ? run_of(*task)
+                                : std::optional<std::int64_t>{};
+        if (run_ms)
+          runs_ms.push_back(*run_ms);
+        else if (!record.cancelled)
+          runs_ms.push_back(expected_run(record));
+      });
+      if (runs_ms.empty()) continue;  // cancelled before any of it ran
+      add_job(*std::move(job), std::move(runs_ms), rules_.horizon_ms - age_ms);
+      ++question_.facts.arriving_jobs;
+      if (!record.spec.after.empty()) ++jobs_after_others_;
+    }
+    return {};
+  }
+
+  caf::error take_proposal(const std::vector<TenantSpec>& proposal) {
+    for (std::size_t i = 0; i < proposal.size(); ++i) {
+      const auto terms = terms_of(proposal[i], catalog_);
+      if (!terms) {
+        const ErrorDetails said = details(terms.error());
+        return make_error(said.code, said.message, fmt::format("tenants[{}].{}", i, said.field));
+      }
+      what_if().proposal.push_back({proposal[i].name, *terms});
+      if (proposal[i].queue != QueuePolicy::fifo) ++tenants_not_fifo_;
+    }
+    return {};
+  }
+
+  void write_notes() {
+    auto& notes = question_.facts.notes;
+    if (tenants_not_fifo_ > 0)
+      notes.emplace_back(
+          "queues that are fair or by priority are simulated first come first served");
+    const auto count = [&](const char* what, std::uint64_t number) {
+      if (number > 0) notes.push_back(fmt::format("{}: {}", what, number));
+    };
+    count("jobs that wait for others are simulated as if they did not", jobs_after_others_);
+    count("jobs of tenants that are gone do not come again", jobs_of_the_gone_);
+    count("nodes that are not up take no task until the horizon", what_if().state.closed.size());
+  }
+
+  const State& state_;
+  const ResourceCatalog catalog_;
+  const WhatIfRules rules_;
+  const std::map<std::string, TaskRecord> tasks_;
+  const std::map<std::string, JobRecord> jobs_;
+  const std::map<std::string, LiveJob> live_;
+  std::map<TenantId, sim::TenantIndex> tenant_index_;
+  std::map<NodeId, sim::NodeIndex> node_index_;
+  std::map<JobId, MeanRun> runs_of_job_;  ///< of those that have not ended
+  std::map<std::pair<TenantId, std::string>, MeanRun> runs_of_class_;
+  std::map<TenantId, MeanRun> runs_of_tenant_;
+  std::uint64_t tenants_not_fifo_ = 0;
+  std::uint64_t jobs_after_others_ = 0;
+  std::uint64_t jobs_of_the_gone_ = 0;
+  WhatIfQuestion question_;
+};
+
+}  // namespace
+
+caf::error JournalState::add(const JournalRecord& record) {
+  // Whether the chain of hashes holds is for `ledger verify` to say.
+  state_.meta.last_hash = record.previous;
+  newest_ = std::max(newest_, record.time);
+  return apply(state_, record);
+}
+
+Expected<WhatIfQuestion> what_if_question(const State& state, const std::vector<NodeInfo>& nodes,
+                                          const std::vector<TenantSpec>& proposal,
+                                          const WhatIfRules& rules) {
+  auto catalog = ResourceCatalog::make(state.meta.cluster.resources);
+  if (!catalog) return catalog.error();
+  return QuestionBuilder{state, std::move(*catalog), rules}.build(nodes, proposal);
+}
+
+}  // namespace fairwater

@@ -1,0 +1,379 @@
+// The verbs of fairwaterd: flags over file over defaults, then run until told to stop.
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
+#include <iostream>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/core/context.hpp"
+#include "cli/core/verbs.hpp"
+#include "cli/core/version.hpp"
+#include "daemon/daemon.hpp"
+#include "input/yaml_fields.hpp"
+#include "policy/core/check.hpp"
+#include "process/temporary_directory.hpp"
+#include "rpc/tokens.hpp"
+
+namespace fairwater {
+namespace {
+
+struct CommonFlags {
+  std::string config_file;
+  std::string log_format;
+  bool check = false;
+};
+
+struct CoordinatorFlags {
+  CommonFlags common;
+  std::string listen;
+  std::string data;
+  std::string join_token_expires;
+  bool init = false;
+};
+
+struct AgentFlags {
+  CommonFlags common;
+  std::string coordinator;
+  std::string name;
+  std::string site;
+  std::string data;
+  std::string join_token_file;
+  std::vector<std::string> labels;
+  std::vector<std::string> resources;
+};
+
+struct DevFlags {
+  std::uint32_t nodes = 1;
+  std::string data;
+  bool exec = false;
+  std::vector<std::string> command;  ///< after --exec
+};
+
+int refuse(const caf::error& error) {
+  const auto said = details(error);
+  std::cerr << "fairwaterd: " << (said.field.empty() ? "" : said.field + ": ") << said.message
+            << "\n";
+  return said.code == ErrorCode::invalid_input && !said.field.empty() ? kExitUsage : kExitFailed;
+}
+
+int refuse_usage(const caf::error& error) {
+  refuse(error);
+  return kExitUsage;
+}
+
+template <class Config>
+caf::error load_file(const std::string& path, Config& config) {
+  if (path.empty()) return {};
+  const auto text = read_input(path, kMaxYamlBytes);
+  if (!text) return text.error();
+  return read_config(*text, path, config);
+}
+
+void override_with(const std::string& flag, std::string& target) {
+  if (!flag.empty()) target = flag;
+}
+
+caf::error apply_log_format(const std::string& flag, LogFormat& format) {
+  if (flag.empty()) return {};
+  auto parsed = parse_log_format(flag);
+  if (!parsed) return parsed.error();
+  format = *parsed;
+  return {};
+}
+
+caf::error apply_lifetime(const std::string& flag, std::int64_t& lifetime_ms) {
+  if (flag.empty()) return {};
+  auto parsed = parse_lifetime_ms(flag);
+  if (!parsed)
+    return make_error(ErrorCode::invalid_input, details(parsed.error()).message,
+                      "join-token-expires");
+  lifetime_ms = *parsed;
+  return {};
+}
+
+Expected<CoordinatorConfig> coordinator_config(const CoordinatorFlags& flags) {
+  CoordinatorConfig config;
+  if (auto wrong = load_file(flags.common.config_file, config)) return wrong;
+  override_with(flags.listen, config.listen);
+  override_with(flags.data, config.data);
+  if (auto wrong = apply_lifetime(flags.join_token_expires, config.join_token_lifetime_ms))
+    return wrong;
+  if (auto wrong = apply_log_format(flags.common.log_format, config.log_format)) return wrong;
+  if (auto wrong = validate(config)) return wrong;
+  return config;
+}
+
+Expected<AgentConfig> agent_config(const AgentFlags& flags) {
+  AgentConfig config;
+  if (auto wrong = load_file(flags.common.config_file, config)) return wrong;
+  override_with(flags.coordinator, config.coordinator);
+  override_with(flags.name, config.name);
+  override_with(flags.site, config.site);
+  override_with(flags.data, config.data);
+  override_with(flags.join_token_file, config.join_token_file);
+  for (const auto& label : flags.labels) {
+    const auto equals = label.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return make_error(ErrorCode::invalid_input, "'" + label + "' is not KEY=VALUE", "label");
+    config.labels[label.substr(0, equals)] = label.substr(equals + 1);
+  }
+  for (const auto& text : flags.resources) {
+    auto amounts = parse_amounts(text);
+    if (!amounts) return amounts.error();
+    for (const auto& [name, amount] : *amounts) config.resources[name] = amount;
+  }
+  if (auto wrong = apply_log_format(flags.common.log_format, config.log_format)) return wrong;
+  if (auto wrong = validate(config)) return wrong;
+  return config;
+}
+
+// -- running --------------------------------------------------------------------------------------
+
+/// Ends the process when its outcome is no longer certain: what is on disk decides after a restart.
+std::function<void(const std::string&)> stop_at_once(const DaemonLog& log) {
+  return [log](const std::string& why) {
+    log.error(why + "; stopping");
+    std::_Exit(kExitFailed);
+  };
+}
+
+int run_coordinator(const CoordinatorFlags& flags) {
+  auto config = coordinator_config(flags);
+  if (!config) return refuse_usage(config.error());
+  if (flags.common.check) {
+    std::cout << "the configuration is good\n";
+    return kExitDone;
+  }
+  use_standard_error(config->log_format);
+  const StopSignal stop;
+  const DaemonLog log{config->log_format};
+  DaemonActorConfig actor_config;
+  caf::actor_system system{actor_config};
+  auto process = CoordinatorProcess::start(system, *config, flags.init, stop_at_once(log));
+  if (!process) return refuse(process.error());
+  std::cout << "listening on " << (*process)->address() << std::endl;
+  log.info("coordinator " + std::string(kVersion) + " on " + (*process)->address() + ", data in " +
+           config->data);
+  stop.wait();
+  log.info("stopping");
+  stop.arm_second_signal();
+  process->reset();
+  return kExitDone;
+}
+
+int run_agent(const AgentFlags& flags) {
+  auto config = agent_config(flags);
+  if (!config) return refuse_usage(config.error());
+  if (flags.common.check) {
+    std::cout << "the configuration is good\n";
+    return kExitDone;
+  }
+  use_standard_error(config->log_format);
+  const StopSignal stop;
+  const DaemonLog log{config->log_format};
+  DaemonActorConfig actor_config;
+  caf::actor_system system{actor_config};
+  auto process = AgentProcess::start(system, *config, stop_at_once(log));
+  if (!process) return refuse(process.error());
+  log.info("agent for " + config->coordinator + ", limits by " + (*process)->limits());
+  log_isolation(log, (*process)->isolation());
+  stop.wait();
+  log.info("stopping; tasks go on");
+  stop.arm_second_signal();
+  process->reset();
+  return kExitDone;
+}
+
+// -- trying things out ----------------------------------------------------------------------------
+
+/// The child's pid; signals are as a shell would leave them.
+pid_t start_child(const std::vector<std::string>& command) {
+  const pid_t child = ::fork();
+  FAIRWATER_CHECK(child >= 0, "a process can be forked");
+  if (child > 0) return child;
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  std::signal(SIGPIPE, SIG_DFL);
+  std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
+  for (const auto& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  ::execvp(arguments[0], arguments.data());
+  std::perror(arguments[0]);
+  std::_Exit(127);
+}
+
+int status_of(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) FAIRWATER_CHECK(errno == EINTR, "waitpid");
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/// Runs the command beside the cluster; its exit status, or that of being stopped.
+int run_command(const StopSignal& stop, const std::vector<std::string>& command) {
+  const pid_t child = start_child(command);
+  const int watch = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
+  FAIRWATER_CHECK(watch >= 0, "a child can be watched");
+  stop.wait(watch);
+  ::close(watch);
+  ::kill(child, SIGTERM);  // does nothing to a child that has ended and was not waited for
+  return status_of(child);
+}
+
+Expected<std::vector<std::unique_ptr<AgentProcess>>> start_agents(caf::actor_system& system,
+                                                                  const DevFlags& flags,
+                                                                  const std::string& data,
+                                                                  const std::string& address,
+                                                                  const DaemonLog& log) {
+  std::vector<std::unique_ptr<AgentProcess>> agents;
+  for (std::uint32_t i = 1; i <= flags.nodes; ++i) {
+    AgentConfig config;
+    config.coordinator = address;
+    config.name = "node" + std::to_string(i);
+    config.data = data + "/" + config.name;
+    config.join_token_file = data + "/coordinator/" + kJoinTokenFile;
+    // One person's cluster: tasks may do what that person may.
+    config.run_as_default = "agent";
+    config.allow_root_tasks = true;
+    auto agent = AgentProcess::start(system, config, stop_at_once(log));
+    if (!agent) return agent.error();
+    agents.push_back(std::move(*agent));
+  }
+  return agents;
+}
+
+int run_dev(const DevFlags& flags) {
+  use_standard_error(LogFormat::text);
+  const StopSignal stop;
+  const DaemonLog log{LogFormat::text};
+  std::unique_ptr<TemporaryDirectory> temporary;
+  if (flags.data.empty()) temporary = std::make_unique<TemporaryDirectory>();
+  const std::string data = temporary ? temporary->path() : flags.data;
+  DaemonActorConfig actor_config;
+  caf::actor_system system{actor_config};
+  CoordinatorConfig config;
+  config.listen = "127.0.0.1:0";
+  config.data = data + "/coordinator";
+  config.join_token_lifetime_ms = 0;  // more nodes may be wanted any day, and it leaves no machine
+  std::error_code failed;
+  std::filesystem::create_directories(data, failed);
+  if (failed)
+    return refuse(make_error(ErrorCode::invalid_input,
+                             "cannot make " + data + ": " + failed.message(), "data"));
+  auto coordinator = CoordinatorProcess::start(system, config, true, stop_at_once(log));
+  if (!coordinator) return refuse(coordinator.error());
+  const auto& address = (*coordinator)->address();
+  auto agents = start_agents(system, flags, data, address, log);
+  if (!agents) return refuse(agents.error());
+  log_isolation(log, agents->front()->isolation());
+
+  const auto token = read_secret_file(config.data + "/" + kOperatorTokenFile);
+  if (!token) return refuse(token.error());
+  const auto shown = data + "/" + kOperatorTokenFile;
+  if (!std::filesystem::exists(shown))
+    if (auto error = write_secret_file(shown, *token)) return refuse(error);
+  ::setenv("FAIRWATER_ADDRESS", address.c_str(), 1);
+  ::setenv("FAIRWATER_TOKEN", token->c_str(), 1);
+  int status = kExitDone;
+  if (flags.command.empty()) {
+    std::cout << "listening on " << address << "\nexport FAIRWATER_ADDRESS=" << address
+              << "\nexport FAIRWATER_TOKEN=$(cat " << shown << ")" << std::endl;
+    stop.wait();
+  } else {
+    status = run_command(stop, flags.command);
+  }
+  stop.arm_second_signal();
+  agents->clear();
+  coordinator->reset();
+  return status;
+}
+
+// -- the command line -----------------------------------------------------------------------------
+
+void add_common(CLI::App& verb, CommonFlags& flags) {
+  verb.add_option("--config", flags.config_file, "YAML file; flags win over it");
+  verb.add_option("--log-format", flags.log_format, "text or json, on standard error");
+  verb.add_flag("--check", flags.check, "validate the configuration and exit");
+}
+
+void add_coordinator(CLI::App& app, CoordinatorFlags& flags, int& status) {
+  auto* verb = app.add_subcommand("coordinator", "run the coordinator of a cluster");
+  add_common(*verb, flags.common);
+  verb->add_option("--listen", flags.listen, "HOST:PORT; port 0 picks a free one");
+  verb->add_option("--data", flags.data, "the ledger's directory");
+  verb->add_flag("--init", flags.init, "create the data directory, with its tokens");
+  verb->add_option("--join-token-expires", flags.join_token_expires,
+                   "how long the first join token is good: a duration (default 24h), or never");
+  verb->footer(
+      "Examples:\n  fairwaterd coordinator --init --data /var/lib/fairwater/coordinator\n"
+      "  fairwaterd coordinator --config /etc/fairwater/coordinator.yaml");
+  verb->callback([&] { status = run_coordinator(flags); });
+}
+
+void add_agent(CLI::App& app, AgentFlags& flags, int& status) {
+  auto* verb = app.add_subcommand("agent", "run the agent of one machine");
+  add_common(*verb, flags.common);
+  verb->add_option("--coordinator", flags.coordinator, "HOST:PORT of the coordinator");
+  verb->add_option("--name", flags.name, "the node's name; default: the host's");
+  verb->add_option("--site", flags.site, "the node's site");
+  verb->add_option("--label", flags.labels, "KEY=VALUE, may be given again");
+  verb->add_option("--resource", flags.resources, "cpu=8,memory=16GiB,gpu=2");
+  verb->add_option("--data", flags.data, "running tasks, logs, the credential");
+  verb->add_option("--join-token-file", flags.join_token_file, "needed once, to join");
+  verb->footer(
+      "Examples:\n  fairwaterd agent --coordinator head:7400 --join-token-file join.token\n"
+      "  fairwaterd agent --config /etc/fairwater/agent.yaml");
+  verb->callback([&] { status = run_agent(flags); });
+}
+
+void add_dev(CLI::App& app, DevFlags& flags, int& status) {
+  auto* verb = app.add_subcommand("dev", "a coordinator and agents in one process, to try out");
+  verb->add_option("--nodes", flags.nodes, "how many agents")->check(CLI::Range(1, 64));
+  verb->add_option("--data", flags.data, "default: a temporary directory, removed at the end");
+  verb->add_flag("--exec", flags.exec,
+                 "run the words that follow with FAIRWATER_ADDRESS and FAIRWATER_TOKEN "
+                 "set, and stop with their exit status");
+  verb->footer(
+      "Examples:\n  fairwaterd dev --nodes 3\n"
+      "  fairwaterd dev --nodes 2 --exec fairwater status");
+  verb->callback([&] { status = run_dev(flags); });
+}
+
+}  // namespace
+
+int run_fairwaterd(int argc, char** argv) {
+  std::vector<std::string> words{argv + 1, argv + argc};
+  DevFlags dev;
+  // What follows --exec is another program's command line: no option parser may touch it.
+  if (const auto exec = std::find(words.begin(), words.end(), "--exec"); exec != words.end()) {
+    dev.command.assign(exec + 1, words.end());
+    words.erase(exec + 1, words.end());
+    if (dev.command.empty())
+      return refuse_usage(make_error(ErrorCode::invalid_input, "names no command", "--exec"));
+  }
+  int status = kExitDone;
+  CLI::App app{"The daemon of Fairwater, a fair-share scheduling runtime.", "fairwaterd"};
+  app.set_version_flag("--version", "fairwaterd " + std::string(kVersion));
+  app.require_subcommand(1);
+  CoordinatorFlags coordinator;
+  AgentFlags agent;
+  add_coordinator(app, coordinator, status);
+  add_agent(app, agent, status);
+  add_dev(app, dev, status);
+  std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
+  try {
+    app.parse(words);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitDone : kExitUsage;
+  }
+  return status;
+}
+
+}  // namespace fairwater

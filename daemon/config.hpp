@@ -1,0 +1,77 @@
+// How fairwaterd is configured: YAML files (deploy/ has samples), which flags override.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/errors.hpp"
+#include "model/journal.hpp"
+#include "model/resources.hpp"
+#include "policy/allocator/allocator.hpp"
+#include "process/forgotten_tasks.hpp"
+#include "process/task_user.hpp"
+
+namespace fairwater {
+
+enum class LogFormat : std::uint8_t { text, json };
+
+struct CoordinatorConfig {
+  std::string listen = "127.0.0.1:7400";
+  std::string data = "/var/lib/fairwater/coordinator";
+  LogFormat log_format = LogFormat::text;
+  std::int64_t lease_ms = 15'000;
+  std::int64_t grace_ms = 5'000;
+  std::int64_t heartbeat_interval_ms = 1'000;
+  /// Of the join token that --init writes; 0: it never expires.
+  std::int64_t join_token_lifetime_ms = 24 * 3'600'000;
+  /// What a ledger is created with, and for good; none: the default, or what the ledger has.
+  std::optional<DealMode> mode;
+  std::optional<std::vector<ResourceKind>> resources;
+};
+
+struct AgentConfig {
+  std::string coordinator = "127.0.0.1:7400";
+  std::string name;  ///< default: the host's name
+  std::string site = "default";
+  std::map<std::string, std::string> labels;
+  NamedAmounts resources;  ///< default: all processors and all memory of the machine
+  std::string data = "/var/lib/fairwater/agent";
+  std::string join_token_file;
+  std::uint64_t log_limit_mib = 16;
+  LogRetention log_retention;
+  std::string work_directory;  ///< default: beside `data` for root, else in it
+  /// Whom tasks run as whose tenant names nobody: `per_tenant`, `agent`, or a user. Default:
+  /// per_tenant for root, else agent.
+  std::string run_as_default;
+  std::uint32_t first_run_as_id = kFirstTenantUserId;
+  std::uint32_t last_run_as_id = kLastTenantUserId;
+  bool allow_root_tasks = false;
+  LogFormat log_format = LogFormat::text;
+};
+
+/// Reads a file's content over what `config` holds; `name` is how errors call it. Errors name key
+/// and line.
+[[nodiscard]] caf::error read_config(std::string_view text, const std::string& name,
+                                     CoordinatorConfig& config);
+[[nodiscard]] caf::error read_config(std::string_view text, const std::string& name,
+                                     AgentConfig& config);
+
+/// What one field says against another, after flags were added: lease above heartbeat interval,
+/// resource kinds that make a catalogue, HOST:PORT addresses.
+[[nodiscard]] caf::error validate(const CoordinatorConfig& config);
+[[nodiscard]] caf::error validate(const AgentConfig& config);
+
+/// Refuses a mode or resource kinds other than those that the ledger was created with.
+[[nodiscard]] caf::error check_against(const ClusterCreated& cluster,
+                                       const CoordinatorConfig& config);
+
+[[nodiscard]] Expected<LogFormat> parse_log_format(std::string_view text);
+/// The host's name, and what it has of cpu and memory.
+[[nodiscard]] std::string default_node_name();
+[[nodiscard]] NamedAmounts machine_resources();
+
+}  // namespace fairwater

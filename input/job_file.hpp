@@ -1,0 +1,31 @@
+// The job file (contract: cli.md, "Job file"): YAML in, a validated JobSpec out.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "input/yaml_fields.hpp"
+#include "model/job.hpp"
+
+namespace fairwater {
+
+/// What a task gets that does not name an amount.
+inline constexpr Amount kDefaultCpu = 1000;
+inline constexpr Amount kDefaultMemory = 512;
+
+struct JobFile {
+  JobSpec spec;
+  /// What was asked for and has no effect here.
+  std::vector<std::string> warnings;
+  YamlDocument document;  ///< finds the lines for what a coordinator says against the spec
+};
+
+/// `name` is how errors call the file. Errors name key and line: `invalid_input` for what is wrong,
+/// `not_supported` for what this version does not do.
+[[nodiscard]] Expected<JobFile> parse_job_file(std::string_view text, const std::string& name);
+
+/// What is left open gets its default: the amounts above, and the program's name as the job's name.
+void fill_defaults(JobSpec& spec);
+
+}  // namespace fairwater

@@ -1,0 +1,123 @@
+#include "policy/allocator/allocator.hpp"
+
+#include <utility>
+
+#include "policy/allocator/explain.hpp"
+#include "policy/allocator/node_deal.hpp"
+#include "policy/allocator/state.hpp"
+#include "policy/core/check.hpp"
+
+namespace fairwater {
+
+class Allocator::Impl {
+ public:
+  explicit Impl(AllocatorSettings settings) : state(settings) {}
+  Impl(const Impl& other) : state(other.state) {}
+  AllocatorState state;
+  NodeDeal dealer{state};
+};
+
+Allocator::Allocator(AllocatorSettings settings) : impl_(std::make_unique<Impl>(settings)) {}
+Allocator::Allocator(const Allocator& other) : impl_(std::make_unique<Impl>(*other.impl_)) {}
+Allocator::Allocator(Allocator&&) noexcept = default;
+Allocator& Allocator::operator=(const Allocator& other) {
+  if (this != &other) impl_ = std::make_unique<Impl>(*other.impl_);
+  return *this;
+}
+Allocator& Allocator::operator=(Allocator&&) noexcept = default;
+Allocator::~Allocator() = default;
+
+void Allocator::set_group(GroupId group, const GroupTerms& terms) {
+  impl_->state.set_group(group, terms);
+}
+
+void Allocator::set_tenant(TenantId tenant, const TenantTerms& terms) {
+  impl_->state.set_tenant(tenant, terms);
+}
+
+Units Allocator::remove_tenant(TenantId tenant) { return impl_->state.remove_tenant(tenant); }
+
+void Allocator::set_node(NodeId node, const NodeTraits& traits, const ResourceVector& capacity,
+                         bool accepts) {
+  impl_->state.set_node(node, traits, capacity, accepts);
+}
+
+void Allocator::remove_node(NodeId node) { impl_->state.remove_node(node); }
+
+void Allocator::set_window(DemandWindow window) { impl_->state.set_window(std::move(window)); }
+
+void Allocator::withdraw(TenantId tenant, JobId job) { impl_->state.withdraw(tenant, job); }
+
+bool Allocator::release(const TaskKey& task) { return impl_->state.release(task); }
+
+void Allocator::take_back(TenantId borrower, const std::vector<Advance>& advances) {
+  impl_->state.take_back(borrower, advances);
+}
+
+void Allocator::set_incarnation(std::uint32_t incarnation) {
+  impl_->state.settings.incarnation = incarnation;
+}
+
+void Allocator::restore_position(std::uint64_t position) {
+  impl_->state.sequence.set_position(position);
+}
+
+void Allocator::restore_carry(TenantId tenant, Units carry) {
+  impl_->state.set_carry(impl_->state.tenant(tenant), carry);
+}
+
+void Allocator::restore_iou(const IouBook::Iou& iou) { impl_->state.restore_iou(iou); }
+
+void Allocator::restore_held(NodeId node, const Grant& grant) {
+  impl_->state.hold(node, grant);
+  impl_->state.refresh_request(impl_->state.tenant(grant.tenant));
+}
+
+std::optional<Deal> Allocator::deal(NodeId node) { return impl_->dealer.run(node); }
+
+bool Allocator::left_to_preferred() const { return impl_->dealer.left_to_preferred(); }
+
+void Allocator::restore_last_deal(std::uint64_t number) { impl_->state.deals = number; }
+
+std::uint64_t Allocator::last_deal() const { return impl_->state.deals; }
+
+TenantView Allocator::tenant(TenantId id) const {
+  const TenantState& tenant = impl_->state.tenant(id);
+  return {.tenant = id,
+          .request = tenant.used + tenant.pending,
+          .quota = impl_->state.quotas().quota(tenant),
+          .used = tenant.used,
+          .pending_tasks = tenant.pending_tasks,
+          .running_tasks = tenant.running_tasks,
+          .net = tenant.net,
+          .carry = tenant.carry};
+}
+
+NodeView Allocator::node(NodeId id) const {
+  const NodeState& node = impl_->state.node(id);
+  NodeView view{.node = id,
+                .capacity = node.capacity,
+                .free = node.free(),
+                .running_tasks = node.running_tasks,
+                .accepts = node.accepts,
+                .reserved_for = std::nullopt};
+  if (node.reservation) view.reserved_for = impl_->state.at(node.reservation->tenant_slot).id;
+  return view;
+}
+
+const IouBook& Allocator::book() const { return impl_->state.book(); }
+
+std::uint64_t Allocator::position() const { return impl_->state.sequence.position(); }
+
+bool Allocator::could_ever_fit(const ResourceVector& demand, const PlacementRule* rule) const {
+  for (const auto& [id, node] : impl_->state.nodes())
+    if (demand.fits(node.capacity) && (rule == nullptr || rule->allows(node.traits))) return true;
+  return false;
+}
+
+std::vector<Obstacle> Allocator::explain_waiting(TenantId tenant, JobId job,
+                                                 std::uint32_t index) const {
+  return fairwater::explain_waiting(impl_->state, tenant, job, index);
+}
+
+}  // namespace fairwater

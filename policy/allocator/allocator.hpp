@@ -1,0 +1,204 @@
+// The coordinator's allocator: a pure state machine. Events go in (tenants, nodes, windows,
+// releases), deals come out. Same events in the same order, same deals, byte for byte.
+//
+// It runs steps 2 to 9 of a heartbeat's life (docs/architecture.md, "Life of a heartbeat"). One
+// `deal` costs O(tenants with waiting tasks + slots dealt * log tenants + tasks placed * log), not
+// O(tenants).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "policy/allocator/deal.hpp"
+#include "policy/allocator/placement.hpp"
+#include "policy/core/types.hpp"
+#include "policy/ledger/iou_book.hpp"
+
+namespace fairwater {
+
+enum class DealMode : std::uint8_t {
+  sized = 0,  ///< a task costs `cost_in_units`
+  slots = 1,  ///< every task costs 1
+};
+
+struct AllocatorSettings {
+  ResourceVector granules;  ///< 0: the cluster does not have that resource
+  DealMode mode = DealMode::sized;
+  std::uint32_t backups = 1;                         ///< next tasks per tenant that step 8 looks at
+  ResourceVector units = ResourceVector::filled(1);  ///< ledger units per granule
+  std::uint32_t incarnation = 0;                     ///< see Allocator::set_incarnation
+};
+
+/// Of tenants, or of groups of tenants, that share one quota. Not a tenant: it is in no sequence
+/// and in no book.
+using GroupId = StrongId<struct GroupTag, std::uint32_t>;
+
+/// Where in the tree of quotas a tenant or a group stands.
+struct QuotaPlace {
+  GroupId group{};    ///< whose quota it shares; none: the cluster
+  Weight weight = 1;  ///< among those that share it
+  friend bool operator==(const QuotaPlace&, const QuotaPlace&) = default;
+};
+
+/// Runtime quotas follow policy/quota/quota_tree.hpp. Guarantees are for tenants: a group's min is
+/// in its quota alone.
+struct GroupTerms {
+  QuotaPlace place;
+  /// None: the sum of its children's.
+  std::array<std::optional<Amount>, kMaxResources> min{};
+  /// Of what its tenants hold together.
+  ResourceVector max = ResourceVector::filled(kUnlimited);
+};
+
+struct TenantTerms {
+  Weight weight = 1;  ///< in the sequence
+  ResourceVector min{};
+  ResourceVector max = ResourceVector::filled(kUnlimited);
+  /// mu in millionths, 1..1'000'000: the part of what falls to a debtor that it pays back.
+  std::uint32_t repay_millionths = 1'000'000;
+  /// False: what it leaves idle is passed on to the others without a claim.
+  bool may_lend = true;
+  /// False: it holds at most its plain share of the capacity (by weight of all weights, level by
+  /// level) or its min, and never owes anything.
+  bool may_borrow = true;
+  /// None: it shares the cluster with the weight that it has in the sequence.
+  std::optional<QuotaPlace> place = std::nullopt;
+  friend bool operator==(const TenantTerms&, const TenantTerms&) = default;
+};
+
+/// Tasks `first_index .. first_index + count - 1` of a job, alike in all that matters here.
+struct WaitingRange {
+  JobId job;
+  std::uint32_t first_index = 0;
+  std::uint32_t count = 1;
+  std::uint32_t attempt = 1;
+  ResourceVector demand;
+  PlacementRulePtr rule;
+};
+
+[[nodiscard]] inline QuotaPlace place_of(const TenantTerms& terms) {
+  return terms.place.value_or(QuotaPlace{.group = {}, .weight = terms.weight});
+}
+
+/// The next tasks a tenant would run, in its own order.
+struct DemandWindow {
+  TenantId tenant;
+  std::vector<WaitingRange> next;
+  /// Everything that waits, also beyond `next`.
+  ResourceVector pending;
+  std::uint64_t pending_tasks = 0;
+  /// The last deal (by number) that the tenant had seen when it made this window; tasks granted
+  /// later are struck from it.
+  std::uint64_t seen_deal = 0;
+};
+
+/// What a listing shows of a tenant.
+struct TenantView {
+  TenantId tenant;
+  ResourceVector request;
+  ResourceVector quota;
+  ResourceVector used;
+  std::uint64_t pending_tasks = 0;
+  std::uint64_t running_tasks = 0;
+  Units net = 0;
+  Units carry = 0;
+};
+
+struct NodeView {
+  NodeId node;
+  ResourceVector capacity;
+  ResourceVector free;
+  std::uint64_t running_tasks = 0;
+  bool accepts = false;
+  std::optional<TenantId> reserved_for;  ///< its room is kept for a task of that tenant
+};
+
+/// Why a waiting task waits: `first` is what a deal would stumble over first, `also` everything
+/// else.
+struct Obstacle {
+  std::string code;     ///< no_node_up, placement, node_size, node_busy, max, quota, share,
+                        ///< may_not_borrow, order
+  std::string message;  ///< plain words with the numbers
+};
+
+class Allocator {
+ public:
+  explicit Allocator(AllocatorSettings settings);
+  Allocator(const Allocator&);
+  Allocator(Allocator&&) noexcept;
+  Allocator& operator=(const Allocator&);
+  Allocator& operator=(Allocator&&) noexcept;
+  ~Allocator();
+
+  // -- what is known
+  // -------------------------------------------------------------------------------
+  /// Adds a group without tenants or changes its terms. The group that it is in was set before, and
+  /// stays.
+  void set_group(GroupId group, const GroupTerms& terms);
+  /// Adds a tenant (it joins the sequence) or changes its terms.
+  void set_tenant(TenantId tenant, const TenantTerms& terms);
+  /// The tenant leaves the sequence and the book; it must hold no task and owe nothing. Returns the
+  /// units forgiven (docs/ledger.md) with its carry, which comes off the carries on
+  /// the other side in ranked order: net and carry of other tenants change.
+  Units remove_tenant(TenantId tenant);
+  /// Adds a node or changes it. `accepts` is false while it drains or is silent: nothing is dealt
+  /// there.
+  void set_node(NodeId node, const NodeTraits& traits, const ResourceVector& capacity,
+                bool accepts);
+  void remove_node(NodeId node);  ///< must run no task
+  /// Replaces what the tenant wants. Tasks that are held, or were granted after `seen_deal`, are
+  /// struck.
+  void set_window(DemandWindow window);
+  /// Strikes a cancelled job's waiting tasks at once.
+  void withdraw(TenantId tenant, JobId job);
+  /// A held task ended or was taken back: its room is free again. Unknown tasks are ignored
+  /// (false).
+  bool release(const TaskKey& task);
+  /// A grant's launch failed: what others advanced for it goes back to those that are still here.
+  void take_back(TenantId borrower, const std::vector<Advance>& advances);
+
+  // -- after a restart
+  // -----------------------------------------------------------------------------
+  void restore_position(std::uint64_t position);  ///< after all tenants are set
+  void restore_carry(TenantId tenant, Units carry);
+  void restore_iou(const IouBook::Iou& iou);
+  void restore_held(NodeId node, const Grant& grant);
+  /// The ledger that was taken back to an earlier state counts a new incarnation: tasks granted
+  /// from here on carry it in their keys, so that none is taken for one of the life that was lost.
+  void set_incarnation(std::uint32_t incarnation);
+  /// Deals are numbered on from here: tenants may have seen that many already.
+  void restore_last_deal(std::uint64_t number);
+
+  // -- the deal
+  // ------------------------------------------------------------------------------------
+  /// Deals the free room of one node; nothing when nobody can use any of it. The state moves on as
+  /// if the deal were durable: a caller that cannot make it so must stop. Deals are numbered
+  /// from 1.
+  std::optional<Deal> deal(NodeId node);
+  /// Whether the last call of `deal` left a task to a node with room at a site that its job
+  /// prefers. Once that node was dealt, another deal of this one may find the task still waiting.
+  [[nodiscard]] bool left_to_preferred() const;
+  [[nodiscard]] std::uint64_t last_deal() const;
+
+  // -- views
+  // ---------------------------------------------------------------------------------------
+  [[nodiscard]] TenantView tenant(TenantId tenant) const;
+  [[nodiscard]] NodeView node(NodeId node) const;
+  [[nodiscard]] const IouBook& book() const;
+  [[nodiscard]] std::uint64_t position() const;
+  /// True when a task of this size could run on some node if that node were empty.
+  [[nodiscard]] bool could_ever_fit(const ResourceVector& demand, const PlacementRule* rule) const;
+  /// Everything that keeps this waiting task from being placed now, first things first.
+  [[nodiscard]] std::vector<Obstacle> explain_waiting(TenantId tenant, JobId job,
+                                                      std::uint32_t index) const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fairwater

@@ -1,0 +1,132 @@
+// The steps of a heartbeat that the papers' sized mode (policy/allocator/sized.hpp) and the
+// runtime's allocator (policy/allocator/allocator.hpp) have in common, as pure functions. Both call
+// these and nothing else for them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "policy/allocator/deal.hpp"
+#include "policy/core/types.hpp"
+#include "policy/ledger/iou_book.hpp"
+#include "policy/quota/water_fill.hpp"
+#include "policy/sequence/sequence.hpp"
+
+namespace fairwater {
+
+/// Most slots that one deal hands out; what Sequence::advance takes.
+inline constexpr Units kMaxDealUnits = 1'000'000'000'000;
+
+/// The closing equation of policy/allocator/deal.hpp. Guarantees are not part of it.
+[[nodiscard]] Units closing_balance(const TenantBalance& balance);
+
+/// Step 4: deals the next `units` slots. One entry per member that got any, in no particular order:
+/// a few slots are dealt one by one, which costs O(log n) each instead of a pass over all members.
+[[nodiscard]] std::vector<Sequence::Count> deal_slots(Sequence& sequence, Units units);
+
+/// What a debtor pays at most, and what rounding down left over.
+struct RepaymentBudget {
+  Units units = 0;
+  std::uint32_t remainder_millionths = 0;
+};
+
+/// Step 5: the share mu (in millionths) of the `fell` units that fell to a debtor, rounded down, or
+/// all of them when it has nothing to run. A caller with many small deals passes the last remainder
+/// in, lest a debtor of small parts and small mu never pays.
+[[nodiscard]] RepaymentBudget repayment_budget(Units fell, std::uint32_t repay_millionths,
+                                               bool can_run,
+                                               std::uint32_t remainder_millionths = 0);
+
+/// Step 5: who gets the budget of one debtor: its largest IOU first, then in the order of
+/// `creditors` (those that can use it now, ranked), limited by what is owed. Changes nothing.
+/// O(creditors * log).
+[[nodiscard]] std::vector<Repayment> settle(const IouBook& book, TenantId debtor, Units budget,
+                                            std::span<const TenantId> creditors);
+
+/// A vessel for `pour`.
+struct Vessel {
+  Weight weight = 1;
+  Units room = 0;
+};
+
+/// Water-fills `units` by weight into vessels of limited room (whole units, cumulative rounding,
+/// the given order on ties). Returns one amount per vessel; they add up to min(units, all room).
+/// Linear time, with the working memory of `filler`.
+[[nodiscard]] std::vector<Units> pour(Units units, std::span<const Vessel> vessels,
+                                      WaterFiller& filler);
+
+/// One tenant before the pool of step 6.
+struct PoolMember {
+  Weight weight = 1;
+  Units allowance = 0;
+  Units demand = 0;   ///< what its waiting tasks cost in all
+  bool takes = true;  ///< may receive from the pool
+};
+
+/// Step 6: what a tenant's allowance exceeds its demand by goes into a pool, which is poured over
+/// those that takes and whose demand exceeds their allowance. Returns the change per member: minus
+/// what it left to the pool, or plus what it took. Members in ranked order. Linear time, with the
+/// working memory of `filler`.
+[[nodiscard]] std::vector<Units> pool_changes(std::span<const PoolMember> members,
+                                              WaterFiller& filler);
+
+/// Step 7: one tenant that fills its allowance.
+struct Filler {
+  Units allowance = 0;
+  Units placed = 0;
+};
+
+/// Step 7: places tasks one by one, always for the tenant that has used the smallest part of its
+/// allowance (the first in ranked order on a tie). `next(i)` tells the cost of the task that filler
+/// i would place now, or nothing when it is done; a task that costs more than what is left of its
+/// allowance ends its turn for good. `place(i)` places it. While allowances are within the node's
+/// room, what every tenant places does not depend on the order. O(log fillers) per task.
+template <class Next, class Place>
+void fill_allowances(std::span<Filler> fillers, Next next, Place place) {
+  const auto later = [&](std::size_t a, std::size_t b) {
+    const Wide left = Wide{fillers[a].placed} * fillers[b].allowance;
+    const Wide right = Wide{fillers[b].placed} * fillers[a].allowance;
+    return left != right ? left > right : a > b;
+  };
+  std::vector<std::size_t> heap;
+  for (std::size_t i = 0; i < fillers.size(); ++i)
+    if (fillers[i].allowance > 0) heap.push_back(i);
+  std::make_heap(heap.begin(), heap.end(), later);
+  while (!heap.empty()) {
+    std::pop_heap(heap.begin(), heap.end(), later);
+    const std::size_t i = heap.back();
+    const std::optional<Units> cost = next(i);
+    if (!cost || *cost > fillers[i].allowance - fillers[i].placed) {
+      heap.pop_back();
+      continue;
+    }
+    place(i);
+    fillers[i].placed += *cost;
+    std::push_heap(heap.begin(), heap.end(), later);
+  }
+}
+
+/// Step 8: a task that would fit what is left of the node.
+struct BackfillCandidate {
+  Units cost = 0;
+  Units hand = 0;        ///< what the tenant still has due; 0 where that does not matter
+  std::size_t rank = 0;  ///< place of its tenant in ranked order
+};
+
+/// True when `a` goes before `b`: the larger task, then the larger hand, then the better rank.
+[[nodiscard]] bool backfills_before(const BackfillCandidate& a, const BackfillCandidate& b);
+
+/// A balance that becomes IOUs.
+struct Position {
+  TenantId tenant;
+  Units balance = 0;
+};
+
+/// The closing of a deal: who is below zero borrowed from who is above. Both sides are walked in
+/// the given (ranked) order, each pair is one loan. The balances must add up to zero. Linear time.
+[[nodiscard]] std::vector<Loan> match_loans(std::span<const Position> positions);
+
+}  // namespace fairwater

@@ -1,0 +1,158 @@
+#include "policy/allocator/explain.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace fairwater {
+namespace {
+
+std::string resource_name(std::size_t resource) {
+  if (resource == kCpu) return "millicores of cpu";
+  if (resource == kMemory) return "MiB of memory";
+  return "of resource " + std::to_string(resource);
+}
+
+std::string amount(Amount value, std::size_t resource) {
+  return std::to_string(value) + " " + resource_name(resource);
+}
+
+class Explanation {
+ public:
+  Explanation(const AllocatorState& state, const TenantState& tenant, const WaitingRange& range)
+      : state_(state), tenant_(tenant), range_(range) {}
+
+  std::vector<Obstacle> run(std::uint64_t tasks_before) {
+    explain_nodes();
+    explain_max();
+    explain_quota();
+    explain_share();
+    if (tasks_before > 0)
+      add("order", std::to_string(tasks_before) + " tasks of the tenant come before it");
+    return std::move(obstacles_);
+  }
+
+ private:
+  void add(std::string code, std::string message) {
+    obstacles_.push_back({std::move(code), std::move(message)});
+  }
+
+  /// The first obstacle that the nodes put up, narrowing them down.
+  void explain_nodes() {
+    std::size_t up = 0;
+    std::size_t allowed = 0;
+    std::size_t large_enough = 0;
+    std::size_t with_room = 0;
+    std::size_t kept = 0;
+    std::size_t kept_for_it = 0;
+    ResourceVector most_capacity;
+    ResourceVector most_free;
+    for (const auto& [id, node] : state_.nodes()) {
+      if (!node.accepts) continue;
+      ++up;
+      if (range_.rule != nullptr && !range_.rule->allows(node.traits)) continue;
+      ++allowed;
+      const ResourceVector free = node.free();
+      for (std::size_t r = 0; r < kMaxResources; ++r) {
+        most_capacity[r] = std::max(most_capacity[r], node.capacity[r]);
+        most_free[r] = std::max(most_free[r], free[r]);
+      }
+      large_enough += range_.demand.fits(node.capacity) ? 1 : 0;
+      if (node.reservation && !is_kept_for_another(node)) ++kept_for_it;
+      if (!range_.demand.fits(free)) continue;
+      ++with_room;
+      kept += is_kept_for_another(node) ? 1 : 0;
+    }
+    const std::size_t known = state_.nodes().size();
+    if (up == 0)
+      add("no_node_up", "none of " + std::to_string(known) + " nodes is up and accepts tasks");
+    else if (allowed == 0)
+      add("placement", "none of the " + std::to_string(up) +
+                           " nodes that accept tasks is at an allowed site with matching labels");
+    else if (large_enough == 0)
+      add("node_size",
+          "no allowed node is large enough even when empty: " + shortage(most_capacity));
+    else if (with_room == 0)
+      add("node_busy",
+          "no allowed node has room now: " + shortage(most_free) +
+              (kept_for_it == 0 ? std::string{}
+                                : "; " + std::to_string(kept_for_it) +
+                                      " of them keep what becomes free for the tenant"));
+    else if (with_room == kept)
+      add("node_busy", "the " + std::to_string(kept) +
+                           " allowed nodes with room keep it for larger tasks that are due");
+  }
+
+  [[nodiscard]] bool is_kept_for_another(const NodeState& node) const {
+    return node.reservation && node.reservation->tenant_slot != tenant_.rank.slot;
+  }
+
+  [[nodiscard]] std::string shortage(const ResourceVector& most) const {
+    for (std::size_t r = 0; r < kMaxResources; ++r)
+      if (range_.demand[r] > most[r])
+        return "it asks for " + amount(range_.demand[r], r) + ", the most on any is " +
+               std::to_string(most[r]);
+    return "no single node has all of the resources that it asks for together";
+  }
+
+  void explain_max() {
+    for (std::size_t r = 0; r < kMaxResources; ++r) {
+      if (range_.demand[r] <= 0) continue;
+      if (tenant_.used[r] + range_.demand[r] > tenant_.terms.max[r])
+        add_max("holds ", tenant_.used[r], tenant_.terms.max[r], r);
+      if (const auto full = state_.quotas().full_group(tenant_, r, range_.demand[r]))
+        add_max("its group holds ", full->used, full->max, r);
+    }
+  }
+
+  void add_max(const std::string& holder, Amount used, Amount max, std::size_t resource) {
+    add("max", holder + std::to_string(used) + " of its max of " + amount(max, resource) +
+                   ", the task asks for " + std::to_string(range_.demand[resource]));
+  }
+
+  void explain_quota() {
+    const ResourceVector held = tenant_.held_against_quota();
+    const ResourceVector quota = state_.quotas().quota(tenant_);
+    bool at_quota = false;
+    for (std::size_t r = 0; r < kMaxResources; ++r) {
+      if (range_.demand[r] <= 0 || held[r] < quota[r]) continue;
+      at_quota = true;
+      add("quota",
+          "holds " + std::to_string(held[r]) + " of its runtime quota of " + amount(quota[r], r));
+    }
+    if (at_quota && !tenant_.terms.may_borrow)
+      add("may_not_borrow", "the tenant may not borrow what others leave idle");
+  }
+
+  void explain_share() {
+    const Units net = tenant_.net;
+    if (net < 0)
+      add("share", "owes " + std::to_string(-net) + " units: what falls to it is paid back first");
+    else if (tenant_.carry < 0)
+      add("share", "has had " + std::to_string(-tenant_.carry) +
+                       " units more than its part: others are served first");
+  }
+
+  const AllocatorState& state_;
+  const TenantState& tenant_;
+  const WaitingRange& range_;
+  std::vector<Obstacle> obstacles_;
+};
+
+}  // namespace
+
+std::vector<Obstacle> explain_waiting(const AllocatorState& state, TenantId tenant_id, JobId job,
+                                      std::uint32_t index) {
+  const TenantState& tenant = state.tenant(tenant_id);
+  std::uint64_t before = 0;
+  for (const WindowRange& entry : tenant.window) {
+    const WaitingRange& range = entry.range;
+    if (range.job == job && index >= range.first_index && index - range.first_index < range.count)
+      return Explanation(state, tenant, range).run(before + (index - range.first_index));
+    before += range.count;
+  }
+  return {{"order", "it is not among the next " + std::to_string(before) +
+                        " tasks that the tenant offers; " + std::to_string(tenant.pending_tasks) +
+                        " wait in all"}};
+}
+
+}  // namespace fairwater

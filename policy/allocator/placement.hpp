@@ -1,0 +1,50 @@
+// Where a task may run: allowed sites and a label expression, and how a node describes itself.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "policy/core/types.hpp"
+
+namespace fairwater {
+
+/// What a node says of itself that placement rules look at.
+struct NodeTraits {
+  std::string name;
+  std::string site;
+  std::map<std::string, std::string> labels;
+  friend bool operator==(const NodeTraits&, const NodeTraits&) = default;
+};
+
+/// A parsed label expression: `ssd && zone in (a, b)`, `!gpu || arch == arm`, parentheses, `!=`.
+/// A bare key holds when the node has that label with any value other than "false".
+class LabelExpression {
+ public:
+  LabelExpression();  ///< allows everything
+  ~LabelExpression();
+  LabelExpression(const LabelExpression&);
+  LabelExpression& operator=(const LabelExpression&);
+
+  /// Parses `text`; on failure returns the reason, with the column. Nesting and length are bounded.
+  [[nodiscard]] static std::variant<LabelExpression, std::string> parse(std::string_view text);
+  [[nodiscard]] bool allows(const std::map<std::string, std::string>& labels) const;
+
+  struct Node;
+
+ private:
+  std::shared_ptr<const Node> root_;
+};
+
+/// Null pointers to a rule mean "anywhere".
+struct PlacementRule {
+  std::vector<std::string> sites;  ///< empty: any site
+  LabelExpression labels;
+  [[nodiscard]] bool allows(const NodeTraits& node) const;
+};
+using PlacementRulePtr = std::shared_ptr<const PlacementRule>;
+
+}  // namespace fairwater

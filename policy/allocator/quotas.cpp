@@ -1,0 +1,238 @@
+#include "policy/allocator/quotas.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "policy/core/check.hpp"
+#include "policy/core/exact_share.hpp"
+
+namespace fairwater {
+
+namespace {
+
+// Behind every tenant's, in the input order too.
+constexpr QuotaTree::Key kFirstGroupKey = QuotaTree::Key{1} << 31;
+
+/// More than any capacity, and with any weight a number still.
+constexpr double kBoundless = 1e200;
+
+/// Up to the last that the cluster has.
+std::size_t resources_of(const ResourceVector& granules) {
+  std::size_t resources = kMaxResources;
+  while (resources > 0 && granules[resources - 1] <= 0) --resources;
+  return resources;
+}
+
+}  // namespace
+
+AllocatorQuotas::AllocatorQuotas(const ResourceVector& granules)
+    : granules_(granules), tree_(resources_of(granules)) {}
+
+bool AllocatorQuotas::set_capacity(const ResourceVector& capacity) {
+  bool changed = false;
+  for (std::size_t r = 0; r < kMaxResources; ++r) {
+    if (!counts(r) || tree_.capacity(r) == capacity[r]) continue;
+    tree_.set_capacity(r, capacity[r]);
+    changed = true;
+  }
+  return changed;
+}
+
+QuotaTree::Group AllocatorQuotas::number_of(GroupId id) const {
+  if (!id) return QuotaTree::kRoot;
+  const auto found = numbers_.find(id);
+  FAIRWATER_CHECK(found != numbers_.end(), "a group is set before what shares its quota");
+  return found->second;
+}
+
+void AllocatorQuotas::set_group(GroupId id, const GroupTerms& terms) {
+  FAIRWATER_CHECK(id && id.value < kFirstGroupKey, "a group's number is from 1 to 2^31 - 1");
+  FAIRWATER_CHECK(terms.place.weight > 0, "a group's weight is above 0");
+  const QuotaTree::Group parent = number_of(terms.place.group);
+  const auto [known, is_new] = numbers_.emplace(id, static_cast<QuotaTree::Group>(groups_.size()));
+  const QuotaTree::Group number = known->second;
+  if (is_new) {
+    tree_.add(parent, kFirstGroupKey + id.value, terms.place.weight);
+    groups_.emplace_back().parent = parent;
+  } else {
+    FAIRWATER_CHECK(groups_[number].parent == parent, "a group stays in its group");
+    groups_[parent].weights -= groups_[number].terms.place.weight;
+    tree_.set_weight(number, terms.place.weight);
+  }
+  groups_[parent].weights += terms.place.weight;
+  groups_[number].terms = terms;
+  for (std::size_t r = 0; r < kMaxResources; ++r) {
+    if (!counts(r)) continue;
+    tree_.set_min(number, r, terms.min[r]);
+    tree_.set_max(number, r, terms.max[r]);
+  }
+}
+
+void AllocatorQuotas::join(TenantState& tenant) {
+  FAIRWATER_CHECK(tenant.id.value < kFirstGroupKey, "a tenant's number is below 2^31");
+  const QuotaPlace place = place_of(tenant.terms);
+  FAIRWATER_CHECK(place.weight > 0, "a tenant's weight is above 0");
+  tenant.has_place = tenant.terms.place.has_value();
+  tenant.group = number_of(place.group);
+  groups_[tenant.group].weights += place.weight;
+  add_used(tenant, tenant.used);
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    if (counts(r)) tree_.set_member(tenant.group, tenant.id.value, r, {});
+  refresh(tenant);
+}
+
+void AllocatorQuotas::leave(const TenantState& tenant) {
+  groups_[tenant.group].weights -= place_of(tenant.terms).weight;
+  add_used(tenant, ResourceVector{} - tenant.used);
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    if (counts(r)) tree_.erase_member(tenant.group, tenant.id.value, r);
+}
+
+inline QuotaGroup AllocatorQuotas::member(const TenantState& tenant, std::size_t resource) const {
+  const Amount request =
+      std::min(kUnlimited, tenant.used[resource] + std::min(kUnlimited, tenant.pending[resource]));
+  const Weight weight = tenant.has_place ? tenant.terms.place->weight : tenant.terms.weight;
+  const Amount min = tenant.terms.min[resource];
+  Amount max = tenant.terms.max[resource];
+  if (!tenant.terms.may_borrow)
+    max = std::min(max, std::max(min, plain_share(tenant.group, weight, resource)));
+  return {.weight = weight, .min = min, .max = max, .request = request};
+}
+
+inline QuotaGroup AllocatorQuotas::refresh_holding(TenantState& tenant, std::size_t resource) {
+  Holding& holding = tenant.holdings[resource];
+  const bool is_in_group = tenant.group != QuotaTree::kRoot;
+  holding.counted = tenant.used[resource] - tenant.used_beyond_quota[resource];
+  holding.left = is_in_group ? -1 : tenant.terms.max[resource] - tenant.used[resource];
+  if (!counts(resource)) return {};
+  const QuotaGroup known = member(tenant, resource);
+  holding.wanted = known.wanted();
+  holding.base = known.base();
+  return known;
+}
+
+void AllocatorQuotas::refresh(TenantState& tenant) {
+  for (std::size_t r = 0; r < kMaxResources; ++r) {
+    const QuotaGroup known = refresh_holding(tenant, r);
+    if (counts(r) && tree_.member(tenant.group, tenant.id.value, r) != known)
+      tree_.set_member(tenant.group, tenant.id.value, r, known);
+  }
+}
+
+void AllocatorQuotas::hold(TenantState& tenant, const ResourceVector& demand) {
+  add_used(tenant, demand);
+  for (const std::size_t r : ResourceSet::asked_by(demand)) refresh_holding(tenant, r);
+}
+
+void AllocatorQuotas::release(TenantState& tenant, const ResourceVector& demand) {
+  add_used(tenant, ResourceVector{} - demand);
+  refresh(tenant);
+}
+
+void AllocatorQuotas::add_used(const TenantState& tenant, const ResourceVector& more) {
+  for (QuotaTree::Group group = tenant.group; group != QuotaTree::kRoot;
+       group = groups_[group].parent)
+    groups_[group].used += more;
+}
+
+std::optional<AllocatorQuotas::GroupLimit> AllocatorQuotas::full_group(const TenantState& tenant,
+                                                                       std::size_t resource,
+                                                                       Amount more) const {
+  for (QuotaTree::Group group = tenant.group; group != QuotaTree::kRoot;
+       group = groups_[group].parent) {
+    const GroupLimit limit{groups_[group].used[resource], groups_[group].terms.max[resource]};
+    if (limit.used + more > limit.max) return limit;
+  }
+  return std::nullopt;
+}
+
+bool AllocatorQuotas::has_room(const TenantState& tenant, std::size_t resource, Amount more) const {
+  return tenant.used[resource] + more <= tenant.terms.max[resource] &&
+         !full_group(tenant, resource, more);
+}
+
+Amount AllocatorQuotas::plain_share(QuotaTree::Group group, Weight weight,
+                                    std::size_t resource) const {
+  const Group& shared = groups_[group];
+  const Amount whole = group == QuotaTree::kRoot
+                           ? tree_.capacity(resource)
+                           : plain_share(shared.parent, shared.terms.place.weight, resource);
+  return static_cast<Amount>(Wide{whole} * weight / shared.weights);
+}
+
+ResourceVector AllocatorQuotas::quota(const TenantState& tenant) const {
+  ResourceVector result;
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    if (counts(r)) result[r] = tree_.member_runtime(tenant.group, tenant.id.value, r);
+  return result;
+}
+
+Amount AllocatorQuotas::exact_quota(const TenantState& tenant, std::size_t resource) const {
+  return tree_.member_runtime(tenant.group, tenant.id.value, resource);
+}
+
+AllocatorQuotas::WaterMarks AllocatorQuotas::water_marks() const {
+  WaterMarks marks{};
+  for (std::size_t r = 0; r < kMaxResources; ++r) {
+    if (!counts(r)) continue;
+    const std::optional<WaterMark> mark = tree_.level(QuotaTree::kRoot, r);
+    if (!mark)
+      marks[r] = kBoundless;
+    else if (mark->poured > 0)
+      marks[r] = approximately(mark->poured) / approximately(mark->weight);
+    else
+      marks[r] = std::numeric_limits<double>::quiet_NaN();
+  }
+  return marks;
+}
+
+bool AllocatorQuotas::quota_is_at_least(const TenantState& tenant, std::size_t resource,
+                                        Amount amount, const WaterMarks& marks) const {
+  if (!counts(resource)) return amount <= 0;
+  const Holding& holding = tenant.holdings[resource];
+  if (amount > holding.wanted) return false;
+  if (!tenant.has_place) {
+    // Where it gets less than it wants, its part is floor or ceiling of poured * weight / all
+    // weights.
+    const double poured = marks[resource] * static_cast<double>(tenant.rank.weight);
+    const double more = poured - static_cast<double>(amount - holding.base);
+    constexpr double kRounding = 0x1p-48;  // far more than that of a few operations
+    const double doubt = 2 + kRounding * (poured + static_cast<double>(holding.wanted));
+    if (more > doubt) return true;
+    if (more < -doubt) return false;
+  }
+  return exact_quota(tenant, resource) >= amount;
+}
+
+bool AllocatorQuotas::is_below_guarantee(const TenantState& tenant, std::size_t resource,
+                                         const WaterMarks& marks) const {
+  if (tenant.used[resource] >= tenant.terms.min[resource]) return false;
+  const bool all_fit = !counts(resource) || !std::isnan(marks[resource]);
+  return all_fit || exact_quota(tenant, resource) > tenant.used[resource];
+}
+
+AllocatorQuotas::Standing AllocatorQuotas::standing(const TenantState& tenant,
+                                                    const WindowRange& range,
+                                                    const WaterMarks& marks) const {
+  Standing standing = Standing::within;
+  for (const std::size_t r : range.asks) {
+    const Amount held = tenant.holdings[r].counted;
+    if (quota_is_at_least(tenant, r, held + range.range.demand[r], marks)) continue;
+    if (!quota_is_at_least(tenant, r, held + 1, marks)) return Standing::at_quota;
+    standing = Standing::straddling;
+  }
+  return standing;
+}
+
+bool AllocatorQuotas::may_reserve(const TenantState& tenant, const WindowRange& range,
+                                  const WaterMarks& marks) const {
+  for (const std::size_t r : range.asks) {
+    const Amount beside = tenant.holdings[r].counted + tenant.reserved[r];
+    if (!quota_is_at_least(tenant, r, beside + range.range.demand[r], marks)) return false;
+  }
+  return true;
+}
+
+}  // namespace fairwater

@@ -1,0 +1,111 @@
+// How much each tenant may hold: its place in the tree of quotas, what it wants there, and where it
+// stands with it. Internal to policy/.
+//
+// Invariants
+//   - a tenant's request in the tree is what it holds plus what it waits for, so a grant moves
+//     nothing there and a release or a new window moves one member;
+//   - a tenant's holdings follow its state, see Holding;
+//   - what a group holds is what its tenants hold, and not above its max, whichever step places it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "policy/allocator/tenant.hpp"
+#include "policy/quota/quota_tree.hpp"
+
+namespace fairwater {
+
+class AllocatorQuotas {
+ public:
+  /// A granule of 0: the cluster does not have that resource.
+  explicit AllocatorQuotas(const ResourceVector& granules);
+
+  /// True when it was another before; then plain shares have changed.
+  bool set_capacity(const ResourceVector& capacity);
+  /// See Allocator. Plain shares change.
+  void set_group(GroupId id, const GroupTerms& terms);
+  /// A change of terms is a leaving with the old ones and a joining with the new. Plain shares
+  /// change with both.
+  void join(TenantState& tenant);
+  void leave(const TenantState& tenant);
+  /// To be called after a change of what it holds, what it waits for or plain shares: its holdings
+  /// and its request follow.
+  void refresh(TenantState& tenant);
+  /// It holds `demand` more, for which it waited: its holdings and its groups' follow.
+  void hold(TenantState& tenant, const ResourceVector& demand);
+  /// It holds `demand` less: they follow, and its request.
+  void release(TenantState& tenant, const ResourceVector& demand);
+
+  [[nodiscard]] ResourceVector quota(const TenantState& tenant) const;
+  /// Whether the tenant may hold so much more by its own max and its groups'. For those in groups:
+  /// of others `left` tells, and inlined this would slow them down.
+  [[nodiscard, gnu::noinline]] bool has_room(const TenantState& tenant, std::size_t resource,
+                                             Amount more) const;
+  struct GroupLimit {
+    Amount used = 0;
+    Amount max = 0;
+  };
+  /// The innermost of the groups that it is in whose tenants may not hold so much more together.
+  [[nodiscard]] std::optional<GroupLimit> full_group(const TenantState& tenant,
+                                                     std::size_t resource, Amount more) const;
+  /// Where a tenant would stand with its quota when it got a task more.
+  enum class Standing : std::uint8_t {
+    within,      ///< in every resource that the task asks for
+    straddling,  ///< it is below it now, but in some resource the task goes beyond
+    at_quota,    ///< in some resource that the task asks for it holds it already
+  };
+  /// Where the water of the top level stands, about: poured per weight, a number too large for any
+  /// capacity when all get what they want, and not a number while even the bases are too much.
+  using WaterMarks = std::array<double, kMaxResources>;
+  /// Good until the next change.
+  [[nodiscard]] WaterMarks water_marks() const;
+  /// True when the tenant's quota of one resource is `amount` or more. The height nearly always
+  /// tells, in O(1); within two units of it, and of a tenant with a place in the tree, the exact
+  /// quota is read.
+  [[nodiscard]] bool quota_is_at_least(const TenantState& tenant, std::size_t resource,
+                                       Amount amount, const WaterMarks& marks) const;
+  /// Whether the tenant holds less than is guaranteed to it: its min, or where all guarantees
+  /// together exceed the capacity, its part of the capacity by them.
+  [[nodiscard]] bool is_below_guarantee(const TenantState& tenant, std::size_t resource,
+                                        const WaterMarks& marks) const;
+  /// For a task of `range`. What it holds beyond its quota on what it is owed does not count.
+  [[nodiscard]] Standing standing(const TenantState& tenant, const WindowRange& range,
+                                  const WaterMarks& marks) const;
+  /// Whether the tenant would be within its quota with a task of `range` beside what it holds and
+  /// what is reserved for it.
+  [[nodiscard]] bool may_reserve(const TenantState& tenant, const WindowRange& range,
+                                 const WaterMarks& marks) const;
+
+ private:
+  [[nodiscard]] bool counts(std::size_t resource) const { return granules_[resource] > 0; }
+  struct Group {
+    QuotaTree::Group parent = QuotaTree::kRoot;
+    GroupTerms terms;
+    Wide weights = 0;  ///< of those that share its quota
+    ResourceVector used;
+  };
+  [[nodiscard]] QuotaTree::Group number_of(GroupId id) const;
+  void add_used(const TenantState& tenant, const ResourceVector& more);
+  /// What falls to `weight` in the group by weights alone.
+  [[nodiscard]] Amount plain_share(QuotaTree::Group group, Weight weight,
+                                   std::size_t resource) const;
+  /// Its terms and its request. A tenant that may not borrow holds at most its plain share, or its
+  /// min.
+  [[nodiscard]] QuotaGroup member(const TenantState& tenant, std::size_t resource) const;
+  /// Returns the member that the tenant is now.
+  QuotaGroup refresh_holding(TenantState& tenant, std::size_t resource);
+  /// Rarely needed; inlined it would keep the water marks' part from being so.
+  [[nodiscard, gnu::noinline]] Amount exact_quota(const TenantState& tenant,
+                                                  std::size_t resource) const;
+
+  ResourceVector granules_;
+  QuotaTree tree_;                ///< tenants are members, with their id as key
+  std::vector<Group> groups_{1};  ///< by number in the tree
+  std::map<GroupId, QuotaTree::Group> numbers_;
+};
+
+}  // namespace fairwater

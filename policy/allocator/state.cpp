@@ -1,0 +1,349 @@
+#include "policy/allocator/state.hpp"
+
+#include <algorithm>
+
+#include "policy/allocator/advances.hpp"
+#include "policy/allocator/deal_steps.hpp"
+#include "policy/core/check.hpp"
+
+namespace fairwater {
+namespace {
+
+void put_in(RankedList& list, const RankKey& key, bool member) {
+  if (member)
+    list.insert(key);
+  else
+    list.erase(key);
+}
+
+}  // namespace
+
+AllocatorState::AllocatorState(AllocatorSettings allocator_settings)
+    : settings(allocator_settings), quotas_(allocator_settings.granules) {}
+
+Units AllocatorState::cost(const ResourceVector& demand) const {
+  if (settings.mode == DealMode::slots) return 1;
+  return std::min(cost_in_units(demand, settings.granules, settings.units), kMaxDealUnits);
+}
+
+TenantState& AllocatorState::tenant(TenantId id) {
+  const std::uint32_t slot = slot_of_.find(id.value);
+  FAIRWATER_CHECK(slot != SlotIndex::kNone, "the tenant is known to the allocator");
+  return tenants_[slot];
+}
+
+const TenantState& AllocatorState::tenant(TenantId id) const {
+  return const_cast<AllocatorState*>(this)->tenant(id);
+}
+
+// -- tenants
+// ---------------------------------------------------------------------------------------
+
+void AllocatorState::set_group(GroupId id, const GroupTerms& terms) {
+  quotas_.set_group(id, terms);
+  refresh_plain_shares();
+}
+
+void AllocatorState::set_tenant(TenantId id, const TenantTerms& terms) {
+  std::uint32_t slot = slot_of_.find(id.value);
+  if (slot == SlotIndex::kNone) {
+    slot = static_cast<std::uint32_t>(tenants_.size());
+    if (free_slots_.empty()) {
+      tenants_.emplace_back();
+    } else {
+      slot = free_slots_.back();
+      free_slots_.pop_back();
+    }
+    slot_of_.set(id.value, slot);
+    tenants_[slot].id = id;
+    tenants_[slot].net = book_.net(id.value);
+    tenants_[slot].rank = {.weight = terms.weight, .joined = ++joined_, .slot = slot};
+    sequence.join(id.value, terms.weight);
+  } else {
+    quotas_.leave(tenants_[slot]);
+    if (tenants_[slot].terms.weight != terms.weight) sequence.reweigh(id.value, terms.weight);
+  }
+  TenantState& changed = tenants_[slot];
+  for (RankedList* list : {&waiting_, &carriers_, &idle_carriers_}) list->erase(changed.rank);
+  changed.rank.weight = terms.weight;
+  changed.terms = terms;
+  changed.has_min = !terms.min.is_zero();
+  refresh_lists(changed);
+  if (terms.may_borrow)
+    may_not_borrow_.erase(id);
+  else
+    may_not_borrow_.insert(id);
+  quotas_.join(changed);
+  refresh_plain_shares();
+}
+
+Units AllocatorState::remove_tenant(TenantId id) {
+  TenantState& leaver = tenant(id);
+  FAIRWATER_CHECK(leaver.running_tasks == 0, "a tenant that leaves holds no task");
+  FAIRWATER_CHECK(leaver.net >= 0, "a tenant that leaves owes nothing");
+  for (auto& [node_id, node] : nodes_)
+    if (node.reservation && node.reservation->tenant_slot == leaver.rank.slot)
+      cancel_reservation(node);
+  // Its carry, less than a task, is forgiven: it comes off the carries on the other side, in ranked
+  // order.
+  Units left = leaver.carry;
+  const Units forgiven_carry = left < 0 ? -left : left;
+  set_carry(leaver, 0);
+  std::vector<std::uint32_t> others;
+  for (const RankKey& key : carriers_) others.push_back(key.slot);
+  for (const std::uint32_t slot : others) {
+    TenantState& other = tenants_[slot];
+    const Units part = left > 0 ? std::max(-left, std::min<Units>(other.carry, 0))
+                                : std::min(-left, std::max<Units>(other.carry, 0));
+    set_carry(other, other.carry - part);
+    left += part;
+  }
+  FAIRWATER_CHECK(left == 0 && sum_of_carries_ == 0, "carries sum to zero");
+
+  std::vector<IouBook::MemberWeight> members;
+  for (const Sequence::Member member : sequence.ranked())
+    if (member != id.value) members.push_back({member, sequence.weight(member)});
+  const Units forgiven = book_.leave(id.value, members);
+  follow_book();
+  sequence.leave(id.value);
+  quotas_.leave(leaver);
+  waiting_.erase(leaver.rank);
+  may_not_borrow_.erase(id);
+  free_slots_.push_back(leaver.rank.slot);
+  slot_of_.erase(id.value);
+  leaver = TenantState{};
+  refresh_plain_shares();
+  return forgiven + forgiven_carry;
+}
+
+void AllocatorState::set_carry(TenantState& tenant, Units carry) {
+  sum_of_carries_ += carry - tenant.carry;
+  tenant.carry = carry;
+  put_in(carriers_, tenant.rank, carry != 0);
+  put_in(idle_carriers_, tenant.rank, carry != 0 && !tenant.waits());
+}
+
+void AllocatorState::record(const std::vector<Repayment>& repayments,
+                            const std::vector<Loan>& loans) {
+  for (const Repayment& repayment : repayments) {
+    const bool owed =
+        book_.repay(repayment.debtor.value, repayment.creditor.value, repayment.units);
+    FAIRWATER_CHECK(owed, "a settlement pays only what is owed");
+  }
+  for (const Loan& loan : loans) book_.lend(loan.lender.value, loan.borrower.value, loan.units);
+  follow_book();
+}
+
+void AllocatorState::take_back(TenantId borrower, const std::vector<Advance>& advances) {
+  for (const Advance& advance : advances) {
+    if (!has_tenant(advance.lender)) continue;
+    TenantState& to = tenant(advance.lender);
+    TenantState& from = tenant(borrower);
+    const AdvanceReturn back = return_of(advance.units, from.carry, to.carry);
+    set_carry(from, from.carry + back.carry);
+    set_carry(to, to.carry - back.carry);
+    if (back.loan > 0) book_.lend(borrower.value, advance.lender.value, back.loan);
+  }
+  follow_book();
+}
+
+void AllocatorState::restore_iou(const IouBook::Iou& iou) {
+  book_.restore(iou);
+  follow_net(iou);
+}
+
+void AllocatorState::follow_book() {
+  for (const IouBook::Iou& changed : book_.take_changes()) follow_net(changed);
+}
+
+void AllocatorState::follow_net(const IouBook::Iou& changed) {
+  for (const IouBook::Member member : {changed.debtor, changed.creditor})
+    if (const std::uint32_t slot = slot_of_.find(member); slot != SlotIndex::kNone)
+      tenants_[slot].net = book_.net(member);
+}
+
+// -- windows
+// ---------------------------------------------------------------------------------------
+
+void AllocatorState::refresh_lists(const TenantState& tenant) {
+  put_in(waiting_, tenant.rank, !tenant.window.empty());
+  put_in(carriers_, tenant.rank, tenant.carry != 0);
+  put_in(idle_carriers_, tenant.rank, tenant.carry != 0 && !tenant.waits());
+}
+
+void AllocatorState::strike(TenantState& tenant, const TaskKey& task, const ResourceVector& demand,
+                            bool counted_as_pending) {
+  bool found = false;
+  for (std::size_t i = 0; i < tenant.window.size() && !found; ++i) {
+    WaitingRange& range = tenant.window[i].range;
+    if (range.job != task.job || range.attempt != task.attempt || task.index < range.first_index ||
+        task.index - range.first_index >= range.count)
+      continue;
+    found = true;
+    WindowRange rest = tenant.window[i];
+    const std::uint32_t before = task.index - range.first_index;
+    rest.range.first_index = task.index + 1;
+    rest.range.count = range.count - before - 1;
+    range.count = before;
+    if (rest.range.count > 0)
+      tenant.window.insert(tenant.window.begin() + static_cast<std::ptrdiff_t>(i) + 1, rest);
+    if (before == 0) tenant.window.erase(tenant.window.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  if (!found && !counted_as_pending) return;
+  if (tenant.pending_tasks > 0) --tenant.pending_tasks;
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    tenant.pending[r] = std::max<Amount>(0, tenant.pending[r] - demand[r]);
+}
+
+void AllocatorState::set_window(DemandWindow window) {
+  TenantState& changed = tenant(window.tenant);
+  if (window.seen_deal < changed.seen_deal) return;
+  changed.seen_deal = window.seen_deal;
+  changed.window.clear();
+  for (WaitingRange& range : window.next) {
+    if (range.count == 0) continue;
+    const ResourceSet asks = ResourceSet::asked_by(range.demand);
+    const Units range_cost = cost(range.demand);
+    changed.window.push_back({std::move(range), asks, range_cost});
+  }
+  changed.pending = window.pending;
+  changed.pending_tasks = window.pending_tasks;
+  std::erase_if(changed.unseen,
+                [&](const UnseenGrant& grant) { return grant.deal <= window.seen_deal; });
+  std::set<TaskKey> struck;
+  for (const UnseenGrant& grant : changed.unseen) {
+    strike(changed, grant.task, grant.demand, true);
+    struck.insert(grant.task);
+  }
+  std::vector<std::pair<TaskKey, ResourceVector>> held;
+  for (const WindowRange& entry : changed.window)
+    for (auto task = held_.lower_bound(TaskKey{entry.range.job, entry.range.first_index, 0});
+         task != held_.end() && task->first.job == entry.range.job &&
+         task->first.index - entry.range.first_index < entry.range.count;
+         ++task)
+      if (!struck.contains(task->first)) held.emplace_back(task->first, task->second.grant.demand);
+  for (const auto& [task, demand] : held) strike(changed, task, demand, false);
+
+  changed.least_demand = ResourceVector::filled(kUnlimited);
+  for (const WindowRange& entry : changed.window)
+    for (std::size_t r = 0; r < kMaxResources; ++r)
+      changed.least_demand[r] = std::min(changed.least_demand[r], entry.range.demand[r]);
+  refresh_lists(changed);
+  refresh_request(changed);
+}
+
+void AllocatorState::withdraw(TenantId id, JobId job) {
+  TenantState& changed = tenant(id);
+  for (const WindowRange& entry : changed.window) {
+    if (entry.range.job != job) continue;
+    const std::uint64_t count = entry.range.count;
+    changed.pending_tasks -= std::min(changed.pending_tasks, count);
+    for (std::size_t r = 0; r < kMaxResources; ++r)
+      changed.pending[r] = static_cast<Amount>(std::max<Wide>(
+          0, Wide{changed.pending[r]} - Wide{entry.range.demand[r]} * static_cast<Wide>(count)));
+  }
+  std::erase_if(changed.window, [&](const WindowRange& entry) { return entry.range.job == job; });
+  refresh_lists(changed);
+  refresh_request(changed);
+}
+
+// -- nodes and held tasks
+// --------------------------------------------------------------------------
+
+NodeState& AllocatorState::node(NodeId id) {
+  const auto found = nodes_.find(id);
+  FAIRWATER_CHECK(found != nodes_.end(), "the node is known to the allocator");
+  return found->second;
+}
+
+const NodeState& AllocatorState::node(NodeId id) const {
+  return const_cast<AllocatorState*>(this)->node(id);
+}
+
+void AllocatorState::set_node(NodeId id, const NodeTraits& traits, const ResourceVector& capacity,
+                              bool accepts) {
+  NodeState& changed = nodes_[id];
+  site_rooms_.remove(id, changed.traits.site);
+  changed.traits = traits;
+  changed.capacity = capacity;
+  changed.accepts = accepts;
+  site_rooms_.add(id, traits.site, changed.free());
+  cancel_reservation(changed);
+  refresh_capacity();
+}
+
+void AllocatorState::remove_node(NodeId id) {
+  FAIRWATER_CHECK(node(id).running_tasks == 0, "a node that is removed runs no task");
+  cancel_reservation(node(id));
+  site_rooms_.remove(id, node(id).traits.site);
+  nodes_.erase(id);
+  refresh_capacity();
+}
+
+void AllocatorState::reserve(NodeState& node, TenantState& tenant, const ResourceVector& demand) {
+  FAIRWATER_CHECK(!node.reservation, "a node keeps room for one tenant at a time");
+  node.reservation = Reservation{tenant.rank.slot, demand};
+  tenant.reserved += demand;
+}
+
+void AllocatorState::cancel_reservation(NodeState& node) {
+  if (!node.reservation) return;
+  tenants_[node.reservation->tenant_slot].reserved -= node.reservation->demand;
+  node.reservation.reset();
+}
+
+bool AllocatorState::site_has_room(const std::string& site, const TenantState& tenant,
+                                   const WaitingRange& task) {
+  return site_rooms_.has_room(site, task.demand, [&](NodeId id) -> SiteRooms::Room {
+    const NodeState& there = node(id);
+    if (!there.accepts) return {.free = {}, .may_be_used = false};
+    const bool is_kept = there.reservation && there.reservation->tenant_slot != tenant.rank.slot;
+    return {.free = there.free(), .may_be_used = !is_kept && task.rule->allows(there.traits)};
+  });
+}
+
+void AllocatorState::hold(NodeId node_id, const Grant& grant) {
+  const bool added = held_.emplace(grant.task, HeldTask{node_id, grant}).second;
+  FAIRWATER_CHECK(added, "a task is held once");
+  NodeState& held_on = node(node_id);
+  held_on.used += grant.demand;
+  ++held_on.running_tasks;
+  TenantState& holder = tenant(grant.tenant);
+  holder.used += grant.demand;
+  if (grant.beyond_quota) holder.used_beyond_quota += grant.demand;
+  ++holder.running_tasks;
+  quotas_.hold(holder, grant.demand);
+}
+
+bool AllocatorState::release(const TaskKey& task) {
+  const auto found = held_.find(task);
+  if (found == held_.end()) return false;
+  const HeldTask& held = found->second;
+  NodeState& held_on = node(held.node);
+  held_on.used -= held.grant.demand;
+  site_rooms_.raise(held_on.traits.site, held_on.free());
+  --held_on.running_tasks;
+  TenantState& holder = tenant(held.grant.tenant);
+  holder.used -= held.grant.demand;
+  if (held.grant.beyond_quota) holder.used_beyond_quota -= held.grant.demand;
+  --holder.running_tasks;
+  quotas_.release(holder, held.grant.demand);
+  held_.erase(found);
+  if (!held_on.accepts) refresh_capacity();
+  return true;
+}
+
+// -- quotas
+// ----------------------------------------------------------------------------------------
+
+void AllocatorState::refresh_capacity() {
+  ResourceVector capacity;
+  for (const auto& [id, known] : nodes_) capacity += known.accepts ? known.capacity : known.used;
+  if (quotas_.set_capacity(capacity)) refresh_plain_shares();
+}
+
+void AllocatorState::refresh_plain_shares() {
+  for (const TenantId id : may_not_borrow_) quotas_.refresh(tenant(id));
+}
+
+}  // namespace fairwater

@@ -1,0 +1,66 @@
+// What the allocator knows of one tenant. Internal to policy/.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "policy/allocator/allocator.hpp"
+#include "policy/core/ranked_list.hpp"
+#include "policy/core/resource_set.hpp"
+#include "policy/quota/quota_tree.hpp"
+
+namespace fairwater {
+
+struct WindowRange {
+  WaitingRange range;
+  ResourceSet asks;
+  Units cost = 1;
+};
+
+/// A grant that the tenant's window may not have heard of yet.
+struct UnseenGrant {
+  std::uint64_t deal = 0;
+  TaskKey task;
+  ResourceVector demand;
+};
+
+/// What a tenant holds of one resource and may hold: follows from its state, and lies together
+/// because a deal looks at it for all who wait.
+struct Holding {
+  Amount counted = 0;  ///< of what it holds, the part that counts against its quota
+  Amount wanted = 0;   ///< min(request, max), see policy/quota/water_fill.hpp
+  Amount base = 0;     ///< min(wanted, min)
+  Amount left = 0;     ///< up to its own max; -1 in a group: to be looked up, see has_room
+};
+
+/// What a deal looks at for all who wait comes first: it fills a cache line, and the holdings of
+/// two resources another.
+struct alignas(64) TenantState {
+  TenantId id;
+  bool has_min = false;    ///< of any resource
+  bool has_place = false;  ///< its quota follows from a place in the tree, not from its weight
+  RankKey rank;
+  Units carry = 0;
+  Units net = 0;  ///< in the book
+  std::vector<WindowRange> window;
+  std::uint64_t pending_tasks = 0;
+  std::uint64_t running_tasks = 0;
+  std::uint64_t seen_deal = 0;                              ///< of the window
+  std::vector<UnseenGrant> unseen;                          ///< later than `seen_deal`, by deal
+  alignas(64) std::array<Holding, kMaxResources> holdings;  ///< see AllocatorQuotas
+  /// Per resource the least that any task in the window asks for: where this does not fit, nothing
+  /// does.
+  ResourceVector least_demand;
+  ResourceVector pending;
+  ResourceVector used;
+  ResourceVector used_beyond_quota;  ///< part of `used`
+  ResourceVector reserved;           ///< of all reservations for it
+  TenantTerms terms;
+  QuotaTree::Group group = QuotaTree::kRoot;     ///< whose quota it shares
+  std::uint32_t repay_remainder_millionths = 0;  ///< of a unit; not kept over a restart
+  [[nodiscard]] bool waits() const { return pending_tasks > 0 || !window.empty(); }
+  [[nodiscard]] ResourceVector held_against_quota() const { return used - used_beyond_quota; }
+};
+
+}  // namespace fairwater

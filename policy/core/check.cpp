@@ -1,0 +1,14 @@
+#include "policy/core/check.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace fairwater {
+
+void check_failed(const char* expression, const char* file, int line, const char* message) {
+  std::fprintf(stderr, "fairwater: broken invariant: %s (%s) at %s:%d\n", message, expression, file,
+               line);
+  std::abort();
+}
+
+}  // namespace fairwater

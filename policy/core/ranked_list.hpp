@@ -1,0 +1,42 @@
+// Slots of tenants in ranked order.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "policy/core/types.hpp"
+
+namespace fairwater {
+
+/// Ranked order: heavier first, then in order of joining; the same as Sequence's.
+struct RankKey {
+  Weight weight = 0;
+  std::uint64_t joined = 0;
+  std::uint32_t slot = 0;
+  friend bool operator<(const RankKey& a, const RankKey& b) {
+    return a.weight != b.weight ? a.weight > b.weight : a.joined < b.joined;
+  }
+};
+
+/// A set of them in one piece of memory: deals walk it far more often than it changes. A change
+/// moves what is behind it, 24 bytes each.
+class RankedList {
+ public:
+  void insert(const RankKey& key) {
+    const auto at = std::lower_bound(keys_.begin(), keys_.end(), key);
+    if (at == keys_.end() || key < *at) keys_.insert(at, key);
+  }
+  void erase(const RankKey& key) {
+    const auto at = std::lower_bound(keys_.begin(), keys_.end(), key);
+    if (at != keys_.end() && !(key < *at)) keys_.erase(at);
+  }
+  [[nodiscard]] auto begin() const { return keys_.begin(); }
+  [[nodiscard]] auto end() const { return keys_.end(); }
+  [[nodiscard]] std::size_t size() const { return keys_.size(); }
+
+ private:
+  std::vector<RankKey> keys_;
+};
+
+}  // namespace fairwater

@@ -1,0 +1,245 @@
+#include "policy/ledger/iou_book.hpp"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "policy/core/check.hpp"
+
+namespace fairwater {
+
+class IouBook::Impl {
+ public:
+  void restore(const Iou& iou) {
+    FAIRWATER_CHECK(iou.units > 0 && iou.debtor != iou.creditor, "an IOU is positive, to another");
+    const bool is_new =
+        ious_.emplace(pair_of(iou.debtor, iou.creditor), Entry{iou.units, iou.age}).second;
+    FAIRWATER_CHECK(is_new, "an IOU is restored once");
+    link(iou.debtor, iou.creditor, iou.age);
+    move_net(iou.debtor, iou.creditor, iou.units);
+    last_age_ = std::max(last_age_, iou.age);
+  }
+
+  // `from`'s debts say, oldest first, whom `to` will owe instead of `from`; `to`'s claims say who
+  // will owe instead of `to`. Walking both at once finds every piece's debtor and creditor.
+  void lend(Member from, Member to, Units units) {
+    FAIRWATER_CHECK(units > 0 && from != to, "a loan is positive, to another");
+    units -= reduce_up_to(from, to, units);
+    while (units > 0) {
+      const Side& lender = sides_[from];
+      const Side& borrower = sides_[to];
+      const bool lender_owes = lender.net < 0;
+      const bool borrower_is_owed = borrower.net > 0;
+      const Member creditor = lender_owes ? lender.by_age.begin()->second : from;
+      const Member debtor = borrower_is_owed ? borrower.by_age.begin()->second : to;
+      Units piece = units;
+      if (lender_owes) piece = std::min(piece, owed(from, creditor));
+      if (borrower_is_owed) piece = std::min(piece, owed(debtor, to));
+      if (lender_owes) reduce(from, creditor, piece);
+      if (borrower_is_owed) reduce(debtor, to, piece);
+      grow(debtor, creditor, piece);
+      units -= piece;
+    }
+  }
+
+  bool repay(Member debtor, Member creditor, Units units) {
+    FAIRWATER_CHECK(units > 0, "a repayment is positive");
+    if (owed(debtor, creditor) < units) return false;
+    reduce(debtor, creditor, units);
+    return true;
+  }
+
+  Units leave(Member leaver, const std::vector<MemberWeight>& others) {
+    FAIRWATER_CHECK(net(leaver) >= 0, "a debtor may not leave");
+    const std::vector<Iou> claims = claims_of(leaver);
+    for (const Iou& claim : claims) reduce(claim.debtor, leaver, claim.units);
+
+    Wide total_weight = 0;
+    for (const MemberWeight& other : others) {
+      FAIRWATER_CHECK(other.weight > 0 && other.member != leaver, "others have a weight and stay");
+      total_weight += other.weight;
+    }
+    Units forgiven = 0;
+    for (const Iou& claim : claims) {
+      Units kept = 0;
+      for (const MemberWeight& other : others) {
+        if (other.member == claim.debtor) continue;
+        const auto part = static_cast<Units>(Wide{claim.units} * other.weight / total_weight);
+        if (part > 0) lend(other.member, claim.debtor, part);
+        kept += part;
+      }
+      forgiven += claim.units - kept;
+    }
+    return forgiven;
+  }
+
+  [[nodiscard]] Units net(Member member) const {
+    const auto found = sides_.find(member);
+    return found == sides_.end() ? 0 : found->second.net;
+  }
+  [[nodiscard]] Units owed(Member debtor, Member creditor) const {
+    const auto found = ious_.find(pair_of(debtor, creditor));
+    return found == ious_.end() ? 0 : found->second.units;
+  }
+  [[nodiscard]] std::vector<Iou> debts_of(Member debtor) const {
+    std::vector<Iou> debts;
+    const auto found = sides_.find(debtor);
+    if (found == sides_.end() || found->second.net >= 0) return debts;
+    for (const auto& [age, creditor] : found->second.by_age)
+      debts.push_back({debtor, creditor, owed(debtor, creditor), age});
+    return debts;
+  }
+  [[nodiscard]] std::vector<Iou> claims_of(Member creditor) const {
+    std::vector<Iou> claims;
+    const auto found = sides_.find(creditor);
+    if (found == sides_.end() || found->second.net <= 0) return claims;
+    for (const auto& [age, debtor] : found->second.by_age)
+      claims.push_back({debtor, creditor, owed(debtor, creditor), age});
+    return claims;
+  }
+  [[nodiscard]] std::vector<Iou> ious() const {
+    std::vector<Iou> all;
+    all.reserve(ious_.size());
+    for (const auto& [pair, entry] : ious_) all.push_back(iou_of(pair, entry));
+    std::sort(all.begin(), all.end(), [](const Iou& a, const Iou& b) {
+      return pair_of(a.debtor, a.creditor) < pair_of(b.debtor, b.creditor);
+    });
+    return all;
+  }
+  [[nodiscard]] bool empty() const { return ious_.empty(); }
+
+  std::vector<Iou> take_changes() {
+    drop_repeated_changes();
+    std::vector<Iou> changes;
+    changes.reserve(changed_.size());
+    for (const Pair pair : changed_) {
+      const auto found = ious_.find(pair);
+      changes.push_back(iou_of(pair, found == ious_.end() ? Entry{0, 0} : found->second));
+    }
+    changed_.clear();
+    return changes;
+  }
+
+ private:
+  /// A debtor and its creditor in one number, ordered by debtor, then creditor.
+  using Pair = std::uint64_t;
+  struct Entry {
+    Units units;
+    std::uint64_t age;
+  };
+  static Pair pair_of(Member debtor, Member creditor) { return (Pair{debtor} << 32) | creditor; }
+  static Iou iou_of(Pair pair, const Entry& entry) {
+    return {static_cast<Member>(pair >> 32), static_cast<Member>(pair), entry.units, entry.age};
+  }
+  /// A member is a debtor or a creditor, so one list by age holds its debts (net < 0) or claims
+  /// (net > 0).
+  struct Side {
+    Units net = 0;
+    std::map<std::uint64_t, Member> by_age;  ///< to the other side of the IOU
+  };
+
+  void grow(Member debtor, Member creditor, Units units) {
+    FAIRWATER_CHECK(net(debtor) <= 0 && net(creditor) >= 0, "a debtor or a creditor, never both");
+    const auto [found, is_new] = ious_.try_emplace(pair_of(debtor, creditor), Entry{0, 0});
+    if (is_new) {
+      found->second.age = ++last_age_;
+      link(debtor, creditor, last_age_);
+    }
+    const bool overflow = __builtin_add_overflow(found->second.units, units, &found->second.units);
+    FAIRWATER_CHECK(!overflow, "an IOU fits 64 bits");
+    move_net(debtor, creditor, units);
+    note_change(pair_of(debtor, creditor));
+  }
+
+  /// Lowers an IOU of at least `units`.
+  void reduce(Member debtor, Member creditor, Units units) {
+    const auto found = ious_.find(pair_of(debtor, creditor));
+    FAIRWATER_CHECK(found != ious_.end() && found->second.units >= units, "no more than is owed");
+    found->second.units -= units;
+    if (found->second.units == 0) {
+      sides_[debtor].by_age.erase(found->second.age);
+      sides_[creditor].by_age.erase(found->second.age);
+      ious_.erase(found);
+    }
+    move_net(creditor, debtor, units);
+    note_change(pair_of(debtor, creditor));
+  }
+
+  /// Keeps a change once or more, and not many more than there are IOUs that changed.
+  void note_change(Pair pair) {
+    if (changed_.size() == changed_.capacity()) {
+      drop_repeated_changes();
+      changed_.reserve(2 * changed_.size() + 16);
+    }
+    changed_.push_back(pair);
+  }
+  void drop_repeated_changes() {
+    std::sort(changed_.begin(), changed_.end());
+    changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
+  }
+
+  /// Lowers an IOU by at most `units`; returns by how much.
+  Units reduce_up_to(Member debtor, Member creditor, Units units) {
+    const Units cancelled = std::min(units, owed(debtor, creditor));
+    if (cancelled > 0) reduce(debtor, creditor, cancelled);
+    return cancelled;
+  }
+
+  void link(Member debtor, Member creditor, std::uint64_t age) {
+    const bool linked = sides_[debtor].by_age.emplace(age, creditor).second &&
+                        sides_[creditor].by_age.emplace(age, debtor).second;
+    FAIRWATER_CHECK(linked, "an IOU's age is unique");
+  }
+
+  /// Moves `units` of net position from one member to another, so the sum stays zero, and checks
+  /// that the two are what their IOUs say: nobody's net has IOUs of the other sign or none at all.
+  void move_net(Member from, Member to, Units units) {
+    Side& giver = sides_[from];
+    Side& taker = sides_[to];
+    const bool overflow = __builtin_sub_overflow(giver.net, units, &giver.net) ||
+                          __builtin_add_overflow(taker.net, units, &taker.net);
+    FAIRWATER_CHECK(!overflow, "a net position fits 64 bits");
+    check_pure(giver);
+    check_pure(taker);
+  }
+  static void check_pure(const Side& side) {
+    FAIRWATER_CHECK((side.net == 0) == side.by_age.empty(),
+                    "a net position is the sum of its IOUs");
+  }
+
+  std::unordered_map<Pair, Entry> ious_;    ///< iterated only to be sorted
+  std::unordered_map<Member, Side> sides_;  ///< looked up, never iterated
+  std::vector<Pair> changed_;               ///< some repeatedly
+  std::uint64_t last_age_ = 0;
+};
+
+IouBook::IouBook() : impl_(std::make_unique<Impl>()) {}
+IouBook::IouBook(const IouBook& other) : impl_(std::make_unique<Impl>(*other.impl_)) {}
+IouBook::IouBook(IouBook&&) noexcept = default;
+IouBook& IouBook::operator=(const IouBook& other) {
+  if (this != &other) impl_ = std::make_unique<Impl>(*other.impl_);
+  return *this;
+}
+IouBook& IouBook::operator=(IouBook&&) noexcept = default;
+IouBook::~IouBook() = default;
+
+void IouBook::restore(const Iou& iou) { impl_->restore(iou); }
+void IouBook::lend(Member from, Member to, Units units) { impl_->lend(from, to, units); }
+bool IouBook::repay(Member debtor, Member creditor, Units units) {
+  return impl_->repay(debtor, creditor, units);
+}
+Units IouBook::leave(Member leaver, const std::vector<MemberWeight>& others) {
+  return impl_->leave(leaver, others);
+}
+Units IouBook::net(Member member) const { return impl_->net(member); }
+Units IouBook::owed(Member debtor, Member creditor) const { return impl_->owed(debtor, creditor); }
+std::vector<IouBook::Iou> IouBook::debts_of(Member debtor) const { return impl_->debts_of(debtor); }
+std::vector<IouBook::Iou> IouBook::claims_of(Member creditor) const {
+  return impl_->claims_of(creditor);
+}
+std::vector<IouBook::Iou> IouBook::ious() const { return impl_->ious(); }
+bool IouBook::empty() const { return impl_->empty(); }
+std::vector<IouBook::Iou> IouBook::take_changes() { return impl_->take_changes(); }
+
+}  // namespace fairwater

@@ -1,0 +1,73 @@
+// The client side of the control protocol, for the command line and for tests: blocking calls on a
+// connection of its own.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/errors.hpp"
+#include "model/requests.hpp"
+#include "rpc/identity.hpp"
+
+namespace fairwater {
+
+inline constexpr std::int64_t kConnectTimeoutMs = 5000;
+
+class Client {
+ public:
+  /// Connects to HOST:PORT and logs in; with `key` only when the coordinator proves that it has it.
+  /// `unavailable` when nobody answers within `timeout_ms`, `unauthenticated` for a wrong token.
+  [[nodiscard]] static Expected<std::unique_ptr<Client>> connect(
+      const std::string& address, const std::string& token,
+      std::int64_t timeout_ms = kConnectTimeoutMs, std::optional<PublicKey> key = {});
+  ~Client();
+
+  [[nodiscard]] const Caller& caller() const;
+
+  // Each call: the coordinator's answer or its error; `unavailable` when the connection is lost,
+  // after which only a new Client helps.
+  [[nodiscard]] Expected<ClusterStatus> status();
+  [[nodiscard]] Expected<std::vector<TenantInfo>> list_tenants();
+  [[nodiscard]] Expected<std::vector<TenantChange>> apply_tenants(
+      const std::vector<TenantSpec>& specs, bool dry_run);
+  [[nodiscard]] caf::error remove_tenant(const std::string& name);
+  /// A new token for the tenant, to be shown once; only its hash is stored.
+  [[nodiscard]] Expected<std::string> issue_token(const std::string& tenant);
+  [[nodiscard]] Expected<MadeToken> create_token(const NewToken& wanted);
+  [[nodiscard]] Expected<std::vector<TokenInfo>> list_tokens();
+  /// By name or id. This client's own connection is of no use afterwards if it was its token.
+  [[nodiscard]] Expected<TokenInfo> revoke_token(const std::string& name_or_id);
+  [[nodiscard]] Expected<std::vector<NodeInfo>> list_nodes();
+  [[nodiscard]] caf::error drain_node(const std::string& name, const std::string& reason);
+  [[nodiscard]] caf::error undrain_node(const std::string& name);
+  [[nodiscard]] caf::error remove_node(const std::string& name);
+  /// Returns when the submission is durable.
+  [[nodiscard]] Expected<JobId> submit(const JobSpec& spec);
+  /// Many at once, each durable on return, in one round trip; results in input order.
+  [[nodiscard]] std::vector<Expected<JobId>> submit_all(const std::vector<JobSpec>& specs);
+  [[nodiscard]] Expected<std::vector<JobRecord>> list_jobs(const JobQuery& query);
+  [[nodiscard]] Expected<JobDetail> show_job(JobId id);
+  [[nodiscard]] caf::error cancel_job(JobId id, const std::string& reason);
+  /// The job when it is terminal, or as it is after `timeout_ms` (at most 60,000).
+  [[nodiscard]] Expected<JobRecord> wait_job(JobId id, std::int64_t timeout_ms);
+  [[nodiscard]] Expected<Explanation> explain(JobId id, std::uint32_t index);
+  [[nodiscard]] Expected<LogChunk> read_log(JobId id, std::uint32_t index, bool standard_error,
+                                            std::uint64_t offset);
+  [[nodiscard]] Expected<LedgerView> ledger();
+  /// Records from `since` on, at most `limit`; waits up to `wait_ms` for the first.
+  [[nodiscard]] Expected<JournalPage> journal(std::uint64_t since, std::uint32_t limit,
+                                              std::int64_t wait_ms);
+  [[nodiscard]] Expected<VerifyReport> verify_ledger();
+  [[nodiscard]] Expected<LedgerStanding> ledger_standing();
+  /// The operator vouches for a ledger that is doubted; `wrong_state` when it is not.
+  [[nodiscard]] caf::error trust_ledger(const std::string& reason);
+
+ private:
+  class Impl;
+  explicit Client(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fairwater

@@ -1,0 +1,191 @@
+#include "rpc/message_guard.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include <kj/debug.h>
+
+namespace fairwater {
+namespace {
+
+using capnp::word;
+
+/// The first piece of a body's buffer; it doubles as bytes arrive. As much is read whatever the
+/// meter says, so that small messages pass while others' large ones are refused.
+constexpr std::size_t kFirstWords = 1024;
+
+std::uint32_t little_endian(const kj::byte* bytes) {
+  return std::uint32_t{bytes[0]} | std::uint32_t{bytes[1]} << 8 | std::uint32_t{bytes[2]} << 16 |
+         std::uint32_t{bytes[3]} << 24;
+}
+
+/// Bytes that count on a meter while this lives.
+class MeteredBytes {
+ public:
+  explicit MeteredBytes(ByteMeter& meter) : meter_(&meter) {}
+  MeteredBytes(MeteredBytes&& other) noexcept
+      : meter_(other.meter_), bytes_(std::exchange(other.bytes_, 0)) {}
+  MeteredBytes& operator=(MeteredBytes&&) = delete;
+  ~MeteredBytes() { meter_->held -= bytes_; }
+
+  [[nodiscard]] bool has_room_for(std::uint64_t bytes) const {
+    return meter_->held - bytes_ + bytes <= meter_->limit;
+  }
+  void set(std::uint64_t bytes) {
+    meter_->held += bytes - bytes_;
+    bytes_ = bytes;
+  }
+
+ private:
+  ByteMeter* meter_;
+  std::uint64_t bytes_ = 0;
+};
+
+/// A message's bytes as they arrive.
+class Frame {
+ public:
+  explicit Frame(ByteMeter& meter) : metered_(meter) {}
+
+  /// False at the end of the stream.
+  kj::Promise<bool> read(kj::AsyncIoStream& stream, std::uint64_t max_bytes) {
+    return stream.tryRead(head_, sizeof head_, sizeof head_)
+        .then([this, &stream, max_bytes](std::size_t size) -> kj::Promise<bool> {
+          if (size == 0) return false;
+          if (size < sizeof head_) return cut_short();
+          return read_table(stream, max_bytes);
+        });
+  }
+
+  std::vector<std::uint32_t> segment_words;
+  std::uint64_t total_words = 0;
+  kj::Array<word> body;
+
+  [[nodiscard]] MeteredBytes take_metered() { return std::move(metered_); }
+
+ private:
+  static kj::Exception cut_short() {
+    return KJ_EXCEPTION(DISCONNECTED, "the peer closed the connection within a message");
+  }
+
+  kj::Promise<bool> read_table(kj::AsyncIoStream& stream, std::uint64_t max_bytes) {
+    const std::uint64_t segments = std::uint64_t{little_endian(head_)} + 1;
+    if (segments > kMaxSegments)
+      return KJ_EXCEPTION(FAILED, "a message announces too many segments", segments);
+    segment_words.push_back(little_endian(head_ + 4));
+    // Sizes 1..n-1 follow, padded to whole words.
+    table_.resize((segments & ~std::uint64_t{1}) * 4);
+    if (table_.empty()) return read_body(stream, max_bytes);
+    return stream.tryRead(table_.data(), table_.size(), table_.size())
+        .then([this, &stream, max_bytes, segments](std::size_t size) -> kj::Promise<bool> {
+          if (size < table_.size()) return cut_short();
+          for (std::size_t i = 0; i + 1 < segments; ++i)
+            segment_words.push_back(little_endian(table_.data() + 4 * i));
+          return read_body(stream, max_bytes);
+        });
+  }
+
+  kj::Promise<bool> read_body(kj::AsyncIoStream& stream, std::uint64_t max_bytes) {
+    for (const std::uint32_t words : segment_words) total_words += words;
+    if (total_words * sizeof(word) > max_bytes)
+      return KJ_EXCEPTION(FAILED, "a message announces more bytes than the limit",
+                          total_words * sizeof(word), max_bytes);
+    return read_piece(stream, 0);
+  }
+
+  kj::Promise<bool> read_piece(kj::AsyncIoStream& stream, std::size_t filled_words) {
+    if (filled_words == total_words) return true;
+    const std::size_t size =
+        std::min<std::size_t>(total_words, std::max<std::size_t>(kFirstWords, 2 * filled_words));
+    if (size > kFirstWords && !metered_.has_room_for(size * sizeof(word)))
+      return KJ_EXCEPTION(OVERLOADED, "messages of too many bytes are open already");
+    metered_.set(size * sizeof(word));
+    auto grown = kj::heapArray<word>(size);
+    if (filled_words > 0) std::memcpy(grown.begin(), body.begin(), filled_words * sizeof(word));
+    body = kj::mv(grown);
+    const std::size_t bytes = (size - filled_words) * sizeof(word);
+    return stream.tryRead(body.begin() + filled_words, bytes, bytes)
+        .then([this, &stream, size, bytes](std::size_t received) -> kj::Promise<bool> {
+          if (received < bytes) return cut_short();
+          return read_piece(stream, size);
+        });
+  }
+
+  kj::byte head_[8] = {};
+  std::vector<kj::byte> table_;
+  MeteredBytes metered_;
+};
+
+capnp::ReaderOptions by_size(capnp::ReaderOptions options, std::uint64_t words) {
+  options.traversalLimitInWords = std::min<std::uint64_t>(options.traversalLimitInWords,
+                                                          kReadsPerWord * words + kReadsPerMessage);
+  return options;
+}
+
+/// A whole message, with its bytes.
+class ReceivedMessage final : public capnp::MessageReader {
+ public:
+  ReceivedMessage(capnp::ReaderOptions options, Frame&& frame)
+      : MessageReader(by_size(options, frame.total_words)),
+        segment_words_(std::move(frame.segment_words)),
+        body_(kj::mv(frame.body)),
+        metered_(frame.take_metered()) {}
+
+  kj::ArrayPtr<const word> getSegment(capnp::uint id) override {
+    if (id >= segment_words_.size()) return nullptr;
+    std::size_t start = 0;
+    for (capnp::uint i = 0; i < id; ++i) start += segment_words_[i];
+    return body_.slice(start, start + segment_words_[id]);
+  }
+
+ private:
+  std::vector<std::uint32_t> segment_words_;
+  kj::Array<word> body_;
+  MeteredBytes metered_;
+};
+
+}  // namespace
+
+void MessageGuard::set_limits(std::uint64_t max_message_bytes, ByteMeter& meter) {
+  max_message_bytes_ = max_message_bytes;
+  meter_ = &meter;
+}
+
+void MessageGuard::set_messages_left(std::uint64_t count) {
+  messages_left_ = count;
+  go_on();
+}
+
+void MessageGuard::resume() {
+  paused_ = false;
+  go_on();
+}
+
+void MessageGuard::go_on() {
+  if (!may_read()) return;
+  KJ_IF_MAYBE (fulfiller, waiting_) (*fulfiller)->fulfill();
+  waiting_ = nullptr;
+}
+
+kj::Promise<kj::Maybe<capnp::MessageReaderAndFds>> MessageGuard::tryReadMessage(
+    kj::ArrayPtr<kj::AutoCloseFd> fd_space, capnp::ReaderOptions options,
+    kj::ArrayPtr<word> scratch_space) {
+  if (!may_read()) {
+    auto pair = kj::newPromiseAndFulfiller<void>();
+    waiting_ = kj::mv(pair.fulfiller);
+    return pair.promise.then([this, fd_space, options, scratch_space] {
+      return tryReadMessage(fd_space, options, scratch_space);
+    });
+  }
+  --messages_left_;
+  auto frame = kj::heap<Frame>(*meter_);
+  auto reading = frame->read(stream_, max_message_bytes_);
+  return reading.then([frame = kj::mv(frame),
+                       options](bool received) mutable -> kj::Maybe<capnp::MessageReaderAndFds> {
+    if (!received) return nullptr;
+    return capnp::MessageReaderAndFds{kj::heap<ReceivedMessage>(options, kj::mv(*frame)), nullptr};
+  });
+}
+
+}  // namespace fairwater

@@ -1,0 +1,92 @@
+#include "rpc/sockets.hpp"
+
+#include <arpa/inet.h>
+#include <array>
+#include <charconv>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+namespace fairwater {
+namespace {
+
+constexpr int kKeepIdleSeconds = 10;
+constexpr int kKeepIntervalSeconds = 5;
+constexpr int kKeepCount = 3;
+constexpr int kUserTimeoutMs = 30'000;
+
+void set_option(kj::AsyncIoStream& stream, int level, int option, int value) {
+  stream.setsockopt(level, option, &value, sizeof value);
+}
+
+}  // namespace
+
+caf::error validate_address(const std::string& address, const char* field) {
+  const auto refuse = [&](const char* what) {
+    return make_error(ErrorCode::invalid_input,
+                      "'" + address + "' is no address: " + what + "; write HOST:PORT", field);
+  };
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string::npos) return refuse("the port is missing");
+  const std::string host = address.substr(0, colon);
+  if (host.empty()) return refuse("the host is missing");
+  if (host.find(':') != std::string::npos && (host.front() != '[' || host.back() != ']'))
+    return refuse("an IPv6 address stands in brackets");
+  std::uint32_t port = 0;
+  const char* const end = address.data() + address.size();
+  const auto [stop, fault] = std::from_chars(address.data() + colon + 1, end, port);
+  if (fault != std::errc{} || stop != end || port > 65535)
+    return refuse("the port is not a number from 0 to 65535");
+  return {};
+}
+
+Expected<kj::Own<kj::ConnectionReceiver>> listen_on(kj::AsyncIoContext& io,
+                                                    const std::string& address) {
+  if (auto invalid = validate_address(address)) return invalid;
+  try {
+    auto parsed = io.provider->getNetwork().parseAddress(address.c_str()).wait(io.waitScope);
+    return parsed->listen();
+  } catch (const kj::Exception& fault) {
+    return make_error(ErrorCode::unavailable,
+                      "cannot listen on " + address + ": " + fault.getDescription().cStr());
+  }
+}
+
+kj::Promise<kj::Own<kj::AsyncIoStream>> connect_to(kj::Network& network,
+                                                   const std::string& address) {
+  return network.parseAddress(address.c_str())
+      .then([](kj::Own<kj::NetworkAddress> parsed) {
+        auto connected = parsed->connect();
+        return connected.attach(kj::mv(parsed));
+      })
+      .then([](kj::Own<kj::AsyncIoStream> stream) {
+        set_socket_options(*stream);
+        return kj::mv(stream);
+      });
+}
+
+void set_socket_options(kj::AsyncIoStream& stream) {
+  set_option(stream, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(stream, IPPROTO_TCP, TCP_KEEPIDLE, kKeepIdleSeconds);
+  set_option(stream, IPPROTO_TCP, TCP_KEEPINTVL, kKeepIntervalSeconds);
+  set_option(stream, IPPROTO_TCP, TCP_KEEPCNT, kKeepCount);
+  set_option(stream, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(stream, IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMs);
+}
+
+std::string peer_of(kj::AsyncIoStream& stream) {
+  sockaddr_storage storage{};
+  kj::uint length = sizeof storage;
+  stream.getpeername(reinterpret_cast<sockaddr*>(&storage), &length);
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const void* source = nullptr;
+  if (storage.ss_family == AF_INET)
+    source = &reinterpret_cast<const sockaddr_in&>(storage).sin_addr;
+  else if (storage.ss_family == AF_INET6)
+    source = &reinterpret_cast<const sockaddr_in6&>(storage).sin6_addr;
+  if (source == nullptr ||
+      ::inet_ntop(storage.ss_family, source, text.data(), text.size()) == nullptr)
+    return "unknown";
+  return text.data();
+}
+
+}  // namespace fairwater

@@ -1,0 +1,257 @@
+#include "sim/engine/engine.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <queue>
+#include <unordered_map>
+
+#include "policy/core/check.hpp"
+
+namespace fairwater::sim {
+namespace {
+
+using Slot = std::uint32_t;
+
+struct Running {
+  TaskId task;
+  NodeIndex node = 0;
+  Units units = 1;
+  std::int64_t work_left = 0;  ///< unit-milliseconds, at `since`
+  TimeMs since = 0;
+  std::uint64_t order = 0;  ///< changes with every event planned for it: older ones are void
+};
+
+struct End {
+  TimeMs at = 0;
+  std::uint64_t order = 0;
+  Slot slot = 0;
+  bool operator>(const End& other) const {
+    return at != other.at ? at > other.at : order > other.order;
+  }
+};
+
+class Engine {
+ public:
+  Engine(const Cluster& cluster, const Workload& workload, Scheduler& scheduler, Observer& observer,
+         const EngineOptions& options)
+      : workload_(workload), scheduler_(scheduler), observer_(observer), options_(options) {
+    for (const auto& node : cluster.nodes) free_.push_back(node.capacity);
+    waiting_.resize(workload.jobs.size());
+  }
+
+  EngineResult run() {
+    take_arrivals();
+    for (const auto& running : options_.running)
+      occupy({running.task, running.node, workload_.jobs[running.task.job].min_units},
+             running.left_ms * workload_.jobs[running.task.job].min_units);
+    take_ends();
+    if (cycle_is_due()) run_cycle();
+    while (const auto next = next_instant()) {
+      if (options_.end_ms != 0 && *next >= options_.end_ms) break;
+      pass_to(*next);
+      take_ends();
+      take_arrivals();
+      if (cycle_is_due()) run_cycle();
+    }
+    if (options_.end_ms != 0) pass_to(options_.end_ms);
+    for (Slot slot = 0; slot < slots_.size(); ++slot)
+      if (slots_[slot].order != 0) settle(slot);
+    result_.end_ms = now_;
+    return result_;
+  }
+
+ private:
+  [[nodiscard]] bool cycle_is_due() const {
+    return changed_ && (options_.cycle_ms == 0 || now_ % options_.cycle_ms == 0);
+  }
+
+  [[nodiscard]] std::optional<TimeMs> next_instant() {
+    auto next = std::numeric_limits<TimeMs>::max();
+    drop_void_ends();
+    if (!ends_.empty()) next = ends_.top().at;
+    if (next_arrival_ < workload_.jobs.size())
+      next = std::min(next, workload_.jobs[next_arrival_].submit_ms);
+    if (changed_ && options_.cycle_ms != 0)
+      next = std::min(next, (now_ / options_.cycle_ms + 1) * options_.cycle_ms);
+    if (next == std::numeric_limits<TimeMs>::max()) return std::nullopt;
+    return next;
+  }
+
+  void pass_to(TimeMs now) {
+    if (now == now_) return;
+    FAIRWATER_CHECK(now > now_, "time goes forward");
+    now_ = now;
+    observer_.advance(now);
+  }
+
+  void drop_void_ends() {
+    while (!ends_.empty() && slots_[ends_.top().slot].order != ends_.top().order) ends_.pop();
+  }
+
+  void take_ends() {
+    for (drop_void_ends(); !ends_.empty() && ends_.top().at == now_; drop_void_ends()) {
+      const Slot slot = ends_.top().slot;
+      ends_.pop();
+      const Running ended = slots_[slot];
+      settle(slot);
+      FAIRWATER_CHECK(slots_[slot].work_left <= 0, "a task ends when its work is done");
+      vacate(slot);
+      observer_.ended(ended.task, ended.node, ended.units, false);
+      scheduler_.end(ended.task, ended.node);
+      changed_ = true;
+      ++result_.events;
+    }
+  }
+
+  void take_arrivals() {
+    for (; next_arrival_ < workload_.jobs.size() && workload_.jobs[next_arrival_].submit_ms <= now_;
+         ++next_arrival_) {
+      const auto job = static_cast<JobIndex>(next_arrival_);
+      waiting_[job].resize(workload_.jobs[job].tasks, true);
+      result_.waiting += workload_.jobs[job].tasks;
+      observer_.submitted(job);
+      scheduler_.submit(job);
+      changed_ = true;
+      ++result_.events;
+    }
+  }
+
+  void run_cycle() {
+    changed_ = false;
+    ++result_.events;
+    const Actions actions = scheduler_.cycle(now_);
+    for (const auto& resize : actions.shrink) apply(resize, true);
+    for (const auto& task : actions.kill) kill(task);
+    for (const auto& start : actions.start) apply(start);
+    for (const auto& resize : actions.grow) apply(resize, false);
+    observer_.cycle_done(scheduler_);
+  }
+
+  // -- what runs -------------------------------------------------------------------------------
+
+  static std::uint64_t key_of(TaskId task) { return std::uint64_t{task.job} << 32 | task.index; }
+
+  [[nodiscard]] bool waits(TaskId task) const {
+    return task.job < waiting_.size() && task.index < waiting_[task.job].size() &&
+           waiting_[task.job][task.index];
+  }
+
+  [[nodiscard]] Slot slot_of(TaskId task) const {
+    const auto found = slot_by_task_.find(key_of(task));
+    FAIRWATER_CHECK(found != slot_by_task_.end(), "a task that is resized or killed runs");
+    return found->second;
+  }
+
+  /// Brings what is left of the task's work up to now.
+  void settle(Slot slot) {
+    Running& running = slots_[slot];
+    const auto done = running.units * (now_ - running.since);
+    running.work_left -= done;
+    running.since = now_;
+    result_.work_done += done;
+  }
+
+  void plan_end(Slot slot) {
+    Running& running = slots_[slot];
+    running.order = ++last_order_;
+    const auto left = std::max<std::int64_t>(running.work_left, 0);
+    ends_.push({now_ + (left + running.units - 1) / running.units, running.order, slot});
+  }
+
+  void vacate(Slot slot) {
+    Running& running = slots_[slot];
+    free_[running.node] += demand_of(workload_.jobs[running.task.job], running.units);
+    slot_by_task_.erase(key_of(running.task));
+    running.order = 0;
+    unused_.push_back(slot);
+    --result_.running;
+  }
+
+  void take_room(NodeIndex node, const ResourceVector& demand) {
+    FAIRWATER_CHECK(demand.fits(free_[node]), "no node is over its capacity");
+    free_[node] -= demand;
+  }
+
+  void apply(const Start& start) {
+    FAIRWATER_CHECK(waits(start.task), "a task that starts waits");
+    const Job& job = workload_.jobs[start.task.job];
+    occupy(start, run_ms_of(job, start.task.index) * job.min_units);
+  }
+
+  /// The task runs from now on, for `work` unit-milliseconds.
+  void occupy(const Start& start, std::int64_t work) {
+    FAIRWATER_CHECK(start.node < free_.size(), "a task starts on a node of the cluster");
+    const Job& job = workload_.jobs[start.task.job];
+    FAIRWATER_CHECK(start.units >= job.min_units && start.units <= job.max_units,
+                    "a job runs with min to max units");
+    waiting_[start.task.job][start.task.index] = false;
+    take_room(start.node, demand_of(job, start.units));
+    Slot slot = 0;
+    if (unused_.empty()) {
+      slot = static_cast<Slot>(slots_.size());
+      slots_.emplace_back();
+    } else {
+      slot = unused_.back();
+      unused_.pop_back();
+    }
+    slots_[slot] = {start.task, start.node, start.units, work, now_, 0};
+    slot_by_task_.emplace(key_of(start.task), slot);
+    --result_.waiting;
+    ++result_.running;
+    plan_end(slot);
+    observer_.started(start);
+  }
+
+  void apply(const Resize& resize, bool shrink) {
+    const Slot slot = slot_of(resize.task);
+    settle(slot);
+    Running& running = slots_[slot];
+    const Job& job = workload_.jobs[resize.task.job];
+    const Units before = running.units;
+    FAIRWATER_CHECK(shrink ? resize.units < before && resize.units >= job.min_units
+                           : resize.units > before && resize.units <= job.max_units,
+                    "a job shrinks to its min at most, and grows to its max at most");
+    free_[running.node] += demand_of(job, before);
+    running.units = resize.units;
+    take_room(running.node, demand_of(job, running.units));
+    plan_end(slot);
+    observer_.resized(resize.task, before, resize.units);
+  }
+
+  void kill(TaskId task) {
+    const Slot slot = slot_of(task);
+    settle(slot);
+    const Running killed = slots_[slot];
+    vacate(slot);
+    waiting_[task.job][task.index] = true;
+    ++result_.waiting;
+    observer_.ended(task, killed.node, killed.units, true);
+    changed_ = true;
+  }
+
+  const Workload& workload_;
+  Scheduler& scheduler_;
+  Observer& observer_;
+  const EngineOptions options_;
+  std::vector<ResourceVector> free_;
+  std::vector<std::vector<bool>> waiting_;  ///< by job and task, from its arrival on
+  std::vector<Running> slots_;
+  std::vector<Slot> unused_;
+  std::unordered_map<std::uint64_t, Slot> slot_by_task_;  ///< looked up, never iterated
+  std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
+  std::size_t next_arrival_ = 0;
+  std::uint64_t last_order_ = 0;
+  TimeMs now_ = 0;
+  bool changed_ = false;
+  EngineResult result_;
+};
+
+}  // namespace
+
+EngineResult run_engine(const Cluster& cluster, const Workload& workload, Scheduler& scheduler,
+                        Observer& observer, const EngineOptions& options) {
+  return Engine{cluster, workload, scheduler, observer, options}.run();
+}
+
+}  // namespace fairwater::sim

@@ -1,0 +1,58 @@
+// A scheduling policy in the simulator: told what happens, asked in each cycle what to do.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/engine/workload.hpp"
+
+namespace fairwater::sim {
+
+struct TaskId {
+  JobIndex job = 0;
+  std::uint32_t index = 0;  ///< 0 .. tasks - 1
+  friend constexpr auto operator<=>(const TaskId&, const TaskId&) = default;
+};
+struct Start {
+  TaskId task;
+  NodeIndex node = 0;
+  Units units = 1;  ///< min_units to max_units of the job
+};
+struct Resize {
+  TaskId task;
+  Units units = 1;  ///< from now on; min_units to max_units of the job
+};
+
+/// Carried out in this order.
+struct Actions {
+  std::vector<Resize> shrink;
+  std::vector<TaskId> kill;  ///< stopped; the scheduler may start the task anew, all work is lost
+  std::vector<Start> start;
+  std::vector<Resize> grow;
+  [[nodiscard]] bool empty() const {
+    return shrink.empty() && kill.empty() && start.empty() && grow.empty();
+  }
+};
+
+/// A tenant's account with the policy; zeros where the policy keeps none.
+struct Account {
+  Units net = 0;       ///< ledger units, positive when others owe it
+  Units lent = 0;      ///< in all so far
+  Units borrowed = 0;  ///< in all so far
+  Units repaid = 0;    ///< in all so far
+  double credit = 0;   ///< of the elastic policies, in units
+};
+
+/// Deterministic: the same calls give the same actions. Cluster and workload outlive it.
+class Scheduler {
+ public:
+  virtual ~Scheduler() = default;
+  virtual void submit(JobIndex job) = 0;
+  /// The task ended by itself: its room is free again.
+  virtual void end(TaskId task, NodeIndex node) = 0;
+  /// Everything that happened up to `now` has been told.
+  virtual Actions cycle(TimeMs now) = 0;
+  [[nodiscard]] virtual Account account(TenantIndex /*tenant*/) const { return {}; }
+};
+
+}  // namespace fairwater::sim

@@ -1,0 +1,74 @@
+// What is simulated: a cluster, its tenants, and the jobs that they submit.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "policy/allocator/allocator.hpp"
+#include "policy/allocator/placement.hpp"
+#include "policy/core/types.hpp"
+
+namespace fairwater::sim {
+
+/// Virtual time since the simulation's start.
+using TimeMs = std::int64_t;
+/// By place in Cluster::tenants, Cluster::nodes and Workload::jobs.
+using TenantIndex = std::uint32_t;
+using NodeIndex = std::uint32_t;
+using JobIndex = std::uint32_t;
+
+struct SimTenant {
+  std::string name;
+  TenantTerms terms;
+  /// Units that it may use of, for the elastic policies; 0: its weight's part of all.
+  Units quota = 0;
+};
+struct SimNode {
+  NodeTraits traits;
+  ResourceVector capacity;
+};
+struct Cluster {
+  std::vector<std::string> resources;  ///< names, by index in a ResourceVector
+  AllocatorSettings settings;          ///< granules, units and mode: what a task costs
+  std::vector<SimNode> nodes;
+  std::vector<SimTenant> tenants;
+  /// Those that tenants' places name: 1, 2, .. in this order, each behind the one that it is in.
+  std::vector<GroupTerms> groups;
+};
+
+/// `tasks` alike tasks that run independently of each other. An elastic job (`min_units` <
+/// `max_units`) is one task that runs with any number of units in between; its work is `run_ms *
+/// min_units`, so that it takes `run_ms` with the least. Others have one unit.
+struct Job {
+  TimeMs submit_ms = 0;
+  TenantIndex tenant = 0;
+  std::uint32_t tasks = 1;
+  ResourceVector demand;   ///< of one unit of one task
+  TimeMs run_ms = 0;       ///< of each task, or of the longest
+  TimeMs estimate_ms = 0;  ///< what the policy is told of `run_ms`
+  Units min_units = 1;
+  Units max_units = 1;
+  PlacementRulePtr rule = nullptr;
+  std::vector<TimeMs> task_run_ms{};  ///< by task; empty: `run_ms` each
+};
+struct Workload {
+  std::vector<Job> jobs;  ///< by submit_ms
+};
+
+[[nodiscard]] ResourceVector total_capacity(const Cluster& cluster);
+/// Where tenants are in groups, gives each a weight in proportion to its part of the tree, for what
+/// knows no groups: the sequence, and other policies. Those outside of groups have a place from
+/// then on.
+void weigh_by_tree(Cluster& cluster);
+/// The same room on one node; placement rules that name a site or a label hold nowhere there.
+[[nodiscard]] Cluster pooled(const Cluster& cluster);
+[[nodiscard]] inline TimeMs run_ms_of(const Job& job, std::uint32_t task) {
+  return job.task_run_ms.empty() ? job.run_ms : job.task_run_ms[task];
+}
+/// What `units` units of the job hold.
+[[nodiscard]] ResourceVector demand_of(const Job& job, Units units);
+/// What one unit of the job costs in the ledger's currency.
+[[nodiscard]] Units cost_of(const Cluster& cluster, const Job& job);
+
+}  // namespace fairwater::sim

@@ -1,0 +1,122 @@
+#include "sim/report/scenario.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <mutex>
+#include <thread>
+
+#include "sim/traces/generators.hpp"
+
+namespace fairwater::sim {
+namespace {
+
+constexpr TimeMs kSamplesPerRun = 300;
+
+std::int64_t draw(const Range& range, SplitMix64& random) {
+  return range.low + static_cast<std::int64_t>(
+                         random.below(static_cast<std::uint64_t>(range.high - range.low) + 1));
+}
+
+std::vector<TimeMs> draw_arrivals(const Generator& generator, SplitMix64& random) {
+  switch (generator.arrivals) {
+    case ArrivalProcess::backlog:
+      return std::vector<TimeMs>(generator.jobs, 0);
+    case ArrivalProcess::poisson:
+      return poisson_arrivals_ms(generator.rate_per_s, generator.duration_ms, random);
+    case ArrivalProcess::self_similar:
+      break;
+  }
+  const auto periods = static_cast<std::size_t>((generator.duration_ms + generator.period_ms - 1) /
+                                                generator.period_ms);
+  const auto noise =
+      FractionalGaussianNoise{std::max<std::size_t>(periods, 1), generator.hurst}.draw(random);
+  auto arrivals = self_similar_arrivals_ms(
+      {generator.rate_per_s, generator.variation, generator.period_ms}, noise, random);
+  std::erase_if(arrivals, [&](TimeMs at) { return at >= generator.duration_ms; });
+  return arrivals;
+}
+
+Job draw_job(const Scenario& scenario, const Generator& generator, TimeMs submit_ms,
+             SplitMix64& random) {
+  Job job;
+  job.submit_ms = submit_ms;
+  job.tenant = generator.tenant;
+  job.tasks = static_cast<std::uint32_t>(draw(generator.tasks, random));
+  for (std::size_t r = 0; r < generator.demand.size(); ++r)
+    job.demand[r] = draw(generator.demand[r], random);
+  job.run_ms = draw(generator.run_ms, random);
+  if (generator.run_ms_per_unit > 0)
+    job.run_ms = generator.run_ms_per_unit * cost_of(scenario.cluster, job);
+  job.estimate_ms = static_cast<TimeMs>(
+      std::llround(static_cast<double>(job.run_ms) * generator.estimate_factor));
+  job.min_units = generator.min_units;
+  job.max_units = generator.max_units;
+  return job;
+}
+
+TimeMs default_sample(const Scenario& scenario, const Workload& workload) {
+  TimeMs end = scenario.engine.end_ms;
+  if (end == 0 && !workload.jobs.empty()) end = workload.jobs.back().submit_ms;
+  return std::max<TimeMs>(end / kSamplesPerRun, 1);
+}
+
+}  // namespace
+
+Workload draw_workload(const Scenario& scenario, std::uint64_t seed) {
+  Workload workload = scenario.trace;
+  SplitMix64 states{seed};
+  for (const auto& generator : scenario.generators) {
+    SplitMix64 random{states.next()};
+    for (const TimeMs at : draw_arrivals(generator, random))
+      workload.jobs.push_back(draw_job(scenario, generator, at, random));
+  }
+  std::stable_sort(workload.jobs.begin(), workload.jobs.end(),
+                   [](const Job& a, const Job& b) { return a.submit_ms < b.submit_ms; });
+  return workload;
+}
+
+Expected<RunMetrics> run_once(const Scenario& scenario, std::uint64_t seed) {
+  const Workload workload = draw_workload(scenario, seed);
+  const Cluster cluster =
+      needs_pool(scenario.policy.name) ? pooled(scenario.cluster) : scenario.cluster;
+  auto scheduler = make_scheduler(scenario.policy, cluster, workload);
+  if (!scheduler) return scheduler.error();
+  MetricsOptions options = scenario.metrics;
+  if (options.sample_ms == 0) options.sample_ms = default_sample(scenario, workload);
+  if (options.horizon_ms == 0) options.horizon_ms = scenario.engine.end_ms;
+  Recorder recorder{cluster, workload, options};
+  const EngineResult result = run_engine(cluster, workload, **scheduler, recorder, scenario.engine);
+  return recorder.finish(result, **scheduler);
+}
+
+Expected<std::vector<RunMetrics>> run_all(const Scenario& scenario, std::uint32_t threads,
+                                          const std::function<void(double)>& progress) {
+  std::vector<std::optional<Expected<RunMetrics>>> runs(scenario.seeds);
+  std::mutex reporting;
+  std::size_t done = 0;
+  for_each_parallel(runs.size(), threads, [&](std::size_t i) {
+    runs[i] = run_once(scenario, i + 1);
+    const std::lock_guard lock{reporting};
+    progress(static_cast<double>(++done) / static_cast<double>(runs.size()));
+  });
+  std::vector<RunMetrics> results;
+  for (auto& run : runs) {
+    if (!*run) return run->error();
+    results.push_back(std::move(**run));
+  }
+  return results;
+}
+
+void for_each_parallel(std::size_t count, std::uint32_t threads,
+                       const std::function<void(std::size_t)>& work) {
+  std::atomic<std::size_t> next{0};
+  const auto take_turns = [&] {
+    for (std::size_t i = next++; i < count; i = next++) work(i);
+  };
+  std::vector<std::jthread> helpers;
+  for (std::uint32_t i = 1; i < threads && i < count; ++i) helpers.emplace_back(take_turns);
+  take_turns();
+}
+
+}  // namespace fairwater::sim

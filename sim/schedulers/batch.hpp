@@ -1,0 +1,84 @@
+// What batch systems do, without regard for tenants.
+//
+// `fifo`: first come first served; the head of the queue holds everybody behind it back.
+// `easy`: EASY backfilling (Lifka, "The ANL/IBM SP scheduling system", 1995): the head gets a
+//   reservation on the node where, by the estimates, it can start first; tasks behind it start now
+//   where they fit and do not delay it: on another node, or when they end before the reservation,
+//   or on room that the head leaves then.
+// `proportional`: the usual share of each heartbeat. A node's free units are divided by weight
+//   among the tenants that wait (whole units, the largest fractions first, heavier tenants first on
+//   ties); each takes its next tasks in order while they fit its part; what is left goes to the
+//   next tasks that fit, heavier tenants first. Nothing is remembered between heartbeats.
+#pragma once
+
+#include <set>
+
+#include "sim/engine/queues.hpp"
+
+namespace fairwater::sim {
+
+class FifoScheduler final : public Scheduler {
+ public:
+  FifoScheduler(const Cluster& cluster, const Workload& workload);
+  void submit(JobIndex job) override;
+  void end(TaskId task, NodeIndex node) override;
+  Actions cycle(TimeMs now) override;
+
+ private:
+  const Workload& workload_;
+  Room room_;
+  ArrivalQueue queue_;
+};
+
+class EasyScheduler final : public Scheduler {
+ public:
+  EasyScheduler(const Cluster& cluster, const Workload& workload);
+  void submit(JobIndex job) override;
+  void end(TaskId task, NodeIndex node) override;
+  Actions cycle(TimeMs now) override;
+
+ private:
+  struct Expected {
+    TimeMs end = 0;
+    TaskId task;
+    friend constexpr auto operator<=>(const Expected&, const Expected&) = default;
+  };
+  struct Reservation {
+    NodeIndex node = 0;
+    TimeMs at = 0;
+    ResourceVector spare;  ///< room on the node that the head leaves then
+  };
+  void start(TaskId task, NodeIndex node, TimeMs now, Actions& actions);
+  [[nodiscard]] Reservation reserve(const Job& head, TimeMs now) const;
+  [[nodiscard]] std::optional<NodeIndex> backfill_node(const Job& job, const Reservation& head,
+                                                       TimeMs now) const;
+
+  const Cluster& cluster_;
+  const Workload& workload_;
+  Room room_;
+  ArrivalQueue queue_;
+  std::vector<std::set<Expected>> running_;  ///< by node
+  std::map<TaskId, TimeMs> expected_end_;
+};
+
+class ProportionalScheduler final : public Scheduler {
+ public:
+  ProportionalScheduler(const Cluster& cluster, const Workload& workload);
+  void submit(JobIndex job) override;
+  void end(TaskId task, NodeIndex node) override;
+  Actions cycle(TimeMs now) override;
+
+ private:
+  void deal(NodeIndex node, Actions& actions);
+  /// Starts the tenant's next task there when it costs at most `part`; what it cost, or none.
+  std::optional<Units> start_next(TenantIndex tenant, NodeIndex node, Units part, Actions& actions);
+
+  const Cluster& cluster_;
+  const Workload& workload_;
+  Room room_;
+  std::vector<ArrivalQueue> queues_;
+  std::vector<TenantIndex> ranked_;  ///< heavier first, then input order
+  std::set<NodeIndex> due_;
+};
+
+}  // namespace fairwater::sim

@@ -1,0 +1,32 @@
+// The policies that the simulator has, by name.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/errors.hpp"
+#include "sim/engine/scheduler.hpp"
+
+namespace fairwater::sim {
+
+struct PolicyOptions {
+  std::string name;  ///< one of policy_names()
+  DealMode mode = DealMode::sized;
+  std::uint32_t backups = 1;    ///< see AllocatorSettings
+  TimeMs credit_period_ms = 0;  ///< of the elastic policies, see ElasticOptions
+  bool resource_time = false;   ///< `sequence`: charge units times time instead of units
+};
+[[nodiscard]] const std::vector<std::string_view>& policy_names();
+/// True for the elastic policies, which share out one pool of units and know no nodes: they run on
+/// `pooled` clusters alone.
+[[nodiscard]] bool needs_pool(std::string_view policy);
+/// True when the policy keeps to tenants' `min` and `max`; others share out as if there were none.
+[[nodiscard]] bool knows_limits(const PolicyOptions& policy);
+/// `invalid_input` for an unknown name, or when the policy cannot run such a workload.
+[[nodiscard]] Expected<std::unique_ptr<Scheduler>> make_scheduler(const PolicyOptions& options,
+                                                                  const Cluster& cluster,
+                                                                  const Workload& workload);
+
+}  // namespace fairwater::sim

@@ -1,0 +1,222 @@
+#include "sim/schedulers/sequence.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "policy/core/check.hpp"
+
+namespace fairwater::sim {
+namespace {
+
+TenantId tenant_id(TenantIndex tenant) { return {tenant + 1}; }
+NodeId node_id(NodeIndex node) { return {node + 1}; }
+JobId job_id(JobIndex job) { return {std::uint64_t{job} + 1}; }
+
+/// The tenants as they were before the initial state's changes.
+void set_tenants(Allocator& allocator, const Cluster& cluster, const InitialState& initial) {
+  std::map<TenantIndex, const TermsChange*> changes;
+  for (const auto& change : initial.changes) changes[change.tenant] = &change;
+  for (std::uint32_t i = 0; i < cluster.groups.size(); ++i)
+    allocator.set_group(GroupId{i + 1}, cluster.groups[i]);
+  for (TenantIndex i = 0; i < cluster.tenants.size(); ++i) {
+    const auto change = changes.find(i);
+    if (change == changes.end())
+      allocator.set_tenant(tenant_id(i), cluster.tenants[i].terms);
+    else if (change->second->before)
+      allocator.set_tenant(tenant_id(i), *change->second->before);
+  }
+}
+
+Grant held_grant(const Cluster& cluster, const Workload& workload, const RunningTask& running) {
+  const Job& job = workload.jobs[running.task.job];
+  return {.task = {job_id(running.task.job), running.task.index, 1},
+          .tenant = tenant_id(job.tenant),
+          .cost = cost_of(cluster, job),
+          .demand = job.demand,
+          .step = running.step,
+          .beyond_quota = running.beyond_quota};
+}
+
+/// In the order in which a coordinator begins anew, and then changes what an operator applies.
+DealCycle make_cycle(const PolicyOptions& options, const Cluster& cluster, const Workload& workload,
+                     const InitialState& initial) {
+  AllocatorSettings settings = cluster.settings;
+  settings.mode = options.mode;
+  settings.backups = options.backups;
+  DealCycle cycle{Allocator{settings}};
+  Allocator& allocator = cycle.allocator();
+  set_tenants(allocator, cluster, initial);
+  allocator.restore_position(initial.position);
+  for (TenantIndex i = 0; i < initial.carry.size(); ++i)
+    allocator.restore_carry(tenant_id(i), initial.carry[i]);
+  for (auto iou : initial.ious) {
+    iou.debtor = tenant_id(iou.debtor).value;
+    iou.creditor = tenant_id(iou.creditor).value;
+    allocator.restore_iou(iou);
+  }
+  const std::set<NodeIndex> closed{initial.closed.begin(), initial.closed.end()};
+  for (NodeIndex i = 0; i < cluster.nodes.size(); ++i)
+    cycle.set_node(node_id(i), cluster.nodes[i].traits, cluster.nodes[i].capacity,
+                   !closed.contains(i));
+  for (const auto& running : initial.running)
+    allocator.restore_held(node_id(running.node), held_grant(cluster, workload, running));
+  for (const auto& change : initial.changes)
+    allocator.set_tenant(tenant_id(change.tenant), cluster.tenants[change.tenant].terms);
+  return cycle;
+}
+
+}  // namespace
+
+SequenceScheduler::SequenceScheduler(const PolicyOptions& options, const Cluster& cluster,
+                                     const Workload& workload, const InitialState& initial)
+    : workload_(workload),
+      cycle_(make_cycle(options, cluster, workload, initial)),
+      queues_(cluster.tenants.size()),
+      accounts_(cluster.tenants.size()) {
+  for (const auto& running : initial.running) ++running_at_start_[running.task.job];
+}
+
+void SequenceScheduler::submit(JobIndex index) {
+  const Job& job = workload_.jobs[index];
+  Queue& queue = queues_[job.tenant];
+  const auto running = running_at_start_.find(index);
+  const std::uint32_t first = running == running_at_start_.end() ? 0 : running->second;
+  const std::uint32_t waiting = job.tasks - first;
+  if (waiting == 0) return;
+  queue.jobs[index].add(first, waiting, 1);
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    queue.pending[r] += job.demand[r] * Amount{waiting};
+  queue.pending_tasks += waiting;
+  changed_.insert(job.tenant);
+}
+
+void SequenceScheduler::end(TaskId task, NodeIndex node) {
+  cycle_.allocator().release({job_id(task.job), task.index, 1});
+  cycle_.beat(node_id(node));
+}
+
+DemandWindow SequenceScheduler::window(TenantIndex tenant) const {
+  const Queue& queue = queues_[tenant];
+  DemandWindow window;
+  window.tenant = tenant_id(tenant);
+  window.pending = queue.pending;
+  window.pending_tasks = queue.pending_tasks;
+  window.seen_deal = cycle_.allocator().last_deal();
+  std::uint64_t shown = 0;
+  for (const auto& [index, waiting] : queue.jobs) {
+    if (window.next.size() >= kWindowRanges || shown >= kWindowTasks) break;
+    const Job& job = workload_.jobs[index];
+    for (const auto& range : waiting.ranges(kWindowRanges - window.next.size())) {
+      if (shown >= kWindowTasks) break;
+      window.next.push_back(
+          {job_id(index), range.first, range.count, range.attempt, job.demand, job.rule});
+      shown += range.count;
+    }
+  }
+  return window;
+}
+
+void SequenceScheduler::grant(const Deal& deal, Actions& actions) {
+  for (const auto& grant : deal.grants) {
+    const auto job = static_cast<JobIndex>(grant.task.job.value - 1);
+    const TenantIndex tenant = grant.tenant.value - 1;
+    Queue& queue = queues_[tenant];
+    const auto found = queue.jobs.find(job);
+    FAIRWATER_CHECK(found != queue.jobs.end(), "a grant is for a waiting task");
+    found->second.take(grant.task.index, grant.task.attempt);
+    if (found->second.empty()) queue.jobs.erase(found);
+    queue.pending -= grant.demand;
+    --queue.pending_tasks;
+    changed_.insert(tenant);
+    actions.start.push_back({{job, grant.task.index}, deal.node.value - 1, 1});
+  }
+  for (const auto& loan : deal.loans) {
+    accounts_[loan.lender.value - 1].lent += loan.units;
+    accounts_[loan.borrower.value - 1].borrowed += loan.units;
+  }
+  for (const auto& repayment : deal.repayments)
+    accounts_[repayment.debtor.value - 1].repaid += repayment.units;
+}
+
+bool SequenceScheduler::somebody_waits() const {
+  return std::any_of(queues_.begin(), queues_.end(),
+                     [](const Queue& queue) { return queue.pending_tasks > 0; });
+}
+
+bool SequenceScheduler::deal_due_nodes(Actions& actions) {
+  auto deals = cycle_.run(std::numeric_limits<std::size_t>::max());
+  for (auto& deal : deals) {
+    grant(deal, actions);
+    deals_.push_back(std::move(deal));
+  }
+  return !deals.empty();
+}
+
+Actions SequenceScheduler::cycle(TimeMs /*now*/) {
+  Actions actions;
+  deals_.clear();
+  deal_due_nodes(actions);
+  do {
+    for (const TenantIndex tenant : std::exchange(changed_, {})) cycle_.take_window(window(tenant));
+    if (!somebody_waits()) break;
+    cycle_.consider_all_nodes();
+  } while (deal_due_nodes(actions));
+  return actions;
+}
+
+Account SequenceScheduler::account(TenantIndex tenant) const {
+  Account account = accounts_[tenant];
+  account.net = cycle_.allocator().book().net(tenant_id(tenant).value);
+  return account;
+}
+
+// -- by resource-time ----------------------------------------------------------------------------
+
+TimeSequenceScheduler::TimeSequenceScheduler(const Cluster& cluster, const Workload& workload)
+    : cluster_(cluster), workload_(workload), room_(cluster), tenants_(cluster.tenants.size()) {}
+
+void TimeSequenceScheduler::submit(JobIndex index) {
+  const Job& job = workload_.jobs[index];
+  tenants_[job.tenant].queue.add(index, job.tasks);
+}
+
+void TimeSequenceScheduler::end(TaskId task, NodeIndex node) {
+  const Job& job = workload_.jobs[task.job];
+  room_.give_back(job, node);
+  tenants_[job.tenant].charge +=
+      Wide{cost_of(cluster_, job)} * (run_ms_of(job, task.index) - job.estimate_ms);
+}
+
+bool TimeSequenceScheduler::comes_before(TenantIndex left, TenantIndex right) const {
+  return tenants_[left].charge * cluster_.tenants[right].terms.weight <
+         tenants_[right].charge * cluster_.tenants[left].terms.weight;
+}
+
+Actions TimeSequenceScheduler::cycle(TimeMs /*now*/) {
+  Actions actions;
+  std::vector<TenantIndex> asking;
+  for (TenantIndex i = 0; i < tenants_.size(); ++i)
+    if (!tenants_[i].queue.empty()) asking.push_back(i);
+  while (!asking.empty()) {
+    auto next = asking.begin();
+    for (auto other = next + 1; other != asking.end(); ++other)
+      if (comes_before(*other, *next)) next = other;
+    Tenant& tenant = tenants_[*next];
+    const TaskId task = tenant.queue.task(0);
+    const Job& job = workload_.jobs[task.job];
+    const auto node = room_.first_fit(job);
+    if (!node) {
+      asking.erase(next);
+      continue;
+    }
+    room_.take(job, *node);
+    tenant.charge += Wide{cost_of(cluster_, job)} * job.estimate_ms;
+    tenant.queue.take(0);
+    actions.start.push_back({task, *node, 1});
+    if (tenant.queue.empty()) asking.erase(next);
+  }
+  return actions;
+}
+
+}  // namespace fairwater::sim

@@ -1,0 +1,86 @@
+// `sequence`: the coordinator's own way, with its allocator, its ledger and its cycle
+// (policy/allocator/deal_cycle.hpp). Tenants show their waiting tasks in windows, first come first
+// served, as the tenant actor does. First the nodes are dealt where tasks ended. Then tenants show
+// what changed in their queues, also by those deals, and every node is dealt, be it for the windows
+// or at its next heartbeat, until nobody can use any room: the heartbeats take no time here.
+// tests/actors/simulator_equality_test.cpp holds it against the actors.
+//
+// `sequence` by resource-time: the measure is units times time, as Wang, Hong, Feng propose for
+// tasks of known length. The next task is of the tenant with the least charge / weight (the
+// minimum-ratio order, by cost instead of by slot), the first in order on a tie, among those whose
+// next task fits somewhere; it is charged its units times its estimate when it starts, and the
+// difference to its true length when it ends. What an idle tenant leaves counts as lent: it comes
+// back with a smaller charge.
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "policy/allocator/deal_cycle.hpp"
+#include "sim/engine/initial_state.hpp"
+#include "sim/engine/queues.hpp"
+#include "sim/schedulers/list.hpp"
+
+namespace fairwater::sim {
+
+/// Bounds of a tenant's window, as a coordinator has them by default.
+inline constexpr std::size_t kWindowRanges = 64;
+inline constexpr std::uint32_t kWindowTasks = 1024;
+
+class SequenceScheduler final : public Scheduler {
+ public:
+  SequenceScheduler(const PolicyOptions& options, const Cluster& cluster, const Workload& workload,
+                    const InitialState& initial = {});
+
+  void submit(JobIndex job) override;
+  void end(TaskId task, NodeIndex node) override;
+  Actions cycle(TimeMs now) override;
+  [[nodiscard]] Account account(TenantIndex tenant) const override;
+
+  /// The deals of the last cycle.
+  [[nodiscard]] const std::vector<Deal>& deals() const { return deals_; }
+  [[nodiscard]] const Allocator& allocator() const { return cycle_.allocator(); }
+
+ private:
+  struct Queue {
+    std::map<JobIndex, WaitingTasks> jobs;  ///< by arrival
+    ResourceVector pending;
+    std::uint64_t pending_tasks = 0;
+  };
+  [[nodiscard]] DemandWindow window(TenantIndex tenant) const;
+  void grant(const Deal& deal, Actions& actions);
+  [[nodiscard]] bool somebody_waits() const;
+  /// False when there was nothing to deal.
+  bool deal_due_nodes(Actions& actions);
+
+  const Workload& workload_;
+  DealCycle cycle_;
+  std::map<JobIndex, std::uint32_t> running_at_start_;  ///< the first so many tasks of a job
+  std::vector<Queue> queues_;
+  std::vector<Account> accounts_;  ///< but for `net`
+  std::set<TenantIndex> changed_;  ///< whose windows are to be shown anew
+  std::vector<Deal> deals_;
+};
+
+class TimeSequenceScheduler final : public Scheduler {
+ public:
+  TimeSequenceScheduler(const Cluster& cluster, const Workload& workload);
+
+  void submit(JobIndex job) override;
+  void end(TaskId task, NodeIndex node) override;
+  Actions cycle(TimeMs now) override;
+
+ private:
+  struct Tenant {
+    ArrivalQueue queue;
+    Wide charge = 0;  ///< unit-milliseconds
+  };
+  [[nodiscard]] bool comes_before(TenantIndex left, TenantIndex right) const;
+
+  const Cluster& cluster_;
+  const Workload& workload_;
+  Room room_;
+  std::vector<Tenant> tenants_;
+};
+
+}  // namespace fairwater::sim
