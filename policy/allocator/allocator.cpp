@@ -94,7 +94,7 @@ TenantView Allocator::tenant(TenantId id) const {
 }
 
 NodeView Allocator::node(NodeId id) const {
-  const NodeState& node = impl_->state.node(id);
+  const NodeRoom& node = impl_->state.node(id);
   NodeView view{.node = id,
                 .capacity = node.capacity,
                 .free = node.free(),

@@ -82,7 +82,7 @@ class Explanation {
                            " allowed nodes with room keep it for larger tasks that are due");
   }
 
-  [[nodiscard]] bool is_kept_for_another(const NodeState& node) const {
+  [[nodiscard]] bool is_kept_for_another(const NodeRoom& node) const {
     return node.reservation && node.reservation->tenant_slot != tenant_.rank.slot;
   }
 

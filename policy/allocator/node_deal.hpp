@@ -150,7 +150,7 @@ class NodeDeal {
 
   AllocatorState& state_;
   NodeId node_id_;
-  const NodeState* node_ = nullptr;
+  const NodeRoom* node_ = nullptr;
   ResourceVector free_;
   /// Per resource the least that any task of those with work asks for: where this does not fit, all
   /// is done.

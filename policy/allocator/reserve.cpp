@@ -49,7 +49,7 @@ NodeDeal::Blocked NodeDeal::most_due(std::optional<std::uint32_t> slot_before) {
 
 /// True when the node's room is to be left alone.
 bool NodeDeal::keep_room() {
-  NodeState& node = state_.node(node_id_);
+  NodeRoom& node = state_.node(node_id_);
   std::optional<std::uint32_t> slot_before;
   if (node.reservation) slot_before = node.reservation->tenant_slot;
   state_.cancel_reservation(node);
@@ -66,7 +66,7 @@ bool NodeDeal::keep_room() {
 
 /// Where nobody's tasks fit, a reservation stays as long as its task is due.
 void NodeDeal::review_reservation() {
-  NodeState& node = state_.node(node_id_);
+  NodeRoom& node = state_.node(node_id_);
   if (!node.reservation) return;
   TenantState& tenant = state_.at(node.reservation->tenant_slot);
   state_.cancel_reservation(node);

@@ -250,19 +250,19 @@ void AllocatorState::withdraw(TenantId id, JobId job) {
 // -- nodes and held tasks
 // --------------------------------------------------------------------------
 
-NodeState& AllocatorState::node(NodeId id) {
+NodeRoom& AllocatorState::node(NodeId id) {
   const auto found = nodes_.find(id);
   FAIRWATER_CHECK(found != nodes_.end(), "the node is known to the allocator");
   return found->second;
 }
 
-const NodeState& AllocatorState::node(NodeId id) const {
+const NodeRoom& AllocatorState::node(NodeId id) const {
   return const_cast<AllocatorState*>(this)->node(id);
 }
 
 void AllocatorState::set_node(NodeId id, const NodeTraits& traits, const ResourceVector& capacity,
                               bool accepts) {
-  NodeState& changed = nodes_[id];
+  NodeRoom& changed = nodes_[id];
   site_rooms_.remove(id, changed.traits.site);
   changed.traits = traits;
   changed.capacity = capacity;
@@ -280,13 +280,13 @@ void AllocatorState::remove_node(NodeId id) {
   refresh_capacity();
 }
 
-void AllocatorState::reserve(NodeState& node, TenantState& tenant, const ResourceVector& demand) {
+void AllocatorState::reserve(NodeRoom& node, TenantState& tenant, const ResourceVector& demand) {
   FAIRWATER_CHECK(!node.reservation, "a node keeps room for one tenant at a time");
   node.reservation = Reservation{tenant.rank.slot, demand};
   tenant.reserved += demand;
 }
 
-void AllocatorState::cancel_reservation(NodeState& node) {
+void AllocatorState::cancel_reservation(NodeRoom& node) {
   if (!node.reservation) return;
   tenants_[node.reservation->tenant_slot].reserved -= node.reservation->demand;
   node.reservation.reset();
@@ -295,7 +295,7 @@ void AllocatorState::cancel_reservation(NodeState& node) {
 bool AllocatorState::site_has_room(const std::string& site, const TenantState& tenant,
                                    const WaitingRange& task) {
   return site_rooms_.has_room(site, task.demand, [&](NodeId id) -> SiteRooms::Room {
-    const NodeState& there = node(id);
+    const NodeRoom& there = node(id);
     if (!there.accepts) return {.free = {}, .may_be_used = false};
     const bool is_kept = there.reservation && there.reservation->tenant_slot != tenant.rank.slot;
     return {.free = there.free(), .may_be_used = !is_kept && task.rule->allows(there.traits)};
@@ -305,7 +305,7 @@ bool AllocatorState::site_has_room(const std::string& site, const TenantState& t
 void AllocatorState::hold(NodeId node_id, const Grant& grant) {
   const bool added = held_.emplace(grant.task, HeldTask{node_id, grant}).second;
   FAIRWATER_CHECK(added, "a task is held once");
-  NodeState& held_on = node(node_id);
+  NodeRoom& held_on = node(node_id);
   held_on.used += grant.demand;
   ++held_on.running_tasks;
   TenantState& holder = tenant(grant.tenant);
@@ -319,7 +319,7 @@ bool AllocatorState::release(const TaskKey& task) {
   const auto found = held_.find(task);
   if (found == held_.end()) return false;
   const HeldTask& held = found->second;
-  NodeState& held_on = node(held.node);
+  NodeRoom& held_on = node(held.node);
   held_on.used -= held.grant.demand;
   site_rooms_.raise(held_on.traits.site, held_on.free());
   --held_on.running_tasks;

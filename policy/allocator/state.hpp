@@ -34,7 +34,8 @@ struct Reservation {
   ResourceVector demand;
 };
 
-struct NodeState {
+/// What a node holds and has left.
+struct NodeRoom {
   NodeTraits traits;
   ResourceVector capacity;
   ResourceVector used;
@@ -88,15 +89,15 @@ class AllocatorState {
   // ------------------------------------------------------------------------
   void set_node(NodeId id, const NodeTraits& traits, const ResourceVector& capacity, bool accepts);
   void remove_node(NodeId id);
-  [[nodiscard]] NodeState& node(NodeId id);
-  [[nodiscard]] const NodeState& node(NodeId id) const;
-  [[nodiscard]] const std::map<NodeId, NodeState>& nodes() const { return nodes_; }
+  [[nodiscard]] NodeRoom& node(NodeId id);
+  [[nodiscard]] const NodeRoom& node(NodeId id) const;
+  [[nodiscard]] const std::map<NodeId, NodeRoom>& nodes() const { return nodes_; }
   /// Takes the room on the node and in the tenant's books; not yet in the water level.
   void hold(NodeId node, const Grant& grant);
   bool release(const TaskKey& task);
   /// The node must have no reservation.
-  void reserve(NodeState& node, TenantState& tenant, const ResourceVector& demand);
-  void cancel_reservation(NodeState& node);
+  void reserve(NodeRoom& node, TenantState& tenant, const ResourceVector& demand);
+  void cancel_reservation(NodeRoom& node);
   /// Whether some node of the site has room for the task now that its rule allows and that is not
   /// kept for somebody else's.
   [[nodiscard]] bool site_has_room(const std::string& site, const TenantState& tenant,
@@ -133,7 +134,7 @@ class AllocatorState {
   RankedList carriers_;
   RankedList idle_carriers_;
   Units sum_of_carries_ = 0;
-  std::map<NodeId, NodeState> nodes_;
+  std::map<NodeId, NodeRoom> nodes_;
   SiteRooms site_rooms_;
   std::map<TaskKey, HeldTask> held_;
   AllocatorQuotas quotas_;
