@@ -209,7 +209,7 @@ Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start(
   process->cluster_ = std::move(*cluster);
   const auto& running = process->cluster_;
   watch(running.coordinator, "coordinator", process->stopping_, on_fatal);
-  watch(running.desk, "desk", process->stopping_, on_fatal);
+  watch(running.frontend, "frontend", process->stopping_, on_fatal);
   watch(running.context->ledger, "ledger", process->stopping_, on_fatal);
   watch(running.context->reader, "ledger's reader", process->stopping_, on_fatal);
   watch(running.context->scanner, "ledger's scanner", process->stopping_, on_fatal);
@@ -217,7 +217,7 @@ Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start(
   server_options.listen = config.listen;
   server_options.key = std::make_shared<const CoordinatorKey>(*key);
   server_options.cluster_id = running.context->cluster_id;
-  auto server = Server::start(system, running.desk, server_options);
+  auto server = Server::start(system, running.frontend, server_options);
   if (!server) return server.error();
   process->server_ = std::move(*server);
   return process;

@@ -79,7 +79,7 @@ kj::Promise<void> answer_agent(Connection& connection, Context context, const Re
   // A peer that goes drops the wait for the answer, not what it asked for.
   context.allowCancellation();
   return carry_out<Response>(connection, context, receiver, std::move(decode), std::move(fill),
-                             kDeskTimeout)
+                             kFrontendTimeout)
       .attach(kj::mv(*admission));
 }
 
@@ -105,12 +105,12 @@ kj::Promise<void> answer_client(Connection& connection, TenantId tenant, CallKin
       .attach(kj::mv(*admission));
 }
 
-/// How long a call may wait for an event, and how long to wait for the desk then.
+/// How long a call may wait for an event, and how long to wait for the frontend then.
 inline std::int64_t bounded_wait_ms(std::int64_t asked_ms) {
   return std::clamp<std::int64_t>(asked_ms, 0, kMaxWaitMs);
 }
-inline std::chrono::milliseconds desk_timeout_for(std::int64_t wait_ms) {
-  return kDeskTimeout + std::chrono::milliseconds(wait_ms);
+inline std::chrono::milliseconds frontend_timeout_for(std::int64_t wait_ms) {
+  return kFrontendTimeout + std::chrono::milliseconds(wait_ms);
 }
 
 }  // namespace fairwater

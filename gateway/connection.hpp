@@ -40,14 +40,14 @@ inline constexpr int kMaxFailedLogins = 5;
 inline constexpr std::uint64_t kMaxQueuedMessages = 4;
 inline constexpr auto kMaxQueueTime = 30 * kj::SECONDS;
 /// Calls that wait for nothing but the coordinator.
-inline constexpr std::chrono::milliseconds kDeskTimeout{30'000};
+inline constexpr std::chrono::milliseconds kFrontendTimeout{30'000};
 /// Verifying reads the whole journal.
 inline constexpr std::chrono::milliseconds kVerifyTimeout{600'000};
 
 /// What the server's objects share; lives on the loop's thread for as long as the server.
 struct Services {
   caf::actor_system& system;
-  DeskActor desk;
+  FrontendActor frontend;
   ServerOptions options;
   kj::Timer& timer;
   Bridge bridge;

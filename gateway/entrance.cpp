@@ -35,7 +35,7 @@ class GatewayServer final : public wire::Gateway::Server {
     const Login request{hash_token(to_std_string(params.getToken()))};
     context.allowCancellation();
     auto& services = connection_->services();
-    return services.bridge.ask<Caller>(services.desk, request, kDeskTimeout)
+    return services.bridge.ask<Caller>(services.frontend, request, kFrontendTimeout)
         .then(
             [this, context, version, token = request.token_hash](Expected<Caller> caller) mutable {
               if (!caller) return refuse(context, caller.error());
@@ -57,7 +57,8 @@ class GatewayServer final : public wire::Gateway::Server {
     if (!request) return answer_error(context, request.error());
     context.allowCancellation();
     auto& services = connection_->services();
-    return services.bridge.ask<NodeRegistered>(services.desk, std::move(*request), kDeskTimeout)
+    return services.bridge
+        .ask<NodeRegistered>(services.frontend, std::move(*request), kFrontendTimeout)
         .then([this, context, version,
                line = kj::mv(line)](Expected<NodeRegistered> registered) mutable {
           if (!registered) return refuse(context, registered.error());

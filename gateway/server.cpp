@@ -87,16 +87,15 @@ class Acceptor final : private kj::TaskSet::ErrorHandler {
 
 class Server::Impl {
  public:
-  Impl(caf::actor_system& system, DeskActor desk, ServerOptions options)
-      : thread_([this, &system, desk = std::move(desk), options = std::move(options)](Loop& loop) {
-          serve(loop, system, desk, options);
-        }) {}
+  Impl(caf::actor_system& system, FrontendActor frontend, ServerOptions options)
+      : thread_([this, &system, frontend = std::move(frontend), options = std::move(options)](
+                    Loop& loop) { serve(loop, system, frontend, options); }) {}
 
   Expected<std::string> listening() { return listening_.get_future().get(); }
   std::string address;
 
  private:
-  void serve(Loop& loop, caf::actor_system& system, const DeskActor& desk,
+  void serve(Loop& loop, caf::actor_system& system, const FrontendActor& frontend,
              const ServerOptions& options) {
     auto receiver = listen_on(loop.io, options.listen);
     if (!receiver) {
@@ -105,7 +104,7 @@ class Server::Impl {
     }
     const std::string host = options.listen.substr(0, options.listen.rfind(':'));
     const std::string address = host + ":" + std::to_string((*receiver)->getPort());
-    Services services{system, desk, options, loop.timer(), {system, loop.outbox}, {}, {}, 0};
+    Services services{system, frontend, options, loop.timer(), {system, loop.outbox}, {}, {}, 0};
     {
       Acceptor acceptor(services, kj::mv(*receiver));
       listening_.set_value(address);
@@ -121,9 +120,9 @@ class Server::Impl {
   LoopThread thread_;  ///< last: it uses what stands above
 };
 
-Expected<std::unique_ptr<Server>> Server::start(caf::actor_system& system, DeskActor desk,
+Expected<std::unique_ptr<Server>> Server::start(caf::actor_system& system, FrontendActor frontend,
                                                 ServerOptions options) {
-  auto impl = std::make_unique<Impl>(system, std::move(desk), std::move(options));
+  auto impl = std::make_unique<Impl>(system, std::move(frontend), std::move(options));
   auto listening = impl->listening();
   if (!listening) return listening.error();
   impl->address = *listening;

@@ -37,7 +37,7 @@ class Server {
  public:
   /// Listens; `unavailable` naming the address when it is taken.
   [[nodiscard]] static Expected<std::unique_ptr<Server>> start(caf::actor_system& system,
-                                                               DeskActor desk,
+                                                               FrontendActor frontend,
                                                                ServerOptions options);
   /// Closes every connection and joins the thread.
   ~Server();

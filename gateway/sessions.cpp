@@ -34,7 +34,8 @@ std::string_view prefix_of(Role role) {
 
 constexpr auto kNothingToFill = [](const Done&, auto&&) {};
 
-/// Calls for every client. `desk` messages carry the caller, and the desk checks what it may see.
+/// Calls for every client. `frontend` messages carry the caller, and the frontend checks what it
+/// may see.
 class SessionServer : public virtual wire::TenantSession::Server {
  public:
   SessionServer(Connection& connection, Caller caller)
@@ -115,7 +116,7 @@ class SessionServer : public virtual wire::TenantSession::Server {
           return WaitJob{caller_, JobId{params.getId()}, wait_ms};
         },
         [](const JobRecord& job, auto results) { encode(job, results.initJob()); },
-        desk_timeout_for(wait_ms));
+        frontend_timeout_for(wait_ms));
   }
 
   kj::Promise<void> explainTask(ExplainTaskContext context) override {
@@ -154,16 +155,16 @@ class SessionServer : public virtual wire::TenantSession::Server {
   template <class Response, class Context, class Decode, class Fill>
   kj::Promise<void> ask(Context context, Decode decode, Fill fill) {
     return answer_client<Response>(*connection_, caller_.tenant, CallKind::work, context,
-                                   connection_->services().desk, std::move(decode), std::move(fill),
-                                   kDeskTimeout);
+                                   connection_->services().frontend, std::move(decode),
+                                   std::move(fill), kFrontendTimeout);
   }
   /// For what mostly waits, or takes long by itself.
   template <class Response, class Context, class Decode, class Fill>
   kj::Promise<void> wait(Context context, Decode decode, Fill fill,
                          std::chrono::milliseconds timeout) {
     return answer_client<Response>(*connection_, caller_.tenant, CallKind::wait, context,
-                                   connection_->services().desk, std::move(decode), std::move(fill),
-                                   timeout);
+                                   connection_->services().frontend, std::move(decode),
+                                   std::move(fill), timeout);
   }
 
   [[nodiscard]] const Caller& caller() const { return caller_; }
@@ -286,7 +287,7 @@ class OperatorSessionServer final : public SessionServer,
       encode(page, results.initPage());
     };
     if (wait_ms == 0) return ask<JournalPage>(context, decode, fill);
-    return wait<JournalPage>(context, decode, fill, desk_timeout_for(wait_ms));
+    return wait<JournalPage>(context, decode, fill, frontend_timeout_for(wait_ms));
   }
 
   kj::Promise<void> verifyLedger(VerifyLedgerContext context) override {

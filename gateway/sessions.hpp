@@ -1,5 +1,5 @@
 // The capabilities that the coordinator hands out, as schema/control.capnp specifies them. Each
-// call is decoded, sent to the desk (or a node's actor) as a message, and its answer encoded.
+// call is decoded, sent to the frontend (or a node's actor) as a message, and its answer encoded.
 #pragma once
 
 #include "gateway/connection.hpp"

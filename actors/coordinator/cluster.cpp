@@ -102,16 +102,16 @@ Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledge
   Cluster cluster;
   cluster.context = context;
   cluster.coordinator = spawn_coordinator(system, context, std::move(*start));
-  cluster.desk = spawn_desk(system, context, cluster.coordinator);
+  cluster.frontend = spawn_frontend(system, context, cluster.coordinator);
   return cluster;
 }
 
 void stop_cluster(Cluster& cluster) {
-  for (const auto& actor :
-       {caf::actor_cast<caf::actor>(cluster.desk), caf::actor_cast<caf::actor>(cluster.coordinator),
-        caf::actor_cast<caf::actor>(cluster.context->ledger),
-        caf::actor_cast<caf::actor>(cluster.context->reader),
-        caf::actor_cast<caf::actor>(cluster.context->scanner)})
+  for (const auto& actor : {caf::actor_cast<caf::actor>(cluster.frontend),
+                            caf::actor_cast<caf::actor>(cluster.coordinator),
+                            caf::actor_cast<caf::actor>(cluster.context->ledger),
+                            caf::actor_cast<caf::actor>(cluster.context->reader),
+                            caf::actor_cast<caf::actor>(cluster.context->scanner)})
     caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
   cluster = {};
 }

@@ -69,7 +69,7 @@ struct LedgerSnapshot {
 struct Cluster {
   std::shared_ptr<const ClusterContext> context;
   CoordinatorActor coordinator;
-  DeskActor desk;
+  FrontendActor frontend;
 };
 
 /// Takes over as the coordinator: commits a CoordinatorStarted with the next epoch and its lease,

@@ -4,7 +4,7 @@
 //   takes  NodeBeat                              from nodes
 //          SettleFailedLaunches                  from nodes
 //          DemandWindow, Withdraw, StopTasks     from tenants
-//          RegisterNode, and the operator's requests and queries      from the desk
+//          RegisterNode, and the operator's requests and queries      from the frontend
 //   sends  Commit (one Cycle for all heartbeats that gathered)        to the ledger
 //          Granted, once durable                 to tenants
 //   bound  one beat per node report and one window per tenant refresh are under way; at most
@@ -130,8 +130,8 @@ struct CoordinatorStart {
 [[nodiscard]] CoordinatorActor spawn_coordinator(caf::actor_system& system,
                                                  std::shared_ptr<const ClusterContext> context,
                                                  CoordinatorStart start);
-[[nodiscard]] DeskActor spawn_desk(caf::actor_system& system,
-                                   std::shared_ptr<const ClusterContext> context,
-                                   CoordinatorActor coordinator);
+[[nodiscard]] FrontendActor spawn_frontend(caf::actor_system& system,
+                                           std::shared_ptr<const ClusterContext> context,
+                                           CoordinatorActor coordinator);
 
 }  // namespace fairwater

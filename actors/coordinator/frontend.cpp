@@ -9,7 +9,7 @@
 namespace fairwater {
 namespace {
 
-using namespace desk_work;
+using namespace frontend_work;
 
 caf::error operator_only(const Caller& caller) {
   if (caller.role == Role::operator_role) return {};
@@ -17,7 +17,7 @@ caf::error operator_only(const Caller& caller) {
 }
 
 /// The coordinator knows the present, the ledger the totals.
-caf::result<TenantList> list_tenants(DeskSelf self, const ListTenants& request) {
+caf::result<TenantList> list_tenants(FrontendSelf self, const ListTenants& request) {
   auto promise = self->make_response_promise<TenantList>();
   self->request(self->state.coordinator, caf::infinite, DescribeTenants{})
       .then(
@@ -58,7 +58,7 @@ LedgerView visible_part(const Caller& caller, LedgerView view) {
   return view;
 }
 
-caf::result<LedgerView> show_ledger(DeskSelf self, const ShowLedger& request) {
+caf::result<LedgerView> show_ledger(FrontendSelf self, const ShowLedger& request) {
   auto promise = self->make_response_promise<LedgerView>();
   self->request(self->state.context->reader, caf::infinite, ReadLedger{})
       .then([promise, caller = request.caller](
@@ -67,7 +67,7 @@ caf::result<LedgerView> show_ledger(DeskSelf self, const ShowLedger& request) {
   return promise;
 }
 
-caf::result<JournalPage> read_journal(DeskSelf self, const ReadJournal& request) {
+caf::result<JournalPage> read_journal(FrontendSelf self, const ReadJournal& request) {
   if (auto refused = operator_only(request.caller)) return refused;
   auto promise = self->make_response_promise<JournalPage>();
   self->request(self->state.context->scanner, caf::infinite,
@@ -86,13 +86,14 @@ caf::result<JournalPage> read_journal(DeskSelf self, const ReadJournal& request)
 
 /// Operators' requests that the coordinator answers as a whole.
 template <class Result, class Request>
-caf::result<Result> pass_on(DeskSelf self, const Request& request) {
+caf::result<Result> pass_on(FrontendSelf self, const Request& request) {
   if (auto refused = operator_only(request.caller)) return refused;
   return self->delegate(self->state.coordinator, request);
 }
 
-DeskActor::behavior_type desk_behavior(DeskSelf self, std::shared_ptr<const ClusterContext> context,
-                                       CoordinatorActor coordinator) {
+FrontendActor::behavior_type frontend_behavior(FrontendSelf self,
+                                               std::shared_ptr<const ClusterContext> context,
+                                               CoordinatorActor coordinator) {
   self->state.context = std::move(context);
   self->state.coordinator = coordinator;
   return {
@@ -133,9 +134,10 @@ DeskActor::behavior_type desk_behavior(DeskSelf self, std::shared_ptr<const Clus
 
 }  // namespace
 
-DeskActor spawn_desk(caf::actor_system& system, std::shared_ptr<const ClusterContext> context,
-                     CoordinatorActor coordinator) {
-  return system.spawn(desk_behavior, std::move(context), std::move(coordinator));
+FrontendActor spawn_frontend(caf::actor_system& system,
+                             std::shared_ptr<const ClusterContext> context,
+                             CoordinatorActor coordinator) {
+  return system.spawn(frontend_behavior, std::move(context), std::move(coordinator));
 }
 
 }  // namespace fairwater

@@ -1,5 +1,6 @@
-// The desk: carries out what clients ask. It checks that the caller may, asks the coordinator, the
-// tenants, the nodes and the ledger, and puts the answer together; it owns no state of the cluster.
+// The frontend: carries out what clients ask. It checks that the caller may, asks the coordinator,
+// the tenants, the nodes and the ledger, and puts the answer together; it owns no state of the
+// cluster.
 //
 //   takes  the requests below, from the gateway        sends  their parts to the other actors
 //   bound  the gateway admits a limited number of calls at a time (gateway/server.hpp)
@@ -178,7 +179,7 @@ struct TrustLedger {
 /// Carried out; nothing to say.
 struct Done {};
 
-using DeskActor = caf::typed_actor<
+using FrontendActor = caf::typed_actor<
     caf::replies_to<Login>::with<Caller>, caf::replies_to<GetStatus>::with<ClusterStatus>,
     caf::replies_to<ListTenants>::with<TenantList>,
     caf::replies_to<ApplyTenants>::with<TenantsApplied>, caf::replies_to<RemoveTenant>::with<Done>,

@@ -1,4 +1,4 @@
-// The desk's part that has to do with jobs: submitting, listing, explaining, logs.
+// The frontend's part that has to do with jobs: submitting, listing, explaining, logs.
 #include <chrono>
 #include <optional>
 #include <string>
@@ -6,7 +6,7 @@
 
 #include "actors/coordinator/frontend_state.hpp"
 
-namespace fairwater::desk_work {
+namespace fairwater::frontend_work {
 namespace {
 
 /// Tasks of one job in one answer. With messages of kMaxResultMessageBytes they fit one message;
@@ -28,7 +28,7 @@ caf::error no_such_task(const JobRecord& job) {
 
 /// Reads the job, checks that the caller may see it, goes on with `then(detail)`.
 template <class T, class Then>
-void with_job(DeskSelf self, const Caller& caller, JobId id, TaskRange tasks,
+void with_job(FrontendSelf self, const Caller& caller, JobId id, TaskRange tasks,
               caf::typed_response_promise<T> promise, Then then) {
   self->request(self->state.context->reader, caf::infinite, GetJob{id, tasks})
       .then(
@@ -44,7 +44,7 @@ void with_job(DeskSelf self, const Caller& caller, JobId id, TaskRange tasks,
 
 /// Goes on with the tenant's actor; a job of a removed tenant has none.
 template <class T, class Then>
-void with_tenant(DeskSelf self, TenantId tenant, caf::typed_response_promise<T> promise,
+void with_tenant(FrontendSelf self, TenantId tenant, caf::typed_response_promise<T> promise,
                  Then then) {
   self->request(self->state.coordinator, caf::infinite, FindTenant{"", tenant})
       .then([then = std::move(then)](const TenantAddress& address) mutable { then(address.actor); },
@@ -70,7 +70,7 @@ void deliver_explanation(caf::typed_response_promise<Explanation> promise,
   promise.deliver(std::move(explanation));
 }
 
-void explain_placed(DeskSelf self, caf::typed_response_promise<Explanation> promise,
+void explain_placed(FrontendSelf self, caf::typed_response_promise<Explanation> promise,
                     Explanation explanation) {
   const auto& record = explanation.task.record;
   self->request(self->state.context->reader, caf::infinite, GetRecord{record.grant_cycle})
@@ -93,7 +93,7 @@ void add_obstacles(Explanation& explanation, const WaitingDescription& more) {
                                more.obstacles.end());
 }
 
-void explain_waiting(DeskSelf self, caf::typed_response_promise<Explanation> promise,
+void explain_waiting(FrontendSelf self, caf::typed_response_promise<Explanation> promise,
                      Explanation explanation) {
   const auto job = explanation.job.id;
   const auto index = explanation.task.index;
@@ -118,7 +118,7 @@ void explain_waiting(DeskSelf self, caf::typed_response_promise<Explanation> pro
 
 }  // namespace
 
-caf::result<JobAccepted> submit_job(DeskSelf self, SubmitJob& request) {
+caf::result<JobAccepted> submit_job(FrontendSelf self, SubmitJob& request) {
   auto& spec = request.spec;
   if (request.caller.role == Role::tenant) {
     if (spec.tenant.empty()) spec.tenant = request.caller.tenant_name;
@@ -139,7 +139,7 @@ caf::result<JobAccepted> submit_job(DeskSelf self, SubmitJob& request) {
   return promise;
 }
 
-caf::result<JobList> list_jobs(DeskSelf self, const ListJobs& request) {
+caf::result<JobList> list_jobs(FrontendSelf self, const ListJobs& request) {
   const auto& scanner = self->state.context->scanner;
   const auto& query = request.query;
   const auto& caller = request.caller;
@@ -161,7 +161,7 @@ caf::result<JobList> list_jobs(DeskSelf self, const ListJobs& request) {
   return promise;
 }
 
-caf::result<JobDetail> show_job(DeskSelf self, const ShowJob& request) {
+caf::result<JobDetail> show_job(FrontendSelf self, const ShowJob& request) {
   auto promise = self->make_response_promise<JobDetail>();
   with_job(self, request.caller, request.id, TaskRange{request.first_task, kMaxTasksInAnswer},
            promise, [self, promise, request](const JobDetail& detail) mutable {
@@ -177,7 +177,7 @@ caf::result<JobDetail> show_job(DeskSelf self, const ShowJob& request) {
   return promise;
 }
 
-caf::result<Done> cancel_job(DeskSelf self, const CancelJob& request) {
+caf::result<Done> cancel_job(FrontendSelf self, const CancelJob& request) {
   if (auto too_long = validate_reason(request.reason)) return too_long;
   auto promise = self->make_response_promise<Done>();
   with_job(self, request.caller, request.id, {}, promise,
@@ -199,7 +199,7 @@ caf::result<Done> cancel_job(DeskSelf self, const CancelJob& request) {
   return promise;
 }
 
-caf::result<JobRecord> wait_job(DeskSelf self, const WaitJob& request) {
+caf::result<JobRecord> wait_job(FrontendSelf self, const WaitJob& request) {
   auto promise = self->make_response_promise<JobRecord>();
   auto read_again = [self, promise, request] {
     with_job(self, request.caller, request.id, {}, promise,
@@ -221,7 +221,7 @@ caf::result<JobRecord> wait_job(DeskSelf self, const WaitJob& request) {
   return promise;
 }
 
-caf::result<Explanation> explain_task(DeskSelf self, const ExplainTask& request) {
+caf::result<Explanation> explain_task(FrontendSelf self, const ExplainTask& request) {
   auto promise = self->make_response_promise<Explanation>();
   with_job(self, request.caller, request.id, TaskRange{request.index, 1}, promise,
            [self, promise, request](const JobDetail& detail) mutable {
@@ -247,7 +247,7 @@ caf::result<Explanation> explain_task(DeskSelf self, const ExplainTask& request)
   return promise;
 }
 
-caf::result<LogChunk> read_log(DeskSelf self, const ReadLog& request) {
+caf::result<LogChunk> read_log(FrontendSelf self, const ReadLog& request) {
   auto promise = self->make_response_promise<LogChunk>();
   with_job(self, request.caller, request.id, TaskRange{request.index, 1}, promise,
            [self, promise, request](const JobDetail& detail) mutable {
@@ -280,4 +280,4 @@ caf::result<LogChunk> read_log(DeskSelf self, const ReadLog& request) {
   return promise;
 }
 
-}  // namespace fairwater::desk_work
+}  // namespace fairwater::frontend_work

@@ -1,4 +1,4 @@
-// What the desk's source files share. Not for others to include.
+// What the frontend's source files share. Not for others to include.
 #pragma once
 
 #include <memory>
@@ -8,15 +8,15 @@
 
 #include "actors/coordinator/cluster.hpp"
 
-namespace fairwater::desk_work {
+namespace fairwater::frontend_work {
 
-struct DeskState {
-  static inline const char* name = "desk";
+struct FrontendState {
+  static inline const char* name = "frontend";
   std::shared_ptr<const ClusterContext> context;
   CoordinatorActor coordinator;
 };
 
-using DeskSelf = DeskActor::stateful_pointer<DeskState>;
+using FrontendSelf = FrontendActor::stateful_pointer<FrontendState>;
 
 /// Answers `promise` with whatever error a part of the work ended in.
 template <class T>
@@ -30,20 +30,21 @@ inline bool may_see(const Caller& caller, TenantId tenant) {
 
 /// Goes on with `then(names)`, the names of tenants, nodes and resources.
 template <class T, class Then>
-void with_names(DeskSelf self, caf::typed_response_promise<T> promise, Then then) {
+void with_names(FrontendSelf self, caf::typed_response_promise<T> promise, Then then) {
   self->request(self->state.coordinator, caf::infinite, GetNames{})
       .then([then = std::move(then)](const Names& names) mutable { then(names.table); },
             fail(promise));
 }
 
-// -- desk_jobs.cpp --------------------------------------------------------------------------------
+// -- frontend_jobs.cpp
+// --------------------------------------------------------------------------------
 
-caf::result<JobAccepted> submit_job(DeskSelf self, SubmitJob& request);
-caf::result<JobList> list_jobs(DeskSelf self, const ListJobs& request);
-caf::result<JobDetail> show_job(DeskSelf self, const ShowJob& request);
-caf::result<Done> cancel_job(DeskSelf self, const CancelJob& request);
-caf::result<JobRecord> wait_job(DeskSelf self, const WaitJob& request);
-caf::result<Explanation> explain_task(DeskSelf self, const ExplainTask& request);
-caf::result<LogChunk> read_log(DeskSelf self, const ReadLog& request);
+caf::result<JobAccepted> submit_job(FrontendSelf self, SubmitJob& request);
+caf::result<JobList> list_jobs(FrontendSelf self, const ListJobs& request);
+caf::result<JobDetail> show_job(FrontendSelf self, const ShowJob& request);
+caf::result<Done> cancel_job(FrontendSelf self, const CancelJob& request);
+caf::result<JobRecord> wait_job(FrontendSelf self, const WaitJob& request);
+caf::result<Explanation> explain_task(FrontendSelf self, const ExplainTask& request);
+caf::result<LogChunk> read_log(FrontendSelf self, const ReadLog& request);
 
-}  // namespace fairwater::desk_work
+}  // namespace fairwater::frontend_work

@@ -1,7 +1,7 @@
 // A tenant actor: one tenant's jobs and its queueing policy. It decides which of its tasks run
 // next; the coordinator only how much.
 //
-//   takes  Submit, Cancel, Wait, DescribeWaiting     from the desk
+//   takes  Submit, Cancel, Wait, DescribeWaiting     from the frontend
 //          Granted                                   from the coordinator, once durable
 //          TasksEnded, TasksReturned                 from nodes, once durable
 //   sends  DemandWindow, Withdraw, StopTasks         to the coordinator

@@ -57,10 +57,10 @@ class ClusterFixture {
   void run();
   void advance(std::int64_t milliseconds);
 
-  /// Asks the desk; the answer or the error.
+  /// Asks the frontend; the answer or the error.
   template <class Result, class Request>
   Expected<Result> ask(const Request& request) {
-    return ask_actor<Result>(cluster_->desk, request);
+    return ask_actor<Result>(cluster_->frontend, request);
   }
   template <class Result, class Target, class Request>
   Expected<Result> ask_actor(const Target& target, const Request& request) {
@@ -78,7 +78,7 @@ class ClusterFixture {
   std::vector<Expected<Result>> ask_at_once(const std::vector<Request>& requests) {
     caf::scoped_actor self{*system_};
     std::vector<Expected<Result>> answers;
-    for (const auto& request : requests) self->send(cluster_->desk, request);
+    for (const auto& request : requests) self->send(cluster_->frontend, request);
     run();
     for (std::size_t i = 0; i < requests.size(); ++i)
       self->receive([&](Result& result) { answers.emplace_back(std::move(result)); },
@@ -92,7 +92,7 @@ class ClusterFixture {
     constexpr int kStepsOfOneCall = 40;
     caf::scoped_actor self{*system_};
     caf::scoped_actor other{*system_};
-    auto response = self->request(cluster_->desk, caf::infinite, request);
+    auto response = self->request(cluster_->frontend, caf::infinite, request);
     for (int i = 0; i < kStepsOfOneCall; ++i) {
       other->send(cluster_->coordinator, beside);
       step();

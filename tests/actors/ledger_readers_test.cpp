@@ -140,13 +140,13 @@ class ClusterWithHistory {
   ClusterWithHistory(const ClusterWithHistory&) = delete;
   ClusterWithHistory& operator=(const ClusterWithHistory&) = delete;
 
-  /// How long the desk takes. From any thread: what it refuses is counted, as assertions are for
-  /// one thread alone.
+  /// How long the frontend takes. From any thread: what it refuses is counted, as assertions are
+  /// for one thread alone.
   template <class Result, class Request>
   double ask_ms(const Request& request) {
     caf::scoped_actor self{system_};
     const auto begin = Clock::now();
-    self->request(cluster_.desk, std::chrono::minutes(1), request)
+    self->request(cluster_.frontend, std::chrono::minutes(1), request)
         .receive([](const Result&) {}, [&](const caf::error&) { ++refused_; });
     return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
   }

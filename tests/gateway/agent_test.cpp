@@ -9,7 +9,7 @@
 #include "rpc/tokens.hpp"
 #include "schema/byte_budget.hpp"
 #include "tests/gateway/fake_agent.hpp"
-#include "tests/gateway/fake_desk.hpp"
+#include "tests/gateway/fake_frontend.hpp"
 #include "tests/gateway/raw_peer.hpp"
 #include "tests/gateway/samples.hpp"
 
@@ -166,7 +166,7 @@ TEST_CASE("an agent comes back to a restarted coordinator with its credential al
   CHECK(agent.seen->downs.take());
   const auto refused = agent.report(lost, sample_report());
   REQUIRE_FALSE(refused);
-  auto restarted = Server::start(coordinator.system, coordinator.desk, options);
+  auto restarted = Server::start(coordinator.system, coordinator.frontend, options);
   REQUIRE(restarted);
   coordinator.server = std::move(*restarted);
 

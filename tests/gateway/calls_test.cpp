@@ -1,8 +1,8 @@
-// Every call of the control protocol, from a client over TCP to the desk and back.
+// Every call of the control protocol, from a client over TCP to the frontend and back.
 #include <map>
 
 #include "rpc/tokens.hpp"
-#include "tests/gateway/fake_desk.hpp"
+#include "tests/gateway/fake_frontend.hpp"
 #include "tests/gateway/samples.hpp"
 
 using namespace fairwater;
@@ -10,7 +10,7 @@ using namespace fairwater::test;
 
 namespace {
 
-/// The next request that the desk saw, which must be of this type.
+/// The next request that the frontend saw, which must be of this type.
 template <class Request>
 Request next_request(FakeCoordinator& coordinator) {
   auto request = coordinator.seen->requests.take();
@@ -57,7 +57,7 @@ TEST_CASE("an address that is none, or where nobody listens, is named", "[gatewa
   CHECK_THAT(details(client.error()).message, Catch::Contains("127.0.0.1:1"));
 }
 
-TEST_CASE("listings and views arrive as the desk gave them", "[gateway]") {
+TEST_CASE("listings and views arrive as the frontend gave them", "[gateway]") {
   FakeCoordinator coordinator;
   const auto client = coordinator.client(kTenantToken);
   const auto status = client->status();
@@ -182,7 +182,7 @@ TEST_CASE("operator calls carry their parameters and answers", "[gateway]") {
   CHECK(next_request<TrustLedger>(coordinator).reason == "the disk is gone");
 }
 
-TEST_CASE("a new token is told once, and the desk gets its hash", "[gateway]") {
+TEST_CASE("a new token is told once, and the frontend gets its hash", "[gateway]") {
   FakeCoordinator coordinator;
   const auto client = coordinator.client(kOperatorToken);
   const auto token = client->issue_token("physics");
@@ -220,7 +220,7 @@ TEST_CASE("a revoked token's sessions end, and it opens none", "[gateway]") {
   const auto other = coordinator.client(kOperatorToken);
   const auto client = coordinator.client(kOperatorToken);
   REQUIRE(tenant->status());
-  REQUIRE(client->revoke_token("anything"));  // the fake desk says that it was the tenant's
+  REQUIRE(client->revoke_token("anything"));  // the fake frontend says that it was the tenant's
   CHECK(code_of(tenant->status().error()) == ErrorCode::unavailable);
   CHECK(other->status());
   CHECK(client->status());
@@ -277,7 +277,7 @@ TEST_CASE("a thousand submissions at once are all answered, each with its own jo
     by_id[ids[i]->value] = specs[i].name;
   }
   REQUIRE(by_id.size() == 999);
-  // The desk numbers submissions in the order in which it sees them.
+  // The frontend numbers submissions in the order in which it sees them.
   for (std::uint64_t id = 1; id <= 999; ++id)
     CHECK(coordinator.seen->submissions.take().name == by_id[id]);
 }
@@ -295,18 +295,18 @@ TEST_CASE("two servers do not share a port", "[gateway]") {
   FakeCoordinator coordinator;
   ServerOptions options;
   options.listen = coordinator.address();
-  const auto second = Server::start(coordinator.system, coordinator.desk, options);
+  const auto second = Server::start(coordinator.system, coordinator.frontend, options);
   REQUIRE_FALSE(second);
   CHECK(code_of(second.error()) == ErrorCode::unavailable);
   CHECK_THAT(details(second.error()).message, Catch::Contains(coordinator.address()));
 }
 
-TEST_CASE("an edge whose desk has ended answers unavailable", "[gateway]") {
+TEST_CASE("an edge whose frontend has ended answers unavailable", "[gateway]") {
   FakeCoordinator coordinator;
   const auto client = coordinator.client(kTenantToken);
   caf::scoped_actor self{coordinator.system};
-  self->monitor(coordinator.desk);
-  self->send_exit(coordinator.desk, caf::exit_reason::kill);
+  self->monitor(coordinator.frontend);
+  self->send_exit(coordinator.frontend, caf::exit_reason::kill);
   self->receive([](const caf::down_msg&) {});
   const auto status = client->status();
   REQUIRE_FALSE(status);

@@ -9,7 +9,7 @@
 #include "process/temporary_directory.hpp"
 #include "rpc/agent/agent_client.hpp"
 #include "tests/gateway/channel.hpp"
-#include "tests/gateway/fake_desk.hpp"
+#include "tests/gateway/fake_frontend.hpp"
 #include "tests/gateway/samples.hpp"
 
 namespace fairwater::test {

@@ -15,7 +15,7 @@
 #include <spdlog/spdlog.h>
 
 #include "rpc/message_guard.hpp"
-#include "tests/gateway/fake_desk.hpp"
+#include "tests/gateway/fake_frontend.hpp"
 #include "tests/gateway/raw_peer.hpp"
 #include "tests/gateway/rpc_peer.hpp"
 #include "tests/gateway/samples.hpp"

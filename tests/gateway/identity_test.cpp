@@ -9,7 +9,7 @@
 #include "rpc/agent/agent_client.hpp"
 #include "rpc/tokens.hpp"
 #include "tests/gateway/fake_agent.hpp"
-#include "tests/gateway/fake_desk.hpp"
+#include "tests/gateway/fake_frontend.hpp"
 
 namespace fairwater::test {
 namespace {

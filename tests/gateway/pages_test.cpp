@@ -3,7 +3,7 @@
 
 #include <caf/all.hpp>
 
-#include "tests/gateway/fake_desk.hpp"
+#include "tests/gateway/fake_frontend.hpp"
 #include "tests/gateway/samples.hpp"
 
 using namespace fairwater;

@@ -2,7 +2,7 @@
 #include <chrono>
 #include <cstdio>
 
-#include "tests/gateway/fake_desk.hpp"
+#include "tests/gateway/fake_frontend.hpp"
 #include "tests/gateway/rpc_peer.hpp"
 
 using namespace fairwater;

@@ -1,4 +1,4 @@
-#include "tests/gateway/fake_desk.hpp"
+#include "tests/gateway/fake_frontend.hpp"
 
 #include <caf/all.hpp>
 
@@ -8,7 +8,7 @@
 namespace fairwater::test {
 namespace {
 
-struct FakeDeskState {
+struct FakeFrontendState {
   std::vector<caf::typed_response_promise<JobRecord>> held;
   std::uint64_t last_job = 0;
 };
@@ -71,8 +71,9 @@ LedgerView ledger_of(const Seen& seen) {
   return view;
 }
 
-FakeDeskActor::behavior_type fake_desk(FakeDeskActor::stateful_pointer<FakeDeskState> self,
-                                       std::shared_ptr<Seen> seen, NodePort node) {
+FakeFrontendActor::behavior_type fake_frontend(
+    FakeFrontendActor::stateful_pointer<FakeFrontendState> self, std::shared_ptr<Seen> seen,
+    NodePort node) {
   self->set_down_handler([seen](caf::down_msg& down) { seen->ended_links.put(down.reason); });
   return {
       [](const Login& login) { return caller_of(login.token_hash); },
@@ -219,15 +220,15 @@ NodePort spawn_fake_node(caf::actor_system& system, std::shared_ptr<Seen> seen) 
 FakeCoordinator::FakeCoordinator(ServerOptions options)
     : system(config),
       node(spawn_fake_node(system, seen)),
-      desk(system.spawn(fake_desk, seen, node)) {
-  auto started = Server::start(system, desk, on_any_port(std::move(options)));
+      frontend(system.spawn(fake_frontend, seen, node)) {
+  auto started = Server::start(system, frontend, on_any_port(std::move(options)));
   REQUIRE(started);
   server = std::move(*started);
 }
 
 FakeCoordinator::~FakeCoordinator() {
   server.reset();
-  caf::anon_send_exit(desk, caf::exit_reason::user_shutdown);
+  caf::anon_send_exit(frontend, caf::exit_reason::user_shutdown);
   caf::anon_send_exit(node, caf::exit_reason::user_shutdown);
 }
 
@@ -237,6 +238,6 @@ std::unique_ptr<Client> FakeCoordinator::client(const std::string& token) const 
   return std::move(*client);
 }
 
-void FakeCoordinator::release_waits() { caf::anon_send(desk, ReleaseWaits{}); }
+void FakeCoordinator::release_waits() { caf::anon_send(frontend, ReleaseWaits{}); }
 
 }  // namespace fairwater::test

@@ -1,4 +1,5 @@
-// A desk that answers with samples and shows what it was asked, and a coordinator's edge around it.
+// A frontend that answers with samples and shows what it was asked, and a coordinator's edge around
+// it.
 #pragma once
 
 #include <atomic>
@@ -22,28 +23,29 @@ inline const std::string kOperatorToken = "fw_op_operator";
 inline const std::string kTenantToken = "fw_tn_physics";
 inline const std::string kJoinToken = "fw_jn_join";
 
-/// WaitJob for this job is not answered before FakeDesk::release_waits.
+/// WaitJob for this job is not answered before FakeFrontend::release_waits.
 inline constexpr JobId kHeldJob{77};
 /// A piece of log from this offset on is large.
 inline constexpr std::uint64_t kLargeLogOffset = 1234;
 inline constexpr std::size_t kLargeLogBytes = 256u << 10;
 /// The node never answers a report of a capacity with this name.
 inline const std::string kUnansweredReport = "unanswered";
-/// What the desk calls every registration.
+/// What the frontend calls every registration.
 inline constexpr std::uint64_t kSession = 17;
-/// The desk refuses this run of an agent as a duplicate.
+/// The frontend refuses this run of an agent as a duplicate.
 inline const AgentRun kDuplicateRun{9, "duplicate"};
 /// There is no such job.
 inline constexpr JobId kMissingJob{404};
 
-using DeskRequest = std::variant<ListTenants, ApplyTenants, RemoveTenant, CreateToken, ListTokens,
-                                 RevokeToken, RemoveNode, ListNodes, DrainNode, SubmitJob, ListJobs,
-                                 ShowJob, CancelJob, WaitJob, ExplainTask, ReadLog, ShowLedger,
-                                 ReadJournal, VerifyLedger, ShowStanding, TrustLedger>;
+using FrontendRequest =
+    std::variant<ListTenants, ApplyTenants, RemoveTenant, CreateToken, ListTokens, RevokeToken,
+                 RemoveNode, ListNodes, DrainNode, SubmitJob, ListJobs, ShowJob, CancelJob, WaitJob,
+                 ExplainTask, ReadLog, ShowLedger, ReadJournal, VerifyLedger, ShowStanding,
+                 TrustLedger>;
 
-/// What the desk and its nodes saw; shared with the actors.
+/// What the frontend and its nodes saw; shared with the actors.
 struct Seen {
-  Channel<DeskRequest> requests;  ///< all but submissions, logins and status
+  Channel<FrontendRequest> requests;  ///< all but submissions, logins and status
   Channel<JobSpec> submissions;
   Channel<RegisterNode> registrations;
   Channel<RegisterNode> refusals;
@@ -57,9 +59,9 @@ struct Seen {
 [[nodiscard]] NodePort spawn_fake_node(caf::actor_system& system, std::shared_ptr<Seen> seen);
 
 struct ReleaseWaits {};
-using FakeDeskActor = DeskActor::extend<caf::reacts_to<ReleaseWaits>>;
+using FakeFrontendActor = FrontendActor::extend<caf::reacts_to<ReleaseWaits>>;
 
-/// An edge on a port of its own, with a fake desk behind it.
+/// An edge on a port of its own, with a fake frontend behind it.
 class FakeCoordinator {
  public:
   explicit FakeCoordinator(ServerOptions options = {});
@@ -74,7 +76,7 @@ class FakeCoordinator {
   std::shared_ptr<Seen> seen = std::make_shared<Seen>();
   caf::actor_system system;
   NodePort node;
-  FakeDeskActor desk;
+  FakeFrontendActor frontend;
   std::unique_ptr<Server> server;
 };
 
