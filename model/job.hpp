@@ -11,6 +11,7 @@
 #include "model/resources.hpp"
 #include "model/time.hpp"
 #include "policy/allocator/deal.hpp"
+#include "policy/allocator/placement.hpp"
 #include "policy/core/types.hpp"
 
 namespace fairwater {
@@ -112,6 +113,9 @@ struct TaskResult {
   friend bool operator==(const TaskResult&, const TaskResult&) = default;
 };
 
+/// Where the job's tasks may run; null: anywhere. `invalid_input` naming `labels`.
+[[nodiscard]] Expected<PlacementRulePtr> placement_of(const JobSpec& spec);
+
 /// The text up to `max_bytes`, not cut within a UTF-8 character.
 [[nodiscard]] std::string cut_text(std::string text, std::size_t max_bytes);
 
@@ -169,31 +173,5 @@ struct JobRecord {
 /// failed when any task failed, else succeeded.
 [[nodiscard]] JobState state_of(const JobRecord& job);
 [[nodiscard]] bool is_terminal(JobState state);
-
-/// A task that no node can start is tried for a quarter of an hour (see backoff_ms) before it
-/// fails: long enough to make room on a disk, short enough that its owner hears of it.
-inline constexpr std::uint32_t kMaxLaunchFailures = 20;
-/// A task that is lost again and again most likely ends its supervisors or its nodes itself. Ten
-/// machines that fail under one task by chance are rarer than that.
-inline constexpr std::uint32_t kMaxLosses = 10;
-inline constexpr std::int64_t kMaxBackoff_ms = 60'000;
-
-/// How long a task waits after its `troubles`-th launch failure or loss: 1 s, doubling, at most
-/// kMaxBackoff_ms.
-[[nodiscard]] std::int64_t backoff_ms(std::uint32_t troubles);
-
-/// What follows for a task when its current attempt (`result.task.attempt == task.attempt`) ended:
-/// the one rule that the ledger and the tenants share. Exit status 0 is success. `cancelled`
-/// results and those of cancelled jobs are final; failures run again while `failures < retries`.
-/// What is not the task's doing runs again without being counted there: `lease_expired` and
-/// `node_lost` at once, `launch_failed` and `supervisor_lost` after a pause from `now` on and
-/// within their own bounds.
-[[nodiscard]] TaskRecord after_result(const JobRecord& job, TaskRecord task,
-                                      const TaskResult& result, WallTime now);
-
-/// What follows for a task whose node was declared lost while it ran there: it waits again, until
-/// kMaxLosses is reached.
-[[nodiscard]] TaskRecord after_node_lost(const JobRecord& job, TaskRecord task, const TaskKey& key,
-                                         WallTime now);
 
 }  // namespace fairwater

@@ -101,10 +101,7 @@ caf::error check_placement(const JobSpec& spec) {
   if (spec.labels.size() > kMaxLabelsBytes)
     return invalid("labels", std::to_string(spec.labels.size()) + " bytes are more than " +
                                  std::to_string(kMaxLabelsBytes));
-  if (!spec.labels.empty()) {
-    const auto parsed = LabelExpression::parse(spec.labels);
-    if (const auto* reason = std::get_if<std::string>(&parsed)) return invalid("labels", *reason);
-  }
+  if (const auto placement = placement_of(spec); !placement) return placement.error();
   if (spec.sites.size() > kMaxListEntries)
     return invalid("sites", "more than " + std::to_string(kMaxListEntries));
   std::set<std::string_view> sites;
@@ -165,6 +162,14 @@ std::size_t spec_bytes(const JobSpec& spec) {
   for (const auto& [name, amount] : spec.resources)
     bytes += name.size() + kTextOverhead + sizeof amount;
   return bytes + spec.after.size() * sizeof(JobId);
+}
+
+Expected<PlacementRulePtr> placement_of(const JobSpec& spec) {
+  if (spec.sites.empty() && spec.labels.empty()) return PlacementRulePtr{};
+  auto labels = LabelExpression::parse(spec.labels);
+  if (const auto* reason = std::get_if<std::string>(&labels)) return invalid("labels", *reason);
+  return std::make_shared<const PlacementRule>(
+      PlacementRule{spec.sites, std::get<LabelExpression>(std::move(labels))});
 }
 
 caf::error validate_reason(const std::string& reason) {

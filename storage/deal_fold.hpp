@@ -4,17 +4,10 @@
 #include <vector>
 
 #include "policy/allocator/deal.hpp"
+#include "state/contradiction.hpp"
 #include "storage/state.hpp"
 
 namespace fairwater {
-
-/// A record that contradicts the state or itself. Thrown within the fold, an error at its edge.
-class Contradiction : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-[[noreturn]] inline void refuse(const std::string& sentence) { throw Contradiction(sentence); }
 
 /// Checks a deal's arithmetic, which needs no state: closing equations, sums, and loans and
 /// repayments against the lines. Throws Contradiction.

@@ -7,16 +7,11 @@
 #include <sodium.h>
 
 #include "policy/core/check.hpp"
+#include "state/job.hpp"
 #include "storage/deal_fold.hpp"
 
 namespace fairwater {
 namespace {
-
-std::string name(const TaskKey& task) {
-  return "task " + std::to_string(task.job.value) + "." + std::to_string(task.index) + " attempt " +
-         std::to_string(task.attempt) +
-         (task.incarnation == 0 ? "" : " of incarnation " + std::to_string(task.incarnation));
-}
 
 /// One record's effect on the state. Each operator() takes one kind of body.
 class Fold {
@@ -95,9 +90,17 @@ class Fold {
   void undo(NodeId node, const FailedLaunch& launch);
   /// The record of a task that runs there under this very attempt, else null.
   TaskRecord* running(NodeId node, const TaskKey& task);
-  /// Moves one task between counts and ends or revives the job where that follows.
-  void move_task(JobRecord& job, TaskState from, TaskState to);
-  void settle(JobRecord& job);
+  JobRecord& job_of(const TaskKey& task);
+  /// Applies an event to the job; whether it lives, and its entry in its tenant's list, follow.
+  template <class Event>
+  void change(const JobRecord& job, Event&& event) {
+    const bool had_ended = static_cast<bool>(job.finished_at);
+    event();
+    list(job);
+    const bool has_ended = static_cast<bool>(job.finished_at);
+    if (has_ended && !had_ended) state_.live.erase(key_of(job.id));
+    if (!has_ended && had_ended) state_.live.put(key_of(job.id), {job.tenant});
+  }
   /// Keeps the job's entry in its tenant's list.
   void list(const JobRecord& job);
   void remember_runtime(const JobRecord& job, const TaskResult& result);
@@ -167,130 +170,70 @@ void Fold::operator()(const JobSubmitted& body) {
     refuse("the id " + std::to_string(body.id.value) + " was given to another job before");
   if (!state_.tenants.find(key_of(body.tenant)))
     refuse("tenant " + std::to_string(body.tenant.value) + " does not exist");
-  if (body.spec.tasks_max == 0) refuse("a job has no task");
+  JobRecord job = submitted_job(body, record_.time);
   state_.meta.next_job.value = body.id.value + 1;
-  JobRecord job;
-  job.id = body.id;
-  job.tenant = body.tenant;
-  job.spec = body.spec;
-  job.submitted_at = record_.time;
-  job.tasks.total = body.spec.tasks_max;
-  list(job);
-  state_.jobs.put(key_of(body.id), std::move(job));
   state_.live.put(key_of(body.id), {body.tenant});
+  list(state_.jobs.put(key_of(body.id), std::move(job)));
 }
 
 void Fold::operator()(const JobCancelled& body) {
   JobRecord* job = state_.jobs.edit(key_of(body.id));
   if (!job) refuse("job " + std::to_string(body.id.value) + " does not exist");
-  if (job->cancelled || is_terminal(state_of(*job))) return;
-  job->cancelled = true;
-  job->cancel_reason = body.reason;
-  job->tasks.cancelled += job->tasks.pending();
-  settle(*job);
+  change(*job, [&] { (void)cancel_job(*job, body.reason, record_.time); });
 }
 
 void Fold::run(NodeId node, const Grant& grant) {
-  JobRecord* job = state_.jobs.edit(key_of(grant.task.job));
-  if (!job || job->tenant != grant.tenant || grant.task.index >= job->tasks.total)
-    refuse(name(grant.task) + " was granted, but its tenant has no such task");
-  const std::string key = task_key(grant.task.job, grant.task.index);
-  const TaskRecord* found = state_.tasks.find(key);
+  const TaskKey& key = grant.task;
+  JobRecord* job = state_.jobs.edit(key_of(key.job));
+  if (!job) refuse("task " + text_of(key) + " was granted, but there is no such job");
+  if (key.incarnation != state_.meta.incarnation)
+    refuse("task " + text_of(key) + " was granted, but the ledger's incarnation is " +
+           std::to_string(state_.meta.incarnation));
+  const TaskRecord* found = state_.tasks.find(task_key(key.job, key.index));
   TaskRecord task = found ? *found : TaskRecord{};
-  if (task.state != TaskState::pending || task.attempt != grant.task.attempt ||
-      grant.task.incarnation != state_.meta.incarnation || grant.cost < 1)
-    refuse(name(grant.task) + " was granted while it is " + std::string(to_string(task.state)) +
-           " with attempt " + std::to_string(task.attempt));
-  // A cancelled job's waiting tasks count as cancelled; a grant that crossed the cancel runs until
-  // it is stopped.
-  move_task(*job, job->cancelled ? TaskState::cancelled : TaskState::pending, TaskState::running);
-  if (!job->started_at) job->started_at = record_.time;
-  task.state = TaskState::running;
-  task.incarnation = grant.task.incarnation;
-  task.node = node;
-  task.cost = grant.cost;
-  task.step = grant.step;
-  task.beyond_quota = grant.beyond_quota;
-  task.grant_cycle = record_.number;
-  task.granted_at = record_.time;
-  task.waits_until = {};
-  state_.tasks.put(key, std::move(task));
+  change(*job, [&] { grant_task(*job, task, grant, node, {record_.number, record_.time}); });
+  state_.tasks.put(task_key(key.job, key.index), std::move(task));
 }
 
 TaskRecord* Fold::running(NodeId node, const TaskKey& task) {
   const std::string key = task_key(task.job, task.index);
   const TaskRecord* found = state_.tasks.find(key);
-  if (!found || found->state != TaskState::running ||
-      run_of(task.job, task.index, *found) != task || found->node != node)
-    return nullptr;
-  return state_.tasks.edit(key);
+  return found && is_run(*found, node, task) ? state_.tasks.edit(key) : nullptr;
+}
+
+JobRecord& Fold::job_of(const TaskKey& task) {
+  JobRecord* job = state_.jobs.edit(key_of(task.job));
+  if (!job) refuse("task " + text_of(task) + " has no job");
+  return *job;
 }
 
 void Fold::finish(NodeId node, const TaskResult& result) {
   TaskRecord* task = running(node, result.task);
   if (!task) return;
-  JobRecord* job = state_.jobs.edit(key_of(result.task.job));
-  if (!job) refuse(name(result.task) + " has no job");
-  *task = after_result(*job, std::move(*task), result, record_.time);
-  if (task->state == TaskState::running) refuse(name(result.task) + " ended and still runs");
-  move_task(*job, TaskState::running, task->state);
-  if (task->state == TaskState::succeeded) remember_runtime(*job, result);
+  JobRecord& job = job_of(result.task);
+  change(job, [&] { end_task(job, *task, result, record_.time); });
+  if (task->state == TaskState::succeeded) remember_runtime(job, result);
 }
 
 /// What others advanced for the grant goes back, then the result counts as any other.
 void Fold::undo(NodeId node, const FailedLaunch& launch) {
   const TaskKey& key = launch.result.task;
   if (launch.result.reason != EndReason::launch_failed)
-    refuse(name(key) + " is no failed launch: it ended as " +
+    refuse("task " + text_of(key) + " is no failed launch: it ended as " +
            std::string(to_string(launch.result.reason)));
   const TaskRecord* task = running(node, key);
   if (!task && !launch.returned.empty())
-    refuse(name(key) + " does not run there, and its advances would go back");
+    refuse("task " + text_of(key) + " does not run there, and its advances would go back");
   if (!task) return;
-  const JobRecord* job = state_.jobs.find(key_of(key.job));
-  if (!job) refuse(name(key) + " has no job");
-  take_back(state_, job->tenant, task->cost, launch.returned);
+  take_back(state_, job_of(key).tenant, task->cost, launch.returned);
   finish(node, launch.result);
 }
 
 void Fold::requeue(NodeId node, const TaskKey& key, bool node_lost) {
   TaskRecord* task = running(node, key);
   if (!task) return;
-  JobRecord* job = state_.jobs.edit(key_of(key.job));
-  if (!job) refuse(name(key) + " has no job");
-  if (node_lost) {
-    *task = after_node_lost(*job, std::move(*task), key, record_.time);
-  } else {
-    task->state = job->cancelled ? TaskState::cancelled : TaskState::pending;
-    ++task->attempt;
-  }
-  move_task(*job, TaskState::running, task->state);
-}
-
-void Fold::move_task(JobRecord& job, TaskState from, TaskState to) {
-  TaskCounts& counts = job.tasks;
-  const auto count_of = [&](TaskState state) -> std::uint32_t* {
-    switch (state) {
-      case TaskState::running:
-        return &counts.running;
-      case TaskState::succeeded:
-        return &counts.succeeded;
-      case TaskState::failed:
-        return &counts.failed;
-      case TaskState::cancelled:
-        return &counts.cancelled;
-      case TaskState::pending:
-        break;
-    }
-    return nullptr;
-  };
-  const std::uint32_t available = from == TaskState::pending ? counts.pending() : *count_of(from);
-  if (available == 0)
-    refuse("job " + std::to_string(job.id.value) + " has no " + std::string(to_string(from)) +
-           " task left");
-  if (std::uint32_t* count = count_of(from)) --*count;
-  if (std::uint32_t* count = count_of(to)) ++*count;
-  settle(job);
+  JobRecord& job = job_of(key);
+  change(job, [&] { requeue_task(job, *task, key, node_lost, record_.time); });
 }
 
 void Fold::list(const JobRecord& job) {
@@ -298,19 +241,6 @@ void Fold::list(const JobRecord& job) {
   const TenantJob entry{state_of(job)};
   const TenantJob* listed = state_.tenant_jobs.find(key);
   if (!listed || *listed != entry) state_.tenant_jobs.put(key, entry);
-}
-
-void Fold::settle(JobRecord& job) {
-  list(job);
-  const bool terminal = is_terminal(state_of(job));
-  if (terminal == static_cast<bool>(job.finished_at)) return;
-  if (terminal) {
-    job.finished_at = record_.time;
-    state_.live.erase(key_of(job.id));
-  } else {
-    job.finished_at = {};
-    state_.live.put(key_of(job.id), {job.tenant});
-  }
 }
 
 void Fold::remember_runtime(const JobRecord& job, const TaskResult& result) {

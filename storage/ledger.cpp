@@ -190,7 +190,7 @@ caf::error Ledger::Impl::stage(JournalBody body, rocksdb::WriteBatch& batch,
   batch.Put(database_->handle(Family::journal), journal_key(record.number), bytes)
       .PermitUncheckedError();
   const auto* submitted = std::get_if<JobSubmitted>(&record.body);
-  receipts.push_back({record.number, submitted ? submitted->id : JobId{}});
+  receipts.push_back({record.number, record.time, submitted ? submitted->id : JobId{}});
   return {};
 }
 

@@ -37,6 +37,7 @@ struct LedgerOptions {
 
 struct Receipt {
   std::uint64_t number = 0;  ///< of the journal record
+  WallTime time;             ///< likewise
   JobId job;                 ///< given to a JobSubmitted
 };
 

@@ -30,7 +30,7 @@ Expected<CoordinatorStart> read_start(const Ledger& ledger, const ResourceCatalo
   for (const auto& id : ledger.live_jobs()) {
     UnfinishedJob job;
     job.record = *ledger.job(id);
-    job.tasks = ledger.tasks(id);
+    for (auto& task : ledger.tasks(id)) job.tasks.emplace(task.index, std::move(task.record));
     job.waits_for = open_dependencies(ledger, job.record.spec);
     start.jobs[job.record.tenant].push_back(std::move(job));
   }

@@ -23,10 +23,9 @@ void start(CoordinatorSelf self, CoordinatorStart start) {
     const auto& actor = state.tenants.at(tenant.id).actor;
     for (const auto& job : unfinished) {
       const auto order = std::make_shared<const LaunchOrder>(launch_order(job.record, {}));
-      for (const auto& task : job.tasks) {
-        if (task.record.state != TaskState::running) continue;
-        const TaskKey key = run_of(job.record.id, task.index, task.record);
-        assigned[task.record.node].push_back({key, order, actor});
+      for (const auto& [index, task] : job.tasks) {
+        if (task.state != TaskState::running) continue;
+        assigned[task.node].push_back({run_of(job.record.id, index, task), order, actor});
       }
     }
   }

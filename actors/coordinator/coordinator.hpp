@@ -63,6 +63,7 @@ struct GrantOnNode {
 /// Grants of one cycle to one tenant; durable.
 struct Granted {
   std::uint64_t deal = 0;  ///< the last deal of the cycle, see DemandWindow::seen_deal
+  Moment moment;           ///< of the cycle's journal record
   std::vector<GrantOnNode> grants;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr auto kRetryAfterFailure = std::chrono::seconds(1);
 
-void send_grants(CoordinatorSelf self, const Cycle& cycle, std::uint64_t last_deal) {
+void send_grants(CoordinatorSelf self, const Cycle& cycle, std::uint64_t last_deal, Moment moment) {
   auto& state = self->state;
   std::map<TenantId, Granted> by_tenant;
   for (const auto& deal : cycle.deals) {
@@ -23,6 +23,7 @@ void send_grants(CoordinatorSelf self, const Cycle& cycle, std::uint64_t last_de
   }
   for (auto& [tenant, granted] : by_tenant) {
     granted.deal = last_deal;
+    granted.moment = moment;
     self->send(state.tenants.at(tenant).actor, std::move(granted));
   }
 }
@@ -30,7 +31,7 @@ void send_grants(CoordinatorSelf self, const Cycle& cycle, std::uint64_t last_de
 /// The next windows tell what waits now; an empty grant asks for one.
 void ask_for_windows(CoordinatorSelf self) {
   for (auto& [id, tenant] : self->state.tenants)
-    self->send(tenant.actor, Granted{self->state.cycle->allocator().last_deal(), {}});
+    self->send(tenant.actor, Granted{self->state.cycle->allocator().last_deal(), {}, {}});
 }
 
 void commit_failed(CoordinatorSelf self, const caf::error& error) {
@@ -65,11 +66,12 @@ void run_cycle(CoordinatorSelf self) {
   const auto last_deal = state.cycle->allocator().last_deal();
   self->request(state.context->ledger, caf::infinite, Commit{{cycle}, state.generation})
       .then(
-          [self, cycle, last_deal](const Committed&) {
+          [self, cycle, last_deal](const Committed& committed) {
             --self->state.cycles_in_flight;
             if (!self->state.why_not_granting.empty()) spdlog::info("granting again");
             self->state.why_not_granting.clear();
-            send_grants(self, cycle, last_deal);
+            const Receipt& receipt = committed.receipts.front();
+            send_grants(self, cycle, last_deal, {receipt.number, receipt.time});
             if (self->state.cycle->is_due()) schedule_cycle(self);
           },
           [self](const caf::error& error) {

@@ -52,8 +52,8 @@ void settle(CoordinatorSelf self, const SettleFailedLaunches& request, const Tra
   }
   commit_chained(
       self, take_back(state.cycle->allocator(), request, traced),
-      [promise, pause_ms = longest_backoff_ms(traced)](const Committed&) mutable {
-        promise.deliver(FailedLaunchesSettled{pause_ms});
+      [promise, pause_ms = longest_backoff_ms(traced)](const Committed& committed) mutable {
+        promise.deliver(FailedLaunchesSettled{pause_ms, committed.receipts.front().time});
       },
       [promise](const caf::error& error) mutable { promise.deliver(error); });
 }

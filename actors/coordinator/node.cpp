@@ -136,10 +136,13 @@ std::vector<TaskKey> keys_of(const std::vector<OfTask>& items) {
 }
 
 /// `lost`: the keys' tasks had been ordered, and nobody knows what became of them.
-void tell_tenants(NodeSelf self, std::vector<TenantTasks> groups, bool lost = false) {
+void tell_tenants(NodeSelf self, std::vector<TenantTasks> groups, WallTime time,
+                  bool lost = false) {
   for (auto& group : groups) {
-    if (!group.results.empty()) self->send(group.tenant, TasksEnded{std::move(group.results)});
-    if (!group.keys.empty()) self->send(group.tenant, TasksReturned{std::move(group.keys), lost});
+    if (!group.results.empty())
+      self->send(group.tenant, TasksEnded{std::move(group.results), time});
+    if (!group.keys.empty())
+      self->send(group.tenant, TasksReturned{std::move(group.keys), lost, time});
   }
 }
 
@@ -166,14 +169,15 @@ void give_back(NodeSelf self, const std::string& reason, bool were_ordered,
     bodies.emplace_back(TasksRequeued{state.record.id, keys, reason, were_ordered});
   self->request(state.context->ledger, caf::infinite, Commit{std::move(bodies), 0})
       .then(
-          [self, keys, reason, were_ordered, name](const Committed&) {
+          [self, keys, reason, were_ordered, name](const Committed& committed) {
             auto& state = self->state;
             state.giving_up = false;
             state.liveness = Liveness::lost;
             state.record.lost = true;
             if (!keys.empty())
               spdlog::warn("tasks of node {} wait again, {} in all: {}", name, keys.size(), reason);
-            tell_tenants(self, state.book.take_back(keys), were_ordered);
+            tell_tenants(self, state.book.take_back(keys), committed.receipts.back().time,
+                         were_ordered);
             send_beat(self, keys);
             if (state.book.size() > 0) schedule_check(self, kRetryGivingBack);
           },
@@ -439,10 +443,11 @@ void return_tasks(NodeSelf self, const ReturnTasks& back) {
   self->request(self->state.context->ledger, caf::infinite,
                 Commit{{TasksRequeued{self->state.record.id, back.tasks, back.reason, false}}, 0})
       .then(
-          [self, back](const Committed&) {
+          [self, back](const Committed& committed) {
             spdlog::warn("tasks of node {} wait again, {} in all: {}",
                          self->state.record.spec.traits.name, back.tasks.size(), back.reason);
-            tell_tenants(self, self->state.book.take_back(back.tasks));
+            tell_tenants(self, self->state.book.take_back(back.tasks),
+                         committed.receipts.back().time);
             send_beat(self, back.tasks);
           },
           [self, back](const caf::error&) { self->delayed_send(self, kRetryGivingBack, back); });
@@ -502,7 +507,7 @@ void settle_failed_launches(NodeSelf self, const std::vector<TaskResult>& failed
       .then(
           [self, failed, acknowledged, promise](const FailedLaunchesSettled& settled) mutable {
             self->state.keeps_results = true;
-            tell_tenants(self, self->state.book.settled(failed));
+            tell_tenants(self, self->state.book.settled(failed), settled.time);
             count_failed_launches(self, failed, settled.longest_backoff_ms);
             for (const auto& key : keys_of(failed)) acknowledged.push_back(key);
             promise.deliver(make_reply(self->state, std::move(acknowledged)));
@@ -555,9 +560,10 @@ caf::result<ReportReply> take_report(NodeSelf self, const AgentReport& report, b
   }
   self->request(state.context->ledger, caf::infinite, Commit{std::move(bodies), 0})
       .then(
-          [self, promise, outcome](const Committed&) {
+          [self, promise, outcome](const Committed& committed) {
             self->state.keeps_results = true;
-            tell_tenants(self, self->state.book.settled(outcome.settle));
+            tell_tenants(self, self->state.book.settled(outcome.settle),
+                         committed.receipts.back().time);
             if (self->state.record.draining) send_beat(self, {});
             auto acknowledged = outcome.acknowledge;
             for (const auto& key : keys_of(outcome.settle)) acknowledged.push_back(key);

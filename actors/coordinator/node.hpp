@@ -107,6 +107,7 @@ struct SettleFailedLaunches {
 };
 struct FailedLaunchesSettled {
   std::int64_t longest_backoff_ms = 0;
+  WallTime time;  ///< of the journal record
 };
 /// What a node actor needs of the coordinator.
 using NodeBeatSink =

@@ -7,7 +7,6 @@
 #include <caf/all.hpp>
 
 #include "actors/coordinator/cluster.hpp"
-#include "actors/coordinator/tenant_book.hpp"
 #include "policy/core/check.hpp"
 
 namespace fairwater {
@@ -45,7 +44,7 @@ struct TenantState {
   TenantId id;
   std::string tenant_name;
   RunAs run_as;
-  TenantBook book{{}, QueuePolicy::fifo, {}};
+  TenantJobs jobs{{}, QueuePolicy::fifo, {}};
   std::vector<JobWaiter> waiters;
   std::uint64_t last_waiter = 0;
   std::uint64_t seen_deal = 0;
@@ -67,7 +66,7 @@ void send_window(TenantSelf self) {
   state.refresh_due = false;
   const auto& settings = state.context->settings;
   self->send(state.coordinator,
-             state.book.window(settings.window_ranges, settings.window_tasks, state.seen_deal));
+             state.jobs.window(settings.window_ranges, settings.window_tasks, state.seen_deal));
 }
 
 void send_stops(TenantSelf self, const std::vector<RunningTask>& running) {
@@ -94,14 +93,14 @@ void cancel_dependent(TenantSelf self, JobId job, JobId awaited, const std::stri
 }
 
 void dependency_ended(TenantSelf self, JobId awaited, JobState ended) {
-  auto& book = self->state.book;
+  auto& jobs = self->state.jobs;
   if (ended == JobState::succeeded) {
-    book.dependency_met(awaited);
+    jobs.dependency_met(awaited);
     refresh(self);
     return;
   }
   const std::string what = ended == JobState::failed ? "failed" : "was cancelled";
-  for (const auto& job : book.waiting_for(awaited)) cancel_dependent(self, job, awaited, what);
+  for (const auto& job : jobs.waiting_for(awaited)) cancel_dependent(self, job, awaited, what);
 }
 
 /// How the job ended is the ledger's to say: asked only when somebody waits for it.
@@ -118,7 +117,7 @@ void ask_dependency(TenantSelf self, JobId awaited) {
 
 void job_ended(TenantSelf self, JobId job) {
   answer_waiters(self->state, job);
-  if (!self->state.book.waiting_for(job).empty()) ask_dependency(self, job);
+  if (!self->state.jobs.waiting_for(job).empty()) ask_dependency(self, job);
 }
 
 // -- submitting -----------------------------------------------------------------------------------
@@ -144,16 +143,11 @@ void make_durable(TenantSelf self, const JobSpec& spec,
             auto& state = self->state;
             --state.submitting;
             state.submitting_bytes -= bytes;
-            UnfinishedJob job;
-            job.record.id = committed.receipts.front().job;
-            job.record.tenant = state.id;
-            job.record.spec = spec;
-            job.record.tasks.total = spec.tasks_max;
-            job.waits_for = spec.after;
-            const auto id = job.record.id;
-            state.book.add(std::move(job));
+            const auto& receipt = committed.receipts.front();
+            const auto id = receipt.job;
+            state.jobs.add({submitted_job({id, state.id, spec}, receipt.time), {}, spec.after});
             for (const auto& awaited : spec.after)
-              if (!state.book.knows(awaited)) ask_dependency(self, awaited);
+              if (!state.jobs.knows(awaited)) ask_dependency(self, awaited);
             refresh(self);
             promise.deliver(JobAccepted{id});
           },
@@ -167,7 +161,7 @@ void make_durable(TenantSelf self, const JobSpec& spec,
 /// Checks `after`, one job after the other, then makes the submission durable.
 void check_dependencies(TenantSelf self, JobSpec spec, std::size_t next,
                         caf::typed_response_promise<JobAccepted> promise) {
-  while (next < spec.after.size() && self->state.book.knows(spec.after[next])) ++next;
+  while (next < spec.after.size() && self->state.jobs.knows(spec.after[next])) ++next;
   if (next == spec.after.size()) {
     make_durable(self, spec, promise);
     return;
@@ -202,12 +196,12 @@ void check_dependencies(TenantSelf self, JobSpec spec, std::size_t next,
 /// A tenant's own bounds keep its jobs from taking the memory that all share.
 caf::error check_room(const TenantState& state, const JobSpec& spec) {
   const auto& settings = state.context->settings;
-  if (state.book.size() + state.submitting >= settings.max_live_jobs)
+  if (state.jobs.size() + state.submitting >= settings.max_live_jobs)
     return make_error(ErrorCode::overloaded,
-                      "tenant " + state.tenant_name + " has " + std::to_string(state.book.size()) +
+                      "tenant " + state.tenant_name + " has " + std::to_string(state.jobs.size()) +
                           " unfinished jobs, the most that are admitted; submit again when some "
                           "have ended");
-  const auto bytes = state.book.bytes() + state.submitting_bytes;
+  const auto bytes = state.jobs.bytes() + state.submitting_bytes;
   if (bytes + spec_bytes(spec) > settings.max_live_job_bytes)
     return make_error(ErrorCode::overloaded,
                       "the unfinished jobs of tenant " + state.tenant_name + " have " +
@@ -232,29 +226,29 @@ caf::result<JobAccepted> submit(TenantSelf self, Submit& request) {
 void withdraw(TenantSelf self, JobId job, const std::string& reason,
               caf::typed_response_promise<Done> promise) {
   auto& state = self->state;
-  state.book.hold(job);
+  state.jobs.hold(job);
   self->request(state.coordinator, caf::infinite, Withdraw{state.id, job, reason})
       .then(
           [self, job, reason, promise](const Done&) mutable {
-            auto& book = self->state.book;
-            if (book.knows(job)) {
-              book.release_hold(job);
-              send_stops(self, book.cancel(job, reason));
-              if (!book.knows(job)) job_ended(self, job);
+            auto& jobs = self->state.jobs;
+            if (jobs.knows(job)) {
+              jobs.release_hold(job);
+              send_stops(self, jobs.cancel(job, reason, self->state.context->wall_clock()));
+              if (!jobs.knows(job)) job_ended(self, job);
             }
             refresh(self);
             promise.deliver(Done{});
           },
           [self, job, promise](const caf::error& error) mutable {
-            self->state.book.release_hold(job);
+            self->state.jobs.release_hold(job);
             refresh(self);
             promise.deliver(error);
           });
 }
 
 caf::result<Done> cancel(TenantSelf self, const Cancel& request) {
-  auto& book = self->state.book;
-  if (!book.knows(request.id) || book.record(request.id).cancelled) return Done{};
+  auto& jobs = self->state.jobs;
+  if (!jobs.knows(request.id) || jobs.record(request.id).cancelled) return Done{};
   auto promise = self->make_response_promise<Done>();
   withdraw(self, request.id, request.reason, promise);
   return promise;
@@ -268,9 +262,9 @@ void take_grants(TenantSelf self, const Granted& granted) {
   std::map<NodeId, std::pair<NodeActor, LaunchTasks>> by_node;
   std::vector<RunningTask> stops;
   for (const auto& item : granted.grants) {
-    auto order = state.book.grant(item.grant, item.node_id);
+    auto order = state.jobs.grant(item.grant, item.node_id, granted.moment);
     FAIRWATER_CHECK(order.has_value(), "a grant belongs to a live job");
-    if (state.book.record(item.grant.task.job).cancelled)
+    if (state.jobs.record(item.grant.task.job).cancelled)
       stops.push_back({item.node_id, item.grant.task});
     order->run_as = state.run_as;
     auto& [actor, launch] = by_node[item.node_id];
@@ -300,16 +294,14 @@ void follow(TenantSelf self, JobId job, const AttemptOutcome& outcome) {
 }
 
 void take_results(TenantSelf self, const TasksEnded& ended) {
-  const auto now = self->state.context->wall_clock();
   for (const auto& result : ended.results)
-    follow(self, result.task.job, self->state.book.end(result, now));
+    follow(self, result.task.job, self->state.jobs.end(result, ended.time));
   refresh(self);
 }
 
 void take_back(TenantSelf self, const TasksReturned& returned) {
-  const auto now = self->state.context->wall_clock();
   for (const auto& task : returned.tasks)
-    follow(self, task.job, self->state.book.give_back(returned, task, now));
+    follow(self, task.job, self->state.jobs.give_back(task, returned.node_lost, returned.time));
   refresh(self);
 }
 
@@ -317,7 +309,7 @@ void take_back(TenantSelf self, const TasksReturned& returned) {
 
 caf::result<Done> wait(TenantSelf self, const Wait& request) {
   auto& state = self->state;
-  if (!state.book.knows(request.id)) return Done{};
+  if (!state.jobs.knows(request.id)) return Done{};
   auto promise = self->make_response_promise<Done>();
   state.waiters.push_back({++state.last_waiter, request.id, promise});
   self->delayed_send(
@@ -346,22 +338,22 @@ std::string backoff_text(const TaskRecord& task, WallTime now) {
 
 WaitingDescription describe(const TenantState& state, const DescribeWaiting& request) {
   WaitingDescription description;
-  if (const auto* task = state.book.backing_off(request.id, request.index))
+  if (const auto* task = state.jobs.backing_off(request.id, request.index))
     description.obstacles.push_back({"backoff", backoff_text(*task, state.context->wall_clock())});
-  if (!state.book.waits(request.id, request.index)) return description;
-  for (const auto& awaited : state.book.dependencies(request.id))
+  if (!state.jobs.waits(request.id, request.index)) return description;
+  for (const auto& awaited : state.jobs.dependencies(request.id))
     description.obstacles.push_back(
         {"dependency", "waits for job " + std::to_string(awaited.value) + " to succeed"});
-  if (const auto before = state.book.tasks_before(request.id, request.index); before > 0)
+  if (const auto before = state.jobs.tasks_before(request.id, request.index); before > 0)
     description.obstacles.push_back(
         {"order", std::to_string(before) + " task(s) of the tenant stand before it in its queue"});
   return description;
 }
 
 caf::result<Done> retire(TenantState& state) {
-  if (state.book.size() + state.submitting > 0)
+  if (state.jobs.size() + state.submitting > 0)
     return make_error(ErrorCode::wrong_state,
-                      "tenant " + state.tenant_name + " has " + std::to_string(state.book.size()) +
+                      "tenant " + state.tenant_name + " has " + std::to_string(state.jobs.size()) +
                           " unfinished jobs; cancel them or wait for them first");
   state.retired = true;
   return Done{};
@@ -371,8 +363,8 @@ caf::result<Done> retire(TenantState& state) {
 /// jobs that have ended.
 void resume(TenantSelf self) {
   auto& state = self->state;
-  send_stops(self, state.book.to_stop());
-  for (const auto& task : state.book.backing_off()) end_backoff_later(self, task);
+  send_stops(self, state.jobs.to_stop());
+  for (const auto& task : state.jobs.backing_off()) end_backoff_later(self, task);
   refresh(self);
 }
 
@@ -386,14 +378,14 @@ TenantBase::behavior_type tenant_behavior(TenantSelf self,
   state.id = record.id;
   state.tenant_name = record.spec.name;
   state.run_as = record.spec.run_as;
-  state.book = TenantBook{record.id, record.spec.queue, state.context->catalog};
+  state.jobs = TenantJobs{record.id, record.spec.queue, state.context->catalog};
   std::set<JobId> awaited;
   for (auto& job : jobs) {
     awaited.insert(job.waits_for.begin(), job.waits_for.end());
-    state.book.add(std::move(job));
+    state.jobs.add(std::move(job));
   }
   for (const auto& job : awaited)
-    if (!state.book.knows(job)) ask_dependency(self, job);
+    if (!state.jobs.knows(job)) ask_dependency(self, job);
   resume(self);
   return {
       [self](Submit& request) { return submit(self, request); },
@@ -403,7 +395,7 @@ TenantBase::behavior_type tenant_behavior(TenantSelf self,
       [self](const Retire&) { return retire(self->state); },
       [self](const Reinstate&) { self->state.retired = false; },
       [self](const SetTerms& request) {
-        self->state.book.set_policy(request.policy);
+        self->state.jobs.set_policy(request.policy);
         self->state.run_as = request.run_as;
         refresh(self);
       },
@@ -412,7 +404,7 @@ TenantBase::behavior_type tenant_behavior(TenantSelf self,
       [self](const TasksReturned& returned) { take_back(self, returned); },
       [self](const RefreshWindow&) { send_window(self); },
       [self](const BackoffOver& over) {
-        self->state.book.end_backoff(over.task);
+        self->state.jobs.end_backoff(over.task);
         refresh(self);
       },
       [self](const WaitOver& over) { end_wait(self->state, over.waiter); },

@@ -37,6 +37,7 @@
 #include "model/resources.hpp"
 #include "model/tenant.hpp"
 #include "policy/allocator/allocator.hpp"
+#include "state/tenant_jobs.hpp"
 
 FAIRWATER_MESSAGE(Submit)
 FAIRWATER_MESSAGE(Cancel)
@@ -48,6 +49,7 @@ FAIRWATER_MESSAGE(TasksReturned)
 FAIRWATER_MESSAGE(SetTerms)
 FAIRWATER_MESSAGE(Retire)
 FAIRWATER_MESSAGE(Reinstate)
+#include "state/tenant_jobs.hpp"
 
 namespace fairwater {
 
@@ -75,11 +77,13 @@ struct WaitingDescription {
 };
 struct TasksEnded {
   std::vector<TaskResult> results;
+  WallTime time;  ///< of the journal record
 };
 /// Granted tasks that will not run there: they wait again, as their next attempt.
 struct TasksReturned {
   std::vector<TaskKey> tasks;
   bool node_lost = false;  ///< see TasksRequeued
+  WallTime time;           ///< of the journal record
 };
 /// The tenant's terms have changed; of tasks that are granted from now on.
 struct SetTerms {
@@ -108,13 +112,6 @@ using TenantActor = caf::typed_actor<
     caf::replies_to<Wait>::with<Done>, caf::replies_to<DescribeWaiting>::with<WaitingDescription>,
     caf::replies_to<Retire>::with<Done>, caf::reacts_to<Reinstate>, caf::reacts_to<SetTerms>,
     caf::reacts_to<Granted>, caf::reacts_to<TasksEnded>, caf::reacts_to<TasksReturned>>;
-
-/// A live job as a restart finds it.
-struct UnfinishedJob {
-  JobRecord record;
-  std::vector<StoredTask> tasks;  ///< those that have a record
-  std::vector<JobId> waits_for;   ///< jobs of `after` that have not succeeded yet
-};
 
 struct ClusterContext;  // cluster.hpp
 

@@ -90,14 +90,14 @@ std::string list_of(const std::vector<std::string>& names) {
 /// A job that no node could ever run is refused by the first of its demands that none meets: sites,
 /// then labels, then size.
 caf::error check_some_node_fits(const CoordinatorState& state, const JobSpec& spec,
-                                const ResourceVector& demand, const PlacementRule& rule) {
+                                const ResourceVector& demand, const PlacementRule* rule) {
   const auto& allocator = state.cycle->allocator();
-  if (state.nodes.empty() || allocator.could_ever_fit(demand, &rule)) return {};
+  if (state.nodes.empty() || allocator.could_ever_fit(demand, rule)) return {};
   PlacementRule sites;
-  sites.sites = rule.sites;
+  sites.sites = spec.sites;
   if (!allocator.could_ever_fit({}, &sites))
     return make_error(ErrorCode::invalid_input, "no node is at " + list_of(spec.sites), "sites");
-  if (!allocator.could_ever_fit({}, &rule))
+  if (!allocator.could_ever_fit({}, rule))
     return make_error(ErrorCode::invalid_input,
                       "no node" + (spec.sites.empty() ? "" : " at " + list_of(spec.sites)) +
                           " has labels that match '" + spec.labels + "'",
@@ -313,13 +313,9 @@ caf::result<TenantAddress> admit_job(const CoordinatorState& state, const AdmitJ
                           ", more than the tenant's max " +
                           text_of(state.tenants.at(known->second).spec.max),
                       "resources");
-  PlacementRule rule;
-  rule.sites = spec.sites;
-  auto labels = LabelExpression::parse(spec.labels);
-  if (const auto* reason = std::get_if<std::string>(&labels))
-    return make_error(ErrorCode::invalid_input, *reason, "labels");
-  rule.labels = std::get<LabelExpression>(labels);
-  if (auto wrong = check_some_node_fits(state, spec, *demand, rule)) return wrong;
+  const auto rule = placement_of(spec);
+  if (!rule) return rule.error();
+  if (auto wrong = check_some_node_fits(state, spec, *demand, rule->get())) return wrong;
   return TenantAddress{known->second, spec.tenant, state.tenants.at(known->second).actor};
 }
 

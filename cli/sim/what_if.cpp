@@ -44,15 +44,6 @@ bool has_ended(TaskState state) {
          state == TaskState::cancelled;
 }
 
-PlacementRulePtr placement_of(const JobSpec& spec) {
-  if (spec.sites.empty() && spec.labels.empty()) return nullptr;
-  auto rule = std::make_shared<PlacementRule>();
-  rule->sites = spec.sites;
-  auto labels = LabelExpression::parse(spec.labels);
-  if (auto* expression = std::get_if<LabelExpression>(&labels)) rule->labels = *expression;
-  return rule;
-}
-
 /// Builds the question piece by piece, in the order of `build`.
 class QuestionBuilder {
  public:
@@ -193,10 +184,12 @@ class QuestionBuilder {
   [[nodiscard]] Expected<sim::Job> simulated(const JobRecord& job) const {
     const auto demand = catalog_.to_vector(job.spec.resources, "resources");
     if (!demand) return demand.error();
+    const auto rule = placement_of(job.spec);
+    if (!rule) return rule.error();
     sim::Job result;
     result.tenant = tenant_index_.at(job.tenant);
     result.demand = *demand;
-    result.rule = placement_of(job.spec);
+    result.rule = *rule;
     return result;
   }
 

@@ -21,24 +21,6 @@ struct Rejection {
   const char* message;
 };
 
-TaskRecord running_task(std::uint32_t failures = 0) {
-  TaskRecord task;
-  task.state = TaskState::running;
-  task.attempt = 4;
-  task.failures = failures;
-  return task;
-}
-
-TaskResult ended(EndReason reason, std::int32_t exit_code = 0) {
-  TaskResult result;
-  result.task = {JobId{7}, 0, 4};
-  result.reason = reason;
-  result.exit_code = exit_code;
-  return result;
-}
-
-constexpr WallTime kNow{1'000'000'000};
-
 JobRecord job_of_three() {
   JobRecord job;
   job.tasks.total = 3;
@@ -167,61 +149,6 @@ TEST_CASE("states and reasons have stable names", "[unit][job]") {
   CHECK(to_string(TaskState::cancelled) == "cancelled");
 }
 
-TEST_CASE("a task that exits with 0 has succeeded, even in a cancelled job", "[unit][job]") {
-  JobRecord job = job_of_three();
-  job.cancelled = GENERATE(false, true);
-  const TaskRecord after = after_result(job, running_task(), ended(EndReason::exited), kNow);
-  CHECK(after.state == TaskState::succeeded);
-  CHECK(after.attempt == 4);
-  CHECK(after.failures == 0);
-  REQUIRE(after.result);
-  CHECK(after.result->exit_code == 0);
-}
-
-TEST_CASE("a failure runs again while retries are left", "[unit][job]") {
-  JobRecord job = job_of_three();
-  job.spec.retries = 2;
-  const auto reason = GENERATE(EndReason::exited, EndReason::signalled, EndReason::memory_limit,
-                               EndReason::time_limit, EndReason::could_not_start);
-  TaskRecord task = after_result(job, running_task(1), ended(reason, 3), kNow);
-  CHECK(task.state == TaskState::pending);
-  CHECK(task.attempt == 5);
-  CHECK(task.failures == 2);
-  task = after_result(job, task, ended(reason, 3), kNow);
-  CHECK(task.state == TaskState::failed);
-  CHECK(task.attempt == 5);
-  CHECK(task.failures == 3);
-}
-
-TEST_CASE("an attempt that the node lost runs again and counts for nothing", "[unit][job]") {
-  const auto reason = GENERATE(EndReason::lease_expired, EndReason::node_lost);
-  const TaskRecord after = after_result(job_of_three(), running_task(), ended(reason), kNow);
-  CHECK(after.state == TaskState::pending);
-  CHECK(after.attempt == 5);
-  CHECK(after.failures == 0);
-}
-
-TEST_CASE("nothing of a cancelled job runs again", "[unit][job]") {
-  JobRecord job = job_of_three();
-  job.cancelled = true;
-  job.spec.retries = 5;
-  CHECK(after_result(job, running_task(), ended(EndReason::node_lost), kNow).state ==
-        TaskState::cancelled);
-  CHECK(after_result(job, running_task(), ended(EndReason::cancelled), kNow).state ==
-        TaskState::cancelled);
-  CHECK(after_result(job, running_task(), ended(EndReason::exited, 1), kNow).state ==
-        TaskState::failed);
-}
-
-TEST_CASE("a task stopped on order is final without its job being cancelled", "[unit][job]") {
-  JobRecord job = job_of_three();
-  job.spec.retries = 5;
-  const TaskRecord after =
-      after_result(job, running_task(), ended(EndReason::cancelled, 143), kNow);
-  CHECK(after.state == TaskState::cancelled);
-  CHECK(after.failures == 0);
-}
-
 TEST_CASE("a spec's bytes are those of all its texts", "[unit][job]") {
   const JobSpec plain = sleeping_job();
   JobSpec spec = plain;
@@ -246,71 +173,6 @@ TEST_CASE("a reason has a bound", "[unit]") {
   const auto error = validate_reason(std::string(kMaxReasonBytes + 1, 'r'));
   CHECK(details(error).field == "reason");
   CHECK(details(error).message == "1025 bytes are more than 1024");
-}
-
-TEST_CASE("the pause after trouble doubles up to a minute", "[unit][job]") {
-  CHECK(backoff_ms(1) == 1000);
-  CHECK(backoff_ms(2) == 2000);
-  CHECK(backoff_ms(6) == 32'000);
-  CHECK(backoff_ms(7) == 60'000);
-  CHECK(backoff_ms(4'000'000'000) == 60'000);
-}
-
-TEST_CASE("a launch that failed runs again after a pause, uncounted among failures",
-          "[unit][job]") {
-  TaskRecord task =
-      after_result(job_of_three(), running_task(), ended(EndReason::launch_failed, 126), kNow);
-  CHECK(task.state == TaskState::pending);
-  CHECK(task.attempt == 5);
-  CHECK(task.failures == 0);
-  CHECK(task.launch_failures == 1);
-  CHECK(task.waits_until.microseconds == kNow.microseconds + 1'000'000);
-  task = after_result(job_of_three(), task, ended(EndReason::supervisor_lost), kNow);
-  CHECK(task.losses == 1);
-  CHECK(task.waits_until.microseconds == kNow.microseconds + 2'000'000);
-  task = after_result(job_of_three(), task, ended(EndReason::lease_expired), kNow);
-  CHECK_FALSE(task.waits_until);
-}
-
-TEST_CASE("launch failures and losses end at their bounds, with a word on it", "[unit][job]") {
-  JobRecord job = job_of_three();
-  job.spec.retries = 1000;
-  const auto reason = GENERATE(EndReason::launch_failed, EndReason::supervisor_lost);
-  const auto bound = reason == EndReason::launch_failed ? kMaxLaunchFailures : kMaxLosses;
-  TaskRecord task = running_task();
-  for (std::uint32_t i = 1; i < bound; ++i) task = after_result(job, task, ended(reason), kNow);
-  CHECK(task.state == TaskState::pending);
-  task = after_result(job, task, ended(reason), kNow);
-  CHECK(task.state == TaskState::failed);
-  CHECK(task.failures == 0);
-  CHECK_FALSE(task.waits_until);
-  CHECK_THAT(task.result->message, Catch::Contains(std::to_string(bound)));
-}
-
-TEST_CASE("the word on a bound fits into what a message may hold", "[unit][job]") {
-  TaskRecord task = running_task();
-  task.losses = kMaxLosses - 1;
-  TaskResult result = ended(EndReason::supervisor_lost);
-  result.message = std::string(kMaxResultMessageBytes, 'x');
-  task = after_result(job_of_three(), task, result, kNow);
-  CHECK(task.result->message.size() == kMaxResultMessageBytes);
-  CHECK_THAT(task.result->message, Catch::EndsWith("lost 10 times, the most that a task may be"));
-}
-
-TEST_CASE("a task is lost with its node only so often", "[unit][job]") {
-  TaskRecord task = running_task();
-  const TaskKey key{JobId{7}, 0, 4};
-  for (std::uint32_t i = 1; i < kMaxLosses; ++i)
-    task = after_node_lost(job_of_three(), task, key, kNow);
-  CHECK(task.state == TaskState::pending);
-  CHECK(task.attempt == 4 + kMaxLosses - 1);
-  CHECK_FALSE(task.waits_until);
-  task = after_node_lost(job_of_three(), task, key, kNow);
-  CHECK(task.state == TaskState::failed);
-  CHECK_THAT(task.result->message, Catch::Contains("its node was lost; lost 10 times"));
-  JobRecord cancelled = job_of_three();
-  cancelled.cancelled = true;
-  CHECK(after_node_lost(cancelled, task, key, kNow).state == TaskState::cancelled);
 }
 
 }  // namespace fairwater

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "policy/allocator/advances.hpp"
+#include "state/job.hpp"
 #include "tests/storage/support.hpp"
 
 namespace fairwater::test {
@@ -227,7 +228,7 @@ TEST_CASE("a launch that failed is neither use nor loan", "[unit][fold]") {
     CHECK(folded.task(1, 0)->launch_failures == 1);
     CHECK(folded.task(1, 0)->waits_until.microseconds == folded.time_us + 1'000'000);
     CHECK(folded.refusal(failed) ==
-          "task 1.0 attempt 1 does not run there, and its advances would go back");
+          "task 1.0.1 does not run there, and its advances would go back");
     folded.must_apply(LaunchesFailed{NodeId{1}, {{launch_failure(key(1, 0)), {}}}});
     folded.grant(2, {key(1, 0, 2)});
     CHECK_FALSE(folded.task(1, 0)->waits_until);
@@ -360,7 +361,7 @@ TEST_CASE("a ledger that was vouched for grants under its incarnation, to jobs w
   CHECK(folded.state.meta.given_up == last + 50);
   CHECK(folded.state.meta.next_job == JobId{12});
   CHECK(folded.refusal(Cycle{{plain_deal(folded.state.meta.position, TenantId{1}, {key(1, 1)})}}) ==
-        "task 1.1 attempt 1 was granted while it is pending with attempt 1");
+        "task 1.1.1 was granted, but the ledger's incarnation is 3");
   folded.grant(1, {{JobId{1}, 1, 1, 3}});
   CHECK(folded.task(1, 1)->incarnation == 3);
   // A result of the lost life's run of that attempt is a stranger's; what ran before goes on.

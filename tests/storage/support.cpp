@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "policy/allocator/deal_steps.hpp"
+#include "state/job.hpp"
 
 namespace fairwater::test {
 
@@ -161,7 +162,9 @@ JournalBody Traffic::finish() {
     TaskResult result = success(key_of(place));
     if (below(4) == 0) result.exit_code = 1;
     if (below(8) == 0) result.reason = EndReason::lease_expired;
-    task = after_result(job.record, task, result, {});
+    if (below(8) == 0) result.reason = EndReason::supervisor_lost;
+    job.record.tasks = {.total = 1, .running = 1};  // the generator keeps no counts
+    end_task(job.record, task, result, {});
     if (task.state == TaskState::pending) waiting_.insert(place);
     body.results.push_back(result);
     if (below(10) == 0) body.results.push_back(result);  // said twice
@@ -174,9 +177,9 @@ JournalBody Traffic::requeue() {
   const Place place = *running_.begin();
   Job& job = jobs_.at(place.first);
   TaskRecord& task = job.tasks.at(place.second);
-  const TasksRequeued body{task.node, {key_of(place)}, "node lost"};
-  ++task.attempt;
-  task.state = job.record.cancelled ? TaskState::cancelled : TaskState::pending;
+  const TasksRequeued body{task.node, {key_of(place)}, "node lost", below(2) == 0};
+  job.record.tasks = {.total = 1, .running = 1};
+  requeue_task(job.record, task, key_of(place), body.node_lost, {});
   if (task.state == TaskState::pending) waiting_.insert(place);
   running_.erase(place);
   return body;

@@ -1,9 +1,9 @@
 // One tenant's live jobs: what waits, what runs, and in which order the rest should run. Pure: no
-// clock, no messages; the tenant actor drives it, a test can too.
+// clock, no messages; the tenant actor drives it.
 //
-// Invariants: a task of a live job waits, runs, or has ended; counts agree with the ledger's
-// records, because both follow model/job.hpp's after_result. A cancelled or blocked job has nothing
-// in the window.
+// Invariants: a task of a live job waits, runs, or has ended; records are the ledger's, because
+// both follow state/job.hpp: what a restart makes of the ledger is what would have been without it.
+// A cancelled or blocked job has nothing in the window.
 #pragma once
 
 #include <map>
@@ -13,11 +13,19 @@
 #include <utility>
 #include <vector>
 
-#include "actors/coordinator/tenant.hpp"
+#include "model/node.hpp"
+#include "model/tenant.hpp"
 #include "policy/allocator/waiting_tasks.hpp"
+#include "state/job.hpp"
 
 namespace fairwater {
 
+/// A live job as the ledger has it.
+struct UnfinishedJob {
+  JobRecord record;
+  std::map<std::uint32_t, TaskRecord> tasks;  ///< those that have a record, by index
+  std::vector<JobId> waits_for;               ///< jobs of `after` that have not succeeded yet
+};
 struct RunningTask {
   NodeId node;
   TaskKey key;
@@ -29,13 +37,13 @@ struct BackingOff {
 };
 /// What an attempt's end leads to.
 struct AttemptOutcome {
-  bool job_ended = false;  ///< with this task; the job is gone from the book
+  bool job_ended = false;  ///< with this task; the job is gone
   std::optional<BackingOff> backing_off;
 };
 
-class TenantBook {
+class TenantJobs {
  public:
-  TenantBook(TenantId tenant, QueuePolicy policy, ResourceCatalog catalog);
+  TenantJobs(TenantId tenant, QueuePolicy policy, ResourceCatalog catalog);
 
   void set_policy(QueuePolicy policy);
   /// A job that is durable: new, or found by a restart. Its spec has been admitted.
@@ -48,9 +56,10 @@ class TenantBook {
 
   /// The task runs now (or is about to); the order that starts it. None when the grant is for no
   /// live job.
-  [[nodiscard]] std::optional<LaunchOrder> grant(const Grant& grant, NodeId node);
+  [[nodiscard]] std::optional<LaunchOrder> grant(const Grant& grant, NodeId node, Moment moment);
   AttemptOutcome end(const TaskResult& result, WallTime now);
-  AttemptOutcome give_back(const TasksReturned& returned, const TaskKey& task, WallTime now);
+  /// As requeue_task.
+  AttemptOutcome give_back(const TaskKey& task, bool node_lost, WallTime now);
   /// Every task that backs off, e.g. after a restart.
   [[nodiscard]] std::vector<BackingOff> backing_off() const;
   /// The pause is over: the task, if it still waits under this attempt, may run.
@@ -62,7 +71,7 @@ class TenantBook {
   void hold(JobId job);
   void release_hold(JobId job);
   /// The cancellation is durable. Returns what must be stopped; when nothing runs, the job is gone.
-  std::vector<RunningTask> cancel(JobId job, const std::string& reason);
+  std::vector<RunningTask> cancel(JobId job, const std::string& reason, WallTime now);
   /// Everything of cancelled jobs that still runs, e.g. after a restart.
   [[nodiscard]] std::vector<RunningTask> to_stop() const;
 
@@ -101,14 +110,12 @@ class TenantBook {
   [[nodiscard]] QueueKey key_of(const Job& job) const;
   void append_fair(DemandWindow& window, std::size_t max_ranges, std::uint32_t max_tasks) const;
   void erase(std::map<JobId, Job>::iterator job);
-  AttemptOutcome settle(std::map<JobId, Job>::iterator job, const TaskKey& key,
-                        const TaskRecord& after);
-  /// The job's record and that of the task that runs under this very attempt; null when none does.
-  [[nodiscard]] std::pair<std::map<JobId, Job>::iterator, const TaskRecord*> running(
-      const TaskKey& key);
+  /// Applies the end of the attempt, if it is the one that runs.
+  template <class Event>
+  AttemptOutcome settle(const TaskKey& key, Event&& event);
   /// Keeps ready_ and the pending totals true across a change of one job.
   template <class Change>
-  auto change(Job& job, Change&& apply);
+  void change(Job& job, Change&& apply);
   void count(const Job& job, bool add);
 
   TenantId tenant_;

@@ -1,26 +1,13 @@
-#include "actors/coordinator/tenant_book.hpp"
+#include "state/tenant_jobs.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <queue>
-#include <variant>
 
 #include "policy/core/check.hpp"
 
 namespace fairwater {
 namespace {
-
-PlacementRulePtr rule_of(const JobSpec& spec) {
-  if (spec.sites.empty() && spec.labels.empty()) return nullptr;
-  auto rule = std::make_shared<PlacementRule>();
-  rule->sites = spec.sites;
-  if (!spec.labels.empty()) {
-    auto labels = LabelExpression::parse(spec.labels);
-    FAIRWATER_CHECK(std::holds_alternative<LabelExpression>(labels), "an admitted job's labels");
-    rule->labels = std::get<LabelExpression>(labels);
-  }
-  return rule;
-}
 
 /// Appends a range, merged with the one before where it continues it.
 void append(DemandWindow& window, const WaitingRange& range) {
@@ -37,12 +24,12 @@ void append(DemandWindow& window, const WaitingRange& range) {
 
 }  // namespace
 
-TenantBook::TenantBook(TenantId tenant, QueuePolicy policy, ResourceCatalog catalog)
+TenantJobs::TenantJobs(TenantId tenant, QueuePolicy policy, ResourceCatalog catalog)
     : tenant_(tenant), policy_(policy), catalog_(std::move(catalog)) {}
 
 // -- bookkeeping ----------------------------------------------------------------------------------
 
-void TenantBook::count(const Job& job, bool add) {
+void TenantJobs::count(const Job& job, bool add) {
   if (!job.ready()) return;
   const QueueKey key = key_of(job);
   const auto tasks = job.waiting.size();
@@ -60,37 +47,32 @@ void TenantBook::count(const Job& job, bool add) {
 }
 
 template <class Change>
-auto TenantBook::change(Job& job, Change&& apply) {
+void TenantJobs::change(Job& job, Change&& apply) {
   count(job, false);
-  if constexpr (std::is_void_v<decltype(apply())>) {
-    apply();
-    count(job, true);
-  } else {
-    auto result = apply();
-    count(job, true);
-    return result;
-  }
+  apply_durable(apply);
+  count(job, true);
 }
 
-void TenantBook::add(UnfinishedJob unfinished) {
+void TenantJobs::add(UnfinishedJob unfinished) {
   Job job;
   auto demand = catalog_.to_vector(unfinished.record.spec.resources, "resources");
   FAIRWATER_CHECK(demand.engaged(), "an admitted job's resources");
+  auto rule = placement_of(unfinished.record.spec);
+  FAIRWATER_CHECK(rule.engaged(), "an admitted job's placement");
   job.demand = *demand;
-  job.rule = rule_of(unfinished.record.spec);
+  job.rule = std::move(*rule);
   job.record = std::move(unfinished.record);
   job.waits_for = {unfinished.waits_for.begin(), unfinished.waits_for.end()};
   std::uint32_t next = 0;  // tasks without a record wait for their first attempt
-  for (auto& task : unfinished.tasks) {
-    job.waiting.add(next, task.index - next, 1);
-    next = task.index + 1;
-    const auto state = task.record.state;
-    if (state == TaskState::pending && task.record.waits_until)
-      job.backing_off.insert(task.index);
-    else if (state == TaskState::pending)
-      job.waiting.add(task.index, 1, task.record.attempt);
-    if (state == TaskState::pending || state == TaskState::running)
-      job.tasks.emplace(task.index, std::move(task.record));
+  for (auto& [index, task] : unfinished.tasks) {
+    job.waiting.add(next, index - next, 1);
+    next = index + 1;
+    if (task.state == TaskState::pending && task.waits_until)
+      job.backing_off.insert(index);
+    else if (task.state == TaskState::pending)
+      job.waiting.add(index, 1, task.attempt);
+    if (task.state == TaskState::pending || task.state == TaskState::running)
+      job.tasks.emplace(index, std::move(task));
   }
   job.waiting.add(next, job.record.tasks.total - next, 1);
   if (job.record.cancelled) {
@@ -104,106 +86,69 @@ void TenantBook::add(UnfinishedJob unfinished) {
   count(place->second, true);
 }
 
-void TenantBook::erase(std::map<JobId, Job>::iterator job) {
+void TenantJobs::erase(std::map<JobId, Job>::iterator job) {
   bytes_ -= spec_bytes(job->second.record.spec);
   jobs_.erase(job);
 }
 
-const JobRecord& TenantBook::record(JobId job) const {
+const JobRecord& TenantJobs::record(JobId job) const {
   auto place = jobs_.find(job);
-  FAIRWATER_CHECK(place != jobs_.end(), "only live jobs are in the book");
+  FAIRWATER_CHECK(place != jobs_.end(), "only live jobs are known");
   return place->second.record;
 }
 
 // -- grants and results ---------------------------------------------------------------------------
 
-std::optional<LaunchOrder> TenantBook::grant(const Grant& grant, NodeId node) {
+std::optional<LaunchOrder> TenantJobs::grant(const Grant& grant, NodeId node, Moment moment) {
   auto place = jobs_.find(grant.task.job);
   if (place == jobs_.end()) return std::nullopt;
   auto& job = place->second;
-  const bool waited =
-      change(job, [&] { return job.waiting.take(grant.task.index, grant.task.attempt); });
-  FAIRWATER_CHECK(waited || job.record.cancelled, "a grant is for a waiting task");
-  auto& task = job.tasks[grant.task.index];
-  task.state = TaskState::running;
-  task.attempt = grant.task.attempt;
-  task.incarnation = grant.task.incarnation;
-  task.node = node;
-  task.cost = grant.cost;
-  task.waits_until = {};
-  ++job.record.tasks.running;
+  change(job, [&] {
+    const bool waited = job.waiting.take(grant.task.index, grant.task.attempt);
+    FAIRWATER_CHECK(waited || job.record.cancelled, "a grant is for a waiting task");
+    grant_task(job.record, job.tasks[grant.task.index], grant, node, moment);
+  });
   return launch_order(job.record, grant.task);
 }
 
-AttemptOutcome TenantBook::settle(std::map<JobId, Job>::iterator place, const TaskKey& key,
-                                  const TaskRecord& after) {
+template <class Event>
+AttemptOutcome TenantJobs::settle(const TaskKey& key, Event&& event) {
+  const auto place = jobs_.find(key.job);
+  if (place == jobs_.end()) return {};
   auto& job = place->second;
-  auto& counts = job.record.tasks;
+  const auto task = job.tasks.find(key.index);
+  if (task == job.tasks.end() || !is_run(task->second, task->second.node, key)) return {};
   AttemptOutcome outcome;
-  --counts.running;
   change(job, [&] {
-    switch (after.state) {
-      case TaskState::pending:
-        job.tasks[key.index] = after;
-        if (after.waits_until) {
-          job.backing_off.insert(key.index);
-          outcome.backing_off = BackingOff{{key.job, key.index, after.attempt}, after.waits_until};
-        } else {
-          job.waiting.add(key.index, 1, after.attempt);
-        }
-        return;
-      case TaskState::succeeded:
-        ++counts.succeeded;
-        break;
-      case TaskState::failed:
-        ++counts.failed;
-        break;
-      case TaskState::cancelled:
-        ++counts.cancelled;
-        break;
-      case TaskState::running:
-        FAIRWATER_CHECK(false, "a result ends an attempt");
-        break;
+    TaskRecord& record = task->second;
+    event(job.record, record);
+    if (record.state != TaskState::pending) {
+      job.tasks.erase(task);
+    } else if (record.waits_until) {
+      job.backing_off.insert(key.index);
+      outcome.backing_off = BackingOff{{key.job, key.index, record.attempt}, record.waits_until};
+    } else {
+      job.waiting.add(key.index, 1, record.attempt);
     }
-    job.tasks.erase(key.index);
   });
-  outcome.job_ended = counts.running == 0 && counts.pending() == 0;
+  outcome.job_ended = is_terminal(state_of(job.record));
   if (outcome.job_ended) erase(place);
   return outcome;
 }
 
-std::pair<std::map<JobId, TenantBook::Job>::iterator, const TaskRecord*> TenantBook::running(
-    const TaskKey& key) {
-  auto place = jobs_.find(key.job);
-  if (place == jobs_.end()) return {place, nullptr};
-  const auto task = place->second.tasks.find(key.index);
-  if (task == place->second.tasks.end() || task->second.state != TaskState::running ||
-      run_of(key.job, key.index, task->second) != key)
-    return {place, nullptr};
-  return {place, &task->second};
+AttemptOutcome TenantJobs::end(const TaskResult& result, WallTime now) {
+  return settle(result.task,
+                [&](JobRecord& job, TaskRecord& task) { end_task(job, task, result, now); });
 }
 
-AttemptOutcome TenantBook::end(const TaskResult& result, WallTime now) {
-  const auto [place, task] = running(result.task);
-  if (!task) return {};
-  return settle(place, result.task, after_result(place->second.record, *task, result, now));
-}
-
-AttemptOutcome TenantBook::give_back(const TasksReturned& returned, const TaskKey& key,
-                                     WallTime now) {
-  const auto [place, task] = running(key);
-  if (!task) return {};
-  const auto& job = place->second.record;
-  if (returned.node_lost) return settle(place, key, after_node_lost(job, *task, key, now));
-  TaskRecord after = *task;
-  after.state = job.cancelled ? TaskState::cancelled : TaskState::pending;
-  after.attempt = key.attempt + 1;
-  return settle(place, key, after);
+AttemptOutcome TenantJobs::give_back(const TaskKey& key, bool node_lost, WallTime now) {
+  return settle(
+      key, [&](JobRecord& job, TaskRecord& task) { requeue_task(job, task, key, node_lost, now); });
 }
 
 // -- backing off ----------------------------------------------------------------------------------
 
-std::vector<BackingOff> TenantBook::backing_off() const {
+std::vector<BackingOff> TenantJobs::backing_off() const {
   std::vector<BackingOff> all;
   for (const auto& [id, job] : jobs_)
     for (const auto index : job.backing_off) {
@@ -213,7 +158,7 @@ std::vector<BackingOff> TenantBook::backing_off() const {
   return all;
 }
 
-void TenantBook::end_backoff(const TaskKey& key) {
+void TenantJobs::end_backoff(const TaskKey& key) {
   auto place = jobs_.find(key.job);
   if (place == jobs_.end()) return;
   auto& job = place->second;
@@ -225,7 +170,7 @@ void TenantBook::end_backoff(const TaskKey& key) {
   });
 }
 
-const TaskRecord* TenantBook::backing_off(JobId id, std::uint32_t index) const {
+const TaskRecord* TenantJobs::backing_off(JobId id, std::uint32_t index) const {
   const auto place = jobs_.find(id);
   if (place == jobs_.end() || !place->second.backing_off.contains(index)) return nullptr;
   return &place->second.tasks.at(index);
@@ -233,24 +178,22 @@ const TaskRecord* TenantBook::backing_off(JobId id, std::uint32_t index) const {
 
 // -- cancelling and dependencies ------------------------------------------------------------------
 
-void TenantBook::hold(JobId id) {
+void TenantJobs::hold(JobId id) {
   auto place = jobs_.find(id);
   if (place != jobs_.end()) change(place->second, [&] { place->second.held = true; });
 }
 
-void TenantBook::release_hold(JobId id) {
+void TenantJobs::release_hold(JobId id) {
   auto place = jobs_.find(id);
   if (place != jobs_.end()) change(place->second, [&] { place->second.held = false; });
 }
 
-std::vector<RunningTask> TenantBook::cancel(JobId id, const std::string& reason) {
+std::vector<RunningTask> TenantJobs::cancel(JobId id, const std::string& reason, WallTime now) {
   auto place = jobs_.find(id);
   if (place == jobs_.end()) return {};
   auto& job = place->second;
   change(job, [&] {
-    job.record.tasks.cancelled += job.record.tasks.pending();
-    job.record.cancelled = true;
-    job.record.cancel_reason = reason;
+    (void)cancel_job(job.record, reason, now);
     job.waiting.clear();
     job.backing_off.clear();
   });
@@ -261,7 +204,7 @@ std::vector<RunningTask> TenantBook::cancel(JobId id, const std::string& reason)
   return running;
 }
 
-std::vector<RunningTask> TenantBook::to_stop() const {
+std::vector<RunningTask> TenantJobs::to_stop() const {
   std::vector<RunningTask> running;
   for (const auto& [id, job] : jobs_) {
     if (!job.record.cancelled) continue;
@@ -271,34 +214,34 @@ std::vector<RunningTask> TenantBook::to_stop() const {
   return running;
 }
 
-void TenantBook::dependency_met(JobId met) {
+void TenantJobs::dependency_met(JobId met) {
   for (auto& known : jobs_) {
     auto& job = known.second;
     if (job.waits_for.contains(met)) change(job, [&] { job.waits_for.erase(met); });
   }
 }
 
-std::vector<JobId> TenantBook::waiting_for(JobId awaited) const {
+std::vector<JobId> TenantJobs::waiting_for(JobId awaited) const {
   std::vector<JobId> result;
   for (const auto& [id, job] : jobs_)
     if (job.waits_for.contains(awaited)) result.push_back(id);
   return result;
 }
 
-const std::set<JobId>& TenantBook::dependencies(JobId id) const {
+const std::set<JobId>& TenantJobs::dependencies(JobId id) const {
   auto place = jobs_.find(id);
-  FAIRWATER_CHECK(place != jobs_.end(), "only live jobs are in the book");
+  FAIRWATER_CHECK(place != jobs_.end(), "only live jobs are known");
   return place->second.waits_for;
 }
 
 // -- the window -----------------------------------------------------------------------------------
 
-TenantBook::QueueKey TenantBook::key_of(const Job& job) const {
+TenantJobs::QueueKey TenantJobs::key_of(const Job& job) const {
   const auto priority = policy_ == QueuePolicy::priority ? job.record.spec.priority : 0;
   return {-std::int64_t{priority}, job.record.id};
 }
 
-void TenantBook::set_policy(QueuePolicy policy) {
+void TenantJobs::set_policy(QueuePolicy policy) {
   policy_ = policy;
   ready_.clear();
   for (const auto& [id, job] : jobs_)
@@ -307,7 +250,7 @@ void TenantBook::set_policy(QueuePolicy policy) {
 
 /// Fair among the tenant's jobs: the next task is always of the job with the fewest running or
 /// chosen ones.
-void TenantBook::append_fair(DemandWindow& window, std::size_t max_ranges,
+void TenantJobs::append_fair(DemandWindow& window, std::size_t max_ranges,
                              std::uint32_t max_tasks) const {
   struct Turn {
     std::uint32_t busy;
@@ -337,7 +280,7 @@ void TenantBook::append_fair(DemandWindow& window, std::size_t max_ranges,
   }
 }
 
-DemandWindow TenantBook::window(std::size_t max_ranges, std::uint32_t max_tasks,
+DemandWindow TenantJobs::window(std::size_t max_ranges, std::uint32_t max_tasks,
                                 std::uint64_t seen_deal) const {
   DemandWindow window;
   window.tenant = tenant_;
@@ -362,7 +305,7 @@ DemandWindow TenantBook::window(std::size_t max_ranges, std::uint32_t max_tasks,
   return window;
 }
 
-std::uint64_t TenantBook::tasks_before(JobId id, std::uint32_t index) const {
+std::uint64_t TenantJobs::tasks_before(JobId id, std::uint32_t index) const {
   std::uint64_t before = 0;
   for (const auto& key : ready_) {
     const auto& job = jobs_.at(key.second);
@@ -377,7 +320,7 @@ std::uint64_t TenantBook::tasks_before(JobId id, std::uint32_t index) const {
   return before;
 }
 
-bool TenantBook::waits(JobId id, std::uint32_t index) const {
+bool TenantJobs::waits(JobId id, std::uint32_t index) const {
   auto place = jobs_.find(id);
   return place != jobs_.end() && place->second.waiting.contains(index);
 }

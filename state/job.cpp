@@ -1,0 +1,220 @@
+#include "state/job.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace fairwater {
+namespace {
+
+std::string name_of(const TaskKey& task) {
+  return "task " + std::to_string(task.job.value) + "." + std::to_string(task.index) + " attempt " +
+         std::to_string(task.attempt) +
+         (task.incarnation == 0 ? "" : " of incarnation " + std::to_string(task.incarnation));
+}
+
+// -- counts ---------------------------------------------------------------------------------------
+
+/// Null for waiting tasks, which are counted as what is left.
+std::uint32_t* count_of(TaskCounts& counts, TaskState state) {
+  switch (state) {
+    case TaskState::running:
+      return &counts.running;
+    case TaskState::succeeded:
+      return &counts.succeeded;
+    case TaskState::failed:
+      return &counts.failed;
+    case TaskState::cancelled:
+      return &counts.cancelled;
+    case TaskState::pending:
+      break;
+  }
+  return nullptr;
+}
+
+/// The job has ended with this event, or lives again: a grant that crossed its cancellation runs.
+void note_end(JobRecord& job, WallTime now) {
+  const bool has_ended = is_terminal(state_of(job));
+  if (has_ended == static_cast<bool>(job.finished_at)) return;
+  job.finished_at = has_ended ? now : WallTime{};
+}
+
+void recount(JobRecord& job, TaskState from, TaskState to, WallTime now) {
+  std::uint32_t* const taken = count_of(job.tasks, from);
+  if ((taken ? *taken : job.tasks.pending()) == 0)
+    refuse("job " + std::to_string(job.id.value) + " has no " + std::string(to_string(from)) +
+           " task left");
+  if (taken) --*taken;
+  if (std::uint32_t* const given = count_of(job.tasks, to)) ++*given;
+  note_end(job, now);
+}
+
+// -- what follows from an end ---------------------------------------------------------------------
+
+/// Where a task ends that may not run again.
+TaskState final_state(const JobRecord& job, const TaskResult& result) {
+  switch (result.reason) {
+    case EndReason::exited:
+      return result.exit_code == 0 ? TaskState::succeeded : TaskState::failed;
+    case EndReason::cancelled:
+      return TaskState::cancelled;
+    case EndReason::lease_expired:
+    case EndReason::node_lost:
+    case EndReason::launch_failed:
+    case EndReason::supervisor_lost:
+      return job.cancelled ? TaskState::cancelled : TaskState::failed;
+    case EndReason::signalled:
+    case EndReason::memory_limit:
+    case EndReason::time_limit:
+    case EndReason::could_not_start:
+      break;
+  }
+  return TaskState::failed;
+}
+
+bool is_beyond_bounds(const TaskRecord& task) {
+  return task.launch_failures >= kMaxLaunchFailures || task.losses >= kMaxLosses;
+}
+
+std::string bound_reached(const TaskRecord& task) {
+  if (task.losses >= kMaxLosses)
+    return "; lost " + std::to_string(task.losses) + " times, the most that a task may be";
+  return "; no node could start it in " + std::to_string(task.launch_failures) +
+         " attempts, the most that are made";
+}
+
+void run_again_unless(bool final, const JobRecord& job, TaskRecord& task) {
+  task.state = final ? final_state(job, *task.result) : TaskState::pending;
+  if (!final) ++task.attempt;
+}
+
+/// Neither a failure of the task nor proof that it was not to blame: bounded, and with pauses.
+void take_trouble(bool final, const JobRecord& job, TaskRecord& task, WallTime now) {
+  if (!final && is_beyond_bounds(task)) {
+    const std::string why = bound_reached(task);
+    std::string& message = task.result->message;
+    message = cut_text(std::move(message), kMaxResultMessageBytes - why.size()) + why;
+    run_again_unless(true, job, task);
+    return;
+  }
+  const std::int64_t pause_ms = backoff_ms(task.launch_failures + task.losses);
+  if (!final) task.waits_until = {now.microseconds + pause_ms * 1000};
+  run_again_unless(final, job, task);
+}
+
+void take_result(const JobRecord& job, TaskRecord& task, const TaskResult& result, WallTime now) {
+  const bool succeeded = result.reason == EndReason::exited && result.exit_code == 0;
+  const bool final = succeeded || job.cancelled || result.reason == EndReason::cancelled;
+  task.result = result;
+  task.waits_until = {};
+  switch (result.reason) {
+    case EndReason::lease_expired:
+    case EndReason::node_lost:
+      return run_again_unless(final, job, task);
+    case EndReason::launch_failed:
+      ++task.launch_failures;
+      return take_trouble(final, job, task, now);
+    case EndReason::supervisor_lost:
+      ++task.losses;
+      return take_trouble(final, job, task, now);
+    default:
+      break;
+  }
+  const bool runs_again = !final && task.failures < job.spec.retries;
+  task.state = runs_again ? TaskState::pending : final_state(job, result);
+  if (task.state == TaskState::failed || runs_again) ++task.failures;
+  if (runs_again) ++task.attempt;
+}
+
+/// The node's loss is the task's end where it was the last that the task may have.
+void fail_as_lost(TaskRecord& task, const TaskKey& key, WallTime now) {
+  TaskResult result;
+  result.task = key;
+  result.reason = EndReason::node_lost;
+  result.started_at = task.granted_at;
+  result.finished_at = now;
+  result.message = "its node was lost" + bound_reached(task);
+  task.result = std::move(result);
+  task.state = TaskState::failed;
+}
+
+void check_running(const TaskRecord& task, const TaskKey& key) {
+  if (task.state != TaskState::running || task.attempt != key.attempt ||
+      task.incarnation != key.incarnation)
+    refuse(name_of(key) + " ends while it is " + std::string(to_string(task.state)) +
+           " with attempt " + std::to_string(task.attempt));
+}
+
+}  // namespace
+
+std::int64_t backoff_ms(std::uint32_t troubles) {
+  constexpr std::uint32_t kDoublings = 6;  // 64 s is beyond the most
+  const std::uint32_t doublings = std::min(std::max(troubles, 1U) - 1, kDoublings);
+  return std::min(std::int64_t{1000} << doublings, kMaxBackoff_ms);
+}
+
+JobRecord submitted_job(const JobSubmitted& submitted, WallTime now) {
+  if (submitted.spec.tasks_max == 0) refuse("a job has no task");
+  JobRecord job;
+  job.id = submitted.id;
+  job.tenant = submitted.tenant;
+  job.spec = submitted.spec;
+  job.submitted_at = now;
+  job.tasks.total = submitted.spec.tasks_max;
+  return job;
+}
+
+bool is_run(const TaskRecord& task, NodeId node, const TaskKey& key) {
+  return task.state == TaskState::running && task.node == node &&
+         run_of(key.job, key.index, task) == key;
+}
+
+void grant_task(JobRecord& job, TaskRecord& task, const Grant& grant, NodeId node, Moment moment) {
+  if (job.id != grant.task.job || job.tenant != grant.tenant || grant.task.index >= job.tasks.total)
+    refuse(name_of(grant.task) + " was granted, but its tenant has no such task");
+  if (task.state != TaskState::pending || task.attempt != grant.task.attempt || grant.cost < 1)
+    refuse(name_of(grant.task) + " was granted while it is " + std::string(to_string(task.state)) +
+           " with attempt " + std::to_string(task.attempt));
+  // A cancelled job's waiting tasks count as cancelled; a grant that crossed the cancel runs until
+  // it is stopped.
+  recount(job, job.cancelled ? TaskState::cancelled : TaskState::pending, TaskState::running,
+          moment.time);
+  if (!job.started_at) job.started_at = moment.time;
+  task.state = TaskState::running;
+  task.incarnation = grant.task.incarnation;
+  task.node = node;
+  task.cost = grant.cost;
+  task.step = grant.step;
+  task.beyond_quota = grant.beyond_quota;
+  task.grant_cycle = moment.record;
+  task.granted_at = moment.time;
+  task.waits_until = {};
+}
+
+void end_task(JobRecord& job, TaskRecord& task, const TaskResult& result, WallTime now) {
+  check_running(task, result.task);
+  take_result(job, task, result, now);
+  recount(job, TaskState::running, task.state, now);
+}
+
+void requeue_task(JobRecord& job, TaskRecord& task, const TaskKey& key, bool node_lost,
+                  WallTime now) {
+  check_running(task, key);
+  if (node_lost && ++task.losses >= kMaxLosses && !job.cancelled) {
+    fail_as_lost(task, key, now);
+  } else {
+    task.state = job.cancelled ? TaskState::cancelled : TaskState::pending;
+    ++task.attempt;
+  }
+  recount(job, TaskState::running, task.state, now);
+}
+
+bool cancel_job(JobRecord& job, const std::string& reason, WallTime now) {
+  if (job.cancelled || is_terminal(state_of(job))) return false;
+  job.cancelled = true;
+  job.cancel_reason = reason;
+  job.tasks.cancelled += job.tasks.pending();
+  note_end(job, now);
+  return true;
+}
+
+}  // namespace fairwater

@@ -1,0 +1,214 @@
+// One tenant's live jobs: the order in which they run, and what each event leaves to run.
+#include "state/tenant_jobs.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace fairwater {
+namespace {
+
+constexpr TenantId kTenant{2};
+constexpr NodeId kHere{5};
+constexpr WallTime kThen{1'000'000'000};
+
+UnfinishedJob job(std::uint64_t id, std::uint32_t tasks, std::int32_t priority = 0) {
+  JobSpec spec;
+  spec.command = {"true"};
+  spec.tasks_min = spec.tasks_max = tasks;
+  spec.resources = {{"cpu", 100}};
+  spec.priority = priority;
+  return {submitted_job({JobId{id}, kTenant, spec}, kThen), {}, {}};
+}
+
+TenantJobs jobs_with(QueuePolicy policy) { return {kTenant, policy, ResourceCatalog{}}; }
+
+LaunchOrder grant(TenantJobs& jobs, std::uint64_t id, std::uint32_t index,
+                  std::uint32_t attempt = 1) {
+  Grant grant;
+  grant.task = {JobId{id}, index, attempt};
+  grant.tenant = kTenant;
+  grant.cost = 1;
+  const auto order = jobs.grant(grant, kHere, {7, kThen});
+  REQUIRE(order);
+  return *order;
+}
+
+TaskResult result_of(std::uint64_t id, std::uint32_t index, EndReason reason = EndReason::exited) {
+  TaskResult result;
+  result.task = {JobId{id}, index, 1};
+  result.reason = reason;
+  return result;
+}
+
+/// `7.0-2` for tasks 0 to 2 of job 7, `7.1#2` for the second attempt of task 1.
+std::string shown(const TenantJobs& jobs, std::size_t max_ranges = 100,
+                  std::uint32_t max_tasks = 1000) {
+  std::string text;
+  for (const auto& range : jobs.window(max_ranges, max_tasks, 0).next) {
+    text += (text.empty() ? "" : " ") + std::to_string(range.job.value) + "." +
+            std::to_string(range.first_index);
+    if (range.count > 1) text += "-" + std::to_string(range.first_index + range.count - 1);
+    if (range.attempt > 1) text += "#" + std::to_string(range.attempt);
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("jobs run in the order of the tenant's policy", "[unit][tenant_jobs]") {
+  auto jobs = jobs_with(QueuePolicy::fifo);
+  jobs.add(job(1, 2));
+  jobs.add(job(2, 3, 10));
+  jobs.add(job(3, 1, -1));
+  CHECK(shown(jobs) == "1.0-1 2.0-2 3.0");
+  jobs.set_policy(QueuePolicy::priority);
+  CHECK(shown(jobs) == "2.0-2 1.0-1 3.0");
+  jobs.set_policy(QueuePolicy::fair);
+  CHECK(shown(jobs) == "1.0 2.0 3.0 1.1 2.1-2");
+  (void)grant(jobs, 1, 0);
+  CHECK(shown(jobs) == "2.0 3.0 1.1 2.1-2");  // a job with a running task comes later
+}
+
+TEST_CASE("a window is bounded and tells of everything that waits", "[unit][tenant_jobs]") {
+  auto jobs = jobs_with(GENERATE(QueuePolicy::fifo, QueuePolicy::fair));
+  for (std::uint64_t id = 1; id <= 5; ++id) jobs.add(job(id, 10));
+  const auto window = jobs.window(3, 1000, 9);
+  CHECK(window.tenant == kTenant);
+  CHECK(window.next.size() == 3);
+  CHECK(window.seen_deal == 9);
+  CHECK(window.pending_tasks == 50);
+  CHECK(window.pending[kCpu] == 5000);
+  std::uint32_t tasks = 0;
+  for (const auto& range : jobs.window(100, 15, 0).next) tasks += range.count;
+  CHECK(tasks >= 15);
+  CHECK(tasks <= 25);
+}
+
+TEST_CASE("what stands before a task is counted in the tenant's order", "[unit][tenant_jobs]") {
+  auto jobs = jobs_with(QueuePolicy::fifo);
+  jobs.add(job(1, 4));
+  jobs.add(job(2, 3));
+  (void)grant(jobs, 1, 1);
+  CHECK(jobs.tasks_before(JobId{1}, 3) == 2);
+  CHECK(jobs.tasks_before(JobId{2}, 2) == 5);
+  CHECK(jobs.waits(JobId{1}, 0));
+  CHECK_FALSE(jobs.waits(JobId{1}, 1));
+  CHECK_FALSE(jobs.waits(JobId{3}, 0));
+}
+
+TEST_CASE("a job with its last task's end is gone", "[unit][tenant_jobs]") {
+  auto jobs = jobs_with(QueuePolicy::fifo);
+  jobs.add(job(1, 2));
+  const auto bytes = jobs.bytes();
+  CHECK(grant(jobs, 1, 0).task == TaskKey{JobId{1}, 0, 1});
+  (void)grant(jobs, 1, 1);
+  CHECK(shown(jobs).empty());
+  CHECK_FALSE(jobs.end(result_of(1, 0), kThen).job_ended);
+  CHECK_FALSE(jobs.end(result_of(1, 0), kThen).job_ended);  // told twice
+  CHECK(jobs.record(JobId{1}).tasks == TaskCounts{.total = 2, .running = 1, .succeeded = 1});
+  CHECK(jobs.bytes() == bytes);
+  CHECK(jobs.end(result_of(1, 1), kThen).job_ended);
+  CHECK_FALSE(jobs.knows(JobId{1}));
+  CHECK(jobs.size() == 0);
+  CHECK(jobs.bytes() == 0);
+  CHECK_FALSE(jobs.grant({}, kHere, {}).has_value());
+}
+
+TEST_CASE("a task that is given back stands in its place again", "[unit][tenant_jobs]") {
+  auto jobs = jobs_with(QueuePolicy::fifo);
+  jobs.add(job(1, 3));
+  (void)grant(jobs, 1, 1);
+  CHECK(shown(jobs) == "1.0 1.2");
+  CHECK_FALSE(jobs.give_back({JobId{1}, 1, 1}, true, kThen).job_ended);
+  CHECK(shown(jobs) == "1.0 1.1#2 1.2");
+}
+
+TEST_CASE("a task that backs off is out of the window until its pause is over",
+          "[unit][tenant_jobs]") {
+  auto jobs = jobs_with(QueuePolicy::fifo);
+  jobs.add(job(1, 2));
+  (void)grant(jobs, 1, 0);
+  const auto outcome = jobs.end(result_of(1, 0, EndReason::launch_failed), kThen);
+  REQUIRE(outcome.backing_off);
+  CHECK(outcome.backing_off->key == TaskKey{JobId{1}, 0, 2});
+  CHECK(outcome.backing_off->until.microseconds == kThen.microseconds + 1'000'000);
+  CHECK(shown(jobs) == "1.1");
+  REQUIRE(jobs.backing_off(JobId{1}, 0));
+  CHECK(jobs.backing_off().size() == 1);
+  jobs.end_backoff({JobId{1}, 0, 1});  // an earlier attempt's pause
+  CHECK(shown(jobs) == "1.1");
+  jobs.end_backoff({JobId{1}, 0, 2});
+  CHECK(shown(jobs) == "1.0#2 1.1");
+  CHECK(jobs.backing_off().empty());
+}
+
+TEST_CASE("a job that is being cancelled waits for the word of the ledger", "[unit][tenant_jobs]") {
+  auto jobs = jobs_with(QueuePolicy::fifo);
+  jobs.add(job(1, 3));
+  (void)grant(jobs, 1, 2);
+  jobs.hold(JobId{1});
+  CHECK(shown(jobs).empty());
+  CHECK(jobs.window(9, 9, 0).pending_tasks == 0);
+  SECTION("it could not be written") {
+    jobs.release_hold(JobId{1});
+    CHECK(shown(jobs) == "1.0-1");
+  }
+  SECTION("it is durable: what runs is to be stopped, nothing else will") {
+    const auto running = jobs.cancel(JobId{1}, "not needed", kThen);
+    REQUIRE(running.size() == 1);
+    CHECK(running[0].node == kHere);
+    CHECK(running[0].key == TaskKey{JobId{1}, 2, 1});
+    CHECK(jobs.to_stop().size() == 1);
+    jobs.release_hold(JobId{1});
+    CHECK(shown(jobs).empty());
+    CHECK(jobs.give_back({JobId{1}, 2, 1}, false, kThen).job_ended);
+  }
+}
+
+TEST_CASE("a cancelled job of which nothing runs is gone at once", "[unit][tenant_jobs]") {
+  auto jobs = jobs_with(QueuePolicy::fifo);
+  jobs.add(job(1, 3));
+  CHECK(jobs.cancel(JobId{1}, "", kThen).empty());
+  CHECK_FALSE(jobs.knows(JobId{1}));
+  CHECK(jobs.window(9, 9, 0).pending_tasks == 0);
+}
+
+TEST_CASE("a job waits until all that it waits for has succeeded", "[unit][tenant_jobs]") {
+  auto jobs = jobs_with(QueuePolicy::fifo);
+  auto later = job(3, 1);
+  later.waits_for = {JobId{1}, JobId{2}};
+  jobs.add(std::move(later));
+  CHECK(shown(jobs).empty());
+  CHECK(jobs.waiting_for(JobId{2}) == std::vector<JobId>{JobId{3}});
+  jobs.dependency_met(JobId{1});
+  CHECK(jobs.dependencies(JobId{3}) == std::set<JobId>{JobId{2}});
+  CHECK(shown(jobs).empty());
+  jobs.dependency_met(JobId{2});
+  CHECK(shown(jobs) == "3.0");
+}
+
+TEST_CASE("a job is taken up where the ledger left it", "[unit][tenant_jobs]") {
+  UnfinishedJob stored = job(1, 6);
+  stored.record.tasks = {.total = 6, .running = 1, .succeeded = 1};
+  stored.tasks[1].state = TaskState::succeeded;
+  stored.tasks[2].state = TaskState::running;
+  stored.tasks[2].node = kHere;
+  stored.tasks[3].attempt = 2;
+  stored.tasks[4].attempt = 3;
+  stored.tasks[4].waits_until = kThen;
+  auto jobs = jobs_with(QueuePolicy::fifo);
+  SECTION("what waits, what runs, what backs off") {
+    jobs.add(stored);
+    CHECK(shown(jobs) == "1.0 1.3#2 1.5");
+    CHECK(jobs.backing_off().size() == 1);
+    CHECK(jobs.to_stop().empty());
+  }
+  SECTION("cancelled: what runs is to be stopped again") {
+    CHECK(cancel_job(stored.record, "", kThen));
+    jobs.add(stored);
+    CHECK(shown(jobs).empty());
+    CHECK(jobs.backing_off().empty());
+    CHECK(jobs.to_stop().size() == 1);
+  }
+}
+
+}  // namespace fairwater
