@@ -1,4 +1,4 @@
-// The job file (contract: cli.md, "Job file"): YAML in, a validated JobSpec out.
+// The job file: YAML in, a validated JobSpec out.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The tenant file (contract: cli.md, "Tenant file"): YAML in, validated tenants out.
+// The tenant file: YAML in, validated tenants out.
 #pragma once
 
 #include <string>

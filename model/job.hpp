@@ -18,7 +18,7 @@ namespace fairwater {
 
 enum class JobKind : std::uint8_t { batch = 0, service = 1 };
 
-/// A job file's content (contract: cli.md, "Job file").
+/// A job file's content.
 struct JobSpec {
   std::string tenant;
   std::string name;

@@ -88,7 +88,7 @@ struct CoordinatorState {
 
 using CoordinatorSelf = CoordinatorBase::stateful_pointer<CoordinatorState>;
 
-// -- coordinator_cycle.cpp ------------------------------------------------------------------------
+// -- cycle.cpp -----------------------------------------------------------------------------------
 
 /// Runs a cycle once the mailbox's present content has been taken: heartbeats that gather share it.
 void schedule_cycle(CoordinatorSelf self);
@@ -105,13 +105,13 @@ void take_beat(CoordinatorSelf self, const NodeBeat& beat);
 void take_window(CoordinatorSelf self, const DemandWindow& window);
 caf::result<Done> withdraw(CoordinatorSelf self, const Withdraw& request);
 
-// -- coordinator_launches.cpp ---------------------------------------------------------------------
+// -- launches.cpp --------------------------------------------------------------------------------
 
 /// What others advanced for the grants goes back, in the allocator and in the ledger alike.
 caf::result<FailedLaunchesSettled> settle_failed_launches(CoordinatorSelf self,
                                                           const SettleFailedLaunches& request);
 
-// -- coordinator_trust.cpp ------------------------------------------------------------------------
+// -- trust.cpp -----------------------------------------------------------------------------------
 
 /// From the start, when all nodes are known.
 void watch_trust(CoordinatorSelf self);
@@ -123,16 +123,16 @@ caf::error refuse_untrusted(const CoordinatorState& state);
 LedgerStanding describe_standing(const CoordinatorState& state);
 caf::result<Done> trust_ledger(CoordinatorSelf self, const TrustLedger& request);
 
-// -- coordinator_registration.cpp -----------------------------------------------------------------
+// -- registration.cpp ----------------------------------------------------------------------------
 
 caf::result<NodeRegistered> register_node(CoordinatorSelf self, const RegisterNode& request);
 
-// -- coordinator_nodes.cpp ------------------------------------------------------------------------
+// -- nodes.cpp -----------------------------------------------------------------------------------
 
 caf::result<Done> drain_node(CoordinatorSelf self, const DrainNode& request);
 void add_node(CoordinatorSelf self, NodeRecord record, std::vector<AssignedTask> assigned);
 
-// -- coordinator_tenants.cpp ----------------------------------------------------------------------
+// -- tenants.cpp ---------------------------------------------------------------------------------
 
 caf::result<TenantsApplied> apply_tenants(CoordinatorSelf self, const ApplyTenants& request);
 caf::result<Done> remove_tenant(CoordinatorSelf self, const RemoveTenant& request);
@@ -144,13 +144,13 @@ void next_change(CoordinatorSelf self);
 /// The allocator is about to be rebuilt: a tenant whose removal failed is there again.
 void take_back_leaver(CoordinatorSelf self);
 
-// -- coordinator_departures.cpp -------------------------------------------------------------------
+// -- departures.cpp ------------------------------------------------------------------------------
 
 caf::result<Done> remove_node(CoordinatorSelf self, const RemoveNode& request);
 /// As take_back_leaver, for nodes.
 void take_back_leaving_nodes(CoordinatorSelf self);
 
-// -- coordinator_tokens.cpp -----------------------------------------------------------------------
+// -- tokens.cpp ----------------------------------------------------------------------------------
 
 /// What the token opens; `unauthenticated` when it is not known or has expired.
 Expected<TokenGrant> use_token(CoordinatorState& state, const Hash& hash);
@@ -161,7 +161,7 @@ caf::result<RevokedToken> revoke_token(CoordinatorSelf self, const RevokeToken& 
 /// Their tenant was removed.
 void forget_tokens_of(CoordinatorState& state, TenantId tenant);
 
-// -- coordinator_views.cpp ------------------------------------------------------------------------
+// -- views.cpp -----------------------------------------------------------------------------------
 
 TenantViews describe_tenants(const CoordinatorState& state);
 NodeList list_nodes(const CoordinatorState& state);

@@ -1,4 +1,4 @@
-// The values that `--json` prints (contract: cli.md, "JSON").
+// The values that `--json` prints; others parse them: names stay.
 #pragma once
 
 #include "cli/core/output.hpp"

@@ -254,7 +254,7 @@ std::vector<std::string> openb_assumptions() {
       " is that step where fragmentation hardly changes. Ties go to the first node of an "
       "order that the seed decides.");
   lines.emplace_back(
-      "Fairwater's three constants (policy/gpu/placement.hpp, gpu_fragmentation.hpp) were "
+      "Fairwater's three constants (policy/gpu/placement.hpp, fragmentation.hpp) were "
       "chosen on these two traces.");
   lines.emplace_back("Random numbers differ from the authors', so runs compare by their means.");
   return lines;
