@@ -14,23 +14,6 @@
 // A supervisor is born with the lock (flock) on the file and holds it until it ends. Whoever finds
 // it free and no result may take it and replace the file by one with a result of its own, after
 // which no supervisor is forked or goes on.
-//
-//   file    = *section                  ; a torn or unreadable tail counts as not written
-//   section = "fairwater-" kind " 1" NL *field "end" NL
-//   field   = name SP length ":" *byte NL    ; length: decimal count of bytes, a value may hold
-//   anything name    = 1*(a-z / "_")             ; repeated for lists, in order; unknown names are
-//   skipped number  = decimal digits with an optional "-" ; pair = key "=" value, split at the
-//   first "="
-//
-//   order:     epoch, task_count, time_limit_ms, grace_ms, log_limit_bytes, method, tenant: number;
-//              directory, work_directory: text; argument: text, repeated; environment, limit,
-//              cgroup: pair, repeated; and where the task runs as another user than the host:
-//              uid, gid: number; group: number, repeated; user: text
-//   started:   pid, start_ticks, started_at_us: number; boot_id: text
-//   result:    reason, exit_code, signal, started_at_us, finished_at_us, cpu_ms, peak_memory_kib:
-//   number;
-//              message: text
-//   forgotten: no field
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // The files of an attempt: what is written is read again, and what is torn is seen.
 #include <fstream>
 
+#include "process/attempt_text.hpp"
 #include "task_host_fixture.hpp"
 
 using namespace fairwater;
@@ -88,6 +89,54 @@ TEST_CASE("A section counts when it is whole, wherever the file was cut", "[proc
     CHECK(record->order.has_value() == (length >= order_bytes));
     CHECK(record->result.has_value() == (length == whole->size()));
   }
+}
+
+TEST_CASE("An attempt's file has the text that earlier versions wrote, and is read",
+          "[process][golden]") {
+  constexpr std::string_view kText =
+      "fairwater-order 1\nepoch 1:5\ntask_count 1:6\ntime_limit_ms 1:7\ngrace_ms 1:8\n"
+      "log_limit_bytes 2:-1\nmethod 1:1\ntenant 2:10\ndirectory 4:/tmp\nwork_directory 5:/work\n"
+      "argument 2:sh\nargument 0:\nenvironment 5:A=x=y\nenvironment 6:EMPTY=\nlimit 7:cpu=100\n"
+      "cgroup 9:memory=/m\nuid 10:4000000000\ngid 2:11\ngroup 2:12\ngroup 2:13\nuser 5:alice\n"
+      "end\n"
+      "fairwater-started 1\npid 2:12\nstart_ticks 2:34\nboot_id 4:boot\nstarted_at_us 2:56\nend\n"
+      "fairwater-result 1\nreason 1:2\nexit_code 3:137\nsignal 1:9\nstarted_at_us 1:1\n"
+      "finished_at_us 1:2\ncpu_ms 1:3\npeak_memory_kib 1:4\nmessage 8:five\nsix\nend\n"
+      "fairwater-forgotten 1\nend\n";
+  const AttemptRecord record = read_attempt(kResult.task, kText);
+  REQUIRE(record.order);
+  CHECK(record.order->log_limit_bytes == ~std::uint64_t{0});
+  CHECK(record.order->method == LimitMethod::cgroup_v1);
+  CHECK(record.order->launch.environment ==
+        std::map<std::string, std::string>{{"A", "x=y"}, {"EMPTY", ""}});
+  CHECK(record.order->user == TaskUser{4'000'000'000, 11, {12, 13}, "alice"});
+  REQUIRE(record.started);
+  CHECK(record.result == kResult);
+  CHECK(record.forgotten);
+  CHECK(to_text(*record.order) + to_text(*record.started) + to_text(*record.result) +
+            forgotten_text() ==
+        kText);
+}
+
+TEST_CASE("A section that says what is not known counts as not written", "[process]") {
+  const std::string known = to_text(kResult);
+  const auto with = [&](std::string_view was, std::string_view is) {
+    std::string text = known;
+    return text.replace(text.find(was), was.size(), is);
+  };
+  CHECK(read_attempt(kResult.task, known).result == kResult);
+  CHECK(
+      read_attempt(kResult.task, with("cpu_ms", "later_ms")).result);  // a field of a newer version
+  CHECK_FALSE(read_attempt(kResult.task, with("reason 1:2", "reason 2:10")).result);
+  CHECK_FALSE(read_attempt(kResult.task, with("reason 1:2", "reason 2:-1")).result);
+  CHECK_FALSE(read_attempt(kResult.task, with("exit_code 3:137", "exit_code 3:1x7")).result);
+  CHECK_FALSE(read_attempt(kResult.task, with("signal 1:9", "signal 10:4294967296")).result);
+  TaskOrder order;
+  order.method = LimitMethod::rlimit;
+  std::string text = to_text(order);
+  CHECK(read_attempt({}, text).order);
+  text.replace(text.find("method 1:2"), 10, "method 1:3");
+  CHECK_FALSE(read_attempt({}, text).order);
 }
 
 TEST_CASE("A torn file is replaced by a whole one", "[process]") {
