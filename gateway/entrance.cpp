@@ -125,7 +125,8 @@ class GatewayServer final : public wire::Gateway::Server {
       request.joining = params.getJoinToken().size() > 0;
       if (request.joining)
         request.join_hash = hash_of_join_token(to_std_string(params.getJoinToken()));
-      request.identity = read(params.getIdentity(), params.getReport().getHighWaterCycle());
+      request.identity = read(params.getIdentity());
+      request.identity.memory.seen.number = params.getReport().getHighWaterCycle();
       return request;
     });
   }

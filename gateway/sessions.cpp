@@ -19,6 +19,9 @@ void check_apply_bytes(capnp::List<wire::TenantSpec>::Reader specs) {
                                          " at once; apply them in parts");
 }
 
+/// Differences quote what is stored.
+constexpr std::size_t kMaxDifferenceBytes = 4096;
+
 /// What a token begins with tells what it is for.
 std::string_view prefix_of(Role role) {
   switch (role) {
@@ -146,9 +149,7 @@ class SessionServer : public virtual wire::TenantSession::Server {
                               params.getAfterCreditor()};
     return ask<LedgerView>(context, ShowLedger{caller_},
                            [cursor](const LedgerView& ledger, auto results) {
-                             const auto page = page_after(ledger, cursor);
-                             encode(page.view, results.initLedger());
-                             results.getLedger().setMore(page.more);
+                             encode(page_after(ledger, cursor), results.initLedger());
                            });
   }
 
@@ -293,7 +294,11 @@ class OperatorSessionServer final : public SessionServer,
   kj::Promise<void> verifyLedger(VerifyLedgerContext context) override {
     return wait<VerifyReport>(
         context, VerifyLedger{caller()},
-        [](const VerifyReport& report, auto results) { encode(report, results.initReport()); },
+        [](VerifyReport report, auto results) {
+          for (auto& difference : report.differences)
+            difference = cut_text(std::move(difference), kMaxDifferenceBytes);
+          encode(report, results.initReport());
+        },
         kVerifyTimeout);
   }
 

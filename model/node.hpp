@@ -81,6 +81,7 @@ struct StopOrder {
 struct AgentOrders {
   std::vector<LaunchOrder> launches;
   std::vector<StopOrder> stops;
+  friend bool operator==(const AgentOrders&, const AgentOrders&) = default;
 };
 /// Asks an agent for a piece of a task's log.
 struct ReadAgentLog {
@@ -94,14 +95,15 @@ struct AgentIdentity {
   ClusterMemory memory;
   AgentRun run;
   bool moved = false;  ///< its data directory is not where its last accepted run left it
+  friend bool operator==(const AgentIdentity&, const AgentIdentity&) = default;
 };
 
 /// An agent's heartbeat.
 struct AgentReport {
   std::vector<TaskKey> running;      ///< every attempt that is started and not finished
   std::vector<TaskResult> finished;  ///< until each is acknowledged as durable
-  NamedAmounts capacity;
   std::uint64_t session = 0;  ///< which registration it came over; the coordinator's side sets it
+  friend bool operator==(const AgentReport&, const AgentReport&) = default;
 };
 
 /// The coordinator's answer, sent when what the report said is durable.
@@ -110,6 +112,7 @@ struct ReportReply {
   LedgerMark committed;               ///< the newest durable record
   std::int64_t lease_ms = 0;          ///< from the sending of the report that this answers
   std::int64_t heartbeat_interval_ms = 1000;
+  friend bool operator==(const ReportReply&, const ReportReply&) = default;
 };
 
 }  // namespace fairwater

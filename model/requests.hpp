@@ -22,6 +22,7 @@ struct Caller {
   TenantId tenant;  ///< set for Role::tenant
   std::string tenant_name;
   WallTime expires_at = {};  ///< of the token; not set: never
+  friend bool operator==(const Caller&, const Caller&) = default;
 };
 
 /// A token that is wanted.
@@ -47,6 +48,7 @@ struct TokenInfo {
 struct MadeToken {
   std::string token;
   TokenInfo info;
+  friend bool operator==(const MadeToken&, const MadeToken&) = default;
 };
 
 struct ClusterStatus {
@@ -65,6 +67,7 @@ struct ClusterStatus {
   NamedAmounts capacity;
   NamedAmounts used;
   std::string storage_damage;  ///< what of the ledger could not be read; empty: nothing
+  friend bool operator==(const ClusterStatus&, const ClusterStatus&) = default;
 };
 
 /// A node that has seen what this ledger does not hold.
@@ -73,6 +76,7 @@ struct LedgerDoubt {
   LedgerMark seen;
   std::string reason;
   WallTime since;
+  friend bool operator==(const LedgerDoubt&, const LedgerDoubt&) = default;
 };
 
 /// Whether the ledger is taken for the newest there is, and who says otherwise.
@@ -83,6 +87,7 @@ struct LedgerStanding {
   bool copied = false;  ///< the directory is not where the last trusted coordinator left it
   std::vector<std::string> awaited;  ///< nodes that have not spoken since the start
   std::vector<LedgerDoubt> doubts;
+  friend bool operator==(const LedgerStanding&, const LedgerStanding&) = default;
 };
 
 struct TenantInfo {
@@ -93,6 +98,7 @@ struct TenantInfo {
   std::uint64_t pending_tasks = 0;
   std::uint64_t running_tasks = 0;
   Units net = 0;  ///< positive when others owe it
+  friend bool operator==(const TenantInfo&, const TenantInfo&) = default;
 };
 
 enum class ChangeKind : std::uint8_t { unchanged, added, changed, removed };
@@ -100,6 +106,7 @@ struct TenantChange {
   std::string name;
   ChangeKind kind = ChangeKind::unchanged;
   std::vector<std::string> fields;  ///< what differs, as `weight: 3 -> 5`
+  friend bool operator==(const TenantChange&, const TenantChange&) = default;
 };
 
 struct NodeInfo {
@@ -110,6 +117,7 @@ struct NodeInfo {
   std::uint64_t running_tasks = 0;
   WallTime last_heartbeat;
   std::string problem;  ///< e.g. a second agent with a copy of its data; empty: none
+  friend bool operator==(const NodeInfo&, const NodeInfo&) = default;
 };
 
 struct JobQuery {
@@ -117,6 +125,7 @@ struct JobQuery {
   std::optional<JobState> state;
   std::uint32_t limit = 1000;  ///< newest first
   JobId before;                ///< only ids below this; 0: from the newest
+  friend bool operator==(const JobQuery&, const JobQuery&) = default;
 };
 
 /// A task as `job show` prints it, also one that has no record yet.
@@ -124,6 +133,7 @@ struct TaskInfo {
   std::uint32_t index = 0;
   TaskRecord record;
   std::string node;
+  friend bool operator==(const TaskInfo&, const TaskInfo&) = default;
 };
 /// `job show` lists this many of a job's tasks.
 inline constexpr std::uint32_t kMaxTasksShown = 10'000;
@@ -131,11 +141,13 @@ struct JobDetail {
   JobRecord job;
   std::vector<TaskInfo> tasks;
   bool more = false;  ///< the job has tasks after these
+  friend bool operator==(const JobDetail&, const JobDetail&) = default;
 };
 
 struct LogChunk {
   std::string data;
   bool end = false;  ///< the task has ended and this was the last piece
+  friend bool operator==(const LogChunk&, const LogChunk&) = default;
 };
 
 struct LedgerView {
@@ -146,6 +158,8 @@ struct LedgerView {
   std::map<TenantId, std::string> counterparties;
   std::map<TenantId, Units> net;
   std::vector<IouBook::Iou> ious;  ///< by debtor, then creditor
+  bool more = false;               ///< it goes on after these
+  friend bool operator==(const LedgerView&, const LedgerView&) = default;
 };
 
 /// Names that records refer to by id.
@@ -153,12 +167,14 @@ struct NameTable {
   std::map<TenantId, std::string> tenants;
   std::map<NodeId, std::string> nodes;
   std::vector<std::string> resources;  ///< by index in a ResourceVector
+  friend bool operator==(const NameTable&, const NameTable&) = default;
 };
 /// The part of `all` that the records refer to: it grows with them, not with the cluster.
 [[nodiscard]] NameTable names_in(const std::vector<JournalRecord>& records, const NameTable& all);
 struct JournalPage {
   std::vector<JournalRecord> records;
   NameTable names;
+  friend bool operator==(const JournalPage&, const JournalPage&) = default;
 };
 
 /// Why a task waits, or the arithmetic of its grant.
@@ -169,6 +185,7 @@ struct Explanation {
   std::uint64_t grant_cycle = 0;    ///< for a placed one: the journal record,
   std::optional<Deal> deal;         ///< and the deal in it that placed the task
   NameTable names;
+  friend bool operator==(const Explanation&, const Explanation&) = default;
 };
 /// As names_in() for records.
 [[nodiscard]] NameTable names_in(const Explanation& explanation, const NameTable& all);

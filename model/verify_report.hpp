@@ -14,6 +14,7 @@ struct VerifyReport {
   std::uint64_t records = 0;
   Units net_sum = 0;
   std::vector<std::string> differences;  ///< at most 100, each naming family, key and what differs
+  friend bool operator==(const VerifyReport&, const VerifyReport&) = default;
 };
 
 }  // namespace fairwater

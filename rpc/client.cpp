@@ -419,7 +419,7 @@ Expected<LedgerView> Client::ledger() {
   LedgerView whole;
   for (;;) {
     const auto cursor = cursor_behind(whole);
-    auto page = impl_->call<LedgerPage>(
+    auto page = impl_->call<LedgerView>(
         [&](auto& session) {
           auto request = session.showLedgerRequest();
           request.setAfterTenant(cursor.tenant.value);
@@ -427,17 +427,15 @@ Expected<LedgerView> Client::ledger() {
           request.setAfterCreditor(cursor.creditor);
           return request;
         },
-        [](auto& response) {
-          return LedgerPage{read(response.getLedger()), response.getLedger().getMore()};
-        });
+        [](auto& response) { return read(response.getLedger()); });
     if (!page) return page.error();
-    const bool progress = !page->view.tenants.empty() || !page->view.ious.empty();
-    whole.cycle = page->view.cycle;
-    whole.position = page->view.position;
-    whole.net.merge(page->view.net);
-    whole.counterparties.merge(page->view.counterparties);
-    append(whole.tenants, std::move(page->view.tenants));
-    append(whole.ious, std::move(page->view.ious));
+    const bool progress = !page->tenants.empty() || !page->ious.empty();
+    whole.cycle = page->cycle;
+    whole.position = page->position;
+    whole.net.merge(page->net);
+    whole.counterparties.merge(page->counterparties);
+    append(whole.tenants, std::move(page->tenants));
+    append(whole.ious, std::move(page->ious));
     if (!page->more || !progress) return whole;
   }
 }

@@ -27,32 +27,32 @@ JobDetail first_page(JobDetail detail) {
   return detail;
 }
 
-LedgerPage page_after(const LedgerView& ledger, const LedgerCursor& cursor) {
-  LedgerPage page;
-  page.view.cycle = ledger.cycle;
-  page.view.position = ledger.position;
+LedgerView page_after(const LedgerView& ledger, const LedgerCursor& cursor) {
+  LedgerView page;
+  page.cycle = ledger.cycle;
+  page.position = ledger.position;
   ByteBudget budget(kLedgerBudgetBytes);
   for (const auto& tenant : ledger.tenants) {
     if (tenant.id <= cursor.tenant) continue;
     page.more = !budget.take(wire_bytes<wire::TenantRecord>(tenant) + kNetBytes);
     if (page.more) return page;
-    page.view.tenants.push_back(tenant);
+    page.tenants.push_back(tenant);
     const auto net = ledger.net.find(tenant.id);
-    if (net != ledger.net.end()) page.view.net.insert(*net);
+    if (net != ledger.net.end()) page.net.insert(*net);
   }
   // With the last tenants, all others that have a position.
-  page.view.net.insert(ledger.net.upper_bound(cursor.tenant), ledger.net.end());
+  page.net.insert(ledger.net.upper_bound(cursor.tenant), ledger.net.end());
   // Only a tenant's view names others; the operator's shows all of them.
   const std::size_t iou_bytes = kIouBytes + (ledger.counterparties.empty() ? 0 : kNameBytes);
   for (const auto& iou : ledger.ious) {
     if (place_of(iou) <= std::pair{cursor.debtor, cursor.creditor}) continue;
     page.more = !budget.take(iou_bytes);
     if (page.more) return page;
-    page.view.ious.push_back(iou);
+    page.ious.push_back(iou);
     for (const std::uint32_t partner : {iou.debtor, iou.creditor})
       if (const auto name = ledger.counterparties.find(TenantId{partner});
           name != ledger.counterparties.end())
-        page.view.counterparties.insert(*name);
+        page.counterparties.insert(*name);
   }
   return page;
 }

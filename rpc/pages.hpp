@@ -36,12 +36,8 @@ struct LedgerCursor {
   std::uint32_t debtor = 0;
   std::uint32_t creditor = 0;
 };
-struct LedgerPage {
-  LedgerView view;
-  bool more = false;
-};
 /// A ledger should be seen in one piece, as its nets sum to zero: its pages are larger.
-[[nodiscard]] LedgerPage page_after(const LedgerView& ledger, const LedgerCursor& cursor);
+[[nodiscard]] LedgerView page_after(const LedgerView& ledger, const LedgerCursor& cursor);
 /// Where the next page begins.
 [[nodiscard]] LedgerCursor cursor_behind(const LedgerView& ledger);
 

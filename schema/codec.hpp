@@ -23,44 +23,6 @@
 
 namespace fairwater {
 
-using Texts = std::vector<std::string>;
-using TextMap = std::map<std::string, std::string>;
-
-// -- value to wire: fills a fresh builder ---------------------------------------------------------
-// Lists take a builder of the value's size: encode(spec.resources, builder.initResources(size)).
-void encode(const Texts& texts, capnp::List<capnp::Text>::Builder builder);
-void encode(const TextMap& map, capnp::List<wire::KeyValue>::Builder builder);
-void encode(const NamedAmounts& amounts, capnp::List<wire::NamedAmount>::Builder builder);
-void encode(const TaskKey& key, wire::TaskKey::Builder builder);
-void encode(const JobSpec& spec, wire::JobSpec::Builder builder);
-void encode(const TaskResult& result, wire::TaskResult::Builder builder);
-void encode(const TaskRecord& task, wire::TaskRecord::Builder builder);
-void encode(const TaskCounts& counts, wire::TaskCounts::Builder builder);
-void encode(const JobRecord& job, wire::JobRecord::Builder builder);
-void encode(const RunAs& run_as, wire::RunAs::Builder builder);
-void encode(const TenantSpec& spec, wire::TenantSpec::Builder builder);
-void encode(const TenantRecord& tenant, wire::TenantRecord::Builder builder);
-void encode(const NodeTraits& traits, wire::NodeTraits::Builder builder);
-void encode(const NodeSpec& spec, wire::NodeSpec::Builder builder);
-void encode(const NodeRecord& node, wire::NodeRecord::Builder builder);
-void encode(const Grant& grant, wire::Grant::Builder builder);
-void encode(const TenantLine& line, wire::TenantLine::Builder builder);
-void encode(const Repayment& repayment, wire::Repayment::Builder builder);
-void encode(const Loan& loan, wire::Loan::Builder builder);
-void encode(const Advance& advance, wire::Advance::Builder builder);
-void encode(const FailedLaunch& launch, wire::FailedLaunch::Builder builder);
-void encode(const LeaseTerms& terms, wire::LeaseTerms::Builder builder);
-void encode(const Deal& deal, wire::Deal::Builder builder);
-void encode(const ResourceKind& kind, wire::ResourceKind::Builder builder);
-void encode(const ClusterCreated& cluster, wire::ClusterCreated::Builder builder);
-void encode(const JournalRecord& record, wire::JournalRecord::Builder builder);
-
-/// Encodes element by element.
-template <class Value, class Builder>
-void encode_list(const std::vector<Value>& values, Builder builder) {
-  for (std::size_t i = 0; i < values.size(); ++i) encode(values[i], builder[i]);
-}
-
 /// A wire value that no value type can hold. Thrown by read(), turned into an error by decode().
 class MalformedRecord : public std::runtime_error {
  public:
@@ -72,41 +34,55 @@ class MalformedRecord : public std::runtime_error {
   std::string field_;
 };
 
-// -- wire to value: throw MalformedRecord, or kj::Exception for a broken message; see decode()
-[[nodiscard]] Texts read(capnp::List<capnp::Text>::Reader reader);
-[[nodiscard]] TextMap read(capnp::List<wire::KeyValue>::Reader reader);
-[[nodiscard]] NamedAmounts read(capnp::List<wire::NamedAmount>::Reader reader);
-[[nodiscard]] TaskKey read(wire::TaskKey::Reader reader);
-[[nodiscard]] JobSpec read(wire::JobSpec::Reader reader);
-[[nodiscard]] TaskResult read(wire::TaskResult::Reader reader);
-[[nodiscard]] TaskRecord read(wire::TaskRecord::Reader reader);
-[[nodiscard]] TaskCounts read(wire::TaskCounts::Reader reader);
-[[nodiscard]] JobRecord read(wire::JobRecord::Reader reader);
-[[nodiscard]] RunAs read(wire::RunAs::Reader reader);
-[[nodiscard]] TenantSpec read(wire::TenantSpec::Reader reader);
-[[nodiscard]] TenantRecord read(wire::TenantRecord::Reader reader);
-[[nodiscard]] NodeTraits read(wire::NodeTraits::Reader reader);
-[[nodiscard]] NodeSpec read(wire::NodeSpec::Reader reader);
-[[nodiscard]] NodeRecord read(wire::NodeRecord::Reader reader);
-[[nodiscard]] Grant read(wire::Grant::Reader reader);
-[[nodiscard]] TenantLine read(wire::TenantLine::Reader reader);
-[[nodiscard]] Repayment read(wire::Repayment::Reader reader);
-[[nodiscard]] Loan read(wire::Loan::Reader reader);
-[[nodiscard]] Advance read(wire::Advance::Reader reader);
-[[nodiscard]] FailedLaunch read(wire::FailedLaunch::Reader reader);
-[[nodiscard]] LeaseTerms read(wire::LeaseTerms::Reader reader);
-[[nodiscard]] Deal read(wire::Deal::Reader reader);
-[[nodiscard]] ResourceKind read(wire::ResourceKind::Reader reader);
-[[nodiscard]] ClusterCreated read(wire::ClusterCreated::Reader reader);
-[[nodiscard]] JournalRecord read(wire::JournalRecord::Reader reader);
-[[nodiscard]] Role read(wire::Role role);
-[[nodiscard]] Hash read_hash(capnp::Data::Reader data, std::string_view field);
+/// The wire struct that holds a value type, and how it is read.
+template <class Value>
+struct WireOf;
 
-template <class List>
-[[nodiscard]] auto read_list(List list) {
-  std::vector<decltype(read(list[0]))> values;
-  for (auto element : list) values.push_back(read(element));
-  return values;
+// Declares for a value type with a field list (schema/fields/)
+//   encode(value, builder)  fills a fresh builder
+//   read(reader)            throws MalformedRecord, or kj::Exception for a broken message; see
+//   decode()
+#define FAIRWATER_CODEC_AS(Value, Wire)                                        \
+  void encode(const Value& value, Wire::Builder builder);                      \
+  [[nodiscard]] Value read(Wire::Reader reader);                               \
+  template <>                                                                  \
+  struct WireOf<Value> {                                                       \
+    using type = Wire;                                                         \
+    static Value read(type::Reader reader) { return fairwater::read(reader); } \
+  }
+#define FAIRWATER_CODEC(Value) FAIRWATER_CODEC_AS(Value, wire::Value)
+
+FAIRWATER_CODEC(TaskKey);
+FAIRWATER_CODEC(JobSpec);
+FAIRWATER_CODEC(TaskResult);
+FAIRWATER_CODEC(TaskRecord);
+FAIRWATER_CODEC(TaskCounts);
+FAIRWATER_CODEC(JobRecord);
+FAIRWATER_CODEC(RunAs);
+FAIRWATER_CODEC(TenantSpec);
+FAIRWATER_CODEC(TenantRecord);
+FAIRWATER_CODEC(NodeTraits);
+FAIRWATER_CODEC(NodeSpec);
+FAIRWATER_CODEC(NodeRecord);
+FAIRWATER_CODEC(Grant);
+FAIRWATER_CODEC(TenantLine);
+FAIRWATER_CODEC(Repayment);
+FAIRWATER_CODEC(Loan);
+FAIRWATER_CODEC(Advance);
+FAIRWATER_CODEC(FailedLaunch);
+FAIRWATER_CODEC(LeaseTerms);
+FAIRWATER_CODEC(Deal);
+FAIRWATER_CODEC(ResourceKind);
+FAIRWATER_CODEC(ClusterCreated);
+FAIRWATER_CODEC(JournalRecord);
+
+[[nodiscard]] Role read(wire::Role role);
+[[nodiscard]] inline wire::Role to_wire(Role role) { return static_cast<wire::Role>(role); }
+
+/// Encodes element by element, into a builder of the list's size.
+template <class Value, class Builder>
+void encode_list(const std::vector<Value>& values, Builder builder) {
+  for (std::size_t i = 0; i < values.size(); ++i) encode(values[i], builder[i]);
 }
 
 [[nodiscard]] inline std::string to_std_string(capnp::Text::Reader text) {
@@ -115,7 +91,6 @@ template <class List>
 [[nodiscard]] inline capnp::Text::Reader to_text(const std::string& text) {
   return {text.c_str(), text.size()};
 }
-[[nodiscard]] inline wire::Role to_wire(Role role) { return static_cast<wire::Role>(role); }
 
 /// Runs `body` and turns what read() throws into `failure_code` with the field's name.
 template <class Body>
@@ -152,36 +127,6 @@ class RecordReader {
   kj::Array<capnp::word> words_;
   kj::ArrayPtr<const capnp::word> segment_;
   capnp::SegmentArrayMessageReader reader_;
-};
-
-/// The wire struct that holds a value type on disk, and how it is read. Specialised for each type
-/// that is a record of its own; the ledger adds its own ones.
-template <class Value>
-struct WireOf;
-template <>
-struct WireOf<JobRecord> {
-  using type = wire::JobRecord;
-  static JobRecord read(type::Reader reader) { return fairwater::read(reader); }
-};
-template <>
-struct WireOf<TaskRecord> {
-  using type = wire::TaskRecord;
-  static TaskRecord read(type::Reader reader) { return fairwater::read(reader); }
-};
-template <>
-struct WireOf<TenantRecord> {
-  using type = wire::TenantRecord;
-  static TenantRecord read(type::Reader reader) { return fairwater::read(reader); }
-};
-template <>
-struct WireOf<NodeRecord> {
-  using type = wire::NodeRecord;
-  static NodeRecord read(type::Reader reader) { return fairwater::read(reader); }
-};
-template <>
-struct WireOf<JournalRecord> {
-  using type = wire::JournalRecord;
-  static JournalRecord read(type::Reader reader) { return fairwater::read(reader); }
 };
 
 /// Canonical bytes: equal for equal values (records.capnp, "Bytes on disk"). O(size).

@@ -196,7 +196,7 @@ struct AgentReport {
   running @0 :List(Records.TaskKey);      # every attempt that is started and not finished
   finished @1 :List(Records.TaskResult);  # each until it is acknowledged
   highWaterCycle @2 :UInt64;              # in a registration: the newest cycle it was ever told of
-  capacity @3 :List(Records.NamedAmount);
+  obsoleteCapacity @3 :List(Records.NamedAmount);  # stands in the registration
 }
 
 struct ReportReply {

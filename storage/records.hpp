@@ -64,48 +64,11 @@ struct LedgerMeta {
   friend bool operator==(const LedgerMeta&, const LedgerMeta&) = default;
 };
 
-void encode(const TokenGrant& token, wire::TokenRecord::Builder builder);
-void encode(const LiveJob& live, wire::LiveRecord::Builder builder);
-void encode(const TenantJob& job, wire::TenantJobRecord::Builder builder);
-void encode(const IouRecord& iou, wire::IouRecord::Builder builder);
-void encode(const ClassHistory& history, wire::ClassRecord::Builder builder);
-void encode(const LedgerMeta& meta, wire::MetaRecord::Builder builder);
-[[nodiscard]] TokenGrant read(wire::TokenRecord::Reader reader);
-[[nodiscard]] LiveJob read(wire::LiveRecord::Reader reader);
-[[nodiscard]] TenantJob read(wire::TenantJobRecord::Reader reader);
-[[nodiscard]] IouRecord read(wire::IouRecord::Reader reader);
-[[nodiscard]] ClassHistory read(wire::ClassRecord::Reader reader);
-[[nodiscard]] LedgerMeta read(wire::MetaRecord::Reader reader);
-
-template <>
-struct WireOf<TokenGrant> {
-  using type = wire::TokenRecord;
-  static TokenGrant read(type::Reader reader) { return fairwater::read(reader); }
-};
-template <>
-struct WireOf<LiveJob> {
-  using type = wire::LiveRecord;
-  static LiveJob read(type::Reader reader) { return fairwater::read(reader); }
-};
-template <>
-struct WireOf<TenantJob> {
-  using type = wire::TenantJobRecord;
-  static TenantJob read(type::Reader reader) { return fairwater::read(reader); }
-};
-template <>
-struct WireOf<IouRecord> {
-  using type = wire::IouRecord;
-  static IouRecord read(type::Reader reader) { return fairwater::read(reader); }
-};
-template <>
-struct WireOf<ClassHistory> {
-  using type = wire::ClassRecord;
-  static ClassHistory read(type::Reader reader) { return fairwater::read(reader); }
-};
-template <>
-struct WireOf<LedgerMeta> {
-  using type = wire::MetaRecord;
-  static LedgerMeta read(type::Reader reader) { return fairwater::read(reader); }
-};
+FAIRWATER_CODEC_AS(TokenGrant, wire::TokenRecord);
+FAIRWATER_CODEC_AS(LiveJob, wire::LiveRecord);
+FAIRWATER_CODEC_AS(TenantJob, wire::TenantJobRecord);
+FAIRWATER_CODEC(IouRecord);
+FAIRWATER_CODEC_AS(ClassHistory, wire::ClassRecord);
+FAIRWATER_CODEC_AS(LedgerMeta, wire::MetaRecord);
 
 }  // namespace fairwater

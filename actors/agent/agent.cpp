@@ -150,7 +150,6 @@ AgentReport Agent::report() const {
     else
       report.running.push_back(task);  // still the agent's, until there is room for its result
   }
-  report.capacity = settings_.spec.capacity;
   return report;
 }
 

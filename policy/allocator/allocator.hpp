@@ -123,6 +123,7 @@ struct Obstacle {
   std::string code;     ///< no_node_up, placement, node_size, node_busy, max, quota, share,
                         ///< may_not_borrow, order
   std::string message;  ///< plain words with the numbers
+  friend bool operator==(const Obstacle&, const Obstacle&) = default;
 };
 
 class Allocator {

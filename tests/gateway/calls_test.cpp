@@ -62,20 +62,20 @@ TEST_CASE("listings and views arrive as the frontend gave them", "[gateway]") {
   const auto client = coordinator.client(kTenantToken);
   const auto status = client->status();
   REQUIRE(status);
-  CHECK(same(*status, sample_status()));
+  CHECK(*status == sample_status());
   const auto tenants = client->list_tenants();
   REQUIRE(tenants);
   REQUIRE(tenants->size() == 1);
-  CHECK(same(tenants->front(), sample_tenant_info()));
+  CHECK(tenants->front() == sample_tenant_info());
   CHECK(next_request<ListTenants>(coordinator).caller.tenant == TenantId{3});
   const auto nodes = client->list_nodes();
   REQUIRE(nodes);
   REQUIRE(nodes->size() == 1);
-  CHECK(same(nodes->front(), sample_node_info()));
+  CHECK(nodes->front() == sample_node_info());
   CHECK(next_request<ListNodes>(coordinator).caller.tenant_name == "physics");
   const auto ledger = client->ledger();
   REQUIRE(ledger);
-  CHECK(same(*ledger, sample_ledger()));
+  CHECK(*ledger == sample_ledger());
   CHECK(next_request<ShowLedger>(coordinator).caller.role == Role::tenant);
 }
 
@@ -118,7 +118,7 @@ TEST_CASE("job calls carry their parameters and answers", "[gateway]") {
 
   const auto detail = client->show_job(JobId{42});
   REQUIRE(detail);
-  CHECK(same(*detail, sample_detail()));
+  CHECK(*detail == sample_detail());
   CHECK(next_request<ShowJob>(coordinator).id == JobId{42});
 
   CHECK_FALSE(client->cancel_job(JobId{42}, "no need"));
@@ -131,7 +131,7 @@ TEST_CASE("job calls carry their parameters and answers", "[gateway]") {
 
   const auto explanation = client->explain(JobId{42}, 5);
   REQUIRE(explanation);
-  CHECK(same(*explanation, sample_explanation()));
+  CHECK(*explanation == sample_explanation());
   CHECK(next_request<ExplainTask>(coordinator).index == 5);
 
   const auto chunk = client->read_log(JobId{42}, 5, true, 1ull << 40);
@@ -149,7 +149,7 @@ TEST_CASE("operator calls carry their parameters and answers", "[gateway]") {
   const auto changes = client->apply_tenants({sample_tenant().spec}, true);
   REQUIRE(changes);
   REQUIRE(changes->size() == 1);
-  CHECK(same(changes->front(), sample_change()));
+  CHECK(changes->front() == sample_change());
   const auto applied = next_request<ApplyTenants>(coordinator);
   CHECK(applied.specs == std::vector{sample_tenant().spec});
   CHECK(applied.dry_run);
@@ -166,17 +166,17 @@ TEST_CASE("operator calls carry their parameters and answers", "[gateway]") {
 
   const auto page = client->journal(90, 10, 1500);
   REQUIRE(page);
-  CHECK(same(*page, sample_page()));
+  CHECK(*page == sample_page());
   const auto journal = next_request<ReadJournal>(coordinator);
   CHECK(std::tie(journal.since, journal.limit, journal.wait_ms) ==
         std::make_tuple(std::uint64_t{90}, 10u, std::int64_t{1500}));
   const auto verified = client->verify_ledger();
   REQUIRE(verified);
-  CHECK(same(*verified, sample_verification()));
+  CHECK(*verified == sample_verification());
 
   const auto standing = client->ledger_standing();
   REQUIRE(standing);
-  CHECK(same(*standing, sample_standing()));
+  CHECK(*standing == sample_standing());
   CHECK_FALSE(client->trust_ledger("the disk is gone"));
   while (coordinator.seen->requests.size() > 1) coordinator.seen->requests.take();
   CHECK(next_request<TrustLedger>(coordinator).reason == "the disk is gone");

@@ -195,7 +195,7 @@ NodePort::behavior_type fake_node(NodePort::stateful_pointer<FakeNodeState> self
                                   std::shared_ptr<Seen> seen) {
   return {[=](const AgentReport& report) -> caf::result<ReportReply> {
     seen->reports.put(report);
-    if (report.capacity.contains(kUnansweredReport)) {
+    if (report.running == kUnansweredReport) {
       self->state.unanswered.push_back(self->make_response_promise<ReportReply>());
       return self->state.unanswered.back();
     }

@@ -28,8 +28,8 @@ inline constexpr JobId kHeldJob{77};
 /// A piece of log from this offset on is large.
 inline constexpr std::uint64_t kLargeLogOffset = 1234;
 inline constexpr std::size_t kLargeLogBytes = 256u << 10;
-/// The node never answers a report of a capacity with this name.
-inline const std::string kUnansweredReport = "unanswered";
+/// The node never answers a report of these running.
+inline const std::vector<TaskKey> kUnansweredReport{{JobId{12'345}, 6, 7}};
 /// What the frontend calls every registration.
 inline constexpr std::uint64_t kSession = 17;
 /// The frontend refuses this run of an agent as a duplicate.

@@ -18,6 +18,7 @@ namespace fairwater::test {
 [[nodiscard]] TenantInfo sample_tenant_info();
 [[nodiscard]] TenantChange sample_change();
 [[nodiscard]] NodeInfo sample_node_info();
+/// All there is: nothing is left for another page. Likewise the ledger.
 [[nodiscard]] JobDetail sample_detail();
 [[nodiscard]] Explanation sample_explanation();
 [[nodiscard]] TokenInfo sample_token();
@@ -27,20 +28,5 @@ namespace fairwater::test {
 [[nodiscard]] ReportReply sample_reply();
 [[nodiscard]] AgentIdentity sample_identity();
 [[nodiscard]] LedgerStanding sample_standing();
-
-// Member by member, for types that have no equality of their own.
-[[nodiscard]] bool same(const AgentReport& a, const AgentReport& b);
-[[nodiscard]] bool same(const ReportReply& a, const ReportReply& b);
-[[nodiscard]] bool same(const AgentOrders& a, const AgentOrders& b);
-[[nodiscard]] bool same(const ClusterStatus& a, const ClusterStatus& b);
-[[nodiscard]] bool same(const TenantInfo& a, const TenantInfo& b);
-[[nodiscard]] bool same(const TenantChange& a, const TenantChange& b);
-[[nodiscard]] bool same(const NodeInfo& a, const NodeInfo& b);
-[[nodiscard]] bool same(const JobDetail& a, const JobDetail& b);
-[[nodiscard]] bool same(const Explanation& a, const Explanation& b);
-[[nodiscard]] bool same(const LedgerView& a, const LedgerView& b);
-[[nodiscard]] bool same(const JournalPage& a, const JournalPage& b);
-[[nodiscard]] bool same(const VerifyReport& a, const VerifyReport& b);
-[[nodiscard]] bool same(const LedgerStanding& a, const LedgerStanding& b);
 
 }  // namespace fairwater::test

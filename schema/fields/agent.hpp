@@ -1,0 +1,103 @@
+// What a coordinator and an agent say to each other.
+#pragma once
+
+#include "model/node.hpp"
+#include "model/requests.hpp"
+#include "schema/codec.hpp"
+#include "schema/control.capnp.h"
+#include "schema/fields/field.hpp"
+
+namespace fairwater {
+
+/// What these have in version 1 of the protocol, and more in later ones. A list of a peer's must
+/// not become much larger by being read.
+inline constexpr std::size_t kTaskKeyWords = 2;
+inline constexpr std::size_t kTaskResultWords = 8;
+
+template <>
+struct Fields<AgentReport> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_PEER_LIST(running, Running, kTaskKeyWords);
+    FAIRWATER_PEER_LIST(finished, Finished, kTaskResultWords);
+  }
+  static constexpr std::size_t kUnlistedMembers = 1;  // session
+  /// An agent of an earlier version sends messages as long as they are.
+  static void take_rest(AgentReport& report, const wire::AgentReport::Reader&) {
+    for (auto& result : report.finished)
+      result.message = cut_text(std::move(result.message), kMaxResultMessageBytes);
+  }
+};
+
+template <>
+struct Fields<ReportReply> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_PEER_LIST(acknowledged, Acknowledged, 1);
+    FAIRWATER_FIELD(committed.number, CommittedCycle);
+    FAIRWATER_FIELD(committed.hash, CommittedHash);
+    FAIRWATER_FIELD(committed.incarnation, LedgerIncarnation);
+    FAIRWATER_FIELD(lease_ms, LeaseMs);
+    FAIRWATER_FIELD(heartbeat_interval_ms, HeartbeatIntervalMs);
+  }
+};
+
+template <>
+struct Fields<AgentIdentity> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(memory.cluster_id, ClusterId);
+    FAIRWATER_FIELD(memory.seen.hash, SeenHash);
+    FAIRWATER_FIELD(memory.seen.incarnation, SeenIncarnation);
+    FAIRWATER_FIELD(run.starts, RunStarts);
+    FAIRWATER_FIELD(run.id, RunId);
+    FAIRWATER_FIELD(moved, Moved);
+  }
+};
+
+template <>
+struct Fields<LaunchOrder> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(task, Task);
+    FAIRWATER_FIELD(epoch, Epoch);
+    FAIRWATER_FIELD(task_count, TaskCount);
+    FAIRWATER_FIELD(command, Command);
+    FAIRWATER_FIELD(environment, Environment);
+    FAIRWATER_FIELD(directory, Directory);
+    FAIRWATER_FIELD(limits, Limits);
+    FAIRWATER_FIELD(time_limit_ms, TimeLimitMs);
+    FAIRWATER_FIELD(grace_ms, GraceMs);
+    FAIRWATER_FIELD(tenant, Tenant);
+    FAIRWATER_SPARSE_FIELD(run_as, RunAs);
+  }
+};
+
+template <>
+struct Fields<StopOrder> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(task, Task);
+    FAIRWATER_FIELD(epoch, Epoch);
+  }
+};
+
+template <>
+struct Fields<AgentOrders> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(launches, Launches);
+    FAIRWATER_FIELD(stops, Stops);
+  }
+};
+
+template <>
+struct Fields<LogChunk> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(data, Data);
+    FAIRWATER_FIELD(end, End);
+  }
+};
+
+}  // namespace fairwater

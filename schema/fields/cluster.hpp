@@ -1,0 +1,92 @@
+// Tenants and nodes.
+#pragma once
+
+#include "model/node.hpp"
+#include "model/tenant.hpp"
+#include "schema/fields/field.hpp"
+
+namespace fairwater {
+
+template <>
+struct EnumLast<QueuePolicy> {
+  static constexpr QueuePolicy value = QueuePolicy::priority;
+};
+
+template <>
+struct Fields<RunAs> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(user, User);
+    FAIRWATER_FIELD(group, Group);
+    FAIRWATER_FIELD(groups, Groups);
+  }
+};
+
+template <>
+struct Fields<TenantSpec> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(name, Name);
+    FAIRWATER_FIELD(parent, Parent);
+    FAIRWATER_FIELD(weight, Weight);
+    FAIRWATER_FIELD(min, Min);
+    FAIRWATER_FIELD(max, Max);
+    FAIRWATER_FIELD(queue, Queue);
+    FAIRWATER_FIELD(repay_millionths, RepayMillionths);
+    FAIRWATER_FIELD(may_lend, MayLend);
+    FAIRWATER_FIELD(may_borrow, MayBorrow);
+    FAIRWATER_SPARSE_FIELD(run_as, RunAs);
+  }
+};
+
+template <>
+struct Fields<TenantRecord> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(id, Id);
+    FAIRWATER_FIELD(spec, Spec);
+    FAIRWATER_FIELD(granted_units_total, GrantedUnitsTotal);
+    FAIRWATER_FIELD(borrowed_total, BorrowedTotal);
+    FAIRWATER_FIELD(lent_total, LentTotal);
+    FAIRWATER_FIELD(carry, Carry);
+  }
+};
+
+template <>
+struct Fields<NodeTraits> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(name, Name);
+    FAIRWATER_FIELD(site, Site);
+    FAIRWATER_FIELD(labels, Labels);
+  }
+};
+
+template <>
+struct Fields<NodeSpec> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(traits, Traits);
+    FAIRWATER_FIELD(capacity, Capacity);
+    FAIRWATER_FIELD(instance, Instance);
+    FAIRWATER_FIELD(limits, Limits);
+    FAIRWATER_SPARSE_FIELD(isolation, Isolation);
+  }
+};
+
+template <>
+struct Fields<NodeRecord> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(id, Id);
+    FAIRWATER_FIELD(spec, Spec);
+    FAIRWATER_FIELD(draining, Draining);
+    FAIRWATER_FIELD(drain_reason, DrainReason);
+    FAIRWATER_FIELD(lost, Lost);
+    FAIRWATER_FIELD(credential_hash, CredentialHash);
+    FAIRWATER_FIELD(run.starts, RunStarts);
+    FAIRWATER_FIELD(run.id, RunId);
+  }
+};
+
+}  // namespace fairwater

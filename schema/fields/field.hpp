@@ -1,0 +1,122 @@
+// The language of the field lists: what a value type has in common with its wire struct, said once.
+//
+// Each struct that leaves the process has one list, a specialisation of Fields. Encoding and
+// reading (schema/fields/convert.hpp) and the tests' values (tests/schema/any_value.hpp) follow
+// from it:
+//
+//   template <>
+//   struct Fields<Loan> {
+//     template <class Visit>
+//     static constexpr void each(Visit&& visit) {
+//       FAIRWATER_FIELD(lender, Lender);
+//       FAIRWATER_FIELD(borrower, Borrower);
+//       FAIRWATER_FIELD(units, Units);
+//     }
+//   };
+//
+// A list may have beside it
+//   using Base = ..                  the type is an aggregate with this base class
+//   kUnlistedMembers                 how many members do not travel by the list
+//   put_rest(value, builder)         writes what a list cannot say (unions)
+//   take_rest(value, reader)         reads it, or checks what was read (throws MalformedRecord)
+//
+// A member that is in no list does not compile; a field of the schema that is in none fails a test.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "model/members.hpp"
+
+namespace fairwater {
+
+/// The list of a type; see above.
+template <class Value>
+struct Fields;
+
+struct FieldRule {
+  /// The pointer stays null where the member is at its default: what writers that did not know the
+  /// field wrote, byte for byte.
+  bool sparse = false;
+  /// Of each element, for a list that a peer sent: it may announce any number of elements, and each
+  /// becomes a value of its full size. 0: not checked.
+  std::size_t min_words = 0;
+};
+
+/// One member and the accessors of its wire field.
+template <FieldRule kRule, class Of, class Get, class Set, class Init, class Has>
+struct Field {
+  static constexpr FieldRule rule = kRule;
+  std::string_view member;  ///< as the list names it: `run.starts`
+  std::string_view wire;    ///< as the accessors have it: `RunStarts`
+  Of of;
+  Get get;
+  Set set;
+  Init init;
+  Has has;
+
+  /// As the schema has it, for errors: `runStarts`.
+  [[nodiscard]] std::string name() const {
+    std::string text(wire);
+    text.front() = static_cast<char>(text.front() - 'A' + 'a');
+    return text;
+  }
+};
+
+template <FieldRule kRule, class... Parts>
+constexpr auto make_field(std::string_view member, std::string_view wire, Parts... parts) {
+  return Field<kRule, Parts...>{member, wire, parts...};
+}
+
+// The accessors of a field exist or not by its kind; unused lambdas are never instantiated.
+#define FAIRWATER_RULED_FIELD(member, Name, ...)                             \
+  visit(::fairwater::make_field<::fairwater::FieldRule __VA_ARGS__>(         \
+      #member, #Name, [](auto& owner) -> auto& { return owner.member; },     \
+      [](const auto& source) { return source.get##Name(); },                 \
+      [](auto& target, const auto& raw) { target.set##Name(raw); },          \
+      [](auto& target, auto... size) { return target.init##Name(size...); }, \
+      [](const auto& source) { return source.has##Name(); }))
+#define FAIRWATER_FIELD(member, Name) FAIRWATER_RULED_FIELD(member, Name, {})
+#define FAIRWATER_SPARSE_FIELD(member, Name) FAIRWATER_RULED_FIELD(member, Name, {.sparse = true})
+#define FAIRWATER_PEER_LIST(member, Name, words) \
+  FAIRWATER_RULED_FIELD(member, Name, {.min_words = words})
+
+/// The highest value that both sides know of an enumeration; they number it alike from 0.
+template <class Enum>
+struct EnumLast;
+
+// -- whether a list has every member
+
+namespace fields {
+
+template <class Value>
+constexpr std::size_t members_of() {
+  std::size_t count = kMembers<Value>;
+  if constexpr (requires { typename Fields<Value>::Base; })
+    count += kMembers<typename Fields<Value>::Base> - 1;
+  if constexpr (requires { Fields<Value>::kUnlistedMembers; })
+    count -= Fields<Value>::kUnlistedMembers;
+  return count;
+}
+
+/// `run.starts` and `run.id` are one member.
+template <class Value>
+constexpr std::size_t listed_members() {
+  std::array<std::string_view, 64> names{};
+  std::size_t count = 0;
+  Fields<Value>::each([&](const auto& field) {
+    const auto name = field.member.substr(0, field.member.find('.'));
+    for (std::size_t i = 0; i < count; ++i)
+      if (names[i] == name) return;
+    names[count++] = name;
+  });
+  return count;
+}
+
+}  // namespace fields
+}  // namespace fairwater

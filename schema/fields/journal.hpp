@@ -1,0 +1,245 @@
+// The journal: each kind of record by its fields, and which member of the union it is.
+#pragma once
+
+#include "model/journal.hpp"
+#include "schema/codec.hpp"
+#include "schema/fields/field.hpp"
+
+namespace fairwater {
+
+template <>
+struct EnumLast<DealMode> {
+  static constexpr DealMode value = DealMode::slots;
+};
+
+template <>
+struct EnumLast<Role> {
+  static constexpr Role value = Role::join;
+};
+
+template <>
+struct Fields<ResourceKind> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(name, Name);
+    FAIRWATER_FIELD(granule, Granule);
+    FAIRWATER_FIELD(units, Units);
+  }
+};
+
+template <>
+struct Fields<LeaseTerms> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(lease_ms, LeaseMs);
+    FAIRWATER_FIELD(grace_ms, GraceMs);
+    FAIRWATER_FIELD(older_until, OlderUntil);
+  }
+};
+
+template <>
+struct Fields<FailedLaunch> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(result, Result);
+    FAIRWATER_FIELD(returned, Returned);
+  }
+};
+
+template <>
+struct Fields<ClusterCreated> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(cluster_id, ClusterId);
+    FAIRWATER_FIELD(resources, Resources);
+    FAIRWATER_FIELD(mode, Mode);
+  }
+};
+
+template <>
+struct Fields<CoordinatorStarted> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(epoch, Epoch);
+    FAIRWATER_FIELD(version, Version);
+    FAIRWATER_SPARSE_FIELD(lease, Lease);
+  }
+};
+
+template <>
+struct Fields<TenantsChanged> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(tenants, Tenants);
+    FAIRWATER_FIELD(position, Position);
+  }
+};
+
+template <>
+struct Fields<TenantRemoved> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(tenant, Tenant);
+    FAIRWATER_FIELD(position, Position);
+    FAIRWATER_FIELD(forgiven, Forgiven);
+  }
+};
+
+template <>
+struct Fields<TokenIssued> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(role, Role);
+    FAIRWATER_FIELD(tenant, Tenant);
+    FAIRWATER_FIELD(token_hash, TokenHash);
+    FAIRWATER_SPARSE_FIELD(name, Name);
+    FAIRWATER_FIELD(created_at, CreatedAt);
+    FAIRWATER_FIELD(expires_at, ExpiresAt);
+  }
+};
+
+template <>
+struct Fields<TokenRevoked> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(token_hash, TokenHash);
+  }
+};
+
+template <>
+struct Fields<JobSubmitted> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(id, Id);
+    FAIRWATER_FIELD(tenant, Tenant);
+    FAIRWATER_FIELD(spec, Spec);
+  }
+};
+
+template <>
+struct Fields<JobCancelled> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(id, Id);
+    FAIRWATER_FIELD(reason, Reason);
+  }
+};
+
+template <>
+struct Fields<NodeChanged> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(node, Node);
+  }
+};
+
+template <>
+struct Fields<NodeRemoved> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(node, Node);
+  }
+};
+
+template <>
+struct Fields<TasksFinished> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(node, Node);
+    FAIRWATER_FIELD(results, Results);
+  }
+};
+
+template <>
+struct Fields<TasksRequeued> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(node, Node);
+    FAIRWATER_FIELD(tasks, Tasks);
+    FAIRWATER_FIELD(reason, Reason);
+    FAIRWATER_FIELD(node_lost, NodeLost);
+  }
+};
+
+template <>
+struct Fields<Cycle> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(deals, Deals);
+  }
+};
+
+template <>
+struct Fields<LaunchesFailed> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(node, Node);
+    FAIRWATER_FIELD(launches, Launches);
+  }
+};
+
+template <>
+struct Fields<LedgerTrusted> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(incarnation, Incarnation);
+    FAIRWATER_FIELD(given_up, GivenUp);
+    FAIRWATER_FIELD(skipped_jobs, SkippedJobs);
+    FAIRWATER_FIELD(reason, Reason);
+  }
+};
+
+/// One kind of record: its value type and its member of the union JournalRecord.body.
+template <class Kind, class Init, class Is, class Get>
+struct BodyMember {
+  using Value = Kind;
+  Init init;
+  Is is;
+  Get get;
+};
+
+template <class Value, class... Accessors>
+constexpr auto make_body_member(Accessors... accessors) {
+  return BodyMember<Value, Accessors...>{accessors...};
+}
+
+#define FAIRWATER_BODY(Kind)                                                     \
+  visit(make_body_member<Kind>([](auto& body) { return body.init##Kind(); },     \
+                               [](const auto& body) { return body.is##Kind(); }, \
+                               [](const auto& body) { return body.get##Kind(); }))
+
+/// Every kind of record.
+template <class Visit>
+constexpr void each_body(Visit&& visit) {
+  FAIRWATER_BODY(ClusterCreated);
+  FAIRWATER_BODY(CoordinatorStarted);
+  FAIRWATER_BODY(TenantsChanged);
+  FAIRWATER_BODY(TenantRemoved);
+  FAIRWATER_BODY(TokenIssued);
+  FAIRWATER_BODY(TokenRevoked);
+  FAIRWATER_BODY(JobSubmitted);
+  FAIRWATER_BODY(JobCancelled);
+  FAIRWATER_BODY(NodeChanged);
+  FAIRWATER_BODY(NodeRemoved);
+  FAIRWATER_BODY(TasksFinished);
+  FAIRWATER_BODY(TasksRequeued);
+  FAIRWATER_BODY(Cycle);
+  FAIRWATER_BODY(LaunchesFailed);
+  FAIRWATER_BODY(LedgerTrusted);
+}
+#undef FAIRWATER_BODY
+
+template <>
+struct Fields<JournalRecord> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(number, Number);
+    FAIRWATER_FIELD(time, Time);
+    FAIRWATER_FIELD(previous, Previous);
+  }
+  static constexpr std::size_t kUnlistedMembers = 1;  // body
+  static void put_rest(const JournalRecord& record, wire::JournalRecord::Builder builder);
+  static void take_rest(JournalRecord& record, wire::JournalRecord::Reader reader);
+};
+
+}  // namespace fairwater

@@ -1,0 +1,21 @@
+// Jobs, tasks, tenants and nodes.
+#include "schema/fields/cluster.hpp"
+#include "schema/fields/convert.hpp"
+#include "schema/fields/job.hpp"
+
+namespace fairwater {
+
+FAIRWATER_DEFINE_CODEC(TaskKey)
+FAIRWATER_DEFINE_CODEC(JobSpec)
+FAIRWATER_DEFINE_CODEC(TaskResult)
+FAIRWATER_DEFINE_CODEC(TaskRecord)
+FAIRWATER_DEFINE_CODEC(TaskCounts)
+FAIRWATER_DEFINE_CODEC(JobRecord)
+FAIRWATER_DEFINE_CODEC(RunAs)
+FAIRWATER_DEFINE_CODEC(TenantSpec)
+FAIRWATER_DEFINE_CODEC(TenantRecord)
+FAIRWATER_DEFINE_CODEC(NodeTraits)
+FAIRWATER_DEFINE_CODEC(NodeSpec)
+FAIRWATER_DEFINE_CODEC(NodeRecord)
+
+}  // namespace fairwater

@@ -1,0 +1,258 @@
+// What clients ask for and get.
+#pragma once
+
+#include "model/requests.hpp"
+#include "schema/codec.hpp"
+#include "schema/control.capnp.h"
+#include "schema/fields/convert.hpp"
+
+namespace fairwater {
+
+template <>
+struct EnumLast<ChangeKind> {
+  static constexpr ChangeKind value = ChangeKind::removed;
+};
+
+template <>
+struct EnumLast<NodeState> {
+  static constexpr NodeState value = NodeState::down;
+};
+
+template <>
+struct EntryFields<wire::IdName> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(first, Id);
+    FAIRWATER_FIELD(second, Name);
+  }
+  template <class Id>
+  [[noreturn]] static void refuse_repeated(Id id) {
+    throw MalformedRecord("id", "the id " + std::to_string(id.value) + " is named twice");
+  }
+};
+
+template <>
+struct EntryFields<wire::TenantNet> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(first, Tenant);
+    FAIRWATER_FIELD(second, Units);
+  }
+  [[noreturn]] static void refuse_repeated(TenantId tenant) {
+    throw MalformedRecord("net", "tenant " + std::to_string(tenant.value) + " has two nets");
+  }
+};
+
+template <>
+struct Fields<ClusterStatus> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(cluster_id, ClusterId);
+    FAIRWATER_FIELD(version, Version);
+    FAIRWATER_FIELD(epoch, Epoch);
+    FAIRWATER_FIELD(cycle, Cycle);
+    FAIRWATER_FIELD(position, Position);
+    FAIRWATER_FIELD(granting, Granting);
+    FAIRWATER_FIELD(why_not_granting, WhyNotGranting);
+    FAIRWATER_FIELD(tenants, Tenants);
+    FAIRWATER_FIELD(nodes_up, NodesUp);
+    FAIRWATER_FIELD(nodes, Nodes);
+    FAIRWATER_FIELD(tasks_running, TasksRunning);
+    FAIRWATER_FIELD(tasks_pending, TasksPending);
+    FAIRWATER_FIELD(capacity, Capacity);
+    FAIRWATER_FIELD(used, Used);
+    FAIRWATER_FIELD(storage_damage, StorageDamage);
+  }
+};
+
+template <>
+struct Fields<LedgerDoubt> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(node, Node);
+    FAIRWATER_FIELD(seen.number, Cycle);
+    FAIRWATER_FIELD(seen.hash, Hash);
+    FAIRWATER_FIELD(seen.incarnation, Incarnation);
+    FAIRWATER_FIELD(reason, Reason);
+    FAIRWATER_FIELD(since, Since);
+  }
+};
+
+template <>
+struct Fields<LedgerStanding> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(trusted, Trusted);
+    FAIRWATER_FIELD(why, Why);
+    FAIRWATER_FIELD(end.number, Cycle);
+    FAIRWATER_FIELD(end.hash, Hash);
+    FAIRWATER_FIELD(end.incarnation, Incarnation);
+    FAIRWATER_FIELD(copied, Copied);
+    FAIRWATER_FIELD(awaited, Awaited);
+    FAIRWATER_FIELD(doubts, Doubts);
+  }
+};
+
+template <>
+struct Fields<TenantInfo> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(record, Record);
+    FAIRWATER_FIELD(request, Request);
+    FAIRWATER_FIELD(runtime_quota, RuntimeQuota);
+    FAIRWATER_FIELD(used, Used);
+    FAIRWATER_FIELD(pending_tasks, PendingTasks);
+    FAIRWATER_FIELD(running_tasks, RunningTasks);
+    FAIRWATER_FIELD(net, Net);
+  }
+};
+
+template <>
+struct Fields<TenantChange> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(name, Name);
+    FAIRWATER_FIELD(kind, Kind);
+    FAIRWATER_FIELD(fields, Fields);
+  }
+};
+
+template <>
+struct Fields<TokenInfo> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(id, Id);
+    FAIRWATER_FIELD(name, Name);
+    FAIRWATER_FIELD(role, Role);
+    FAIRWATER_FIELD(tenant, Tenant);
+    FAIRWATER_FIELD(created_at, CreatedAt);
+    FAIRWATER_FIELD(expires_at, ExpiresAt);
+    FAIRWATER_FIELD(last_used, LastUsed);
+  }
+};
+
+template <>
+struct Fields<NodeInfo> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(record, Record);
+    FAIRWATER_FIELD(state, State);
+    FAIRWATER_FIELD(capacity, Capacity);
+    FAIRWATER_FIELD(free, Free);
+    FAIRWATER_FIELD(running_tasks, RunningTasks);
+    FAIRWATER_FIELD(last_heartbeat, LastHeartbeat);
+    FAIRWATER_FIELD(problem, Problem);
+  }
+};
+
+template <>
+struct Fields<JobQuery> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(tenant, Tenant);
+    FAIRWATER_FIELD(limit, Limit);
+    FAIRWATER_FIELD(before, Before);
+  }
+  static constexpr std::size_t kUnlistedMembers = 1;  // state
+  static void put_rest(const JobQuery& query, wire::JobQuery::Builder builder);
+  static void take_rest(JobQuery& query, wire::JobQuery::Reader reader);
+};
+
+template <>
+struct Fields<TaskInfo> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(index, Index);
+    FAIRWATER_FIELD(record, Record);
+    FAIRWATER_FIELD(node, Node);
+  }
+};
+
+template <>
+struct Fields<JobDetail> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(job, Job);
+    FAIRWATER_FIELD(tasks, Tasks);
+    FAIRWATER_FIELD(more, More);
+  }
+};
+
+template <>
+struct Fields<IouBook::Iou> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(debtor, Debtor);
+    FAIRWATER_FIELD(creditor, Creditor);
+    FAIRWATER_FIELD(units, Units);
+    FAIRWATER_FIELD(age, Age);
+  }
+};
+
+template <>
+struct Fields<LedgerView> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(cycle, Cycle);
+    FAIRWATER_FIELD(position, Position);
+    FAIRWATER_PEER_LIST(tenants, Tenants, 1);
+    FAIRWATER_FIELD(net, Net);
+    FAIRWATER_FIELD(ious, Ious);
+    FAIRWATER_FIELD(more, More);
+    FAIRWATER_FIELD(counterparties, Counterparties);
+  }
+};
+
+template <>
+struct Fields<NameTable> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(tenants, Tenants);
+    FAIRWATER_FIELD(nodes, Nodes);
+    FAIRWATER_FIELD(resources, Resources);
+  }
+};
+
+template <>
+struct Fields<JournalPage> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_PEER_LIST(records, Records, 1);
+    FAIRWATER_FIELD(names, Names);
+  }
+};
+
+template <>
+struct Fields<Obstacle> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(code, Code);
+    FAIRWATER_FIELD(message, Message);
+  }
+};
+
+template <>
+struct Fields<Explanation> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(job, Job);
+    FAIRWATER_FIELD(task, Task);
+    FAIRWATER_FIELD(obstacles, Obstacles);
+    FAIRWATER_FIELD(grant_cycle, GrantCycle);
+    FAIRWATER_FIELD(deal, Deal);
+    FAIRWATER_FIELD(names, Names);
+  }
+};
+
+template <>
+struct Fields<VerifyReport> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(ok, Ok);
+    FAIRWATER_FIELD(records, Records);
+    FAIRWATER_FIELD(net_sum, NetSum);
+    FAIRWATER_FIELD(differences, Differences);
+  }
+};
+
+}  // namespace fairwater

@@ -1,0 +1,77 @@
+// Records that only the ledger keeps.
+#pragma once
+
+#include "schema/fields/field.hpp"
+#include "storage/records.hpp"
+
+namespace fairwater {
+
+template <>
+struct Fields<TokenGrant> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(role, Role);
+    FAIRWATER_FIELD(tenant, Tenant);
+    FAIRWATER_SPARSE_FIELD(name, Name);
+    FAIRWATER_FIELD(created_at, CreatedAt);
+    FAIRWATER_FIELD(expires_at, ExpiresAt);
+  }
+};
+
+template <>
+struct Fields<LiveJob> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(tenant, Tenant);
+  }
+};
+
+template <>
+struct Fields<TenantJob> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(state, State);
+  }
+};
+
+template <>
+struct Fields<IouRecord> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(units, Units);
+    FAIRWATER_FIELD(age, Age);
+  }
+};
+
+template <>
+struct Fields<ClassHistory> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(count, Count);
+    FAIRWATER_FIELD(wall_total_ms, WallTotalMs);
+    FAIRWATER_FIELD(wall_min_ms, WallMinMs);
+    FAIRWATER_FIELD(wall_max_ms, WallMaxMs);
+    FAIRWATER_FIELD(wall_last_ms, WallLastMs);
+  }
+};
+
+template <>
+struct Fields<LedgerMeta> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(last_number, LastNumber);
+    FAIRWATER_FIELD(last_hash, LastHash);
+    FAIRWATER_FIELD(cluster, Cluster);
+    FAIRWATER_FIELD(epoch, Epoch);
+    FAIRWATER_FIELD(position, Position);
+    FAIRWATER_FIELD(next_job, NextJob);
+    FAIRWATER_FIELD(next_tenant, NextTenant);
+    FAIRWATER_FIELD(next_node, NextNode);
+    FAIRWATER_FIELD(next_iou_age, NextIouAge);
+    FAIRWATER_SPARSE_FIELD(lease, Lease);
+    FAIRWATER_FIELD(incarnation, Incarnation);
+    FAIRWATER_FIELD(given_up, GivenUp);
+  }
+};
+
+}  // namespace fairwater

@@ -1,0 +1,99 @@
+// Values of the control protocol to the wire and back. Their bytes, in canonical form, against
+// tests/gateway/golden/wire.txt: what a peer of the previous version reads and writes.
+// FAIRWATER_BLESS=1 rewrites the file, for a struct that has got a field more.
+#include "rpc/wire.hpp"
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+
+#include <catch2/catch.hpp>
+
+#include "tests/values/coverage.hpp"
+#include "tests/values/make_requests.hpp"
+
+namespace fairwater::test {
+namespace {
+
+using Lines = std::map<std::string, std::string>;
+
+const std::string kFile = FAIRWATER_SOURCE_DIR "/tests/gateway/golden/wire.txt";
+
+Lines golden() {
+  Lines lines;
+  std::ifstream file(kFile);
+  for (std::string name, bytes; file >> name >> bytes;) lines[name] = bytes;
+  return lines;
+}
+
+template <class Value>
+std::string hex_of(const Value& value) {
+  const std::string bytes = to_bytes(value);
+  return to_hex({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+}
+
+Lines written_now() {
+  Lines lines;
+  each_wire_type([&]<class Value>(const char* name, Value*) {
+    lines[std::string(name) + ".sample"] = hex_of(sample<Value>());
+    lines[std::string(name) + ".empty"] = hex_of(Value{});
+  });
+  return lines;
+}
+
+/// The number of the record that an agent has seen travels beside its identity.
+template <class Value>
+Value expected() {
+  Value value = sample<Value>();
+  if constexpr (std::is_same_v<Value, AgentIdentity>) value.memory.seen.number = 0;
+  return value;
+}
+
+}  // namespace
+
+TEST_CASE("what the protocol says has the bytes that it always had", "[golden][codec]") {
+  const Lines now = written_now();
+  if (std::getenv("FAIRWATER_BLESS") != nullptr) {
+    std::ofstream file(kFile);
+    for (const auto& [name, bytes] : now) file << name << ' ' << bytes << '\n';
+  }
+  Lines known = golden();
+  for (const auto& [name, bytes] : now) {
+    INFO(name);
+    CHECK(known[name] == bytes);
+  }
+}
+
+TEST_CASE("what the protocol says arrives as it was sent", "[unit][codec]") {
+  each_wire_type([]<class Value>(const char* name, Value*) {
+    INFO(name);
+    const auto back = from_bytes<Value>(to_bytes(sample<Value>()));
+    REQUIRE(back);
+    CHECK(*back == expected<Value>());
+  });
+}
+
+TEST_CASE("every field of the protocol's values is in a list", "[unit][codec]") {
+  each_wire_type([]<class Value>(const char* name, Value*) {
+    INFO(name);
+    const auto missing = unlisted_fields<Value, typename WireOf<Value>::type>();
+    if constexpr (std::is_same_v<Value, AgentReport>)  // read into the AgentIdentity
+      CHECK(missing == std::vector<std::string>{"highWaterCycle"});
+    else if constexpr (std::is_same_v<Value, JobQuery>)
+      CHECK(missing == std::vector<std::string>{"state"});
+    else
+      CHECK(missing.empty());
+  });
+  CHECK(unknown_enumerants<NodeState, wire::NodeState>() == 0);
+  CHECK(unknown_enumerants<ChangeKind, wire::ChangeKind>() == 0);
+}
+
+TEST_CASE("a result's message is cut where an agent sends it too long", "[unit][codec]") {
+  auto report = sample<AgentReport>();
+  report.finished.front().message.assign(10 * kMaxResultMessageBytes, 'x');
+  const auto back = from_bytes<AgentReport>(to_bytes(report));
+  REQUIRE(back);
+  CHECK(back->finished.front().message.size() == kMaxResultMessageBytes);
+}
+
+}  // namespace fairwater::test
