@@ -15,7 +15,7 @@
 #include "cli/core/verbs.hpp"
 #include "cli/core/version.hpp"
 #include "daemon/daemon.hpp"
-#include "input/yaml_fields.hpp"
+#include "input/document.hpp"
 #include "policy/core/check.hpp"
 #include "process/temporary_directory.hpp"
 #include "rpc/tokens.hpp"

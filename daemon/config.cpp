@@ -5,49 +5,14 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-#include "input/yaml_fields.hpp"
+#include "input/document.hpp"
+#include "input/resource_kinds.hpp"
 #include "model/tenant.hpp"
 #include "process/lease.hpp"
 #include "rpc/sockets.hpp"
 
 namespace fairwater {
 namespace {
-
-Expected<DealMode> parse_mode(std::string_view text) {
-  if (text == "sized") return DealMode::sized;
-  if (text == "slots") return DealMode::slots;
-  return make_error(ErrorCode::invalid_input, "'" + std::string(text) + "' is not sized or slots");
-}
-
-void read_resources(YamlDocument& document, YamlFields& fields,
-                    std::optional<std::vector<ResourceKind>>& target) {
-  const auto list = fields.take("resources");
-  if (!list) return;
-  if (!list->IsSequence())
-    return fields.refuse("resources", *list, "must be a list of {name, granule, units}");
-  auto& kinds = target.emplace();
-  std::size_t index = 0;
-  for (const auto& entry : *list) {
-    YamlFields kind_fields{document, entry,
-                           fields.path_of("resources[" + std::to_string(index++) + "].")};
-    ResourceKind kind;
-    kind_fields.text("name", kind.name);
-    const auto amount = [&](const std::string& text) { return parse_amount(kind.name, text); };
-    kind_fields.parsed("granule", amount, kind.granule);
-    kind_fields.integer("units", kind.units, 1, 1'000'000);
-    kind_fields.finish();
-    kinds.push_back(std::move(kind));
-  }
-}
-
-Expected<std::string> parse_run_as_default(const std::string& text) {
-  if (text == "per_tenant" || text == "agent") return text;
-  auto run_as = run_as_from(text);
-  if (auto error = validate(run_as))
-    return make_error(ErrorCode::invalid_input,
-                      details(error).message + "; write per_tenant, agent, USER or USER:GROUP");
-  return text;
-}
 
 struct IdRange {
   std::uint32_t first = 0;
@@ -69,30 +34,74 @@ Expected<IdRange> parse_id_range(const std::string& text) {
                     "'" + text + "' is not a range of user ids such as 1900000000-1900999999");
 }
 
-void read_retention(YamlDocument& document, YamlFields& fields, LogRetention& retention) {
-  const auto node = fields.take("log_retention");
-  if (!node) return;
-  YamlFields inner{document, *node, fields.path_of("log_retention.")};
-  const auto bytes = [](const std::string& text) -> Expected<std::uint64_t> {
-    const auto mebibytes = parse_amount("memory", text);
-    if (!mebibytes) return mebibytes.error();
-    return static_cast<std::uint64_t>(*mebibytes) << 20;
-  };
-  inner.duration_ms("age", retention.age_ms);
-  inner.parsed("bytes", bytes, retention.bytes);
-  inner.parsed("keep_free", bytes, retention.keep_free_bytes);
-  inner.finish();
+Expected<std::uint64_t> parse_bytes(const std::string& text) {
+  const auto mebibytes = parse_amount("memory", text);
+  if (!mebibytes) return mebibytes.error();
+  return static_cast<std::uint64_t>(*mebibytes) << 20;
+}
+
+void read_retention(const Field& field, LogRetention& retention) {
+  const FieldMap fields = field.object();
+  const auto bytes = [](const Field& size) { return size.parsed(parse_bytes); };
+  fields.read("age", retention.age_ms, &Field::duration_ms);
+  fields.read("bytes", retention.bytes, bytes);
+  fields.read("keep_free", retention.keep_free_bytes, bytes);
+  fields.done();
 }
 
 /// Who the tasks run as, and where.
-void read_isolation(YamlFields& fields, AgentConfig& config) {
-  fields.text("work_directory", config.work_directory);
-  fields.parsed("run_as_default", parse_run_as_default, config.run_as_default);
-  IdRange range{config.first_run_as_id, config.last_run_as_id};
-  fields.parsed("run_as_range", parse_id_range, range);
-  config.first_run_as_id = range.first;
-  config.last_run_as_id = range.last;
-  fields.boolean("allow_root_tasks", config.allow_root_tasks);
+void read_isolation(const FieldMap& fields, AgentConfig& config) {
+  fields.read("work_directory", config.work_directory);
+  fields.read("run_as_default", config.run_as_default);
+  if (const auto field = fields.find("run_as_range")) {
+    const IdRange range = field->parsed(parse_id_range);
+    config.first_run_as_id = range.first;
+    config.last_run_as_id = range.last;
+  }
+  fields.read("allow_root_tasks", config.allow_root_tasks);
+}
+
+LogFormat read_log_format(const Field& field) { return field.parsed(parse_log_format); }
+
+void read(const FieldMap& fields, CoordinatorConfig& config) {
+  fields.read("listen", config.listen);
+  fields.read("data", config.data);
+  fields.read("log_format", config.log_format, read_log_format);
+  fields.read("lease", config.lease_ms, &Field::duration_ms);
+  fields.read("grace", config.grace_ms, &Field::duration_ms);
+  fields.read("heartbeat_interval", config.heartbeat_interval_ms, &Field::duration_ms);
+  fields.read("mode", config.mode, read_mode);
+  fields.read("resources", config.resources, read_resource_kinds);
+}
+
+void read(const FieldMap& fields, AgentConfig& config) {
+  fields.read("coordinator", config.coordinator);
+  fields.read("name", config.name);
+  fields.read("site", config.site);
+  fields.read("labels", config.labels);
+  fields.read("resources", config.resources);
+  fields.read("data", config.data);
+  fields.read("join_token_file", config.join_token_file);
+  fields.read("log_limit", config.log_limit_mib,
+              [](const Field& field) { return field.amount("memory"); });
+  if (const auto retention = fields.find("log_retention"))
+    read_retention(*retention, config.log_retention);
+  read_isolation(fields, config);
+  fields.read("log_format", config.log_format, read_log_format);
+}
+
+template <class Config>
+caf::error read_file(std::string_view text, const std::string& name, Config& config) {
+  const auto document = parse_yaml(text, name, IfNoKeys::accept);
+  if (!document) return document.error();
+  const auto merged = document->read([&](const Field& root) {
+    const FieldMap fields = root.object();
+    read(fields, config);
+    fields.done();
+    return true;
+  });
+  if (!merged) return merged.error();
+  return document->locate(validate(config));
 }
 
 std::string_view name_of(DealMode mode) { return mode == DealMode::sized ? "sized" : "slots"; }
@@ -114,6 +123,15 @@ caf::error is_fixed(const char* field, const std::string& configured, const std:
                     field);
 }
 
+caf::error check_run_as_default(const std::string& text) {
+  if (text == "per_tenant" || text == "agent") return {};
+  const auto error = validate(run_as_from(text));
+  if (!error) return {};
+  return make_error(ErrorCode::invalid_input,
+                    details(error).message + "; write per_tenant, agent, USER or USER:GROUP",
+                    "run_as_default");
+}
+
 caf::error at_least(std::int64_t value_ms, std::int64_t least_ms, const char* field) {
   if (value_ms >= least_ms) return {};
   return make_error(
@@ -131,41 +149,11 @@ Expected<LogFormat> parse_log_format(std::string_view text) {
 }
 
 caf::error read_config(std::string_view text, const std::string& name, CoordinatorConfig& config) {
-  YamlDocument document{text, name, IfNoKeys::accept};
-  if (document.error()) return document.error();
-  YamlFields fields{document, document.root()};
-  fields.text("listen", config.listen);
-  fields.text("data", config.data);
-  fields.parsed("log_format", parse_log_format, config.log_format);
-  fields.duration_ms("lease", config.lease_ms);
-  fields.duration_ms("grace", config.grace_ms);
-  fields.duration_ms("heartbeat_interval", config.heartbeat_interval_ms);
-  fields.parsed("mode", parse_mode, config.mode);
-  read_resources(document, fields, config.resources);
-  fields.finish();
-  if (document.error()) return document.error();
-  return document.locate(validate(config));
+  return read_file(text, name, config);
 }
 
 caf::error read_config(std::string_view text, const std::string& name, AgentConfig& config) {
-  YamlDocument document{text, name, IfNoKeys::accept};
-  if (document.error()) return document.error();
-  YamlFields fields{document, document.root()};
-  fields.text("coordinator", config.coordinator);
-  fields.text("name", config.name);
-  fields.text("site", config.site);
-  fields.text_map("labels", config.labels);
-  fields.amounts("resources", config.resources);
-  fields.text("data", config.data);
-  fields.text("join_token_file", config.join_token_file);
-  const auto mebibytes = [](const std::string& amount) { return parse_amount("memory", amount); };
-  fields.parsed("log_limit", mebibytes, config.log_limit_mib);
-  read_retention(document, fields, config.log_retention);
-  read_isolation(fields, config);
-  fields.parsed("log_format", parse_log_format, config.log_format);
-  fields.finish();
-  if (document.error()) return document.error();
-  return document.locate(validate(config));
+  return read_file(text, name, config);
 }
 
 caf::error validate(const CoordinatorConfig& config) {
@@ -202,7 +190,7 @@ caf::error validate(const AgentConfig& config) {
         "'" + config.name + "' is not a node name: 1 to 63 letters, digits, '.', '_', '-'", "name");
   if (config.data.empty())
     return make_error(ErrorCode::invalid_input, "a data directory is needed", "data");
-  return {};
+  return check_run_as_default(config.run_as_default);
 }
 
 std::string default_node_name() {

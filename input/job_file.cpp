@@ -7,54 +7,46 @@ namespace fairwater {
 namespace {
 
 /// `tasks: 20` or `tasks: {min: 2, max: 8}`.
-void read_tasks(YamlDocument& document, YamlFields& fields, JobSpec& spec) {
-  const auto node = fields.take("tasks");
-  if (!node) return;
-  if (node->IsMap()) {
-    YamlFields range{document, *node, fields.path_of("tasks.")};
-    range.integer("min", spec.tasks_min, 1, kMaxTasksPerJob);
-    spec.tasks_max = spec.tasks_min;
-    range.integer("max", spec.tasks_max, 1, kMaxTasksPerJob);
-    range.finish();
-  } else {
-    fields.integer("tasks", spec.tasks_min, 1, kMaxTasksPerJob);
-    spec.tasks_max = spec.tasks_min;
+void read_tasks(const Field& field, JobSpec& spec) {
+  if (!field.is(InputValue::Kind::mapping)) {
+    spec.tasks_min = spec.tasks_max = field.whole<std::uint32_t>();
+    return;
   }
+  const FieldMap range = field.object();
+  range.read("min", spec.tasks_min);
+  spec.tasks_max = spec.tasks_min;
+  range.read("max", spec.tasks_max);
+  range.done();
 }
 
-Expected<JobKind> parse_kind(const std::string& text) {
-  if (text == "batch") return JobKind::batch;
-  if (text == "service") return JobKind::service;
-  return make_error(ErrorCode::invalid_input, "'" + text + "' is not batch or service");
-}
-
-JobSpec read_spec(YamlDocument& document, std::vector<std::string>& warnings) {
+JobSpec read_spec(const Field& root, std::vector<std::string>& warnings) {
   JobSpec spec;
-  YamlFields fields{document, document.root()};
-  fields.text("tenant", spec.tenant);
-  fields.text("name", spec.name);
-  fields.text("class", spec.job_class);
-  fields.texts("command", spec.command);
-  fields.text_map("environment", spec.environment);
-  fields.text("directory", spec.directory);
-  read_tasks(document, fields, spec);
-  fields.amounts("resources", spec.resources);
-  fields.parsed("kind", parse_kind, spec.kind);
-  fields.integer("priority", spec.priority, -kMaxPriority, kMaxPriority);
-  fields.boolean("gang", spec.gang);
-  fields.text("labels", spec.labels);
-  fields.texts("sites", spec.sites);
-  fields.texts("devices", spec.devices);
-  fields.duration_ms("time_limit", spec.time_limit_ms);
-  fields.duration_ms("grace", spec.grace_ms);
-  fields.integer("retries", spec.retries, 0, kMaxRetries);
-  std::vector<std::uint64_t> after;
-  fields.integers("after", after);
-  for (const std::uint64_t id : after) spec.after.push_back(JobId{id});
-  fields.boolean("preemptible", spec.preemptible);
+  const FieldMap fields = root.object();
+  fields.read("tenant", spec.tenant);
+  fields.read("name", spec.name);
+  fields.read("class", spec.job_class);
+  fields.read("command", spec.command);
+  fields.read("environment", spec.environment);
+  fields.read("directory", spec.directory);
+  if (const auto tasks = fields.find("tasks")) read_tasks(*tasks, spec);
+  fields.read("resources", spec.resources);
+  fields.read("kind", spec.kind, [](const Field& field) {
+    return field.choice<JobKind>({{"batch", JobKind::batch}, {"service", JobKind::service}});
+  });
+  fields.read("priority", spec.priority);
+  fields.read("gang", spec.gang);
+  fields.read("labels", spec.labels);
+  fields.read("sites", spec.sites);
+  fields.read("devices", spec.devices);
+  fields.read("time_limit", spec.time_limit_ms, &Field::duration_ms);
+  fields.read("grace", spec.grace_ms, &Field::duration_ms);
+  fields.read("retries", spec.retries);
+  if (const auto after = fields.find("after"))
+    for (const Field& id : after->list()) spec.after.push_back(JobId{id.whole<std::uint64_t>()});
+  fields.read("preemptible", spec.preemptible);
   if (fields.has("preemptible") && spec.preemptible)
     warnings.emplace_back("preemptible: true has no effect: this version preempts nothing");
-  fields.finish();
+  fields.done();
   return spec;
 }
 
@@ -69,12 +61,14 @@ void fill_defaults(JobSpec& spec) {
 }
 
 Expected<JobFile> parse_job_file(std::string_view text, const std::string& name) {
-  JobFile file{{}, {}, YamlDocument{text, name}};
-  if (!file.document.error()) file.spec = read_spec(file.document, file.warnings);
-  if (file.document.error()) return file.document.error();
-  fill_defaults(file.spec);
-  if (const auto error = validate(file.spec)) return file.document.locate(error);
-  return file;
+  auto document = parse_yaml(text, name);
+  if (!document) return document.error();
+  std::vector<std::string> warnings;
+  auto spec = document->read([&](const Field& root) { return read_spec(root, warnings); });
+  if (!spec) return spec.error();
+  fill_defaults(*spec);
+  if (const auto error = validate(*spec)) return document->locate(error);
+  return JobFile{std::move(*spec), std::move(warnings), std::move(*document)};
 }
 
 }  // namespace fairwater

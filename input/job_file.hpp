@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "input/yaml_fields.hpp"
+#include "input/document.hpp"
 #include "model/job.hpp"
 
 namespace fairwater {
@@ -18,7 +18,7 @@ struct JobFile {
   JobSpec spec;
   /// What was asked for and has no effect here.
   std::vector<std::string> warnings;
-  YamlDocument document;  ///< finds the lines for what a coordinator says against the spec
+  Document document;  ///< finds the lines for what a coordinator says against the spec
 };
 
 /// `name` is how errors call the file. Errors name key and line: `invalid_input` for what is wrong,

@@ -17,6 +17,12 @@ caf::error not_supported(std::string field, std::string message) {
   return make_error(ErrorCode::not_supported, std::move(message), std::move(field));
 }
 
+template <class Number>
+caf::error out_of_range(const char* field, Number value, Number least, Number most) {
+  return invalid(field, std::to_string(value) + " is not between " + std::to_string(least) +
+                            " and " + std::to_string(most));
+}
+
 bool has_control_character(const std::string& text) {
   for (const char c : text)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return true;
@@ -76,10 +82,9 @@ caf::error check_command(const JobSpec& spec) {
 }
 
 caf::error check_size(const JobSpec& spec) {
-  if (spec.tasks_min < 1) return invalid("tasks", "must be at least 1");
-  if (spec.tasks_max > kMaxTasksPerJob)
-    return invalid("tasks", std::to_string(spec.tasks_max) + " are more than " +
-                                std::to_string(kMaxTasksPerJob));
+  for (const std::uint32_t tasks : {spec.tasks_min, spec.tasks_max})
+    if (tasks < 1 || tasks > kMaxTasksPerJob)
+      return out_of_range("tasks", tasks, 1u, kMaxTasksPerJob);
   if (spec.tasks_max < spec.tasks_min)
     return invalid("tasks.max", std::to_string(spec.tasks_max) + " is below min, which is " +
                                     std::to_string(spec.tasks_min));
@@ -118,16 +123,13 @@ caf::error check_order(const JobSpec& spec) {
   if (spec.kind != JobKind::batch) return not_supported("kind", "services are not in this version");
   if (spec.gang) return not_supported("gang", "gangs are not in this version");
   if (spec.priority < -kMaxPriority || spec.priority > kMaxPriority)
-    return invalid("priority", std::to_string(spec.priority) + " is not between -" +
-                                   std::to_string(kMaxPriority) + " and " +
-                                   std::to_string(kMaxPriority));
+    return out_of_range("priority", spec.priority, -kMaxPriority, kMaxPriority);
   if (spec.time_limit_ms < 0 || spec.time_limit_ms > kMaxTimeLimit_ms)
-    return invalid("time_limit", "must be between 0 and ten years");
+    return invalid("time_limit",
+                   std::to_string(spec.time_limit_ms) + " ms is not between 0 and ten years");
   if (spec.grace_ms < 0 || spec.grace_ms > kMaxGrace_ms)
-    return invalid("grace", "must be between 0 and one hour");
-  if (spec.retries > kMaxRetries)
-    return invalid("retries",
-                   std::to_string(spec.retries) + " are more than " + std::to_string(kMaxRetries));
+    return invalid("grace", std::to_string(spec.grace_ms) + " ms is not between 0 and one hour");
+  if (spec.retries > kMaxRetries) return out_of_range("retries", spec.retries, 0u, kMaxRetries);
   if (spec.after.size() > kMaxListEntries)
     return invalid("after", "more than " + std::to_string(kMaxListEntries) + " jobs");
   std::set<JobId> after;

@@ -6,8 +6,8 @@
 #include "cli/cluster/json_shapes.hpp"
 #include "cli/cluster/tables.hpp"
 #include "cli/core/verbs.hpp"
-#include "input/tenant_file.hpp"
-#include "input/yaml_fields.hpp"
+#include "input/tenants.hpp"
+#include "input/document.hpp"
 #include "rpc/tokens.hpp"
 
 namespace fairwater {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "input/json.hpp"
+#include "cli/core/json.hpp"
 #include "model/resources.hpp"
 #include "model/time.hpp"
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <ostream>
 
+#include "input/document.hpp"
+
 namespace fairwater {
 const std::vector<PolicyCommand>& policy_commands() {
   static const std::vector<PolicyCommand> commands = {
@@ -40,14 +42,16 @@ int policy_command(std::string_view name, std::string_view text, bool pretty, st
     err << '\n';
     return kBadInput;
   }
-  try {
-    const Json output = command->run(parse_json(text));
-    out << output.dump(pretty ? kIndent : -1) << '\n';
-    return 0;
-  } catch (const InputError& error) {
-    err << "fairwater policy " << name << ": " << error.what() << '\n';
+  const auto document = parse_json(text);
+  const auto output = document ? document->read(command->run) : Expected<Json>{document.error()};
+  if (!output) {
+    const ErrorDetails said = details(output.error());
+    err << "fairwater policy " << name << ": " << (said.field.empty() ? "input" : said.field)
+        << ": " << said.message << '\n';
     return kBadInput;
   }
+  out << output->dump(pretty ? kIndent : -1) << '\n';
+  return 0;
 }
 
 }  // namespace fairwater

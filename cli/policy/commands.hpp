@@ -1,5 +1,5 @@
 // `fairwater policy NAME`: the allocation algorithms as commands over JSON (docs/policies.md). Each
-// checks its input strictly, runs the code that the runtime runs, and returns its output.
+// reads its input strictly, runs the code that the runtime runs, and returns its output.
 #pragma once
 
 #include <functional>
@@ -8,12 +8,13 @@
 #include <string_view>
 #include <vector>
 
-#include "input/json_fields.hpp"
+#include "cli/core/json.hpp"
+#include "input/field.hpp"
 
 namespace fairwater {
 
 /// Throws InputError for input that the caller must change.
-using PolicyFunction = std::function<Json(const Json& input)>;
+using PolicyFunction = std::function<Json(const Field& input)>;
 
 struct PolicyCommand {
   std::string_view name;
@@ -24,15 +25,15 @@ struct PolicyCommand {
 /// All commands, by name.
 [[nodiscard]] const std::vector<PolicyCommand>& policy_commands();
 
-[[nodiscard]] Json run_drf(const Json& input);
-[[nodiscard]] Json run_gdrf(const Json& input);
-[[nodiscard]] Json run_qrea(const Json& input);
-[[nodiscard]] Json run_saturation(const Json& input);
-[[nodiscard]] Json run_saturation_advice(const Json& input);
-[[nodiscard]] Json run_sequence(const Json& input);
-[[nodiscard]] Json run_sized(const Json& input);
-[[nodiscard]] Json run_ledger(const Json& input);
-[[nodiscard]] Json run_water_fill(const Json& input);
+[[nodiscard]] Json run_drf(const Field& input);
+[[nodiscard]] Json run_gdrf(const Field& input);
+[[nodiscard]] Json run_qrea(const Field& input);
+[[nodiscard]] Json run_saturation(const Field& input);
+[[nodiscard]] Json run_saturation_advice(const Field& input);
+[[nodiscard]] Json run_sequence(const Field& input);
+[[nodiscard]] Json run_sized(const Field& input);
+[[nodiscard]] Json run_ledger(const Field& input);
+[[nodiscard]] Json run_water_fill(const Field& input);
 
 /// The command of that name, or null.
 [[nodiscard]] const PolicyCommand* find_policy(std::string_view name);

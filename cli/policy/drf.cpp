@@ -1,8 +1,8 @@
 #include "policy/dominant/drf.hpp"
 
 #include "cli/policy/commands.hpp"
-#include "input/policy_input.hpp"
-#include "input/resource_input.hpp"
+#include "cli/policy/input.hpp"
+#include "cli/policy/resource_input.hpp"
 #include "policy/dominant/share_order.hpp"
 
 namespace fairwater {
@@ -17,7 +17,7 @@ struct UserInput {
 
 UserInput read_user(const Field& field, UniqueNames& names, ResourceInput& resources,
                     DecimalScale& weights) {
-  Fields fields = field.object();
+  const FieldMap fields = field.object();
   UserInput user;
   user.name = names.add(fields.at("name"));
   user.demand = resources.demand(fields.at("demand"));
@@ -33,8 +33,8 @@ UserInput read_user(const Field& field, UniqueNames& names, ResourceInput& resou
 
 }  // namespace
 
-Json run_drf(const Json& input) {
-  Fields fields(input);
+Json run_drf(const Field& input) {
+  const FieldMap fields = input.object();
   ResourceInput resources;
   const ResourceInput::Amounts capacity_input = resources.declare(fields.at("capacity"));
   UniqueNames names;
@@ -42,9 +42,10 @@ Json run_drf(const Json& input) {
   std::vector<UserInput> inputs;
   for (const Field& field : filled_list(fields.at("users")))
     inputs.push_back(read_user(field, names, resources, weights));
-  const DrfStop stop =
-      fields.has("stop") ? static_cast<DrfStop>(fields.at("stop").choice({"fill", "first-misfit"}))
-                         : DrfStop::fill;
+  DrfStop stop = DrfStop::fill;
+  fields.read("stop", stop, [](const Field& field) {
+    return field.choice({"fill", "first-misfit"});
+  });
   fields.done();
 
   const ResourceVector capacity = resources.to_vector(capacity_input, kUnlimited);

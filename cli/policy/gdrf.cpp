@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "cli/policy/commands.hpp"
-#include "input/policy_input.hpp"
-#include "input/resource_input.hpp"
+#include "cli/policy/input.hpp"
+#include "cli/policy/resource_input.hpp"
 #include "policy/dominant/drf.hpp"
 
 namespace fairwater {
@@ -23,12 +23,10 @@ std::vector<MachineInput> read_machines(const Field& list, ResourceInput& resour
   std::vector<MachineInput> machines;
   std::uint64_t count = 0;
   for (const Field& field : filled_list(list)) {
-    Fields fields = field.object();
+    const FieldMap fields = field.object();
     names.add(fields.at("name"));
     MachineInput machine{resources.declare(fields.at("capacity")), 1};
-    if (fields.has("count"))
-      machine.count = static_cast<std::uint64_t>(
-          fields.at("count").integer(1, static_cast<std::int64_t>(kMaxMachines)));
+    fields.read("count", machine.count, integer_from(1, static_cast<std::int64_t>(kMaxMachines)));
     fields.done();
     count += machine.count;
     if (count > kMaxMachines)
@@ -65,20 +63,20 @@ std::uint64_t most_tasks(const ClusterUser& user, const ResourceVector& totals) 
 
 }  // namespace
 
-Json run_gdrf(const Json& input) {
-  Fields fields(input);
+Json run_gdrf(const Field& input) {
+  const FieldMap fields = input.object();
   ResourceInput resources;
-  const ClusterPolicy policy = fields.has("policy")
-                                   ? static_cast<ClusterPolicy>(fields.at("policy").choice(
-                                         {"gdrf", "drfh-best-fit", "drfh-first-fit"}))
-                                   : ClusterPolicy::gdrf;
+  ClusterPolicy policy = ClusterPolicy::gdrf;
+  fields.read("policy", policy, [](const Field& field) {
+    return field.choice({"gdrf", "drfh-best-fit", "drfh-first-fit"});
+  });
   const std::vector<MachineInput> machine_inputs = read_machines(fields.at("machines"), resources);
   UniqueNames unique;
   std::vector<std::string> names;
   std::vector<ResourceInput::Amounts> demands;
   std::vector<ClusterUser> users;
   for (const Field& field : filled_list(fields.at("users"))) {
-    Fields user = field.object();
+    const FieldMap user = field.object();
     names.push_back(unique.add(user.at("name")));
     demands.push_back(resources.demand(user.at("demand")));
     users.push_back({{}, read_task_limit(user)});

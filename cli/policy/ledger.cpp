@@ -1,7 +1,7 @@
 #include <utility>
 
 #include "cli/policy/commands.hpp"
-#include "input/policy_input.hpp"
+#include "cli/policy/input.hpp"
 #include "policy/ledger/iou_book.hpp"
 
 namespace fairwater {
@@ -12,14 +12,14 @@ constexpr Units kMaxUnits = Units{1} << 62;
 
 class LedgerRun {
  public:
-  void add_tenant(Fields tenant) {
+  void add_tenant(FieldMap tenant) {
     names_.add(tenant.at("name"));
     weights_.push_back(tenant.at("weight").integer(1, kMaxTenantWeight));
     tenant.done();
   }
 
   void restore(const Field& field) {
-    Fields iou = field.object();
+    const FieldMap iou = field.object();
     const auto [debtor, creditor] = two_tenants(iou, "debtor", "creditor");
     const Units amount = counted(iou.at("units"));
     if (book_.owed(debtor, creditor) > 0) field.fail("must not come twice");
@@ -30,14 +30,14 @@ class LedgerRun {
   }
 
   void operation(const Field& field) {
-    Fields operation = field.object();
+    const FieldMap operation = field.object();
     if (operation.has("lend")) {
-      Fields loan = operation.at("lend").object();
+      const FieldMap loan = operation.at("lend").object();
       const auto [from, to] = two_tenants(loan, "from", "to");
       book_.lend(from, to, counted(loan.at("units")));
       loan.done();
     } else if (operation.has("repay")) {
-      Fields repay = operation.at("repay").object();
+      const FieldMap repay = operation.at("repay").object();
       const auto [debtor, creditor] = two_tenants(repay, "debtor", "creditor");
       const Units amount = repay.at("units").integer(1, kMaxUnits);
       if (!book_.repay(debtor, creditor, amount))
@@ -70,7 +70,8 @@ class LedgerRun {
     return number;
   }
 
-  std::pair<std::uint32_t, std::uint32_t> two_tenants(Fields& fields, std::string_view first,
+  std::pair<std::uint32_t, std::uint32_t> two_tenants(const FieldMap& fields,
+                                                      std::string_view first,
                                                       std::string_view second) {
     const std::uint32_t a = present(fields.at(first));
     const std::uint32_t b = present(fields.at(second));
@@ -106,8 +107,8 @@ class LedgerRun {
 
 }  // namespace
 
-Json run_ledger(const Json& input) {
-  Fields fields(input);
+Json run_ledger(const Field& input) {
+  const FieldMap fields = input.object();
   LedgerRun run;
   for (const Field& tenant : filled_list(fields.at("tenants"))) run.add_tenant(tenant.object());
   if (fields.has("ious"))

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "cli/policy/commands.hpp"
-#include "input/policy_input.hpp"
+#include "cli/policy/input.hpp"
 #include "policy/elastic/elastic.hpp"
 
 namespace fairwater {
@@ -32,7 +32,7 @@ double to_units(Credit credit) {
                              static_cast<long double>(kPicounitsPerUnit));
 }
 
-Units read_max(Fields& job, Units min) {
+Units read_max(const FieldMap& job, Units min) {
   const Field field = job.at("max");
   const Units max = field.integer(1, kMaxElasticUnits);
   if (max < min) field.fail("must not be below min, which is " + std::to_string(min));
@@ -40,7 +40,7 @@ Units read_max(Fields& job, Units min) {
 }
 
 RunningJob read_running(const Field& field, JobNames& names) {
-  Fields job = field.object();
+  const FieldMap job = field.object();
   RunningJob result;
   result.id = names.add(job.at("id"));
   result.min = job.at("min").integer(1, kMaxElasticUnits);
@@ -51,7 +51,7 @@ RunningJob read_running(const Field& field, JobNames& names) {
 }
 
 QueuedJob read_queued(const Field& field, JobNames& names) {
-  Fields job = field.object();
+  const FieldMap job = field.object();
   QueuedJob result;
   result.id = names.add(job.at("id"));
   result.min = job.at("min").integer(1, kMaxElasticUnits);
@@ -62,7 +62,7 @@ QueuedJob read_queued(const Field& field, JobNames& names) {
 
 ElasticUser read_elastic_user(const Field& field, UniqueNames& users, JobNames& jobs,
                               std::vector<std::string>& names) {
-  Fields fields = field.object();
+  const FieldMap fields = field.object();
   names.push_back(users.add(fields.at("name")));
   ElasticUser user;
   user.quota = fields.at("quota").integer(0, kMaxElasticUnits);
@@ -86,13 +86,13 @@ Json list_of(const std::vector<JobUnits>& jobs, const JobNames& names) {
 
 }  // namespace
 
-Json run_qrea(const Json& input) {
+Json run_qrea(const Field& input) {
   static constexpr std::string_view kPolicies[] = {"qrea", "qrea-rebalance", "bra", "crea", "fair"};
-  Fields fields(input);
-  const std::size_t policy =
-      fields.has("policy")
-          ? fields.at("policy").choice({std::begin(kPolicies), std::end(kPolicies)})
-          : 0;
+  const FieldMap fields = input.object();
+  std::size_t policy = 0;
+  fields.read("policy", policy, [](const Field& field) {
+    return field.choice({std::begin(kPolicies), std::end(kPolicies)});
+  });
   ElasticCluster cluster;
   cluster.units = fields.at("units").integer(0, kMaxElasticUnits);
   UniqueNames users;

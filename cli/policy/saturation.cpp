@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cli/policy/commands.hpp"
-#include "input/policy_input.hpp"
+#include "cli/policy/input.hpp"
 #include "policy/saturation/advice.hpp"
 
 namespace fairwater {
@@ -39,7 +39,7 @@ std::vector<double> read_amounts(const Field& field, std::vector<std::string>& r
 Measured read_points(const Field& list, double least_time) {
   Measured measured;
   for (const Field& field : filled_list(list)) {
-    Fields point = field.object();
+    const FieldMap point = field.object();
     std::vector<double> amounts = read_amounts(point.at("resources"), measured.resources);
     measured.points.push_back(
         {std::move(amounts), point.at("time").number(least_time, kMaxMeasured)});
@@ -48,9 +48,12 @@ Measured read_points(const Field& list, double least_time) {
   return measured;
 }
 
-SaturationMethod read_method(Fields& fields) {
-  if (!fields.has("method")) return SaturationMethod::diagonal;
-  return static_cast<SaturationMethod>(fields.at("method").choice({"diagonal", "origin", "chord"}));
+SaturationMethod read_method(const FieldMap& fields) {
+  SaturationMethod method = SaturationMethod::diagonal;
+  fields.read("method", method, [](const Field& field) {
+    return field.choice({"diagonal", "origin", "chord"});
+  });
+  return method;
 }
 
 /// Whole numbers as such, as they were most likely written.
@@ -66,7 +69,8 @@ Json by_name(const std::vector<std::string>& resources, const std::vector<double
 }
 
 /// Reads `granule`, the smallest step per resource; 1 where it says nothing.
-std::vector<double> read_granules(Fields& fields, const std::vector<std::string>& resources) {
+std::vector<double> read_granules(const FieldMap& fields,
+                                  const std::vector<std::string>& resources) {
   std::vector<double> granules(resources.size(), 1);
   if (!fields.has("granule")) return granules;
   constexpr double kLeastGranule = 1e-6;
@@ -79,19 +83,16 @@ std::vector<double> read_granules(Fields& fields, const std::vector<std::string>
   return granules;
 }
 
-AdviceSettings read_settings(Fields& fields, const Measured& runs) {
+AdviceSettings read_settings(const FieldMap& fields, const Measured& runs) {
   AdviceSettings settings;
   settings.method = read_method(fields);
   settings.granules = read_granules(fields, runs.resources);
-  if (fields.has("seed"))
-    settings.seed = static_cast<std::uint64_t>(fields.at("seed").integer(0, INT64_MAX));
-  if (fields.has("resamples"))
-    settings.resamples = static_cast<std::uint32_t>(fields.at("resamples").integer(1, 1'000'000));
+  fields.read("seed", settings.seed, integer_from(0, INT64_MAX));
+  fields.read("resamples", settings.resamples, integer_from(1, 1'000'000));
   if (settings.resamples * runs.points.size() > kMaxDraws)
     fields.fail("resamples times runs must be at most " + std::to_string(kMaxDraws));
-  if (fields.has("confidence")) settings.confidence = fields.at("confidence").number(0.01, 0.999);
-  if (fields.has("suggestions"))
-    settings.suggestions = static_cast<std::size_t>(fields.at("suggestions").integer(0, 1000));
+  fields.read("confidence", settings.confidence, number_from(0.01, 0.999));
+  fields.read("suggestions", settings.suggestions, integer_from(0, 1000));
   return settings;
 }
 
@@ -130,8 +131,8 @@ Json to_json(const SaturationAdvice& advice, const std::vector<std::string>& res
 
 }  // namespace
 
-Json run_saturation(const Json& input) {
-  Fields fields(input);
+Json run_saturation(const Field& input) {
+  const FieldMap fields = input.object();
   const SaturationMethod method = read_method(fields);
   const Field list = fields.at("points");
   const Measured measured = read_points(list, 0);
@@ -145,8 +146,8 @@ Json run_saturation(const Json& input) {
           {"distance", point.distance}};
 }
 
-Json run_saturation_advice(const Json& input) {
-  Fields fields(input);
+Json run_saturation_advice(const Field& input) {
+  const FieldMap fields = input.object();
   const Field list = fields.at("runs");
   const Measured runs = read_points(list, kLeastTime);
   const AdviceSettings settings = read_settings(fields, runs);

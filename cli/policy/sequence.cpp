@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "cli/policy/commands.hpp"
-#include "input/policy_input.hpp"
+#include "cli/policy/input.hpp"
 
 namespace fairwater {
 namespace {
@@ -13,7 +13,7 @@ class SequenceRun {
  public:
   explicit SequenceRun(Sequence::Method method) : sequence_(method) {}
 
-  Sequence::Change join(Fields tenant) {
+  Sequence::Change join(FieldMap tenant) {
     const std::uint32_t number = names_.add(tenant.at("name"));
     totals_.push_back(0);
     const Weight weight = tenant.at("weight").integer(1, kMaxTenantWeight);
@@ -43,7 +43,7 @@ class SequenceRun {
   }
 
   Json event(const Field& field) {
-    Fields event = field.object();
+    const FieldMap event = field.object();
     Json result;
     if (event.has("slots")) {
       result = deal(event.at("slots"));
@@ -91,8 +91,8 @@ class SequenceRun {
 
 }  // namespace
 
-Json run_sequence(const Json& input) {
-  Fields fields(input);
+Json run_sequence(const Field& input) {
+  const FieldMap fields = input.object();
   const bool min_ratio =
       fields.has("method") && fields.at("method").choice({"max-deficit", "min-ratio"}) == 1;
   SequenceRun run(min_ratio ? Sequence::Method::min_ratio : Sequence::Method::max_deficit);

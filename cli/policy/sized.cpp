@@ -3,17 +3,16 @@
 #include <cmath>
 
 #include "cli/policy/commands.hpp"
-#include "input/policy_input.hpp"
+#include "cli/policy/input.hpp"
 
 namespace fairwater {
 namespace {
 
-SizedSettings sized_settings(Fields& fields) {
+SizedSettings sized_settings(const FieldMap& fields) {
   constexpr double kMillion = 1'000'000;
   SizedSettings settings;
-  if (fields.has("granule")) settings.granule = fields.at("granule").integer(1, kMaxSlots);
-  if (fields.has("backups"))
-    settings.backups = static_cast<std::uint32_t>(fields.at("backups").integer(0, 1'000'000));
+  fields.read("granule", settings.granule, integer_from(1, kMaxSlots));
+  fields.read("backups", settings.backups, integer_from(0, 1'000'000));
   if (fields.has("mu")) {
     const double mu = fields.at("mu").number(0, 1);
     settings.repay_millionths = static_cast<std::uint32_t>(std::lround(mu * kMillion));
@@ -42,13 +41,13 @@ Json sized_output(const SizedHeartbeat& heartbeat, const TenantNames& names) {
 
 }  // namespace
 
-Json run_sized(const Json& input) {
-  Fields fields(input);
+Json run_sized(const Field& input) {
+  const FieldMap fields = input.object();
   const SizedSettings settings = sized_settings(fields);
   TenantNames names;
   std::vector<SizedTenant> tenants;
   for (const Field& field : filled_list(fields.at("tenants"))) {
-    Fields tenant = field.object();
+    const FieldMap tenant = field.object();
     names.add(tenant.at("name"));
     SizedTenant& added = tenants.emplace_back();
     added.weight = tenant.at("weight").integer(1, kMaxTenantWeight);

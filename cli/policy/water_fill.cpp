@@ -1,10 +1,9 @@
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "cli/policy/commands.hpp"
-#include "input/policy_input.hpp"
+#include "cli/policy/input.hpp"
 #include "policy/quota/quota_tree.hpp"
 
 namespace fairwater {
@@ -16,29 +15,28 @@ class WaterFillRun {
       : resources_(capacity.entries()), tree_(resources_.size()) {
     if (resources_.empty()) capacity.fail("must have a resource");
     for (std::size_t r = 0; r < resources_.size(); ++r)
-      tree_.set_capacity(r, resources_[r].second.amount());
+      tree_.set_capacity(r, resources_[r].second.count());
   }
 
   void add(const Field& field, QuotaTree::Group parent, const std::string& prefix) {
-    Fields fields = field.object();
-    const std::string path = prefix + fields.at("name").name();
-    if (!paths_.insert(path).second)
-      fields.at("name").fail("must be unique, not \"" + path + "\" again");
-    const QuotaTree::Group group = tree_.add(parent, fields.at("weight").amount());
+    const FieldMap fields = field.object();
+    const Field name = fields.at("name");
+    const std::string path = paths_.add(prefix + name.name(), name);
+    const QuotaTree::Group group = tree_.add(parent, fields.at("weight").count());
     order_.push_back(path);
     std::vector<std::optional<Amount>> mins(resources_.size());
     for_each_resource(fields, "min", [&](std::size_t r, const Field& amount) {
-      mins[r] = amount.amount();
+      mins[r] = amount.count();
       tree_.set_min(group, r, mins[r]);
     });
     for_each_resource(fields, "max", [&](std::size_t r, const Field& amount) {
-      const Amount max = amount.amount();
+      const Amount max = amount.count();
       if (mins[r].value_or(0) > max)
         amount.fail("must not be below min, which is " + std::to_string(*mins[r]));
       tree_.set_max(group, r, max);
     });
     for_each_resource(fields, "request", [&](std::size_t r, const Field& amount) {
-      tree_.set_request(group, r, amount.amount());
+      tree_.set_request(group, r, amount.count());
     });
     if (fields.has("groups"))
       for (const Field& child : filled_list(fields.at("groups"))) add(child, group, path + "/");
@@ -63,7 +61,7 @@ class WaterFillRun {
 
  private:
   template <class Visit>
-  void for_each_resource(Fields& fields, std::string_view name, const Visit& visit) {
+  void for_each_resource(const FieldMap& fields, std::string_view name, const Visit& visit) {
     if (!fields.has(name)) return;
     for (const auto& [resource, amount] : fields.at(name).entries()) {
       const auto found = std::find_if(
@@ -76,14 +74,14 @@ class WaterFillRun {
 
   std::vector<std::pair<std::string, Field>> resources_;
   QuotaTree tree_;
-  std::set<std::string> paths_;
+  UniqueNames paths_;
   std::vector<std::string> order_;  ///< paths of groups 1, 2, ..
 };
 
 }  // namespace
 
-Json run_water_fill(const Json& input) {
-  Fields fields(input);
+Json run_water_fill(const Field& input) {
+  const FieldMap fields = input.object();
   WaterFillRun run(fields.at("capacity"));
   for (const Field& group : filled_list(fields.at("groups"))) run.add(group, QuotaTree::kRoot, "");
   fields.done();

@@ -8,8 +8,8 @@
 
 #include "cli/core/verbs.hpp"
 #include "cli/replay/replay.hpp"
-#include "input/tenant_file.hpp"
-#include "input/yaml_fields.hpp"
+#include "input/tenants.hpp"
+#include "input/document.hpp"
 
 namespace fairwater {
 namespace {

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "cli/sim/file_fields.hpp"
 #include "cli/sim/file_parts.hpp"
+#include "input/document.hpp"
 
 namespace fairwater {
 namespace {
@@ -15,118 +17,101 @@ constexpr std::uint32_t kMaxSeedsOfFile = 10'000;
 /// Totals up to here keep products of totals, amounts and weights in 128 bits.
 constexpr Amount kMaxTotal = Amount{1} << 47;
 
-void read_policy(SimFileDraft& draft, YamlFields& fields) {
-  draft.scenario.policy.name = "sequence";
-  const auto node = fields.take("policy");
-  if (!node) return;
-  YamlFields policy{draft.document, *node, fields.path_of("policy.")};
-  std::vector<std::pair<std::string, std::string>> names;
-  for (const auto name : sim::policy_names()) names.emplace_back(name, name);
-  read_choice(policy, "name", names, draft.scenario.policy.name);
-  policy.integer("backups", draft.scenario.policy.backups, 0, 1000);
-  read_choice<bool>(policy, "accounting", {{"units", false}, {"resource-time", true}},
-                    draft.scenario.policy.resource_time);
-  read_time(policy, "cycle", draft.scenario.engine.cycle_ms);
-  read_time(policy, "credit_period", draft.scenario.policy.credit_period_ms);
-  policy.finish();
+void read_policy(SimFileDraft& draft, const Field& field) {
+  const FieldMap policy = field.object();
+  auto& scenario = draft.scenario;
+  policy.read("name", scenario.policy.name, [](const Field& name) {
+    return std::string{sim::policy_names()[name.choice(sim::policy_names())]};
+  });
+  policy.read("backups", scenario.policy.backups, integer_from(0, 1000));
+  policy.read("accounting", scenario.policy.resource_time, [](const Field& accounting) {
+    return accounting.choice<bool>({{"units", false}, {"resource-time", true}});
+  });
+  policy.read("cycle", scenario.engine.cycle_ms, read_time);
+  policy.read("credit_period", scenario.policy.credit_period_ms, read_time);
+  policy.done();
 }
 
-void read_metrics(SimFileDraft& draft, YamlFields& fields) {
-  draft.scenario.metrics.windows_ms = {60'000, 3'600'000, 86'400'000};
-  const auto node = fields.take("metrics");
-  if (!node) return;
-  YamlFields metrics{draft.document, *node, fields.path_of("metrics.")};
-  read_time(metrics, "sample", draft.scenario.metrics.sample_ms);
-  read_time(metrics, "horizon", draft.scenario.metrics.horizon_ms);
-  std::vector<std::string> windows;
-  metrics.texts("windows", windows);
-  if (metrics.has("windows")) draft.scenario.metrics.windows_ms.clear();
-  for (const auto& text : windows) {
-    const auto length = parse_duration_ms(text);
-    if (length && *length > 0)
-      draft.scenario.metrics.windows_ms.push_back(*length);
-    else
-      metrics.refuse("windows", *node, "'" + text + "' is not a duration above 0");
-  }
-  metrics.finish();
+void read_metrics(SimFileDraft& draft, const Field& field) {
+  const FieldMap metrics = field.object();
+  auto& options = draft.scenario.metrics;
+  metrics.read("sample", options.sample_ms, read_time);
+  metrics.read("horizon", options.horizon_ms, read_time);
+  metrics.read("windows", options.windows_ms, [](const Field& list) {
+    std::vector<sim::TimeMs> windows_ms;
+    for (const Field& window : list.list()) windows_ms.push_back(read_time(window));
+    return windows_ms;
+  });
+  metrics.done();
 }
 
-caf::error check_generator(const sim::Cluster& cluster, const sim::Generator& generator,
-                           const std::string& path) {
+void check_generator(const sim::Cluster& cluster, const sim::Generator& generator,
+                     const std::string& path) {
   ResourceVector largest;
   bool asks = false;
   for (std::size_t r = 0; r < generator.demand.size(); ++r) {
     largest[r] = generator.demand[r].high * generator.min_units;
     asks = asks || generator.demand[r].low > 0;
   }
-  if (!asks) return make_error(ErrorCode::invalid_input, "asks for nothing", path + "resources");
+  if (!asks) throw InputError(path + "resources", "asks for nothing");
   const auto& nodes = cluster.nodes;
   if (std::none_of(nodes.begin(), nodes.end(),
                    [&](const sim::SimNode& node) { return largest.fits(node.capacity); }))
-    return make_error(ErrorCode::invalid_input, "fits no node", path + "resources");
+    throw InputError(path + "resources", "fits no node");
   if (generator.tasks.high > 1 && generator.max_units > 1)
-    return make_error(ErrorCode::invalid_input, "an elastic job is one task", path + "tasks");
-  return {};
+    throw InputError(path + "tasks", "an elastic job is one task");
 }
 
 /// What can be said only of the whole.
-caf::error check(SimFileDraft& draft) {
+void check(SimFileDraft& draft) {
   const auto& cluster = draft.scenario.cluster;
   const ResourceVector total = sim::total_capacity(cluster);
   for (std::size_t r = 0; r < cluster.resources.size(); ++r)
     if (total[r] > kMaxTotal)
-      return make_error(ErrorCode::invalid_input,
-                        fmt::format("all nodes have {} of {} together, more than {}", total[r],
-                                    cluster.resources[r], kMaxTotal),
-                        "nodes");
-  if (cluster.tenants.empty())
-    return make_error(ErrorCode::invalid_input, "neither here nor in a trace", "tenants");
+      throw InputError("nodes", fmt::format("all nodes have {} of {} together, more than {}",
+                                            total[r], cluster.resources[r], kMaxTotal));
+  if (cluster.tenants.empty()) throw InputError("tenants", "neither here nor in a trace");
   for (const auto& name : draft.groups)
     if (draft.tenants.contains(name))
-      return make_error(ErrorCode::invalid_input,
-                        "has jobs of '" + name + "', which has tenants to run its jobs",
-                        "workload.trace");
+      throw InputError("workload.trace",
+                       "has jobs of '" + name + "', which has tenants to run its jobs");
   for (std::size_t i = 0; i < draft.scenario.generators.size(); ++i)
-    if (auto error = check_generator(cluster, draft.scenario.generators[i],
-                                     fmt::format("workload.generators[{}].", i)))
-      return error;
+    check_generator(cluster, draft.scenario.generators[i],
+                    fmt::format("workload.generators[{}].", i));
   auto& left_out = draft.scenario.left_out.fit_no_node;
   left_out = sim::remove_impossible_jobs(cluster, draft.scenario.trace);
   if (left_out > 0 && !draft.may_leave_out)
-    return make_error(
-        ErrorCode::invalid_input,
-        fmt::format("{} jobs of the trace fit no node (workload.trace.leave_out_impossible: true "
-                    "runs the others)",
-                    left_out),
-        "nodes");
-  return {};
+    throw InputError("nodes",
+                     fmt::format("{} jobs of the trace fit no node "
+                                 "(workload.trace.leave_out_impossible: true runs the others)",
+                                 left_out));
 }
 
-Expected<sim::Scenario> read_sim_file(SimFileDraft& draft) {
-  YamlDocument& document = draft.document;
-  YamlFields fields{document, document.root()};
-  read_sim_cluster(draft, fields);
-  read_sim_tenants(draft, fields);
-  if (document.error()) return document.error();
-  if (auto error = read_sim_workload(draft, fields)) return error;
-  read_policy(draft, fields);
-  read_metrics(draft, fields);
-  read_time(fields, "end", draft.scenario.engine.end_ms);
-  fields.integer("seeds", draft.scenario.seeds, 1, kMaxSeedsOfFile);
-  fields.finish();
-  if (document.error()) return document.error();
-  if (auto error = check(draft)) return document.locate(error);
-  sim::weigh_by_tree(draft.scenario.cluster);
-  return std::move(draft.scenario);
+Expected<sim::Scenario> read_sim_file(const std::string& path, const Field& root) {
+  SimFileDraft draft{.path = path};
+  sim::Scenario& scenario = draft.scenario;
+  scenario.policy.name = "sequence";
+  scenario.metrics.windows_ms = {60'000, 3'600'000, 86'400'000};
+  const FieldMap file = root.object();
+  read_sim_cluster(draft, file);
+  read_sim_tenants(draft, file);
+  if (auto error = read_sim_workload(draft, file)) return error;
+  if (const auto policy = file.find("policy")) read_policy(draft, *policy);
+  if (const auto metrics = file.find("metrics")) read_metrics(draft, *metrics);
+  file.read("end", scenario.engine.end_ms, read_time);
+  file.read("seeds", scenario.seeds, integer_from(1, kMaxSeedsOfFile));
+  file.done();
+  check(draft);
+  sim::weigh_by_tree(scenario.cluster);
+  return std::move(scenario);
 }
 
 }  // namespace
 
 Expected<sim::Scenario> parse_sim_file(std::string_view text, const std::string& name) {
-  YamlDocument document{text, name};
-  if (document.error()) return document.error();
-  SimFileDraft draft{.document = document, .path = name};
-  return read_sim_file(draft);
+  const auto document = parse_yaml(text, name);
+  if (!document) return document.error();
+  return document->read([&](const Field& root) { return read_sim_file(name, root); });
 }
 
 }  // namespace fairwater

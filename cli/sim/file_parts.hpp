@@ -1,11 +1,11 @@
-// The parts of a simulation file. Each reads its keys into the draft, and refuses in its document.
+// The parts of a simulation file. Each reads its keys into the draft, and throws InputError.
 #pragma once
 
 #include <map>
 #include <set>
 #include <string>
 
-#include "input/yaml_fields.hpp"
+#include "input/field.hpp"
 #include "model/resources.hpp"
 #include "sim/report/scenario.hpp"
 
@@ -13,7 +13,6 @@ namespace fairwater {
 
 /// A simulation file that is being read.
 struct SimFileDraft {
-  YamlDocument& document;
   std::string path;  ///< of the file: traces lie beside it
   ResourceCatalog catalog{};
   sim::Scenario scenario{};
@@ -22,15 +21,15 @@ struct SimFileDraft {
   bool may_leave_out = false;                         ///< jobs of the trace that fit no node
 };
 
-/// True when the file's trace is in the openb format, which brings nodes and resources with it.
-[[nodiscard]] bool names_openb_trace(const YamlDocument& document);
+/// True when the trace is in the openb format, which brings nodes and resources with it.
+[[nodiscard]] bool is_openb_trace(const FieldMap& trace);
 
 /// `resources`, `mode` and `nodes`.
-void read_sim_cluster(SimFileDraft& draft, YamlFields& fields);
+void read_sim_cluster(SimFileDraft& draft, const FieldMap& file);
 /// `tenants`.
-void read_sim_tenants(SimFileDraft& draft, YamlFields& fields);
+void read_sim_tenants(SimFileDraft& draft, const FieldMap& file);
 /// `workload`, and the trace that it names: its tenants that the file does not name have weight 1,
 /// and its nodes, if it has any, join the cluster. What is wrong with a trace is returned.
-[[nodiscard]] caf::error read_sim_workload(SimFileDraft& draft, YamlFields& fields);
+[[nodiscard]] caf::error read_sim_workload(SimFileDraft& draft, const FieldMap& file);
 
 }  // namespace fairwater

@@ -40,11 +40,10 @@ struct TraceKeys {
 };
 
 /// A file that a trace names under `key`, unpacked; it lies beside the simulation file.
-Expected<std::string> read_trace_file(SimFileDraft& draft, const YamlFields& fields,
-                                      const char* key, const std::string& name) {
-  if (name.empty())
-    return draft.document.locate(
-        make_error(ErrorCode::invalid_input, "is missing", fields.path_of(key)));
+Expected<std::string> read_trace_file(const SimFileDraft& draft, const FieldMap& trace,
+                                      const char* key) {
+  const std::string name = trace.at(key).text();
+  if (name.empty()) trace.at(key).fail("must name a file");
   const auto beside = std::filesystem::path{draft.path}.parent_path() / name;
   return read_maybe_gzip(beside.string(), kMaxSwfBytes);
 }
@@ -55,20 +54,15 @@ caf::error in_trace_file(const std::string& name, const caf::error& error) {
   return make_error(said.code, fmt::format("{}: {}", name, said.message), said.field);
 }
 
-caf::error read_openb_trace(SimFileDraft& draft, YamlFields& fields, const TraceKeys& keys) {
-  std::string node_file;
-  std::string tenants = "qos";
-  fields.text("nodes", node_file);
-  read_choice<std::string>(fields, "tenants", {{"qos", "qos"}}, tenants);
-  fields.finish();
-  if (draft.document.error()) return draft.document.error();
+caf::error read_openb_trace(SimFileDraft& draft, const FieldMap& trace, const TraceKeys& keys) {
+  if (const auto tenants = trace.find("tenants")) (void)tenants->choice({"qos"});
+  const std::string node_file = trace.at("nodes").text();
+  trace.done();
   const auto gpu = draft.catalog.index_of(sim::kGpuMilliResource);
-  if (!gpu)
-    return draft.document.locate(make_error(ErrorCode::invalid_input,
-                                            "must have gpu_milli for an openb trace", "resources"));
-  const auto node_text = read_trace_file(draft, fields, "nodes", node_file);
+  if (!gpu) throw InputError("resources", "must have gpu_milli for an openb trace");
+  const auto node_text = read_trace_file(draft, trace, "nodes");
   if (!node_text) return node_text.error();
-  const auto pod_text = read_trace_file(draft, fields, "file", keys.file);
+  const auto pod_text = read_trace_file(draft, trace, "file");
   if (!pod_text) return pod_text.error();
   const auto cluster = sim::parse_openb_nodes(*node_text);
   if (!cluster) return in_trace_file(node_file, cluster.error());
@@ -82,24 +76,23 @@ caf::error read_openb_trace(SimFileDraft& draft, YamlFields& fields, const Trace
   return {};
 }
 
-caf::error read_swf_trace(SimFileDraft& draft, YamlFields& fields, const TraceKeys& keys) {
+caf::error read_swf_trace(SimFileDraft& draft, const FieldMap& trace, const TraceKeys& keys) {
   sim::TraceOptions options;
-  read_choice<TenantColumn>(fields, "tenants",
-                            {{"user", TenantColumn::user},
-                             {"group", TenantColumn::group},
-                             {"queue", TenantColumn::queue}},
-                            options.tenants);
-  read_choice<sim::JobShape>(fields, "shape",
-                             {{"whole", sim::JobShape::whole},
-                              {"split", sim::JobShape::split},
-                              {"nodes", sim::JobShape::nodes}},
-                             options.shape);
-  fields.integer("processors_per_task", options.processors_per_task, 1, kMaxSimTasks);
-  fields.boolean("memory_in_bytes_per_node", options.memory_in_bytes_per_node);
-  fields.boolean("clusters_as_sites", options.clusters_as_sites);
-  fields.finish();
-  if (draft.document.error()) return draft.document.error();
-  const auto text = read_trace_file(draft, fields, "file", keys.file);
+  trace.read("tenants", options.tenants, [](const Field& field) {
+    return field.choice<TenantColumn>({{"user", TenantColumn::user},
+                                       {"group", TenantColumn::group},
+                                       {"queue", TenantColumn::queue}});
+  });
+  trace.read("shape", options.shape, [](const Field& field) {
+    return field.choice<sim::JobShape>({{"whole", sim::JobShape::whole},
+                                        {"split", sim::JobShape::split},
+                                        {"nodes", sim::JobShape::nodes}});
+  });
+  trace.read("processors_per_task", options.processors_per_task, integer_from(1, kMaxSimTasks));
+  trace.read("memory_in_bytes_per_node", options.memory_in_bytes_per_node);
+  trace.read("clusters_as_sites", options.clusters_as_sites);
+  trace.done();
+  const auto text = read_trace_file(draft, trace, "file");
   if (!text) return text.error();
   const auto log = parse_swf(*text, keys.max_jobs);
   if (!log) return log.error();
@@ -109,91 +102,93 @@ caf::error read_swf_trace(SimFileDraft& draft, YamlFields& fields, const TraceKe
   return {};
 }
 
-caf::error read_trace(SimFileDraft& draft, YamlFields& fields) {
+caf::error read_trace(SimFileDraft& draft, const FieldMap& trace) {
   TraceKeys keys;
-  bool is_openb = false;
-  fields.text("file", keys.file);
-  fields.integer("jobs", keys.max_jobs, 1);
-  fields.boolean("leave_out_impossible", draft.may_leave_out);
-  read_decimal(fields, "load_factor", 0.001, 1'000'000, keys.load_factor);
-  read_choice<bool>(fields, "format", {{"swf", false}, {"openb", true}}, is_openb);
-  return is_openb ? read_openb_trace(draft, fields, keys) : read_swf_trace(draft, fields, keys);
+  keys.file = trace.at("file").text();
+  trace.read("jobs", keys.max_jobs, integer_from(1, UINT32_MAX));
+  trace.read("leave_out_impossible", draft.may_leave_out);
+  trace.read("load_factor", keys.load_factor, number_from(0.001, 1'000'000));
+  return is_openb_trace(trace) ? read_openb_trace(draft, trace, keys)
+                               : read_swf_trace(draft, trace, keys);
 }
 
-void read_demand(SimFileDraft& draft, YamlFields& fields, std::vector<sim::Range>& demand) {
-  demand.resize(draft.catalog.kinds().size());
-  const auto node = fields.take("resources");
-  if (!node || !node->IsMap())
-    return draft.document.refuse(fields.path_of("resources"), node ? node->Mark().line + 1 : 0,
-                                 "must be amounts or ranges, as in {cpu: 1, memory: [1GiB, 4GiB]}");
-  YamlFields amounts{draft.document, *node, fields.path_of("resources.")};
-  for (std::size_t r = 0; r < demand.size(); ++r) {
-    const std::string& name = draft.catalog.kinds()[r].name;
-    read_range(
-        amounts, name.c_str(), [&](const std::string& text) { return parse_amount(name, text); },
-        demand[r]);
-  }
-  amounts.finish();
+std::vector<sim::Range> read_demand(const SimFileDraft& draft, const Field& field) {
+  if (!field.is(InputValue::Kind::mapping))
+    field.fail("must be amounts or ranges, as in {cpu: 1, memory: [1GiB, 4GiB]}");
+  const FieldMap amounts = field.object();
+  std::vector<sim::Range> demand;
+  for (const auto& [name, granule, units] : draft.catalog.kinds())
+    amounts.read(name, demand.emplace_back(), [&, &resource = name](const Field& range) {
+      return read_range(range, [&](const Field& amount) { return amount.amount(resource); });
+    });
+  amounts.done();
+  return demand;
 }
 
-void read_generator(SimFileDraft& draft, YamlFields& fields, const YAML::Node& at) {
-  sim::Generator generator;
-  std::string tenant;
-  sim::Range units{1, 1};
-  fields.text("tenant", tenant);
+sim::TenantIndex read_tenant(const SimFileDraft& draft, const Field& field) {
+  const std::string tenant = field.text();
   const auto found = draft.tenants.find(tenant);
   if (found == draft.tenants.end())
-    return fields.refuse("tenant", at,
-                         "'" + tenant +
-                             (draft.groups.contains(tenant) ? "' has tenants to run its jobs"
-                                                            : "' is not one of the tenants"));
-  generator.tenant = found->second;
-  read_choice<sim::ArrivalProcess>(fields, "arrivals",
-                                   {{"backlog", sim::ArrivalProcess::backlog},
-                                    {"poisson", sim::ArrivalProcess::poisson},
-                                    {"self-similar", sim::ArrivalProcess::self_similar}},
-                                   generator.arrivals);
-  fields.integer("jobs", generator.jobs, 1, 100'000'000);
-  read_decimal(fields, "rate", 0, 1'000'000, generator.rate_per_s);
-  read_decimal(fields, "hurst", 0.01, 0.99, generator.hurst);
-  read_decimal(fields, "variation", 0, 100, generator.variation);
-  read_time(fields, "period", generator.period_ms);
-  read_time(fields, "duration", generator.duration_ms);
-  read_range(fields, "tasks", parse_count, generator.tasks);
-  read_demand(draft, fields, generator.demand);
-  const ParseValue duration = [](const std::string& text) { return parse_duration_ms(text); };
-  read_range(fields, "run", duration, generator.run_ms);
-  read_time(fields, "run_per_unit", generator.run_ms_per_unit);
-  read_decimal(fields, "estimate", 0.001, 1000, generator.estimate_factor);
-  read_range(fields, "units", parse_count, units);
-  fields.finish();
+    field.fail("'" + tenant +
+               (draft.groups.contains(tenant) ? "' has tenants to run its jobs"
+                                              : "' is not one of the tenants"));
+  return found->second;
+}
+
+sim::Generator read_generator(const SimFileDraft& draft, const Field& at) {
+  const FieldMap fields = at.object();
+  sim::Generator generator;
+  sim::Range units{1, 1};
+  generator.tenant = read_tenant(draft, fields.at("tenant"));
+  fields.read("arrivals", generator.arrivals, [](const Field& field) {
+    return field.choice<sim::ArrivalProcess>({{"backlog", sim::ArrivalProcess::backlog},
+                                              {"poisson", sim::ArrivalProcess::poisson},
+                                              {"self-similar", sim::ArrivalProcess::self_similar}});
+  });
+  fields.read("jobs", generator.jobs, integer_from(1, 100'000'000));
+  fields.read("rate", generator.rate_per_s, number_from(0, 1'000'000));
+  fields.read("hurst", generator.hurst, number_from(0.01, 0.99));
+  fields.read("variation", generator.variation, number_from(0, 100));
+  fields.read("period", generator.period_ms, read_time);
+  fields.read("duration", generator.duration_ms, read_time);
+  fields.read("tasks", generator.tasks, read_counts);
+  generator.demand = read_demand(draft, fields.at("resources"));
+  fields.read("run", generator.run_ms,
+              [](const Field& field) { return read_range(field, &Field::duration_ms); });
+  fields.read("run_per_unit", generator.run_ms_per_unit, read_time);
+  fields.read("estimate", generator.estimate_factor, number_from(0.001, 1000));
+  fields.read("units", units, read_counts);
+  fields.done();
   generator.min_units = units.low;
   generator.max_units = units.high;
   const bool is_backlog = generator.arrivals == sim::ArrivalProcess::backlog;
   if (is_backlog && generator.jobs == 0)
-    fields.refuse("jobs", at, "a backlog needs its number of jobs");
+    throw InputError(fields.path_of("jobs"), "a backlog needs its number of jobs");
   if (!is_backlog && generator.duration_ms == 0)
-    fields.refuse("duration", at, "arrivals need a duration");
-  draft.scenario.generators.push_back(std::move(generator));
+    throw InputError(fields.path_of("duration"), "arrivals need a duration");
+  return generator;
 }
 
 }  // namespace
 
-caf::error read_sim_workload(SimFileDraft& draft, YamlFields& fields) {
-  const auto node = fields.take("workload");
-  if (!node)
-    return make_error(ErrorCode::invalid_input, "is missing: a trace or generators", "workload");
-  YamlFields workload{draft.document, *node, fields.path_of("workload.")};
-  if (const auto trace = workload.take("trace")) {
-    YamlFields trace_fields{draft.document, *trace, workload.path_of("trace.")};
-    if (auto error = read_trace(draft, trace_fields)) return error;
-  }
-  read_list(draft.document, workload, "generators",
-            [&](const YAML::Node& entry, const std::string& path) {
-              YamlFields generator{draft.document, entry, path};
-              read_generator(draft, generator, entry);
-            });
-  workload.finish();
+bool is_openb_trace(const FieldMap& trace) {
+  bool is_openb = false;
+  trace.read("format", is_openb, [](const Field& field) {
+    return field.choice<bool>({{"swf", false}, {"openb", true}});
+  });
+  return is_openb;
+}
+
+caf::error read_sim_workload(SimFileDraft& draft, const FieldMap& file) {
+  const auto field = file.find("workload");
+  if (!field) throw InputError("workload", "is missing: a trace or generators");
+  const FieldMap workload = field->object();
+  if (const auto trace = workload.find("trace"))
+    if (auto error = read_trace(draft, trace->object())) return error;
+  if (const auto generators = workload.find("generators"))
+    for (const Field& generator : generators->list())
+      draft.scenario.generators.push_back(read_generator(draft, generator));
+  workload.done();
   return {};
 }
 

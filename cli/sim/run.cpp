@@ -11,7 +11,7 @@
 #include "cli/core/verbs.hpp"
 #include "cli/sim/commands.hpp"
 #include "cli/sim/file.hpp"
-#include "input/yaml_fields.hpp"
+#include "input/document.hpp"
 #include "sim/report/run_report.hpp"
 #include "sim/report/run_series.hpp"
 

@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string output = out.str(), error = err.str();
   if (status == 0) {
     require(error.empty(), "an error beside a result", input);
-    require(fairwater::parse_json(output).is_object(), "a result that is no object", input);
+    require(fairwater::Json::parse(output).is_object(), "a result that is no object", input);
   } else {
     require(status == 2 && output.empty(), "a failure other than bad input", input);
     require(std::count(error.begin(), error.end(), '\n') == 1, "an error of several lines", input);

@@ -60,9 +60,10 @@ TEST_CASE("an invalid job is refused naming the field", "[unit][job]") {
       {"reserved", [](S& s) { s.environment.emplace("FAIRWATER_JOB_ID", "1"); }, invalid,
        "environment.FAIRWATER_JOB_ID", "is set for every task"},
       {"relative path", [](S& s) { s.directory = "tmp"; }, invalid, "directory", "'tmp'"},
-      {"no tasks", [](S& s) { s.tasks_min = s.tasks_max = 0; }, invalid, "tasks", "at least 1"},
+      {"no tasks", [](S& s) { s.tasks_min = s.tasks_max = 0; }, invalid, "tasks",
+       "0 is not between 1 and 1000000"},
       {"many tasks", [](S& s) { s.tasks_min = s.tasks_max = 1'000'001; }, invalid, "tasks",
-       "1000001 are more than 1000000"},
+       "1000001 is not between 1 and 1000000"},
       {"max below min",
        [](S& s) {
          s.tasks_min = 5;
@@ -88,9 +89,12 @@ TEST_CASE("an invalid job is refused naming the field", "[unit][job]") {
       {"service", [](S& s) { s.kind = JobKind::service; }, unsupported, "kind", "services"},
       {"gang", [](S& s) { s.gang = true; }, unsupported, "gang", "gangs"},
       {"priority", [](S& s) { s.priority = 1'000'001; }, invalid, "priority", "1000001"},
-      {"time limit", [](S& s) { s.time_limit_ms = -1; }, invalid, "time_limit", "ten years"},
-      {"grace", [](S& s) { s.grace_ms = 3'600'001; }, invalid, "grace", "one hour"},
-      {"retries", [](S& s) { s.retries = 1001; }, invalid, "retries", "1001"},
+      {"time limit", [](S& s) { s.time_limit_ms = -1; }, invalid, "time_limit",
+       "-1 ms is not between 0 and ten years"},
+      {"grace", [](S& s) { s.grace_ms = 3'600'001; }, invalid, "grace",
+       "3600001 ms is not between 0 and one hour"},
+      {"retries", [](S& s) { s.retries = 1001; }, invalid, "retries",
+       "1001 is not between 0 and 1000"},
       {"after 0", [](S& s) { s.after = {JobId{0}}; }, invalid, "after", "0 is not"},
       {"after twice",
        [](S& s) {

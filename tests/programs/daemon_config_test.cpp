@@ -26,8 +26,8 @@ TEST_CASE("what a key's text cannot mean is refused with its reason", "[unit][da
   const auto message = [&](const std::string& text) {
     return details(read_config(text, "c.yaml", config)).message;
   };
-  CHECK(message("mode: bags\n") == "'bags' is not sized or slots (line 1 of c.yaml)");
-  CHECK(message("mode: [slots]\n") == "a list is not text (line 1 of c.yaml)");
+  CHECK(message("mode: bags\n") == "'bags' is not one of sized, slots (line 1 of c.yaml)");
+  CHECK(message("mode: [slots]\n") == "a list is not one of sized, slots (line 1 of c.yaml)");
   CHECK(message("lease: [15s]\n") == "a list is not a duration (line 1 of c.yaml)");
   CHECK(message("grace: 1s\n") ==
         "1000 ms is less than the 4000 ms within which a node ends its tasks once its lease is "
@@ -64,7 +64,8 @@ TEST_CASE("an agent's configuration says who tasks run as, and how long logs sta
   CHECK(message("run_as_default: a b\n") ==
         "'a b' is not a user's name or number; write per_tenant, agent, USER or USER:GROUP (line 1 "
         "of a.yaml)");
-  CHECK(message("log_retention: 7d\n") == "must be keys with values, not '7d' (line 1 of a.yaml)");
+  CHECK(message("log_retention: 7d\n") ==
+        "'7d' is not a mapping of keys to values (line 1 of a.yaml)");
 }
 
 TEST_CASE("a configuration without any key leaves everything at its default",

@@ -43,14 +43,13 @@ TEST_CASE("The sequence refuses bad tenants and events", "[unit][programs]") {
   CHECK(with_tenants(a, R"({"slots": 1000000000000})").empty());
   CHECK(with_tenants("", "") == "tenants: must not be empty");
   CHECK(with_tenants(R"({"name": "A"})", "") == "tenants[0].weight: is missing");
-  CHECK(with_tenants(a + "," + a, "") ==
-        "tenants[1].name: must be unique, but \"A\" is there twice");
+  CHECK(with_tenants(a + "," + a, "") == "tenants[1].name: 'A' is given twice");
   CHECK(with_tenants(R"({"name": "A", "weight": 1000000001})", "") ==
-        "tenants[0].weight: must be a whole number from 1 to 1000000000, not 1000000001");
+        "tenants[0].weight: '1000000001' is not a whole number from 1 to 1000000000");
   CHECK(with_tenants(a, R"({"slots": -1})") ==
-        "events[0].slots: must be a whole number from 0 to 1000000000000, not -1");
+        "events[0].slots: '-1' is not a whole number from 0 to 1000000000000");
   CHECK(with_tenants(a, R"({"slots": 1, "join": {"name": "B", "weight": 1}})") ==
-        "events[0].join: is not a known field; known here: slots");
+        "events[0].join: is not a key here; the keys are slots");
   CHECK(with_tenants(a, "{}") == "events[0]: must have one of slots, join, leave");
   CHECK(with_tenants(a, R"({"leave": "B"})") == "events[0].leave: names no tenant that was given");
   CHECK(with_tenants(a, R"({"leave": "A"}, {"leave": "A"})") ==
@@ -59,7 +58,7 @@ TEST_CASE("The sequence refuses bad tenants and events", "[unit][programs]") {
         "events[1].slots: must be 0 when no tenant is left");
   CHECK(policy_refusal("sequence", R"({"position": 5, "tenants": [{"name": "A", "weight": 5}],
                                 "events": []})") ==
-        "position: must be a whole number from 0 to 4, not 5");
+        "position: '5' is not a whole number from 0 to 4");
   CHECK(policy_refusal("sequence", "{}") == "tenants: is missing");
 }
 
@@ -98,10 +97,10 @@ TEST_CASE("Water-fill refuses a max below min and resources without capacity", "
   CHECK(with(R"({"name": "A", "weight": 1, "request": {"gpu": 5}})") ==
         "groups[0].request.gpu: is a resource without a capacity");
   CHECK(with(R"({"name": "A", "weight": -1})") ==
-        "groups[0].weight: must be a whole number from 0 to 4611686018427387904, not -1");
+        "groups[0].weight: '-1' is not a whole number from 0 to 4611686018427387904");
   CHECK(with(R"({"name": "A", "weight": 1, "groups": [{"name": "x", "weight": 1},
                  {"name": "x", "weight": 1}]})") ==
-        "groups[0].groups[1].name: must be unique, not \"A/x\" again");
+        "groups[0].groups[1].name: 'A/x' is given twice");
   CHECK(policy_refusal("water-fill", R"({"capacity": {}, "groups": []})") ==
         "capacity: must have a resource");
 }
@@ -113,11 +112,10 @@ TEST_CASE("The sized mode refuses bad settings", "[unit][programs]") {
   };
   CHECK(with("").empty());
   CHECK(with(R"("mu": 0, )") == "mu: must be at least a millionth");
-  CHECK(with(R"("mu": 1.5, )") == "mu: must be a number from 0.0 to 1.0, not 1.5");
-  CHECK(with(R"("granule": 0, )") ==
-        "granule: must be a whole number from 1 to 1000000000000, not 0");
+  CHECK(with(R"("mu": 1.5, )") == "mu: '1.5' is not a number from 0 to 1");
+  CHECK(with(R"("granule": 0, )") == "granule: '0' is not a whole number from 1 to 1000000000000");
   CHECK(with(R"("heartbeat": 0, )") ==
-        "heartbeat: is not a known field; known here: backups, granule, heartbeats, mu, tenants");
+        "heartbeat: is not a key here; the keys are backups, granule, heartbeats, mu, tenants");
 }
 
 TEST_CASE("The runner prints one object, indented when asked", "[unit][programs]") {

@@ -65,7 +65,7 @@ TEST_CASE("Every vector comes out", "[vector][programs]") {
       std::ifstream stream(file);
       std::ostringstream text;
       text << stream.rdbuf();
-      for (const Json& vector : parse_json(text.str())) {
+      for (const Json& vector : Json::parse(text.str())) {
         INFO(file.filename() << ": " << vector.at("name"));
         std::ostringstream out;
         std::ostringstream err;
@@ -73,7 +73,7 @@ TEST_CASE("Every vector comes out", "[vector][programs]") {
         const int status = policy_command(policy, vector.at("input").dump(), false, out, err);
         INFO(err.str());
         REQUIRE(status == 0);
-        const Json actual = parse_json(out.str());
+        const Json actual = Json::parse(out.str());
         INFO("expected " << vector.at("output").dump() << "\nactual   " << actual.dump());
         CHECK(difference(vector.at("output"), actual, "output").empty());
       }

@@ -5,7 +5,7 @@
 
 #include "input/id_list.hpp"
 #include "input/job_file.hpp"
-#include "input/tenant_file.hpp"
+#include "input/tenants.hpp"
 #include "sim/traces/swf.hpp"
 
 namespace fairwater {

@@ -1,6 +1,6 @@
-#include "input/tenant_file.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "input/tenants.hpp"
 
 namespace fairwater {
 namespace {
@@ -67,39 +67,39 @@ TEST_CASE("a bad tenant file is refused naming line and key", "[golden][tenant_f
   };
   constexpr auto invalid = ErrorCode::invalid_input;
   const Refusal refusals[] = {
-      {"name: a\n", invalid, "tenants", "is missing: a list of tenants (line 1 of tenants.yaml)"},
-      {"tenants: 3\n", invalid, "tenants", "must be a list of tenants (line 1 of tenants.yaml)"},
+      {"name: a\n", invalid, "tenants", "is missing (in tenants.yaml)"},
+      {"tenants: 3\n", invalid, "tenants", "'3' is not a list (line 1 of tenants.yaml)"},
       {"tenants: []\nmore: 1\n", invalid, "more",
        "is not a key here; the keys are tenants (line 2 of tenants.yaml)"},
       {"tenants:\n  - weight: 3\n", invalid, "tenants[0].name",
-       "a tenant needs a name (line 2 of tenants.yaml)"},
+       "is missing (line 2 of tenants.yaml)"},
       {"tenants:\n  - physics\n", invalid, "tenants[0]",
-       "must be keys with values, not 'physics' (line 2 of tenants.yaml)"},
+       "'physics' is not a mapping of keys to values (line 2 of tenants.yaml)"},
       {"tenants:\n  - name: a b\n", invalid, "tenants[0].name",
        "starting with a letter or digit (line 2 of tenants.yaml)"},
       {"tenants:\n  - name: a\n  - name: a\n", invalid, "tenants[1].name",
        "'a' is given twice (line 3 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    weight: 0\n", invalid, "tenants[0].weight",
-       "'0' is not a whole number from 1 to 1000000000 (line 3 of tenants.yaml)"},
+       "0 is not between 1 and 1000000000 (line 3 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    weight: 2.5\n", invalid, "tenants[0].weight",
-       "'2.5' is not a whole number from 1 to 1000000000 (line 3 of tenants.yaml)"},
+       "'2.5' is not a whole number (line 3 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    wieght: 2\n", invalid, "tenants[0].wieght",
        "is not a key here; the keys are max, may_borrow, may_lend, min, name, queue, repay, "
        "run_as, tenants, weight (line 3 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    min: {cpu: 4}\n    max: {cpu: 3}\n", invalid,
        "tenants[0].max.cpu", "3 is below min, which is 4 (line 4 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    queue: lifo\n", invalid, "tenants[0].queue",
-       "'lifo' is not fifo, fair or priority (line 3 of tenants.yaml)"},
+       "'lifo' is not one of fifo, fair, priority (line 3 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    repay: 0\n", invalid, "tenants[0].repay",
        "0 millionths: must be above 0 and at most 1 (line 3 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    repay: 1e-3\n", invalid, "tenants[0].repay",
        "'1e-3' is not a number such as 0.5, with at most six decimals (line 3 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    may_lend: 1\n", invalid, "tenants[0].may_lend",
        "'1' is not true or false (line 3 of tenants.yaml)"},
-      {"tenants:\n  - name: a\n    run_as: a b\n", invalid, "tenants[0].run_as",
+      {"tenants:\n  - name: a\n    run_as: a b\n", invalid, "tenants[0].run_as.user",
        "'a b' is not a user's name or number (line 3 of tenants.yaml)"},
-      {"tenants:\n  - name: a\n    run_as: {group: staff}\n", invalid, "tenants[0].run_as",
-       "needs a user (line 3 of tenants.yaml)"},
+      {"tenants:\n  - name: a\n    run_as: {group: staff}\n", invalid, "tenants[0].run_as.user",
+       "is missing (line 3 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    run_as: {user: b, group: c:d}\n", invalid,
        "tenants[0].run_as.group", "'c:d' is not a group's name or number (line 3 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    tenants:\n      - name: b\n", ErrorCode::not_supported,

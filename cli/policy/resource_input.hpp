@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "input/json_fields.hpp"
+#include "cli/core/json.hpp"
+#include "input/field.hpp"
 #include "policy/core/types.hpp"
 
 namespace fairwater {
@@ -55,6 +56,6 @@ class ResourceInput {
 };
 
 /// A `tasks` field: a whole number, or null or missing for as many as fit.
-[[nodiscard]] std::optional<std::uint64_t> read_task_limit(Fields& user);
+[[nodiscard]] std::optional<std::uint64_t> read_task_limit(const FieldMap& user);
 
 }  // namespace fairwater

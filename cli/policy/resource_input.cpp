@@ -1,4 +1,4 @@
-#include "input/resource_input.hpp"
+#include "cli/policy/resource_input.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -117,9 +117,9 @@ ResourceVector ResourceInput::to_vector(const Amounts& amounts, Amount max) cons
   return vector;
 }
 
-std::optional<std::uint64_t> read_task_limit(Fields& user) {
-  if (!user.has("tasks") || user.at("tasks").is_null()) return std::nullopt;
-  return static_cast<std::uint64_t>(user.at("tasks").amount());
+std::optional<std::uint64_t> read_task_limit(const FieldMap& user) {
+  if (!user.has("tasks") || user.at("tasks").is(InputValue::Kind::nothing)) return std::nullopt;
+  return static_cast<std::uint64_t>(user.at("tasks").count());
 }
 
 }  // namespace fairwater

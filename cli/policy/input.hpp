@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "input/json_fields.hpp"
+#include "cli/core/json.hpp"
+#include "input/field.hpp"
 #include "policy/core/types.hpp"
 
 namespace fairwater {

@@ -1,0 +1,17 @@
+// How a cluster counts: `resources` and `mode`, in the coordinator's configuration and in
+// simulation files.
+#pragma once
+
+#include <vector>
+
+#include "input/field.hpp"
+#include "model/resources.hpp"
+#include "policy/allocator/allocator.hpp"
+
+namespace fairwater {
+
+/// A list of {name, granule, units}. What makes a catalogue is ResourceCatalog::make()'s to say.
+[[nodiscard]] std::vector<ResourceKind> read_resource_kinds(const Field& list);
+[[nodiscard]] DealMode read_mode(const Field& field);
+
+}  // namespace fairwater

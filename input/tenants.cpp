@@ -1,0 +1,98 @@
+#include "input/tenants.hpp"
+
+#include <utility>
+
+#include "input/document.hpp"
+
+namespace fairwater {
+namespace {
+
+constexpr int kMaxDepth = 16;
+constexpr std::size_t kMaxTenants = 100'000;
+
+class TenantReader {
+ public:
+  explicit TenantReader(const ReadTenantMore& read_more) : read_more_(&read_more) {}
+
+  [[nodiscard]] std::vector<DeclaredTenant> read(const Field& list, int depth) {
+    if (depth > kMaxDepth) list.fail("nested deeper than " + std::to_string(kMaxDepth));
+    std::vector<DeclaredTenant> tenants;
+    for (const Field& field : list.list()) tenants.push_back(read_one(field, depth));
+    return tenants;
+  }
+
+ private:
+  DeclaredTenant read_one(const Field& field, int depth) {
+    if (++count_ > kMaxTenants) field.fail("more than " + std::to_string(kMaxTenants) + " tenants");
+    DeclaredTenant tenant{field, {}, {}};
+    TenantSpec& spec = tenant.spec;
+    const FieldMap fields = field.object();
+    spec.name = names_.add(fields.at("name").text(), fields.at("name"));
+    fields.read("weight", spec.weight);
+    fields.read("min", spec.min);
+    fields.read("max", spec.max);
+    fields.read("repay", spec.repay_millionths, &Field::millionths);
+    fields.read("may_lend", spec.may_lend);
+    fields.read("may_borrow", spec.may_borrow);
+    (*read_more_)(fields, spec);
+    if (const auto inner = fields.find("tenants")) tenant.tenants = read(*inner, depth + 1);
+    fields.done();
+    return tenant;
+  }
+
+  const ReadTenantMore* read_more_;
+  UniqueNames names_;
+  std::size_t count_ = 0;
+};
+
+/// `run_as: alice`, `run_as: 1000:1000`, or `run_as: {user: alice, group: staff, groups: [gpu]}`.
+RunAs read_run_as(const Field& field) {
+  if (!field.is(InputValue::Kind::mapping)) return run_as_from(field.text());
+  const FieldMap fields = field.object();
+  RunAs run_as;
+  run_as.user = fields.at("user").text();
+  fields.read("group", run_as.group);
+  fields.read("groups", run_as.groups);
+  fields.done();
+  return run_as;
+}
+
+void add_valid(const std::vector<DeclaredTenant>& tenants, const std::string& parent,
+               std::vector<TenantSpec>& specs) {
+  for (const auto& [field, spec, inner] : tenants) {
+    TenantSpec& added = specs.emplace_back(spec);
+    added.parent = parent;
+    if (const auto error = validate(added)) field.fail(error);
+    add_valid(inner, spec.name, specs);
+  }
+}
+
+}  // namespace
+
+std::vector<DeclaredTenant> read_tenants(const Field& list, const ReadTenantMore& read_more) {
+  return TenantReader{read_more}.read(list, 0);
+}
+
+Expected<std::vector<TenantSpec>> parse_tenant_file(std::string_view text,
+                                                    const std::string& name) {
+  const auto document = parse_yaml(text, name);
+  if (!document) return document.error();
+  return document->read([](const Field& root) {
+    const FieldMap file = root.object();
+    const auto tenants =
+        read_tenants(file.at("tenants"), [](const FieldMap& fields, TenantSpec& spec) {
+          fields.read("queue", spec.queue, [](const Field& field) {
+            return field.choice<QueuePolicy>({{"fifo", QueuePolicy::fifo},
+                                              {"fair", QueuePolicy::fair},
+                                              {"priority", QueuePolicy::priority}});
+          });
+          fields.read("run_as", spec.run_as, read_run_as);
+        });
+    file.done();
+    std::vector<TenantSpec> specs;
+    add_valid(tenants, "", specs);
+    return specs;
+  });
+}
+
+}  // namespace fairwater

@@ -1,0 +1,34 @@
+// Tenants as an operator declares them, and as simulation files do.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "input/field.hpp"
+#include "model/errors.hpp"
+#include "model/tenant.hpp"
+
+namespace fairwater {
+
+/// A tenant, not validated, and the tenants within it.
+struct DeclaredTenant {
+  Field field;  ///< where it stands
+  TenantSpec spec;
+  std::vector<DeclaredTenant> tenants;
+};
+
+/// Reads the keys of a tenant that not every kind of file has.
+using ReadTenantMore = std::function<void(const FieldMap&, TenantSpec&)>;
+
+/// A list of tenants, each name once in all of the tree.
+[[nodiscard]] std::vector<DeclaredTenant> read_tenants(const Field& list,
+                                                       const ReadTenantMore& read_more);
+
+/// Validated tenants in the file's order, parents before their children. `name` is how errors call
+/// the file. Errors name key and line.
+[[nodiscard]] Expected<std::vector<TenantSpec>> parse_tenant_file(std::string_view text,
+                                                                  const std::string& name);
+
+}  // namespace fairwater
