@@ -1,6 +1,7 @@
 #include "gateway/sessions.hpp"
 
 #include "gateway/calls.hpp"
+#include "rpc/calls.hpp"
 #include "rpc/pages.hpp"
 #include "rpc/tokens.hpp"
 
@@ -35,7 +36,33 @@ std::string_view prefix_of(Role role) {
   return "fw_jn_";
 }
 
-constexpr auto kNothingToFill = [](const Done&, auto&&) {};
+template <class Params>
+void check_params(const Params&) {}
+void check_params(const wire::OperatorSession::ApplyTenantsParams::Reader& params) {
+  check_apply_bytes(params.getSpecs());
+}
+
+/// An answer as it fits a message.
+template <class Answer>
+const Answer& fitting(const Answer& answer) {
+  return answer;
+}
+JobDetail fitting(const JobDetail& detail) { return first_page(detail); }
+VerifyReport fitting(VerifyReport report) {
+  for (auto& difference : report.differences)
+    difference = cut_text(std::move(difference), kMaxDifferenceBytes);
+  return report;
+}
+
+/// Chooses how a call is served: most are alike, some have a way of their own.
+template <class Request>
+struct Call {};
+
+// A method of a session's interface, by the call table.
+#define FAIRWATER_SERVE(method, Request)                        \
+  kj::Promise<void> method(Request##Context context) override { \
+    return serve(Call<Request>{}, context);                     \
+  }
 
 /// Calls for every client. `frontend` messages carry the caller, and the frontend checks what it
 /// may see.
@@ -45,127 +72,79 @@ class SessionServer : public virtual wire::TenantSession::Server {
       : connection_(kj::addRef(connection)), caller_(std::move(caller)) {}
 
  protected:
-  kj::Promise<void> getStatus(GetStatusContext context) override {
-    return ask<ClusterStatus>(context, GetStatus{}, [](const ClusterStatus& status, auto results) {
-      encode(status, results.initStatus());
-    });
+  /// Makes the request of a call's parameters.
+  template <class Request>
+  auto request_reader() {
+    return [this](auto params) {
+      return guard_decoding([&] {
+        check_params(params);
+        auto request = read_fields<Request>(params);
+        request.caller = caller_;
+        return request;
+      });
+    };
   }
 
-  kj::Promise<void> listTenants(ListTenantsContext context) override {
+  FAIRWATER_TENANT_CALLS(FAIRWATER_SERVE)
+
+  template <class Request, class Context>
+  kj::Promise<void> serve(Call<Request>, Context context) {
+    const auto fill = [](const typename Request::Answer& answer, auto results) {
+      put_answer<Request>(fitting(answer), results);
+    };
+    if constexpr (requires { Request::kTakesLong; }) {
+      return wait<Request>(context, request_reader<Request>(), fill, kVerifyTimeout);
+    } else if constexpr (requires(Request request) { request.wait_ms; }) {
+      auto request = request_reader<Request>()(context.getParams());
+      if (!request) return answer_error(context, request.error());
+      request->wait_ms = bounded_wait_ms(request->wait_ms);
+      if (request->wait_ms == 0) return ask<Request>(context, std::move(*request), fill);
+      const auto timeout = frontend_timeout_for(request->wait_ms);
+      return wait<Request>(context, std::move(*request), fill, timeout);
+    } else {
+      return ask<Request>(context, request_reader<Request>(), fill);
+    }
+  }
+
+  kj::Promise<void> serve(Call<ListTenants>, ListTenantsContext context) {
     const TenantId after{context.getParams().getAfter()};
-    return ask<TenantList>(context, ListTenants{caller_},
-                           [after](const TenantList& list, auto results) {
-                             const auto page = page_after<wire::TenantInfo>(list.tenants, after);
-                             encode_list(page.values, results.initTenants(page.values.size()));
-                             results.setMore(page.more);
-                           });
+    return ask<ListTenants>(context, request_reader<ListTenants>(),
+                            [after](const TenantList& list, auto results) {
+                              auto page = page_after<wire::TenantInfo>(list.tenants, after);
+                              encode_fields(TenantList{std::move(page.values), page.more}, results);
+                            });
   }
 
-  kj::Promise<void> listNodes(ListNodesContext context) override {
+  kj::Promise<void> serve(Call<ListNodes>, ListNodesContext context) {
     const NodeId after{context.getParams().getAfter()};
-    return ask<NodeList>(context, ListNodes{caller_}, [after](const NodeList& list, auto results) {
-      const auto page = page_after<wire::NodeInfo>(list.nodes, after);
-      encode_list(page.values, results.initNodes(page.values.size()));
-      results.setMore(page.more);
-    });
+    return ask<ListNodes>(context, request_reader<ListNodes>(),
+                          [after](const NodeList& list, auto results) {
+                            auto page = page_after<wire::NodeInfo>(list.nodes, after);
+                            encode_fields(NodeList{std::move(page.values), page.more}, results);
+                          });
   }
 
-  kj::Promise<void> submitJob(SubmitJobContext context) override {
-    return ask<JobAccepted>(
-        context,
-        [this](auto params) {
-          return guard_decoding([&] { return SubmitJob{caller_, read(params.getSpec())}; });
-        },
-        [](const JobAccepted& job, auto results) { results.setId(job.id.value); });
-  }
-
-  kj::Promise<void> listJobs(ListJobsContext context) override {
-    return ask<JobList>(
-        context,
-        [this](auto params) {
-          return guard_decoding([&] { return ListJobs{caller_, read(params.getQuery())}; });
-        },
-        [](const JobList& list, auto results) {
-          encode_list(list.jobs, results.initJobs(list.jobs.size()));
-          results.setMore(list.more);
-        });
-  }
-
-  kj::Promise<void> showJob(ShowJobContext context) override {
-    return ask<JobDetail>(
-        context,
-        [this](auto params) {
-          return ShowJob{caller_, JobId{params.getId()}, params.getFirstTask()};
-        },
-        [](const JobDetail& detail, auto results) {
-          encode(first_page(detail), results.initDetail());
-        });
-  }
-
-  kj::Promise<void> cancelJob(CancelJobContext context) override {
-    return ask<Done>(
-        context,
-        [this](auto params) {
-          return CancelJob{caller_, JobId{params.getId()}, to_std_string(params.getReason())};
-        },
-        kNothingToFill);
-  }
-
-  kj::Promise<void> waitJob(WaitJobContext context) override {
-    const std::int64_t wait_ms = bounded_wait_ms(context.getParams().getTimeoutMs());
-    return wait<JobRecord>(
-        context,
-        [this, wait_ms](auto params) {
-          return WaitJob{caller_, JobId{params.getId()}, wait_ms};
-        },
-        [](const JobRecord& job, auto results) { encode(job, results.initJob()); },
-        frontend_timeout_for(wait_ms));
-  }
-
-  kj::Promise<void> explainTask(ExplainTaskContext context) override {
-    return ask<Explanation>(
-        context,
-        [this](auto params) {
-          return ExplainTask{caller_, JobId{params.getId()}, params.getIndex()};
-        },
-        [](const Explanation& explanation, auto results) {
-          encode(explanation, results.initExplanation());
-        });
-  }
-
-  kj::Promise<void> readLog(ReadLogContext context) override {
-    return ask<LogChunk>(
-        context,
-        [this](auto params) {
-          return ReadLog{caller_, JobId{params.getId()}, params.getIndex(),
-                         params.getStandardError(), params.getOffset()};
-        },
-        [](const LogChunk& chunk, auto results) { encode(chunk, results.initChunk()); });
-  }
-
-  kj::Promise<void> showLedger(ShowLedgerContext context) override {
-    const auto params = context.getParams();
-    const LedgerCursor cursor{TenantId{params.getAfterTenant()}, params.getAfterDebtor(),
-                              params.getAfterCreditor()};
-    return ask<LedgerView>(context, ShowLedger{caller_},
-                           [cursor](const LedgerView& ledger, auto results) {
-                             encode(page_after(ledger, cursor), results.initLedger());
+  kj::Promise<void> serve(Call<ShowLedger>, ShowLedgerContext context) {
+    const auto after = read_fields<ShowLedger>(context.getParams()).after;
+    return ask<ShowLedger>(context, request_reader<ShowLedger>(),
+                           [after](const LedgerView& ledger, auto results) {
+                             encode(page_after(ledger, after), results.initLedger());
                            });
   }
 
-  template <class Response, class Context, class Decode, class Fill>
+  template <class Request, class Context, class Decode, class Fill>
   kj::Promise<void> ask(Context context, Decode decode, Fill fill) {
-    return answer_client<Response>(*connection_, caller_.tenant, CallKind::work, context,
-                                   connection_->services().frontend, std::move(decode),
-                                   std::move(fill), kFrontendTimeout);
+    return answer_client<typename Request::Answer>(
+        *connection_, caller_.tenant, CallKind::work, context, connection_->services().frontend,
+        std::move(decode), std::move(fill), kFrontendTimeout);
   }
   /// For what mostly waits, or takes long by itself.
-  template <class Response, class Context, class Decode, class Fill>
+  template <class Request, class Context, class Decode, class Fill>
   kj::Promise<void> wait(Context context, Decode decode, Fill fill,
                          std::chrono::milliseconds timeout) {
-    return answer_client<Response>(*connection_, caller_.tenant, CallKind::wait, context,
-                                   connection_->services().frontend, std::move(decode),
-                                   std::move(fill), timeout);
+    return answer_client<typename Request::Answer>(*connection_, caller_.tenant, CallKind::wait,
+                                                   context, connection_->services().frontend,
+                                                   std::move(decode), std::move(fill), timeout);
   }
 
   [[nodiscard]] const Caller& caller() const { return caller_; }
@@ -187,32 +166,14 @@ class OperatorSessionServer final : public SessionServer,
   using SessionServer::SessionServer;
 
  protected:
-  kj::Promise<void> applyTenants(ApplyTenantsContext context) override {
-    return ask<TenantsApplied>(
-        context,
-        [this](auto params) {
-          return guard_decoding([&] {
-            check_apply_bytes(params.getSpecs());
-            return ApplyTenants{caller(), read_elements(params.getSpecs()), params.getDryRun()};
-          });
-        },
-        [](const TenantsApplied& applied, auto results) {
-          encode_list(applied.changes, results.initChanges(applied.changes.size()));
-        });
-  }
+  FAIRWATER_OPERATOR_CALLS(FAIRWATER_SERVE)
 
-  kj::Promise<void> removeTenant(RemoveTenantContext context) override {
-    return ask<Done>(
-        context,
-        [this](auto params) {
-          return RemoveTenant{caller(), to_std_string(params.getName())};
-        },
-        kNothingToFill);
-  }
+  using SessionServer::serve;
 
+  /// As createToken for a tenant, of clients of earlier versions.
   kj::Promise<void> issueToken(IssueTokenContext context) override {
     std::string token = make_token(prefix_of(Role::tenant));
-    return ask<TokenInfo>(
+    return ask<CreateToken>(
         context,
         [this, hash = hash_token(token)](auto params) {
           CreateToken request{caller(), {}, hash};
@@ -222,98 +183,29 @@ class OperatorSessionServer final : public SessionServer,
         [token](const TokenInfo&, auto results) { results.setToken(to_text(token)); });
   }
 
-  kj::Promise<void> createToken(CreateTokenContext context) override {
-    const auto role = guard_decoding([&] { return read(context.getParams().getRole()); });
-    if (!role) return answer_error(context, role.error());
-    const std::string token = make_token(prefix_of(*role));
+  kj::Promise<void> serve(Call<CreateToken>, CreateTokenContext context) {
+    auto request = request_reader<CreateToken>()(context.getParams());
+    if (!request) return answer_error(context, request.error());
+    const Role role = request->wanted.role;
+    const std::string token = make_token(prefix_of(role));
+    request->token_hash = hash_token(token);
     const std::string shown =
-        *role == Role::join ? connection().services().join_token_text(token) : token;
-    return ask<TokenInfo>(
-        context,
-        [this, role = *role, hash = hash_token(token)](auto params) {
-          return CreateToken{caller(),
-                             {role, to_std_string(params.getTenant()),
-                              to_std_string(params.getName()), params.getLifetimeMs()},
-                             hash};
-        },
-        [shown](const TokenInfo& info, auto results) {
-          results.setToken(to_text(shown));
-          encode(info, results.initInfo());
-        });
+        role == Role::join ? connection().services().join_token_text(token) : token;
+    return ask<CreateToken>(context, std::move(*request),
+                            [shown](const TokenInfo& info, auto results) {
+                              put_answer<CreateToken>(MadeToken{shown, info}, results);
+                            });
   }
 
-  kj::Promise<void> listTokens(ListTokensContext context) override {
-    return ask<TokenList>(context, ListTokens{caller()}, [](const TokenList& list, auto results) {
-      encode_list(list.tokens, results.initTokens(list.tokens.size()));
-    });
-  }
-
-  kj::Promise<void> revokeToken(RevokeTokenContext context) override {
-    return ask<RevokedToken>(
-        context,
-        [this](auto params) {
-          return RevokeToken{caller(), to_std_string(params.getToken())};
-        },
-        [this](const RevokedToken& revoked, auto results) {
+  kj::Promise<void> serve(Call<RevokeToken>, RevokeTokenContext context) {
+    return ask<RevokeToken>(
+        context, request_reader<RevokeToken>(), [this](const RevokedToken& revoked, auto results) {
           connection().services().end_sessions_of(revoked.token_hash, connection());
-          encode(revoked.info, results.initInfo());
+          put_answer<RevokeToken>(revoked.info, results);
         });
-  }
-
-  kj::Promise<void> removeNode(RemoveNodeContext context) override {
-    return ask<Done>(
-        context,
-        [this](auto params) {
-          return RemoveNode{caller(), to_std_string(params.getName())};
-        },
-        kNothingToFill);
-  }
-
-  kj::Promise<void> drainNode(DrainNodeContext context) override {
-    return ask<Done>(
-        context,
-        [this](auto params) {
-          return DrainNode{caller(), to_std_string(params.getName()),
-                           to_std_string(params.getReason()), params.getDrain()};
-        },
-        kNothingToFill);
-  }
-
-  kj::Promise<void> readJournal(ReadJournalContext context) override {
-    const std::int64_t wait_ms = bounded_wait_ms(context.getParams().getWaitMs());
-    const auto decode = [this, wait_ms](auto params) {
-      return ReadJournal{caller(), params.getSince(), params.getLimit(), wait_ms};
-    };
-    const auto fill = [](const JournalPage& page, auto results) {
-      encode(page, results.initPage());
-    };
-    if (wait_ms == 0) return ask<JournalPage>(context, decode, fill);
-    return wait<JournalPage>(context, decode, fill, frontend_timeout_for(wait_ms));
-  }
-
-  kj::Promise<void> verifyLedger(VerifyLedgerContext context) override {
-    return wait<VerifyReport>(
-        context, VerifyLedger{caller()},
-        [](VerifyReport report, auto results) {
-          for (auto& difference : report.differences)
-            difference = cut_text(std::move(difference), kMaxDifferenceBytes);
-          encode(report, results.initReport());
-        },
-        kVerifyTimeout);
-  }
-
-  kj::Promise<void> showStanding(ShowStandingContext context) override {
-    return ask<LedgerStanding>(context, ShowStanding{caller()},
-                               [](const LedgerStanding& standing, auto results) {
-                                 encode(standing, results.initStanding());
-                               });
-  }
-
-  kj::Promise<void> trustLedger(TrustLedgerContext context) override {
-    return ask<Done>(context, TrustLedger{caller(), to_std_string(context.getParams().getReason())},
-                     kNothingToFill);
   }
 };
+#undef FAIRWATER_SERVE
 
 class NodeSessionServer final : public wire::NodeSession::Server {
  public:

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "policy/core/check.hpp"
+#include "rpc/calls.hpp"
 #include "rpc/faults.hpp"
 #include "rpc/loop_thread.hpp"
 #include "rpc/pages.hpp"
@@ -28,6 +29,13 @@ void append(std::vector<Value>& values, std::vector<Value> more) {
                 std::make_move_iterator(more.end()));
 }
 
+/// The list in an answer, and whether there is more.
+template <class List, class Value>
+Expected<Page<Value>> page_of(Expected<List> list, std::vector<Value> List::*values) {
+  if (!list) return list.error();
+  return Page<Value>{std::move((*list).*values), list->more};
+}
+
 /// Page after page of records in the order of their ids. `page_after(id)` asks for the next.
 template <class Value, class PageAfter>
 Expected<std::vector<Value>> whole_list(PageAfter page_after) {
@@ -40,6 +48,28 @@ Expected<std::vector<Value>> whole_list(PageAfter page_after) {
     if (!page->more || !progress) return values;
   }
 }
+
+// A fresh request for each call of the table.
+template <class Params, class Results, class Asked>
+auto filled(capnp::Request<Params, Results> request, const Asked& asked) {
+  encode_fields(asked, typename Params::Builder(request));
+  return request;
+}
+#define FAIRWATER_REQUEST(method, Asked)                                         \
+  auto request_for(wire::OperatorSession::Client& session, const Asked& asked) { \
+    return filled(session.method##Request(), asked);                             \
+  }
+FAIRWATER_CALLS(FAIRWATER_REQUEST)
+#undef FAIRWATER_REQUEST
+
+template <class Asked>
+constexpr kj::Duration timeout_of() {
+  if (requires { Asked::kTakesLong; }) return kVerifyTimeout;
+  if (requires(Asked asked) { asked.wait_ms; }) return kCallTimeout + kMaxWaitMs * kj::MILLISECONDS;
+  return kCallTimeout;
+}
+
+caf::error error_of(const Expected<Done>& answer) { return answer ? caf::error{} : answer.error(); }
 
 }  // namespace
 
@@ -64,25 +94,31 @@ class Client::Impl {
     return {};
   }
 
-  /// Makes one call and waits for it. `prepare(session)` returns the filled request,
-  /// `read_value(response)` the result. Callable from any thread but the loop's.
-  template <class Value, class Prepare, class ReadValue>
-  Expected<Value> call(Prepare prepare, ReadValue read_value, kj::Duration timeout = kCallTimeout) {
-    return on_loop<Value>([&] {
-      auto request = prepare(*session());
-      return loop_->timer()
-          .timeoutAfter(timeout, response_of(request))
-          .then([&read_value](auto&& response) -> Expected<Value> {
-            return answer_in(response, [&]() -> Value { return read_value(response); });
-          });
+  /// The error in the response to come, or what `take` makes of it.
+  template <class Request, class Take>
+  auto answer_to(Request& request, kj::Duration timeout, Take take) {
+    return loop_->timer().timeoutAfter(timeout, response_of(request)).then([take](auto&& response) {
+      return answer_in(response, [&] { return take(response); });
     });
   }
 
-  /// As call(), for calls without a result.
-  template <class Prepare>
-  caf::error order(Prepare prepare) {
-    const auto answer = call<bool>(prepare, [](auto&) { return true; });
-    return answer ? caf::error{} : answer.error();
+  /// Makes one call and waits for it. Callable from any thread but the loop's.
+  template <class Asked>
+  Expected<ShownOf<Asked>> call(const Asked& asked) {
+    return on_loop<ShownOf<Asked>>([&] {
+      auto request = request_for(*session(), asked);
+      return answer_to(request, timeout_of<Asked>(),
+                       [](auto& response) { return take_answer<Asked>(response); });
+    });
+  }
+
+  Expected<std::string> issue_token(const std::string& tenant) {
+    return on_loop<std::string>([&] {
+      auto request = session()->issueTokenRequest();
+      request.setTenant(to_text(tenant));
+      return answer_to(request, kCallTimeout,
+                       [](auto& response) { return to_std_string(response.getToken()); });
+    });
   }
 
   std::vector<Expected<JobId>> submit_all(const std::vector<JobSpec>& specs) {
@@ -155,13 +191,9 @@ class Client::Impl {
     const std::size_t index = next_submission_++;
     auto request = session()->submitJobRequest();
     encode(specs[index], request.initSpec());
-    return loop_->timer()
-        .timeoutAfter(kCallTimeout, response_of(request))
-        .then(
-            [&ids, index](auto&& response) {
-              ids[index] = answer_in(response, [&] { return JobId{response.getId()}; });
-            },
-            [&ids, index](kj::Exception&& fault) { ids[index] = translate_fault(fault); })
+    return answer_to(request, kCallTimeout, [](auto& response) { return JobId{response.getId()}; })
+        .then([&ids, index](Expected<JobId>&& id) { ids[index] = std::move(id); },
+              [&ids, index](kj::Exception&& fault) { ids[index] = translate_fault(fault); })
         .then([this, &specs, &ids] { return submit_next(specs, ids); });
   }
 
@@ -193,135 +225,74 @@ Client::~Client() = default;
 
 const Caller& Client::caller() const { return impl_->caller(); }
 
-Expected<ClusterStatus> Client::status() {
-  return impl_->call<ClusterStatus>([](auto& session) { return session.getStatusRequest(); },
-                                    [](auto& response) { return read(response.getStatus()); });
+template <class Request>
+Expected<ShownOf<Request>> Client::call(const Request& request) {
+  return impl_->call(request);
 }
+#define FAIRWATER_CALL(method, Request) \
+  template Expected<ShownOf<Request>> Client::call(const Request& request);
+FAIRWATER_CALLS(FAIRWATER_CALL)
+#undef FAIRWATER_CALL
+
+Expected<ClusterStatus> Client::status() { return call(GetStatus{}); }
 
 Expected<std::vector<TenantInfo>> Client::list_tenants() {
   return whole_list<TenantInfo>([this](TenantId after) {
-    return impl_->call<Page<TenantInfo>>(
-        [&](auto& session) {
-          auto request = session.listTenantsRequest();
-          request.setAfter(after.value);
-          return request;
-        },
-        [](auto& response) {
-          return Page<TenantInfo>{read_elements(response.getTenants()), response.getMore()};
-        });
+    return page_of(call(ListTenants{{}, after}), &TenantList::tenants);
   });
 }
 
 Expected<std::vector<TenantChange>> Client::apply_tenants(const std::vector<TenantSpec>& specs,
                                                           bool dry_run) {
-  return impl_->call<std::vector<TenantChange>>(
-      [&](auto& session) {
-        auto request = session.applyTenantsRequest();
-        encode_list(specs, request.initSpecs(specs.size()));
-        request.setDryRun(dry_run);
-        return request;
-      },
-      [](auto& response) { return read_elements(response.getChanges()); });
+  auto applied = call(ApplyTenants{{}, specs, dry_run});
+  if (!applied) return applied.error();
+  return std::move(applied->changes);
 }
 
 caf::error Client::remove_tenant(const std::string& name) {
-  return impl_->order([&](auto& session) {
-    auto request = session.removeTenantRequest();
-    request.setName(to_text(name));
-    return request;
-  });
+  return error_of(call(RemoveTenant{{}, name}));
 }
 
 Expected<std::string> Client::issue_token(const std::string& tenant) {
-  return impl_->call<std::string>(
-      [&](auto& session) {
-        auto request = session.issueTokenRequest();
-        request.setTenant(to_text(tenant));
-        return request;
-      },
-      [](auto& response) { return to_std_string(response.getToken()); });
+  return impl_->issue_token(tenant);
 }
 
 Expected<MadeToken> Client::create_token(const NewToken& wanted) {
-  return impl_->call<MadeToken>(
-      [&](auto& session) {
-        auto request = session.createTokenRequest();
-        request.setRole(to_wire(wanted.role));
-        request.setTenant(to_text(wanted.tenant));
-        request.setName(to_text(wanted.name));
-        request.setLifetimeMs(wanted.lifetime_ms);
-        return request;
-      },
-      [](auto& response) {
-        return MadeToken{to_std_string(response.getToken()), read(response.getInfo())};
-      });
+  return call(CreateToken{{}, wanted});
 }
 
 Expected<std::vector<TokenInfo>> Client::list_tokens() {
-  return impl_->call<std::vector<TokenInfo>>(
-      [](auto& session) { return session.listTokensRequest(); },
-      [](auto& response) { return read_elements(response.getTokens()); });
+  auto list = call(ListTokens{});
+  if (!list) return list.error();
+  return std::move(list->tokens);
 }
 
 Expected<TokenInfo> Client::revoke_token(const std::string& name_or_id) {
-  return impl_->call<TokenInfo>(
-      [&](auto& session) {
-        auto request = session.revokeTokenRequest();
-        request.setToken(to_text(name_or_id));
-        return request;
-      },
-      [](auto& response) { return read(response.getInfo()); });
+  return call(RevokeToken{{}, name_or_id});
 }
 
 Expected<std::vector<NodeInfo>> Client::list_nodes() {
   return whole_list<NodeInfo>([this](NodeId after) {
-    return impl_->call<Page<NodeInfo>>(
-        [&](auto& session) {
-          auto request = session.listNodesRequest();
-          request.setAfter(after.value);
-          return request;
-        },
-        [](auto& response) {
-          return Page<NodeInfo>{read_elements(response.getNodes()), response.getMore()};
-        });
+    return page_of(call(ListNodes{{}, after}), &NodeList::nodes);
   });
 }
 
 caf::error Client::drain_node(const std::string& name, const std::string& reason) {
-  return impl_->order([&](auto& session) {
-    auto request = session.drainNodeRequest();
-    request.setName(to_text(name));
-    request.setReason(to_text(reason));
-    request.setDrain(true);
-    return request;
-  });
+  return error_of(call(DrainNode{{}, name, reason, true}));
 }
 
 caf::error Client::undrain_node(const std::string& name) {
-  return impl_->order([&](auto& session) {
-    auto request = session.drainNodeRequest();
-    request.setName(to_text(name));
-    request.setDrain(false);
-    return request;
-  });
+  return error_of(call(DrainNode{{}, name, {}, false}));
 }
 
 caf::error Client::remove_node(const std::string& name) {
-  return impl_->order([&](auto& session) {
-    auto request = session.removeNodeRequest();
-    request.setName(to_text(name));
-    return request;
-  });
+  return error_of(call(RemoveNode{{}, name}));
 }
 
 Expected<JobId> Client::submit(const JobSpec& spec) {
-  return impl_->call<JobId>(
-      [&](auto& session) {
-        auto request = session.submitJobRequest();
-        encode(spec, request.initSpec());
-        return request;
-      },
-      [](auto& response) { return JobId{response.getId()}; });
+  const auto accepted = call(SubmitJob{{}, spec});
+  if (!accepted) return accepted.error();
+  return accepted->id;
 }
 
 std::vector<Expected<JobId>> Client::submit_all(const std::vector<JobSpec>& specs) {
@@ -331,17 +302,9 @@ std::vector<Expected<JobId>> Client::submit_all(const std::vector<JobSpec>& spec
 Expected<std::vector<JobRecord>> Client::list_jobs(const JobQuery& query) {
   std::vector<JobRecord> jobs;
   for (JobQuery rest = query;;) {
-    auto page = impl_->call<Page<JobRecord>>(
-        [&](auto& session) {
-          auto request = session.listJobsRequest();
-          encode(rest, request.initQuery());
-          return request;
-        },
-        [](auto& response) {
-          return Page<JobRecord>{read_elements(response.getJobs()), response.getMore()};
-        });
+    auto page = call(ListJobs{{}, rest});
     if (!page) return page.error();
-    append(jobs, std::move(page->values));
+    append(jobs, std::move(page->jobs));
     if (!page->more || jobs.empty() || jobs.size() >= query.limit) return jobs;
     rest.before = jobs.back().id;
     rest.limit = query.limit - static_cast<std::uint32_t>(jobs.size());
@@ -351,15 +314,7 @@ Expected<std::vector<JobRecord>> Client::list_jobs(const JobQuery& query) {
 Expected<JobDetail> Client::show_job(JobId id) {
   JobDetail whole;
   for (;;) {
-    const auto first = static_cast<std::uint32_t>(whole.tasks.size());
-    auto page = impl_->call<JobDetail>(
-        [&](auto& session) {
-          auto request = session.showJobRequest();
-          request.setId(id.value);
-          request.setFirstTask(first);
-          return request;
-        },
-        [](auto& response) { return read(response.getDetail()); });
+    auto page = call(ShowJob{{}, id, static_cast<std::uint32_t>(whole.tasks.size())});
     if (!page) return page.error();
     const bool progress = !page->tasks.empty();
     append(whole.tasks, std::move(page->tasks));
@@ -370,64 +325,26 @@ Expected<JobDetail> Client::show_job(JobId id) {
 }
 
 caf::error Client::cancel_job(JobId id, const std::string& reason) {
-  return impl_->order([&](auto& session) {
-    auto request = session.cancelJobRequest();
-    request.setId(id.value);
-    request.setReason(to_text(reason));
-    return request;
-  });
+  return error_of(call(CancelJob{{}, id, reason}));
 }
 
 Expected<JobRecord> Client::wait_job(JobId id, std::int64_t timeout_ms) {
-  return impl_->call<JobRecord>(
-      [&](auto& session) {
-        auto request = session.waitJobRequest();
-        request.setId(id.value);
-        request.setTimeoutMs(timeout_ms);
-        return request;
-      },
-      [](auto& response) { return read(response.getJob()); },
-      kCallTimeout + kMaxWaitMs * kj::MILLISECONDS);
+  return call(WaitJob{{}, id, timeout_ms});
 }
 
 Expected<Explanation> Client::explain(JobId id, std::uint32_t index) {
-  return impl_->call<Explanation>(
-      [&](auto& session) {
-        auto request = session.explainTaskRequest();
-        request.setId(id.value);
-        request.setIndex(index);
-        return request;
-      },
-      [](auto& response) { return read(response.getExplanation()); });
+  return call(ExplainTask{{}, id, index});
 }
 
 Expected<LogChunk> Client::read_log(JobId id, std::uint32_t index, bool standard_error,
                                     std::uint64_t offset) {
-  return impl_->call<LogChunk>(
-      [&](auto& session) {
-        auto request = session.readLogRequest();
-        request.setId(id.value);
-        request.setIndex(index);
-        request.setStandardError(standard_error);
-        request.setOffset(offset);
-        return request;
-      },
-      [](auto& response) { return read(response.getChunk()); });
+  return call(ReadLog{{}, id, index, standard_error, offset});
 }
 
 Expected<LedgerView> Client::ledger() {
   LedgerView whole;
   for (;;) {
-    const auto cursor = cursor_behind(whole);
-    auto page = impl_->call<LedgerView>(
-        [&](auto& session) {
-          auto request = session.showLedgerRequest();
-          request.setAfterTenant(cursor.tenant.value);
-          request.setAfterDebtor(cursor.debtor);
-          request.setAfterCreditor(cursor.creditor);
-          return request;
-        },
-        [](auto& response) { return read(response.getLedger()); });
+    auto page = call(ShowLedger{{}, cursor_behind(whole)});
     if (!page) return page.error();
     const bool progress = !page->tenants.empty() || !page->ious.empty();
     whole.cycle = page->cycle;
@@ -442,35 +359,15 @@ Expected<LedgerView> Client::ledger() {
 
 Expected<JournalPage> Client::journal(std::uint64_t since, std::uint32_t limit,
                                       std::int64_t wait_ms) {
-  return impl_->call<JournalPage>(
-      [&](auto& session) {
-        auto request = session.readJournalRequest();
-        request.setSince(since);
-        request.setLimit(limit);
-        request.setWaitMs(wait_ms);
-        return request;
-      },
-      [](auto& response) { return read(response.getPage()); },
-      kCallTimeout + kMaxWaitMs * kj::MILLISECONDS);
+  return call(ReadJournal{{}, since, limit, wait_ms});
 }
 
-Expected<VerifyReport> Client::verify_ledger() {
-  return impl_->call<VerifyReport>([](auto& session) { return session.verifyLedgerRequest(); },
-                                   [](auto& response) { return read(response.getReport()); },
-                                   kVerifyTimeout);
-}
+Expected<VerifyReport> Client::verify_ledger() { return call(VerifyLedger{}); }
 
-Expected<LedgerStanding> Client::ledger_standing() {
-  return impl_->call<LedgerStanding>([](auto& session) { return session.showStandingRequest(); },
-                                     [](auto& response) { return read(response.getStanding()); });
-}
+Expected<LedgerStanding> Client::ledger_standing() { return call(ShowStanding{}); }
 
 caf::error Client::trust_ledger(const std::string& reason) {
-  return impl_->order([&](auto& session) {
-    auto request = session.trustLedgerRequest();
-    request.setReason(to_text(reason));
-    return request;
-  });
+  return error_of(call(TrustLedger{{}, reason}));
 }
 
 }  // namespace fairwater

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "model/calls.hpp"
 #include "model/errors.hpp"
-#include "model/requests.hpp"
 #include "rpc/identity.hpp"
 
 namespace fairwater {
@@ -25,6 +25,11 @@ class Client {
   ~Client();
 
   [[nodiscard]] const Caller& caller() const;
+
+  /// Makes any call of model/calls.hpp; the request's caller is left out. What stands below is made
+  /// of it.
+  template <class Request>
+  [[nodiscard]] Expected<ShownOf<Request>> call(const Request& request);
 
   // Each call: the coordinator's answer or its error; `unavailable` when the connection is lost,
   // after which only a new Client helps.

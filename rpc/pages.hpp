@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "model/calls.hpp"
 #include "rpc/wire.hpp"
 #include "schema/byte_budget.hpp"
 
@@ -30,12 +31,6 @@ template <class Wire, class Value, class Id>
 /// The tasks that fit.
 [[nodiscard]] JobDetail first_page(JobDetail detail);
 
-/// What came last: tenants first, then IOUs.
-struct LedgerCursor {
-  TenantId tenant;
-  std::uint32_t debtor = 0;
-  std::uint32_t creditor = 0;
-};
 /// A ledger should be seen in one piece, as its nets sum to zero: its pages are larger.
 [[nodiscard]] LedgerView page_after(const LedgerView& ledger, const LedgerCursor& cursor);
 /// Where the next page begins.

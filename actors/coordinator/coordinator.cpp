@@ -39,6 +39,8 @@ CoordinatorBase::behavior_type coordinator_behavior(CoordinatorSelf self,
                                                     CoordinatorStart from) {
   self->state.context = std::move(context);
   start(self, std::move(from));
+#define FAIRWATER_ANSWERING(method, Request) \
+  [self](const Request& request) { return answer(self, request); },
   return {
       [self](const NodeBeat& beat) { take_beat(self, beat); },
       [self](const SettleFailedLaunches& request) { return settle_failed_launches(self, request); },
@@ -59,23 +61,14 @@ CoordinatorBase::behavior_type coordinator_behavior(CoordinatorSelf self,
       },
       [self](const GetNames&) { return names(self->state); },
       [self](const DescribeTenants&) { return describe_tenants(self->state); },
-      [self](const ListNodes&) { return list_nodes(self->state); },
-      [self](const GetStatus&) { return describe_status(self->state); },
       [self](const ExplainWaiting& request) { return explain_waiting(self->state, request); },
-      [self](const ApplyTenants& request) { return apply_tenants(self, request); },
-      [self](const RemoveTenant& request) { return remove_tenant(self, request); },
       [self](const Login& request) { return log_in(self->state, request); },
-      [self](const CreateToken& request) { return create_token(self, request); },
-      [self](const ListTokens&) { return list_tokens(self->state); },
-      [self](const RevokeToken& request) { return revoke_token(self, request); },
-      [self](const DrainNode& request) { return drain_node(self, request); },
-      [self](const RemoveNode& request) { return remove_node(self, request); },
-      [self](const ShowStanding&) { return describe_standing(self->state); },
-      [self](const TrustLedger& request) { return trust_ledger(self, request); },
       [self](const RunCycle&) { run_cycle(self); },
       [self](const BeginAnew&) { begin_anew(self); },
       [self](const NextChange&) { next_change(self); },
+      FAIRWATER_COORDINATOR_CALLS(FAIRWATER_ANSWERING)  //
   };
+#undef FAIRWATER_ANSWERING
 }
 
 }  // namespace

@@ -101,6 +101,7 @@ struct ExplainWaiting {
   std::uint32_t index = 0;
 };
 
+#define FAIRWATER_REPLY(method, Request) , caf::replies_to<Request>::with<Request::Answer>
 using CoordinatorActor = caf::typed_actor<
     caf::reacts_to<NodeBeat>, caf::replies_to<SettleFailedLaunches>::with<FailedLaunchesSettled>,
     caf::reacts_to<DemandWindow>, caf::replies_to<Withdraw>::with<Done>, caf::reacts_to<StopTasks>,
@@ -108,13 +109,9 @@ using CoordinatorActor = caf::typed_actor<
     caf::replies_to<FindTenant>::with<TenantAddress>,
     caf::replies_to<AdmitJob>::with<TenantAddress>, caf::replies_to<FindNode>::with<NodeAddress>,
     caf::replies_to<GetNames>::with<Names>, caf::replies_to<DescribeTenants>::with<TenantViews>,
-    caf::replies_to<ListNodes>::with<NodeList>, caf::replies_to<GetStatus>::with<ClusterStatus>,
     caf::replies_to<ExplainWaiting>::with<WaitingDescription>,
-    caf::replies_to<ApplyTenants>::with<TenantsApplied>, caf::replies_to<RemoveTenant>::with<Done>,
-    caf::replies_to<Login>::with<Caller>, caf::replies_to<CreateToken>::with<TokenInfo>,
-    caf::replies_to<ListTokens>::with<TokenList>, caf::replies_to<RevokeToken>::with<RevokedToken>,
-    caf::replies_to<DrainNode>::with<Done>, caf::replies_to<RemoveNode>::with<Done>,
-    caf::replies_to<ShowStanding>::with<LedgerStanding>, caf::replies_to<TrustLedger>::with<Done>>;
+    caf::replies_to<Login>::with<Caller> FAIRWATER_COORDINATOR_CALLS(FAIRWATER_REPLY)>;
+#undef FAIRWATER_REPLY
 
 struct ClusterContext;  // cluster.hpp
 struct LedgerSnapshot;

@@ -52,7 +52,7 @@ void remove_retired_node(CoordinatorSelf self, NodeId id,
 
 }  // namespace
 
-caf::result<Done> remove_node(CoordinatorSelf self, const RemoveNode& request) {
+caf::result<Done> answer(CoordinatorSelf self, const RemoveNode& request) {
   auto& state = self->state;
   const auto known = state.node_ids.find(request.name);
   if (known == state.node_ids.end())

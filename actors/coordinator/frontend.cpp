@@ -7,17 +7,10 @@
 #include "actors/coordinator/frontend_state.hpp"
 
 namespace fairwater {
-namespace {
-
-using namespace frontend_work;
-
-caf::error operator_only(const Caller& caller) {
-  if (caller.role == Role::operator_role) return {};
-  return make_error(ErrorCode::not_permitted, "only the operator may do this");
-}
+namespace frontend_work {
 
 /// The coordinator knows the present, the ledger the totals.
-caf::result<TenantList> list_tenants(FrontendSelf self, const ListTenants& request) {
+caf::result<TenantList> answer(FrontendSelf self, const ListTenants& request) {
   auto promise = self->make_response_promise<TenantList>();
   self->request(self->state.coordinator, caf::infinite, DescribeTenants{})
       .then(
@@ -43,6 +36,8 @@ caf::result<TenantList> list_tenants(FrontendSelf self, const ListTenants& reque
   return promise;
 }
 
+namespace {
+
 LedgerView visible_part(const Caller& caller, LedgerView view) {
   if (caller.role == Role::operator_role) return view;
   std::erase_if(view.ious, [&](const IouBook::Iou& iou) {
@@ -58,7 +53,9 @@ LedgerView visible_part(const Caller& caller, LedgerView view) {
   return view;
 }
 
-caf::result<LedgerView> show_ledger(FrontendSelf self, const ShowLedger& request) {
+}  // namespace
+
+caf::result<LedgerView> answer(FrontendSelf self, const ShowLedger& request) {
   auto promise = self->make_response_promise<LedgerView>();
   self->request(self->state.context->reader, caf::infinite, ReadLedger{})
       .then([promise, caller = request.caller](
@@ -67,8 +64,7 @@ caf::result<LedgerView> show_ledger(FrontendSelf self, const ShowLedger& request
   return promise;
 }
 
-caf::result<JournalPage> read_journal(FrontendSelf self, const ReadJournal& request) {
-  if (auto refused = operator_only(request.caller)) return refused;
+caf::result<JournalPage> answer(FrontendSelf self, const ReadJournal& request) {
   auto promise = self->make_response_promise<JournalPage>();
   self->request(self->state.context->scanner, caf::infinite,
                 ReadRecords{request.since, request.limit, request.wait_ms})
@@ -84,11 +80,32 @@ caf::result<JournalPage> read_journal(FrontendSelf self, const ReadJournal& requ
   return promise;
 }
 
-/// Operators' requests that the coordinator answers as a whole.
-template <class Result, class Request>
-caf::result<Result> pass_on(FrontendSelf self, const Request& request) {
-  if (auto refused = operator_only(request.caller)) return refused;
-  return self->delegate(self->state.coordinator, request);
+caf::result<VerifyReport> answer(FrontendSelf self, const VerifyLedger&) {
+  return self->delegate(self->state.context->scanner, RunVerify{});
+}
+
+}  // namespace frontend_work
+
+namespace {
+
+using namespace frontend_work;
+
+template <class Request>
+caf::error refuse(const Request& request) {
+  if (!kForOperators<Request> || request.caller.role == Role::operator_role) return {};
+  return make_error(ErrorCode::not_permitted, "only the operator may do this");
+}
+
+/// A call goes to the frontend's own answer(), or as a whole to the coordinator.
+template <class Request>
+auto answering(FrontendSelf self) {
+  return [self](const Request& request) -> caf::result<typename Request::Answer> {
+    if (auto refused = refuse(request)) return refused;
+    if constexpr (kByCoordinator<Request>)
+      return self->delegate(self->state.coordinator, request);
+    else
+      return answer(self, request);
+  };
 }
 
 FrontendActor::behavior_type frontend_behavior(FrontendSelf self,
@@ -96,40 +113,15 @@ FrontendActor::behavior_type frontend_behavior(FrontendSelf self,
                                                CoordinatorActor coordinator) {
   self->state.context = std::move(context);
   self->state.coordinator = coordinator;
+#define FAIRWATER_ANSWERING(method, Request) answering<Request>(self),
   return {
       [self](const Login& request) { return self->delegate(self->state.coordinator, request); },
-      [self](const GetStatus& request) { return self->delegate(self->state.coordinator, request); },
-      [self](const ListTenants& request) { return list_tenants(self, request); },
-      [self](const ApplyTenants& request) { return pass_on<TenantsApplied>(self, request); },
-      [self](const RemoveTenant& request) { return pass_on<Done>(self, request); },
-      [self](const CreateToken& request) { return pass_on<TokenInfo>(self, request); },
-      [self](const ListTokens& request) { return pass_on<TokenList>(self, request); },
-      [self](const RevokeToken& request) { return pass_on<RevokedToken>(self, request); },
-      [self](const RemoveNode& request) { return pass_on<Done>(self, request); },
-      [self](const ListNodes& request) { return self->delegate(self->state.coordinator, request); },
-      [self](const DrainNode& request) -> caf::result<Done> {
-        if (auto too_long = validate_reason(request.reason)) return too_long;
-        return pass_on<Done>(self, request);
-      },
-      [self](SubmitJob& request) { return submit_job(self, request); },
-      [self](const ListJobs& request) { return list_jobs(self, request); },
-      [self](const ShowJob& request) { return show_job(self, request); },
-      [self](const CancelJob& request) { return cancel_job(self, request); },
-      [self](const WaitJob& request) { return wait_job(self, request); },
-      [self](const ExplainTask& request) { return explain_task(self, request); },
-      [self](const ReadLog& request) { return read_log(self, request); },
-      [self](const ShowLedger& request) { return show_ledger(self, request); },
-      [self](const ReadJournal& request) { return read_journal(self, request); },
-      [self](const VerifyLedger& request) -> caf::result<VerifyReport> {
-        if (auto refused = operator_only(request.caller)) return refused;
-        return self->delegate(self->state.context->scanner, RunVerify{});
-      },
-      [self](const ShowStanding& request) { return pass_on<LedgerStanding>(self, request); },
-      [self](const TrustLedger& request) { return pass_on<Done>(self, request); },
       [self](const RegisterNode& request) {
         return self->delegate(self->state.coordinator, request);
       },
+      FAIRWATER_CALLS(FAIRWATER_ANSWERING)  //
   };
+#undef FAIRWATER_ANSWERING
 }
 
 }  // namespace

@@ -118,8 +118,8 @@ void explain_waiting(FrontendSelf self, caf::typed_response_promise<Explanation>
 
 }  // namespace
 
-caf::result<JobAccepted> submit_job(FrontendSelf self, SubmitJob& request) {
-  auto& spec = request.spec;
+caf::result<JobAccepted> answer(FrontendSelf self, const SubmitJob& request) {
+  JobSpec spec = request.spec;
   if (request.caller.role == Role::tenant) {
     if (spec.tenant.empty()) spec.tenant = request.caller.tenant_name;
     if (spec.tenant != request.caller.tenant_name)
@@ -139,7 +139,7 @@ caf::result<JobAccepted> submit_job(FrontendSelf self, SubmitJob& request) {
   return promise;
 }
 
-caf::result<JobList> list_jobs(FrontendSelf self, const ListJobs& request) {
+caf::result<JobList> answer(FrontendSelf self, const ListJobs& request) {
   const auto& scanner = self->state.context->scanner;
   const auto& query = request.query;
   const auto& caller = request.caller;
@@ -161,7 +161,7 @@ caf::result<JobList> list_jobs(FrontendSelf self, const ListJobs& request) {
   return promise;
 }
 
-caf::result<JobDetail> show_job(FrontendSelf self, const ShowJob& request) {
+caf::result<JobDetail> answer(FrontendSelf self, const ShowJob& request) {
   auto promise = self->make_response_promise<JobDetail>();
   with_job(self, request.caller, request.id, TaskRange{request.first_task, kMaxTasksInAnswer},
            promise, [self, promise, request](const JobDetail& detail) mutable {
@@ -177,7 +177,7 @@ caf::result<JobDetail> show_job(FrontendSelf self, const ShowJob& request) {
   return promise;
 }
 
-caf::result<Done> cancel_job(FrontendSelf self, const CancelJob& request) {
+caf::result<Done> answer(FrontendSelf self, const CancelJob& request) {
   if (auto too_long = validate_reason(request.reason)) return too_long;
   auto promise = self->make_response_promise<Done>();
   with_job(self, request.caller, request.id, {}, promise,
@@ -199,7 +199,7 @@ caf::result<Done> cancel_job(FrontendSelf self, const CancelJob& request) {
   return promise;
 }
 
-caf::result<JobRecord> wait_job(FrontendSelf self, const WaitJob& request) {
+caf::result<JobRecord> answer(FrontendSelf self, const WaitJob& request) {
   auto promise = self->make_response_promise<JobRecord>();
   auto read_again = [self, promise, request] {
     with_job(self, request.caller, request.id, {}, promise,
@@ -211,17 +211,17 @@ caf::result<JobRecord> wait_job(FrontendSelf self, const WaitJob& request) {
                promise.deliver(detail.job);
                return;
              }
-             with_tenant(
-                 self, detail.job.tenant, promise,
-                 [self, promise, request, read_again](const TenantActor& tenant) mutable {
-                   self->request(tenant, caf::infinite, Wait{request.id, request.timeout_ms})
-                       .then([read_again](const Done&) mutable { read_again(); }, fail(promise));
-                 });
+             with_tenant(self, detail.job.tenant, promise,
+                         [self, promise, request, read_again](const TenantActor& tenant) mutable {
+                           self->request(tenant, caf::infinite, Wait{request.id, request.wait_ms})
+                               .then([read_again](const Done&) mutable { read_again(); },
+                                     fail(promise));
+                         });
            });
   return promise;
 }
 
-caf::result<Explanation> explain_task(FrontendSelf self, const ExplainTask& request) {
+caf::result<Explanation> answer(FrontendSelf self, const ExplainTask& request) {
   auto promise = self->make_response_promise<Explanation>();
   with_job(self, request.caller, request.id, TaskRange{request.index, 1}, promise,
            [self, promise, request](const JobDetail& detail) mutable {
@@ -247,7 +247,7 @@ caf::result<Explanation> explain_task(FrontendSelf self, const ExplainTask& requ
   return promise;
 }
 
-caf::result<LogChunk> read_log(FrontendSelf self, const ReadLog& request) {
+caf::result<LogChunk> answer(FrontendSelf self, const ReadLog& request) {
   auto promise = self->make_response_promise<LogChunk>();
   with_job(self, request.caller, request.id, TaskRange{request.index, 1}, promise,
            [self, promise, request](const JobDetail& detail) mutable {

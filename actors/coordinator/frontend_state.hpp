@@ -36,15 +36,11 @@ void with_names(FrontendSelf self, caf::typed_response_promise<T> promise, Then 
             fail(promise));
 }
 
-// -- frontend_jobs.cpp
-// --------------------------------------------------------------------------------
+// -- the calls that the frontend answers itself: frontend.cpp, frontend_jobs.cpp
 
-caf::result<JobAccepted> submit_job(FrontendSelf self, SubmitJob& request);
-caf::result<JobList> list_jobs(FrontendSelf self, const ListJobs& request);
-caf::result<JobDetail> show_job(FrontendSelf self, const ShowJob& request);
-caf::result<Done> cancel_job(FrontendSelf self, const CancelJob& request);
-caf::result<JobRecord> wait_job(FrontendSelf self, const WaitJob& request);
-caf::result<Explanation> explain_task(FrontendSelf self, const ExplainTask& request);
-caf::result<LogChunk> read_log(FrontendSelf self, const ReadLog& request);
+#define FAIRWATER_ANSWER(method, Request) \
+  caf::result<Request::Answer> answer(FrontendSelf self, const Request& request);
+FAIRWATER_FRONTEND_CALLS(FAIRWATER_ANSWER)
+#undef FAIRWATER_ANSWER
 
 }  // namespace fairwater::frontend_work

@@ -18,7 +18,8 @@ void add_node(CoordinatorSelf self, NodeRecord record, std::vector<AssignedTask>
   state.nodes.emplace(record.id, std::move(entry));
 }
 
-caf::result<Done> drain_node(CoordinatorSelf self, const DrainNode& request) {
+caf::result<Done> answer(CoordinatorSelf self, const DrainNode& request) {
+  if (auto too_long = validate_reason(request.reason)) return too_long;
   auto& state = self->state;
   const auto id = state.node_ids.find(request.name);
   if (id == state.node_ids.end())

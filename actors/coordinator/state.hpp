@@ -88,6 +88,14 @@ struct CoordinatorState {
 
 using CoordinatorSelf = CoordinatorBase::stateful_pointer<CoordinatorState>;
 
+// -- the calls that the coordinator answers: tenants.cpp, departures.cpp, nodes.cpp, tokens.cpp,
+// trust.cpp, views.cpp
+
+#define FAIRWATER_ANSWER(method, Request) \
+  caf::result<Request::Answer> answer(CoordinatorSelf self, const Request& request);
+FAIRWATER_COORDINATOR_CALLS(FAIRWATER_ANSWER)
+#undef FAIRWATER_ANSWER
+
 // -- cycle.cpp -----------------------------------------------------------------------------------
 
 /// Runs a cycle once the mailbox's present content has been taken: heartbeats that gather share it.
@@ -120,8 +128,6 @@ void change_trust(CoordinatorSelf self, const std::function<void()>& change);
 bool may_grant(const CoordinatorState& state);
 /// `unavailable`, with kLedgerField, while the ledger may not be the newest.
 caf::error refuse_untrusted(const CoordinatorState& state);
-LedgerStanding describe_standing(const CoordinatorState& state);
-caf::result<Done> trust_ledger(CoordinatorSelf self, const TrustLedger& request);
 
 // -- registration.cpp ----------------------------------------------------------------------------
 
@@ -129,13 +135,10 @@ caf::result<NodeRegistered> register_node(CoordinatorSelf self, const RegisterNo
 
 // -- nodes.cpp -----------------------------------------------------------------------------------
 
-caf::result<Done> drain_node(CoordinatorSelf self, const DrainNode& request);
 void add_node(CoordinatorSelf self, NodeRecord record, std::vector<AssignedTask> assigned);
 
 // -- tenants.cpp ---------------------------------------------------------------------------------
 
-caf::result<TenantsApplied> apply_tenants(CoordinatorSelf self, const ApplyTenants& request);
-caf::result<Done> remove_tenant(CoordinatorSelf self, const RemoveTenant& request);
 caf::result<TenantAddress> find_tenant(const CoordinatorState& state, const FindTenant& request);
 caf::result<TenantAddress> admit_job(const CoordinatorState& state, const AdmitJob& request);
 void add_tenant(CoordinatorSelf self, const TenantRecord& record, std::vector<UnfinishedJob> jobs);
@@ -146,7 +149,6 @@ void take_back_leaver(CoordinatorSelf self);
 
 // -- departures.cpp ------------------------------------------------------------------------------
 
-caf::result<Done> remove_node(CoordinatorSelf self, const RemoveNode& request);
 /// As take_back_leaver, for nodes.
 void take_back_leaving_nodes(CoordinatorSelf self);
 
@@ -155,17 +157,12 @@ void take_back_leaving_nodes(CoordinatorSelf self);
 /// What the token opens; `unauthenticated` when it is not known or has expired.
 Expected<TokenGrant> use_token(CoordinatorState& state, const Hash& hash);
 caf::result<Caller> log_in(CoordinatorState& state, const Login& request);
-caf::result<TokenInfo> create_token(CoordinatorSelf self, const CreateToken& request);
-TokenList list_tokens(const CoordinatorState& state);
-caf::result<RevokedToken> revoke_token(CoordinatorSelf self, const RevokeToken& request);
 /// Their tenant was removed.
 void forget_tokens_of(CoordinatorState& state, TenantId tenant);
 
 // -- views.cpp -----------------------------------------------------------------------------------
 
 TenantViews describe_tenants(const CoordinatorState& state);
-NodeList list_nodes(const CoordinatorState& state);
-ClusterStatus describe_status(const CoordinatorState& state);
 Names names(const CoordinatorState& state);
 WaitingDescription explain_waiting(const CoordinatorState& state, const ExplainWaiting& request);
 

@@ -269,14 +269,14 @@ void take_back_leaver(CoordinatorSelf self) {
   state.tenants.emplace(id, std::move(entry));
 }
 
-caf::result<TenantsApplied> apply_tenants(CoordinatorSelf self, const ApplyTenants& request) {
+caf::result<TenantsApplied> answer(CoordinatorSelf self, const ApplyTenants& request) {
   if (auto wrong = check_specs(self->state, request.specs)) return wrong;
   auto promise = self->make_response_promise<TenantsApplied>();
   in_turn(self, [self, request, promise] { apply_now(self, request, promise); });
   return promise;
 }
 
-caf::result<Done> remove_tenant(CoordinatorSelf self, const RemoveTenant& request) {
+caf::result<Done> answer(CoordinatorSelf self, const RemoveTenant& request) {
   auto promise = self->make_response_promise<Done>();
   in_turn(self, [self, request, promise] { remove_now(self, request.name, promise); });
   return promise;

@@ -128,7 +128,7 @@ caf::result<Caller> log_in(CoordinatorState& state, const Login& request) {
   return caller;
 }
 
-caf::result<TokenInfo> create_token(CoordinatorSelf self, const CreateToken& request) {
+caf::result<TokenInfo> answer(CoordinatorSelf self, const CreateToken& request) {
   auto& state = self->state;
   const NewToken& wanted = request.wanted;
   if (auto wrong = check_new_token(state, wanted)) return wrong;
@@ -157,7 +157,8 @@ caf::result<TokenInfo> create_token(CoordinatorSelf self, const CreateToken& req
   return promise;
 }
 
-TokenList list_tokens(const CoordinatorState& state) {
+caf::result<TokenList> answer(CoordinatorSelf self, const ListTokens&) {
+  const auto& state = self->state;
   TokenList list;
   for (const auto& token : state.tokens) list.tokens.push_back(describe(state, token));
   std::stable_sort(list.tokens.begin(), list.tokens.end(), [](const auto& a, const auto& b) {
@@ -166,7 +167,7 @@ TokenList list_tokens(const CoordinatorState& state) {
   return list;
 }
 
-caf::result<RevokedToken> revoke_token(CoordinatorSelf self, const RevokeToken& request) {
+caf::result<RevokedToken> answer(CoordinatorSelf self, const RevokeToken& request) {
   auto& state = self->state;
   auto found = find_token(state, request.token);
   if (!found) return found.error();

@@ -54,7 +54,8 @@ caf::error refuse_untrusted(const CoordinatorState& state) {
                     std::string(kLedgerField));
 }
 
-LedgerStanding describe_standing(const CoordinatorState& state) {
+caf::result<LedgerStanding> answer(CoordinatorSelf self, const ShowStanding&) {
+  const auto& state = self->state;
   const auto& trust = state.trust;
   LedgerStanding standing;
   standing.trusted = trust.holds();
@@ -68,7 +69,7 @@ LedgerStanding describe_standing(const CoordinatorState& state) {
   return standing;
 }
 
-caf::result<Done> trust_ledger(CoordinatorSelf self, const TrustLedger& request) {
+caf::result<Done> answer(CoordinatorSelf self, const TrustLedger& request) {
   auto& state = self->state;
   if (request.reason.empty())
     return make_error(ErrorCode::invalid_input, "say why this ledger is to be trusted", "reason");

@@ -30,7 +30,8 @@ TenantViews describe_tenants(const CoordinatorState& state) {
   return views;
 }
 
-NodeList list_nodes(const CoordinatorState& state) {
+caf::result<NodeList> answer(CoordinatorSelf self, const ListNodes&) {
+  const auto& state = self->state;
   NodeList list;
   for (const auto& [id, node] : state.nodes) {
     const auto view = state.cycle->allocator().node(id);
@@ -47,7 +48,8 @@ NodeList list_nodes(const CoordinatorState& state) {
   return list;
 }
 
-ClusterStatus describe_status(const CoordinatorState& state) {
+caf::result<ClusterStatus> answer(CoordinatorSelf self, const GetStatus&) {
+  const auto& state = self->state;
   ClusterStatus status;
   status.cluster_id = state.context->cluster_id;
   status.version = state.context->settings.version;

@@ -1,7 +1,7 @@
 // The language of the field lists: what a value type has in common with its wire struct, said once.
 //
 // Each struct that leaves the process has one list, a specialisation of Fields. Encoding and
-// reading (schema/fields/convert.hpp) and the tests' values (tests/schema/any_value.hpp) follow
+// reading (schema/fields/convert.hpp) and the tests' values (tests/values/make.hpp) follow
 // from it:
 //
 //   template <>

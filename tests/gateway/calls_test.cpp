@@ -127,7 +127,7 @@ TEST_CASE("job calls carry their parameters and answers", "[gateway]") {
   const auto waited = client->wait_job(JobId{42}, 1234);
   REQUIRE(waited);
   CHECK(*waited == sample_job());
-  CHECK(next_request<WaitJob>(coordinator).timeout_ms == 1234);
+  CHECK(next_request<WaitJob>(coordinator).wait_ms == 1234);
 
   const auto explanation = client->explain(JobId{42}, 5);
   REQUIRE(explanation);
@@ -233,7 +233,7 @@ TEST_CASE("waits are bounded by the server", "[gateway]") {
   FakeCoordinator coordinator;
   const auto client = coordinator.client(kOperatorToken);
   REQUIRE(client->wait_job(JobId{42}, 1ll << 40));
-  CHECK(next_request<WaitJob>(coordinator).timeout_ms == 60'000);
+  CHECK(next_request<WaitJob>(coordinator).wait_ms == 60'000);
   REQUIRE(client->journal(1, 1, -5));
   CHECK(next_request<ReadJournal>(coordinator).wait_ms == 0);
 }

@@ -4,6 +4,7 @@
 
 #include "rpc/tokens.hpp"
 #include "tests/gateway/samples.hpp"
+#include "tests/values/make_requests.hpp"
 
 namespace fairwater::test {
 namespace {
@@ -71,104 +72,90 @@ LedgerView ledger_of(const Seen& seen) {
   return view;
 }
 
-FakeFrontendActor::behavior_type fake_frontend(
-    FakeFrontendActor::stateful_pointer<FakeFrontendState> self, std::shared_ptr<Seen> seen,
-    NodePort node) {
+using FakeFrontendSelf = FakeFrontendActor::stateful_pointer<FakeFrontendState>;
+
+/// A sample, after a note of what was asked.
+template <class Request>
+caf::result<typename Request::Answer> answer(FakeFrontendSelf, Seen& seen, const Request& request) {
+  seen.requests.put(request);
+  if constexpr (std::is_same_v<typename Request::Answer, Done>)
+    return Done{};
+  else
+    return sample<typename Request::Answer>();
+}
+
+caf::result<ClusterStatus> answer(FakeFrontendSelf, Seen&, const GetStatus&) {
+  return sample_status();
+}
+
+caf::result<TenantList> answer(FakeFrontendSelf, Seen& seen, const ListTenants& request) {
+  seen.requests.put(request);
+  return TenantList{listing(seen, sample_tenant_info())};
+}
+
+caf::result<NodeList> answer(FakeFrontendSelf, Seen& seen, const ListNodes& request) {
+  seen.requests.put(request);
+  return NodeList{listing(seen, sample_node_info())};
+}
+
+caf::result<TenantsApplied> answer(FakeFrontendSelf, Seen& seen, const ApplyTenants& request) {
+  seen.requests.put(request);
+  return TenantsApplied{{sample_change()}};
+}
+
+caf::result<TokenList> answer(FakeFrontendSelf, Seen& seen, const ListTokens& request) {
+  seen.requests.put(request);
+  return TokenList{{sample_token()}};
+}
+
+caf::result<RevokedToken> answer(FakeFrontendSelf, Seen& seen, const RevokeToken& request) {
+  seen.requests.put(request);
+  return RevokedToken{sample_token(), hash_token(kTenantToken)};
+}
+
+caf::result<JobAccepted> answer(FakeFrontendSelf self, Seen& seen, const SubmitJob& request) {
+  if (request.spec.tasks_min == 0)
+    return make_error(ErrorCode::invalid_input, "a job has at least 1 task", "tasks.min");
+  seen.submissions.put(request.spec);
+  return JobAccepted{JobId{++self->state.last_job}};
+}
+
+caf::result<JobList> answer(FakeFrontendSelf, Seen& seen, const ListJobs& request) {
+  seen.requests.put(request);
+  return jobs_of(seen, request.query);
+}
+
+caf::result<JobDetail> answer(FakeFrontendSelf, Seen& seen, const ShowJob& request) {
+  if (request.id == kMissingJob) return make_error(ErrorCode::not_found, "no job 404", "id");
+  seen.requests.put(request);
+  return detail_of(seen, request.first_task);
+}
+
+caf::result<JobRecord> answer(FakeFrontendSelf self, Seen& seen, const WaitJob& request) {
+  seen.requests.put(request);
+  if (request.id != kHeldJob) return sample_job();
+  self->state.held.push_back(self->make_response_promise<JobRecord>());
+  return self->state.held.back();
+}
+
+caf::result<LogChunk> answer(FakeFrontendSelf, Seen& seen, const ReadLog& request) {
+  if (request.offset == kLargeLogOffset) return LogChunk{std::string(kLargeLogBytes, 'x'), false};
+  seen.requests.put(request);
+  return LogChunk{std::string("line\n\0", 6), true};
+}
+
+caf::result<LedgerView> answer(FakeFrontendSelf, Seen& seen, const ShowLedger& request) {
+  seen.requests.put(request);
+  return ledger_of(seen);
+}
+
+FakeFrontendActor::behavior_type fake_frontend(FakeFrontendSelf self, std::shared_ptr<Seen> seen,
+                                               NodePort node) {
   self->set_down_handler([seen](caf::down_msg& down) { seen->ended_links.put(down.reason); });
+#define FAIRWATER_ANSWERING(method, Request) \
+  [=](const Request& request) { return answer(self, *seen, request); },
   return {
       [](const Login& login) { return caller_of(login.token_hash); },
-      [](const GetStatus&) { return sample_status(); },
-      [=](const ListTenants& request) {
-        seen->requests.put(request);
-        return TenantList{listing(*seen, sample_tenant_info())};
-      },
-      [=](const ApplyTenants& request) {
-        seen->requests.put(request);
-        return TenantsApplied{{sample_change()}};
-      },
-      [=](const RemoveTenant& request) {
-        seen->requests.put(request);
-        return Done{};
-      },
-      [=](const CreateToken& request) {
-        seen->requests.put(request);
-        return sample_token();
-      },
-      [=](const ListTokens& request) {
-        seen->requests.put(request);
-        return TokenList{{sample_token()}};
-      },
-      [=](const RevokeToken& request) {
-        seen->requests.put(request);
-        return RevokedToken{sample_token(), hash_token(kTenantToken)};
-      },
-      [=](const RemoveNode& request) {
-        seen->requests.put(request);
-        return Done{};
-      },
-      [=](const ListNodes& request) {
-        seen->requests.put(request);
-        return NodeList{listing(*seen, sample_node_info())};
-      },
-      [=](const DrainNode& request) {
-        seen->requests.put(request);
-        return Done{};
-      },
-      [=](const SubmitJob& request) -> caf::result<JobAccepted> {
-        if (request.spec.tasks_min == 0)
-          return make_error(ErrorCode::invalid_input, "a job has at least 1 task", "tasks.min");
-        seen->submissions.put(request.spec);
-        return JobAccepted{JobId{++self->state.last_job}};
-      },
-      [=](const ListJobs& request) {
-        seen->requests.put(request);
-        return jobs_of(*seen, request.query);
-      },
-      [=](const ShowJob& request) -> caf::result<JobDetail> {
-        if (request.id == kMissingJob) return make_error(ErrorCode::not_found, "no job 404", "id");
-        seen->requests.put(request);
-        return detail_of(*seen, request.first_task);
-      },
-      [=](const CancelJob& request) {
-        seen->requests.put(request);
-        return Done{};
-      },
-      [=](const WaitJob& request) -> caf::result<JobRecord> {
-        seen->requests.put(request);
-        if (request.id != kHeldJob) return sample_job();
-        self->state.held.push_back(self->make_response_promise<JobRecord>());
-        return self->state.held.back();
-      },
-      [=](const ExplainTask& request) {
-        seen->requests.put(request);
-        return sample_explanation();
-      },
-      [=](const ReadLog& request) {
-        if (request.offset == kLargeLogOffset)
-          return LogChunk{std::string(kLargeLogBytes, 'x'), false};
-        seen->requests.put(request);
-        return LogChunk{std::string("line\n\0", 6), true};
-      },
-      [=](const ShowLedger& request) {
-        seen->requests.put(request);
-        return ledger_of(*seen);
-      },
-      [=](const ReadJournal& request) {
-        seen->requests.put(request);
-        return sample_page();
-      },
-      [=](const VerifyLedger& request) {
-        seen->requests.put(request);
-        return sample_verification();
-      },
-      [=](const ShowStanding& request) {
-        seen->requests.put(request);
-        return sample_standing();
-      },
-      [=](const TrustLedger& request) {
-        seen->requests.put(request);
-        return Done{};
-      },
       [=](const RegisterNode& request) -> caf::result<NodeRegistered> {
         if (request.joining && !same_hash(request.join_hash, hash_token(kJoinToken))) {
           seen->refusals.put(request);
@@ -184,7 +171,9 @@ FakeFrontendActor::behavior_type fake_frontend(
         for (auto& promise : self->state.held) promise.deliver(sample_job());
         self->state.held.clear();
       },
+      FAIRWATER_CALLS(FAIRWATER_ANSWERING)  //
   };
+#undef FAIRWATER_ANSWERING
 }
 
 struct FakeNodeState {

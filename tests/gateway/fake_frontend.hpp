@@ -37,11 +37,9 @@ inline const AgentRun kDuplicateRun{9, "duplicate"};
 /// There is no such job.
 inline constexpr JobId kMissingJob{404};
 
-using FrontendRequest =
-    std::variant<ListTenants, ApplyTenants, RemoveTenant, CreateToken, ListTokens, RevokeToken,
-                 RemoveNode, ListNodes, DrainNode, SubmitJob, ListJobs, ShowJob, CancelJob, WaitJob,
-                 ExplainTask, ReadLog, ShowLedger, ReadJournal, VerifyLedger, ShowStanding,
-                 TrustLedger>;
+#define FAIRWATER_ALTERNATIVE(method, Request) , Request
+using FrontendRequest = std::variant<std::monostate FAIRWATER_CALLS(FAIRWATER_ALTERNATIVE)>;
+#undef FAIRWATER_ALTERNATIVE
 
 /// What the frontend and its nodes saw; shared with the actors.
 struct Seen {

@@ -9,6 +9,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "rpc/calls.hpp"
 #include "tests/values/coverage.hpp"
 #include "tests/values/make_requests.hpp"
 
@@ -47,6 +48,22 @@ Value expected() {
   Value value = sample<Value>();
   if constexpr (std::is_same_v<Value, AgentIdentity>) value.memory.seen.number = 0;
   return value;
+}
+
+/// Results that no answer has; an error stands beside each.
+template <class Request, class Results>
+std::vector<std::string> unlisted_results() {
+  const auto fields = capnp::Schema::from<Results>().getFields();
+  std::vector<std::string> missing;
+  if constexpr (requires { sizeof(AnswerField<Request>); }) {
+    if (fields.size() != 2) missing.emplace_back("one result and an error");
+  } else if constexpr (std::is_same_v<ShownOf<Request>, Done>) {
+    if (fields.size() != 1) missing.emplace_back("an error alone");
+  } else {
+    missing = unlisted_fields<ShownOf<Request>, Results>();
+    std::erase(missing, "error");
+  }
+  return missing;
 }
 
 }  // namespace
@@ -94,6 +111,18 @@ TEST_CASE("a result's message is cut where an agent sends it too long", "[unit][
   const auto back = from_bytes<AgentReport>(to_bytes(report));
   REQUIRE(back);
   CHECK(back->finished.front().message.size() == kMaxResultMessageBytes);
+}
+
+/// The schema's parameters and results of a call, by name.
+#define CHECK_CALL(Session, method, Request)                                 \
+  CHECK(unlisted_fields<Request, wire::Session::Request##Params>().empty()); \
+  CHECK(unlisted_results<Request, wire::Session::Request##Results>().empty())
+#define CHECK_TENANT_CALL(method, Request) CHECK_CALL(TenantSession, method, Request);
+#define CHECK_OPERATOR_CALL(method, Request) CHECK_CALL(OperatorSession, method, Request);
+
+TEST_CASE("every parameter and result of a call is in a list", "[unit][codec]") {
+  FAIRWATER_TENANT_CALLS(CHECK_TENANT_CALL)
+  FAIRWATER_OPERATOR_CALLS(CHECK_OPERATOR_CALL)
 }
 
 }  // namespace fairwater::test

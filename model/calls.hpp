@@ -1,0 +1,277 @@
+// The calls of a client's session: what is asked, what is answered, who may ask and who answers.
+// The session's server, the client, the frontend and the coordinator follow from this table; the
+// fields of requests and answers on the wire are listed in schema/fields/calls.hpp.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "model/requests.hpp"
+#include "model/verify_report.hpp"
+
+namespace fairwater {
+
+/// Carried out; nothing to say.
+struct Done {};
+
+struct GetStatus {
+  using Answer = ClusterStatus;
+  Caller caller;
+};
+
+struct TenantList {
+  std::vector<TenantInfo> tenants;  ///< by id
+  bool more = false;                ///< there are others after these
+};
+struct ListTenants {
+  using Answer = TenantList;
+  Caller caller;
+  TenantId after = {};  ///< for the edge, which cuts the list into pages
+};
+
+struct NodeList {
+  std::vector<NodeInfo> nodes;  ///< by id
+  bool more = false;
+};
+struct ListNodes {
+  using Answer = NodeList;
+  Caller caller;
+  NodeId after = {};
+};
+
+struct JobAccepted {
+  JobId id;
+};
+struct SubmitJob {
+  using Answer = JobAccepted;
+  Caller caller;
+  JobSpec spec;
+};
+
+struct JobList {
+  std::vector<JobRecord> jobs;  ///< as many as one message holds
+  bool more = false;            ///< that was fewer than asked for, and there may be older ones
+};
+struct ListJobs {
+  using Answer = JobList;
+  Caller caller;
+  JobQuery query;
+};
+
+struct ShowJob {
+  using Answer = JobDetail;
+  Caller caller;
+  JobId id;
+  std::uint32_t first_task = 0;
+};
+
+struct CancelJob {
+  using Answer = Done;
+  Caller caller;
+  JobId id;
+  std::string reason;
+};
+
+struct WaitJob {
+  using Answer = JobRecord;
+  Caller caller;
+  JobId id;
+  std::int64_t wait_ms = 0;
+};
+
+struct ExplainTask {
+  using Answer = Explanation;
+  Caller caller;
+  JobId id;
+  std::uint32_t index = 0;
+};
+
+struct ReadLog {
+  using Answer = LogChunk;
+  Caller caller;
+  JobId id;
+  std::uint32_t index = 0;
+  bool standard_error = false;
+  std::uint64_t offset = 0;
+};
+
+/// What of a ledger came last: tenants first, then IOUs.
+struct LedgerCursor {
+  TenantId tenant;
+  std::uint32_t debtor = 0;
+  std::uint32_t creditor = 0;
+};
+struct ShowLedger {
+  using Answer = LedgerView;
+  Caller caller;
+  LedgerCursor after = {};  ///< for the edge
+};
+
+struct TenantsApplied {
+  std::vector<TenantChange> changes;
+};
+struct ApplyTenants {
+  using Answer = TenantsApplied;
+  Caller caller;
+  std::vector<TenantSpec> specs;
+  bool dry_run = false;
+};
+
+struct RemoveTenant {
+  using Answer = Done;
+  Caller caller;
+  std::string name;
+};
+
+/// The edge makes the token and keeps it; only its hash goes further.
+struct CreateToken {
+  using Answer = TokenInfo;
+  using Shown = MadeToken;  ///< to the client
+  Caller caller;
+  NewToken wanted;
+  Hash token_hash{};
+};
+
+struct TokenList {
+  std::vector<TokenInfo> tokens;
+};
+struct ListTokens {
+  using Answer = TokenList;
+  Caller caller;
+};
+
+/// With the hash, by which the edge finds its sessions.
+struct RevokedToken {
+  TokenInfo info;
+  Hash token_hash{};
+};
+/// By name or id.
+struct RevokeToken {
+  using Answer = RevokedToken;
+  using Shown = TokenInfo;
+  Caller caller;
+  std::string token;
+};
+
+struct RemoveNode {
+  using Answer = Done;
+  Caller caller;
+  std::string name;
+};
+
+struct DrainNode {
+  using Answer = Done;
+  Caller caller;
+  std::string name;
+  std::string reason;
+  bool drain = true;  ///< false: undrain
+};
+
+struct ReadJournal {
+  using Answer = JournalPage;
+  Caller caller;
+  std::uint64_t since = 0;
+  std::uint32_t limit = 1000;
+  std::int64_t wait_ms = 0;
+};
+
+struct VerifyLedger {
+  using Answer = VerifyReport;
+  static constexpr bool kTakesLong = true;  ///< reads the whole journal
+  Caller caller;
+};
+
+struct ShowStanding {
+  using Answer = LedgerStanding;
+  Caller caller;
+};
+
+/// `wrong_state` when nobody doubts the ledger.
+struct TrustLedger {
+  using Answer = Done;
+  Caller caller;
+  std::string reason;
+};
+
+// The table. Each line is X(method of schema/control.capnp, request). Who answers: the frontend, or
+// the coordinator, to which the frontend passes on; both have an `answer(self, request)` for each.
+
+/// Of every client: a tenant's, about its own, and an operator's.
+#define FAIRWATER_FRONTEND_TENANT_CALLS(X) \
+  X(listTenants, ListTenants)              \
+  X(submitJob, SubmitJob)                  \
+  X(listJobs, ListJobs)                    \
+  X(showJob, ShowJob)                      \
+  X(cancelJob, CancelJob)                  \
+  X(waitJob, WaitJob)                      \
+  X(explainTask, ExplainTask)              \
+  X(readLog, ReadLog)                      \
+  X(showLedger, ShowLedger)
+#define FAIRWATER_COORDINATOR_TENANT_CALLS(X) \
+  X(getStatus, GetStatus)                     \
+  X(listNodes, ListNodes)
+
+/// Of an operator alone; the frontend refuses others.
+#define FAIRWATER_FRONTEND_OPERATOR_CALLS(X) \
+  X(readJournal, ReadJournal)                \
+  X(verifyLedger, VerifyLedger)
+#define FAIRWATER_COORDINATOR_OPERATOR_CALLS(X) \
+  X(applyTenants, ApplyTenants)                 \
+  X(removeTenant, RemoveTenant)                 \
+  X(createToken, CreateToken)                   \
+  X(listTokens, ListTokens)                     \
+  X(revokeToken, RevokeToken)                   \
+  X(removeNode, RemoveNode)                     \
+  X(drainNode, DrainNode)                       \
+  X(showStanding, ShowStanding)                 \
+  X(trustLedger, TrustLedger)
+
+#define FAIRWATER_TENANT_CALLS(X)    \
+  FAIRWATER_FRONTEND_TENANT_CALLS(X) \
+  FAIRWATER_COORDINATOR_TENANT_CALLS(X)
+#define FAIRWATER_OPERATOR_CALLS(X)    \
+  FAIRWATER_FRONTEND_OPERATOR_CALLS(X) \
+  FAIRWATER_COORDINATOR_OPERATOR_CALLS(X)
+#define FAIRWATER_FRONTEND_CALLS(X)  \
+  FAIRWATER_FRONTEND_TENANT_CALLS(X) \
+  FAIRWATER_FRONTEND_OPERATOR_CALLS(X)
+#define FAIRWATER_COORDINATOR_CALLS(X)  \
+  FAIRWATER_COORDINATOR_TENANT_CALLS(X) \
+  FAIRWATER_COORDINATOR_OPERATOR_CALLS(X)
+
+#define FAIRWATER_CALLS(X)  \
+  FAIRWATER_TENANT_CALLS(X) \
+  FAIRWATER_OPERATOR_CALLS(X)
+
+/// What the client is told; the answer itself unless the request says otherwise.
+template <class Request>
+struct ShownTo {
+  using type = typename Request::Answer;
+};
+template <class Request>
+requires requires { typename Request::Shown; }
+struct ShownTo<Request> {
+  using type = typename Request::Shown;
+};
+template <class Request>
+using ShownOf = typename ShownTo<Request>::type;
+
+/// Whether a type is a request or an answer of the table.
+#define FAIRWATER_IN_CALL(method, Request) \
+  || std::is_same_v<Type, Request> || std::is_same_v<Type, Request::Answer>
+template <class Type>
+inline constexpr bool kInCalls = false FAIRWATER_CALLS(FAIRWATER_IN_CALL);
+#undef FAIRWATER_IN_CALL
+
+#define FAIRWATER_IS_REQUEST(method, Request) || std::is_same_v<Type, Request>
+/// Whether only an operator may ask it.
+template <class Type>
+inline constexpr bool kForOperators = false FAIRWATER_OPERATOR_CALLS(FAIRWATER_IS_REQUEST);
+/// Whether the frontend passes it on.
+template <class Type>
+inline constexpr bool kByCoordinator = false FAIRWATER_COORDINATOR_CALLS(FAIRWATER_IS_REQUEST);
+#undef FAIRWATER_IS_REQUEST
+
+}  // namespace fairwater
