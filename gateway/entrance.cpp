@@ -53,16 +53,16 @@ class GatewayServer final : public wire::Gateway::Server {
       return refuse_late(*connection_, context, refused);
     auto settled = abandon_unless_settled(*connection_);
     auto line = open_line(params.getControl());
-    auto request = decode_registration(params, line->link());
-    if (!request) return answer_error(context, request.error());
+    if (params.getCredential().size() == 0)
+      return answer_error(context, make_error(ErrorCode::invalid_input,
+                                              "an agent must show a credential", "credential"));
     context.allowCancellation();
     auto& services = connection_->services();
-    return services.bridge
-        .ask<NodeRegistered>(services.frontend, std::move(*request), kFrontendTimeout)
-        .then([this, context, version,
-               line = kj::mv(line)](Expected<NodeRegistered> registered) mutable {
-          if (!registered) return refuse(context, registered.error());
-          return open_node_session(context, *registered, kj::mv(line), version);
+    // A stranger's report is not read.
+    return services.bridge.ask<Done>(services.frontend, credential_in(params), kFrontendTimeout)
+        .then([this, context, version, line = kj::mv(line)](Expected<Done> known) mutable {
+          if (!known) return refuse(context, known.error());
+          return register_known(context, kj::mv(line), version);
         })
         .attach(kj::mv(settled));
   }
@@ -114,21 +114,42 @@ class GatewayServer final : public wire::Gateway::Server {
         });
   }
 
+  [[nodiscard]] static AgentCredential credential_in(
+      wire::Gateway::RegisterAgentParams::Reader params) {
+    AgentCredential shown;
+    shown.name = to_std_string(params.getSpec().getTraits().getName());
+    shown.instance = to_std_string(params.getSpec().getInstance());
+    shown.credential_hash = hash_token(to_std_string(params.getCredential()));
+    shown.joining = params.getJoinToken().size() > 0;
+    if (shown.joining) shown.join_hash = hash_of_join_token(to_std_string(params.getJoinToken()));
+    return shown;
+  }
+
   [[nodiscard]] static Expected<RegisterNode> decode_registration(
       wire::Gateway::RegisterAgentParams::Reader params, const AgentLink& link) {
-    if (params.getCredential().size() == 0)
-      return make_error(ErrorCode::invalid_input, "an agent must show a credential", "credential");
     return guard_decoding([&] {
-      RegisterNode request{
-          read(params.getSpec()), read(params.getReport()), {}, false, {}, link, {}};
-      request.credential_hash = hash_token(to_std_string(params.getCredential()));
-      request.joining = params.getJoinToken().size() > 0;
-      if (request.joining)
-        request.join_hash = hash_of_join_token(to_std_string(params.getJoinToken()));
-      request.identity = read(params.getIdentity());
+      const AgentCredential shown = credential_in(params);
+      RegisterNode request{read(params.getSpec()),    read(params.getReport()),
+                           shown.credential_hash,     shown.joining,
+                           shown.join_hash,           link,
+                           read(params.getIdentity())};
       request.identity.memory.seen.number = params.getReport().getHighWaterCycle();
       return request;
     });
+  }
+
+  kj::Promise<void> register_known(RegisterAgentContext context, kj::Own<AgentLine> line,
+                                   std::uint32_t version) {
+    auto request = decode_registration(context.getParams(), line->link());
+    if (!request) return answer_error(context, request.error());
+    auto& services = connection_->services();
+    return services.bridge
+        .ask<NodeRegistered>(services.frontend, std::move(*request), kFrontendTimeout)
+        .then([this, context, version,
+               line = kj::mv(line)](Expected<NodeRegistered> registered) mutable {
+          if (!registered) return refuse(context, registered.error());
+          return open_node_session(context, *registered, kj::mv(line), version);
+        });
   }
 
   kj::Promise<void> open_node_session(RegisterAgentContext& context, const NodeRegistered& node,

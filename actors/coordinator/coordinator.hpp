@@ -105,6 +105,7 @@ struct ExplainWaiting {
 using CoordinatorActor = caf::typed_actor<
     caf::reacts_to<NodeBeat>, caf::replies_to<SettleFailedLaunches>::with<FailedLaunchesSettled>,
     caf::reacts_to<DemandWindow>, caf::replies_to<Withdraw>::with<Done>, caf::reacts_to<StopTasks>,
+    caf::replies_to<AgentCredential>::with<Done>,
     caf::replies_to<RegisterNode>::with<NodeRegistered>,
     caf::replies_to<FindTenant>::with<TenantAddress>,
     caf::replies_to<AdmitJob>::with<TenantAddress>, caf::replies_to<FindNode>::with<NodeAddress>,

@@ -116,6 +116,9 @@ FrontendActor::behavior_type frontend_behavior(FrontendSelf self,
 #define FAIRWATER_ANSWERING(method, Request) answering<Request>(self),
   return {
       [self](const Login& request) { return self->delegate(self->state.coordinator, request); },
+      [self](const AgentCredential& shown) {
+        return self->delegate(self->state.coordinator, shown);
+      },
       [self](const RegisterNode& request) {
         return self->delegate(self->state.coordinator, request);
       },

@@ -26,10 +26,9 @@ struct Login {
 };
 
 #define FAIRWATER_REPLY(method, Request) , caf::replies_to<Request>::with<Request::Answer>
-using FrontendActor =
-    caf::typed_actor<caf::replies_to<Login>::with<Caller>,
-                     caf::replies_to<RegisterNode>::with<NodeRegistered> FAIRWATER_CALLS(
-                         FAIRWATER_REPLY)>;
+using FrontendActor = caf::typed_actor<
+    caf::replies_to<Login>::with<Caller>, caf::replies_to<AgentCredential>::with<Done>,
+    caf::replies_to<RegisterNode>::with<NodeRegistered> FAIRWATER_CALLS(FAIRWATER_REPLY)>;
 #undef FAIRWATER_REPLY
 
 }  // namespace fairwater

@@ -9,6 +9,7 @@
 #include "model/requests.hpp"
 
 FAIRWATER_MESSAGE(OrdersTaken)
+FAIRWATER_MESSAGE(AgentCredential)
 FAIRWATER_MESSAGE(RegisterNode)
 FAIRWATER_MESSAGE(NodeRegistered)
 
@@ -25,6 +26,15 @@ using AgentLink = caf::typed_actor<caf::replies_to<AgentOrders>::with<OrdersTake
 /// An agent's heartbeat goes to its node's actor and is answered when what it said is durable.
 using NodePort = caf::typed_actor<caf::replies_to<AgentReport>::with<ReportReply>>;
 
+/// What an agent shows of itself first, and whose it would be. Nothing else that it says is looked
+/// at before this has been judged.
+struct AgentCredential {
+  std::string name;
+  std::string instance;    ///< see NodeSpec
+  Hash credential_hash{};  ///< of the credential it shows, or is about to get
+  bool joining = false;    ///< it showed a join token, whose hash is `join_hash`
+  Hash join_hash{};
+};
 /// An agent came: with its own credential, or for the first time with a join token.
 struct RegisterNode {
   NodeSpec spec;

@@ -1,6 +1,6 @@
 // How an agent is let in. It is judged in this order, and only the last step changes anything:
 //
-//   identity   its credential, or a join token
+//   identity   its credential, or a join token; the edge asks for that before it reads the rest
 //   cluster    the one that it joined is this one
 //   history    it has seen nothing that the ledger does not hold (ledger_trust.hpp)
 //   run        no other run of the agent holds the node (node.hpp)
@@ -38,38 +38,51 @@ bool same_credential(const Hash& a, const Hash& b) {
 }
 
 /// Nobody of that name has joined: a renamed agent hears which name its credential is for.
-caf::error unknown_node(const CoordinatorState& state, const RegisterNode& request) {
-  const auto& name = request.spec.traits.name;
+caf::error unknown_node(const CoordinatorState& state, const AgentCredential& shown) {
   for (const auto& [id, node] : state.nodes) {
-    if (!same_credential(node.record.credential_hash, request.credential_hash)) continue;
+    if (!same_credential(node.record.credential_hash, shown.credential_hash)) continue;
     const auto& joined_as = node.record.spec.traits.name;
     return make_error(ErrorCode::unauthenticated,
-                      "this agent joined as node " + joined_as + " and cannot become " + name +
-                          "; name it " + joined_as +
+                      "this agent joined as node " + joined_as + " and cannot become " +
+                          shown.name + "; name it " + joined_as +
                           " again, or give it an empty data directory (--data) and a join token "
                           "(--join-token-file) to join as another node",
                       "name");
   }
-  return make_error(ErrorCode::unauthenticated,
-                    "no node " + name + " has joined; a join token is needed (--join-token-file)",
-                    "credential");
+  return make_error(
+      ErrorCode::unauthenticated,
+      "no node " + shown.name + " has joined; a join token is needed (--join-token-file)",
+      "credential");
 }
 
 /// Whether the peer may be this node.
 caf::error check_identity(const CoordinatorState& state, const NodeEntry* node,
-                          const RegisterNode& request) {
-  const auto& name = request.spec.traits.name;
-  if (node == nullptr && request.joining) return {};
-  if (node == nullptr) return unknown_node(state, request);
-  if (same_credential(node->record.credential_hash, request.credential_hash)) return {};
-  if (!request.joining)
+                          const AgentCredential& shown) {
+  if (node == nullptr && shown.joining) return {};
+  if (node == nullptr) return unknown_node(state, shown);
+  if (same_credential(node->record.credential_hash, shown.credential_hash)) return {};
+  if (!shown.joining)
     return make_error(ErrorCode::unauthenticated,
-                      "this is not the credential that node " + name + " got when it joined",
+                      "this is not the credential that node " + shown.name + " got when it joined",
                       "credential");
-  if (node->record.spec.instance == request.spec.instance || node->lost) return {};
+  if (node->record.spec.instance == shown.instance || node->lost) return {};
   return make_error(ErrorCode::unavailable,
-                    "another agent is known as node " + name +
+                    "another agent is known as node " + shown.name +
                         "; the name is free once that one has been silent beyond lease and grace");
+}
+
+caf::error check_credential(CoordinatorState& state, const AgentCredential& shown) {
+  if (!is_valid_name(shown.name))
+    return make_error(
+        ErrorCode::invalid_input,
+        "'" + shown.name + "' is not a node name: 1 to 63 letters, digits, '.', '_', '-'", "name");
+  if (shown.joining) {
+    const auto token = use_token(state, shown.join_hash);
+    if (!token) return token.error();
+    if (token->role != Role::join)
+      return make_error(ErrorCode::not_permitted, "this is not a join token", "join_token");
+  }
+  return check_identity(state, known_node(state, shown.name), shown);
 }
 
 caf::error check_cluster(const CoordinatorState& state, const RegisterNode& request) {
@@ -228,8 +241,7 @@ void judge_history(CoordinatorSelf self, Registration registration) {
 void judge(CoordinatorSelf self, Registration registration) {
   auto& state = self->state;
   const auto& request = *registration.request;
-  auto refused = check_identity(state, known_node(state, name_of(registration)), request);
-  if (!refused) refused = check_cluster(state, request);
+  auto refused = check_cluster(state, request);
   if (!refused) refused = check_request(state, request);
   if (refused) {
     registration.promise.deliver(std::move(refused));
@@ -241,26 +253,20 @@ void judge(CoordinatorSelf self, Registration registration) {
 
 }  // namespace
 
+caf::result<Done> judge_credential(CoordinatorSelf self, const AgentCredential& shown) {
+  if (auto refused = check_credential(self->state, shown)) return refused;
+  return Done{};
+}
+
 caf::result<NodeRegistered> register_node(CoordinatorSelf self, const RegisterNode& request) {
-  const auto& name = request.spec.traits.name;
-  if (!is_valid_name(name))
-    return make_error(ErrorCode::invalid_input,
-                      "'" + name + "' is not a node name: 1 to 63 letters, digits, '.', '_', '-'",
-                      "name");
+  // It was judged before; since then the token may have been revoked, or the name taken.
+  const AgentCredential shown{request.spec.traits.name, request.spec.instance,
+                              request.credential_hash, request.joining, request.join_hash};
+  if (auto refused = check_credential(self->state, shown)) return refused;
   Registration registration{std::make_shared<const RegisterNode>(request),
                             self->make_response_promise<NodeRegistered>()};
   auto promise = registration.promise;
-  if (!request.joining) {
-    judge(self, std::move(registration));
-    return promise;
-  }
-  const auto token = use_token(self->state, request.join_hash);
-  if (!token)
-    promise.deliver(token.error());
-  else if (token->role != Role::join)
-    promise.deliver(make_error(ErrorCode::not_permitted, "this is not a join token", "join_token"));
-  else
-    judge(self, std::move(registration));
+  judge(self, std::move(registration));
   return promise;
 }
 

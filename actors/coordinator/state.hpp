@@ -131,6 +131,8 @@ caf::error refuse_untrusted(const CoordinatorState& state);
 
 // -- registration.cpp ----------------------------------------------------------------------------
 
+/// Whether the peer may be the node that it names; changes nothing.
+caf::result<Done> judge_credential(CoordinatorSelf self, const AgentCredential& shown);
 caf::result<NodeRegistered> register_node(CoordinatorSelf self, const RegisterNode& request);
 
 // -- nodes.cpp -----------------------------------------------------------------------------------

@@ -181,8 +181,8 @@ TEST_CASE("an agent that is refused keeps asking and stores nothing as accepted"
   FakeCoordinator coordinator;
   FakeAgent agent(coordinator.address(), "fw_jn_wrong");
   agent.start();
-  const RegisterNode first = coordinator.seen->refusals.take();
-  const RegisterNode second = coordinator.seen->refusals.take();
+  const AgentCredential first = coordinator.seen->refusals.take();
+  const AgentCredential second = coordinator.seen->refusals.take();
   CHECK(same_hash(first.credential_hash, second.credential_hash));
   CHECK_FALSE(std::filesystem::exists(agent.options.credential_file));
   CHECK(agent.seen->ups.size() == 0);

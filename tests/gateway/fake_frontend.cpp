@@ -156,11 +156,12 @@ FakeFrontendActor::behavior_type fake_frontend(FakeFrontendSelf self, std::share
   [=](const Request& request) { return answer(self, *seen, request); },
   return {
       [](const Login& login) { return caller_of(login.token_hash); },
+      [=](const AgentCredential& shown) -> caf::result<Done> {
+        if (!shown.joining || same_hash(shown.join_hash, hash_token(kJoinToken))) return Done{};
+        seen->refusals.put(shown);
+        return make_error(ErrorCode::unauthenticated, "no such join token");
+      },
       [=](const RegisterNode& request) -> caf::result<NodeRegistered> {
-        if (request.joining && !same_hash(request.join_hash, hash_token(kJoinToken))) {
-          seen->refusals.put(request);
-          return make_error(ErrorCode::unauthenticated, "no such join token");
-        }
         if (request.identity.run == kDuplicateRun)
           return make_error(ErrorCode::already_exists, "duplicate agent");
         self->monitor(request.link);

@@ -46,7 +46,7 @@ struct Seen {
   Channel<FrontendRequest> requests;  ///< all but submissions, logins and status
   Channel<JobSpec> submissions;
   Channel<RegisterNode> registrations;
-  Channel<RegisterNode> refusals;
+  Channel<AgentCredential> refusals;
   Channel<AgentReport> reports;
   Channel<caf::error> ended_links;  ///< the reason of each link that went down
   /// When set, listings have this many entries, with ids from 1 on, instead of the one sample.

@@ -474,6 +474,15 @@ TEST_CASE("a list that is long for nothing is refused", "[gateway][hostile]") {
   }) == "invalid_input");
   CHECK(peak.grown_mib() < 32);  // the message, here and there
 
+  // A stranger's is not even looked at.
+  RpcPeer unknown(coordinator.address());
+  CHECK(unknown.run([&](RpcPeer& self) {
+    auto request = registration(self);
+    request.setJoinToken("fw_jn_wrong");
+    claim_list(request.initReport(), kElements);
+    return error_code_of(kj::mv(request));
+  }) == "unauthenticated");
+
   RpcPeer agent(coordinator.address());
   CHECK(agent.run([&](RpcPeer& self) {
     return registration(self).send().then([&](auto&& registered) {
