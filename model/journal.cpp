@@ -5,24 +5,6 @@
 namespace fairwater {
 namespace {
 
-struct Kind {
-  std::string_view operator()(const ClusterCreated&) const { return "cluster_created"; }
-  std::string_view operator()(const CoordinatorStarted&) const { return "coordinator_started"; }
-  std::string_view operator()(const TenantsChanged&) const { return "tenants_changed"; }
-  std::string_view operator()(const TenantRemoved&) const { return "tenant_removed"; }
-  std::string_view operator()(const TokenIssued&) const { return "token_issued"; }
-  std::string_view operator()(const TokenRevoked&) const { return "token_revoked"; }
-  std::string_view operator()(const JobSubmitted&) const { return "job_submitted"; }
-  std::string_view operator()(const JobCancelled&) const { return "job_cancelled"; }
-  std::string_view operator()(const NodeChanged&) const { return "node_changed"; }
-  std::string_view operator()(const NodeRemoved&) const { return "node_removed"; }
-  std::string_view operator()(const TasksFinished&) const { return "tasks_finished"; }
-  std::string_view operator()(const TasksRequeued&) const { return "tasks_requeued"; }
-  std::string_view operator()(const Cycle&) const { return "cycle"; }
-  std::string_view operator()(const LaunchesFailed&) const { return "launches_failed"; }
-  std::string_view operator()(const LedgerTrusted&) const { return "ledger_trusted"; }
-};
-
 struct ApproximateBytes {
   std::size_t operator()(const JobSubmitted& submitted) const { return spec_bytes(submitted.spec); }
   std::size_t operator()(const TasksFinished& finished) const {
@@ -78,6 +60,8 @@ std::string_view to_string(Role role) {
   return "join";
 }
 
-std::string_view kind_of(const JournalBody& body) { return std::visit(Kind{}, body); }
+std::string_view kind_of(const JournalBody& body) {
+  return std::visit([](const auto& kind) { return kind.kName; }, body);
+}
 
 }  // namespace fairwater

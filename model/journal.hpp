@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace fairwater {
 
 /// The first record of every cluster.
 struct ClusterCreated {
+  static constexpr std::string_view kName = "cluster_created";
   std::string cluster_id;
   std::vector<ResourceKind> resources;
   DealMode mode = DealMode::sized;
@@ -36,6 +38,7 @@ struct LeaseTerms {
 
 /// A coordinator took over; grants carry the epoch.
 struct CoordinatorStarted {
+  static constexpr std::string_view kName = "coordinator_started";
   std::uint64_t epoch = 0;
   std::string version;
   LeaseTerms lease = {};
@@ -43,11 +46,13 @@ struct CoordinatorStarted {
 };
 /// Tenants added or changed, in input order. New ones come with the id they got.
 struct TenantsChanged {
+  static constexpr std::string_view kName = "tenants_changed";
   std::vector<TenantRecord> tenants;  ///< totals and carry are ignored for tenants that exist
   std::uint64_t position = 0;         ///< of the sequence, afterwards
   friend bool operator==(const TenantsChanged&, const TenantsChanged&) = default;
 };
 struct TenantRemoved {
+  static constexpr std::string_view kName = "tenant_removed";
   TenantId tenant;
   std::uint64_t position = 0;
   Units forgiven = 0;
@@ -58,6 +63,7 @@ enum class Role : std::uint8_t { operator_role = 0, tenant = 1, join = 2 };
 [[nodiscard]] std::string_view to_string(Role role);
 /// A token now opens a role. Only its hash is stored.
 struct TokenIssued {
+  static constexpr std::string_view kName = "token_issued";
   Role role = Role::tenant;
   TenantId tenant;
   Hash token_hash{};
@@ -68,10 +74,12 @@ struct TokenIssued {
 };
 /// It opens nothing any more.
 struct TokenRevoked {
+  static constexpr std::string_view kName = "token_revoked";
   Hash token_hash{};
   friend bool operator==(const TokenRevoked&, const TokenRevoked&) = default;
 };
 struct JobSubmitted {
+  static constexpr std::string_view kName = "job_submitted";
   JobId id;  ///< given by the ledger when 0
   TenantId tenant;
   JobSpec spec;
@@ -79,21 +87,25 @@ struct JobSubmitted {
 };
 /// Waiting tasks will not run; running ones are being stopped.
 struct JobCancelled {
+  static constexpr std::string_view kName = "job_cancelled";
   JobId id;
   std::string reason;
   friend bool operator==(const JobCancelled&, const JobCancelled&) = default;
 };
 /// A node registered, changed, drains, or was lost.
 struct NodeChanged {
+  static constexpr std::string_view kName = "node_changed";
   NodeRecord node;
   friend bool operator==(const NodeChanged&, const NodeChanged&) = default;
 };
 /// The node left for good: its credential opens nothing any more.
 struct NodeRemoved {
+  static constexpr std::string_view kName = "node_removed";
   NodeId node;
   friend bool operator==(const NodeRemoved&, const NodeRemoved&) = default;
 };
 struct TasksFinished {
+  static constexpr std::string_view kName = "tasks_finished";
   NodeId node;
   std::vector<TaskResult> results;
   friend bool operator==(const TasksFinished&, const TasksFinished&) = default;
@@ -106,12 +118,14 @@ struct FailedLaunch {
 };
 /// Grants that came to nothing: they are neither use nor loan any more (docs/ledger.md).
 struct LaunchesFailed {
+  static constexpr std::string_view kName = "launches_failed";
   NodeId node;
   std::vector<FailedLaunch> launches;
   friend bool operator==(const LaunchesFailed&, const LaunchesFailed&) = default;
 };
 /// Granted tasks go back to their queues: the node was lost, or never got the order.
 struct TasksRequeued {
+  static constexpr std::string_view kName = "tasks_requeued";
   NodeId node;
   std::vector<TaskKey> tasks;
   std::string reason;
@@ -120,6 +134,7 @@ struct TasksRequeued {
 };
 /// One turn of the coordinator.
 struct Cycle {
+  static constexpr std::string_view kName = "cycle";
   std::vector<Deal> deals;
   friend bool operator==(const Cycle&, const Cycle&) = default;
 };
@@ -127,6 +142,7 @@ struct Cycle {
 /// The operator vouches for this ledger although nodes have seen more than it holds, or could not
 /// be asked. What it may have granted and numbered in the life that was lost is never used again.
 struct LedgerTrusted {
+  static constexpr std::string_view kName = "ledger_trusted";
   std::uint32_t incarnation = 0;   ///< enters every TaskKey from here on
   std::uint64_t given_up = 0;      ///< records of earlier incarnations up to here may be missing
   std::uint64_t skipped_jobs = 0;  ///< job ids that the lost life may have given away
@@ -151,7 +167,7 @@ struct JournalRecord {
 /// report makes large; all others are small.
 [[nodiscard]] std::size_t approximate_bytes(const JournalBody& body);
 
-/// The name that `ledger journal` prints as `kind`.
+/// Its kName, which `ledger journal` prints as `kind`.
 [[nodiscard]] std::string_view kind_of(const JournalBody& body);
 
 }  // namespace fairwater
