@@ -37,6 +37,7 @@ caf::result<NodeList> answer(CoordinatorSelf self, const ListNodes&) {
     const auto view = state.cycle->allocator().node(id);
     NodeInfo info;
     info.record = node.record;
+    info.record.credential_hash = {};  // no client's business
     info.state = node.state;
     info.capacity = node.record.spec.capacity;
     info.free = state.context->catalog.to_named(view.free);

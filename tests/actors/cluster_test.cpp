@@ -245,6 +245,14 @@ TEST_CASE("a tenant sees and touches its own jobs only", "[actor]") {
   CHECK(cluster.ask<TenantList>(ListTenants{stranger})->tenants.size() == 1);
 }
 
+TEST_CASE("clients are not told the hash of a node's credential", "[actor]") {
+  ClusterFixture cluster;
+  const auto agent = cluster.join("node1", 2);
+  REQUIRE(agent.credential != Hash{});
+  const auto nodes = cluster.ask<NodeList>(ListNodes{cluster.operator_caller()});
+  CHECK(nodes->nodes.at(0).record.credential_hash == Hash{});
+}
+
 TEST_CASE("a job that waits for another starts when that has succeeded", "[actor]") {
   ClusterFixture cluster;
   cluster.apply({tenant_spec("only", 1)});
