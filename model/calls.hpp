@@ -1,6 +1,6 @@
 // The calls of a client's session: what is asked, what is answered, who may ask and who answers.
 // The session's server, the client, the frontend and the coordinator follow from this table; the
-// fields of requests and answers on the wire are listed in schema/fields/calls.hpp.
+// fields of requests and answers on the wire are listed in rpc/calls.hpp.
 #pragma once
 
 #include <cstdint>

@@ -104,9 +104,7 @@ caf::error AttemptFile::replace(const AttemptRecord& known, const TaskResult& re
   return replace_file(path_, content + to_text(result), Durability::power_loss);
 }
 
-caf::error AttemptFile::append_forgotten() const {
-  return write_existing(path_, forgotten_text());
-}
+caf::error AttemptFile::append_forgotten() const { return write_existing(path_, forgotten_text()); }
 
 void AttemptFile::remove() const {
   for (const auto& path : {standard_output_, standard_error_, path_}) ::unlink(path.c_str());

@@ -85,7 +85,7 @@ class SectionWriter {
     (*this)(name, path.string());
   }
   template <class Number>
-    requires std::is_arithmetic_v<Number> || std::is_enum_v<Number>
+  requires std::is_arithmetic_v<Number> || std::is_enum_v<Number>
   void operator()(std::string_view name, Number number) {
     (*this)(name, std::to_string(static_cast<std::int64_t>(number)));
   }
@@ -121,7 +121,7 @@ bool read_value(std::filesystem::path& path, std::string_view value) {
 }
 /// 64 bits without a sign are written as if they had one.
 template <class Number>
-  requires std::is_integral_v<Number>
+requires std::is_integral_v<Number>
 bool read_value(Number& number, std::string_view value) {
   std::int64_t wide = 0;
   const char* const last = value.data() + value.size();
@@ -131,7 +131,7 @@ bool read_value(Number& number, std::string_view value) {
   return sizeof(Number) == sizeof(wide) || std::in_range<Number>(wide);
 }
 template <class Enum>
-  requires std::is_enum_v<Enum>
+requires std::is_enum_v<Enum>
 bool read_value(Enum& enumerant, std::string_view value) {
   std::uint8_t number = 0;
   if (!read_value(number, value) || number > static_cast<std::uint8_t>(last_of(Enum{})))
@@ -151,8 +151,7 @@ template <class Value>
 bool read_value(std::map<std::string, Value>& pairs, std::string_view value) {
   const auto equals = value.find('=');
   auto& member = pairs[std::string(value.substr(0, equals))];
-  return read_value(member,
-                    equals == std::string_view::npos ? "" : value.substr(equals + 1));
+  return read_value(member, equals == std::string_view::npos ? "" : value.substr(equals + 1));
 }
 
 struct Field {

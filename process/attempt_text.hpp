@@ -17,8 +17,8 @@
 //              number; message: text
 //   forgotten: no field
 //
-// A section is unreadable, too, that holds a number out of its range or a method or reason that this
-// version does not know.
+// A section is unreadable, too, that holds a number out of its range or a method or reason that
+// this version does not know.
 #pragma once
 
 #include <string>

@@ -1,8 +1,9 @@
 // Deals and journal records.
+#include "schema/fields/journal.hpp"
+
 #include "schema/fields/convert.hpp"
 #include "schema/fields/deal.hpp"
 #include "schema/fields/job.hpp"
-#include "schema/fields/journal.hpp"
 
 namespace fairwater {
 
