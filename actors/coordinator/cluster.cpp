@@ -22,7 +22,8 @@ std::vector<JobId> open_dependencies(const Ledger& ledger, const JobSpec& spec) 
 
 Expected<CoordinatorStart> read_start(const Ledger& ledger, const ResourceCatalog& catalog) try {
   CoordinatorStart start;
-  start.snapshot = std::make_shared<const LedgerSnapshot>(read_snapshot(ledger, catalog));
+  start.snapshot = std::make_shared<const ClusterSnapshot>(read_snapshot(ledger, catalog));
+  start.tenants = ledger.tenants();
   start.nodes = ledger.nodes();
   start.tokens = ledger.tokens();
   start.next_tenant = ledger.next_tenant_id().value;
@@ -41,27 +42,18 @@ Expected<CoordinatorStart> read_start(const Ledger& ledger, const ResourceCatalo
 
 }  // namespace
 
-LedgerSnapshot read_snapshot(const Ledger& ledger, const ResourceCatalog& catalog) {
-  LedgerSnapshot snapshot;
+ClusterSnapshot read_snapshot(const Ledger& ledger, const ResourceCatalog& catalog) {
+  ClusterSnapshot snapshot;
   snapshot.position = ledger.position();
-  snapshot.tenants = ledger.tenants();
   snapshot.ious = ledger.ious();
+  for (const auto& tenant : ledger.tenants())
+    snapshot.tenants.push_back(tenant_of(tenant, catalog));
+  for (const auto& node : ledger.nodes()) snapshot.nodes.push_back(node_of(node, catalog));
   for (const auto& id : ledger.live_jobs()) {
     const auto job = ledger.job(id);
-    const auto demand = catalog.to_vector(job->spec.resources, "resources");
-    FAIRWATER_CHECK(demand.engaged(), "a stored job's resources");
-    for (const auto& task : ledger.tasks(id)) {
-      const auto& record = task.record;
-      if (record.state != TaskState::running) continue;
-      Grant grant;
-      grant.task = run_of(id, task.index, record);
-      grant.tenant = job->tenant;
-      grant.cost = record.cost;
-      grant.demand = *demand;
-      grant.step = record.step;
-      grant.beyond_quota = record.beyond_quota;
-      snapshot.held.push_back({record.node, grant});
-    }
+    for (const auto& task : ledger.tasks(id))
+      if (task.record.state == TaskState::running)
+        snapshot.held.push_back(held_task(*job, task.index, task.record, catalog));
   }
   return snapshot;
 }

@@ -12,6 +12,7 @@
 #include "actors/coordinator/coordinator.hpp"
 #include "actors/coordinator/frontend.hpp"
 #include "actors/coordinator/ledger_trust.hpp"
+#include "state/snapshot.hpp"
 
 namespace fairwater {
 
@@ -53,18 +54,8 @@ struct ClusterContext {
   std::function<WallTime()> wall_clock = wall_time_now;
 };
 
-/// What a coordinator needs of the ledger to deal again.
-struct LedgerSnapshot {
-  std::uint64_t position = 0;
-  std::vector<TenantRecord> tenants;
-  std::vector<IouBook::Iou> ious;
-  struct Held {
-    NodeId node;
-    Grant grant;
-  };
-  std::vector<Held> held;
-};
-[[nodiscard]] LedgerSnapshot read_snapshot(const Ledger& ledger, const ResourceCatalog& catalog);
+/// What a coordinator needs of the ledger to deal again; no node accepts yet.
+[[nodiscard]] ClusterSnapshot read_snapshot(const Ledger& ledger, const ResourceCatalog& catalog);
 
 struct Cluster {
   std::shared_ptr<const ClusterContext> context;

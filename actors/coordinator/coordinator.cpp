@@ -16,7 +16,7 @@ void start(CoordinatorSelf self, CoordinatorStart start) {
   for (auto& [hash, grant] : start.tokens)
     state.tokens[hash] = {std::move(grant), TokenEntry::State::good, {}};
   std::map<NodeId, std::vector<AssignedTask>> assigned;
-  for (const auto& tenant : start.snapshot->tenants) {
+  for (const auto& tenant : start.tenants) {
     auto& jobs = start.jobs[tenant.id];
     const auto unfinished = jobs;
     add_tenant(self, tenant, std::move(jobs));

@@ -114,12 +114,13 @@ using CoordinatorActor = caf::typed_actor<
     caf::replies_to<Login>::with<Caller> FAIRWATER_COORDINATOR_CALLS(FAIRWATER_REPLY)>;
 #undef FAIRWATER_REPLY
 
-struct ClusterContext;  // cluster.hpp
-struct LedgerSnapshot;
+struct ClusterContext;   // cluster.hpp
+struct ClusterSnapshot;  // state/snapshot.hpp
 
 /// Everything that a restart hands to the coordinator; it spawns the tenants and nodes.
 struct CoordinatorStart {
-  std::shared_ptr<const LedgerSnapshot> snapshot;
+  std::shared_ptr<const ClusterSnapshot> snapshot;
+  std::vector<TenantRecord> tenants;
   std::vector<NodeRecord> nodes;
   std::map<Hash, TokenGrant> tokens;
   std::map<TenantId, std::vector<UnfinishedJob>> jobs;

@@ -94,31 +94,19 @@ void commit_chained(CoordinatorSelf self, JournalBody body,
 
 // -- beginning anew -------------------------------------------------------------------------------
 
-void rebuild(CoordinatorState& state, const LedgerSnapshot& snapshot, std::uint64_t last_deal) {
+void rebuild(CoordinatorState& state, ClusterSnapshot snapshot, std::uint64_t last_deal) {
   const auto& context = *state.context;
   AllocatorSettings settings;
   settings.granules = context.catalog.granules();
   settings.units = context.catalog.units();
   settings.mode = context.mode;
   settings.incarnation = context.ledger_end().mark.incarnation;
-  Allocator allocator{settings};
-  for (const auto& tenant : snapshot.tenants) {
-    auto terms = terms_of(tenant.spec, context.catalog);
-    FAIRWATER_CHECK(terms.engaged(), "a stored tenant's terms");
-    allocator.set_tenant(tenant.id, *terms);
+  snapshot.last_deal = last_deal;
+  for (auto& node : snapshot.nodes) {
+    const auto known = state.nodes.find(node.id);
+    node.accepts = known != state.nodes.end() && known->second.accepts;
   }
-  allocator.restore_position(snapshot.position);
-  for (const auto& tenant : snapshot.tenants) allocator.restore_carry(tenant.id, tenant.carry);
-  for (const auto& iou : snapshot.ious) allocator.restore_iou(iou);
-  DealCycle cycle{std::move(allocator)};
-  for (const auto& [id, node] : state.nodes) {
-    auto capacity = context.catalog.to_vector(node.record.spec.capacity, "capacity");
-    FAIRWATER_CHECK(capacity.engaged(), "a registered node's capacity");
-    cycle.set_node(id, node.record.spec.traits, *capacity, node.accepts);
-  }
-  for (const auto& held : snapshot.held) cycle.allocator().restore_held(held.node, held.grant);
-  cycle.allocator().restore_last_deal(last_deal);
-  state.cycle = std::move(cycle);
+  state.cycle = restore(settings, snapshot);
 }
 
 /// The fence makes sure that every result that was sent to the ledger before is in the snapshot;

@@ -55,7 +55,7 @@ FAIRWATER_MESSAGE(SnapshotRead)
 
 namespace fairwater {
 
-struct LedgerSnapshot;  // cluster.hpp
+struct ClusterSnapshot;  // state/snapshot.hpp
 
 /// Make these records durable, in order, together.
 struct Commit {
@@ -119,7 +119,7 @@ struct RunVerify {};
 /// For a coordinator that has to begin anew from what is durable.
 struct ReadSnapshot {};
 struct SnapshotRead {
-  std::shared_ptr<const LedgerSnapshot> snapshot;
+  std::shared_ptr<const ClusterSnapshot> snapshot;
 };
 /// From the writer after every group.
 struct JournalGrew {

@@ -218,7 +218,7 @@ Verifier::behavior_type verifier(Verifier::pointer self, std::shared_ptr<const L
 }
 
 SnapshotRead take_snapshot(const ScannerState& state) {
-  return {std::make_shared<const LedgerSnapshot>(read_snapshot(*state.ledger, state.catalog))};
+  return {std::make_shared<const ClusterSnapshot>(read_snapshot(*state.ledger, state.catalog))};
 }
 
 ScannerBase::behavior_type ledger_scanner(ScannerSelf self, std::shared_ptr<const Ledger> ledger,

@@ -108,7 +108,8 @@ void commit_chained(CoordinatorSelf self, JournalBody body,
                     std::function<void(const Committed&)> then,
                     std::function<void(const caf::error&)> failed);
 void begin_anew(CoordinatorSelf self);
-void rebuild(CoordinatorState& state, const LedgerSnapshot& snapshot, std::uint64_t last_deal);
+/// Makes the cycle anew of what is durable.
+void rebuild(CoordinatorState& state, ClusterSnapshot snapshot, std::uint64_t last_deal);
 void take_beat(CoordinatorSelf self, const NodeBeat& beat);
 void take_window(CoordinatorSelf self, const DemandWindow& window);
 caf::result<Done> withdraw(CoordinatorSelf self, const Withdraw& request);

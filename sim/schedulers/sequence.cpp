@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "policy/core/check.hpp"
+#include "state/snapshot.hpp"
 
 namespace fairwater::sim {
 namespace {
@@ -14,18 +15,20 @@ NodeId node_id(NodeIndex node) { return {node + 1}; }
 JobId job_id(JobIndex job) { return {std::uint64_t{job} + 1}; }
 
 /// The tenants as they were before the initial state's changes.
-void set_tenants(Allocator& allocator, const Cluster& cluster, const InitialState& initial) {
+std::vector<ClusterSnapshot::Tenant> tenants_before(const Cluster& cluster,
+                                                    const InitialState& initial) {
   std::map<TenantIndex, const TermsChange*> changes;
   for (const auto& change : initial.changes) changes[change.tenant] = &change;
-  for (std::uint32_t i = 0; i < cluster.groups.size(); ++i)
-    allocator.set_group(GroupId{i + 1}, cluster.groups[i]);
+  std::vector<ClusterSnapshot::Tenant> tenants;
   for (TenantIndex i = 0; i < cluster.tenants.size(); ++i) {
     const auto change = changes.find(i);
-    if (change == changes.end())
-      allocator.set_tenant(tenant_id(i), cluster.tenants[i].terms);
-    else if (change->second->before)
-      allocator.set_tenant(tenant_id(i), *change->second->before);
+    const bool is_there = change == changes.end() || change->second->before;
+    if (!is_there) continue;
+    tenants.push_back({tenant_id(i),
+                       change == changes.end() ? cluster.tenants[i].terms : *change->second->before,
+                       i < initial.carry.size() ? initial.carry[i] : 0});
   }
+  return tenants;
 }
 
 Grant held_grant(const Cluster& cluster, const Workload& workload, const RunningTask& running) {
@@ -38,31 +41,30 @@ Grant held_grant(const Cluster& cluster, const Workload& workload, const Running
           .beyond_quota = running.beyond_quota};
 }
 
-/// In the order in which a coordinator begins anew, and then changes what an operator applies.
+/// As a coordinator that begins anew, and to which an operator applies the changes then.
 DealCycle make_cycle(const PolicyOptions& options, const Cluster& cluster, const Workload& workload,
                      const InitialState& initial) {
   AllocatorSettings settings = cluster.settings;
   settings.mode = options.mode;
   settings.backups = options.backups;
-  DealCycle cycle{Allocator{settings}};
-  Allocator& allocator = cycle.allocator();
-  set_tenants(allocator, cluster, initial);
-  allocator.restore_position(initial.position);
-  for (TenantIndex i = 0; i < initial.carry.size(); ++i)
-    allocator.restore_carry(tenant_id(i), initial.carry[i]);
+  ClusterSnapshot snapshot;
+  snapshot.groups = cluster.groups;
+  snapshot.tenants = tenants_before(cluster, initial);
+  snapshot.position = initial.position;
   for (auto iou : initial.ious) {
     iou.debtor = tenant_id(iou.debtor).value;
     iou.creditor = tenant_id(iou.creditor).value;
-    allocator.restore_iou(iou);
+    snapshot.ious.push_back(iou);
   }
   const std::set<NodeIndex> closed{initial.closed.begin(), initial.closed.end()};
   for (NodeIndex i = 0; i < cluster.nodes.size(); ++i)
-    cycle.set_node(node_id(i), cluster.nodes[i].traits, cluster.nodes[i].capacity,
-                   !closed.contains(i));
+    snapshot.nodes.push_back(
+        {node_id(i), cluster.nodes[i].traits, cluster.nodes[i].capacity, !closed.contains(i)});
   for (const auto& running : initial.running)
-    allocator.restore_held(node_id(running.node), held_grant(cluster, workload, running));
+    snapshot.held.push_back({node_id(running.node), held_grant(cluster, workload, running)});
+  DealCycle cycle = restore(settings, snapshot);
   for (const auto& change : initial.changes)
-    allocator.set_tenant(tenant_id(change.tenant), cluster.tenants[change.tenant].terms);
+    cycle.allocator().set_tenant(tenant_id(change.tenant), cluster.tenants[change.tenant].terms);
   return cycle;
 }
 

@@ -1,0 +1,57 @@
+// What deals build on: the value from which a coordinator's restart, its beginning anew, the
+// simulator and what-if start, and the one function that makes a cycle of it. Pure.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/job.hpp"
+#include "model/node.hpp"
+#include "model/resources.hpp"
+#include "model/tenant.hpp"
+#include "policy/allocator/deal_cycle.hpp"
+
+namespace fairwater {
+
+struct ClusterSnapshot {
+  struct Tenant {
+    TenantId id;
+    TenantTerms terms;
+    Units carry = 0;
+  };
+  struct Node {
+    NodeId id;
+    NodeTraits traits;
+    ResourceVector capacity;
+    bool accepts = false;  ///< nobody has been heard of yet
+  };
+  /// A task that runs, or is about to.
+  struct Held {
+    NodeId node;
+    Grant grant;
+  };
+
+  std::vector<GroupTerms> groups;  ///< ids 1, 2, ..; a group after the one that it is in
+  std::vector<Tenant> tenants;     ///< in the order in which they joined
+  std::uint64_t position = 0;      ///< of the sequence
+  std::vector<IouBook::Iou> ious;  ///< with their ages
+  std::vector<Node> nodes;
+  std::vector<Held> held;
+  std::uint64_t last_deal = 0;  ///< see Allocator::restore_last_deal
+};
+
+/// What the ledger keeps, in the allocator's terms. It was admitted: whatever the catalog does not
+/// know is a broken invariant.
+[[nodiscard]] ClusterSnapshot::Tenant tenant_of(const TenantRecord& record,
+                                                const ResourceCatalog& catalog);
+[[nodiscard]] ClusterSnapshot::Node node_of(const NodeRecord& record,
+                                            const ResourceCatalog& catalog);
+/// The task runs.
+[[nodiscard]] ClusterSnapshot::Held held_task(const JobRecord& job, std::uint32_t index,
+                                              const TaskRecord& task,
+                                              const ResourceCatalog& catalog);
+
+/// Same snapshot, same deals.
+[[nodiscard]] DealCycle restore(const AllocatorSettings& settings, const ClusterSnapshot& snapshot);
+
+}  // namespace fairwater
