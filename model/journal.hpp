@@ -92,11 +92,47 @@ struct JobCancelled {
   std::string reason;
   friend bool operator==(const JobCancelled&, const JobCancelled&) = default;
 };
-/// A node registered, changed, drains, or was lost.
+/// The whole record of a node: what versions wrote that did not tell what had happened to it.
 struct NodeChanged {
   static constexpr std::string_view kName = "node_changed";
   NodeRecord node;
   friend bool operator==(const NodeChanged&, const NodeChanged&) = default;
+};
+/// An agent was let in as this node: a new one, or one that says something else of itself.
+struct NodeAdmitted {
+  static constexpr std::string_view kName = "node_admitted";
+  NodeId node;
+  NodeSpec spec;
+  Hash credential_hash{};
+  AgentRun run;
+  friend bool operator==(const NodeAdmitted&, const NodeAdmitted&) = default;
+};
+/// It is given nothing from here on, or again.
+struct NodeDrained {
+  static constexpr std::string_view kName = "node_drained";
+  NodeId node;
+  bool draining = true;
+  std::string reason;
+  friend bool operator==(const NodeDrained&, const NodeDrained&) = default;
+};
+/// It was silent for longer than lease and grace: its tasks are given out again.
+struct NodeLost {
+  static constexpr std::string_view kName = "node_lost";
+  NodeId node;
+  friend bool operator==(const NodeLost&, const NodeLost&) = default;
+};
+/// A lost one was heard again.
+struct NodeReturned {
+  static constexpr std::string_view kName = "node_returned";
+  NodeId node;
+  friend bool operator==(const NodeReturned&, const NodeReturned&) = default;
+};
+/// The run of its agent that held it is shut out for a later one.
+struct NodeSuperseded {
+  static constexpr std::string_view kName = "node_superseded";
+  NodeId node;
+  AgentRun run;  ///< the later one
+  friend bool operator==(const NodeSuperseded&, const NodeSuperseded&) = default;
 };
 /// The node left for good: its credential opens nothing any more.
 struct NodeRemoved {
@@ -153,7 +189,8 @@ struct LedgerTrusted {
 using JournalBody =
     std::variant<ClusterCreated, CoordinatorStarted, TenantsChanged, TenantRemoved, TokenIssued,
                  JobSubmitted, JobCancelled, NodeChanged, TasksFinished, TasksRequeued, Cycle,
-                 LaunchesFailed, LedgerTrusted, TokenRevoked, NodeRemoved>;
+                 LaunchesFailed, LedgerTrusted, TokenRevoked, NodeRemoved, NodeAdmitted,
+                 NodeDrained, NodeLost, NodeReturned, NodeSuperseded>;
 
 struct JournalRecord {
   std::uint64_t number = 0;  ///< "cycle number": 1, 2, 3, .. without gaps

@@ -361,7 +361,40 @@ struct JobCancelled {
 }
 
 struct NodeChanged {
+  # Written by versions that did not tell what had happened to the node; read by all.
   node @0 :NodeRecord;
+}
+
+struct NodeAdmitted {
+  # An agent was let in as this node.
+  node @0 :UInt32;
+  spec @1 :NodeSpec;
+  credentialHash @2 :Hash;
+  runStarts @3 :UInt64;
+  runId @4 :Text;
+}
+
+struct NodeDrained {
+  node @0 :UInt32;
+  draining @1 :Bool;  # false: it is given tasks again
+  reason @2 :Text;
+}
+
+struct NodeLost {
+  # Silent for longer than lease and grace: its tasks are given out again.
+  node @0 :UInt32;
+}
+
+struct NodeReturned {
+  # A lost one was heard again.
+  node @0 :UInt32;
+}
+
+struct NodeSuperseded {
+  # The run of its agent that held it is shut out for this later one.
+  node @0 :UInt32;
+  runStarts @1 :UInt64;
+  runId @2 :Text;
 }
 
 struct NodeRemoved {
@@ -431,6 +464,11 @@ struct JournalRecord {
     ledgerTrusted @16 :LedgerTrusted;
     tokenRevoked @17 :TokenRevoked;
     nodeRemoved @18 :NodeRemoved;
+    nodeAdmitted @19 :NodeAdmitted;
+    nodeDrained @20 :NodeDrained;
+    nodeLost @21 :NodeLost;
+    nodeReturned @22 :NodeReturned;
+    nodeSuperseded @23 :NodeSuperseded;
   }
 }
 

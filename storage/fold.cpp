@@ -8,6 +8,7 @@
 
 #include "policy/core/check.hpp"
 #include "state/job.hpp"
+#include "state/node.hpp"
 #include "storage/deal_fold.hpp"
 
 namespace fairwater {
@@ -44,9 +45,18 @@ class Fold {
     state_.meta.next_node.value = std::max(state_.meta.next_node.value, body.node.id.value + 1);
     state_.nodes.put(key_of(body.node.id), body.node);
   }
+  void operator()(const NodeAdmitted& body) {
+    if (!body.node) refuse("a node has the id 0");
+    state_.meta.next_node.value = std::max(state_.meta.next_node.value, body.node.value + 1);
+    const NodeRecord* known = state_.nodes.find(key_of(body.node));
+    apply(state_.nodes.put(key_of(body.node), known ? *known : NodeRecord{}), body);
+  }
+  void operator()(const NodeDrained& body) { apply(node_of(body.node), body); }
+  void operator()(const NodeLost& body) { apply(node_of(body.node), body); }
+  void operator()(const NodeReturned& body) { apply(node_of(body.node), body); }
+  void operator()(const NodeSuperseded& body) { apply(node_of(body.node), body); }
   void operator()(const NodeRemoved& body) {
-    if (!state_.nodes.find(key_of(body.node)))
-      refuse("node " + std::to_string(body.node.value) + " does not exist");
+    (void)node_of(body.node);
     state_.nodes.erase(key_of(body.node));
   }
   void operator()(const TasksFinished& body) {
@@ -71,8 +81,7 @@ class Fold {
     for (const Deal& deal : body.deals) {
       check_arithmetic(deal);
       apply_accounts(state_, deal);
-      if (!state_.nodes.find(key_of(deal.node)))
-        refuse("node " + std::to_string(deal.node.value) + " does not exist");
+      if (!state_.nodes.find(key_of(deal.node))) refuse_node(deal.node);
       for (const Grant& grant : deal.grants) run(deal.node, grant);
     }
   }
@@ -83,6 +92,14 @@ class Fold {
       refuse("position " + std::to_string(position) + " is not within the sequence's period of " +
              std::to_string(state_.weight_sum));
     state_.meta.position = position;
+  }
+  [[noreturn]] static void refuse_node(NodeId node) {
+    refuse("node " + std::to_string(node.value) + " does not exist");
+  }
+  NodeRecord& node_of(NodeId id) {
+    NodeRecord* node = state_.nodes.edit(key_of(id));
+    if (!node) refuse_node(id);
+    return *node;
   }
   void run(NodeId node, const Grant& grant);
   void finish(NodeId node, const TaskResult& result);

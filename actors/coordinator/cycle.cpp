@@ -139,14 +139,20 @@ void begin_anew(CoordinatorSelf self) {
 
 // -- events ---------------------------------------------------------------------------------------
 
+void set_node(CoordinatorState& state, const NodeEntry& node) {
+  auto capacity = state.context->catalog.to_vector(node.record.spec.capacity, "capacity");
+  FAIRWATER_CHECK(capacity.engaged(), "a registered node's capacity");
+  state.cycle->set_node(node.record.id, node.record.spec.traits, *capacity, node.accepts);
+}
+
 void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
   auto& state = self->state;
   const auto found = state.nodes.find(beat.node);
   if (found == state.nodes.end()) return;  // it was removed meanwhile
   auto& node = found->second;
   node.state = beat.state;
-  node.lost = beat.lost;
   node.last_heartbeat = beat.last_heartbeat;
+  node.record.lost = beat.lost;
   node.record.draining = beat.draining;
   node.record.drain_reason = beat.drain_reason;
   node.problem = beat.problem;
@@ -155,14 +161,7 @@ void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
     state.cycle->allocator().release(task);
     if (state.beginning_anew) state.released_meanwhile.push_back(task);
   }
-  const bool changed = node.accepts != beat.accepts || node.record.spec.capacity != beat.capacity;
-  if (changed) {
-    auto capacity = state.context->catalog.to_vector(beat.capacity, "capacity");
-    FAIRWATER_CHECK(capacity.engaged(), "a registered node's capacity");
-    node.accepts = beat.accepts;
-    node.record.spec.capacity = beat.capacity;
-    state.cycle->set_node(beat.node, node.record.spec.traits, *capacity, node.accepts);
-  }
+  if (std::exchange(node.accepts, beat.accepts) != beat.accepts) set_node(state, node);
   if (!node.accepts) return;
   state.cycle->beat(beat.node);
   schedule_cycle(self);

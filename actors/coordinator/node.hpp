@@ -16,19 +16,12 @@
 //                      ^  <──────── report or Attach ───────────┘                            │
 //                      └───────────────────────── Attach ────────────────────────────────────┘
 //
-// A node that could not start a task is given nothing for a pause, so that the task is tried
-// elsewhere; after kMaxLaunchFailuresInRow of them without a task that ran in between it drains
-// itself. Both are forgotten with the actor: a node in trouble shows it again.
+// What follows from launches that fail is in launch_pauses.hpp, from connections that break in
+// broken_connections.hpp, which of two agents holds the node in rivals.hpp. All of that but a drain
+// and a fence is forgotten with the actor: a node in trouble shows it again.
 //
 // The agent counts its lease from the moment it sent its last answered report, the node from the
 // later moment it got it: when the node is lost here, the agent has stopped its tasks.
-//
-// Two agents with one credential (copied data) are told apart by AgentRun: an agent counts its
-// starts in its data directory. Who has counted less, or as much but is another process, is a
-// duplicate. Who has counted more is the agent started anew, when the earlier connection is gone.
-// When a report still comes over that one, there are two: the earlier is fenced, which is durable,
-// closed, and never answered again; the later gets the node once the earlier has been silent beyond
-// lease and grace, and so has stopped everything.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +57,7 @@ struct JudgeRun {
 };
 /// The agent has registered: this is its link, and what it runs.
 struct Attach {
-  NodeRecord record;
+  NodeAdmitted admitted;
   AgentReport report;
   AgentLink link;
   std::uint64_t session = 0;  ///< reports of any other are refused from now on
@@ -77,10 +70,6 @@ struct SetDrain {
   bool drain = true;
   std::string reason;
 };
-/// So many launches that fail in a row are the node's own fault and will not mend by themselves:
-/// one may be a moment's full disk, two the end of it.
-inline constexpr std::uint32_t kMaxLaunchFailuresInRow = 3;
-
 /// The node is about to be removed: `wrong_state` while it is up and not drained or has tasks, else
 /// it takes nothing any more.
 struct RetireNode {};
@@ -90,9 +79,8 @@ struct ReinstateNode {};
 struct NodeBeat {
   NodeId node;
   NodeState state = NodeState::down;
-  bool accepts = false;  ///< may be given tasks
-  bool lost = false;     ///< its tasks were given out again
-  NamedAmounts capacity;
+  bool accepts = false;           ///< may be given tasks
+  bool lost = false;              ///< its tasks were given out again
   std::vector<TaskKey> released;  ///< tasks that hold nothing any more
   WallTime last_heartbeat;
   bool draining = false;

@@ -9,7 +9,6 @@ void add_node(CoordinatorSelf self, NodeRecord record, std::vector<AssignedTask>
   auto& state = self->state;
   NodeEntry entry;
   entry.record = record;
-  entry.lost = record.lost;
   NodeBeatSink sink = CoordinatorActor{self};
   entry.actor = spawn_node(self->system(), state.context, sink, record, std::move(assigned));
   self->link_to(

@@ -12,6 +12,7 @@
 #include <spdlog/spdlog.h>
 
 #include "actors/coordinator/state.hpp"
+#include "state/node.hpp"
 
 namespace fairwater::coordination {
 namespace {
@@ -65,7 +66,7 @@ caf::error check_identity(const CoordinatorState& state, const NodeEntry* node,
     return make_error(ErrorCode::unauthenticated,
                       "this is not the credential that node " + shown.name + " got when it joined",
                       "credential");
-  if (node->record.spec.instance == shown.instance || node->lost) return {};
+  if (node->record.spec.instance == shown.instance || node->record.lost) return {};
   return make_error(ErrorCode::unavailable,
                     "another agent is known as node " + shown.name +
                         "; the name is free once that one has been silent beyond lease and grace");
@@ -119,13 +120,13 @@ void refuse(CoordinatorSelf self, Registration& registration, caf::error error) 
 
 // -- admission ------------------------------------------------------------------------------------
 
-void attach(CoordinatorSelf self, NodeId id, Registration registration) {
+void attach(CoordinatorSelf self, const NodeAdmitted& admitted, Registration registration) {
   auto& state = self->state;
+  const auto id = admitted.node;
   const auto& node = state.nodes.at(id);
   const auto session = ++state.last_session;
   const auto& request = *registration.request;
-  self->request(node.actor, caf::infinite,
-                Attach{node.record, request.report, request.link, session})
+  self->request(node.actor, caf::infinite, Attach{admitted, request.report, request.link, session})
       .then(
           [self, id, session, port = NodePort(node.actor),
            registration](const ReportReply& reply) mutable {
@@ -140,32 +141,32 @@ void attach(CoordinatorSelf self, NodeId id, Registration registration) {
           });
 }
 
+/// Told to the ledger where it says something new; its actor hears it in any case.
 void admit(CoordinatorSelf self, Registration registration) {
   auto& state = self->state;
   const auto& request = *registration.request;
   const auto* known = known_node(state, name_of(registration));
-  NodeRecord record;
-  if (known != nullptr)
-    record = known->record;
-  else
-    record.id = NodeId{state.next_node++};
-  record.spec = request.spec;
-  record.credential_hash = request.credential_hash;
-  record.run = request.identity.run;
+  const NodeAdmitted event{known != nullptr ? known->record.id : NodeId{state.next_node++},
+                           request.spec, request.credential_hash, request.identity.run};
+  NodeRecord record = known != nullptr ? known->record : NodeRecord{};
+  apply(record, event);
   if (known != nullptr && record == known->record) {
-    attach(self, record.id, std::move(registration));
+    attach(self, event, std::move(registration));
     return;
   }
-  self->request(state.context->ledger, caf::infinite, Commit{{NodeChanged{record}}, 0})
+  self->request(state.context->ledger, caf::infinite, Commit{{event}, 0})
       .then(
-          [self, record, registration](const Committed&) mutable {
+          [self, event, registration](const Committed&) mutable {
             auto& state = self->state;
-            if (!state.nodes.contains(record.id)) add_node(self, record, {});
-            auto& node = state.nodes.at(record.id);
-            node.record = record;
-            auto capacity = state.context->catalog.to_vector(record.spec.capacity, "");
-            state.cycle->set_node(record.id, record.spec.traits, *capacity, node.accepts);
-            attach(self, record.id, std::move(registration));
+            if (!state.nodes.contains(event.node)) {
+              NodeRecord record;
+              apply(record, event);
+              add_node(self, std::move(record), {});
+            }
+            auto& node = state.nodes.at(event.node);
+            apply(node.record, event);
+            set_node(state, node);
+            attach(self, event, std::move(registration));
           },
           [self, registration](caf::error& error) mutable {
             refuse(self, registration, std::move(error));

@@ -42,7 +42,6 @@ struct NodeEntry {
   NodeActor actor;
   NodeState state = NodeState::down;
   bool accepts = false;
-  bool lost = false;
   WallTime last_heartbeat;
   std::string problem;  ///< as NodeBeat tells it
 };
@@ -110,6 +109,8 @@ void commit_chained(CoordinatorSelf self, JournalBody body,
 void begin_anew(CoordinatorSelf self);
 /// Makes the cycle anew of what is durable.
 void rebuild(CoordinatorState& state, ClusterSnapshot snapshot, std::uint64_t last_deal);
+/// The cycle follows what is known of the node.
+void set_node(CoordinatorState& state, const NodeEntry& node);
 void take_beat(CoordinatorSelf self, const NodeBeat& beat);
 void take_window(CoordinatorSelf self, const DemandWindow& window);
 caf::result<Done> withdraw(CoordinatorSelf self, const Withdraw& request);

@@ -26,7 +26,7 @@ void watch_trust(CoordinatorSelf self) {
   auto& state = self->state;
   std::set<NodeId> known;
   std::set<NodeId> lost;
-  for (const auto& [id, node] : state.nodes) (node.lost ? lost : known).insert(id);
+  for (const auto& [id, node] : state.nodes) (node.record.lost ? lost : known).insert(id);
   const bool copied = state.context->settings.copied;
   // Somebody who knew the ledger must speak for a copy of it, if there is anybody.
   if (copied && known.empty()) known = lost;

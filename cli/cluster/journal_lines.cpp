@@ -72,6 +72,26 @@ struct RecordFields {
                 {"lost", body.node.lost},
                 {"agent_starts", body.node.run.starts}};
   }
+  Json operator()(const NodeAdmitted& body) const {
+    return Json{{"node", body.spec.traits.name},
+                {"site", body.spec.traits.site},
+                {"capacity", json_amounts(body.spec.capacity)},
+                {"agent_starts", body.run.starts}};
+  }
+  Json operator()(const NodeDrained& body) const {
+    return Json{{"node", node_name(names, body.node)},
+                {"draining", body.draining},
+                {"drain_reason", body.reason}};
+  }
+  Json operator()(const NodeLost& body) const {
+    return Json{{"node", node_name(names, body.node)}};
+  }
+  Json operator()(const NodeReturned& body) const {
+    return Json{{"node", node_name(names, body.node)}};
+  }
+  Json operator()(const NodeSuperseded& body) const {
+    return Json{{"node", node_name(names, body.node)}, {"agent_starts", body.run.starts}};
+  }
   Json operator()(const NodeRemoved& body) const {
     return Json{{"node", node_name(names, body.node)}};
   }

@@ -134,6 +134,54 @@ struct Fields<NodeChanged> {
 };
 
 template <>
+struct Fields<NodeAdmitted> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(node, Node);
+    FAIRWATER_FIELD(spec, Spec);
+    FAIRWATER_FIELD(credential_hash, CredentialHash);
+    FAIRWATER_FIELD(run.starts, RunStarts);
+    FAIRWATER_FIELD(run.id, RunId);
+  }
+};
+
+template <>
+struct Fields<NodeDrained> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(node, Node);
+    FAIRWATER_FIELD(draining, Draining);
+    FAIRWATER_FIELD(reason, Reason);
+  }
+};
+
+template <>
+struct Fields<NodeLost> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(node, Node);
+  }
+};
+
+template <>
+struct Fields<NodeReturned> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(node, Node);
+  }
+};
+
+template <>
+struct Fields<NodeSuperseded> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(node, Node);
+    FAIRWATER_FIELD(run.starts, RunStarts);
+    FAIRWATER_FIELD(run.id, RunId);
+  }
+};
+
+template <>
 struct Fields<NodeRemoved> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
@@ -220,6 +268,11 @@ constexpr void each_body(Visit&& visit) {
   FAIRWATER_BODY(JobSubmitted);
   FAIRWATER_BODY(JobCancelled);
   FAIRWATER_BODY(NodeChanged);
+  FAIRWATER_BODY(NodeAdmitted);
+  FAIRWATER_BODY(NodeDrained);
+  FAIRWATER_BODY(NodeLost);
+  FAIRWATER_BODY(NodeReturned);
+  FAIRWATER_BODY(NodeSuperseded);
   FAIRWATER_BODY(NodeRemoved);
   FAIRWATER_BODY(TasksFinished);
   FAIRWATER_BODY(TasksRequeued);

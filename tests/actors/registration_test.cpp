@@ -365,3 +365,24 @@ TEST_CASE("a killed agent's connection that lingers only delays its next start",
   CHECK_FALSE(one.cluster.reattach(next));
   CHECK(next.launches().empty());  // its task goes on
 }
+
+TEST_CASE("a drain and a registration that cross both hold, also after a restart", "[actor]") {
+  ClusterFixture cluster;
+  auto agent = cluster.join("node1", 4);
+  RegisterNode again;  // the agent was started anew on the machine with more memory
+  again.spec = cluster.node("node1").record.spec;
+  again.spec.capacity["memory"] *= 2;
+  again.credential_hash = agent.credential;
+  again.identity = agent.identity;
+  again.link = agent.link;
+  const DrainNode drain{cluster.operator_caller(), "node1", "new disks", true};
+  REQUIRE(cluster.ask_beside<Done>(drain, again).engaged());
+  for (int starts = 1; starts <= 2; ++starts) {
+    const auto record = cluster.node("node1").record;
+    CHECK(record.draining);
+    CHECK(record.drain_reason == "new disks");
+    CHECK(record.spec.capacity == again.spec.capacity);
+    cluster.restart();
+  }
+  CHECK(cluster.verify().ok);
+}

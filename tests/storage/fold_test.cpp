@@ -371,6 +371,41 @@ TEST_CASE("a ledger that was vouched for grants under its incarnation, to jobs w
   CHECK(state_of(folded.job(1)) == JobState::succeeded);
 }
 
+TEST_CASE("what happens to a node changes what it tells of", "[unit][fold]") {
+  Folded folded;
+  const auto stored = [&] { return *folded.state.nodes.find(key_of(NodeId{1})); };
+  folded.must_apply(NodeDrained{NodeId{1}, true, "new disks"});
+  NodeAdmitted again = registered(1, "n1");
+  again.run = {7, "process"};
+  folded.must_apply(again);  // its agent was started anew while the drain was being written
+  CHECK(stored().draining);
+  CHECK(stored().drain_reason == "new disks");
+  CHECK(stored().run.starts == 7);
+  folded.must_apply(NodeLost{NodeId{1}});
+  CHECK(stored().lost);
+  folded.must_apply(NodeSuperseded{NodeId{1}, {8, "another"}});
+  folded.must_apply(NodeReturned{NodeId{1}});
+  CHECK_FALSE(stored().lost);
+  CHECK(stored().run.starts == 8);
+  folded.must_apply(NodeDrained{NodeId{1}, false, ""});
+  CHECK_FALSE(stored().draining);
+  CHECK(stored().drain_reason.empty());
+  CHECK(folded.refusal(NodeLost{NodeId{9}}) == "node 9 does not exist");
+}
+
+TEST_CASE("the record of a node that an older version wrote is taken as it is", "[unit][fold]") {
+  Folded folded;
+  NodeRecord whole = node(4, "n4");
+  whole.draining = whole.lost = true;
+  whole.drain_reason = "old";
+  folded.must_apply(NodeChanged{whole});
+  CHECK(*folded.state.nodes.find(key_of(NodeId{4})) == whole);
+  CHECK(folded.state.meta.next_node == NodeId{5});
+  folded.must_apply(NodeReturned{NodeId{4}});
+  whole.lost = false;
+  CHECK(*folded.state.nodes.find(key_of(NodeId{4})) == whole);
+}
+
 TEST_CASE("records that contradict the state are refused", "[unit][fold]") {
   Folded folded;
   folded.submit(1, 1, 2);

@@ -29,6 +29,11 @@ NodeRecord node(std::uint32_t id, const std::string& name) {
   return record;
 }
 
+NodeAdmitted registered(std::uint32_t id, const std::string& name) {
+  const NodeRecord record = node(id, name);
+  return {record.id, record.spec, record.credential_hash, record.run};
+}
+
 JobSpec job_spec(const std::string& tenant, std::uint32_t tasks) {
   JobSpec spec;
   spec.tenant = tenant;
@@ -44,7 +49,7 @@ JobSpec job_spec(const std::string& tenant, std::uint32_t tasks) {
 std::vector<JournalBody> founding() {
   return {small_cluster(), CoordinatorStarted{1, "test"},
           TenantsChanged{{tenant(1, "a", 5), tenant(2, "b", 3), tenant(3, "c", 2)}, 0},
-          NodeChanged{node(1, "n1")}, NodeChanged{node(2, "n2")}};
+          registered(1, "n1"), registered(2, "n2")};
 }
 
 Deal plain_deal(std::uint64_t position, TenantId tenant, const std::vector<TaskKey>& tasks) {

@@ -26,6 +26,7 @@ T must(Expected<T> value) {
 [[nodiscard]] ClusterCreated small_cluster();
 [[nodiscard]] TenantRecord tenant(std::uint32_t id, const std::string& name, Weight weight);
 [[nodiscard]] NodeRecord node(std::uint32_t id, const std::string& name);
+[[nodiscard]] NodeAdmitted registered(std::uint32_t id, const std::string& name);
 [[nodiscard]] JobSpec job_spec(const std::string& tenant, std::uint32_t tasks);
 /// Cluster, epoch 1, tenants `a`, `b`, `c` of weights 5, 3, 2 (ids 1 to 3) and nodes 1 and 2.
 [[nodiscard]] std::vector<JournalBody> founding();

@@ -1,0 +1,50 @@
+// Whether a node that could not start what it was given is given more. Pure: no clock, no messages.
+//
+//             launches failed                the failures are durable
+//   giving ───────────────────> paused ──────────────────────────────> paused until that pause ends
+//     ^                                                                        │
+//     └──────────── the newest pause ended, mended, agent started anew ────────┘
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace fairwater {
+
+/// So many launches that fail in a row are the node's own fault and will not mend by themselves:
+/// one may be a moment's full disk, two the end of it.
+inline constexpr std::uint32_t kMaxLaunchFailuresInRow = 3;
+
+class LaunchPauses {
+ public:
+  struct Pause {
+    std::uint64_t number = 0;
+    std::int64_t length_ms = 0;
+  };
+
+  /// Launches failed: the node is given nothing until a pause from count() on is over.
+  void begin();
+  /// The failures are durable. The pause that follows is twice as long as the tasks' own, of which
+  /// `longest_backoff_ms` is the longest: by then they have been tried elsewhere.
+  [[nodiscard]] Pause count(std::size_t failed, std::int64_t longest_backoff_ms);
+  /// False for a pause that a later one replaced, or that was cut short.
+  [[nodiscard]] bool end(std::uint64_t number);
+  /// A task ran there.
+  void task_ran() { failures_in_row_ = 0; }
+  /// An agent that was started anew may be in order.
+  void agent_started() { is_paused_ = false; }
+  /// An operator, or the node itself, decided what is to become of it.
+  void decided();
+
+  [[nodiscard]] bool is_paused() const { return is_paused_; }
+  [[nodiscard]] std::uint32_t failures_in_row() const { return failures_in_row_; }
+  /// It should take nothing any more until somebody has mended it.
+  [[nodiscard]] bool must_drain() const { return failures_in_row_ >= kMaxLaunchFailuresInRow; }
+
+ private:
+  std::uint32_t failures_in_row_ = 0;
+  std::uint64_t number_ = 0;  ///< of the newest pause
+  bool is_paused_ = false;
+};
+
+}  // namespace fairwater

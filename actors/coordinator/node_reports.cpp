@@ -1,0 +1,161 @@
+// What an agent's report leads to: results become durable, then it is answered.
+#include <algorithm>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "actors/coordinator/node_state.hpp"
+
+namespace fairwater::machine {
+namespace {
+
+using ReportPromise = caf::typed_response_promise<ReportReply>;
+
+ReportReply make_reply(const NodeActorState& state, std::vector<TaskKey> acknowledged) {
+  return {std::move(acknowledged), state.context->ledger_end().mark,
+          state.context->settings.lease_ms, state.context->settings.heartbeat_interval_ms};
+}
+
+/// Whether the command was started, however it ended.
+bool did_run(const TaskResult& result) {
+  switch (result.reason) {
+    case EndReason::node_lost:
+    case EndReason::launch_failed:
+    case EndReason::supervisor_lost:
+      return false;
+    default:
+      return true;
+  }
+}
+
+/// What the report leaves to be ordered, unless the agent has shown that it cannot take it: then it
+/// is spared new tasks for as long as a lease.
+void send_orders_after_report(NodeSelf self, ReportOutcome& outcome, bool registering) {
+  auto& state = self->state;
+  state.broken_connections.forgive(self->clock().now(),
+                                   std::chrono::milliseconds(state.context->settings.lease_ms));
+  if (registering && state.broken_connections.are_too_many() && !outcome.launches.empty()) {
+    // Every connection broke on these orders, so the next would, and with it the leases of all that
+    // runs there. Who registers without naming a task never got its order, so it may run elsewhere.
+    return_tasks(
+        self, {keys_of(outcome.launches), "node " + name_of(state) + " did not take the order, " +
+                                              std::to_string(BrokenConnections::kMost) +
+                                              " connections in a row ended on it"});
+    outcome.launches.clear();
+  }
+  send_orders(self, std::move(outcome.launches), std::move(outcome.stops));
+}
+
+/// What could not be made durable for now: the agent keeps and repeats it, and its tasks go on.
+void answer_later(NodeSelf self, const std::vector<TaskResult>& results,
+                  std::vector<TaskKey> acknowledged, const caf::error& error,
+                  ReportPromise promise) {
+  auto& state = self->state;
+  state.book.not_settled(results);
+  if (state.liveness == Liveness::lost) {
+    schedule_check(self, kRetryGivingBack);
+    promise.deliver(error);
+    return;
+  }
+  if (!is_retryable(details(error).code)) {
+    promise.deliver(error);
+    return;
+  }
+  if (std::exchange(state.keeps_results, false))
+    spdlog::error("results of node {} cannot be kept for now: {}", name_of(state),
+                  details(error).message);
+  promise.deliver(make_reply(state, std::move(acknowledged)));
+}
+
+/// The last part of an answer; the rest of the report is durable.
+void settle_failed_launches(NodeSelf self, const std::vector<TaskResult>& failed,
+                            std::vector<TaskKey> acknowledged, ReportPromise promise) {
+  auto& state = self->state;
+  if (failed.empty()) {
+    promise.deliver(make_reply(state, std::move(acknowledged)));
+    return;
+  }
+  self->request(state.coordinator, caf::infinite, SettleFailedLaunches{state.record.id, failed})
+      .then(
+          [self, failed, acknowledged, promise](const FailedLaunchesSettled& settled) mutable {
+            self->state.keeps_results = true;
+            tell_tenants(self, self->state.book.settled(failed), settled.time);
+            count_failed_launches(self, failed, settled.longest_backoff_ms);
+            for (const auto& key : keys_of(failed)) acknowledged.push_back(key);
+            promise.deliver(make_reply(self->state, std::move(acknowledged)));
+          },
+          [self, failed, acknowledged, promise](const caf::error& error) mutable {
+            answer_later(self, failed, std::move(acknowledged), error, promise);
+          });
+}
+
+/// What a life of the ledger that was lost had started, or the end of what nobody waits for.
+void log_strangers(const NodeActorState& state, const ReportOutcome& outcome) {
+  for (const auto& order : outcome.stops)
+    if (!state.book.knows(order.task))
+      spdlog::info("node {} runs task {}, which the ledger does not know there: stopped",
+                   name_of(state), text_of(order.task));
+  for (const auto& task : outcome.acknowledge)
+    spdlog::info("node {} has a result of task {}, which the ledger does not wait for: forgotten",
+                 name_of(state), text_of(task));
+}
+
+/// `was_lost`: that the node is back becomes durable with its results.
+void commit_report(NodeSelf self, ReportOutcome outcome, bool was_lost, ReportPromise promise) {
+  auto& state = self->state;
+  const NodeReturned returned{state.record.id};
+  std::vector<JournalBody> bodies;
+  if (was_lost) bodies.emplace_back(returned);
+  if (!outcome.settle.empty()) bodies.emplace_back(TasksFinished{state.record.id, outcome.settle});
+  if (bodies.empty()) {
+    settle_failed_launches(self, outcome.failed_launches, std::move(outcome.acknowledge), promise);
+    return;
+  }
+  self->request(state.context->ledger, caf::infinite, Commit{std::move(bodies), 0})
+      .then(
+          [self, promise, outcome, was_lost, returned](const Committed& committed) {
+            auto& state = self->state;
+            state.keeps_results = true;
+            if (was_lost) apply(state.record, returned);
+            tell_tenants(self, state.book.settled(outcome.settle), committed.receipts.back().time);
+            if (state.record.draining) send_beat(self, {});
+            auto acknowledged = outcome.acknowledge;
+            for (const auto& key : keys_of(outcome.settle)) acknowledged.push_back(key);
+            settle_failed_launches(self, outcome.failed_launches, std::move(acknowledged), promise);
+          },
+          [self, promise, outcome, was_lost](const caf::error& error) {
+            if (was_lost) {  // what is stored still says so
+              self->state.liveness = Liveness::lost;
+              send_beat(self, {});
+            }
+            self->state.book.not_settled(outcome.failed_launches);
+            answer_later(self, outcome.settle, outcome.acknowledge, error, promise);
+          });
+}
+
+}  // namespace
+
+caf::result<ReportReply> take_report(NodeSelf self, const AgentReport& report, bool registering) {
+  auto& state = self->state;
+  if (state.retired) return being_removed(state);
+  if (state.giving_up)
+    return make_error(ErrorCode::unavailable, "the node is being given up; register again");
+  const bool was_lost = state.liveness == Liveness::lost;
+  const bool was_away = heard(self);
+  auto outcome = state.book.take_report(report, registering || was_away,
+                                        state.context->ledger_end().mark.incarnation);
+  if (registering) log_strangers(state, outcome);
+  return_tasks(self,
+               {outcome.returns, "the ledger was taken back; what became of it is not known"});
+  send_orders_after_report(self, outcome, registering);
+  if (std::any_of(outcome.settle.begin(), outcome.settle.end(), did_run)) state.pauses.task_ran();
+  if (!outcome.failed_launches.empty()) state.pauses.begin();
+  auto released = keys_of(outcome.settle);
+  for (const auto& key : keys_of(outcome.failed_launches)) released.push_back(key);
+  send_beat(self, std::move(released));
+  auto promise = self->make_response_promise<ReportReply>();
+  commit_report(self, std::move(outcome), was_lost, promise);
+  return promise;
+}
+
+}  // namespace fairwater::machine

@@ -1,0 +1,93 @@
+// Tasks that go back to their tenants: the node was lost, or its agent does not have them.
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "actors/coordinator/node_state.hpp"
+
+namespace fairwater::machine {
+namespace {
+
+struct Return {
+  std::vector<TaskKey> tasks;
+  std::string reason;
+  bool were_ordered = false;  ///< nobody knows what became of them
+};
+
+/// Makes it durable, after `events`; who fails tries again.
+void commit_return(NodeSelf self, const Return& back, std::vector<JournalBody> events,
+                   std::function<void(WallTime)> then,
+                   std::function<void(const caf::error&)> failed) {
+  if (!back.tasks.empty())
+    events.emplace_back(
+        TasksRequeued{self->state.record.id, back.tasks, back.reason, back.were_ordered});
+  self->request(self->state.context->ledger, caf::infinite, Commit{std::move(events), 0})
+      .then([then = std::move(then)](
+                const Committed& committed) { then(committed.receipts.back().time); },
+            [failed = std::move(failed)](const caf::error& error) { failed(error); });
+}
+
+/// It is durable: tenants and coordinator hear of it.
+void finish_return(NodeSelf self, const Return& back, WallTime time) {
+  auto& state = self->state;
+  if (!back.tasks.empty())
+    spdlog::warn("tasks of node {} wait again, {} in all: {}", name_of(state), back.tasks.size(),
+                 back.reason);
+  tell_tenants(self, state.book.take_back(back.tasks), time, back.were_ordered);
+  send_beat(self, back.tasks);
+}
+
+/// One at a time: all that the node has and that is not being settled otherwise.
+void give_back(NodeSelf self, const std::string& reason, bool were_ordered,
+               std::vector<JournalBody> events) {
+  auto& state = self->state;
+  const Return back{state.book.unsettled(), reason, were_ordered};
+  if (state.giving_up || (back.tasks.empty() && events.empty())) return;
+  state.giving_up = true;
+  commit_return(
+      self, back, std::move(events),
+      [self, back](WallTime time) {
+        auto& state = self->state;
+        state.giving_up = false;
+        state.liveness = Liveness::lost;
+        apply(state.record, NodeLost{state.record.id});
+        state.fence_to_write.reset();
+        finish_return(self, back, time);
+        if (state.book.size() > 0) schedule_check(self, kRetryGivingBack);
+      },
+      [self, reason](const caf::error& error) {
+        self->state.giving_up = false;
+        spdlog::error("cannot give back the tasks of node {} ({}), trying again: {}",
+                      name_of(self->state), reason, details(error).message);
+        schedule_check(self, kRetryGivingBack);
+      });
+}
+
+}  // namespace
+
+void return_tasks(NodeSelf self, const ReturnTasks& again) {
+  if (again.tasks.empty()) return;
+  self->state.book.begin_return(again.tasks);
+  const Return back{again.tasks, again.reason, false};
+  commit_return(
+      self, back, {}, [self, back](WallTime time) { finish_return(self, back, time); },
+      [self, again](const caf::error&) { self->delayed_send(self, kRetryGivingBack, again); });
+}
+
+void declare_lost(NodeSelf self) {
+  auto& state = self->state;
+  if (!state.giving_up)
+    spdlog::warn("node {} is lost: no word for longer than its lease and the grace",
+                 name_of(state));
+  std::vector<JournalBody> events;
+  if (state.fence_to_write) events.emplace_back(*state.fence_to_write);
+  events.emplace_back(NodeLost{state.record.id});
+  give_back(self, "node " + name_of(state) + " was silent beyond its lease", true,
+            std::move(events));
+}
+
+void give_back_late(NodeSelf self) {
+  give_back(self, "the node was lost before the order was sent", false, {});
+}
+
+}  // namespace fairwater::machine

@@ -1,0 +1,139 @@
+// What a node's actor owns, shared by its source files. Not for others to include.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <caf/all.hpp>
+
+#include "actors/coordinator/broken_connections.hpp"
+#include "actors/coordinator/cluster.hpp"
+#include "actors/coordinator/launch_pauses.hpp"
+#include "actors/coordinator/node.hpp"
+#include "actors/coordinator/node_book.hpp"
+#include "actors/coordinator/rivals.hpp"
+#include "state/node.hpp"
+
+FAIRWATER_MESSAGE(LeaseCheck)
+FAIRWATER_MESSAGE(ReturnTasks)
+FAIRWATER_MESSAGE(PauseOver)
+
+namespace fairwater {
+
+struct LeaseCheck {
+  std::uint64_t number = 0;
+};
+/// Tasks that the agent does not have are to run anew, here or elsewhere.
+struct ReturnTasks {
+  std::vector<TaskKey> tasks;
+  std::string reason;
+};
+struct PauseOver {
+  std::uint64_t pause = 0;
+};
+
+}  // namespace fairwater
+
+namespace fairwater::machine {
+
+using NodeBase = NodeActor::extend<caf::reacts_to<LeaseCheck>, caf::reacts_to<ReturnTasks>,
+                                   caf::reacts_to<PauseOver>>;
+using Clock = caf::actor_clock::clock_type;
+
+enum class Liveness : std::uint8_t { up, silent, lost };
+
+struct NodeActorState {
+  static inline const char* name = "node";
+  std::shared_ptr<const ClusterContext> context;
+  NodeBeatSink coordinator;
+  NodeRecord record;  ///< but for registrations and a fence, which say so first: what is durable
+  NodeBook book{{}};
+  AgentLink link;             ///< null while the agent is not connected
+  std::uint64_t session = 0;  ///< whose reports are taken; 0: nobody's
+  Liveness liveness = Liveness::silent;
+  Clock::time_point last_heard;
+  std::uint64_t lease_checks = 0;  ///< number of the newest; earlier ones are void
+  WallTime last_heartbeat;
+  bool giving_up = false;                ///< the commit that gives its tasks back is under way
+  Clock::time_point older_leases_until;  ///< of earlier coordinators, grace included
+  bool keeps_results = true;             ///< false while the ledger takes none: said once
+  bool retired = false;                  ///< see RetireNode
+  BrokenConnections broken_connections;
+  LaunchPauses pauses;
+  Rivals rivals;
+  std::optional<NodeSuperseded> fence_to_write;  ///< decided, and not durable yet
+};
+
+using NodeSelf = NodeBase::stateful_pointer<NodeActorState>;
+
+inline constexpr auto kRetryGivingBack = std::chrono::seconds(1);  // the disk may have room again
+
+template <class OfTask>
+std::vector<TaskKey> keys_of(const std::vector<OfTask>& items) {
+  std::vector<TaskKey> keys;
+  keys.reserve(items.size());
+  for (const auto& item : items) keys.push_back(item.task);
+  return keys;
+}
+
+inline const std::string& name_of(const NodeActorState& state) {
+  return state.record.spec.traits.name;
+}
+
+// -- node.cpp -------------------------------------------------------------------------------------
+
+/// Tells the coordinator how the node is; `released` holds nothing there any more.
+void send_beat(NodeSelf self, std::vector<TaskKey> released);
+void send_orders(NodeSelf self, std::vector<LaunchOrder> launches, std::vector<StopOrder> stops);
+/// What the journal record of that moment made of their tasks. `lost`: the keys' tasks had been
+/// ordered, and nobody knows what became of them.
+void tell_tenants(NodeSelf self, std::vector<TenantTasks> groups, WallTime time, bool lost = false);
+/// The connection closes with it.
+void close_link(NodeActorState& state);
+caf::error being_removed(const NodeActorState& state);
+
+// -- node_returns.cpp -----------------------------------------------------------------------------
+
+/// Gives these tasks back to their tenants; tries again until that is durable.
+void return_tasks(NodeSelf self, const ReturnTasks& back);
+/// The same for all tasks of a node that is lost, of which the first time tells the ledger.
+void declare_lost(NodeSelf self);
+/// Tasks that a lost node still has: granted before it was known to be lost, or not given back
+/// durably yet.
+void give_back_late(NodeSelf self);
+
+// -- node_lease.cpp -------------------------------------------------------------------------------
+
+void schedule_check(NodeSelf self, Clock::duration delay);
+void check_lease(NodeSelf self);
+/// The agent was heard: its lease starts anew. Returns whether it had been silent or lost.
+bool heard(NodeSelf self);
+
+// -- node_launches.cpp ----------------------------------------------------------------------------
+
+/// The failures are durable: a pause follows, and a drain where there were too many in a row.
+void count_failed_launches(NodeSelf self, const std::vector<TaskResult>& failed,
+                           std::int64_t longest_backoff_ms);
+void end_pause(NodeSelf self, const PauseOver& over);
+caf::result<Done> set_drain(NodeSelf self, const SetDrain& request);
+
+// -- node_runs.cpp --------------------------------------------------------------------------------
+
+caf::result<Done> judge_run(NodeSelf self, const JudgeRun& request);
+/// Whether a report proves that two runs of the agent live.
+bool is_contested(NodeSelf self);
+/// Shuts the present run out for good: it is never answered again, so its lease runs out.
+caf::error fence(NodeSelf self);
+/// What a run that was shut out is told.
+caf::error refuse_fenced(const NodeActorState& state);
+
+// -- node_reports.cpp -----------------------------------------------------------------------------
+
+/// Makes the report's results durable and answers it then; orders and the beat go out at once.
+caf::result<ReportReply> take_report(NodeSelf self, const AgentReport& report, bool registering);
+
+}  // namespace fairwater::machine

@@ -1,0 +1,23 @@
+#include "state/node.hpp"
+
+namespace fairwater {
+
+void apply(NodeRecord& node, const NodeAdmitted& event) {
+  node.id = event.node;
+  node.spec = event.spec;
+  node.credential_hash = event.credential_hash;
+  node.run = event.run;
+}
+
+void apply(NodeRecord& node, const NodeDrained& event) {
+  node.draining = event.draining;
+  node.drain_reason = event.draining ? event.reason : "";
+}
+
+void apply(NodeRecord& node, const NodeLost&) { node.lost = true; }
+
+void apply(NodeRecord& node, const NodeReturned&) { node.lost = false; }
+
+void apply(NodeRecord& node, const NodeSuperseded& event) { node.run = event.run; }
+
+}  // namespace fairwater

@@ -1,0 +1,65 @@
+// What happens to a node, event by event.
+#include "state/node.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace fairwater {
+namespace {
+
+NodeAdmitted registration() {
+  NodeAdmitted event{NodeId{4}, {}, {}, {3, "process"}};
+  event.spec.traits.name = "n4";
+  event.spec.capacity = {{"cpu", 4000}};
+  event.credential_hash.fill(7);
+  return event;
+}
+
+}  // namespace
+
+TEST_CASE("a registration makes a node known", "[unit][node]") {
+  NodeRecord node;
+  apply(node, registration());
+  CHECK(node.id == NodeId{4});
+  CHECK(node.spec == registration().spec);
+  CHECK(node.credential_hash == registration().credential_hash);
+  CHECK(node.run == AgentRun{3, "process"});
+  CHECK_FALSE(node.draining);
+  CHECK_FALSE(node.lost);
+}
+
+TEST_CASE("events of two origins may cross, and both hold", "[unit][node]") {
+  const NodeAdmitted again = registration();
+  const NodeDrained drain{NodeId{4}, true, "new disks"};
+  const NodeLost loss{NodeId{4}};
+  NodeRecord one;
+  apply(one, again);
+  NodeRecord other = one;
+  apply(one, drain);
+  apply(one, loss);
+  apply(one, again);
+  apply(other, loss);
+  apply(other, again);
+  apply(other, drain);
+  CHECK(one == other);
+  CHECK(one.draining);
+  CHECK(one.lost);
+}
+
+TEST_CASE("a drain that ends leaves no reason", "[unit][node]") {
+  NodeRecord node;
+  apply(node, NodeDrained{NodeId{4}, true, "new disks"});
+  CHECK(node.drain_reason == "new disks");
+  apply(node, NodeDrained{NodeId{4}, false, "forgotten"});
+  CHECK_FALSE(node.draining);
+  CHECK(node.drain_reason.empty());
+}
+
+TEST_CASE("a fence gives the node to the later run", "[unit][node]") {
+  NodeRecord node;
+  apply(node, registration());
+  apply(node, NodeSuperseded{NodeId{4}, {5, "later"}});
+  CHECK(node.run == AgentRun{5, "later"});
+  CHECK(node.spec == registration().spec);
+}
+
+}  // namespace fairwater
