@@ -292,8 +292,8 @@ void Agent::on_orders(const AgentOrders& orders) {
 
 void Agent::launch(const LaunchOrder& order) {
   if (running_.contains(order.task) || finished_.contains(order.task)) return;  // told twice
-  running_[order.task] =
-      self_->spawn<caf::linked>(launch_task, order, host_, AttemptOverSink(self_));
+  running_[order.task] = self_->spawn<caf::linked>(launch_task, order, host_,
+                                                   AttemptOverSink(self_), settings_.wall_clock);
 }
 
 void Agent::stop(const TaskKey& task, EndReason reason) {

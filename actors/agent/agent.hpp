@@ -44,6 +44,7 @@ struct AgentSettings {
   AgentIdentity identity;  ///< as found in its AgentDirectory
   /// CLOCK_BOOTTIME in milliseconds; virtual in tests.
   std::function<std::int64_t()> boottime_ms = fairwater::boottime_ms;
+  std::function<WallTime()> wall_clock = wall_time_now;
   std::int64_t heartbeat_interval_ms = 1000;  ///< until the coordinator names another
   std::int64_t report_timeout_ms = 10'000;    ///< then the next heartbeat reports anew
 };

@@ -27,7 +27,7 @@ void on_launched(TaskSelf self) {
 }
 
 /// What the host could not start at all: the node's fault, unless the order itself was wrong.
-void on_launch_failed(TaskSelf self, const caf::error& error) {
+void on_launch_failed(TaskSelf self, const caf::error& error, WallTime now) {
   const ErrorDetails why = details(error);
   if (why.code == ErrorCode::already_exists) return end(self, std::nullopt);
   TaskResult result;
@@ -35,7 +35,7 @@ void on_launch_failed(TaskSelf self, const caf::error& error) {
   result.reason =
       why.code == ErrorCode::invalid_input ? EndReason::could_not_start : EndReason::launch_failed;
   result.exit_code = 126;
-  result.finished_at = wall_time_now();
+  result.finished_at = now;
   result.message = why.message;
   end(self, std::move(result));
 }
@@ -62,13 +62,16 @@ void set_up(TaskSelf self, const TaskKey& task, const TaskHostActor& host,
 }  // namespace
 
 TaskActor::behavior_type launch_task(TaskSelf self, const LaunchOrder& order,
-                                     const TaskHostActor& host, const AttemptOverSink& agent) {
+                                     const TaskHostActor& host, const AttemptOverSink& agent,
+                                     std::function<WallTime()> wall_clock) {
   set_up(self, order.task, host, agent);
   // No timeout: behind a burst of launches the answer takes its time, and to give up on it would
   // leave open whether the task runs. A host that dies takes the agent with it.
   self->request(host, caf::infinite, LaunchAttempt{order})
       .then([self](const AttemptLaunched&) { on_launched(self); },
-            [self](const caf::error& error) { on_launch_failed(self, error); });
+            [self, wall_clock = std::move(wall_clock)](const caf::error& error) {
+              on_launch_failed(self, error, wall_clock());
+            });
   return behavior(self);
 }
 

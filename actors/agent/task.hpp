@@ -16,6 +16,7 @@
 // A stop order that comes while the host still starts the task waits for the host's answer.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include <caf/actor_system.hpp>
@@ -62,7 +63,8 @@ struct TaskActorState {
 [[nodiscard]] TaskActor::behavior_type launch_task(TaskActor::stateful_pointer<TaskActorState> self,
                                                    const LaunchOrder& order,
                                                    const TaskHostActor& host,
-                                                   const AttemptOverSink& agent);
+                                                   const AttemptOverSink& agent,
+                                                   std::function<WallTime()> wall_clock);
 /// Takes over an attempt that an earlier agent launched and that still runs.
 [[nodiscard]] TaskActor::behavior_type adopt_task(TaskActor::stateful_pointer<TaskActorState> self,
                                                   const TaskKey& task, const TaskHostActor& host,

@@ -65,7 +65,7 @@ Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledge
   auto catalog = ResourceCatalog::make(created.resources);
   if (!catalog) return catalog.error();
   const auto epoch = ledger->epoch() + 1;
-  const auto now = wall_time_now();
+  const auto now = settings.wall_clock();
   const auto older_leases_ms = longest_lease_left_ms(ledger->lease_terms(), now);
   const LeaseTerms lease{
       settings.lease_ms, settings.grace_ms, {now.microseconds + older_leases_ms * 1000}};

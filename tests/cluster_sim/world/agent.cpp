@@ -1,0 +1,137 @@
+#include "tests/cluster_sim/world/agent.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "tests/cluster_sim/world/coordinator.hpp"
+#include "tests/cluster_sim/world/fake_host.hpp"
+
+namespace fairwater::cluster_sim {
+namespace {
+
+constexpr std::size_t kMaxGhosts = 20;
+
+}  // namespace
+
+Agent::Agent(Stage& stage, Checker& checker, Coordinator& coordinator, const std::string& name,
+             Amount cpu)
+    : machine(stage, checker, name, cpu), stage_(stage), coordinator_(coordinator) {}
+
+Agent::~Agent() = default;
+
+void Agent::start() {
+  if (is_up()) return;
+  ++machine.starts;
+  stage_.log.line("start agent {} for the {}. time", name(), machine.starts);
+  process_ = std::make_unique<ActorProcess>(stage_.time, machine.clock());
+  const auto host = spawn_fake_host(*process_, stage_, machine);
+  AgentSettings settings;
+  settings.spec = machine.spec;
+  settings.identity.memory = machine.memory;
+  settings.identity.run = {machine.starts, name() + " " + std::to_string(machine.starts)};
+  settings.boottime_ms = [this] { return machine.boottime_ms(); };
+  settings.wall_clock = [this] { return stage_.time.wall_time(); };
+  settings.heartbeat_interval_ms = kHeartbeat_ms;
+  settings.report_timeout_ms = kCallTimeout_us / kMs;
+  port_ = spawn_agent(process_->system(), std::move(settings), host);
+  process_->own(port_, [this](const caf::error& reason) {
+    stage_.broken("the agent of {} ended: {}", name(), details(reason).message);
+  });
+  failures_ = 0;
+  connect_later();
+}
+
+void Agent::kill() {
+  if (!is_up()) return;
+  stage_.log.line("kill agent {}", name());
+  machine.on_end = nullptr;
+  const auto connection = connection_;
+  port_ = nullptr;
+  process_.reset();
+  if (connection) connection->close_at_agent();
+  connection_.reset();
+}
+
+// -- connecting -----------------------------------------------------------------------------------
+
+void Agent::connect_later() {
+  const auto delay_ms = std::min<std::int64_t>(2'000, 100 << std::min<std::int64_t>(failures_, 5));
+  ++failures_;
+  stage_.time.in(stage_.chance.between(delay_ms / 2, delay_ms) * kMs,
+                 [this, start = machine.starts] {
+                   if (is_up() && start == machine.starts && !connection_) connect();
+                 });
+}
+
+void Agent::connect() {
+  connection_ = std::make_shared<Connection>(stage_, *this, coordinator_);
+  process_->ask<NodeDescription>(
+      port_, DescribeNode{},
+      [this, connection = connection_](const Expected<NodeDescription>& node) {
+        RegisterNode request;
+        request.spec = node->spec;
+        request.report = node->report;
+        request.identity = node->identity;
+        request.credential_hash = machine.credential;
+        request.joining = !machine.has_joined;
+        request.join_hash = join_hash();
+        check_report(node->report);
+        stage_.time.in(0, [this, connection, request] {
+          if (connection == connection_) connection->register_node(request);
+        });
+      });
+}
+
+void Agent::on_registered(const LinkUp& up) {
+  stage_.log.line("agent {} is registered in epoch {}", name(), up.epoch);
+  failures_ = 0;
+  machine.has_joined = true;
+  caf::anon_send(port_, up);
+  haunt(up.epoch);
+}
+
+void Agent::on_refused(Connection& connection, const caf::error& error) {
+  const auto why = details(error);
+  stage_.log.line("agent {} is refused: {}", name(), why.message);
+  if (why.code == ErrorCode::already_exists) caf::anon_send(port_, FoundDuplicate{why.message});
+  connection.close_at_agent();
+}
+
+void Agent::on_closed(Connection& connection) {
+  if (connection_.get() != &connection) return;
+  stage_.log.line("agent {} has lost its connection", name());
+  connection_.reset();
+  if (!is_up()) return;
+  caf::anon_send(port_, LinkDown{});
+  connect_later();
+}
+
+void Agent::take_orders(const AgentOrders& orders) { caf::anon_send(port_, orders); }
+
+void Agent::check_report(const AgentReport& report) {
+  for (const auto& task : machine.alive())
+    if (std::find(report.running.begin(), report.running.end(), task) == report.running.end())
+      stage_.broken("task {} runs on {}, and its agent does not report it", text_of(task), name());
+}
+
+// -- ghosts ---------------------------------------------------------------------------------------
+
+void Agent::keep_ghost(AgentOrders orders) {
+  if (ghosts_.size() < kMaxGhosts) ghosts_.push_back(std::move(orders));
+}
+
+/// Late copies of what earlier coordinators ordered, now that the agent knows a newer one.
+void Agent::haunt(std::uint64_t epoch) {
+  for (auto& ghost : std::exchange(ghosts_, {})) {
+    if (ghost.launches.front().epoch >= epoch) {
+      ghosts_.push_back(std::move(ghost));
+      continue;
+    }
+    if (!stage_.chance.percent(10)) continue;
+    stage_.time.in(stage_.chance.spread(kMs, 10 * kSecond), [this, ghost, start = machine.starts] {
+      if (is_up() && start == machine.starts) take_orders(ghost);
+    });
+  }
+}
+
+}  // namespace fairwater::cluster_sim

@@ -1,0 +1,54 @@
+// A machine with its agent: the real actor, and in place of the gateway's client one that connects,
+// registers, and connects again.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/agent/agent.hpp"
+#include "tests/cluster_sim/world/connection.hpp"
+#include "tests/cluster_sim/world/machine.hpp"
+
+namespace fairwater::cluster_sim {
+
+class Agent {
+ public:
+  Agent(Stage& stage, Checker& checker, Coordinator& coordinator, const std::string& name,
+        Amount cpu);
+  ~Agent();
+
+  [[nodiscard]] const std::string& name() const { return machine.spec.traits.name; }
+  [[nodiscard]] bool is_up() const { return process_ != nullptr; }
+  [[nodiscard]] ActorProcess& process() { return *process_; }
+  void start();
+  /// Its mailboxes are gone; tasks run on.
+  void kill();
+
+  Machine machine;
+  NetworkQuality network;
+
+  // -- called by its connection -------------------------------------------------------------------
+  void on_registered(const LinkUp& up);
+  void on_refused(Connection& connection, const caf::error& error);
+  void on_closed(Connection& connection);
+  void take_orders(const AgentOrders& orders);
+  /// What runs must be in the report.
+  void check_report(const AgentReport& report);
+  void keep_ghost(AgentOrders orders);
+
+ private:
+  void connect();
+  void connect_later();
+  void haunt(std::uint64_t epoch);
+
+  Stage& stage_;
+  Coordinator& coordinator_;
+  std::unique_ptr<ActorProcess> process_;
+  AgentPort port_;
+  std::shared_ptr<Connection> connection_;
+  std::int64_t failures_ = 0;  ///< to register, in a row
+  std::vector<AgentOrders> ghosts_;
+};
+
+}  // namespace fairwater::cluster_sim

@@ -1,0 +1,256 @@
+#include "tests/cluster_sim/world/checker.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace fairwater::cluster_sim {
+namespace {
+
+std::pair<JobId, std::uint32_t> task_of(const TaskKey& task) { return {task.job, task.index}; }
+
+/// For how long after a change of a node's capacity deals by the old one may still become durable.
+constexpr std::int64_t kCapacitySettles_us = 10 * kSecond;
+
+}  // namespace
+
+// -- the journal ----------------------------------------------------------------------------------
+
+void Checker::follow(const Ledger& ledger) {
+  if (ledger.last_number() == last_number_) return;
+  ledger.visit_journal(last_number_ + 1, [&](const JournalRecord& record) {
+    apply(record);
+    return record.number < ledger.last_number() && !stage_.violation;
+  });
+  check_nets(ledger);
+}
+
+/// What deals lend and repay, added up here, is what the ledger's IOUs come to.
+void Checker::check_nets(const Ledger& ledger) {
+  if (nets_ != NetsState::as_known) {
+    std::map<TenantId, Units> stored;
+    for (const auto& iou : ledger.ious()) {
+      stored[TenantId{iou.debtor}] -= iou.units;
+      stored[TenantId{iou.creditor}] += iou.units;
+    }
+    std::erase_if(net_, [](const auto& entry) { return entry.second == 0; });
+    std::erase_if(stored, [](const auto& entry) { return entry.second == 0; });
+    if (nets_ == NetsState::moved_by_deals && stored != net_)
+      stage_.broken("at record {} the IOUs do not come to what deals have lent and repaid",
+                    last_number_);
+    net_ = std::move(stored);
+  }
+  nets_ = NetsState::as_known;
+}
+
+void Checker::move_net(TenantId giver, TenantId taker, Units units) {
+  net_[giver] += units;
+  net_[taker] -= units;
+  nets_ = std::max(nets_, NetsState::moved_by_deals);
+}
+
+void Checker::reopened(const Ledger& ledger) {
+  if (ledger.last_number() < last_number_)
+    return stage_.broken("the ledger ends at record {}, but {} was durable", ledger.last_number(),
+                         last_number_);
+  if (last_number_ == 0) return;
+  const auto last = ledger.record(last_number_);
+  if (!last || last->previous != last_hash_)
+    stage_.broken("record {} of the ledger is another than before", last_number_);
+}
+
+void Checker::apply(const JournalRecord& record) {
+  if (record.number != last_number_ + 1)
+    return stage_.broken("record {} follows on record {}", record.number, last_number_);
+  last_number_ = record.number;
+  last_hash_ = record.previous;
+  stage_.log.line("journal {} {}", record.number, kind_of(record.body));
+  if (std::holds_alternative<TenantRemoved>(record.body) ||
+      std::holds_alternative<LaunchesFailed>(record.body))
+    nets_ = NetsState::moved_otherwise;
+  if (const auto* started = std::get_if<CoordinatorStarted>(&record.body)) apply(*started);
+  if (const auto* node = std::get_if<NodeChanged>(&record.body)) apply(*node);
+  if (const auto* removed = std::get_if<NodeRemoved>(&record.body)) nodes_.erase(removed->node);
+  if (const auto* cycle = std::get_if<Cycle>(&record.body)) apply(*cycle);
+  if (const auto* job = std::get_if<JobSubmitted>(&record.body))
+    jobs_[job->id] = {job->spec.tasks_max, false};
+  if (const auto* cancel = std::get_if<JobCancelled>(&record.body))
+    jobs_[cancel->id].is_cancelled = true;
+  if (const auto* finished = std::get_if<TasksFinished>(&record.body))
+    for (const auto& result : finished->results) {
+      end(finished->node, result.task, "a result");
+      finished_.insert(result.task);
+      const auto known = results_.find(result.task);
+      if (known == results_.end() || known->second.reason != result.reason ||
+          known->second.exit_code != result.exit_code)
+        stage_.broken("task {} is recorded as {} with status {}, which no host has told",
+                      text_of(result.task), to_string(result.reason), result.exit_code);
+    }
+  if (const auto* failed = std::get_if<LaunchesFailed>(&record.body))
+    for (const auto& launch : failed->launches) {
+      end(failed->node, launch.result.task, "a failed launch");
+      finished_.insert(launch.result.task);
+    }
+  if (const auto* requeued = std::get_if<TasksRequeued>(&record.body))
+    for (const auto& task : requeued->tasks) {
+      end(requeued->node, task, "a requeue");
+      returned_.insert(task);
+    }
+}
+
+void Checker::apply(const CoordinatorStarted& body) {
+  if (body.epoch <= epoch_) stage_.broken("epoch {} follows on epoch {}", body.epoch, epoch_);
+  epoch_ = body.epoch;
+}
+
+void Checker::apply(const NodeChanged& body) {
+  const auto capacity = catalog_.to_vector(body.node.spec.capacity, "capacity");
+  auto& node = nodes_[body.node.id];
+  node.name = body.node.spec.traits.name;
+  if (!capacity || node.capacity == *capacity) return;
+  node.capacity_before = std::exchange(node.capacity, *capacity);
+  node.changed_at_us = stage_.time.now_us();
+}
+
+void Checker::apply(const Cycle& body) {
+  for (const auto& deal : body.deals) {
+    for (const auto& one : deal.grants) grant(deal, one);
+    if (!deal.grants.empty()) check_room(deal.node);
+    for (const auto& loan : deal.loans) move_net(loan.lender, loan.borrower, loan.units);
+    for (const auto& paid : deal.repayments) move_net(paid.debtor, paid.creditor, paid.units);
+  }
+}
+
+void Checker::grant(const Deal& deal, const Grant& grant) {
+  const auto& key = grant.task;
+  const auto id = task_of(key);
+  stage_.log.line("grant {} node {}", text_of(key), deal.node.value);
+  const auto job = jobs_.find(key.job);
+  if (job == jobs_.end() || key.index >= job->second.tasks)
+    stage_.broken("task {} was granted, and no such task was submitted", text_of(key));
+  else if (job->second.is_cancelled)
+    stage_.broken("task {} was granted after its job was cancelled", text_of(key));
+  if (!nodes_.contains(deal.node))
+    stage_.broken("task {} was granted to node {}, which is unknown", text_of(key),
+                  deal.node.value);
+  if (running_.contains(id))
+    stage_.broken("task {} was granted while {} runs", text_of(key), text_of(running_.at(id).task));
+  auto& last_attempt = last_attempt_[id];
+  if (key.attempt <= last_attempt)
+    stage_.broken("task {} was granted after attempt {}", text_of(key), last_attempt);
+  last_attempt = key.attempt;
+  running_[id] = {key, deal.node, grant.demand};
+  granted_[key] = deal.node;
+}
+
+/// What is over on the machine holds nothing, also before its result is durable.
+void Checker::check_room(NodeId id) {
+  const auto& node = nodes_[id];
+  ResourceVector held;
+  for (const auto& [task, running] : running_)
+    if (running.node == id && !stopped_.contains(running.task)) held += running.demand;
+  const bool settles = stage_.time.now_us() < node.changed_at_us + kCapacitySettles_us;
+  if (held.fits(node.capacity) || (settles && held.fits(node.capacity_before))) return;
+  stage_.broken("node {} was given {} millicores and {} MiB, and has {} and {}", node.name,
+                held[kCpu], held[kMemory], node.capacity[kCpu], node.capacity[kMemory]);
+}
+
+void Checker::end(NodeId node, const TaskKey& task, const char* how) {
+  const auto found = running_.find(task_of(task));
+  if (found == running_.end() || found->second.task != task || found->second.node != node)
+    return stage_.broken("{} of task {} on node {} is in the journal, and it does not run there",
+                         how, text_of(task), node.value);
+  stage_.log.line("{} of {}", how, text_of(task));
+  running_.erase(found);
+  over_.insert(task);
+}
+
+void Checker::audit(const Ledger& ledger) {
+  const auto report = ledger.verify();
+  if (!report.ok || report.net_sum != 0)
+    return stage_.broken("verify: net sum {}, {} differences, the first: {}", report.net_sum,
+                         report.differences.size(),
+                         report.differences.empty() ? "none" : report.differences.front());
+  std::set<std::uint32_t> debtors;
+  std::set<std::uint32_t> creditors;
+  for (const auto& iou : ledger.ious()) {
+    if (iou.units <= 0) stage_.broken("an IOU of {} units", iou.units);
+    debtors.insert(iou.debtor);
+    creditors.insert(iou.creditor);
+  }
+  for (const auto debtor : debtors)
+    if (creditors.contains(debtor)) stage_.broken("tenant {} owes and is owed", debtor);
+  for (const auto id : accepted_)
+    if (!ledger.job(id)) stage_.broken("job {} was accepted and is gone", id.value);
+  for (const auto id : cancels_) {
+    const auto job = ledger.job(id);
+    if (job && !job->cancelled && !is_terminal(state_of(*job)))
+      stage_.broken("job {} was cancelled and is not", id.value);
+  }
+  stage_.log.line("audit of {} records", report.records);
+}
+
+// -- what leaves the coordinator ------------------------------------------------------------------
+
+void Checker::ordered(const std::string& node, const TaskKey& task, std::uint64_t epoch) {
+  stage_.log.line("order {} to {}", text_of(task), node);
+  const auto granted = granted_.find(task);
+  if (granted == granted_.end() || nodes_[granted->second].name != node)
+    return stage_.broken("task {} was ordered to start on {}, and its grant is not durable",
+                         text_of(task), node);
+  if (returned_.contains(task))
+    stage_.broken("task {} was ordered to start after it was given back", text_of(task));
+  if (epoch != epoch_)
+    stage_.broken("task {} was ordered in epoch {}, and it is epoch {}", text_of(task), epoch,
+                  epoch_);
+}
+
+void Checker::acknowledged(const std::string& node, const TaskKey& task) {
+  stage_.log.line("acknowledge {} to {}", text_of(task), node);
+  if (!over_.contains(task))
+    stage_.broken("node {} may forget the result of task {}, and it is not durable", node,
+                  text_of(task));
+}
+
+void Checker::accepted(JobId job) {
+  stage_.log.line("accepted job {}", job.value);
+  if (!jobs_.contains(job)) stage_.broken("job {} was accepted and is not durable", job.value);
+  if (!accepted_.insert(job).second) stage_.broken("job id {} was given twice", job.value);
+}
+
+void Checker::cancelled(JobId id, const Ledger& ledger) {
+  stage_.log.line("cancelled job {}", id.value);
+  cancels_.insert(id);
+  const auto job = ledger.job(id);
+  if (!job || (!job->cancelled && !is_terminal(state_of(*job))))
+    stage_.broken("job {} is said to be cancelled and is not durably", id.value);
+}
+
+// -- on the machines ------------------------------------------------------------------------------
+
+void Checker::started(const std::string& machine, const TaskKey& task) {
+  stage_.log.line("start {} on {}", text_of(task), machine);
+  if (!started_.insert(task).second)
+    stage_.broken("task {} was started twice, now on {}", text_of(task), machine);
+  if (!granted_.contains(task))
+    stage_.broken("task {} was started on {} and never granted", text_of(task), machine);
+  stopped_.erase(task);  // an earlier try to start it may have failed
+  auto& alive = alive_[task_of(task)];
+  if (!alive.empty())
+    stage_.broken("task {} was started on {} while {} is alive on {}", text_of(task), machine,
+                  text_of(alive.begin()->first), alive.begin()->second);
+  alive.emplace(task, machine);
+}
+
+void Checker::stopped(const std::string& machine, const TaskKey& task) {
+  stage_.log.line("gone {} from {}", text_of(task), machine);
+  stopped_.insert(task);
+  const auto alive = alive_.find(task_of(task));
+  if (alive != alive_.end()) alive->second.erase(task);
+}
+
+bool Checker::is_alive(const TaskKey& task) const {
+  const auto alive = alive_.find(task_of(task));
+  return alive != alive_.end() && alive->second.contains(task);
+}
+
+}  // namespace fairwater::cluster_sim

@@ -1,0 +1,111 @@
+// What must hold at every moment of every run. It reads the journal as it grows and keeps its own
+// account of it, and compares what the parts of the cluster do with what is durable.
+//
+//   journal    numbers follow on; epochs rise; an attempt is granted once, of a task that waits,
+//              to a node that has room; requeues and results are of what runs there; nothing is
+//              granted of a cancelled job; after a restart nothing is missing
+//   balances   IOUs come to what deals lend and repay
+//   orders     a launch that leaves the coordinator is durably granted to that node
+//   answers    what a client or an agent is told is durable
+//   starts     an attempt is started once; no other attempt of the task is alive
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "model/journal.hpp"
+#include "storage/ledger.hpp"
+#include "tests/cluster_sim/world/stage.hpp"
+
+namespace fairwater::cluster_sim {
+
+class Checker {
+ public:
+  explicit Checker(Stage& stage) : stage_(stage) {}
+
+  // -- the journal --------------------------------------------------------------------------------
+  /// Reads what has become durable since the last call.
+  void follow(const Ledger& ledger);
+  /// A ledger that was opened: what was durable before is there, and unchanged.
+  void reopened(const Ledger& ledger);
+  /// The whole ledger: verify, sides of the IOUs, every job that was acknowledged.
+  void audit(const Ledger& ledger);
+  [[nodiscard]] std::uint64_t records() const { return last_number_; }
+  /// Granted in the journal, and not ended there.
+  [[nodiscard]] std::size_t running() const { return running_.size(); }
+  [[nodiscard]] std::size_t ended() const { return over_.size(); }
+
+  // -- what leaves the coordinator ----------------------------------------------------------------
+  void ordered(const std::string& node, const TaskKey& task, std::uint64_t epoch);
+  void acknowledged(const std::string& node, const TaskKey& task);
+  void accepted(JobId job);
+  void cancelled(JobId job, const Ledger& ledger);
+
+  // -- on the machines ----------------------------------------------------------------------------
+  void started(const std::string& machine, const TaskKey& task);
+  /// Its last process is gone, or it could not be started.
+  void stopped(const std::string& machine, const TaskKey& task);
+  /// How it ended, as a host will tell.
+  void result(const TaskResult& result) { results_[result.task] = result; }
+  /// Whether a live process of the task is on a machine.
+  [[nodiscard]] bool is_alive(const TaskKey& task) const;
+
+ private:
+  using TaskId = std::pair<JobId, std::uint32_t>;
+  struct JobModel {
+    std::uint32_t tasks = 0;
+    bool is_cancelled = false;
+  };
+  struct RunningTask {
+    TaskKey task;
+    NodeId node;
+    ResourceVector demand;
+  };
+  struct NodeModel {
+    std::string name;
+    ResourceVector capacity;
+    ResourceVector capacity_before;  ///< until the newest change
+    std::int64_t changed_at_us = 0;
+  };
+
+  void apply(const JournalRecord& record);
+  void apply(const CoordinatorStarted& body);
+  void apply(const NodeChanged& body);
+  void apply(const Cycle& body);
+  void grant(const Deal& deal, const Grant& grant);
+  void check_room(NodeId node);
+  void check_nets(const Ledger& ledger);
+  void move_net(TenantId giver, TenantId taker, Units units);
+  void end(NodeId node, const TaskKey& task, const char* how);
+
+  Stage& stage_;
+  ResourceCatalog catalog_;
+  std::uint64_t last_number_ = 0;
+  Hash last_hash_{};  ///< of the record before the last
+  std::uint64_t epoch_ = 0;
+  std::map<JobId, JobModel> jobs_;
+  std::map<NodeId, NodeModel> nodes_;
+  std::map<TaskId, RunningTask> running_;
+  std::map<TaskId, std::uint32_t> last_attempt_;
+  std::map<TaskKey, NodeId> granted_;
+  std::set<TaskKey> over_;      ///< ended or given back, in the journal
+  std::set<TaskKey> finished_;  ///< of these, with a result
+  std::set<TaskKey> returned_;  ///< of these, without one
+  std::set<JobId> accepted_;
+  std::set<JobId> cancels_;
+
+  /// Those who leave, and failed launches, move more than their records say.
+  enum class NetsState : std::uint8_t { as_known, moved_by_deals, moved_otherwise };
+  NetsState nets_ = NetsState::as_known;
+  std::map<TenantId, Units> net_;
+
+  std::set<TaskKey> started_;
+  std::map<TaskId, std::map<TaskKey, std::string>> alive_;
+  std::set<TaskKey> stopped_;
+  std::map<TaskKey, TaskResult> results_;
+};
+
+}  // namespace fairwater::cluster_sim

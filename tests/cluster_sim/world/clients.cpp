@@ -1,0 +1,181 @@
+#include "tests/cluster_sim/world/clients.hpp"
+
+#include <utility>
+
+namespace fairwater::cluster_sim {
+namespace {
+
+constexpr std::uint64_t kLostPercent = 3;  // of questions, and of answers
+constexpr std::size_t kEnoughJobs = 25;    // that are not done: longer queues show nothing new
+const Caller kOperator{Role::operator_role, {}, ""};
+
+}  // namespace
+
+Clients::Clients(Stage& stage, Coordinator& coordinator, const Agents& agents)
+    : stage_(stage),
+      coordinator_(coordinator),
+      agents_(agents),
+      tenants_(1 + stage.chance.below(4)),
+      max_tasks_(1 + stage.chance.below(20)),
+      mean_pause_us_(stage.chance.spread(kSecond, 8 * kSecond)) {}
+
+void Clients::begin() {
+  std::vector<TenantSpec> specs;
+  for (std::uint64_t i = 0; i < tenants_; ++i) {
+    specs.push_back(some_tenant());
+    specs.back().name = "tenant" + std::to_string(i);
+  }
+  call<TenantsApplied>(ApplyTenants{kOperator, specs, false});
+  act_later();
+}
+
+void Clients::stop() {
+  stopped_ = true;
+  for (const auto& agent : agents_) {
+    const auto undrain = [this, name = agent->name()](const auto& again) -> void {
+      call<Done>(DrainNode{kOperator, name, "", false}, {},
+                 [this, again](const Expected<Done>& done) {
+                   if (!done) stage_.time.in(kSecond, [again] { again(again); });
+                 });
+    };
+    undrain(undrain);
+  }
+}
+
+void Clients::act_later() {
+  stage_.time.in(stage_.chance.between(0, 2 * mean_pause_us_), [this] {
+    if (stopped_) return;
+    act();
+    act_later();
+  });
+}
+
+void Clients::act() {
+  const auto choice = stage_.chance.below(100);
+  if (choice < 55 && coordinator_.is_up() && coordinator_.ledger().live_jobs().size() > kEnoughJobs)
+    return;
+  if (choice < 55) return submit(3);
+  if (choice < 68) return cancel();
+  if (choice < 74) return apply_tenants();
+  if (choice < 77) return remove_tenant();
+  if (choice < 80) return drain(true);
+  if (choice < 85) return drain(false);
+  look();
+}
+
+// -- asking ---------------------------------------------------------------------------------------
+
+template <class Result, class Request>
+void Clients::call(Request request, std::function<void(const Result&)> told,
+                   std::function<void(const Expected<Result>&)> answered) {
+  const auto lost = [this] { return !stopped_ && stage_.chance.percent(kLostPercent); };
+  const auto answer = [this, answered, lost](const Expected<Result>& result) {
+    if (!answered || lost()) return;
+    stage_.time.in(stage_.chance.spread(200, 5 * kMs), [answered, result] { answered(result); });
+  };
+  if (lost()) return;
+  stage_.time.in(stage_.chance.spread(200, 5 * kMs), [this, request, told, answer] {
+    if (!coordinator_.is_up())
+      return answer(make_error(ErrorCode::unavailable, "no coordinator listens"));
+    coordinator_.ask<Result>(request, [told, answer](const Expected<Result>& result) {
+      if (result && told) told(*result);
+      answer(result);
+    });
+  });
+}
+
+// -- what they ask --------------------------------------------------------------------------------
+
+std::string Clients::some_node() { return agents_[stage_.chance.below(agents_.size())]->name(); }
+
+JobId Clients::some_job_id() {
+  // Mostly the newest: those still run.
+  return jobs_.empty() ? JobId{1}
+                       : jobs_[jobs_.size() - 1 -
+                               stage_.chance.below(std::min<std::size_t>(jobs_.size(), 8))];
+}
+
+JobSpec Clients::some_job() {
+  auto& chance = stage_.chance;
+  JobSpec spec;
+  spec.tenant = "tenant" + std::to_string(chance.below(tenants_));
+  spec.command = {"true"};
+  spec.job_class = chance.percent(30) ? "class" : "";
+  spec.tasks_min = spec.tasks_max = static_cast<std::uint32_t>(1 + chance.below(max_tasks_));
+  spec.resources = {{"cpu", 500 << chance.below(3)}, {"memory", 256 << chance.below(3)}};
+  spec.priority = static_cast<std::int32_t>(chance.below(3));
+  spec.retries = static_cast<std::uint32_t>(chance.below(3));
+  spec.grace_ms = chance.between(0, 3'000);
+  if (chance.percent(10) && !jobs_.empty()) spec.after = {some_job_id()};
+  return spec;
+}
+
+TenantSpec Clients::some_tenant() {
+  auto& chance = stage_.chance;
+  TenantSpec spec;
+  spec.name = "tenant" + std::to_string(chance.below(tenants_));
+  spec.weight = chance.between(1, 9);
+  spec.queue = static_cast<QueuePolicy>(chance.below(3));
+  if (chance.percent(20)) spec.min = {{"cpu", 1'000}};
+  if (chance.percent(20)) spec.max = {{"cpu", 6'000}};
+  spec.repay_millionths = chance.percent(50) ? 1'000'000 : 300'000;
+  spec.may_lend = !chance.percent(10);
+  spec.may_borrow = !chance.percent(10);
+  return spec;
+}
+
+void Clients::submit(int tries_left) {
+  call<JobAccepted>(
+      SubmitJob{kOperator, some_job()},
+      [this](const JobAccepted& accepted) {
+        coordinator_.checker().follow(coordinator_.ledger());
+        coordinator_.checker().accepted(accepted.id);
+      },
+      [this, tries_left](const Expected<JobAccepted>& accepted) {
+        if (accepted) return jobs_.push_back(accepted->id);
+        stage_.log.line("refused: {}", details(accepted.error()).message);
+        if (tries_left > 0 && is_retryable(details(accepted.error()).code))
+          stage_.time.in(kSecond, [=, this] {
+            if (!stopped_) submit(tries_left - 1);
+          });
+      });
+}
+
+void Clients::cancel() {
+  const auto job = some_job_id();
+  call<Done>(CancelJob{kOperator, job, "not needed"}, [this, job](const Done&) {
+    coordinator_.checker().follow(coordinator_.ledger());
+    coordinator_.checker().cancelled(job, coordinator_.ledger());
+  });
+}
+
+void Clients::apply_tenants() {
+  call<TenantsApplied>(ApplyTenants{kOperator, {some_tenant()}, stage_.chance.percent(10)});
+}
+
+void Clients::remove_tenant() {
+  call<Done>(RemoveTenant{kOperator, "tenant" + std::to_string(stage_.chance.below(tenants_))});
+}
+
+void Clients::drain(bool drains) {
+  call<Done>(DrainNode{kOperator, some_node(), drains ? "maintenance" : "", drains});
+}
+
+void Clients::look() {
+  switch (stage_.chance.below(6)) {
+    case 0:
+      return call<TenantList>(ListTenants{kOperator});
+    case 1:
+      return call<NodeList>(ListNodes{kOperator});
+    case 2:
+      return call<JobDetail>(ShowJob{kOperator, some_job_id()});
+    case 3:
+      return call<Explanation>(ExplainTask{kOperator, some_job_id(), 0});
+    case 4:
+      return call<JobRecord>(WaitJob{kOperator, some_job_id(), 30'000});
+    default:
+      return call<LedgerView>(ShowLedger{kOperator});
+  }
+}
+
+}  // namespace fairwater::cluster_sim

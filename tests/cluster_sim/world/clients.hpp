@@ -1,0 +1,54 @@
+// What operators and tenants do: jobs come and are cancelled, tenants come, change and go, nodes
+// drain; over a network that loses questions and answers.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/cluster_sim/world/agent.hpp"
+#include "tests/cluster_sim/world/coordinator.hpp"
+
+namespace fairwater::cluster_sim {
+
+using Agents = std::vector<std::unique_ptr<Agent>>;
+
+class Clients {
+ public:
+  Clients(Stage& stage, Coordinator& coordinator, const Agents& agents);
+
+  void begin();
+  /// Nothing new is asked for; nodes that drain take work again.
+  void stop();
+
+ private:
+  void act_later();
+  void act();
+  void submit(int tries_left);
+  void cancel();
+  void apply_tenants();
+  void remove_tenant();
+  void drain(bool drains);
+  void look();
+  [[nodiscard]] JobSpec some_job();
+  [[nodiscard]] TenantSpec some_tenant();
+  [[nodiscard]] std::string some_node();
+  [[nodiscard]] JobId some_job_id();
+  /// `told`: the answer leaves the coordinator. `answered`: it has arrived; never, if it or the
+  /// question is lost.
+  template <class Result, class Request>
+  void call(Request request, std::function<void(const Result&)> told = {},
+            std::function<void(const Expected<Result>&)> answered = {});
+
+  Stage& stage_;
+  Coordinator& coordinator_;
+  const Agents& agents_;
+  bool stopped_ = false;
+  std::uint64_t tenants_ = 0;
+  std::uint64_t max_tasks_ = 0;
+  std::int64_t mean_pause_us_ = 0;
+  std::vector<JobId> jobs_;
+};
+
+}  // namespace fairwater::cluster_sim

@@ -1,0 +1,167 @@
+#include "tests/cluster_sim/world/coordinator.hpp"
+
+#include <utility>
+
+#include "policy/core/check.hpp"
+#include "tests/cluster_sim/world/connection.hpp"
+
+namespace fairwater::cluster_sim {
+namespace {
+
+constexpr const char* kDirectory = "/ledger";
+
+}  // namespace
+
+Hash join_hash() {
+  Hash hash{};
+  hash.fill(7);
+  return hash;
+}
+
+Coordinator::Coordinator(Stage& stage, Checker& checker)
+    : disk(stage.chance), stage_(stage), checker_(checker) {}
+
+Coordinator::~Coordinator() {
+  if (is_up()) kill(true);
+}
+
+Expected<std::shared_ptr<Ledger>> Coordinator::open_ledger() {
+  LedgerOptions options;
+  options.directory = kDirectory;
+  options.create = true;
+  options.env = &disk;
+  options.min_free_bytes = 1 << 16;
+  options.clock = [this] { return stage_.time.wall_time(); };
+  auto opened = Ledger::open(options);
+  if (!opened) return opened.error();
+  std::shared_ptr<Ledger> ledger = std::move(*opened);
+  if (ledger->last_number() > 0) return ledger;
+  auto created =
+      ledger->append({ClusterCreated{"simulated", ResourceCatalog{}.kinds(), DealMode::sized},
+                      TokenIssued{Role::join, {}, join_hash()}});
+  if (!created) return created.error();
+  return ledger;
+}
+
+void Coordinator::try_without_end() {
+  const std::vector<std::string> directories{kDirectory, std::string(kDirectory) + "/db"};
+  const auto files = disk.contents(directories);
+  if (disk.cut_newest_log(directories.back())) {
+    const auto opened = open_ledger();
+    stage_.log.line("a log without its end is {}", opened ? "taken" : "refused");
+    if (opened && (*opened)->last_number() < checker_.records())
+      stage_.broken("a ledger that ends at record {} is taken for whole, and {} was durable",
+                    (*opened)->last_number(), checker_.records());
+  }
+  disk.restore(directories, files);
+}
+
+bool Coordinator::failed_to_start(const caf::error& error) {
+  stage_.log.line("the coordinator does not start: {}", details(error).message);
+  if (details(error).code != ErrorCode::disk_full && !disk.has_failed())
+    stage_.broken("the coordinator does not start: {}", details(error).message);
+  process_.reset();
+  ledger_.reset();
+  if (disk.has_failed()) disk.recover(stage_.chance.percent(30));
+  return false;
+}
+
+bool Coordinator::start() {
+  if (is_up()) return true;
+  if (std::exchange(loses_end, false)) try_without_end();
+  stage_.log.line("start the coordinator");
+  auto opened = open_ledger();
+  if (!opened) return failed_to_start(opened.error());
+  ledger_ = std::move(*opened);
+  checker_.reopened(*ledger_);
+  checker_.audit(*ledger_);
+  process_ = std::make_unique<ActorProcess>(stage_.time, DriftingClock{});
+  ClusterSettings settings;
+  settings.lease_ms = kLease_ms;
+  settings.grace_ms = kGrace_ms;
+  settings.heartbeat_interval_ms = kHeartbeat_ms;
+  settings.window_tasks = 16;  // small ones, so that windows are refilled
+  settings.window_ranges = 4;
+  settings.ledger_threads = false;
+  settings.wall_clock = [this] { return stage_.time.wall_time(); };
+  auto started = start_cluster(
+      process_->system(), ledger_, std::move(settings), [this](const caf::error& error) {
+        stage_.log.line("the coordinator cannot go on: {}", details(error).message);
+        if (!disk.has_failed())
+          stage_.broken("the coordinator cannot go on: {}", details(error).message);
+        kill_soon();
+      });
+  if (!started) return failed_to_start(started.error());
+  cluster_ = std::move(*started);
+  writer_ = resumable_of(cluster_->context->ledger);
+  synced_at_us_ = 0;
+  const auto part = [this](const char* name) {
+    return [this, name](const caf::error& reason) {
+      stage_.broken("the {} ended: {}", name, details(reason).message);
+    };
+  };
+  process_->own(cluster_->coordinator, part("coordinator"));
+  process_->own(cluster_->frontend, part("frontend"));
+  process_->own(cluster_->context->ledger, part("ledger"));
+  process_->own(cluster_->context->reader, part("reader"));
+  process_->own(cluster_->context->scanner, part("scanner"));
+  checker_.follow(*ledger_);
+  return true;
+}
+
+void Coordinator::kill(bool keeps_unsynced) {
+  if (!is_up()) return;
+  stage_.log.line("kill the coordinator");
+  checker_.follow(*ledger_);
+  dies_after_messages = 0;
+  disk.cut_off();
+  cluster_.reset();
+  process_.reset();
+  FAIRWATER_CHECK(ledger_.use_count() == 1, "nobody uses the ledger of a dead process");
+  ledger_.reset();
+  disk.recover(keeps_unsynced);
+  for (const auto& weak : std::exchange(connections_, {}))
+    if (const auto connection = weak.lock()) connection->coordinator_died();
+}
+
+void Coordinator::kill_soon() {
+  stage_.time.in(0, [this] { kill(stage_.chance.percent(30)); });
+}
+
+void Coordinator::check_reply(const std::string& node, const ReportReply& reply) {
+  checker_.follow(*ledger_);
+  for (const auto& task : reply.acknowledged) checker_.acknowledged(node, task);
+}
+
+void Coordinator::remember(const std::shared_ptr<Connection>& connection) {
+  std::erase_if(connections_, [](const auto& weak) { return weak.expired(); });
+  connections_.push_back(connection);
+}
+
+// -- its work -------------------------------------------------------------------------------------
+
+const caf::resumable* Coordinator::held_back() const {
+  return stage_.time.now_us() < synced_at_us_ ? writer_ : nullptr;
+}
+
+bool Coordinator::has_work() const {
+  return is_up() && stage_.time.now_us() >= process_->paused_until_us &&
+         process_->has_work(held_back());
+}
+
+std::int64_t Coordinator::next_work_us() const {
+  return std::max(process_->paused_until_us, synced_at_us_);
+}
+
+void Coordinator::run_one() {
+  const auto before = ledger_->last_number();
+  const auto* ran = process_->run_one(stage_.chance, held_back());
+  if (ran == nullptr) return;
+  if (ledger_->last_number() != before) {
+    synced_at_us_ = stage_.time.now_us() + stage_.chance.spread(200, max_sync_us);
+    checker_.follow(*ledger_);
+  }
+  if (dies_after_messages > 0 && --dies_after_messages == 0) kill(stage_.chance.percent(50));
+}
+
+}  // namespace fairwater::cluster_sim

@@ -1,0 +1,77 @@
+// The coordinator's process: the real actors on a ledger whose disk is simulated.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "actors/coordinator/cluster.hpp"
+#include "tests/cluster_sim/world/actor_process.hpp"
+#include "tests/cluster_sim/world/checker.hpp"
+#include "tests/cluster_sim/world/disk.hpp"
+
+namespace fairwater::cluster_sim {
+
+class Connection;
+
+inline constexpr std::int64_t kLease_ms = 12'000;
+inline constexpr std::int64_t kGrace_ms = 5'000;
+inline constexpr std::int64_t kHeartbeat_ms = 2'000;
+[[nodiscard]] Hash join_hash();
+
+class Coordinator {
+ public:
+  Coordinator(Stage& stage, Checker& checker);
+  ~Coordinator();
+
+  Disk disk;
+  /// A sync takes up to this long.
+  std::int64_t max_sync_us = 20 * kMs;
+  /// It is killed after so many messages; 0: it is not.
+  std::uint64_t dies_after_messages = 0;
+
+  /// The next start finds the end of its write-ahead log gone, and gets it back when it says so.
+  bool loses_end = false;
+
+  [[nodiscard]] bool is_up() const { return process_ != nullptr; }
+  [[nodiscard]] ActorProcess& process() { return *process_; }
+  [[nodiscard]] const Ledger& ledger() const { return *ledger_; }
+  [[nodiscard]] Checker& checker() { return checker_; }
+  /// False when its disk does not let it, for now.
+  bool start();
+  void kill(bool keeps_unsynced);
+  /// When somebody else has to kill it: from within an actor.
+  void kill_soon();
+
+  /// Asks the frontend. `answer` is called from within an actor, or never.
+  template <class Result, class Request>
+  void ask(Request request, std::function<void(Expected<Result>)> answer) {
+    process_->ask<Result>(cluster_->frontend, std::move(request), std::move(answer));
+  }
+  /// What it tells an agent must be durable.
+  void check_reply(const std::string& node, const ReportReply& reply);
+  /// Connections hear of its death.
+  void remember(const std::shared_ptr<Connection>& connection);
+
+  [[nodiscard]] bool has_work() const;
+  void run_one();
+  /// When the disk has synced, if somebody waits for it.
+  [[nodiscard]] std::int64_t next_work_us() const;
+
+ private:
+  [[nodiscard]] Expected<std::shared_ptr<Ledger>> open_ledger();
+  /// A log without its end must be refused.
+  void try_without_end();
+  [[nodiscard]] const caf::resumable* held_back() const;
+  bool failed_to_start(const caf::error& error);
+
+  Stage& stage_;
+  Checker& checker_;
+  std::unique_ptr<ActorProcess> process_;
+  std::shared_ptr<Ledger> ledger_;
+  std::optional<Cluster> cluster_;
+  const caf::resumable* writer_ = nullptr;
+  std::int64_t synced_at_us_ = 0;
+  std::vector<std::weak_ptr<Connection>> connections_;
+};
+
+}  // namespace fairwater::cluster_sim

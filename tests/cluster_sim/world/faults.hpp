@@ -1,0 +1,48 @@
+// What goes wrong, and how often: each run has its own kinds of trouble.
+#pragma once
+
+#include <functional>
+
+#include "tests/cluster_sim/world/clients.hpp"
+
+namespace fairwater::cluster_sim {
+
+class Faults {
+ public:
+  Faults(Stage& stage, Coordinator& coordinator, const Agents& agents)
+      : stage_(stage), coordinator_(coordinator), agents_(agents) {}
+
+  void begin();
+  /// Everything is mended, and whatever is down comes back.
+  void stop();
+
+ private:
+  /// Again and again, about that often.
+  void every(std::int64_t mean_pause_us, std::function<void()> strike);
+  [[nodiscard]] Agent& some_agent();
+  /// `end` comes after the time, or when faults stop.
+  void for_a_while(std::int64_t low_us, std::int64_t high_us, std::function<void()> end);
+  [[nodiscard]] std::int64_t moments_us(std::int64_t low_us, std::int64_t high_us);
+
+  void kill_coordinator();
+  void break_disk();
+  void fill_disk();
+  void slow_disk();
+  void stop_coordinator_for_a_while();
+  void kill_agent();
+  void reboot_machine();
+  void cut_network();
+  void slow_network();
+  void confuse_network();
+  void refuse_launches();
+  void freeze_agent();
+  void change_capacity(Agent& agent);
+  void restart_coordinator();
+
+  Stage& stage_;
+  Coordinator& coordinator_;
+  const Agents& agents_;
+  bool stopped_ = false;
+};
+
+}  // namespace fairwater::cluster_sim

@@ -1,0 +1,180 @@
+#include "tests/cluster_sim/world/machine.hpp"
+
+#include <utility>
+
+#include "process/lease.hpp"
+
+namespace fairwater::cluster_sim {
+namespace {
+
+constexpr std::int64_t kMaxDrift_ppm = 5'000;  // seven minutes a day
+constexpr std::uint64_t kLossesOfPercent = 8;  // tasks that fail by themselves
+
+}  // namespace
+
+Machine::Machine(Stage& stage, Checker& checker, std::string name, Amount cpu)
+    : stage_(stage),
+      checker_(checker),
+      clock_(stage.chance.between(-kMaxDrift_ppm, kMaxDrift_ppm)) {
+  spec.traits = {std::move(name), "here", {}};
+  spec.capacity = {{"cpu", cpu}, {"memory", cpu}};
+  spec.instance = "instance of " + spec.traits.name;
+  spec.limits = "none";
+  credential.fill(static_cast<std::uint8_t>(spec.traits.name.back()));
+}
+
+std::int64_t Machine::boottime_ms() const {
+  constexpr std::int64_t kBootedBefore_ms = 1'000'000;
+  return kBootedBefore_ms + clock_.local_us(stage_.time.now_us()) / kMs;
+}
+
+std::vector<FoundTask> Machine::scan() {
+  std::vector<FoundTask> found;
+  for (auto& [task, attempt] : attempts_) {
+    if (attempt.is_forgotten) continue;
+    if (attempt.phase == Phase::vanished) {
+      const auto reason =
+          attempt.is_lost_with_machine ? EndReason::node_lost : EndReason::supervisor_lost;
+      attempt.phase = Phase::ended;
+      attempt.result = result_of(task, reason, 0);
+      checker_.result(*attempt.result);
+    }
+    found.push_back({task, attempt.phase == Phase::alive, attempt.result});
+  }
+  return found;
+}
+
+caf::error Machine::launch(const LaunchOrder& order) {
+  if (attempts_.contains(order.task))
+    return make_error(ErrorCode::already_exists, "this attempt was started before");
+  if (refuses_launches) {
+    checker_.stopped(spec.traits.name, order.task);
+    return make_error(ErrorCode::disk_full, "the simulated machine starts nothing");
+  }
+  attempts_[order.task] = {order, Phase::alive, {}, {}, false, stage_.time.wall_time(), false};
+  // A supervisor starts nothing when the lease is over: by now somebody else may run the task.
+  if (lease_deadline_ms_ > 0 && boottime_ms() >= lease_deadline_ms_) {
+    end(order.task, EndReason::lease_expired, 0);
+    return {};
+  }
+  checker_.started(spec.traits.name, order.task);
+  run(order.task, stage_.chance.spread(200 * kMs, hurries ? kSecond : 40 * kSecond));
+  return {};
+}
+
+void Machine::run(const TaskKey& task, std::int64_t for_us) {
+  const bool fails = stage_.chance.percent(kLossesOfPercent);
+  stage_.time.in(for_us, [this, task, fails] {
+    const auto& attempt = attempts_.at(task);
+    if (attempt.phase != Phase::alive) return;
+    const bool lease_over = lease_deadline_ms_ > 0 && boottime_ms() >= lease_deadline_ms_;
+    if (attempt.stop_reason || lease_over)
+      end(task, attempt.stop_reason.value_or(EndReason::lease_expired), 0);
+    else
+      end(task, EndReason::exited, fails ? 1 : 0);
+  });
+}
+
+void Machine::stop(const TaskKey& task, EndReason reason) {
+  const auto found = attempts_.find(task);
+  if (found == attempts_.end() || found->second.phase != Phase::alive) return;
+  if (!found->second.stop_reason) found->second.stop_reason = reason;
+  // Some heed SIGTERM, some wait for SIGKILL.
+  const auto after_ms = stage_.chance.between(0, found->second.order.grace_ms);
+  stage_.time.in(after_ms * kMs, [this, task] {
+    const auto& attempt = attempts_.at(task);
+    if (attempt.phase == Phase::alive) end(task, *attempt.stop_reason, 0);
+  });
+}
+
+void Machine::forget(const TaskKey& task) {
+  const auto found = attempts_.find(task);
+  if (found == attempts_.end()) return;
+  if (found->second.phase == Phase::alive)
+    stage_.broken("the agent of {} forgets task {}, which runs", spec.traits.name, text_of(task));
+  found->second.is_forgotten = true;
+}
+
+// -- the lease ------------------------------------------------------------------------------------
+
+void Machine::extend_lease(std::int64_t deadline_ms) {
+  if (deadline_ms <= lease_deadline_ms_) return;
+  lease_deadline_ms_ = deadline_ms;
+  watch_lease();
+}
+
+void Machine::watch_lease() {
+  const auto deadline_ms = lease_deadline_ms_;
+  const auto left_ms = deadline_ms - boottime_ms();
+  stage_.time.at(clock_.when_us(clock_.local_us(stage_.time.now_us()) + left_ms * kMs),
+                 [this, deadline_ms] {
+                   if (deadline_ms == lease_deadline_ms_) end_lease();
+                 });
+}
+
+/// The supervisors take up to what they promise, and no longer.
+void Machine::end_lease() {
+  for (const auto& task : alive()) {
+    const auto after_ms =
+        stage_.chance.percent(50) ? kLeaseEndMs : stage_.chance.between(0, kLeaseEndMs);
+    stage_.time.in(after_ms * kMs, [this, task] {
+      if (attempts_.at(task).phase == Phase::alive) end(task, EndReason::lease_expired, 0);
+    });
+  }
+}
+
+// -- ends -----------------------------------------------------------------------------------------
+
+std::vector<TaskKey> Machine::alive() const {
+  std::vector<TaskKey> tasks;
+  for (const auto& [task, attempt] : attempts_)
+    if (attempt.phase == Phase::alive) tasks.push_back(task);
+  return tasks;
+}
+
+TaskResult Machine::result_of(const TaskKey& task, EndReason reason, std::int32_t exit_code) const {
+  TaskResult result;
+  result.task = task;
+  result.reason = reason;
+  result.exit_code = exit_code;
+  result.started_at = attempts_.at(task).started_at;
+  result.finished_at = stage_.time.wall_time();
+  return result;
+}
+
+void Machine::end(const TaskKey& task, EndReason reason, std::int32_t exit_code) {
+  auto& attempt = attempts_.at(task);
+  attempt.phase = Phase::ended;
+  attempt.result = result_of(task, reason, exit_code);
+  stage_.log.line("end {} on {}: {} {}", text_of(task), spec.traits.name, to_string(reason),
+                  exit_code);
+  checker_.result(*attempt.result);
+  checker_.stopped(spec.traits.name, task);
+  if (on_end) on_end(*attempt.result);
+}
+
+void Machine::vanish(const TaskKey& task) {
+  attempts_.at(task).phase = Phase::vanished;
+  checker_.stopped(spec.traits.name, task);
+}
+
+void Machine::reboot() {
+  stage_.log.line("reboot {}", spec.traits.name);
+  for (const auto& task : alive()) {
+    attempts_.at(task).is_lost_with_machine = true;
+    vanish(task);
+  }
+}
+
+void Machine::lose_supervisor() {
+  const auto tasks = alive();
+  if (tasks.empty()) return;
+  const auto task = tasks[stage_.chance.below(tasks.size())];
+  stage_.log.line("lose the supervisor of {} on {}", text_of(task), spec.traits.name);
+  if (on_end)
+    end(task, EndReason::supervisor_lost, 0);  // the host sees it go
+  else
+    vanish(task);
+}
+
+}  // namespace fairwater::cluster_sim

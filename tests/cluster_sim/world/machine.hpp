@@ -1,0 +1,82 @@
+// A machine of the cluster as far as it outlives its agent: the agent's data directory, and the
+// tasks' processes with their supervisors, which know the lease.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/node.hpp"
+#include "process/task_process.hpp"
+#include "tests/cluster_sim/world/actor_process.hpp"
+#include "tests/cluster_sim/world/checker.hpp"
+
+namespace fairwater::cluster_sim {
+
+class Machine {
+ public:
+  Machine(Stage& stage, Checker& checker, std::string name, Amount cpu);
+
+  // -- the agent's data directory -----------------------------------------------------------------
+  NodeSpec spec;
+  ClusterMemory memory;
+  std::uint64_t starts = 0;
+  Hash credential{};
+  bool has_joined = false;  ///< its credential was accepted
+
+  // -- time ---------------------------------------------------------------------------------------
+  [[nodiscard]] const DriftingClock& clock() const { return clock_; }
+  [[nodiscard]] std::int64_t boottime_ms() const;
+
+  // -- what the task host does --------------------------------------------------------------------
+  /// As TaskHost::scan.
+  [[nodiscard]] std::vector<FoundTask> scan();
+  /// As TaskHost::launch.
+  [[nodiscard]] caf::error launch(const LaunchOrder& order);
+  void stop(const TaskKey& task, EndReason reason);
+  void forget(const TaskKey& task);
+  void extend_lease(std::int64_t deadline_ms);
+  /// Told of every attempt that ends, while an agent runs.
+  std::function<void(const TaskResult&)> on_end;
+  /// Attempts with a live process.
+  [[nodiscard]] std::vector<TaskKey> alive() const;
+
+  bool hurries = false;  ///< tasks are short from now on
+
+  // -- faults -------------------------------------------------------------------------------------
+  bool refuses_launches = false;
+  /// The power goes: every process is gone, and nobody knows how it ended.
+  void reboot();
+  /// The supervisor of one task vanishes, and its processes with it.
+  void lose_supervisor();
+
+ private:
+  enum class Phase : std::uint8_t { alive, ended, vanished };
+  struct Attempt {
+    LaunchOrder order;
+    Phase phase = Phase::alive;
+    std::optional<TaskResult> result;
+    std::optional<EndReason> stop_reason;
+    bool is_forgotten = false;
+    WallTime started_at;
+    bool is_lost_with_machine = false;
+  };
+  void run(const TaskKey& task, std::int64_t for_us);
+  void end(const TaskKey& task, EndReason reason, std::int32_t exit_code);
+  void vanish(const TaskKey& task);
+  [[nodiscard]] TaskResult result_of(const TaskKey& task, EndReason reason,
+                                     std::int32_t exit_code) const;
+  void watch_lease();
+  void end_lease();
+
+  Stage& stage_;
+  Checker& checker_;
+  DriftingClock clock_;
+  std::map<TaskKey, Attempt> attempts_;
+  std::int64_t lease_deadline_ms_ = 0;
+};
+
+}  // namespace fairwater::cluster_sim
