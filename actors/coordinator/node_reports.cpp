@@ -1,5 +1,6 @@
 // What an agent's report leads to: results become durable, then it is answered.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <spdlog/spdlog.h>
@@ -28,19 +29,36 @@ bool did_run(const TaskResult& result) {
   }
 }
 
+/// What the agent still does not name after it registered never reached it, and may run elsewhere.
+/// Its registration is not enough to say so: that may be late, and older than orders that it took
+/// over a connection after that one.
+void return_withheld(NodeSelf self, const AgentReport& report, ReportOutcome& outcome) {
+  auto& state = self->state;
+  std::set<TaskKey> unnamed;
+  for (const auto& task : std::exchange(state.withheld, {})) unnamed.insert(task);
+  for (const auto& task : report.running) unnamed.erase(task);
+  for (const auto& result : report.finished) unnamed.erase(result.task);
+  ReturnTasks back;
+  for (const auto& task : state.book.unsettled())
+    if (unnamed.contains(task)) back.tasks.push_back(task);
+  std::erase_if(outcome.launches,
+                [&](const LaunchOrder& order) { return unnamed.contains(order.task); });
+  back.reason = "node " + name_of(state) + " did not take the order, " +
+                std::to_string(BrokenConnections::kMost) + " connections in a row ended on it";
+  return_tasks(self, back);
+}
+
 /// What the report leaves to be ordered, unless the agent has shown that it cannot take it: then it
 /// is spared new tasks for as long as a lease.
 void send_orders_after_report(NodeSelf self, ReportOutcome& outcome, bool registering) {
   auto& state = self->state;
   state.broken_connections.forgive(self->clock().now(),
                                    std::chrono::milliseconds(state.context->settings.lease_ms));
-  if (registering && state.broken_connections.are_too_many() && !outcome.launches.empty()) {
+  if (registering) state.withheld.clear();
+  if (registering && state.broken_connections.are_too_many()) {
     // Every connection broke on these orders, so the next would, and with it the leases of all that
-    // runs there. Who registers without naming a task never got its order, so it may run elsewhere.
-    return_tasks(
-        self, {keys_of(outcome.launches), "node " + name_of(state) + " did not take the order, " +
-                                              std::to_string(BrokenConnections::kMost) +
-                                              " connections in a row ended on it"});
+    // runs there.
+    state.withheld = keys_of(outcome.launches);
     outcome.launches.clear();
   }
   send_orders(self, std::move(outcome.launches), std::move(outcome.stops));
@@ -147,6 +165,7 @@ caf::result<ReportReply> take_report(NodeSelf self, const AgentReport& report, b
   if (registering) log_strangers(state, outcome);
   return_tasks(self,
                {outcome.returns, "the ledger was taken back; what became of it is not known"});
+  if (!registering) return_withheld(self, report, outcome);
   send_orders_after_report(self, outcome, registering);
   if (std::any_of(outcome.settle.begin(), outcome.settle.end(), did_run)) state.pauses.task_ran();
   if (!outcome.failed_launches.empty()) state.pauses.begin();

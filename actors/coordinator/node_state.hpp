@@ -63,6 +63,7 @@ struct NodeActorState {
   bool keeps_results = true;             ///< false while the ledger takes none: said once
   bool retired = false;                  ///< see RetireNode
   BrokenConnections broken_connections;
+  std::vector<TaskKey> withheld;  ///< from an agent that registered and takes no orders
   LaunchPauses pauses;
   Rivals rivals;
   std::optional<NodeSuperseded> fence_to_write;  ///< decided, and not durable yet
