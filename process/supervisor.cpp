@@ -55,6 +55,7 @@ class Supervisor {
   void stop_gracefully(EndReason reason, std::string message);
   void kill_everything();
   void signal_task(int signal) const;
+  [[nodiscard]] bool lease_is_over() const;
   void check_lease(std::int64_t now);
   void have_memory_watched(std::int64_t now);
   void watch_memory(std::int64_t now);
@@ -137,6 +138,12 @@ caf::error Supervisor::start() {
   timer_.reset(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
   if (!signals_ || !timer_) return system_error("cannot watch signals and time", errno);
 
+  if (lease_is_over()) {  // the order was late: by now somebody else may run the task
+    reason_ = EndReason::lease_expired;
+    result_.message = kLeaseOver;
+    all_ended_ = main_ended_ = true;
+    return caf::none;
+  }
   auto started = start_command(command_, cgroup_);
   if (!started) return started.error();
   main_pid_ = started->pid;
@@ -240,6 +247,11 @@ void Supervisor::on_timer() {
   arm_timer();
 }
 
+bool Supervisor::lease_is_over() const {
+  const std::int64_t deadline = lease_.deadline_ms();
+  return deadline > 0 && boottime_ms() >= deadline;
+}
+
 void Supervisor::check_lease(std::int64_t now) {
   const std::int64_t deadline = lease_.deadline_ms();
   if (deadline == 0) {
@@ -331,8 +343,7 @@ void Supervisor::on_main_end(int status) {
     }
   }
   // Its supervisor was stopped until after the lease: by now somebody else may run the task.
-  const std::int64_t deadline = lease_.deadline_ms();
-  if (!reason_ && deadline > 0 && boottime_ms() >= deadline) {
+  if (!reason_ && lease_is_over()) {
     reason_ = EndReason::lease_expired;
     result_.message = kLeaseOver;
   }

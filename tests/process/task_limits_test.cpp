@@ -110,6 +110,14 @@ TEST_CASE("Whatever a task leaves behind ends with it", "[process]") {
   CHECK(processes_with_argument(fixture.marker()).empty());
 }
 
+TEST_CASE("A command whose order comes after the lease's end is not started", "[process]") {
+  HostFixture fixture;
+  fixture.host().extend_lease(boottime_ms() - 1);
+  const LaunchOrder order = fixture.shell("echo started");
+  CHECK(fixture.run(order).reason == EndReason::lease_expired);
+  CHECK_FALSE(std::filesystem::exists(AttemptFile(fixture.directory(), order.task).log(false)));
+}
+
 TEST_CASE("A task ends when the lease does, and not before", "[process]") {
   HostFixture fixture;
   fixture.host().extend_lease(boottime_ms() + 60'000);
