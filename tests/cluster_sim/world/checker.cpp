@@ -68,7 +68,7 @@ void Checker::apply(const JournalRecord& record) {
       std::holds_alternative<LaunchesFailed>(record.body))
     nets_ = NetsState::moved_otherwise;
   if (const auto* started = std::get_if<CoordinatorStarted>(&record.body)) apply(*started);
-  if (const auto* node = std::get_if<NodeChanged>(&record.body)) apply(*node);
+  if (const auto* node = std::get_if<NodeAdmitted>(&record.body)) apply(*node);
   if (const auto* removed = std::get_if<NodeRemoved>(&record.body)) nodes_.erase(removed->node);
   if (const auto* cycle = std::get_if<Cycle>(&record.body)) apply(*cycle);
   if (const auto* job = std::get_if<JobSubmitted>(&record.body))
@@ -102,10 +102,10 @@ void Checker::apply(const CoordinatorStarted& body) {
   epoch_ = body.epoch;
 }
 
-void Checker::apply(const NodeChanged& body) {
-  const auto capacity = catalog_.to_vector(body.node.spec.capacity, "capacity");
-  auto& node = nodes_[body.node.id];
-  node.name = body.node.spec.traits.name;
+void Checker::apply(const NodeAdmitted& body) {
+  const auto capacity = catalog_.to_vector(body.spec.capacity, "capacity");
+  auto& node = nodes_[body.node];
+  node.name = body.spec.traits.name;
   if (!capacity || node.capacity == *capacity) return;
   node.capacity_before = std::exchange(node.capacity, *capacity);
   node.changed_at_us = stage_.time.now_us();

@@ -73,7 +73,7 @@ class Checker {
 
   void apply(const JournalRecord& record);
   void apply(const CoordinatorStarted& body);
-  void apply(const NodeChanged& body);
+  void apply(const NodeAdmitted& body);
   void apply(const Cycle& body);
   void grant(const Deal& deal, const Grant& grant);
   void check_room(NodeId node);
