@@ -56,7 +56,8 @@ struct TenantRecord {
   Units granted_units_total = 0;  ///< sum of the costs of all grants so far
   Units borrowed_total = 0;       ///< loans taken
   Units lent_total = 0;
-  Units carry = 0;  ///< see TenantLine
+  Units carry = 0;                               ///< see TenantLine
+  std::uint32_t repay_remainder_millionths = 0;  ///< likewise
   friend bool operator==(const TenantRecord&, const TenantRecord&) = default;
 };
 

@@ -206,6 +206,7 @@ struct TenantRecord {
   borrowedTotal @3 :Int64;
   lentTotal @4 :Int64;
   carry @5 :Int64;
+  repayRemainder @6 :UInt32;  # as in TenantLine
 }
 
 struct NodeTraits {
@@ -261,6 +262,7 @@ struct TenantLine {
   carry @12 :Int64;
   quota @13 :Vector;
   used @14 :Vector;
+  repayRemainder @15 :UInt32;  # afterwards, in millionths of a unit; 0 where an older version forgot it
 }
 
 struct Repayment {
@@ -275,6 +277,12 @@ struct Loan {
   units @2 :Int64;
 }
 
+struct Reservation {
+  # Room that a node keeps for a task of the tenant that is due.
+  tenant @0 :UInt32;
+  demand @1 :Vector;
+}
+
 struct Deal {
   # One node's free capacity, dealt out. Takes effect in the order: repayments, loans, grants.
   node @0 :UInt32;
@@ -286,6 +294,8 @@ struct Deal {
   grants @6 :List(Grant);
   repayments @7 :List(Repayment);
   loans @8 :List(Loan);
+  reservation @9 :Reservation;  # room that the node keeps from now on; null: none
+  keepsAccounts @10 :Bool = true;  # false: grants alone, made by a policy that keeps no accounts
 }
 
 # -- the journal -----------------------------------------------------------------------------------------

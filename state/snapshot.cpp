@@ -7,7 +7,7 @@ namespace fairwater {
 ClusterSnapshot::Tenant tenant_of(const TenantRecord& record, const ResourceCatalog& catalog) {
   const auto terms = terms_of(record.spec, catalog);
   FAIRWATER_CHECK(terms.engaged(), "a stored tenant's terms");
-  return {record.id, *terms, record.carry};
+  return {record.id, *terms};
 }
 
 ClusterSnapshot::Node node_of(const NodeRecord& record, const ResourceCatalog& catalog) {
@@ -16,8 +16,8 @@ ClusterSnapshot::Node node_of(const NodeRecord& record, const ResourceCatalog& c
   return {record.id, record.spec.traits, *capacity, false};
 }
 
-ClusterSnapshot::Held held_task(const JobRecord& job, std::uint32_t index, const TaskRecord& task,
-                                const ResourceCatalog& catalog) {
+HeldTask held_task(const JobRecord& job, std::uint32_t index, const TaskRecord& task,
+                   const ResourceCatalog& catalog) {
   FAIRWATER_CHECK(task.state == TaskState::running, "a held task runs");
   const auto demand = catalog.to_vector(job.spec.resources, "resources");
   FAIRWATER_CHECK(demand.engaged(), "a stored job's resources");
@@ -37,12 +37,10 @@ DealCycle restore(const AllocatorSettings& settings, const ClusterSnapshot& snap
   for (std::uint32_t i = 0; i < snapshot.groups.size(); ++i)
     allocator.set_group(GroupId{i + 1}, snapshot.groups[i]);
   for (const auto& tenant : snapshot.tenants) allocator.set_tenant(tenant.id, tenant.terms);
-  allocator.restore_position(snapshot.position);
-  for (const auto& tenant : snapshot.tenants) allocator.restore_carry(tenant.id, tenant.carry);
-  for (const auto& iou : snapshot.ious) allocator.restore_iou(iou);
+  allocator.restore(snapshot.accounts);
   for (const auto& node : snapshot.nodes)
     cycle.set_node(node.id, node.traits, node.capacity, node.accepts);
-  for (const auto& held : snapshot.held) allocator.restore_held(held.node, held.grant);
+  allocator.restore_held(snapshot.held);
   allocator.restore_last_deal(snapshot.last_deal);
   return cycle;
 }

@@ -17,7 +17,6 @@ struct ClusterSnapshot {
   struct Tenant {
     TenantId id;
     TenantTerms terms;
-    Units carry = 0;
   };
   struct Node {
     NodeId id;
@@ -25,18 +24,12 @@ struct ClusterSnapshot {
     ResourceVector capacity;
     bool accepts = false;  ///< nobody has been heard of yet
   };
-  /// A task that runs, or is about to.
-  struct Held {
-    NodeId node;
-    Grant grant;
-  };
 
   std::vector<GroupTerms> groups;  ///< ids 1, 2, ..; a group after the one that it is in
   std::vector<Tenant> tenants;     ///< in the order in which they joined
-  std::uint64_t position = 0;      ///< of the sequence
-  std::vector<IouBook::Iou> ious;  ///< with their ages
+  AccountsSnapshot accounts;
   std::vector<Node> nodes;
-  std::vector<Held> held;
+  std::vector<HeldTask> held;   ///< what runs, or is about to
   std::uint64_t last_deal = 0;  ///< see Allocator::restore_last_deal
 };
 
@@ -47,9 +40,8 @@ struct ClusterSnapshot {
 [[nodiscard]] ClusterSnapshot::Node node_of(const NodeRecord& record,
                                             const ResourceCatalog& catalog);
 /// The task runs.
-[[nodiscard]] ClusterSnapshot::Held held_task(const JobRecord& job, std::uint32_t index,
-                                              const TaskRecord& task,
-                                              const ResourceCatalog& catalog);
+[[nodiscard]] HeldTask held_task(const JobRecord& job, std::uint32_t index, const TaskRecord& task,
+                                 const ResourceCatalog& catalog);
 
 /// Same snapshot, same deals.
 [[nodiscard]] DealCycle restore(const AllocatorSettings& settings, const ClusterSnapshot& snapshot);

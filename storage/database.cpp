@@ -41,7 +41,9 @@ rocksdb::DBOptions database_options(rocksdb::Env* env) {
 }
 
 /// Added after the first release: ledgers made before lack it until a coordinator opens them.
-bool is_later(Family family) { return family == Family::tenant_jobs; }
+bool is_later(Family family) {
+  return family == Family::tenant_jobs || family == Family::reservations;
+}
 
 std::vector<rocksdb::ColumnFamilyDescriptor> descriptors(const std::vector<Family>& families) {
   std::vector<rocksdb::ColumnFamilyDescriptor> all{

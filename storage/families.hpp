@@ -14,6 +14,7 @@
 //   tokens       hash:byte[32]                     TokenRecord
 //   classes      class 0x00 (name "=" amount ",")* ClassRecord; names ascending
 //   tenant_jobs  tenant:u32be job:u64be            TenantJobRecord; every job once
+//   reservations node:u32be                        Reservation
 //
 // Integers are big-endian, so that the order of keys is the order of numbers. `journal` is the
 // truth; every other family is a pure function of it (storage/fold.hpp) and changes in the same
@@ -42,11 +43,12 @@ enum class Family : std::uint8_t {
   tokens,
   classes,
   tenant_jobs,
+  reservations,
 };
-inline constexpr std::size_t kFamilyCount = 11;
+inline constexpr std::size_t kFamilyCount = 12;
 inline constexpr std::array<const char*, kFamilyCount> kFamilyNames{
-    "journal", "meta", "balances", "tenants", "nodes",      "jobs",
-    "tasks",   "live", "tokens",   "classes", "tenant_jobs"};
+    "journal", "meta", "balances", "tenants", "nodes",       "jobs",
+    "tasks",   "live", "tokens",   "classes", "tenant_jobs", "reservations"};
 
 [[nodiscard]] inline const char* name_of(Family family) {
   return kFamilyNames[static_cast<std::size_t>(family)];

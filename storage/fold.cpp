@@ -58,6 +58,7 @@ class Fold {
   void operator()(const NodeRemoved& body) {
     (void)node_of(body.node);
     state_.nodes.erase(key_of(body.node));
+    state_.accounts.remove_node(body.node);
   }
   void operator()(const TasksFinished& body) {
     for (const TaskResult& result : body.results) finish(body.node, result);
@@ -79,7 +80,6 @@ class Fold {
   }
   void operator()(const Cycle& body) {
     for (const Deal& deal : body.deals) {
-      check_arithmetic(deal);
       apply_accounts(state_, deal);
       if (!state_.nodes.find(key_of(deal.node))) refuse_node(deal.node);
       for (const Grant& grant : deal.grants) run(deal.node, grant);
@@ -87,11 +87,8 @@ class Fold {
   }
 
  private:
-  void check_position(std::uint64_t position) {
-    if (position != 0 && position >= static_cast<std::uint64_t>(state_.weight_sum))
-      refuse("position " + std::to_string(position) + " is not within the sequence's period of " +
-             std::to_string(state_.weight_sum));
-    state_.meta.position = position;
+  void move_to(std::uint64_t position) {
+    if (const auto refusal = state_.accounts.move_to(position)) refuse(*refusal);
   }
   [[noreturn]] static void refuse_node(NodeId node) {
     refuse("node " + std::to_string(node.value) + " does not exist");
@@ -136,20 +133,20 @@ void Fold::operator()(const TenantsChanged& body) {
     if (owners.emplace(changed.spec.name, changed.id).first->second != changed.id)
       refuse("the name '" + changed.spec.name + "' belongs to another tenant");
     if (TenantRecord* tenant = state_.tenants.edit(key_of(changed.id))) {
-      state_.weight_sum += changed.spec.weight - tenant->spec.weight;
+      state_.accounts.reweigh(changed.id, changed.spec.weight);
       tenant->spec = changed.spec;
       continue;
     }
     if (changed.id.value < state_.meta.next_tenant.value)
       refuse("the id " + std::to_string(changed.id.value) + " was given to another tenant before");
     state_.meta.next_tenant.value = changed.id.value + 1;
-    state_.weight_sum += changed.spec.weight;
+    state_.accounts.join(changed.id, changed.spec.weight);
     TenantRecord fresh;
     fresh.id = changed.id;
     fresh.spec = changed.spec;
     state_.tenants.put(key_of(changed.id), std::move(fresh));
   }
-  check_position(body.position);
+  move_to(body.position);
 }
 
 void Fold::operator()(const TenantRemoved& body) {
@@ -158,28 +155,16 @@ void Fold::operator()(const TenantRemoved& body) {
   for (const auto& [key, live] : state_.live.all())
     if (live.tenant == body.tenant)
       refuse("tenant '" + leaver->spec.name + "' leaves while a job of its lives");
-  if (state_.book.net(body.tenant.value) < 0)
+  if (state_.accounts.book().net(body.tenant.value) < 0)
     refuse("tenant '" + leaver->spec.name + "' leaves while it owes");
-  std::vector<IouBook::MemberWeight> others;
-  for (const auto& [key, tenant] : state_.tenants.all())
-    if (tenant.id != body.tenant) others.push_back({tenant.id.value, tenant.spec.weight});
-  // Ranked as in the sequence: ids are in the order of joining.
-  std::stable_sort(others.begin(), others.end(),
-                   [](const auto& a, const auto& b) { return a.weight > b.weight; });
-  std::vector<TenantId> ranked;
-  ranked.reserve(others.size());
-  for (const IouBook::MemberWeight& other : others) ranked.push_back(TenantId{other.member});
-  const Units forgiven =
-      forgive_carry(state_, body.tenant, ranked) + state_.book.leave(body.tenant.value, others);
-  store_book_changes(state_);
+  const Units forgiven = state_.accounts.leave(body.tenant);
   if (forgiven != body.forgiven)
     refuse("leaving forgives " + std::to_string(forgiven) + " units, not " +
            std::to_string(body.forgiven));
-  state_.weight_sum -= leaver->spec.weight;
   state_.tenants.erase(key_of(body.tenant));
   for (const auto& [key, token] : state_.tokens.all())
     if (token.role == Role::tenant && token.tenant == body.tenant) state_.tokens.erase(key);
-  check_position(body.position);
+  move_to(body.position);
 }
 
 void Fold::operator()(const JobSubmitted& body) {
@@ -291,6 +276,7 @@ caf::error apply(State& state, const JournalRecord& record) {
   if (!record.time) return fail("it has no time");
   try {
     std::visit(Fold(state, record), record.body);
+    state.store_accounts();
   } catch (const Contradiction& contradiction) {
     return fail(contradiction.what());
   }

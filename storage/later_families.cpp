@@ -11,13 +11,11 @@ constexpr std::uint32_t kJobsPerBatch = 4096;
 
 caf::error written(const rocksdb::Status& status, const Database& database) {
   if (status.ok()) return {};
-  return storage_error(status, "cannot list the tenants' jobs in " + database.directory());
+  return storage_error(
+      status, "cannot bring the ledger in " + database.directory() + " to this version's form");
 }
 
-}  // namespace
-
-caf::error fill_later_families(Database& database) {
-  if (database.has(Family::tenant_jobs)) return {};
+caf::error list_tenants_jobs(Database& database) {
   rocksdb::ColumnFamilyHandle* family = database.handle(Family::tenant_jobs);
   rocksdb::WriteBatch batch;
   rocksdb::Status status;
@@ -35,6 +33,22 @@ caf::error fill_later_families(Database& database) {
   if (caf::error failed = written(status, database)) return failed;
   database.mark_complete(Family::tenant_jobs, batch);
   return written(database.write(batch, true), database);
+}
+
+/// An older coordinator's nodes forgot the room that they kept when it ended: there is none.
+caf::error begin_reservations(Database& database) {
+  rocksdb::WriteBatch batch;
+  database.mark_complete(Family::reservations, batch);
+  return written(database.write(batch, true), database);
+}
+
+}  // namespace
+
+caf::error fill_later_families(Database& database) {
+  if (!database.has(Family::tenant_jobs))
+    if (caf::error failed = list_tenants_jobs(database)) return failed;
+  if (!database.has(Family::reservations)) return begin_reservations(database);
+  return {};
 }
 
 }  // namespace fairwater

@@ -277,15 +277,8 @@ std::vector<NodeRecord> Ledger::nodes() const {
   return nodes;
 }
 
-std::vector<IouBook::Iou> Ledger::ious() const {
-  std::vector<IouBook::Iou> ious;
-  Snapshot(impl_->database()).scan(Family::balances, [&](std::string_view key, std::string_view v) {
-    const auto iou = decode_stored<IouRecord>(Family::balances, key, v);
-    ious.push_back({from_big_endian<std::uint32_t>(key),
-                    from_big_endian<std::uint32_t>(key.substr(4)), iou.units, iou.age});
-  });
-  return ious;
-}
+AccountsSnapshot Ledger::accounts() const { return read_accounts(Snapshot(impl_->database())); }
+std::vector<IouBook::Iou> Ledger::ious() const { return accounts().ious; }
 
 std::map<Hash, TokenGrant> Ledger::tokens() const {
   std::map<Hash, TokenGrant> tokens;

@@ -14,7 +14,7 @@
 
 #include "model/journal.hpp"
 #include "model/verify_report.hpp"
-#include "policy/ledger/iou_book.hpp"
+#include "policy/ledger/accounts.hpp"
 #include "storage/records.hpp"
 
 namespace rocksdb {
@@ -79,7 +79,8 @@ class Ledger {
   [[nodiscard]] NodeId next_node_id() const;
   [[nodiscard]] std::vector<TenantRecord> tenants() const;  ///< by id
   [[nodiscard]] std::vector<NodeRecord> nodes() const;      ///< by id
-  [[nodiscard]] std::vector<IouBook::Iou> ious() const;     ///< by debtor, creditor
+  [[nodiscard]] AccountsSnapshot accounts() const;
+  [[nodiscard]] std::vector<IouBook::Iou> ious() const;  ///< by debtor, creditor
   [[nodiscard]] std::map<Hash, TokenGrant> tokens() const;
   [[nodiscard]] std::optional<JobRecord> job(JobId id) const;
   /// Jobs with id >= `from` upwards (or downwards from `from` with `newest_first`), until `visit`

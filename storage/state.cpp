@@ -30,10 +30,63 @@ void check_ious(const std::vector<IouBook::Iou>& ious) {
                              " is not positive, or its creditor owes to others");
 }
 
+/// What the accounts take for granted of what they are restored from.
+void check_accounts(const AccountsSnapshot& accounts, Weight period) {
+  check_ious(accounts.ious);
+  Units sum = 0;
+  for (const Account& account : accounts.tenants) sum += account.deficit;
+  if (sum != 0)
+    throw StorageFault(ErrorCode::storage_damaged,
+                       "the carries of all tenants add up to " + std::to_string(sum));
+  if (accounts.position != 0 && accounts.position >= static_cast<std::uint64_t>(period))
+    throw StorageFault(ErrorCode::storage_damaged, "the sequence stands at " +
+                                                       std::to_string(accounts.position) +
+                                                       " of a period of " + std::to_string(period));
+  for (const auto& [node, reservation] : accounts.reservations) {
+    const auto is_holder = [&](const Account& account) {
+      return account.tenant == reservation.tenant;
+    };
+    if (std::none_of(accounts.tenants.begin(), accounts.tenants.end(), is_holder))
+      throw StorageFault(
+          ErrorCode::storage_damaged,
+          "node " + std::to_string(node.value) + " keeps room for a tenant that does not exist");
+  }
+}
+
+LedgerMeta read_meta(const StateView& view) {
+  const auto bytes = view.get(Family::meta, kMetaKey);
+  return bytes ? decode_stored<LedgerMeta>(Family::meta, kMetaKey, *bytes) : LedgerMeta{};
+}
+
 }  // namespace
 
+AccountsSnapshot read_accounts(const StateView& view) {
+  AccountsSnapshot accounts;
+  const LedgerMeta meta = read_meta(view);
+  accounts.position = meta.position;
+  accounts.last_iou_age = std::max<std::uint64_t>(meta.next_iou_age, 1) - 1;
+  Weight period = 0;
+  view.scan(Family::tenants, [&](std::string_view key, std::string_view bytes) {
+    const auto tenant = decode_stored<TenantRecord>(Family::tenants, key, bytes);
+    accounts.tenants.push_back({tenant.id, tenant.carry, tenant.repay_remainder_millionths});
+    period += tenant.spec.weight;
+  });
+  view.scan(Family::balances, [&](std::string_view key, std::string_view bytes) {
+    const auto iou = decode_stored<IouRecord>(Family::balances, key, bytes);
+    accounts.ious.push_back({from_big_endian<std::uint32_t>(key),
+                             from_big_endian<std::uint32_t>(key.substr(4)), iou.units, iou.age});
+  });
+  view.scan(Family::reservations, [&](std::string_view key, std::string_view bytes) {
+    accounts.reservations.emplace(NodeId{from_big_endian<std::uint32_t>(key)},
+                                  decode_stored<Reservation>(Family::reservations, key, bytes));
+  });
+  check_accounts(accounts, period);
+  return accounts;
+}
+
 State::State(const StateView& view)
-    : balances(view, Family::balances),
+    : meta(read_meta(view)),
+      balances(view, Family::balances),
       tenants(view, Family::tenants),
       nodes(view, Family::nodes),
       jobs(view, Family::jobs),
@@ -41,22 +94,36 @@ State::State(const StateView& view)
       live(view, Family::live),
       tokens(view, Family::tokens),
       classes(view, Family::classes),
-      tenant_jobs(view, Family::tenant_jobs) {
-  if (const auto bytes = view.get(Family::meta, kMetaKey))
-    meta = decode_stored<LedgerMeta>(Family::meta, kMetaKey, *bytes);
-  std::vector<IouBook::Iou> ious;
-  for (const auto& [key, iou] : balances.all())
-    ious.push_back({from_big_endian<std::uint32_t>(key),
-                    from_big_endian<std::uint32_t>(std::string_view(key).substr(4)), iou.units,
-                    iou.age});
-  check_ious(ious);
-  std::sort(ious.begin(), ious.end(), [](const auto& a, const auto& b) { return a.age < b.age; });
-  for (const IouBook::Iou& iou : ious) {
-    book.restore(iou);
-    book_ages[{iou.debtor, iou.creditor}] = iou.age;
+      tenant_jobs(view, Family::tenant_jobs),
+      reservations(view, Family::reservations) {
+  for (const auto& [key, tenant] : tenants.all()) accounts.join(tenant.id, tenant.spec.weight);
+  accounts.restore(read_accounts(view));
+  (void)accounts.take_changes();
+}
+
+void State::store_accounts() {
+  const Accounts::Changes& changes = accounts.take_changes();
+  for (const TenantId id : changes.tenants) {
+    if (!accounts.has(id)) continue;
+    TenantRecord& tenant = *tenants.edit(key_of(id));
+    tenant.carry = accounts.account(id).deficit;
+    tenant.repay_remainder_millionths = accounts.account(id).repay_remainder_millionths;
   }
-  (void)book.take_changes();
-  for (const auto& [key, tenant] : tenants.all()) weight_sum += tenant.spec.weight;
+  for (const IouBook::Iou& iou : changes.ious) {
+    const std::string key = balance_key(iou.debtor, iou.creditor);
+    if (iou.units == 0)
+      balances.erase(key);
+    else
+      balances.put(key, {iou.units, iou.age});
+  }
+  for (const NodeId node : changes.nodes) {
+    if (const Reservation* kept = accounts.reservation(node))
+      reservations.put(key_of(node), *kept);
+    else
+      reservations.erase(key_of(node));
+  }
+  meta.position = accounts.position();
+  meta.next_iou_age = accounts.book().last_age() + 1;
 }
 
 void State::write_changes(const ChangeSink& sink) const {
@@ -70,6 +137,7 @@ void State::write_changes(const ChangeSink& sink) const {
   tokens.write_changes(sink);
   classes.write_changes(sink);
   tenant_jobs.write_changes(sink);
+  reservations.write_changes(sink);
 }
 
 void State::forget() {
@@ -82,6 +150,7 @@ void State::forget() {
   tokens.forget();
   classes.forget();
   tenant_jobs.forget();
+  reservations.forget();
 }
 
 }  // namespace fairwater

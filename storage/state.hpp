@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "policy/ledger/iou_book.hpp"
+#include "policy/ledger/accounts.hpp"
 #include "storage/families.hpp"
 #include "storage/records.hpp"
 
@@ -127,22 +127,25 @@ class StateTable {
   std::map<std::string, Slot> slots_;
 };
 
-/// All of it. `book` mirrors the balances family and is kept whole in memory.
+/// What is stored of the accounts. Throws StorageFault when it cannot be, for instance when
+/// deficits do not sum to zero.
+[[nodiscard]] AccountsSnapshot read_accounts(const StateView& view);
+
+/// All of it. `accounts` mirrors what other families hold of them (the position in meta, balances,
+/// reservations, a tenant's deficit and remainder in its record) and is kept whole in memory.
 struct State {
-  /// Loads meta, the book and the sum of weights from `view`, which must outlive the state.
+  /// Loads meta and the accounts from `view`, which must outlive the state.
   explicit State(const StateView& view);
 
   /// Every changed record of every family but the journal; meta always.
   void write_changes(const ChangeSink& sink) const;
   /// After the changes were stored below.
   void forget();
+  /// Writes what events changed in the accounts to the records that hold it.
+  void store_accounts();
 
   LedgerMeta meta;
-  IouBook book;
-  /// Each IOU's age in `book`, by debtor and creditor, which counts on from the oldest that were
-  /// loaded. Tells an IOU that grew from one that was paid off and came again.
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> book_ages;
-  Weight weight_sum = 0;  ///< of all tenants: the sequence's period
+  Accounts accounts;
   StateTable<IouRecord> balances;
   StateTable<TenantRecord> tenants;
   StateTable<NodeRecord> nodes;
@@ -152,6 +155,7 @@ struct State {
   StateTable<TokenGrant> tokens;
   StateTable<ClassHistory> classes;
   StateTable<TenantJob> tenant_jobs;
+  StateTable<Reservation> reservations;
 };
 
 /// Printable form of a key for messages: its bytes in hexadecimal.

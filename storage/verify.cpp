@@ -62,6 +62,9 @@ std::string text_of(Family family, std::string_view bytes) {
     case Family::tenant_jobs:
       text = text_as<wire::TenantJobRecord>(bytes);
       break;
+    case Family::reservations:
+      text = text_as<wire::Reservation>(bytes);
+      break;
   }
   if (text.size() > kMaxValueText) text = text.substr(0, kMaxValueText) + "..";
   return text;
@@ -76,6 +79,7 @@ std::string text_of_key(Family family, std::string_view key) {
       break;
     case Family::tenants:
     case Family::nodes:
+    case Family::reservations:
       if (key.size() == 4) return std::to_string(from_big_endian<std::uint32_t>(key));
       break;
     case Family::balances:

@@ -44,8 +44,7 @@ Expected<CoordinatorStart> read_start(const Ledger& ledger, const ResourceCatalo
 
 ClusterSnapshot read_snapshot(const Ledger& ledger, const ResourceCatalog& catalog) {
   ClusterSnapshot snapshot;
-  snapshot.position = ledger.position();
-  snapshot.ious = ledger.ious();
+  snapshot.accounts = ledger.accounts();
   for (const auto& tenant : ledger.tenants())
     snapshot.tenants.push_back(tenant_of(tenant, catalog));
   for (const auto& node : ledger.nodes()) snapshot.nodes.push_back(node_of(node, catalog));

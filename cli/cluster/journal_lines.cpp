@@ -173,6 +173,7 @@ struct RecordFields {
                 {"placed", line.placed},
                 {"rolled_back", line.rolled_back},
                 {"carry", line.carry},
+                {"repay_remainder_millionths", line.repay_remainder_millionths},
                 {"quota", json_amounts(named(names, line.quota))},
                 {"used", json_amounts(named(names, line.used))}};
   }
@@ -188,6 +189,10 @@ struct RecordFields {
     for (const auto& repayment : deal.repayments)
       json["repayments"].push_back(repayment_json(repayment));
     for (const auto& loan : deal.loans) json["loans"].push_back(loan_json(loan));
+    if (!deal.keeps_accounts) json["keeps_accounts"] = false;
+    if (deal.reservation)
+      json["reservation"] = Json{{"tenant", tenant_name(names, deal.reservation->tenant)},
+                                 {"room", json_amounts(named(names, deal.reservation->demand))}};
     return json;
   }
 };

@@ -98,15 +98,18 @@ class QuestionBuilder {
       if (!terms) return terms.error();
       tenant_index_[tenant.id] = static_cast<sim::TenantIndex>(what_if().cluster.tenants.size());
       what_if().cluster.tenants.push_back({tenant.spec.name, *terms});
-      what_if().state.carry.push_back(tenant.carry);
       if (tenant.spec.queue != QueuePolicy::fifo) ++tenants_not_fifo_;
     }
-    what_if().state.position = state_.meta.position;
-    for (auto iou : state_.book.ious()) {
-      iou.debtor = tenant_index_.at(TenantId{iou.debtor});
-      iou.creditor = tenant_index_.at(TenantId{iou.creditor});
-      what_if().state.ious.push_back(iou);
+    what_if().state.accounts = state_.accounts.snapshot();
+    auto& accounts = what_if().state.accounts;
+    const auto numbered = [&](TenantId id) { return sim::tenant_id(tenant_index_.at(id)); };
+    for (auto& account : accounts.tenants) account.tenant = numbered(account.tenant);
+    for (auto& iou : accounts.ious) {
+      iou.debtor = numbered(TenantId{iou.debtor}).value;
+      iou.creditor = numbered(TenantId{iou.creditor}).value;
     }
+    for (auto& [node, reservation] : accounts.reservations)
+      reservation.tenant = numbered(reservation.tenant);
     return {};
   }
 
@@ -126,6 +129,10 @@ class QuestionBuilder {
       if (!is_up) what_if().state.closed.push_back(index);
       what_if().cluster.nodes.push_back({node.spec.traits, *capacity});
     }
+    std::map<NodeId, Reservation> reservations;
+    for (const auto& [node, reservation] : what_if().state.accounts.reservations)
+      reservations.emplace(sim::node_id(node_index_.at(node)), reservation);
+    what_if().state.accounts.reservations = std::move(reservations);
     return {};
   }
 

@@ -47,11 +47,4 @@ std::vector<std::vector<Advance>> advances_of(const Deal& deal) {
   return advances;
 }
 
-AdvanceReturn return_of(Units units, Units borrower_carry, Units lender_carry) {
-  const Units held =
-      std::min(std::max<Units>(0, -borrower_carry), std::max<Units>(0, lender_carry));
-  const Units carry = std::min(units, held);
-  return {carry, units - carry};
-}
-
 }  // namespace fairwater

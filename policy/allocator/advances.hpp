@@ -19,12 +19,4 @@ namespace fairwater {
 /// arithmetic must have been checked. O(lines + loans + grants * tenants with advances).
 [[nodiscard]] std::vector<std::vector<Advance>> advances_of(const Deal& deal);
 
-/// An advance goes back out of the carries where both sides still hold it, else through the book,
-/// as a loan from the borrower to the lender.
-struct AdvanceReturn {
-  Units carry = 0;
-  Units loan = 0;
-};
-[[nodiscard]] AdvanceReturn return_of(Units units, Units borrower_carry, Units lender_carry);
-
 }  // namespace fairwater

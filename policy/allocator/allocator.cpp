@@ -58,20 +58,9 @@ void Allocator::set_incarnation(std::uint32_t incarnation) {
   impl_->state.settings.incarnation = incarnation;
 }
 
-void Allocator::restore_position(std::uint64_t position) {
-  impl_->state.sequence.set_position(position);
-}
+void Allocator::restore(const AccountsSnapshot& accounts) { impl_->state.restore(accounts); }
 
-void Allocator::restore_carry(TenantId tenant, Units carry) {
-  impl_->state.set_carry(impl_->state.tenant(tenant), carry);
-}
-
-void Allocator::restore_iou(const IouBook::Iou& iou) { impl_->state.restore_iou(iou); }
-
-void Allocator::restore_held(NodeId node, const Grant& grant) {
-  impl_->state.hold(node, grant);
-  impl_->state.refresh_request(impl_->state.tenant(grant.tenant));
-}
+void Allocator::restore_held(std::span<const HeldTask> held) { impl_->state.restore_held(held); }
 
 std::optional<Deal> Allocator::deal(NodeId node) { return impl_->dealer.run(node); }
 
@@ -90,7 +79,7 @@ TenantView Allocator::tenant(TenantId id) const {
           .pending_tasks = tenant.pending_tasks,
           .running_tasks = tenant.running_tasks,
           .net = tenant.net,
-          .carry = tenant.carry};
+          .carry = tenant.deficit};
 }
 
 NodeView Allocator::node(NodeId id) const {
@@ -105,9 +94,7 @@ NodeView Allocator::node(NodeId id) const {
   return view;
 }
 
-const IouBook& Allocator::book() const { return impl_->state.book(); }
-
-std::uint64_t Allocator::position() const { return impl_->state.sequence.position(); }
+const Accounts& Allocator::accounts() const { return impl_->state.accounts(); }
 
 bool Allocator::could_ever_fit(const ResourceVector& demand, const PlacementRule* rule) const {
   for (const auto& [id, node] : impl_->state.nodes())

@@ -10,13 +10,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "policy/allocator/deal.hpp"
 #include "policy/allocator/placement.hpp"
 #include "policy/core/types.hpp"
-#include "policy/ledger/iou_book.hpp"
+#include "policy/ledger/accounts.hpp"
 
 namespace fairwater {
 
@@ -34,7 +35,7 @@ struct AllocatorSettings {
 };
 
 /// Of tenants, or of groups of tenants, that share one quota. Not a tenant: it is in no sequence
-/// and in no book.
+/// and has no account.
 using GroupId = StrongId<struct GroupTag, std::uint32_t>;
 
 /// Where in the tree of quotas a tenant or a group stands.
@@ -105,7 +106,7 @@ struct TenantView {
   std::uint64_t pending_tasks = 0;
   std::uint64_t running_tasks = 0;
   Units net = 0;
-  Units carry = 0;
+  Units carry = 0;  ///< its deficit in the accounts
 };
 
 struct NodeView {
@@ -126,6 +127,12 @@ struct Obstacle {
   friend bool operator==(const Obstacle&, const Obstacle&) = default;
 };
 
+/// A task that runs.
+struct HeldTask {
+  NodeId node;
+  Grant grant;
+};
+
 class Allocator {
  public:
   explicit Allocator(AllocatorSettings settings);
@@ -143,8 +150,7 @@ class Allocator {
   /// Adds a tenant (it joins the sequence) or changes its terms.
   void set_tenant(TenantId tenant, const TenantTerms& terms);
   /// The tenant leaves the sequence and the book; it must hold no task and owe nothing. Returns the
-  /// units forgiven (docs/ledger.md) with its carry, which comes off the carries on
-  /// the other side in ranked order: net and carry of other tenants change.
+  /// units forgiven, see Accounts::leave: net and deficit of other tenants change.
   Units remove_tenant(TenantId tenant);
   /// Adds a node or changes it. `accepts` is false while it drains or is silent: nothing is dealt
   /// there.
@@ -164,10 +170,10 @@ class Allocator {
 
   // -- after a restart
   // -----------------------------------------------------------------------------
-  void restore_position(std::uint64_t position);  ///< after all tenants are set
-  void restore_carry(TenantId tenant, Units carry);
-  void restore_iou(const IouBook::Iou& iou);
-  void restore_held(NodeId node, const Grant& grant);
+  /// After all tenants are set, in the order of their joining.
+  void restore(const AccountsSnapshot& accounts);
+  /// After their nodes and tenants are set.
+  void restore_held(std::span<const HeldTask> held);
   /// The ledger that was taken back to an earlier state counts a new incarnation: tasks granted
   /// from here on carry it in their keys, so that none is taken for one of the life that was lost.
   void set_incarnation(std::uint32_t incarnation);
@@ -176,9 +182,10 @@ class Allocator {
 
   // -- the deal
   // ------------------------------------------------------------------------------------
-  /// Deals the free room of one node; nothing when nobody can use any of it. The state moves on as
-  /// if the deal were durable: a caller that cannot make it so must stop. Deals are numbered
-  /// from 1.
+  /// Deals the free room of one node; nothing when nobody can use any of it and it is kept for the
+  /// same task as before. A deal without grants says for whom it is kept from now on. The state
+  /// moves on as if the deal were durable: a caller that cannot make it so must stop. Deals are
+  /// numbered from 1.
   std::optional<Deal> deal(NodeId node);
   /// Whether the last call of `deal` left a task to a node with room at a site that its job
   /// prefers. Once that node was dealt, another deal of this one may find the task still waiting.
@@ -189,8 +196,9 @@ class Allocator {
   // ---------------------------------------------------------------------------------------
   [[nodiscard]] TenantView tenant(TenantId tenant) const;
   [[nodiscard]] NodeView node(NodeId node) const;
-  [[nodiscard]] const IouBook& book() const;
-  [[nodiscard]] std::uint64_t position() const;
+  [[nodiscard]] const Accounts& accounts() const;
+  [[nodiscard]] const IouBook& book() const { return accounts().book(); }
+  [[nodiscard]] std::uint64_t position() const { return accounts().position(); }
   /// True when a task of this size could run on some node if that node were empty.
   [[nodiscard]] bool could_ever_fit(const ResourceVector& demand, const PlacementRule* rule) const;
   /// Everything that keeps this waiting task from being placed now, first things first.

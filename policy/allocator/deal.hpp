@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "policy/core/types.hpp"
+#include "policy/ledger/entries.hpp"
 
 namespace fairwater {
 
@@ -17,7 +19,7 @@ enum class GrantStep : std::uint8_t {
   remainder =
       3,  ///< step 7: the node's next whole task, to whom most is due of parts too small alone
   backfill = 4,  ///< step 8: the largest task that fits what is left
-  reserved = 5,  ///< before step 7: the task that the node had kept its room for
+  reserved = 5,  ///< step 7, first: the task that the node had kept its room for
 };
 
 [[nodiscard]] constexpr std::string_view to_string(GrantStep step) {
@@ -51,11 +53,13 @@ struct Grant {
 /// What a deal moves for one tenant, in units. The closing equation, checked before a deal is
 /// written:
 ///   balance = carried + granted - passed_on + passed_to + received - paid - rolled_back - placed
-/// (`placed` without guarantees). What a deal adds to balances sums to zero over its lines
+/// (`placed` without guarantees). Each column is the sum of one reason's entries
+/// (policy/ledger/entries.hpp), without their signs. What a deal adds to balances sums to zero over
+/// its lines
 /// (`carried` sums to zero over all tenants, touched or not), and carry + lent - borrowed (the
 /// deal's `loans`) = balance.
 struct TenantBalance {
-  Units carried = 0;    ///< from earlier deals: parts too small for a whole task
+  Units carried = 0;    ///< deficit from earlier deals: parts too small for a whole task
   Units granted = 0;    ///< the sequence's window
   Units passed_on = 0;  ///< at its runtime quota: gives its part away without a claim
   Units passed_to = 0;  ///< its part of what the others passed on
@@ -75,31 +79,13 @@ struct TenantLine : TenantBalance {
   TenantId tenant;
   ResourceVector quota;  ///< runtime quota at that moment
   ResourceVector used;   ///< held before the deal
+  /// After the deal: what rounding down left of its repayments, see policy/ledger/accounts.hpp.
+  std::uint32_t repay_remainder_millionths = 0;
   friend bool operator==(const TenantLine&, const TenantLine&) = default;
 };
 
-struct Repayment {
-  TenantId debtor;
-  TenantId creditor;
-  Units units = 0;
-  friend bool operator==(const Repayment&, const Repayment&) = default;
-};
-
-struct Loan {
-  TenantId lender;
-  TenantId borrower;
-  Units units = 0;
-  friend bool operator==(const Loan&, const Loan&) = default;
-};
-
-/// Units of another tenant's slots that a grant used, see policy/allocator/advances.hpp.
-struct Advance {
-  TenantId lender;
-  Units units = 0;
-  friend bool operator==(const Advance&, const Advance&) = default;
-};
-
-/// One node's free capacity, dealt out. Applied to the book in this order: repayments, then loans.
+/// One node's free capacity, dealt out. Applied to the accounts in this order: repayments, then
+/// loans.
 struct Deal {
   NodeId node;
   Units free_units = 0;  ///< slots dealt by the sequence
@@ -110,6 +96,11 @@ struct Deal {
   std::vector<Grant> grants;      ///< in the order of placing
   std::vector<Repayment> repayments;
   std::vector<Loan> loans;
+  /// Room that the node keeps from now on. A deal that changes nothing but that has neither lines
+  /// nor grants.
+  std::optional<Reservation> reservation;
+  /// False: made by a policy without accounts. It grants, and says nothing of units.
+  bool keeps_accounts = true;
   /// What the deal's record grows with.
   [[nodiscard]] std::size_t entries() const {
     return lines.size() + grants.size() + repayments.size() + loans.size();

@@ -85,11 +85,6 @@ std::vector<Units> pool_changes(std::span<const PoolMember> members, WaterFiller
   return changes;
 }
 
-bool backfills_before(const BackfillCandidate& a, const BackfillCandidate& b) {
-  if (a.cost != b.cost) return a.cost > b.cost;
-  return a.hand != b.hand ? a.hand > b.hand : a.rank < b.rank;
-}
-
 std::vector<Loan> match_loans(std::span<const Position> positions) {
   std::vector<Loan> loans;
   std::size_t lender = 0;

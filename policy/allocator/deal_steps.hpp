@@ -1,6 +1,6 @@
 // The steps of a heartbeat that the papers' sized mode (policy/allocator/sized.hpp) and the
-// runtime's allocator (policy/allocator/allocator.hpp) have in common, as pure functions. Both call
-// these and nothing else for them.
+// runtime's allocator (policy/allocator/allocator.hpp) have in common, as pure functions. Numbers
+// are those of docs/architecture.md, "Life of a heartbeat".
 #pragma once
 
 #include <algorithm>
@@ -72,52 +72,6 @@ struct PoolMember {
 /// working memory of `filler`.
 [[nodiscard]] std::vector<Units> pool_changes(std::span<const PoolMember> members,
                                               WaterFiller& filler);
-
-/// Step 7: one tenant that fills its allowance.
-struct Filler {
-  Units allowance = 0;
-  Units placed = 0;
-};
-
-/// Step 7: places tasks one by one, always for the tenant that has used the smallest part of its
-/// allowance (the first in ranked order on a tie). `next(i)` tells the cost of the task that filler
-/// i would place now, or nothing when it is done; a task that costs more than what is left of its
-/// allowance ends its turn for good. `place(i)` places it. While allowances are within the node's
-/// room, what every tenant places does not depend on the order. O(log fillers) per task.
-template <class Next, class Place>
-void fill_allowances(std::span<Filler> fillers, Next next, Place place) {
-  const auto later = [&](std::size_t a, std::size_t b) {
-    const Wide left = Wide{fillers[a].placed} * fillers[b].allowance;
-    const Wide right = Wide{fillers[b].placed} * fillers[a].allowance;
-    return left != right ? left > right : a > b;
-  };
-  std::vector<std::size_t> heap;
-  for (std::size_t i = 0; i < fillers.size(); ++i)
-    if (fillers[i].allowance > 0) heap.push_back(i);
-  std::make_heap(heap.begin(), heap.end(), later);
-  while (!heap.empty()) {
-    std::pop_heap(heap.begin(), heap.end(), later);
-    const std::size_t i = heap.back();
-    const std::optional<Units> cost = next(i);
-    if (!cost || *cost > fillers[i].allowance - fillers[i].placed) {
-      heap.pop_back();
-      continue;
-    }
-    place(i);
-    fillers[i].placed += *cost;
-    std::push_heap(heap.begin(), heap.end(), later);
-  }
-}
-
-/// Step 8: a task that would fit what is left of the node.
-struct BackfillCandidate {
-  Units cost = 0;
-  Units hand = 0;        ///< what the tenant still has due; 0 where that does not matter
-  std::size_t rank = 0;  ///< place of its tenant in ranked order
-};
-
-/// True when `a` goes before `b`: the larger task, then the larger hand, then the better rank.
-[[nodiscard]] bool backfills_before(const BackfillCandidate& a, const BackfillCandidate& b);
 
 /// A balance that becomes IOUs.
 struct Position {

@@ -127,8 +127,8 @@ class Explanation {
     const Units net = tenant_.net;
     if (net < 0)
       add("share", "owes " + std::to_string(-net) + " units: what falls to it is paid back first");
-    else if (tenant_.carry < 0)
-      add("share", "has had " + std::to_string(-tenant_.carry) +
+    else if (tenant_.deficit < 0)
+      add("share", "has had " + std::to_string(-tenant_.deficit) +
                        " units more than its part: others are served first");
   }
 

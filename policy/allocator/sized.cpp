@@ -81,44 +81,74 @@ void SizedDeal::settle_debts(Heartbeat& heartbeat) {
     line.allowance = line.granted + line.received - line.paid;
 }
 
+/// Who may: whose next task is within what is left of its allowance. Who first: who has used the
+/// smallest part of it.
+struct SizedDeal::Fill {
+  SizedDeal& deal;
+  Heartbeat& heartbeat;
+  std::vector<Units> allowances;  ///< by rank
+  static constexpr bool kAllMoveUp = false;
+
+  [[nodiscard]] bool is_over() const { return heartbeat.free == 0; }
+  [[nodiscard]] std::optional<Turn> who_first(std::size_t rank) const {
+    if (allowances[rank] == 0) return std::nullopt;
+    return Turn{.second = heartbeat.lines[deal.ranked_[rank]].placed, .per = allowances[rank]};
+  }
+  [[nodiscard]] std::optional<std::size_t> who_may(std::size_t rank) const {
+    const Queue& queue = deal.queues_[deal.ranked_[rank]];
+    const Units left = allowances[rank] - heartbeat.lines[deal.ranked_[rank]].placed;
+    if (!queue.waits() || queue.costs[queue.head] > std::min(left, heartbeat.free))
+      return std::nullopt;
+    return queue.head;
+  }
+  void place(std::size_t rank, std::size_t task) const {
+    deal.place(heartbeat, deal.ranked_[rank], task);
+  }
+};
+
+/// Who may: who has a task that fits. Who first: the largest task.
+struct SizedDeal::Backfill {
+  SizedDeal& deal;
+  Heartbeat& heartbeat;
+  static constexpr bool kAllMoveUp = true;
+
+  [[nodiscard]] bool is_over() const { return heartbeat.free == 0; }
+  [[nodiscard]] std::optional<Turn> who_first(std::size_t rank) const {
+    const auto task = who_may(rank);
+    if (!task) return std::nullopt;
+    return Turn{.first = -deal.queues_[deal.ranked_[rank]].costs[*task]};
+  }
+  [[nodiscard]] std::optional<std::size_t> who_may(std::size_t rank) const {
+    const Queue& queue = deal.queues_[deal.ranked_[rank]];
+    const std::size_t end =
+        queue.head + std::min<std::size_t>(deal.settings_.backups, queue.costs.size() - queue.head);
+    std::optional<std::size_t> largest;
+    for (std::size_t task = queue.head; task < end; ++task)
+      if (queue.costs[task] <= heartbeat.free &&
+          (!largest || queue.costs[task] > queue.costs[*largest]))
+        largest = task;
+    return largest;
+  }
+  void place(std::size_t rank, std::size_t task) const {
+    deal.place(heartbeat, deal.ranked_[rank], task);
+  }
+};
+
 void SizedDeal::pool_and_fill(Heartbeat& heartbeat) {
   std::vector<PoolMember> members;
   for (const std::size_t i : ranked_)
     members.push_back({.weight = queues_[i].weight,
                        .allowance = heartbeat.lines[i].allowance,
                        .demand = queues_[i].demand});
-  const std::vector<Units> changes = pool_changes(members, filler_);
-  std::vector<Filler> fillers;
+  Fill fill{*this, heartbeat, pool_changes(members, filler_)};
   for (std::size_t rank = 0; rank < ranked_.size(); ++rank)
-    fillers.push_back({.allowance = members[rank].allowance + changes[rank]});
-  fill_allowances(
-      fillers,
-      [&](std::size_t rank) -> std::optional<Units> {
-        const Queue& queue = queues_[ranked_[rank]];
-        if (!queue.waits() || queue.costs[queue.head] > heartbeat.free) return std::nullopt;
-        return queue.costs[queue.head];
-      },
-      [&](std::size_t rank) { place(heartbeat, ranked_[rank], queues_[ranked_[rank]].head); });
+    fill.allowances[rank] += members[rank].allowance;
+  run_phase(fill, ranked_.size(), turns_);
 }
 
 void SizedDeal::backfill(Heartbeat& heartbeat) {
-  while (heartbeat.free > 0) {
-    BackfillCandidate best;
-    std::size_t best_task = 0;
-    for (std::size_t rank = 0; rank < ranked_.size(); ++rank) {
-      const Queue& queue = queues_[ranked_[rank]];
-      const std::size_t end =
-          queue.head + std::min<std::size_t>(settings_.backups, queue.costs.size() - queue.head);
-      for (std::size_t task = queue.head; task < end; ++task) {
-        const BackfillCandidate candidate{.cost = queue.costs[task], .hand = 0, .rank = rank};
-        if (candidate.cost > heartbeat.free || !backfills_before(candidate, best)) continue;
-        best = candidate;
-        best_task = task;
-      }
-    }
-    if (best.cost == 0) return;
-    place(heartbeat, ranked_[best.rank], best_task);
-  }
+  Backfill backfill{*this, heartbeat};
+  run_phase(backfill, ranked_.size(), turns_);
 }
 
 void SizedDeal::place(Heartbeat& heartbeat, std::size_t tenant, std::size_t task) {

@@ -4,13 +4,14 @@
 //
 // The runtime's allocator (policy/allocator/allocator.hpp) is built from the same steps
 // (policy/allocator/deal_steps.hpp); what it adds is nodes, several resources, quotas, and the
-// carry of parts too small for a task.
+// deficit of parts too small for a task.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "policy/allocator/deal.hpp"
+#include "policy/allocator/turns.hpp"
 #include "policy/core/types.hpp"
 #include "policy/ledger/iou_book.hpp"
 #include "policy/quota/water_fill.hpp"
@@ -75,6 +76,8 @@ class SizedDeal {
     std::vector<std::vector<Units>> placed;
   };
 
+  struct Fill;
+  struct Backfill;
   void settle_debts(Heartbeat& heartbeat);
   void pool_and_fill(Heartbeat& heartbeat);
   void backfill(Heartbeat& heartbeat);
@@ -88,6 +91,7 @@ class SizedDeal {
   std::uint64_t period_ = 1;
   IouBook book_;
   WaterFiller filler_;
+  std::vector<QueuedTurn> turns_;
 };
 
 }  // namespace fairwater

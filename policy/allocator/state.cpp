@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "policy/allocator/advances.hpp"
+#include "policy/allocator/deal_arithmetic.hpp"
 #include "policy/allocator/deal_steps.hpp"
 #include "policy/core/check.hpp"
 
@@ -56,15 +56,19 @@ void AllocatorState::set_tenant(TenantId id, const TenantTerms& terms) {
     }
     slot_of_.set(id.value, slot);
     tenants_[slot].id = id;
-    tenants_[slot].net = book_.net(id.value);
     tenants_[slot].rank = {.weight = terms.weight, .joined = ++joined_, .slot = slot};
     sequence.join(id.value, terms.weight);
+    accounts_.join(id, terms.weight);
   } else {
     quotas_.leave(tenants_[slot]);
-    if (tenants_[slot].terms.weight != terms.weight) sequence.reweigh(id.value, terms.weight);
+    if (tenants_[slot].terms.weight != terms.weight) {
+      sequence.reweigh(id.value, terms.weight);
+      accounts_.reweigh(id, terms.weight);
+    }
   }
+  follow_position();
   TenantState& changed = tenants_[slot];
-  for (RankedList* list : {&waiting_, &carriers_, &idle_carriers_}) list->erase(changed.rank);
+  for (RankedList* list : {&waiting_, &unsettled_, &idle_unsettled_}) list->erase(changed.rank);
   changed.rank.weight = terms.weight;
   changed.terms = terms;
   changed.has_min = !terms.min.is_zero();
@@ -81,85 +85,57 @@ Units AllocatorState::remove_tenant(TenantId id) {
   TenantState& leaver = tenant(id);
   FAIRWATER_CHECK(leaver.running_tasks == 0, "a tenant that leaves holds no task");
   FAIRWATER_CHECK(leaver.net >= 0, "a tenant that leaves owes nothing");
-  for (auto& [node_id, node] : nodes_)
-    if (node.reservation && node.reservation->tenant_slot == leaver.rank.slot)
-      cancel_reservation(node);
-  // Its carry, less than a task, is forgiven: it comes off the carries on the other side, in ranked
-  // order.
-  Units left = leaver.carry;
-  const Units forgiven_carry = left < 0 ? -left : left;
-  set_carry(leaver, 0);
-  std::vector<std::uint32_t> others;
-  for (const RankKey& key : carriers_) others.push_back(key.slot);
-  for (const std::uint32_t slot : others) {
-    TenantState& other = tenants_[slot];
-    const Units part = left > 0 ? std::max(-left, std::min<Units>(other.carry, 0))
-                                : std::min(-left, std::max<Units>(other.carry, 0));
-    set_carry(other, other.carry - part);
-    left += part;
-  }
-  FAIRWATER_CHECK(left == 0 && sum_of_carries_ == 0, "carries sum to zero");
-
-  std::vector<IouBook::MemberWeight> members;
-  for (const Sequence::Member member : sequence.ranked())
-    if (member != id.value) members.push_back({member, sequence.weight(member)});
-  const Units forgiven = book_.leave(id.value, members);
-  follow_book();
+  const Units forgiven = accounts_.leave(id);
+  follow_accounts();
   sequence.leave(id.value);
+  follow_position();
   quotas_.leave(leaver);
-  waiting_.erase(leaver.rank);
+  for (RankedList* list : {&waiting_, &unsettled_, &idle_unsettled_}) list->erase(leaver.rank);
   may_not_borrow_.erase(id);
   free_slots_.push_back(leaver.rank.slot);
   slot_of_.erase(id.value);
   leaver = TenantState{};
   refresh_plain_shares();
-  return forgiven + forgiven_carry;
-}
-
-void AllocatorState::set_carry(TenantState& tenant, Units carry) {
-  sum_of_carries_ += carry - tenant.carry;
-  tenant.carry = carry;
-  put_in(carriers_, tenant.rank, carry != 0);
-  put_in(idle_carriers_, tenant.rank, carry != 0 && !tenant.waits());
-}
-
-void AllocatorState::record(const std::vector<Repayment>& repayments,
-                            const std::vector<Loan>& loans) {
-  for (const Repayment& repayment : repayments) {
-    const bool owed =
-        book_.repay(repayment.debtor.value, repayment.creditor.value, repayment.units);
-    FAIRWATER_CHECK(owed, "a settlement pays only what is owed");
-  }
-  for (const Loan& loan : loans) book_.lend(loan.lender.value, loan.borrower.value, loan.units);
-  follow_book();
+  return forgiven;
 }
 
 void AllocatorState::take_back(TenantId borrower, const std::vector<Advance>& advances) {
-  for (const Advance& advance : advances) {
-    if (!has_tenant(advance.lender)) continue;
-    TenantState& to = tenant(advance.lender);
-    TenantState& from = tenant(borrower);
-    const AdvanceReturn back = return_of(advance.units, from.carry, to.carry);
-    set_carry(from, from.carry + back.carry);
-    set_carry(to, to.carry - back.carry);
-    if (back.loan > 0) book_.lend(borrower.value, advance.lender.value, back.loan);
-  }
-  follow_book();
+  accounts_.take_back(borrower, advances);
+  follow_accounts();
 }
 
-void AllocatorState::restore_iou(const IouBook::Iou& iou) {
-  book_.restore(iou);
-  follow_net(iou);
+void AllocatorState::restore(const AccountsSnapshot& snapshot) {
+  sequence.set_position(snapshot.position);
+  accounts_.restore(snapshot);
+  follow_accounts();
+  for (const IouBook::Iou& iou : snapshot.ious) follow_net(iou);
 }
 
-void AllocatorState::follow_book() {
-  for (const IouBook::Iou& changed : book_.take_changes()) follow_net(changed);
+void AllocatorState::follow_accounts() {
+  const Accounts::Changes& changes = accounts_.take_changes();
+  for (const TenantId id : changes.tenants)
+    if (accounts_.has(id)) follow_account(accounts_.account(id));
+  for (const IouBook::Iou& changed : changes.ious) follow_net(changed);
+  for (const NodeId id : changes.nodes)
+    if (nodes_.contains(id)) put_reservation(id);
+}
+
+void AllocatorState::follow_account(const Account& account) {
+  TenantState& tenant = tenants_[slot_of_.find(account.tenant.value)];
+  tenant.repay_remainder_millionths = account.repay_remainder_millionths;
+  tenant.deficit = account.deficit;
+  refresh_lists(tenant);
+}
+
+void AllocatorState::follow_position() {
+  const Accounts::Refusal refusal = accounts_.move_to(sequence.position());
+  FAIRWATER_CHECK(!refusal, "the sequence and the accounts have one period");
 }
 
 void AllocatorState::follow_net(const IouBook::Iou& changed) {
   for (const IouBook::Member member : {changed.debtor, changed.creditor})
     if (const std::uint32_t slot = slot_of_.find(member); slot != SlotIndex::kNone)
-      tenants_[slot].net = book_.net(member);
+      tenants_[slot].net = accounts_.book().net(member);
 }
 
 // -- windows
@@ -167,8 +143,14 @@ void AllocatorState::follow_net(const IouBook::Iou& changed) {
 
 void AllocatorState::refresh_lists(const TenantState& tenant) {
   put_in(waiting_, tenant.rank, !tenant.window.empty());
-  put_in(carriers_, tenant.rank, tenant.carry != 0);
-  put_in(idle_carriers_, tenant.rank, tenant.carry != 0 && !tenant.waits());
+  put_in(unsettled_, tenant.rank, tenant.deficit != 0);
+  put_in(idle_unsettled_, tenant.rank, tenant.deficit != 0 && !tenant.waits());
+}
+
+void AllocatorState::forget_granted(TenantState& tenant) {
+  std::erase_if(tenant.window, [](const WindowRange& entry) { return entry.range.count == 0; });
+  refresh_lists(tenant);
+  quotas_.refresh(tenant);  // moves only where `pending` was told too low
 }
 
 void AllocatorState::strike(TenantState& tenant, const TaskKey& task, const ResourceVector& demand,
@@ -202,6 +184,7 @@ void AllocatorState::set_window(DemandWindow window) {
   changed.window.clear();
   for (WaitingRange& range : window.next) {
     if (range.count == 0) continue;
+    FAIRWATER_CHECK(ResourceVector{}.fits(range.demand), "a task asks for nothing negative");
     const ResourceSet asks = ResourceSet::asked_by(range.demand);
     const Units range_cost = cost(range.demand);
     changed.window.push_back({std::move(range), asks, range_cost});
@@ -229,7 +212,7 @@ void AllocatorState::set_window(DemandWindow window) {
     for (std::size_t r = 0; r < kMaxResources; ++r)
       changed.least_demand[r] = std::min(changed.least_demand[r], entry.range.demand[r]);
   refresh_lists(changed);
-  refresh_request(changed);
+  quotas_.refresh(changed);
 }
 
 void AllocatorState::withdraw(TenantId id, JobId job) {
@@ -244,7 +227,7 @@ void AllocatorState::withdraw(TenantId id, JobId job) {
   }
   std::erase_if(changed.window, [&](const WindowRange& entry) { return entry.range.job == job; });
   refresh_lists(changed);
-  refresh_request(changed);
+  quotas_.refresh(changed);
 }
 
 // -- nodes and held tasks
@@ -262,34 +245,24 @@ const NodeRoom& AllocatorState::node(NodeId id) const {
 
 void AllocatorState::set_node(NodeId id, const NodeTraits& traits, const ResourceVector& capacity,
                               bool accepts) {
+  FAIRWATER_CHECK(ResourceVector{}.fits(capacity), "a node's capacity is not negative");
   NodeRoom& changed = nodes_[id];
   site_rooms_.remove(id, changed.traits.site);
   changed.traits = traits;
   changed.capacity = capacity;
   changed.accepts = accepts;
   site_rooms_.add(id, traits.site, changed.free());
-  cancel_reservation(changed);
+  put_reservation(id);
   refresh_capacity();
 }
 
 void AllocatorState::remove_node(NodeId id) {
   FAIRWATER_CHECK(node(id).running_tasks == 0, "a node that is removed runs no task");
-  cancel_reservation(node(id));
+  accounts_.remove_node(id);
+  follow_accounts();
   site_rooms_.remove(id, node(id).traits.site);
   nodes_.erase(id);
   refresh_capacity();
-}
-
-void AllocatorState::reserve(NodeRoom& node, TenantState& tenant, const ResourceVector& demand) {
-  FAIRWATER_CHECK(!node.reservation, "a node keeps room for one tenant at a time");
-  node.reservation = Reservation{tenant.rank.slot, demand};
-  tenant.reserved += demand;
-}
-
-void AllocatorState::cancel_reservation(NodeRoom& node) {
-  if (!node.reservation) return;
-  tenants_[node.reservation->tenant_slot].reserved -= node.reservation->demand;
-  node.reservation.reset();
 }
 
 bool AllocatorState::site_has_room(const std::string& site, const TenantState& tenant,
@@ -315,6 +288,23 @@ void AllocatorState::hold(NodeId node_id, const Grant& grant) {
   quotas_.hold(holder, grant.demand);
 }
 
+void AllocatorState::place(NodeId node_id, TenantState& tenant, const Grant& grant) {
+  if (tenant.pending_tasks > 0) --tenant.pending_tasks;
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    tenant.pending[r] = std::max<Amount>(0, tenant.pending[r] - grant.demand[r]);
+  tenant.unseen.push_back({deals + 1, grant.task, grant.demand});
+  FAIRWATER_CHECK(grant.demand.fits(node(node_id).free()), "a node holds no more than it has");
+  hold(node_id, grant);
+}
+
+void AllocatorState::restore_held(std::span<const HeldTask> held) {
+  for (const HeldTask& task : held) {
+    hold(task.node, task.grant);
+    quotas_.refresh(tenant(task.grant.tenant));
+  }
+  refresh_capacity();  // nodes that take no tasks count with what is held there
+}
+
 bool AllocatorState::release(const TaskKey& task) {
   const auto found = held_.find(task);
   if (found == held_.end()) return false;
@@ -331,6 +321,35 @@ bool AllocatorState::release(const TaskKey& task) {
   held_.erase(found);
   if (!held_on.accepts) refresh_capacity();
   return true;
+}
+
+// -- the deal
+// --------------------------------------------------------------------------------------
+
+std::optional<Reservation> AllocatorState::lift_reservation(NodeId id) {
+  if (std::optional<NodeReservation>& counted = node(id).reservation) {
+    tenants_[counted->tenant_slot].reserved -= counted->demand;
+    counted.reset();
+  }
+  const Reservation* kept = accounts_.reservation(id);
+  return kept != nullptr ? std::optional(*kept) : std::nullopt;
+}
+
+void AllocatorState::put_reservation(NodeId id) {
+  const std::optional<Reservation> kept = lift_reservation(id);
+  NodeRoom& keeper = node(id);
+  if (!kept || !keeper.accepts) return;
+  TenantState& holder = tenant(kept->tenant);
+  keeper.reservation = NodeReservation{holder.rank.slot, kept->demand};
+  holder.reserved += kept->demand;
+}
+
+void AllocatorState::record(const Deal& deal) {
+  FAIRWATER_CHECK(!arithmetic_problem(deal), "a deal adds up");
+  const Accounts::Refusal refusal = accounts_.apply(transaction_of(deal));
+  FAIRWATER_CHECK(!refusal, "the accounts take every deal");
+  follow_accounts();
+  ++deals;
 }
 
 // -- quotas

@@ -41,8 +41,8 @@ struct alignas(64) TenantState {
   bool has_min = false;    ///< of any resource
   bool has_place = false;  ///< its quota follows from a place in the tree, not from its weight
   RankKey rank;
-  Units carry = 0;
-  Units net = 0;  ///< in the book
+  Units deficit = 0;  ///< in the accounts
+  Units net = 0;      ///< in their book
   std::vector<WindowRange> window;
   std::uint64_t pending_tasks = 0;
   std::uint64_t running_tasks = 0;
@@ -58,7 +58,7 @@ struct alignas(64) TenantState {
   ResourceVector reserved;           ///< of all reservations for it
   TenantTerms terms;
   QuotaTree::Group group = QuotaTree::kRoot;     ///< whose quota it shares
-  std::uint32_t repay_remainder_millionths = 0;  ///< of a unit; not kept over a restart
+  std::uint32_t repay_remainder_millionths = 0;  ///< in the accounts
   [[nodiscard]] bool waits() const { return pending_tasks > 0 || !window.empty(); }
   [[nodiscard]] ResourceVector held_against_quota() const { return used - used_beyond_quota; }
 };

@@ -21,6 +21,8 @@ class IouBook::Impl {
     last_age_ = std::max(last_age_, iou.age);
   }
 
+  void restore_last_age(std::uint64_t age) { last_age_ = std::max(last_age_, age); }
+
   // `from`'s debts say, oldest first, whom `to` will owe instead of `from`; `to`'s claims say who
   // will owe instead of `to`. Walking both at once finds every piece's debtor and creditor.
   void lend(Member from, Member to, Units units) {
@@ -60,6 +62,7 @@ class IouBook::Impl {
       FAIRWATER_CHECK(other.weight > 0 && other.member != leaver, "others have a weight and stay");
       total_weight += other.weight;
     }
+    const std::uint64_t last_age_before = last_age_;
     Units forgiven = 0;
     for (const Iou& claim : claims) {
       Units kept = 0;
@@ -71,6 +74,7 @@ class IouBook::Impl {
       }
       forgiven += claim.units - kept;
     }
+    close_gaps_since(last_age_before);
     return forgiven;
   }
 
@@ -108,6 +112,7 @@ class IouBook::Impl {
     return all;
   }
   [[nodiscard]] bool empty() const { return ious_.empty(); }
+  [[nodiscard]] std::uint64_t last_age() const { return last_age_; }
 
   std::vector<Iou> take_changes() {
     drop_repeated_changes();
@@ -179,6 +184,23 @@ class IouBook::Impl {
     changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
   }
 
+  /// An operation of many loans can use up IOUs that it made itself: the others move up, so that
+  /// ages say what operations left behind, whatever they went through.
+  void close_gaps_since(std::uint64_t age) {
+    std::map<std::uint64_t, Pair> fresh;
+    for (const Pair pair : changed_)
+      if (const auto found = ious_.find(pair); found != ious_.end() && found->second.age > age)
+        fresh.emplace(found->second.age, pair);
+    last_age_ = age;
+    for (const auto& [old_age, pair] : fresh) {
+      const Iou iou = iou_of(pair, ious_.at(pair));
+      sides_[iou.debtor].by_age.erase(old_age);
+      sides_[iou.creditor].by_age.erase(old_age);
+      ious_.at(pair).age = ++last_age_;
+      link(iou.debtor, iou.creditor, last_age_);
+    }
+  }
+
   /// Lowers an IOU by at most `units`; returns by how much.
   Units reduce_up_to(Member debtor, Member creditor, Units units) {
     const Units cancelled = std::min(units, owed(debtor, creditor));
@@ -225,6 +247,7 @@ IouBook& IouBook::operator=(IouBook&&) noexcept = default;
 IouBook::~IouBook() = default;
 
 void IouBook::restore(const Iou& iou) { impl_->restore(iou); }
+void IouBook::restore_last_age(std::uint64_t age) { impl_->restore_last_age(age); }
 void IouBook::lend(Member from, Member to, Units units) { impl_->lend(from, to, units); }
 bool IouBook::repay(Member debtor, Member creditor, Units units) {
   return impl_->repay(debtor, creditor, units);
@@ -240,6 +263,7 @@ std::vector<IouBook::Iou> IouBook::claims_of(Member creditor) const {
 }
 std::vector<IouBook::Iou> IouBook::ious() const { return impl_->ious(); }
 bool IouBook::empty() const { return impl_->empty(); }
+std::uint64_t IouBook::last_age() const { return impl_->last_age(); }
 std::vector<IouBook::Iou> IouBook::take_changes() { return impl_->take_changes(); }
 
 }  // namespace fairwater

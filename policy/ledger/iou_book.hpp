@@ -22,7 +22,9 @@ class IouBook {
     Member debtor;
     Member creditor;
     Units units;
-    std::uint64_t age;  ///< smaller is older; unique
+    /// Smaller is older; unique among all IOUs ever. Those that an operation leaves behind follow
+    /// on each other.
+    std::uint64_t age;
     friend bool operator==(const Iou&, const Iou&) = default;
   };
   struct MemberWeight {
@@ -39,6 +41,8 @@ class IouBook {
 
   /// Puts back an IOU that was read with ious(), with its age. For loading only.
   void restore(const Iou& iou);
+  /// The next IOU is younger than that, too. For loading only.
+  void restore_last_age(std::uint64_t age);
 
   /// `from` lends `units` (> 0) to `to`: (1) an IOU from -> to is cancelled first; (2) what `from`
   /// owes others takes its place as lender, oldest creditor first, and what others owe `to` takes
@@ -60,6 +64,7 @@ class IouBook {
   /// All IOUs by debtor, then creditor.
   [[nodiscard]] std::vector<Iou> ious() const;
   [[nodiscard]] bool empty() const;
+  [[nodiscard]] std::uint64_t last_age() const;  ///< of the youngest ever, 0 before
   /// IOUs touched since the last call, each once, with the units they have now (0: gone). For
   /// writers that keep a copy of the book.
   std::vector<Iou> take_changes();

@@ -49,6 +49,7 @@ struct Fields<TenantRecord> {
     FAIRWATER_FIELD(borrowed_total, BorrowedTotal);
     FAIRWATER_FIELD(lent_total, LentTotal);
     FAIRWATER_FIELD(carry, Carry);
+    FAIRWATER_FIELD(repay_remainder_millionths, RepayRemainder);
   }
 };
 

@@ -44,6 +44,7 @@ struct Fields<TenantLine> {
     FAIRWATER_FIELD(carry, Carry);
     FAIRWATER_FIELD(quota, Quota);
     FAIRWATER_FIELD(used, Used);
+    FAIRWATER_FIELD(repay_remainder_millionths, RepayRemainder);
   }
 };
 
@@ -77,6 +78,15 @@ struct Fields<Advance> {
 };
 
 template <>
+struct Fields<Reservation> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(tenant, Tenant);
+    FAIRWATER_FIELD(demand, Demand);
+  }
+};
+
+template <>
 struct Fields<Deal> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
@@ -89,6 +99,8 @@ struct Fields<Deal> {
     FAIRWATER_FIELD(grants, Grants);
     FAIRWATER_FIELD(repayments, Repayments);
     FAIRWATER_FIELD(loans, Loans);
+    FAIRWATER_FIELD(reservation, Reservation);
+    FAIRWATER_FIELD(keeps_accounts, KeepsAccounts);
   }
 };
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "policy/allocator/deal.hpp"
-#include "policy/ledger/iou_book.hpp"
+#include "policy/ledger/accounts.hpp"
 #include "sim/engine/scheduler.hpp"
 
 namespace fairwater::sim {
@@ -26,12 +26,14 @@ struct TermsChange {
   std::optional<TenantTerms> before;  ///< none: it comes; it stands behind those that were there
 };
 
-/// Empty vectors: nobody has any. As after a coordinator's restart, fractions of a unit that a
-/// debtor with a `repay_millionths` below one was about to pay back are forgotten.
+/// What the allocator calls them.
+[[nodiscard]] inline TenantId tenant_id(TenantIndex tenant) { return {tenant + 1}; }
+[[nodiscard]] inline NodeId node_id(NodeIndex node) { return {node + 1}; }
+
+/// Empty vectors: nobody has any.
 struct InitialState {
-  std::uint64_t position = 0;        ///< of the sequence, before `changes`
-  std::vector<Units> carry;          ///< by tenant, of those that were there
-  std::vector<IouBook::Iou> ious;    ///< members are places in Cluster::tenants
+  /// Before `changes`, of the tenants that were there: tenant_id() and node_id() are the ids.
+  AccountsSnapshot accounts;
   std::vector<NodeIndex> closed;     ///< nodes that take no further task
   std::vector<RunningTask> running;  ///< fit on their nodes together
   std::vector<TermsChange> changes;  ///< made in this order, when all of the above stands

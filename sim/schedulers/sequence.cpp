@@ -10,8 +10,6 @@
 namespace fairwater::sim {
 namespace {
 
-TenantId tenant_id(TenantIndex tenant) { return {tenant + 1}; }
-NodeId node_id(NodeIndex node) { return {node + 1}; }
 JobId job_id(JobIndex job) { return {std::uint64_t{job} + 1}; }
 
 /// The tenants as they were before the initial state's changes.
@@ -24,9 +22,8 @@ std::vector<ClusterSnapshot::Tenant> tenants_before(const Cluster& cluster,
     const auto change = changes.find(i);
     const bool is_there = change == changes.end() || change->second->before;
     if (!is_there) continue;
-    tenants.push_back({tenant_id(i),
-                       change == changes.end() ? cluster.tenants[i].terms : *change->second->before,
-                       i < initial.carry.size() ? initial.carry[i] : 0});
+    tenants.push_back({tenant_id(i), change == changes.end() ? cluster.tenants[i].terms
+                                                             : *change->second->before});
   }
   return tenants;
 }
@@ -50,12 +47,7 @@ DealCycle make_cycle(const PolicyOptions& options, const Cluster& cluster, const
   ClusterSnapshot snapshot;
   snapshot.groups = cluster.groups;
   snapshot.tenants = tenants_before(cluster, initial);
-  snapshot.position = initial.position;
-  for (auto iou : initial.ious) {
-    iou.debtor = tenant_id(iou.debtor).value;
-    iou.creditor = tenant_id(iou.creditor).value;
-    snapshot.ious.push_back(iou);
-  }
+  snapshot.accounts = initial.accounts;
   const std::set<NodeIndex> closed{initial.closed.begin(), initial.closed.end()};
   for (NodeIndex i = 0; i < cluster.nodes.size(); ++i)
     snapshot.nodes.push_back(

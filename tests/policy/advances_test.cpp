@@ -54,16 +54,4 @@ TEST_CASE("several lenders, and what was passed on without a claim", "[unit][adv
   CHECK(advances_of(deal) == Advances{{{TenantId{1}, 2}}, {{TenantId{2}, 3}, {TenantId{1}, 1}}});
 }
 
-TEST_CASE("an advance goes back out of carries first", "[unit][advances]") {
-  const auto back = [](Units units, Units borrower_carry, Units lender_carry) {
-    const AdvanceReturn parts = return_of(units, borrower_carry, lender_carry);
-    return std::pair(parts.carry, parts.loan);
-  };
-  CHECK(back(5, -3, 4) == std::pair<Units, Units>(3, 2));
-  CHECK(back(5, -9, 4) == std::pair<Units, Units>(4, 1));
-  CHECK(back(5, -9, 9) == std::pair<Units, Units>(5, 0));
-  CHECK(back(5, 2, 9) == std::pair<Units, Units>(0, 5));
-  CHECK(back(5, -9, -1) == std::pair<Units, Units>(0, 5));
-}
-
 }  // namespace fairwater

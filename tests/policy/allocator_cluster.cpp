@@ -99,9 +99,22 @@ std::optional<Deal> TestCluster::deal(std::uint32_t node) {
   const std::optional<Deal> deal = allocator.deal(NodeId{node});
   REQUIRE(same == deal);
   ++deals_checked_;
-  if (deal) check_deal(node, *deal, nets);
+  if (deal && deal->grants.empty()) check_reserving_deal(node, *deal);
+  if (deal && !deal->grants.empty()) check_deal(node, *deal, nets);
   check_nothing_fits(node);
-  return deal;
+  return deal && deal->grants.empty() ? std::nullopt : deal;
+}
+
+/// It says that the node keeps room for somebody else than before, and nothing more.
+void TestCluster::check_reserving_deal(std::uint32_t node, const Deal& deal) {
+  REQUIRE(deal.entries() == 0);
+  REQUIRE(deal.free_units == 0);
+  REQUIRE(deal.position_before == deal.position_after);
+  const auto holder = allocator.node(NodeId{node}).reserved_for;
+  REQUIRE(holder.has_value() == deal.reservation.has_value());
+  if (holder) REQUIRE(*holder == deal.reservation->tenant);
+  Allocator again = allocator;
+  REQUIRE_FALSE(again.deal(NodeId{node}));
 }
 
 void TestCluster::check_deal(std::uint32_t node, const Deal& deal,

@@ -61,7 +61,7 @@ class TestCluster {
   void refresh(std::uint32_t tenant);
 
   /// Deals and checks the deal and what it left idle: nobody could use it, or it is kept for a task
-  /// that is due.
+  /// that is due. One that places nothing is none.
   std::optional<Deal> deal(std::uint32_t node);
   void finish(const TaskKey& task);
   /// Finishes the task that runs longest among `tenant`'s, and deals its node.
@@ -98,6 +98,7 @@ class TestCluster {
     bool accepts = true;
   };
 
+  void check_reserving_deal(std::uint32_t node, const Deal& deal);
   void check_deal(std::uint32_t node, const Deal& deal, const std::map<std::uint32_t, Units>& nets);
   void check_lines(const Deal& deal, const std::map<std::uint32_t, Units>& nets);
   void check_book();

@@ -51,7 +51,7 @@ TEST_CASE("held tasks are struck out of the middle of a range", "[unit][allocato
   held.tenant = TenantId{1};
   held.cost = 10;
   held.demand = cpu(1000);
-  allocator.restore_held(NodeId{1}, held);
+  allocator.restore_held(std::vector{HeldTask{NodeId{1}, held}});
   DemandWindow window{
       .tenant = TenantId{1}, .next = {}, .pending = cpu(5000), .pending_tasks = 5, .seen_deal = 0};
   window.next.push_back({.job = JobId{7}, .count = 5, .demand = cpu(1000), .rule = nullptr});
@@ -121,16 +121,16 @@ TEST_CASE("a restored allocator decides as if it had never stopped", "[unit][all
   for (std::uint32_t i = 1; i <= 3; ++i) fresh.set_tenant(TenantId{i}, {.weight = weights[i - 1]});
   fresh.set_node(NodeId{1}, {}, cpu(7000), true);
   fresh.set_node(NodeId{2}, {}, cpu(6000), true);
-  fresh.restore_position(old.position());
-  for (std::uint32_t i = 1; i <= 3; ++i) fresh.restore_carry(TenantId{i}, cluster.carry(i));
-  for (const IouBook::Iou& iou : old.book().ious()) fresh.restore_iou(iou);
+  fresh.restore(old.accounts().snapshot());
+  std::vector<HeldTask> held;
   for (const auto& [task, where] : cluster.running()) {
     Grant grant;
     grant.task = task;
     grant.tenant = where.tenant;
     grant.demand = where.demand;
-    fresh.restore_held(where.node, grant);
+    held.push_back({where.node, grant});
   }
+  fresh.restore_held(held);
   for (std::uint32_t i = 1; i <= 3; ++i) {
     DemandWindow window = cluster.window(i, old.last_deal());
     window.seen_deal = 0;  // deals are numbered anew
@@ -161,20 +161,6 @@ TEST_CASE("who leaves takes its claims and its carry along", "[unit][allocator]"
   CHECK(cluster.allocator.tenant(TenantId{1}).quota[kCpu] +
             cluster.allocator.tenant(TenantId{2}).quota[kCpu] ==
         13'000);
-}
-
-TEST_CASE("a leaver's carry comes off the other side", "[unit][allocator]") {
-  Allocator allocator(default_settings());
-  for (std::uint32_t i = 1; i <= 4; ++i) allocator.set_tenant(TenantId{i}, {});
-  allocator.restore_carry(TenantId{1}, 7);
-  allocator.restore_carry(TenantId{2}, -3);
-  allocator.restore_carry(TenantId{3}, -6);
-  allocator.restore_carry(TenantId{4}, 2);
-  CHECK(allocator.remove_tenant(TenantId{1}) == 7);
-  CHECK(allocator.tenant(TenantId{2}).carry == 0);
-  CHECK(allocator.tenant(TenantId{3}).carry == -2);
-  CHECK(allocator.remove_tenant(TenantId{3}) == 2);
-  CHECK(allocator.tenant(TenantId{4}).carry == 0);
 }
 
 TEST_CASE("a draining node gets nothing and its tasks still count", "[unit][allocator]") {

@@ -49,7 +49,8 @@ Deal lending_deal() {
           .lines = {line},
           .grants = {grant},
           .repayments = {{{1}, {3}, 5}, {{2}, {1}, 3}},
-          .loans = {{{2}, {1}, 12}, {{1}, {3}, 1}}};
+          .loans = {{{2}, {1}, 12}, {{1}, {3}, 1}},
+          .reservation = std::nullopt};
 }
 
 Explanation placed_task() {

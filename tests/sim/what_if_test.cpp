@@ -138,14 +138,7 @@ class Middle final : public Observer {
                                       grants_.at(i).step,
                                       grants_.at(i).beyond_quota});
     }
-    rest.state.position = allocator.position();
-    for (TenantIndex i = 0; i < whole.cluster.tenants.size(); ++i)
-      rest.state.carry.push_back(allocator.tenant(TenantId{i + 1}).carry);
-    for (auto iou : allocator.book().ious()) {
-      --iou.debtor;
-      --iou.creditor;
-      rest.state.ious.push_back(iou);
-    }
+    rest.state.accounts = allocator.accounts().snapshot();
     return rest;
   }
   /// By job: when and where.
@@ -228,9 +221,11 @@ TEST_CASE("a simulation goes on with what runs and waits already", "[unit][sim]"
 TEST_CASE("position, carries and IOUs are taken over before terms change", "[unit][sim]") {
   WhatIf question = small_cluster({"art", "botany", "chemistry"});
   question.cluster.tenants[1].terms.weight = 3;
-  question.state.position = 1;
-  question.state.carry = {2, -2};
-  question.state.ious = {{.debtor = 1, .creditor = 0, .units = 7, .age = 4}};
+  question.state.accounts = {.position = 1,
+                             .tenants = {{TenantId{1}, 2, 0}, {TenantId{2}, -2, 250'000}},
+                             .ious = {{.debtor = 2, .creditor = 1, .units = 7, .age = 4}},
+                             .last_iou_age = 4,
+                             .reservations = {{NodeId{1}, {TenantId{2}, {}}}}};
   question.state.changes = {{1, weighing(1)}, {2, std::nullopt}};
   const SequenceScheduler scheduler{
       {.name = "sequence"}, question.cluster, question.workload, question.state};
@@ -239,11 +234,14 @@ TEST_CASE("position, carries and IOUs are taken over before terms change", "[uni
   CHECK(allocator.tenant(TenantId{2}).carry == -2);
   CHECK(allocator.tenant(TenantId{1}).net == 7);
   CHECK(allocator.tenant(TenantId{2}).net == -7);
+  CHECK(allocator.accounts().account(TenantId{2}).repay_remainder_millionths == 250'000);
+  CHECK(allocator.node(NodeId{1}).reserved_for == TenantId{2});
 
   Allocator expected{question.cluster.settings};
   expected.set_tenant(TenantId{1}, weighing(1));
   expected.set_tenant(TenantId{2}, weighing(1));
-  expected.restore_position(1);
+  expected.restore(
+      {.position = 1, .tenants = {}, .ious = {}, .last_iou_age = 0, .reservations = {}});
   expected.set_tenant(TenantId{2}, weighing(3));
   expected.set_tenant(TenantId{3}, weighing(1));
   CHECK(allocator.position() == expected.position());
@@ -265,7 +263,7 @@ TEST_CASE("a closed node finishes what it runs and takes nothing more", "[unit][
 
 TEST_CASE("a proposal that changes nothing changes nothing", "[unit][sim]") {
   WhatIf question = always_busy();
-  question.state.ious = {{.debtor = 0, .creditor = 1, .units = 40, .age = 1}};
+  question.state.accounts.ious = {{.debtor = 1, .creditor = 2, .units = 40, .age = 1}};
   question.state.running = {{{0, 0}, 0, 30'000}, {{0, 1}, 0, 31'000}, {{1, 0}, 0, 1}};
   question.proposal = {{"botany", {}}};
   const WhatIfReport report = compare(question);
@@ -321,7 +319,7 @@ TEST_CASE("waits count from submission, also of those that never start", "[unit]
 
 TEST_CASE("a debt lasts while nothing happens", "[unit][sim]") {
   WhatIf question = small_cluster({"art", "botany"});
-  question.state.ious = {{.debtor = 1, .creditor = 0, .units = 5, .age = 1}};
+  question.state.accounts.ious = {{.debtor = 2, .creditor = 1, .units = 5, .age = 1}};
   const Outlook idle = compare(question).before;
   CHECK(idle.tenants[0].time_in_debt_s == 0);
   CHECK(idle.tenants[1].time_in_debt_s == 3600);

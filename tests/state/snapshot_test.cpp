@@ -6,12 +6,11 @@
 namespace fairwater {
 namespace {
 
-TenantRecord stored_tenant(std::uint32_t id, Weight weight, Units carry) {
+TenantRecord stored_tenant(std::uint32_t id, Weight weight) {
   TenantRecord record;
   record.id = TenantId{id};
   record.spec.name = "t" + std::to_string(id);
   record.spec.weight = weight;
-  record.carry = carry;
   return record;
 }
 
@@ -65,17 +64,20 @@ TEST_CASE("a cycle is restored with its accounts, its nodes and what they hold",
           "[unit][snapshot]") {
   const ResourceCatalog catalog;
   ClusterSnapshot snapshot;
-  snapshot.tenants = {tenant_of(stored_tenant(1, 2, 3), catalog),
-                      tenant_of(stored_tenant(2, 1, -3), catalog)};
-  snapshot.position = 2;
-  snapshot.ious = {{1, 2, 25, 7}};
+  snapshot.tenants = {tenant_of(stored_tenant(1, 2), catalog),
+                      tenant_of(stored_tenant(2, 1), catalog)};
+  snapshot.accounts = {.position = 2,
+                       .tenants = {{TenantId{1}, 3, 250'000}, {TenantId{2}, -3, 0}},
+                       .ious = {{1, 2, 25, 7}},
+                       .last_iou_age = 9,
+                       .reservations = {{NodeId{4}, {TenantId{2}, ResourceVector::filled(7)}}}};
   snapshot.nodes = {node_of(stored_node(), catalog)};
   snapshot.held = {held_task(stored_job(), 3, stored_task(), catalog)};
   snapshot.last_deal = 12;
 
   const DealCycle cycle = restore(settings_of(catalog), snapshot);
   const Allocator& allocator = cycle.allocator();
-  CHECK(allocator.position() == 2);
+  CHECK(allocator.accounts().snapshot() == snapshot.accounts);
   CHECK(allocator.last_deal() == 12);
   CHECK(allocator.tenant(TenantId{1}).carry == 3);
   CHECK(allocator.tenant(TenantId{1}).net == -25);

@@ -183,7 +183,7 @@ TEST_CASE("loans and repayments move the book and the totals", "[unit][fold]") {
   folded.submit(1, 2, 2);
   folded.must_apply(Cycle{{lending_deal(1, 2, key(1, 0), 4)}});
   CHECK(folded.state.balances.find(balance_key(2, 1))->units == 4);
-  CHECK(folded.state.book.net(1) == 4);
+  CHECK(folded.state.accounts.book().net(1) == 4);
   CHECK(folded.state.tenants.find(key_of(TenantId{1}))->lent_total == 4);
   CHECK(folded.state.tenants.find(key_of(TenantId{2}))->borrowed_total == 4);
   Deal repayment = lending_deal(1, 2, key(1, 1), 4);
@@ -197,7 +197,7 @@ TEST_CASE("loans and repayments move the book and the totals", "[unit][fold]") {
   repayment.repayments.push_back({TenantId{2}, TenantId{1}, 4});
   folded.must_apply(Cycle{{repayment}});
   CHECK(folded.state.balances.find(balance_key(2, 1)) == nullptr);
-  CHECK(folded.state.book.empty());
+  CHECK(folded.state.accounts.book().empty());
 }
 
 TaskResult launch_failure(const TaskKey& task) {
@@ -220,7 +220,7 @@ TEST_CASE("a launch that failed is neither use nor loan", "[unit][fold]") {
   SECTION("however it is told") {
     const LaunchesFailed failed{NodeId{1}, {{launch_failure(key(1, 0)), advances[0]}}};
     folded.must_apply(failed);
-    CHECK(folded.state.book.empty());
+    CHECK(folded.state.accounts.book().empty());
     CHECK(tenant_at(1).lent_total == 0);
     CHECK(tenant_at(2).borrowed_total == 0);
     CHECK(tenant_at(2).granted_units_total == 0);
@@ -317,7 +317,7 @@ TEST_CASE("a leaver's claims are spread, its tokens go, its id stays used", "[un
   folded.must_apply(TenantRemoved{TenantId{1}, 0, 6});
   CHECK(folded.state.balances.find(balance_key(2, 3))->units == 3);
   CHECK(folded.state.tokens.find(token_key(hash)) == nullptr);
-  CHECK(folded.state.weight_sum == 5);
+  CHECK(folded.state.accounts.period() == 5);
   CHECK(folded.refusal(TenantsChanged{{tenant(1, "again", 1)}, 0}) ==
         "the id 1 was given to another tenant before");
 }
@@ -329,7 +329,7 @@ TEST_CASE("a tenant that changes keeps its totals", "[unit][fold]") {
   folded.must_apply(TenantsChanged{{tenant(1, "a", 50), tenant(4, "d", 1)}, 3});
   CHECK(folded.state.tenants.find(key_of(TenantId{1}))->granted_units_total == 1);
   CHECK(folded.state.tenants.find(key_of(TenantId{1}))->spec.weight == 50);
-  CHECK(folded.state.weight_sum == 56);
+  CHECK(folded.state.accounts.period() == 56);
   CHECK(folded.state.meta.next_tenant == TenantId{5});
   CHECK(folded.state.meta.position == 3);
 }
@@ -406,6 +406,20 @@ TEST_CASE("the record of a node that an older version wrote is taken as it is", 
   CHECK(*folded.state.nodes.find(key_of(NodeId{4})) == whole);
 }
 
+TEST_CASE("a policy without accounts grants and moves no units", "[unit][fold]") {
+  Folded folded;
+  folded.submit(1, 1, 2);
+  const AccountsSnapshot before = folded.state.accounts.snapshot();
+  Deal deal;
+  deal.node = NodeId{1};
+  deal.keeps_accounts = false;
+  deal.grants = plain_deal(0, TenantId{1}, {key(1, 0)}).grants;
+  folded.must_apply(Cycle{{deal}});
+  CHECK(folded.state.accounts.snapshot() == before);
+  CHECK(folded.state.tenants.find(key_of(TenantId{1}))->granted_units_total == 1);
+  CHECK(folded.job(1).tasks.running == 1);
+}
+
 TEST_CASE("records that contradict the state are refused", "[unit][fold]") {
   Folded folded;
   folded.submit(1, 1, 2);
@@ -461,6 +475,10 @@ TEST_CASE("records that contradict the state are refused", "[unit][fold]") {
           "a deal begins at position 4 of the sequence, which is at 0");
     CHECK(folded.refusal(cycle([](Deal& deal) { deal.position_after = 10; })) ==
           "position 10 is not within the sequence's period of 10");
+  }
+  SECTION("a deal without accounts that moves units") {
+    CHECK(folded.refusal(cycle([](Deal& deal) { deal.keeps_accounts = false; })) ==
+          "a deal without accounts moves units");
   }
   SECTION("a carry that does not go on") {
     CHECK(folded.refusal(cycle([](Deal& deal) {

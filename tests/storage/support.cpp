@@ -255,6 +255,8 @@ JournalBody Traffic::cycle() {
   deal.position_before = position_;
   position_ = (position_ + static_cast<std::uint64_t>(deal.free_units)) % period_;
   deal.position_after = position_;
+  if (below(3) > 0)
+    deal.reservation = Reservation{tenants_.begin()->first, ResourceVector::filled(100)};
   return Cycle{{deal}};
 }
 

@@ -1,0 +1,30 @@
+#include "policy/allocator/deal_progress.hpp"
+
+#include "policy/allocator/deal_steps.hpp"
+
+namespace fairwater {
+
+void DealProgress::begin(NodeId of_node) {
+  node = of_node;
+  tasks.begin(state.node(node));
+  claimants.begin(state.slots());
+  dealt = placed = 0;
+  deficit_limit = 1;
+  grants.clear();
+}
+
+void DealProgress::draw(Units units) {
+  for (const Sequence::Count& count : deal_slots(state.sequence, units))
+    claimants.post(claimants.of(state.tenant(TenantId{count.member})), EntryReason::granted,
+                   static_cast<Units>(count.slots));
+  dealt += units;
+  claimants.sort();
+}
+
+void DealProgress::undo_draws() {
+  if (dealt > 0) state.sequence.rollback(static_cast<std::uint64_t>(dealt));
+  dealt = 0;
+  claimants.strike_entries();
+}
+
+}  // namespace fairwater

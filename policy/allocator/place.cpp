@@ -1,0 +1,221 @@
+#include "policy/allocator/place.hpp"
+
+#include <algorithm>
+
+namespace fairwater {
+namespace {
+
+/// How well a tenant stands with its next task, best first.
+enum class Claim : std::uint8_t { within_quota, straddles_quota, covered, none };
+
+/// `covered`: above its quota, on units that it is owed.
+Claim claim_of(TaskFinder& tasks, Claimant& claimant) {
+  if (!claimant.has_work || !tasks.find_next(claimant)) return Claim::none;
+  switch (tasks.standing(claimant)) {
+    case TaskFinder::Standing::within:
+      return Claim::within_quota;
+    case TaskFinder::Standing::straddling:
+      return Claim::straddles_quota;
+    case TaskFinder::Standing::at_quota:
+      break;
+  }
+  return claimant.is_owed() && claimant.credit >= claimant.next->cost ? Claim::covered
+                                                                      : Claim::none;
+}
+
+}  // namespace
+
+// -- the phases
+// ------------------------------------------------------------------------------------
+
+struct PlaceStage::Phase {
+  PlaceStage& stage;
+  static constexpr bool kAllMoveUp = false;
+
+  [[nodiscard]] Claimant& claimant(std::size_t candidate) const {
+    return stage.deal_.claimants[stage.candidates_[candidate]];
+  }
+  [[nodiscard]] TaskFinder& tasks() const { return stage.deal_.tasks; }
+  [[nodiscard]] bool is_over() const { return !tasks().something_may_fit(); }
+  void place_as(GrantStep step, std::size_t candidate, std::uint32_t range) const {
+    stage.place(stage.candidates_[candidate], range, step);
+  }
+};
+
+/// Step 3, one round. Who may: whose next task is below its guarantee, once. Who first: by rank.
+struct PlaceStage::Guarantee : PlaceStage::Phase {
+  std::vector<bool> is_served;  ///< by candidate
+
+  [[nodiscard]] std::optional<Turn> who_first(std::size_t candidate) const {
+    if (is_served[candidate] || !stage.is_guaranteed(stage.candidates_[candidate]))
+      return std::nullopt;
+    return Turn{};
+  }
+  [[nodiscard]] std::optional<std::uint32_t> who_may(std::size_t candidate) const {
+    return claimant(candidate).cursor.next;
+  }
+  void place(std::size_t candidate, std::uint32_t range) {
+    place_as(GrantStep::guarantee, candidate, range);
+    is_served[candidate] = true;
+  }
+};
+
+/// Before step 7. Who may: the one for whom the node kept its room, once.
+struct PlaceStage::Reserved : PlaceStage::Phase {
+  bool is_served = false;
+
+  [[nodiscard]] std::optional<Turn> who_first(std::size_t) const {
+    return is_served ? std::nullopt : std::optional(Turn{});
+  }
+  [[nodiscard]] std::optional<std::uint32_t> who_may(std::size_t candidate) const {
+    Claimant& at = claimant(candidate);
+    if (claim_of(tasks(), at) == Claim::none) return std::nullopt;
+    return at.cursor.next;
+  }
+  void place(std::size_t candidate, std::uint32_t range) {
+    place_as(GrantStep::reserved, candidate, range);
+    is_served = true;
+  }
+};
+
+/// Step 7. Who may: whose next task is within what is left of its allowance, and within its quota
+/// or covered by what it is owed. Who first: who has used the smallest part of its allowance. While
+/// allowances are within the node's room, what each places does not depend on the order.
+struct PlaceStage::Allowance : PlaceStage::Phase {
+  [[nodiscard]] std::optional<Turn> who_first(std::size_t candidate) const {
+    const Claimant& at = claimant(candidate);
+    return Turn{.second = -at.sum_of(EntryReason::placed), .per = at.allowance};
+  }
+  [[nodiscard]] std::optional<std::uint32_t> who_may(std::size_t candidate) const {
+    Claimant& at = claimant(candidate);
+    if (!tasks().find_next(at)) return std::nullopt;
+    const Units cost = at.next->cost;
+    if (cost > at.allowance + at.sum_of(EntryReason::placed)) return std::nullopt;
+    const bool is_covered = at.is_owed() && at.credit >= cost;
+    if (!is_covered && tasks().standing(at) != TaskFinder::Standing::within) return std::nullopt;
+    return at.cursor.next;
+  }
+  void place(std::size_t candidate, std::uint32_t range) const {
+    place_as(GrantStep::allowance, candidate, range);
+  }
+};
+
+/// Step 7, the node's next whole tasks. Who may: who has a claim. Who first: whose next task stays
+/// within its quota, then whose task straddles it, then who is covered; among them the largest
+/// credit.
+struct PlaceStage::Remainder : PlaceStage::Phase {
+  [[nodiscard]] std::optional<Turn> who_first(std::size_t candidate) const {
+    Claimant& at = claimant(candidate);
+    const Claim claim = claim_of(tasks(), at);
+    if (claim == Claim::none) return std::nullopt;
+    return Turn{.first = static_cast<Units>(claim), .second = -at.credit};
+  }
+  [[nodiscard]] std::optional<std::uint32_t> who_may(std::size_t candidate) const {
+    return claimant(candidate).cursor.next;
+  }
+  void place(std::size_t candidate, std::uint32_t range) const {
+    place_as(GrantStep::remainder, candidate, range);
+  }
+};
+
+/// Step 8. Who may: who may borrow and has a task that fits. Who first: the largest task, then the
+/// largest credit.
+struct PlaceStage::Backfill : PlaceStage::Phase {
+  static constexpr bool kAllMoveUp = true;
+
+  [[nodiscard]] std::optional<Turn> who_first(std::size_t candidate) const {
+    Claimant& at = claimant(candidate);
+    if (!at.tenant->terms.may_borrow) return std::nullopt;
+    const auto range = tasks().largest_backup(at);
+    if (!range) return std::nullopt;
+    return Turn{.first = -at.tenant->window[*range].cost, .second = -at.credit};
+  }
+  [[nodiscard]] std::optional<std::uint32_t> who_may(std::size_t candidate) const {
+    return tasks().largest_backup(claimant(candidate));
+  }
+  void place(std::size_t candidate, std::uint32_t range) const {
+    claimant(candidate).backfilled = true;
+    place_as(GrantStep::backfill, candidate, range);
+  }
+};
+
+// -- the stage
+// -------------------------------------------------------------------------------------
+
+template <class SomePhase>
+void PlaceStage::run(SomePhase phase) {
+  run_phase(phase, candidates_.size(), queue_);
+}
+
+bool PlaceStage::is_guaranteed(ClaimantIndex index) {
+  Claimant& claimant = deal_.claimants[index];
+  return deal_.tasks.find_next(claimant) && deal_.tasks.is_guaranteed(claimant);
+}
+
+void PlaceStage::run_guarantees() {
+  candidates_.clear();
+  for (const ClaimantIndex index : deal_.claimants.ranked())
+    if (deal_.claimants[index].tenant->has_min) candidates_.push_back(index);
+  while (true) {
+    std::erase_if(candidates_, [&](ClaimantIndex index) { return !is_guaranteed(index); });
+    if (candidates_.empty()) return;
+    run(Guarantee{{*this}, std::vector<bool>(candidates_.size(), false)});
+  }
+}
+
+void PlaceStage::run_dealt(std::optional<ClaimantIndex> kept_for) {
+  const auto collect = [&](bool with_allowance) {
+    candidates_.resize(deal_.claimants.ranked().size());
+    std::size_t found = 0;
+    for (const ClaimantIndex index : deal_.claimants.ranked()) {
+      const Claimant& claimant = deal_.claimants[index];
+      if (claimant.has_work && (!with_allowance || claimant.allowance > 0))
+        candidates_[found++] = index;
+    }
+    candidates_.resize(found);
+  };
+  if (kept_for) {
+    candidates_.assign(1, *kept_for);
+    run(Reserved{{*this}});
+  }
+  collect(true);
+  run(Allowance{{*this}});
+  if (!deal_.tasks.something_may_fit()) return;
+  collect(false);
+  run(Remainder{{*this}});
+  if (deal_.tasks.something_may_fit()) run(Backfill{{*this}});
+}
+
+void PlaceStage::place(ClaimantIndex index, std::uint32_t range_index, GrantStep step) {
+  Claimant& claimant = deal_.claimants[index];
+  TenantState& tenant = *claimant.tenant;
+  WindowRange& entry = tenant.window[range_index];
+  WaitingRange& range = entry.range;
+  const Units cost = entry.cost;
+  Grant grant{.task = {.job = range.job,
+                       .index = range.first_index,
+                       .attempt = range.attempt,
+                       .incarnation = deal_.state.settings.incarnation},
+              .tenant = tenant.id,
+              .cost = cost,
+              .demand = range.demand,
+              .step = step};
+  // Only what is owed goes beyond the quota; a backfill is borrowed and counts.
+  if (step != GrantStep::guarantee && step != GrantStep::backfill)
+    grant.beyond_quota = deal_.tasks.standing(claimant) == TaskFinder::Standing::at_quota;
+  deal_.tasks.take(range.demand);
+  claimant.standing.reset();
+  ++range.first_index;
+  --range.count;
+  deal_.state.place(deal_.node, tenant, grant);
+  deal_.grants.push_back(grant);
+  if (step == GrantStep::guarantee) {
+    claimant.guaranteed += cost;
+    return;
+  }
+  deal_.claimants.post(index, EntryReason::placed, -cost);
+  deal_.placed += cost;
+  if (deal_.placed > deal_.dealt) deal_.draw(deal_.placed - deal_.dealt);
+}
+
+}  // namespace fairwater

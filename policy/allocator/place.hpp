@@ -1,0 +1,45 @@
+// The second stage of a deal: which tasks go onto the node. Internal to policy/allocator.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "policy/allocator/deal_progress.hpp"
+#include "policy/allocator/turns.hpp"
+
+namespace fairwater {
+
+/// Five phases, each of which says who may place what and who is first; none reopens. Guarantees
+/// come before the entitlement, because what they take is not dealt; the others follow it. Where
+/// what was placed costs more than was dealt, more is drawn at once: credits order the remainder.
+class PlaceStage {
+ public:
+  explicit PlaceStage(DealProgress& deal) : deal_(deal) {}
+
+  /// Phase `guarantee`, in rounds: a task to each that is below its guarantee. Who is not when a
+  /// round begins is out.
+  void run_guarantees();
+  /// Phases `reserved` (the task that the node had kept its room for), `allowance`, `remainder` and
+  /// `backfill`.
+  void run_dealt(std::optional<ClaimantIndex> kept_for);
+
+ private:
+  struct Phase;
+  struct Guarantee;
+  struct Reserved;
+  struct Allowance;
+  struct Remainder;
+  struct Backfill;
+  /// Runs it over `candidates_`.
+  template <class SomePhase>
+  void run(SomePhase phase);
+  [[nodiscard]] bool is_guaranteed(ClaimantIndex index);
+  void place(ClaimantIndex index, std::uint32_t range, GrantStep step);
+
+  DealProgress& deal_;
+  std::vector<ClaimantIndex> candidates_;  ///< of the phase, ranked
+  std::vector<QueuedTurn> queue_;
+};
+
+}  // namespace fairwater

@@ -1,0 +1,149 @@
+#include "policy/allocator/settle.hpp"
+
+#include <algorithm>
+
+#include "policy/core/check.hpp"
+
+namespace fairwater {
+namespace {
+
+bool is_touched(const TenantBalance& balance) {
+  return balance.granted != 0 || balance.placed != 0 || balance.guaranteed != 0 ||
+         balance.received != 0 || balance.passed_to != 0 || balance.passed_on != 0 ||
+         balance.carried != balance.carry;
+}
+
+}  // namespace
+
+void SettleStage::run(Entitlement& entitlement, Deal& deal) {
+  roll_back(entitlement, deal);
+  if (deal_.placed > 0)
+    for (const RankKey& key : deal_.state.idle_unsettled())
+      deal_.claimants.of(deal_.state.at(key.slot));
+  record_loans(positions_to_settle(), deal);
+  FAIRWATER_CHECK(deal_.claimants.sum_of_entries() == 0, "the entries of a deal sum to zero");
+  deal.repayments = std::move(entitlement.repayments);
+  deal.free_units = deal_.dealt;
+  write_lines(deal);
+  deal.grants = std::move(deal_.grants);
+}
+
+void SettleStage::roll_back(const Entitlement& entitlement, Deal& deal) {
+  deal.unused = deal_.dealt - deal_.placed;
+  if (deal.unused == 0) return;
+  Claimants& claimants = deal_.claimants;
+  Units passed_back = 0;
+  for (const Sequence::Count& count :
+       deal_.state.sequence.rollback(static_cast<std::uint64_t>(deal.unused))) {
+    const auto slots = static_cast<Units>(count.slots);
+    const ClaimantIndex index = claimants.of(deal_.state.tenant(TenantId{count.member}));
+    claimants.post(index, EntryReason::rolled_back, -slots);
+    const Units back = std::min(slots, -claimants[index].sum_of(EntryReason::passed_on));
+    claimants.post(index, EntryReason::passed_on, back);
+    passed_back += back;
+  }
+  if (passed_back > 0) entitle_.share_passed_on(entitlement);
+}
+
+/// The parts of credits that become IOUs: what must (everything of a tenant that waits for nothing,
+/// and what exceeds the limit of deficits), and as much from the other side as that needs. In
+/// ranked order.
+std::vector<Position> SettleStage::positions_to_settle() {
+  splits_.resize(deal_.claimants.all().size());
+  for (std::size_t i = 0; i < splits_.size(); ++i) {
+    const Claimant& claimant = deal_.claimants.all()[i];
+    const Units kept = claimant.tenant->waits()
+                           ? std::clamp(claimant.credit, -deal_.deficit_limit, deal_.deficit_limit)
+                           : Units{0};
+    splits_[i] = {.kept = kept, .settled = claimant.credit - kept};
+  }
+  deal_.claimants.sort();
+  split(splits_);
+  deal_.claimants.sort();
+  std::vector<Position> positions;
+  for (const ClaimantIndex index : deal_.claimants.ranked())
+    if (splits_[index].settled != 0)
+      positions.push_back({deal_.claimants[index].tenant->id, splits_[index].settled});
+  return positions;
+}
+
+/// Makes what is settled sum to zero: first out of the deficits of those who hold their share, then
+/// of the rest, then out of deficits that this deal did not touch.
+void SettleStage::split(std::vector<Split>& splits) {
+  Claimants& claimants = deal_.claimants;
+  Units sum = 0;
+  for (const Split& split : splits) sum += split.settled;
+  const auto on_other_side = [&](Units kept) { return sum > 0 ? kept < 0 : sum < 0 && kept > 0; };
+  const auto top_up = [&](Split& split) {
+    const Units units = sum > 0 ? std::max(-sum, std::min<Units>(split.kept, 0))
+                                : std::min(-sum, std::max<Units>(split.kept, 0));
+    split.settled += units;
+    split.kept -= units;
+    sum += units;
+  };
+  for (const bool holding : {true, false})
+    for (const ClaimantIndex index : claimants.ranked())
+      if (on_other_side(splits[index].kept) && holds_its_share(claimants[index]) == holding)
+        top_up(splits[index]);
+  const RankedList& unsettled = deal_.state.unsettled();
+  for (auto key = unsettled.begin(); sum != 0 && key != unsettled.end(); ++key) {
+    TenantState& tenant = deal_.state.at(key->slot);
+    if (claimants.find(key->slot) || !on_other_side(tenant.deficit)) continue;
+    claimants.add(tenant);
+    top_up(splits.emplace_back(Split{.kept = tenant.deficit}));
+  }
+  FAIRWATER_CHECK(sum == 0, "the credits of a deal and the deficits outside it sum to zero");
+}
+
+bool SettleStage::holds_its_share(const Claimant& claimant) {
+  const std::vector<WindowRange>& window = claimant.tenant->window;
+  const auto next = std::find_if(window.begin(), window.end(),
+                                 [](const WindowRange& entry) { return entry.range.count > 0; });
+  return next != window.end() && !claimant.is_owed() &&
+         deal_.tasks.standing(claimant, *next) != TaskFinder::Standing::within;
+}
+
+bool SettleStage::makes_iou(const Claimant& lender, const Claimant& borrower) {
+  if (!lender.tenant->terms.may_lend || !borrower.tenant->terms.may_borrow) return false;
+  const bool borrower_is_busy = borrower.tenant->waits() && !borrower.backfilled;
+  return !(borrower_is_busy && holds_its_share(lender));
+}
+
+void SettleStage::record_loans(const std::vector<Position>& positions, Deal& deal) {
+  Claimants& claimants = deal_.claimants;
+  for (const Loan& loan : match_loans(positions)) {
+    const ClaimantIndex lender = claimants.of(deal_.state.tenant(loan.lender));
+    const ClaimantIndex borrower = claimants.of(deal_.state.tenant(loan.borrower));
+    const bool is_loan = makes_iou(claimants[lender], claimants[borrower]);
+    claimants.post(lender, is_loan ? EntryReason::lent : EntryReason::passed_on, -loan.units);
+    claimants.post(borrower, is_loan ? EntryReason::borrowed : EntryReason::passed_to, loan.units);
+    if (is_loan) deal.loans.push_back(loan);
+  }
+}
+
+void SettleStage::write_lines(Deal& deal) {
+  Claimants& claimants = deal_.claimants;
+  AllocatorState& state = deal_.state;
+  std::vector<std::size_t> line_of(claimants.all().size(), 0);
+  for (const ClaimantIndex index : claimants.ranked()) {
+    const Claimant& claimant = claimants[index];
+    TenantState& tenant = *claimant.tenant;
+    FAIRWATER_CHECK(claimant.credit == splits_[index].kept, "an account closes as it was split");
+    if (!claimant.has_entries && claimant.guaranteed == 0) continue;
+    const TenantBalance balance = balance_of(claimant);
+    if (balance.placed > 0 || balance.guaranteed > 0) state.forget_granted(tenant);
+    if (!is_touched(balance)) continue;
+    line_of[index] = deal.lines.size();
+    TenantLine& line = deal.lines.emplace_back();
+    static_cast<TenantBalance&>(line) = balance;
+    line.tenant = tenant.id;
+    line.quota = state.quotas().quota(tenant);
+    line.used = tenant.used;
+    line.repay_remainder_millionths = claimant.repay_remainder_millionths;
+  }
+  // A line says what was held before the deal.
+  for (const Grant& grant : deal_.grants)
+    deal.lines[line_of[claimants.of(state.tenant(grant.tenant))]].used -= grant.demand;
+}
+
+}  // namespace fairwater

@@ -1,0 +1,42 @@
+// The last stage of a deal: whose units came to nothing, what stays as deficits and what becomes
+// IOUs. Internal to policy/allocator.
+#pragma once
+
+#include <vector>
+
+#include "policy/allocator/deal_progress.hpp"
+#include "policy/allocator/entitle.hpp"
+
+namespace fairwater {
+
+class SettleStage {
+ public:
+  SettleStage(DealProgress& deal, EntitleStage& entitle) : deal_(deal), entitle_(entitle) {}
+
+  /// Rolls back the slots that nobody could use (step 9) and closes every account. Something was
+  /// placed. Afterwards the claimants' entries sum to zero and their credits are what they carry
+  /// on. Fills in `deal` but for its node, positions and reservation.
+  void run(Entitlement& entitlement, Deal& deal);
+
+ private:
+  /// What a claimant's credit is split into.
+  struct Split {
+    Units kept = 0;     ///< stays as its deficit
+    Units settled = 0;  ///< becomes loans, or is passed on
+  };
+
+  void roll_back(const Entitlement& entitlement, Deal& deal);
+  [[nodiscard]] std::vector<Position> positions_to_settle();
+  void split(std::vector<Split>& splits);
+  /// It waits for more, but its next task would go beyond its quota, and nobody owes it.
+  [[nodiscard]] bool holds_its_share(const Claimant& claimant);
+  [[nodiscard]] bool makes_iou(const Claimant& lender, const Claimant& borrower);
+  void record_loans(const std::vector<Position>& positions, Deal& deal);
+  void write_lines(Deal& deal);
+
+  DealProgress& deal_;
+  EntitleStage& entitle_;
+  std::vector<Split> splits_;  ///< by claimant
+};
+
+}  // namespace fairwater

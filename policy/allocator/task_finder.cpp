@@ -1,0 +1,173 @@
+#include "policy/allocator/task_finder.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "policy/allocator/deal_steps.hpp"
+
+namespace fairwater {
+
+void TaskFinder::begin(const NodeRoom& node) {
+  node_ = &node;
+  free_ = node.free();
+  asked_resources_ = kMaxResources;
+  while (asked_resources_ > 0 && free_[asked_resources_ - 1] == 0) --asked_resources_;
+  least_demand_ = ResourceVector::filled(kUnlimited);
+  for (std::size_t r = asked_resources_; r < kMaxResources; ++r) least_demand_[r] = 0;
+  placed_tasks_ = 0;
+  rules_.clear();
+  preferences_.clear();
+  left_to_preferred_ = false;
+  marks_.reset();
+}
+
+void TaskFinder::expect_tasks_of(const TenantState& tenant) {
+  for (std::size_t r = 0; r < asked_resources_; ++r)
+    least_demand_[r] = std::min(least_demand_[r], tenant.least_demand[r]);
+}
+
+// -- room and rules
+// --------------------------------------------------------------------------------
+
+bool TaskFinder::rule_allows(const PlacementRule* rule) {
+  if (rule == nullptr) return true;
+  for (const auto& [known, allowed] : rules_)
+    if (known == rule) return allowed;
+  rules_.emplace_back(rule, rule->allows(node_->traits));
+  return rules_.back().second;
+}
+
+/// While a node at a site that the job prefers to this one has room for the task, it is left for
+/// that node: its next deal takes it.
+bool TaskFinder::is_left_to_preferred(const TenantState& tenant, const WaitingRange& task) {
+  const PlacementRule* rule = task.rule.get();
+  if (rule == nullptr || rule->sites.size() < 2 || rule->sites.front() == node_->traits.site)
+    return false;
+  for (const Preference& known : preferences_)
+    if (known.rule == rule && known.demand == task.demand) return known.is_left;
+  bool is_left = false;
+  for (const std::string& site : rule->sites) {
+    if (is_left || site == node_->traits.site) break;
+    is_left = state_.site_has_room(site, tenant, task);
+  }
+  preferences_.push_back({rule, task.demand, is_left});
+  left_to_preferred_ = left_to_preferred_ || is_left;
+  return is_left;
+}
+
+bool TaskFinder::fits(const TenantState& tenant, const WindowRange& entry,
+                      const ResourceVector& free) {
+  if (entry.range.count == 0) return false;
+  const ResourceVector& demand = entry.range.demand;
+  for (const std::size_t r : entry.asks)
+    if (demand[r] > free[r] ||
+        (demand[r] > tenant.holdings[r].left && !state_.quotas().has_room(tenant, r, demand[r])))
+      return false;
+  return rule_allows(entry.range.rule.get()) && !is_left_to_preferred(tenant, entry.range);
+}
+
+bool TaskFinder::move_on(const TenantState& tenant, Cursor& cursor) {
+  // Room only shrinks within a deal: what did not fit before does not fit now.
+  const std::vector<WindowRange>& window = tenant.window;
+  for (; cursor.next < window.size() && cursor.skipped <= kMaxLookPast; ++cursor.next) {
+    if (fits(tenant, window[cursor.next])) return true;
+    if (window[cursor.next].range.count > 0) ++cursor.skipped;
+  }
+  cursor.next = static_cast<std::uint32_t>(window.size());
+  return false;
+}
+
+std::optional<Cursor> TaskFinder::first_that_fits(const TenantState& tenant) {
+  Cursor cursor;
+  if (fits(tenant, tenant.window.front())) return cursor;
+  if (!tenant.least_demand.fits(free_) || !move_on(tenant, cursor)) return std::nullopt;
+  return cursor;
+}
+
+bool TaskFinder::find_next(Claimant& claimant) {
+  if (claimant.checked != placed_tasks_ && claimant.has_work) {
+    const WindowRange* before = claimant.next;
+    const bool found = move_on(*claimant.tenant, claimant.cursor);
+    claimant.next = found ? &claimant.tenant->window[claimant.cursor.next] : nullptr;
+    if (claimant.next != before) claimant.standing.reset();
+    claimant.checked = placed_tasks_;
+  }
+  return claimant.next != nullptr;
+}
+
+Units TaskFinder::waiting_cost(Claimant& claimant, Units enough) {
+  if (!find_next(claimant)) return 0;
+  const auto cost_of = [](const WindowRange& entry) {
+    return Wide{entry.cost} * entry.range.count;
+  };
+  Wide cost = cost_of(*claimant.next);
+  const std::vector<WindowRange>& window = claimant.tenant->window;
+  for (std::size_t i = claimant.cursor.next + std::size_t{1}; i < window.size() && cost < enough;
+       ++i)
+    if (fits(*claimant.tenant, window[i])) cost += cost_of(window[i]);
+  return static_cast<Units>(std::min(cost, Wide{kMaxDealUnits}));
+}
+
+std::optional<std::uint32_t> TaskFinder::largest_backup(Claimant& claimant) {
+  if (!claimant.has_work || !find_next(claimant)) return std::nullopt;
+  const std::vector<WindowRange>& window = claimant.tenant->window;
+  std::optional<std::uint32_t> largest;
+  std::uint64_t seen = 0;
+  std::uint32_t skipped = claimant.cursor.skipped;
+  for (std::uint32_t i = claimant.cursor.next; i < window.size() && seen < state_.settings.backups;
+       ++i) {
+    if (!fits(*claimant.tenant, window[i])) {
+      if (window[i].range.count > 0 && ++skipped > kMaxLookPast) break;
+      continue;
+    }
+    seen += window[i].range.count;
+    if (!largest || window[i].cost > window[*largest].cost) largest = i;
+  }
+  return largest;
+}
+
+const WindowRange* TaskFinder::task_to_reserve(const TenantState& tenant) {
+  std::uint32_t skipped = 0;
+  for (const WindowRange& entry : tenant.window) {
+    if (!fits(tenant, entry, node_->capacity)) {
+      if (entry.range.count > 0 && ++skipped > kMaxLookPast) break;
+      continue;
+    }
+    return state_.quotas().may_reserve(tenant, entry, marks()) ? &entry : nullptr;
+  }
+  return nullptr;
+}
+
+// -- quotas and guarantees
+// -------------------------------------------------------------------------
+
+const AllocatorQuotas::WaterMarks& TaskFinder::marks() {
+  if (!marks_) marks_ = state_.quotas().water_marks();
+  return *marks_;
+}
+
+TaskFinder::Standing TaskFinder::standing(const Claimant& claimant, const WindowRange& range) {
+  return state_.quotas().standing(*claimant.tenant, range, marks());
+}
+
+TaskFinder::Standing TaskFinder::standing(Claimant& claimant) {
+  if (!claimant.standing) claimant.standing = standing(claimant, *claimant.next);
+  return *claimant.standing;
+}
+
+bool TaskFinder::is_at_quota(Claimant& claimant) {
+  return find_next(claimant) && standing(claimant) == Standing::at_quota;
+}
+
+bool TaskFinder::is_guaranteed(const Claimant& claimant) {
+  const ResourceVector& min = claimant.tenant->terms.min;
+  bool asks = false;
+  for (const std::size_t r : claimant.next->asks) {
+    if (min[r] <= 0) continue;
+    if (!state_.quotas().is_below_guarantee(*claimant.tenant, r, marks())) return false;
+    asks = true;
+  }
+  return asks;
+}
+
+}  // namespace fairwater

@@ -1,0 +1,88 @@
+// What a claimant may place next on the node that is dealt, and where it would stand with it: room,
+// rules, quotas, guarantees. What was looked up once in a deal is kept here and nowhere else.
+// Internal to policy/allocator.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "policy/allocator/claimants.hpp"
+#include "policy/allocator/state.hpp"
+
+namespace fairwater {
+
+class TaskFinder {
+ public:
+  using Standing = AllocatorQuotas::Standing;
+
+  explicit TaskFinder(AllocatorState& state) : state_(state) {}
+  void begin(const NodeRoom& node);
+
+  [[nodiscard]] const ResourceVector& free() const { return free_; }
+  /// A task was placed.
+  void take(const ResourceVector& demand) {
+    free_ -= demand;
+    ++placed_tasks_;
+  }
+  /// The tenant takes part: its tasks may fit.
+  void expect_tasks_of(const TenantState& tenant);
+  /// False: no task of anybody with work fits any more.
+  [[nodiscard]] bool something_may_fit() const { return least_demand_.fits(free_); }
+  /// Whether a task was left to a node at a site that its job prefers to this one.
+  [[nodiscard]] bool left_to_preferred() const { return left_to_preferred_; }
+
+  /// The place of the tenant's first task that fits, if there is one.
+  [[nodiscard]] std::optional<Cursor> first_that_fits(const TenantState& tenant);
+  /// Moves the cursor to the first task that fits; false when there is none.
+  bool find_next(Claimant& claimant);
+  /// What its tasks that fit here cost in all; may stop at `enough`.
+  [[nodiscard]] Units waiting_cost(Claimant& claimant, Units enough);
+  /// The place in its window of the largest of the next tasks that fit.
+  [[nodiscard]] std::optional<std::uint32_t> largest_backup(Claimant& claimant);
+  /// The first task that would fit the empty node, where the tenant's quota has room for it.
+  [[nodiscard]] const WindowRange* task_to_reserve(const TenantState& tenant);
+
+  [[nodiscard]] Standing standing(const Claimant& claimant, const WindowRange& range);
+  /// With the task at the cursor.
+  [[nodiscard]] Standing standing(Claimant& claimant);
+  [[nodiscard]] bool is_at_quota(Claimant& claimant);
+  /// Of the task at the cursor: below its tenant's guarantee in what it asks for.
+  [[nodiscard]] bool is_guaranteed(const Claimant& claimant);
+
+ private:
+  /// Ranges of a window that do not fit and are looked past in one deal. Bounds the work that one
+  /// tenant can cause; windows are about as long.
+  static constexpr std::uint32_t kMaxLookPast = 64;
+
+  [[nodiscard]] bool fits(const TenantState& tenant, const WindowRange& entry) {
+    return fits(tenant, entry, free_);
+  }
+  /// The same for a node with that much free.
+  [[nodiscard]] bool fits(const TenantState& tenant, const WindowRange& entry,
+                          const ResourceVector& free);
+  bool move_on(const TenantState& tenant, Cursor& cursor);
+  [[nodiscard]] bool rule_allows(const PlacementRule* rule);
+  [[nodiscard]] bool is_left_to_preferred(const TenantState& tenant, const WaitingRange& task);
+  [[nodiscard]] const AllocatorQuotas::WaterMarks& marks();
+
+  AllocatorState& state_;
+  const NodeRoom* node_ = nullptr;
+  ResourceVector free_;
+  /// Per resource the least that any task of those with work asks for.
+  ResourceVector least_demand_;
+  std::size_t asked_resources_ = 0;  ///< those behind are not free, and nobody with work asks
+  std::size_t placed_tasks_ = 0;
+  std::vector<std::pair<const PlacementRule*, bool>> rules_;
+  struct Preference {
+    const PlacementRule* rule;
+    ResourceVector demand;
+    bool is_left;
+  };
+  std::vector<Preference> preferences_;  ///< of the tasks looked at; other nodes stay as they are
+  bool left_to_preferred_ = false;
+  std::optional<AllocatorQuotas::WaterMarks> marks_;  ///< grants do not move them
+};
+
+}  // namespace fairwater

@@ -1,0 +1,128 @@
+// The tenants' accounts: everything that a sequence with a ledger remembers from deal to deal. One
+// machine for what is live and what is durable: the allocator applies each deal to its own
+// accounts, and storage applies the deal's record to those that it keeps, by the same functions.
+//
+// A tenant's deficit (deficit round robin's word) is what fell to it in parts too small for a whole
+// task: above zero it is due, below it the tenant has had it before its turn. What it is owed or
+// owes beyond that is in the book of IOUs.
+//
+// Invariants, checked with every event: deficits sum to zero; the entries of a transaction sum to
+// zero, and each account's closing is its opening and its entries; the position is within the
+// sequence's period; nobody pays more than it owes. The book has its own
+// (policy/ledger/iou_book.hpp).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "policy/core/slot_index.hpp"
+#include "policy/ledger/entries.hpp"
+#include "policy/ledger/iou_book.hpp"
+
+namespace fairwater {
+
+struct Account {
+  TenantId tenant;
+  Units deficit = 0;
+  std::uint32_t repay_remainder_millionths = 0;  ///< of a unit, see repayment_budget
+  friend bool operator==(const Account&, const Account&) = default;
+};
+
+/// The accounts as plain values: what a restart, the simulator and what-if begin from. The tenants
+/// and their weights are told beside it.
+struct AccountsSnapshot {
+  std::uint64_t position = 0;  ///< of the sequence
+  std::vector<Account> tenants;
+  std::vector<IouBook::Iou> ious;
+  std::uint64_t last_iou_age = 0;  ///< the youngest that any IOU ever had
+  std::map<NodeId, Reservation> reservations;
+  friend bool operator==(const AccountsSnapshot&, const AccountsSnapshot&) = default;
+};
+
+class Accounts {
+ public:
+  /// Why an event cannot be: a sentence. The accounts are half changed then.
+  using Refusal = std::optional<std::string>;
+
+  // -- tenants and nodes
+  // --------------------------------------------------------------------------
+  /// The last to have joined.
+  void join(TenantId tenant, Weight weight);
+  void reweigh(TenantId tenant, Weight weight);
+  /// Its deficit, less than a task, comes off the deficits on the other side, in ranked order; its
+  /// claims are spread over all others (IouBook::leave); what was reserved for it is free. It must
+  /// not owe. Returns the units forgiven.
+  Units leave(TenantId tenant);
+  void remove_node(NodeId node) { change_reservation(node, std::nullopt); }
+  /// Where the sequence stands after tenants came, changed or went.
+  [[nodiscard]] Refusal move_to(std::uint64_t position);
+
+  // -- deals
+  // --------------------------------------------------------------------------------------
+  /// O(statements, entries, loans and repayments), and O(log) per IOU touched.
+  [[nodiscard]] Refusal apply(const Transaction& transaction);
+  /// A grant's launch failed: what others advanced for it goes back, out of the deficits where both
+  /// sides still hold it, else through the book as a loan from the borrower to the lender. Lenders
+  /// that left get nothing.
+  struct Returned {
+    TenantId lender;
+    Units loan = 0;  ///< the part that went through the book
+  };
+  std::vector<Returned> take_back(TenantId borrower, const std::vector<Advance>& advances);
+
+  // -- restoring
+  // ----------------------------------------------------------------------------------
+  /// After all tenants have joined, in the order of their joining.
+  void restore(const AccountsSnapshot& snapshot);
+  [[nodiscard]] AccountsSnapshot snapshot() const;
+
+  // -- views
+  // --------------------------------------------------------------------------------------
+  [[nodiscard]] bool has(TenantId tenant) const {
+    return slot_of_.find(tenant.value) != SlotIndex::kNone;
+  }
+  [[nodiscard]] const Account& account(TenantId tenant) const;
+  [[nodiscard]] const IouBook& book() const { return book_; }
+  [[nodiscard]] std::uint64_t position() const { return position_; }
+  [[nodiscard]] Weight period() const { return period_; }  ///< of the sequence: sum of the weights
+  [[nodiscard]] const Reservation* reservation(NodeId node) const;
+
+  /// What events changed since the last call, each at least once. For those that keep a copy.
+  struct Changes {
+    std::vector<TenantId> tenants;   ///< their accounts; some have left
+    std::vector<IouBook::Iou> ious;  ///< as they are now, 0 units: gone
+    std::vector<NodeId> nodes;       ///< their reservations
+  };
+  /// Good until the next event.
+  [[nodiscard]] const Changes& take_changes();
+
+ private:
+  struct Entered {
+    Account account;
+    Weight weight = 1;
+    std::uint64_t joined = 0;
+    Units moved = 0;  ///< by the transaction that is being applied
+  };
+  [[nodiscard]] Entered& entered(TenantId tenant);
+  [[nodiscard]] std::vector<std::uint32_t> ranked_slots() const;
+  void change_deficit(Entered& entered, Units by);
+  void change_reservation(NodeId node, const std::optional<Reservation>& reservation);
+  [[nodiscard]] Refusal post(const Transaction& transaction);
+  [[nodiscard]] Refusal close(const Transaction& transaction);
+
+  std::vector<Entered> entered_;  ///< by slot; slots of tenants that left are used again
+  std::vector<std::uint32_t> free_slots_;
+  SlotIndex slot_of_;  ///< by the tenant's id
+  std::uint64_t joined_ = 0;
+  IouBook book_;
+  std::uint64_t position_ = 0;
+  Weight period_ = 0;
+  std::map<NodeId, Reservation> reservations_;
+  Changes changes_;  ///< but for the IOUs, which the book notes
+  Changes taken_;
+};
+
+}  // namespace fairwater

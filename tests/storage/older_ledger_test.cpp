@@ -1,0 +1,51 @@
+// Ledgers that older versions wrote. tests/storage/ledger_without_reservations is one of the last
+// version whose nodes forgot their reservations, and whose debtors the remainders of their
+// repayments, when the coordinator ended: 19 deals of its allocator, some by slow payers.
+#include <filesystem>
+
+#include <catch2/catch.hpp>
+
+#include "tests/storage/support.hpp"
+
+namespace fairwater::test {
+namespace {
+
+TEST_CASE("a ledger without reservations is opened, and keeps them from then on",
+          "[unit][older-ledger]") {
+  const TemporaryDirectory directory;
+  const std::string copy = directory.path() + "/ledger";
+  std::filesystem::copy(FAIRWATER_SOURCE_DIR "/tests/storage/ledger_without_reservations", copy,
+                        std::filesystem::copy_options::recursive);
+  LedgerOptions options = options_for(copy);
+  options.create = false;
+  CHECK(must(Ledger::verify_directory(copy)).differences == std::vector<std::string>{});
+  const Reservation kept{TenantId{2}, ResourceVector::filled(700)};
+  AccountsSnapshot before;
+  {
+    auto ledger = must(Ledger::open(options));
+    before = ledger->accounts();
+    CHECK(before.ious.size() > 1);
+    CHECK(before.last_iou_age >= before.ious.size());
+    CHECK(before.reservations.empty());
+    for (const Account& account : before.tenants) CHECK(account.repay_remainder_millionths == 0);
+    Deal deal;
+    deal.node = NodeId{3};
+    deal.position_before = deal.position_after = before.position;
+    deal.reservation = kept;
+    TenantLine line;
+    line.tenant = before.tenants[0].tenant;
+    line.carried = line.carry = before.tenants[0].deficit;
+    line.repay_remainder_millionths = 400'000;
+    deal.lines = {line};
+    must(ledger->append({Cycle{{deal}}}));
+  }
+  auto ledger = must(Ledger::open(options));
+  AccountsSnapshot after = before;
+  after.reservations = {{NodeId{3}, kept}};
+  after.tenants[0].repay_remainder_millionths = 400'000;
+  CHECK(ledger->accounts() == after);
+  CHECK(ledger->verify().differences == std::vector<std::string>{});
+}
+
+}  // namespace
+}  // namespace fairwater::test
