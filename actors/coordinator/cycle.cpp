@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include "actors/coordinator/state.hpp"
+#include "policy/allocator/deal_cycle.hpp"
 #include "policy/core/check.hpp"
 
 namespace fairwater::coordination {
@@ -31,7 +32,7 @@ void send_grants(CoordinatorSelf self, const Cycle& cycle, std::uint64_t last_de
 /// The next windows tell what waits now; an empty grant asks for one.
 void ask_for_windows(CoordinatorSelf self) {
   for (auto& [id, tenant] : self->state.tenants)
-    self->send(tenant.actor, Granted{self->state.cycle->allocator().last_deal(), {}, {}});
+    self->send(tenant.actor, Granted{self->state.allocation->last_deal(), {}, {}});
 }
 
 void commit_failed(CoordinatorSelf self, const caf::error& error) {
@@ -51,19 +52,19 @@ void schedule_cycle(CoordinatorSelf self) {
 }
 
 void consider_all_nodes(CoordinatorSelf self) {
-  self->state.cycle->consider_all_nodes();
-  if (self->state.cycle->is_due()) schedule_cycle(self);
+  self->state.allocation->consider_all_nodes();
+  if (self->state.allocation->is_due()) schedule_cycle(self);
 }
 
 void run_cycle(CoordinatorSelf self) {
   auto& state = self->state;
   state.cycle_due = false;
   if (!may_grant(state) || state.cycles_in_flight >= kMaxCyclesInFlight) return;
-  const Cycle cycle{state.cycle->run(kMaxDealsPerCycle, kMaxDealEntriesPerCycle)};
-  if (state.cycle->is_due()) schedule_cycle(self);
+  const Cycle cycle{state.allocation->run(kMaxDealsPerCycle, kMaxDealEntriesPerCycle)};
+  if (state.allocation->is_due()) schedule_cycle(self);
   if (cycle.deals.empty()) return;
   ++state.cycles_in_flight;
-  const auto last_deal = state.cycle->allocator().last_deal();
+  const auto last_deal = state.allocation->last_deal();
   self->request(state.context->ledger, caf::infinite, Commit{{cycle}, state.generation})
       .then(
           [self, cycle, last_deal](const Committed& committed) {
@@ -72,7 +73,7 @@ void run_cycle(CoordinatorSelf self) {
             self->state.why_not_granting.clear();
             const Receipt& receipt = committed.receipts.front();
             send_grants(self, cycle, last_deal, {receipt.number, receipt.time});
-            if (self->state.cycle->is_due()) schedule_cycle(self);
+            if (self->state.allocation->is_due()) schedule_cycle(self);
           },
           [self](const caf::error& error) {
             --self->state.cycles_in_flight;
@@ -94,6 +95,12 @@ void commit_chained(CoordinatorSelf self, JournalBody body,
 
 // -- beginning anew -------------------------------------------------------------------------------
 
+/// The policy by which this cluster deals.
+std::unique_ptr<Allocation> make_allocation(const AllocatorSettings& settings,
+                                            const ClusterSnapshot& snapshot) {
+  return std::make_unique<DealCycle>(restore(settings, snapshot));
+}
+
 void rebuild(CoordinatorState& state, ClusterSnapshot snapshot, std::uint64_t last_deal) {
   const auto& context = *state.context;
   AllocatorSettings settings;
@@ -106,7 +113,7 @@ void rebuild(CoordinatorState& state, ClusterSnapshot snapshot, std::uint64_t la
     const auto known = state.nodes.find(node.id);
     node.accepts = known != state.nodes.end() && known->second.accepts;
   }
-  state.cycle = restore(settings, snapshot);
+  state.allocation = make_allocation(settings, snapshot);
 }
 
 /// The fence makes sure that every result that was sent to the ledger before is in the snapshot;
@@ -125,9 +132,9 @@ void begin_anew(CoordinatorSelf self) {
                       auto& state = self->state;
                       take_back_leaver(self);
                       take_back_leaving_nodes(self);
-                      rebuild(state, *read.snapshot, state.cycle->allocator().last_deal());
+                      rebuild(state, *read.snapshot, state.allocation->last_deal());
                       for (const auto& task : state.released_meanwhile)
-                        state.cycle->allocator().release(task);
+                        state.allocation->release(task);
                       state.beginning_anew = false;
                       ask_for_windows(self);
                       consider_all_nodes(self);
@@ -142,7 +149,7 @@ void begin_anew(CoordinatorSelf self) {
 void set_node(CoordinatorState& state, const NodeEntry& node) {
   auto capacity = state.context->catalog.to_vector(node.record.spec.capacity, "capacity");
   FAIRWATER_CHECK(capacity.engaged(), "a registered node's capacity");
-  state.cycle->set_node(node.record.id, node.record.spec.traits, *capacity, node.accepts);
+  state.allocation->set_node(node.record.id, node.record.spec.traits, *capacity, node.accepts);
 }
 
 void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
@@ -158,26 +165,26 @@ void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
   node.problem = beat.problem;
   if (beat.lost) change_trust(self, [&] { state.trust.lose(beat.node); });
   for (const auto& task : beat.released) {
-    state.cycle->allocator().release(task);
+    state.allocation->release(task);
     if (state.beginning_anew) state.released_meanwhile.push_back(task);
   }
   if (std::exchange(node.accepts, beat.accepts) != beat.accepts) set_node(state, node);
   if (!node.accepts) return;
-  state.cycle->beat(beat.node);
+  state.allocation->beat(beat.node);
   schedule_cycle(self);
 }
 
 void take_window(CoordinatorSelf self, const DemandWindow& window) {
   auto& state = self->state;
   if (!state.tenants.contains(window.tenant)) return;  // it was removed meanwhile
-  state.cycle->take_window(window);
-  if (state.cycle->is_due()) schedule_cycle(self);
+  state.allocation->take_window(window);
+  if (state.allocation->is_due()) schedule_cycle(self);
 }
 
 caf::result<Done> withdraw(CoordinatorSelf self, const Withdraw& request) {
   if (!self->state.tenants.contains(request.tenant))
     return make_error(ErrorCode::not_found, "the tenant is being removed", "tenant");
-  self->state.cycle->allocator().withdraw(request.tenant, request.job);
+  self->state.allocation->withdraw(request.tenant, request.job);
   auto promise = self->make_response_promise<Done>();
   self->request(self->state.context->ledger, caf::infinite,
                 Commit{{JobCancelled{request.job, request.reason}}, 0})

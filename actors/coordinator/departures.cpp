@@ -20,7 +20,7 @@ void remove_retired_node(CoordinatorSelf self, NodeId id,
   auto& state = self->state;
   auto entry = state.nodes.at(id);
   const std::string name = entry.record.spec.traits.name;
-  if (state.beginning_anew || state.cycle->allocator().node(id).running_tasks > 0) {
+  if (state.beginning_anew || state.allocation->node(id).running_tasks > 0) {
     self->send(entry.actor, ReinstateNode{});
     refuse_departure(self, name, promise,
                      make_error(ErrorCode::unavailable, state.beginning_anew
@@ -28,7 +28,7 @@ void remove_retired_node(CoordinatorSelf self, NodeId id,
                                                             : "a task was just given to " + name));
     return;
   }
-  state.cycle->remove_node(id);
+  state.allocation->remove_node(id);
   state.nodes.erase(id);
   state.node_ids.erase(name);
   state.leaving_nodes.emplace(id, std::move(entry));

@@ -16,7 +16,7 @@ std::vector<TaskKey> keys_of(const std::vector<TaskResult>& results) {
 
 /// A task that does not run there any more has had its advances returned: the ledger passes over
 /// it.
-LaunchesFailed take_back(Allocator& allocator, const SettleFailedLaunches& request,
+LaunchesFailed take_back(Allocation& allocation, const SettleFailedLaunches& request,
                          const TracedGrants& traced) {
   LaunchesFailed body{request.node, {}};
   for (const auto& result : request.results) {
@@ -25,7 +25,7 @@ LaunchesFailed take_back(Allocator& allocator, const SettleFailedLaunches& reque
         std::find_if(traced.grants.begin(), traced.grants.end(),
                      [&](const TracedGrant& grant) { return grant.task == result.task; });
     if (found != traced.grants.end()) {
-      allocator.take_back(found->tenant, found->advances);
+      allocation.take_back(found->tenant, found->advances);
       launch.returned = found->advances;
     }
     body.launches.push_back(std::move(launch));
@@ -51,7 +51,7 @@ void settle(CoordinatorSelf self, const SettleFailedLaunches& request, const Tra
     return;
   }
   commit_chained(
-      self, take_back(state.cycle->allocator(), request, traced),
+      self, take_back(*state.allocation, request, traced),
       [promise, pause_ms = longest_backoff_ms(traced)](const Committed& committed) mutable {
         promise.deliver(FailedLaunchesSettled{pause_ms, committed.receipts.front().time});
       },

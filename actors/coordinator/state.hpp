@@ -14,7 +14,7 @@
 
 #include "actors/coordinator/cluster.hpp"
 #include "actors/coordinator/coordinator.hpp"
-#include "policy/allocator/deal_cycle.hpp"
+#include "policy/allocator/allocation.hpp"
 
 namespace fairwater {
 struct RunCycle {};
@@ -57,7 +57,7 @@ struct TokenEntry {
 struct CoordinatorState {
   static inline const char* name = "coordinator";
   std::shared_ptr<const ClusterContext> context;
-  std::optional<DealCycle> cycle;
+  std::unique_ptr<Allocation> allocation;
   std::map<TenantId, TenantEntry> tenants;
   std::map<std::string, TenantId> tenant_ids;
   /// Tenants come, change and go one call after the other: what one may do depends on those before,
@@ -107,6 +107,8 @@ void commit_chained(CoordinatorSelf self, JournalBody body,
                     std::function<void(const Committed&)> then,
                     std::function<void(const caf::error&)> failed);
 void begin_anew(CoordinatorSelf self);
+std::unique_ptr<Allocation> make_allocation(const AllocatorSettings& settings,
+                                            const ClusterSnapshot& snapshot);
 /// Makes the cycle anew of what is durable.
 void rebuild(CoordinatorState& state, ClusterSnapshot snapshot, std::uint64_t last_deal);
 /// The cycle follows what is known of the node.

@@ -91,13 +91,13 @@ std::string list_of(const std::vector<std::string>& names) {
 /// then labels, then size.
 caf::error check_some_node_fits(const CoordinatorState& state, const JobSpec& spec,
                                 const ResourceVector& demand, const PlacementRule* rule) {
-  const auto& allocator = state.cycle->allocator();
-  if (state.nodes.empty() || allocator.could_ever_fit(demand, rule)) return {};
+  const auto& allocation = *state.allocation;
+  if (state.nodes.empty() || allocation.could_ever_fit(demand, rule)) return {};
   PlacementRule sites;
   sites.sites = spec.sites;
-  if (!allocator.could_ever_fit({}, &sites))
+  if (!allocation.could_ever_fit({}, &sites))
     return make_error(ErrorCode::invalid_input, "no node is at " + list_of(spec.sites), "sites");
-  if (!allocator.could_ever_fit({}, rule))
+  if (!allocation.could_ever_fit({}, rule))
     return make_error(ErrorCode::invalid_input,
                       "no node" + (spec.sites.empty() ? "" : " at " + list_of(spec.sites)) +
                           " has labels that match '" + spec.labels + "'",
@@ -179,9 +179,9 @@ void apply_now(CoordinatorSelf self, const ApplyTenants& request,
   if (state.beginning_anew) return end_turn(self, promise, not_granting(state));
   for (auto& record : body.tenants) {
     if (!record.id) record.id = TenantId{state.next_tenant++};
-    state.cycle->allocator().set_tenant(record.id, *terms_of(record.spec, state.context->catalog));
+    state.allocation->set_tenant(record.id, *terms_of(record.spec, state.context->catalog));
   }
-  body.position = state.cycle->allocator().position();
+  body.position = state.allocation->position();
   commit_chained(
       self, body,
       [self, tenants = body.tenants, applied = std::move(applied), promise](const Committed&) {
@@ -202,14 +202,14 @@ void remove_retired(CoordinatorSelf self, TenantId id, caf::typed_response_promi
     end_turn(self, promise, error);
   };
   if (state.beginning_anew) return refuse(not_granting(state));
-  const auto view = state.cycle->allocator().tenant(id);
+  const auto view = state.allocation->tenant(id);
   if (view.net < 0 || view.running_tasks > 0)
     return refuse(make_error(ErrorCode::wrong_state,
                              "tenant " + entry.spec.name + " owes " + std::to_string(-view.net) +
                                  " units and runs " + std::to_string(view.running_tasks) +
                                  " tasks; a debtor may not leave"));
-  TenantRemoved body{id, 0, state.cycle->allocator().remove_tenant(id)};
-  body.position = state.cycle->allocator().position();
+  TenantRemoved body{id, 0, state.allocation->remove_tenant(id)};
+  body.position = state.allocation->position();
   state.tenants.erase(id);
   state.tenant_ids.erase(entry.spec.name);
   state.leaving.emplace(id, std::move(entry));

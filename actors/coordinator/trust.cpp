@@ -88,7 +88,7 @@ caf::result<Done> answer(CoordinatorSelf self, const TrustLedger& request) {
                 "left out",
                 record.reason, record.incarnation, record.skipped_jobs);
             state.vouching = false;
-            state.cycle->allocator().set_incarnation(record.incarnation);
+            state.allocation->set_incarnation(record.incarnation);
             change_trust(self, [&] { state.trust.vouch(); });
             promise.deliver(Done{});
           },

@@ -14,7 +14,7 @@ TenantViews describe_tenants(const CoordinatorState& state) {
   TenantViews views;
   const auto& catalog = state.context->catalog;
   for (const auto& [id, tenant] : state.tenants) {
-    const auto view = state.cycle->allocator().tenant(id);
+    const auto view = state.allocation->tenant(id);
     TenantInfo info;
     info.record.id = id;
     info.record.spec = tenant.spec;
@@ -34,7 +34,7 @@ caf::result<NodeList> answer(CoordinatorSelf self, const ListNodes&) {
   const auto& state = self->state;
   NodeList list;
   for (const auto& [id, node] : state.nodes) {
-    const auto view = state.cycle->allocator().node(id);
+    const auto view = state.allocation->node(id);
     NodeInfo info;
     info.record = node.record;
     info.record.credential_hash = {};  // no client's business
@@ -56,7 +56,7 @@ caf::result<ClusterStatus> answer(CoordinatorSelf self, const GetStatus&) {
   status.version = state.context->settings.version;
   status.epoch = state.context->epoch;
   status.cycle = state.context->ledger_end().mark.number;
-  status.position = state.cycle->allocator().position();
+  status.position = state.allocation->position();
   status.why_not_granting = why_not_granting(state);
   status.granting = status.why_not_granting.empty();
   status.tenants = static_cast<std::uint32_t>(state.tenants.size());
@@ -64,14 +64,14 @@ caf::result<ClusterStatus> answer(CoordinatorSelf self, const GetStatus&) {
   ResourceVector capacity;
   ResourceVector used;
   for (const auto& [id, node] : state.nodes) {
-    const auto view = state.cycle->allocator().node(id);
+    const auto view = state.allocation->node(id);
     if (node.state == NodeState::down) continue;
     ++status.nodes_up;
     capacity += view.capacity;
     used += view.capacity - view.free;
   }
   for (const auto& [id, tenant] : state.tenants) {
-    const auto view = state.cycle->allocator().tenant(id);
+    const auto view = state.allocation->tenant(id);
     status.tasks_running += view.running_tasks;
     status.tasks_pending += view.pending_tasks;
   }
@@ -95,7 +95,7 @@ WaitingDescription explain_waiting(const CoordinatorState& state, const ExplainW
   if (!state.tenants.contains(request.tenant)) return description;
   if (auto why = why_not_granting(state); !why.empty())
     description.obstacles.push_back({"not_granting", std::move(why)});
-  auto found = state.cycle->allocator().explain_waiting(request.tenant, request.job, request.index);
+  auto found = state.allocation->explain_waiting(request.tenant, request.job, request.index);
   description.obstacles.insert(description.obstacles.end(), found.begin(), found.end());
   return description;
 }

@@ -9,37 +9,64 @@
 #include <utility>
 #include <vector>
 
-#include "policy/allocator/allocator.hpp"
+#include "policy/allocator/allocation.hpp"
 
 namespace fairwater {
 
-class DealCycle {
+class DealCycle final : public Allocation {
  public:
   explicit DealCycle(Allocator allocator) : allocator_(std::move(allocator)) {}
 
   [[nodiscard]] Allocator& allocator() { return allocator_; }
   [[nodiscard]] const Allocator& allocator() const { return allocator_; }
 
-  /// As Allocator::set_node. A node that does not accept is never due.
-  void set_node(NodeId node, const NodeTraits& traits, const ResourceVector& capacity,
-                bool accepts);
-  /// As Allocator::remove_node.
-  void remove_node(NodeId node);
-  /// The node reported: it may have room.
-  void beat(NodeId node);
-  /// As Allocator::set_window. Somebody who waits makes every node due.
-  void take_window(DemandWindow window);
-  /// Everything may have changed.
-  void consider_all_nodes() { all_are_due_ = true; }
-  [[nodiscard]] bool is_due() const {
-    return !due_.empty() || (all_are_due_ && !accepting_.empty());
+  void restore(const AccountsSnapshot& accounts) override { allocator_.restore(accounts); }
+  void restore_held(std::span<const HeldTask> held) override { allocator_.restore_held(held); }
+  void restore_last_deal(std::uint64_t number) override { allocator_.restore_last_deal(number); }
+  void set_incarnation(std::uint32_t incarnation) override {
+    allocator_.set_incarnation(incarnation);
   }
 
-  /// Deals the nodes that are due, by id, and once more those that left work to sites that jobs
-  /// prefer, until `max_deals` deals are made or these have `max_entries` (Deal::entries) together;
-  /// what is left stays due. Empty when nobody can use any room.
+  void set_tenant(TenantId tenant, const TenantTerms& terms) override {
+    allocator_.set_tenant(tenant, terms);
+  }
+  Units remove_tenant(TenantId tenant) override { return allocator_.remove_tenant(tenant); }
+  /// A node that does not accept is never due.
+  void set_node(NodeId node, const NodeTraits& traits, const ResourceVector& capacity,
+                bool accepts) override;
+  void remove_node(NodeId node) override;
+  void beat(NodeId node) override;
+  /// Somebody who waits makes every node due.
+  void take_window(DemandWindow window) override;
+  void withdraw(TenantId tenant, JobId job) override { allocator_.withdraw(tenant, job); }
+  bool release(const TaskKey& task) override { return allocator_.release(task); }
+  void take_back(TenantId borrower, const std::vector<Advance>& advances) override {
+    allocator_.take_back(borrower, advances);
+  }
+  void consider_all_nodes() override { all_are_due_ = true; }
+
+  [[nodiscard]] bool is_due() const override {
+    return !due_.empty() || (all_are_due_ && !accepting_.empty());
+  }
+  /// By id, and once more those that left work to sites that jobs prefer.
   [[nodiscard]] std::vector<Deal> run(
-      std::size_t max_deals, std::size_t max_entries = std::numeric_limits<std::size_t>::max());
+      std::size_t max_deals,
+      std::size_t max_entries = std::numeric_limits<std::size_t>::max()) override;
+  [[nodiscard]] std::uint64_t last_deal() const override { return allocator_.last_deal(); }
+
+  [[nodiscard]] TenantView tenant(TenantId tenant) const override {
+    return allocator_.tenant(tenant);
+  }
+  [[nodiscard]] NodeView node(NodeId node) const override { return allocator_.node(node); }
+  [[nodiscard]] std::uint64_t position() const override { return allocator_.position(); }
+  [[nodiscard]] bool could_ever_fit(const ResourceVector& demand,
+                                    const PlacementRule* rule) const override {
+    return allocator_.could_ever_fit(demand, rule);
+  }
+  [[nodiscard]] std::vector<Obstacle> explain_waiting(TenantId tenant, JobId job,
+                                                      std::uint32_t index) const override {
+    return allocator_.explain_waiting(tenant, job, index);
+  }
 
  private:
   Allocator allocator_;
