@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace fairwater {
 namespace {
@@ -21,13 +22,18 @@ class Explanation {
   Explanation(const AllocatorState& state, const TenantState& tenant, const WaitingRange& range)
       : state_(state), tenant_(tenant), range_(range) {}
 
+  /// First what no waiting removes, then what the tenant itself decides, then what passes: busy
+  /// nodes say little to somebody whose tenant is at its max.
   std::vector<Obstacle> run(std::uint64_t tasks_before) {
-    explain_nodes();
+    const bool only_busy = explain_nodes();
+    const auto from_nodes = std::exchange(obstacles_, {});
+    if (!only_busy) obstacles_ = from_nodes;
     explain_max();
-    explain_quota();
-    explain_share();
     if (tasks_before > 0)
       add("order", std::to_string(tasks_before) + " tasks of the tenant come before it");
+    explain_quota();
+    if (only_busy) obstacles_.insert(obstacles_.end(), from_nodes.begin(), from_nodes.end());
+    explain_share();
     return std::move(obstacles_);
   }
 
@@ -36,8 +42,9 @@ class Explanation {
     obstacles_.push_back({std::move(code), std::move(message)});
   }
 
-  /// The first obstacle that the nodes put up, narrowing them down.
-  void explain_nodes() {
+  /// Adds the first obstacle that the nodes put up, narrowing them down. True when there is none
+  /// but that they are busy now.
+  bool explain_nodes() {
     std::size_t up = 0;
     std::size_t allowed = 0;
     std::size_t large_enough = 0;
@@ -80,6 +87,7 @@ class Explanation {
     else if (with_room == kept)
       add("node_busy", "the " + std::to_string(kept) +
                            " allowed nodes with room keep it for larger tasks that are due");
+    return large_enough > 0;
   }
 
   [[nodiscard]] bool is_kept_for_another(const NodeRoom& node) const {

@@ -377,15 +377,15 @@ TEST_CASE("every obstacle of a waiting task is named, the first one first", "[un
   CHECK(codes(cluster, 1, bound, 0) == Codes{"placement", "order"});
   CHECK(codes(cluster, 1, large, 0) == Codes{"node_size", "max", "order"});
   cluster.deal(1);
-  CHECK(codes(cluster, 1, small, 3) == Codes{"node_busy", "max", "quota"});
+  CHECK(codes(cluster, 1, small, 3) == Codes{"max", "quota", "node_busy"});
   CHECK(codes(cluster, 1, JobId{99}, 0) == Codes{"order"});
 
   const auto obstacles = cluster.allocator.explain_waiting(TenantId{1}, small, 3);
   CHECK(obstacles[0].message ==
-        "no allowed node has room now: it asks for 1000 millicores of cpu, the most on any is 0");
-  CHECK(obstacles[1].message ==
         "holds 3000 of its max of 3500 millicores of cpu, the task asks for 1000");
-  CHECK(obstacles[2].message == "holds 3000 of its runtime quota of 3000 millicores of cpu");
+  CHECK(obstacles[1].message == "holds 3000 of its runtime quota of 3000 millicores of cpu");
+  CHECK(obstacles[2].message ==
+        "no allowed node has room now: it asks for 1000 millicores of cpu, the most on any is 0");
   CHECK(cluster.allocator.could_ever_fit(cpu(3000), nullptr));
   CHECK_FALSE(cluster.allocator.could_ever_fit(cpu(3001), nullptr));
   CHECK_FALSE(cluster.allocator.could_ever_fit(cpu(100), north.get()));
