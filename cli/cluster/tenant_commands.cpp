@@ -6,8 +6,8 @@
 #include "cli/cluster/json_shapes.hpp"
 #include "cli/cluster/tables.hpp"
 #include "cli/core/verbs.hpp"
-#include "input/tenants.hpp"
 #include "input/document.hpp"
+#include "input/tenants.hpp"
 #include "rpc/tokens.hpp"
 
 namespace fairwater {

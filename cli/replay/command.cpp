@@ -8,8 +8,8 @@
 
 #include "cli/core/verbs.hpp"
 #include "cli/replay/replay.hpp"
-#include "input/tenants.hpp"
 #include "input/document.hpp"
+#include "input/tenants.hpp"
 
 namespace fairwater {
 namespace {

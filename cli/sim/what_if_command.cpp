@@ -12,8 +12,8 @@
 #include "cli/core/verbs.hpp"
 #include "cli/sim/commands.hpp"
 #include "cli/sim/what_if_report.hpp"
-#include "input/tenants.hpp"
 #include "input/document.hpp"
+#include "input/tenants.hpp"
 
 namespace fairwater {
 namespace {
