@@ -43,9 +43,8 @@ void check_accounts(const AccountsSnapshot& accounts, Weight period) {
                                                        std::to_string(accounts.position) +
                                                        " of a period of " + std::to_string(period));
   for (const auto& [node, reservation] : accounts.reservations) {
-    const auto is_holder = [&](const Account& account) {
-      return account.tenant == reservation.tenant;
-    };
+    const TenantId holder = reservation.tenant;
+    const auto is_holder = [&](const Account& account) { return account.tenant == holder; };
     if (std::none_of(accounts.tenants.begin(), accounts.tenants.end(), is_holder))
       throw StorageFault(
           ErrorCode::storage_damaged,
