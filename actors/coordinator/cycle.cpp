@@ -109,9 +109,11 @@ void rebuild(CoordinatorState& state, ClusterSnapshot snapshot, std::uint64_t la
   settings.mode = context.mode;
   settings.incarnation = context.ledger_end().mark.incarnation;
   snapshot.last_deal = last_deal;
-  for (auto& node : snapshot.nodes) {
-    const auto known = state.nodes.find(node.id);
-    node.accepts = known != state.nodes.end() && known->second.accepts;
+  // Nodes register while the ledger is being read: what is durable of them is here first.
+  snapshot.nodes.clear();
+  for (const auto& [id, node] : state.nodes) {
+    snapshot.nodes.push_back(node_of(node.record, context.catalog));
+    snapshot.nodes.back().accepts = node.accepts;
   }
   state.allocation = make_allocation(settings, snapshot);
 }

@@ -109,7 +109,7 @@ void commit_chained(CoordinatorSelf self, JournalBody body,
 void begin_anew(CoordinatorSelf self);
 std::unique_ptr<Allocation> make_allocation(const AllocatorSettings& settings,
                                             const ClusterSnapshot& snapshot);
-/// Makes the cycle anew of what is durable.
+/// Makes the cycle anew of what is durable, on the nodes that are known.
 void rebuild(CoordinatorState& state, ClusterSnapshot snapshot, std::uint64_t last_deal);
 /// The cycle follows what is known of the node.
 void set_node(CoordinatorState& state, const NodeEntry& node);
