@@ -127,10 +127,32 @@ caf::error being_removed(const TenantState& state) {
                     "tenant");
 }
 
+/// A tenant's own bounds keep its jobs from taking the memory that all share.
+caf::error check_room(const TenantState& state, const JobSpec& spec) {
+  const auto& settings = state.context->settings;
+  const auto jobs = state.jobs.size() + state.submitting;
+  if (jobs >= settings.max_live_jobs)
+    return make_error(ErrorCode::overloaded,
+                      "tenant " + state.tenant_name + " has " + std::to_string(jobs) +
+                          " unfinished jobs, the most that are admitted; submit again when some "
+                          "have ended");
+  const auto bytes = state.jobs.bytes() + state.submitting_bytes;
+  if (bytes + spec_bytes(spec) > settings.max_live_job_bytes)
+    return make_error(ErrorCode::overloaded,
+                      "the unfinished jobs of tenant " + state.tenant_name + " have " +
+                          std::to_string(bytes) + " bytes of commands and environments; at most " +
+                          std::to_string(settings.max_live_job_bytes) +
+                          " are admitted: submit again when some have ended, or put what is large "
+                          "into files");
+  return {};
+}
+
 void make_durable(TenantSelf self, const JobSpec& spec,
                   caf::typed_response_promise<JobAccepted> promise) {
-  if (self->state.retired) {  // since its dependencies were asked for
-    promise.deliver(being_removed(self->state));
+  // What was true before its dependencies were asked for may not be any more.
+  auto refused = self->state.retired ? being_removed(self->state) : check_room(self->state, spec);
+  if (refused) {
+    promise.deliver(std::move(refused));
     return;
   }
   const auto bytes = spec_bytes(spec);
@@ -193,29 +215,8 @@ void check_dependencies(TenantSelf self, JobSpec spec, std::size_t next,
           });
 }
 
-/// A tenant's own bounds keep its jobs from taking the memory that all share.
-caf::error check_room(const TenantState& state, const JobSpec& spec) {
-  const auto& settings = state.context->settings;
-  if (state.jobs.size() + state.submitting >= settings.max_live_jobs)
-    return make_error(ErrorCode::overloaded,
-                      "tenant " + state.tenant_name + " has " + std::to_string(state.jobs.size()) +
-                          " unfinished jobs, the most that are admitted; submit again when some "
-                          "have ended");
-  const auto bytes = state.jobs.bytes() + state.submitting_bytes;
-  if (bytes + spec_bytes(spec) > settings.max_live_job_bytes)
-    return make_error(ErrorCode::overloaded,
-                      "the unfinished jobs of tenant " + state.tenant_name + " have " +
-                          std::to_string(bytes) + " bytes of commands and environments; at most " +
-                          std::to_string(settings.max_live_job_bytes) +
-                          " are admitted: submit again when some have ended, or put what is large "
-                          "into files");
-  return {};
-}
-
 caf::result<JobAccepted> submit(TenantSelf self, Submit& request) {
-  auto& state = self->state;
-  if (state.retired) return being_removed(state);
-  if (auto full = check_room(state, request.spec)) return full;
+  if (self->state.retired) return being_removed(self->state);
   auto promise = self->make_response_promise<JobAccepted>();
   check_dependencies(self, std::move(request.spec), 0, promise);
   return promise;

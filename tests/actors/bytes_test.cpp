@@ -1,4 +1,4 @@
-// Bounds by bytes, not by number, with the real actors in virtual time.
+// Bounds of what is held and of answers, with the real actors in virtual time.
 #include "tests/actors/cluster_fixture.hpp"
 
 namespace fairwater {
@@ -73,6 +73,36 @@ TEST_CASE("a page names what it tells of, not the whole cluster", "[actor]") {
   REQUIRE(why->deal);
   CHECK(why->names.nodes.size() == 1);
   CHECK(why->names.tenants.at(why->job.tenant) == "only");
+}
+
+TEST_CASE("submissions that wait for their dependencies to be looked up count, too", "[actor]") {
+  auto settings = ClusterFixture::default_settings();
+  std::size_t bytes = 0;
+  SECTION("by number") { settings.max_live_jobs = 1; }
+  SECTION("by bytes") {
+    settings.max_live_job_bytes = 3 * kLargeBytes / 2;
+    bytes = kLargeBytes;
+  }
+  ClusterFixture cluster(settings);
+  cluster.apply({tenant_spec("only", 1)});
+  auto agent = cluster.join("node1", 1);
+  const auto first = cluster.submit("only", 1);
+  REQUIRE(cluster.report(agent, {succeeded(agent.launches().at(0).task)}).engaged());
+  REQUIRE(state_of(cluster.show(first).job) == JobState::succeeded);
+
+  auto spec = large_spec();
+  spec.environment["LARGE"].resize(bytes);
+  spec.after = {first};
+  const auto answers = cluster.ask_at_once<JobAccepted>(
+      std::vector<SubmitJob>(4, {cluster.operator_caller(), spec}));
+  std::size_t accepted = 0;
+  for (const auto& answer : answers) {
+    if (answer)
+      ++accepted;
+    else
+      CHECK(details(answer.error()).code == ErrorCode::overloaded);
+  }
+  CHECK(accepted == 1);
 }
 
 TEST_CASE("a tenant's unfinished jobs have a budget of bytes", "[actor]") {
