@@ -45,9 +45,8 @@ void remove_retired_node(CoordinatorSelf self, NodeId id,
         consider_all_nodes(self);
         promise.deliver(Done{});
       },
-      [self, name, promise](const caf::error& error) mutable {
-        refuse_departure(self, name, promise, error);
-      });
+      // Its name stays taken until the node is back: see take_back_leaving_nodes.
+      [promise](const caf::error& error) mutable { promise.deliver(error); });
 }
 
 }  // namespace
@@ -73,8 +72,10 @@ caf::result<Done> answer(CoordinatorSelf self, const RemoveNode& request) {
 void take_back_leaving_nodes(CoordinatorSelf self) {
   auto& state = self->state;
   for (auto& [id, entry] : std::exchange(state.leaving_nodes, {})) {
+    const auto& name = entry.record.spec.traits.name;
     self->send(entry.actor, ReinstateNode{});
-    state.node_ids[entry.record.spec.traits.name] = id;
+    state.node_ids[name] = id;
+    state.registering.erase(name);
     state.nodes.emplace(id, entry);
   }
 }

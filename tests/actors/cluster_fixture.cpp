@@ -67,12 +67,6 @@ std::unique_ptr<rocksdb::Env> copied_disk(rocksdb::Env* from) {
   return to;
 }
 
-Hash join_hash() {
-  Hash hash{};
-  hash.fill(7);
-  return hash;
-}
-
 NodeSpec node_spec(const std::string& name, Amount cpu) {
   NodeSpec spec;
   spec.traits = {name, "here", {}};
@@ -318,6 +312,12 @@ VerifyReport ClusterFixture::verify() {
   auto report = ask<VerifyReport>(VerifyLedger{operator_caller()});
   REQUIRE(report.engaged());
   return std::move(*report);
+}
+
+Hash join_hash() {
+  Hash hash{};
+  hash.fill(7);
+  return hash;
 }
 
 TaskResult succeeded(const TaskKey& task) {

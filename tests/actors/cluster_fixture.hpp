@@ -140,6 +140,8 @@ class ClusterFixture {
   std::vector<std::string> fatal_;
 };
 
+/// Of the token by which agents join.
+Hash join_hash();
 TaskResult succeeded(const TaskKey& task);
 TaskResult failed(const TaskKey& task);
 TaskResult ended(const TaskKey& task, EndReason reason);

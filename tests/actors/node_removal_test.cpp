@@ -7,10 +7,12 @@ namespace {
 struct ClusterWithNode {
   ClusterFixture cluster;
   FakeAgent agent;
+  NodeSpec spec;
 
   ClusterWithNode() {
     cluster.apply({tenant_spec("only", 1)});
     agent = cluster.join("node1", 1);
+    spec = cluster.node("node1").record.spec;
   }
   ErrorCode remove() {
     const auto answer = cluster.ask<Done>(RemoveNode{cluster.operator_caller(), "node1"});
@@ -66,6 +68,34 @@ TEST_CASE("a removed node's credential opens nothing, it joins as another", "[ac
   CHECK(with.cluster.ask<NodeList>(ListNodes{with.cluster.operator_caller()})
             ->nodes.at(0)
             .record.id == NodeId{2});
+  CHECK(with.cluster.verify().ok);
+}
+
+TEST_CASE("the name of a node whose removal fails is taken until the node is back", "[actor]") {
+  ClusterWithNode with;
+  with.drain();
+  with.cluster.fill_disk(true);
+  CHECK(with.remove() == ErrorCode::disk_full);
+  with.cluster.fill_disk(false);
+  RegisterNode other;  // a second machine of that name
+  other.spec = with.spec;
+  other.spec.instance = "another";
+  other.credential_hash.fill(42);
+  other.joining = true;
+  other.join_hash = join_hash();
+  other.link = with.agent.link;
+  const auto join = [&] { return with.cluster.ask<NodeRegistered>(other); };
+  const auto early = join();
+  REQUIRE_FALSE(early.engaged());
+  CHECK(details(early.error()).code == ErrorCode::unavailable);
+  with.cluster.advance(1'000);
+  REQUIRE(with.nodes() == 1);
+  CHECK(with.cluster.node("node1").record.id == NodeId{1});
+  const auto late = join();
+  REQUIRE_FALSE(late.engaged());
+  CHECK(details(late.error()).message.find("another agent is known") != std::string::npos);
+  CHECK(with.remove() == ErrorCode{});
+  CHECK(join()->node == NodeId{2});
   CHECK(with.cluster.verify().ok);
 }
 
