@@ -13,6 +13,8 @@ namespace {
 constexpr std::size_t kMaxTokens = 10'000;
 /// Ids of 48 bits: two of 10,000 tokens are alike once in five million clusters.
 constexpr std::size_t kIdBytes = 6;
+/// A hundred years: in microseconds, and added to the present, it is a time that can be told.
+constexpr std::int64_t kMaxLifetime_ms = 36'525LL * 24 * 60 * 60 * 1'000;
 
 using Tokens = std::map<Hash, TokenEntry>;
 
@@ -85,6 +87,12 @@ caf::error check_new_token(const CoordinatorState& state, const NewToken& wanted
                         "there is a token with the name " + wanted.name + " already", "name");
   if (wanted.lifetime_ms < 0)
     return make_error(ErrorCode::invalid_input, "a token cannot expire before it is made",
+                      "expires");
+  if (wanted.lifetime_ms > kMaxLifetime_ms)
+    return make_error(ErrorCode::invalid_input,
+                      "a token cannot live for " + std::to_string(wanted.lifetime_ms) +
+                          " ms; at most 100 years, " + std::to_string(kMaxLifetime_ms) +
+                          " ms, unless it never expires",
                       "expires");
   if ((wanted.role == Role::tenant) == wanted.tenant.empty())
     return make_error(ErrorCode::invalid_input,

@@ -1,5 +1,6 @@
 // Who may come in: tokens are made, listed, used and revoked.
 #include <algorithm>
+#include <limits>
 
 #include "tests/actors/cluster_fixture.hpp"
 
@@ -89,6 +90,18 @@ TEST_CASE("an expired token opens nothing", "[actor]") {
   CHECK_THAT(details(refused.error()).message, Contains("has expired"));
 }
 
+TEST_CASE("a token lives for a hundred years at most, or for ever", "[actor]") {
+  constexpr std::int64_t kHundredYears_ms = 36'525LL * 24 * 60 * 60 * 1'000;
+  ClusterWithClock with;
+  const auto made = with.create(1, {Role::operator_role, "", "", kHundredYears_ms});
+  REQUIRE(made.engaged());
+  CHECK(made->expires_at.microseconds == with.now->microseconds + kHundredYears_ms * 1'000);
+  const auto refused = with.create(2, {Role::operator_role, "", "", kHundredYears_ms + 1});
+  CHECK(code_of(refused) == ErrorCode::invalid_input);
+  CHECK_THAT(details(refused.error()).message,
+             Contains("3155760000001 ms") && Contains("3155760000000 ms"));
+}
+
 TEST_CASE("an expired join token joins nobody", "[actor]") {
   ClusterWithClock with;
   REQUIRE(with.create(9, {Role::join, "", "", 60'000}).engaged());
@@ -156,6 +169,7 @@ TEST_CASE("wrong wishes for a token are refused by field", "[actor]") {
   CHECK(field({Role::operator_role, "physics", "", 0}) == "tenant");
   CHECK(field({Role::join, "", "a name", 0}) == "name");
   CHECK(field({Role::join, "", "", -1}) == "expires");
+  CHECK(field({Role::join, "", "", std::numeric_limits<std::int64_t>::max()}) == "expires");
   const CreateToken by_tenant{
       with.cluster.tenant_caller("physics"), {Role::operator_role, "", "", 0}, hash_numbered(1)};
   CHECK(code_of(with.cluster.ask<TokenInfo>(by_tenant)) == ErrorCode::not_permitted);
