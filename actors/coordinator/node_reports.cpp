@@ -34,6 +34,7 @@ bool did_run(const TaskResult& result) {
 /// over a connection after that one.
 void return_withheld(NodeSelf self, const AgentReport& report, ReportOutcome& outcome) {
   auto& state = self->state;
+  if (state.withheld.empty()) return;  // nearly always
   std::set<TaskKey> unnamed;
   for (const auto& task : std::exchange(state.withheld, {})) unnamed.insert(task);
   for (const auto& task : report.running) unnamed.erase(task);
