@@ -260,4 +260,26 @@ JournalBody Traffic::cycle() {
   return Cycle{{deal}};
 }
 
+void make_ledger(const std::string& directory, int batches) {
+  auto ledger = must(Ledger::open(options_for(directory)));
+  must(ledger->append(founding()));
+  Hash hash{};
+  hash[5] = 1;
+  must(ledger->append({TokenIssued{Role::operator_role, {}, hash}}));
+  Traffic traffic(*ledger, 7);
+  for (int i = 0; i < batches; ++i) must(ledger->append(traffic.next_batch(4)));
+}
+
+LedgerOptions existing(const std::string& directory) {
+  LedgerOptions options = options_for(directory);
+  options.create = false;
+  return options;
+}
+
+ErrorDetails open_error(const LedgerOptions& options) {
+  const auto ledger = Ledger::open(options);
+  if (ledger) throw std::runtime_error("the ledger opens");
+  return details(ledger.error());
+}
+
 }  // namespace fairwater::test

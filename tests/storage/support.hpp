@@ -75,4 +75,11 @@ class Traffic {
   std::set<Place> running_;
 };
 
+/// A ledger with some of everything, closed.
+void make_ledger(const std::string& directory, int batches = 40);
+/// Of a ledger that must be there.
+[[nodiscard]] LedgerOptions existing(const std::string& directory);
+/// What opening says against it; fails when it opens.
+[[nodiscard]] ErrorDetails open_error(const LedgerOptions& options);
+
 }  // namespace fairwater::test

@@ -1,0 +1,158 @@
+// The fold of deals: deficits, IOUs and totals, and what comes back from launches that failed.
+#include <catch2/catch.hpp>
+
+#include "policy/allocator/advances.hpp"
+#include "tests/storage/folded.hpp"
+
+namespace fairwater::test {
+namespace {
+
+/// `lender` gets all slots, `borrower` uses them.
+Deal lending_deal(std::uint32_t lender, std::uint32_t borrower, const TaskKey& task, Units cost) {
+  Deal deal = plain_deal(0, TenantId{borrower}, {task});
+  deal.free_units = cost;
+  deal.grants[0].cost = cost;
+  deal.lines[0].granted = 0;
+  deal.lines[0].placed = cost;
+  TenantLine line;
+  line.tenant = TenantId{lender};
+  line.granted = cost;
+  deal.lines.push_back(line);
+  deal.loans.push_back({TenantId{lender}, TenantId{borrower}, cost});
+  return deal;
+}
+
+TEST_CASE("loans and repayments move the book and the totals", "[unit][fold]") {
+  Folded folded;
+  folded.submit(1, 2, 2);
+  folded.must_apply(Cycle{{lending_deal(1, 2, key(1, 0), 4)}});
+  CHECK(folded.state.balances.find(balance_key(2, 1))->units == 4);
+  CHECK(folded.state.accounts.book().net(1) == 4);
+  CHECK(folded.state.tenants.find(key_of(TenantId{1}))->lent_total == 4);
+  CHECK(folded.state.tenants.find(key_of(TenantId{2}))->borrowed_total == 4);
+  Deal repayment = lending_deal(1, 2, key(1, 1), 4);
+  repayment.loans.clear();
+  std::swap(repayment.lines[0].granted, repayment.lines[1].granted);
+  repayment.lines[0].placed = 4;
+  repayment.lines[0].granted = 8;
+  repayment.lines[0].paid = 4;
+  repayment.lines[1].received = 4;
+  repayment.lines[1].rolled_back = 4;
+  repayment.repayments.push_back({TenantId{2}, TenantId{1}, 4});
+  folded.must_apply(Cycle{{repayment}});
+  CHECK(folded.state.balances.find(balance_key(2, 1)) == nullptr);
+  CHECK(folded.state.accounts.book().empty());
+}
+
+TaskResult launch_failure(const TaskKey& task) {
+  TaskResult result;
+  result.task = task;
+  result.reason = EndReason::launch_failed;
+  return result;
+}
+
+TEST_CASE("a launch that failed is neither use nor loan", "[unit][fold]") {
+  Folded folded;
+  folded.submit(1, 2, 1);
+  const Deal deal = lending_deal(1, 2, key(1, 0), 4);
+  folded.must_apply(Cycle{{deal}});
+  const auto advances = advances_of(deal);
+  REQUIRE(advances == std::vector<std::vector<Advance>>{{{TenantId{1}, 4}}});
+  const auto tenant_at = [&](std::uint32_t id) {
+    return *folded.state.tenants.find(key_of(TenantId{id}));
+  };
+  SECTION("however it is told") {
+    const LaunchesFailed failed{NodeId{1}, {{launch_failure(key(1, 0)), advances[0]}}};
+    folded.must_apply(failed);
+    CHECK(folded.state.accounts.book().empty());
+    CHECK(tenant_at(1).lent_total == 0);
+    CHECK(tenant_at(2).borrowed_total == 0);
+    CHECK(tenant_at(2).granted_units_total == 0);
+    CHECK(folded.task(1, 0)->state == TaskState::pending);
+    CHECK(folded.task(1, 0)->launch_failures == 1);
+    CHECK(folded.task(1, 0)->waits_until.microseconds == folded.time_us + 1'000'000);
+    CHECK(folded.refusal(failed) ==
+          "task 1.0.1 does not run there, and its advances would go back");
+    folded.must_apply(LaunchesFailed{NodeId{1}, {{launch_failure(key(1, 0)), {}}}});
+    folded.grant(2, {key(1, 0, 2)});
+    CHECK_FALSE(folded.task(1, 0)->waits_until);
+  }
+  SECTION("but no more goes back than it cost, and nothing of what ran") {
+    CHECK_THAT(folded.refusal(LaunchesFailed{
+                   NodeId{1}, {{launch_failure(key(1, 0)), {{TenantId{1}, 3}, {TenantId{3}, 2}}}}}),
+               Catch::Contains("2 units of 1 that a grant of tenant 2 cost"));
+    CHECK_THAT(folded.refusal(LaunchesFailed{NodeId{1}, {{success(key(1, 0)), advances[0]}}}),
+               Catch::Contains("is no failed launch: it ended as exited"));
+  }
+}
+
+TEST_CASE("the worked example of docs/ledger.md comes out as written", "[unit][fold]") {
+  constexpr std::uint32_t a = 1;
+  constexpr std::uint32_t b = 2;
+  constexpr std::uint32_t c = 3;
+  IouBook book;
+  const auto nets = [&] { return std::vector{book.net(a), book.net(b), book.net(c)}; };
+  book.lend(a, b, 4);
+  CHECK(nets() == std::vector<Units>{4, -4, 0});
+  book.lend(c, b, 2);
+  CHECK(nets() == std::vector<Units>{4, -6, 2});
+  book.lend(b, c, 3);
+  CHECK(nets() == std::vector<Units>{4, -3, -1});
+  CHECK(book.owed(b, a) == 3);
+  CHECK(book.owed(c, a) == 1);
+  CHECK(book.repay(b, a, 2));
+  CHECK(nets() == std::vector<Units>{2, -1, -1});
+  CHECK(book.owed(b, a) == 1);
+}
+
+TEST_CASE("an IOU that comes again is younger than those that stayed", "[unit][fold]") {
+  Folded folded;
+  folded.submit(1, 2, 8);
+  folded.must_apply(Cycle{{lending_deal(1, 2, key(1, 0), 1), lending_deal(3, 2, key(1, 1), 1)}});
+  const std::uint64_t first = folded.state.balances.find(balance_key(2, 1))->age;
+  const std::uint64_t second = folded.state.balances.find(balance_key(2, 3))->age;
+  CHECK(first < second);
+  folded.submit(2, 1, 1);
+  folded.must_apply(Cycle{{lending_deal(2, 1, key(2, 0), 1)}});  // cancels b's debt to a
+  CHECK(folded.state.balances.find(balance_key(2, 1)) == nullptr);
+  folded.must_apply(Cycle{{lending_deal(1, 2, key(1, 2), 1)}});
+  CHECK(folded.state.balances.find(balance_key(2, 1))->age > second);
+  CHECK(folded.state.balances.find(balance_key(2, 3))->age == second);
+}
+
+TEST_CASE("a leaver's claims are spread, its tokens go, its id stays used", "[unit][fold]") {
+  Folded folded;
+  Hash hash{};
+  folded.must_apply(TokenIssued{Role::tenant, TenantId{1}, hash});
+  folded.submit(1, 2, 1);
+  folded.must_apply(Cycle{{lending_deal(1, 2, key(1, 0), 9)}});
+  CHECK(folded.refusal(TenantRemoved{TenantId{2}, 0, 0}) ==
+        "tenant 'b' leaves while a job of its lives");
+  folded.must_apply(TasksFinished{NodeId{1}, {success(key(1, 0))}});
+  CHECK(folded.refusal(TenantRemoved{TenantId{2}, 0, 0}) == "tenant 'b' leaves while it owes");
+  // Nine units spread by weight over b (3, forgiven: its own) and c (2): c gets floor(9 * 2 / 5)
+  // = 3.
+  folded.must_apply(TenantRemoved{TenantId{1}, 0, 6});
+  CHECK(folded.state.balances.find(balance_key(2, 3))->units == 3);
+  CHECK(folded.state.tokens.find(token_key(hash)) == nullptr);
+  CHECK(folded.state.accounts.period() == 5);
+  CHECK(folded.refusal(TenantsChanged{{tenant(1, "again", 1)}, 0}) ==
+        "the id 1 was given to another tenant before");
+}
+
+TEST_CASE("a policy without accounts grants and moves no units", "[unit][fold]") {
+  Folded folded;
+  folded.submit(1, 1, 2);
+  const AccountsSnapshot before = folded.state.accounts.snapshot();
+  Deal deal;
+  deal.node = NodeId{1};
+  deal.keeps_accounts = false;
+  deal.grants = plain_deal(0, TenantId{1}, {key(1, 0)}).grants;
+  folded.must_apply(Cycle{{deal}});
+  CHECK(folded.state.accounts.snapshot() == before);
+  CHECK(folded.state.tenants.find(key_of(TenantId{1}))->granted_units_total == 1);
+  CHECK(folded.job(1).tasks.running == 1);
+}
+
+}  // namespace
+}  // namespace fairwater::test
