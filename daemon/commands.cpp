@@ -143,10 +143,13 @@ std::function<void(const std::string&)> stop_at_once(const DaemonLog& log) {
   };
 }
 
-int run_coordinator(const CoordinatorFlags& flags) {
-  auto config = coordinator_config(flags);
+/// A service from its configuration to its orderly end. `start(system, config, log)` gives what
+/// runs and `announce(process, config, log)` says that it does.
+template <class Config, class Start, class Announce>
+int run_service(const Expected<Config>& config, bool check_only, Start start, Announce announce,
+                const std::string& farewell) {
   if (!config) return refuse_usage(config.error());
-  if (flags.common.check) {
+  if (check_only) {
     std::cout << "the configuration is good\n";
     return kExitDone;
   }
@@ -155,39 +158,41 @@ int run_coordinator(const CoordinatorFlags& flags) {
   const DaemonLog log{config->log_format};
   DaemonActorConfig actor_config;
   caf::actor_system system{actor_config};
-  auto process = CoordinatorProcess::start(system, *config, flags.init, stop_at_once(log));
+  auto process = start(system, *config, log);
   if (!process) return refuse(process.error());
-  std::cout << "listening on " << (*process)->address() << std::endl;
-  log.info("coordinator " + std::string(kVersion) + " on " + (*process)->address() + ", data in " +
-           config->data);
+  announce(**process, *config, log);
   stop.wait();
-  log.info("stopping");
+  log.info(farewell);
   stop.arm_second_signal();
   process->reset();
   return kExitDone;
 }
 
+int run_coordinator(const CoordinatorFlags& flags) {
+  return run_service(
+      coordinator_config(flags), flags.common.check,
+      [&](auto& system, const CoordinatorConfig& config, const DaemonLog& log) {
+        return CoordinatorProcess::start(system, config, flags.init, stop_at_once(log));
+      },
+      [](const auto& process, const CoordinatorConfig& config, const DaemonLog& log) {
+        std::cout << "listening on " << process.address() << std::endl;
+        log.info("coordinator " + std::string(kVersion) + " on " + process.address() +
+                 ", data in " + config.data);
+      },
+      "stopping");
+}
+
 int run_agent(const AgentFlags& flags) {
-  auto config = agent_config(flags);
-  if (!config) return refuse_usage(config.error());
-  if (flags.common.check) {
-    std::cout << "the configuration is good\n";
-    return kExitDone;
-  }
-  use_standard_error(config->log_format);
-  const StopSignal stop;
-  const DaemonLog log{config->log_format};
-  DaemonActorConfig actor_config;
-  caf::actor_system system{actor_config};
-  auto process = AgentProcess::start(system, *config, stop_at_once(log));
-  if (!process) return refuse(process.error());
-  log.info("agent for " + config->coordinator + ", limits by " + (*process)->limits());
-  log_isolation(log, (*process)->isolation());
-  stop.wait();
-  log.info("stopping; tasks go on");
-  stop.arm_second_signal();
-  process->reset();
-  return kExitDone;
+  return run_service(
+      agent_config(flags), flags.common.check,
+      [](auto& system, const AgentConfig& config, const DaemonLog& log) {
+        return AgentProcess::start(system, config, stop_at_once(log));
+      },
+      [](const auto& process, const AgentConfig& config, const DaemonLog& log) {
+        log.info("agent for " + config.coordinator + ", limits by " + process.limits());
+        log_isolation(log, process.isolation());
+      },
+      "stopping; tasks go on");
 }
 
 // -- trying things out ----------------------------------------------------------------------------

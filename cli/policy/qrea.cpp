@@ -39,12 +39,19 @@ Units read_max(const FieldMap& job, Units min) {
   return max;
 }
 
-RunningJob read_running(const Field& field, JobNames& names) {
-  const FieldMap job = field.object();
-  RunningJob result;
+/// What running and queued jobs have in common.
+template <class Job>
+Job read_job(const FieldMap& job, JobNames& names) {
+  Job result;
   result.id = names.add(job.at("id"));
   result.min = job.at("min").integer(1, kMaxElasticUnits);
   result.max = read_max(job, result.min);
+  return result;
+}
+
+RunningJob read_running(const Field& field, JobNames& names) {
+  const FieldMap job = field.object();
+  auto result = read_job<RunningJob>(job, names);
   result.now = job.at("now").integer(result.min, result.max);
   job.done();
   return result;
@@ -52,10 +59,7 @@ RunningJob read_running(const Field& field, JobNames& names) {
 
 QueuedJob read_queued(const Field& field, JobNames& names) {
   const FieldMap job = field.object();
-  QueuedJob result;
-  result.id = names.add(job.at("id"));
-  result.min = job.at("min").integer(1, kMaxElasticUnits);
-  result.max = read_max(job, result.min);
+  auto result = read_job<QueuedJob>(job, names);
   job.done();
   return result;
 }
