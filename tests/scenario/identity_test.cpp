@@ -63,7 +63,7 @@ TEST_CASE("a restored backup does nothing before its nodes or the operator have 
   REQUIRE(cluster.stop_coordinator(SIGTERM) == 0);
   fs::copy(data, backup, fs::copy_options::recursive);
 
-  // A life that will be lost: one job ends, one runs on.
+  // A life that will be lost: one job ends, one runs on, and both nodes are told of it.
   cluster.start_coordinator();
   const auto lost =
       cluster.submit(job_file("steady", 2, "command: [sh, -c, \"echo of the lost life\"]\n"));
@@ -71,6 +71,11 @@ TEST_CASE("a restored backup does nothing before its nodes or the operator have 
   const auto running = cluster.submit(job_file("steady", 1, "command: [sleep, \"600\"]\n"));
   harness::wait_until("the job runs", Duration(10'000),
                       [&] { return cluster.job(running)["state"] == "running"; });
+  const std::uint64_t cycle = cluster.ask({"status"})["cluster"]["cycle"];
+  for (const auto* node : {"node1", "node2"})
+    harness::wait_until(std::string(node) + " is told", Duration(20'000), [&] {
+      return std::stoull(read_file(cluster.directory() / node / "high-water")) >= cycle;
+    });
   REQUIRE(cluster.stop_coordinator(SIGTERM) == 0);
   fs::rename(data, cluster.directory() / "lost");
   fs::copy(backup, data, fs::copy_options::recursive);
