@@ -115,26 +115,27 @@ std::optional<std::string> arithmetic_problem(const Deal& deal) {
   return std::nullopt;
 }
 
-Transaction transaction_of(const Deal& deal) {
-  Transaction transaction{.node = deal.node,
-                          .position_before = deal.position_before,
-                          .position_after = deal.position_after,
-                          .statements = {},
-                          .entries = {},
-                          .repayments = deal.repayments,
-                          .loans = deal.loans,
-                          .reservation = deal.reservation};
-  transaction.statements.reserve(deal.lines.size());
-  transaction.entries.reserve(2 * deal.lines.size());
+Transaction transaction_of(const Deal& deal, Transaction&& reuse) {
+  Transaction transaction = std::move(reuse);
+  transaction.node = deal.node;
+  transaction.position_before = deal.position_before;
+  transaction.position_after = deal.position_after;
+  transaction.repayments = deal.repayments;
+  transaction.loans = deal.loans;
+  transaction.reservation = deal.reservation;
+  transaction.statements.clear();
+  transaction.entries.clear();
   for (const TenantLine& line : deal.lines) {
     transaction.statements.push_back(
         {line.tenant, line.carried, line.carry, line.repay_remainder_millionths});
-    for (const auto& [reason, units] : {std::pair(EntryReason::granted, line.granted),
-                                        std::pair(EntryReason::passed_on, -line.passed_on),
-                                        std::pair(EntryReason::passed_to, line.passed_to),
-                                        std::pair(EntryReason::placed, -line.placed),
-                                        std::pair(EntryReason::rolled_back, -line.rolled_back)})
+    const auto enter = [&](EntryReason reason, Units units) {
       if (units != 0) transaction.entries.push_back({line.tenant, reason, units});
+    };
+    enter(EntryReason::granted, line.granted);
+    enter(EntryReason::passed_on, -line.passed_on);
+    enter(EntryReason::passed_to, line.passed_to);
+    enter(EntryReason::placed, -line.placed);
+    enter(EntryReason::rolled_back, -line.rolled_back);
   }
   return transaction;
 }

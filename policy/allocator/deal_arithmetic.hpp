@@ -14,7 +14,7 @@ namespace fairwater {
 [[nodiscard]] std::optional<std::string> arithmetic_problem(const Deal& deal);
 
 /// The deal as the accounts see it: statements and entries from its lines. Looks at the deal's
-/// repayments and loans, which must stay.
-[[nodiscard]] Transaction transaction_of(const Deal& deal);
+/// repayments and loans, which must stay. Takes the memory of `reuse`.
+[[nodiscard]] Transaction transaction_of(const Deal& deal, Transaction&& reuse = {});
 
 }  // namespace fairwater

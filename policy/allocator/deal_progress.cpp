@@ -4,9 +4,9 @@
 
 namespace fairwater {
 
-void DealProgress::begin(NodeId of_node) {
-  node = of_node;
-  tasks.begin(state.node(node));
+void DealProgress::begin(NodeRoom& of_node) {
+  node = &of_node;
+  tasks.begin(of_node);
   claimants.begin(state.slots());
   dealt = placed = 0;
   deficit_limit = 1;
@@ -22,7 +22,8 @@ void DealProgress::draw(Units units) {
 }
 
 void DealProgress::undo_draws() {
-  if (dealt > 0) state.sequence.rollback(static_cast<std::uint64_t>(dealt));
+  if (dealt == 0) return;
+  state.sequence.rollback(static_cast<std::uint64_t>(dealt));
   dealt = 0;
   claimants.strike_entries();
 }

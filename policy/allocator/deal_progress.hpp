@@ -12,7 +12,7 @@ namespace fairwater {
 struct DealProgress {
   explicit DealProgress(AllocatorState& of) : state(of), tasks(of) {}
 
-  void begin(NodeId of_node);
+  void begin(NodeRoom& of_node);
   /// Deals so many more slots: those to whom they fall have more credit.
   void draw(Units units);
   /// Gives all slots back, and with them every entry: as if none had been dealt.
@@ -21,7 +21,7 @@ struct DealProgress {
   AllocatorState& state;
   TaskFinder tasks;
   Claimants claimants;
-  NodeId node;
+  NodeRoom* node = nullptr;
   Units dealt = 0;
   Units placed = 0;         ///< guarantees not counted
   Units deficit_limit = 1;  ///< K: the cost of one task

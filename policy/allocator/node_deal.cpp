@@ -1,10 +1,6 @@
 #include "policy/allocator/node_deal.hpp"
 
 #include <algorithm>
-#include <utility>
-
-#include "policy/allocator/deal_arithmetic.hpp"
-#include "policy/core/check.hpp"
 
 namespace fairwater {
 namespace {
@@ -38,8 +34,8 @@ bool have_one_shape(const WindowRange& a, const WindowRange& b) {
 }  // namespace
 
 std::optional<Deal> NodeDeal::run(NodeId node) {
-  deal_.begin(node);
-  const NodeRoom& dealt = deal_.state.node(node);
+  NodeRoom& dealt = deal_.state.node(node);
+  deal_.begin(dealt);
   if (!dealt.accepts || !ResourceVector{}.fits(dealt.free())) return std::nullopt;
   std::optional<Deal> deal = run_stages();
   deal_.claimants.forget();
@@ -49,10 +45,10 @@ std::optional<Deal> NodeDeal::run(NodeId node) {
 std::optional<Deal> NodeDeal::run_stages() {
   AllocatorState& state = deal_.state;
   Deal deal;
-  deal.node = deal_.node;
+  deal.node = deal_.node->id;
   deal.position_before = state.sequence.position();
   const bool somebody_is_blocked = collect_claimants();
-  const std::optional<Reservation> kept_before = state.lift_reservation(deal_.node);
+  const std::optional<Reservation> kept_before = state.lift_reservation(*deal_.node);
   const KeptRoom kept = review_room(deal_, kept_before, somebody_is_blocked);
   deal.reservation = kept.reservation;
 
@@ -68,13 +64,13 @@ std::optional<Deal> NodeDeal::run_stages() {
     entitlement = {};
   }
   if (deal_.grants.empty() && kept.reservation == kept_before) {
-    state.put_reservation(deal_.node);
+    state.put_reservation(*deal_.node);
     return std::nullopt;
   }
   if (!deal_.grants.empty()) settle_.run(entitlement, deal);
   deal.position_after = state.sequence.position();
-  state.record(deal);
-  state.put_reservation(deal_.node);
+  state.record(deal);  // puts a reservation that has changed
+  if (kept.reservation == kept_before) state.put_reservation(*deal_.node);
   return deal;
 }
 

@@ -42,21 +42,21 @@ struct PlaceStage::Phase {
   }
 };
 
-/// Step 3, one round. Who may: whose next task is below its guarantee, once. Who first: by rank.
+/// Step 3. Who may: whose next task is below its guarantee. Who first: who has had fewest, by rank.
 struct PlaceStage::Guarantee : PlaceStage::Phase {
-  std::vector<bool> is_served;  ///< by candidate
+  std::vector<Units> tasks_placed;  ///< by candidate
 
   [[nodiscard]] std::optional<Turn> who_first(std::size_t candidate) const {
-    if (is_served[candidate] || !stage.is_guaranteed(stage.candidates_[candidate]))
-      return std::nullopt;
-    return Turn{};
+    Claimant& at = claimant(candidate);
+    if (!tasks().find_next(at) || !tasks().is_guaranteed(at)) return std::nullopt;
+    return Turn{.first = tasks_placed[candidate]};
   }
   [[nodiscard]] std::optional<std::uint32_t> who_may(std::size_t candidate) const {
     return claimant(candidate).cursor.next;
   }
   void place(std::size_t candidate, std::uint32_t range) {
     place_as(GrantStep::guarantee, candidate, range);
-    is_served[candidate] = true;
+    ++tasks_placed[candidate];
   }
 };
 
@@ -147,20 +147,11 @@ void PlaceStage::run(SomePhase phase) {
   run_phase(phase, candidates_.size(), queue_);
 }
 
-bool PlaceStage::is_guaranteed(ClaimantIndex index) {
-  Claimant& claimant = deal_.claimants[index];
-  return deal_.tasks.find_next(claimant) && deal_.tasks.is_guaranteed(claimant);
-}
-
 void PlaceStage::run_guarantees() {
   candidates_.clear();
   for (const ClaimantIndex index : deal_.claimants.ranked())
     if (deal_.claimants[index].tenant->has_min) candidates_.push_back(index);
-  while (true) {
-    std::erase_if(candidates_, [&](ClaimantIndex index) { return !is_guaranteed(index); });
-    if (candidates_.empty()) return;
-    run(Guarantee{{*this}, std::vector<bool>(candidates_.size(), false)});
-  }
+  if (!candidates_.empty()) run(Guarantee{{*this}, std::vector<Units>(candidates_.size(), 0)});
 }
 
 void PlaceStage::run_dealt(std::optional<ClaimantIndex> kept_for) {
@@ -207,7 +198,7 @@ void PlaceStage::place(ClaimantIndex index, std::uint32_t range_index, GrantStep
   claimant.standing.reset();
   ++range.first_index;
   --range.count;
-  deal_.state.place(deal_.node, tenant, grant);
+  deal_.state.place(*deal_.node, tenant, grant);
   deal_.grants.push_back(grant);
   if (step == GrantStep::guarantee) {
     claimant.guaranteed += cost;

@@ -17,8 +17,7 @@ class PlaceStage {
  public:
   explicit PlaceStage(DealProgress& deal) : deal_(deal) {}
 
-  /// Phase `guarantee`, in rounds: a task to each that is below its guarantee. Who is not when a
-  /// round begins is out.
+  /// Phase `guarantee`: a task to each that is below its guarantee, in turns.
   void run_guarantees();
   /// Phases `reserved` (the task that the node had kept its room for), `allowance`, `remainder` and
   /// `backfill`.
@@ -34,7 +33,6 @@ class PlaceStage {
   /// Runs it over `candidates_`.
   template <class SomePhase>
   void run(SomePhase phase);
-  [[nodiscard]] bool is_guaranteed(ClaimantIndex index);
   void place(ClaimantIndex index, std::uint32_t range, GrantStep step);
 
   DealProgress& deal_;

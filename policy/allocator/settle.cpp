@@ -1,6 +1,7 @@
 #include "policy/allocator/settle.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "policy/core/check.hpp"
 
@@ -58,7 +59,7 @@ std::vector<Position> SettleStage::positions_to_settle() {
     splits_[i] = {.kept = kept, .settled = claimant.credit - kept};
   }
   deal_.claimants.sort();
-  split(splits_);
+  split();
   deal_.claimants.sort();
   std::vector<Position> positions;
   for (const ClaimantIndex index : deal_.claimants.ranked())
@@ -69,10 +70,10 @@ std::vector<Position> SettleStage::positions_to_settle() {
 
 /// Makes what is settled sum to zero: first out of the deficits of those who hold their share, then
 /// of the rest, then out of deficits that this deal did not touch.
-void SettleStage::split(std::vector<Split>& splits) {
+void SettleStage::split() {
   Claimants& claimants = deal_.claimants;
   Units sum = 0;
-  for (const Split& split : splits) sum += split.settled;
+  for (const Split& split : splits_) sum += split.settled;
   const auto on_other_side = [&](Units kept) { return sum > 0 ? kept < 0 : sum < 0 && kept > 0; };
   const auto top_up = [&](Split& split) {
     const Units units = sum > 0 ? std::max(-sum, std::min<Units>(split.kept, 0))
@@ -83,14 +84,14 @@ void SettleStage::split(std::vector<Split>& splits) {
   };
   for (const bool holding : {true, false})
     for (const ClaimantIndex index : claimants.ranked())
-      if (on_other_side(splits[index].kept) && holds_its_share(claimants[index]) == holding)
-        top_up(splits[index]);
+      if (on_other_side(splits_[index].kept) && holds_its_share(claimants[index]) == holding)
+        top_up(splits_[index]);
   const RankedList& unsettled = deal_.state.unsettled();
   for (auto key = unsettled.begin(); sum != 0 && key != unsettled.end(); ++key) {
     TenantState& tenant = deal_.state.at(key->slot);
     if (claimants.find(key->slot) || !on_other_side(tenant.deficit)) continue;
     claimants.add(tenant);
-    top_up(splits.emplace_back(Split{.kept = tenant.deficit}));
+    top_up(splits_.emplace_back(Split{.kept = tenant.deficit}));
   }
   FAIRWATER_CHECK(sum == 0, "the credits of a deal and the deficits outside it sum to zero");
 }
@@ -124,7 +125,6 @@ void SettleStage::record_loans(const std::vector<Position>& positions, Deal& dea
 void SettleStage::write_lines(Deal& deal) {
   Claimants& claimants = deal_.claimants;
   AllocatorState& state = deal_.state;
-  std::vector<std::size_t> line_of(claimants.all().size(), 0);
   for (const ClaimantIndex index : claimants.ranked()) {
     const Claimant& claimant = claimants[index];
     TenantState& tenant = *claimant.tenant;
@@ -133,7 +133,7 @@ void SettleStage::write_lines(Deal& deal) {
     const TenantBalance balance = balance_of(claimant);
     if (balance.placed > 0 || balance.guaranteed > 0) state.forget_granted(tenant);
     if (!is_touched(balance)) continue;
-    line_of[index] = deal.lines.size();
+    splits_[index].line = deal.lines.size();
     TenantLine& line = deal.lines.emplace_back();
     static_cast<TenantBalance&>(line) = balance;
     line.tenant = tenant.id;
@@ -143,7 +143,7 @@ void SettleStage::write_lines(Deal& deal) {
   }
   // A line says what was held before the deal.
   for (const Grant& grant : deal_.grants)
-    deal.lines[line_of[claimants.of(state.tenant(grant.tenant))]].used -= grant.demand;
+    deal.lines[splits_[claimants.of(state.tenant(grant.tenant))].line].used -= grant.demand;
 }
 
 }  // namespace fairwater

@@ -2,6 +2,7 @@
 // IOUs. Internal to policy/allocator.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "policy/allocator/deal_progress.hpp"
@@ -21,13 +22,14 @@ class SettleStage {
  private:
   /// What a claimant's credit is split into.
   struct Split {
-    Units kept = 0;     ///< stays as its deficit
-    Units settled = 0;  ///< becomes loans, or is passed on
+    Units kept = 0;        ///< stays as its deficit
+    Units settled = 0;     ///< becomes loans, or is passed on
+    std::size_t line = 0;  ///< in the deal, where it has one
   };
 
   void roll_back(const Entitlement& entitlement, Deal& deal);
   [[nodiscard]] std::vector<Position> positions_to_settle();
-  void split(std::vector<Split>& splits);
+  void split();
   /// It waits for more, but its next task would go beyond its quota, and nobody owes it.
   [[nodiscard]] bool holds_its_share(const Claimant& claimant);
   [[nodiscard]] bool makes_iou(const Claimant& lender, const Claimant& borrower);

@@ -1,6 +1,7 @@
 #include "policy/allocator/state.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "policy/allocator/deal_arithmetic.hpp"
 #include "policy/allocator/deal_steps.hpp"
@@ -117,14 +118,13 @@ void AllocatorState::follow_accounts() {
     if (accounts_.has(id)) follow_account(accounts_.account(id));
   for (const IouBook::Iou& changed : changes.ious) follow_net(changed);
   for (const NodeId id : changes.nodes)
-    if (nodes_.contains(id)) put_reservation(id);
+    if (const auto found = nodes_.find(id); found != nodes_.end()) put_reservation(found->second);
 }
 
 void AllocatorState::follow_account(const Account& account) {
   TenantState& tenant = tenants_[slot_of_.find(account.tenant.value)];
   tenant.repay_remainder_millionths = account.repay_remainder_millionths;
-  tenant.deficit = account.deficit;
-  refresh_lists(tenant);
+  if (std::exchange(tenant.deficit, account.deficit) != account.deficit) refresh_lists(tenant);
 }
 
 void AllocatorState::follow_position() {
@@ -247,12 +247,13 @@ void AllocatorState::set_node(NodeId id, const NodeTraits& traits, const Resourc
                               bool accepts) {
   FAIRWATER_CHECK(ResourceVector{}.fits(capacity), "a node's capacity is not negative");
   NodeRoom& changed = nodes_[id];
+  changed.id = id;
   site_rooms_.remove(id, changed.traits.site);
   changed.traits = traits;
   changed.capacity = capacity;
   changed.accepts = accepts;
   site_rooms_.add(id, traits.site, changed.free());
-  put_reservation(id);
+  put_reservation(changed);
   refresh_capacity();
 }
 
@@ -275,32 +276,31 @@ bool AllocatorState::site_has_room(const std::string& site, const TenantState& t
   });
 }
 
-void AllocatorState::hold(NodeId node_id, const Grant& grant) {
-  const bool added = held_.emplace(grant.task, HeldTask{node_id, grant}).second;
+void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& grant) {
+  const bool added = held_.emplace(grant.task, HeldTask{node.id, grant}).second;
   FAIRWATER_CHECK(added, "a task is held once");
-  NodeRoom& held_on = node(node_id);
-  held_on.used += grant.demand;
-  ++held_on.running_tasks;
-  TenantState& holder = tenant(grant.tenant);
+  node.used += grant.demand;
+  ++node.running_tasks;
   holder.used += grant.demand;
   if (grant.beyond_quota) holder.used_beyond_quota += grant.demand;
   ++holder.running_tasks;
   quotas_.hold(holder, grant.demand);
 }
 
-void AllocatorState::place(NodeId node_id, TenantState& tenant, const Grant& grant) {
+void AllocatorState::place(NodeRoom& node, TenantState& tenant, const Grant& grant) {
   if (tenant.pending_tasks > 0) --tenant.pending_tasks;
   for (std::size_t r = 0; r < kMaxResources; ++r)
     tenant.pending[r] = std::max<Amount>(0, tenant.pending[r] - grant.demand[r]);
   tenant.unseen.push_back({deals + 1, grant.task, grant.demand});
-  FAIRWATER_CHECK(grant.demand.fits(node(node_id).free()), "a node holds no more than it has");
-  hold(node_id, grant);
+  FAIRWATER_CHECK(grant.demand.fits(node.free()), "a node holds no more than it has");
+  hold(node, tenant, grant);
 }
 
 void AllocatorState::restore_held(std::span<const HeldTask> held) {
   for (const HeldTask& task : held) {
-    hold(task.node, task.grant);
-    quotas_.refresh(tenant(task.grant.tenant));
+    TenantState& holder = tenant(task.grant.tenant);
+    hold(node(task.node), holder, task.grant);
+    quotas_.refresh(holder);
   }
   refresh_capacity();  // nodes that take no tasks count with what is held there
 }
@@ -326,27 +326,29 @@ bool AllocatorState::release(const TaskKey& task) {
 // -- the deal
 // --------------------------------------------------------------------------------------
 
-std::optional<Reservation> AllocatorState::lift_reservation(NodeId id) {
-  if (std::optional<NodeReservation>& counted = node(id).reservation) {
-    tenants_[counted->tenant_slot].reserved -= counted->demand;
-    counted.reset();
-  }
-  const Reservation* kept = accounts_.reservation(id);
-  return kept != nullptr ? std::optional(*kept) : std::nullopt;
+std::optional<Reservation> AllocatorState::lift_reservation(NodeRoom& node) {
+  if (!node.reservation) return std::nullopt;
+  const NodeReservation lifted = *std::exchange(node.reservation, std::nullopt);
+  TenantState& holder = tenants_[lifted.tenant_slot];
+  holder.reserved -= lifted.demand;
+  return Reservation{holder.id, lifted.demand};
 }
 
-void AllocatorState::put_reservation(NodeId id) {
-  const std::optional<Reservation> kept = lift_reservation(id);
-  NodeRoom& keeper = node(id);
-  if (!kept || !keeper.accepts) return;
+void AllocatorState::put_reservation(NodeRoom& node) {
+  (void)lift_reservation(node);
+  const Reservation* kept = accounts_.reservation(node.id);
+  if (kept == nullptr || !node.accepts) return;
   TenantState& holder = tenant(kept->tenant);
-  keeper.reservation = NodeReservation{holder.rank.slot, kept->demand};
+  node.reservation = NodeReservation{holder.rank.slot, kept->demand};
   holder.reserved += kept->demand;
 }
 
 void AllocatorState::record(const Deal& deal) {
   FAIRWATER_CHECK(!arithmetic_problem(deal), "a deal adds up");
-  const Accounts::Refusal refusal = accounts_.apply(transaction_of(deal));
+  transaction_ = transaction_of(deal, std::move(transaction_));
+  const Accounts::Refusal refusal = accounts_.apply(transaction_);
+  transaction_.repayments = {};  // the deal's
+  transaction_.loans = {};
   FAIRWATER_CHECK(!refusal, "the accounts take every deal");
   follow_accounts();
   ++deals;

@@ -7,8 +7,8 @@
 //   - the water level's capacity is that of accepting nodes plus what is held on the others, so
 //     that a draining node's tasks do not push their tenants above a quota that cannot contain
 //     them;
-//   - `waiting` holds exactly the tenants with a window that is not empty, `idle_carriers` those
-//     with a deficit and nothing left to wait for; both in ranked order.
+//   - `waiting` holds exactly the tenants with a window that is not empty, `unsettled` those with a
+//     deficit, `idle_unsettled` those of them that wait for nothing; all in ranked order.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,7 @@ struct NodeReservation {
 };
 
 struct NodeRoom {
+  NodeId id;
   NodeTraits traits;
   ResourceVector capacity;
   ResourceVector used;
@@ -57,9 +58,6 @@ class AllocatorState {
   Units remove_tenant(TenantId id);
   [[nodiscard]] TenantState& tenant(TenantId id);
   [[nodiscard]] const TenantState& tenant(TenantId id) const;
-  [[nodiscard]] bool has_tenant(TenantId id) const {
-    return slot_of_.find(id.value) != SlotIndex::kNone;
-  }
   [[nodiscard]] TenantState& at(std::uint32_t slot) { return tenants_[slot]; }
   [[nodiscard]] std::size_t slots() const { return tenants_.size(); }
   void take_back(TenantId borrower, const std::vector<Advance>& advances);
@@ -88,21 +86,20 @@ class AllocatorState {
   [[nodiscard]] const NodeRoom& node(NodeId id) const;
   [[nodiscard]] const std::map<NodeId, NodeRoom>& nodes() const { return nodes_; }
   /// A deal places the task: it is held, and waits no longer.
-  void place(NodeId node, TenantState& tenant, const Grant& grant);
+  void place(NodeRoom& node, TenantState& tenant, const Grant& grant);
   void restore_held(std::span<const HeldTask> held);
   bool release(const TaskKey& task);
   /// Whether some node of the site has room for the task now that its rule allows and that is not
   /// kept for somebody else's.
   [[nodiscard]] bool site_has_room(const std::string& site, const TenantState& tenant,
                                    const WaitingRange& task);
-  [[nodiscard]] bool is_held(const TaskKey& task) const { return held_.contains(task); }
 
   // -- the deal
   // ------------------------------------------------------------------------------------
-  /// What the accounts say that the node keeps; it counts for nothing until put_reservation().
-  std::optional<Reservation> lift_reservation(NodeId id);
+  /// The room that the node keeps, which counts for nothing until put_reservation().
+  std::optional<Reservation> lift_reservation(NodeRoom& node);
   /// The node's reservation counts, as the accounts have it, if the node takes tasks.
-  void put_reservation(NodeId id);
+  void put_reservation(NodeRoom& node);
   /// The deal is done: its record must add up, and goes into the accounts.
   void record(const Deal& deal);
 
@@ -126,8 +123,8 @@ class AllocatorState {
   void follow_position();
   /// To be called after a change of window, pending or deficit.
   void refresh_lists(const TenantState& tenant);
-  /// Takes the room on the node and in the tenant's books; not yet in the water level.
-  void hold(NodeId node, const Grant& grant);
+  /// Takes the room on the node and in what the tenant holds; not yet in the water level.
+  void hold(NodeRoom& node, TenantState& holder, const Grant& grant);
   void strike(TenantState& tenant, const TaskKey& task, const ResourceVector& demand,
               bool counted_as_pending);
 
@@ -136,6 +133,7 @@ class AllocatorState {
   SlotIndex slot_of_;  ///< by the tenant's id
   std::uint64_t joined_ = 0;
   Accounts accounts_;
+  Transaction transaction_;  ///< of the last deal; its memory is used again
   std::set<TenantId> may_not_borrow_;
   RankedList waiting_;
   RankedList unsettled_;

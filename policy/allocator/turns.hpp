@@ -58,7 +58,8 @@ void run_phase(Phase& phase, std::size_t candidates, std::vector<QueuedTurn>& qu
     std::pop_heap(queue.begin(), queue.end(), later);
     const QueuedTurn front = queue.back();
     queue.pop_back();
-    auto turn = phase.who_first(front.candidate);
+    // Where all move up, the queue was made after the last task.
+    auto turn = Phase::kAllMoveUp ? std::optional(front.turn) : phase.who_first(front.candidate);
     if (turn == front.turn) {
       const auto task = phase.who_may(front.candidate);
       if (!task) continue;

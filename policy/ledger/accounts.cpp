@@ -22,10 +22,15 @@ Units opposite_part(Units units, Units deficit) {
 // -- tenants and nodes
 // -----------------------------------------------------------------------------
 
-Accounts::Entered& Accounts::entered(TenantId tenant) {
+Accounts::Entered* Accounts::find(TenantId tenant) {
   const std::uint32_t slot = slot_of_.find(tenant.value);
-  FAIRWATER_CHECK(slot != SlotIndex::kNone, "the tenant has an account");
-  return entered_[slot];
+  return slot == SlotIndex::kNone ? nullptr : &entered_[slot];
+}
+
+Accounts::Entered& Accounts::entered(TenantId tenant) {
+  Entered* found = find(tenant);
+  FAIRWATER_CHECK(found != nullptr, "the tenant has an account");
+  return *found;
 }
 
 const Account& Accounts::account(TenantId tenant) const {
@@ -127,10 +132,12 @@ Accounts::Refusal Accounts::apply(const Transaction& transaction) {
     return "a deal begins at position " + std::to_string(transaction.position_before) +
            " of the sequence, which is at " + std::to_string(position_);
   for (const Statement& statement : transaction.statements) {
-    if (!has(statement.tenant)) return name(statement.tenant) + " does not exist";
-    if (const Units deficit = account(statement.tenant).deficit; deficit != statement.opening)
-      return name(statement.tenant) + " carries " + std::to_string(deficit) + " units, not " +
-             std::to_string(statement.opening);
+    Entered* at = find(statement.tenant);
+    if (at == nullptr) return name(statement.tenant) + " does not exist";
+    if (at->account.deficit != statement.opening)
+      return name(statement.tenant) + " carries " + std::to_string(at->account.deficit) +
+             " units, not " + std::to_string(statement.opening);
+    at->takes_part = true;
   }
   if (Refusal refusal = post(transaction)) return refusal;
   if (Refusal refusal = close(transaction)) return refusal;
@@ -143,33 +150,39 @@ Accounts::Refusal Accounts::apply(const Transaction& transaction) {
 Accounts::Refusal Accounts::post(const Transaction& transaction) {
   Units sum = 0;
   for (const Entry& entry : transaction.entries) {
-    if (!has(entry.tenant)) return name(entry.tenant) + " does not exist";
-    entered(entry.tenant).moved += entry.units;
+    if (Refusal refusal = move(entry.tenant, entry.units)) return refusal;
     sum += entry.units;
   }
   if (sum != 0) return "the entries sum to " + std::to_string(sum) + " units instead of none";
   for (const Repayment& repayment : transaction.repayments) {
     const auto [debtor, creditor, units] = repayment;
-    if (!has(debtor) || !has(creditor) || units <= 0 ||
-        !book_.repay(debtor.value, creditor.value, units))
+    if (units <= 0 || !book_.repay(debtor.value, creditor.value, units))
       return name(debtor) + " repays more than it owes " + name(creditor);
-    entered(debtor).moved -= units;
-    entered(creditor).moved += units;
+    if (Refusal refusal = move(debtor, -units)) return refusal;
+    if (Refusal refusal = move(creditor, units)) return refusal;
   }
   for (const Loan& loan : transaction.loans) {
     const auto [lender, borrower, units] = loan;
-    if (!has(lender) || !has(borrower) || units <= 0 || lender == borrower)
+    if (units <= 0 || lender == borrower)
       return name(lender) + " lends " + std::to_string(units) + " units to " + name(borrower);
+    if (Refusal refusal = move(lender, -units)) return refusal;
+    if (Refusal refusal = move(borrower, units)) return refusal;
     book_.lend(lender.value, borrower.value, units);
-    entered(lender).moved -= units;
-    entered(borrower).moved += units;
   }
+  return std::nullopt;
+}
+
+Accounts::Refusal Accounts::move(TenantId tenant, Units units) {
+  Entered* at = find(tenant);
+  if (at == nullptr || !at->takes_part) return name(tenant) + " takes part without a line";
+  at->moved += units;
   return std::nullopt;
 }
 
 Accounts::Refusal Accounts::close(const Transaction& transaction) {
   for (const Statement& statement : transaction.statements) {
     Entered& at = entered(statement.tenant);
+    at.takes_part = false;
     const Units moved = std::exchange(at.moved, 0);
     if (statement.opening + moved != statement.closing)
       return "the account of " + name(statement.tenant) + " closes with " +
@@ -177,19 +190,10 @@ Accounts::Refusal Accounts::close(const Transaction& transaction) {
              std::to_string(statement.opening + moved);
     if (at.account.repay_remainder_millionths != statement.repay_remainder_millionths) {
       at.account.repay_remainder_millionths = statement.repay_remainder_millionths;
-      changes_.tenants.push_back(statement.tenant);
+      if (moved == 0) changes_.tenants.push_back(statement.tenant);
     }
     change_deficit(at, moved);
   }
-  const auto without_statement = [&](TenantId tenant) { return entered(tenant).moved != 0; };
-  for (const Entry& entry : transaction.entries)
-    if (without_statement(entry.tenant)) return name(entry.tenant) + " takes part without a line";
-  for (const Repayment& repayment : transaction.repayments)
-    for (const TenantId tenant : {repayment.debtor, repayment.creditor})
-      if (without_statement(tenant)) return name(tenant) + " takes part without a line";
-  for (const Loan& loan : transaction.loans)
-    for (const TenantId tenant : {loan.lender, loan.borrower})
-      if (without_statement(tenant)) return name(tenant) + " takes part without a line";
   return std::nullopt;
 }
 

@@ -104,13 +104,17 @@ class Accounts {
     Account account;
     Weight weight = 1;
     std::uint64_t joined = 0;
-    Units moved = 0;  ///< by the transaction that is being applied
+    Units moved = 0;          ///< by the transaction that is being applied
+    bool takes_part = false;  ///< in it: it has a statement
   };
+  /// Null: it has no account.
+  [[nodiscard]] Entered* find(TenantId tenant);
   [[nodiscard]] Entered& entered(TenantId tenant);
   [[nodiscard]] std::vector<std::uint32_t> ranked_slots() const;
   void change_deficit(Entered& entered, Units by);
   void change_reservation(NodeId node, const std::optional<Reservation>& reservation);
   [[nodiscard]] Refusal post(const Transaction& transaction);
+  [[nodiscard]] Refusal move(TenantId tenant, Units units);
   [[nodiscard]] Refusal close(const Transaction& transaction);
 
   std::vector<Entered> entered_;  ///< by slot; slots of tenants that left are used again

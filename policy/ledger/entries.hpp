@@ -2,6 +2,7 @@
 // (policy/ledger/accounts.hpp).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -56,7 +57,7 @@ struct Advance {
 };
 
 /// Room that a node keeps for a task of the tenant that is due and larger than what is free there
-/// (policy/allocator/reserve.cpp).
+/// (policy/allocator/reserve.hpp).
 struct Reservation {
   TenantId tenant;
   ResourceVector demand;
