@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <span>
 
 #include "policy/core/check.hpp"
 
@@ -35,8 +36,12 @@ Actions FifoScheduler::cycle(TimeMs /*now*/) {
 
 // -- easy ----------------------------------------------------------------------------------------
 
-EasyScheduler::EasyScheduler(const Cluster& cluster, const Workload& workload)
-    : cluster_(cluster), workload_(workload), room_(cluster), running_(cluster.nodes.size()) {}
+EasyScheduler::EasyScheduler(const Cluster& cluster, const Workload& workload, BackfillOrder order)
+    : cluster_(cluster),
+      workload_(workload),
+      order_(order),
+      room_(cluster),
+      running_(cluster.nodes.size()) {}
 
 void EasyScheduler::submit(JobIndex job) { queue_.add(job, workload_.jobs[job].tasks); }
 
@@ -87,6 +92,38 @@ std::optional<NodeIndex> EasyScheduler::backfill_node(const Job& job, const Rese
   return std::nullopt;
 }
 
+std::vector<std::size_t> EasyScheduler::candidates() const {
+  std::vector<std::size_t> places(queue_.size() - 1);
+  std::iota(places.begin(), places.end(), std::size_t{1});
+  if (order_ == BackfillOrder::shortest_estimate)
+    std::stable_sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
+      return workload_.jobs[queue_.task(a).job].estimate_ms <
+             workload_.jobs[queue_.task(b).job].estimate_ms;
+    });
+  return places;
+}
+
+void EasyScheduler::backfill(TimeMs now, Actions& actions) {
+  Reservation head = reserve(workload_.jobs[queue_.task(0).job], now);
+  std::vector<std::size_t> places = candidates();
+  for (auto next = places.begin(); next != places.end();) {
+    const TaskId task = queue_.task(*next);
+    const Job& job = workload_.jobs[task.job];
+    const auto node = backfill_node(job, head, now);
+    if (!node) {
+      ++next;
+      continue;
+    }
+    if (*node == head.node && now + job.estimate_ms > head.at) head.spare -= job.demand;
+    const std::size_t place = *next;
+    start(task, *node, now, actions);
+    if (!queue_.take(place)) continue;
+    ++next;
+    for (auto& behind : std::span(next, places.end()))
+      if (behind > place) --behind;
+  }
+}
+
 Actions EasyScheduler::cycle(TimeMs now) {
   Actions actions;
   while (!queue_.empty()) {
@@ -96,20 +133,7 @@ Actions EasyScheduler::cycle(TimeMs now) {
     queue_.take(0);
     start(task, *node, now, actions);
   }
-  if (queue_.empty()) return actions;
-  Reservation head = reserve(workload_.jobs[queue_.task(0).job], now);
-  for (std::size_t place = 1; place < queue_.size();) {
-    const TaskId task = queue_.task(place);
-    const Job& job = workload_.jobs[task.job];
-    const auto node = backfill_node(job, head, now);
-    if (!node) {
-      ++place;
-      continue;
-    }
-    if (*node == head.node && now + job.estimate_ms > head.at) head.spare -= job.demand;
-    queue_.take(place);
-    start(task, *node, now, actions);
-  }
+  if (!queue_.empty()) backfill(now, actions);
   return actions;
 }
 

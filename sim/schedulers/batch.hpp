@@ -5,6 +5,10 @@
 //   reservation on the node where, by the estimates, it can start first; tasks behind it start now
 //   where they fit and do not delay it: on another node, or when they end before the reservation,
 //   or on room that the head leaves then.
+// `easy-sjbf`: the same, but those behind the head are tried by the shortest estimate first
+// (Tsafrir,
+//   Etsion and Feitelson, "Backfilling using system-generated predictions rather than user runtime
+//   estimates", IEEE TPDS 2007), by arrival where estimates are equal.
 // `proportional`: the usual share of each heartbeat. A node's free units are divided by weight
 //   among the tenants that wait (whole units, the largest fractions first, heavier tenants first on
 //   ties); each takes its next tasks in order while they fit its part; what is left goes to the
@@ -30,9 +34,12 @@ class FifoScheduler final : public Scheduler {
   ArrivalQueue queue_;
 };
 
+/// In which those behind the head are tried.
+enum class BackfillOrder : std::uint8_t { arrival = 0, shortest_estimate = 1 };
+
 class EasyScheduler final : public Scheduler {
  public:
-  EasyScheduler(const Cluster& cluster, const Workload& workload);
+  EasyScheduler(const Cluster& cluster, const Workload& workload, BackfillOrder order);
   void submit(JobIndex job) override;
   void end(TaskId task, NodeIndex node) override;
   Actions cycle(TimeMs now) override;
@@ -52,9 +59,13 @@ class EasyScheduler final : public Scheduler {
   [[nodiscard]] Reservation reserve(const Job& head, TimeMs now) const;
   [[nodiscard]] std::optional<NodeIndex> backfill_node(const Job& job, const Reservation& head,
                                                        TimeMs now) const;
+  /// The places in the queue behind the head, as they are tried.
+  [[nodiscard]] std::vector<std::size_t> candidates() const;
+  void backfill(TimeMs now, Actions& actions);
 
   const Cluster& cluster_;
   const Workload& workload_;
+  const BackfillOrder order_;
   Room room_;
   ArrivalQueue queue_;
   std::vector<std::set<Expected>> running_;  ///< by node

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/schedulers/batch.hpp"
+#include "sim/schedulers/conservative.hpp"
 #include "sim/schedulers/dominant.hpp"
 #include "sim/schedulers/elastic.hpp"
 #include "sim/schedulers/sequence.hpp"
@@ -14,8 +15,8 @@ namespace fairwater::sim {
 
 const std::vector<std::string_view>& policy_names() {
   static const std::vector<std::string_view> names{
-      "sequence", "proportional", "drf",  "gdrf", "drfh-best-fit",  "fifo",
-      "easy",     "bra",          "crea", "qrea", "qrea-rebalance", "fair"};
+      "sequence",  "proportional", "drf", "gdrf", "drfh-best-fit", "fifo",           "easy",
+      "easy-sjbf", "conservative", "bra", "crea", "qrea",          "qrea-rebalance", "fair"};
   return names;
 }
 
@@ -37,7 +38,12 @@ Expected<std::unique_ptr<Scheduler>> make_scheduler(const PolicyOptions& options
   if (name == "proportional")
     return Made{std::make_unique<ProportionalScheduler>(cluster, workload)};
   if (name == "fifo") return Made{std::make_unique<FifoScheduler>(cluster, workload)};
-  if (name == "easy") return Made{std::make_unique<EasyScheduler>(cluster, workload)};
+  if (name == "easy" || name == "easy-sjbf") {
+    const auto order = name == "easy" ? BackfillOrder::arrival : BackfillOrder::shortest_estimate;
+    return Made{std::make_unique<EasyScheduler>(cluster, workload, order)};
+  }
+  if (name == "conservative")
+    return Made{std::make_unique<ConservativeScheduler>(cluster, workload)};
   if (name == "drf" || name == "drfh-best-fit" || name == "gdrf") {
     const auto policy = name == "drf"    ? DominantPolicy::drf
                         : name == "gdrf" ? DominantPolicy::gdrf

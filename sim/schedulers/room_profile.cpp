@@ -1,0 +1,54 @@
+#include "sim/schedulers/room_profile.hpp"
+
+#include <algorithm>
+
+namespace fairwater::sim {
+
+void RoomProfile::pass_to(TimeMs now) {
+  std::size_t current = 0;
+  while (current + 1 < steps_.size() && steps_[current + 1].from <= now) ++current;
+  steps_.erase(steps_.begin(), steps_.begin() + static_cast<std::ptrdiff_t>(current));
+  steps_.front().from = now;
+}
+
+std::size_t RoomProfile::split(TimeMs at) {
+  const auto found = std::lower_bound(steps_.begin(), steps_.end(), at,
+                                      [](const Step& step, TimeMs t) { return step.from < t; });
+  const auto place = found - steps_.begin();
+  if (found == steps_.end() || found->from != at)
+    steps_.insert(found, Step{at, steps_[static_cast<std::size_t>(place) - 1].free});
+  return static_cast<std::size_t>(place);
+}
+
+void RoomProfile::merge(std::size_t step) {
+  if (step == 0 || steps_[step].free != steps_[step - 1].free) return;
+  steps_.erase(steps_.begin() + static_cast<std::ptrdiff_t>(step));
+}
+
+void RoomProfile::take(TimeMs from, TimeMs to, const ResourceVector& demand) {
+  from = std::max(from, steps_.front().from);
+  if (to <= from) return;
+  const std::size_t first = split(from), last = split(to);
+  for (std::size_t i = first; i < last; ++i) steps_[i].free -= demand;
+  merge(last);
+  merge(first);
+}
+
+void RoomProfile::give_back(TimeMs from, TimeMs to, const ResourceVector& demand) {
+  take(from, to, ResourceVector{} - demand);
+}
+
+std::optional<TimeMs> RoomProfile::earliest(const ResourceVector& demand, TimeMs duration_ms,
+                                            TimeMs limit) const {
+  TimeMs start = steps_.front().from;
+  for (std::size_t i = 0; i < steps_.size() && start < limit; ++i) {
+    if (steps_[i].from >= start + duration_ms) return start;
+    if (demand.fits(steps_[i].free)) continue;
+    if (i + 1 == steps_.size()) return std::nullopt;
+    start = steps_[i + 1].from;
+  }
+  if (start >= limit) return std::nullopt;
+  return start;
+}
+
+}  // namespace fairwater::sim

@@ -1,0 +1,39 @@
+// The room that a node is expected to have free from now on, in steps.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "sim/engine/workload.hpp"
+
+namespace fairwater::sim {
+
+/// Costs are linear in the steps, of which each interval that is taken makes two at most.
+class RoomProfile {
+ public:
+  explicit RoomProfile(const ResourceVector& capacity) : steps_{{0, capacity}} {}
+
+  /// Forgets what was before `now`.
+  void pass_to(TimeMs now);
+  void take(TimeMs from, TimeMs to, const ResourceVector& demand);
+  void give_back(TimeMs from, TimeMs to, const ResourceVector& demand);
+  /// False when more is taken at the first moment than there is.
+  [[nodiscard]] bool is_sound_now() const { return ResourceVector{}.fits(steps_.front().free); }
+  /// The first moment before `limit` from which on `demand` fits for `duration_ms`.
+  [[nodiscard]] std::optional<TimeMs> earliest(const ResourceVector& demand, TimeMs duration_ms,
+                                               TimeMs limit) const;
+
+ private:
+  struct Step {
+    TimeMs from = 0;
+    ResourceVector free;  ///< until the next step
+  };
+  /// The step that begins at `at`, which is made when there is none.
+  std::size_t split(TimeMs at);
+  /// Makes one step of this one and the one before where they are alike.
+  void merge(std::size_t step);
+
+  std::vector<Step> steps_;  ///< by time; the last one's room is all there is
+};
+
+}  // namespace fairwater::sim
