@@ -123,7 +123,6 @@ class Connection final : public kj::Refcounted {
   [[nodiscard]] kj::Promise<void> refuse();
 
   [[nodiscard]] Services& services() { return services_; }
-  [[nodiscard]] const std::string& peer() const { return peer_; }
   [[nodiscard]] bool is_session_of(const Hash& token) const { return token_ == token; }
 
  private:

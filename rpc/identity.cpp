@@ -1,10 +1,8 @@
 #include "rpc/identity.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 
 #include <sodium.h>
 

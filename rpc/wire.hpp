@@ -43,14 +43,4 @@ FAIRWATER_CODEC_AS(AgentOrders, wire::AgentControl::OrdersParams);
 /// Without the cycle that was seen: agents have always sent it with the report.
 FAIRWATER_CODEC(AgentIdentity);
 
-/// The elements of a list that a peer sent.
-template <class List>
-[[nodiscard]] auto read_elements(List list, std::size_t min_words = 1) {
-  fields::require_words(list, min_words);
-  std::vector<decltype(read(list[0]))> values;
-  values.reserve(list.size());
-  for (auto element : list) values.push_back(read(element));
-  return values;
-}
-
 }  // namespace fairwater

@@ -5,12 +5,9 @@
 // tenant makes sense is model/'s validate().
 #pragma once
 
-#include <concepts>
-#include <map>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <capnp/message.h>
 #include <kj/exception.h>
@@ -40,8 +37,7 @@ struct WireOf;
 
 // Declares for a value type with a field list (schema/fields/)
 //   encode(value, builder)  fills a fresh builder
-//   read(reader)            throws MalformedRecord, or kj::Exception for a broken message; see
-//   decode()
+//   read(reader)            throws MalformedRecord; kj::Exception for a broken message
 #define FAIRWATER_CODEC_AS(Value, Wire)                                        \
   void encode(const Value& value, Wire::Builder builder);                      \
   [[nodiscard]] Value read(Wire::Reader reader);                               \
@@ -79,12 +75,6 @@ FAIRWATER_CODEC(JournalRecord);
 
 [[nodiscard]] Role read(wire::Role role);
 [[nodiscard]] inline wire::Role to_wire(Role role) { return static_cast<wire::Role>(role); }
-
-/// Encodes element by element, into a builder of the list's size.
-template <class Value, class Builder>
-void encode_list(const std::vector<Value>& values, Builder builder) {
-  for (std::size_t i = 0; i < values.size(); ++i) encode(values[i], builder[i]);
-}
 
 [[nodiscard]] inline std::string to_std_string(capnp::Text::Reader text) {
   return {text.begin(), text.size()};

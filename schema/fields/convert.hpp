@@ -1,8 +1,8 @@
 // Encoding and reading by field list: how a member of each kind of type stands on the wire.
 //
 //   number, bool        the same             StrongId, WallTime   their number
-//   enumeration         by number, checked   ResourceVector       List(Int64), trailing zeros left
-//   out string              Text or Data         array of bytes       Data of exactly that length
+//   enumeration         by number, checked   ResourceVector       List(Int64), no trailing zeros
+//   string              Text or Data         array of bytes       Data of exactly that length
 //   vector, map         List                 optional             null pointer, or data of length 0
 //   struct              by its own list, or by an encode() and read() of codec.hpp
 #pragma once
@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <capnp/any.h>
 
