@@ -19,7 +19,6 @@ template <>
 struct Fields<GetStatus> {
   template <class Visit>
   static constexpr void each(Visit&&) {}
-  static constexpr std::size_t kUnlistedMembers = 1;
 };
 
 template <>
@@ -28,7 +27,6 @@ struct Fields<ListTenants> {
   static constexpr void each(Visit&& visit) {
     FAIRWATER_FIELD(after, After);
   }
-  static constexpr std::size_t kUnlistedMembers = 1;
 };
 
 template <>
@@ -37,7 +35,6 @@ struct Fields<ListNodes> {
   static constexpr void each(Visit&& visit) {
     FAIRWATER_FIELD(after, After);
   }
-  static constexpr std::size_t kUnlistedMembers = 1;
 };
 
 template <>
@@ -46,7 +43,6 @@ struct Fields<SubmitJob> {
   static constexpr void each(Visit&& visit) {
     FAIRWATER_FIELD(spec, Spec);
   }
-  static constexpr std::size_t kUnlistedMembers = 1;
 };
 
 template <>
@@ -55,7 +51,6 @@ struct Fields<ListJobs> {
   static constexpr void each(Visit&& visit) {
     FAIRWATER_FIELD(query, Query);
   }
-  static constexpr std::size_t kUnlistedMembers = 1;
 };
 
 template <>
@@ -65,7 +60,6 @@ struct Fields<ShowJob> {
     FAIRWATER_FIELD(id, Id);
     FAIRWATER_FIELD(first_task, FirstTask);
   }
-  static constexpr std::size_t kUnlistedMembers = 1;
 };
 
 template <>
@@ -75,7 +69,6 @@ struct Fields<CancelJob> {
     FAIRWATER_FIELD(id, Id);
     FAIRWATER_FIELD(reason, Reason);
   }
-  static constexpr std::size_t kUnlistedMembers = 1;
 };
 
 template <>
@@ -85,7 +78,6 @@ struct Fields<WaitJob> {
     FAIRWATER_FIELD(id, Id);
     FAIRWATER_FIELD(wait_ms, TimeoutMs);
   }
-  static constexpr std::size_t kUnlistedMembers = 1;
 };
 
 template <>
@@ -95,7 +87,6 @@ struct Fields<ExplainTask> {
     FAIRWATER_FIELD(id, Id);
     FAIRWATER_FIELD(index, Index);
   }
-  static constexpr std::size_t kUnlistedMembers = 1;
 };
 
 template <>
@@ -107,7 +98,6 @@ struct Fields<ReadLog> {
     FAIRWATER_FIELD(standard_error, StandardError);
     FAIRWATER_FIELD(offset, Offset);
   }
-  static constexpr std::size_t kUnlistedMembers = 1;
 };
 
 template <>
@@ -118,7 +108,6 @@ struct Fields<ShowLedger> {
     FAIRWATER_FIELD(after.debtor, AfterDebtor);
     FAIRWATER_FIELD(after.creditor, AfterCreditor);
   }
-  static constexpr std::size_t kUnlistedMembers = 1;
 };
 
 template <>
@@ -128,7 +117,6 @@ struct Fields<ApplyTenants> {
     FAIRWATER_PEER_LIST(specs, Specs, 1);
     FAIRWATER_FIELD(dry_run, DryRun);
   }
-  static constexpr std::size_t kUnlistedMembers = 1;
 };
 
 template <>
@@ -137,7 +125,6 @@ struct Fields<RemoveTenant> {
   static constexpr void each(Visit&& visit) {
     FAIRWATER_FIELD(name, Name);
   }
-  static constexpr std::size_t kUnlistedMembers = 1;
 };
 
 template <>
@@ -149,14 +136,13 @@ struct Fields<CreateToken> {
     FAIRWATER_FIELD(wanted.name, Name);
     FAIRWATER_FIELD(wanted.lifetime_ms, LifetimeMs);
   }
-  static constexpr std::size_t kUnlistedMembers = 2;  // and the hash, which the edge makes
+  static constexpr std::size_t kUnlistedMembers = 1;  // the hash, which the edge makes
 };
 
 template <>
 struct Fields<ListTokens> {
   template <class Visit>
   static constexpr void each(Visit&&) {}
-  static constexpr std::size_t kUnlistedMembers = 1;
 };
 
 template <>
@@ -165,7 +151,6 @@ struct Fields<RevokeToken> {
   static constexpr void each(Visit&& visit) {
     FAIRWATER_FIELD(token, Token);
   }
-  static constexpr std::size_t kUnlistedMembers = 1;
 };
 
 template <>
@@ -174,7 +159,6 @@ struct Fields<RemoveNode> {
   static constexpr void each(Visit&& visit) {
     FAIRWATER_FIELD(name, Name);
   }
-  static constexpr std::size_t kUnlistedMembers = 1;
 };
 
 template <>
@@ -185,7 +169,6 @@ struct Fields<DrainNode> {
     FAIRWATER_FIELD(reason, Reason);
     FAIRWATER_FIELD(drain, Drain);
   }
-  static constexpr std::size_t kUnlistedMembers = 1;
 };
 
 template <>
@@ -196,21 +179,18 @@ struct Fields<ReadJournal> {
     FAIRWATER_FIELD(limit, Limit);
     FAIRWATER_FIELD(wait_ms, WaitMs);
   }
-  static constexpr std::size_t kUnlistedMembers = 1;
 };
 
 template <>
 struct Fields<VerifyLedger> {
   template <class Visit>
   static constexpr void each(Visit&&) {}
-  static constexpr std::size_t kUnlistedMembers = 1;
 };
 
 template <>
 struct Fields<ShowStanding> {
   template <class Visit>
   static constexpr void each(Visit&&) {}
-  static constexpr std::size_t kUnlistedMembers = 1;
 };
 
 template <>
@@ -219,7 +199,6 @@ struct Fields<TrustLedger> {
   static constexpr void each(Visit&& visit) {
     FAIRWATER_FIELD(reason, Reason);
   }
-  static constexpr std::size_t kUnlistedMembers = 1;
 };
 
 // -- answers whose fields are the results

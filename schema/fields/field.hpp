@@ -16,7 +16,7 @@
 //
 // A list may have beside it
 //   using Base = ..                  the type is an aggregate with this base class
-//   kUnlistedMembers                 how many members do not travel by the list
+//   kUnlistedMembers                 how many members do not travel by the list, besides `caller`
 //   put_rest(value, builder)         writes what a list cannot say (unions)
 //   take_rest(value, reader)         reads it, or checks what was read (throws MalformedRecord)
 //
@@ -94,9 +94,11 @@ struct EnumLast;
 
 namespace fields {
 
+/// A request's `caller` never travels: the connection knows it.
 template <class Value>
 constexpr std::size_t members_of() {
   std::size_t count = kMembers<Value>;
+  if constexpr (requires(Value value) { value.caller; }) --count;
   if constexpr (requires { typename Fields<Value>::Base; })
     count += kMembers<typename Fields<Value>::Base> - 1;
   if constexpr (requires { Fields<Value>::kUnlistedMembers; })
