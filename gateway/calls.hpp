@@ -53,33 +53,31 @@ auto request_of(Decode& decode, Params params) {
     return as_expected(std::move(decode));
 }
 
-/// Asks `receiver` the request, or what `decode(params)` makes of the parameters, and answers with
-/// its error or with what `fill(response, results)` makes of the response.
-template <class Response, class Context, class Receiver, class Decode, class Fill>
-kj::Promise<void> carry_out(Connection& connection, Context context, const Receiver& receiver,
-                            Decode decode, Fill fill, std::chrono::milliseconds timeout) {
+/// Asks the request, or what `decode(params)` makes of the parameters, and answers with the error
+/// or with what `fill(response, results)` makes of the response. `ask(request)` promises either.
+template <class Context, class Decode, class Ask, class Fill>
+kj::Promise<void> carry_out(Context context, Decode decode, Ask ask, Fill fill) {
   auto request = request_of(decode, context.getParams());
   context.releaseParams();
   if (!request) return answer_error(context, request.error());
-  return connection.services()
-      .bridge.template ask<Response>(receiver, std::move(*request), timeout)
-      .then([context, fill = std::move(fill)](Expected<Response> response) mutable {
+  return ask(std::move(*request))
+      .then([context, fill = std::move(fill)](auto&& response) mutable {
         if (!response) return answer_error(context, response.error());
+        using Response = std::remove_cvref_t<decltype(*response)>;
         fill(*response, context.getResults(answer_size<Response>()));
         return kj::Promise<void>(kj::READY_NOW);
       });
 }
 
 /// An agent's call: carried out when it arrives.
-template <class Response, class Context, class Receiver, class Decode, class Fill>
-kj::Promise<void> answer_agent(Connection& connection, Context context, const Receiver& receiver,
-                               Decode decode, Fill fill) {
+template <class Context, class Decode, class Ask, class Fill>
+kj::Promise<void> answer_agent(Connection& connection, Context context, Decode decode, Ask ask,
+                               Fill fill) {
   auto admission = connection.admit();
   if (!admission) return refuse_late(connection, context, admission.error());
   // A peer that goes drops the wait for the answer, not what it asked for.
   context.allowCancellation();
-  return carry_out<Response>(connection, context, receiver, std::move(decode), std::move(fill),
-                             kFrontendTimeout)
+  return carry_out(context, std::move(decode), std::move(ask), std::move(fill))
       .attach(kj::mv(*admission));
 }
 
@@ -88,29 +86,24 @@ kj::Promise<void> answer_agent(Connection& connection, Context context, const Re
 enum class CallKind { work, wait };
 
 /// A client's call: carried out when it is its tenant's turn, decoded only then.
-template <class Response, class Context, class Receiver, class Decode, class Fill>
+template <class Context, class Decode, class Ask, class Fill>
 kj::Promise<void> answer_client(Connection& connection, TenantId tenant, CallKind kind,
-                                Context context, const Receiver& receiver, Decode decode, Fill fill,
-                                std::chrono::milliseconds timeout) {
+                                Context context, Decode decode, Ask ask, Fill fill) {
   auto admission = connection.admit(tenant);
   if (!admission) return refuse_late(connection, context, admission.error());
   context.allowCancellation();
   auto turn = kind == CallKind::work ? (*admission)->turn() : kj::Promise<void>(kj::READY_NOW);
   return turn
-      .then([&connection, context, receiver, decode = std::move(decode), fill = std::move(fill),
-             timeout]() mutable {
-        return carry_out<Response>(connection, context, receiver, std::move(decode),
-                                   std::move(fill), timeout);
+      .then([context, decode = std::move(decode), ask = std::move(ask),
+             fill = std::move(fill)]() mutable {
+        return carry_out(context, std::move(decode), std::move(ask), std::move(fill));
       })
       .attach(kj::mv(*admission));
 }
 
-/// How long a call may wait for an event, and how long to wait for the frontend then.
+/// How long a call may wait for an event.
 inline std::int64_t bounded_wait_ms(std::int64_t asked_ms) {
   return std::clamp<std::int64_t>(asked_ms, 0, kMaxWaitMs);
-}
-inline std::chrono::milliseconds frontend_timeout_for(std::int64_t wait_ms) {
-  return kFrontendTimeout + std::chrono::milliseconds(wait_ms);
 }
 
 }  // namespace fairwater

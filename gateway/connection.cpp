@@ -23,10 +23,30 @@ capnp::ReaderOptions reader_options(const ServerOptions& options) {
 
 }  // namespace
 
-void Services::end_sessions_of(const Hash& token, const Connection& caller) {
+void Background::taskFailed(kj::Exception&& fault) {
+  spdlog::error("gateway: work in the background failed: {}", fault.getDescription().cStr());
+}
+
+// Bound: of each token one revocation waits for its commit; others are answered at once.
+kj::Promise<Expected<RevokedToken>> Services::revoke(RevokeToken request,
+                                                     const Connection& caller) {
+  auto revoked = bridge.ask<RevokedToken>(frontend, std::move(request), caf::infinite)
+                     .then([this, caller = caller.number()](Expected<RevokedToken> answer) {
+                       if (answer) end_sessions_of(answer->token_hash, caller);
+                       return answer;
+                     })
+                     .fork();
+  background.add(revoked.addBranch().ignoreResult());
+  auto late = timer.afterDelay(options.answer_timeout_ms * kj::MILLISECONDS).then([] {
+    return Expected<RevokedToken>(translate_actor_error(caf::sec::request_timeout));
+  });
+  return revoked.addBranch().exclusiveJoin(kj::mv(late));
+}
+
+void Services::end_sessions_of(const Hash& token, std::uint64_t caller) {
   revoked_tokens.insert(token);
   for (Connection* connection : connections)
-    if (connection != &caller && connection->is_session_of(token))
+    if (connection->number() != caller && connection->is_session_of(token))
       connection->close("its token was revoked");
 }
 
@@ -36,6 +56,7 @@ std::string Services::join_token_text(const std::string& token) const {
 
 Connection::Connection(Services& services, kj::Own<kj::AsyncIoStream> stream, std::string peer)
     : services_(services),
+      number_(++services.last_connection),
       stream_(kj::mv(stream)),
       peer_(std::move(peer)),
       messages_(*stream_, std::min(services.options.max_message_bytes, kMaxAnonymousMessageBytes),

@@ -39,10 +39,18 @@ inline constexpr int kMaxFailedLogins = 5;
 /// that.
 inline constexpr std::uint64_t kMaxQueuedMessages = 4;
 inline constexpr auto kMaxQueueTime = 30 * kj::SECONDS;
-/// Calls that wait for nothing but the coordinator.
-inline constexpr std::chrono::milliseconds kFrontendTimeout{30'000};
 /// Verifying reads the whole journal.
 inline constexpr std::chrono::milliseconds kVerifyTimeout{600'000};
+
+/// What goes on although the one who began it has gone.
+class Background final : private kj::TaskSet::ErrorHandler {
+ public:
+  void add(kj::Promise<void> task) { tasks_.add(kj::mv(task)); }
+
+ private:
+  void taskFailed(kj::Exception&& fault) override;
+  kj::TaskSet tasks_{*this};
+};
 
 /// What the server's objects share; lives on the loop's thread for as long as the server.
 struct Services {
@@ -60,9 +68,18 @@ struct Services {
   ByteMeter client_bytes{options.max_client_bytes};
   ByteMeter agent_bytes{};             ///< an agent has one connection, and few calls on it
   std::set<Hash> revoked_tokens = {};  ///< since the start: a login may still be on its way back
+  std::uint64_t last_connection = 0;
+  Background background{};  ///< last: its tasks refer to the rest
 
+  /// Revokes a token and ends its sessions when that is durable, also when nobody waits for the
+  /// answer any more: the caller has gone, or the commit took longer than a call may.
+  [[nodiscard]] kj::Promise<Expected<RevokedToken>> revoke(RevokeToken request,
+                                                           const Connection& caller);
   /// Closes every connection that logged in with the token; the `caller`'s after its answer.
-  void end_sessions_of(const Hash& token, const Connection& caller);
+  void end_sessions_of(const Hash& token, std::uint64_t caller);
+  [[nodiscard]] std::chrono::milliseconds answer_timeout() const {
+    return std::chrono::milliseconds(options.answer_timeout_ms);
+  }
   /// A join token as it is handed out.
   [[nodiscard]] std::string join_token_text(const std::string& token) const;
 };
@@ -123,6 +140,8 @@ class Connection final : public kj::Refcounted {
   [[nodiscard]] kj::Promise<void> refuse();
 
   [[nodiscard]] Services& services() { return services_; }
+  /// No other connection of the server has or had it.
+  [[nodiscard]] std::uint64_t number() const { return number_; }
   [[nodiscard]] bool is_session_of(const Hash& token) const { return token_ == token; }
 
  private:
@@ -134,6 +153,7 @@ class Connection final : public kj::Refcounted {
   [[nodiscard]] caf::error check_token() const;
 
   Services& services_;
+  const std::uint64_t number_;
   kj::Own<kj::AsyncIoStream> stream_;
   const std::string peer_;
   MessageGuard messages_;

@@ -35,7 +35,7 @@ class GatewayServer final : public wire::Gateway::Server {
     const Login request{hash_token(to_std_string(params.getToken()))};
     context.allowCancellation();
     auto& services = connection_->services();
-    return services.bridge.ask<Caller>(services.frontend, request, kFrontendTimeout)
+    return services.bridge.ask<Caller>(services.frontend, request, services.answer_timeout())
         .then(
             [this, context, version, token = request.token_hash](Expected<Caller> caller) mutable {
               if (!caller) return refuse(context, caller.error());
@@ -59,7 +59,8 @@ class GatewayServer final : public wire::Gateway::Server {
     context.allowCancellation();
     auto& services = connection_->services();
     // A stranger's report is not read.
-    return services.bridge.ask<Done>(services.frontend, credential_in(params), kFrontendTimeout)
+    return services.bridge
+        .ask<Done>(services.frontend, credential_in(params), services.answer_timeout())
         .then([this, context, version, line = kj::mv(line)](Expected<Done> known) mutable {
           if (!known) return refuse(context, known.error());
           return register_known(context, kj::mv(line), version);
@@ -144,7 +145,7 @@ class GatewayServer final : public wire::Gateway::Server {
     if (!request) return answer_error(context, request.error());
     auto& services = connection_->services();
     return services.bridge
-        .ask<NodeRegistered>(services.frontend, std::move(*request), kFrontendTimeout)
+        .ask<NodeRegistered>(services.frontend, std::move(*request), services.answer_timeout())
         .then([this, context, version,
                line = kj::mv(line)](Expected<NodeRegistered> registered) mutable {
           if (!registered) return refuse(context, registered.error());

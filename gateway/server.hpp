@@ -20,6 +20,7 @@ struct ServerOptions {
   std::uint32_t max_connections_per_peer = 2048;
   std::int64_t login_timeout_ms =
       10'000;  ///< a connection that has not logged in by then is closed
+  std::int64_t answer_timeout_ms = 30'000;  ///< of the actors, for calls that wait for nothing else
   std::uint64_t max_message_bytes = 8u << 20;
   /// More calls at once are answered `overloaded`, late; `calls` counts those of clients only.
   std::uint32_t max_calls_per_connection = 256;

@@ -85,6 +85,15 @@ class SessionServer : public virtual wire::TenantSession::Server {
     };
   }
 
+  /// Asks the frontend.
+  auto frontend_within(std::chrono::milliseconds timeout) {
+    return [this, timeout]<class Request>(Request request) {
+      auto& services = connection_->services();
+      return services.bridge.ask<typename Request::Answer>(services.frontend, std::move(request),
+                                                           timeout);
+    };
+  }
+
   FAIRWATER_TENANT_CALLS(FAIRWATER_SERVE)
 
   template <class Request, class Context>
@@ -93,58 +102,57 @@ class SessionServer : public virtual wire::TenantSession::Server {
       put_answer<Request>(fitting(answer), results);
     };
     if constexpr (requires { Request::kTakesLong; }) {
-      return wait<Request>(context, request_reader<Request>(), fill, kVerifyTimeout);
+      return wait(context, request_reader<Request>(), fill, kVerifyTimeout);
     } else if constexpr (requires(Request request) { request.wait_ms; }) {
       auto request = request_reader<Request>()(context.getParams());
       if (!request) return answer_error(context, request.error());
       request->wait_ms = bounded_wait_ms(request->wait_ms);
-      if (request->wait_ms == 0) return ask<Request>(context, std::move(*request), fill);
-      const auto timeout = frontend_timeout_for(request->wait_ms);
-      return wait<Request>(context, std::move(*request), fill, timeout);
+      if (request->wait_ms == 0) return ask(context, std::move(*request), fill);
+      const auto timeout =
+          connection_->services().answer_timeout() + std::chrono::milliseconds(request->wait_ms);
+      return wait(context, std::move(*request), fill, timeout);
     } else {
-      return ask<Request>(context, request_reader<Request>(), fill);
+      return ask(context, request_reader<Request>(), fill);
     }
   }
 
   kj::Promise<void> serve(Call<ListTenants>, ListTenantsContext context) {
     const TenantId after{context.getParams().getAfter()};
-    return ask<ListTenants>(context, request_reader<ListTenants>(),
-                            [after](const TenantList& list, auto results) {
-                              auto page = page_after<wire::TenantInfo>(list.tenants, after);
-                              encode_fields(TenantList{std::move(page.values), page.more}, results);
-                            });
+    return ask(context, request_reader<ListTenants>(),
+               [after](const TenantList& list, auto results) {
+                 auto page = page_after<wire::TenantInfo>(list.tenants, after);
+                 encode_fields(TenantList{std::move(page.values), page.more}, results);
+               });
   }
 
   kj::Promise<void> serve(Call<ListNodes>, ListNodesContext context) {
     const NodeId after{context.getParams().getAfter()};
-    return ask<ListNodes>(context, request_reader<ListNodes>(),
-                          [after](const NodeList& list, auto results) {
-                            auto page = page_after<wire::NodeInfo>(list.nodes, after);
-                            encode_fields(NodeList{std::move(page.values), page.more}, results);
-                          });
+    return ask(context, request_reader<ListNodes>(), [after](const NodeList& list, auto results) {
+      auto page = page_after<wire::NodeInfo>(list.nodes, after);
+      encode_fields(NodeList{std::move(page.values), page.more}, results);
+    });
   }
 
   kj::Promise<void> serve(Call<ShowLedger>, ShowLedgerContext context) {
     const auto after = read_fields<ShowLedger>(context.getParams()).after;
-    return ask<ShowLedger>(context, request_reader<ShowLedger>(),
-                           [after](const LedgerView& ledger, auto results) {
-                             encode(page_after(ledger, after), results.initLedger());
-                           });
+    return ask(context, request_reader<ShowLedger>(),
+               [after](const LedgerView& ledger, auto results) {
+                 encode(page_after(ledger, after), results.initLedger());
+               });
   }
 
-  template <class Request, class Context, class Decode, class Fill>
+  template <class Context, class Decode, class Fill>
   kj::Promise<void> ask(Context context, Decode decode, Fill fill) {
-    return answer_client<typename Request::Answer>(
-        *connection_, caller_.tenant, CallKind::work, context, connection_->services().frontend,
-        std::move(decode), std::move(fill), kFrontendTimeout);
+    return answer_client(*connection_, caller_.tenant, CallKind::work, context, std::move(decode),
+                         frontend_within(connection_->services().answer_timeout()),
+                         std::move(fill));
   }
   /// For what mostly waits, or takes long by itself.
-  template <class Request, class Context, class Decode, class Fill>
+  template <class Context, class Decode, class Fill>
   kj::Promise<void> wait(Context context, Decode decode, Fill fill,
                          std::chrono::milliseconds timeout) {
-    return answer_client<typename Request::Answer>(*connection_, caller_.tenant, CallKind::wait,
-                                                   context, connection_->services().frontend,
-                                                   std::move(decode), std::move(fill), timeout);
+    return answer_client(*connection_, caller_.tenant, CallKind::wait, context, std::move(decode),
+                         frontend_within(timeout), std::move(fill));
   }
 
   [[nodiscard]] const Caller& caller() const { return caller_; }
@@ -173,7 +181,7 @@ class OperatorSessionServer final : public SessionServer,
   /// As createToken for a tenant, of clients of earlier versions.
   kj::Promise<void> issueToken(IssueTokenContext context) override {
     std::string token = make_token(prefix_of(Role::tenant));
-    return ask<CreateToken>(
+    return ask(
         context,
         [this, hash = hash_token(token)](auto params) {
           CreateToken request{caller(), {}, hash};
@@ -191,16 +199,18 @@ class OperatorSessionServer final : public SessionServer,
     request->token_hash = hash_token(token);
     const std::string shown =
         role == Role::join ? connection().services().join_token_text(token) : token;
-    return ask<CreateToken>(context, std::move(*request),
-                            [shown](const TokenInfo& info, auto results) {
-                              put_answer<CreateToken>(MadeToken{shown, info}, results);
-                            });
+    return ask(context, std::move(*request), [shown](const TokenInfo& info, auto results) {
+      put_answer<CreateToken>(MadeToken{shown, info}, results);
+    });
   }
 
   kj::Promise<void> serve(Call<RevokeToken>, RevokeTokenContext context) {
-    return ask<RevokeToken>(
-        context, request_reader<RevokeToken>(), [this](const RevokedToken& revoked, auto results) {
-          connection().services().end_sessions_of(revoked.token_hash, connection());
+    return answer_client(
+        connection(), caller().tenant, CallKind::work, context, request_reader<RevokeToken>(),
+        [this](RevokeToken request) {
+          return connection().services().revoke(std::move(request), connection());
+        },
+        [](const RevokedToken& revoked, auto results) {
           put_answer<RevokeToken>(revoked.info, results);
         });
   }
@@ -217,14 +227,19 @@ class NodeSessionServer final : public wire::NodeSession::Server {
 
  protected:
   kj::Promise<void> heartbeat(HeartbeatContext context) override {
-    return answer_agent<ReportReply>(
-        *connection_, context, port_,
+    return answer_agent(
+        *connection_, context,
         [session = session_](auto params) {
           return guard_decoding([&] {
             AgentReport report = read(params.getReport());
             report.session = session;
             return report;
           });
+        },
+        [this](AgentReport report) {
+          auto& services = connection_->services();
+          return services.bridge.ask<ReportReply>(port_, std::move(report),
+                                                  services.answer_timeout());
         },
         [](const ReportReply& reply, auto results) { encode(reply, results.initReply()); });
   }

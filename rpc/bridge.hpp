@@ -37,11 +37,10 @@ class Bridge {
   Bridge& operator=(const Bridge&) = delete;
   ~Bridge();
 
-  /// Sends `request` and promises the answer or its error; `unavailable` after `timeout`. Dropping
-  /// the promise drops the answer, not the request.
-  template <class Response, class Receiver, class Request>
-  kj::Promise<Expected<Response>> ask(const Receiver& receiver, Request request,
-                                      std::chrono::milliseconds timeout) {
+  /// Sends `request` and promises the answer or its error; `unavailable` after `timeout`, which may
+  /// be caf::infinite. Dropping the promise drops the answer, not the request.
+  template <class Response, class Receiver, class Request, class Timeout>
+  kj::Promise<Expected<Response>> ask(const Receiver& receiver, Request request, Timeout timeout) {
     const std::uint64_t id = next_id_++;
     auto answer = kj::newAdaptedPromise<Expected<Response>, Answer<Response>>(*this, id);
     // Posted tasks run only while the loop does, and the bridge lives longer than that.

@@ -3,6 +3,7 @@
 
 #include "rpc/tokens.hpp"
 #include "tests/gateway/fake_frontend.hpp"
+#include "tests/gateway/rpc_peer.hpp"
 #include "tests/gateway/samples.hpp"
 
 using namespace fairwater;
@@ -227,6 +228,43 @@ TEST_CASE("a revoked token's sessions end, and it opens none", "[gateway]") {
   const auto again = Client::connect(coordinator.address(), kTenantToken);
   REQUIRE_FALSE(again);
   CHECK(code_of(again.error()) == ErrorCode::unauthenticated);
+}
+
+TEST_CASE("a revoked token's sessions end when nobody waits for the answer any more", "[gateway]") {
+  ServerOptions options;
+  SECTION("its caller gave up") {}
+  SECTION("it took longer than a call may") { options.answer_timeout_ms = 1000; }
+  FakeCoordinator coordinator(options);
+  const auto log_in = [](const std::string& token) {
+    return [&token](RpcPeer& self) { return self.log_in(token); };
+  };
+  RpcPeer tenant(coordinator.address());
+  REQUIRE(tenant.run(log_in(kTenantToken)).empty());
+  RpcPeer caller(coordinator.address());
+  REQUIRE(caller.run(log_in(kOperatorToken)).empty());
+  kj::Promise<std::string> error = nullptr;
+  caller.run([&](RpcPeer& self) {
+    auto request = self.session().castAs<wire::OperatorSession>().revokeTokenRequest();
+    request.setToken(to_text(kHeldToken));
+    error = request.send().then(
+        [](auto&& response) { return to_std_string(response.getError().getCode()); });
+  });
+  (void)next_request<RevokeToken>(coordinator);
+  if (options.answer_timeout_ms == 1000) {
+    CHECK(caller.run([&](RpcPeer&) { return kj::mv(error); }) == "unavailable");
+  } else {
+    // The server has read that nobody waits when it answers another call.
+    caller.run([&](RpcPeer& self) {
+      error = nullptr;
+      return self.session().getStatusRequest().send().ignoreResult();
+    });
+  }
+  coordinator.release_waits();
+  tenant.run([](RpcPeer& self) { return self.closed(); });
+  CHECK(caller.run([](RpcPeer& self) {
+    return self.session().getStatusRequest().send().then(
+        [](auto&& response) { return response.hasStatus(); });
+  }));
 }
 
 TEST_CASE("waits are bounded by the server", "[gateway]") {

@@ -10,7 +10,7 @@ namespace fairwater::test {
 namespace {
 
 struct FakeFrontendState {
-  std::vector<caf::typed_response_promise<JobRecord>> held;
+  std::vector<std::function<void()>> held;  ///< answers
   std::uint64_t last_job = 0;
 };
 
@@ -108,9 +108,20 @@ caf::result<TokenList> answer(FakeFrontendSelf, Seen& seen, const ListTokens& re
   return TokenList{{sample_token()}};
 }
 
-caf::result<RevokedToken> answer(FakeFrontendSelf, Seen& seen, const RevokeToken& request) {
+/// Answers at release_waits.
+template <class Answer>
+caf::result<Answer> hold(FakeFrontendSelf self, Answer answer) {
+  auto promise = self->make_response_promise<Answer>();
+  self->state.held.push_back(
+      [promise, answer = std::move(answer)]() mutable { promise.deliver(answer); });
+  return promise;
+}
+
+caf::result<RevokedToken> answer(FakeFrontendSelf self, Seen& seen, const RevokeToken& request) {
+  const RevokedToken revoked{sample_token(), hash_token(kTenantToken)};
   seen.requests.put(request);
-  return RevokedToken{sample_token(), hash_token(kTenantToken)};
+  if (request.token == kHeldToken) return hold(self, revoked);
+  return revoked;
 }
 
 caf::result<JobAccepted> answer(FakeFrontendSelf self, Seen& seen, const SubmitJob& request) {
@@ -133,9 +144,8 @@ caf::result<JobDetail> answer(FakeFrontendSelf, Seen& seen, const ShowJob& reque
 
 caf::result<JobRecord> answer(FakeFrontendSelf self, Seen& seen, const WaitJob& request) {
   seen.requests.put(request);
-  if (request.id != kHeldJob) return sample_job();
-  self->state.held.push_back(self->make_response_promise<JobRecord>());
-  return self->state.held.back();
+  if (request.id == kHeldJob) return hold(self, sample_job());
+  return sample_job();
 }
 
 caf::result<LogChunk> answer(FakeFrontendSelf, Seen& seen, const ReadLog& request) {
@@ -169,7 +179,7 @@ FakeFrontendActor::behavior_type fake_frontend(FakeFrontendSelf self, std::share
         return NodeRegistered{NodeId{4}, 6, sample_reply(), node, kSession, "cluster_7"};
       },
       [=](const ReleaseWaits&) {
-        for (auto& promise : self->state.held) promise.deliver(sample_job());
+        for (const auto& deliver : self->state.held) deliver();
         self->state.held.clear();
       },
       FAIRWATER_CALLS(FAIRWATER_ANSWERING)  //

@@ -23,8 +23,10 @@ inline const std::string kOperatorToken = "fw_op_operator";
 inline const std::string kTenantToken = "fw_tn_physics";
 inline const std::string kJoinToken = "fw_jn_join";
 
-/// WaitJob for this job is not answered before FakeFrontend::release_waits.
+/// WaitJob for this job is not answered before FakeCoordinator::release_waits, nor is RevokeToken
+/// for this token.
 inline constexpr JobId kHeldJob{77};
+inline const std::string kHeldToken = "held";
 /// A piece of log from this offset on is large.
 inline constexpr std::uint64_t kLargeLogOffset = 1234;
 inline constexpr std::size_t kLargeLogBytes = 256u << 10;
@@ -67,7 +69,7 @@ class FakeCoordinator {
 
   [[nodiscard]] const std::string& address() const { return server->address(); }
   [[nodiscard]] std::unique_ptr<Client> client(const std::string& token) const;
-  /// Answers the waits for kHeldJob.
+  /// Answers what was held back: of kHeldJob and kHeldToken.
   void release_waits();
 
   caf::actor_system_config config;

@@ -7,6 +7,7 @@
 #include "rpc/loop_thread.hpp"
 #include "rpc/rpc_client.hpp"
 #include "rpc/sockets.hpp"
+#include "tests/gateway/channel.hpp"
 
 namespace fairwater::test {
 
@@ -63,6 +64,10 @@ class RpcPeer {
   }
   [[nodiscard]] wire::TenantSession::Client& session() { return *session_; }
   [[nodiscard]] wire::Gateway::Client& gateway() { return rpc_->gateway(); }
+  /// Fails when the other side does not close the connection within the test's patience.
+  kj::Promise<void> closed() {
+    return loop_->timer().timeoutAfter(kPatience.count() * kj::SECONDS, rpc_->on_disconnect());
+  }
   /// From now on nothing is read. Call within run().
   void stall() { stalled_ = true; }
   void disconnect() {
