@@ -99,16 +99,6 @@ DaemonActorConfig::DaemonActorConfig() {
 
 namespace {
 
-/// The secret in the file, which is made first where it is missing: a crash in between leaves one
-/// that the next start takes up.
-template <class Make>
-Expected<std::string> ensure_secret(const std::string& path, Make make) {
-  if (std::filesystem::exists(path)) return read_secret_file(path);
-  std::string secret = make();
-  if (auto failed = write_secret_file(path, secret)) return failed;
-  return secret;
-}
-
 /// The ledger names every secret hash and every command: it is nobody else's to read.
 caf::error prepare_directory(const CoordinatorConfig& config, bool init) {
   if (init && ::mkdir(config.data.c_str(), 0700) != 0 && errno != EEXIST)
@@ -129,6 +119,7 @@ Expected<JoinToken> ensure_join_token(const std::string& path, const Coordinator
   return parse_join_token(*text);
 }
 
+/// A crash in between leaves secrets that the next start takes up.
 caf::error create_cluster(Ledger& ledger, const CoordinatorConfig& config,
                           const CoordinatorKey& key) {
   auto operator_token =

@@ -1,9 +1,5 @@
 #include "rpc/identity.hpp"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-
 #include <sodium.h>
 
 #include "policy/core/check.hpp"
@@ -76,13 +72,11 @@ Nonce make_nonce() {
 
 Expected<CoordinatorKey> CoordinatorKey::load_or_make(const std::string& file) {
   ensure_sodium();
-  auto text = read_secret_file(file);
-  if (!text && details(text.error()).code == ErrorCode::not_found) {
+  const auto text = ensure_secret(file, [] {
     Seed fresh{};
     randombytes_buf(fresh.data(), fresh.size());
-    text = std::string(kSecretPrefix) + base64(fresh);
-    if (auto failed = write_secret_file(file, *text)) return failed;
-  }
+    return std::string(kSecretPrefix) + base64(fresh);
+  });
   if (!text) return text.error();
   const auto seed = decode<crypto_sign_SEEDBYTES>(*text, kSecretPrefix);
   if (!seed)
@@ -138,12 +132,7 @@ Expected<std::optional<PublicKey>> PinnedKey::read() const {
 }
 
 caf::error PinnedKey::keep(const PublicKey& key) const {
-  const std::string fresh = file_ + ".new";
-  std::remove(fresh.c_str());  // of a crash within writing
-  if (auto failed = write_secret_file(fresh, key_text(key))) return failed;
-  if (std::rename(fresh.c_str(), file_.c_str()) == 0) return {};
-  return make_error(ErrorCode::unavailable,
-                    "cannot rename '" + fresh + "' to '" + file_ + "': " + std::strerror(errno));
+  return replace_secret_file(file_, key_text(key));
 }
 
 }  // namespace fairwater

@@ -1,6 +1,8 @@
 #include "rpc/tokens.hpp"
 
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -48,12 +50,26 @@ bool write_all(int fd, std::string_view bytes) {
   return true;
 }
 
-/// Makes the directory's new entry durable.
+/// Makes the directory's entries durable.
 bool sync_directory_of(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   const File directory(
       ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   return directory.fd() >= 0 && ::fsync(directory.fd()) == 0;
+}
+
+/// A durable file of mode 0600 with the secret, under the name that is returned.
+Expected<std::string> write_beside(const std::string& path, std::string_view secret) {
+  std::string beside = path + ".new-XXXXXX";
+  const File file(::mkostemp(beside.data(), O_CLOEXEC));
+  if (file.fd() < 0) return system_error("create", path, errno);
+  // mkostemp gives others nothing, and a umask can only take bits away.
+  if (::fchmod(file.fd(), 0600) == 0 && write_all(file.fd(), secret) &&
+      write_all(file.fd(), "\n") && ::fsync(file.fd()) == 0)
+    return beside;
+  const int cause = errno;
+  ::unlink(beside.c_str());
+  return system_error("write", path, cause);
 }
 
 }  // namespace
@@ -89,19 +105,38 @@ bool same_hash(const Hash& a, const Hash& b) {
 }
 
 caf::error write_secret_file(const std::string& path, std::string_view secret) {
-  const File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (file.fd() < 0) {
-    if (errno == EEXIST)
-      return make_error(ErrorCode::already_exists, "the file '" + path + "' exists already");
-    return system_error("create", path, errno);
-  }
-  // A umask can only take bits away, so the mode is 0600 or less from the first moment on.
-  if (::fchmod(file.fd(), 0600) == 0 && write_all(file.fd(), secret) &&
-      write_all(file.fd(), "\n") && ::fsync(file.fd()) == 0 && sync_directory_of(path))
-    return {};
+  const auto beside = write_beside(path, secret);
+  if (!beside) return beside.error();
+  const int refused = ::link(beside->c_str(), path.c_str()) == 0 ? 0 : errno;
+  ::unlink(beside->c_str());
+  if (refused == EEXIST)
+    return make_error(ErrorCode::already_exists, "the file '" + path + "' exists already");
+  if (refused != 0) return system_error("create", path, refused);
+  if (sync_directory_of(path)) return {};
   const int cause = errno;
   ::unlink(path.c_str());
   return system_error("write", path, cause);
+}
+
+caf::error replace_secret_file(const std::string& path, std::string_view secret) {
+  const auto beside = write_beside(path, secret);
+  if (!beside) return beside.error();
+  if (::rename(beside->c_str(), path.c_str()) != 0) {
+    const int cause = errno;
+    ::unlink(beside->c_str());
+    return system_error("replace", path, cause);
+  }
+  if (sync_directory_of(path)) return {};
+  return system_error("write", path, errno);
+}
+
+Expected<std::string> ensure_secret(const std::string& path,
+                                    const std::function<std::string()>& make) {
+  auto secret = read_secret_file(path);
+  if (secret || details(secret.error()).code != ErrorCode::not_found) return secret;
+  secret = make();
+  if (auto failed = write_secret_file(path, *secret)) return failed;
+  return secret;
 }
 
 Expected<std::string> read_secret_file(const std::string& path) {

@@ -1,6 +1,7 @@
 // Tokens: random secrets that open a role. Stored only as hashes, in files of mode 0600.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -18,8 +19,14 @@ void ensure_sodium();
 [[nodiscard]] Hash hash_token(std::string_view token);
 /// Compares in constant time.
 [[nodiscard]] bool same_hash(const Hash& a, const Hash& b);
-/// Creates the file with mode 0600, fsynced; `already_exists` when it is there.
+/// Creates the file with mode 0600; `already_exists` when it is there. It is durable when this
+/// returns, and whole whenever it is there: a crash leaves at most a PATH.new-.. that nobody reads.
 [[nodiscard]] caf::error write_secret_file(const std::string& path, std::string_view secret);
+/// The same in the place of what is there, if anything.
+[[nodiscard]] caf::error replace_secret_file(const std::string& path, std::string_view secret);
+/// The secret in the file, which is written first where it is missing.
+[[nodiscard]] Expected<std::string> ensure_secret(const std::string& path,
+                                                  const std::function<std::string()>& make);
 /// The file's content without trailing white space; `not_permitted` when others can read it.
 [[nodiscard]] Expected<std::string> read_secret_file(const std::string& path);
 

@@ -23,7 +23,7 @@ caf::error Credential::prepare() {
     was_shown_ = true;
     return {};
   }
-  // An empty file is a crash within writing: it was never shown.
+  // An empty file is a crash within writing, by an earlier version: it was never shown.
   const ErrorCode cause = details(pending.error()).code;
   if (cause == ErrorCode::invalid_input)
     std::remove(pending_file().c_str());
