@@ -229,6 +229,7 @@ class Connector {
   kj::Promise<caf::error> meet_coordinator() {
     const auto pinned = pinned_.read();
     if (!pinned) return pinned.error();
+    new_key_.reset();
     return rpc_->identify(*pinned).then([this, pinned = *pinned](Identified coordinator) {
       if (!coordinator) return coordinator.error();
       if (!pinned && *coordinator) new_key_ = (*coordinator)->key;
@@ -241,9 +242,7 @@ class Connector {
     if (!new_key_) return {};
     spdlog::warn("gateway: the key of the coordinator at {} was not known; pinned it: {}",
                  shared_.options.coordinator, key_text(*new_key_));
-    auto failed = pinned_.keep(*new_key_);
-    if (!failed) new_key_.reset();
-    return failed;
+    return pinned_.keep(*new_key_);
   }
 
   kj::Promise<void> register_node(const NodeDescription& node) {
@@ -308,7 +307,7 @@ class Connector {
   kj::Network& network_;
   Credential credential_;
   PinnedKey pinned_;
-  std::optional<PublicKey> new_key_;  ///< shown by a coordinator while none is pinned
+  std::optional<PublicKey> new_key_;  ///< of the coordinator at hand, while none is pinned
   std::mt19937_64 random_{std::random_device{}()};
   int failures_ = 0;  ///< since the last registration
   kj::Own<RpcClient> rpc_;

@@ -53,6 +53,7 @@ struct Seen {
   Channel<caf::error> ended_links;  ///< the reason of each link that went down
   /// When set, listings have this many entries, with ids from 1 on, instead of the one sample.
   std::atomic<std::uint32_t> listed{0};
+  std::atomic<bool> takes_nodes{true};
 };
 
 /// One port for all nodes: acknowledges what is reported as finished.

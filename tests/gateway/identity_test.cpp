@@ -102,6 +102,27 @@ TEST_CASE("an agent without a pinned key pins the first coordinator that takes i
   CHECK(*pinned == key.public_key());
 }
 
+TEST_CASE("an agent does not pin the key of a coordinator that did not take it", "[gateway]") {
+  FakeCoordinator coordinator(with_key(new_key()));
+  coordinator.seen->takes_nodes = false;
+  FakeAgent agent(coordinator.address());
+  agent.start();
+  (void)coordinator.seen->refusals.take();
+
+  // One without a key, at the same address, does.
+  ServerOptions without_key;
+  without_key.listen = coordinator.address();
+  coordinator.server.reset();
+  coordinator.seen->takes_nodes = true;
+  auto other = Server::start(coordinator.system, coordinator.frontend, without_key);
+  REQUIRE(other);
+  coordinator.server = std::move(*other);
+  (void)agent.seen->ups.take();
+  const auto pinned = PinnedKey(agent.options.credential_file + ".coordinator").read();
+  REQUIRE(pinned);
+  CHECK_FALSE(*pinned);
+}
+
 TEST_CASE("an older agent's join token is known with the key in it", "[gateway]") {
   const CoordinatorKey key = new_key();
   FakeCoordinator coordinator(with_key(key));
