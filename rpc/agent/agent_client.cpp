@@ -340,7 +340,8 @@ Expected<std::unique_ptr<AgentClient>> AgentClient::start(caf::actor_system& sys
     return make_error(ErrorCode::invalid_input, "an agent needs a file for its credential",
                       "credential_file");
   if (options.coordinator_key_file.empty())
-    options.coordinator_key_file = options.credential_file + ".coordinator";
+    return make_error(ErrorCode::invalid_input, "an agent needs a file for the coordinator's key",
+                      "coordinator_key_file");
   // What the file says is known at once; later it is only written.
   Credential credential(options.credential_file);
   if (auto fault = credential.prepare()) return fault;

@@ -243,6 +243,17 @@ TEST_CASE("a coordinator that accepts and says nothing is given up", "[gateway]"
   CHECK(agent.seen->ups.size() == 0);
 }
 
+TEST_CASE("an agent without a place for what it keeps is told at once", "[gateway]") {
+  FakeAgent agent("127.0.0.1:1");
+  const auto field_refused = [&](std::string AgentClientOptions::*file) {
+    AgentClientOptions options = agent.options;
+    (options.*file).clear();
+    return details(AgentClient::start(agent.system, agent.agent, options).error()).field;
+  };
+  CHECK(field_refused(&AgentClientOptions::credential_file) == "credential_file");
+  CHECK(field_refused(&AgentClientOptions::coordinator_key_file) == "coordinator_key_file");
+}
+
 TEST_CASE("an agent without credential and join token is told at once", "[gateway]") {
   FakeAgent agent("127.0.0.1:1", "");
   const auto started = AgentClient::start(agent.system, agent.agent, agent.options);

@@ -32,6 +32,7 @@ struct FakeAgent {
     options.coordinator = address;
     options.join_token = std::move(join_token);
     options.credential_file = directory / "credential";
+    options.coordinator_key_file = directory / "coordinator.pub";
     options.reconnect_min_ms = 1;
     options.reconnect_max_ms = 10;
   }

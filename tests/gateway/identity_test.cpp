@@ -97,7 +97,7 @@ TEST_CASE("an agent without a pinned key pins the first coordinator that takes i
   FakeAgent agent(coordinator.address());
   agent.start();
   (void)agent.seen->ups.take();
-  const auto pinned = PinnedKey(agent.options.credential_file + ".coordinator").read();
+  const auto pinned = PinnedKey(agent.options.coordinator_key_file).read();
   REQUIRE(pinned);
   CHECK(*pinned == key.public_key());
 }
@@ -118,7 +118,7 @@ TEST_CASE("an agent does not pin the key of a coordinator that did not take it",
   REQUIRE(other);
   coordinator.server = std::move(*other);
   (void)agent.seen->ups.take();
-  const auto pinned = PinnedKey(agent.options.credential_file + ".coordinator").read();
+  const auto pinned = PinnedKey(agent.options.coordinator_key_file).read();
   REQUIRE(pinned);
   CHECK_FALSE(*pinned);
 }
