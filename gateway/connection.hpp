@@ -75,7 +75,8 @@ struct Services {
   /// answer any more: the caller has gone, or the commit took longer than a call may.
   [[nodiscard]] kj::Promise<Expected<RevokedToken>> revoke(RevokeToken request,
                                                            const Connection& caller);
-  /// Closes every connection that logged in with the token; the `caller`'s after its answer.
+  /// Closes every connection that logged in with the token but the caller's, which is to get its
+  /// answer: calls that it makes from now on are refused.
   void end_sessions_of(const Hash& token, std::uint64_t caller);
   [[nodiscard]] std::chrono::milliseconds answer_timeout() const {
     return std::chrono::milliseconds(options.answer_timeout_ms);

@@ -221,13 +221,22 @@ TEST_CASE("a revoked token's sessions end, and it opens none", "[gateway]") {
   const auto other = coordinator.client(kOperatorToken);
   const auto client = coordinator.client(kOperatorToken);
   REQUIRE(tenant->status());
-  REQUIRE(client->revoke_token("anything"));  // the fake frontend says that it was the tenant's
+  REQUIRE(client->revoke_token("the tenant's"));
   CHECK(code_of(tenant->status().error()) == ErrorCode::unavailable);
   CHECK(other->status());
   CHECK(client->status());
   const auto again = Client::connect(coordinator.address(), kTenantToken);
   REQUIRE_FALSE(again);
   CHECK(code_of(again.error()) == ErrorCode::unauthenticated);
+}
+
+TEST_CASE("who revokes its own token is answered, and refused from then on", "[gateway]") {
+  FakeCoordinator coordinator;
+  const auto other = coordinator.client(kOperatorToken);
+  const auto client = coordinator.client(kOperatorToken);
+  REQUIRE(client->revoke_token(kOperatorsToken));
+  CHECK(code_of(client->status().error()) == ErrorCode::unauthenticated);
+  CHECK(code_of(other->status().error()) == ErrorCode::unavailable);
 }
 
 TEST_CASE("a revoked token's sessions end when nobody waits for the answer any more", "[gateway]") {

@@ -118,7 +118,8 @@ caf::result<Answer> hold(FakeFrontendSelf self, Answer answer) {
 }
 
 caf::result<RevokedToken> answer(FakeFrontendSelf self, Seen& seen, const RevokeToken& request) {
-  const RevokedToken revoked{sample_token(), hash_token(kTenantToken)};
+  const auto& token = request.token == kOperatorsToken ? kOperatorToken : kTenantToken;
+  const RevokedToken revoked{sample_token(), hash_token(token)};
   seen.requests.put(request);
   if (request.token == kHeldToken) return hold(self, revoked);
   return revoked;

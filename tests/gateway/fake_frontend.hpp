@@ -27,6 +27,8 @@ inline const std::string kJoinToken = "fw_jn_join";
 /// for this token.
 inline constexpr JobId kHeldJob{77};
 inline const std::string kHeldToken = "held";
+/// RevokeToken for this one revokes kOperatorToken, for any other kTenantToken.
+inline const std::string kOperatorsToken = "operator's";
 /// A piece of log from this offset on is large.
 inline constexpr std::uint64_t kLargeLogOffset = 1234;
 inline constexpr std::size_t kLargeLogBytes = 256u << 10;
