@@ -112,15 +112,6 @@ class Client::Impl {
     });
   }
 
-  Expected<std::string> issue_token(const std::string& tenant) {
-    return on_loop<std::string>([&] {
-      auto request = session()->issueTokenRequest();
-      request.setTenant(to_text(tenant));
-      return answer_to(request, kCallTimeout,
-                       [](auto& response) { return to_std_string(response.getToken()); });
-    });
-  }
-
   std::vector<Expected<JobId>> submit_all(const std::vector<JobSpec>& specs) {
     std::vector<Expected<JobId>> ids(specs.size(), JobId{});
     const auto done = on_loop<bool>([&] {
@@ -251,10 +242,6 @@ Expected<std::vector<TenantChange>> Client::apply_tenants(const std::vector<Tena
 
 caf::error Client::remove_tenant(const std::string& name) {
   return error_of(call(RemoveTenant{{}, name}));
-}
-
-Expected<std::string> Client::issue_token(const std::string& tenant) {
-  return impl_->issue_token(tenant);
 }
 
 Expected<MadeToken> Client::create_token(const NewToken& wanted) {

@@ -38,8 +38,7 @@ class Client {
   [[nodiscard]] Expected<std::vector<TenantChange>> apply_tenants(
       const std::vector<TenantSpec>& specs, bool dry_run);
   [[nodiscard]] caf::error remove_tenant(const std::string& name);
-  /// A new token for the tenant, to be shown once; only its hash is stored.
-  [[nodiscard]] Expected<std::string> issue_token(const std::string& tenant);
+  /// To be shown once: only its hash is stored.
   [[nodiscard]] Expected<MadeToken> create_token(const NewToken& wanted);
   [[nodiscard]] Expected<std::vector<TokenInfo>> list_tokens();
   /// By name or id. This client's own connection is of no use afterwards if it was its token.

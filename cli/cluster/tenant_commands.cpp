@@ -87,20 +87,20 @@ int remove(const Context& context, Client& client, const std::string& name) {
   return kExitDone;
 }
 
-int issue_token(const Context& context, Client& client, const TokenOptions& options) {
-  const auto token = client.issue_token(options.name);
-  if (!token) return context.fail(token.error());
+int create_token(const Context& context, Client& client, const TokenOptions& options) {
+  const auto made = client.create_token({Role::tenant, options.name, {}, 0});
+  if (!made) return context.fail(made.error());
   Json fields{{"tenant", options.name}};
   if (options.file.empty()) {
-    fields["token"] = *token;
+    fields["token"] = made->token;
   } else {
-    if (const auto error = write_secret_file(options.file, *token)) return context.fail(error);
+    if (const auto error = write_secret_file(options.file, made->token)) return context.fail(error);
     fields["file"] = options.file;
   }
   if (context.json())
     context.print_json(fields);
   else
-    context.print_line(options.file.empty() ? *token : "wrote " + options.file);
+    context.print_line(options.file.empty() ? made->token : "wrote " + options.file);
   return kExitDone;
 }
 
@@ -139,7 +139,7 @@ void add_tenant_commands(CLI::App& app, Context& context) {
   auto token_options = std::make_shared<TokenOptions>();
   token_verb->add_option("name", token_options->name, "the tenant")->required();
   token_verb->add_option("--file", token_options->file, "write it there, readable by you alone");
-  on_run_with_client(token_verb, context, token_options, issue_token);
+  on_run_with_client(token_verb, context, token_options, create_token);
 }
 
 }  // namespace fairwater
