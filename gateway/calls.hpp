@@ -60,13 +60,12 @@ kj::Promise<void> carry_out(Context context, Decode decode, Ask ask, Fill fill) 
   auto request = request_of(decode, context.getParams());
   context.releaseParams();
   if (!request) return answer_error(context, request.error());
-  return ask(std::move(*request))
-      .then([context, fill = std::move(fill)](auto&& response) mutable {
-        if (!response) return answer_error(context, response.error());
-        using Response = std::remove_cvref_t<decltype(*response)>;
-        fill(*response, context.getResults(answer_size<Response>()));
-        return kj::Promise<void>(kj::READY_NOW);
-      });
+  return ask(std::move(*request)).then([context, fill = std::move(fill)](auto&& response) mutable {
+    if (!response) return answer_error(context, response.error());
+    using Response = std::remove_cvref_t<decltype(*response)>;
+    fill(std::move(*response), context.getResults(answer_size<Response>()));
+    return kj::Promise<void>(kj::READY_NOW);
+  });
 }
 
 /// An agent's call: carried out when it arrives.

@@ -44,10 +44,10 @@ void check_params(const wire::OperatorSession::ApplyTenantsParams::Reader& param
 
 /// An answer as it fits a message.
 template <class Answer>
-const Answer& fitting(const Answer& answer) {
+Answer fitting(Answer answer) {
   return answer;
 }
-JobDetail fitting(const JobDetail& detail) { return first_page(detail); }
+JobDetail fitting(JobDetail detail) { return first_page(std::move(detail)); }
 VerifyReport fitting(VerifyReport report) {
   for (auto& difference : report.differences)
     difference = cut_text(std::move(difference), kMaxDifferenceBytes);
@@ -98,8 +98,8 @@ class SessionServer : public virtual wire::TenantSession::Server {
 
   template <class Request, class Context>
   kj::Promise<void> serve(Call<Request>, Context context) {
-    const auto fill = [](const typename Request::Answer& answer, auto results) {
-      put_answer<Request>(fitting(answer), results);
+    const auto fill = [](typename Request::Answer answer, auto results) {
+      put_answer<Request>(fitting(std::move(answer)), results);
     };
     if constexpr (requires { Request::kTakesLong; }) {
       return wait(context, request_reader<Request>(), fill, kVerifyTimeout);

@@ -45,7 +45,9 @@ class Bridge {
     auto answer = kj::newAdaptedPromise<Expected<Response>, Answer<Response>>(*this, id);
     // Posted tasks run only while the loop does, and the bridge lives longer than that.
     auto deliver = [bridge = this, outbox = outbox_, id](Expected<Response> value) {
-      outbox->post([bridge, id, value = std::move(value)] { bridge->deliver(id, value); });
+      outbox->post([bridge, id, value = std::move(value)]() mutable {
+        bridge->deliver(id, std::move(value));
+      });
     };
     send_to_relay({[receiver, request = std::move(request), timeout,
                     deliver](caf::event_based_actor* self) mutable {
@@ -83,9 +85,10 @@ class Bridge {
   };
 
   template <class Response>
-  void deliver(std::uint64_t id, const Expected<Response>& value) {
+  void deliver(std::uint64_t id, Expected<Response> value) {
     const auto found = pending_.find(id);
-    if (found != pending_.end()) static_cast<Answer<Response>*>(found->second)->fulfill(value);
+    if (found != pending_.end())
+      static_cast<Answer<Response>*>(found->second)->fulfill(std::move(value));
   }
   void send_to_relay(RelayTask task);
   /// No answer will come any more: what waits is told so.
