@@ -14,6 +14,8 @@
 namespace fairwater::cluster_sim {
 namespace {
 
+using Catch::Matchers::Contains;
+
 /// The product says in its log what the simulator does to it.
 struct SilentLog {
   SilentLog() { spdlog::set_level(spdlog::level::off); }
@@ -103,18 +105,48 @@ TEST_CASE("a drifting clock goes there and back", "[cluster_sim]") {
   }
 }
 
+TEST_CASE("the checker sees that the newest record is another", "[cluster_sim]") {
+  Stage stage{1, false};
+  Checker checker{stage};
+  const auto ledger_of = [&](Disk& disk, const std::string& cluster) {
+    LedgerOptions options;
+    options.directory = "/ledger";
+    options.create = true;
+    options.env = &disk;
+    options.min_free_bytes = 1 << 16;
+    options.clock = [&] { return stage.time.wall_time(); };
+    auto ledger = Ledger::open(options);
+    REQUIRE(ledger.engaged());
+    REQUIRE((*ledger)
+                ->append({ClusterCreated{cluster, ResourceCatalog{}.kinds(), DealMode::sized}})
+                .engaged());
+    return std::move(*ledger);
+  };
+  Disk disk{stage.chance};
+  Disk other_disk{stage.chance};
+  const auto ledger = ledger_of(disk, "one");
+  checker.follow(*ledger);
+  checker.reopened(*ledger);
+  CHECK_FALSE(stage.violation);
+  checker.reopened(*ledger_of(other_disk, "another"));
+  CHECK_THAT(stage.violation.value_or("nothing is wrong"), Contains("is another than before"));
+}
+
 TEST_CASE("the checker sees a task that two machines run", "[cluster_sim]") {
   Stage stage{1, false};
   Checker checker{stage};
   const TaskKey first{JobId{1}, 0, 1};
-  checker.started("one", first);
-  CHECK(stage.violation->find("never granted") != std::string::npos);
-  stage.violation.reset();
-  checker.started("two", TaskKey{JobId{1}, 0, 2});
-  stage.violation.reset();
+  const auto started = [&](const char* machine, const TaskKey& task) {
+    stage.violation.reset();
+    checker.started(machine, task);
+    return stage.violation.value_or("nothing is wrong");
+  };
+  CHECK_THAT(started("one", first), Contains("never granted"));
+  CHECK_THAT(started("two", {JobId{1}, 0, 2}), Contains("while 1.0.1 is alive on one"));
   checker.stopped("one", first);
-  checker.started("one", first);
-  CHECK(stage.violation->find("started twice") != std::string::npos);
+  checker.stopped("two", {JobId{1}, 0, 2});
+  CHECK_THAT(started("two", {JobId{1}, 0, 3}), Contains("never granted"));
+  CHECK_THAT(started("one", first), Contains("started twice"));
 }
 
 }  // namespace

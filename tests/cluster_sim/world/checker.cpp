@@ -21,6 +21,7 @@ void Checker::follow(const Ledger& ledger) {
     apply(record);
     return record.number < ledger.last_number() && !stage_.violation;
   });
+  last_hash_ = ledger.end().hash;
   check_nets(ledger);
 }
 
@@ -53,8 +54,8 @@ void Checker::reopened(const Ledger& ledger) {
     return stage_.broken("the ledger ends at record {}, but {} was durable", ledger.last_number(),
                          last_number_);
   if (last_number_ == 0) return;
-  const auto last = ledger.record(last_number_);
-  if (!last || last->previous != last_hash_)
+  const auto next = ledger.record(last_number_ + 1);
+  if ((next ? next->previous : ledger.end().hash) != last_hash_)
     stage_.broken("record {} of the ledger is another than before", last_number_);
 }
 
@@ -62,7 +63,6 @@ void Checker::apply(const JournalRecord& record) {
   if (record.number != last_number_ + 1)
     return stage_.broken("record {} follows on record {}", record.number, last_number_);
   last_number_ = record.number;
-  last_hash_ = record.previous;
   stage_.log.line("journal {} {}", record.number, kind_of(record.body));
   if (std::holds_alternative<TenantRemoved>(record.body) ||
       std::holds_alternative<LaunchesFailed>(record.body))
@@ -231,14 +231,14 @@ void Checker::started(const std::string& machine, const TaskKey& task) {
   stage_.log.line("start {} on {}", text_of(task), machine);
   if (!started_.insert(task).second)
     stage_.broken("task {} was started twice, now on {}", text_of(task), machine);
-  if (!granted_.contains(task))
-    stage_.broken("task {} was started on {} and never granted", text_of(task), machine);
   stopped_.erase(task);  // an earlier try to start it may have failed
   auto& alive = alive_[task_of(task)];
   if (!alive.empty())
     stage_.broken("task {} was started on {} while {} is alive on {}", text_of(task), machine,
                   text_of(alive.begin()->first), alive.begin()->second);
   alive.emplace(task, machine);
+  if (!granted_.contains(task))
+    stage_.broken("task {} was started on {} and never granted", text_of(task), machine);
 }
 
 void Checker::stopped(const std::string& machine, const TaskKey& task) {

@@ -84,7 +84,7 @@ class Checker {
   Stage& stage_;
   ResourceCatalog catalog_;
   std::uint64_t last_number_ = 0;
-  Hash last_hash_{};  ///< of the record before the last
+  std::optional<Hash> last_hash_;  ///< of that record
   std::uint64_t epoch_ = 0;
   std::map<JobId, JobModel> jobs_;
   std::map<NodeId, NodeModel> nodes_;

@@ -128,6 +128,10 @@ void Coordinator::kill_soon() {
   stage_.time.in(0, [this] { kill(stage_.chance.percent(30)); });
 }
 
+void Coordinator::describe_tenants(std::function<void(Expected<TenantViews>)> answer) {
+  process_->ask<TenantViews>(cluster_->coordinator, DescribeTenants{}, std::move(answer));
+}
+
 void Coordinator::check_reply(const std::string& node, const ReportReply& reply) {
   checker_.follow(*ledger_);
   for (const auto& task : reply.acknowledged) checker_.acknowledged(node, task);

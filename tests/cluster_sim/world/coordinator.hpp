@@ -47,6 +47,8 @@ class Coordinator {
   void ask(Request request, std::function<void(Expected<Result>)> answer) {
     process_->ask<Result>(cluster_->frontend, std::move(request), std::move(answer));
   }
+  /// What the coordinator actor knows by itself, nothing of it read from the ledger.
+  void describe_tenants(std::function<void(Expected<TenantViews>)> answer);
   /// What it tells an agent must be durable.
   void check_reply(const std::string& node, const ReportReply& reply);
   /// Connections hear of its death.
