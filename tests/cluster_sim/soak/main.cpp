@@ -30,7 +30,7 @@ void name_seed(int signal) {
 bool run(std::uint64_t seed, bool verbose) {
   std::snprintf(running_seed, sizeof running_seed, "seed %llu ended the process\n",
                 static_cast<unsigned long long>(seed));
-  const auto result = run_seed(seed, {600, verbose});
+  const auto result = run_seed(seed, verbose);
   if (verbose)
     std::printf("hash %016llx, %llu lines, %llu records, %llu attempts, %.0f s\n",
                 static_cast<unsigned long long>(result.log_hash),

@@ -78,7 +78,6 @@ void Checker::apply(const JournalRecord& record) {
   if (const auto* finished = std::get_if<TasksFinished>(&record.body))
     for (const auto& result : finished->results) {
       end(finished->node, result.task, "a result");
-      finished_.insert(result.task);
       const auto known = results_.find(result.task);
       if (known == results_.end() || known->second.reason != result.reason ||
           known->second.exit_code != result.exit_code)
@@ -86,10 +85,8 @@ void Checker::apply(const JournalRecord& record) {
                       text_of(result.task), to_string(result.reason), result.exit_code);
     }
   if (const auto* failed = std::get_if<LaunchesFailed>(&record.body))
-    for (const auto& launch : failed->launches) {
+    for (const auto& launch : failed->launches)
       end(failed->node, launch.result.task, "a failed launch");
-      finished_.insert(launch.result.task);
-    }
   if (const auto* requeued = std::get_if<TasksRequeued>(&record.body))
     for (const auto& task : requeued->tasks) {
       end(requeued->node, task, "a requeue");
@@ -246,11 +243,6 @@ void Checker::stopped(const std::string& machine, const TaskKey& task) {
   stopped_.insert(task);
   const auto alive = alive_.find(task_of(task));
   if (alive != alive_.end()) alive->second.erase(task);
-}
-
-bool Checker::is_alive(const TaskKey& task) const {
-  const auto alive = alive_.find(task_of(task));
-  return alive != alive_.end() && alive->second.contains(task);
 }
 
 }  // namespace fairwater::cluster_sim

@@ -50,8 +50,6 @@ class Checker {
   void stopped(const std::string& machine, const TaskKey& task);
   /// How it ended, as a host will tell.
   void result(const TaskResult& result) { results_[result.task] = result; }
-  /// Whether a live process of the task is on a machine.
-  [[nodiscard]] bool is_alive(const TaskKey& task) const;
 
  private:
   using TaskId = std::pair<JobId, std::uint32_t>;
@@ -92,8 +90,7 @@ class Checker {
   std::map<TaskId, std::uint32_t> last_attempt_;
   std::map<TaskKey, NodeId> granted_;
   std::set<TaskKey> over_;      ///< ended or given back, in the journal
-  std::set<TaskKey> finished_;  ///< of these, with a result
-  std::set<TaskKey> returned_;  ///< of these, without one
+  std::set<TaskKey> returned_;  ///< of these, without a result
   std::set<JobId> accepted_;
   std::set<JobId> cancels_;
 

@@ -43,7 +43,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // -- the coordinator's side ---------------------------------------------------------------------
   void orders(std::uint64_t number, const AgentOrders& orders);
   void close_at_coordinator();
-  [[nodiscard]] Agent& agent() { return agent_; }
   /// The process is gone; its side of the connection with it.
   void coordinator_died();
 

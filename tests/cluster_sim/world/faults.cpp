@@ -43,7 +43,6 @@ void Faults::stop() {
   coordinator_.max_sync_us = 20 * kMs;
   coordinator_.dies_after_messages = 0;
   if (coordinator_.is_up()) coordinator_.process().paused_until_us = 0;
-  restart_coordinator();
   for (const auto& agent : agents_) {
     agent->network = {};
     agent->machine.refuses_launches = false;
@@ -62,11 +61,6 @@ void Faults::for_a_while(std::int64_t low_us, std::int64_t high_us, std::functio
 }
 
 // -- the coordinator ------------------------------------------------------------------------------
-
-void Faults::restart_coordinator() {
-  if (coordinator_.is_up() || stage_.violation) return;
-  if (!coordinator_.start()) stage_.time.in(kSecond, [this] { restart_coordinator(); });
-}
 
 void Faults::kill_coordinator() {
   // In the middle of what it does.

@@ -22,7 +22,6 @@ class Faults {
   [[nodiscard]] Agent& some_agent();
   /// `end` comes after the time, or when faults stop.
   void for_a_while(std::int64_t low_us, std::int64_t high_us, std::function<void()> end);
-  [[nodiscard]] std::int64_t moments_us(std::int64_t low_us, std::int64_t high_us);
 
   void kill_coordinator();
   void break_disk();
@@ -37,7 +36,6 @@ class Faults {
   void refuse_launches();
   void freeze_agent();
   void change_capacity(Agent& agent);
-  void restart_coordinator();
 
   Stage& stage_;
   Coordinator& coordinator_;

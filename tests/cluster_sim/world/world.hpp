@@ -7,11 +7,6 @@
 
 namespace fairwater::cluster_sim {
 
-struct RunOptions {
-  std::int64_t virtual_seconds = 600;  ///< of faults; then everything is mended
-  bool verbose = false;
-};
-
 struct RunResult {
   std::optional<std::string> violation;
   std::uint64_t log_hash = 0;
@@ -21,7 +16,7 @@ struct RunResult {
   std::int64_t end_us = 0;  ///< of virtual time
 };
 
-/// The same seed and options give the same result, on every machine.
-[[nodiscard]] RunResult run_seed(std::uint64_t seed, const RunOptions& options = {});
+/// The same seed gives the same result, on every machine. `verbose`: prints all that happens.
+[[nodiscard]] RunResult run_seed(std::uint64_t seed, bool verbose = false);
 
 }  // namespace fairwater::cluster_sim
