@@ -45,11 +45,14 @@ ActorProcess::~ActorProcess() {
 }
 
 void ActorProcess::adopt(caf::actor actor, std::function<void(const caf::error&)> ended) {
-  if (ended)
-    actor->attach_functor([ending = ending_, ended = std::move(ended)](const caf::error& reason) {
-      if (!*ending) ended(reason);
-    });
+  if (ended) attach(actor, std::move(ended));
   owned_.push_back(std::move(actor));
+}
+
+void ActorProcess::attach(const caf::actor& actor, std::function<void(const caf::error&)> ended) {
+  actor->attach_functor([ending = ending_, ended = std::move(ended)](const caf::error& reason) {
+    if (!*ending) ended(reason);
+  });
 }
 
 const caf::resumable* ActorProcess::run_one(Chance& chance, const caf::resumable* held_back) {

@@ -54,6 +54,11 @@ class ActorProcess {
   void own(const Handle& actor, std::function<void(const caf::error&)> ended = {}) {
     adopt(caf::actor_cast<caf::actor>(actor), std::move(ended));
   }
+  /// When the actor ends before the process does, `ended` is called from within it.
+  template <class Handle>
+  void watch(const Handle& actor, std::function<void(const caf::error&)> ended) {
+    attach(caf::actor_cast<caf::actor>(actor), std::move(ended));
+  }
   /// `answer` is called from within an actor.
   template <class Result, class Target, class Request>
   void ask(const Target& target, Request request, std::function<void(Expected<Result>)> answer) {
@@ -83,6 +88,7 @@ class ActorProcess {
 
  private:
   void adopt(caf::actor actor, std::function<void(const caf::error&)> ended);
+  void attach(const caf::actor& actor, std::function<void(const caf::error&)> ended);
   [[nodiscard]] caf::actor_clock::time_point local_now() const;
 
   const Timeline& time_;

@@ -94,7 +94,18 @@ void Agent::on_refused(Connection& connection, const caf::error& error) {
   const auto why = details(error);
   stage_.log.line("agent {} is refused: {}", name(), why.message);
   if (why.code == ErrorCode::already_exists) caf::anon_send(port_, FoundDuplicate{why.message});
+  if (why.code == ErrorCode::unauthenticated) join_anew_later();
   connection.close_at_agent();
+}
+
+/// The node was removed. Sooner or later somebody gives the agent an empty data directory.
+void Agent::join_anew_later() {
+  stage_.time.in(stage_.chance.spread(100 * kMs, 20 * kSecond), [this, start = machine.starts] {
+    if (!is_up() || start != machine.starts) return;
+    kill();
+    machine.empty_directory();
+    this->start();
+  });
 }
 
 void Agent::on_closed(Connection& connection) {

@@ -40,6 +40,7 @@ class Agent {
  private:
   void connect();
   void connect_later();
+  void join_anew_later();
   void haunt(std::uint64_t epoch);
 
   Stage& stage_;

@@ -69,7 +69,7 @@ void Checker::apply(const JournalRecord& record) {
     nets_ = NetsState::moved_otherwise;
   if (const auto* started = std::get_if<CoordinatorStarted>(&record.body)) apply(*started);
   if (const auto* node = std::get_if<NodeAdmitted>(&record.body)) apply(*node);
-  if (const auto* removed = std::get_if<NodeRemoved>(&record.body)) nodes_.erase(removed->node);
+  if (const auto* removed = std::get_if<NodeRemoved>(&record.body)) apply(*removed);
   if (const auto* cycle = std::get_if<Cycle>(&record.body)) apply(*cycle);
   if (const auto* job = std::get_if<JobSubmitted>(&record.body))
     jobs_[job->id] = {job->spec.tasks_max, false};
@@ -106,6 +106,14 @@ void Checker::apply(const NodeAdmitted& body) {
   if (!capacity || node.capacity == *capacity) return;
   node.capacity_before = std::exchange(node.capacity, *capacity);
   node.changed_at_us = stage_.time.now_us();
+}
+
+void Checker::apply(const NodeRemoved& body) {
+  for (const auto& [id, running] : running_)
+    if (running.node == body.node)
+      stage_.broken("node {} was removed while it has task {}", body.node.value,
+                    text_of(running.task));
+  nodes_.erase(body.node);
 }
 
 void Checker::apply(const Cycle& body) {

@@ -3,7 +3,8 @@
 //
 //   journal    numbers follow on; epochs rise; an attempt is granted once, of a task that waits,
 //              to a node that has room; requeues and results are of what runs there; nothing is
-//              granted of a cancelled job; after a restart nothing is missing
+//              granted of a cancelled job; nodes go without tasks; after a restart nothing is
+//              missing
 //   balances   IOUs come to what deals lend and repay
 //   orders     a launch that leaves the coordinator is durably granted to that node
 //   answers    what a client or an agent is told is durable
@@ -72,6 +73,7 @@ class Checker {
   void apply(const JournalRecord& record);
   void apply(const CoordinatorStarted& body);
   void apply(const NodeAdmitted& body);
+  void apply(const NodeRemoved& body);
   void apply(const Cycle& body);
   void grant(const Deal& deal, const Grant& grant);
   void check_room(NodeId node);

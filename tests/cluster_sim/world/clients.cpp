@@ -59,7 +59,8 @@ void Clients::act() {
   if (choice < 74) return apply_tenants();
   if (choice < 77) return remove_tenant();
   if (choice < 80) return drain(true);
-  if (choice < 85) return drain(false);
+  if (choice < 84) return drain(false);
+  if (choice < 88) return remove_node();
   look();
 }
 
@@ -160,6 +161,8 @@ void Clients::remove_tenant() {
 void Clients::drain(bool drains) {
   call<Done>(DrainNode{kOperator, some_node(), drains ? "maintenance" : "", drains});
 }
+
+void Clients::remove_node() { call<Done>(RemoveNode{kOperator, some_node()}); }
 
 void Clients::look() {
   switch (stage_.chance.below(6)) {

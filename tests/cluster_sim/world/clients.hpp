@@ -1,5 +1,5 @@
 // What operators and tenants do: jobs come and are cancelled, tenants come, change and go, nodes
-// drain; over a network that loses questions and answers.
+// drain and are removed; over a network that loses questions and answers.
 #pragma once
 
 #include <functional>
@@ -30,6 +30,7 @@ class Clients {
   void apply_tenants();
   void remove_tenant();
   void drain(bool drains);
+  void remove_node();
   void look();
   [[nodiscard]] JobSpec some_job();
   [[nodiscard]] TenantSpec some_tenant();

@@ -142,6 +142,7 @@ void Connection::take_registration(RegisterNode request) {
 }
 
 void Connection::registered(const Expected<NodeRegistered>& answer) {
+  if (!coordinator_.is_up()) return;  // it is just being killed
   if (!answer) {
     to_agent([this, error = answer.error()] { agent_.on_refused(*this, error); });
     return;
@@ -149,6 +150,14 @@ void Connection::registered(const Expected<NodeRegistered>& answer) {
   coordinator_.check_reply(agent_.name(), answer->reply);
   port_ = answer->port;
   session_ = answer->session;
+  // As the gateway does: when the node's actor ends, the agent is to register again.
+  coordinator_.process().watch(port_,
+                               [self = weak_from_this(), &stage = stage_](const caf::error&) {
+                                 stage.time.in(0, [self] {
+                                   if (const auto connection = self.lock())
+                                     connection->close_at_coordinator();
+                                 });
+                               });
   to_agent([this, epoch = answer->epoch, reply = answer->reply, cluster_id = answer->cluster_id] {
     if (std::exchange(is_registered_, true)) return;
     auto& process = agent_.process();

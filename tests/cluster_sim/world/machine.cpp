@@ -18,9 +18,20 @@ Machine::Machine(Stage& stage, Checker& checker, std::string name, Amount cpu)
       clock_(stage.chance.between(-kMaxDrift_ppm, kMaxDrift_ppm)) {
   spec.traits = {std::move(name), "here", {}};
   spec.capacity = {{"cpu", cpu}, {"memory", cpu}};
-  spec.instance = "instance of " + spec.traits.name;
   spec.limits = "none";
+  empty_directory();
+}
+
+void Machine::empty_directory() {
+  for (const auto& task : alive())
+    stage_.broken("task {} runs on {}, which is no node any more", text_of(task), spec.traits.name);
+  for (auto& [task, attempt] : attempts_) attempt.is_forgotten = true;
+  ++directories_;
+  spec.instance = "instance " + std::to_string(directories_) + " of " + spec.traits.name;
   credential.fill(static_cast<std::uint8_t>(spec.traits.name.back()));
+  credential.front() = directories_;
+  has_joined = false;
+  memory = {};
 }
 
 std::int64_t Machine::boottime_ms() const {

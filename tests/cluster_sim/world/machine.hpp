@@ -26,6 +26,8 @@ class Machine {
   std::uint64_t starts = 0;
   Hash credential{};
   bool has_joined = false;  ///< its credential was accepted
+  /// Its operator gives the agent a new one. Nothing runs.
+  void empty_directory();
 
   // -- time ---------------------------------------------------------------------------------------
   [[nodiscard]] const DriftingClock& clock() const { return clock_; }
@@ -75,6 +77,7 @@ class Machine {
   Stage& stage_;
   Checker& checker_;
   DriftingClock clock_;
+  std::uint8_t directories_ = 0;  ///< that the agent has had
   std::map<TaskKey, Attempt> attempts_;
   std::int64_t lease_deadline_ms_ = 0;
 };
