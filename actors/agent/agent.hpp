@@ -1,22 +1,24 @@
 // The agent: one node as its coordinator sees it. Keeps the coordinator informed, carries out its
 // orders, and stops everything when it has not been heard of for longer than the lease.
 //
-//   takes  DescribeNode, LinkUp, LinkDown, FoundDuplicate, AgentOrders, ReadAgentLog   from the
-//          gateway's client
-//          AttemptsEnded from the task host;  AttemptOver from its tasks;  its own timers
-//   sends  AgentReport to the coordinator's link: every heartbeat interval, and at once when a task
-//   ended. At
-//          most one is under way; what gathers meanwhile goes with the next.
-//          orders to tasks, the lease and what may be forgotten to the task host
+//   takes  DescribeNode, LinkUp, LinkDown, FoundDuplicate, AgentOrders, ReadAgentLog
+//                                  from the connection's client (rpc/agent)
+//          AttemptsEnded           from the task host
+//          AttemptOver             from its tasks
+//   sends  AgentReport             to the coordinator's link: every heartbeat interval, and at once
+//                                  when a task ended. At most one is under way; what gathers
+//                                  meanwhile goes with the next
+//          orders                  to tasks
+//          the lease, and what may be forgotten or must be remembered    to the task host
 //   bound  orders come over one connection whose peer waits for reports; a node's tasks are bounded
-//   by its capacity
+//          by its capacity
 //
-//   scanning -- host's inventory --> unlinked <-- LinkDown, link dies -- linked
-//                                       |  ^                              ^
-//                                       |  +---- LinkUp ------------------+ (either way: reports
-//                                       flow)
-//                                       +-- lease over: every task is stopped; the agent stays and
-//                                       waits
+//                                             LinkUp: reports flow
+//   scanning -- host's inventory --> unlinked ----------------------> linked
+//                                       ^                               |
+//                                       +----- LinkDown, link dies -----+
+//
+// In either state, when the lease is over, every task is stopped; the agent stays and waits.
 //
 // An agent that is told that it is a duplicate (its data were copied) has no link, so it is given
 // no orders and nothing extends its lease: what it runs ends with that. Orders may come before the

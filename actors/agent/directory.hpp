@@ -3,8 +3,8 @@
 //   agent       "fairwater-agent 1" NL "instance " 32 hex digits NL; made once, locked (flock) by
 //               the owner
 //   starts      how often an agent was started here, decimal, NL; counted up before it says
-//   anything high-water  cycle [SP hash SP incarnation SP cluster] NL: the newest committed cycle
-//   that the
+//               anything
+//   high-water  cycle [SP hash SP incarnation SP cluster] NL: the newest committed cycle that the
 //               agent was told of, its record's hash (64 hex digits, or "-"), and the ledger's
 //               incarnation, in decimal; the cluster's id. Older agents kept the cycle alone
 //   place       tells the directory from a copy: process/directory_place.hpp

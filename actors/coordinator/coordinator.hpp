@@ -4,7 +4,8 @@
 //   takes  NodeBeat                              from nodes
 //          SettleFailedLaunches                  from nodes
 //          DemandWindow, Withdraw, StopTasks     from tenants
-//          RegisterNode, and the operator's requests and queries      from the frontend
+//          Login, AgentCredential, RegisterNode, FindTenant, AdmitJob, FindNode, GetNames,
+//          DescribeTenants, ExplainWaiting, and its calls of model/calls.hpp   from the frontend
 //   sends  Commit (one Cycle for all heartbeats that gathered)        to the ledger
 //          Granted, once durable                 to tenants
 //   bound  one beat per node report and one window per tenant refresh are under way; at most

@@ -2,8 +2,9 @@
 // the tenants, the nodes and the ledger, and puts the answer together; it owns no state of the
 // cluster.
 //
-//   takes  the calls of model/calls.hpp, from the gateway        sends  their parts to the other
-//   actors bound  the gateway admits a limited number of calls at a time (gateway/server.hpp)
+//   takes  the calls of model/calls.hpp, Login, AgentCredential, RegisterNode    from the gateway
+//   sends  their parts                                                   to the other actors
+//   bound  the gateway admits a limited number of calls at a time (gateway/server.hpp)
 #pragma once
 
 #include <cstdint>

@@ -1,20 +1,19 @@
 // The ledger actor: the only writer of the RocksDB ledger, and those that read it.
 //
-//   takes  Commit from the coordinator, tenants, nodes       sends  Committed, once durable
-//   bound  every sender waits for its answer: the coordinator has at most kMaxCyclesInFlight
-//   commits out, a
-//          node one, a tenant as many as the gateway admits submissions
+//   takes  Commit               from the coordinator, tenants, nodes
+//   sends  Committed            once durable
+//          JournalGrew          to the scanner
+//   bound  every sender waits for its answer: the coordinator has at most kMaxCyclesInFlight cycles
+//          out, a node one commit, a tenant as many as the gateway admits submissions
 //
 // Group commit: whatever gathered in the mailbox during one sync shares the next.
 //
-//            Commit (queue it)                     all queued bodies written and synced
-//   idle ──────────────────────> gathering ── Flush ──────────────────────────────> idle
-//                                  │  ^                                  │
-//                                  └──┘ Commit                           └─ failed: answers carry
-//                                  the error;
-//                                                                           chained commits of that
-//                                                                           generation are refused
-//                                                                           from then on
+//         Commit (queue it)                 all queued bodies written and synced
+//   idle ───────────────────> gathering ── Flush ────────────────────────────────> idle
+//                               │  ^                        │
+//                               └──┘ Commit                 └─ failed: answers carry the error
+//
+// After a failure the chained commits of that generation are refused.
 //
 // Reading is done by two more actors: the reader looks up what is asked for by its key, the scanner
 // lists. A scan goes in slices, in turn with the others, so that a long one delays a short one by

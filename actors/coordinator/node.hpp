@@ -1,8 +1,9 @@
 // A node actor: one machine's liveness, its lease, and what runs there.
 //
 //   takes  AgentReport                     from the agent, through the gateway
-//          JudgeRun, Attach, SetDrain      from the coordinator, when the agent registers or an
-//                                          operator says
+//          JudgeRun, Attach                from the coordinator, when the agent registers
+//          SetDrain, RetireNode, ReinstateNode    from the coordinator, when an operator says
+//          ReadAgentLog                    from the frontend
 //          LaunchTasks                     from tenants, once their grants are durable
 //          StopTasks                       from tenants, through the coordinator
 //   sends  NodeBeat, SettleFailedLaunches  to the coordinator

@@ -3,6 +3,7 @@
 //
 //   takes  Submit, Cancel, Wait, DescribeWaiting     from the frontend
 //          Granted                                   from the coordinator, once durable
+//          SetTerms, Retire, Reinstate               from the coordinator
 //          TasksEnded, TasksReturned                 from nodes, once durable
 //   sends  DemandWindow, Withdraw, StopTasks         to the coordinator
 //          Commit                                    to the ledger
