@@ -4,6 +4,7 @@
 #include "rpc/calls.hpp"
 #include "rpc/pages.hpp"
 #include "rpc/tokens.hpp"
+#include "schema/byte_budget.hpp"
 
 namespace fairwater {
 namespace {
@@ -111,34 +112,17 @@ class SessionServer : public virtual wire::TenantSession::Server {
       const auto timeout =
           connection_->services().answer_timeout() + std::chrono::milliseconds(request->wait_ms);
       return wait(context, std::move(*request), fill, timeout);
+    } else if constexpr (requires(Request request) { request.after; }) {
+      auto request = request_reader<Request>()(context.getParams());
+      if (!request) return answer_error(context, request.error());
+      const auto after = request->after;
+      return ask(context, std::move(*request),
+                 [after](typename Request::Answer answer, auto results) {
+                   put_answer<Request>(page_after(std::move(answer), after), results);
+                 });
     } else {
       return ask(context, request_reader<Request>(), fill);
     }
-  }
-
-  kj::Promise<void> serve(Call<ListTenants>, ListTenantsContext context) {
-    const TenantId after{context.getParams().getAfter()};
-    return ask(context, request_reader<ListTenants>(),
-               [after](const TenantList& list, auto results) {
-                 auto page = page_after<wire::TenantInfo>(list.tenants, after);
-                 encode_fields(TenantList{std::move(page.values), page.more}, results);
-               });
-  }
-
-  kj::Promise<void> serve(Call<ListNodes>, ListNodesContext context) {
-    const NodeId after{context.getParams().getAfter()};
-    return ask(context, request_reader<ListNodes>(), [after](const NodeList& list, auto results) {
-      auto page = page_after<wire::NodeInfo>(list.nodes, after);
-      encode_fields(NodeList{std::move(page.values), page.more}, results);
-    });
-  }
-
-  kj::Promise<void> serve(Call<ShowLedger>, ShowLedgerContext context) {
-    const auto after = read_fields<ShowLedger>(context.getParams()).after;
-    return ask(context, request_reader<ShowLedger>(),
-               [after](const LedgerView& ledger, auto results) {
-                 encode(page_after(ledger, after), results.initLedger());
-               });
   }
 
   template <class Context, class Decode, class Fill>

@@ -29,6 +29,12 @@ void append(std::vector<Value>& values, std::vector<Value> more) {
                 std::make_move_iterator(more.end()));
 }
 
+template <class Value>
+struct Page {
+  std::vector<Value> values;
+  bool more = false;
+};
+
 /// The list in an answer, and whether there is more.
 template <class List, class Value>
 Expected<Page<Value>> page_of(Expected<List> list, std::vector<Value> List::*values) {

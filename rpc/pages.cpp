@@ -1,6 +1,12 @@
 #include "rpc/pages.hpp"
 
+#include <algorithm>
+#include <tuple>
 #include <utility>
+#include <vector>
+
+#include "rpc/wire.hpp"
+#include "schema/byte_budget.hpp"
 
 namespace fairwater {
 namespace {
@@ -17,7 +23,32 @@ std::pair<std::uint32_t, std::uint32_t> place_of(const IouBook::Iou& iou) {
   return {iou.debtor, iou.creditor};
 }
 
+/// Of records in the order of their ids, leaves those after the one with this id that fit. True
+/// when there are more.
+template <class Wire, class Value, class Id>
+bool keep_page(std::vector<Value>& records, Id after) {
+  const auto begin =
+      std::partition_point(records.begin(), records.end(),
+                           [after](const Value& value) { return !(after < value.record.id); });
+  const auto first = static_cast<std::size_t>(begin - records.begin());
+  const auto end = begin + static_cast<std::ptrdiff_t>(count_fitting<Wire>(records, first));
+  const bool more = end != records.end();
+  records.erase(end, records.end());
+  records.erase(records.begin(), begin);
+  return more;
+}
+
 }  // namespace
+
+TenantList page_after(TenantList list, TenantId after) {
+  list.more = keep_page<wire::TenantInfo>(list.tenants, after);
+  return list;
+}
+
+NodeList page_after(NodeList list, NodeId after) {
+  list.more = keep_page<wire::NodeInfo>(list.nodes, after);
+  return list;
+}
 
 JobDetail first_page(JobDetail detail) {
   const auto count = count_fitting<wire::TaskInfo>(detail.tasks);

@@ -2,31 +2,13 @@
 // with the whole.
 #pragma once
 
-#include <algorithm>
-#include <vector>
-
 #include "model/calls.hpp"
-#include "rpc/wire.hpp"
-#include "schema/byte_budget.hpp"
 
 namespace fairwater {
 
-template <class Value>
-struct Page {
-  std::vector<Value> values;
-  bool more = false;
-};
-
-/// Of records in the order of their ids: those after the one with this id.
-template <class Wire, class Value, class Id>
-[[nodiscard]] Page<Value> page_after(const std::vector<Value>& all, Id after) {
-  const auto begin = std::partition_point(
-      all.begin(), all.end(), [after](const Value& value) { return !(after < value.record.id); });
-  const auto first = static_cast<std::size_t>(begin - all.begin());
-  const auto count = count_fitting<Wire>(all, first);
-  const auto end = begin + static_cast<std::ptrdiff_t>(count);
-  return {{begin, end}, end != all.end()};
-}
+/// Of the list those after the one with this id.
+[[nodiscard]] TenantList page_after(TenantList list, TenantId after);
+[[nodiscard]] NodeList page_after(NodeList list, NodeId after);
 
 /// The tasks that fit.
 [[nodiscard]] JobDetail first_page(JobDetail detail);

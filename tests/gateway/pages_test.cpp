@@ -3,6 +3,7 @@
 
 #include <caf/all.hpp>
 
+#include "schema/byte_budget.hpp"
 #include "tests/gateway/fake_frontend.hpp"
 #include "tests/gateway/samples.hpp"
 
