@@ -88,13 +88,13 @@ caf::result<ReportReply> attach(NodeSelf self, const Attach& request) {
   return take_report(self, request.report, true);
 }
 
-void launch(NodeSelf self, const LaunchTasks& request) {
+void launch(NodeSelf self, LaunchTasks& request) {
   auto& state = self->state;
   for (const auto& order : request.orders) state.book.assign(request.tenant, order);
   if (state.liveness == Liveness::lost)
     give_back_late(self);
   else
-    send_orders(self, request.orders, {});
+    send_orders(self, std::move(request.orders), {});
 }
 
 void stop(NodeSelf self, const StopTasks& request) {
@@ -163,7 +163,7 @@ NodeBase::behavior_type node_behavior(NodeSelf self, std::shared_ptr<const Clust
       [self](const SetDrain& request) { return set_drain(self, request); },
       [self](const RetireNode&) { return retire(self->state); },
       [self](const ReinstateNode&) { reinstate(self); },
-      [self](const LaunchTasks& request) { launch(self, request); },
+      [self](LaunchTasks& request) { launch(self, request); },
       [self](const StopTasks& request) { stop(self, request); },
       [self](const LeaseCheck& check) {
         if (check.number == self->state.lease_checks) check_lease(self);
