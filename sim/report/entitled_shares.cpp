@@ -3,23 +3,49 @@
 #include <algorithm>
 
 namespace fairwater::sim {
+namespace {
+
+/// Cuts `asked`, which makes `amount`, to where its first resource reaches its `max`.
+void cut_to(const ResourceVector& max, Amount& amount, ResourceVector& asked) {
+  if (asked.fits(max)) return;
+  Amount part = amount;
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    if (asked[r] > max[r])
+      part = std::min(part, static_cast<Amount>(Wide{amount} * max[r] / asked[r]));
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    asked[r] = static_cast<Amount>(Wide{asked[r]} * part / std::max<Amount>(amount, 1));
+  amount = part;
+}
+
+}  // namespace
 
 EntitledShares::EntitledShares(const Cluster& cluster) : levels_(1 + cluster.groups.size()) {
   for (std::size_t g = 0; g < cluster.groups.size(); ++g) {
     levels_[g + 1].parent = cluster.groups[g].place.group.value;
     levels_[g + 1].weight = cluster.groups[g].place.weight;
+    levels_[g + 1].max = cluster.groups[g].max;
   }
-  for (const auto& tenant : cluster.tenants) places_.push_back(place_of(tenant.terms));
+  for (const auto& tenant : cluster.tenants) {
+    places_.push_back(place_of(tenant.terms));
+    max_.push_back(tenant.terms.max);
+  }
 }
 
 void EntitledShares::clear() {
-  for (auto& level : levels_) level.sharing.clear();
+  for (auto& level : levels_) {
+    level.sharing.clear();
+    level.asked = {};
+  }
   called_.clear();
 }
 
-void EntitledShares::want(TenantIndex tenant, Amount amount) {
+void EntitledShares::want(TenantIndex tenant, Amount amount, const ResourceVector& asked) {
   const QuotaPlace& place = places_[tenant];
-  levels_[place.group.value].sharing.push_back({.weight = place.weight, .request = amount});
+  ResourceVector allowed = asked;
+  cut_to(max_[tenant], amount, allowed);
+  Level& level = levels_[place.group.value];
+  level.sharing.push_back({.weight = place.weight, .request = amount});
+  level.asked += allowed;
   called_.push_back(place.group.value);
 }
 
@@ -43,10 +69,12 @@ void EntitledShares::collect_wants() {
   for (std::size_t i = levels_.size() - 1; i > 0; --i) {
     Wide wanted = 0;
     for (const QuotaGroup& group : levels_[i].sharing) wanted += group.request;
-    auto& above = levels_[levels_[i].parent].sharing;
-    levels_[i].at = above.size();
-    above.push_back({.weight = levels_[i].weight,
-                     .request = static_cast<Amount>(std::min<Wide>(wanted, kUnlimited))});
+    auto amount = static_cast<Amount>(std::min<Wide>(wanted, kUnlimited));
+    cut_to(levels_[i].max, amount, levels_[i].asked);
+    Level& above = levels_[levels_[i].parent];
+    levels_[i].at = above.sharing.size();
+    above.sharing.push_back({.weight = levels_[i].weight, .request = amount});
+    above.asked += levels_[i].asked;
   }
 }
 

@@ -17,16 +17,6 @@ double of_cluster(Wide share_parts) {
   return static_cast<double>(share_parts) / static_cast<double>(kShareParts);
 }
 
-/// The part of `share`, which asking for `asked` makes, up to where the first resource reaches its
-/// `max`.
-Amount within_max(Amount share, const ResourceVector& asked, const ResourceVector& max) {
-  Amount part = share;
-  for (std::size_t r = 0; r < kMaxResources; ++r)
-    if (asked[r] > max[r])
-      part = std::min(part, static_cast<Amount>(Wide{share} * max[r] / asked[r]));
-  return part;
-}
-
 }  // namespace
 
 Recorder::Recorder(const Cluster& cluster, const Workload& workload, MetricsOptions options)
@@ -83,7 +73,8 @@ void Recorder::advance(TimeMs now) {
 void Recorder::judge_moment(TimeMs duration) {
   if (!deviation_is_known_) {
     entitled_.clear();
-    for (const TenantIndex i : active_) entitled_.want(i, tenants_[i].wanted);
+    for (const TenantIndex i : active_)
+      entitled_.want(i, tenants_[i].wanted, tenants_[i].held + tenants_[i].waiting);
     const auto& entitled = entitled_.share_out(kShareParts);
     deviation_ = 0;
     for (std::size_t i = 0; i < active_.size(); ++i) {
@@ -148,11 +139,9 @@ Amount Recorder::share_of(const ResourceVector& amounts) const {
 void Recorder::refresh(TenantIndex index) {
   Tenant& tenant = tenants_[index];
   count_up_to(tenant, now_);
-  const ResourceVector asked = tenant.held + tenant.waiting;
-  const Amount asked_share = share_of(asked);
-  const bool was_active = std::exchange(tenant.is_active, asked_share > 0);
   tenant.share = share_of(tenant.held);
-  tenant.wanted = within_max(asked_share, asked, cluster_.tenants[index].terms.max);
+  tenant.wanted = share_of(tenant.held + tenant.waiting);
+  const bool was_active = std::exchange(tenant.is_active, tenant.wanted > 0);
   deviation_is_known_ = false;
   if (tenant.waiting_tasks == 0)
     for (auto& window : windows_) window.waits_all_along[index] = false;

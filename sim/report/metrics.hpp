@@ -5,8 +5,7 @@
 // holds the largest part. Its entitled share is the water level (policy/quota/water_fill.hpp) of
 // all shares that tenants hold or wait for, by weight (level by level where they are in groups),
 // with the cluster as capacity: exact for one resource, and for several an upper bound, as tenants
-// may dominate in different ones. A tenant is entitled to no more than its `max`; that of a group
-// does not count.
+// may dominate in different ones. Tenants and groups are entitled to no more than their `max`.
 #pragma once
 
 #include <cstdint>
@@ -110,7 +109,7 @@ class Recorder final : public Observer {
     std::uint64_t waiting_tasks = 0;
     Units held_units = 0;
     Amount share = 0;   ///< of what is held
-    Amount wanted = 0;  ///< share of what is held or waits, within its max
+    Amount wanted = 0;  ///< share of what is held or waits
     bool is_active = false;
     Wide share_time = 0;  ///< share parts times milliseconds, up to `counted`
     Wide unit_time = 0;

@@ -161,6 +161,13 @@ bool any_tenant_has_min(const Cluster& cluster) {
          });
 }
 
+bool weights_differ(const Cluster& cluster) {
+  const auto& tenants = cluster.tenants;
+  return std::any_of(tenants.begin(), tenants.end(), [&](const SimTenant& tenant) {
+    return tenant.terms.weight != tenants.front().terms.weight;
+  });
+}
+
 Json estimate_json(const Estimate& estimate) {
   return {{"mean", estimate.mean}, {"half_width", estimate.half_width}};
 }
@@ -169,19 +176,30 @@ Json estimate_json(const Estimate& estimate) {
 
 std::vector<std::string> notes_on(const Scenario& scenario,
                                   const std::vector<PolicyRuns>& policies) {
-  std::string ignorant;
+  std::string no_limits, no_weights, no_tree;
+  const auto name = [](std::string& list, const std::string& policy) {
+    list += (list.empty() ? "" : ", ") + policy;
+  };
   for (const auto& policy : policies) {
     PolicyOptions options = scenario.policy;
     options.name = policy.policy;
-    if (!knows_limits(options)) ignorant += (ignorant.empty() ? "" : ", ") + policy.policy;
+    if (knows_limits(options)) continue;
+    name(no_limits, policy.policy);
+    name(knows_weights(policy.policy) ? no_tree : no_weights, policy.policy);
   }
   std::vector<std::string> notes;
-  if (ignorant.empty()) return notes;
-  if (any_tenant_has_max(scenario.cluster))
-    notes.push_back("a tenant's max is not known to " + ignorant +
+  if (!no_limits.empty() && any_tenant_has_max(scenario.cluster))
+    notes.push_back("a tenant's max is not known to " + no_limits +
                     ": what it holds beyond counts as deviation from the entitled share");
-  if (any_tenant_has_min(scenario.cluster))
-    notes.push_back("a tenant's min is not known to " + ignorant + ": it guarantees nothing there");
+  if (!no_limits.empty() && any_tenant_has_min(scenario.cluster))
+    notes.push_back("a tenant's min is not known to " + no_limits +
+                    ": it guarantees nothing there");
+  if (!no_weights.empty() && weights_differ(scenario.cluster))
+    notes.push_back("weights are not known to " + no_weights +
+                    ", but the entitled share follows them");
+  if (!no_tree.empty() && !scenario.cluster.groups.empty())
+    notes.push_back("each tenant's part alone is known of the tree to " + no_tree +
+                    ": what one leaves idle does not go to its siblings first");
   return notes;
 }
 

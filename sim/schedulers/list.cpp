@@ -22,6 +22,11 @@ const std::vector<std::string_view>& policy_names() {
 
 bool needs_pool(std::string_view policy) { return make_elastic_policy(policy) != nullptr; }
 
+bool knows_weights(std::string_view policy) {
+  constexpr std::string_view kIgnorant[] = {"fifo", "easy", "easy-sjbf", "conservative", "gdrf"};
+  return std::find(std::begin(kIgnorant), std::end(kIgnorant), policy) == std::end(kIgnorant);
+}
+
 bool knows_limits(const PolicyOptions& policy) {
   return policy.name == "sequence" && !policy.resource_time;
 }

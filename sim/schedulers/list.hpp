@@ -22,7 +22,10 @@ struct PolicyOptions {
 /// True for the elastic policies, which share out one pool of units and know no nodes: they run on
 /// `pooled` clusters alone.
 [[nodiscard]] bool needs_pool(std::string_view policy);
-/// True when the policy keeps to tenants' `min` and `max`; others share out as if there were none.
+/// True when tenants' weights count.
+[[nodiscard]] bool knows_weights(std::string_view policy);
+/// True when the policy keeps to tenants' `min` and `max` and to the tree; others share out as if
+/// there were none, or by each tenant's part of the tree.
 [[nodiscard]] bool knows_limits(const PolicyOptions& policy);
 /// `invalid_input` for an unknown name, or when the policy cannot run such a workload.
 [[nodiscard]] Expected<std::unique_ptr<Scheduler>> make_scheduler(const PolicyOptions& options,

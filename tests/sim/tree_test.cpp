@@ -1,6 +1,7 @@
 // Tenants in groups: who holds what over time, and what they are entitled to.
 #include "sim/report/entitled_shares.hpp"
 #include "sim/report/metrics.hpp"
+#include "sim/report/run_report.hpp"
 #include "sim/schedulers/list.hpp"
 #include "tests/sim/support.hpp"
 
@@ -85,6 +86,7 @@ TEST_CASE("a group's max holds its tenants down together", "[unit][tree]") {
   SECTION("while others wait") {
     const auto metrics = run(two_groups(a), backlog({kA1, kA2, kB}));
     check_held(metrics, {2.5, 2.5, 19});
+    CHECK(metrics.largest_deviation <= 1.0 / kProcessors);
   }
   SECTION("while the rest is idle") {
     const auto metrics = run(two_groups(a), backlog({kA1, kA2}));
@@ -97,18 +99,18 @@ TEST_CASE("a group's max holds its tenants down together", "[unit][tree]") {
 TEST_CASE("entitled shares are the water levels of the tree", "[unit][tree]") {
   Cluster cluster = two_groups();
   EntitledShares entitled(cluster);
-  entitled.want(kA1, 1000);
-  entitled.want(kA2, 1000);
-  entitled.want(kB, 1000);
+  entitled.want(kA1, 1000, {});
+  entitled.want(kA2, 1000, {});
+  entitled.want(kB, 1000, {});
   CHECK(entitled.share_out(400) == std::vector<Amount>{100, 100, 200});
   entitled.clear();
-  entitled.want(kA2, 1000);
-  entitled.want(kB, 150);
+  entitled.want(kA2, 1000, {});
+  entitled.want(kB, 150, {});
   CHECK(entitled.share_out(400) == std::vector<Amount>{250, 150});
   entitled.clear();
-  entitled.want(kA1, 30);
-  entitled.want(kA2, 1000);
-  entitled.want(kB, 1000);
+  entitled.want(kA1, 30, {});
+  entitled.want(kA2, 1000, {});
+  entitled.want(kB, 1000, {});
   CHECK(entitled.share_out(400) == std::vector<Amount>{30, 170, 200});
 
   // One beside the groups, and a group in a group.
@@ -117,8 +119,51 @@ TEST_CASE("entitled shares are the water levels of the tree", "[unit][tree]") {
   cluster.tenants[kA2].terms.place = QuotaPlace{.group = GroupId{3}, .weight = 7};
   weigh_by_tree(cluster);
   EntitledShares deeper(cluster);
-  for (const TenantIndex tenant : {kA1, kA2, kB, TenantIndex{3}}) deeper.want(tenant, 1000);
+  for (const TenantIndex tenant : {kA1, kA2, kB, TenantIndex{3}}) deeper.want(tenant, 1000, {});
   CHECK(deeper.share_out(400) == std::vector<Amount>{25, 75, 100, 200});
+}
+
+TEST_CASE("nobody in a tree is entitled to more than the max of those it is in", "[unit][tree]") {
+  // Parts are millicores of one resource: with both there is a tenth as much memory.
+  const auto asked = [](Amount millicores) {
+    ResourceVector amounts;
+    amounts[kCpu] = millicores;
+    amounts[kMemory] = millicores / 10;
+    return amounts;
+  };
+  GroupTerms a;
+  a.max[kCpu] = 5000;
+  Cluster cluster = two_groups(a);
+  const auto shares_when_all_want = [&](Amount millicores) {
+    EntitledShares entitled(cluster);
+    for (const TenantIndex tenant : {kA1, kA2, kB})
+      entitled.want(tenant, millicores, asked(millicores));
+    return entitled.share_out(24'000);
+  };
+  CHECK(shares_when_all_want(24'000) == std::vector<Amount>{2500, 2500, 19'000});
+  CHECK(shares_when_all_want(2000) == std::vector<Amount>{2000, 2000, 2000});
+  cluster.groups[0].max[kMemory] = 300;
+  CHECK(shares_when_all_want(24'000) == std::vector<Amount>{1500, 1500, 21'000});
+  cluster.tenants[kA1].terms.max[kCpu] = 1000;
+  CHECK(shares_when_all_want(24'000) == std::vector<Amount>{1000, 2000, 21'000});
+  cluster.groups[1].max[kCpu] = 4000;
+  CHECK(shares_when_all_want(24'000) == std::vector<Amount>{1000, 2000, 4000});
+}
+
+TEST_CASE("notes name the policies that do not know weights or trees", "[unit][tree]") {
+  Scenario scenario;
+  scenario.cluster = two_groups();
+  const std::vector<PolicyRuns> policies{
+      {"sequence", {}}, {"easy", {}}, {"drf", {}}, {"conservative", {}}};
+  CHECK(
+      notes_on(scenario, policies) ==
+      std::vector<std::string>{
+          "weights are not known to easy, conservative, but the entitled share follows them",
+          "each tenant's part alone is known of the tree to drf: what one leaves idle does not go "
+          "to its siblings first"});
+  CHECK(notes_on(scenario, {{"sequence", {}}}).empty());
+  scenario.cluster = processors({4}, {1, 1});
+  CHECK(notes_on(scenario, policies).empty());
 }
 
 TEST_CASE("weights are in proportion to the tree", "[unit][tree]") {
