@@ -2,12 +2,16 @@
 #pragma once
 
 #include "sim/experiments/experiment.hpp"
+#include "sim/experiments/trace_logs.hpp"
 
 namespace fairwater::sim {
 
 [[nodiscard]] Expected<ExperimentReport> run_sequence_slots(const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_sequence_sized(const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_traces(const ExperimentOptions& options);
+/// `traces` on some of the logs.
+[[nodiscard]] Expected<ExperimentReport> compare_on_logs(const std::vector<TraceLog>& logs,
+                                                         const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_sequence_table1(const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_sequence_table2(const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_saturation(const ExperimentOptions& options);

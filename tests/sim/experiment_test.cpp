@@ -1,5 +1,6 @@
 #include "sim/experiments/experiment.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +11,7 @@
 #include <catch2/catch.hpp>
 
 #include "process/temporary_directory.hpp"
+#include "sim/experiments/list.hpp"
 #include "tests/sim/browser.hpp"
 
 namespace fairwater::sim {
@@ -139,6 +141,30 @@ TEST_CASE("docs/reproduction.md quotes what comes out", "[golden][experiment][lo
     CAPTURE(name, "mend by ./dev reproduce");
     CHECK_FALSE(report.claims.empty());
     if (!kSanitized) CHECK(quoted_rows(document, name) == markdown_rows(name, report));
+  }
+}
+
+TEST_CASE("docs/reproduction.md quotes what comes out of the smaller logs",
+          "[golden][experiment][long]") {
+  const auto quoted = quoted_rows(reproduction_document(), "traces");
+  CHECK(quoted.size() == trace_logs().size() + 1);
+  ExperimentOptions options;
+  options.threads = 2;
+  options.traces = traces_folder();
+  if (options.traces.empty()) {
+    WARN("skipped: traces needs traces");
+    return;
+  }
+  std::vector<TraceLog> smaller;
+  for (const TraceLog& log : trace_logs())
+    if (log.title == "KTH SP2 by user" || (!kSanitized && log.title.starts_with("CERIT-SC")))
+      smaller.push_back(log);
+  const auto report = compare_on_logs(smaller, options);
+  REQUIRE(report);
+  const auto rows = markdown_rows("traces", *report);
+  for (std::size_t i = 0; i < smaller.size(); ++i) {
+    CAPTURE(rows[i], "mend by ./dev reproduce");
+    CHECK(std::find(quoted.begin(), quoted.end(), rows[i]) != quoted.end());
   }
 }
 
