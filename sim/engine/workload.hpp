@@ -51,6 +51,7 @@ struct Job {
   Units max_units = 1;
   PlacementRulePtr rule = nullptr;
   std::vector<TimeMs> task_run_ms{};  ///< by task; empty: `run_ms` each
+  bool has_estimate = true;           ///< false: for want of one, `estimate_ms` is `run_ms`
 };
 struct Workload {
   std::vector<Job> jobs;  ///< by submit_ms

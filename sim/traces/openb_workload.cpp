@@ -92,6 +92,7 @@ Expected<TraceWorkload> openb_workload(const std::vector<OpenbPod>& pods,
     job.submit_ms = (*pod->creation_s - start_s) * 1000;
     job.run_ms = (*pod->deletion_s - *pod->scheduled_s) * 1000;
     job.estimate_ms = job.run_ms;
+    job.has_estimate = false;
     job.tenant = tenant->second;
     job.demand[kCpu] = pod->request.cpu_milli;
     job.demand[kMemory] = pod->request.memory_mib;

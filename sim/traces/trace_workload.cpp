@@ -59,8 +59,8 @@ class Reader {
     Job job;
     job.submit_ms = (line.submit_s - start_s) * 1000;
     job.run_ms = line.run_s * 1000;
-    const bool has_estimate = line.requested_s > 0 && line.requested_s <= kMaxSeconds;
-    job.estimate_ms = has_estimate ? line.requested_s * 1000 : job.run_ms;
+    job.has_estimate = line.requested_s > 0 && line.requested_s <= kMaxSeconds;
+    job.estimate_ms = job.has_estimate ? line.requested_s * 1000 : job.run_ms;
     job.tenant = tenant(tenant_name_of(line, options_.tenants));
     return add_tasks(line, std::move(job));
   }

@@ -58,6 +58,7 @@ TEST_CASE("openb pods become jobs by creation, for the time they ran", "[unit][o
   CHECK(jobs[0].submit_ms == 0);
   CHECK(jobs[0].run_ms == 75'000);
   CHECK(jobs[0].estimate_ms == 75'000);
+  CHECK_FALSE(jobs[0].has_estimate);
   CHECK(jobs[0].demand[kCpu] == 500);
   CHECK(jobs[0].demand[kMemory] == 64);
   CHECK(jobs[0].demand[kGpu] == 2000);

@@ -28,10 +28,12 @@ TEST_CASE("a log's jobs start at 0 and keep their estimates", "[unit][sim]") {
   CHECK(jobs[0].submit_ms == 0);
   CHECK(jobs[0].run_ms == 60'000);
   CHECK(jobs[0].estimate_ms == 600'000);
+  CHECK(jobs[0].has_estimate);
   CHECK(jobs[0].tasks == 1);
   CHECK(jobs[0].demand[kCpu] == 64'000);
   CHECK(jobs[1].submit_ms == 60'000);
   CHECK(jobs[1].estimate_ms == 30'000);
+  CHECK_FALSE(jobs[1].has_estimate);
   CHECK(jobs[1].tenant == 1);
 }
 
