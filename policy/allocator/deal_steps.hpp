@@ -12,6 +12,7 @@
 #include "policy/allocator/deal.hpp"
 #include "policy/core/types.hpp"
 #include "policy/ledger/iou_book.hpp"
+#include "policy/ledger/loans.hpp"
 #include "policy/quota/water_fill.hpp"
 #include "policy/sequence/sequence.hpp"
 
@@ -72,15 +73,5 @@ struct PoolMember {
 /// working memory of `filler`.
 [[nodiscard]] std::vector<Units> pool_changes(std::span<const PoolMember> members,
                                               WaterFiller& filler);
-
-/// A balance that becomes IOUs.
-struct Position {
-  TenantId tenant;
-  Units balance = 0;
-};
-
-/// The closing of a deal: who is below zero borrowed from who is above. Both sides are walked in
-/// the given (ranked) order, each pair is one loan. The balances must add up to zero. Linear time.
-[[nodiscard]] std::vector<Loan> match_loans(std::span<const Position> positions);
 
 }  // namespace fairwater

@@ -42,6 +42,9 @@ using Amount = std::int64_t;
 /// A share's relative size; 1 to 10^9 for tenants.
 using Weight = std::int64_t;
 using Wide = __int128;
+/// Millionths of a ledger unit: parts of a whole by weight are rarely whole units.
+using MicroUnits = std::int64_t;
+inline constexpr MicroUnits kMicroUnitsPerUnit = 1'000'000;
 
 /// Upper bound on resource kinds in one cluster; a vector of them is a value without allocation.
 inline constexpr std::size_t kMaxResources = 8;
@@ -102,6 +105,17 @@ constexpr Units cost_in_units(const ResourceVector& demand, const ResourceVector
 /// The same with one unit per granule of every resource.
 constexpr Units cost_in_units(const ResourceVector& demand, const ResourceVector& granules) {
   return cost_in_units(demand, granules, ResourceVector::filled(1));
+}
+
+/// The same to the millionth and rounded down, so that what fits a room costs no more than it.
+constexpr MicroUnits cost_in_micro_units(const ResourceVector& demand,
+                                         const ResourceVector& granules,
+                                         const ResourceVector& units) {
+  Wide cost = 0;
+  for (std::size_t i = 0; i < kMaxResources; ++i)
+    if (granules[i] > 0 && demand[i] > 0)
+      cost = std::max(cost, Wide{demand[i]} * units[i] * kMicroUnitsPerUnit / granules[i]);
+  return static_cast<MicroUnits>(std::min(cost, Wide{kUnlimited}));
 }
 
 }  // namespace fairwater

@@ -1,0 +1,202 @@
+#include "policy/ledger/time_accounts.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "policy/core/check.hpp"
+
+namespace fairwater {
+namespace {
+
+/// floor(whole * part / all) for 0 <= part <= all. Where the product might not fit, `part` and
+/// `all` are taken to 40 bits: the same share for the same part, and everything for `part == all`.
+Wide share_of(Wide whole, Wide part, Wide all) {
+  constexpr Wide kExact = Wide{1} << 63;
+  constexpr Wide kFewBits = Wide{1} << 40;
+  if (part == all) return whole;
+  if (whole >= kExact || all >= kExact) {
+    while (all >= kFewBits) {
+      all >>= 1;
+      part >>= 1;
+    }
+    FAIRWATER_CHECK(whole < (Wide{1} << 86), "what is settled at once is within its arithmetic");
+  }
+  return whole * part / all;
+}
+
+Wide floor_of(Wide value, Wide divisor) {
+  const Wide quotient = value / divisor;
+  return value % divisor < 0 ? quotient - 1 : quotient;
+}
+
+}  // namespace
+
+const TimeAccounts::Entered& TimeAccounts::entered(TenantId tenant) const {
+  const auto found = entered_.find(tenant);
+  FAIRWATER_CHECK(found != entered_.end(), "the tenant has a time account");
+  return found->second;
+}
+
+TimeAccounts::Entered& TimeAccounts::entered(TenantId tenant) {
+  return const_cast<Entered&>(std::as_const(*this).entered(tenant));
+}
+
+void TimeAccounts::bring_up(Entered& entered) const {
+  const Wide passed = now_ms_ - entered.since_ms;
+  entered.since_ms = now_ms_;
+  const Wide excess = Wide{entered.held} - entered.part;
+  (excess > 0 ? entered.account.borrowed : entered.account.spare) +=
+      (excess > 0 ? excess : -excess) * passed;
+  entered.account.held_total += entered.held * passed;
+  entered.account.part_total += entered.part * passed;
+}
+
+// -- what changes ---------------------------------------------------------------------------------
+
+void TimeAccounts::join(TenantId tenant) {
+  Entered joined;
+  joined.account.tenant = tenant;
+  joined.since_ms = now_ms_;
+  const bool is_new = entered_.emplace(tenant, joined).second;
+  FAIRWATER_CHECK(is_new, "a tenant joins once");
+}
+
+void TimeAccounts::leave(TenantId tenant) {
+  Entered& leaver = entered(tenant);
+  bring_up(leaver);
+  FAIRWATER_CHECK(leaver.held == 0, "a tenant that leaves holds nothing");
+  FAIRWATER_CHECK(leaver.account.borrowed == 0 && leaver.account.spare == 0,
+                  "all time is settled when a tenant leaves");
+  const Wide rest = leaver.account.rest;
+  entered_.erase(tenant);
+  FAIRWATER_CHECK(rest == 0 || !entered_.empty(), "rests sum to zero");
+  if (rest != 0) entered_.begin()->second.account.rest += rest;
+}
+
+void TimeAccounts::set_rights(TenantId tenant, bool may_lend, bool may_borrow) {
+  Entered& changed = entered(tenant);
+  changed.may_lend = may_lend;
+  changed.may_borrow = may_borrow;
+}
+
+void TimeAccounts::hold(TenantId tenant, MicroUnits more) {
+  Entered& holder = entered(tenant);
+  bring_up(holder);
+  holder.held += more;
+  FAIRWATER_CHECK(holder.held >= 0, "nobody holds less than nothing");
+}
+
+void TimeAccounts::set_part(TenantId tenant, MicroUnits part) {
+  FAIRWATER_CHECK(part >= 0, "a part is not negative");
+  Entered& owner = entered(tenant);
+  if (owner.part == part) return;
+  bring_up(owner);
+  owner.part = part;
+}
+
+void TimeAccounts::pass_to(LedgerMs now_ms) {
+  FAIRWATER_CHECK(now_ms >= now_ms_, "the ledger's time does not go back");
+  now_ms_ = now_ms;
+}
+
+// -- settlement -----------------------------------------------------------------------------------
+
+TimeAccounts::Sums TimeAccounts::sums() const {
+  Sums sums;
+  for (const auto& [tenant, entered] : entered_) {
+    sums.borrowed += entered.account.borrowed;
+    sums.spare += entered.account.spare;
+    if (entered.may_borrow) sums.charged += entered.account.borrowed;
+    if (entered.may_lend) sums.lendable += entered.account.spare;
+  }
+  return sums;
+}
+
+/// Of what was borrowed as much is lent as was spare, by each in proportion. What those lent that
+/// may not, or borrowed that may not, is no loan. Parts of a whole are cumulative, so that they add
+/// up.
+void TimeAccounts::lay_out(const Sums& sums) {
+  const Wide lent = std::min(sums.borrowed, sums.spare);
+  const Wide loans =
+      share_of(share_of(lent, sums.lendable, sums.spare), sums.charged, sums.borrowed);
+  const auto until = [&](Wide before, Wide all) {
+    return loans == all ? before : share_of(loans, before, all);
+  };
+  Wide lenders = 0;
+  Wide borrowers = 0;
+  for (auto& [tenant, entered] : entered_) {
+    TimeAccount& account = entered.account;
+    if (entered.may_lend && account.spare > 0) {
+      account.rest -= until(lenders, sums.lendable);
+      lenders += account.spare;
+      account.rest += until(lenders, sums.lendable);
+    }
+    if (entered.may_borrow && account.borrowed > 0) {
+      account.rest += until(borrowers, sums.charged);
+      borrowers += account.borrowed;
+      account.rest -= until(borrowers, sums.charged);
+    }
+  }
+}
+
+std::vector<Position> TimeAccounts::take_positions() {
+  std::vector<Position> positions;
+  Wide sum = 0;
+  Wide whole_before = 0;
+  for (auto& [tenant, entered] : entered_) {
+    sum += entered.account.rest;
+    const Wide whole_after = floor_of(sum, kMicroUnitsPerUnit);
+    const Wide whole = whole_after - std::exchange(whole_before, whole_after);
+    if (whole == 0) continue;
+    FAIRWATER_CHECK(whole < kUnlimited && -whole < kUnlimited, "a position fits its account");
+    entered.account.rest -= whole * kMicroUnitsPerUnit;
+    positions.push_back({tenant, static_cast<Units>(whole)});
+  }
+  FAIRWATER_CHECK(sum == 0, "what is lent is what is borrowed");
+  return positions;
+}
+
+std::optional<TimeSettlement> TimeAccounts::settle() {
+  for (auto& [tenant, entered] : entered_) bring_up(entered);
+  TimeSettlement settlement{.from_ms = settled_ms_, .until_ms = now_ms_, .positions = {}};
+  settled_ms_ = now_ms_;
+  const Sums stretch = sums();
+  if (stretch.borrowed > 0 && stretch.spare > 0) {
+    lay_out(stretch);
+    settlement.positions = take_positions();
+  }
+  for (auto& [tenant, entered] : entered_) entered.account.borrowed = entered.account.spare = 0;
+  if (settlement.positions.empty()) return std::nullopt;
+  return settlement;
+}
+
+// -- restoring and views --------------------------------------------------------------------------
+
+void TimeAccounts::restore(const TimeSnapshot& snapshot) {
+  FAIRWATER_CHECK(now_ms_ == 0, "time accounts are restored before time passes");
+  FAIRWATER_CHECK(snapshot.settled_ms <= snapshot.now_ms, "what is settled is past");
+  now_ms_ = snapshot.now_ms;
+  settled_ms_ = snapshot.settled_ms;
+  Wide rests = 0;
+  for (auto& [tenant, entered] : entered_) entered.since_ms = now_ms_;
+  for (const TimeAccount& account : snapshot.accounts) {
+    entered(account.tenant).account = account;
+    rests += account.rest;
+  }
+  FAIRWATER_CHECK(rests == 0, "rests sum to zero");
+}
+
+TimeAccount TimeAccounts::account(TenantId tenant) const {
+  Entered copy = entered(tenant);
+  bring_up(copy);
+  return copy.account;
+}
+
+TimeSnapshot TimeAccounts::snapshot() const {
+  TimeSnapshot snapshot{.now_ms = now_ms_, .settled_ms = settled_ms_, .accounts = {}};
+  for (const auto& [tenant, entered] : entered_) snapshot.accounts.push_back(account(tenant));
+  return snapshot;
+}
+
+}  // namespace fairwater

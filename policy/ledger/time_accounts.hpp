@@ -1,0 +1,118 @@
+// What tenants hold beside what belongs to them, integrated over time: the measure of a ledger that
+// counts unit-milliseconds. A tenant that holds more than its part borrows, one that holds less has
+// room to lend; what is borrowed is lent by all that have room, in proportion. Room that nobody
+// holds is nobody's loan. (Wang, Hong, Feng, end of section 2.2: the product of amount and time is
+// the measure.)
+//
+// Amounts are constant between events, so the integrals are exact. They are settled now and then:
+// each tenant's position, in whole unit-milliseconds, goes into the book of IOUs; what rounding
+// leaves stays with the tenant for the next settlement.
+//
+// Invariants, checked with every settlement: positions sum to zero, and so do the rests; a rest is
+// less than a unit-millisecond. While the parts are held to the last unit and all may lend and
+// borrow, over any stretch of time and for every tenant, exactly:
+//   integral(held - part) = -(positions + rest).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "policy/ledger/loans.hpp"
+
+namespace fairwater {
+
+/// A moment of the ledger: milliseconds that counted so far. They pass only under a coordinator's
+/// eyes, so it is no time of day.
+using LedgerMs = std::int64_t;
+
+struct TimeAccount {
+  TenantId tenant;
+  // Micro-unit-milliseconds.
+  Wide borrowed = 0;    ///< held beyond its part, since the last settlement
+  Wide spare = 0;       ///< of its part not held, since then
+  Wide rest = 0;        ///< of its positions so far, too little for the book
+  Wide held_total = 0;  ///< integral of what it held, since it joined
+  Wide part_total = 0;  ///< integral of its part, since it joined
+  friend bool operator==(const TimeAccount&, const TimeAccount&) = default;
+};
+
+/// The time accounts as plain values. What is held and whose part is what is told beside it.
+struct TimeSnapshot {
+  LedgerMs now_ms = 0;
+  LedgerMs settled_ms = 0;  ///< of the last settlement
+  std::vector<TimeAccount> accounts;
+  friend bool operator==(const TimeSnapshot&, const TimeSnapshot&) = default;
+};
+
+/// What goes into the book: who is below zero borrowed from who is above.
+struct TimeSettlement {
+  LedgerMs from_ms = 0;
+  LedgerMs until_ms = 0;
+  std::vector<Position> positions;  ///< in unit-milliseconds, by tenant; they sum to zero
+  friend bool operator==(const TimeSettlement&, const TimeSettlement&) = default;
+};
+
+class TimeAccounts {
+ public:
+  // -- what changes, at the moment to which time has passed. Each O(log tenants).
+  void join(TenantId tenant);
+  /// It holds nothing, and all time is settled. What rounding left it goes to another.
+  void leave(TenantId tenant);
+  /// What falls to one that may not lend is lent without a claim, and one that may not borrow owes
+  /// nothing for what it holds beyond its part.
+  void set_rights(TenantId tenant, bool may_lend, bool may_borrow);
+  /// It holds so much more, or less.
+  void hold(TenantId tenant, MicroUnits more);
+  void set_part(TenantId tenant, MicroUnits part);
+  /// Time passes; it never goes back.
+  void pass_to(LedgerMs now_ms);
+
+  /// Closes the stretch since the last settlement. None when nobody borrowed. O(tenants).
+  [[nodiscard]] std::optional<TimeSettlement> settle();
+
+  // -- restoring
+  /// After all tenants have joined, before anything is held.
+  void restore(const TimeSnapshot& snapshot);
+  [[nodiscard]] TimeSnapshot snapshot() const;
+
+  // -- views
+  [[nodiscard]] LedgerMs now_ms() const { return now_ms_; }
+  [[nodiscard]] LedgerMs settled_ms() const { return settled_ms_; }
+  [[nodiscard]] MicroUnits held(TenantId tenant) const { return entered(tenant).held; }
+  [[nodiscard]] MicroUnits part(TenantId tenant) const { return entered(tenant).part; }
+  /// Up to now.
+  [[nodiscard]] TimeAccount account(TenantId tenant) const;
+
+ private:
+  struct Entered {
+    TimeAccount account;
+    MicroUnits held = 0;
+    MicroUnits part = 0;
+    LedgerMs since_ms = 0;  ///< the account is up to date to there
+    bool may_lend = true;
+    bool may_borrow = true;
+  };
+  /// Of the stretch that is settled, over all tenants.
+  struct Sums {
+    Wide borrowed = 0;
+    Wide spare = 0;
+    Wide charged = 0;   ///< borrowed by those that may borrow
+    Wide lendable = 0;  ///< spare of those that may lend
+  };
+  [[nodiscard]] const Entered& entered(TenantId tenant) const;
+  [[nodiscard]] Entered& entered(TenantId tenant);
+  void bring_up(Entered& entered) const;
+  [[nodiscard]] Sums sums() const;
+  /// Lays what was lent out over both sides, into their rests.
+  void lay_out(const Sums& sums);
+  /// Takes whole unit-milliseconds out of the rests.
+  [[nodiscard]] std::vector<Position> take_positions();
+
+  std::map<TenantId, Entered> entered_;
+  LedgerMs now_ms_ = 0;
+  LedgerMs settled_ms_ = 0;
+};
+
+}  // namespace fairwater

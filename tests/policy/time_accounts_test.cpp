@@ -1,0 +1,233 @@
+// The ledger's time: what is held beside what belongs to each, against a slow oracle that adds up
+// millisecond by millisecond.
+#include "policy/ledger/time_accounts.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+namespace fairwater::test {
+namespace {
+
+constexpr TenantId kOne{1};
+constexpr TenantId kTwo{2};
+constexpr TenantId kThree{3};
+
+constexpr MicroUnits units(std::int64_t whole) { return whole * kMicroUnitsPerUnit; }
+
+/// Tenants 1, 2, ... with these parts.
+TimeAccounts accounts_with(const std::vector<MicroUnits>& parts) {
+  TimeAccounts accounts;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const TenantId tenant{static_cast<std::uint32_t>(i + 1)};
+    accounts.join(tenant);
+    accounts.set_part(tenant, parts[i]);
+  }
+  return accounts;
+}
+
+std::map<TenantId, Units> positions_of(const std::optional<TimeSettlement>& settlement) {
+  std::map<TenantId, Units> positions;
+  if (settlement)
+    for (const Position& position : settlement->positions)
+      positions[position.tenant] = position.balance;
+  return positions;
+}
+
+TEST_CASE("who holds more than its part borrows from all who hold less, in proportion") {
+  TimeAccounts accounts = accounts_with({units(8), units(6), units(2)});
+  accounts.hold(kOne, units(12));
+  accounts.pass_to(1000);
+  // Four are borrowed; eight were there to lend, of which four stay idle.
+  const auto settlement = accounts.settle();
+  REQUIRE(settlement);
+  CHECK(settlement->from_ms == 0);
+  CHECK(settlement->until_ms == 1000);
+  CHECK(positions_of(settlement) ==
+        std::map<TenantId, Units>{{kOne, -4000}, {kTwo, 3000}, {kThree, 1000}});
+}
+
+TEST_CASE("room that nobody holds is nobody's loan") {
+  TimeAccounts accounts = accounts_with({units(8), units(8)});
+  accounts.hold(kOne, units(5));
+  accounts.pass_to(60'000);
+  CHECK_FALSE(accounts.settle());
+  CHECK(accounts.settled_ms() == 60'000);
+}
+
+TEST_CASE("one that waits below its part because others run lends too") {
+  TimeAccounts accounts = accounts_with({units(8), units(8)});
+  accounts.hold(kOne, units(16));
+  accounts.pass_to(500);
+  accounts.hold(kOne, -units(8));
+  accounts.hold(kTwo, units(8));
+  accounts.pass_to(1000);
+  CHECK(positions_of(accounts.settle()) == std::map<TenantId, Units>{{kOne, -4000}, {kTwo, 4000}});
+  accounts.pass_to(5000);
+  CHECK_FALSE(accounts.settle());
+}
+
+TEST_CASE("without the right to lend or to borrow there is no loan, and the others' is their own") {
+  TimeAccounts accounts = accounts_with({units(4), units(4), units(4), units(4)});
+  accounts.set_rights(kOne, false, true);
+  accounts.hold(kThree, units(6));
+  accounts.pass_to(1000);
+  // Of two that are borrowed, a third each falls to the first, the second and the fourth.
+  auto positions = positions_of(accounts.settle());
+  CHECK(positions[kOne] == 0);
+  CHECK(positions[kThree] == -1333);
+  CHECK(positions[kTwo] + positions[TenantId{4}] == 1333);
+  CHECK(std::abs(positions[kTwo] - 667) <= 1);
+
+  accounts.set_rights(kThree, false, false);
+  accounts.pass_to(2000);
+  CHECK_FALSE(accounts.settle());
+}
+
+TEST_CASE("a leaver's rest goes to another, and rests sum to zero still") {
+  TimeAccounts accounts = accounts_with({1'333'333, 1'333'333, 1'333'334});
+  accounts.hold(kOne, units(4));
+  accounts.pass_to(1);
+  (void)accounts.settle();
+  const auto rest_of = [&](TenantId tenant) { return accounts.account(tenant).rest; };
+  REQUIRE(rest_of(kThree) != 0);
+  accounts.leave(kThree);
+  CHECK(rest_of(kOne) + rest_of(kTwo) == 0);
+}
+
+/// Adds up millisecond by millisecond.
+struct Oracle {
+  std::vector<MicroUnits> held;
+  std::vector<MicroUnits> parts;
+  std::vector<Wide> deviation;  ///< integral of held - part
+
+  void pass(std::int64_t ms) {
+    for (std::int64_t i = 0; i < ms; ++i)
+      for (std::size_t t = 0; t < held.size(); ++t) deviation[t] += held[t] - parts[t];
+  }
+};
+
+/// Whole millionths of `capacity` by random weights.
+std::vector<MicroUnits> random_split(std::mt19937_64& random, std::size_t count,
+                                     MicroUnits capacity) {
+  std::vector<MicroUnits> cuts{0, capacity};
+  for (std::size_t i = 1; i < count; ++i)
+    cuts.push_back(static_cast<MicroUnits>(random() % static_cast<std::uint64_t>(capacity)));
+  std::sort(cuts.begin(), cuts.end());
+  std::vector<MicroUnits> parts;
+  for (std::size_t i = 0; i < count; ++i) parts.push_back(cuts[i + 1] - cuts[i]);
+  return parts;
+}
+
+TEST_CASE("while all is held, nets are exactly what was held beside the part", "[property]") {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937_64 random(seed);
+    const std::size_t tenants = 2 + random() % 7;
+    const MicroUnits capacity = units(static_cast<std::int64_t>(1 + random() % 1000));
+    Oracle oracle{random_split(random, tenants, capacity), random_split(random, tenants, capacity),
+                  std::vector<Wide>(tenants, 0)};
+    TimeAccounts accounts = accounts_with(oracle.parts);
+    const auto id = [](std::size_t t) { return TenantId{static_cast<std::uint32_t>(t + 1)}; };
+    for (std::size_t t = 0; t < tenants; ++t) accounts.hold(id(t), oracle.held[t]);
+    std::vector<Wide> nets(tenants, 0);
+    for (int step = 0; step < 60; ++step) {
+      const auto ms = static_cast<std::int64_t>(random() % 50);
+      accounts.pass_to(accounts.now_ms() + ms);
+      oracle.pass(ms);
+      // Some of one tenant's room becomes another's, or the parts change.
+      const std::size_t from = random() % tenants;
+      const std::size_t to = random() % tenants;
+      if (random() % 8 == 0) {
+        oracle.parts = random_split(random, tenants, capacity);
+        for (std::size_t t = 0; t < tenants; ++t) accounts.set_part(id(t), oracle.parts[t]);
+      } else if (oracle.held[from] > 0) {
+        const auto moved =
+            static_cast<MicroUnits>(random() % static_cast<std::uint64_t>(oracle.held[from]) + 1);
+        oracle.held[from] -= moved;
+        oracle.held[to] += moved;
+        accounts.hold(id(from), -moved);
+        accounts.hold(id(to), moved);
+      }
+      if (random() % 3 == 0)
+        for (const auto& [tenant, units] : positions_of(accounts.settle()))
+          nets[tenant.value - 1] += units;
+      if (random() % 10 == 0) {  // a restart
+        TimeAccounts again = accounts_with(std::vector<MicroUnits>(tenants, 0));
+        again.restore(accounts.snapshot());
+        for (std::size_t t = 0; t < tenants; ++t) {
+          again.set_part(id(t), oracle.parts[t]);
+          again.hold(id(t), oracle.held[t]);
+        }
+        REQUIRE(again.snapshot() == accounts.snapshot());
+        accounts = std::move(again);
+      }
+      Wide sum = 0;
+      for (std::size_t t = 0; t < tenants; ++t) {
+        const TimeAccount account = accounts.account(id(t));
+        sum += nets[t];
+        REQUIRE((account.rest < kMicroUnitsPerUnit && -account.rest < kMicroUnitsPerUnit));
+        REQUIRE(account.held_total - account.part_total == oracle.deviation[t]);
+        REQUIRE(nets[t] * kMicroUnitsPerUnit + account.rest + account.spare - account.borrowed ==
+                -oracle.deviation[t]);
+      }
+      REQUIRE(sum == 0);
+    }
+  }
+}
+
+TEST_CASE("with idle room what is lent is what is borrowed, whatever its size", "[property]") {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937_64 random(seed);
+    const std::size_t tenants = 2 + random() % 7;
+    TimeAccounts accounts = accounts_with(
+        random_split(random, tenants, units(static_cast<std::int64_t>(1 + random() % 10'000'000))));
+    const auto id = [](std::size_t t) { return TenantId{static_cast<std::uint32_t>(t + 1)}; };
+    for (std::size_t t = 0; t < tenants; ++t)
+      accounts.set_rights(id(t), random() % 4 != 0, random() % 4 != 0);
+    for (int step = 0; step < 40; ++step) {
+      const TenantId tenant = id(random() % tenants);
+      const MicroUnits part = accounts.part(tenant);
+      const auto wanted =
+          static_cast<MicroUnits>(random() % static_cast<std::uint64_t>(part + part + 1));
+      accounts.hold(tenant, wanted - accounts.held(tenant));
+      // Up to years at once.
+      accounts.pass_to(accounts.now_ms() +
+                       static_cast<LedgerMs>(random() % (std::uint64_t{1} << (random() % 38))));
+      std::vector<TimeAccount> before;
+      Wide borrowed = 0;
+      Wide spare = 0;
+      for (std::size_t t = 0; t < tenants; ++t) {
+        before.push_back(accounts.account(id(t)));
+        borrowed += before.back().borrowed;
+        spare += before.back().spare;
+      }
+      const auto positions = positions_of(accounts.settle());
+      Wide sum = 0;
+      Wide rests = 0;
+      for (std::size_t t = 0; t < tenants; ++t) {
+        const auto found = positions.find(id(t));
+        const Wide position = found == positions.end() ? 0 : found->second;
+        const TimeAccount after = accounts.account(id(t));
+        sum += position;
+        rests += after.rest;
+        REQUIRE((after.rest < kMicroUnitsPerUnit && -after.rest < kMicroUnitsPerUnit));
+        const Wide moved = position * kMicroUnitsPerUnit + after.rest - before[t].rest;
+        // Over years, parts of what is lent are exact to 40 bits.
+        const Wide slack = (borrowed + spare) >> 38;
+        REQUIRE((moved <= before[t].spare + slack && -moved <= before[t].borrowed + slack));
+      }
+      REQUIRE(sum == 0);
+      REQUIRE(rests == 0);
+      if (borrowed == 0 || spare == 0) REQUIRE(positions.empty());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fairwater::test
