@@ -5,6 +5,7 @@
 #include "policy/allocator/explain.hpp"
 #include "policy/allocator/node_deal.hpp"
 #include "policy/allocator/state.hpp"
+#include "policy/allocator/time_marks.hpp"
 #include "policy/core/check.hpp"
 
 namespace fairwater {
@@ -48,6 +49,10 @@ void Allocator::set_window(DemandWindow window) { impl_->state.set_window(std::m
 
 void Allocator::withdraw(TenantId tenant, JobId job) { impl_->state.withdraw(tenant, job); }
 
+void Allocator::pass_to(LedgerMs now_ms) { impl_->state.pass_to(now_ms); }
+
+std::optional<TimeSettlement> Allocator::settle_time() { return impl_->state.settle_time(); }
+
 bool Allocator::release(const TaskKey& task) { return impl_->state.release(task); }
 
 void Allocator::take_back(TenantId borrower, const std::vector<Advance>& advances) {
@@ -71,7 +76,8 @@ void Allocator::restore_last_deal(std::uint64_t number) { impl_->state.deals = n
 std::uint64_t Allocator::last_deal() const { return impl_->state.deals; }
 
 TenantView Allocator::tenant(TenantId id) const {
-  const TenantState& tenant = impl_->state.tenant(id);
+  TenantState& tenant = impl_->state.tenant(id);
+  const TimeMark mark = time_mark(impl_->state, tenant);
   return {.tenant = id,
           .request = tenant.used + tenant.pending,
           .quota = impl_->state.quotas().quota(tenant),
@@ -79,7 +85,10 @@ TenantView Allocator::tenant(TenantId id) const {
           .pending_tasks = tenant.pending_tasks,
           .running_tasks = tenant.running_tasks,
           .net = tenant.net,
-          .carry = tenant.deficit};
+          .carry = tenant.deficit,
+          .held = mark.held,
+          .part = mark.part,
+          .mark = mark.base + mark.back - mark.away};
 }
 
 NodeView Allocator::node(NodeId id) const {

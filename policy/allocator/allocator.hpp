@@ -26,12 +26,19 @@ enum class DealMode : std::uint8_t {
   slots = 1,  ///< every task costs 1
 };
 
+/// What the ledger of IOUs counts.
+enum class Accounting : std::uint8_t {
+  units = 0,  ///< units granted, however long they are held: a deal's loans and repayments
+  time = 1,   ///< unit-milliseconds held beside one's part: policy/allocator/time_marks.hpp
+};
+
 struct AllocatorSettings {
   ResourceVector granules;  ///< 0: the cluster does not have that resource
   DealMode mode = DealMode::sized;
   std::uint32_t backups = 1;                         ///< next tasks per tenant that step 8 looks at
   ResourceVector units = ResourceVector::filled(1);  ///< ledger units per granule
   std::uint32_t incarnation = 0;                     ///< see Allocator::set_incarnation
+  Accounting accounting = Accounting::units;
 };
 
 /// Of tenants, or of groups of tenants, that share one quota. Not a tenant: it is in no sequence
@@ -79,6 +86,9 @@ struct WaitingRange {
   std::uint32_t attempt = 1;
   ResourceVector demand;
   PlacementRulePtr rule;
+  /// How long each may run: by its class's history, or by its limit. 0: not known. Read where the
+  /// ledger counts time.
+  std::int64_t expected_ms = 0;
 };
 
 [[nodiscard]] inline QuotaPlace place_of(const TenantTerms& terms) {
@@ -105,8 +115,12 @@ struct TenantView {
   ResourceVector used;
   std::uint64_t pending_tasks = 0;
   std::uint64_t running_tasks = 0;
-  Units net = 0;
+  Units net = 0;    ///< where the ledger counts time, in unit-milliseconds
   Units carry = 0;  ///< its deficit in the accounts
+  /// Where the ledger counts time, else zeros.
+  MicroUnits held = 0;
+  MicroUnits part = 0;  ///< what belongs to it, busy or not
+  MicroUnits mark = 0;  ///< up to which it has a claim now: after what comes back, or falls due
 };
 
 struct NodeView {
@@ -160,6 +174,12 @@ class Allocator {
   /// Replaces what the tenant wants. Tasks that are held, or were granted after `seen_deal`, are
   /// struck.
   void set_window(DemandWindow window);
+  /// Where the ledger counts time: what happens from here on happens then. Time never goes back.
+  void pass_to(LedgerMs now_ms);
+  /// Where the ledger counts time: brings the book up to now. What went into it, if anything did.
+  /// O(tenants + loans). To be called at least once a second while time passes, and before a tenant
+  /// is removed.
+  std::optional<TimeSettlement> settle_time();
   /// Strikes a cancelled job's waiting tasks at once.
   void withdraw(TenantId tenant, JobId job);
   /// A held task ended or was taken back: its room is free again. Unknown tasks are ignored

@@ -21,6 +21,7 @@ ClaimantIndex Claimants::add(TenantState& tenant) {
   const auto index = static_cast<ClaimantIndex>(claimants_.size());
   Claimant& claimant = claimants_.emplace_back();
   claimant.tenant = &tenant;
+  claimant.is_creditor = nets_are_units_ && tenant.net > 0;
   claimant.opening = claimant.credit = tenant.deficit;
   claimant.repay_remainder_millionths = tenant.repay_remainder_millionths;
   at_slot_[tenant.rank.slot] = static_cast<std::int32_t>(index);

@@ -31,6 +31,7 @@ struct Claimant {
   bool has_work = false;    ///< a task of its window fits here
   bool backfilled = false;  ///< a task of it was placed as backfill
   bool has_entries = false;
+  bool is_creditor = false;  ///< others owe it units, which it takes beyond its quota
   std::uint32_t repay_remainder_millionths = 0;
   Units opening = 0;     ///< its deficit before the deal
   Units pooled = 0;      ///< of its allowance, from the pool; negative: left to it
@@ -42,9 +43,7 @@ struct Claimant {
   [[nodiscard]] Units sum_of(EntryReason reason) const {
     return entries[static_cast<std::size_t>(reason)];
   }
-  [[nodiscard]] bool is_owed() const {
-    return sum_of(EntryReason::received) > 0 || tenant->net > 0;
-  }
+  [[nodiscard]] bool is_owed() const { return sum_of(EntryReason::received) > 0 || is_creditor; }
 };
 
 using ClaimantIndex = std::uint32_t;
@@ -52,8 +51,12 @@ using ClaimantIndex = std::uint32_t;
 /// In the order of coming, and by rank. Keeps its memory from deal to deal.
 class Claimants {
  public:
-  /// For a deal among so many slots of tenants. The one before must have been forgotten.
-  void begin(std::size_t slots) { at_slot_.resize(slots, -1); }
+  /// For a deal among so many slots of tenants. The one before must have been forgotten. Where the
+  /// ledger counts time, what is owed moves marks instead (policy/allocator/time_marks.hpp).
+  void begin(std::size_t slots, Accounting accounting) {
+    at_slot_.resize(slots, -1);
+    nets_are_units_ = accounting == Accounting::units;
+  }
   void forget();
 
   [[nodiscard]] bool empty() const { return claimants_.empty(); }
@@ -91,6 +94,7 @@ class Claimants {
   std::vector<std::int32_t> at_slot_;  ///< by the tenant's slot, -1: none
   std::vector<ClaimantIndex> added_;
   Units sum_of_entries_ = 0;
+  bool nets_are_units_ = true;
 };
 
 /// The claimant's line in the deal: its entries by reason, as sums.

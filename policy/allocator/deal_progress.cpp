@@ -7,7 +7,7 @@ namespace fairwater {
 void DealProgress::begin(NodeRoom& of_node) {
   node = &of_node;
   tasks.begin(of_node);
-  claimants.begin(state.slots());
+  claimants.begin(state.slots(), state.settings.accounting);
   dealt = placed = 0;
   deficit_limit = 1;
   grants.clear();

@@ -18,8 +18,8 @@ class EntitleStage {
  public:
   explicit EntitleStage(DealProgress& deal) : deal_(deal) {}
 
-  /// Deals `units` by the sequence (step 4), settles debts (5), passes on what falls to those at
-  /// their quota, and pools what they cannot use (6).
+  /// Deals `units` by the sequence (step 4), settles debts of units (5), passes on what falls to
+  /// those at their quota, and pools what they cannot use (6).
   [[nodiscard]] Entitlement run(Units units);
   /// What was passed on in all, shared by the receivers' weights. Of an earlier sharing the
   /// difference is posted.

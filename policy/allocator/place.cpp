@@ -108,7 +108,10 @@ struct PlaceStage::Remainder : PlaceStage::Phase {
     Claimant& at = claimant(candidate);
     const Claim claim = claim_of(tasks(), at);
     if (claim == Claim::none) return std::nullopt;
-    return Turn{.first = static_cast<Units>(claim), .second = -at.credit};
+    // Where the ledger counts time, what is owed beyond marks is in the book alone.
+    const bool by_net = claim != Claim::within_quota && stage.deal_.state.counts_time();
+    return Turn{.first = static_cast<Units>(claim),
+                .second = by_net ? -at.tenant->net : -at.credit};
   }
   [[nodiscard]] std::optional<std::uint32_t> who_may(std::size_t candidate) const {
     return claimant(candidate).cursor.next;

@@ -27,8 +27,12 @@ std::size_t resources_of(const ResourceVector& granules) {
 
 }  // namespace
 
-AllocatorQuotas::AllocatorQuotas(const ResourceVector& granules)
-    : granules_(granules), tree_(resources_of(granules)) {}
+AllocatorQuotas::AllocatorQuotas(const ResourceVector& granules, const ResourceVector& units,
+                                 bool keeps_parts)
+    : granules_(granules),
+      units_(units),
+      keeps_parts_(keeps_parts),
+      tree_(resources_of(granules)) {}
 
 bool AllocatorQuotas::set_capacity(const ResourceVector& capacity) {
   bool changed = false;
@@ -37,7 +41,21 @@ bool AllocatorQuotas::set_capacity(const ResourceVector& capacity) {
     tree_.set_capacity(r, capacity[r]);
     changed = true;
   }
+  if (changed && keeps_parts_) parts_.set_capacity(0, cost(capacity));
   return changed;
+}
+
+/// A tenant that asks for every resource holds no more than the scarcest max allows.
+MicroUnits AllocatorQuotas::limit_of(const ResourceVector& max) const {
+  Wide limit = kUnlimited;
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    if (counts(r) && max[r] < kUnlimited)
+      limit = std::min(limit, Wide{max[r]} * units_[r] * kMicroUnitsPerUnit / granules_[r]);
+  return static_cast<MicroUnits>(limit);
+}
+
+MicroUnits AllocatorQuotas::part(const TenantState& tenant) const {
+  return parts_.member_runtime(tenant.group, tenant.id.value, 0);
 }
 
 QuotaTree::Group AllocatorQuotas::number_of(GroupId id) const {
@@ -55,11 +73,13 @@ void AllocatorQuotas::set_group(GroupId id, const GroupTerms& terms) {
   const QuotaTree::Group number = known->second;
   if (is_new) {
     tree_.add(parent, kFirstGroupKey + id.value, terms.place.weight);
+    parts_.add(parent, kFirstGroupKey + id.value, terms.place.weight);
     groups_.emplace_back().parent = parent;
   } else {
     FAIRWATER_CHECK(groups_[number].parent == parent, "a group stays in its group");
     groups_[parent].weights -= groups_[number].terms.place.weight;
     tree_.set_weight(number, terms.place.weight);
+    parts_.set_weight(number, terms.place.weight);
   }
   groups_[parent].weights += terms.place.weight;
   groups_[number].terms = terms;
@@ -68,6 +88,15 @@ void AllocatorQuotas::set_group(GroupId id, const GroupTerms& terms) {
     tree_.set_min(number, r, terms.min[r]);
     tree_.set_max(number, r, terms.max[r]);
   }
+  if (!keeps_parts_) return;
+  ResourceVector min;
+  bool has_min = false;
+  for (std::size_t r = 0; r < kMaxResources; ++r) {
+    has_min = has_min || terms.min[r];
+    min[r] = terms.min[r].value_or(0);
+  }
+  parts_.set_min(number, 0, has_min ? std::optional(cost(min)) : std::nullopt);
+  parts_.set_max(number, 0, limit_of(terms.max));
 }
 
 void AllocatorQuotas::join(TenantState& tenant) {
@@ -80,6 +109,12 @@ void AllocatorQuotas::join(TenantState& tenant) {
   add_used(tenant, tenant.used);
   for (std::size_t r = 0; r < kMaxResources; ++r)
     if (counts(r)) tree_.set_member(tenant.group, tenant.id.value, r, {});
+  if (keeps_parts_)
+    parts_.set_member(tenant.group, tenant.id.value, 0,
+                      {.weight = place.weight,
+                       .min = cost(tenant.terms.min),
+                       .max = limit_of(tenant.terms.max),
+                       .request = kUnlimited});
   refresh(tenant);
 }
 
@@ -88,6 +123,7 @@ void AllocatorQuotas::leave(const TenantState& tenant) {
   add_used(tenant, ResourceVector{} - tenant.used);
   for (std::size_t r = 0; r < kMaxResources; ++r)
     if (counts(r)) tree_.erase_member(tenant.group, tenant.id.value, r);
+  if (keeps_parts_) parts_.erase_member(tenant.group, tenant.id.value, 0);
 }
 
 inline QuotaGroup AllocatorQuotas::member(const TenantState& tenant, std::size_t resource) const {

@@ -21,8 +21,8 @@ namespace fairwater {
 
 class AllocatorQuotas {
  public:
-  /// A granule of 0: the cluster does not have that resource.
-  explicit AllocatorQuotas(const ResourceVector& granules);
+  /// A granule of 0: the cluster does not have that resource. `keeps_parts`: part() is asked.
+  AllocatorQuotas(const ResourceVector& granules, const ResourceVector& units, bool keeps_parts);
 
   /// True when it was another before; then plain shares have changed.
   bool set_capacity(const ResourceVector& capacity);
@@ -41,6 +41,13 @@ class AllocatorQuotas {
   void release(TenantState& tenant, const ResourceVector& demand);
 
   [[nodiscard]] ResourceVector quota(const TenantState& tenant) const;
+  /// What belongs to the tenant, in micro-units: its part of the capacity by weight, level by
+  /// level, at least its min and at most its max, whoever waits or holds. The parts of all add up
+  /// to the capacity, unless every max is below it.
+  [[nodiscard]] MicroUnits part(const TenantState& tenant) const;
+  [[nodiscard]] MicroUnits cost(const ResourceVector& demand) const {
+    return cost_in_micro_units(demand, granules_, units_);
+  }
   /// Whether the tenant may hold so much more by its own max and its groups'. For those in groups:
   /// of others `left` tells, and inlined this would slow them down.
   [[nodiscard, gnu::noinline]] bool has_room(const TenantState& tenant, std::size_t resource,
@@ -102,8 +109,15 @@ class AllocatorQuotas {
   [[nodiscard, gnu::noinline]] Amount exact_quota(const TenantState& tenant,
                                                   std::size_t resource) const;
 
+  /// Up to what a max lets anyone hold, in micro-units.
+  [[nodiscard]] MicroUnits limit_of(const ResourceVector& max) const;
+
   ResourceVector granules_;
-  QuotaTree tree_;                ///< tenants are members, with their id as key
+  ResourceVector units_;  ///< per granule
+  bool keeps_parts_;
+  QuotaTree tree_;  ///< tenants are members, with their id as key
+  /// The same tree of one resource, micro-units, of which all want as much as they can get.
+  QuotaTree parts_{1};
   std::vector<Group> groups_{1};  ///< by number in the tree
   std::map<GroupId, QuotaTree::Group> numbers_;
 };

@@ -32,6 +32,7 @@ class SettleStage {
   void split();
   /// It waits for more, but its next task would go beyond its quota, and nobody owes it.
   [[nodiscard]] bool holds_its_share(const Claimant& claimant);
+  /// Where the ledger counts time, no deal makes any.
   [[nodiscard]] bool makes_iou(const Claimant& lender, const Claimant& borrower);
   void record_loans(const std::vector<Position>& positions, Deal& deal);
   void write_lines(Deal& deal);

@@ -20,7 +20,12 @@ void put_in(RankedList& list, const RankKey& key, bool member) {
 }  // namespace
 
 AllocatorState::AllocatorState(AllocatorSettings allocator_settings)
-    : settings(allocator_settings), quotas_(allocator_settings.granules) {}
+    : settings(allocator_settings),
+      quotas_(allocator_settings.granules, allocator_settings.units,
+              allocator_settings.accounting == Accounting::time) {
+  FAIRWATER_CHECK(!counts_time() || settings.mode == DealMode::sized,
+                  "time is counted of what tasks ask for");
+}
 
 Units AllocatorState::cost(const ResourceVector& demand) const {
   if (settings.mode == DealMode::slots) return 1;
@@ -42,6 +47,7 @@ const TenantState& AllocatorState::tenant(TenantId id) const {
 
 void AllocatorState::set_group(GroupId id, const GroupTerms& terms) {
   quotas_.set_group(id, terms);
+  parts_are_stale_ = true;
   refresh_plain_shares();
 }
 
@@ -79,6 +85,8 @@ void AllocatorState::set_tenant(TenantId id, const TenantTerms& terms) {
   else
     may_not_borrow_.insert(id);
   quotas_.join(changed);
+  parts_are_stale_ = true;
+  if (counts_time()) accounts_.time().set_rights(id, terms.may_lend, terms.may_borrow);
   refresh_plain_shares();
 }
 
@@ -96,6 +104,7 @@ Units AllocatorState::remove_tenant(TenantId id) {
   free_slots_.push_back(leaver.rank.slot);
   slot_of_.erase(id.value);
   leaver = TenantState{};
+  parts_are_stale_ = true;
   refresh_plain_shares();
   return forgiven;
 }
@@ -134,17 +143,53 @@ void AllocatorState::follow_position() {
 
 void AllocatorState::follow_net(const IouBook::Iou& changed) {
   for (const IouBook::Member member : {changed.debtor, changed.creditor})
-    if (const std::uint32_t slot = slot_of_.find(member); slot != SlotIndex::kNone)
+    if (const std::uint32_t slot = slot_of_.find(member); slot != SlotIndex::kNone) {
       tenants_[slot].net = accounts_.book().net(member);
+      refresh_claims(tenants_[slot]);
+    }
+}
+
+// -- time
+// ------------------------------------------------------------------------------------------
+
+void AllocatorState::pass_to(LedgerMs now_ms) {
+  if (!counts_time() || now_ms == accounts_.time().now_ms()) return;
+  refresh_parts();
+  accounts_.time().pass_to(now_ms);
+}
+
+std::optional<TimeSettlement> AllocatorState::settle_time() {
+  if (!counts_time()) return std::nullopt;
+  refresh_parts();
+  std::optional<TimeSettlement> settlement = accounts_.settle_time();
+  if (!settlement) return std::nullopt;
+  ++claims_round_;
+  follow_accounts();
+  return settlement;
+}
+
+void AllocatorState::refresh_parts() {
+  if (!counts_time() || !std::exchange(parts_are_stale_, false)) return;
+  for (const TenantState& known : tenants_)
+    if (known.id) accounts_.time().set_part(known.id, quotas_.part(known));
+  ++claims_round_;
+}
+
+void AllocatorState::refresh_claims(TenantState& tenant) {
+  if (!counts_time()) return;
+  const bool claims = tenant.net > 0 && !tenant.window.empty();
+  const std::int64_t claims_for_ms = claims ? tenant.window.front().range.expected_ms : -1;
+  if (std::exchange(tenant.claims_for_ms, claims_for_ms) != claims_for_ms) ++claims_round_;
 }
 
 // -- windows
 // ---------------------------------------------------------------------------------------
 
-void AllocatorState::refresh_lists(const TenantState& tenant) {
+void AllocatorState::refresh_lists(TenantState& tenant) {
   put_in(waiting_, tenant.rank, !tenant.window.empty());
   put_in(unsettled_, tenant.rank, tenant.deficit != 0);
   put_in(idle_unsettled_, tenant.rank, tenant.deficit != 0 && !tenant.waits());
+  refresh_claims(tenant);
 }
 
 void AllocatorState::forget_granted(TenantState& tenant) {
@@ -285,6 +330,7 @@ void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& gran
   if (grant.beyond_quota) holder.used_beyond_quota += grant.demand;
   ++holder.running_tasks;
   quotas_.hold(holder, grant.demand);
+  if (counts_time()) accounts_.time().hold(holder.id, quotas_.cost(grant.demand));
 }
 
 void AllocatorState::place(NodeRoom& node, TenantState& tenant, const Grant& grant) {
@@ -318,6 +364,7 @@ bool AllocatorState::release(const TaskKey& task) {
   if (held.grant.beyond_quota) holder.used_beyond_quota -= held.grant.demand;
   --holder.running_tasks;
   quotas_.release(holder, held.grant.demand);
+  if (counts_time()) accounts_.time().hold(holder.id, -quotas_.cost(held.grant.demand));
   held_.erase(found);
   if (!held_on.accepts) refresh_capacity();
   return true;
@@ -360,7 +407,9 @@ void AllocatorState::record(const Deal& deal) {
 void AllocatorState::refresh_capacity() {
   ResourceVector capacity;
   for (const auto& [id, known] : nodes_) capacity += known.accepts ? known.capacity : known.used;
-  if (quotas_.set_capacity(capacity)) refresh_plain_shares();
+  if (!quotas_.set_capacity(capacity)) return;
+  parts_are_stale_ = true;
+  refresh_plain_shares();
 }
 
 void AllocatorState::refresh_plain_shares() {

@@ -78,6 +78,16 @@ class AllocatorState {
   void forget_granted(TenantState& tenant);
   [[nodiscard]] Units cost(const ResourceVector& demand) const;
 
+  // -- time, where the ledger counts it
+  // ---------------------------------------------------------------
+  [[nodiscard]] bool counts_time() const { return settings.accounting == Accounting::time; }
+  void pass_to(LedgerMs now_ms);
+  std::optional<TimeSettlement> settle_time();
+  /// Follows capacity and terms: to be called before parts are read.
+  void refresh_parts();
+  /// What was found of claims and debts in an earlier round may be out of date.
+  [[nodiscard]] std::uint64_t claims_round() const { return claims_round_; }
+
   // -- nodes and held tasks
   // ------------------------------------------------------------------------
   void set_node(NodeId id, const NodeTraits& traits, const ResourceVector& capacity, bool accepts);
@@ -122,7 +132,9 @@ class AllocatorState {
   /// The sequence has moved because tenants came, changed or went.
   void follow_position();
   /// To be called after a change of window, pending or deficit.
-  void refresh_lists(const TenantState& tenant);
+  void refresh_lists(TenantState& tenant);
+  /// The same, or of what it is owed.
+  void refresh_claims(TenantState& tenant);
   /// Takes the room on the node and in what the tenant holds; not yet in the water level.
   void hold(NodeRoom& node, TenantState& holder, const Grant& grant);
   void strike(TenantState& tenant, const TaskKey& task, const ResourceVector& demand,
@@ -134,6 +146,8 @@ class AllocatorState {
   std::uint64_t joined_ = 0;
   Accounts accounts_;
   Transaction transaction_;  ///< of the last deal; its memory is used again
+  bool parts_are_stale_ = false;
+  std::uint64_t claims_round_ = 1;
   std::set<TenantId> may_not_borrow_;
   RankedList waiting_;
   RankedList unsettled_;

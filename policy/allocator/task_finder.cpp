@@ -4,6 +4,7 @@
 #include <string>
 
 #include "policy/allocator/deal_steps.hpp"
+#include "policy/allocator/time_marks.hpp"
 
 namespace fairwater {
 
@@ -147,7 +148,9 @@ const AllocatorQuotas::WaterMarks& TaskFinder::marks() {
 }
 
 TaskFinder::Standing TaskFinder::standing(const Claimant& claimant, const WindowRange& range) {
-  return state_.quotas().standing(*claimant.tenant, range, marks());
+  const Standing by_quota = state_.quotas().standing(*claimant.tenant, range, marks());
+  return state_.counts_time() ? standing_in_time(state_, *claimant.tenant, range, by_quota)
+                              : by_quota;
 }
 
 TaskFinder::Standing TaskFinder::standing(Claimant& claimant) {

@@ -34,6 +34,15 @@ struct Holding {
   Amount left = 0;     ///< up to its own max; -1 in a group: to be looked up, see has_room
 };
 
+/// How debts of time move a tenant's mark, see policy/allocator/time_marks.hpp.
+struct TimeReturns {
+  std::uint64_t round = 0;  ///< of looking: older than the state's, it is out of date
+  MicroUnits due = 0;       ///< what its debtors could give way
+  MicroUnits covered = 0;   ///< beyond its part, by its credit
+  MicroUnits back = 0;      ///< the less of the two
+  MicroUnits away = 0;      ///< by which it gives way to its creditors
+};
+
 /// What a deal looks at for all who wait comes first: it fills a cache line, and the holdings of
 /// two resources another.
 struct alignas(64) TenantState {
@@ -59,6 +68,10 @@ struct alignas(64) TenantState {
   TenantTerms terms;
   QuotaTree::Group group = QuotaTree::kRoot;     ///< whose quota it shares
   std::uint32_t repay_remainder_millionths = 0;  ///< in the accounts
+  TimeReturns returns;
+  /// Of its next task, while it waits and others owe it; else -1. What it may take back, and what
+  /// its debtors give way for, follow from it.
+  std::int64_t claims_for_ms = -1;
   [[nodiscard]] bool waits() const { return pending_tasks > 0 || !window.empty(); }
   [[nodiscard]] ResourceVector held_against_quota() const { return used - used_beyond_quota; }
 };

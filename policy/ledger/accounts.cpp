@@ -49,6 +49,7 @@ void Accounts::join(TenantId tenant, Weight weight) {
   slot_of_.set(tenant.value, slot);
   entered_[slot] = {.account = {.tenant = tenant}, .weight = weight, .joined = ++joined_};
   period_ += weight;
+  time_.join(tenant);
 }
 
 void Accounts::reweigh(TenantId tenant, Weight weight) {
@@ -93,6 +94,7 @@ Units Accounts::leave(TenantId tenant) {
     const auto at = kept++;
     if (at->second.tenant == tenant) change_reservation(NodeId(at->first), std::nullopt);
   }
+  time_.leave(tenant);
   period_ -= leaver.weight;
   leaver = {};
   slot_of_.erase(tenant.value);
@@ -218,6 +220,17 @@ std::vector<Accounts::Returned> Accounts::take_back(TenantId borrower,
   return returned;
 }
 
+// -- time
+// ------------------------------------------------------------------------------------------
+
+std::optional<TimeSettlement> Accounts::settle_time() {
+  std::optional<TimeSettlement> settlement = time_.settle();
+  if (settlement)
+    for (const Loan& loan : match_loans(settlement->positions))
+      book_.lend(loan.lender.value, loan.borrower.value, loan.units);
+  return settlement;
+}
+
 // -- restoring
 // -------------------------------------------------------------------------------------
 
@@ -237,6 +250,7 @@ void Accounts::restore(const AccountsSnapshot& snapshot) {
     FAIRWATER_CHECK(has(reservation.tenant), "room is kept for a tenant that is there");
     change_reservation(node, reservation);
   }
+  time_.restore(snapshot.time);
   const Refusal refusal = move_to(snapshot.position);
   FAIRWATER_CHECK(!refusal, "the position is within the sequence's period");
 }
@@ -251,6 +265,7 @@ AccountsSnapshot Accounts::snapshot() const {
   snapshot.ious = book_.ious();
   snapshot.last_iou_age = book_.last_age();
   snapshot.reservations = reservations_;
+  if (time_.now_ms() > 0) snapshot.time = time_.snapshot();
   return snapshot;
 }
 

@@ -21,6 +21,7 @@
 #include "policy/core/slot_index.hpp"
 #include "policy/ledger/entries.hpp"
 #include "policy/ledger/iou_book.hpp"
+#include "policy/ledger/time_accounts.hpp"
 
 namespace fairwater {
 
@@ -39,6 +40,7 @@ struct AccountsSnapshot {
   std::vector<IouBook::Iou> ious;
   std::uint64_t last_iou_age = 0;  ///< the youngest that any IOU ever had
   std::map<NodeId, Reservation> reservations;
+  TimeSnapshot time;  ///< without accounts where the ledger counts units
   friend bool operator==(const AccountsSnapshot&, const AccountsSnapshot&) = default;
 };
 
@@ -72,6 +74,13 @@ class Accounts {
     Units loan = 0;  ///< the part that went through the book
   };
   std::vector<Returned> take_back(TenantId borrower, const std::vector<Advance>& advances);
+
+  // -- time, where the ledger counts it
+  // ---------------------------------------------------------------
+  [[nodiscard]] TimeAccounts& time() { return time_; }
+  [[nodiscard]] const TimeAccounts& time() const { return time_; }
+  /// Brings the book up to now. What went into it, if anything did. O(tenants + loans * log).
+  std::optional<TimeSettlement> settle_time();
 
   // -- restoring
   // ----------------------------------------------------------------------------------
@@ -125,6 +134,7 @@ class Accounts {
   std::uint64_t position_ = 0;
   Weight period_ = 0;
   std::map<NodeId, Reservation> reservations_;
+  TimeAccounts time_;
   Changes changes_;  ///< but for the IOUs, which the book notes
   Changes taken_;
 };

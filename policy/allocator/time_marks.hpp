@@ -1,0 +1,45 @@
+// How a ledger that counts time gives back: a tenant's mark is how much it may hold with a claim.
+// Without debts that is its quota, or its part where that is more. A creditor with work may hold,
+// beyond that,
+//   back = sum over its debtors j of mu_j * part_j * debt_ij / debt_j,
+// and each debtor's mark falls by the same: one with work keeps (1 - mu) of its part. Only as far
+// as its credit covers what its next task would hold there:
+//   (units beyond its part) * (expected time) <= credit.
+// Otherwise a credit of a second would take a slot for an hour. Where the credit does not cover all
+// that is due, each debtor gives way in proportion. A task of which nobody knows how long it may
+// run is not covered.
+//
+// A task may straddle a mark, as it may a quota; those who straddle come by what they are owed. So
+// what is held stays within one task of the mark, and over time parts smaller than a task are held
+// and given back as whole tasks in turns.
+//
+// A mark says who comes first, not what stays idle: room that nobody with a claim can use goes to
+// whoever can.
+//
+// Internal to policy/allocator.
+#pragma once
+
+#include "policy/allocator/quotas.hpp"
+#include "policy/allocator/state.hpp"
+
+namespace fairwater {
+
+struct TimeMark {
+  MicroUnits held = 0;
+  MicroUnits part = 0;
+  MicroUnits base = 0;     ///< its quota, or its part where that is more
+  MicroUnits back = 0;     ///< as creditor: it may hold so much more
+  MicroUnits covered = 0;  ///< as creditor: up to so much beyond its part
+  MicroUnits away = 0;     ///< as debtor: so much less
+};
+
+/// Zeros where the ledger counts units. O(IOUs of the tenant and of its creditors) after a change
+/// of debts, parts or of who waits, else O(log siblings).
+[[nodiscard]] TimeMark time_mark(AllocatorState& state, TenantState& tenant);
+
+/// Where it would stand with a task of `range`, when its quota says `by_quota`.
+[[nodiscard]] AllocatorQuotas::Standing standing_in_time(AllocatorState& state, TenantState& tenant,
+                                                         const WindowRange& range,
+                                                         AllocatorQuotas::Standing by_quota);
+
+}  // namespace fairwater

@@ -1,0 +1,211 @@
+#include "timed_cluster.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <catch2/catch.hpp>
+
+namespace fairwater::test {
+namespace {
+
+constexpr LedgerMs kPeriodMs = 1000;  ///< between settlements
+constexpr std::size_t kWindowRanges = 64;
+
+NodeTraits traits_of(std::uint32_t id) {
+  NodeTraits traits;
+  traits.name = "node" + std::to_string(id);
+  return traits;
+}
+
+}  // namespace
+
+TimedCluster::TimedCluster(const AllocatorSettings& settings)
+    : settings_(settings), allocator_(settings) {
+  settings_.accounting = Accounting::time;
+  allocator_ = Allocator(settings_);
+}
+
+void TimedCluster::group(std::uint32_t id, const GroupTerms& terms) {
+  groups_[id] = terms;
+  allocator_.set_group(GroupId{id}, terms);
+}
+
+void TimedCluster::tenant(std::uint32_t id, const TenantTerms& terms) {
+  if (!tenants_.contains(id)) joined_.push_back(id);
+  tenants_[id].terms = terms;
+  allocator_.set_tenant(TenantId{id}, terms);
+  deal_all();
+}
+
+void TimedCluster::remove_tenant(std::uint32_t id) {
+  (void)allocator_.settle_time();
+  allocator_.remove_tenant(TenantId{id});
+  tenants_.erase(id);
+  std::erase(joined_, id);
+  deal_all();
+}
+
+void TimedCluster::node(std::uint32_t id, const ResourceVector& capacity, bool accepts) {
+  nodes_[id] = {capacity, accepts};
+  allocator_.set_node(NodeId{id}, traits_of(id), capacity, accepts);
+  deal_all();
+}
+
+void TimedCluster::lose_node(std::uint32_t id) {
+  std::vector<TaskKey> lost;
+  for (const auto& [key, running] : running_)
+    if (running.node == id) lost.push_back(key);
+  for (const TaskKey& key : lost) {
+    auto running = running_.extract(key).mapped();
+    allocator_.release(key);
+    std::erase_if(ends_, [&](const auto& end) { return end.second == key; });
+    ++running.waiting.attempt;
+    tenants_[running.tenant].queue.push_front(running.waiting);
+  }
+  allocator_.remove_node(NodeId{id});
+  nodes_.erase(id);
+  for (const std::uint32_t tenant : tenants()) send_window(tenant);
+  deal_all();
+}
+
+void TimedCluster::submit(std::uint32_t tenant, std::uint32_t tasks, const Task& task) {
+  const JobId job{++last_job_};
+  tenants_[tenant].queue.push_back({task, job, 0, 1, tasks});
+  deal_all();
+}
+
+void TimedCluster::clear(std::uint32_t tenant) {
+  tenants_[tenant].queue.clear();
+  deal_all();
+}
+
+void TimedCluster::run_until(LedgerMs ms) {
+  while (true) {
+    const LedgerMs period = (now_ms_ / kPeriodMs + 1) * kPeriodMs;
+    const LedgerMs next = ends_.empty() ? period : std::min(period, ends_.begin()->first);
+    if (next > ms) break;
+    pass_to(next);
+    end_tasks();
+    if (now_ms_ % kPeriodMs == 0) (void)allocator_.settle_time();
+    deal_all();
+  }
+  pass_to(ms);
+}
+
+void TimedCluster::restart() {
+  const AccountsSnapshot accounts = allocator_.accounts().snapshot();
+  Allocator again(settings_);
+  for (const auto& [id, terms] : groups_) again.set_group(GroupId{id}, terms);
+  for (const std::uint32_t id : joined_) again.set_tenant(TenantId{id}, tenants_[id].terms);
+  for (const auto& [id, node] : nodes_)
+    again.set_node(NodeId{id}, traits_of(id), node.capacity, node.accepts);
+  again.restore(accounts);
+  std::vector<HeldTask> held;
+  for (const auto& [key, running] : running_) held.push_back({NodeId{running.node}, running.grant});
+  again.restore_held(held);
+  again.restore_last_deal(allocator_.last_deal());
+  allocator_ = std::move(again);
+  for (const std::uint32_t tenant : tenants()) send_window(tenant);
+  CHECK(allocator_.accounts().snapshot() == accounts);
+}
+
+// -- what happens ---------------------------------------------------------------------------------
+
+void TimedCluster::pass_to(LedgerMs ms) {
+  now_ms_ = ms;
+  allocator_.pass_to(ms);
+  check();
+}
+
+void TimedCluster::end_tasks() {
+  while (!ends_.empty() && ends_.begin()->first == now_ms_) {
+    const TaskKey key = ends_.begin()->second;
+    ends_.erase(ends_.begin());
+    running_.erase(key);
+    REQUIRE(allocator_.release(key));
+  }
+}
+
+void TimedCluster::send_window(std::uint32_t tenant) {
+  DemandWindow window;
+  window.tenant = TenantId{tenant};
+  window.seen_deal = allocator_.last_deal();
+  for (const Waiting& waiting : tenants_[tenant].queue) {
+    for (std::size_t r = 0; r < kMaxResources; ++r)
+      window.pending[r] += waiting.task.demand[r] * waiting.count;
+    window.pending_tasks += waiting.count;
+    if (window.next.size() >= kWindowRanges) continue;
+    window.next.push_back({.job = waiting.job,
+                           .first_index = waiting.index,
+                           .count = waiting.count,
+                           .attempt = waiting.attempt,
+                           .demand = waiting.task.demand,
+                           .rule = nullptr,
+                           .expected_ms = waiting.task.expected_ms});
+  }
+  allocator_.set_window(std::move(window));
+}
+
+void TimedCluster::deal_all() {
+  for (bool dealt = true; std::exchange(dealt, false);) {
+    for (const std::uint32_t tenant : tenants()) send_window(tenant);
+    for (const auto& [id, node] : nodes_)
+      if (const auto deal = allocator_.deal(NodeId{id})) {
+        take(*deal);
+        dealt = dealt || !deal->grants.empty();
+      }
+  }
+}
+
+void TimedCluster::take(const Deal& deal) {
+  CHECK(deal.loans.empty());
+  CHECK(deal.repayments.empty());
+  for (const Grant& grant : deal.grants) {
+    auto& queue = tenants_.at(grant.tenant.value).queue;
+    const auto found = std::find_if(queue.begin(), queue.end(), [&](const Waiting& waiting) {
+      return waiting.job == grant.task.job && waiting.index == grant.task.index;
+    });
+    REQUIRE(found != queue.end());
+    const LedgerMs ends_ms = now_ms_ + found->task.run_ms;
+    Waiting taken = *found;
+    taken.count = 1;
+    running_[grant.task] = {taken, grant.tenant.value, deal.node.value, ends_ms, grant};
+    ends_.emplace(ends_ms, grant.task);
+    ++found->index;
+    if (--found->count == 0) queue.erase(found);
+    ++granted_;
+  }
+}
+
+void TimedCluster::check() const {
+  Units nets = 0;
+  Wide rests = 0;
+  for (const auto& [id, tenant] : tenants_) {
+    nets += allocator_.book().net(id);
+    rests += allocator_.accounts().time().account(TenantId{id}).rest;
+  }
+  REQUIRE(nets == 0);
+  REQUIRE(rests == 0);
+}
+
+// -- views ----------------------------------------------------------------------------------------
+
+std::int64_t TimedCluster::held_total(std::uint32_t tenant) const {
+  return static_cast<std::int64_t>(
+      allocator_.accounts().time().account(TenantId{tenant}).held_total / kMicroUnitsPerUnit);
+}
+
+double TimedCluster::net(std::uint32_t tenant) const {
+  const TimeAccount account = allocator_.accounts().time().account(TenantId{tenant});
+  return static_cast<double>(allocator_.book().net(tenant)) +
+         static_cast<double>(account.rest + account.spare - account.borrowed) /
+             static_cast<double>(kMicroUnitsPerUnit);
+}
+
+std::vector<std::uint32_t> TimedCluster::tenants() const {
+  std::vector<std::uint32_t> ids;
+  for (const auto& [id, tenant] : tenants_) ids.push_back(id);
+  return ids;
+}
+
+}  // namespace fairwater::test

@@ -1,0 +1,104 @@
+// An Allocator whose ledger counts time, on a clock of its own: tenants with queues, tasks that run
+// so long, nodes that come and go. After every event what must hold for all of them is checked.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "policy/allocator/allocator.hpp"
+
+namespace fairwater::test {
+
+class TimedCluster {
+ public:
+  /// How a task is written down by its tenant.
+  struct Task {
+    ResourceVector demand;
+    LedgerMs run_ms = 0;
+    LedgerMs expected_ms = 0;  ///< 0: nobody knows
+  };
+
+  explicit TimedCluster(const AllocatorSettings& settings);
+
+  void group(std::uint32_t id, const GroupTerms& terms);
+  void tenant(std::uint32_t id, const TenantTerms& terms);
+  /// It holds nothing; whatever it waits for is forgotten.
+  void remove_tenant(std::uint32_t id);
+  void node(std::uint32_t id, const ResourceVector& capacity, bool accepts = true);
+  /// With it end its tasks, which their tenants wait for again.
+  void lose_node(std::uint32_t id);
+  void submit(std::uint32_t tenant, std::uint32_t tasks, const Task& task);
+  void clear(std::uint32_t tenant);
+  /// Everything up to there happens.
+  void run_until(LedgerMs ms);
+  /// As a restart: a new allocator from what the ledger keeps.
+  void restart();
+
+  [[nodiscard]] LedgerMs now_ms() const { return now_ms_; }
+  [[nodiscard]] TenantView view(std::uint32_t tenant) const {
+    return allocator_.tenant(TenantId{tenant});
+  }
+  [[nodiscard]] std::uint64_t held(std::uint32_t tenant) const {
+    return view(tenant).running_tasks;
+  }
+  [[nodiscard]] std::uint64_t waiting(std::uint32_t tenant) const {
+    std::uint64_t tasks = 0;
+    for (const Waiting& waiting : tenants_.at(tenant).queue) tasks += waiting.count;
+    return tasks;
+  }
+  /// Unit-milliseconds that it held so far.
+  [[nodiscard]] std::int64_t held_total(std::uint32_t tenant) const;
+  /// Unit-milliseconds, positive when others owe it, with what is not yet in the book.
+  [[nodiscard]] double net(std::uint32_t tenant) const;
+  [[nodiscard]] std::vector<std::uint32_t> tenants() const;
+  [[nodiscard]] const Allocator& allocator() const { return allocator_; }
+  [[nodiscard]] std::uint64_t grants() const { return granted_; }
+
+ private:
+  struct Waiting {
+    Task task;
+    JobId job;
+    std::uint32_t index = 0;
+    std::uint32_t attempt = 1;
+    std::uint32_t count = 1;  ///< so many alike, with the next indices
+  };
+  struct Tenant {
+    TenantTerms terms;
+    std::deque<Waiting> queue;
+  };
+  struct Node {
+    ResourceVector capacity;
+    bool accepts = true;
+  };
+  struct Running {
+    Waiting waiting;
+    std::uint32_t tenant = 0;
+    std::uint32_t node = 0;
+    LedgerMs ends_ms = 0;
+    Grant grant;
+  };
+
+  void pass_to(LedgerMs ms);
+  void end_tasks();
+  void send_window(std::uint32_t tenant);
+  void deal_all();
+  void take(const Deal& deal);
+  void check() const;
+
+  AllocatorSettings settings_;
+  Allocator allocator_;
+  std::map<std::uint32_t, GroupTerms> groups_;
+  std::map<std::uint32_t, Tenant> tenants_;
+  std::vector<std::uint32_t> joined_;
+  std::map<std::uint32_t, Node> nodes_;
+  std::map<TaskKey, Running> running_;
+  std::multimap<LedgerMs, TaskKey> ends_;
+  LedgerMs now_ms_ = 0;
+  std::uint64_t last_job_ = 0;
+  std::uint64_t granted_ = 0;
+};
+
+}  // namespace fairwater::test
