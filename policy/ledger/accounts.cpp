@@ -225,10 +225,20 @@ std::vector<Accounts::Returned> Accounts::take_back(TenantId borrower,
 
 std::optional<TimeSettlement> Accounts::settle_time() {
   std::optional<TimeSettlement> settlement = time_.settle();
-  if (settlement)
-    for (const Loan& loan : match_loans(settlement->positions))
-      book_.lend(loan.lender.value, loan.borrower.value, loan.units);
+  if (settlement) lend(*settlement);
   return settlement;
+}
+
+Accounts::Refusal Accounts::apply(const TimeSettlement& settlement) {
+  if (Refusal refusal = time_.apply(settlement)) return refusal;
+  lend(settlement);
+  return std::nullopt;
+}
+
+void Accounts::lend(const TimeSettlement& settlement) {
+  for (const Loan& loan : loans_of(settlement))
+    book_.lend(loan.lender.value, loan.borrower.value, loan.units);
+  for (const TimeLine& line : settlement.lines) changes_.tenants.push_back(line.tenant);
 }
 
 // -- restoring

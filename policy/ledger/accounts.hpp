@@ -81,6 +81,8 @@ class Accounts {
   [[nodiscard]] const TimeAccounts& time() const { return time_; }
   /// Brings the book up to now. What went into it, if anything did. O(tenants + loans * log).
   std::optional<TimeSettlement> settle_time();
+  /// The same where it was settled elsewhere.
+  [[nodiscard]] Refusal apply(const TimeSettlement& settlement);
 
   // -- restoring
   // ----------------------------------------------------------------------------------
@@ -125,6 +127,7 @@ class Accounts {
   [[nodiscard]] Refusal post(const Transaction& transaction);
   [[nodiscard]] Refusal move(TenantId tenant, Units units);
   [[nodiscard]] Refusal close(const Transaction& transaction);
+  void lend(const TimeSettlement& settlement);
 
   std::vector<Entered> entered_;  ///< by slot; slots of tenants that left are used again
   std::vector<std::uint32_t> free_slots_;

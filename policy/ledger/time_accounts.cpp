@@ -32,6 +32,20 @@ Wide floor_of(Wide value, Wide divisor) {
 
 }  // namespace
 
+UnitTime UnitTime::of(Wide micro) {
+  FAIRWATER_CHECK(micro >= 0 && micro / kMicroUnitsPerUnit < kUnlimited,
+                  "a time held fits its account");
+  return {static_cast<std::int64_t>(micro / kMicroUnitsPerUnit),
+          static_cast<std::uint32_t>(micro % kMicroUnitsPerUnit)};
+}
+
+std::vector<Loan> loans_of(const TimeSettlement& settlement) {
+  std::vector<Position> positions;
+  for (const TimeLine& line : settlement.lines)
+    if (line.position != 0) positions.push_back({line.tenant, line.position});
+  return match_loans(positions);
+}
+
 const TimeAccounts::Entered& TimeAccounts::entered(TenantId tenant) const {
   const auto found = entered_.find(tenant);
   FAIRWATER_CHECK(found != entered_.end(), "the tenant has a time account");
@@ -48,8 +62,8 @@ void TimeAccounts::bring_up(Entered& entered) const {
   const Wide excess = Wide{entered.held} - entered.part;
   (excess > 0 ? entered.account.borrowed : entered.account.spare) +=
       (excess > 0 ? excess : -excess) * passed;
-  entered.account.held_total += entered.held * passed;
-  entered.account.part_total += entered.part * passed;
+  entered.account.held += entered.held * passed;
+  entered.account.part += entered.part * passed;
 }
 
 // -- what changes ---------------------------------------------------------------------------------
@@ -68,7 +82,7 @@ void TimeAccounts::leave(TenantId tenant) {
   FAIRWATER_CHECK(leaver.held == 0, "a tenant that leaves holds nothing");
   FAIRWATER_CHECK(leaver.account.borrowed == 0 && leaver.account.spare == 0,
                   "all time is settled when a tenant leaves");
-  const Wide rest = leaver.account.rest;
+  const std::int64_t rest = leaver.account.rest;
   entered_.erase(tenant);
   FAIRWATER_CHECK(rest == 0 || !entered_.empty(), "rests sum to zero");
   if (rest != 0) entered_.begin()->second.account.rest += rest;
@@ -128,47 +142,82 @@ void TimeAccounts::lay_out(const Sums& sums) {
   for (auto& [tenant, entered] : entered_) {
     TimeAccount& account = entered.account;
     if (entered.may_lend && account.spare > 0) {
-      account.rest -= until(lenders, sums.lendable);
+      entered.due -= until(lenders, sums.lendable);
       lenders += account.spare;
-      account.rest += until(lenders, sums.lendable);
+      entered.due += until(lenders, sums.lendable);
     }
     if (entered.may_borrow && account.borrowed > 0) {
-      account.rest += until(borrowers, sums.charged);
+      entered.due += until(borrowers, sums.charged);
       borrowers += account.borrowed;
-      account.rest -= until(borrowers, sums.charged);
+      entered.due -= until(borrowers, sums.charged);
     }
   }
 }
 
-std::vector<Position> TimeAccounts::take_positions() {
-  std::vector<Position> positions;
+std::vector<TimeLine> TimeAccounts::take_lines() {
+  std::vector<TimeLine> lines;
   Wide sum = 0;
   Wide whole_before = 0;
   for (auto& [tenant, entered] : entered_) {
-    sum += entered.account.rest;
+    TimeAccount& account = entered.account;
+    const Wide due = std::exchange(entered.due, 0) + account.rest;
+    sum += due;
     const Wide whole_after = floor_of(sum, kMicroUnitsPerUnit);
     const Wide whole = whole_after - std::exchange(whole_before, whole_after);
-    if (whole == 0) continue;
     FAIRWATER_CHECK(whole < kUnlimited && -whole < kUnlimited, "a position fits its account");
-    entered.account.rest -= whole * kMicroUnitsPerUnit;
-    positions.push_back({tenant, static_cast<Units>(whole)});
+    account.rest = static_cast<std::int64_t>(due - whole * kMicroUnitsPerUnit);
+    if (account.held == 0 && account.part == 0 && whole == 0) continue;
+    account.held_total += account.held;
+    account.part_total += account.part;
+    lines.push_back({.tenant = tenant,
+                     .position = static_cast<Units>(whole),
+                     .rest = account.rest,
+                     .held = UnitTime::of(account.held),
+                     .part = UnitTime::of(account.part)});
   }
   FAIRWATER_CHECK(sum == 0, "what is lent is what is borrowed");
-  return positions;
+  return lines;
 }
 
 std::optional<TimeSettlement> TimeAccounts::settle() {
   for (auto& [tenant, entered] : entered_) bring_up(entered);
-  TimeSettlement settlement{.from_ms = settled_ms_, .until_ms = now_ms_, .positions = {}};
+  TimeSettlement settlement{.from_ms = settled_ms_, .until_ms = now_ms_, .lines = {}};
   settled_ms_ = now_ms_;
   const Sums stretch = sums();
-  if (stretch.borrowed > 0 && stretch.spare > 0) {
+  const bool is_lent = stretch.charged > 0 && stretch.lendable > 0;
+  if (is_lent) {
     lay_out(stretch);
-    settlement.positions = take_positions();
+    settlement.lines = take_lines();
   }
-  for (auto& [tenant, entered] : entered_) entered.account.borrowed = entered.account.spare = 0;
-  if (settlement.positions.empty()) return std::nullopt;
+  for (auto& [tenant, entered] : entered_) {
+    TimeAccount& account = entered.account;
+    account.borrowed = account.spare = account.held = account.part = 0;
+  }
+  if (!is_lent) return std::nullopt;
   return settlement;
+}
+
+std::optional<std::string> TimeAccounts::apply(const TimeSettlement& settlement) {
+  if (settlement.from_ms < settled_ms_ || settlement.until_ms < settlement.from_ms)
+    return "a settlement from " + std::to_string(settlement.from_ms) + " to " +
+           std::to_string(settlement.until_ms) + " ms does not follow on " +
+           std::to_string(settled_ms_) + " ms";
+  Wide positions = 0;
+  for (const TimeLine& line : settlement.lines) {
+    const auto found = entered_.find(line.tenant);
+    if (found == entered_.end())
+      return "tenant " + std::to_string(line.tenant.value) + " does not exist";
+    positions += line.position;
+    TimeAccount& account = found->second.account;
+    account.rest = line.rest;
+    account.held_total += line.held.micro();
+    account.part_total += line.part.micro();
+  }
+  Wide rests = 0;
+  for (const auto& [tenant, entered] : entered_) rests += entered.account.rest;
+  if (positions != 0 || rests != 0) return "what is lent is not what is borrowed";
+  settled_ms_ = now_ms_ = settlement.until_ms;
+  return std::nullopt;
 }
 
 // -- restoring and views --------------------------------------------------------------------------

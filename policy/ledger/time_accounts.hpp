@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "policy/ledger/loans.hpp"
@@ -27,14 +28,27 @@ namespace fairwater {
 /// eyes, so it is no time of day.
 using LedgerMs = std::int64_t;
 
+/// Units held times milliseconds, to the millionth.
+struct UnitTime {
+  std::int64_t unit_ms = 0;
+  std::uint32_t millionths = 0;
+  /// Of micro-unit-milliseconds, not negative.
+  [[nodiscard]] static UnitTime of(Wide micro);
+  [[nodiscard]] Wide micro() const { return Wide{unit_ms} * kMicroUnitsPerUnit + millionths; }
+  friend bool operator==(const UnitTime&, const UnitTime&) = default;
+};
+
+/// Micro-unit-milliseconds.
 struct TimeAccount {
   TenantId tenant;
-  // Micro-unit-milliseconds.
-  Wide borrowed = 0;    ///< held beyond its part, since the last settlement
-  Wide spare = 0;       ///< of its part not held, since then
-  Wide rest = 0;        ///< of its positions so far, too little for the book
-  Wide held_total = 0;  ///< integral of what it held, since it joined
-  Wide part_total = 0;  ///< integral of its part, since it joined
+  std::int64_t rest = 0;  ///< of its positions so far, too little for the book
+  Wide held_total = 0;    ///< integral of what it held, over all stretches that were settled
+  Wide part_total = 0;    ///< of its part, likewise
+  // Since the last settlement:
+  Wide borrowed = 0;  ///< held beyond its part
+  Wide spare = 0;     ///< of its part not held
+  Wide held = 0;      ///< integral of what it held
+  Wide part = 0;      ///< of its part
   friend bool operator==(const TimeAccount&, const TimeAccount&) = default;
 };
 
@@ -46,13 +60,27 @@ struct TimeSnapshot {
   friend bool operator==(const TimeSnapshot&, const TimeSnapshot&) = default;
 };
 
-/// What goes into the book: who is below zero borrowed from who is above.
+/// One tenant's part of a settlement.
+struct TimeLine {
+  TenantId tenant;
+  Units position = 0;     ///< unit-milliseconds that go into the book: lent, or borrowed (negative)
+  std::int64_t rest = 0;  ///< afterwards
+  UnitTime held;          ///< in this stretch
+  UnitTime part;          ///< in this stretch
+  friend bool operator==(const TimeLine&, const TimeLine&) = default;
+};
+
+/// A stretch in which somebody borrowed, closed. Positions sum to zero: who is below borrowed from
+/// who is above.
 struct TimeSettlement {
   LedgerMs from_ms = 0;
   LedgerMs until_ms = 0;
-  std::vector<Position> positions;  ///< in unit-milliseconds, by tenant; they sum to zero
+  std::vector<TimeLine> lines;  ///< by tenant; of all that held anything or had a part
   friend bool operator==(const TimeSettlement&, const TimeSettlement&) = default;
 };
+
+/// The loans that a settlement makes.
+[[nodiscard]] std::vector<Loan> loans_of(const TimeSettlement& settlement);
 
 class TimeAccounts {
  public:
@@ -69,8 +97,12 @@ class TimeAccounts {
   /// Time passes; it never goes back.
   void pass_to(LedgerMs now_ms);
 
-  /// Closes the stretch since the last settlement. None when nobody borrowed. O(tenants).
+  /// Closes the stretch since the last settlement. None when nothing was lent: the stretch is
+  /// forgotten. O(tenants).
   [[nodiscard]] std::optional<TimeSettlement> settle();
+  /// As settle() left these accounts, for one that keeps them without knowing what is held. Why it
+  /// cannot be: a sentence; the accounts are half changed then.
+  [[nodiscard]] std::optional<std::string> apply(const TimeSettlement& settlement);
 
   // -- restoring
   /// After all tenants have joined, before anything is held.
@@ -82,7 +114,7 @@ class TimeAccounts {
   [[nodiscard]] LedgerMs settled_ms() const { return settled_ms_; }
   [[nodiscard]] MicroUnits held(TenantId tenant) const { return entered(tenant).held; }
   [[nodiscard]] MicroUnits part(TenantId tenant) const { return entered(tenant).part; }
-  /// Up to now.
+  /// Up to now, also what is not settled.
   [[nodiscard]] TimeAccount account(TenantId tenant) const;
 
  private:
@@ -91,6 +123,7 @@ class TimeAccounts {
     MicroUnits held = 0;
     MicroUnits part = 0;
     LedgerMs since_ms = 0;  ///< the account is up to date to there
+    Wide due = 0;           ///< lent less borrowed, of the stretch that is being settled
     bool may_lend = true;
     bool may_borrow = true;
   };
@@ -105,10 +138,10 @@ class TimeAccounts {
   [[nodiscard]] Entered& entered(TenantId tenant);
   void bring_up(Entered& entered) const;
   [[nodiscard]] Sums sums() const;
-  /// Lays what was lent out over both sides, into their rests.
+  /// Lays what was lent out over both sides.
   void lay_out(const Sums& sums);
   /// Takes whole unit-milliseconds out of the rests.
-  [[nodiscard]] std::vector<Position> take_positions();
+  [[nodiscard]] std::vector<TimeLine> take_lines();
 
   std::map<TenantId, Entered> entered_;
   LedgerMs now_ms_ = 0;

@@ -318,7 +318,7 @@ TEST_CASE("while all are busy, nets are what was held beside the part, and parts
         const TimeAccount account = cluster.allocator().accounts().time().account(TenantId{tenant});
         const Wide net = Wide{cluster.allocator().book().net(tenant)} * kMicroUnitsPerUnit +
                          account.rest + account.spare - account.borrowed;
-        REQUIRE(account.held_total - account.part_total == -net);
+        REQUIRE(account.held_total + account.held - account.part_total - account.part == -net);
       }
     }
     // Nobody's tasks, long or short, bring it more than its part and one task for each slot of it.

@@ -68,6 +68,7 @@ class TimedCluster {
   struct Tenant {
     TenantTerms terms;
     std::deque<Waiting> queue;
+    Wide held = 0;  ///< micro-unit-milliseconds so far
   };
   struct Node {
     ResourceVector capacity;
