@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -41,6 +42,9 @@ class Allocation {
   virtual void withdraw(TenantId tenant, JobId job) = 0;
   virtual bool release(const TaskKey& task) = 0;
   virtual void take_back(TenantId borrower, const std::vector<Advance>& advances) = 0;
+  // -- time. See Allocator; nothing where no account counts it.
+  virtual void pass_to(LedgerMs now_ms) = 0;
+  virtual std::optional<TimeSettlement> settle_time() = 0;
   /// Everything may have changed.
   virtual void consider_all_nodes() = 0;
 

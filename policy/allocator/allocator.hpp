@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "policy/allocator/deal.hpp"
@@ -31,6 +32,10 @@ enum class Accounting : std::uint8_t {
   units = 0,  ///< units granted, however long they are held: a deal's loans and repayments
   time = 1,   ///< unit-milliseconds held beside one's part: policy/allocator/time_marks.hpp
 };
+
+[[nodiscard]] constexpr std::string_view to_string(Accounting accounting) {
+  return accounting == Accounting::time ? "time" : "units";
+}
 
 struct AllocatorSettings {
   ResourceVector granules;  ///< 0: the cluster does not have that resource

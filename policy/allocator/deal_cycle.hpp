@@ -43,6 +43,8 @@ class DealCycle final : public Allocation {
   void take_back(TenantId borrower, const std::vector<Advance>& advances) override {
     allocator_.take_back(borrower, advances);
   }
+  void pass_to(LedgerMs now_ms) override { allocator_.pass_to(now_ms); }
+  std::optional<TimeSettlement> settle_time() override { return allocator_.settle_time(); }
   void consider_all_nodes() override { all_are_due_ = true; }
 
   [[nodiscard]] bool is_due() const override {

@@ -32,30 +32,33 @@ AllocatorQuotas::AllocatorQuotas(const ResourceVector& granules, const ResourceV
     : granules_(granules),
       units_(units),
       keeps_parts_(keeps_parts),
-      tree_(resources_of(granules)) {}
+      tree_(resources_of(granules)),
+      parts_(resources_of(granules)) {}
 
 bool AllocatorQuotas::set_capacity(const ResourceVector& capacity) {
   bool changed = false;
   for (std::size_t r = 0; r < kMaxResources; ++r) {
     if (!counts(r) || tree_.capacity(r) == capacity[r]) continue;
     tree_.set_capacity(r, capacity[r]);
+    if (keeps_parts_) parts_.set_capacity(r, micro_units_of(capacity[r], r));
     changed = true;
   }
-  if (changed && keeps_parts_) parts_.set_capacity(0, cost(capacity));
   return changed;
 }
 
-/// A tenant that asks for every resource holds no more than the scarcest max allows.
-MicroUnits AllocatorQuotas::limit_of(const ResourceVector& max) const {
-  Wide limit = kUnlimited;
-  for (std::size_t r = 0; r < kMaxResources; ++r)
-    if (counts(r) && max[r] < kUnlimited)
-      limit = std::min(limit, Wide{max[r]} * units_[r] * kMicroUnitsPerUnit / granules_[r]);
-  return static_cast<MicroUnits>(limit);
+MicroUnits AllocatorQuotas::part(const TenantState& tenant, std::size_t resource) const {
+  return parts_.member_runtime(tenant.group, tenant.id.value, resource);
 }
 
-MicroUnits AllocatorQuotas::part(const TenantState& tenant) const {
-  return parts_.member_runtime(tenant.group, tenant.id.value, 0);
+std::size_t AllocatorQuotas::scarcest(const ResourceVector& used) const {
+  std::optional<std::size_t> scarcest;
+  for (std::size_t r = 0; r < kMaxResources; ++r) {
+    if (!counts(r) || tree_.capacity(r) == 0) continue;
+    if (!scarcest ||
+        Wide{used[r]} * tree_.capacity(*scarcest) > Wide{used[*scarcest]} * tree_.capacity(r))
+      scarcest = r;
+  }
+  return scarcest.value_or(0);
 }
 
 QuotaTree::Group AllocatorQuotas::number_of(GroupId id) const {
@@ -88,15 +91,12 @@ void AllocatorQuotas::set_group(GroupId id, const GroupTerms& terms) {
     tree_.set_min(number, r, terms.min[r]);
     tree_.set_max(number, r, terms.max[r]);
   }
-  if (!keeps_parts_) return;
-  ResourceVector min;
-  bool has_min = false;
-  for (std::size_t r = 0; r < kMaxResources; ++r) {
-    has_min = has_min || terms.min[r];
-    min[r] = terms.min[r].value_or(0);
+  for (std::size_t r = 0; keeps_parts_ && r < kMaxResources; ++r) {
+    if (!counts(r)) continue;
+    parts_.set_min(number, r,
+                   terms.min[r] ? std::optional(micro_units_of(*terms.min[r], r)) : std::nullopt);
+    parts_.set_max(number, r, micro_units_of(terms.max[r], r));
   }
-  parts_.set_min(number, 0, has_min ? std::optional(cost(min)) : std::nullopt);
-  parts_.set_max(number, 0, limit_of(terms.max));
 }
 
 void AllocatorQuotas::join(TenantState& tenant) {
@@ -109,12 +109,13 @@ void AllocatorQuotas::join(TenantState& tenant) {
   add_used(tenant, tenant.used);
   for (std::size_t r = 0; r < kMaxResources; ++r)
     if (counts(r)) tree_.set_member(tenant.group, tenant.id.value, r, {});
-  if (keeps_parts_)
-    parts_.set_member(tenant.group, tenant.id.value, 0,
-                      {.weight = place.weight,
-                       .min = cost(tenant.terms.min),
-                       .max = limit_of(tenant.terms.max),
-                       .request = kUnlimited});
+  for (std::size_t r = 0; keeps_parts_ && r < kMaxResources; ++r)
+    if (counts(r))
+      parts_.set_member(tenant.group, tenant.id.value, r,
+                        {.weight = place.weight,
+                         .min = micro_units_of(tenant.terms.min[r], r),
+                         .max = micro_units_of(tenant.terms.max[r], r),
+                         .request = kUnlimited});
   refresh(tenant);
 }
 
@@ -123,7 +124,8 @@ void AllocatorQuotas::leave(const TenantState& tenant) {
   add_used(tenant, ResourceVector{} - tenant.used);
   for (std::size_t r = 0; r < kMaxResources; ++r)
     if (counts(r)) tree_.erase_member(tenant.group, tenant.id.value, r);
-  if (keeps_parts_) parts_.erase_member(tenant.group, tenant.id.value, 0);
+  for (std::size_t r = 0; keeps_parts_ && r < kMaxResources; ++r)
+    if (counts(r)) parts_.erase_member(tenant.group, tenant.id.value, r);
 }
 
 inline QuotaGroup AllocatorQuotas::member(const TenantState& tenant, std::size_t resource) const {

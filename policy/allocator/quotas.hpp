@@ -41,13 +41,15 @@ class AllocatorQuotas {
   void release(TenantState& tenant, const ResourceVector& demand);
 
   [[nodiscard]] ResourceVector quota(const TenantState& tenant) const;
-  /// What belongs to the tenant, in micro-units: its part of the capacity by weight, level by
-  /// level, at least its min and at most its max, whoever waits or holds. The parts of all add up
-  /// to the capacity, unless every max is below it.
-  [[nodiscard]] MicroUnits part(const TenantState& tenant) const;
-  [[nodiscard]] MicroUnits cost(const ResourceVector& demand) const {
-    return cost_in_micro_units(demand, granules_, units_);
+  /// What belongs to the tenant, in micro-units of one resource: its part of the capacity by
+  /// weight, level by level, at least its min and at most its max, whoever waits or holds. The
+  /// parts of all add up to the capacity, unless every max is below it.
+  [[nodiscard]] MicroUnits part(const TenantState& tenant, std::size_t resource) const;
+  [[nodiscard]] MicroUnits micro_units_of(Amount amount, std::size_t resource) const {
+    return micro_units(amount, granules_[resource], units_[resource]);
   }
+  /// The resource of which most is used, as a part of its capacity; the first on a tie.
+  [[nodiscard]] std::size_t scarcest(const ResourceVector& used) const;
   /// Whether the tenant may hold so much more by its own max and its groups'. For those in groups:
   /// of others `left` tells, and inlined this would slow them down.
   [[nodiscard, gnu::noinline]] bool has_room(const TenantState& tenant, std::size_t resource,
@@ -109,15 +111,11 @@ class AllocatorQuotas {
   [[nodiscard, gnu::noinline]] Amount exact_quota(const TenantState& tenant,
                                                   std::size_t resource) const;
 
-  /// Up to what a max lets anyone hold, in micro-units.
-  [[nodiscard]] MicroUnits limit_of(const ResourceVector& max) const;
-
   ResourceVector granules_;
   ResourceVector units_;  ///< per granule
   bool keeps_parts_;
-  QuotaTree tree_;  ///< tenants are members, with their id as key
-  /// The same tree of one resource, micro-units, of which all want as much as they can get.
-  QuotaTree parts_{1};
+  QuotaTree tree_;   ///< tenants are members, with their id as key
+  QuotaTree parts_;  ///< the same, in micro-units, of which all want as much as they can get
   std::vector<Group> groups_{1};  ///< by number in the tree
   std::map<GroupId, QuotaTree::Group> numbers_;
 };

@@ -162,16 +162,36 @@ std::optional<TimeSettlement> AllocatorState::settle_time() {
   if (!counts_time()) return std::nullopt;
   refresh_parts();
   std::optional<TimeSettlement> settlement = accounts_.settle_time();
+  count_scarcest();
   if (!settlement) return std::nullopt;
   ++claims_round_;
   follow_accounts();
   return settlement;
 }
 
+void AllocatorState::count_held(const TenantState& tenant) {
+  if (!counts_time()) return;
+  const std::size_t resource = accounts_.time().resource();
+  accounts_.time().set_held(tenant.id, quotas_.micro_units_of(tenant.used[resource], resource));
+}
+
+void AllocatorState::count_scarcest() {
+  ResourceVector used;
+  for (const auto& [id, node] : nodes_) used += node.used;
+  const std::size_t scarcest = quotas_.scarcest(used);
+  if (scarcest == accounts_.time().resource()) return;
+  accounts_.time().count(scarcest);
+  for (const TenantState& known : tenants_)
+    if (known.id) count_held(known);
+  parts_are_stale_ = true;
+  refresh_parts();
+}
+
 void AllocatorState::refresh_parts() {
   if (!counts_time() || !std::exchange(parts_are_stale_, false)) return;
+  const std::size_t resource = accounts_.time().resource();
   for (const TenantState& known : tenants_)
-    if (known.id) accounts_.time().set_part(known.id, quotas_.part(known));
+    if (known.id) accounts_.time().set_part(known.id, quotas_.part(known, resource));
   ++claims_round_;
 }
 
@@ -330,7 +350,7 @@ void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& gran
   if (grant.beyond_quota) holder.used_beyond_quota += grant.demand;
   ++holder.running_tasks;
   quotas_.hold(holder, grant.demand);
-  if (counts_time()) accounts_.time().hold(holder.id, quotas_.cost(grant.demand));
+  count_held(holder);
 }
 
 void AllocatorState::place(NodeRoom& node, TenantState& tenant, const Grant& grant) {
@@ -364,7 +384,7 @@ bool AllocatorState::release(const TaskKey& task) {
   if (held.grant.beyond_quota) holder.used_beyond_quota -= held.grant.demand;
   --holder.running_tasks;
   quotas_.release(holder, held.grant.demand);
-  if (counts_time()) accounts_.time().hold(holder.id, -quotas_.cost(held.grant.demand));
+  count_held(holder);
   held_.erase(found);
   if (!held_on.accepts) refresh_capacity();
   return true;

@@ -131,6 +131,10 @@ class AllocatorState {
   void follow_net(const IouBook::Iou& changed);
   /// The sequence has moved because tenants came, changed or went.
   void follow_position();
+  /// What the tenant holds has changed, or of what that is counted.
+  void count_held(const TenantState& tenant);
+  /// Until the next settlement time is counted of the resource that is scarcest now.
+  void count_scarcest();
   /// To be called after a change of window, pending or deficit.
   void refresh_lists(TenantState& tenant);
   /// The same, or of what it is owed.

@@ -56,7 +56,9 @@ TimeMark time_mark(AllocatorState& state, TenantState& tenant) {
   const TimeReturns& returns = refresh(state, tenant);
   const TimeAccounts& time = state.accounts().time();
   const MicroUnits part = time.part(tenant.id);
-  const MicroUnits quota = state.quotas().cost(state.quotas().quota(tenant));
+  const std::size_t resource = time.resource();
+  const MicroUnits quota =
+      state.quotas().micro_units_of(state.quotas().quota(tenant)[resource], resource);
   return {.held = time.held(tenant.id),
           .part = part,
           .base = std::max(part, quota),
@@ -72,7 +74,10 @@ Standing standing_in_time(AllocatorState& state, TenantState& tenant, const Wind
   const TimeReturns& returns = refresh(state, tenant);
   if (returns.back == 0 && returns.away == 0) return by_quota;
   const TimeMark mark = time_mark(state, tenant);
-  const MicroUnits after = mark.held + state.quotas().cost(range.range.demand);
+  const std::size_t resource = state.accounts().time().resource();
+  const MicroUnits cost = state.quotas().micro_units_of(range.range.demand[resource], resource);
+  if (cost == 0) return by_quota;
+  const MicroUnits after = mark.held + cost;
   if (mark.back > 0) {
     const bool is_covered = after <= std::max(mark.base, mark.part + mark.covered);
     if (!is_covered || mark.held >= mark.base + mark.back) return by_quota;

@@ -9,6 +9,11 @@
 // that is due, each debtor gives way in proportion. A task of which nobody knows how long it may
 // run is not covered.
 //
+// Of several resources time is counted of the scarcest: the one of which most is used, as a part of
+// the capacity, looked at anew with each settlement. Nobody is kept from what nobody lacks, and
+// what is held of it, and the parts of it, add up to the capacity when it is full. A task that does
+// not ask for it has no claim beyond its tenant's quota.
+//
 // A task may straddle a mark, as it may a quota; those who straddle come by what they are owed. So
 // what is held stays within one task of the mark, and over time parts smaller than a task are held
 // and given back as whole tasks in turns.

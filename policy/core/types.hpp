@@ -107,15 +107,12 @@ constexpr Units cost_in_units(const ResourceVector& demand, const ResourceVector
   return cost_in_units(demand, granules, ResourceVector::filled(1));
 }
 
-/// The same to the millionth and rounded down, so that what fits a room costs no more than it.
-constexpr MicroUnits cost_in_micro_units(const ResourceVector& demand,
-                                         const ResourceVector& granules,
-                                         const ResourceVector& units) {
-  Wide cost = 0;
-  for (std::size_t i = 0; i < kMaxResources; ++i)
-    if (granules[i] > 0 && demand[i] > 0)
-      cost = std::max(cost, Wide{demand[i]} * units[i] * kMicroUnitsPerUnit / granules[i]);
-  return static_cast<MicroUnits>(std::min(cost, Wide{kUnlimited}));
+/// What an amount of one resource is in millionths of a unit, rounded down: what fits a room costs
+/// no more than it. 0 where the cluster does not have the resource.
+constexpr MicroUnits micro_units(Amount amount, Amount granule, Amount units) {
+  if (granule <= 0) return 0;
+  const Wide micro = Wide{amount} * units * kMicroUnitsPerUnit / granule;
+  return static_cast<MicroUnits>(std::min(micro, Wide{kUnlimited}));
 }
 
 }  // namespace fairwater

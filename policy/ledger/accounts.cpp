@@ -94,7 +94,7 @@ Units Accounts::leave(TenantId tenant) {
     const auto at = kept++;
     if (at->second.tenant == tenant) change_reservation(NodeId(at->first), std::nullopt);
   }
-  time_.leave(tenant);
+  if (const auto heir = time_.leave(tenant)) changes_.tenants.push_back(*heir);
   period_ -= leaver.weight;
   leaver = {};
   slot_of_.erase(tenant.value);

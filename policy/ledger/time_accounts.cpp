@@ -76,7 +76,7 @@ void TimeAccounts::join(TenantId tenant) {
   FAIRWATER_CHECK(is_new, "a tenant joins once");
 }
 
-void TimeAccounts::leave(TenantId tenant) {
+std::optional<TenantId> TimeAccounts::leave(TenantId tenant) {
   Entered& leaver = entered(tenant);
   bring_up(leaver);
   FAIRWATER_CHECK(leaver.held == 0, "a tenant that leaves holds nothing");
@@ -85,7 +85,9 @@ void TimeAccounts::leave(TenantId tenant) {
   const std::int64_t rest = leaver.account.rest;
   entered_.erase(tenant);
   FAIRWATER_CHECK(rest == 0 || !entered_.empty(), "rests sum to zero");
-  if (rest != 0) entered_.begin()->second.account.rest += rest;
+  if (rest == 0) return std::nullopt;
+  entered_.begin()->second.account.rest += rest;
+  return entered_.begin()->first;
 }
 
 void TimeAccounts::set_rights(TenantId tenant, bool may_lend, bool may_borrow) {
@@ -94,11 +96,12 @@ void TimeAccounts::set_rights(TenantId tenant, bool may_lend, bool may_borrow) {
   changed.may_borrow = may_borrow;
 }
 
-void TimeAccounts::hold(TenantId tenant, MicroUnits more) {
+void TimeAccounts::set_held(TenantId tenant, MicroUnits held) {
+  FAIRWATER_CHECK(held >= 0, "nobody holds less than nothing");
   Entered& holder = entered(tenant);
+  if (holder.held == held) return;
   bring_up(holder);
-  holder.held += more;
-  FAIRWATER_CHECK(holder.held >= 0, "nobody holds less than nothing");
+  holder.held = held;
 }
 
 void TimeAccounts::set_part(TenantId tenant, MicroUnits part) {
@@ -225,6 +228,7 @@ std::optional<std::string> TimeAccounts::apply(const TimeSettlement& settlement)
 void TimeAccounts::restore(const TimeSnapshot& snapshot) {
   FAIRWATER_CHECK(now_ms_ == 0, "time accounts are restored before time passes");
   FAIRWATER_CHECK(snapshot.settled_ms <= snapshot.now_ms, "what is settled is past");
+  resource_ = snapshot.resource;
   now_ms_ = snapshot.now_ms;
   settled_ms_ = snapshot.settled_ms;
   Wide rests = 0;
@@ -243,7 +247,8 @@ TimeAccount TimeAccounts::account(TenantId tenant) const {
 }
 
 TimeSnapshot TimeAccounts::snapshot() const {
-  TimeSnapshot snapshot{.now_ms = now_ms_, .settled_ms = settled_ms_, .accounts = {}};
+  TimeSnapshot snapshot{
+      .resource = resource_, .now_ms = now_ms_, .settled_ms = settled_ms_, .accounts = {}};
   for (const auto& [tenant, entered] : entered_) snapshot.accounts.push_back(account(tenant));
   return snapshot;
 }

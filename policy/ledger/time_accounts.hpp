@@ -14,6 +14,7 @@
 //   integral(held - part) = -(positions + rest).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -54,6 +55,7 @@ struct TimeAccount {
 
 /// The time accounts as plain values. What is held and whose part is what is told beside it.
 struct TimeSnapshot {
+  std::size_t resource = 0;  ///< of which time is counted, see AllocatorState
   LedgerMs now_ms = 0;
   LedgerMs settled_ms = 0;  ///< of the last settlement
   std::vector<TimeAccount> accounts;
@@ -86,13 +88,13 @@ class TimeAccounts {
  public:
   // -- what changes, at the moment to which time has passed. Each O(log tenants).
   void join(TenantId tenant);
-  /// It holds nothing, and all time is settled. What rounding left it goes to another.
-  void leave(TenantId tenant);
+  /// It holds nothing, and all time is settled. What rounding left it goes to another, if there is
+  /// any of both: to whom.
+  std::optional<TenantId> leave(TenantId tenant);
   /// What falls to one that may not lend is lent without a claim, and one that may not borrow owes
   /// nothing for what it holds beyond its part.
   void set_rights(TenantId tenant, bool may_lend, bool may_borrow);
-  /// It holds so much more, or less.
-  void hold(TenantId tenant, MicroUnits more);
+  void set_held(TenantId tenant, MicroUnits held);
   void set_part(TenantId tenant, MicroUnits part);
   /// Time passes; it never goes back.
   void pass_to(LedgerMs now_ms);
@@ -110,6 +112,9 @@ class TimeAccounts {
   [[nodiscard]] TimeSnapshot snapshot() const;
 
   // -- views
+  /// Whatever is held and belongs to whom is of this resource: who changes it changes all of them.
+  void count(std::size_t resource) { resource_ = resource; }
+  [[nodiscard]] std::size_t resource() const { return resource_; }
   [[nodiscard]] LedgerMs now_ms() const { return now_ms_; }
   [[nodiscard]] LedgerMs settled_ms() const { return settled_ms_; }
   [[nodiscard]] MicroUnits held(TenantId tenant) const { return entered(tenant).held; }
@@ -144,6 +149,7 @@ class TimeAccounts {
   [[nodiscard]] std::vector<TimeLine> take_lines();
 
   std::map<TenantId, Entered> entered_;
+  std::size_t resource_ = 0;
   LedgerMs now_ms_ = 0;
   LedgerMs settled_ms_ = 0;
 };

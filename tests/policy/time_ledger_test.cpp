@@ -140,6 +140,37 @@ TEST_CASE("a credit of seconds takes no slot for an hour") {
   CHECK(cluster.held(kB) == 8);
 }
 
+TEST_CASE("of several resources the scarcest counts") {
+  AllocatorSettings settings;
+  settings.granules[kCpu] = 1;
+  settings.granules[kMemory] = 1;
+  TimedCluster cluster(settings);
+  cluster.tenant(kA, terms_of(1));
+  cluster.tenant(kB, terms_of(1));
+  ResourceVector capacity = slots(8);
+  capacity[kMemory] = 64;
+  cluster.node(1, capacity);
+  // Its processors are full, its memory is not: half of the processors are the other's.
+  TimedCluster::Task task = task_of(1000);
+  task.demand[kMemory] = 1;
+  cluster.submit(kA, 1'000'000, task);
+  cluster.run_until(10'000);
+  CHECK(cluster.net(kB) == Approx(4 * 10'000));
+  cluster.clear(kA);
+  cluster.run_until(12'000);
+  // Two hold memory, each its half of it, and hardly a processor: nobody owes anybody more.
+  task.demand[kCpu] = 0;
+  task.demand[kMemory] = 16;
+  cluster.submit(kB, 1'000'000, task);
+  cluster.submit(kA, 1'000'000, task);
+  cluster.run_until(14'000);
+  const double net = cluster.net(kB);
+  CHECK(cluster.held(kA) == 2);
+  CHECK(cluster.held(kB) == 2);
+  cluster.run_until(30'000);
+  CHECK(cluster.net(kB) == net);
+}
+
 // -- properties -----------------------------------------------------------------------------------
 
 /// So many milliseconds, some long, most short.
