@@ -21,6 +21,7 @@ struct ClusterCreated {
   std::string cluster_id;
   std::vector<ResourceKind> resources;
   DealMode mode = DealMode::sized;
+  Accounting accounting = Accounting::units;
   friend bool operator==(const ClusterCreated&, const ClusterCreated&) = default;
 };
 /// For how long agents may run tasks without word from a coordinator.
@@ -175,6 +176,14 @@ struct Cycle {
   friend bool operator==(const Cycle&, const Cycle&) = default;
 };
 
+/// What tenants held beside their parts over a stretch of time went into the book of IOUs
+/// (policy/ledger/time_accounts.hpp).
+struct TimeSettled {
+  static constexpr std::string_view kName = "time_settled";
+  TimeSettlement settlement;
+  friend bool operator==(const TimeSettled&, const TimeSettled&) = default;
+};
+
 /// The operator vouches for this ledger although nodes have seen more than it holds, or could not
 /// be asked. What it may have granted and numbered in the life that was lost is never used again.
 struct LedgerTrusted {
@@ -190,7 +199,7 @@ using JournalBody =
     std::variant<ClusterCreated, CoordinatorStarted, TenantsChanged, TenantRemoved, TokenIssued,
                  JobSubmitted, JobCancelled, NodeChanged, TasksFinished, TasksRequeued, Cycle,
                  LaunchesFailed, LedgerTrusted, TokenRevoked, NodeRemoved, NodeAdmitted,
-                 NodeDrained, NodeLost, NodeReturned, NodeSuperseded>;
+                 NodeDrained, NodeLost, NodeReturned, NodeSuperseded, TimeSettled>;
 
 struct JournalRecord {
   std::uint64_t number = 0;  ///< "cycle number": 1, 2, 3, .. without gaps

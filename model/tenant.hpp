@@ -58,6 +58,9 @@ struct TenantRecord {
   Units lent_total = 0;
   Units carry = 0;                               ///< see TenantLine
   std::uint32_t repay_remainder_millionths = 0;  ///< likewise
+  std::int64_t time_rest = 0;                    ///< as in TimeAccount
+  UnitTime held_total;                           ///< likewise
+  UnitTime part_total;                           ///< likewise
   friend bool operator==(const TenantRecord&, const TenantRecord&) = default;
 };
 

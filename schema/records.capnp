@@ -207,6 +207,11 @@ struct TenantRecord {
   lentTotal @4 :Int64;
   carry @5 :Int64;
   repayRemainder @6 :UInt32;  # as in TenantLine
+  timeRest @7 :Int64;  # micro-unit-milliseconds that were too little for the book
+  heldUnitMs @8 :Int64;
+  heldMillionths @9 :UInt32;
+  partUnitMs @10 :Int64;
+  partMillionths @11 :UInt32;
 }
 
 struct NodeTraits {
@@ -306,6 +311,11 @@ struct ResourceKind {
   units @2 :Int64 = 1;  # ledger units that one granule costs
 }
 
+enum Accounting {
+  units @0;
+  time @1;
+}
+
 enum DealMode {
   sized @0;
   slots @1;
@@ -321,6 +331,7 @@ struct ClusterCreated {
   clusterId @0 :Text;
   resources @1 :List(ResourceKind);
   mode @2 :DealMode;
+  accounting @3 :Accounting;
 }
 
 struct CoordinatorStarted {
@@ -444,6 +455,23 @@ struct Cycle {
   deals @0 :List(Deal);
 }
 
+struct TimeSettled {
+  # What tenants held beside their parts from one moment of the ledger to another, in unit-milliseconds.
+  fromMs @0 :Int64;
+  untilMs @1 :Int64;
+  lines @2 :List(TimeLine);
+}
+
+struct TimeLine {
+  tenant @0 :UInt32;
+  position @1 :Int64;  # lent, or borrowed: below zero
+  rest @2 :Int64;      # afterwards: micro-unit-milliseconds that were too little for the book
+  heldUnitMs @3 :Int64;
+  heldMillionths @4 :UInt32;
+  partUnitMs @5 :Int64;
+  partMillionths @6 :UInt32;
+}
+
 struct LedgerTrusted {
   # An operator vouched for a ledger that lags, or may. What was granted or numbered in the life that
   # was lost is told from what follows by the incarnation.
@@ -479,6 +507,7 @@ struct JournalRecord {
     nodeLost @21 :NodeLost;
     nodeReturned @22 :NodeReturned;
     nodeSuperseded @23 :NodeSuperseded;
+    timeSettled @24 :TimeSettled;
   }
 }
 
@@ -530,4 +559,5 @@ struct MetaRecord {
   lease @9 :LeaseTerms;  # of the last coordinator that noted them
   incarnation @10 :UInt32;
   givenUp @11 :UInt64;  # as in the newest LedgerTrusted
+  ledgerMs @12 :Int64;  # the moment up to which time is settled
 }

@@ -78,6 +78,11 @@ class Fold {
     meta.given_up = body.given_up;
     meta.next_job.value += body.skipped_jobs;
   }
+  void operator()(const TimeSettled& body) {
+    if (state_.meta.cluster.accounting != Accounting::time)
+      refuse("time is settled in a ledger that counts units");
+    if (const auto refusal = state_.accounts.apply(body.settlement)) refuse(*refusal);
+  }
   void operator()(const Cycle& body) {
     for (const Deal& deal : body.deals) {
       apply_accounts(state_, deal);

@@ -71,6 +71,7 @@ struct Fields<LedgerMeta> {
     FAIRWATER_SPARSE_FIELD(lease, Lease);
     FAIRWATER_FIELD(incarnation, Incarnation);
     FAIRWATER_FIELD(given_up, GivenUp);
+    FAIRWATER_FIELD(ledger_ms, LedgerMs);
   }
 };
 

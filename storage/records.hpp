@@ -61,6 +61,7 @@ struct LedgerMeta {
   LeaseTerms lease;  ///< of the last coordinator that noted them
   std::uint32_t incarnation = 0;
   std::uint64_t given_up = 0;  ///< as in the newest LedgerTrusted
+  LedgerMs ledger_ms = 0;      ///< the moment up to which time is settled
   friend bool operator==(const LedgerMeta&, const LedgerMeta&) = default;
 };
 

@@ -38,6 +38,12 @@ void check_accounts(const AccountsSnapshot& accounts, Weight period) {
   if (sum != 0)
     throw StorageFault(ErrorCode::storage_damaged,
                        "the carries of all tenants add up to " + std::to_string(sum));
+  std::int64_t rests = 0;
+  for (const TimeAccount& account : accounts.time.accounts) rests += account.rest;
+  if (rests != 0)
+    throw StorageFault(
+        ErrorCode::storage_damaged,
+        "what is left of all tenants' settlements adds up to " + std::to_string(rests));
   if (accounts.position != 0 && accounts.position >= static_cast<std::uint64_t>(period))
     throw StorageFault(ErrorCode::storage_damaged, "the sequence stands at " +
                                                        std::to_string(accounts.position) +
@@ -64,10 +70,18 @@ AccountsSnapshot read_accounts(const StateView& view) {
   const LedgerMeta meta = read_meta(view);
   accounts.position = meta.position;
   accounts.last_iou_age = std::max<std::uint64_t>(meta.next_iou_age, 1) - 1;
+  accounts.time.now_ms = accounts.time.settled_ms = meta.ledger_ms;
   Weight period = 0;
   view.scan(Family::tenants, [&](std::string_view key, std::string_view bytes) {
     const auto tenant = decode_stored<TenantRecord>(Family::tenants, key, bytes);
     accounts.tenants.push_back({tenant.id, tenant.carry, tenant.repay_remainder_millionths});
+    if (meta.ledger_ms > 0) {
+      TimeAccount& account = accounts.time.accounts.emplace_back();
+      account.tenant = tenant.id;
+      account.rest = tenant.time_rest;
+      account.held_total = tenant.held_total.micro();
+      account.part_total = tenant.part_total.micro();
+    }
     period += tenant.spec.weight;
   });
   view.scan(Family::balances, [&](std::string_view key, std::string_view bytes) {
@@ -107,6 +121,10 @@ void State::store_accounts() {
     TenantRecord& tenant = *tenants.edit(key_of(id));
     tenant.carry = accounts.account(id).deficit;
     tenant.repay_remainder_millionths = accounts.account(id).repay_remainder_millionths;
+    const TimeAccount time = accounts.time().account(id);
+    tenant.time_rest = time.rest;
+    tenant.held_total = UnitTime::of(time.held_total);
+    tenant.part_total = UnitTime::of(time.part_total);
   }
   for (const IouBook::Iou& iou : changes.ious) {
     const std::string key = balance_key(iou.debtor, iou.creditor);
@@ -122,6 +140,7 @@ void State::store_accounts() {
       reservations.erase(key_of(node));
   }
   meta.position = accounts.position();
+  meta.ledger_ms = accounts.time().settled_ms();
   meta.next_iou_age = accounts.book().last_age() + 1;
 }
 

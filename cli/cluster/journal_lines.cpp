@@ -13,6 +13,11 @@ Json task_key_json(const TaskKey& task) {
   return json;
 }
 
+/// Exact: as a decimal number.
+std::string unit_ms(const UnitTime& time) {
+  return fmt::format("{}.{:06}", time.unit_ms, time.millionths);
+}
+
 /// Builds the fields that follow `cycle`, `time` and `kind`.
 struct RecordFields {
   const NameTable& names;
@@ -24,6 +29,7 @@ struct RecordFields {
           Json{{"name", kind.name}, {"granule", kind.granule}, {"units", kind.units}});
     return Json{{"cluster", body.cluster_id},
                 {"mode", body.mode == DealMode::sized ? "sized" : "slots"},
+                {"accounting", to_string(body.accounting)},
                 {"resources", resources}};
   }
   Json operator()(const CoordinatorStarted& body) const {
@@ -116,6 +122,18 @@ struct RecordFields {
     return Json{{"deals", deals}};
   }
 
+  Json operator()(const TimeSettled& body) const {
+    Json lines = Json::array();
+    for (const auto& line : body.settlement.lines)
+      lines.push_back(Json{{"tenant", tenant_name(names, line.tenant)},
+                           {"lent_unit_ms", line.position},
+                           {"rest_millionths", line.rest},
+                           {"held_unit_ms", unit_ms(line.held)},
+                           {"part_unit_ms", unit_ms(line.part)}});
+    return Json{{"from_ms", body.settlement.from_ms},
+                {"until_ms", body.settlement.until_ms},
+                {"lines", lines}};
+  }
   Json operator()(const LedgerTrusted& body) const {
     return Json{{"incarnation", body.incarnation},
                 {"given_up_cycle", body.given_up},

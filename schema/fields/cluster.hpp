@@ -50,6 +50,11 @@ struct Fields<TenantRecord> {
     FAIRWATER_FIELD(lent_total, LentTotal);
     FAIRWATER_FIELD(carry, Carry);
     FAIRWATER_FIELD(repay_remainder_millionths, RepayRemainder);
+    FAIRWATER_FIELD(time_rest, TimeRest);
+    FAIRWATER_FIELD(held_total.unit_ms, HeldUnitMs);
+    FAIRWATER_FIELD(held_total.millionths, HeldMillionths);
+    FAIRWATER_FIELD(part_total.unit_ms, PartUnitMs);
+    FAIRWATER_FIELD(part_total.millionths, PartMillionths);
   }
 };
 

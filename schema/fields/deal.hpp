@@ -1,4 +1,4 @@
-// What a deal writes to the journal.
+// What a deal, or a settlement of time, writes to the journal.
 #pragma once
 
 #include "policy/allocator/deal.hpp"
@@ -83,6 +83,20 @@ struct Fields<Reservation> {
   static constexpr void each(Visit&& visit) {
     FAIRWATER_FIELD(tenant, Tenant);
     FAIRWATER_FIELD(demand, Demand);
+  }
+};
+
+template <>
+struct Fields<TimeLine> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(tenant, Tenant);
+    FAIRWATER_FIELD(position, Position);
+    FAIRWATER_FIELD(rest, Rest);
+    FAIRWATER_FIELD(held.unit_ms, HeldUnitMs);
+    FAIRWATER_FIELD(held.millionths, HeldMillionths);
+    FAIRWATER_FIELD(part.unit_ms, PartUnitMs);
+    FAIRWATER_FIELD(part.millionths, PartMillionths);
   }
 };
 

@@ -13,6 +13,11 @@ struct EnumLast<DealMode> {
 };
 
 template <>
+struct EnumLast<Accounting> {
+  static constexpr Accounting value = Accounting::time;
+};
+
+template <>
 struct EnumLast<Role> {
   static constexpr Role value = Role::join;
 };
@@ -53,6 +58,7 @@ struct Fields<ClusterCreated> {
     FAIRWATER_FIELD(cluster_id, ClusterId);
     FAIRWATER_FIELD(resources, Resources);
     FAIRWATER_FIELD(mode, Mode);
+    FAIRWATER_FIELD(accounting, Accounting);
   }
 };
 
@@ -218,6 +224,16 @@ struct Fields<Cycle> {
 };
 
 template <>
+struct Fields<TimeSettled> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(settlement.from_ms, FromMs);
+    FAIRWATER_FIELD(settlement.until_ms, UntilMs);
+    FAIRWATER_FIELD(settlement.lines, Lines);
+  }
+};
+
+template <>
 struct Fields<LaunchesFailed> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
@@ -279,6 +295,7 @@ constexpr void each_body(Visit&& visit) {
   FAIRWATER_BODY(Cycle);
   FAIRWATER_BODY(LaunchesFailed);
   FAIRWATER_BODY(LedgerTrusted);
+  FAIRWATER_BODY(TimeSettled);
 }
 #undef FAIRWATER_BODY
 

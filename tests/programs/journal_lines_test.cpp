@@ -64,7 +64,8 @@ TEST_CASE("every kind of record has a line for people and for programs", "[unit]
       ClusterCreated{}, CoordinatorStarted{}, TenantsChanged{}, TenantRemoved{}, TokenIssued{},
       JobSubmitted{},   JobCancelled{},       NodeChanged{},    TasksFinished{}, TasksRequeued{},
       Cycle{},          LaunchesFailed{},     LedgerTrusted{},  TokenRevoked{},  NodeRemoved{},
-      NodeAdmitted{},   NodeDrained{},        NodeLost{},       NodeReturned{},  NodeSuperseded{}};
+      NodeAdmitted{},   NodeDrained{},        NodeLost{},       NodeReturned{},  NodeSuperseded{},
+      TimeSettled{}};
   static_assert(std::size(bodies) == std::variant_size_v<JournalBody>);
   for (const auto& body : bodies) {
     const JournalRecord record = record_of(body);

@@ -44,6 +44,31 @@ TEST_CASE("loans and repayments move the book and the totals", "[unit][fold]") {
   CHECK(folded.state.accounts.book().empty());
 }
 
+TEST_CASE("a settlement of time moves the book, and is read again as it was", "[unit][fold]") {
+  TimeSettlement settlement{.from_ms = 0, .until_ms = 1000, .lines = {}};
+  settlement.lines.push_back(
+      {.tenant = TenantId{1}, .position = 7, .rest = -250'000, .held = {5, 1}, .part = {12, 2}});
+  settlement.lines.push_back(
+      {.tenant = TenantId{2}, .position = -7, .rest = 250'000, .held = {20, 3}, .part = {13, 4}});
+  Folded units;
+  CHECK(units.refusal(TimeSettled{settlement}) == "time is settled in a ledger that counts units");
+
+  Folded folded;
+  folded.state.meta.cluster.accounting = Accounting::time;
+  folded.must_apply(TimeSettled{settlement});
+  CHECK(folded.state.accounts.book().owed(2, 1) == 7);
+  const TenantRecord& one = *folded.state.tenants.find(key_of(TenantId{1}));
+  CHECK(one.time_rest == -250'000);
+  CHECK(one.held_total == UnitTime{5, 1});
+  CHECK(one.part_total == UnitTime{12, 2});
+  CHECK(folded.state.meta.ledger_ms == 1000);
+  CHECK(folded.refusal(TimeSettled{settlement}) ==
+        "a settlement from 0 to 1000 ms does not follow on 1000 ms");
+  settlement.from_ms = settlement.until_ms = 1000;
+  ++settlement.lines[0].position;
+  CHECK(folded.refusal(TimeSettled{settlement}) == "what is lent is not what is borrowed");
+}
+
 TaskResult launch_failure(const TaskKey& task) {
   TaskResult result;
   result.task = task;
