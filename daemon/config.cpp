@@ -71,6 +71,7 @@ void read(const FieldMap& fields, CoordinatorConfig& config) {
   fields.read("grace", config.grace_ms, &Field::duration_ms);
   fields.read("heartbeat_interval", config.heartbeat_interval_ms, &Field::duration_ms);
   fields.read("mode", config.mode, read_mode);
+  fields.read("accounting", config.accounting, read_accounting);
   fields.read("resources", config.resources, read_resource_kinds);
 }
 
@@ -169,6 +170,10 @@ caf::error validate(const CoordinatorConfig& config) {
                           std::to_string(kLeaseEndMs) +
                           " ms within which a node ends its tasks once its lease is over",
                       "grace");
+  if (config.accounting == Accounting::time && config.mode == DealMode::slots)
+    return make_error(ErrorCode::invalid_input,
+                      "time is counted of what tasks ask for: with mode slots, accounting is units",
+                      "accounting");
   if (!config.resources) return {};
   if (auto catalog = ResourceCatalog::make(*config.resources); !catalog) return catalog.error();
   return {};
@@ -177,6 +182,9 @@ caf::error validate(const CoordinatorConfig& config) {
 caf::error check_against(const ClusterCreated& cluster, const CoordinatorConfig& config) {
   if (config.mode && *config.mode != cluster.mode)
     return is_fixed("mode", std::string{name_of(*config.mode)}, std::string{name_of(cluster.mode)});
+  if (config.accounting && *config.accounting != cluster.accounting)
+    return is_fixed("accounting", std::string{to_string(*config.accounting)},
+                    std::string{to_string(cluster.accounting)});
   if (config.resources && *config.resources != cluster.resources)
     return is_fixed("resources", text_of(*config.resources), text_of(cluster.resources));
   return {};

@@ -30,6 +30,7 @@ struct CoordinatorConfig {
   std::int64_t join_token_lifetime_ms = 24 * 3'600'000;
   /// What a ledger is created with, and for good; none: the default, or what the ledger has.
   std::optional<DealMode> mode;
+  std::optional<Accounting> accounting;
   std::optional<std::vector<ResourceKind>> resources;
 };
 

@@ -134,7 +134,8 @@ caf::error create_cluster(Ledger& ledger, const CoordinatorConfig& config,
   auto created = ledger.append(
       {ClusterCreated{make_token("cluster_").substr(0, 24),
                       config.resources.value_or(ResourceCatalog{}.kinds()),
-                      config.mode.value_or(DealMode::sized)},
+                      config.mode.value_or(DealMode::sized),
+                      config.accounting.value_or(Accounting::units)},
        TokenIssued{Role::operator_role, {}, hash_token(*operator_token), "operator", now, {}},
        TokenIssued{Role::join, {}, hash_token(join_token->token), "join", now, join_until}});
   return created ? caf::error{} : created.error();

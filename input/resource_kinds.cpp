@@ -20,4 +20,8 @@ DealMode read_mode(const Field& field) {
   return field.choice<DealMode>({{"sized", DealMode::sized}, {"slots", DealMode::slots}});
 }
 
+Accounting read_accounting(const Field& field) {
+  return field.choice<Accounting>({{"units", Accounting::units}, {"time", Accounting::time}});
+}
+
 }  // namespace fairwater

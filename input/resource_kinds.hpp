@@ -13,5 +13,6 @@ namespace fairwater {
 /// A list of {name, granule, units}. What makes a catalogue is ResourceCatalog::make()'s to say.
 [[nodiscard]] std::vector<ResourceKind> read_resource_kinds(const Field& list);
 [[nodiscard]] DealMode read_mode(const Field& field);
+[[nodiscard]] Accounting read_accounting(const Field& field);
 
 }  // namespace fairwater

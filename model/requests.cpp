@@ -29,6 +29,9 @@ class NamesInUse {
   void operator()(const Cycle& cycle) {
     for (const auto& deal : cycle.deals) (*this)(deal);
   }
+  void operator()(const TimeSettled& settled) {
+    for (const auto& line : settled.settlement.lines) (*this)(line.tenant);
+  }
   void operator()(const TenantRemoved& removed) { (*this)(removed.tenant); }
   void operator()(const TokenIssued& issued) { (*this)(issued.tenant); }
   void operator()(const JobSubmitted& submitted) { (*this)(submitted.tenant); }
@@ -54,6 +57,13 @@ class NamesInUse {
 };
 
 }  // namespace
+
+LedgerMeasure measure_of(const ClusterCreated& cluster) {
+  LedgerMeasure measure{.accounting = cluster.accounting};
+  for (const auto& kind : cluster.resources)
+    if (kind.name == "cpu") measure.millicores_per_unit = kind.granule / kind.units;
+  return measure;
+}
 
 NameTable names_in(const std::vector<JournalRecord>& records, const NameTable& all) {
   NamesInUse names(all);

@@ -90,6 +90,14 @@ struct LedgerStanding {
   friend bool operator==(const LedgerStanding&, const LedgerStanding&) = default;
 };
 
+/// What the ledger's balances count: units, or unit-milliseconds.
+struct LedgerMeasure {
+  Accounting accounting = Accounting::units;
+  std::int64_t millicores_per_unit = 0;  ///< 0: the cluster counts no processors
+  friend bool operator==(const LedgerMeasure&, const LedgerMeasure&) = default;
+};
+[[nodiscard]] LedgerMeasure measure_of(const ClusterCreated& cluster);
+
 struct TenantInfo {
   TenantRecord record;
   NamedAmounts request;
@@ -98,6 +106,7 @@ struct TenantInfo {
   std::uint64_t pending_tasks = 0;
   std::uint64_t running_tasks = 0;
   Units net = 0;  ///< positive when others owe it
+  LedgerMeasure measure;
   friend bool operator==(const TenantInfo&, const TenantInfo&) = default;
 };
 
@@ -158,7 +167,8 @@ struct LedgerView {
   std::map<TenantId, std::string> counterparties;
   std::map<TenantId, Units> net;
   std::vector<IouBook::Iou> ious;  ///< by debtor, then creditor
-  bool more = false;               ///< it goes on after these
+  LedgerMeasure measure;
+  bool more = false;  ///< it goes on after these
   friend bool operator==(const LedgerView&, const LedgerView&) = default;
 };
 

@@ -342,6 +342,7 @@ Expected<LedgerView> Client::ledger() {
     const bool progress = !page->tenants.empty() || !page->ious.empty();
     whole.cycle = page->cycle;
     whole.position = page->position;
+    whole.measure = page->measure;
     whole.net.merge(page->net);
     whole.counterparties.merge(page->counterparties);
     append(whole.tenants, std::move(page->tenants));

@@ -62,6 +62,7 @@ LedgerView page_after(const LedgerView& ledger, const LedgerCursor& cursor) {
   LedgerView page;
   page.cycle = ledger.cycle;
   page.position = ledger.position;
+  page.measure = ledger.measure;
   ByteBudget budget(kLedgerBudgetBytes);
   for (const auto& tenant : ledger.tenants) {
     if (tenant.id <= cursor.tenant) continue;

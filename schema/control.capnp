@@ -256,7 +256,14 @@ struct TenantInfo {
   used @3 :List(Records.NamedAmount);
   pendingTasks @4 :UInt64;
   runningTasks @5 :UInt64;
-  net @6 :Int64;  # positive when others owe it
+  net @6 :Int64;  # positive when others owe it; in what `measure` says
+  measure @7 :LedgerMeasure;
+}
+
+struct LedgerMeasure {
+  # What the ledger's balances count: units, or unit-milliseconds.
+  accounting @0 :Records.Accounting;
+  millicoresPerUnit @1 :Int64;  # 0: the cluster counts no processors
 }
 
 enum ChangeKind {
@@ -348,6 +355,7 @@ struct LedgerView {
   ious @4 :List(Iou);  # by debtor, then creditor
   more @5 :Bool;
   counterparties @6 :List(IdName);  # names of those in `ious` that `tenants` does not show
+  measure @7 :LedgerMeasure;
 }
 
 struct IdName {

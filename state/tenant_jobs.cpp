@@ -10,6 +10,11 @@ namespace fairwater {
 namespace {
 
 /// Appends a range, merged with the one before where it continues it.
+/// What makes a tenant's tasks alike.
+const std::string& class_of(const JobSpec& spec) {
+  return spec.job_class.empty() ? spec.name : spec.job_class;
+}
+
 void append(DemandWindow& window, const WaitingRange& range) {
   if (!window.next.empty()) {
     auto& last = window.next.back();
@@ -136,7 +141,23 @@ AttemptOutcome TenantJobs::settle(const TaskKey& key, Event&& event) {
   return outcome;
 }
 
+/// A task that was stopped says nothing of how long it would have run.
+void TenantJobs::remember_run(const Job& job, const TaskResult& result) {
+  if (result.reason != EndReason::exited) return;
+  const std::int64_t run_us = result.finished_at.microseconds - result.started_at.microseconds;
+  run_times_.finished(class_of(job.record.spec), tenant_, std::max<std::int64_t>(1, run_us / 1000));
+}
+
+std::int64_t TenantJobs::expected_ms(const Job& job) const {
+  const JobSpec& spec = job.record.spec;
+  const auto limit_ms = spec.time_limit_ms > 0 ? std::optional(spec.time_limit_ms) : std::nullopt;
+  const auto prediction = run_times_.expected(class_of(spec), tenant_, limit_ms);
+  return prediction ? prediction->expected_ms : 0;
+}
+
 AttemptOutcome TenantJobs::end(const TaskResult& result, WallTime now) {
+  if (const auto job = jobs_.find(result.task.job); job != jobs_.end())
+    remember_run(job->second, result);
   return settle(result.task,
                 [&](JobRecord& job, TaskRecord& task) { end_task(job, task, result, now); });
 }
@@ -272,7 +293,8 @@ void TenantJobs::append_fair(DemandWindow& window, std::size_t max_ranges,
     if (ranges.empty()) continue;
     const auto& job = jobs_.at(turn.id);
     auto& first = ranges.front();
-    append(window, {turn.id, first.first, 1, first.attempt, job.demand, job.rule});
+    append(window,
+           {turn.id, first.first, 1, first.attempt, job.demand, job.rule, expected_ms(job)});
     ++tasks;
     ++first.first;
     if (--first.count == 0) ranges.erase(ranges.begin());
@@ -294,10 +316,11 @@ DemandWindow TenantJobs::window(std::size_t max_ranges, std::uint32_t max_tasks,
   std::uint32_t tasks = 0;
   for (const auto& key : ready_) {
     const auto& job = jobs_.at(key.second);
+    const std::int64_t expected = expected_ms(job);
     for (const auto& range : job.waiting.ranges(max_ranges - window.next.size())) {
       if (tasks >= max_tasks) return window;
       window.next.push_back(
-          {key.second, range.first, range.count, range.attempt, job.demand, job.rule});
+          {key.second, range.first, range.count, range.attempt, job.demand, job.rule, expected});
       tasks += range.count;
     }
     if (window.next.size() >= max_ranges) return window;

@@ -16,6 +16,7 @@
 #include "model/node.hpp"
 #include "model/tenant.hpp"
 #include "policy/allocator/waiting_tasks.hpp"
+#include "policy/prediction/run_time.hpp"
 #include "state/job.hpp"
 
 namespace fairwater {
@@ -108,6 +109,9 @@ class TenantJobs {
   using QueueKey = std::pair<std::int64_t, JobId>;
 
   [[nodiscard]] QueueKey key_of(const Job& job) const;
+  /// How long a task of the job may run: see WaitingRange::expected_ms.
+  [[nodiscard]] std::int64_t expected_ms(const Job& job) const;
+  void remember_run(const Job& job, const TaskResult& result);
   void append_fair(DemandWindow& window, std::size_t max_ranges, std::uint32_t max_tasks) const;
   void erase(std::map<JobId, Job>::iterator job);
   /// Applies the end of the attempt, if it is the one that runs.
@@ -126,6 +130,7 @@ class TenantJobs {
   std::set<QueueKey> ready_;
   ResourceVector pending_;
   std::uint64_t pending_tasks_ = 0;
+  RunTimePredictor run_times_;  ///< of what ended since the start
 };
 
 }  // namespace fairwater

@@ -78,6 +78,7 @@ Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledge
   context->cluster_id = created.cluster_id;
   context->catalog = *catalog;
   context->mode = created.mode;
+  context->measure = measure_of(created);
   context->epoch = epoch;
   context->older_leases_ms = older_leases_ms;
   context->wall_clock = context->settings.wall_clock;

@@ -42,6 +42,7 @@ struct ClusterContext {
   std::string cluster_id;
   ResourceCatalog catalog;
   DealMode mode = DealMode::sized;
+  LedgerMeasure measure;
   std::uint64_t epoch = 0;
   /// From the start on: how long agents may hold leases that earlier coordinators gave, grace
   /// included.

@@ -31,6 +31,7 @@ void start(CoordinatorSelf self, CoordinatorStart start) {
   }
   for (const auto& node : start.nodes) add_node(self, node, std::move(assigned[node.id]));
   rebuild(state, *start.snapshot, 0);
+  begin_time(self, start.snapshot->accounts.time.now_ms);
   watch_trust(self);
 }
 
@@ -67,6 +68,7 @@ CoordinatorBase::behavior_type coordinator_behavior(CoordinatorSelf self,
       [self](const RunCycle&) { run_cycle(self); },
       [self](const BeginAnew&) { begin_anew(self); },
       [self](const NextChange&) { next_change(self); },
+      [self](const SettleTime&) { settle_on_time(self); },
       FAIRWATER_COORDINATOR_CALLS(FAIRWATER_ANSWERING)  //
   };
 #undef FAIRWATER_ANSWERING

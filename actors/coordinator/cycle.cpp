@@ -60,6 +60,7 @@ void run_cycle(CoordinatorSelf self) {
   auto& state = self->state;
   state.cycle_due = false;
   if (!may_grant(state) || state.cycles_in_flight >= kMaxCyclesInFlight) return;
+  pass_time(self);
   const Cycle cycle{state.allocation->run(kMaxDealsPerCycle, kMaxDealEntriesPerCycle)};
   if (state.allocation->is_due()) schedule_cycle(self);
   if (cycle.deals.empty()) return;
@@ -107,6 +108,7 @@ void rebuild(CoordinatorState& state, ClusterSnapshot snapshot, std::uint64_t la
   settings.granules = context.catalog.granules();
   settings.units = context.catalog.units();
   settings.mode = context.mode;
+  settings.accounting = context.measure.accounting;
   settings.incarnation = context.ledger_end().mark.incarnation;
   snapshot.last_deal = last_deal;
   // Nodes register while the ledger is being read: what is durable of them is here first.
@@ -165,6 +167,7 @@ void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
   node.record.draining = beat.draining;
   node.record.drain_reason = beat.drain_reason;
   node.problem = beat.problem;
+  pass_time(self);
   if (beat.lost) change_trust(self, [&] { state.trust.lose(beat.node); });
   for (const auto& task : beat.released) {
     state.allocation->release(task);

@@ -15,16 +15,16 @@ std::vector<TaskKey> keys_of(const std::vector<TaskResult>& results) {
 }
 
 /// A task that does not run there any more has had its advances returned: the ledger passes over
-/// it.
+/// it. Where the ledger counts time nothing was advanced: what was held was held.
 LaunchesFailed take_back(Allocation& allocation, const SettleFailedLaunches& request,
-                         const TracedGrants& traced) {
+                         const TracedGrants& traced, bool counts_units) {
   LaunchesFailed body{request.node, {}};
   for (const auto& result : request.results) {
     FailedLaunch launch{result, {}};
     const auto found =
         std::find_if(traced.grants.begin(), traced.grants.end(),
                      [&](const TracedGrant& grant) { return grant.task == result.task; });
-    if (found != traced.grants.end()) {
+    if (found != traced.grants.end() && counts_units) {
       allocation.take_back(found->tenant, found->advances);
       launch.returned = found->advances;
     }
@@ -51,7 +51,9 @@ void settle(CoordinatorSelf self, const SettleFailedLaunches& request, const Tra
     return;
   }
   commit_chained(
-      self, take_back(*state.allocation, request, traced),
+      self,
+      take_back(*state.allocation, request, traced,
+                state.context->measure.accounting == Accounting::units),
       [promise, pause_ms = longest_backoff_ms(traced)](const Committed& committed) mutable {
         promise.deliver(FailedLaunchesSettled{pause_ms, committed.receipts.front().time});
       },

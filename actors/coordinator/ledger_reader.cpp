@@ -46,6 +46,7 @@ LedgerView read_ledger(const Ledger& ledger) {
   view.position = ledger.position();
   view.tenants = ledger.tenants();
   view.ious = ledger.ious();
+  view.measure = measure_of(ledger.cluster());
   for (const auto& tenant : view.tenants) view.net[tenant.id] = 0;
   for (const auto& iou : view.ious) {
     view.net[TenantId{iou.debtor}] -= iou.units;

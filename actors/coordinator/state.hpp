@@ -20,17 +20,19 @@ namespace fairwater {
 struct RunCycle {};
 struct BeginAnew {};
 struct NextChange {};
+struct SettleTime {};
 }  // namespace fairwater
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::RunCycle)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::BeginAnew)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::NextChange)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::SettleTime)
 
 namespace fairwater::coordination {
 
 using CoordinatorBase =
     CoordinatorActor::extend<caf::reacts_to<RunCycle>, caf::reacts_to<BeginAnew>,
-                             caf::reacts_to<NextChange>>;
+                             caf::reacts_to<NextChange>, caf::reacts_to<SettleTime>>;
 
 struct TenantEntry {
   TenantSpec spec;
@@ -74,6 +76,11 @@ struct CoordinatorState {
   std::uint32_t next_tenant = 1;
   std::uint32_t next_node = 1;
 
+  /// The ledger's moment when this coordinator took over, and when that was by the actors' clock.
+  LedgerMs ledger_began_ms = 0;
+  caf::actor_clock::time_point began;
+  bool settling = false;  ///< a settlement is on its way to the ledger
+
   bool cycle_due = false;
   std::uint32_t cycles_in_flight = 0;
   std::uint64_t generation = 1;  ///< see Commit::generation
@@ -116,6 +123,18 @@ void set_node(CoordinatorState& state, const NodeEntry& node);
 void take_beat(CoordinatorSelf self, const NodeBeat& beat);
 void take_window(CoordinatorSelf self, const DemandWindow& window);
 caf::result<Done> withdraw(CoordinatorSelf self, const Withdraw& request);
+
+// -- time.cpp ------------------------------------------------------------------------------------
+
+/// From here on the ledger's time passes: from where it had come when it was durable last. While no
+/// coordinator looks on it stands still.
+void begin_time(CoordinatorSelf self, LedgerMs ledger_ms);
+/// What happens from here on happens now.
+void pass_time(CoordinatorSelf self);
+/// Brings the book up to now, and makes it durable.
+void settle_time(CoordinatorSelf self);
+/// The same each second.
+void settle_on_time(CoordinatorSelf self);
 
 // -- launches.cpp --------------------------------------------------------------------------------
 

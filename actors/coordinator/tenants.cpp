@@ -208,6 +208,7 @@ void remove_retired(CoordinatorSelf self, TenantId id, caf::typed_response_promi
                              "tenant " + entry.spec.name + " owes " + std::to_string(-view.net) +
                                  " units and runs " + std::to_string(view.running_tasks) +
                                  " tasks; a debtor may not leave"));
+  settle_time(self);
   TenantRemoved body{id, 0, state.allocation->remove_tenant(id)};
   body.position = state.allocation->position();
   state.tenants.erase(id);

@@ -25,6 +25,7 @@ TenantViews describe_tenants(const CoordinatorState& state) {
     info.pending_tasks = view.pending_tasks;
     info.running_tasks = view.running_tasks;
     info.net = view.net;
+    info.measure = state.context->measure;
     views.tenants.push_back(std::move(info));
   }
   return views;

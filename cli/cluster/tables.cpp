@@ -1,6 +1,7 @@
 #include "cli/cluster/tables.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -79,6 +80,27 @@ std::string token_table(const std::vector<TokenInfo>& tokens) {
   return table.str();
 }
 
+namespace {
+
+/// In units; where time is counted, in core-seconds or core-hours, or without processors in units'
+/// seconds or hours.
+std::string balance(Units units, const LedgerMeasure& measure) {
+  if (measure.accounting == Accounting::units) return std::to_string(units);
+  const bool has_cores = measure.millicores_per_unit > 0;
+  const double seconds = static_cast<double>(units) / 1000 *
+                         (has_cores ? static_cast<double>(measure.millicores_per_unit) / 1000 : 1);
+  constexpr double kHours = 3600;
+  const char* what = has_cores ? "core" : "unit";
+  if (std::abs(seconds) < kHours) return fmt::format("{:.1f} {}-s", seconds, what);
+  return fmt::format("{:.1f} {}-h", seconds / kHours, what);
+}
+
+std::string signed_balance(Units units, const LedgerMeasure& measure) {
+  return (units < 0 ? "" : "+") + balance(units, measure);
+}
+
+}  // namespace
+
 std::string tenant_table(const std::vector<TenantInfo>& tenants) {
   Table table{{{"NAME"},
                {"WEIGHT", Align::right},
@@ -92,7 +114,7 @@ std::string tenant_table(const std::vector<TenantInfo>& tenants) {
     table.add_row({tenant.record.spec.name, std::to_string(tenant.record.spec.weight),
                    std::to_string(tenant.running_tasks), std::to_string(tenant.pending_tasks),
                    format_amounts(tenant.used), format_amounts(tenant.runtime_quota),
-                   fmt::format("{:+}", tenant.net),
+                   signed_balance(tenant.net, tenant.measure),
                    std::to_string(tenant.record.granted_units_total)});
   return table.str();
 }
@@ -114,7 +136,10 @@ std::string tenant_text(const TenantInfo& tenant) {
       {"quota", format_amounts(tenant.runtime_quota)},
       {"used", format_amounts(tenant.used)},
       {"tasks", fmt::format("{} running, {} pending", tenant.running_tasks, tenant.pending_tasks)},
-      {"net", fmt::format("{:+} units ({})", tenant.net,
+      {"net", fmt::format("{} ({})",
+                          tenant.measure.accounting == Accounting::units
+                              ? fmt::format("{:+} units", tenant.net)
+                              : signed_balance(tenant.net, tenant.measure),
                           tenant.net > 0   ? "others owe it"
                           : tenant.net < 0 ? "it owes others"
                                            : "even")},
@@ -232,7 +257,8 @@ std::string ledger_text(const LedgerView& ledger) {
       {{"TENANT"}, {"NET", Align::right}, {"BORROWED", Align::right}, {"LENT", Align::right}}};
   for (const auto& tenant : ledger.tenants) {
     const auto net = ledger.net.find(tenant.id);
-    nets.add_row({tenant.spec.name, fmt::format("{:+}", net == ledger.net.end() ? 0 : net->second),
+    nets.add_row({tenant.spec.name,
+                  signed_balance(net == ledger.net.end() ? 0 : net->second, ledger.measure),
                   std::to_string(tenant.borrowed_total), std::to_string(tenant.lent_total)});
   }
   std::string text =
@@ -241,7 +267,9 @@ std::string ledger_text(const LedgerView& ledger) {
   for (const auto& iou : ledger.ious)
     text += fmt::format("{} owes {} {}\n", tenant_name(names, TenantId{iou.debtor}),
                         tenant_name(names, TenantId{iou.creditor}),
-                        counted(static_cast<std::uint64_t>(iou.units), "unit"));
+                        ledger.measure.accounting == Accounting::units
+                            ? counted(static_cast<std::uint64_t>(iou.units), "unit")
+                            : balance(iou.units, ledger.measure));
   return text + (ledger.ious.empty() ? "nobody owes anything\n" : "");
 }
 

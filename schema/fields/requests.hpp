@@ -94,6 +94,15 @@ struct Fields<LedgerStanding> {
 };
 
 template <>
+struct Fields<LedgerMeasure> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(accounting, Accounting);
+    FAIRWATER_FIELD(millicores_per_unit, MillicoresPerUnit);
+  }
+};
+
+template <>
 struct Fields<TenantInfo> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
@@ -104,6 +113,7 @@ struct Fields<TenantInfo> {
     FAIRWATER_FIELD(pending_tasks, PendingTasks);
     FAIRWATER_FIELD(running_tasks, RunningTasks);
     FAIRWATER_FIELD(net, Net);
+    FAIRWATER_FIELD(measure, Measure);
   }
 };
 
@@ -200,6 +210,7 @@ struct Fields<LedgerView> {
     FAIRWATER_FIELD(ious, Ious);
     FAIRWATER_FIELD(more, More);
     FAIRWATER_FIELD(counterparties, Counterparties);
+    FAIRWATER_FIELD(measure, Measure);
   }
 };
 

@@ -100,10 +100,11 @@ ClusterSettings ClusterFixture::default_settings() {
   return settings;
 }
 
-ClusterFixture::ClusterFixture(ClusterSettings settings)
+ClusterFixture::ClusterFixture(ClusterSettings settings, Accounting accounting)
     : memory_(rocksdb::NewMemEnv(rocksdb::Env::Default())),
       env_(std::make_unique<DiskInMemory>(memory_.get())),
-      settings_(std::move(settings)) {
+      settings_(std::move(settings)),
+      accounting_(accounting) {
   config_.set("scheduler.policy", caf::atom("testing"));
   start();
 }
@@ -124,8 +125,9 @@ void ClusterFixture::start(bool copied) {
   auto ledger = Ledger::open(options);
   if (!ledger) FAIL(details(ledger.error()).message);
   if ((*ledger)->last_number() == 0) {
-    auto created = (*ledger)->append({ClusterCreated{"test", ResourceCatalog{}.kinds(), {}},
-                                      TokenIssued{Role::join, {}, join_hash()}});
+    auto created =
+        (*ledger)->append({ClusterCreated{"test", ResourceCatalog{}.kinds(), {}, accounting_},
+                           TokenIssued{Role::join, {}, join_hash()}});
     REQUIRE(created.engaged());
   }
   auto cluster = start_cluster(*system_, std::move(*ledger), settings_, [this](const auto& error) {

@@ -41,7 +41,8 @@ struct FakeAgent {
 
 class ClusterFixture {
  public:
-  explicit ClusterFixture(ClusterSettings settings = default_settings());
+  explicit ClusterFixture(ClusterSettings settings = default_settings(),
+                          Accounting accounting = Accounting::units);
   ~ClusterFixture();
 
   static ClusterSettings default_settings();
@@ -133,6 +134,7 @@ class ClusterFixture {
   std::unique_ptr<DiskInMemory> env_;
   std::unique_ptr<rocksdb::Env> backup_;
   ClusterSettings settings_;
+  Accounting accounting_;
   caf::actor_system_config config_;
   std::unique_ptr<caf::actor_system> system_;
   std::optional<Cluster> cluster_;

@@ -25,7 +25,8 @@ void Checker::follow(const Ledger& ledger) {
   check_nets(ledger);
 }
 
-/// What deals lend and repay, added up here, is what the ledger's IOUs come to.
+/// What deals and settlements of time lend and repay, added up here, is what the ledger's IOUs come
+/// to.
 void Checker::check_nets(const Ledger& ledger) {
   if (nets_ != NetsState::as_known) {
     std::map<TenantId, Units> stored;
@@ -71,6 +72,7 @@ void Checker::apply(const JournalRecord& record) {
   if (const auto* node = std::get_if<NodeAdmitted>(&record.body)) apply(*node);
   if (const auto* removed = std::get_if<NodeRemoved>(&record.body)) apply(*removed);
   if (const auto* cycle = std::get_if<Cycle>(&record.body)) apply(*cycle);
+  if (const auto* settled = std::get_if<TimeSettled>(&record.body)) apply(*settled);
   if (const auto* job = std::get_if<JobSubmitted>(&record.body))
     jobs_[job->id] = {job->spec.tasks_max, false};
   if (const auto* cancel = std::get_if<JobCancelled>(&record.body))
@@ -114,6 +116,16 @@ void Checker::apply(const NodeRemoved& body) {
       stage_.broken("node {} was removed while it has task {}", body.node.value,
                     text_of(running.task));
   nodes_.erase(body.node);
+}
+
+void Checker::apply(const TimeSettled& body) {
+  Units sum = 0;
+  for (const auto& line : body.settlement.lines) {
+    sum += line.position;
+    net_[line.tenant] += line.position;
+  }
+  if (sum != 0) stage_.broken("a settlement of time lends {} more than it borrows", sum);
+  nets_ = std::max(nets_, NetsState::moved_by_deals);
 }
 
 void Checker::apply(const Cycle& body) {

@@ -74,6 +74,7 @@ class Checker {
   void apply(const CoordinatorStarted& body);
   void apply(const NodeAdmitted& body);
   void apply(const NodeRemoved& body);
+  void apply(const TimeSettled& body);
   void apply(const Cycle& body);
   void grant(const Deal& deal, const Grant& grant);
   void check_room(NodeId node);

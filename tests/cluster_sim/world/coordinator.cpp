@@ -36,9 +36,10 @@ Expected<std::shared_ptr<Ledger>> Coordinator::open_ledger() {
   if (!opened) return opened.error();
   std::shared_ptr<Ledger> ledger = std::move(*opened);
   if (ledger->last_number() > 0) return ledger;
-  auto created =
-      ledger->append({ClusterCreated{"simulated", ResourceCatalog{}.kinds(), DealMode::sized},
-                      TokenIssued{Role::join, {}, join_hash()}});
+  const auto accounting = stage_.chance.percent(50) ? Accounting::time : Accounting::units;
+  auto created = ledger->append(
+      {ClusterCreated{"simulated", ResourceCatalog{}.kinds(), DealMode::sized, accounting},
+       TokenIssued{Role::join, {}, join_hash()}});
   if (!created) return created.error();
   return ledger;
 }

@@ -1,0 +1,52 @@
+// The ledger's time, where it counts time: it passes with the actors' clock, and what was held goes
+// into the book each second.
+#include <chrono>
+#include <utility>
+
+#include "actors/coordinator/state.hpp"
+
+namespace fairwater::coordination {
+namespace {
+
+constexpr auto kSettlementPeriod = std::chrono::seconds(1);
+
+bool counts_time(const CoordinatorState& state) {
+  return state.context->measure.accounting == Accounting::time;
+}
+
+}  // namespace
+
+void begin_time(CoordinatorSelf self, LedgerMs ledger_ms) {
+  auto& state = self->state;
+  state.ledger_began_ms = ledger_ms;
+  state.began = self->clock().now();
+  if (counts_time(state)) self->delayed_send(self, kSettlementPeriod, SettleTime{});
+}
+
+void pass_time(CoordinatorSelf self) {
+  auto& state = self->state;
+  if (!counts_time(state)) return;
+  const auto passed =
+      std::chrono::duration_cast<std::chrono::milliseconds>(self->clock().now() - state.began);
+  state.allocation->pass_to(state.ledger_began_ms + passed.count());
+}
+
+void settle_time(CoordinatorSelf self) {
+  auto& state = self->state;
+  pass_time(self);
+  auto settlement = state.allocation->settle_time();
+  if (!settlement) return;
+  state.settling = true;
+  commit_chained(
+      self, TimeSettled{std::move(*settlement)},
+      [self](const Committed&) { self->state.settling = false; },
+      [self](const caf::error&) { self->state.settling = false; });
+}
+
+void settle_on_time(CoordinatorSelf self) {
+  const auto& state = self->state;
+  if (may_grant(state) && !state.beginning_anew && !state.settling) settle_time(self);
+  self->delayed_send(self, kSettlementPeriod, SettleTime{});
+}
+
+}  // namespace fairwater::coordination

@@ -1,0 +1,138 @@
+// A coordinator whose ledger counts time: what is held goes into the book each second, is durable,
+// and comes back.
+#include <algorithm>
+#include <map>
+
+#include "cluster_fixture.hpp"
+
+namespace fairwater {
+namespace {
+
+constexpr TenantId kA{1};
+constexpr TenantId kB{2};
+
+/// Runs what it is given, on one agent whose tasks end when the test says so.
+struct Timed {
+  ClusterFixture cluster{ClusterFixture::default_settings(), Accounting::time};
+  FakeAgent agent;
+  std::size_t seen = 0;
+  std::map<TaskKey, TenantId> held;
+
+  Timed() {
+    cluster.apply({tenant_spec("a", 1), tenant_spec("b", 1)});
+    agent = cluster.join("node", 16);
+  }
+  void take_orders() {
+    const auto launches = agent.launches();
+    for (; seen < launches.size(); ++seen) {
+      const TaskKey& task = launches[seen].task;
+      held[task] = launches[seen].tenant;
+      agent.running.push_back(task);
+    }
+  }
+  std::size_t held_by(TenantId tenant) {
+    take_orders();
+    return static_cast<std::size_t>(std::count_if(
+        held.begin(), held.end(), [&](const auto& task) { return task.second == tenant; }));
+  }
+  /// All tasks of the tenant end.
+  void finish(TenantId tenant) {
+    take_orders();
+    std::vector<TaskResult> results;
+    for (const auto& [task, holder] : held)
+      if (holder == tenant) results.push_back(succeeded(task));
+    for (const TaskResult& result : results) {
+      held.erase(result.task);
+      std::erase(agent.running, result.task);
+    }
+    REQUIRE(cluster.report(agent, results).engaged());
+    take_orders();
+  }
+  /// In steps of less than a lease.
+  void pass(std::int64_t ms) {
+    for (; ms > 0; ms -= 1000) {
+      cluster.advance(std::min<std::int64_t>(ms, 1000));
+      REQUIRE(cluster.report(agent).engaged());
+      take_orders();
+    }
+  }
+  Units net(const std::string& tenant) {
+    for (const TenantInfo& info : cluster.tenants())
+      if (info.record.spec.name == tenant) return info.net;
+    return 0;
+  }
+};
+
+// A task of one processor costs ten units.
+constexpr Units kProcessorSecond = 10'000;
+
+TEST_CASE("a debt of half a second costs half a second", "[actors][time]") {
+  Timed timed;
+  timed.cluster.submit("a", 1000);
+  CHECK(timed.held_by(kA) == 16);
+  timed.pass(500);
+  timed.cluster.submit("b", 100);
+  timed.pass(500);
+  timed.finish(kA);
+  CHECK(timed.held_by(kA) == 8);
+  CHECK(timed.held_by(kB) == 8);
+  timed.pass(1000);
+  CHECK(timed.net("a") == -8 * kProcessorSecond);
+  CHECK(timed.net("b") == 8 * kProcessorSecond);
+  for (int i = 0; i < 5; ++i) {
+    timed.finish(kA);
+    timed.pass(1000);
+    CHECK(timed.held_by(kA) == 8);
+    CHECK(timed.held_by(kB) == 8);
+  }
+  CHECK(timed.net("a") == -8 * kProcessorSecond);
+  CHECK(timed.cluster.verify().ok);
+}
+
+TEST_CASE("nets outlive a restart, and time stands still in between", "[actors][time]") {
+  Timed timed;
+  timed.cluster.submit("a", 1000);
+  CHECK(timed.held_by(kA) == 16);
+  timed.pass(20'000);
+  CHECK(timed.net("b") == 160 * kProcessorSecond);
+  timed.cluster.restart();
+  CHECK(timed.net("b") == 160 * kProcessorSecond);
+  CHECK_FALSE(timed.cluster.reattach(timed.agent));
+  timed.pass(1000);
+  CHECK(timed.net("b") >= 168 * kProcessorSecond);
+  CHECK(timed.net("b") <= 176 * kProcessorSecond);
+  CHECK(timed.cluster.verify().ok);
+
+  // A creditor may leave: what it is owed is spread, and the time up to then is settled.
+  timed.cluster.apply({tenant_spec("a", 1), tenant_spec("b", 1), tenant_spec("c", 2)});
+  timed.pass(2000);
+  CHECK(timed.net("c") > 0);
+  const RemoveTenant remove{timed.cluster.operator_caller(), "c"};
+  CHECK(timed.cluster.ask<Done>(remove).engaged());
+  timed.pass(1000);
+  CHECK(timed.net("a") + timed.net("b") == 0);
+  CHECK(timed.cluster.verify().ok);
+}
+
+TEST_CASE("what was lent comes back as fast as its owner's tasks are known to end",
+          "[actors][time]") {
+  Timed timed;
+  timed.cluster.submit("a", 1000);
+  timed.pass(100'000);
+  CHECK(timed.net("b") == 800 * kProcessorSecond);
+  timed.cluster.submit("b", 1000);
+  timed.finish(kA);
+  // Nobody knows yet how long its tasks run: it has its part and no more.
+  CHECK(timed.held_by(kB) == 8);
+  timed.pass(1000);
+  timed.finish(kB);
+  timed.finish(kA);
+  CHECK(timed.held_by(kB) == 16);
+  const auto journal = timed.cluster.journal();
+  CHECK(std::any_of(journal.begin(), journal.end(), [](const JournalRecord& record) {
+    return std::holds_alternative<TimeSettled>(record.body);
+  }));
+}
+
+}  // namespace
+}  // namespace fairwater
