@@ -57,6 +57,11 @@ class QuestionBuilder {
 
   Expected<WhatIfQuestion> build(const std::vector<NodeInfo>& nodes,
                                  const std::vector<TenantSpec>& proposal) {
+    if (state_.meta.cluster.accounting != Accounting::units)
+      return make_error(ErrorCode::not_supported,
+                        "this ledger counts time, and a simulation goes on from one that counts "
+                        "units alone",
+                        "accounting");
     what_if().horizon_ms = rules_.horizon_ms;
     take_settings();
     if (auto error = take_tenants()) return error;

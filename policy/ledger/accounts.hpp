@@ -40,7 +40,7 @@ struct AccountsSnapshot {
   std::vector<IouBook::Iou> ious;
   std::uint64_t last_iou_age = 0;  ///< the youngest that any IOU ever had
   std::map<NodeId, Reservation> reservations;
-  TimeSnapshot time;  ///< without accounts where the ledger counts units
+  TimeSnapshot time{};  ///< without accounts where the ledger counts units
   friend bool operator==(const AccountsSnapshot&, const AccountsSnapshot&) = default;
 };
 

@@ -96,6 +96,14 @@ TEST_CASE("a mode and resources other than the ledger's are refused, and both ar
   const auto mode = details(check("mode: slots\n"));
   CHECK(mode.field == "mode");
   CHECK_THAT(mode.message, Catch::Contains("says slots") && Catch::Contains("created with sized"));
+  CHECK_FALSE(check("accounting: units\n"));
+  const auto accounting = details(check("accounting: time\n"));
+  CHECK(accounting.field == "accounting");
+  CHECK_THAT(accounting.message,
+             Catch::Contains("says time") && Catch::Contains("created with units"));
+  CoordinatorConfig slots;
+  CHECK(details(read_config("mode: slots\naccounting: time\n", "c.yaml", slots)).field ==
+        "accounting");
   const auto resources = details(
       check("resources:\n  - {name: cpu, granule: 200m}\n  - {name: memory, granule: 256MiB}\n"));
   CHECK(resources.field == "resources");

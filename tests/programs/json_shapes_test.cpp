@@ -64,7 +64,18 @@ TEST_CASE("tenant list has the contract's shape", "[golden][json]") {
         R"("request":{"cpu":9000},"runtime_quota":{"cpu":8000},"used":{"cpu":7000},)"
         R"("pending_tasks":2,"running_tasks":7,"net":-3,"granted_units_total":120,"credit":0,)"
         R"("borrowed_units_total":0,"lent_units_total":0,"queue":"fifo","repay":1.0,)"
-        R"("may_lend":true,"may_borrow":true,"run_as":null}]})");
+        R"("may_lend":true,"may_borrow":true,"run_as":null,"accounting":"units",)"
+        R"("balance_unit":"unit"}]})");
+
+  tenant.net = -80'000;
+  tenant.measure = {Accounting::time, 100};
+  CHECK(tenant_json(tenant)["balance_unit"] == "unit_ms");
+  CHECK(tenant_json(tenant)["millicores_per_unit"] == 100);
+  CHECK_THAT(tenant_text(tenant), Catch::Contains("-8.0 core-s (it owes others)"));
+  tenant.net = 72'000'000;
+  CHECK_THAT(tenant_table({tenant}), Catch::Contains("+2.0 core-h"));
+  tenant.measure.millicores_per_unit = 0;
+  CHECK_THAT(tenant_table({tenant}), Catch::Contains("+20.0 unit-h"));
 }
 
 TEST_CASE("node list has the contract's shape", "[golden][json]") {
@@ -145,7 +156,8 @@ TEST_CASE("ledger show has the contract's shape, with names", "[golden][json]") 
   ledger.ious = {{2, 1, 4, 9}};
   CHECK(json_text(ledger_json(ledger)) ==
         R"({"cycle":12,"position":5,"net":{"physics":4,"biology":-4,"idle":0},)"
-        R"("ious":[{"debtor":"biology","creditor":"physics","units":4}]})");
+        R"("ious":[{"debtor":"biology","creditor":"physics","units":4}],)"
+        R"("accounting":"units","balance_unit":"unit"})");
 }
 
 TEST_CASE("whom a tenant owes has a name, and no line of its own", "[golden][json]") {
@@ -159,7 +171,8 @@ TEST_CASE("whom a tenant owes has a name, and no line of its own", "[golden][jso
   ledger.counterparties = {{TenantId{2}, "biology"}};
   CHECK(json_text(ledger_json(ledger)) ==
         R"({"cycle":0,"position":0,"net":{"physics":-4},)"
-        R"("ious":[{"debtor":"physics","creditor":"biology","units":4}]})");
+        R"("ious":[{"debtor":"physics","creditor":"biology","units":4}],)"
+        R"("accounting":"units","balance_unit":"unit"})");
   CHECK_THAT(ledger_text(ledger), Catch::EndsWith("\nphysics owes biology 4 units\n"));
 }
 

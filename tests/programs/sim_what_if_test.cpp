@@ -24,8 +24,8 @@ WallTime at_s(std::int64_t seconds) { return {seconds * kSecond_us}; }
 /// makes.
 class SmallJournal {
  public:
-  SmallJournal() : allocator_(settings()) {
-    add(1000, ClusterCreated{"c1", catalog_.kinds(), DealMode::sized});
+  explicit SmallJournal(Accounting accounting = Accounting::units) : allocator_(settings()) {
+    add(1000, ClusterCreated{"c1", catalog_.kinds(), DealMode::sized, accounting});
     add(1000, CoordinatorStarted{1, "test"});
     TenantsChanged tenants;
     tenants.tenants = {tenant(kArt, "art", 1), tenant(kBotany, "botany", 2)};
@@ -183,6 +183,15 @@ TEST_CASE("a journal becomes what runs, what waits and what comes again", "[unit
   CHECK(question.facts.waiting_jobs == 2);
   CHECK(question.facts.arriving_jobs == 3);
   CHECK(question.facts.notes.empty());
+}
+
+TEST_CASE("from a ledger that counts time nothing is simulated", "[unit][what-if]") {
+  const SmallJournal journal(Accounting::time);
+  const auto refused = what_if_question(journal.state.state(), node_that_is(NodeState::up), {},
+                                        {at_s(1070), 100'000, true});
+  REQUIRE_FALSE(refused);
+  CHECK(details(refused.error()).code == ErrorCode::not_supported);
+  CHECK(details(refused.error()).field == "accounting");
 }
 
 TEST_CASE("only jobs of the last horizon come again, or none", "[unit][what-if]") {
