@@ -150,6 +150,7 @@ sim::Generator read_generator(const SimFileDraft& draft, const Field& at) {
   fields.read("hurst", generator.hurst, number_from(0.01, 0.99));
   fields.read("variation", generator.variation, number_from(0, 100));
   fields.read("period", generator.period_ms, read_time);
+  fields.read("start", generator.start_ms, read_time);
   fields.read("duration", generator.duration_ms, read_time);
   fields.read("tasks", generator.tasks, read_counts);
   generator.demand = read_demand(draft, fields.at("resources"));

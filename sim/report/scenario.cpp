@@ -68,8 +68,8 @@ Workload draw_workload(const Scenario& scenario, std::uint64_t seed) {
   SplitMix64 states{seed};
   for (const auto& generator : scenario.generators) {
     SplitMix64 random{states.next()};
-    for (const TimeMs at : draw_arrivals(generator, random))
-      workload.jobs.push_back(draw_job(scenario, generator, at, random));
+    for (const TimeMs after : draw_arrivals(generator, random))
+      workload.jobs.push_back(draw_job(scenario, generator, generator.start_ms + after, random));
   }
   std::stable_sort(workload.jobs.begin(), workload.jobs.end(),
                    [](const Job& a, const Job& b) { return a.submit_ms < b.submit_ms; });

@@ -37,7 +37,8 @@ struct Generator {
   double hurst = 0.5;                ///< of self-similar arrivals
   double variation = 0.5;            ///< of a period's arrivals, over their mean
   TimeMs period_ms = 1000;           ///< of self-similar arrivals
-  TimeMs duration_ms = 0;            ///< arrivals fall before this
+  TimeMs start_ms = 0;               ///< of arrivals
+  TimeMs duration_ms = 0;            ///< of arrivals, but for a backlog
   Range tasks{1, 1};                 ///< of a job
   std::vector<Range> demand;         ///< of a unit of a task, by resource
   Range run_ms{1000, 1000};          ///< of a task

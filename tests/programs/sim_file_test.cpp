@@ -87,6 +87,13 @@ TEST_CASE("a simulation file is read whole", "[unit][sim-file]") {
   CHECK(scenario->seeds == 3);
 }
 
+TEST_CASE("a generator's arrivals may start later", "[unit][sim-file]") {
+  const auto scenario =
+      parse_sim_file(changed("duration: 1h\n", "duration: 1h\n      start: 2m\n"), "s.yaml");
+  REQUIRE(scenario);
+  CHECK(scenario->generators.at(0).start_ms == 120'000);
+}
+
 TEST_CASE("a tree's leaves share as their parents do", "[unit][sim-file]") {
   const auto scenario = parse_sim_file(
       changed("  - {name: a, weight: 3, quota: 7}\n",

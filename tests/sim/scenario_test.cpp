@@ -59,6 +59,16 @@ TEST_CASE("generators draw within their ranges, from the seed alone", "[unit][si
   CHECK(times(1) != times(2));
 }
 
+TEST_CASE("arrivals begin when their generator starts", "[unit][sim]") {
+  Scenario scenario = small_scenario();
+  const Workload from_zero = draw_workload(scenario, 1);
+  for (auto& generator : scenario.generators) generator.start_ms = 7000;
+  const Workload later = draw_workload(scenario, 1);
+  REQUIRE(later.jobs.size() == from_zero.jobs.size());
+  for (std::size_t i = 0; i < later.jobs.size(); ++i)
+    CHECK(later.jobs[i].submit_ms == from_zero.jobs[i].submit_ms + 7000);
+}
+
 TEST_CASE("run time can follow size", "[unit][sim]") {
   Scenario scenario = small_scenario();
   scenario.generators[0].run_ms_per_unit = 700;
