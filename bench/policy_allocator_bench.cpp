@@ -1,6 +1,7 @@
 // One heartbeat with free room: tasks end on a node, and what they held is dealt anew. The first
 // argument's tenants own a full cluster, of which those of the second have tasks waiting; the third
-// says how many tasks end.
+// says how many tasks end. Where the ledger counts time, nodes beat each second, one after the
+// other, and it is settled as often.
 #include <deque>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::uint32_t kNodes = 100;
 constexpr Amount kProcessorsPerNode = 32;
+constexpr LedgerMs kBeat = 1000;
 
 ResourceVector processors(Amount count) {
   ResourceVector amount;
@@ -47,16 +49,18 @@ void send_window(Allocator& allocator, TenantId tenant, std::uint32_t first_task
                                   .first_index = first_task,
                                   .count = kNeverAllGranted,
                                   .demand = processors(1),
-                                  .rule = nullptr}},
+                                  .rule = nullptr,
+                                  .expected_ms = kNodes * kBeat}},
                         .pending = pending,
                         .pending_tasks = kNeverAllGranted,
                         .seen_deal = allocator.last_deal()});
 }
 
-FullCluster full_cluster(std::uint32_t tenants, std::uint32_t waiting) {
+FullCluster full_cluster(std::uint32_t tenants, std::uint32_t waiting, Accounting accounting) {
   AllocatorSettings settings;
   settings.granules[kCpu] = 1000;
   settings.granules[kMemory] = 2048;
+  settings.accounting = accounting;
   FullCluster cluster{Allocator(settings), std::vector<std::deque<TaskKey>>(kNodes)};
   SplitMix64 random(42);
   for (std::uint32_t i = 1; i <= tenants; ++i)
@@ -69,14 +73,22 @@ FullCluster full_cluster(std::uint32_t tenants, std::uint32_t waiting) {
   return cluster;
 }
 
-void heartbeat(benchmark::State& state, bool windows) {
+void pass_beat(Allocator& allocator, LedgerMs& now_ms) {
+  now_ms += kBeat / kNodes;
+  allocator.pass_to(now_ms);
+  if (now_ms % kBeat == 0) benchmark::DoNotOptimize(allocator.settle_time());
+}
+
+void heartbeat(benchmark::State& state, bool windows, Accounting accounting) {
   FullCluster cluster = full_cluster(static_cast<std::uint32_t>(state.range(0)),
-                                     static_cast<std::uint32_t>(state.range(1)));
+                                     static_cast<std::uint32_t>(state.range(1)), accounting);
+  LedgerMs now_ms = 0;
   const auto ended_per_heartbeat = static_cast<std::size_t>(state.range(2));
   std::uint32_t next = 0;
   for (auto _ : state) {
     const NodeId node{1 + next++ % kNodes};
     auto& running = cluster.running[node.value - 1];
+    pass_beat(cluster.allocator, now_ms);
     for (std::size_t i = 0; i < ended_per_heartbeat && !running.empty(); ++i) {
       cluster.allocator.release(running.front());
       running.pop_front();
@@ -90,9 +102,17 @@ void heartbeat(benchmark::State& state, bool windows) {
       1e-6, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert};
 }
 
-void BM_allocator_heartbeat(benchmark::State& state) { heartbeat(state, false); }
+void BM_allocator_heartbeat(benchmark::State& state) { heartbeat(state, false, Accounting::units); }
 /// The tenants see the deal and send their windows anew.
-void BM_allocator_heartbeat_and_window(benchmark::State& state) { heartbeat(state, true); }
+void BM_allocator_heartbeat_and_window(benchmark::State& state) {
+  heartbeat(state, true, Accounting::units);
+}
+void BM_allocator_heartbeat_by_time(benchmark::State& state) {
+  heartbeat(state, false, Accounting::time);
+}
+void BM_allocator_heartbeat_and_window_by_time(benchmark::State& state) {
+  heartbeat(state, true, Accounting::time);
+}
 
 BENCHMARK(BM_allocator_heartbeat)
     ->ArgNames({"tenants", "waiting", "ended"})
@@ -101,7 +121,16 @@ BENCHMARK(BM_allocator_heartbeat)
     ->Args({1'000, 100, 1})
     ->Args({1'000, 100, 8})
     ->Args({10'000, 100, 1});
+BENCHMARK(BM_allocator_heartbeat_by_time)
+    ->ArgNames({"tenants", "waiting", "ended"})
+    ->Args({100, 10, 1})
+    ->Args({1'000, 100, 1})
+    ->Args({1'000, 100, 8});
 BENCHMARK(BM_allocator_heartbeat_and_window)
+    ->ArgNames({"tenants", "waiting", "ended"})
+    ->Args({213, 5, 1})
+    ->Args({213, 40, 1});
+BENCHMARK(BM_allocator_heartbeat_and_window_by_time)
     ->ArgNames({"tenants", "waiting", "ended"})
     ->Args({213, 5, 1})
     ->Args({213, 40, 1});
