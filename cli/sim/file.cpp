@@ -24,8 +24,15 @@ void read_policy(SimFileDraft& draft, const Field& field) {
     return std::string{sim::policy_names()[name.choice(sim::policy_names())]};
   });
   policy.read("backups", scenario.policy.backups, integer_from(0, 1000));
-  policy.read("accounting", scenario.policy.resource_time, [](const Field& accounting) {
-    return accounting.choice<bool>({{"units", false}, {"resource-time", true}});
+  policy.read("accounting", scenario.policy.accounting, [&](const Field& accounting) {
+    using sim::SequenceAccounting;
+    const auto chosen = accounting.choice<SequenceAccounting>(
+        {{"units", SequenceAccounting::units},
+         {"time", SequenceAccounting::time},
+         {"resource-time", SequenceAccounting::resource_time}});
+    if (chosen == SequenceAccounting::time && scenario.policy.mode == DealMode::slots)
+      accounting.fail("time is counted of what tasks ask for: with 'mode: slots', 'units' alone");
+    return chosen;
   });
   policy.read("cycle", scenario.engine.cycle_ms, read_time);
   policy.read("credit_period", scenario.policy.credit_period_ms, read_time);

@@ -109,6 +109,7 @@ class QuestionBuilder {
     auto& accounts = what_if().state.accounts;
     const auto numbered = [&](TenantId id) { return sim::tenant_id(tenant_index_.at(id)); };
     for (auto& account : accounts.tenants) account.tenant = numbered(account.tenant);
+    for (auto& account : accounts.time.accounts) account.tenant = numbered(account.tenant);
     for (auto& iou : accounts.ious) {
       iou.debtor = numbered(TenantId{iou.debtor}).value;
       iou.creditor = numbered(TenantId{iou.creditor}).value;

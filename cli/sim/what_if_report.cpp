@@ -5,17 +5,19 @@
 
 #include <fmt/format.h>
 
+#include "sim/report/ledger_unit.hpp"
+
 namespace fairwater {
 namespace {
 
-Json outlook_json(const sim::TenantOutlook& tenant) {
+Json outlook_json(const sim::TenantOutlook& tenant, const sim::LedgerUnit& unit) {
   return Json{{"weight", tenant.weight},
               {"mean_share", tenant.mean_share},
               {"mean_wait_seconds", tenant.mean_wait_s},
               {"p95_wait_seconds", tenant.p95_wait_s},
               {"jobs_done", tenant.jobs_done},
               {"jobs_not_started", tenant.jobs_not_started},
-              {"net", tenant.net},
+              {unit.key("net"), unit.json(tenant.net)},
               {"seconds_in_debt", tenant.time_in_debt_s}};
 }
 
@@ -47,7 +49,7 @@ std::string what_if_summary(const sim::WhatIfReport& report, const WhatIfFacts& 
 std::string what_if_text(const sim::WhatIfReport& report, const WhatIfFacts& facts,
                          const WhatIfSource& source) {
   std::vector<Column> columns;
-  for (const auto& title : sim::what_if_columns())
+  for (const auto& title : sim::what_if_columns(report))
     columns.push_back({in_capitals(title), columns.empty() ? Align::left : Align::right});
   Table table{std::move(columns)};
   for (auto& row : sim::what_if_rows(report)) table.add_row(std::move(row));
@@ -58,11 +60,13 @@ std::string what_if_text(const sim::WhatIfReport& report, const WhatIfFacts& fac
 
 Json what_if_json(const sim::WhatIfReport& report, const WhatIfFacts& facts,
                   const WhatIfSource& source) {
+  const sim::LedgerUnit unit{report.accounting};
   Json tenants = Json::array();
   for (std::size_t i = 0; i < report.tenants.size(); ++i) {
     Json tenant{{"name", report.tenants[i]}, {"before", nullptr}};
-    if (i < report.before.tenants.size()) tenant["before"] = outlook_json(report.before.tenants[i]);
-    tenant["after"] = outlook_json(report.after.tenants[i]);
+    if (i < report.before.tenants.size())
+      tenant["before"] = outlook_json(report.before.tenants[i], unit);
+    tenant["after"] = outlook_json(report.after.tenants[i], unit);
     tenants.push_back(std::move(tenant));
   }
   return Json{

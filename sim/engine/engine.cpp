@@ -55,6 +55,7 @@ class Engine {
       if (cycle_is_due()) run_cycle();
     }
     if (options_.end_ms != 0) pass_to(options_.end_ms);
+    scheduler_.finish();
     for (Slot slot = 0; slot < slots_.size(); ++slot)
       if (slots_[slot].order != 0) settle(slot);
     result_.end_ms = now_;
@@ -81,7 +82,14 @@ class Engine {
   void pass_to(TimeMs now) {
     if (now == now_) return;
     FAIRWATER_CHECK(now > now_, "time goes forward");
+    const TimeMs step = options_.step_ms;
+    while (step > 0 && (now_ / step + 1) * step < now) step_to((now_ / step + 1) * step);
+    step_to(now);
+  }
+
+  void step_to(TimeMs now) {
     now_ = now;
+    scheduler_.pass_to(now);
     observer_.advance(now);
   }
 

@@ -4,7 +4,8 @@
 //
 // Exact: time is in whole milliseconds, the work of an elastic job in unit-milliseconds. Events of
 // one instant are told in this order: ends by order of starting, then arrivals in the workload's
-// order; then one cycle. O(log running) per event, besides the policy.
+// order; then one cycle. Before an instant's events the policy is told that time passes, then the
+// observer. O(log running) per event, besides the policy.
 #pragma once
 
 #include <functional>
@@ -21,6 +22,8 @@ struct EngineOptions {
   /// this alone.
   TimeMs cycle_ms = 0;
   TimeMs end_ms = 0;  ///< stop here; 0: when all work is done
+  /// Above 0: time passes to each multiple of this as well, so that accounts are up to date there.
+  TimeMs step_ms = 0;
   /// The scheduler must know of them, too. Jobs that were submitted before time 0 wait then.
   std::vector<RunningTask> running{};
 };

@@ -34,24 +34,32 @@ struct Actions {
   }
 };
 
-/// A tenant's account with the policy; zeros where the policy keeps none.
+/// A tenant's account with the policy; zeros where the policy keeps none. In units granted, or in
+/// unit-milliseconds where the ledger counts time.
 struct Account {
-  Units net = 0;       ///< ledger units, positive when others owe it
+  Units net = 0;       ///< positive when others owe it
   Units lent = 0;      ///< in all so far
   Units borrowed = 0;  ///< in all so far
   Units repaid = 0;    ///< in all so far
   double credit = 0;   ///< of the elastic policies, in units
+  /// Where the ledger counts time: what it held so far, and what belonged to it.
+  Units held = 0;
+  Units part = 0;
 };
 
 /// Deterministic: the same calls give the same actions. Cluster and workload outlive it.
 class Scheduler {
  public:
   virtual ~Scheduler() = default;
+  /// What is told from here on happens at `now`. Told of each instant before anything else of it.
+  virtual void pass_to(TimeMs /*now*/) {}
   virtual void submit(JobIndex job) = 0;
   /// The task ended by itself: its room is free again.
   virtual void end(TaskId task, NodeIndex node) = 0;
   /// Everything that happened up to `now` has been told.
   virtual Actions cycle(TimeMs now) = 0;
+  /// The run is over: accounts are asked for as of now.
+  virtual void finish() {}
   [[nodiscard]] virtual Account account(TenantIndex /*tenant*/) const { return {}; }
 };
 

@@ -237,6 +237,7 @@ JobMetrics Recorder::measure(const std::vector<JobIndex>& jobs) const {
 
 RunMetrics Recorder::finish(const EngineResult& engine, const Scheduler& scheduler) {
   result_.engine = engine;
+  result_.accounting = options_.accounting;
   result_.sample_ms = options_.sample_ms;
   result_.horizon_ms = std::min(options_.horizon_ms, engine.end_ms);
   const auto horizon = static_cast<double>(std::max<TimeMs>(result_.horizon_ms, 1));

@@ -25,6 +25,7 @@ struct MetricsOptions {
   /// Utilisation and shares count up to here; 0: up to the last arrival, or where all work is there
   /// from the start, up to the run's end.
   TimeMs horizon_ms = 0;
+  Accounting accounting = Accounting::units;  ///< what accounts count
 };
 
 /// One moment of one tenant.
@@ -66,6 +67,7 @@ struct WindowFairness {
 
 struct RunMetrics {
   EngineResult engine;
+  Accounting accounting = Accounting::units;  ///< what accounts count
   TimeMs horizon_ms = 0;
   double utilisation = 0;  ///< of the most used resource, up to the horizon
   JobMetrics jobs;

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/report/ledger_unit.hpp"
 #include "sim/report/run_series.hpp"
 
 namespace fairwater::sim {
@@ -46,18 +47,22 @@ Json job_metrics_json(const JobMetrics& jobs) {
           {"mean_completion_s", jobs.mean_completion_s}};
 }
 
-Json tenant_json(const std::string& name, const TenantMetrics& tenant) {
+Json tenant_json(const std::string& name, const TenantMetrics& tenant, const LedgerUnit& unit) {
+  const Account& account = tenant.account;
   Json fields{{"name", name}, {"submitted", tenant.submitted}};
   fields.update(job_metrics_json(tenant.jobs));
   fields.update(Json{{"killed_tasks", tenant.killed_tasks},
                      {"unit_s", tenant.unit_s},
                      {"mean_share", tenant.mean_share},
-                     {"net", tenant.account.net},
-                     {"lent", tenant.account.lent},
-                     {"borrowed", tenant.account.borrowed},
-                     {"repaid", tenant.account.repaid},
-                     {"credit", tenant.account.credit},
+                     {unit.key("net"), unit.json(account.net)},
+                     {unit.key("lent"), unit.json(account.lent)},
+                     {unit.key("borrowed"), unit.json(account.borrowed)},
+                     {unit.key("repaid"), unit.json(account.repaid)},
+                     {"credit", account.credit},
                      {"time_in_debt_s", tenant.time_in_debt_s}});
+  if (unit.counts_time())
+    fields.update(Json{{unit.key("held"), unit.json(account.held)},
+                       {unit.key("part"), unit.json(account.part)}});
   return fields;
 }
 
@@ -102,17 +107,29 @@ bool any_sample(const RunMetrics& run, const SampleValue& value) {
 }
 
 Table tenants_table(const Cluster& cluster, const std::vector<RunMetrics>& runs) {
+  const LedgerUnit unit{runs.front().accounting};
   Table table;
   table.title = "Tenants";
-  table.columns = {"tenant",       "weight",       "jobs", "share of the cluster",
-                   "mean wait, s", "95 % wait, s", "lent", "borrowed",
-                   "balance"};
+  table.columns = {"tenant",
+                   "weight",
+                   "jobs",
+                   "share of the cluster",
+                   "mean wait, s",
+                   "95 % wait, s",
+                   unit.title("lent"),
+                   unit.title("borrowed"),
+                   unit.title("balance")};
+  if (unit.counts_time()) table.columns.push_back(unit.title("held less part"));
   const auto over_seeds = [&](const std::function<double(const RunMetrics&)>& value) {
     std::vector<double> values(runs.size());
     std::transform(runs.begin(), runs.end(), values.begin(), value);
     return format_estimate(estimate(values));
   };
-  for (const TenantIndex i : largest_tenants(runs.front(), kListedTenants))
+  for (const TenantIndex i : largest_tenants(runs.front(), kListedTenants)) {
+    const auto of_account = [&](const std::function<Units(const Account&)>& value) {
+      return over_seeds(
+          [&](const RunMetrics& run) { return unit.amount(value(run.tenants[i].account)); });
+    };
     table.rows.push_back(
         {cluster.tenants[i].name, std::to_string(cluster.tenants[i].terms.weight),
          over_seeds(
@@ -120,15 +137,13 @@ Table tenants_table(const Cluster& cluster, const std::vector<RunMetrics>& runs)
          over_seeds([i](const RunMetrics& run) { return run.tenants[i].mean_share; }),
          over_seeds([i](const RunMetrics& run) { return run.tenants[i].jobs.mean_wait_s; }),
          over_seeds([i](const RunMetrics& run) { return run.tenants[i].jobs.p95_wait_s; }),
-         over_seeds([i](const RunMetrics& run) {
-           return static_cast<double>(run.tenants[i].account.lent);
-         }),
-         over_seeds([i](const RunMetrics& run) {
-           return static_cast<double>(run.tenants[i].account.borrowed);
-         }),
-         over_seeds([i](const RunMetrics& run) {
-           return static_cast<double>(run.tenants[i].account.net);
-         })});
+         of_account([](const Account& account) { return account.lent; }),
+         of_account([](const Account& account) { return account.borrowed; }),
+         of_account([](const Account& account) { return account.net; })});
+    if (unit.counts_time())
+      table.rows.back().push_back(
+          of_account([](const Account& account) { return account.held - account.part; }));
+  }
   return table;
 }
 
@@ -212,6 +227,7 @@ std::vector<Figure> figures_of(const std::vector<RunMetrics>& runs) {
     figures.push_back({std::move(key), std::move(title), estimate(values)});
   };
   using Run = const RunMetrics&;
+  const LedgerUnit unit{runs.front().accounting};
   add("utilisation", "utilisation", [](Run run) { return run.utilisation; });
   add("mean_wait_s", "mean wait, s", [](Run run) { return run.jobs.mean_wait_s; });
   add("p95_wait_s", "95 % wait, s", [](Run run) { return run.jobs.p95_wait_s; });
@@ -232,8 +248,11 @@ std::vector<Figure> figures_of(const std::vector<RunMetrics>& runs) {
       [](Run run) { return run.largest_deviation; });
   add("mean_deviation", "mean deviation of the tenant farthest off",
       [](Run run) { return run.mean_deviation; });
-  add("lent_units", "units lent", [](Run run) { return static_cast<double>(run.lent); });
-  add("repaid_units", "units repaid", [](Run run) { return static_cast<double>(run.repaid); });
+  const std::string suffix = unit.counts_time() ? "_unit_s" : "_units";
+  add("lent" + suffix, unit.name() + std::string{" lent"},
+      [&](Run run) { return unit.amount(run.lent); });
+  add("repaid" + suffix, unit.name() + std::string{" repaid"},
+      [&](Run run) { return unit.amount(run.repaid); });
   add("time_in_debt_s", "time in debt, tenant seconds", [](Run run) { return run.time_in_debt_s; });
   return figures;
 }
@@ -262,7 +281,8 @@ Json run_json(const Cluster& cluster, const RunMetrics& run) {
          {"least_jain", window.least_jain}});
   result["tenants"] = Json::array();
   for (std::size_t i = 0; i < run.tenants.size(); ++i)
-    result["tenants"].push_back(tenant_json(cluster.tenants[i].name, run.tenants[i]));
+    result["tenants"].push_back(
+        tenant_json(cluster.tenants[i].name, run.tenants[i], LedgerUnit{run.accounting}));
   result["series"] = series_json(cluster, run);
   return result;
 }
@@ -311,9 +331,11 @@ std::vector<PageItem> series_charts(const Cluster& cluster, const RunMetrics& ru
   items.push_back(series_chart(cluster, run, "Tasks that wait", "tasks", [](const TenantSample& s) {
     return static_cast<double>(s.waiting_tasks);
   }));
-  const SampleValue net = [](const TenantSample& s) { return static_cast<double>(s.net); };
+  const LedgerUnit unit{run.accounting};
+  const SampleValue net = [&](const TenantSample& s) { return unit.amount(s.net); };
   if (any_sample(run, net))
-    items.push_back(series_chart(cluster, run, "Ledger: above zero others owe it", "units", net));
+    items.push_back(
+        series_chart(cluster, run, "Ledger: above zero others owe it", unit.name(), net));
   const SampleValue credit = [](const TenantSample& s) { return s.credit; };
   if (any_sample(run, credit))
     items.push_back(series_chart(cluster, run, "Credit", "units", credit));

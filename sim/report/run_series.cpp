@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/report/ledger_unit.hpp"
+
 namespace fairwater::sim {
 namespace {
 
@@ -19,6 +21,7 @@ SeriesJson tenant_series(const Cluster& cluster, const RunMetrics& run, std::siz
     for (const auto& sample : run.samples) values.push_back(value(sample[tenant]));
     return values;
   };
+  const LedgerUnit unit{run.accounting};
   SeriesJson held = SeriesJson::object();
   for (std::size_t r = 0; r < cluster.resources.size(); ++r)
     held[cluster.resources[r]] = column([r](const TenantSample& s) { return s.held[r]; });
@@ -27,7 +30,7 @@ SeriesJson tenant_series(const Cluster& cluster, const RunMetrics& run, std::siz
           {"held_units", column([](const TenantSample& s) { return s.held_units; })},
           {"share", column([](const TenantSample& s) { return s.share; })},
           {"cumulative_unit_s", column([](const TenantSample& s) { return s.cumulative_unit_s; })},
-          {"net", column([](const TenantSample& s) { return s.net; })},
+          {unit.key("net"), column([&](const TenantSample& s) { return unit.json(s.net); })},
           {"credit", column([](const TenantSample& s) { return s.credit; })},
           {"waiting_tasks", column([](const TenantSample& s) { return s.waiting_tasks; })}};
 }
@@ -44,7 +47,9 @@ SeriesJson series_json(const Cluster& cluster, const RunMetrics& run) {
 }
 
 std::string series_csv(const Cluster& cluster, const RunMetrics& run) {
-  std::string csv = "time_s,tenant,held_units,share,cumulative_unit_s,net,credit,waiting_tasks";
+  const LedgerUnit unit{run.accounting};
+  std::string csv = "time_s,tenant,held_units,share,cumulative_unit_s," + unit.key("net") +
+                    ",credit,waiting_tasks";
   for (const auto& resource : cluster.resources) csv += ",held_" + resource;
   csv += "\n";
   for (std::size_t i = 0; i < run.samples.size(); ++i) {
@@ -53,7 +58,8 @@ std::string series_csv(const Cluster& cluster, const RunMetrics& run) {
       const TenantSample& sample = run.samples[i][tenant];
       fmt::format_to(std::back_inserter(csv), "{},{},{},{},{},{},{},{}", time_s,
                      cluster.tenants[tenant].name, sample.held_units, sample.share,
-                     sample.cumulative_unit_s, sample.net, sample.credit, sample.waiting_tasks);
+                     sample.cumulative_unit_s, unit.text(sample.net), sample.credit,
+                     sample.waiting_tasks);
       for (std::size_t r = 0; r < cluster.resources.size(); ++r)
         fmt::format_to(std::back_inserter(csv), ",{}", sample.held[r]);
       csv += "\n";

@@ -85,8 +85,13 @@ Expected<RunMetrics> run_once(const Scenario& scenario, std::uint64_t seed) {
   MetricsOptions options = scenario.metrics;
   if (options.sample_ms == 0) options.sample_ms = default_sample(scenario, workload);
   if (options.horizon_ms == 0) options.horizon_ms = scenario.engine.end_ms;
+  EngineOptions engine = scenario.engine;
+  if (scenario.policy.accounting == SequenceAccounting::time) {
+    options.accounting = Accounting::time;
+    engine.step_ms = options.sample_ms;
+  }
   Recorder recorder{cluster, workload, options};
-  const EngineResult result = run_engine(cluster, workload, **scheduler, recorder, scenario.engine);
+  const EngineResult result = run_engine(cluster, workload, **scheduler, recorder, engine);
   return recorder.finish(result, **scheduler);
 }
 

@@ -90,12 +90,16 @@ Outlook look_ahead(const WhatIf& question, const Cluster& cluster, const Initial
   policy.name = "sequence";
   policy.mode = cluster.settings.mode;
   policy.backups = cluster.settings.backups;
+  const bool counts_time = cluster.settings.accounting == Accounting::time;
+  if (counts_time) policy.accounting = SequenceAccounting::time;
   SequenceScheduler scheduler{policy, cluster, question.workload, state};
   JobWatch watch{question, cluster, outlook.sample_ms};
   watch.cycle_done(scheduler);  // who owes now owes also when nothing ever happens
-  const EngineResult result =
-      run_engine(cluster, question.workload, scheduler, watch,
-                 {.cycle_ms = 0, .end_ms = question.horizon_ms, .running = state.running});
+  const EngineResult result = run_engine(cluster, question.workload, scheduler, watch,
+                                         {.cycle_ms = 0,
+                                          .end_ms = question.horizon_ms,
+                                          .step_ms = counts_time ? outlook.sample_ms : 0,
+                                          .running = state.running});
   const RunMetrics metrics = watch.finish(result, scheduler);
   outlook.utilisation = metrics.utilisation;
   for (TenantIndex i = 0; i < cluster.tenants.size(); ++i) {
@@ -137,6 +141,7 @@ void apply_proposal(const std::vector<ProposedTenant>& proposal, Cluster& cluste
 WhatIfReport compare(const WhatIf& question) {
   WhatIfReport report;
   report.horizon_ms = question.horizon_ms;
+  report.accounting = question.cluster.settings.accounting;
   report.before = look_ahead(question, question.cluster, question.state);
   Cluster cluster = question.cluster;
   InitialState state = question.state;

@@ -39,7 +39,7 @@ struct TenantOutlook {
   double p95_wait_s = 0;
   std::uint64_t jobs_done = 0;
   std::uint64_t jobs_not_started = 0;  ///< that wait at the horizon
-  Units net = 0;                       ///< at the horizon
+  Units net = 0;                       ///< at the horizon, see Account
   double time_in_debt_s = 0;           ///< in steps of `Outlook::sample_ms`
 };
 
@@ -52,8 +52,9 @@ struct Outlook {
 
 struct WhatIfReport {
   TimeMs horizon_ms = 0;
-  std::vector<std::string> tenants;  ///< those that would come stand last
-  Outlook before;                    ///< without those that would come
+  Accounting accounting = Accounting::units;  ///< of the ledger
+  std::vector<std::string> tenants;           ///< those that would come stand last
+  Outlook before;                             ///< without those that would come
   Outlook after;
 };
 
@@ -65,7 +66,7 @@ struct WhatIfReport {
 
 /// The report's table in words: titles, and a row per tenant. A cell tells both values where the
 /// proposal changes one: `5 -> 10`.
-[[nodiscard]] std::vector<std::string> what_if_columns();
+[[nodiscard]] std::vector<std::string> what_if_columns(const WhatIfReport& report);
 [[nodiscard]] std::vector<std::vector<std::string>> what_if_rows(const WhatIfReport& report);
 
 }  // namespace fairwater::sim

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/report/ledger_unit.hpp"
 #include "sim/report/what_if.hpp"
 
 namespace fairwater::sim {
@@ -20,22 +21,21 @@ std::string percent_text(double part) { return fmt::format("{:.1f} %", 100 * par
 using CellText = std::function<std::string(const TenantOutlook&)>;
 
 struct WhatIfColumn {
-  const char* title;
+  std::string title;
   CellText text;
 };
 
-const std::vector<WhatIfColumn>& outlook_columns() {
-  static const std::vector<WhatIfColumn> columns{
+std::vector<WhatIfColumn> outlook_columns(const LedgerUnit& unit) {
+  return {
       {"weight", [](const auto& tenant) { return fmt::to_string(tenant.weight); }},
       {"mean share", [](const auto& tenant) { return percent_text(tenant.mean_share); }},
       {"mean wait", [](const auto& tenant) { return span_text(tenant.mean_wait_s); }},
       {"p95 wait", [](const auto& tenant) { return span_text(tenant.p95_wait_s); }},
       {"jobs done", [](const auto& tenant) { return fmt::to_string(tenant.jobs_done); }},
       {"not started", [](const auto& tenant) { return fmt::to_string(tenant.jobs_not_started); }},
-      {"net", [](const auto& tenant) { return fmt::to_string(tenant.net); }},
+      {unit.title("net"), [unit](const auto& tenant) { return unit.text(tenant.net); }},
       {"in debt", [](const auto& tenant) { return span_text(tenant.time_in_debt_s); }},
   };
-  return columns;
 }
 
 std::string both(const TenantOutlook* before, const TenantOutlook& after, const CellText& text) {
@@ -67,19 +67,21 @@ Chart share_chart(const WhatIfReport& report, const Outlook& outlook, const std:
 
 }  // namespace
 
-std::vector<std::string> what_if_columns() {
+std::vector<std::string> what_if_columns(const WhatIfReport& report) {
   std::vector<std::string> titles{"tenant"};
-  for (const auto& column : outlook_columns()) titles.emplace_back(column.title);
+  for (const auto& column : outlook_columns(LedgerUnit{report.accounting}))
+    titles.emplace_back(column.title);
   return titles;
 }
 
 std::vector<std::vector<std::string>> what_if_rows(const WhatIfReport& report) {
+  const std::vector<WhatIfColumn> columns = outlook_columns(LedgerUnit{report.accounting});
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < report.tenants.size(); ++i) {
     const TenantOutlook* before =
         i < report.before.tenants.size() ? &report.before.tenants[i] : nullptr;
     std::vector<std::string> row{report.tenants[i]};
-    for (const auto& column : outlook_columns())
+    for (const auto& column : columns)
       row.push_back(both(before, report.after.tenants[i], column.text));
     rows.push_back(std::move(row));
   }
@@ -91,7 +93,7 @@ Page to_page(const WhatIfReport& report, const std::string& summary) {
   page.title = "What if";
   page.summary = summary;
   page.items.emplace_back(Table{.title = "Before and after, by tenant",
-                                .columns = what_if_columns(),
+                                .columns = what_if_columns(report),
                                 .rows = what_if_rows(report)});
   page.items.emplace_back(share_chart(report, report.before, "As the tenants are"));
   page.items.emplace_back(share_chart(report, report.after, "As they would be"));

@@ -28,7 +28,7 @@ bool knows_weights(std::string_view policy) {
 }
 
 bool knows_limits(const PolicyOptions& policy) {
-  return policy.name == "sequence" && !policy.resource_time;
+  return policy.name == "sequence" && policy.accounting != SequenceAccounting::resource_time;
 }
 
 Expected<std::unique_ptr<Scheduler>> make_scheduler(const PolicyOptions& options,
@@ -36,7 +36,7 @@ Expected<std::unique_ptr<Scheduler>> make_scheduler(const PolicyOptions& options
                                                     const Workload& workload) {
   using Made = std::unique_ptr<Scheduler>;
   const std::string_view name = options.name;
-  if (name == "sequence" && options.resource_time)
+  if (name == "sequence" && options.accounting == SequenceAccounting::resource_time)
     return Made{std::make_unique<TimeSequenceScheduler>(cluster, workload)};
   if (name == "sequence")
     return Made{std::make_unique<SequenceScheduler>(options, cluster, workload)};

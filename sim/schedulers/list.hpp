@@ -1,6 +1,7 @@
 // The policies that the simulator has, by name.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,12 +12,19 @@
 
 namespace fairwater::sim {
 
+/// What `sequence` counts.
+enum class SequenceAccounting : std::uint8_t {
+  units = 0,          ///< in the coordinator's ledger, units granted
+  time = 1,           ///< in the coordinator's ledger, unit-milliseconds held; not in slots mode
+  resource_time = 2,  ///< without a ledger, units times time, at the estimate when a task starts
+};
+
 struct PolicyOptions {
   std::string name;  ///< one of policy_names()
   DealMode mode = DealMode::sized;
   std::uint32_t backups = 1;    ///< see AllocatorSettings
   TimeMs credit_period_ms = 0;  ///< of the elastic policies, see ElasticOptions
-  bool resource_time = false;   ///< `sequence`: charge units times time instead of units
+  SequenceAccounting accounting = SequenceAccounting::units;
 };
 [[nodiscard]] const std::vector<std::string_view>& policy_names();
 /// True for the elastic policies, which share out one pool of units and know no nodes: they run on

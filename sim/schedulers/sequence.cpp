@@ -10,6 +10,8 @@
 namespace fairwater::sim {
 namespace {
 
+constexpr LedgerMs kSecond_ms = 1000;  ///< between settlements
+
 JobId job_id(JobIndex job) { return {std::uint64_t{job} + 1}; }
 
 /// The tenants as they were before the initial state's changes.
@@ -44,6 +46,8 @@ DealCycle make_cycle(const PolicyOptions& options, const Cluster& cluster, const
   AllocatorSettings settings = cluster.settings;
   settings.mode = options.mode;
   settings.backups = options.backups;
+  settings.accounting =
+      options.accounting == SequenceAccounting::time ? Accounting::time : Accounting::units;
   ClusterSnapshot snapshot;
   snapshot.groups = cluster.groups;
   snapshot.tenants = tenants_before(cluster, initial);
@@ -66,9 +70,51 @@ SequenceScheduler::SequenceScheduler(const PolicyOptions& options, const Cluster
                                      const Workload& workload, const InitialState& initial)
     : workload_(workload),
       cycle_(make_cycle(options, cluster, workload, initial)),
+      counts_time_(options.accounting == SequenceAccounting::time),
+      began_ms_(cycle_.allocator().accounts().time().now_ms()),
       queues_(cluster.tenants.size()),
-      accounts_(cluster.tenants.size()) {
+      accounts_(cluster.tenants.size()),
+      totals_(cluster.tenants.size()) {
   for (const auto& running : initial.running) ++running_at_start_[running.task.job];
+}
+
+// While nothing happens, the settlement of the last second does for all before it.
+void SequenceScheduler::pass_to(TimeMs now) {
+  if (!counts_time_) return;
+  const TimeAccounts& time = cycle_.allocator().accounts().time();
+  const LedgerMs then = time.now_ms(), until = began_ms_ + now;
+  const LedgerMs first = (then + kSecond_ms - 1) / kSecond_ms * kSecond_ms,
+                 last = until / kSecond_ms * kSecond_ms;
+  for (const LedgerMs second : {first, last}) {
+    if (second < then || second > until || second <= time.settled_ms()) continue;
+    cycle_.allocator().pass_to(second);
+    settle();
+  }
+  cycle_.allocator().pass_to(until);
+}
+
+// A position against what its tenant was owed or owed returns it; the rest is a loan.
+void SequenceScheduler::settle() {
+  if (!counts_time_) return;
+  for (TenantIndex i = 0; i < totals_.size(); ++i) totals_[i] = total(i);
+  const auto settlement = cycle_.allocator().settle_time();
+  if (!settlement) return;
+  for (const TimeLine& line : settlement->lines) {
+    Account& account = accounts_[line.tenant.value - 1];
+    const Units before = cycle_.allocator().book().net(line.tenant.value) - line.position;
+    if (line.position > 0) {
+      const Units repaid = std::clamp<Units>(-before, 0, line.position);
+      account.repaid += repaid;
+      account.lent += line.position - repaid;
+    } else {
+      account.borrowed -= line.position + std::clamp<Units>(before, 0, -line.position);
+    }
+  }
+}
+
+SequenceScheduler::Total SequenceScheduler::total(TenantIndex tenant) const {
+  const TimeAccount since = cycle_.allocator().accounts().time().account(tenant_id(tenant));
+  return {totals_[tenant].held + since.held, totals_[tenant].part + since.part};
 }
 
 void SequenceScheduler::submit(JobIndex index) {
@@ -103,8 +149,8 @@ DemandWindow SequenceScheduler::window(TenantIndex tenant) const {
     const Job& job = workload_.jobs[index];
     for (const auto& range : waiting.ranges(kWindowRanges - window.next.size())) {
       if (shown >= kWindowTasks) break;
-      window.next.push_back(
-          {job_id(index), range.first, range.count, range.attempt, job.demand, job.rule});
+      window.next.push_back({job_id(index), range.first, range.count, range.attempt, job.demand,
+                             job.rule, job.estimate_ms});
       shown += range.count;
     }
   }
@@ -162,6 +208,10 @@ Actions SequenceScheduler::cycle(TimeMs /*now*/) {
 Account SequenceScheduler::account(TenantIndex tenant) const {
   Account account = accounts_[tenant];
   account.net = cycle_.allocator().book().net(tenant_id(tenant).value);
+  if (!counts_time_) return account;
+  const Total so_far = total(tenant);
+  account.held = static_cast<Units>(so_far.held / kMicroUnitsPerUnit);
+  account.part = static_cast<Units>(so_far.part / kMicroUnitsPerUnit);
   return account;
 }
 

@@ -3,7 +3,8 @@
 // served, as the tenant actor does. First the nodes are dealt where tasks ended. Then tenants show
 // what changed in their queues, also by those deals, and every node is dealt, be it for the windows
 // or at its next heartbeat, until nobody can use any room: the heartbeats take no time here.
-// tests/actors/simulator_equality_test.cpp holds it against the actors.
+// tests/actors/simulator_equality_test.cpp holds it against the actors. Where its ledger counts
+// time, it is settled each second as a coordinator's is.
 //
 // `sequence` by resource-time: the measure is units times time, as Wang, Hong, Feng propose for
 // tasks of known length. The next task is of the tenant with the least charge / weight (the
@@ -32,9 +33,11 @@ class SequenceScheduler final : public Scheduler {
   SequenceScheduler(const PolicyOptions& options, const Cluster& cluster, const Workload& workload,
                     const InitialState& initial = {});
 
+  void pass_to(TimeMs now) override;
   void submit(JobIndex job) override;
   void end(TaskId task, NodeIndex node) override;
   Actions cycle(TimeMs now) override;
+  void finish() override { settle(); }
   [[nodiscard]] Account account(TenantIndex tenant) const override;
 
   /// The deals of the last cycle.
@@ -50,14 +53,26 @@ class SequenceScheduler final : public Scheduler {
   [[nodiscard]] DemandWindow window(TenantIndex tenant) const;
   void grant(const Deal& deal, Actions& actions);
   [[nodiscard]] bool somebody_waits() const;
+  /// Brings the book up to now, where it counts time.
+  void settle();
+  /// What was held, and what belonged to it: micro-unit-milliseconds, also of stretches in which
+  /// nothing was lent.
+  struct Total {
+    Wide held = 0;
+    Wide part = 0;
+  };
+  [[nodiscard]] Total total(TenantIndex tenant) const;
   /// False when there was nothing to deal.
   bool deal_due_nodes(Actions& actions);
 
   const Workload& workload_;
   DealCycle cycle_;
+  const bool counts_time_;
+  const LedgerMs began_ms_;                             ///< time 0, as the ledger has it
   std::map<JobIndex, std::uint32_t> running_at_start_;  ///< the first so many tasks of a job
   std::vector<Queue> queues_;
-  std::vector<Account> accounts_;  ///< but for `net`
+  std::vector<Account> accounts_;  ///< but for what the ledger knows
+  std::vector<Total> totals_;      ///< up to the last settlement
   std::set<TenantIndex> changed_;  ///< whose windows are to be shown anew
   std::vector<Deal> deals_;
 };

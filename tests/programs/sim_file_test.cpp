@@ -187,6 +187,10 @@ TEST_CASE("a bad simulation file is refused with key and line", "[golden][sim-fi
   CHECK_THAT(refusal_of(changed("name: a,", "name: b,")), Catch::Contains("'b' is given twice"));
   CHECK_THAT(refusal_of(changed("      duration: 1h\n", "")),
              Catch::Contains("arrivals need a duration"));
+  CHECK_THAT(refusal_of(changed_in(changed("name: easy", "accounting: time"), "seeds: 3",
+                                   "seeds: 3\nmode: slots")),
+             Catch::StartsWith("policy.accounting: ") && Catch::Contains("line 20") &&
+                 Catch::Contains("with 'mode: slots', 'units' alone"));
   CHECK_THAT(refusal_of("seeds: 1\n"), Catch::StartsWith("nodes: "));
 }
 

@@ -1,6 +1,8 @@
 // The engine's clock and books, with a scheduler that does what the test says.
 #include "sim/engine/engine.hpp"
 
+#include <fmt/format.h>
+
 #include "tests/sim/support.hpp"
 
 namespace fairwater::sim {
@@ -57,6 +59,34 @@ TEST_CASE("at one instant ends are told first, then arrivals, then one cycle", "
   CHECK(result.waiting == 2);
   CHECK(result.running == 0);
   CHECK(result.work_done == 1500);
+}
+
+TEST_CASE("the policy is told of time before all else of an instant, and at every step",
+          "[unit][engine]") {
+  class Clock final : public Scheduler {
+   public:
+    void pass_to(TimeMs now) override { tell("pass", now); }
+    void submit(JobIndex job) override { tell("submit", job); }
+    void end(TaskId task, NodeIndex /*node*/) override { tell("end", task.job); }
+    Actions cycle(TimeMs now) override {
+      tell("cycle", now);
+      return now == 0 ? start({{{0, 0}, 0, 1}}) : Actions{};
+    }
+    void finish() override { told.emplace_back("finish"); }
+    std::vector<std::string> told;
+
+   private:
+    void tell(const char* what, std::int64_t of) { told.push_back(fmt::format("{} {}", what, of)); }
+  };
+  const Cluster cluster = processors({1}, {1});
+  const Workload workload = jobs({job_of(0, 0, 1, 1, 500), tick(500)});
+  Books books(cluster, workload);
+  Clock clock;
+  run_engine(cluster, workload, clock, books, {.end_ms = 900, .step_ms = 200});
+  CHECK(clock.told == std::vector<std::string>{"submit 0", "cycle 0", "pass 200", "pass 400",
+                                               "pass 500", "end 0", "submit 1", "cycle 500",
+                                               "pass 600", "pass 800", "pass 900", "finish"});
+  CHECK(books.sound());
 }
 
 TEST_CASE("a task of no length ends at the instant of its start, after the cycle",

@@ -308,7 +308,8 @@ TEST_CASE("sequence by resource-time evens out units times time", "[unit][policy
   RandomCase made{processors({1}, {1, 1}), {}};
   made.workload.jobs = {job_of(0, 0, 90, 1, 100), job_of(0, 1, 30, 1, 300)};
   const auto scheduler =
-      make_scheduler({.name = "sequence", .resource_time = true}, made.cluster, made.workload);
+      make_scheduler({.name = "sequence", .accounting = SequenceAccounting::resource_time},
+                     made.cluster, made.workload);
   REQUIRE(scheduler.engaged());
   Books books(made.cluster, made.workload);
   run_engine(made.cluster, made.workload, **scheduler, books, {});

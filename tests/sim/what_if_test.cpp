@@ -174,7 +174,8 @@ TEST_CASE("a simulation that is cut in two goes on as if it were not", "[unit][s
   // A job that comes at the cut makes every node due: a simulation begins with a cycle.
   const TimeMs cut_ms = 20'000 + static_cast<TimeMs>(seed) * 1000;
   const WhatIf whole = random_jobs(seed, cut_ms);
-  const PolicyOptions policy{.name = "sequence"};
+  const auto accounting = GENERATE(SequenceAccounting::units, SequenceAccounting::time);
+  const PolicyOptions policy{.name = "sequence", .accounting = accounting};
   SequenceScheduler uncut{policy, whole.cluster, whole.workload};
   Middle expected;
   (void)run_engine(whole.cluster, whole.workload, uncut, expected, {});
@@ -329,11 +330,12 @@ TEST_CASE("a debt lasts while nothing happens", "[unit][sim]") {
 TEST_CASE("a page shows the table and the shares of both runs", "[unit][sim]") {
   WhatIf question = always_busy();
   question.proposal = {{"botany", weighing(2)}};
-  const Page page = to_page(compare(question), "doubled");
+  const WhatIfReport report = compare(question);
+  const Page page = to_page(report, "doubled");
   REQUIRE(page.items.size() == 3);
   CHECK(page.summary == "doubled");
   const auto& table = std::get<Table>(page.items[0]);
-  CHECK(table.columns == what_if_columns());
+  CHECK(table.columns == what_if_columns(report));
   CHECK(table.rows.size() == 2);
   const auto& chart = std::get<Chart>(page.items[2]);
   REQUIRE(chart.series.size() == 2);

@@ -20,7 +20,8 @@ std::vector<PolicyOptions> all_policies() {
     if (!needs_pool(name)) all.push_back({.name = std::string(name)});
   all.push_back({.name = "sequence", .mode = DealMode::slots});
   all.push_back({.name = "sequence", .backups = 4});
-  all.push_back({.name = "sequence", .resource_time = true});
+  for (const auto accounting : {SequenceAccounting::time, SequenceAccounting::resource_time})
+    all.push_back({.name = "sequence", .accounting = accounting});
   return all;
 }
 
@@ -96,8 +97,9 @@ std::string text_of(const RunMetrics& metrics) {
 }
 
 std::string name_of(const PolicyOptions& options) {
-  return fmt::format("{} mode {} backups {} resource_time {}", options.name,
-                     static_cast<int>(options.mode), options.backups, options.resource_time);
+  return fmt::format("{} mode {} backups {} accounting {}", options.name,
+                     static_cast<int>(options.mode), options.backups,
+                     static_cast<int>(options.accounting));
 }
 
 }  // namespace
