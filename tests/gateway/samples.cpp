@@ -35,7 +35,8 @@ LedgerView sample_ledger() {
           .tenants = {sample_tenant()},
           .counterparties = {{TenantId{4}, "biology"}},
           .net = {{TenantId{3}, -6}, {TenantId{4}, 6}},
-          .ious = {{3, 4, 6, 1}}};
+          .ious = {{3, 4, 6, 1}},
+          .measure = {Accounting::time, 100}};
 }
 
 }  // namespace fairwater::test
