@@ -17,8 +17,8 @@ std::vector<LimitMethod> available_methods() {
 
 // Takes memory in a child, so that whoever kills only the child is found out.
 constexpr const char* kMemoryHog =
-    "(head -c 300000000 /dev/zero | tail -c 290000000 > /dev/null; echo survived); sleep 30; exit "
-    "0";
+    "(head -c 300000000 /dev/zero | tail -c 290000000 > /dev/null && echo survived); sleep 30; "
+    "exit 0";
 
 }  // namespace
 
