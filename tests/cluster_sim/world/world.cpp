@@ -28,6 +28,10 @@ class World {
     faults_.emplace(stage_, coordinator_, agents_);
   }
 
+  /// What the coordinator's end tells its agents, they hear.
+  ~World() {
+    if (coordinator_.is_up()) coordinator_.kill(true);
+  }
   RunResult run();
 
  private:
