@@ -202,13 +202,15 @@ void remove_retired(CoordinatorSelf self, TenantId id, caf::typed_response_promi
     end_turn(self, promise, error);
   };
   if (state.beginning_anew) return refuse(not_granting(state));
+  settle_time(self);  // what it held last may be what it owes
   const auto view = state.allocation->tenant(id);
+  const bool counts_time = state.context->measure.accounting == Accounting::time;
   if (view.net < 0 || view.running_tasks > 0)
     return refuse(make_error(ErrorCode::wrong_state,
                              "tenant " + entry.spec.name + " owes " + std::to_string(-view.net) +
-                                 " units and runs " + std::to_string(view.running_tasks) +
+                                 (counts_time ? " unit-milliseconds" : " units") + " and runs " +
+                                 std::to_string(view.running_tasks) +
                                  " tasks; a debtor may not leave"));
-  settle_time(self);
   TenantRemoved body{id, 0, state.allocation->remove_tenant(id)};
   body.position = state.allocation->position();
   state.tenants.erase(id);

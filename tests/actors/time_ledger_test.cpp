@@ -114,6 +114,22 @@ TEST_CASE("nets outlive a restart, and time stands still in between", "[actors][
   CHECK(timed.cluster.verify().ok);
 }
 
+TEST_CASE("a tenant does not leave with what it held a moment ago", "[actors][time]") {
+  Timed timed;
+  timed.cluster.submit("b", 16);
+  CHECK(timed.held_by(kB) == 16);
+  timed.pass(400);
+  timed.finish(kB);
+  CHECK(timed.net("b") == 0);
+  const RemoveTenant remove{timed.cluster.operator_caller(), "b"};
+  const auto refused = timed.cluster.ask<Done>(remove);
+  REQUIRE_FALSE(refused.engaged());
+  CHECK(details(refused.error()).code == ErrorCode::wrong_state);
+  CHECK(details(refused.error()).message ==
+        "tenant b owes 32000 unit-milliseconds and runs 0 tasks; a debtor may not leave");
+  CHECK(timed.cluster.verify().ok);
+}
+
 TEST_CASE("what was lent comes back as fast as its owner's tasks are known to end",
           "[actors][time]") {
   Timed timed;
