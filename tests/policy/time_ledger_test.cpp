@@ -41,12 +41,18 @@ TenantTerms terms_of(Weight weight, std::uint32_t repay_millionths = 1'000'000) 
   return terms;
 }
 
-TEST_CASE("a debt of half a second costs half a second, however long the tasks are") {
+/// Of two tenants alike, of which the other waits for nothing; mu is a half.
+TimedCluster a_takes_sixteen_slots() {
   TimedCluster cluster(slot_settings());
   cluster.tenant(kA, terms_of(1, 500'000));
   cluster.tenant(kB, terms_of(1, 500'000));
   cluster.node(1, slots(16));
   cluster.submit(kA, 100'000, task_of(1000));
+  return cluster;
+}
+
+TEST_CASE("a debt of half a second costs half a second, however long the tasks are") {
+  TimedCluster cluster = a_takes_sixteen_slots();
   cluster.run_until(500);
   CHECK(cluster.held(kA) == 16);
   cluster.submit(kB, 10'000, task_of(45'000));
@@ -63,11 +69,7 @@ TEST_CASE("a debt of half a second costs half a second, however long the tasks a
 }
 
 TEST_CASE("what was lent for a hundred seconds comes back at the rate of mu") {
-  TimedCluster cluster(slot_settings());
-  cluster.tenant(kA, terms_of(1, 500'000));
-  cluster.tenant(kB, terms_of(1, 500'000));
-  cluster.node(1, slots(16));
-  cluster.submit(kA, 100'000, task_of(1000));
+  TimedCluster cluster = a_takes_sixteen_slots();
   cluster.run_until(100'000);
   CHECK(cluster.net(kA) == -800'000);
   cluster.submit(kB, 10'000, task_of(45'000));
