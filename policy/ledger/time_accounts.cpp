@@ -137,23 +137,19 @@ void TimeAccounts::lay_out(const Sums& sums) {
   const Wide lent = std::min(sums.borrowed, sums.spare);
   const Wide loans =
       share_of(share_of(lent, sums.lendable, sums.spare), sums.charged, sums.borrowed);
-  const auto until = [&](Wide before, Wide all) {
-    return loans == all ? before : share_of(loans, before, all);
+  // What falls to `amount` behind those before it.
+  const auto next_part = [&](Wide& before, Wide amount, Wide all) {
+    const auto until = [&](Wide part) { return loans == all ? part : share_of(loans, part, all); };
+    const Wide from = until(before);
+    before += amount;
+    return until(before) - from;
   };
   Wide lenders = 0;
   Wide borrowers = 0;
   for (auto& [tenant, entered] : entered_) {
-    TimeAccount& account = entered.account;
-    if (entered.may_lend && account.spare > 0) {
-      entered.due -= until(lenders, sums.lendable);
-      lenders += account.spare;
-      entered.due += until(lenders, sums.lendable);
-    }
-    if (entered.may_borrow && account.borrowed > 0) {
-      entered.due += until(borrowers, sums.charged);
-      borrowers += account.borrowed;
-      entered.due -= until(borrowers, sums.charged);
-    }
+    const TimeAccount& account = entered.account;
+    if (entered.may_lend) entered.due += next_part(lenders, account.spare, sums.lendable);
+    if (entered.may_borrow) entered.due -= next_part(borrowers, account.borrowed, sums.charged);
   }
 }
 
