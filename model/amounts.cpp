@@ -245,11 +245,14 @@ Expected<std::int64_t> parse_duration_ms(std::string_view text) {
 
 Expected<std::int64_t> parse_lifetime_ms(std::string_view text) {
   if (text == "never") return std::int64_t{0};
+  // So that the moment of its end is one that a wall clock can show.
+  constexpr std::int64_t kMost_ms = 36'525LL * 24 * 60 * 60 * 1'000;
   auto lifetime = parse_duration_ms(text);
-  if (lifetime && *lifetime > 0) return lifetime;
+  if (lifetime && *lifetime > 0 && *lifetime <= kMost_ms) return lifetime;
   return make_error(
       ErrorCode::invalid_input,
-      "'" + std::string(text) + "' is neither a duration such as 12h or 30m nor never");
+      "'" + std::string(text) +
+          "' is neither a duration such as 12h or 30m, of at most 100 years, nor never");
 }
 
 }  // namespace fairwater

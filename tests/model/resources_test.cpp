@@ -100,6 +100,20 @@ TEST_CASE("units of other tools are refused with the one that would do", "[unit]
   CHECK(duration("-1s") == "1h30m, 90s, 500ms or 2d");
 }
 
+TEST_CASE("something is good for a while, for ever, but not for ages", "[unit][resources]") {
+  const auto lifetime_ms = [](std::string_view text) {
+    const auto parsed = parse_lifetime_ms(text);
+    return parsed ? *parsed : -1;
+  };
+  CHECK(lifetime_ms("never") == 0);
+  CHECK(lifetime_ms("12h") == 12 * 3'600'000);
+  CHECK(lifetime_ms("36525d") == 36'525 * std::int64_t{24} * 3'600'000);
+  for (const auto* refused : {"0s", "36526d", "100000000d", "always"}) {
+    INFO(refused);
+    CHECK(lifetime_ms(refused) == -1);
+  }
+}
+
 TEST_CASE("a list of amounts is read by name", "[unit][resources]") {
   const auto parsed = parse_amounts("cpu=8,memory=16GiB,gpu=2");
   REQUIRE(parsed);
