@@ -26,6 +26,9 @@ struct ApproximateBytes {
     for (const auto& deal : cycle.deals) bytes += deal.entries() * kDealEntryBytes;
     return bytes;
   }
+  std::size_t operator()(const TimeSettled& settled) const {
+    return settled.settlement.lines.size() * kTimeLineBytes;
+  }
   template <class Small>
   std::size_t operator()(const Small&) const {
     return kSmallRecordBytes;
@@ -34,6 +37,7 @@ struct ApproximateBytes {
   static constexpr std::size_t kResultBytes = 128;
   static constexpr std::size_t kKeyBytes = 24;
   static constexpr std::size_t kDealEntryBytes = 256;
+  static constexpr std::size_t kTimeLineBytes = 64;
   static constexpr std::size_t kSmallRecordBytes = 512;
 };
 
