@@ -76,6 +76,8 @@ NameTable names_in(const Explanation& explanation, const NameTable& all) {
   NamesInUse names(all);
   names(explanation.job.tenant);
   if (explanation.deal) names(*explanation.deal);
+  if (explanation.mark)
+    for (const auto& move : explanation.mark->moves) names(move.other);
   return names.take();
 }
 

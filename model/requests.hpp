@@ -191,9 +191,11 @@ struct JournalPage {
 struct Explanation {
   JobRecord job;
   TaskInfo task;
-  std::vector<Obstacle> obstacles;  ///< for a pending task, first things first
-  std::uint64_t grant_cycle = 0;    ///< for a placed one: the journal record,
-  std::optional<Deal> deal;         ///< and the deal in it that placed the task
+  std::vector<Obstacle> obstacles;    ///< for a pending task, first things first
+  std::uint64_t grant_cycle = 0;      ///< for a placed one: the journal record,
+  std::optional<Deal> deal;           ///< and the deal in it that placed the task
+  std::optional<ExplainedMark> mark;  ///< for a pending one, where the ledger counts time
+  LedgerMeasure measure;
   NameTable names;
   friend bool operator==(const Explanation&, const Explanation&) = default;
 };

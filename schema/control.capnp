@@ -387,6 +387,48 @@ struct Explanation {
   grantCycle @3 :UInt64;         # for a placed one: the journal record,
   deal @4 :Records.Deal;         # and the deal in it; null when there is none
   names @5 :NameTable;
+  mark @6 :ExplainedMark;        # for a pending one, where the ledger counts time; else null
+  measure @7 :LedgerMeasure;
+}
+
+enum PredictionSource {
+  # Where an expected run time comes from.
+  taskClass @0;
+  tenant @1;
+  limit @2;
+}
+
+struct MarkMove {
+  # By how much one tenant's debt to another moves both their marks. Amounts in millionths of a unit.
+  other @0 :UInt32;
+  owed @1 :Int64;        # unit-milliseconds, between these two
+  debtorOwes @2 :Int64;  # in all
+  debtorPart @3 :Int64;
+  repayMillionths @4 :UInt32;
+  due @5 :Int64;    # repay * debtorPart * owed / debtorOwes
+  moved @6 :Int64;  # less where the creditor's credit covers less
+}
+
+struct NextTask {
+  # The first task that a tenant would run.
+  job @0 :UInt64;
+  index @1 :UInt32;
+  cost @2 :Int64;        # millionths of a unit
+  expectedMs @3 :Int64;  # 0: nobody knows
+  expectedFrom @4 :PredictionSource;
+  isCovered @5 :Bool;  # by the tenant's credit, or within its part or quota
+}
+
+struct ExplainedMark {
+  # How a ledger that counts time arrives at a tenant's mark. Amounts in millionths of a unit.
+  resource @0 :UInt32;  # of which time is counted, by index
+  held @1 :Int64;
+  part @2 :Int64;
+  base @3 :Int64;  # its quota, or its part where that is more
+  mark @4 :Int64;
+  net @5 :Int64;             # unit-milliseconds
+  moves @6 :List(MarkMove);  # the largest first
+  next @7 :NextTask;         # null while it waits for nothing that may run
 }
 
 struct VerifyReport {

@@ -9,12 +9,12 @@
 namespace fairwater {
 namespace {
 
-/// Appends a range, merged with the one before where it continues it.
 /// What makes a tenant's tasks alike.
 const std::string& class_of(const JobSpec& spec) {
   return spec.job_class.empty() ? spec.name : spec.job_class;
 }
 
+/// Appends a range, merged with the one before where it continues it.
 void append(DemandWindow& window, const WaitingRange& range) {
   if (!window.next.empty()) {
     auto& last = window.next.back();
@@ -148,11 +148,22 @@ void TenantJobs::remember_run(const Job& job, const TaskResult& result) {
   run_times_.finished(class_of(job.record.spec), tenant_, std::max<std::int64_t>(1, run_us / 1000));
 }
 
-std::int64_t TenantJobs::expected_ms(const Job& job) const {
+Prediction TenantJobs::expected(const Job& job) const {
   const JobSpec& spec = job.record.spec;
   const auto limit_ms = spec.time_limit_ms > 0 ? std::optional(spec.time_limit_ms) : std::nullopt;
-  const auto prediction = run_times_.expected(class_of(spec), tenant_, limit_ms);
-  return prediction ? prediction->expected_ms : 0;
+  return run_times_.expected(class_of(spec), tenant_, limit_ms).value_or(Prediction{});
+}
+
+WaitingRange TenantJobs::waiting_range(const Job& job, const WaitingTasks::Range& range,
+                                       const Prediction& expected) {
+  return {.job = job.record.id,
+          .first_index = range.first,
+          .count = range.count,
+          .attempt = range.attempt,
+          .demand = job.demand,
+          .rule = job.rule,
+          .expected_ms = expected.expected_ms,
+          .expected_from = expected.source};
 }
 
 AttemptOutcome TenantJobs::end(const TaskResult& result, WallTime now) {
@@ -293,8 +304,7 @@ void TenantJobs::append_fair(DemandWindow& window, std::size_t max_ranges,
     if (ranges.empty()) continue;
     const auto& job = jobs_.at(turn.id);
     auto& first = ranges.front();
-    append(window,
-           {turn.id, first.first, 1, first.attempt, job.demand, job.rule, expected_ms(job)});
+    append(window, waiting_range(job, {first.first, 1, first.attempt}, expected(job)));
     ++tasks;
     ++first.first;
     if (--first.count == 0) ranges.erase(ranges.begin());
@@ -316,11 +326,10 @@ DemandWindow TenantJobs::window(std::size_t max_ranges, std::uint32_t max_tasks,
   std::uint32_t tasks = 0;
   for (const auto& key : ready_) {
     const auto& job = jobs_.at(key.second);
-    const std::int64_t expected = expected_ms(job);
+    const Prediction prediction = expected(job);
     for (const auto& range : job.waiting.ranges(max_ranges - window.next.size())) {
       if (tasks >= max_tasks) return window;
-      window.next.push_back(
-          {key.second, range.first, range.count, range.attempt, job.demand, job.rule, expected});
+      window.next.push_back(waiting_range(job, range, prediction));
       tasks += range.count;
     }
     if (window.next.size() >= max_ranges) return window;

@@ -110,7 +110,9 @@ class TenantJobs {
 
   [[nodiscard]] QueueKey key_of(const Job& job) const;
   /// How long a task of the job may run: see WaitingRange::expected_ms.
-  [[nodiscard]] std::int64_t expected_ms(const Job& job) const;
+  [[nodiscard]] Prediction expected(const Job& job) const;
+  [[nodiscard]] static WaitingRange waiting_range(const Job& job, const WaitingTasks::Range& range,
+                                                  const Prediction& expected);
   void remember_run(const Job& job, const TaskResult& result);
   void append_fair(DemandWindow& window, std::size_t max_ranges, std::uint32_t max_tasks) const;
   void erase(std::map<JobId, Job>::iterator job);

@@ -108,6 +108,7 @@ void explain_waiting(FrontendSelf self, caf::typed_response_promise<Explanation>
                   .then(
                       [=](const WaitingDescription& shared) mutable {
                         add_obstacles(explanation, shared);
+                        explanation.mark = shared.mark;
                         deliver_explanation(promise, std::move(explanation));
                       },
                       fail(promise));
@@ -235,6 +236,7 @@ caf::result<Explanation> answer(FrontendSelf self, const ExplainTask& request) {
                explanation.task = detail.tasks.front();
                explanation.task.node = name_of(names, explanation.task.record.node);
                explanation.names = names;
+               explanation.measure = self->state.context->measure;
                if (explanation.task.record.state == TaskState::pending) {
                  explain_waiting(self, promise, std::move(explanation));
                } else if (explanation.task.record.grant_cycle != 0) {

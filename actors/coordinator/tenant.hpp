@@ -75,6 +75,7 @@ struct DescribeWaiting {
 };
 struct WaitingDescription {
   std::vector<Obstacle> obstacles;
+  std::optional<ExplainedMark> mark;  ///< from the coordinator, where the ledger counts time
 };
 struct TasksEnded {
   std::vector<TaskResult> results;

@@ -98,6 +98,7 @@ WaitingDescription explain_waiting(const CoordinatorState& state, const ExplainW
     description.obstacles.push_back({"not_granting", std::move(why)});
   auto found = state.allocation->explain_waiting(request.tenant, request.job, request.index);
   description.obstacles.insert(description.obstacles.end(), found.begin(), found.end());
+  description.mark = state.allocation->explain_mark(request.tenant);
   return description;
 }
 

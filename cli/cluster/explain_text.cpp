@@ -6,6 +6,8 @@
 
 #include "cli/cluster/journal_lines.hpp"
 #include "cli/cluster/json_shapes.hpp"
+#include "cli/cluster/mark_text.hpp"
+#include "cli/cluster/measure_text.hpp"
 
 namespace fairwater {
 namespace {
@@ -158,7 +160,8 @@ std::string grant_text(const Explanation& explanation) {
 
 std::string explain_text(const Explanation& explanation) {
   const bool pending = explanation.task.record.state == TaskState::pending;
-  return heading(explanation) + (pending ? obstacles_text(explanation) : grant_text(explanation));
+  return heading(explanation) +
+         (pending ? obstacles_text(explanation) + mark_text(explanation) : grant_text(explanation));
 }
 
 Json explain_json(const Explanation& explanation) {
@@ -168,10 +171,13 @@ Json explain_json(const Explanation& explanation) {
   Json json{{"job", job_json(explanation.job)},
             {"task", task_json(explanation.task)},
             {"obstacles", obstacles},
-            {"grant", nullptr}};
+            {"grant", nullptr},
+            {"mark", nullptr}};
   if (explanation.deal)
     json["grant"] = Json{{"cycle", explanation.grant_cycle},
                          {"deal", deal_json(*explanation.deal, explanation.names)}};
+  if (explanation.mark) json["mark"] = mark_json(explanation);
+  put_measure(json, explanation.measure);
   return json;
 }
 

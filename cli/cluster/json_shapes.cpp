@@ -3,6 +3,7 @@
 #include <string>
 
 #include "cli/cluster/journal_lines.hpp"
+#include "cli/cluster/measure_text.hpp"
 
 namespace fairwater {
 namespace {
@@ -65,40 +66,34 @@ Json token_json(const TokenInfo& token) {
               {"last_used_at", json_time(token.last_used)}};
 }
 
-namespace {
-
-/// Where time is counted, `net` is in unit-milliseconds: what it is of processors stands beside it.
-void put_measure(Json& json, const LedgerMeasure& measure) {
-  json["accounting"] = to_string(measure.accounting);
-  json["balance_unit"] = measure.accounting == Accounting::time ? "unit_ms" : "unit";
-  if (measure.millicores_per_unit > 0) json["millicores_per_unit"] = measure.millicores_per_unit;
-}
-
-}  // namespace
-
 Json tenant_json(const TenantInfo& tenant) {
   const TenantSpec& spec = tenant.record.spec;
-  Json json{{"name", spec.name},
-            {"parent", spec.parent.empty() ? Json(nullptr) : Json(spec.parent)},
-            {"weight", spec.weight},
-            {"min", json_amounts(spec.min)},
-            {"max", json_amounts(spec.max)},
-            {"request", json_amounts(tenant.request)},
-            {"runtime_quota", json_amounts(tenant.runtime_quota)},
-            {"used", json_amounts(tenant.used)},
-            {"pending_tasks", tenant.pending_tasks},
-            {"running_tasks", tenant.running_tasks},
-            {"net", tenant.net},
-            {"granted_units_total", tenant.record.granted_units_total},
-            {"credit", 0},  // the book of elastic jobs' credits; without such jobs nobody earns any
-            {"borrowed_units_total", tenant.record.borrowed_total},
-            {"lent_units_total", tenant.record.lent_total},
-            {"queue", to_string(spec.queue)},
-            {"repay", static_cast<double>(spec.repay_millionths) / 1e6},
-            {"may_lend", spec.may_lend},
-            {"may_borrow", spec.may_borrow},
-            {"run_as", run_as_json(spec.run_as)}};
-  put_measure(json, tenant.measure);
+  return Json{
+      {"name", spec.name},
+      {"parent", spec.parent.empty() ? Json(nullptr) : Json(spec.parent)},
+      {"weight", spec.weight},
+      {"min", json_amounts(spec.min)},
+      {"max", json_amounts(spec.max)},
+      {"request", json_amounts(tenant.request)},
+      {"runtime_quota", json_amounts(tenant.runtime_quota)},
+      {"used", json_amounts(tenant.used)},
+      {"pending_tasks", tenant.pending_tasks},
+      {"running_tasks", tenant.running_tasks},
+      {"net", tenant.net},
+      {"granted_units_total", tenant.record.granted_units_total},
+      {"credit", 0},  // the book of elastic jobs' credits; without such jobs nobody earns any
+      {"borrowed_units_total", tenant.record.borrowed_total},
+      {"lent_units_total", tenant.record.lent_total},
+      {"queue", to_string(spec.queue)},
+      {"repay", static_cast<double>(spec.repay_millionths) / 1e6},
+      {"may_lend", spec.may_lend},
+      {"may_borrow", spec.may_borrow},
+      {"run_as", run_as_json(spec.run_as)}};
+}
+
+Json tenants_json(const std::vector<TenantInfo>& tenants) {
+  Json json = list_json("tenants", tenants, tenant_json);
+  if (!tenants.empty()) put_measure(json, tenants.front().measure);
   return json;
 }
 

@@ -8,6 +8,8 @@ namespace fairwater {
 
 [[nodiscard]] Json status_json(const ClusterStatus& status);
 [[nodiscard]] Json tenant_json(const TenantInfo& tenant);
+/// `{"tenants": [..]}` with the currency of their nets.
+[[nodiscard]] Json tenants_json(const std::vector<TenantInfo>& tenants);
 [[nodiscard]] Json token_json(const TokenInfo& token);
 [[nodiscard]] Json tenant_change_json(const TenantChange& change);
 [[nodiscard]] Json node_json(const NodeInfo& node);

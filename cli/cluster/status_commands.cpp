@@ -32,7 +32,7 @@ int print_frame(const Context& context, Client& client, bool clear) {
   if (!tenants) return context.fail(tenants.error());
   if (context.json()) {
     Json frame = status_json(*status);
-    frame.update(list_json("tenants", *tenants, tenant_json));
+    frame.update(tenants_json(*tenants));
     context.print_line(json_text(frame));
     return kExitDone;
   }

@@ -1,12 +1,12 @@
 #include "cli/cluster/tables.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
 #include "cli/cluster/journal_lines.hpp"
 #include "cli/cluster/json_shapes.hpp"
+#include "cli/cluster/measure_text.hpp"
 #include "cli/core/output.hpp"
 
 namespace fairwater {
@@ -80,27 +80,6 @@ std::string token_table(const std::vector<TokenInfo>& tokens) {
   return table.str();
 }
 
-namespace {
-
-/// In units; where time is counted, in core-seconds or core-hours, or without processors in units'
-/// seconds or hours.
-std::string balance(Units units, const LedgerMeasure& measure) {
-  if (measure.accounting == Accounting::units) return std::to_string(units);
-  const bool has_cores = measure.millicores_per_unit > 0;
-  const double seconds = static_cast<double>(units) / 1000 *
-                         (has_cores ? static_cast<double>(measure.millicores_per_unit) / 1000 : 1);
-  constexpr double kHours = 3600;
-  const char* what = has_cores ? "core" : "unit";
-  if (std::abs(seconds) < kHours) return fmt::format("{:.1f} {}-s", seconds, what);
-  return fmt::format("{:.1f} {}-h", seconds / kHours, what);
-}
-
-std::string signed_balance(Units units, const LedgerMeasure& measure) {
-  return (units < 0 ? "" : "+") + balance(units, measure);
-}
-
-}  // namespace
-
 std::string tenant_table(const std::vector<TenantInfo>& tenants) {
   Table table{{{"NAME"},
                {"WEIGHT", Align::right},
@@ -114,10 +93,46 @@ std::string tenant_table(const std::vector<TenantInfo>& tenants) {
     table.add_row({tenant.record.spec.name, std::to_string(tenant.record.spec.weight),
                    std::to_string(tenant.running_tasks), std::to_string(tenant.pending_tasks),
                    format_amounts(tenant.used), format_amounts(tenant.runtime_quota),
-                   signed_balance(tenant.net, tenant.measure),
+                   signed_balance_text(tenant.net, tenant.measure),
                    std::to_string(tenant.record.granted_units_total)});
   return table.str();
 }
+
+namespace {
+
+/// Loans of time are in the nets alone.
+std::string totals_text(const TenantInfo& tenant) {
+  std::string text = fmt::format("{} granted", tenant.record.granted_units_total);
+  if (tenant.measure.accounting == Accounting::units)
+    text += fmt::format(", {} borrowed, {} lent", tenant.record.borrowed_total,
+                        tenant.record.lent_total);
+  return text + " in all";
+}
+
+/// Who owes or is owed what, in all.
+std::string nets_table(const LedgerView& ledger) {
+  const bool counts_units = ledger.measure.accounting == Accounting::units;
+  std::vector<Column> columns{{"TENANT"}, {"NET", Align::right}};
+  if (counts_units) {
+    columns.push_back({"BORROWED", Align::right});
+    columns.push_back({"LENT", Align::right});
+  }
+  Table nets{columns};
+  for (const auto& tenant : ledger.tenants) {
+    const auto net = ledger.net.find(tenant.id);
+    std::vector<std::string> row{
+        tenant.spec.name,
+        signed_balance_text(net == ledger.net.end() ? 0 : net->second, ledger.measure)};
+    if (counts_units) {
+      row.push_back(std::to_string(tenant.borrowed_total));
+      row.push_back(std::to_string(tenant.lent_total));
+    }
+    nets.add_row(row);
+  }
+  return nets.str();
+}
+
+}  // namespace
 
 std::string tenant_text(const TenantInfo& tenant) {
   const TenantSpec& spec = tenant.record.spec;
@@ -139,13 +154,11 @@ std::string tenant_text(const TenantInfo& tenant) {
       {"net", fmt::format("{} ({})",
                           tenant.measure.accounting == Accounting::units
                               ? fmt::format("{:+} units", tenant.net)
-                              : signed_balance(tenant.net, tenant.measure),
+                              : signed_balance_text(tenant.net, tenant.measure),
                           tenant.net > 0   ? "others owe it"
                           : tenant.net < 0 ? "it owes others"
                                            : "even")},
-      {"units",
-       fmt::format("{} granted, {} borrowed, {} lent in all", tenant.record.granted_units_total,
-                   tenant.record.borrowed_total, tenant.record.lent_total)},
+      {"units", totals_text(tenant)},
   });
 }
 
@@ -253,23 +266,15 @@ std::string job_text(const JobDetail& detail) {
 }
 
 std::string ledger_text(const LedgerView& ledger) {
-  Table nets{
-      {{"TENANT"}, {"NET", Align::right}, {"BORROWED", Align::right}, {"LENT", Align::right}}};
-  for (const auto& tenant : ledger.tenants) {
-    const auto net = ledger.net.find(tenant.id);
-    nets.add_row({tenant.spec.name,
-                  signed_balance(net == ledger.net.end() ? 0 : net->second, ledger.measure),
-                  std::to_string(tenant.borrowed_total), std::to_string(tenant.lent_total)});
-  }
-  std::string text =
-      fmt::format("cycle {}, sequence at {}\n\n{}\n", ledger.cycle, ledger.position, nets.str());
+  std::string text = fmt::format("cycle {}, sequence at {}\n\n{}\n", ledger.cycle, ledger.position,
+                                 nets_table(ledger));
   const NameTable names = names_of(ledger);
   for (const auto& iou : ledger.ious)
     text += fmt::format("{} owes {} {}\n", tenant_name(names, TenantId{iou.debtor}),
                         tenant_name(names, TenantId{iou.creditor}),
                         ledger.measure.accounting == Accounting::units
                             ? counted(static_cast<std::uint64_t>(iou.units), "unit")
-                            : balance(iou.units, ledger.measure));
+                            : balance_text(iou.units, ledger.measure));
   return text + (ledger.ious.empty() ? "nobody owes anything\n" : "");
 }
 

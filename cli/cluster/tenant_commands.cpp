@@ -4,6 +4,7 @@
 
 #include "cli/cluster/commands.hpp"
 #include "cli/cluster/json_shapes.hpp"
+#include "cli/cluster/measure_text.hpp"
 #include "cli/cluster/tables.hpp"
 #include "cli/core/verbs.hpp"
 #include "input/document.hpp"
@@ -62,7 +63,7 @@ int apply(const Context& context, const ApplyOptions& options) {
 }
 
 int list_tenants(const Context& context, Client& client) {
-  return print_answer(context, client.list_tenants(), listed("tenants", tenant_json), tenant_table);
+  return print_answer(context, client.list_tenants(), tenants_json, tenant_table);
 }
 
 Expected<TenantInfo> find_tenant(Client& client, const std::string& name) {
@@ -74,7 +75,11 @@ Expected<TenantInfo> find_tenant(Client& client, const std::string& name) {
 }
 
 int show_tenant(const Context& context, Client& client, const std::string& name) {
-  const auto shape = [](const TenantInfo& tenant) { return Json{{"tenant", tenant_json(tenant)}}; };
+  const auto shape = [](const TenantInfo& tenant) {
+    Json json{{"tenant", tenant_json(tenant)}};
+    put_measure(json, tenant.measure);
+    return json;
+  };
   return print_answer(context, find_tenant(client, name), shape, tenant_text);
 }
 

@@ -63,6 +63,7 @@ class Allocation {
                                             const PlacementRule* rule) const = 0;
   [[nodiscard]] virtual std::vector<Obstacle> explain_waiting(TenantId tenant, JobId job,
                                                               std::uint32_t index) const = 0;
+  [[nodiscard]] virtual std::optional<ExplainedMark> explain_mark(TenantId tenant) const = 0;
 };
 
 }  // namespace fairwater

@@ -116,4 +116,9 @@ std::vector<Obstacle> Allocator::explain_waiting(TenantId tenant, JobId job,
   return fairwater::explain_waiting(impl_->state, tenant, job, index);
 }
 
+std::optional<ExplainedMark> Allocator::explain_mark(TenantId tenant) const {
+  if (!impl_->state.counts_time()) return std::nullopt;
+  return fairwater::explain_mark(impl_->state, impl_->state.tenant(tenant));
+}
+
 }  // namespace fairwater

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "policy/allocator/deal.hpp"
+#include "policy/allocator/explained_mark.hpp"
 #include "policy/allocator/placement.hpp"
 #include "policy/core/types.hpp"
 #include "policy/ledger/accounts.hpp"
@@ -94,6 +95,7 @@ struct WaitingRange {
   /// How long each may run: by its class's history, or by its limit. 0: not known. Read where the
   /// ledger counts time.
   std::int64_t expected_ms = 0;
+  PredictionSource expected_from = PredictionSource::limit;  ///< where `expected_ms` is known
 };
 
 [[nodiscard]] inline QuotaPlace place_of(const TenantTerms& terms) {
@@ -229,6 +231,8 @@ class Allocator {
   /// Everything that keeps this waiting task from being placed now, first things first.
   [[nodiscard]] std::vector<Obstacle> explain_waiting(TenantId tenant, JobId job,
                                                       std::uint32_t index) const;
+  /// Where the ledger counts time. O(IOUs of the tenant, and of its creditors after a change).
+  [[nodiscard]] std::optional<ExplainedMark> explain_mark(TenantId tenant) const;
 
  private:
   class Impl;

@@ -69,6 +69,9 @@ class DealCycle final : public Allocation {
                                                       std::uint32_t index) const override {
     return allocator_.explain_waiting(tenant, job, index);
   }
+  [[nodiscard]] std::optional<ExplainedMark> explain_mark(TenantId tenant) const override {
+    return allocator_.explain_mark(tenant);
+  }
 
  private:
   Allocator allocator_;

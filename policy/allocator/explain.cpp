@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "policy/allocator/time_marks.hpp"
+
 namespace fairwater {
 namespace {
 
@@ -19,8 +21,8 @@ std::string amount(Amount value, std::size_t resource) {
 
 class Explanation {
  public:
-  Explanation(const AllocatorState& state, const TenantState& tenant, const WaitingRange& range)
-      : state_(state), tenant_(tenant), range_(range) {}
+  Explanation(AllocatorState& state, TenantState& tenant, const WindowRange& entry)
+      : state_(state), tenant_(tenant), entry_(entry), range_(entry.range) {}
 
   /// First what no waiting removes, then what the tenant itself decides, then what passes: busy
   /// nodes say little to somebody whose tenant is at its max.
@@ -117,7 +119,15 @@ class Explanation {
                    ", the task asks for " + std::to_string(range_.demand[resource]));
   }
 
+  /// What others owe it may be held beyond the quota.
+  [[nodiscard]] bool has_claim_in_time() {
+    return state_.counts_time() &&
+           standing_in_time(state_, tenant_, entry_, AllocatorQuotas::Standing::at_quota) !=
+               AllocatorQuotas::Standing::at_quota;
+  }
+
   void explain_quota() {
+    if (has_claim_in_time()) return;
     const ResourceVector held = tenant_.held_against_quota();
     const ResourceVector quota = state_.quotas().quota(tenant_);
     bool at_quota = false;
@@ -131,7 +141,22 @@ class Explanation {
       add("may_not_borrow", "the tenant may not borrow what others leave idle");
   }
 
+  void explain_mark_of_debtor() {
+    const TimeMark mark = time_mark(state_, tenant_);
+    if (mark.away == 0 || mark.held < mark.base - mark.away) return;
+    const std::size_t resource = state_.accounts().time().resource();
+    const Wide lowered = Wide{mark.base - mark.away} * state_.settings.granules[resource] /
+                         state_.settings.units[resource] / kMicroUnitsPerUnit;
+    add("share", "holds " + std::to_string(tenant_.used[resource]) + " of " +
+                     amount(static_cast<Amount>(lowered), resource) +
+                     ", its mark while it owes others: their tasks come first");
+  }
+
   void explain_share() {
+    if (state_.counts_time()) {
+      explain_mark_of_debtor();
+      return;
+    }
     const Units net = tenant_.net;
     if (net < 0)
       add("share", "owes " + std::to_string(-net) + " units: what falls to it is paid back first");
@@ -140,22 +165,23 @@ class Explanation {
                        " units more than its part: others are served first");
   }
 
-  const AllocatorState& state_;
-  const TenantState& tenant_;
+  AllocatorState& state_;
+  TenantState& tenant_;
+  const WindowRange& entry_;
   const WaitingRange& range_;
   std::vector<Obstacle> obstacles_;
 };
 
 }  // namespace
 
-std::vector<Obstacle> explain_waiting(const AllocatorState& state, TenantId tenant_id, JobId job,
+std::vector<Obstacle> explain_waiting(AllocatorState& state, TenantId tenant_id, JobId job,
                                       std::uint32_t index) {
-  const TenantState& tenant = state.tenant(tenant_id);
+  TenantState& tenant = state.tenant(tenant_id);
   std::uint64_t before = 0;
   for (const WindowRange& entry : tenant.window) {
     const WaitingRange& range = entry.range;
     if (range.job == job && index >= range.first_index && index - range.first_index < range.count)
-      return Explanation(state, tenant, range).run(before + (index - range.first_index));
+      return Explanation(state, tenant, entry).run(before + (index - range.first_index));
     before += range.count;
   }
   return {{"order", "it is not among the next " + std::to_string(before) +

@@ -10,7 +10,7 @@ namespace fairwater {
 
 /// Everything that keeps the task from being placed now, what a deal would stumble over first in
 /// front. Empty when the next deal may place it. O(nodes + window).
-[[nodiscard]] std::vector<Obstacle> explain_waiting(const AllocatorState& state, TenantId tenant,
+[[nodiscard]] std::vector<Obstacle> explain_waiting(AllocatorState& state, TenantId tenant,
                                                     JobId job, std::uint32_t index);
 
 }  // namespace fairwater

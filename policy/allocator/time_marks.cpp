@@ -48,6 +48,38 @@ const TimeReturns& refresh(AllocatorState& state, TenantState& tenant) {
   return tenant.returns;
 }
 
+MarkMove move_of(AllocatorState& state, const TenantState& debtor, const TenantState& creditor,
+                 Units owed) {
+  MarkMove move{.other = {},
+                .owed = owed,
+                .debtor_owes = -debtor.net,
+                .debtor_part = state.accounts().time().part(debtor.id),
+                .repay_millionths = debtor.terms.repay_millionths,
+                .due = static_cast<MicroUnits>(due_from(state, debtor, owed)),
+                .moved = 0};
+  const TimeReturns& returns = creditor.returns;
+  if (returns.back > 0)
+    move.moved = static_cast<MicroUnits>(Wide{move.due} * returns.back / returns.due);
+  return move;
+}
+
+/// Whether the credit covers one that costs so much, or it needs none.
+bool is_covered(const TimeMark& mark, MicroUnits cost) {
+  return mark.held + cost <= std::max(mark.base, mark.part + mark.covered);
+}
+
+NextTask next_task(AllocatorState& state, const TenantState& tenant, const TimeMark& mark) {
+  const WaitingRange& range = tenant.window.front().range;
+  const std::size_t resource = state.accounts().time().resource();
+  const MicroUnits cost = state.quotas().micro_units_of(range.demand[resource], resource);
+  return {.job = range.job,
+          .index = range.first_index,
+          .cost = cost,
+          .expected_ms = range.expected_ms,
+          .expected_from = range.expected_from,
+          .is_covered = is_covered(mark, cost)};
+}
+
 }  // namespace
 
 TimeMark time_mark(AllocatorState& state, TenantState& tenant) {
@@ -67,6 +99,32 @@ TimeMark time_mark(AllocatorState& state, TenantState& tenant) {
           .away = returns.away};
 }
 
+ExplainedMark explain_mark(AllocatorState& state, TenantState& tenant) {
+  const TimeMark mark = time_mark(state, tenant);
+  ExplainedMark explained{
+      .resource = static_cast<std::uint32_t>(state.accounts().time().resource()),
+      .held = mark.held,
+      .part = mark.part,
+      .base = mark.base,
+      .mark = mark.base + mark.back - mark.away,
+      .net = tenant.net,
+      .moves = {},
+      .next = std::nullopt};
+  const IouBook& book = state.accounts().book();
+  const auto add = [&](IouBook::Member other, MarkMove move) {
+    move.other = TenantId{other};
+    explained.moves.push_back(move);
+  };
+  for (const IouBook::Iou& iou : book.claims_of(tenant.id.value))
+    add(iou.debtor, move_of(state, state.tenant(TenantId{iou.debtor}), tenant, iou.units));
+  for (const IouBook::Iou& iou : book.debts_of(tenant.id.value))
+    add(iou.creditor, move_of(state, tenant, state.tenant(TenantId{iou.creditor}), iou.units));
+  std::stable_sort(explained.moves.begin(), explained.moves.end(),
+                   [](const MarkMove& a, const MarkMove& b) { return a.moved > b.moved; });
+  if (!tenant.window.empty()) explained.next = next_task(state, tenant, mark);
+  return explained;
+}
+
 Standing standing_in_time(AllocatorState& state, TenantState& tenant, const WindowRange& range,
                           Standing by_quota) {
   if (tenant.net == 0 || (tenant.net > 0 && by_quota == Standing::within)) return by_quota;
@@ -79,8 +137,7 @@ Standing standing_in_time(AllocatorState& state, TenantState& tenant, const Wind
   if (cost == 0) return by_quota;
   const MicroUnits after = mark.held + cost;
   if (mark.back > 0) {
-    const bool is_covered = after <= std::max(mark.base, mark.part + mark.covered);
-    if (!is_covered || mark.held >= mark.base + mark.back) return by_quota;
+    if (!is_covered(mark, cost) || mark.held >= mark.base + mark.back) return by_quota;
     return after <= mark.base + mark.back ? Standing::within : Standing::straddling;
   }
   const MicroUnits lowered = mark.base - mark.away;

@@ -42,6 +42,9 @@ struct TimeMark {
 /// of debts, parts or of who waits, else O(log siblings).
 [[nodiscard]] TimeMark time_mark(AllocatorState& state, TenantState& tenant);
 
+/// The mark's arithmetic, where the ledger counts time. As time_mark.
+[[nodiscard]] ExplainedMark explain_mark(AllocatorState& state, TenantState& tenant);
+
 /// Where it would stand with a task of `range`, when its quota says `by_quota`.
 [[nodiscard]] AllocatorQuotas::Standing standing_in_time(AllocatorState& state, TenantState& tenant,
                                                          const WindowRange& range,

@@ -243,6 +243,53 @@ struct Fields<Obstacle> {
 };
 
 template <>
+struct EnumLast<PredictionSource> {
+  static constexpr PredictionSource value = PredictionSource::limit;
+};
+
+template <>
+struct Fields<MarkMove> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(other, Other);
+    FAIRWATER_FIELD(owed, Owed);
+    FAIRWATER_FIELD(debtor_owes, DebtorOwes);
+    FAIRWATER_FIELD(debtor_part, DebtorPart);
+    FAIRWATER_FIELD(repay_millionths, RepayMillionths);
+    FAIRWATER_FIELD(due, Due);
+    FAIRWATER_FIELD(moved, Moved);
+  }
+};
+
+template <>
+struct Fields<NextTask> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(job, Job);
+    FAIRWATER_FIELD(index, Index);
+    FAIRWATER_FIELD(cost, Cost);
+    FAIRWATER_FIELD(expected_ms, ExpectedMs);
+    FAIRWATER_FIELD(expected_from, ExpectedFrom);
+    FAIRWATER_FIELD(is_covered, IsCovered);
+  }
+};
+
+template <>
+struct Fields<ExplainedMark> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(resource, Resource);
+    FAIRWATER_FIELD(held, Held);
+    FAIRWATER_FIELD(part, Part);
+    FAIRWATER_FIELD(base, Base);
+    FAIRWATER_FIELD(mark, Mark);
+    FAIRWATER_FIELD(net, Net);
+    FAIRWATER_FIELD(moves, Moves);
+    FAIRWATER_FIELD(next, Next);
+  }
+};
+
+template <>
 struct Fields<Explanation> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
@@ -252,6 +299,8 @@ struct Fields<Explanation> {
     FAIRWATER_FIELD(grant_cycle, GrantCycle);
     FAIRWATER_FIELD(deal, Deal);
     FAIRWATER_FIELD(names, Names);
+    FAIRWATER_FIELD(mark, Mark);
+    FAIRWATER_FIELD(measure, Measure);
   }
 };
 

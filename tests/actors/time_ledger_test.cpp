@@ -10,6 +10,16 @@ namespace {
 
 constexpr TenantId kA{1};
 constexpr TenantId kB{2};
+// A task of one processor costs ten units.
+constexpr Units kProcessorSecond = 10'000;
+constexpr MicroUnits kProcessor = 10 * kMicroUnitsPerUnit;
+
+TaskResult ran_a_second(const TaskKey& task) {
+  TaskResult result = succeeded(task);
+  result.started_at = {1'000'000};
+  result.finished_at = {2'000'000};
+  return result;
+}
 
 /// Runs what it is given, on one agent whose tasks end when the test says so.
 struct Timed {
@@ -40,7 +50,7 @@ struct Timed {
     take_orders();
     std::vector<TaskResult> results;
     for (const auto& [task, holder] : held)
-      if (holder == tenant) results.push_back(succeeded(task));
+      if (holder == tenant) results.push_back(ran_a_second(task));
     for (const TaskResult& result : results) {
       held.erase(result.task);
       std::erase(agent.running, result.task);
@@ -56,15 +66,21 @@ struct Timed {
       take_orders();
     }
   }
+  /// Of a task that waits.
+  ExplainedMark explain(JobId job, std::uint32_t index) {
+    const auto why = cluster.ask<Explanation>(ExplainTask{cluster.operator_caller(), job, index});
+    REQUIRE(why.engaged());
+    REQUIRE(why->mark);
+    CHECK(why->measure == LedgerMeasure{Accounting::time, 100});
+    for (const MarkMove& move : why->mark->moves) CHECK(why->names.tenants.contains(move.other));
+    return *why->mark;
+  }
   Units net(const std::string& tenant) {
     for (const TenantInfo& info : cluster.tenants())
       if (info.record.spec.name == tenant) return info.net;
     return 0;
   }
 };
-
-// A task of one processor costs ten units.
-constexpr Units kProcessorSecond = 10'000;
 
 TEST_CASE("a debt of half a second costs half a second", "[actors][time]") {
   Timed timed;
@@ -136,14 +152,30 @@ TEST_CASE("what was lent comes back as fast as its owner's tasks are known to en
   timed.cluster.submit("a", 1000);
   timed.pass(100'000);
   CHECK(timed.net("b") == 800 * kProcessorSecond);
-  timed.cluster.submit("b", 1000);
+  const JobId job = timed.cluster.submit("b", 1000);
   timed.finish(kA);
   // Nobody knows yet how long its tasks run: it has its part and no more.
   CHECK(timed.held_by(kB) == 8);
+  const auto unknown = timed.explain(job, 8);
+  CHECK(unknown.mark == 8 * kProcessor);
+  CHECK(unknown.next->expected_ms == 0);
+  CHECK_FALSE(unknown.next->is_covered);
   timed.pass(1000);
   timed.finish(kB);
   timed.finish(kA);
   CHECK(timed.held_by(kB) == 16);
+  const auto known = timed.explain(job, 24);
+  CHECK(known.held == 16 * kProcessor);
+  CHECK(known.part == 8 * kProcessor);
+  CHECK(known.mark == 16 * kProcessor);
+  CHECK(known.net == 800 * kProcessorSecond);
+  REQUIRE(known.moves.size() == 1);
+  CHECK(known.moves[0].other == kA);
+  CHECK(known.moves[0].moved == 8 * kProcessor);
+  CHECK(known.next->index == 24);
+  CHECK(known.next->expected_from == PredictionSource::task_class);
+  CHECK(known.next->expected_ms == 1000);
+  CHECK(known.next->is_covered);
   const auto journal = timed.cluster.journal();
   CHECK(std::any_of(journal.begin(), journal.end(), [](const JournalRecord& record) {
     return std::holds_alternative<TimeSettled>(record.body);

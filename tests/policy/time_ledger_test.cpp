@@ -142,6 +142,59 @@ TEST_CASE("a credit of seconds takes no slot for an hour") {
   CHECK(cluster.held(kB) == 8);
 }
 
+TEST_CASE("a mark is explained by what moves it and what a credit covers") {
+  TimedCluster cluster(slot_settings());
+  cluster.tenant(kA, terms_of(1, 500'000));
+  cluster.tenant(kB, terms_of(1));
+  cluster.node(1, slots(8));
+  cluster.submit(kA, 100'000, task_of(1000));
+  cluster.run_until(99'000);
+  cluster.submit(kB, 100, task_of(300'000));
+  cluster.run_until(100'000);
+  constexpr MicroUnits kSlot = kMicroUnitsPerUnit;
+
+  // Half of the debtor's part is due, and the credit covers 4/3 of a slot for so long.
+  const auto creditor = *cluster.allocator().explain_mark(TenantId{kB});
+  CHECK(creditor.net == 400'000);
+  CHECK(creditor.held == 5 * kSlot);
+  CHECK(creditor.part == 4 * kSlot);
+  CHECK(creditor.base == 4 * kSlot);
+  CHECK(creditor.mark == 4 * kSlot + kSlot * 4 / 3);
+  MarkMove move{.other = TenantId{kA},
+                .owed = 400'000,
+                .debtor_owes = 400'000,
+                .debtor_part = 4 * kSlot,
+                .repay_millionths = 500'000,
+                .due = 2 * kSlot,
+                .moved = kSlot * 4 / 3};
+  CHECK(creditor.moves == std::vector{move});
+  // One more would be two beyond the part: 600,000 of 400,000.
+  REQUIRE(creditor.next);
+  CHECK(creditor.next->cost == kSlot);
+  CHECK(creditor.next->expected_ms == 300'000);
+  CHECK_FALSE(creditor.next->is_covered);
+  CHECK(creditor.mark == cluster.view(kB).mark);
+
+  const auto debtor = *cluster.allocator().explain_mark(TenantId{kA});
+  CHECK(debtor.mark == 4 * kSlot - kSlot * 4 / 3);
+  move.other = TenantId{kB};
+  CHECK(debtor.moves == std::vector{move});
+  const auto why =
+      cluster.allocator().explain_waiting(TenantId{kA}, debtor.next->job, debtor.next->index);
+  CHECK(std::any_of(why.begin(), why.end(), [](const Obstacle& obstacle) {
+    return obstacle.code == "share" &&
+           obstacle.message ==
+               "holds 3 of 2 millicores of cpu, its mark while it owes others: their tasks come "
+               "first";
+  }));
+
+  // Once nobody waits whom they owe, debts move nothing.
+  cluster.clear(kB);
+  CHECK(cluster.allocator().explain_mark(TenantId{kB})->next == std::nullopt);
+  CHECK(cluster.allocator().explain_mark(TenantId{kA})->mark == 4 * kSlot);
+  CHECK_FALSE(Allocator(slot_settings()).explain_mark(TenantId{kA}));
+}
+
 TEST_CASE("of several resources the scarcest counts") {
   AllocatorSettings settings;
   settings.granules[kCpu] = 1;

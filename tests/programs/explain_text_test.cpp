@@ -61,7 +61,101 @@ Explanation placed_task() {
   return explanation;
 }
 
+/// A unit is a tenth of a processor; one of physics' debtors gives way as far as credit covers.
+Explanation task_of_creditor() {
+  constexpr MicroUnits kCore = 10 * kMicroUnitsPerUnit;
+  Explanation explanation = task_of_physics(TaskState::pending);
+  explanation.measure = {Accounting::time, 100};
+  explanation.mark = {
+      .resource = 0,
+      .held = 9 * kCore,
+      .part = 8 * kCore,
+      .base = 8 * kCore,
+      .mark = 13 * kCore,
+      .net = 9'000'000,
+      .moves = {{{2}, 8'000'000, 8'000'000, 8 * kCore, 500'000, 4 * kCore, 4 * kCore},
+                {{3}, 1'000'000, 2'000'000, 8 * kCore, 500'000, 2 * kCore, kCore}},
+      .next = NextTask{.job = {7},
+                       .index = 3,
+                       .cost = 2 * kCore,
+                       .expected_ms = 45'000,
+                       .expected_from = PredictionSource::task_class,
+                       .is_covered = true}};
+  return explanation;
+}
+
 }  // namespace
+
+TEST_CASE("where time is counted a waiting task's marks are laid open", "[golden][explain]") {
+  CHECK(
+      explain_text(task_of_creditor()) ==
+      "job 7 task 3 of tenant physics: pending\n"
+      "nothing keeps it waiting: the next heartbeat of a node with room places it\n"
+      "what physics may hold with a claim, in cores (time is counted of cpu, the scarcest):\n"
+      "      8.000  its part\n"
+      "     +4.000  from biology, which owes it: 0.5 (repay) of the debtor's part of 8.000, times "
+      "800.0 core-s of 800.0 core-s that it owes\n"
+      "     +1.000  from chemistry, which owes it: 0.5 (repay) of the debtor's part of 8.000, "
+      "times 100.0 core-s of 200.0 core-s that it owes; of 2.000, what credit covers\n"
+      "     13.000  its mark; it holds 9.000\n"
+      "its next task, job 7 task 3, asks for 2.000, which goes 3.000 beyond its part: for 45s "
+      "(as the last of its class took) that takes 135.0 core-s of a credit of 900.0 core-s: "
+      "covered\n");
+  const Json json = explain_json(task_of_creditor());
+  CHECK(json.at("currency") == "unit_ms");
+  CHECK(json_text(json.at("mark")) ==
+        R"({"resource":"cpu","held_units":90.0,"part_units":80.0,"base_units":80.0,)"
+        R"("mark_units":130.0,"net":9000000,"moves":[)"
+        R"({"debtor":"biology","creditor":"physics","owed":8000000,"debtor_owes":8000000,)"
+        R"("debtor_part_units":80.0,"repay":0.5,"due_units":40.0,"moved_units":40.0},)"
+        R"({"debtor":"chemistry","creditor":"physics","owed":1000000,"debtor_owes":2000000,)"
+        R"("debtor_part_units":80.0,"repay":0.5,"due_units":20.0,"moved_units":10.0}],)"
+        R"("next_task":{"job":7,"task":3,"units":20.0,"beyond_part_units":30.0,)"
+        R"("expected_seconds":45.0,"expected_from":"class","needs_credit":true,)"
+        R"("credit_needed":1350000,"covered":true}})");
+}
+
+TEST_CASE("why a next task has no credit to lean on is said", "[golden][explain]") {
+  Explanation explanation = task_of_creditor();
+  NextTask& next = *explanation.mark->next;
+  const auto text = [&] { return explain_text(explanation); };
+  next.is_covered = false;
+  next.expected_from = PredictionSource::limit;
+  CHECK_THAT(text(),
+             Catch::EndsWith("for 45s (its time limit: no task of the tenant has ended) that takes "
+                             "135.0 core-s of a credit of 900.0 core-s: not covered\n"));
+  next.expected_ms = 0;
+  CHECK_THAT(text(), Catch::EndsWith("beyond its part: not covered, for nobody knows how long it "
+                                     "runs (no task of the tenant has ended, and it has no time "
+                                     "limit); the credit is 900.0 core-s\n"));
+  CHECK(explain_json(explanation).at("mark").at("next_task").at("expected_seconds").is_null());
+  explanation.mark->net = 0;
+  explanation.mark->moves.clear();
+  CHECK_THAT(text(), Catch::EndsWith("beyond its part: not covered, nobody owes the tenant "
+                                     "anything\n"));
+  explanation.mark->base = 200 * kMicroUnitsPerUnit;
+  CHECK_THAT(text(),
+             Catch::Contains("    +12.000  its quota is more: others leave that much idle\n"));
+  CHECK_THAT(text(),
+             Catch::EndsWith("asks for 2.000: within its part or quota, it needs no credit\n"));
+  explanation.mark->next.reset();
+  CHECK_THAT(text(), Catch::EndsWith("its mark; it holds 9.000\n"));
+}
+
+TEST_CASE("a debtor's mark falls by what its creditors take back", "[golden][explain]") {
+  Explanation explanation = task_of_creditor();
+  explanation.mark->net = -1'800'000;
+  explanation.mark->moves.clear();
+  for (std::uint32_t creditor = 10; creditor < 22; ++creditor)
+    explanation.mark->moves.push_back(
+        {{creditor}, 150'000, 1'800'000, 80'000'000, 1'000'000, 5'000'000, 5'000'000});
+  const std::string text = explain_text(explanation);
+  CHECK_THAT(text, Catch::Contains("     -0.500  to tenant-10, which it owes: 1 (repay) of the "
+                                   "debtor's part of 8.000, times 15.0 core-s of 180.0 core-s that "
+                                   "it owes\n"));
+  CHECK_THAT(text, Catch::Contains("     -1.000  by 2 others\n"));
+  CHECK(text.find("tenant-20") == std::string::npos);
+}
 
 TEST_CASE("a waiting task is explained by its first obstacle and all others", "[golden][explain]") {
   Explanation explanation = task_of_physics(TaskState::pending);

@@ -59,19 +59,21 @@ TEST_CASE("tenant list has the contract's shape", "[golden][json]") {
   tenant.pending_tasks = 2;
   tenant.running_tasks = 7;
   tenant.net = -3;
-  CHECK(json_text(list_json("tenants", std::vector{tenant}, tenant_json)) ==
+  CHECK(json_text(tenants_json({tenant})) ==
         R"({"tenants":[{"name":"physics","parent":null,"weight":5,"min":{"cpu":4000},"max":{},)"
         R"("request":{"cpu":9000},"runtime_quota":{"cpu":8000},"used":{"cpu":7000},)"
         R"("pending_tasks":2,"running_tasks":7,"net":-3,"granted_units_total":120,"credit":0,)"
         R"("borrowed_units_total":0,"lent_units_total":0,"queue":"fifo","repay":1.0,)"
-        R"("may_lend":true,"may_borrow":true,"run_as":null,"accounting":"units",)"
-        R"("balance_unit":"unit"}]})");
+        R"("may_lend":true,"may_borrow":true,"run_as":null}],)"
+        R"("accounting":"units","currency":"units"})");
+  CHECK(json_text(tenants_json({})) == R"({"tenants":[]})");
 
   tenant.net = -80'000;
   tenant.measure = {Accounting::time, 100};
-  CHECK(tenant_json(tenant)["balance_unit"] == "unit_ms");
-  CHECK(tenant_json(tenant)["millicores_per_unit"] == 100);
+  CHECK(tenants_json({tenant})["currency"] == "unit_ms");
+  CHECK(tenants_json({tenant})["millicores_per_unit"] == 100);
   CHECK_THAT(tenant_text(tenant), Catch::Contains("-8.0 core-s (it owes others)"));
+  CHECK_THAT(tenant_text(tenant), Catch::Contains("120 granted in all"));
   tenant.net = 72'000'000;
   CHECK_THAT(tenant_table({tenant}), Catch::Contains("+2.0 core-h"));
   tenant.measure.millicores_per_unit = 0;
@@ -157,7 +159,7 @@ TEST_CASE("ledger show has the contract's shape, with names", "[golden][json]") 
   CHECK(json_text(ledger_json(ledger)) ==
         R"({"cycle":12,"position":5,"net":{"physics":4,"biology":-4,"idle":0},)"
         R"("ious":[{"debtor":"biology","creditor":"physics","units":4}],)"
-        R"("accounting":"units","balance_unit":"unit"})");
+        R"("accounting":"units","currency":"units"})");
 }
 
 TEST_CASE("whom a tenant owes has a name, and no line of its own", "[golden][json]") {
@@ -172,8 +174,13 @@ TEST_CASE("whom a tenant owes has a name, and no line of its own", "[golden][jso
   CHECK(json_text(ledger_json(ledger)) ==
         R"({"cycle":0,"position":0,"net":{"physics":-4},)"
         R"("ious":[{"debtor":"physics","creditor":"biology","units":4}],)"
-        R"("accounting":"units","balance_unit":"unit"})");
+        R"("accounting":"units","currency":"units"})");
   CHECK_THAT(ledger_text(ledger), Catch::EndsWith("\nphysics owes biology 4 units\n"));
+  CHECK_THAT(ledger_text(ledger), Catch::Contains("NET  BORROWED  LENT"));
+  ledger.measure = {Accounting::time, 100};
+  ledger.ious = {{1, 2, 40'000, 9}};
+  CHECK_THAT(ledger_text(ledger),
+             Catch::EndsWith("NET\nphysics  -0.0 core-s\n\nphysics owes biology 4.0 core-s\n"));
 }
 
 TEST_CASE("ledger verify has the contract's shape", "[golden][json]") {
