@@ -57,11 +57,6 @@ class QuestionBuilder {
 
   Expected<WhatIfQuestion> build(const std::vector<NodeInfo>& nodes,
                                  const std::vector<TenantSpec>& proposal) {
-    if (state_.meta.cluster.accounting != Accounting::units)
-      return make_error(ErrorCode::not_supported,
-                        "this ledger counts time, and a simulation goes on from one that counts "
-                        "units alone",
-                        "accounting");
     what_if().horizon_ms = rules_.horizon_ms;
     take_settings();
     if (auto error = take_tenants()) return error;
@@ -94,6 +89,7 @@ class QuestionBuilder {
     cluster.settings.granules = catalog_.granules();
     cluster.settings.units = catalog_.units();
     cluster.settings.mode = state_.meta.cluster.mode;
+    cluster.settings.accounting = state_.meta.cluster.accounting;
   }
 
   /// By id: the order in which they joined.

@@ -1,4 +1,5 @@
 // From a journal to a simulation of what other terms would do, and how it is told.
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
@@ -24,7 +25,8 @@ WallTime at_s(std::int64_t seconds) { return {seconds * kSecond_us}; }
 /// makes.
 class SmallJournal {
  public:
-  explicit SmallJournal(Accounting accounting = Accounting::units) : allocator_(settings()) {
+  explicit SmallJournal(Accounting accounting = Accounting::units)
+      : allocator_(settings(accounting)) {
     add(1000, ClusterCreated{"c1", catalog_.kinds(), DealMode::sized, accounting});
     add(1000, CoordinatorStarted{1, "test"});
     TenantsChanged tenants;
@@ -52,7 +54,13 @@ class SmallJournal {
     add(time_s, JobSubmitted{job, tenant, spec});
     DemandWindow window;
     window.tenant = tenant;
-    window.next = {{job, 0, tasks, 1, *catalog_.to_vector(spec.resources, ""), nullptr}};
+    window.next = {{.job = job,
+                    .first_index = 0,
+                    .count = tasks,
+                    .attempt = 1,
+                    .demand = *catalog_.to_vector(spec.resources, ""),
+                    .rule = nullptr,
+                    .expected_ms = time_limit_ms}};
     window.pending[kCpu] = Amount{1000} * tasks;
     window.pending_tasks = tasks;
     window.seen_deal = allocator_.last_deal();
@@ -71,6 +79,13 @@ class SmallJournal {
     add(finished_s, TasksFinished{kNode, {result}});
     REQUIRE(allocator_.release(result.task));
   }
+  /// Time that the ledger counts passes up to there, from its first second on.
+  void pass(std::int64_t time_s) {
+    allocator_.pass_to((time_s - 1000) * 1000);
+    const auto settlement = allocator_.settle_time();
+    REQUIRE(settlement);
+    add(time_s, TimeSettled{*settlement});
+  }
   void add(std::int64_t time_s, JournalBody body) {
     const auto error = state.add({state.records() + 1, at_s(time_s), {}, std::move(body)});
     INFO(details(error).message);
@@ -81,8 +96,9 @@ class SmallJournal {
   JournalState state;
 
  private:
-  AllocatorSettings settings() const {
+  AllocatorSettings settings(Accounting accounting) const {
     AllocatorSettings result;
+    result.accounting = accounting;
     result.granules = catalog_.granules();
     result.units = catalog_.units();
     return result;
@@ -185,13 +201,28 @@ TEST_CASE("a journal becomes what runs, what waits and what comes again", "[unit
   CHECK(question.facts.notes.empty());
 }
 
-TEST_CASE("from a ledger that counts time nothing is simulated", "[unit][what-if]") {
-  const SmallJournal journal(Accounting::time);
-  const auto refused = what_if_question(journal.state.state(), node_that_is(NodeState::up), {},
-                                        {at_s(1070), 100'000, true});
-  REQUIRE_FALSE(refused);
-  CHECK(details(refused.error()).code == ErrorCode::not_supported);
-  CHECK(details(refused.error()).field == "accounting");
+TEST_CASE("from a ledger that counts time debts of time go on", "[unit][what-if]") {
+  // Art holds all four processors, of which a third is its own, for 60 s and then works on.
+  SmallJournal journal(Accounting::time);
+  journal.submit(1000, JobId{1}, kArt, 1000, 5'000);
+  journal.deal(1000);
+  journal.pass(1060);
+  const Allocator& live = journal.allocator();
+  const Units owed = live.tenant(kBotany).net;
+  REQUIRE(std::abs(owed - 1'600'000) <= 1);
+  journal.submit(1060, JobId{2}, kBotany, 1000, 5'000);
+
+  const auto question = question_of(journal, 1060, 600, false);
+  CHECK(question.what_if.cluster.settings.accounting == Accounting::time);
+  CHECK(question.what_if.state.accounts == live.accounts().snapshot());
+  const sim::WhatIfReport report = sim::compare(question.what_if);
+  CHECK(report.accounting == Accounting::time);
+  // Botany gets its two thirds and, as far as tasks of 5 s go, all of the debt.
+  const auto& botany = report.before.tenants[1];
+  CHECK(botany.net >= 0);
+  CHECK(botany.net < 2 * 5'000 * 10);
+  const double returned = static_cast<double>(owed - botany.net) / (600'000 * 40);
+  CHECK(botany.mean_share == Approx(2.0 / 3 + returned).margin(0.02));
 }
 
 TEST_CASE("only jobs of the last horizon come again, or none", "[unit][what-if]") {
