@@ -187,10 +187,28 @@ Expected<kj::Own<Connection::Admission>> Connection::admit(TenantId tenant) {
 }
 
 kj::Promise<void> Connection::refuse() {
-  if (++refusals_ == kMaxRefusals) messages_.pause();
+  ++refusals_;
+  read_or_pause();
   return services_.refusals.next().attach(kj::defer([connection = kj::addRef(*this)]() mutable {
-    if (connection->refusals_-- == kMaxRefusals) connection->messages_.resume();
+    --connection->refusals_;
+    connection->read_or_pause();
   }));
+}
+
+kj::Promise<void> Connection::Admission::turn() {
+  ++connection_->waiting_calls_;
+  connection_->read_or_pause();
+  return call_->turn().attach(kj::defer([connection = kj::addRef(*connection_)]() mutable {
+    --connection->waiting_calls_;
+    connection->read_or_pause();
+  }));
+}
+
+void Connection::read_or_pause() {
+  if (refusals_ < kMaxRefusals && waiting_calls_ < kMaxWaitingCalls)
+    messages_.resume();
+  else
+    messages_.pause();
 }
 
 }  // namespace fairwater

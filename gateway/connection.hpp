@@ -31,6 +31,9 @@ inline constexpr std::uint64_t kMaxAnonymousMessageBytes = 2u << 20;
 inline constexpr std::uint64_t kMaxAnonymousMessages = 64;
 /// Refusals that one connection has to wait for: with more it is not read.
 inline constexpr std::uint32_t kMaxRefusals = 16;
+/// Calls of one connection that wait for their turn: with more it is not read. Reading costs as
+/// much as carrying out.
+inline constexpr std::uint32_t kMaxWaitingCalls = 16;
 /// A peer asks who the coordinator is once per connection; each answer costs a signature.
 inline constexpr int kMaxIdentifications = 4;
 /// The wrong tokens that one connection may show.
@@ -62,7 +65,7 @@ struct Services {
   AgentLines agent_lines;
   std::set<Connection*> connections;
   std::uint64_t wrong_tokens = 0;
-  CallQueue calls{options.calls};
+  CallQueue calls{options.calls, timer};
   Refusals refusals{timer};
   ByteMeter anonymous_bytes{options.max_anonymous_bytes};
   ByteMeter client_bytes{options.max_client_bytes};
@@ -128,7 +131,7 @@ class Connection final : public kj::Refcounted {
     Admission& operator=(const Admission&) = delete;
     ~Admission() { --connection_->calls_; }
     /// Of a client's call.
-    [[nodiscard]] kj::Promise<void> turn() { return call_->turn(); }
+    [[nodiscard]] kj::Promise<void> turn();
 
    private:
     kj::Own<Connection> connection_;
@@ -150,6 +153,7 @@ class Connection final : public kj::Refcounted {
 
   [[nodiscard]] kj::Promise<void> closed();
   [[nodiscard]] caf::error check_calls();
+  void read_or_pause();
   /// Why the token opens nothing any more.
   [[nodiscard]] caf::error check_token() const;
 
@@ -167,6 +171,7 @@ class Connection final : public kj::Refcounted {
   WallTime token_expires_at_;
   std::uint32_t calls_ = 0;
   std::uint32_t refusals_ = 0;
+  std::uint32_t waiting_calls_ = 0;
 };
 
 }  // namespace fairwater

@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 #include <kj/async.h>
+#include <kj/timer.h>
 
 using namespace fairwater;
 
@@ -14,7 +15,7 @@ namespace {
 /// Calls that note their tenant when their turn comes, and stay at work until they are finished.
 class Calls {
  public:
-  explicit Calls(CallLimits limits) : queue(limits) {}
+  explicit Calls(CallLimits limits) : queue(limits, timer) {}
 
   ErrorCode open(std::uint32_t tenant) {
     auto call = queue.open(TenantId{tenant});
@@ -32,7 +33,11 @@ class Calls {
   }
   /// The oldest call ends, wherever it is.
   void end_oldest() { calls_.erase(calls_.begin()); }
+  void end_oldest(int count) {
+    for (int i = 0; i < count; ++i) end_oldest();
+  }
   void end_newest() { calls_.pop_back(); }
+  void pass(kj::Duration time) { timer.advanceTo(timer.now() + time); }
   std::vector<std::uint32_t> take_turns() {
     scope.poll();
     return std::exchange(turns, {});
@@ -40,6 +45,7 @@ class Calls {
 
   kj::EventLoop loop;
   kj::WaitScope scope{loop};
+  kj::TimerImpl timer{kj::origin<kj::TimePoint>()};
   CallQueue queue;
   std::vector<std::uint32_t> turns;
 
@@ -94,4 +100,60 @@ TEST_CASE("open calls are bounded per tenant and in all", "[unit][calls]") {
   CHECK(calls.open(3) == ErrorCode::overloaded);
   calls.end_oldest();
   CHECK(calls.open(3) == ErrorCode{});
+}
+
+TEST_CASE("a flood comes in bursts while somebody else calls", "[unit][calls]") {
+  const Turns nobody;
+  const Turns burst(4, 1);
+  Calls calls({.open = 1000, .open_per_tenant = 500, .at_work_per_tenant = 8, .burst = 4});
+  calls.open_many(1, 60);
+  CHECK(calls.take_turns() == Turns(8, 1));
+  calls.end_oldest(8);
+  CHECK(calls.take_turns() == Turns(8, 1));  // it is alone
+  calls.open_many(2, 1);
+  calls.end_newest();
+  calls.end_oldest(8);
+  CHECK(calls.take_turns() == burst);
+  calls.pass(2 * kj::MILLISECONDS);
+  calls.end_oldest(4);
+  CHECK(calls.take_turns() == nobody);
+  calls.pass(3 * kj::MILLISECONDS);
+  CHECK(calls.take_turns() == nobody);
+  calls.open_many(2, 1);
+  CHECK(calls.take_turns() == Turns{2});  // at once
+  calls.end_newest();
+  calls.pass(1 * kj::MILLISECONDS);
+  CHECK(calls.take_turns() == burst);
+  SECTION("until nobody else has called for a while, or its calls take long") {
+    calls.pass(CallQueue::kRecently);
+    CHECK(calls.take_turns() == nobody);
+    CHECK(calls.queue.calls_at_work() == 4);
+    calls.pass(2 * CallQueue::kMaxBurst);  // the burst was taken for done, though it was not
+    CHECK(calls.take_turns() == burst);
+    calls.end_oldest(8);
+    CHECK(calls.take_turns() == Turns(8, 1));
+  }
+}
+
+TEST_CASE("few calls at once never rest, several rest less than many", "[unit][calls]") {
+  Calls calls({.open = 100, .open_per_tenant = 50, .burst = 4});
+  calls.open_many(2, 1);
+  for (int i = 0; i < 10; ++i) {
+    calls.take_turns();
+    calls.open_many(1, 2);
+    CHECK(calls.take_turns() == Turns(2, 1));
+    calls.pass(1 * kj::MILLISECONDS);
+    calls.end_newest();
+    calls.end_newest();
+  }
+  calls.open_many(1, 5);
+  CHECK(calls.take_turns() == Turns(5, 1));  // two, and three of a burst
+  calls.pass(2 * kj::MILLISECONDS);
+  calls.end_oldest(6);
+  calls.open_many(1, 1);
+  CHECK(calls.take_turns() == Turns{});
+  calls.pass(1 * kj::MILLISECONDS);
+  CHECK(calls.take_turns() == Turns{});
+  calls.pass(1 * kj::MILLISECONDS);
+  CHECK(calls.take_turns() == Turns{1});
 }
