@@ -4,6 +4,7 @@
 #include <charconv>
 #include <sys/sysinfo.h>
 #include <unistd.h>
+#include <utility>
 
 #include "input/document.hpp"
 #include "input/resource_kinds.hpp"
@@ -177,6 +178,16 @@ caf::error validate(const CoordinatorConfig& config) {
   if (!config.resources) return {};
   if (auto catalog = ResourceCatalog::make(*config.resources); !catalog) return catalog.error();
   return {};
+}
+
+ClusterCreated new_cluster(std::string id, const CoordinatorConfig& config) {
+  const DealMode mode = config.mode.value_or(DealMode::sized);
+  // Slots say nothing of what tasks ask for, and time is counted of that.
+  const Accounting usual = mode == DealMode::slots ? Accounting::units : Accounting::time;
+  return {.cluster_id = std::move(id),
+          .resources = config.resources.value_or(ResourceCatalog{}.kinds()),
+          .mode = mode,
+          .accounting = config.accounting.value_or(usual)};
 }
 
 caf::error check_against(const ClusterCreated& cluster, const CoordinatorConfig& config) {

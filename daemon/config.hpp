@@ -66,6 +66,8 @@ struct AgentConfig {
 [[nodiscard]] caf::error validate(const CoordinatorConfig& config);
 [[nodiscard]] caf::error validate(const AgentConfig& config);
 
+/// What a ledger is created with: by default it counts time, but for slots.
+[[nodiscard]] ClusterCreated new_cluster(std::string id, const CoordinatorConfig& config);
 /// Refuses a mode or resource kinds other than those that the ledger was created with.
 [[nodiscard]] caf::error check_against(const ClusterCreated& cluster,
                                        const CoordinatorConfig& config);

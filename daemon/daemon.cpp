@@ -132,10 +132,7 @@ caf::error create_cluster(Ledger& ledger, const CoordinatorConfig& config,
   if (config.join_token_lifetime_ms > 0)
     join_until = {now.microseconds + config.join_token_lifetime_ms * 1000};
   auto created = ledger.append(
-      {ClusterCreated{make_token("cluster_").substr(0, 24),
-                      config.resources.value_or(ResourceCatalog{}.kinds()),
-                      config.mode.value_or(DealMode::sized),
-                      config.accounting.value_or(Accounting::units)},
+      {new_cluster(make_token("cluster_").substr(0, 24), config),
        TokenIssued{Role::operator_role, {}, hash_token(*operator_token), "operator", now, {}},
        TokenIssued{Role::join, {}, hash_token(join_token->token), "join", now, join_until}});
   return created ? caf::error{} : created.error();

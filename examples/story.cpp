@@ -2,6 +2,7 @@
 // machine. One goes idle and lends, comes back and is repaid; the coordinator is killed and nothing
 // is lost. Every figure is measured.
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <fstream>
 #include <functional>
@@ -21,8 +22,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kProcessors = 12;       // three agents of four
-constexpr double kUnitsPerTask = 10;  // one processor, at 100 millicores the unit
+constexpr int kProcessors = 12;  // three agents of four; a task takes one
+/// A debt of less is less than what a task of these jobs takes: not worth waiting for.
+constexpr double kEvenCoreSeconds = 1;
 const std::vector<std::string> kTenants{"physics", "biology", "chemistry"};
 const std::map<std::string, double> kPaidFor{{"physics", 50}, {"biology", 30}, {"chemistry", 20}};
 
@@ -42,6 +44,17 @@ harness::ClusterSetup setup() {
   return setup;
 }
 
+/// Of a balance in an answer that names its currency.
+double core_seconds(const json& unit_ms, const json& answer) {
+  if (answer["currency"] != "unit_ms") throw std::runtime_error("the ledger does not count time");
+  return unit_ms.get<double>() * answer["millicores_per_unit"].get<double>() / 1e6;
+}
+
+std::string standing(const std::string& tenant, double net) {
+  return fmt::format("{} {} {:.1f} core-seconds", tenant, net < 0 ? "owes" : "is owed",
+                     std::abs(net));
+}
+
 class Story {
  public:
   Story() : cluster_(setup()), screen_(kTenants), log_(cluster_.directory() / "starts") {
@@ -57,7 +70,7 @@ class Story {
   struct Moment {
     std::map<std::string, int> running;
     std::map<std::string, int> pending;
-    std::map<std::string, int> net;
+    std::map<std::string, double> net;  ///< core-seconds
   };
 
   void begin();
@@ -136,26 +149,20 @@ void Story::everybody_is_busy() {
 void Story::biology_goes_idle() {
   screen_.heading("Biology has no more work: the others use its part, and owe it");
   const double until = elapsed() + 7;
-  watch(
-      [](const Moment& now) {
-        return fmt::format("biology is owed {} units", now.net.at("biology"));
-      },
-      [&](const Moment&) { return elapsed() > until; });
+  watch([](const Moment& now) { return standing("biology", now.net.at("biology")); },
+        [&](const Moment&) { return elapsed() > until; });
   screen_.say(debts());
 }
 
 void Story::biology_comes_back() {
-  screen_.heading("Biology comes back: half of what falls to the debtors repays it");
+  screen_.heading("Biology comes back: its debtors give up half of their parts until all is even");
   kept_busy_with_["biology"] = "count";
   submit("count");
   const double from = wall_clock();
-  watch(
-      [](const Moment& now) {
-        return fmt::format("biology is owed {} units", now.net.at("biology"));
-      },
-      [](const Moment& now) {
-        return now.net.at("biology") <= 0 || now.pending.at("biology") == 0;
-      });
+  watch([](const Moment& now) { return standing("biology", now.net.at("biology")); },
+        [](const Moment& now) {
+          return now.net.at("biology") <= kEvenCoreSeconds || now.pending.at("biology") == 0;
+        });
   say_shares("held meanwhile", from, wall_clock());
   screen_.say(debts());
 }
@@ -202,21 +209,21 @@ void Story::everything_finishes() {
 
 bool Story::report() {
   screen_.heading("The report");
-  const auto used = unit_seconds(occupations(cluster_, jobs_), kUnitsPerTask, 0, wall_clock());
-  const auto busy =
-      unit_seconds(occupations(cluster_, jobs_), kUnitsPerTask, all_busy_from_, all_busy_until_);
+  const auto used = seconds_run(occupations(cluster_, jobs_), 0, wall_clock());
+  const auto busy = seconds_run(occupations(cluster_, jobs_), all_busy_from_, all_busy_until_);
   double total = 0, busy_total = 0;
   for (const auto& tenant : kTenants) {
     total += used.at(tenant);
     busy_total += busy.at(tenant);
   }
-  screen_.say("tenant       paid for   while all were busy   over all   unit-seconds       net");
-  const json net = cluster_.ask({"ledger", "show"})["net"];
+  screen_.say("tenant       paid for   while all were busy   over all   core-seconds       net");
+  const json ledger = cluster_.ask({"ledger", "show"});
   for (const auto& tenant : kTenants) {
-    screen_.say(fmt::format("{} {:8.1f} % {:19.1f} % {:8.1f} % {:14.1f} {:9}",
+    screen_.say(fmt::format("{} {:8.1f} % {:19.1f} % {:8.1f} % {:14.1f} {:>+9.1f}",
                             screen_.coloured(tenant, fmt::format("{:10}", tenant)),
                             kPaidFor.at(tenant), 100 * busy.at(tenant) / busy_total,
-                            100 * used.at(tenant) / total, used.at(tenant), net.value(tenant, 0)));
+                            100 * used.at(tenant) / total, used.at(tenant),
+                            core_seconds(ledger["net"].value(tenant, 0.0), ledger)));
   }
   screen_.say("ledger: " + debts());
 
@@ -247,10 +254,11 @@ void Story::submit(const std::string& job) {
 
 Story::Moment Story::ask() const {
   Moment moment;
-  for (const json tenants = cluster_.list("tenant"); const auto& tenant : tenants) {
+  const json listed = cluster_.ask({"tenant", "list"});
+  for (const auto& tenant : listed["tenants"]) {
     moment.running[tenant["name"]] = tenant["running_tasks"];
     moment.pending[tenant["name"]] = tenant["pending_tasks"];
-    moment.net[tenant["name"]] = tenant["net"];
+    moment.net[tenant["name"]] = core_seconds(tenant["net"], listed);
   }
   return moment;
 }
@@ -274,9 +282,9 @@ Story::Moment Story::watch(const std::function<std::string(const Moment&)>& note
 }
 
 void Story::say_shares(const std::string& what, double from, double until) const {
-  const auto used = unit_seconds(occupations(cluster_, jobs_), kUnitsPerTask, from, until);
+  const auto used = seconds_run(occupations(cluster_, jobs_), from, until);
   double total = 0;
-  for (const auto& [tenant, units] : used) total += units;
+  for (const auto& [tenant, seconds] : used) total += seconds;
   std::string line = what + ":";
   for (const auto& tenant : kTenants) {
     const auto found = used.find(tenant);
@@ -287,13 +295,13 @@ void Story::say_shares(const std::string& what, double from, double until) const
 }
 
 std::string Story::debts() const {
-  const json ious = cluster_.ask({"ledger", "show"})["ious"];
-  if (ious.empty()) return "nobody owes anybody anything";
+  const json ledger = cluster_.ask({"ledger", "show"});
+  if (ledger["ious"].empty()) return "nobody owes anybody anything";
   std::string text;
-  for (const auto& iou : ious) {
-    text += fmt::format("{}{} owes {} {} units", text.empty() ? "" : ", ",
+  for (const auto& iou : ledger["ious"]) {
+    text += fmt::format("{}{} owes {} {:.1f} core-seconds", text.empty() ? "" : ", ",
                         iou["debtor"].get<std::string>(), iou["creditor"].get<std::string>(),
-                        iou["units"].get<int>());
+                        core_seconds(iou["units"], ledger));
   }
   return text;
 }

@@ -23,12 +23,12 @@ std::vector<Occupation> occupations(const harness::Cluster& cluster,
   return found;
 }
 
-std::map<std::string, double> unit_seconds(const std::vector<Occupation>& occupations, double units,
-                                           double from, double until) {
+std::map<std::string, double> seconds_run(const std::vector<Occupation>& occupations, double from,
+                                          double until) {
   std::map<std::string, double> sums;
   for (const Occupation& occupation : occupations) {
     const double overlap = std::min(occupation.until, until) - std::max(occupation.from, from);
-    if (overlap > 0) sums[occupation.tenant] += overlap * units;
+    if (overlap > 0) sums[occupation.tenant] += overlap;
   }
   return sums;
 }

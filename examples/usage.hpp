@@ -21,9 +21,9 @@ struct Occupation {
 [[nodiscard]] std::vector<Occupation> occupations(const harness::Cluster& cluster,
                                                   const std::vector<std::uint64_t>& jobs);
 
-/// Unit-seconds per tenant between two moments, at `units` per task.
-[[nodiscard]] std::map<std::string, double> unit_seconds(const std::vector<Occupation>& occupations,
-                                                         double units, double from, double until);
+/// Seconds that tasks ran, per tenant, between two moments.
+[[nodiscard]] std::map<std::string, double> seconds_run(const std::vector<Occupation>& occupations,
+                                                        double from, double until);
 
 [[nodiscard]] double wall_clock();  ///< seconds since 1970
 

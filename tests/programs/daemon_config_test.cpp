@@ -81,6 +81,23 @@ TEST_CASE("a configuration without any key leaves everything at its default",
   CHECK(read_config("- lease\n", "c.yaml", config));
 }
 
+TEST_CASE("a new ledger counts time unless it deals slots or is asked for units",
+          "[unit][daemon_config]") {
+  const auto created_by = [](const char* text) {
+    CoordinatorConfig config;
+    REQUIRE_FALSE(read_config(text, "c.yaml", config));
+    return new_cluster("c", config);
+  };
+  CHECK(created_by("") ==
+        ClusterCreated{"c", ResourceCatalog{}.kinds(), DealMode::sized, Accounting::time});
+  CHECK(created_by("accounting: units\n").accounting == Accounting::units);
+  CHECK(created_by("mode: slots\n").accounting == Accounting::units);
+  CHECK(created_by("mode: slots\n").mode == DealMode::slots);
+  CHECK(created_by("resources:\n  - {name: cpu, granule: 200m}\n"
+                   "  - {name: memory, granule: 1GiB}\n")
+            .resources.size() == 2);
+}
+
 TEST_CASE("a mode and resources other than the ledger's are refused, and both are named",
           "[unit][daemon_config]") {
   const ClusterCreated cluster{"c", ResourceCatalog{}.kinds(), DealMode::sized};
@@ -89,7 +106,7 @@ TEST_CASE("a mode and resources other than the ledger's are refused, and both ar
     REQUIRE_FALSE(read_config(text, "c.yaml", config));
     return check_against(cluster, config);
   };
-  CHECK_FALSE(check("lease: 20s\n"));
+  CHECK_FALSE(check("lease: 20s\n"));  // it counts units, as it did
   CHECK_FALSE(
       check("mode: sized\nresources:\n  - {name: cpu, granule: 100m}\n"
             "  - {name: memory, granule: 256MiB}\n  - {name: gpu, units: 10}\n"));

@@ -44,6 +44,28 @@ TEST_CASE("a second coordinator on the same directory is refused, the first goes
   CHECK(cluster.wait({cluster.submit(job_file("steady", 1, "command: [\"true\"]\n"))}) == 0);
 }
 
+TEST_CASE("a new ledger counts time, and one that counts units keeps to it", "[scenario]") {
+  const auto accounting_of = [](const Cluster& cluster) {
+    return cluster.ask({"ledger", "show"})["accounting"];
+  };
+  {
+    Cluster fresh({});
+    fresh.start_coordinator();
+    CHECK(accounting_of(fresh) == "time");
+  }
+  Cluster cluster({.accounting = "units"});
+  cluster.start_coordinator();
+  CHECK(accounting_of(cluster) == "units");
+  cluster.stop_coordinator(SIGTERM);
+  std::string configuration = read_file(cluster.coordinator_config());
+  const std::string key = "accounting: units\n";
+  REQUIRE(configuration.find(key) != std::string::npos);
+  configuration.erase(configuration.find(key), key.size());
+  std::ofstream(cluster.coordinator_config()) << configuration;
+  cluster.start_coordinator();
+  CHECK(accounting_of(cluster) == "units");
+}
+
 TEST_CASE("another mode or other resources than the ledger's are refused at the start",
           "[scenario]") {
   Cluster cluster({});

@@ -90,7 +90,8 @@ TEST_CASE("three tenants of weights 5, 3 and 2 share 16 slots exactly at every m
 
 TEST_CASE("what an idle tenant lends comes back when it has work, to the unit", "[scenario]") {
   Cluster cluster({.agents = {{"node1", "cpu: 8, memory: 8GiB"}},
-                   .tenants = tenants({{"borrower", 1}, {"lender", 1}})});
+                   .tenants = tenants({{"borrower", 1}, {"lender", 1}}),
+                   .accounting = "units"});
   const WorkLog log(cluster.directory() / "work");
   cluster.start();
 

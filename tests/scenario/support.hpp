@@ -7,8 +7,10 @@
 #include <iostream>
 #include <optional>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <unistd.h>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -73,6 +75,17 @@ inline bool each_ran_once(const WorkLog& log,
     }
   }
   return starts.size() == expected;
+}
+
+/// Its records from that one on.
+inline std::vector<json> journal_of(const Cluster& cluster, std::uint64_t since = 1) {
+  const Completed done =
+      cluster.fairwater({"ledger", "journal", "--json", "--since", std::to_string(since)});
+  if (done.status != 0) throw std::runtime_error("ledger journal said: " + done.errors);
+  std::vector<json> records;
+  std::istringstream lines(done.output);
+  for (std::string line; std::getline(lines, line);) records.push_back(json::parse(line));
+  return records;
 }
 
 /// The journal rebuilds to what is stored, and all nets sum to zero.
