@@ -16,6 +16,9 @@ using Clock = std::chrono::steady_clock;
 
 /// Jobs that are submitted in one round trip at most.
 constexpr std::size_t kBatch = 200;
+constexpr std::uint32_t kJournalPage = 1000;
+/// A ledger that counts time settles each second, unless nobody has borrowed since.
+constexpr std::int64_t kLastSettlementWait_ms = 2500;
 
 std::int64_t since_us(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count();
@@ -37,6 +40,9 @@ caf::error Replay::run() {
   auto totals = read_totals();
   if (!totals) return totals.error();
   before_ = std::move(*totals);
+  const auto status = session_.ask([](Client& client) { return client.status(); });
+  if (!status) return status.error();
+  cycle_before_ = status->cycle;
   JobQuery newest;
   newest.limit = 1;
   const auto jobs = session_.ask([&](Client& client) { return client.list_jobs(newest); });
@@ -122,9 +128,32 @@ caf::error Replay::wait_for_all() {
   return {};
 }
 
+caf::error Replay::read_settlements(SettledTimes& settled) {
+  progress_.set("replay: reading the journal");
+  bool is_last = false;  // what is read now came after all jobs had ended
+  for (std::uint64_t next = cycle_before_ + 1;;) {
+    const auto page = session_.ask([&](Client& client) {
+      return client.journal(next, kJournalPage, is_last ? kLastSettlementWait_ms : 0);
+    });
+    if (!page) return page.error();
+    bool settles = false;
+    for (const auto& record : page->records)
+      if (const auto* time = std::get_if<TimeSettled>(&record.body)) {
+        settled.add(time->settlement, page->names);
+        settles = true;
+      }
+    if (is_last && (settles || page->records.empty())) return {};
+    if (page->records.empty())
+      is_last = true;
+    else
+      next = page->records.back().number + 1;
+  }
+}
+
 Expected<ReplayMeasures> Replay::measure() {
   ReplayMeasures measures;
   measures.elapsed_us = elapsed_us_;
+  if (auto error = read_settlements(measures.settled)) return error;
   for (std::size_t i = 0; i < ids_.size(); ++i) {
     progress_.set(fmt::format("replay: reading job {} of {}", i + 1, ids_.size()));
     auto job = session_.ask([&](Client& client) { return client.show_job(ids_[i]); });

@@ -35,6 +35,8 @@ class Replay {
   [[nodiscard]] caf::error submit_batch(std::size_t first, std::size_t end);
   [[nodiscard]] caf::error find_submitted(std::vector<std::size_t>& open);
   [[nodiscard]] caf::error wait_for_all();
+  /// The settlements since the replay began, the one of its last second too.
+  [[nodiscard]] caf::error read_settlements(SettledTimes& settled);
 
   ReplayPlan plan_;
   Session session_;
@@ -42,6 +44,7 @@ class Replay {
   std::vector<JobId> ids_;  ///< by index in the plan; 0 until submitted
   JobId newest_before_;     ///< jobs up to this one are not of this replay
   TenantTotals before_;
+  std::uint64_t cycle_before_ = 0;  ///< the journal's last record
   std::int64_t elapsed_us_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/cluster/json_shapes.hpp"
+#include "cli/cluster/measure_text.hpp"
 
 namespace fairwater {
 namespace {
@@ -50,9 +51,12 @@ TenantMeasures sum_of(const ReplayMeasures& measures) {
   return sum;
 }
 
-Json tenant_measures_json(const TenantMeasures& tenant, Wide busy, double speedup) {
+Json tenant_measures_json(const TenantMeasures& tenant, Wide busy, const ReplayMeasures& measures,
+                          double speedup) {
   const double mean_s = seconds(mean(tenant.waits_us));
   const double high_s = seconds(static_cast<double>(percentile(tenant.waits_us, 95)));
+  const std::string currency =
+      measures.measure.accounting == Accounting::time ? "_unit_ms" : "_units";
   return Json{{"jobs", tenant.jobs},
               {"tasks", tenant.tasks},
               {"tasks_not_succeeded", tenant.tasks_not_succeeded},
@@ -64,20 +68,20 @@ Json tenant_measures_json(const TenantMeasures& tenant, Wide busy, double speedu
               {"wait_p95_seconds", high_s},
               {"trace_wait_mean_seconds", mean_s * speedup},
               {"trace_wait_p95_seconds", high_s * speedup},
-              {"borrowed_units", tenant.borrowed},
-              {"lent_units", tenant.lent},
-              {"owed_units", tenant.owed}};
+              {"borrowed" + currency, tenant.borrowed},
+              {"lent" + currency, tenant.lent},
+              {"owed" + currency, tenant.owed}};
 }
 
 void add_row(Table& table, const std::string& name, const TenantMeasures& tenant, Wide busy,
-             double speedup) {
+             const LedgerMeasure& measure, double speedup) {
   table.add_row({name, std::to_string(tenant.jobs), std::to_string(tenant.tasks),
                  std::to_string(tenant.granted),
                  fmt::format("{:.1f}%", 100 * share(tenant.busy_unit_us, busy)),
                  wait_text(mean(tenant.waits_us), speedup),
                  wait_text(static_cast<double>(percentile(tenant.waits_us, 95)), speedup),
-                 std::to_string(tenant.borrowed), std::to_string(tenant.lent),
-                 std::to_string(tenant.owed)});
+                 balance_text(tenant.borrowed, measure), balance_text(tenant.lent, measure),
+                 balance_text(tenant.owed, measure)});
 }
 
 }  // namespace
@@ -104,9 +108,16 @@ void ReplayMeasures::add_totals(const std::string& name, const TenantInfo& befor
   if (found == tenants.end()) return;
   TenantMeasures& tenant = found->second;
   tenant.granted = after.record.granted_units_total - before.record.granted_units_total;
-  tenant.borrowed = after.record.borrowed_total - before.record.borrowed_total;
-  tenant.lent = after.record.lent_total - before.record.lent_total;
   tenant.owed = std::max<Units>(0, -after.net);
+  measure = after.measure;
+  if (measure.accounting == Accounting::units) {
+    tenant.borrowed = after.record.borrowed_total - before.record.borrowed_total;
+    tenant.lent = after.record.lent_total - before.record.lent_total;
+  } else if (const auto times = settled.all.tenants.find(name);
+             times != settled.all.tenants.end()) {
+    tenant.borrowed = times->second.borrowed;
+    tenant.lent = times->second.lent;
+  }
 }
 
 std::int64_t percentile(std::vector<std::int64_t> values, int percent) {
@@ -130,16 +141,19 @@ std::string replay_text(const ReplayMeasures& measures, const ReplayFacts& facts
                {"OWED", Align::right}}};
   const Wide busy = busy_of_all(measures);
   for (const auto& [name, tenant] : measures.tenants)
-    add_row(table, name, tenant, busy, facts.speedup);
+    add_row(table, name, tenant, busy, measures.measure, facts.speedup);
   const TenantMeasures sum = sum_of(measures);
-  add_row(table, "all", sum, busy, facts.speedup);
-  return fmt::format(
+  add_row(table, "all", sum, busy, measures.measure, facts.speedup);
+  std::string text = fmt::format(
       "replay {} of {}: {} jobs, {} tasks in {:.1f} s at {:g} times their speed; {} skipped\n"
       "runs {}, tasks that did not succeed {}\n"
       "waits: live (in the log's time)\n\n{}",
       facts.run, facts.trace, sum.jobs, sum.tasks,
       seconds(static_cast<double>(measures.elapsed_us)), facts.speedup, facts.skipped, sum.runs,
       sum.tasks_not_succeeded, table.str());
+  if (measures.measure.accounting == Accounting::time)
+    text += "\n" + held_text(measures.settled, measures.measure);
+  return text;
 }
 
 Json replay_json(const ReplayMeasures& measures, const ReplayFacts& facts) {
@@ -147,17 +161,19 @@ Json replay_json(const ReplayMeasures& measures, const ReplayFacts& facts) {
   Json tenants = Json::array();
   for (const auto& [name, tenant] : measures.tenants) {
     Json row{{"name", name}};
-    row.update(tenant_measures_json(tenant, busy, facts.speedup));
+    row.update(tenant_measures_json(tenant, busy, measures, facts.speedup));
     tenants.push_back(std::move(row));
   }
-  return Json{{"replay",
-               {{"trace", facts.trace},
-                {"run", facts.run},
-                {"speedup", facts.speedup},
-                {"skipped_jobs", facts.skipped},
-                {"elapsed_seconds", seconds(static_cast<double>(measures.elapsed_us))},
-                {"total", tenant_measures_json(sum_of(measures), busy, facts.speedup)},
-                {"tenants", tenants}}}};
+  Json replay{{"trace", facts.trace},
+              {"run", facts.run},
+              {"speedup", facts.speedup},
+              {"skipped_jobs", facts.skipped},
+              {"elapsed_seconds", seconds(static_cast<double>(measures.elapsed_us))},
+              {"total", tenant_measures_json(sum_of(measures), busy, measures, facts.speedup)},
+              {"tenants", tenants}};
+  put_measure(replay, measures.measure);
+  if (measures.measure.accounting == Accounting::time) replay.update(held_json(measures.settled));
+  return Json{{"replay", std::move(replay)}};
 }
 
 }  // namespace fairwater

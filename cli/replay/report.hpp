@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/core/output.hpp"
+#include "cli/replay/held_time.hpp"
 #include "model/requests.hpp"
 
 namespace fairwater {
@@ -19,6 +20,7 @@ struct TenantMeasures {
   Wide busy_unit_us = 0;   ///< sum over tasks of running time times cost
   std::vector<std::int64_t> waits_us;  ///< a task's, from submission to the start of its process
   Units granted = 0;
+  // In the ledger's currency:
   Units borrowed = 0;
   Units lent = 0;
   Units owed = 0;  ///< still, at the end
@@ -27,9 +29,12 @@ struct TenantMeasures {
 struct ReplayMeasures {
   std::int64_t elapsed_us = 0;  ///< from the first submission to the last end
   std::map<std::string, TenantMeasures> tenants;
+  LedgerMeasure measure;  ///< of the ledger
+  SettledTimes settled;   ///< where it counts time
 
   void add(const JobDetail& job);
-  /// Units are the difference between two listings of the tenant.
+  /// What was granted, and where the ledger counts units what was lent, is the difference between
+  /// two listings of the tenant. Where it counts time, `settled` tells the latter.
   void add_totals(const std::string& tenant, const TenantInfo& before, const TenantInfo& after);
 };
 

@@ -50,7 +50,80 @@ ReplayMeasures measures_of_two() {
   return measures;
 }
 
+/// As the ledger settles a second: 4,001 unit-milliseconds belong to u1 and u2 alike.
+TimeSettlement second_of(std::int64_t until_ms, const UnitTime& u1_held, const UnitTime& u2_held) {
+  return {.from_ms = until_ms - 1000,
+          .until_ms = until_ms,
+          .lines = {{{1}, -1000, -200'000, u1_held, {2000, 500'000}},
+                    {{2}, 1000, 200'000, u2_held, {2000, 500'000}}}};
+}
+
+ReplayMeasures measures_in_time() {
+  ReplayMeasures measures = measures_of_two();
+  NameTable names;
+  names.tenants = {{TenantId{1}, "u1"}, {TenantId{2}, "u2"}};
+  measures.settled.add(second_of(1000, {3000, 700'000}, {1000, 300'000}), names);  // full
+  measures.settled.add(second_of(2000, {3000, 500'000}, {0, 0}), names);
+  for (const auto& [name, net] : {std::pair{"u1", Units{-2000}}, std::pair{"u2", Units{2000}}}) {
+    TenantInfo after = totals(5, 0, 0, net);
+    after.measure = {Accounting::time, 100};
+    measures.add_totals(name, totals(5, 0, 0, 0), after);
+  }
+  return measures;
+}
+
 }  // namespace
+
+TEST_CASE("where time is counted debts are shown beside what was held", "[golden][replay]") {
+  const std::string text = replay_text(
+      measures_in_time(), {.trace = "log.swf", .run = "ab", .speedup = 600, .skipped = 2});
+  CHECK(text ==
+        "replay ab of log.swf: 2 jobs, 3 tasks in 12.5 s at 600 times their speed; 2 skipped\n"
+        "runs 4, tasks that did not succeed 1\n"
+        "waits: live (in the log's time)\n"
+        "\n"
+        "TENANT  JOBS  TASKS  UNITS    BUSY      MEAN WAIT     95% WAIT    BORROWED        LENT"
+        "        OWED\n"
+        "u1         1      2      0   75.0%     0.20s (2m)   0.30s (3m)  0.2 core-s  0.0 core-s"
+        "  0.2 core-s\n"
+        "u2         1      1      0   25.0%    0.00s (0ms)  0.00s (0ms)  0.0 core-s  0.2 core-s"
+        "  0.0 core-s\n"
+        "all        2      3      0  100.0%  0.13s (1m20s)   0.30s (3m)  0.2 core-s  0.2 core-s"
+        "  0.2 core-s\n"
+        "\n"
+        "core-seconds of what was held beside each part, in the 2.000 s in which somebody borrowed:"
+        "\n"
+        "held - part = -net - unused; unused is what nobody borrowed of a part not held\n"
+        "\n"
+        "TENANT    HELD    PART  HELD - PART      NET  UNUSED\n"
+        "u1      0.6001  0.4001       0.2000  -0.2000  0.0000\n"
+        "u2      0.1000  0.4001      -0.3001   0.2000  0.1001\n"
+        "\n"
+        "the same in the 1.000 s of it while the cluster was full: held - part = -net, to the "
+        "unit-millisecond for everybody\n"
+        "\n"
+        "TENANT    HELD    PART  HELD - PART      NET  UNUSED\n"
+        "u1      0.3001  0.2001       0.1000  -0.1000  0.0000\n"
+        "u2      0.1000  0.2000      -0.1000   0.1000  0.0000\n"
+        "\n"
+        "The ledger's time stands still while no coordinator runs: what was held then is in "
+        "nobody's account.\n");
+}
+
+TEST_CASE("sums of settlements as JSON are exact", "[golden][replay]") {
+  const Json json = replay_json(measures_in_time(), {.trace = "t", .run = "r"}).at("replay");
+  CHECK(json.at("currency") == "unit_ms");
+  CHECK(json.at("tenants").at(0).at("borrowed_unit_ms") == 2000);
+  CHECK(json_text(json.at("settled")) ==
+        R"({"seconds":2.0,"agrees":false,"tenants":[)"
+        R"({"name":"u1","held_unit_ms":"6001.200000","part_unit_ms":"4001.000000",)"
+        R"("lent_unit_ms":0,"borrowed_unit_ms":2000,"net_unit_ms":-2000,)"
+        R"("rest_unit_ms":"-0.200000","unused_unit_ms":"0.000000"},)"
+        R"({"name":"u2","held_unit_ms":"1000.300000","part_unit_ms":"4001.000000",)"
+        R"("lent_unit_ms":2000,"borrowed_unit_ms":0,"net_unit_ms":2000,)"
+        R"("rest_unit_ms":"0.200000","unused_unit_ms":"1000.500000"}]})");
+  CHECK(json.at("settled_while_full").at("agrees") == true);
+}
 
 TEST_CASE("the percentile is the nearest rank", "[unit][replay]") {
   CHECK(percentile({}, 95) == 0);
@@ -103,6 +176,8 @@ TEST_CASE("the report as JSON carries the same numbers", "[golden][replay]") {
   CHECK(tenant.at("wait_mean_seconds").get<double>() == Approx(0.2));
   CHECK(tenant.at("trace_wait_p95_seconds").get<double>() == Approx(180));
   CHECK(tenant.at("owed_units") == 3);
+  CHECK(json.at("replay").at("currency") == "units");
+  CHECK_FALSE(json.at("replay").contains("settled"));
   CHECK(json.at("replay").at("total").at("runs") == 4);
   CHECK(json.at("replay").at("skipped_jobs") == 2);
 }
