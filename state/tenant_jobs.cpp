@@ -29,6 +29,12 @@ void append(DemandWindow& window, const WaitingRange& range) {
 
 }  // namespace
 
+std::optional<PastRun> past_run(const JobSpec& spec, const TaskResult& result) {
+  if (result.reason != EndReason::exited) return std::nullopt;
+  const std::int64_t run_us = result.finished_at.microseconds - result.started_at.microseconds;
+  return PastRun{class_of(spec), std::max<std::int64_t>(1, run_us / 1000), result.finished_at};
+}
+
 TenantJobs::TenantJobs(TenantId tenant, QueuePolicy policy, ResourceCatalog catalog)
     : tenant_(tenant), policy_(policy), catalog_(std::move(catalog)) {}
 
@@ -141,11 +147,11 @@ AttemptOutcome TenantJobs::settle(const TaskKey& key, Event&& event) {
   return outcome;
 }
 
-/// A task that was stopped says nothing of how long it would have run.
-void TenantJobs::remember_run(const Job& job, const TaskResult& result) {
-  if (result.reason != EndReason::exited) return;
-  const std::int64_t run_us = result.finished_at.microseconds - result.started_at.microseconds;
-  run_times_.finished(class_of(job.record.spec), tenant_, std::max<std::int64_t>(1, run_us / 1000));
+void TenantJobs::remember(std::vector<PastRun> runs) {
+  std::stable_sort(runs.begin(), runs.end(), [](const PastRun& a, const PastRun& b) {
+    return a.finished_at.microseconds < b.finished_at.microseconds;
+  });
+  for (const PastRun& run : runs) run_times_.finished(run.task_class, tenant_, run.run_ms);
 }
 
 Prediction TenantJobs::expected(const Job& job) const {
@@ -168,7 +174,8 @@ WaitingRange TenantJobs::waiting_range(const Job& job, const WaitingTasks::Range
 
 AttemptOutcome TenantJobs::end(const TaskResult& result, WallTime now) {
   if (const auto job = jobs_.find(result.task.job); job != jobs_.end())
-    remember_run(job->second, result);
+    if (const auto run = past_run(job->second.record.spec, result))
+      run_times_.finished(run->task_class, tenant_, run->run_ms);
   return settle(result.task,
                 [&](JobRecord& job, TaskRecord& task) { end_task(job, task, result, now); });
 }

@@ -42,11 +42,23 @@ struct AttemptOutcome {
   std::optional<BackingOff> backing_off;
 };
 
+/// What a task that ended by itself tells of those to come.
+struct PastRun {
+  std::string task_class;
+  std::int64_t run_ms = 0;
+  WallTime finished_at;
+};
+/// None: it was stopped, or lost, and says nothing of how long it would have run.
+[[nodiscard]] std::optional<PastRun> past_run(const JobSpec& spec, const TaskResult& result);
+
 class TenantJobs {
  public:
   TenantJobs(TenantId tenant, QueuePolicy policy, ResourceCatalog catalog);
 
   void set_policy(QueuePolicy policy);
+  /// What had ended when this began, in any order: later tasks are expected to run as long as the
+  /// last of their class.
+  void remember(std::vector<PastRun> runs);
   /// A job that is durable: new, or found by a restart. Its spec has been admitted.
   void add(UnfinishedJob job);
   [[nodiscard]] bool knows(JobId job) const { return jobs_.contains(job); }
@@ -113,7 +125,6 @@ class TenantJobs {
   [[nodiscard]] Prediction expected(const Job& job) const;
   [[nodiscard]] static WaitingRange waiting_range(const Job& job, const WaitingTasks::Range& range,
                                                   const Prediction& expected);
-  void remember_run(const Job& job, const TaskResult& result);
   void append_fair(DemandWindow& window, std::size_t max_ranges, std::uint32_t max_tasks) const;
   void erase(std::map<JobId, Job>::iterator job);
   /// Applies the end of the attempt, if it is the one that runs.
@@ -132,7 +143,7 @@ class TenantJobs {
   std::set<QueueKey> ready_;
   ResourceVector pending_;
   std::uint64_t pending_tasks_ = 0;
-  RunTimePredictor run_times_;  ///< of what ended since the start
+  RunTimePredictor run_times_;
 };
 
 }  // namespace fairwater

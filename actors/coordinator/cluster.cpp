@@ -1,10 +1,13 @@
 #include "actors/coordinator/cluster.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <caf/all.hpp>
+#include <spdlog/spdlog.h>
 
 #include "policy/core/check.hpp"
+#include "storage/past_runs.hpp"
 
 namespace fairwater {
 namespace {
@@ -33,8 +36,17 @@ Expected<CoordinatorStart> read_start(const Ledger& ledger, const ResourceCatalo
     job.record = *ledger.job(id);
     for (auto& task : ledger.tasks(id)) job.tasks.emplace(task.index, std::move(task.record));
     job.waits_for = open_dependencies(ledger, job.record.spec);
-    start.jobs[job.record.tenant].push_back(std::move(job));
+    TenantStart& work = start.work[job.record.tenant];
+    add_runs(job, work.runs);
+    work.jobs.push_back(std::move(job));
   }
+  const std::size_t max_tasks = kMaxPastTasks / std::max<std::size_t>(start.tenants.size(), 1);
+  for (const auto& tenant : start.tenants)
+    if (const auto problem =
+            add_past_runs(ledger, tenant.id, std::min(max_tasks, kMaxPastTasksPerTenant),
+                          start.work[tenant.id].runs))
+      spdlog::warn("how long the last tasks of {} took is not known: {}", tenant.spec.name,
+                   *problem);
   return start;
 } catch (const StorageFault& fault) {
   return make_error(fault.code(), std::string("the ledger is damaged: ") + fault.what());

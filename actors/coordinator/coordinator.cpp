@@ -17,9 +17,9 @@ void start(CoordinatorSelf self, CoordinatorStart start) {
     state.tokens[hash] = {std::move(grant), TokenEntry::State::good, {}};
   std::map<NodeId, std::vector<AssignedTask>> assigned;
   for (const auto& tenant : start.tenants) {
-    auto& jobs = start.jobs[tenant.id];
-    const auto unfinished = jobs;
-    add_tenant(self, tenant, std::move(jobs));
+    TenantStart& work = start.work[tenant.id];
+    const auto unfinished = work.jobs;
+    add_tenant(self, tenant, std::move(work));
     const auto& actor = state.tenants.at(tenant.id).actor;
     for (const auto& job : unfinished) {
       const auto order = std::make_shared<const LaunchOrder>(launch_order(job.record, {}));

@@ -124,7 +124,7 @@ struct CoordinatorStart {
   std::vector<TenantRecord> tenants;
   std::vector<NodeRecord> nodes;
   std::map<Hash, TokenGrant> tokens;
-  std::map<TenantId, std::vector<UnfinishedJob>> jobs;
+  std::map<TenantId, TenantStart> work;
   std::uint32_t next_tenant = 1;
   std::uint32_t next_node = 1;
 };

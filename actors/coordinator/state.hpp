@@ -166,7 +166,7 @@ void add_node(CoordinatorSelf self, NodeRecord record, std::vector<AssignedTask>
 
 caf::result<TenantAddress> find_tenant(const CoordinatorState& state, const FindTenant& request);
 caf::result<TenantAddress> admit_job(const CoordinatorState& state, const AdmitJob& request);
-void add_tenant(CoordinatorSelf self, const TenantRecord& record, std::vector<UnfinishedJob> jobs);
+void add_tenant(CoordinatorSelf self, const TenantRecord& record, TenantStart start);
 /// Lets the change of tenants that waits longest begin.
 void next_change(CoordinatorSelf self);
 /// The allocator is about to be rebuilt: a tenant whose removal failed is there again.

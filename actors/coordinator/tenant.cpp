@@ -372,7 +372,7 @@ void resume(TenantSelf self) {
 TenantBase::behavior_type tenant_behavior(TenantSelf self,
                                           std::shared_ptr<const ClusterContext> context,
                                           TenantSink coordinator, const TenantRecord& record,
-                                          std::vector<UnfinishedJob> jobs) {
+                                          TenantStart start) {
   auto& state = self->state;
   state.context = std::move(context);
   state.coordinator = std::move(coordinator);
@@ -381,7 +381,8 @@ TenantBase::behavior_type tenant_behavior(TenantSelf self,
   state.run_as = record.spec.run_as;
   state.jobs = TenantJobs{record.id, record.spec.queue, state.context->catalog};
   std::set<JobId> awaited;
-  for (auto& job : jobs) {
+  state.jobs.remember(std::move(start.runs));
+  for (auto& job : start.jobs) {
     awaited.insert(job.waits_for.begin(), job.waits_for.end());
     state.jobs.add(std::move(job));
   }
@@ -415,10 +416,9 @@ TenantBase::behavior_type tenant_behavior(TenantSelf self,
 }  // namespace
 
 TenantActor spawn_tenant(caf::actor_system& system, std::shared_ptr<const ClusterContext> context,
-                         TenantSink coordinator, const TenantRecord& record,
-                         std::vector<UnfinishedJob> jobs) {
+                         TenantSink coordinator, const TenantRecord& record, TenantStart start) {
   return system.spawn(tenant_behavior, std::move(context), std::move(coordinator), record,
-                      std::move(jobs));
+                      std::move(start));
 }
 
 }  // namespace fairwater

@@ -68,6 +68,11 @@ struct Wait {
   JobId id;
   std::int64_t timeout_ms = 0;
 };
+/// What a restart hands to a tenant.
+struct TenantStart {
+  std::vector<UnfinishedJob> jobs;
+  std::vector<PastRun> runs;  ///< see storage/past_runs.hpp
+};
 /// What in the tenant's own order keeps a task waiting.
 struct DescribeWaiting {
   JobId id;
@@ -125,6 +130,6 @@ using TenantSink =
 [[nodiscard]] TenantActor spawn_tenant(caf::actor_system& system,
                                        std::shared_ptr<const ClusterContext> context,
                                        TenantSink coordinator, const TenantRecord& record,
-                                       std::vector<UnfinishedJob> jobs);
+                                       TenantStart start);
 
 }  // namespace fairwater

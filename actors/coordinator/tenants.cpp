@@ -245,11 +245,11 @@ void remove_now(CoordinatorSelf self, const std::string& name,
 
 }  // namespace
 
-void add_tenant(CoordinatorSelf self, const TenantRecord& record, std::vector<UnfinishedJob> jobs) {
+void add_tenant(CoordinatorSelf self, const TenantRecord& record, TenantStart start) {
   auto& state = self->state;
   TenantSink sink = CoordinatorActor{self};
   state.tenant_ids[record.spec.name] = record.id;
-  auto actor = spawn_tenant(self->system(), state.context, sink, record, std::move(jobs));
+  auto actor = spawn_tenant(self->system(), state.context, sink, record, std::move(start));
   self->link_to(actor);  // they end together: the cluster does not go on without one of its parts
   state.tenants[record.id] = {record.spec, std::move(actor)};
 }

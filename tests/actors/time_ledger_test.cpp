@@ -130,6 +130,26 @@ TEST_CASE("nets outlive a restart, and time stands still in between", "[actors][
   CHECK(timed.cluster.verify().ok);
 }
 
+TEST_CASE("how long a class of tasks takes is known after a restart", "[actors][time]") {
+  Timed timed;
+  const JobId ended = timed.cluster.submit("b", 8);
+  timed.finish(kB);
+  CHECK(state_of(timed.cluster.show(ended).job) == JobState::succeeded);
+  timed.cluster.restart();
+  CHECK_FALSE(timed.cluster.reattach(timed.agent));
+  const JobId waiting = timed.cluster.submit("b", 100);
+  const auto next = timed.explain(waiting, 99).next;
+  REQUIRE(next);
+  CHECK(next->expected_ms == 1000);
+  CHECK(next->expected_from == PredictionSource::task_class);
+
+  // Also of a job that has not ended.
+  timed.finish(kB);
+  timed.cluster.restart();
+  CHECK_FALSE(timed.cluster.reattach(timed.agent));
+  CHECK(timed.explain(waiting, 99).next->expected_ms == 1000);
+}
+
 TEST_CASE("a tenant does not leave with what it held a moment ago", "[actors][time]") {
   Timed timed;
   timed.cluster.submit("b", 16);

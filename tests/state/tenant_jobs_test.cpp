@@ -54,6 +54,31 @@ std::string shown(const TenantJobs& jobs, std::size_t max_ranges = 100,
 
 }  // namespace
 
+TEST_CASE("what ended before is remembered in the order in which it ended", "[unit][tenant_jobs]") {
+  auto named = job(1, 3);
+  named.record.spec.job_class = "sums";
+  const JobSpec spec = named.record.spec;
+  TaskResult result = result_of(9, 0);
+  const auto run = [&](std::int64_t from_ms, std::int64_t until_ms) {
+    result.started_at = {from_ms * 1000};
+    result.finished_at = {until_ms * 1000};
+    return *past_run(spec, result);
+  };
+  auto jobs = jobs_with(QueuePolicy::fifo);
+  // The last two ended at 50 and 60 ms: 30 and 10 ms long.
+  jobs.remember({run(50, 60), run(0, 40), run(20, 50)});
+  jobs.add(named);
+  jobs.add(job(2, 1));
+  const auto window = jobs.window(100, 100, 0);
+  CHECK(window.next[0].expected_ms == 20);
+  CHECK(window.next[0].expected_from == PredictionSource::task_class);
+  CHECK(window.next[1].expected_ms == 20);
+  CHECK(window.next[1].expected_from == PredictionSource::tenant);
+
+  result.reason = EndReason::time_limit;
+  CHECK_FALSE(past_run(spec, result));
+}
+
 TEST_CASE("jobs run in the order of the tenant's policy", "[unit][tenant_jobs]") {
   auto jobs = jobs_with(QueuePolicy::fifo);
   jobs.add(job(1, 2));
