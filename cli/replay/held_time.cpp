@@ -38,7 +38,7 @@ class Seconds {
     const std::int64_t scale = kPowers.at(static_cast<std::size_t>(decimals_));
     const Wide scaled = Wide{unit_ms} * millionths_ / (kPowers.back() / scale);
     const Wide magnitude = scaled < 0 ? -scaled : scaled;
-    const std::string digits =
+    std::string digits =
         fmt::format("{}{}", scaled < 0 ? "-" : "", static_cast<std::int64_t>(magnitude / scale));
     if (decimals_ == 0) return digits;
     return fmt::format("{}.{:0{}}", digits, static_cast<std::int64_t>(magnitude % scale),
