@@ -143,6 +143,14 @@ std::vector<TaskKey> Machine::alive() const {
   return tasks;
 }
 
+std::vector<TaskKey> Machine::alive_before_now() const {
+  std::vector<TaskKey> tasks = alive();
+  std::erase_if(tasks, [&](const TaskKey& task) {
+    return attempts_.at(task).started_at == stage_.time.wall_time();
+  });
+  return tasks;
+}
+
 TaskResult Machine::result_of(const TaskKey& task, EndReason reason, std::int32_t exit_code) const {
   TaskResult result;
   result.task = task;

@@ -45,6 +45,8 @@ class Machine {
   std::function<void(const TaskResult&)> on_end;
   /// Attempts with a live process.
   [[nodiscard]] std::vector<TaskKey> alive() const;
+  /// Of those, the ones that did not start at this very moment.
+  [[nodiscard]] std::vector<TaskKey> alive_before_now() const;
 
   bool hurries = false;  ///< tasks are short from now on
 
