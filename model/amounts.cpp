@@ -7,44 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "model/numbers.hpp"
 #include "model/resources.hpp"
 
 namespace fairwater {
 namespace {
-
-/// A decimal number times 10^9, so that nine digits after the point are exact.
-constexpr Wide kNano = 1'000'000'000;
-constexpr std::size_t kMaxDigits = 18;
-
-struct Number {
-  Wide nano = 0;
-  std::string_view suffix;  ///< what follows the digits
-};
-
-/// Splits `1.5GiB` into 1.5 and `GiB`. None without a leading digit, for a point without digits
-/// after it, or for more digits than can be exact.
-std::optional<Number> read_number(std::string_view text) {
-  Number number;
-  std::size_t at = 0;
-  const auto is_digit = [&] { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
-  if (!is_digit()) return std::nullopt;
-  for (; is_digit(); ++at) {
-    if (at >= kMaxDigits) return std::nullopt;
-    number.nano = number.nano * 10 + (text[at] - '0');
-  }
-  number.nano *= kNano;
-  if (at < text.size() && text[at] == '.') {
-    ++at;
-    if (!is_digit()) return std::nullopt;
-    Wide place = kNano / 10;
-    for (; is_digit(); ++at, place /= 10) {
-      if (place == 0) return std::nullopt;
-      number.nano += (text[at] - '0') * place;
-    }
-  }
-  number.suffix = text.substr(at);
-  return number;
-}
 
 bool is_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;

@@ -195,6 +195,27 @@ struct TrustLedger {
   std::string reason;
 };
 
+/// What is forgiven of what one tenant owes, by creditor.
+struct ForgivenShare {
+  std::string creditor;
+  Units units = 0;
+  friend bool operator==(const ForgivenShare&, const ForgivenShare&) = default;
+};
+struct DebtsForgiven {
+  std::vector<ForgivenShare> shares;
+  Units left = 0;  ///< what it owes afterwards, to all
+  LedgerMeasure measure;
+};
+struct ForgiveDebt {
+  using Answer = DebtsForgiven;
+  Caller caller;
+  std::string debtor;
+  std::string creditor = {};  ///< empty: all
+  std::string amount = {};    ///< model/balances.hpp; empty: all that is owed
+  std::string reason;
+  bool dry_run = false;
+};
+
 // The table. Each line is X(method of schema/control.capnp, request). Who answers: the frontend, or
 // the coordinator, to which the frontend passes on; both have an `answer(self, request)` for each.
 
@@ -226,7 +247,8 @@ struct TrustLedger {
   X(removeNode, RemoveNode)                     \
   X(drainNode, DrainNode)                       \
   X(showStanding, ShowStanding)                 \
-  X(trustLedger, TrustLedger)
+  X(trustLedger, TrustLedger)                   \
+  X(forgiveDebt, ForgiveDebt)
 
 #define FAIRWATER_TENANT_CALLS(X)    \
   FAIRWATER_FRONTEND_TENANT_CALLS(X) \

@@ -29,6 +29,9 @@ struct ApproximateBytes {
   std::size_t operator()(const TimeSettled& settled) const {
     return settled.settlement.lines.size() * kTimeLineBytes;
   }
+  std::size_t operator()(const DebtForgiven& forgiven) const {
+    return kSmallRecordBytes + forgiven.reason.size() + forgiven.debts.size() * kKeyBytes;
+  }
   template <class Small>
   std::size_t operator()(const Small&) const {
     return kSmallRecordBytes;

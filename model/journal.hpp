@@ -184,6 +184,15 @@ struct TimeSettled {
   friend bool operator==(const TimeSettled&, const TimeSettled&) = default;
 };
 
+/// An operator forgave a tenant debts, each in part or whole.
+struct DebtForgiven {
+  static constexpr std::string_view kName = "debt_forgiven";
+  TenantId debtor;
+  std::vector<ForgivenDebt> debts;
+  std::string reason;
+  friend bool operator==(const DebtForgiven&, const DebtForgiven&) = default;
+};
+
 /// The operator vouches for this ledger although nodes have seen more than it holds, or could not
 /// be asked. What it may have granted and numbered in the life that was lost is never used again.
 struct LedgerTrusted {
@@ -199,7 +208,7 @@ using JournalBody =
     std::variant<ClusterCreated, CoordinatorStarted, TenantsChanged, TenantRemoved, TokenIssued,
                  JobSubmitted, JobCancelled, NodeChanged, TasksFinished, TasksRequeued, Cycle,
                  LaunchesFailed, LedgerTrusted, TokenRevoked, NodeRemoved, NodeAdmitted,
-                 NodeDrained, NodeLost, NodeReturned, NodeSuperseded, TimeSettled>;
+                 NodeDrained, NodeLost, NodeReturned, NodeSuperseded, TimeSettled, DebtForgiven>;
 
 struct JournalRecord {
   std::uint64_t number = 0;  ///< "cycle number": 1, 2, 3, .. without gaps

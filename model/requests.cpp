@@ -32,6 +32,10 @@ class NamesInUse {
   void operator()(const TimeSettled& settled) {
     for (const auto& line : settled.settlement.lines) (*this)(line.tenant);
   }
+  void operator()(const DebtForgiven& forgiven) {
+    (*this)(forgiven.debtor);
+    for (const auto& debt : forgiven.debts) (*this)(debt.creditor);
+  }
   void operator()(const TenantRemoved& removed) { (*this)(removed.tenant); }
   void operator()(const TokenIssued& issued) { (*this)(issued.tenant); }
   void operator()(const JobSubmitted& submitted) { (*this)(submitted.tenant); }

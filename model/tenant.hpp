@@ -61,6 +61,7 @@ struct TenantRecord {
   std::int64_t time_rest = 0;                    ///< as in TimeAccount
   UnitTime held_total;                           ///< likewise
   UnitTime part_total;                           ///< likewise
+  Units forgiven_total = 0;                      ///< see Account
   friend bool operator==(const TenantRecord&, const TenantRecord&) = default;
 };
 

@@ -201,6 +201,18 @@ struct Fields<TrustLedger> {
   }
 };
 
+template <>
+struct Fields<ForgiveDebt> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(debtor, Debtor);
+    FAIRWATER_FIELD(creditor, Creditor);
+    FAIRWATER_FIELD(amount, Amount);
+    FAIRWATER_FIELD(reason, Reason);
+    FAIRWATER_FIELD(dry_run, DryRun);
+  }
+};
+
 // -- answers whose fields are the results
 
 template <>
@@ -243,6 +255,25 @@ struct Fields<TenantsApplied> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
     FAIRWATER_PEER_LIST(changes, Changes, 1);
+  }
+};
+
+template <>
+struct Fields<ForgivenShare> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(creditor, Creditor);
+    FAIRWATER_FIELD(units, Units);
+  }
+};
+
+template <>
+struct Fields<DebtsForgiven> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_PEER_LIST(shares, Shares, 1);
+    FAIRWATER_FIELD(left, Left);
+    FAIRWATER_FIELD(measure, Measure);
   }
 };
 

@@ -364,4 +364,6 @@ caf::error Client::trust_ledger(const std::string& reason) {
   return error_of(call(TrustLedger{{}, reason}));
 }
 
+Expected<DebtsForgiven> Client::forgive_debt(const ForgiveDebt& wanted) { return call(wanted); }
+
 }  // namespace fairwater

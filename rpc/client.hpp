@@ -67,6 +67,7 @@ class Client {
   [[nodiscard]] Expected<LedgerStanding> ledger_standing();
   /// The operator vouches for a ledger that is doubted; `wrong_state` when it is not.
   [[nodiscard]] caf::error trust_ledger(const std::string& reason);
+  [[nodiscard]] Expected<DebtsForgiven> forgive_debt(const ForgiveDebt& wanted);
 
  private:
   class Impl;

@@ -17,14 +17,14 @@
 # Ordering
 #   Calls on one capability arrive in the order in which they were made, and may be answered in any
 #   other. AgentControl.orders must be carried out in the order of arrival. An answer to a call that
-#   changes something (submitJob, cancelJob, applyTenants, removeTenant, issueToken, createToken, revokeToken, drainNode, removeNode,
+#   changes something (submitJob, cancelJob, applyTenants, removeTenant, issueToken, createToken, revokeToken, drainNode, removeNode, forgiveDebt,
 #   registerAgent, heartbeat) is sent after the change is durable.
 #
 # Retry
 #   Errors with `retryable` may be tried again, later, unchanged. After a lost connection the
 #   outcome of a call that was not answered is unknown. Repeating applyTenants, drainNode,
 #   cancelJob, heartbeat or registerAgent is harmless; repeating submitJob may submit twice, so look
-#   with listJobs first. Launch orders are not repeated by the transport: an agent reports what it
+#   with listJobs first; repeating forgiveDebt with an amount may forgive it twice. Launch orders are not repeated by the transport: an agent reports what it
 #   runs, and the coordinator acts on the difference. An agent starts each TaskKey at most once,
 #   whatever arrives, and refuses orders of an epoch older than the newest it saw.
 #
@@ -146,6 +146,10 @@ interface OperatorSession extends(TenantSession) {
   # By name or id. Connections that logged in with it are closed; the caller's own is of no use any more.
   removeNode @11 (name :Text) -> (error :Error);
   # Of one that is down, or drained, and runs nothing. Its credential opens nothing afterwards.
+  forgiveDebt @12 (debtor :Text, creditor :Text, amount :Text, reason :Text, dryRun :Bool)
+      -> (error :Error, shares :List(ForgivenShare), left :Int64, measure :LedgerMeasure);
+  # What `debtor` owes, to one creditor or (empty) to all, up to an amount as people write it or (empty) all of it.
+  # `shares`: what was, or would be, forgiven; `left`: what it owes afterwards.
 }
 
 # -- agents ----------------------------------------------------------------------------------------
@@ -264,6 +268,11 @@ struct LedgerMeasure {
   # What the ledger's balances count: units, or unit-milliseconds.
   accounting @0 :Records.Accounting;
   millicoresPerUnit @1 :Int64;  # 0: the cluster counts no processors
+}
+
+struct ForgivenShare {
+  creditor @0 :Text;
+  units @1 :Int64;
 }
 
 enum ChangeKind {

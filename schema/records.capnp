@@ -212,6 +212,7 @@ struct TenantRecord {
   heldMillionths @9 :UInt32;
   partUnitMs @10 :Int64;
   partMillionths @11 :UInt32;
+  forgivenTotal @12 :Int64;  # what it forgave others; below zero: what was forgiven it
 }
 
 struct NodeTraits {
@@ -472,6 +473,18 @@ struct TimeLine {
   partMillionths @6 :UInt32;
 }
 
+struct DebtForgiven {
+  # An operator forgave a tenant debts. In what the ledger's balances count.
+  debtor @0 :UInt32;
+  debts @1 :List(ForgivenDebt);
+  reason @2 :Text;
+}
+
+struct ForgivenDebt {
+  creditor @0 :UInt32;
+  units @1 :Int64;
+}
+
 struct LedgerTrusted {
   # An operator vouched for a ledger that lags, or may. What was granted or numbered in the life that
   # was lost is told from what follows by the incarnation.
@@ -508,6 +521,7 @@ struct JournalRecord {
     nodeReturned @22 :NodeReturned;
     nodeSuperseded @23 :NodeSuperseded;
     timeSettled @24 :TimeSettled;
+    debtForgiven @25 :DebtForgiven;
   }
 }
 

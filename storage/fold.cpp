@@ -83,6 +83,9 @@ class Fold {
       refuse("time is settled in a ledger that counts units");
     if (const auto refusal = state_.accounts.apply(body.settlement)) refuse(*refusal);
   }
+  void operator()(const DebtForgiven& body) {
+    if (const auto refusal = state_.accounts.forgive(body.debtor, body.debts)) refuse(*refusal);
+  }
   void operator()(const Cycle& body) {
     for (const Deal& deal : body.deals) {
       apply_accounts(state_, deal);

@@ -74,7 +74,8 @@ AccountsSnapshot read_accounts(const StateView& view) {
   Weight period = 0;
   view.scan(Family::tenants, [&](std::string_view key, std::string_view bytes) {
     const auto tenant = decode_stored<TenantRecord>(Family::tenants, key, bytes);
-    accounts.tenants.push_back({tenant.id, tenant.carry, tenant.repay_remainder_millionths});
+    accounts.tenants.push_back(
+        {tenant.id, tenant.carry, tenant.repay_remainder_millionths, tenant.forgiven_total});
     if (meta.ledger_ms > 0) {
       TimeAccount& account = accounts.time.accounts.emplace_back();
       account.tenant = tenant.id;
@@ -121,6 +122,7 @@ void State::store_accounts() {
     TenantRecord& tenant = *tenants.edit(key_of(id));
     tenant.carry = accounts.account(id).deficit;
     tenant.repay_remainder_millionths = accounts.account(id).repay_remainder_millionths;
+    tenant.forgiven_total = accounts.account(id).forgiven_total;
     const TimeAccount time = accounts.time().account(id);
     tenant.time_rest = time.rest;
     tenant.held_total = UnitTime::of(time.held_total);

@@ -94,8 +94,8 @@ struct CoordinatorState {
 
 using CoordinatorSelf = CoordinatorBase::stateful_pointer<CoordinatorState>;
 
-// -- the calls that the coordinator answers: tenants.cpp, departures.cpp, nodes.cpp, tokens.cpp,
-// trust.cpp, views.cpp
+// -- the calls that the coordinator answers: departures.cpp, nodes.cpp, tenant_debts.cpp,
+// tenants.cpp, tokens.cpp, trust.cpp, views.cpp
 
 #define FAIRWATER_ANSWER(method, Request) \
   caf::result<Request::Answer> answer(CoordinatorSelf self, const Request& request);
@@ -136,6 +136,13 @@ void settle_time(CoordinatorSelf self);
 /// The same each second.
 void settle_on_time(CoordinatorSelf self);
 
+// -- tenant_debts.cpp ----------------------------------------------------------------------------
+
+/// In the allocator and to the ledger in one turn.
+void forgive(CoordinatorSelf self, DebtForgiven forgiven,
+             std::function<void(const Committed&)> then,
+             std::function<void(const caf::error&)> failed);
+
 // -- launches.cpp --------------------------------------------------------------------------------
 
 /// What others advanced for the grants goes back, in the allocator and in the ledger alike.
@@ -163,6 +170,9 @@ caf::result<NodeRegistered> register_node(CoordinatorSelf self, const RegisterNo
 void add_node(CoordinatorSelf self, NodeRecord record, std::vector<AssignedTask> assigned);
 
 // -- tenants.cpp ---------------------------------------------------------------------------------
+
+/// `unavailable`: what depends on the allocator's state cannot be made durable now.
+caf::error not_granting(const CoordinatorState& state);
 
 caf::result<TenantAddress> find_tenant(const CoordinatorState& state, const FindTenant& request);
 caf::result<TenantAddress> admit_job(const CoordinatorState& state, const AdmitJob& request);

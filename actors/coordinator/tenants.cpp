@@ -143,10 +143,6 @@ void end_turn(CoordinatorSelf self, caf::typed_response_promise<Answer> promise,
   self->send(self, NextChange{});
 }
 
-caf::error not_granting(const CoordinatorState& state) {
-  return make_error(ErrorCode::unavailable, "not granting: " + state.why_not_granting);
-}
-
 /// What the specifications change, and the record that makes it so.
 struct PlannedChange {
   TenantsApplied applied;
@@ -192,6 +188,33 @@ void apply_now(CoordinatorSelf self, const ApplyTenants& request,
       [self, promise](const caf::error& error) { end_turn(self, promise, error); });
 }
 
+caf::error check_may_leave(const CoordinatorState& state, TenantId id, const std::string& name) {
+  const auto view = state.allocation->tenant(id);
+  if (view.running_tasks > 0)
+    return make_error(ErrorCode::wrong_state, "tenant " + name + " still runs " +
+                                                  std::to_string(view.running_tasks) + " tasks");
+  if (view.net >= 0) return {};
+  const bool counts_time = state.context->measure.accounting == Accounting::time;
+  return make_error(ErrorCode::wrong_state,
+                    "tenant " + name + " owes " + std::to_string(-view.net) +
+                        (counts_time ? " unit-milliseconds" : " units") +
+                        ", and a debtor may not leave; an operator may forgive it: "
+                        "fairwater ledger forgive --debtor " +
+                        name + " --reason TEXT");
+}
+
+/// What a settlement rounds may make one who owes nothing a debtor of one unit-millisecond.
+void forgive_rounding(CoordinatorSelf self, TenantId id) {
+  const auto& state = self->state;
+  const auto debts = state.allocation->debts_of(id);
+  const bool is_rounding = state.context->measure.accounting == Accounting::time &&
+                           debts.size() == 1 && debts.front().units == 1;
+  if (!is_rounding) return;
+  forgive(
+      self, {id, parts_of_debt(debts, 1), "rounding, of a tenant that leaves"},
+      [](const Committed&) {}, [](const caf::error&) {});
+}
+
 /// The tenant's actor admits nothing any more: takes the tenant out of allocator and directory at
 /// one moment, then makes that durable.
 void remove_retired(CoordinatorSelf self, TenantId id, caf::typed_response_promise<Done> promise) {
@@ -203,14 +226,8 @@ void remove_retired(CoordinatorSelf self, TenantId id, caf::typed_response_promi
   };
   if (state.beginning_anew) return refuse(not_granting(state));
   settle_time(self);  // what it held last may be what it owes
-  const auto view = state.allocation->tenant(id);
-  const bool counts_time = state.context->measure.accounting == Accounting::time;
-  if (view.net < 0 || view.running_tasks > 0)
-    return refuse(make_error(ErrorCode::wrong_state,
-                             "tenant " + entry.spec.name + " owes " + std::to_string(-view.net) +
-                                 (counts_time ? " unit-milliseconds" : " units") + " and runs " +
-                                 std::to_string(view.running_tasks) +
-                                 " tasks; a debtor may not leave"));
+  if (state.allocation->tenant(id).running_tasks == 0) forgive_rounding(self, id);
+  if (auto staying = check_may_leave(state, id, entry.spec.name)) return refuse(staying);
   TenantRemoved body{id, 0, state.allocation->remove_tenant(id)};
   body.position = state.allocation->position();
   state.tenants.erase(id);
@@ -244,6 +261,10 @@ void remove_now(CoordinatorSelf self, const std::string& name,
 }
 
 }  // namespace
+
+caf::error not_granting(const CoordinatorState& state) {
+  return make_error(ErrorCode::unavailable, "not granting: " + state.why_not_granting);
+}
 
 void add_tenant(CoordinatorSelf self, const TenantRecord& record, TenantStart start) {
   auto& state = self->state;

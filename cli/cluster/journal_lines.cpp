@@ -134,6 +134,19 @@ struct RecordFields {
                 {"until_ms", body.settlement.until_ms},
                 {"lines", lines}};
   }
+  Json operator()(const DebtForgiven& body) const {
+    Units amount = 0;
+    Json debts = Json::array();
+    for (const auto& debt : body.debts) {
+      amount += debt.units;
+      debts.push_back(
+          Json{{"creditor", tenant_name(names, debt.creditor)}, {"amount", debt.units}});
+    }
+    return Json{{"debtor", tenant_name(names, body.debtor)},
+                {"amount", amount},
+                {"debts", debts},
+                {"reason", body.reason}};
+  }
   Json operator()(const LedgerTrusted& body) const {
     return Json{{"incarnation", body.incarnation},
                 {"given_up_cycle", body.given_up},

@@ -84,6 +84,7 @@ Json tenant_json(const TenantInfo& tenant) {
       {"credit", 0},  // the book of elastic jobs' credits; without such jobs nobody earns any
       {"borrowed_units_total", tenant.record.borrowed_total},
       {"lent_units_total", tenant.record.lent_total},
+      {"forgiven_total", tenant.record.forgiven_total},
       {"queue", to_string(spec.queue)},
       {"repay", static_cast<double>(spec.repay_millionths) / 1e6},
       {"may_lend", spec.may_lend},
@@ -187,6 +188,19 @@ Json ledger_json(const LedgerView& ledger) {
                         {"units", iou.units}});
   Json json{{"cycle", ledger.cycle}, {"position", ledger.position}, {"net", net}, {"ious", ious}};
   put_measure(json, ledger.measure);
+  return json;
+}
+
+Json forgiven_json(const ForgiveDebt& wanted, const DebtsForgiven& forgiven) {
+  Json shares = Json::array();
+  Units amount = 0;
+  for (const auto& share : forgiven.shares) {
+    amount += share.units;
+    shares.push_back(Json{{"creditor", share.creditor}, {"amount", share.units}});
+  }
+  Json json{{"debtor", wanted.debtor}, {"amount", amount},        {"debts", std::move(shares)},
+            {"left", forgiven.left},   {"reason", wanted.reason}, {"dry_run", wanted.dry_run}};
+  put_measure(json, forgiven.measure);
   return json;
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/core/output.hpp"
-#include "model/requests.hpp"
+#include "model/calls.hpp"
 
 namespace fairwater {
 
@@ -19,6 +19,7 @@ namespace fairwater {
 [[nodiscard]] Json task_json(const TaskInfo& task);
 [[nodiscard]] Json ledger_json(const LedgerView& ledger);
 [[nodiscard]] Json verify_json(const VerifyReport& report);
+[[nodiscard]] Json forgiven_json(const ForgiveDebt& wanted, const DebtsForgiven& forgiven);
 [[nodiscard]] Json standing_json(const LedgerStanding& standing);
 /// Lists under their plural, as in `{"jobs": [..]}`.
 template <class T>

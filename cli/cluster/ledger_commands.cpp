@@ -1,4 +1,4 @@
-// ledger show | journal | verify | doubts | trust, and events
+// ledger show | journal | verify | doubts | trust | forgive, and events
 #include <memory>
 
 #include "cli/cluster/commands.hpp"
@@ -78,6 +78,31 @@ int trust(const Context& context, Client& client, const std::string& reason) {
   return show_doubts(context, client);
 }
 
+int forgive(const Context& context, Client& client, const ForgiveDebt& wanted) {
+  const auto text = [&](const DebtsForgiven& forgiven) { return forgiven_text(wanted, forgiven); };
+  const auto json = [&](const DebtsForgiven& forgiven) { return forgiven_json(wanted, forgiven); };
+  return print_answer(context, client.forgive_debt(wanted), json, text);
+}
+
+void add_forgive_verb(CLI::App& noun, Context& context) {
+  auto* verb =
+      add_verb(noun, "forgive", "Forgive a tenant what it owes, or a part of it",
+               "  fairwater ledger forgive --debtor physics --dry-run --reason 'let us see'\n"
+               "  fairwater ledger forgive --debtor physics --reason 'it leaves us'\n"
+               "  fairwater ledger forgive --debtor physics --creditor biology --amount 1.5core-h "
+               "--reason 'a broken job'");
+  auto wanted = std::make_shared<ForgiveDebt>();
+  verb->add_option("--debtor", wanted->debtor, "who owes")->required();
+  verb->add_option("--creditor", wanted->creditor,
+                   "whose claim it is (default: all, in proportion)");
+  verb->add_option("--amount", wanted->amount,
+                   "at most that: core-hours or core-seconds as ledger show has them, or units "
+                   "(default: all)");
+  verb->add_option("--reason", wanted->reason, "kept in the journal")->required();
+  verb->add_flag("--dry-run", wanted->dry_run, "only print what would be forgiven");
+  on_run_with_client(verb, context, wanted, forgive);
+}
+
 void add_journal_reader(CLI::App& parent, Context& context, const char* name,
                         const char* description, const char* examples, Printer print) {
   auto* verb = add_verb(parent, name, description, examples);
@@ -120,6 +145,8 @@ void add_ledger_commands(CLI::App& app, Context& context) {
       "  fairwater ledger trust --reason 'restored last night; the disk of the head is gone'");
   trust_verb->add_option("--reason", *reason, "kept in the journal")->required();
   on_run_with_client(trust_verb, context, reason, trust);
+
+  add_forgive_verb(*noun, context);
 
   add_journal_reader(app, context, "events", "What happened, one thing per line",
                      "  fairwater events --follow\n  fairwater events --since 100 --json",

@@ -278,6 +278,22 @@ std::string ledger_text(const LedgerView& ledger) {
   return text + (ledger.ious.empty() ? "nobody owes anything\n" : "");
 }
 
+std::string forgiven_text(const ForgiveDebt& wanted, const DebtsForgiven& forgiven) {
+  const auto text_of = [&](Units units) {
+    return forgiven.measure.accounting == Accounting::units
+               ? counted(static_cast<std::uint64_t>(units), "unit")
+               : balance_text(units, forgiven.measure);
+  };
+  std::string text;
+  for (const auto& share : forgiven.shares)
+    text += printable(fmt::format("{} is forgiven {} that it owes {}", wanted.debtor,
+                                  text_of(share.units), share.creditor)) +
+            "\n";
+  const std::string left = forgiven.left == 0 ? "nothing" : text_of(forgiven.left);
+  text += printable(fmt::format("{} owes {} then", wanted.debtor, left)) + "\n";
+  return text + (wanted.dry_run ? "dry run: nothing was changed\n" : "");
+}
+
 std::string verify_text(const VerifyReport& report) {
   std::string text =
       fmt::format("ledger verify: {} ({}, nets sum to {})\n", report.ok ? "ok" : "DIFFERENCES",

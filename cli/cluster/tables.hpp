@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "model/requests.hpp"
+#include "model/calls.hpp"
 
 namespace fairwater {
 
@@ -23,6 +23,7 @@ namespace fairwater {
 [[nodiscard]] std::string job_text(const JobDetail& detail);
 [[nodiscard]] std::string ledger_text(const LedgerView& ledger);
 [[nodiscard]] std::string verify_text(const VerifyReport& report);
+[[nodiscard]] std::string forgiven_text(const ForgiveDebt& wanted, const DebtsForgiven& forgiven);
 [[nodiscard]] std::string standing_text(const LedgerStanding& standing);
 
 }  // namespace fairwater

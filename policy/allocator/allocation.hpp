@@ -42,6 +42,9 @@ class Allocation {
   virtual void withdraw(TenantId tenant, JobId job) = 0;
   virtual bool release(const TaskKey& task) = 0;
   virtual void take_back(TenantId borrower, const std::vector<Advance>& advances) = 0;
+  // -- debts. See IouBook and Allocator; none where there are no accounts.
+  [[nodiscard]] virtual std::vector<IouBook::Iou> debts_of(TenantId debtor) const = 0;
+  virtual void forgive(TenantId debtor, std::span<const ForgivenDebt> debts) = 0;
   // -- time. See Allocator; nothing where no account counts it.
   virtual void pass_to(LedgerMs now_ms) = 0;
   virtual std::optional<TimeSettlement> settle_time() = 0;

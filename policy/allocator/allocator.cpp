@@ -59,6 +59,10 @@ void Allocator::take_back(TenantId borrower, const std::vector<Advance>& advance
   impl_->state.take_back(borrower, advances);
 }
 
+void Allocator::forgive(TenantId debtor, std::span<const ForgivenDebt> debts) {
+  impl_->state.forgive(debtor, debts);
+}
+
 void Allocator::set_incarnation(std::uint32_t incarnation) {
   impl_->state.settings.incarnation = incarnation;
 }

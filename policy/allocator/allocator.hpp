@@ -194,6 +194,8 @@ class Allocator {
   bool release(const TaskKey& task);
   /// A grant's launch failed: what others advanced for it goes back to those that are still here.
   void take_back(TenantId borrower, const std::vector<Advance>& advances);
+  /// None more than is owed. Where the ledger counts time, marks follow.
+  void forgive(TenantId debtor, std::span<const ForgivenDebt> debts);
 
   // -- after a restart
   // -----------------------------------------------------------------------------

@@ -43,6 +43,12 @@ class DealCycle final : public Allocation {
   void take_back(TenantId borrower, const std::vector<Advance>& advances) override {
     allocator_.take_back(borrower, advances);
   }
+  [[nodiscard]] std::vector<IouBook::Iou> debts_of(TenantId debtor) const override {
+    return allocator_.book().debts_of(debtor.value);
+  }
+  void forgive(TenantId debtor, std::span<const ForgivenDebt> debts) override {
+    allocator_.forgive(debtor, debts);
+  }
   void pass_to(LedgerMs now_ms) override { allocator_.pass_to(now_ms); }
   std::optional<TimeSettlement> settle_time() override { return allocator_.settle_time(); }
   void consider_all_nodes() override { all_are_due_ = true; }

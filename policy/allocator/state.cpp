@@ -114,6 +114,13 @@ void AllocatorState::take_back(TenantId borrower, const std::vector<Advance>& ad
   follow_accounts();
 }
 
+void AllocatorState::forgive(TenantId debtor, std::span<const ForgivenDebt> debts) {
+  const Accounts::Refusal refusal = accounts_.forgive(debtor, debts);
+  FAIRWATER_CHECK(!refusal, "no more is forgiven than is owed");
+  ++claims_round_;
+  follow_accounts();
+}
+
 void AllocatorState::restore(const AccountsSnapshot& snapshot) {
   sequence.set_position(snapshot.position);
   accounts_.restore(snapshot);

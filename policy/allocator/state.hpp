@@ -61,6 +61,7 @@ class AllocatorState {
   [[nodiscard]] TenantState& at(std::uint32_t slot) { return tenants_[slot]; }
   [[nodiscard]] std::size_t slots() const { return tenants_.size(); }
   void take_back(TenantId borrower, const std::vector<Advance>& advances);
+  void forgive(TenantId debtor, std::span<const ForgivenDebt> debts);
   /// After all tenants are set, in the order of their joining.
   void restore(const AccountsSnapshot& snapshot);
   [[nodiscard]] const Accounts& accounts() const { return accounts_; }

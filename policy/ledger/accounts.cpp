@@ -220,6 +220,22 @@ std::vector<Accounts::Returned> Accounts::take_back(TenantId borrower,
   return returned;
 }
 
+// -- debts
+// -----------------------------------------------------------------------------------------
+
+Accounts::Refusal Accounts::forgive(TenantId debtor, std::span<const ForgivenDebt> debts) {
+  if (!has(debtor)) return name(debtor) + " does not exist";
+  for (const auto& [creditor, units] : debts) {
+    if (units <= 0 || !book_.repay(debtor.value, creditor.value, units))
+      return name(debtor) + " is forgiven more than it owes " + name(creditor);
+    entered(debtor).account.forgiven_total -= units;
+    entered(creditor).account.forgiven_total += units;
+    changes_.tenants.push_back(creditor);
+  }
+  if (!debts.empty()) changes_.tenants.push_back(debtor);
+  return std::nullopt;
+}
+
 // -- time
 // ------------------------------------------------------------------------------------------
 

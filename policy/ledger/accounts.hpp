@@ -15,10 +15,12 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "policy/core/slot_index.hpp"
+#include "policy/ledger/debts.hpp"
 #include "policy/ledger/entries.hpp"
 #include "policy/ledger/iou_book.hpp"
 #include "policy/ledger/time_accounts.hpp"
@@ -29,6 +31,8 @@ struct Account {
   TenantId tenant;
   Units deficit = 0;
   std::uint32_t repay_remainder_millionths = 0;  ///< of a unit, see repayment_budget
+  /// What it forgave others; below zero: what was forgiven it.
+  Units forgiven_total = 0;
   friend bool operator==(const Account&, const Account&) = default;
 };
 
@@ -74,6 +78,11 @@ class Accounts {
     Units loan = 0;  ///< the part that went through the book
   };
   std::vector<Returned> take_back(TenantId borrower, const std::vector<Advance>& advances);
+
+  // -- debts
+  // -------------------------------------------------------------------------------------
+  /// Each from its IOU, none more than is owed.
+  [[nodiscard]] Refusal forgive(TenantId debtor, std::span<const ForgivenDebt> debts);
 
   // -- time, where the ledger counts it
   // ---------------------------------------------------------------

@@ -55,6 +55,7 @@ struct Fields<TenantRecord> {
     FAIRWATER_FIELD(held_total.millionths, HeldMillionths);
     FAIRWATER_FIELD(part_total.unit_ms, PartUnitMs);
     FAIRWATER_FIELD(part_total.millionths, PartMillionths);
+    FAIRWATER_FIELD(forgiven_total, ForgivenTotal);
   }
 };
 

@@ -234,6 +234,25 @@ struct Fields<TimeSettled> {
 };
 
 template <>
+struct Fields<ForgivenDebt> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(creditor, Creditor);
+    FAIRWATER_FIELD(units, Units);
+  }
+};
+
+template <>
+struct Fields<DebtForgiven> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(debtor, Debtor);
+    FAIRWATER_FIELD(debts, Debts);
+    FAIRWATER_FIELD(reason, Reason);
+  }
+};
+
+template <>
 struct Fields<LaunchesFailed> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
@@ -296,6 +315,7 @@ constexpr void each_body(Visit&& visit) {
   FAIRWATER_BODY(LaunchesFailed);
   FAIRWATER_BODY(LedgerTrusted);
   FAIRWATER_BODY(TimeSettled);
+  FAIRWATER_BODY(DebtForgiven);
 }
 #undef FAIRWATER_BODY
 

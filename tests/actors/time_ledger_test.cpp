@@ -75,6 +75,10 @@ struct Timed {
     for (const MarkMove& move : why->mark->moves) CHECK(why->names.tenants.contains(move.other));
     return *why->mark;
   }
+  Expected<DebtsForgiven> forgive(ForgiveDebt wanted) {
+    wanted.caller = cluster.operator_caller();
+    return cluster.ask<DebtsForgiven>(wanted);
+  }
   Units net(const std::string& tenant) {
     for (const TenantInfo& info : cluster.tenants())
       if (info.record.spec.name == tenant) return info.net;
@@ -161,8 +165,104 @@ TEST_CASE("a tenant does not leave with what it held a moment ago", "[actors][ti
   const auto refused = timed.cluster.ask<Done>(remove);
   REQUIRE_FALSE(refused.engaged());
   CHECK(details(refused.error()).code == ErrorCode::wrong_state);
-  CHECK(details(refused.error()).message ==
-        "tenant b owes 32000 unit-milliseconds and runs 0 tasks; a debtor may not leave");
+  CHECK(
+      details(refused.error()).message ==
+      "tenant b owes 32000 unit-milliseconds, and a debtor may not leave; an operator may forgive "
+      "it: fairwater ledger forgive --debtor b --reason TEXT");
+  REQUIRE(timed.forgive({.caller = {}, .debtor = "b", .reason = "it leaves us"}).engaged());
+  CHECK(timed.cluster.ask<Done>(remove).engaged());
+  CHECK(timed.cluster.verify().ok);
+}
+
+TEST_CASE("an operator forgives a debt: marks follow, and a restart knows it", "[actors][time]") {
+  Timed timed;
+  timed.cluster.submit("a", 1000);
+  timed.pass(100'000);
+  CHECK(timed.net("a") == -800 * kProcessorSecond);
+  const auto records = timed.cluster.journal().size();
+  const auto planned = timed.forgive(
+      {.caller = {}, .debtor = "a", .amount = "300core-s", .reason = "?", .dry_run = true});
+  REQUIRE(planned.engaged());
+  CHECK(planned->left == 500 * kProcessorSecond);
+  CHECK(timed.cluster.journal().size() == records);
+
+  const auto part = timed.forgive({.caller = {},
+                                   .debtor = "a",
+                                   .creditor = "b",
+                                   .amount = "300core-s",
+                                   .reason = "a broken job"});
+  REQUIRE(part.engaged());
+  CHECK(part->shares == std::vector<ForgivenShare>{{"b", 300 * kProcessorSecond}});
+  CHECK(part->left == 500 * kProcessorSecond);
+  CHECK(timed.net("a") == -500 * kProcessorSecond);
+  const auto journal = timed.cluster.journal();
+  const auto& record = std::get<DebtForgiven>(journal.back().body);
+  CHECK(record == DebtForgiven{kA, {{kB, 300 * kProcessorSecond}}, "a broken job"});
+  REQUIRE(timed.forgive({.caller = {}, .debtor = "a", .reason = "the rest"}).engaged());
+  CHECK(timed.net("b") == 0);
+  // Without the debt b has no claim beyond its part, however short its tasks are known to be.
+  timed.cluster.submit("b", 1000);
+  timed.finish(kA);
+  timed.pass(1000);
+  timed.finish(kB);
+  timed.finish(kA);
+  CHECK(timed.held_by(kA) == 8);
+  CHECK(timed.held_by(kB) == 8);
+  const std::vector<TenantInfo> before = timed.cluster.tenants();
+  timed.cluster.restart();
+  for (const TenantInfo& tenant : before) {
+    CHECK(timed.net(tenant.record.spec.name) == tenant.net);
+    const Units sign = tenant.record.id == kA ? -1 : 1;
+    CHECK(tenant.record.forgiven_total == sign * 800 * kProcessorSecond);
+  }
+  CHECK(timed.cluster.verify().ok);
+}
+
+TEST_CASE("who may forgive, whom and how much", "[actors][time]") {
+  Timed timed;
+  const auto refusal = [&](const ForgiveDebt& wanted) {
+    const auto forgiven = timed.forgive(wanted);
+    REQUIRE_FALSE(forgiven.engaged());
+    return details(forgiven.error());
+  };
+  CHECK(refusal({.caller = {}, .debtor = "a", .reason = "why not"}).message ==
+        "tenant a owes nothing");
+  timed.cluster.submit("a", 16);
+  timed.pass(1000);
+  const ForgiveDebt good{.caller = {}, .debtor = "a", .reason = "why not"};
+  ForgiveDebt wrong = good;
+  wrong.reason = "";
+  CHECK(refusal(wrong).message == "say why it is forgiven; the journal keeps it");
+  wrong.reason = std::string(2000, 'x');
+  CHECK(refusal(wrong).field == "reason");
+  wrong = good;
+  wrong.debtor = "c";
+  CHECK(refusal(wrong).message == "there is no tenant 'c'");
+  CHECK(refusal(wrong).field == "debtor");
+  wrong = good;
+  wrong.creditor = "c";
+  CHECK(refusal(wrong).field == "creditor");
+  wrong.creditor = "a";
+  CHECK(refusal(wrong).message == "tenant a owes a nothing; it owes b");
+  wrong = good;
+  wrong.amount = "8";
+  CHECK(refusal(wrong).field == "amount");
+  CHECK_THAT(refusal(wrong).message,
+             Catch::StartsWith("'8' is no balance: this ledger counts time"));
+
+  ForgiveDebt asked = good;
+  asked.caller = timed.cluster.tenant_caller("a");
+  const auto by_tenant = timed.cluster.ask<DebtsForgiven>(asked);
+  REQUIRE_FALSE(by_tenant.engaged());
+  CHECK(details(by_tenant.error()).code == ErrorCode::not_permitted);
+
+  timed.cluster.fill_disk(true);
+  CHECK_FALSE(timed.forgive(good).engaged());
+  timed.cluster.fill_disk(false);
+  timed.pass(3000);
+  CHECK(timed.net("a") < 0);
+  REQUIRE(timed.forgive(good).engaged());
+  CHECK(timed.net("a") == 0);
   CHECK(timed.cluster.verify().ok);
 }
 

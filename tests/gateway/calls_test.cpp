@@ -171,6 +171,16 @@ TEST_CASE("operator calls carry their parameters and answers", "[gateway]") {
   const auto journal = next_request<ReadJournal>(coordinator);
   CHECK(std::tie(journal.since, journal.limit, journal.wait_ms) ==
         std::make_tuple(std::uint64_t{90}, 10u, std::int64_t{1500}));
+  ForgiveDebt wanted{{}, "physics", "biology", "8core-s", "a broken job", true};
+  const auto forgiven = client->forgive_debt(wanted);
+  REQUIRE(forgiven);
+  CHECK(forgiven->shares == sample_forgiven().shares);
+  CHECK(forgiven->measure == sample_forgiven().measure);
+  const auto asked = next_request<ForgiveDebt>(coordinator);
+  CHECK(std::tie(asked.debtor, asked.creditor, asked.amount, asked.reason, asked.dry_run) ==
+        std::tie(wanted.debtor, wanted.creditor, wanted.amount, wanted.reason, wanted.dry_run));
+  CHECK(asked.caller.role == Role::operator_role);
+
   const auto verified = client->verify_ledger();
   REQUIRE(verified);
   CHECK(*verified == sample_verification());

@@ -103,6 +103,11 @@ caf::result<TenantsApplied> answer(FakeFrontendSelf, Seen& seen, const ApplyTena
   return TenantsApplied{{sample_change()}};
 }
 
+caf::result<DebtsForgiven> answer(FakeFrontendSelf, Seen& seen, const ForgiveDebt& request) {
+  seen.requests.put(request);
+  return sample_forgiven();
+}
+
 caf::result<TokenList> answer(FakeFrontendSelf, Seen& seen, const ListTokens& request) {
   seen.requests.put(request);
   return TokenList{{sample_token()}};

@@ -23,6 +23,10 @@ ReportReply sample_reply() { return sample<ReportReply>(); }
 AgentIdentity sample_identity() { return sample<AgentIdentity>(); }
 LedgerStanding sample_standing() { return sample<LedgerStanding>(); }
 
+DebtsForgiven sample_forgiven() {
+  return {{{"biology", 5}, {"art", 7}}, 9, {Accounting::time, 100}};
+}
+
 JobDetail sample_detail() {
   auto detail = sample<JobDetail>();
   detail.more = false;

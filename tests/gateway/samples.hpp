@@ -28,5 +28,6 @@ namespace fairwater::test {
 [[nodiscard]] ReportReply sample_reply();
 [[nodiscard]] AgentIdentity sample_identity();
 [[nodiscard]] LedgerStanding sample_standing();
+[[nodiscard]] DebtsForgiven sample_forgiven();
 
 }  // namespace fairwater::test

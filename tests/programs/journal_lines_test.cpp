@@ -65,7 +65,7 @@ TEST_CASE("every kind of record has a line for people and for programs", "[unit]
       JobSubmitted{},   JobCancelled{},       NodeChanged{},    TasksFinished{}, TasksRequeued{},
       Cycle{},          LaunchesFailed{},     LedgerTrusted{},  TokenRevoked{},  NodeRemoved{},
       NodeAdmitted{},   NodeDrained{},        NodeLost{},       NodeReturned{},  NodeSuperseded{},
-      TimeSettled{}};
+      TimeSettled{},    DebtForgiven{}};
   static_assert(std::size(bodies) == std::variant_size_v<JournalBody>);
   for (const auto& body : bodies) {
     const JournalRecord record = record_of(body);
@@ -75,6 +75,16 @@ TEST_CASE("every kind of record has a line for people and for programs", "[unit]
     CHECK_THAT(text, Catch::StartsWith("      12  2026-11-21T12:00:00Z  " + kind));
     CHECK(text.find('\n') == std::string::npos);
   }
+}
+
+TEST_CASE("a forgiven debt is a line with its reason", "[golden][journal]") {
+  const JournalRecord record =
+      record_of(DebtForgiven{TenantId{1}, {{TenantId{2}, 5}, {TenantId{3}, 2}}, "a broken job"});
+  CHECK(json_text(journal_json(record, some_names())) ==
+        R"({"cycle":12,"time":"2026-11-21T12:00:00.000000Z","kind":"debt_forgiven",)"
+        R"("debtor":"physics","amount":7,"debts":[{"creditor":"biology","amount":5},)"
+        R"({"creditor":"tenant-3","amount":2}],"reason":"a broken job"})");
+  CHECK(events_json(record, some_names()) == std::vector{journal_json(record, some_names())});
 }
 
 TEST_CASE("secrets' hashes stay out of the journal's lines", "[unit][journal]") {

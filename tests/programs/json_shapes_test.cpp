@@ -63,8 +63,8 @@ TEST_CASE("tenant list has the contract's shape", "[golden][json]") {
         R"({"tenants":[{"name":"physics","parent":null,"weight":5,"min":{"cpu":4000},"max":{},)"
         R"("request":{"cpu":9000},"runtime_quota":{"cpu":8000},"used":{"cpu":7000},)"
         R"("pending_tasks":2,"running_tasks":7,"net":-3,"granted_units_total":120,"credit":0,)"
-        R"("borrowed_units_total":0,"lent_units_total":0,"queue":"fifo","repay":1.0,)"
-        R"("may_lend":true,"may_borrow":true,"run_as":null}],)"
+        R"("borrowed_units_total":0,"lent_units_total":0,"forgiven_total":0,"queue":"fifo",)"
+        R"("repay":1.0,"may_lend":true,"may_borrow":true,"run_as":null}],)"
         R"("accounting":"units","currency":"units"})");
   CHECK(json_text(tenants_json({})) == R"({"tenants":[]})");
 
@@ -78,6 +78,25 @@ TEST_CASE("tenant list has the contract's shape", "[golden][json]") {
   CHECK_THAT(tenant_table({tenant}), Catch::Contains("+2.0 core-h"));
   tenant.measure.millicores_per_unit = 0;
   CHECK_THAT(tenant_table({tenant}), Catch::Contains("+20.0 unit-h"));
+}
+
+TEST_CASE("what was forgiven is told as it is counted", "[golden][json]") {
+  const ForgiveDebt wanted{.caller = {}, .debtor = "physics", .reason = "a broken job"};
+  DebtsForgiven forgiven{{{"biology", 30'000}, {"art", 1}}, 50'000, {Accounting::time, 100}};
+  CHECK(forgiven_text(wanted, forgiven) ==
+        "physics is forgiven 3.0 core-s that it owes biology\n"
+        "physics is forgiven 0.0 core-s that it owes art\n"
+        "physics owes 5.0 core-s then\n");
+  CHECK(json_text(forgiven_json(wanted, forgiven)) ==
+        R"({"debtor":"physics","amount":30001,"debts":[{"creditor":"biology","amount":30000},)"
+        R"({"creditor":"art","amount":1}],"left":50000,"reason":"a broken job","dry_run":false,)"
+        R"("accounting":"time","currency":"unit_ms","millicores_per_unit":100})");
+  forgiven = {{{"biology", 1}}, 0, {}};
+  ForgiveDebt tried = wanted;
+  tried.dry_run = true;
+  CHECK(forgiven_text(tried, forgiven) ==
+        "physics is forgiven 1 unit that it owes biology\nphysics owes nothing then\n"
+        "dry run: nothing was changed\n");
 }
 
 TEST_CASE("node list has the contract's shape", "[golden][json]") {

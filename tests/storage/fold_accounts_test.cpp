@@ -69,6 +69,26 @@ TEST_CASE("a settlement of time moves the book, and is read again as it was", "[
   CHECK(folded.refusal(TimeSettled{settlement}) == "what is lent is not what is borrowed");
 }
 
+TEST_CASE("forgiven debts leave the book, and what was forgiven is kept", "[unit][fold]") {
+  Folded folded;
+  folded.submit(1, 2, 1);
+  folded.must_apply(Cycle{{lending_deal(1, 2, key(1, 0), 9)}});
+  folded.must_apply(DebtForgiven{TenantId{2}, {{TenantId{1}, 5}}, "a broken job"});
+  CHECK(folded.state.balances.find(balance_key(2, 1))->units == 4);
+  const auto forgiven_total = [&](std::uint32_t id) {
+    return folded.state.tenants.find(key_of(TenantId{id}))->forgiven_total;
+  };
+  CHECK(forgiven_total(1) == 5);
+  CHECK(forgiven_total(2) == -5);
+  CHECK(folded.refusal(DebtForgiven{TenantId{2}, {{TenantId{1}, 5}}, "again"}) ==
+        "tenant 2 is forgiven more than it owes tenant 1");
+  folded.must_apply(DebtForgiven{TenantId{2}, {{TenantId{1}, 4}}, "all of it"});
+  CHECK(folded.state.balances.find(balance_key(2, 1)) == nullptr);
+  // It owes nothing now, and may leave.
+  folded.must_apply(TasksFinished{NodeId{1}, {success(key(1, 0))}});
+  folded.must_apply(TenantRemoved{TenantId{2}, 0, 0});
+}
+
 TaskResult launch_failure(const TaskKey& task) {
   TaskResult result;
   result.task = task;

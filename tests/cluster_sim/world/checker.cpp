@@ -25,8 +25,8 @@ void Checker::follow(const Ledger& ledger) {
   check_nets(ledger);
 }
 
-/// What deals and settlements of time lend and repay, added up here, is what the ledger's IOUs come
-/// to.
+/// What deals and settlements of time lend and repay, and operators forgive, added up here, is what
+/// the ledger's IOUs come to.
 void Checker::check_nets(const Ledger& ledger) {
   if (nets_ != NetsState::as_known) {
     std::map<TenantId, Units> stored;
@@ -37,7 +37,7 @@ void Checker::check_nets(const Ledger& ledger) {
     std::erase_if(net_, [](const auto& entry) { return entry.second == 0; });
     std::erase_if(stored, [](const auto& entry) { return entry.second == 0; });
     if (nets_ == NetsState::moved_by_deals && stored != net_)
-      stage_.broken("at record {} the IOUs do not come to what deals have lent and repaid",
+      stage_.broken("at record {} the IOUs do not come to what was lent, repaid and forgiven",
                     last_number_);
     net_ = std::move(stored);
   }
@@ -73,6 +73,8 @@ void Checker::apply(const JournalRecord& record) {
   if (const auto* removed = std::get_if<NodeRemoved>(&record.body)) apply(*removed);
   if (const auto* cycle = std::get_if<Cycle>(&record.body)) apply(*cycle);
   if (const auto* settled = std::get_if<TimeSettled>(&record.body)) apply(*settled);
+  if (const auto* forgiven = std::get_if<DebtForgiven>(&record.body))
+    for (const auto& debt : forgiven->debts) move_net(forgiven->debtor, debt.creditor, debt.units);
   if (const auto* job = std::get_if<JobSubmitted>(&record.body))
     jobs_[job->id] = {job->spec.tasks_max, false};
   if (const auto* cancel = std::get_if<JobCancelled>(&record.body))

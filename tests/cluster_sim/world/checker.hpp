@@ -5,7 +5,7 @@
 //              to a node that has room; requeues and results are of what runs there; nothing is
 //              granted of a cancelled job; nodes go without tasks; after a restart nothing is
 //              missing
-//   balances   IOUs come to what deals lend and repay
+//   balances   IOUs come to what is lent, repaid and forgiven
 //   orders     a launch that leaves the coordinator is durably granted to that node
 //   answers    what a client or an agent is told is durable
 //   starts     an attempt is started once; no other attempt of the task is alive

@@ -61,6 +61,7 @@ void Clients::act() {
   if (choice < 80) return drain(true);
   if (choice < 84) return drain(false);
   if (choice < 88) return remove_node();
+  if (choice < 90) return forgive();
   look();
 }
 
@@ -89,6 +90,10 @@ void Clients::call(Request request, std::function<void(const Result&)> told,
 
 std::string Clients::some_node() { return agents_[stage_.chance.below(agents_.size())]->name(); }
 
+std::string Clients::some_tenant_name() {
+  return "tenant" + std::to_string(stage_.chance.below(tenants_));
+}
+
 JobId Clients::some_job_id() {
   // Mostly the newest: those still run.
   return jobs_.empty() ? JobId{1}
@@ -99,7 +104,7 @@ JobId Clients::some_job_id() {
 JobSpec Clients::some_job() {
   auto& chance = stage_.chance;
   JobSpec spec;
-  spec.tenant = "tenant" + std::to_string(chance.below(tenants_));
+  spec.tenant = some_tenant_name();
   spec.command = {"true"};
   spec.job_class = chance.percent(30) ? "class" : "";
   spec.tasks_min = spec.tasks_max = static_cast<std::uint32_t>(1 + chance.below(max_tasks_));
@@ -114,7 +119,7 @@ JobSpec Clients::some_job() {
 TenantSpec Clients::some_tenant() {
   auto& chance = stage_.chance;
   TenantSpec spec;
-  spec.name = "tenant" + std::to_string(chance.below(tenants_));
+  spec.name = some_tenant_name();
   spec.weight = chance.between(1, 9);
   spec.queue = static_cast<QueuePolicy>(chance.below(3));
   if (chance.percent(20)) spec.min = {{"cpu", 1'000}};
@@ -154,8 +159,17 @@ void Clients::apply_tenants() {
   call<TenantsApplied>(ApplyTenants{kOperator, {some_tenant()}, stage_.chance.percent(10)});
 }
 
-void Clients::remove_tenant() {
-  call<Done>(RemoveTenant{kOperator, "tenant" + std::to_string(stage_.chance.below(tenants_))});
+void Clients::remove_tenant() { call<Done>(RemoveTenant{kOperator, some_tenant_name()}); }
+
+/// Half the time so much; the ledger counts units, or it counts time.
+void Clients::forgive() {
+  auto& chance = stage_.chance;
+  ForgiveDebt wanted{.caller = kOperator, .debtor = some_tenant_name(), .reason = "so be it"};
+  if (chance.percent(30)) wanted.creditor = some_tenant_name();
+  if (chance.percent(50))
+    wanted.amount = std::to_string(chance.between(1, 20)) + (chance.percent(50) ? "core-s" : "");
+  wanted.dry_run = chance.percent(10);
+  call<DebtsForgiven>(wanted);
 }
 
 void Clients::drain(bool drains) {

@@ -29,12 +29,14 @@ class Clients {
   void cancel();
   void apply_tenants();
   void remove_tenant();
+  void forgive();
   void drain(bool drains);
   void remove_node();
   void look();
   [[nodiscard]] JobSpec some_job();
   [[nodiscard]] TenantSpec some_tenant();
   [[nodiscard]] std::string some_node();
+  [[nodiscard]] std::string some_tenant_name();
   [[nodiscard]] JobId some_job_id();
   /// `told`: the answer leaves the coordinator. `answered`: it has arrived; never, if it or the
   /// question is lost.

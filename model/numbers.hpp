@@ -1,0 +1,24 @@
+// Decimal numbers as people write them, read as integers: no digit is lost to floating point.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include "policy/core/types.hpp"
+
+namespace fairwater {
+
+/// A decimal number times 10^9, so that nine digits after the point are exact.
+inline constexpr Wide kNano = 1'000'000'000;
+
+struct Number {
+  Wide nano = 0;
+  std::string_view suffix;  ///< what follows the digits
+};
+
+/// Splits `1.5GiB` into 1.5 and `GiB`. None without a leading digit, for a point without digits
+/// after it, or for more digits than can be exact.
+[[nodiscard]] std::optional<Number> read_number(std::string_view text);
+
+}  // namespace fairwater
