@@ -74,6 +74,7 @@ void read(const FieldMap& fields, CoordinatorConfig& config) {
   fields.read("mode", config.mode, read_mode);
   fields.read("accounting", config.accounting, read_accounting);
   fields.read("resources", config.resources, read_resource_kinds);
+  fields.read("debts", config.debts, read_debts);
 }
 
 void read(const FieldMap& fields, AgentConfig& config) {
@@ -134,6 +135,21 @@ caf::error check_run_as_default(const std::string& text) {
                     "run_as_default");
 }
 
+caf::error debts_are_of_time() {
+  return make_error(ErrorCode::invalid_input,
+                    "caps and half-lives are of ledgers that count time, and this one counts "
+                    "units; leave debts out, or set accounting: time",
+                    "debts");
+}
+
+/// What the ledger counts, as far as the configuration tells.
+LedgerMeasure likely_measure(const CoordinatorConfig& config) {
+  ClusterCreated cluster;
+  cluster.accounting = Accounting::time;
+  cluster.resources = config.resources.value_or(ResourceCatalog{}.kinds());
+  return measure_of(cluster);
+}
+
 caf::error at_least(std::int64_t value_ms, std::int64_t least_ms, const char* field) {
   if (value_ms >= least_ms) return {};
   return make_error(
@@ -175,6 +191,11 @@ caf::error validate(const CoordinatorConfig& config) {
     return make_error(ErrorCode::invalid_input,
                       "time is counted of what tasks ask for: with mode slots, accounting is units",
                       "accounting");
+  const bool counts_units =
+      config.accounting == Accounting::units || config.mode == DealMode::slots;
+  if (counts_units && config.debts != DebtSettings{}) return debts_are_of_time();
+  if (const auto terms = terms_of(config.debts, likely_measure(config)); !terms)
+    return terms.error();
   if (!config.resources) return {};
   if (auto catalog = ResourceCatalog::make(*config.resources); !catalog) return catalog.error();
   return {};
@@ -198,6 +219,8 @@ caf::error check_against(const ClusterCreated& cluster, const CoordinatorConfig&
                     std::string{to_string(cluster.accounting)});
   if (config.resources && *config.resources != cluster.resources)
     return is_fixed("resources", text_of(*config.resources), text_of(cluster.resources));
+  if (cluster.accounting == Accounting::units && config.debts != DebtSettings{})
+    return debts_are_of_time();
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/balances.hpp"
 #include "model/errors.hpp"
 #include "model/journal.hpp"
 #include "model/resources.hpp"
@@ -32,6 +33,8 @@ struct CoordinatorConfig {
   std::optional<DealMode> mode;
   std::optional<Accounting> accounting;
   std::optional<std::vector<ResourceKind>> resources;
+  /// Of a ledger that counts time; may change from start to start.
+  DebtSettings debts;
 };
 
 struct AgentConfig {
@@ -68,7 +71,8 @@ struct AgentConfig {
 
 /// What a ledger is created with: by default it counts time, but for slots.
 [[nodiscard]] ClusterCreated new_cluster(std::string id, const CoordinatorConfig& config);
-/// Refuses a mode or resource kinds other than those that the ledger was created with.
+/// Refuses a mode or resource kinds other than those that the ledger was created with, and bounds
+/// of debts where it counts units.
 [[nodiscard]] caf::error check_against(const ClusterCreated& cluster,
                                        const CoordinatorConfig& config);
 

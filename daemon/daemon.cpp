@@ -190,6 +190,9 @@ Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start(
   settings.grace_ms = config.grace_ms;
   settings.heartbeat_interval_ms = config.heartbeat_interval_ms;
   settings.version = std::string(kVersion);
+  const auto debts = terms_of(config.debts, measure_of(ledger->cluster()));
+  if (!debts) return debts.error();
+  settings.debts = *debts;
   auto cluster =
       start_cluster(system, std::move(ledger), settings,
                     [on_fatal](const caf::error& error) { on_fatal(details(error).message); });

@@ -24,4 +24,17 @@ Accounting read_accounting(const Field& field) {
   return field.choice<Accounting>({{"units", Accounting::units}, {"time", Accounting::time}});
 }
 
+DebtSettings read_debts(const Field& field) {
+  DebtSettings settings;
+  const FieldMap fields = field.object();
+  fields.read("cap", settings.cap);
+  fields.read("half_life", settings.half_life_ms, [](const Field& half_life) {
+    const std::int64_t ms = half_life.duration_ms();
+    if (ms <= 0) half_life.fail("debts become half in some time, e.g. 7d");
+    return ms;
+  });
+  fields.done();
+  return settings;
+}
+
 }  // namespace fairwater

@@ -1,10 +1,11 @@
-// How a cluster counts: `resources` and `mode`, in the coordinator's configuration and in
-// simulation files.
+// How a cluster counts: `resources`, `mode`, `accounting` and `debts`, in the coordinator's
+// configuration and in simulation files.
 #pragma once
 
 #include <vector>
 
 #include "input/field.hpp"
+#include "model/balances.hpp"
 #include "model/resources.hpp"
 #include "policy/allocator/allocator.hpp"
 
@@ -14,5 +15,7 @@ namespace fairwater {
 [[nodiscard]] std::vector<ResourceKind> read_resource_kinds(const Field& list);
 [[nodiscard]] DealMode read_mode(const Field& field);
 [[nodiscard]] Accounting read_accounting(const Field& field);
+/// What a cap is, terms_of() says.
+[[nodiscard]] DebtSettings read_debts(const Field& field);
 
 }  // namespace fairwater

@@ -60,4 +60,24 @@ Expected<Units> parse_balance(std::string_view text, const LedgerMeasure& measur
   return static_cast<Units>(balance);
 }
 
+Expected<DebtTerms> terms_of(const DebtSettings& settings, const LedgerMeasure& measure) {
+  DebtTerms terms;
+  terms.half_life_ms = settings.half_life_ms;
+  if (settings.cap.empty()) return terms;
+  const auto duration_ms = parse_duration_ms(settings.cap);
+  if (duration_ms && *duration_ms > 0) {
+    terms.cap_part_ms = *duration_ms;
+    return terms;
+  }
+  const auto balance = parse_balance(settings.cap, measure, "debts.cap");
+  if (!balance)
+    return make_error(ErrorCode::invalid_input,
+                      "'" + settings.cap.substr(0, 64) +
+                          "' is neither how long of its own part a tenant may owe, e.g. 24h, nor "
+                          "how much, e.g. 500core-h",
+                      "debts.cap");
+  terms.cap_unit_ms = *balance;
+  return terms;
+}
+
 }  // namespace fairwater

@@ -1,6 +1,7 @@
 // What a ledger's balances are, as people write them.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "model/requests.hpp"
@@ -12,5 +13,17 @@ namespace fairwater {
 /// has it; to the nearest unit-millisecond. At least 1. `invalid_input` says what would be right.
 [[nodiscard]] Expected<Units> parse_balance(std::string_view text, const LedgerMeasure& measure,
                                             const char* field);
+
+/// Bounds of debts as a configuration has them: `debts: {cap: 24h, half_life: 7d}`.
+struct DebtSettings {
+  /// A duration: so long of its own part may a tenant owe; or a balance, `500core-h`. Empty: no
+  /// cap.
+  std::string cap = {};
+  std::int64_t half_life_ms = 0;  ///< 0: debts stay
+  friend bool operator==(const DebtSettings&, const DebtSettings&) = default;
+};
+/// `invalid_input` naming `debts.cap`.
+[[nodiscard]] Expected<DebtTerms> terms_of(const DebtSettings& settings,
+                                           const LedgerMeasure& measure);
 
 }  // namespace fairwater

@@ -40,7 +40,7 @@ struct ApproximateBytes {
   static constexpr std::size_t kResultBytes = 128;
   static constexpr std::size_t kKeyBytes = 24;
   static constexpr std::size_t kDealEntryBytes = 256;
-  static constexpr std::size_t kTimeLineBytes = 64;
+  static constexpr std::size_t kTimeLineBytes = 80;
   static constexpr std::size_t kSmallRecordBytes = 512;
 };
 

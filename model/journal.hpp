@@ -43,6 +43,7 @@ struct CoordinatorStarted {
   std::uint64_t epoch = 0;
   std::string version;
   LeaseTerms lease = {};
+  DebtTerms debts = {};  ///< by which it settles time
   friend bool operator==(const CoordinatorStarted&, const CoordinatorStarted&) = default;
 };
 /// Tenants added or changed, in input order. New ones come with the id they got.

@@ -339,6 +339,14 @@ struct CoordinatorStarted {
   epoch @0 :UInt64;
   version @1 :Text;
   lease @2 :LeaseTerms;
+  debts @3 :DebtTerms;  # by which it settles time
+}
+
+struct DebtTerms {
+  # What bounds debts; 0: nothing does.
+  capPartMs @0 :Int64;   # so long of its own part is the most that a tenant may owe
+  capUnitMs @1 :Int64;   # the most that a tenant may owe
+  halfLifeMs @2 :Int64;  # in which what is owed becomes half
 }
 
 struct LeaseTerms {
@@ -461,6 +469,9 @@ struct TimeSettled {
   fromMs @0 :Int64;
   untilMs @1 :Int64;
   lines @2 :List(TimeLine);
+  resource @3 :UInt32;   # of which time is counted from here on
+  halfLifeMs @4 :Int64;  # of debts; 0: they stay
+  decayMs @5 :Int64;     # for which IOUs from before shrink; 0: they do not
 }
 
 struct TimeLine {
@@ -471,6 +482,8 @@ struct TimeLine {
   heldMillionths @4 :UInt32;
   partUnitMs @5 :Int64;
   partMillionths @6 :UInt32;
+  beyondCap @7 :Int64;  # lent without an IOU, or borrowed: below zero; a borrower owed all that it may
+  decayed @8 :Int64;    # gone from its claims, or from its debts: below zero
 }
 
 struct DebtForgiven {
@@ -530,6 +543,7 @@ struct JournalRecord {
 struct IouRecord {
   units @0 :Int64;
   age @1 :UInt64;  # smaller is older; unique among all IOUs of the ledger, ever
+  rest @2 :UInt32;  # what decay left of a unit, in parts of 2^32
 }
 
 struct LiveRecord {
@@ -574,4 +588,7 @@ struct MetaRecord {
   incarnation @10 :UInt32;
   givenUp @11 :UInt64;  # as in the newest LedgerTrusted
   ledgerMs @12 :Int64;  # the moment up to which time is settled
+  timeResource @13 :UInt32;  # of which time is counted
+  undecayedMs @14 :Int64;  # before ledgerMs, for which debts have yet to shrink
+  debts @15 :DebtTerms;  # of the last coordinator
 }

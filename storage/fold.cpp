@@ -29,6 +29,7 @@ class Fold {
              std::to_string(state_.meta.epoch));
     state_.meta.epoch = body.epoch;
     state_.meta.lease = body.lease;
+    state_.meta.debts = body.debts;
   }
   void operator()(const TenantsChanged& body);
   void operator()(const TenantRemoved& body);

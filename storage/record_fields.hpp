@@ -40,6 +40,7 @@ struct Fields<IouRecord> {
   static constexpr void each(Visit&& visit) {
     FAIRWATER_FIELD(units, Units);
     FAIRWATER_FIELD(age, Age);
+    FAIRWATER_FIELD(rest, Rest);
   }
 };
 
@@ -72,6 +73,9 @@ struct Fields<LedgerMeta> {
     FAIRWATER_FIELD(incarnation, Incarnation);
     FAIRWATER_FIELD(given_up, GivenUp);
     FAIRWATER_FIELD(ledger_ms, LedgerMs);
+    FAIRWATER_FIELD(time_resource, TimeResource);
+    FAIRWATER_FIELD(undecayed_ms, UndecayedMs);
+    FAIRWATER_SPARSE_FIELD(debts, Debts);
   }
 };
 

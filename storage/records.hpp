@@ -33,7 +33,8 @@ struct TenantJob {
 
 struct IouRecord {
   Units units = 0;
-  std::uint64_t age = 0;  ///< smaller is older; unique among all IOUs of the ledger, ever
+  std::uint64_t age = 0;   ///< smaller is older; unique among all IOUs of the ledger, ever
+  std::uint32_t rest = 0;  ///< see IouBook::Iou
   friend bool operator==(const IouRecord&, const IouRecord&) = default;
 };
 
@@ -60,8 +61,11 @@ struct LedgerMeta {
   std::uint64_t next_iou_age = 1;
   LeaseTerms lease;  ///< of the last coordinator that noted them
   std::uint32_t incarnation = 0;
-  std::uint64_t given_up = 0;  ///< as in the newest LedgerTrusted
-  LedgerMs ledger_ms = 0;      ///< the moment up to which time is settled
+  std::uint64_t given_up = 0;       ///< as in the newest LedgerTrusted
+  LedgerMs ledger_ms = 0;           ///< the moment up to which time is settled
+  std::uint32_t time_resource = 0;  ///< of which time is counted
+  LedgerMs undecayed_ms = 0;        ///< before ledger_ms, for which debts have yet to shrink
+  DebtTerms debts;                  ///< of the last coordinator
   friend bool operator==(const LedgerMeta&, const LedgerMeta&) = default;
 };
 

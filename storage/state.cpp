@@ -44,6 +44,12 @@ void check_accounts(const AccountsSnapshot& accounts, Weight period) {
     throw StorageFault(
         ErrorCode::storage_damaged,
         "what is left of all tenants' settlements adds up to " + std::to_string(rests));
+  const TimeSnapshot& time = accounts.time;
+  if (time.resource >= kMaxResources || time.decayed_ms < 0 || time.decayed_ms > time.settled_ms)
+    throw StorageFault(ErrorCode::storage_damaged,
+                       "time is counted of resource " + std::to_string(time.resource) +
+                           ", and debts shrank up to " + std::to_string(time.decayed_ms) + " of " +
+                           std::to_string(time.settled_ms) + " ms");
   if (accounts.position != 0 && accounts.position >= static_cast<std::uint64_t>(period))
     throw StorageFault(ErrorCode::storage_damaged, "the sequence stands at " +
                                                        std::to_string(accounts.position) +
@@ -71,6 +77,8 @@ AccountsSnapshot read_accounts(const StateView& view) {
   accounts.position = meta.position;
   accounts.last_iou_age = std::max<std::uint64_t>(meta.next_iou_age, 1) - 1;
   accounts.time.now_ms = accounts.time.settled_ms = meta.ledger_ms;
+  accounts.time.decayed_ms = meta.ledger_ms - meta.undecayed_ms;
+  accounts.time.resource = meta.time_resource;
   Weight period = 0;
   view.scan(Family::tenants, [&](std::string_view key, std::string_view bytes) {
     const auto tenant = decode_stored<TenantRecord>(Family::tenants, key, bytes);
@@ -88,7 +96,8 @@ AccountsSnapshot read_accounts(const StateView& view) {
   view.scan(Family::balances, [&](std::string_view key, std::string_view bytes) {
     const auto iou = decode_stored<IouRecord>(Family::balances, key, bytes);
     accounts.ious.push_back({from_big_endian<std::uint32_t>(key),
-                             from_big_endian<std::uint32_t>(key.substr(4)), iou.units, iou.age});
+                             from_big_endian<std::uint32_t>(key.substr(4)), iou.units, iou.age,
+                             iou.rest});
   });
   view.scan(Family::reservations, [&](std::string_view key, std::string_view bytes) {
     accounts.reservations.emplace(NodeId{from_big_endian<std::uint32_t>(key)},
@@ -133,7 +142,7 @@ void State::store_accounts() {
     if (iou.units == 0)
       balances.erase(key);
     else
-      balances.put(key, {iou.units, iou.age});
+      balances.put(key, {iou.units, iou.age, iou.rest});
   }
   for (const NodeId node : changes.nodes) {
     if (const Reservation* kept = accounts.reservation(node))
@@ -143,6 +152,8 @@ void State::store_accounts() {
   }
   meta.position = accounts.position();
   meta.ledger_ms = accounts.time().settled_ms();
+  meta.time_resource = accounts.time().resource();
+  meta.undecayed_ms = meta.ledger_ms - accounts.time().decayed_ms();
   meta.next_iou_age = accounts.book().last_age() + 1;
 }
 

@@ -80,7 +80,8 @@ Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledge
   const auto older_leases_ms = longest_lease_left_ms(ledger->lease_terms(), now);
   const LeaseTerms lease{
       settings.lease_ms, settings.grace_ms, {now.microseconds + older_leases_ms * 1000}};
-  auto took_over = ledger->append({CoordinatorStarted{epoch, settings.version, lease}});
+  auto took_over =
+      ledger->append({CoordinatorStarted{epoch, settings.version, lease, settings.debts}});
   if (!took_over) return took_over.error();
 
   auto start = read_start(*ledger, *catalog);

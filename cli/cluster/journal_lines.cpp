@@ -123,16 +123,17 @@ struct RecordFields {
   }
 
   Json operator()(const TimeSettled& body) const {
-    Json lines = Json::array();
-    for (const auto& line : body.settlement.lines)
-      lines.push_back(Json{{"tenant", tenant_name(names, line.tenant)},
-                           {"lent_unit_ms", line.position},
-                           {"rest_millionths", line.rest},
-                           {"held_unit_ms", unit_ms(line.held)},
-                           {"part_unit_ms", unit_ms(line.part)}});
-    return Json{{"from_ms", body.settlement.from_ms},
-                {"until_ms", body.settlement.until_ms},
-                {"lines", lines}};
+    const TimeSettlement& settlement = body.settlement;
+    Json json{{"from_ms", settlement.from_ms}, {"until_ms", settlement.until_ms}};
+    if (settlement.resource < names.resources.size())
+      json["next_resource"] = names.resources[settlement.resource];
+    if (settlement.decay_ms > 0) {
+      json["decay_ms"] = settlement.decay_ms;
+      json["half_life_ms"] = settlement.half_life_ms;
+    }
+    json["lines"] = Json::array();
+    for (const auto& line : settlement.lines) json["lines"].push_back(time_line_json(line));
+    return json;
   }
   Json operator()(const DebtForgiven& body) const {
     Units amount = 0;
@@ -154,6 +155,16 @@ struct RecordFields {
                 {"reason", body.reason}};
   }
 
+  Json time_line_json(const TimeLine& line) const {
+    Json json{{"tenant", tenant_name(names, line.tenant)},
+              {"lent_unit_ms", line.position},
+              {"rest_millionths", line.rest},
+              {"held_unit_ms", unit_ms(line.held)},
+              {"part_unit_ms", unit_ms(line.part)}};
+    if (line.beyond_cap != 0) json["beyond_cap_unit_ms"] = line.beyond_cap;
+    if (line.decayed != 0) json["decayed_unit_ms"] = line.decayed;
+    return json;
+  }
   static Json result_json(const TaskResult& result) {
     Json json = task_key_json(result.task);
     json.update(Json{{"reason", to_string(result.reason)},

@@ -9,6 +9,7 @@
 #include "cli/sim/file_fields.hpp"
 #include "cli/sim/file_parts.hpp"
 #include "input/document.hpp"
+#include "input/resource_kinds.hpp"
 
 namespace fairwater {
 namespace {
@@ -16,6 +17,19 @@ namespace {
 constexpr std::uint32_t kMaxSeedsOfFile = 10'000;
 /// Totals up to here keep products of totals, amounts and weights in 128 bits.
 constexpr Amount kMaxTotal = Amount{1} << 47;
+
+/// Behind `accounting`.
+void read_policy_debts(SimFileDraft& draft, const Field& field) {
+  auto& policy = draft.scenario.policy;
+  if (policy.accounting != sim::SequenceAccounting::time)
+    field.fail("caps and half-lives are of ledgers that count time: with 'accounting: time' alone");
+  ClusterCreated counted;
+  counted.accounting = Accounting::time;
+  counted.resources = draft.catalog.kinds();
+  const auto terms = terms_of(read_debts(field), measure_of(counted));
+  if (!terms) field.fail(details(terms.error()).message);
+  policy.debts = *terms;
+}
 
 void read_policy(SimFileDraft& draft, const Field& field) {
   const FieldMap policy = field.object();
@@ -34,6 +48,7 @@ void read_policy(SimFileDraft& draft, const Field& field) {
       accounting.fail("time is counted of what tasks ask for: with 'mode: slots', 'units' alone");
     return chosen;
   });
+  if (const auto debts = policy.find("debts")) read_policy_debts(draft, *debts);
   policy.read("cycle", scenario.engine.cycle_ms, read_time);
   policy.read("credit_period", scenario.policy.credit_period_ms, read_time);
   policy.done();

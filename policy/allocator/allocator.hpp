@@ -45,6 +45,7 @@ struct AllocatorSettings {
   ResourceVector units = ResourceVector::filled(1);  ///< ledger units per granule
   std::uint32_t incarnation = 0;                     ///< see Allocator::set_incarnation
   Accounting accounting = Accounting::units;
+  DebtTerms debts;  ///< where time is counted
 };
 
 /// Of tenants, or of groups of tenants, that share one quota. Not a tenant: it is in no sequence

@@ -168,9 +168,15 @@ void AllocatorState::pass_to(LedgerMs now_ms) {
 std::optional<TimeSettlement> AllocatorState::settle_time() {
   if (!counts_time()) return std::nullopt;
   refresh_parts();
-  std::optional<TimeSettlement> settlement = accounts_.settle_time();
-  count_scarcest();
+  const std::uint32_t counted = accounts_.time().resource();
+  std::optional<TimeSettlement> settlement = accounts_.settle_time(settings.debts, scarcest());
   if (!settlement) return std::nullopt;
+  if (settlement->resource != counted) {
+    for (const TenantState& known : tenants_)
+      if (known.id) count_held(known);
+    parts_are_stale_ = true;
+    refresh_parts();
+  }
   ++claims_round_;
   follow_accounts();
   return settlement;
@@ -182,16 +188,10 @@ void AllocatorState::count_held(const TenantState& tenant) {
   accounts_.time().set_held(tenant.id, quotas_.micro_units_of(tenant.used[resource], resource));
 }
 
-void AllocatorState::count_scarcest() {
+std::uint32_t AllocatorState::scarcest() const {
   ResourceVector used;
   for (const auto& [id, node] : nodes_) used += node.used;
-  const std::size_t scarcest = quotas_.scarcest(used);
-  if (scarcest == accounts_.time().resource()) return;
-  accounts_.time().count(scarcest);
-  for (const TenantState& known : tenants_)
-    if (known.id) count_held(known);
-  parts_are_stale_ = true;
-  refresh_parts();
+  return static_cast<std::uint32_t>(quotas_.scarcest(used));
 }
 
 void AllocatorState::refresh_parts() {

@@ -134,8 +134,8 @@ class AllocatorState {
   void follow_position();
   /// What the tenant holds has changed, or of what that is counted.
   void count_held(const TenantState& tenant);
-  /// Until the next settlement time is counted of the resource that is scarcest now.
-  void count_scarcest();
+  /// Of which most is used, as a part of the capacity.
+  [[nodiscard]] std::uint32_t scarcest() const;
   /// To be called after a change of window, pending or deficit.
   void refresh_lists(TenantState& tenant);
   /// The same, or of what it is owed.

@@ -9,8 +9,6 @@
 namespace fairwater {
 namespace {
 
-std::string name(TenantId tenant) { return "tenant " + std::to_string(tenant.value); }
-
 /// The part of a deficit that can make up for one of `units` on the other side.
 Units opposite_part(Units units, Units deficit) {
   return units > 0 ? std::max(-units, std::min<Units>(deficit, 0))
@@ -21,6 +19,8 @@ Units opposite_part(Units units, Units deficit) {
 
 // -- tenants and nodes
 // -----------------------------------------------------------------------------
+
+std::string Accounts::name(TenantId tenant) { return "tenant " + std::to_string(tenant.value); }
 
 Accounts::Entered* Accounts::find(TenantId tenant) {
   const std::uint32_t slot = slot_of_.find(tenant.value);
@@ -218,43 +218,6 @@ std::vector<Accounts::Returned> Accounts::take_back(TenantId borrower,
     returned.push_back({advance.lender, loan});
   }
   return returned;
-}
-
-// -- debts
-// -----------------------------------------------------------------------------------------
-
-Accounts::Refusal Accounts::forgive(TenantId debtor, std::span<const ForgivenDebt> debts) {
-  if (!has(debtor)) return name(debtor) + " does not exist";
-  for (const auto& [creditor, units] : debts) {
-    if (units <= 0 || !book_.repay(debtor.value, creditor.value, units))
-      return name(debtor) + " is forgiven more than it owes " + name(creditor);
-    entered(debtor).account.forgiven_total -= units;
-    entered(creditor).account.forgiven_total += units;
-    changes_.tenants.push_back(creditor);
-  }
-  if (!debts.empty()) changes_.tenants.push_back(debtor);
-  return std::nullopt;
-}
-
-// -- time
-// ------------------------------------------------------------------------------------------
-
-std::optional<TimeSettlement> Accounts::settle_time() {
-  std::optional<TimeSettlement> settlement = time_.settle();
-  if (settlement) lend(*settlement);
-  return settlement;
-}
-
-Accounts::Refusal Accounts::apply(const TimeSettlement& settlement) {
-  if (Refusal refusal = time_.apply(settlement)) return refusal;
-  lend(settlement);
-  return std::nullopt;
-}
-
-void Accounts::lend(const TimeSettlement& settlement) {
-  for (const Loan& loan : loans_of(settlement))
-    book_.lend(loan.lender.value, loan.borrower.value, loan.units);
-  for (const TimeLine& line : settlement.lines) changes_.tenants.push_back(line.tenant);
 }
 
 // -- restoring

@@ -88,8 +88,10 @@ class Accounts {
   // ---------------------------------------------------------------
   [[nodiscard]] TimeAccounts& time() { return time_; }
   [[nodiscard]] const TimeAccounts& time() const { return time_; }
-  /// Brings the book up to now. What went into it, if anything did. O(tenants + loans * log).
-  std::optional<TimeSettlement> settle_time();
+  /// Brings the book up to now, and counts time of that resource from here on. What is to be
+  /// remembered, if anything is. O(tenants + loans * log); where debts shrink now and then
+  /// O(IOUs * log).
+  std::optional<TimeSettlement> settle_time(const DebtTerms& debts, std::uint32_t resource);
   /// The same where it was settled elsewhere.
   [[nodiscard]] Refusal apply(const TimeSettlement& settlement);
 
@@ -127,6 +129,7 @@ class Accounts {
     Units moved = 0;          ///< by the transaction that is being applied
     bool takes_part = false;  ///< in it: it has a statement
   };
+  [[nodiscard]] static std::string name(TenantId tenant);
   /// Null: it has no account.
   [[nodiscard]] Entered* find(TenantId tenant);
   [[nodiscard]] Entered& entered(TenantId tenant);
@@ -136,7 +139,12 @@ class Accounts {
   [[nodiscard]] Refusal post(const Transaction& transaction);
   [[nodiscard]] Refusal move(TenantId tenant, Units units);
   [[nodiscard]] Refusal close(const Transaction& transaction);
-  void lend(const TimeSettlement& settlement);
+  /// IOUs shrink: what that is to each, positive to creditors.
+  [[nodiscard]] std::map<TenantId, Units> decay(const TimeSettlement& settlement);
+  void write_decay(TimeSettlement& settlement);
+  [[nodiscard]] LedgerMs due_decay_ms(const DebtTerms& debts) const;
+  /// Everything in it but the decay.
+  void enter(const TimeSettlement& settlement);
 
   std::vector<Entered> entered_;  ///< by slot; slots of tenants that left are used again
   std::vector<std::uint32_t> free_slots_;

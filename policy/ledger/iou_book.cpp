@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "policy/core/check.hpp"
+#include "policy/ledger/decay.hpp"
 
 namespace fairwater {
 
@@ -14,7 +15,8 @@ class IouBook::Impl {
   void restore(const Iou& iou) {
     FAIRWATER_CHECK(iou.units > 0 && iou.debtor != iou.creditor, "an IOU is positive, to another");
     const bool is_new =
-        ious_.emplace(pair_of(iou.debtor, iou.creditor), Entry{iou.units, iou.age}).second;
+        ious_.emplace(pair_of(iou.debtor, iou.creditor), Entry{iou.units, iou.age, iou.rest})
+            .second;
     FAIRWATER_CHECK(is_new, "an IOU is restored once");
     link(iou.debtor, iou.creditor, iou.age);
     move_net(iou.debtor, iou.creditor, iou.units);
@@ -78,6 +80,20 @@ class IouBook::Impl {
     return forgiven;
   }
 
+  std::vector<Iou> decay(const DecayFactor& factor) {
+    std::vector<Iou> less;
+    for (const Iou& iou : ious()) {
+      const DecayFactor::Balance left = factor.of({.units = iou.units, .rest = iou.rest});
+      const Pair pair = pair_of(iou.debtor, iou.creditor);
+      ious_.at(pair).rest = left.rest;
+      note_change(pair);
+      if (left.units == iou.units) continue;
+      less.push_back({iou.debtor, iou.creditor, iou.units - left.units, iou.age});
+      reduce(iou.debtor, iou.creditor, iou.units - left.units);
+    }
+    return less;
+  }
+
   [[nodiscard]] Units net(Member member) const {
     const auto found = sides_.find(member);
     return found == sides_.end() ? 0 : found->second.net;
@@ -91,7 +107,7 @@ class IouBook::Impl {
     const auto found = sides_.find(debtor);
     if (found == sides_.end() || found->second.net >= 0) return debts;
     for (const auto& [age, creditor] : found->second.by_age)
-      debts.push_back({debtor, creditor, owed(debtor, creditor), age});
+      debts.push_back(iou_at(debtor, creditor));
     return debts;
   }
   [[nodiscard]] std::vector<Iou> claims_of(Member creditor) const {
@@ -99,7 +115,7 @@ class IouBook::Impl {
     const auto found = sides_.find(creditor);
     if (found == sides_.end() || found->second.net <= 0) return claims;
     for (const auto& [age, debtor] : found->second.by_age)
-      claims.push_back({debtor, creditor, owed(debtor, creditor), age});
+      claims.push_back(iou_at(debtor, creditor));
     return claims;
   }
   [[nodiscard]] std::vector<Iou> ious() const {
@@ -132,10 +148,16 @@ class IouBook::Impl {
   struct Entry {
     Units units;
     std::uint64_t age;
+    std::uint32_t rest = 0;
   };
   static Pair pair_of(Member debtor, Member creditor) { return (Pair{debtor} << 32) | creditor; }
   static Iou iou_of(Pair pair, const Entry& entry) {
-    return {static_cast<Member>(pair >> 32), static_cast<Member>(pair), entry.units, entry.age};
+    return {static_cast<Member>(pair >> 32), static_cast<Member>(pair), entry.units, entry.age,
+            entry.rest};
+  }
+  [[nodiscard]] Iou iou_at(Member debtor, Member creditor) const {
+    const Pair pair = pair_of(debtor, creditor);
+    return iou_of(pair, ious_.at(pair));
   }
   /// A member is a debtor or a creditor, so one list by age holds its debts (net < 0) or claims
   /// (net > 0).
@@ -255,6 +277,7 @@ bool IouBook::repay(Member debtor, Member creditor, Units units) {
 Units IouBook::leave(Member leaver, const std::vector<MemberWeight>& others) {
   return impl_->leave(leaver, others);
 }
+std::vector<IouBook::Iou> IouBook::decay(const DecayFactor& factor) { return impl_->decay(factor); }
 Units IouBook::net(Member member) const { return impl_->net(member); }
 Units IouBook::owed(Member debtor, Member creditor) const { return impl_->owed(debtor, creditor); }
 std::vector<IouBook::Iou> IouBook::debts_of(Member debtor) const { return impl_->debts_of(debtor); }

@@ -14,6 +14,8 @@
 
 namespace fairwater {
 
+class DecayFactor;
+
 class IouBook {
  public:
   using Member = std::uint32_t;
@@ -25,6 +27,8 @@ class IouBook {
     /// Smaller is older; unique among all IOUs ever. Those that an operation leaves behind follow
     /// on each other.
     std::uint64_t age;
+    /// What decay left of a unit, in parts of 2^32. It counts for nothing but the next decay.
+    std::uint32_t rest = 0;
     friend bool operator==(const Iou&, const Iou&) = default;
   };
   struct MemberWeight {
@@ -55,6 +59,9 @@ class IouBook {
   /// debtor's own part and the remainders are forgiven. Returns the units forgiven. A debtor may
   /// not leave: requires net(leaver) >= 0.
   Units leave(Member leaver, const std::vector<MemberWeight>& others);
+  /// Every IOU shrinks by the factor. Returns the units by which each became less, by debtor, then
+  /// creditor; `age` says nothing. O(IOUs * log).
+  std::vector<Iou> decay(const DecayFactor& factor);
 
   [[nodiscard]] Units net(Member member) const;  ///< positive when others owe it. O(1)
   [[nodiscard]] Units owed(Member debtor, Member creditor) const;

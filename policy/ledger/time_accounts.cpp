@@ -180,7 +180,7 @@ std::vector<TimeLine> TimeAccounts::take_lines() {
 
 std::optional<TimeSettlement> TimeAccounts::settle() {
   for (auto& [tenant, entered] : entered_) bring_up(entered);
-  TimeSettlement settlement{.from_ms = settled_ms_, .until_ms = now_ms_, .lines = {}};
+  TimeSettlement settlement{.from_ms = settled_ms_, .until_ms = now_ms_};
   settled_ms_ = now_ms_;
   const Sums stretch = sums();
   const bool is_lent = stretch.charged > 0 && stretch.lendable > 0;
@@ -223,10 +223,13 @@ std::optional<std::string> TimeAccounts::apply(const TimeSettlement& settlement)
 
 void TimeAccounts::restore(const TimeSnapshot& snapshot) {
   FAIRWATER_CHECK(now_ms_ == 0, "time accounts are restored before time passes");
-  FAIRWATER_CHECK(snapshot.settled_ms <= snapshot.now_ms, "what is settled is past");
+  FAIRWATER_CHECK(
+      snapshot.decayed_ms <= snapshot.settled_ms && snapshot.settled_ms <= snapshot.now_ms,
+      "what is settled is past");
   resource_ = snapshot.resource;
   now_ms_ = snapshot.now_ms;
   settled_ms_ = snapshot.settled_ms;
+  decayed_ms_ = snapshot.decayed_ms;
   Wide rests = 0;
   for (auto& [tenant, entered] : entered_) entered.since_ms = now_ms_;
   for (const TimeAccount& account : snapshot.accounts) {
@@ -243,8 +246,11 @@ TimeAccount TimeAccounts::account(TenantId tenant) const {
 }
 
 TimeSnapshot TimeAccounts::snapshot() const {
-  TimeSnapshot snapshot{
-      .resource = resource_, .now_ms = now_ms_, .settled_ms = settled_ms_, .accounts = {}};
+  TimeSnapshot snapshot{.resource = resource_,
+                        .now_ms = now_ms_,
+                        .settled_ms = settled_ms_,
+                        .decayed_ms = decayed_ms_,
+                        .accounts = {}};
   for (const auto& [tenant, entered] : entered_) snapshot.accounts.push_back(account(tenant));
   return snapshot;
 }

@@ -55,9 +55,10 @@ struct TimeAccount {
 
 /// The time accounts as plain values. What is held and whose part is what is told beside it.
 struct TimeSnapshot {
-  std::size_t resource = 0;  ///< of which time is counted, see AllocatorState
+  std::uint32_t resource = 0;  ///< of which time is counted, see AllocatorState
   LedgerMs now_ms = 0;
   LedgerMs settled_ms = 0;  ///< of the last settlement
+  LedgerMs decayed_ms = 0;  ///< up to which debts have shrunk, or did not need to
   std::vector<TimeAccount> accounts;
   friend bool operator==(const TimeSnapshot&, const TimeSnapshot&) = default;
 };
@@ -67,17 +68,24 @@ struct TimeLine {
   TenantId tenant;
   Units position = 0;     ///< unit-milliseconds that go into the book: lent, or borrowed (negative)
   std::int64_t rest = 0;  ///< afterwards
-  UnitTime held;          ///< in this stretch
-  UnitTime part;          ///< in this stretch
+  UnitTime held{};        ///< in this stretch
+  UnitTime part{};        ///< in this stretch
+  // Unit-milliseconds of what it lent, or below zero of what it borrowed, that are in no IOU:
+  Units beyond_cap = 0;  ///< not lent in this stretch: a borrower owes all that it may
+  Units decayed = 0;     ///< gone from older IOUs
   friend bool operator==(const TimeLine&, const TimeLine&) = default;
 };
 
-/// A stretch in which somebody borrowed, closed. Positions sum to zero: who is below borrowed from
-/// who is above.
+/// A stretch, closed. Positions sum to zero: who is below borrowed from who is above. IOUs from
+/// before shrink first, if they do.
 struct TimeSettlement {
   LedgerMs from_ms = 0;
   LedgerMs until_ms = 0;
-  std::vector<TimeLine> lines;  ///< by tenant; of all that held anything or had a part
+  /// By tenant; of all that held anything or had a part, and of those whose IOUs shrank.
+  std::vector<TimeLine> lines{};
+  std::uint32_t resource = 0;  ///< of which time is counted from here on
+  LedgerMs half_life_ms = 0;   ///< of debts; 0: they stay
+  LedgerMs decay_ms = 0;       ///< for which they shrink in this settlement; 0: they do not
   friend bool operator==(const TimeSettlement&, const TimeSettlement&) = default;
 };
 
@@ -113,8 +121,11 @@ class TimeAccounts {
 
   // -- views
   /// Whatever is held and belongs to whom is of this resource: who changes it changes all of them.
-  void count(std::size_t resource) { resource_ = resource; }
-  [[nodiscard]] std::size_t resource() const { return resource_; }
+  void count(std::uint32_t resource) { resource_ = resource; }
+  [[nodiscard]] std::uint32_t resource() const { return resource_; }
+  /// Debts have shrunk up to the last settlement, or there are none that would.
+  void note_decay() { decayed_ms_ = settled_ms_; }
+  [[nodiscard]] LedgerMs decayed_ms() const { return decayed_ms_; }
   [[nodiscard]] LedgerMs now_ms() const { return now_ms_; }
   [[nodiscard]] LedgerMs settled_ms() const { return settled_ms_; }
   [[nodiscard]] MicroUnits held(TenantId tenant) const { return entered(tenant).held; }
@@ -149,9 +160,10 @@ class TimeAccounts {
   [[nodiscard]] std::vector<TimeLine> take_lines();
 
   std::map<TenantId, Entered> entered_;
-  std::size_t resource_ = 0;
+  std::uint32_t resource_ = 0;
   LedgerMs now_ms_ = 0;
   LedgerMs settled_ms_ = 0;
+  LedgerMs decayed_ms_ = 0;
 };
 
 }  // namespace fairwater

@@ -97,6 +97,8 @@ struct Fields<TimeLine> {
     FAIRWATER_FIELD(held.millionths, HeldMillionths);
     FAIRWATER_FIELD(part.unit_ms, PartUnitMs);
     FAIRWATER_FIELD(part.millionths, PartMillionths);
+    FAIRWATER_FIELD(beyond_cap, BeyondCap);
+    FAIRWATER_FIELD(decayed, Decayed);
   }
 };
 

@@ -43,6 +43,16 @@ struct Fields<LeaseTerms> {
 };
 
 template <>
+struct Fields<DebtTerms> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(cap_part_ms, CapPartMs);
+    FAIRWATER_FIELD(cap_unit_ms, CapUnitMs);
+    FAIRWATER_FIELD(half_life_ms, HalfLifeMs);
+  }
+};
+
+template <>
 struct Fields<FailedLaunch> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
@@ -69,6 +79,7 @@ struct Fields<CoordinatorStarted> {
     FAIRWATER_FIELD(epoch, Epoch);
     FAIRWATER_FIELD(version, Version);
     FAIRWATER_SPARSE_FIELD(lease, Lease);
+    FAIRWATER_SPARSE_FIELD(debts, Debts);
   }
 };
 
@@ -230,6 +241,9 @@ struct Fields<TimeSettled> {
     FAIRWATER_FIELD(settlement.from_ms, FromMs);
     FAIRWATER_FIELD(settlement.until_ms, UntilMs);
     FAIRWATER_FIELD(settlement.lines, Lines);
+    FAIRWATER_FIELD(settlement.resource, Resource);
+    FAIRWATER_FIELD(settlement.half_life_ms, HalfLifeMs);
+    FAIRWATER_FIELD(settlement.decay_ms, DecayMs);
   }
 };
 

@@ -25,6 +25,7 @@ struct PolicyOptions {
   std::uint32_t backups = 1;    ///< see AllocatorSettings
   TimeMs credit_period_ms = 0;  ///< of the elastic policies, see ElasticOptions
   SequenceAccounting accounting = SequenceAccounting::units;
+  DebtTerms debts{};  ///< where time is counted
 };
 [[nodiscard]] const std::vector<std::string_view>& policy_names();
 /// True for the elastic policies, which share out one pool of units and know no nodes: they run on

@@ -48,6 +48,7 @@ DealCycle make_cycle(const PolicyOptions& options, const Cluster& cluster, const
   settings.backups = options.backups;
   settings.accounting =
       options.accounting == SequenceAccounting::time ? Accounting::time : Accounting::units;
+  settings.debts = options.debts;
   ClusterSnapshot snapshot;
   snapshot.groups = cluster.groups;
   snapshot.tenants = tenants_before(cluster, initial);

@@ -23,12 +23,13 @@ TaskResult ran_a_second(const TaskKey& task) {
 
 /// Runs what it is given, on one agent whose tasks end when the test says so.
 struct Timed {
-  ClusterFixture cluster{ClusterFixture::default_settings(), Accounting::time};
+  ClusterFixture cluster;
   FakeAgent agent;
   std::size_t seen = 0;
   std::map<TaskKey, TenantId> held;
 
-  Timed() {
+  explicit Timed(ClusterSettings settings = ClusterFixture::default_settings())
+      : cluster(std::move(settings), Accounting::time) {
     cluster.apply({tenant_spec("a", 1), tenant_spec("b", 1)});
     agent = cluster.join("node", 16);
   }
@@ -214,6 +215,64 @@ TEST_CASE("an operator forgives a debt: marks follow, and a restart knows it", "
     CHECK(timed.net(tenant.record.spec.name) == tenant.net);
     const Units sign = tenant.record.id == kA ? -1 : 1;
     CHECK(tenant.record.forgiven_total == sign * 800 * kProcessorSecond);
+  }
+  CHECK(timed.cluster.verify().ok);
+}
+
+TEST_CASE("the resource that is counted outlives a restart", "[actors][time]") {
+  Timed timed;
+  // Sixteen tasks take all memory, and a tenth of the processors.
+  constexpr std::int64_t kUnitsOfMemory = (1 << 20) / 256;
+  JobSpec job;
+  job.tenant = "a";
+  job.command = {"true"};
+  job.tasks_min = job.tasks_max = 16;
+  job.resources = {{"cpu", 100}, {"memory", (1 << 20) / 16}};
+  REQUIRE(
+      timed.cluster.ask<JobAccepted>(SubmitJob{timed.cluster.operator_caller(), job}).engaged());
+  CHECK(timed.held_by(kA) == 16);
+  const auto held_per_ms = [&] {
+    TimeSettlement last;
+    for (const JournalRecord& record : timed.cluster.journal())
+      if (const auto* settled = std::get_if<TimeSettled>(&record.body)) last = settled->settlement;
+    CHECK(last.resource == kMemory);
+    REQUIRE_FALSE(last.lines.empty());
+    return last.lines.front().held.unit_ms / (last.until_ms - last.from_ms);
+  };
+  timed.pass(5000);
+  CHECK(held_per_ms() == kUnitsOfMemory);
+  timed.cluster.restart();
+  REQUIRE_FALSE(timed.cluster.reattach(timed.agent));
+  timed.pass(1000);
+  CHECK(held_per_ms() == kUnitsOfMemory);
+  CHECK(timed.cluster.verify().ok);
+}
+
+TEST_CASE("debts end at their cap, half of them in a half-life, also with restarts",
+          "[actors][time]") {
+  ClusterSettings settings = ClusterFixture::default_settings();
+  settings.debts = {.cap_part_ms = 20'000, .half_life_ms = 100'000};
+  Timed timed(settings);
+  timed.cluster.submit("a", 16);
+  timed.pass(60'000);
+  constexpr Units kCap = 20 * 8 * kProcessorSecond;
+  CHECK(timed.net("b") <= kCap);
+  CHECK(timed.net("b") > kCap * 98 / 100);
+  timed.finish(kA);
+  timed.pass(1000);
+  const Units owed = timed.net("b");
+  for (int i = 0; i < 10; ++i) {
+    timed.pass(10'000);
+    timed.cluster.restart();
+    REQUIRE_FALSE(timed.cluster.reattach(timed.agent));
+  }
+  // Restarts cost a moment each, in which time stands still.
+  CHECK(timed.net("b") >= owed / 2);
+  CHECK(timed.net("b") < owed * 55 / 100);
+  for (const TenantInfo& info : timed.cluster.tenants()) {
+    const TenantRecord& record = info.record;
+    CHECK((record.held_total.micro() - record.part_total.micro()) / kMicroUnitsPerUnit ==
+          -info.net - record.forgiven_total);
   }
   CHECK(timed.cluster.verify().ok);
 }

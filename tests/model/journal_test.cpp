@@ -38,7 +38,7 @@ TEST_CASE("records that input makes large are measured by it", "[unit][journal]"
   CHECK(approximate_bytes(failed) >= 100 * sizeof(std::int64_t) + 500);
   TimeSettled settled;
   settled.settlement.lines.resize(1000);
-  CHECK(approximate_bytes(settled) >= 1000 * 7 * sizeof(std::int64_t));
+  CHECK(approximate_bytes(settled) >= 1000 * 9 * sizeof(std::int64_t));
   CHECK(approximate_bytes(Cycle{{Deal{}, Deal{}}}) < 10'000);
   CHECK(approximate_bytes(TokenIssued{}) < 10'000);
 }

@@ -226,6 +226,24 @@ TEST_CASE("of several resources the scarcest counts") {
   CHECK(cluster.net(kB) == net);
 }
 
+TEST_CASE("a capped debt is no larger afterwards, and half of it is gone in a half-life") {
+  AllocatorSettings settings = slot_settings();
+  settings.debts = {.cap_part_ms = 20'000, .half_life_ms = 60'000};
+  TimedCluster cluster(settings);
+  cluster.tenant(kA, terms_of(1));
+  cluster.tenant(kB, terms_of(1));
+  cluster.node(1, slots(8));
+  cluster.submit(kA, 100'000, task_of(1000));
+  cluster.run_until(200'000);
+  CHECK(cluster.net(kB) <= 4 * 20'000);
+  CHECK(cluster.net(kB) >= 4 * 20'000 - 4000);
+  cluster.clear(kA);
+  cluster.run_until(202'000);
+  const double owed = cluster.net(kB);
+  cluster.run_until(262'000);
+  CHECK(cluster.net(kB) == Approx(owed / 2).epsilon(0.001));
+}
+
 // -- properties -----------------------------------------------------------------------------------
 
 /// So many milliseconds, some long, most short.
@@ -235,12 +253,14 @@ LedgerMs random_run(std::mt19937_64& random) {
 
 struct RandomCluster {
   std::mt19937_64 random;
+  DebtTerms debts{};
   TimedCluster cluster{settings()};
   std::uint32_t tenants = 0;
   std::uint32_t nodes = 0;
 
-  static AllocatorSettings settings() {
+  [[nodiscard]] AllocatorSettings settings() const {
     AllocatorSettings settings;
+    settings.debts = debts;
     settings.granules[kCpu] = 1000;
     settings.granules[kMemory] = 1024;
     return settings;
@@ -338,8 +358,10 @@ TEST_CASE("with restarts at any moment all goes as without, and nets sum to zero
   std::uint64_t grants = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     INFO("seed " << seed);
-    RandomCluster plain{.random = std::mt19937_64(seed), .known_nodes = {}};
-    RandomCluster restarted{.random = std::mt19937_64(seed), .known_nodes = {}};
+    DebtTerms debts;
+    if (seed % 2 == 0) debts = {.cap_part_ms = 20'000, .half_life_ms = 50'000};
+    RandomCluster plain{.random = std::mt19937_64(seed), .debts = debts, .known_nodes = {}};
+    RandomCluster restarted{.random = std::mt19937_64(seed), .debts = debts, .known_nodes = {}};
     plain.build();
     restarted.build();
     for (int step = 0; step < 60; ++step) {

@@ -98,6 +98,40 @@ TEST_CASE("a new ledger counts time unless it deals slots or is asked for units"
             .resources.size() == 2);
 }
 
+TEST_CASE("debts have a cap and a half-life where time is counted", "[unit][daemon_config]") {
+  const auto refused = [](const std::string& text) {
+    CoordinatorConfig config;
+    return details(read_config("accounting: time\n" + text, "c.yaml", config));
+  };
+  CoordinatorConfig config;
+  REQUIRE_FALSE(read_config("debts: {cap: 36h, half_life: 7d}\n", "c.yaml", config));
+  const LedgerMeasure time{Accounting::time, 100};
+  constexpr std::int64_t kHour_ms = 3'600'000;
+  CHECK(*terms_of(config.debts, time) ==
+        DebtTerms{.cap_part_ms = 36 * kHour_ms, .half_life_ms = 7 * 24 * kHour_ms});
+  REQUIRE_FALSE(read_config("debts: {cap: 500core-h}\n", "c.yaml", config));
+  CHECK(*terms_of(config.debts, time) == DebtTerms{.cap_unit_ms = 5000 * kHour_ms});
+  CHECK(*terms_of({}, time) == DebtTerms{});
+
+  const auto cap = refused("debts:\n  cap: much\n");
+  CHECK(cap.field == "debts.cap");
+  CHECK(cap.message ==
+        "'much' is neither how long of its own part a tenant may owe, e.g. 24h, nor how much, e.g. "
+        "500core-h (line 3 of c.yaml)");
+  CHECK(refused("debts: {cap: 0s}\n").field == "debts.cap");
+  CHECK_THAT(refused("debts: {half_life: 0s}\n").message,
+             Catch::StartsWith("debts become half in some time, e.g. 7d"));
+  CHECK(refused("debts: {half: 1h}\n").field == "debts.half");
+  CHECK(details(read_config("accounting: units\ndebts: {cap: 1h}\n", "c.yaml", config)).field ==
+        "debts");
+  CHECK(details(read_config("mode: slots\ndebts: {cap: 1h}\n", "c.yaml", config)).field == "debts");
+  const ClusterCreated units{"c", ResourceCatalog{}.kinds(), DealMode::sized};
+  CoordinatorConfig silent;
+  REQUIRE_FALSE(read_config("debts: {cap: 1h}\n", "c.yaml", silent));
+  CHECK_THAT(details(check_against(units, silent)).message,
+             Catch::StartsWith("caps and half-lives are of ledgers that count time"));
+}
+
 TEST_CASE("a mode and resources other than the ledger's are refused, and both are named",
           "[unit][daemon_config]") {
   const ClusterCreated cluster{"c", ResourceCatalog{}.kinds(), DealMode::sized};

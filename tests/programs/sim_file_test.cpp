@@ -168,6 +168,16 @@ TEST_CASE("what a parent cannot have is refused with its path", "[golden][sim-fi
                  Catch::Contains("'b' has tenants to run its jobs"));
 }
 
+TEST_CASE("a simulation's ledger bounds debts as a coordinator's does", "[unit][sim-file]") {
+  const auto scenario = parse_sim_file(
+      changed("name: easy",
+              "name: sequence, accounting: time, debts: {cap: 2core-h, half_life: 1d}"),
+      "s.yaml");
+  if (!scenario) FAIL(details(scenario.error()).message);
+  CHECK(scenario->policy.debts ==
+        DebtTerms{.cap_unit_ms = 2 * 10 * 3'600'000, .half_life_ms = 86'400'000});
+}
+
 TEST_CASE("a bad simulation file is refused with key and line", "[golden][sim-file]") {
   CHECK_THAT(refusal_of(changed("seeds: 3", "sedes: 3")),
              Catch::StartsWith("sedes: ") && Catch::Contains("line 23"));
@@ -191,6 +201,11 @@ TEST_CASE("a bad simulation file is refused with key and line", "[golden][sim-fi
                                    "seeds: 3\nmode: slots")),
              Catch::StartsWith("policy.accounting: ") && Catch::Contains("line 20") &&
                  Catch::Contains("with 'mode: slots', 'units' alone"));
+  CHECK_THAT(refusal_of(changed("name: easy", "name: sequence, debts: {cap: 1h}")),
+             Catch::StartsWith("policy.debts: caps and half-lives are of ledgers that count time"));
+  CHECK_THAT(refusal_of(changed("name: easy",
+                                "name: sequence, accounting: time, debts: {cap: everything}")),
+             Catch::StartsWith("policy.debts: 'everything' is neither"));
   CHECK_THAT(refusal_of("seeds: 1\n"), Catch::StartsWith("nodes: "));
 }
 

@@ -45,7 +45,7 @@ TEST_CASE("loans and repayments move the book and the totals", "[unit][fold]") {
 }
 
 TEST_CASE("a settlement of time moves the book, and is read again as it was", "[unit][fold]") {
-  TimeSettlement settlement{.from_ms = 0, .until_ms = 1000, .lines = {}};
+  TimeSettlement settlement{.from_ms = 0, .until_ms = 1000};
   settlement.lines.push_back(
       {.tenant = TenantId{1}, .position = 7, .rest = -250'000, .held = {5, 1}, .part = {12, 2}});
   settlement.lines.push_back(
@@ -67,6 +67,32 @@ TEST_CASE("a settlement of time moves the book, and is read again as it was", "[
   settlement.from_ms = settlement.until_ms = 1000;
   ++settlement.lines[0].position;
   CHECK(folded.refusal(TimeSettled{settlement}) == "what is lent is not what is borrowed");
+}
+
+TEST_CASE("what a settlement leaves for later is read again", "[unit][fold]") {
+  Folded folded;
+  folded.state.meta.cluster.accounting = Accounting::time;
+  TimeSettlement settlement{.from_ms = 0, .until_ms = 1000, .resource = 1, .half_life_ms = 1000};
+  settlement.lines = {{.tenant = TenantId{1}, .position = 7, .beyond_cap = 3},
+                      {.tenant = TenantId{2}, .position = -7, .beyond_cap = -3}};
+  folded.must_apply(TimeSettled{settlement});
+  CHECK(folded.state.meta.time_resource == 1);
+  CHECK(folded.state.meta.undecayed_ms == 0);  // nothing was owed that could have shrunk
+  settlement = {.from_ms = 1000, .until_ms = 1200, .resource = 1, .half_life_ms = 1000};
+  folded.must_apply(TimeSettled{settlement});
+  CHECK(folded.state.meta.undecayed_ms == 200);
+  settlement = {
+      .from_ms = 1500, .until_ms = 2200, .resource = 0, .half_life_ms = 1000, .decay_ms = 1200};
+  settlement.lines = {{.tenant = TenantId{1}, .decayed = 4},
+                      {.tenant = TenantId{2}, .decayed = -4}};
+  folded.must_apply(TimeSettled{settlement});
+  CHECK(folded.state.meta.time_resource == 0);
+  CHECK(folded.state.meta.undecayed_ms == 0);
+  // 7 * 2^-1.2 is 3.047..
+  CHECK(folded.state.balances.find(balance_key(2, 1))->units == 3);
+  CHECK(folded.state.balances.find(balance_key(2, 1))->rest > 0);
+  CHECK(folded.state.tenants.find(key_of(TenantId{1}))->forgiven_total == 7);
+  CHECK(folded.state.tenants.find(key_of(TenantId{2}))->forgiven_total == -7);
 }
 
 TEST_CASE("forgiven debts leave the book, and what was forgiven is kept", "[unit][fold]") {

@@ -122,11 +122,14 @@ void Checker::apply(const NodeRemoved& body) {
 
 void Checker::apply(const TimeSettled& body) {
   Units sum = 0;
+  Units decayed = 0;
   for (const auto& line : body.settlement.lines) {
     sum += line.position;
-    net_[line.tenant] += line.position;
+    decayed += line.decayed;
+    net_[line.tenant] += line.position - line.decayed;
   }
   if (sum != 0) stage_.broken("a settlement of time lends {} more than it borrows", sum);
+  if (decayed != 0) stage_.broken("of claims decay {} more than of debts", decayed);
   nets_ = std::max(nets_, NetsState::moved_by_deals);
 }
 

@@ -19,7 +19,10 @@ Hash join_hash() {
 }
 
 Coordinator::Coordinator(Stage& stage, Checker& checker)
-    : disk(stage.chance), stage_(stage), checker_(checker) {}
+    : disk(stage.chance), stage_(stage), checker_(checker) {
+  if (stage_.chance.percent(30)) debts_.cap_part_ms = stage_.chance.between(1'000, 120'000);
+  if (stage_.chance.percent(30)) debts_.half_life_ms = stage_.chance.between(1'000, 600'000);
+}
 
 Coordinator::~Coordinator() {
   if (is_up()) kill(true);
@@ -84,6 +87,7 @@ bool Coordinator::start() {
   settings.window_tasks = 16;  // small ones, so that windows are refilled
   settings.window_ranges = 4;
   settings.ledger_threads = false;
+  settings.debts = debts_;
   settings.wall_clock = [this] { return stage_.time.wall_time(); };
   auto started = start_cluster(
       process_->system(), ledger_, std::move(settings), [this](const caf::error& error) {

@@ -33,6 +33,7 @@ class Coordinator {
   bool loses_end = false;
 
   [[nodiscard]] bool is_up() const { return process_ != nullptr; }
+  [[nodiscard]] bool debts_fade() const { return debts_.half_life_ms > 0; }
   [[nodiscard]] ActorProcess& process() { return *process_; }
   [[nodiscard]] const Ledger& ledger() const { return *ledger_; }
   [[nodiscard]] Checker& checker() { return checker_; }
@@ -68,6 +69,7 @@ class Coordinator {
 
   Stage& stage_;
   Checker& checker_;
+  DebtTerms debts_;
   std::unique_ptr<ActorProcess> process_;
   std::shared_ptr<Ledger> ledger_;
   std::optional<Cluster> cluster_;

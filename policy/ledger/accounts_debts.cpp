@@ -1,0 +1,118 @@
+// The accounts' debts: forgiven, and what time makes of them.
+#include <algorithm>
+#include <utility>
+
+#include "policy/ledger/accounts.hpp"
+#include "policy/ledger/decay.hpp"
+
+namespace fairwater {
+
+// -- debts
+// -----------------------------------------------------------------------------------------
+
+Accounts::Refusal Accounts::forgive(TenantId debtor, std::span<const ForgivenDebt> debts) {
+  if (!has(debtor)) return name(debtor) + " does not exist";
+  for (const auto& [creditor, units] : debts) {
+    if (units <= 0 || !book_.repay(debtor.value, creditor.value, units))
+      return name(debtor) + " is forgiven more than it owes " + name(creditor);
+    entered(debtor).account.forgiven_total -= units;
+    entered(creditor).account.forgiven_total += units;
+    changes_.tenants.push_back(creditor);
+  }
+  if (!debts.empty()) changes_.tenants.push_back(debtor);
+  return std::nullopt;
+}
+
+// -- time
+// ------------------------------------------------------------------------------------------
+
+std::optional<TimeSettlement> Accounts::settle_time(const DebtTerms& debts,
+                                                    std::uint32_t resource) {
+  TimeSettlement settlement{.from_ms = time_.settled_ms(), .until_ms = time_.now_ms()};
+  std::optional<TimeSettlement> lent = time_.settle();
+  if (lent) settlement = std::move(*lent);
+  const bool counts_another = resource != time_.resource();
+  settlement.resource = resource;
+  settlement.half_life_ms = debts.half_life_ms;
+  settlement.decay_ms = due_decay_ms(debts);
+  write_decay(settlement);
+  cap_loans(settlement, [&](TenantId tenant) {
+    const Wide room = Wide{cap_of(debts, time_.part(tenant))} + book_.net(tenant.value);
+    return static_cast<Units>(std::clamp<Wide>(room, 0, kUnlimited));
+  });
+  enter(settlement);
+  if (!lent && !counts_another && settlement.decay_ms == 0) return std::nullopt;
+  return settlement;
+}
+
+LedgerMs Accounts::due_decay_ms(const DebtTerms& debts) const {
+  const LedgerMs passed_ms = time_.now_ms() - time_.decayed_ms();
+  const bool is_due =
+      debts.half_life_ms > 0 && !book_.empty() && passed_ms >= decay_period_ms(debts);
+  return is_due ? passed_ms : 0;
+}
+
+std::map<TenantId, Units> Accounts::decay(const TimeSettlement& settlement) {
+  std::map<TenantId, Units> decayed;
+  if (settlement.decay_ms == 0) return decayed;
+  for (const IouBook::Iou& less :
+       book_.decay(DecayFactor(settlement.decay_ms, settlement.half_life_ms))) {
+    decayed[TenantId{less.creditor}] += less.units;
+    decayed[TenantId{less.debtor}] -= less.units;
+  }
+  return decayed;
+}
+
+void Accounts::write_decay(TimeSettlement& settlement) {
+  std::map<TenantId, Units> decayed = decay(settlement);
+  for (TimeLine& line : settlement.lines) {
+    const auto found = decayed.find(line.tenant);
+    if (found == decayed.end()) continue;
+    line.decayed = found->second;
+    decayed.erase(found);
+  }
+  for (const auto& [tenant, units] : decayed) {
+    const std::int64_t rest = time_.account(tenant).rest;
+    settlement.lines.push_back({.tenant = tenant, .rest = rest, .decayed = units});
+  }
+  std::sort(settlement.lines.begin(), settlement.lines.end(),
+            [](const TimeLine& a, const TimeLine& b) { return a.tenant < b.tenant; });
+}
+
+Accounts::Refusal Accounts::apply(const TimeSettlement& settlement) {
+  if (Refusal refusal = time_.apply(settlement)) return refusal;
+  if (settlement.decay_ms < 0 || (settlement.decay_ms > 0 && settlement.half_life_ms <= 0))
+    return "debts shrink for " + std::to_string(settlement.decay_ms) + " ms with a half-life of " +
+           std::to_string(settlement.half_life_ms) + " ms";
+  std::map<TenantId, Units> decayed = decay(settlement);
+  Units beyond_cap = 0;
+  for (const TimeLine& line : settlement.lines) {
+    beyond_cap += line.beyond_cap;
+    const auto found = decayed.find(line.tenant);
+    const Units units = found == decayed.end() ? 0 : found->second;
+    if (line.decayed != units)
+      return "of " + name(line.tenant) + " decay " + std::to_string(units) +
+             " unit-milliseconds, not " + std::to_string(line.decayed);
+    if (found != decayed.end()) decayed.erase(found);
+  }
+  if (!decayed.empty())
+    return "debts of " + name(decayed.begin()->first) + " shrink without a line";
+  if (beyond_cap != 0) return "what is not lent is not what is not borrowed";
+  enter(settlement);
+  return std::nullopt;
+}
+
+void Accounts::enter(const TimeSettlement& settlement) {
+  const bool nothing_waits =
+      settlement.half_life_ms == 0 || settlement.decay_ms > 0 || book_.empty();
+  if (nothing_waits) time_.note_decay();
+  time_.count(settlement.resource);
+  for (const Loan& loan : loans_of(settlement))
+    book_.lend(loan.lender.value, loan.borrower.value, loan.units);
+  for (const TimeLine& line : settlement.lines) {
+    entered(line.tenant).account.forgiven_total += line.beyond_cap + line.decayed;
+    changes_.tenants.push_back(line.tenant);
+  }
+}
+
+}  // namespace fairwater
