@@ -64,6 +64,18 @@ void read_isolation(const FieldMap& fields, AgentConfig& config) {
 
 LogFormat read_log_format(const Field& field) { return field.parsed(parse_log_format); }
 
+BalanceConversion read_conversion(const Field& field) {
+  BalanceConversion conversion;
+  if (!field.is(InputValue::Kind::mapping)) {
+    (void)field.choice({"forgive"});
+    return conversion;
+  }
+  const FieldMap fields = field.object();
+  conversion.core_seconds_per_unit = fields.at("core_seconds_per_unit").name();
+  fields.done();
+  return conversion;
+}
+
 void read(const FieldMap& fields, CoordinatorConfig& config) {
   fields.read("listen", config.listen);
   fields.read("data", config.data);
@@ -74,6 +86,7 @@ void read(const FieldMap& fields, CoordinatorConfig& config) {
   fields.read("mode", config.mode, read_mode);
   fields.read("accounting", config.accounting, read_accounting);
   fields.read("resources", config.resources, read_resource_kinds);
+  fields.read("convert_balances", config.convert_balances, read_conversion);
   fields.read("debts", config.debts, read_debts);
 }
 
@@ -133,6 +146,31 @@ caf::error check_run_as_default(const std::string& text) {
   return make_error(ErrorCode::invalid_input,
                     details(error).message + "; write per_tenant, agent, USER or USER:GROUP",
                     "run_as_default");
+}
+
+caf::error check_accounting(const ClusterCreated& cluster, const CoordinatorConfig& config) {
+  if (!config.accounting || *config.accounting == cluster.accounting) return {};
+  const auto refuse = [](const std::string& message, const char* field) {
+    return make_error(ErrorCode::invalid_input, message, field);
+  };
+  if (*config.accounting == Accounting::units)
+    return refuse(
+        "the configuration says units, but this ledger counts time, and goes on so for good; write "
+        "time, or leave accounting out",
+        "accounting");
+  if (cluster.mode == DealMode::slots)
+    return refuse(
+        "the configuration says time, but this ledger was created with mode slots, where "
+        "accounting is units; write that, or leave accounting out",
+        "accounting");
+  if (!config.convert_balances)
+    return refuse(
+        "the configuration says time, but this ledger counts units so far: say what becomes of "
+        "what is owed, either convert_balances: {core_seconds_per_unit: 60} (what a unit is then) "
+        "or convert_balances: forgive",
+        "convert_balances");
+  const auto unit_ms = unit_ms_of(*config.convert_balances, measure_of(cluster));
+  return unit_ms ? caf::error{} : unit_ms.error();
 }
 
 caf::error debts_are_of_time() {
@@ -214,13 +252,11 @@ ClusterCreated new_cluster(std::string id, const CoordinatorConfig& config) {
 caf::error check_against(const ClusterCreated& cluster, const CoordinatorConfig& config) {
   if (config.mode && *config.mode != cluster.mode)
     return is_fixed("mode", std::string{name_of(*config.mode)}, std::string{name_of(cluster.mode)});
-  if (config.accounting && *config.accounting != cluster.accounting)
-    return is_fixed("accounting", std::string{to_string(*config.accounting)},
-                    std::string{to_string(cluster.accounting)});
+  if (auto wrong = check_accounting(cluster, config)) return wrong;
   if (config.resources && *config.resources != cluster.resources)
     return is_fixed("resources", text_of(*config.resources), text_of(cluster.resources));
-  if (cluster.accounting == Accounting::units && config.debts != DebtSettings{})
-    return debts_are_of_time();
+  const bool counts_time = config.accounting.value_or(cluster.accounting) == Accounting::time;
+  if (!counts_time && config.debts != DebtSettings{}) return debts_are_of_time();
   return {};
 }
 

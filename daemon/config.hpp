@@ -33,6 +33,8 @@ struct CoordinatorConfig {
   std::optional<DealMode> mode;
   std::optional<Accounting> accounting;
   std::optional<std::vector<ResourceKind>> resources;
+  /// What becomes of the balances of a ledger that counted units so far, with `accounting: time`.
+  std::optional<BalanceConversion> convert_balances;
   /// Of a ledger that counts time; may change from start to start.
   DebtSettings debts;
 };
@@ -71,8 +73,9 @@ struct AgentConfig {
 
 /// What a ledger is created with: by default it counts time, but for slots.
 [[nodiscard]] ClusterCreated new_cluster(std::string id, const CoordinatorConfig& config);
-/// Refuses a mode or resource kinds other than those that the ledger was created with, and bounds
-/// of debts where it counts units.
+/// Refuses a mode or resource kinds other than those that the ledger was created with; time on a
+/// ledger of units without a word about its balances, and units on one that counts time; bounds of
+/// debts where units are counted.
 [[nodiscard]] caf::error check_against(const ClusterCreated& cluster,
                                        const CoordinatorConfig& config);
 

@@ -21,6 +21,7 @@
 #include "actors/agent/agent.hpp"
 #include "cli/core/output.hpp"
 #include "cli/core/version.hpp"
+#include "daemon/accounting.hpp"
 #include "policy/core/check.hpp"
 #include "process/directory_place.hpp"
 #include "process/task_process.hpp"
@@ -177,6 +178,7 @@ Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start(
     if (auto failed = mark_place(config.data)) return failed;
   }
   if (auto wrong = check_against(ledger->cluster(), config)) return wrong;
+  if (auto failed = change_accounting(*ledger, config)) return failed;
   const auto place = place_of(config.data);
   if (!place) return place.error();
   ClusterSettings settings;

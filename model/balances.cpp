@@ -29,6 +29,14 @@ Scale scale_of(std::string_view unit, const LedgerMeasure& measure) {
   return {};
 }
 
+/// Millionths as a decimal number.
+std::string decimal(Wide millionths) {
+  std::string text = std::to_string(static_cast<std::int64_t>(millionths / 1'000'000)) + ".";
+  text += std::to_string(static_cast<std::int64_t>(1'000'000 + millionths % 1'000'000)).substr(1);
+  while (text.back() == '0') text.pop_back();
+  return text;
+}
+
 std::string_view what_is_right(const LedgerMeasure& measure) {
   if (measure.accounting == Accounting::units)
     return "this ledger counts units; write a whole number above 0, e.g. 12";
@@ -78,6 +86,29 @@ Expected<DebtTerms> terms_of(const DebtSettings& settings, const LedgerMeasure& 
                       "debts.cap");
   terms.cap_unit_ms = *balance;
   return terms;
+}
+
+Expected<Units> unit_ms_of(const BalanceConversion& conversion, const LedgerMeasure& measure) {
+  const std::string& rate = conversion.core_seconds_per_unit;
+  if (rate.empty()) return Units{0};
+  const auto refuse = [&](const std::string& right) {
+    return make_error(ErrorCode::invalid_input, "'" + rate.substr(0, 64) + "' " + right,
+                      "convert_balances.core_seconds_per_unit");
+  };
+  if (measure.millicores_per_unit <= 0)
+    return refuse(
+        "cannot be a unit's core-seconds: a unit is less than a millicore; write "
+        "convert_balances: forgive");
+  const auto number = read_number(rate);
+  const Wide divisor = kNano * measure.millicores_per_unit;
+  const Wide product = number ? number->nano * kSecond_ms * kMillicores : 0;
+  if (!number || !number->suffix.empty() || product <= 0 || product % divisor != 0 ||
+      product / divisor > kUnlimited)
+    return refuse(
+        "is no rate that can be kept exactly: write a number of core-seconds that is a "
+        "multiple of " +
+        decimal(measure.millicores_per_unit) + ", e.g. 60");
+  return static_cast<Units>(product / divisor);
 }
 
 }  // namespace fairwater

@@ -26,4 +26,14 @@ struct DebtSettings {
 [[nodiscard]] Expected<DebtTerms> terms_of(const DebtSettings& settings,
                                            const LedgerMeasure& measure);
 
+/// What becomes of balances in units where a ledger begins to count time.
+struct BalanceConversion {
+  /// Core-seconds that a unit is then, as a number's text. Empty: what is owed is forgiven.
+  std::string core_seconds_per_unit = {};
+};
+/// As AccountingChanged has it. `invalid_input` naming `convert_balances` for a rate at which a
+/// unit is no whole number of unit-milliseconds above 0.
+[[nodiscard]] Expected<Units> unit_ms_of(const BalanceConversion& conversion,
+                                         const LedgerMeasure& measure);
+
 }  // namespace fairwater

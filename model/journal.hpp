@@ -194,6 +194,14 @@ struct DebtForgiven {
   friend bool operator==(const DebtForgiven&, const DebtForgiven&) = default;
 };
 
+/// The ledger, which counted units, counts time from here on.
+struct AccountingChanged {
+  static constexpr std::string_view kName = "accounting_changed";
+  /// What a unit that was owed is now. 0: what was owed is forgiven.
+  Units unit_ms_per_unit = 0;
+  friend bool operator==(const AccountingChanged&, const AccountingChanged&) = default;
+};
+
 /// The operator vouches for this ledger although nodes have seen more than it holds, or could not
 /// be asked. What it may have granted and numbered in the life that was lost is never used again.
 struct LedgerTrusted {
@@ -209,7 +217,8 @@ using JournalBody =
     std::variant<ClusterCreated, CoordinatorStarted, TenantsChanged, TenantRemoved, TokenIssued,
                  JobSubmitted, JobCancelled, NodeChanged, TasksFinished, TasksRequeued, Cycle,
                  LaunchesFailed, LedgerTrusted, TokenRevoked, NodeRemoved, NodeAdmitted,
-                 NodeDrained, NodeLost, NodeReturned, NodeSuperseded, TimeSettled, DebtForgiven>;
+                 NodeDrained, NodeLost, NodeReturned, NodeSuperseded, TimeSettled, DebtForgiven,
+                 AccountingChanged>;
 
 struct JournalRecord {
   std::uint64_t number = 0;  ///< "cycle number": 1, 2, 3, .. without gaps

@@ -168,6 +168,10 @@ struct LedgerView {
   std::map<TenantId, Units> net;
   std::vector<IouBook::Iou> ious;  ///< by debtor, then creditor
   LedgerMeasure measure;
+  /// Since when it counts time, if it once counted units, and what became of a unit then; 0: it was
+  /// forgiven.
+  WallTime counts_time_since = {};
+  Units unit_ms_per_unit = 0;
   bool more = false;  ///< it goes on after these
   friend bool operator==(const LedgerView&, const LedgerView&) = default;
 };

@@ -343,6 +343,8 @@ Expected<LedgerView> Client::ledger() {
     whole.cycle = page->cycle;
     whole.position = page->position;
     whole.measure = page->measure;
+    whole.counts_time_since = page->counts_time_since;
+    whole.unit_ms_per_unit = page->unit_ms_per_unit;
     whole.net.merge(page->net);
     whole.counterparties.merge(page->counterparties);
     append(whole.tenants, std::move(page->tenants));

@@ -63,6 +63,8 @@ LedgerView page_after(const LedgerView& ledger, const LedgerCursor& cursor) {
   page.cycle = ledger.cycle;
   page.position = ledger.position;
   page.measure = ledger.measure;
+  page.counts_time_since = ledger.counts_time_since;
+  page.unit_ms_per_unit = ledger.unit_ms_per_unit;
   ByteBudget budget(kLedgerBudgetBytes);
   for (const auto& tenant : ledger.tenants) {
     if (tenant.id <= cursor.tenant) continue;

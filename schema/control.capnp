@@ -365,6 +365,8 @@ struct LedgerView {
   more @5 :Bool;
   counterparties @6 :List(IdName);  # names of those in `ious` that `tenants` does not show
   measure @7 :LedgerMeasure;
+  countsTimeSince @8 :Int64;  # 0: it counts what it was created with
+  unitMsPerUnit @9 :Int64;  # what a unit that was owed became then; 0: it was forgiven
 }
 
 struct IdName {

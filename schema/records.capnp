@@ -498,6 +498,11 @@ struct ForgivenDebt {
   units @1 :Int64;
 }
 
+struct AccountingChanged {
+  # The ledger, which counted units, counts time from here on.
+  unitMsPerUnit @0 :Int64;  # what a unit that was owed is now; 0: what was owed is forgiven
+}
+
 struct LedgerTrusted {
   # An operator vouched for a ledger that lags, or may. What was granted or numbered in the life that
   # was lost is told from what follows by the incarnation.
@@ -535,6 +540,7 @@ struct JournalRecord {
     nodeSuperseded @23 :NodeSuperseded;
     timeSettled @24 :TimeSettled;
     debtForgiven @25 :DebtForgiven;
+    accountingChanged @26 :AccountingChanged;
   }
 }
 
@@ -591,4 +597,6 @@ struct MetaRecord {
   timeResource @13 :UInt32;  # of which time is counted
   undecayedMs @14 :Int64;  # before ledgerMs, for which debts have yet to shrink
   debts @15 :DebtTerms;  # of the last coordinator
+  countsTimeSince @16 :Int64;  # 0: it counts what it was created with
+  unitMsPerUnit @17 :Int64;  # as in AccountingChanged
 }

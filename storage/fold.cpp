@@ -87,6 +87,15 @@ class Fold {
   void operator()(const DebtForgiven& body) {
     if (const auto refusal = state_.accounts.forgive(body.debtor, body.debts)) refuse(*refusal);
   }
+  void operator()(const AccountingChanged& body) {
+    ClusterCreated& cluster = state_.meta.cluster;
+    if (cluster.accounting != Accounting::units || cluster.mode != DealMode::sized)
+      refuse("a ledger that counts units, with tasks by their sizes, begins to count time");
+    if (const auto refusal = state_.accounts.convert(body.unit_ms_per_unit)) refuse(*refusal);
+    cluster.accounting = Accounting::time;
+    state_.meta.counts_time_since = record_.time;
+    state_.meta.unit_ms_per_unit = body.unit_ms_per_unit;
+  }
   void operator()(const Cycle& body) {
     for (const Deal& deal : body.deals) {
       apply_accounts(state_, deal);

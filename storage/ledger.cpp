@@ -254,6 +254,8 @@ std::uint64_t Ledger::last_number() const { return impl_->meta().last_number; }
 LedgerMark Ledger::end() const { return impl_->end(); }
 std::uint64_t Ledger::given_up() const { return impl_->meta().given_up; }
 ClusterCreated Ledger::cluster() const { return impl_->meta().cluster; }
+WallTime Ledger::counts_time_since() const { return impl_->meta().counts_time_since; }
+Units Ledger::unit_ms_per_unit() const { return impl_->meta().unit_ms_per_unit; }
 std::uint64_t Ledger::epoch() const { return impl_->meta().epoch; }
 LeaseTerms Ledger::lease_terms() const { return impl_->meta().lease; }
 std::uint64_t Ledger::position() const { return impl_->meta().position; }

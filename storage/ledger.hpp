@@ -68,10 +68,13 @@ class Ledger {
   [[nodiscard]] std::uint64_t last_number() const;
   [[nodiscard]] LedgerMark end() const;          ///< the newest record
   [[nodiscard]] std::uint64_t given_up() const;  ///< see LedgerTrusted
+  /// As it was created, but for the accounting, which may have changed.
   [[nodiscard]] ClusterCreated cluster() const;
-  [[nodiscard]] std::uint64_t epoch() const;     ///< of the last CoordinatorStarted, 0 before
-  [[nodiscard]] LeaseTerms lease_terms() const;  ///< likewise; zero when it noted none
-  [[nodiscard]] std::uint64_t position() const;  ///< of the sequence
+  [[nodiscard]] WallTime counts_time_since() const;  ///< not set: since it was created, or never
+  [[nodiscard]] Units unit_ms_per_unit() const;      ///< see AccountingChanged
+  [[nodiscard]] std::uint64_t epoch() const;         ///< of the last CoordinatorStarted, 0 before
+  [[nodiscard]] LeaseTerms lease_terms() const;      ///< likewise; zero when it noted none
+  [[nodiscard]] std::uint64_t position() const;      ///< of the sequence
   /// Greater than every id that was ever given: ids are not used again, also not those of the
   /// removed.
   [[nodiscard]] JobId next_job_id() const;

@@ -76,6 +76,8 @@ struct Fields<LedgerMeta> {
     FAIRWATER_FIELD(time_resource, TimeResource);
     FAIRWATER_FIELD(undecayed_ms, UndecayedMs);
     FAIRWATER_SPARSE_FIELD(debts, Debts);
+    FAIRWATER_FIELD(counts_time_since, CountsTimeSince);
+    FAIRWATER_FIELD(unit_ms_per_unit, UnitMsPerUnit);
   }
 };
 

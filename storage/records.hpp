@@ -66,6 +66,8 @@ struct LedgerMeta {
   std::uint32_t time_resource = 0;  ///< of which time is counted
   LedgerMs undecayed_ms = 0;        ///< before ledger_ms, for which debts have yet to shrink
   DebtTerms debts;                  ///< of the last coordinator
+  WallTime counts_time_since = {};  ///< not set: it counts what it was created with
+  Units unit_ms_per_unit = 0;       ///< as in AccountingChanged
   friend bool operator==(const LedgerMeta&, const LedgerMeta&) = default;
 };
 

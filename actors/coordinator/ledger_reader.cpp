@@ -47,6 +47,8 @@ LedgerView read_ledger(const Ledger& ledger) {
   view.tenants = ledger.tenants();
   view.ious = ledger.ious();
   view.measure = measure_of(ledger.cluster());
+  view.counts_time_since = ledger.counts_time_since();
+  view.unit_ms_per_unit = ledger.unit_ms_per_unit();
   for (const auto& tenant : view.tenants) view.net[tenant.id] = 0;
   for (const auto& iou : view.ious) {
     view.net[TenantId{iou.debtor}] -= iou.units;

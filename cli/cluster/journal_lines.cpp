@@ -148,6 +148,14 @@ struct RecordFields {
                 {"debts", debts},
                 {"reason", body.reason}};
   }
+  Json operator()(const AccountingChanged& body) const {
+    Json json{{"accounting", to_string(Accounting::time)}};
+    if (body.unit_ms_per_unit == 0)
+      json["balances"] = "forgiven";
+    else
+      json.update(Json{{"balances", "converted"}, {"unit_ms_per_unit", body.unit_ms_per_unit}});
+    return json;
+  }
   Json operator()(const LedgerTrusted& body) const {
     return Json{{"incarnation", body.incarnation},
                 {"given_up_cycle", body.given_up},

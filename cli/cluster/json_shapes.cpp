@@ -188,6 +188,10 @@ Json ledger_json(const LedgerView& ledger) {
                         {"units", iou.units}});
   Json json{{"cycle", ledger.cycle}, {"position", ledger.position}, {"net", net}, {"ious", ious}};
   put_measure(json, ledger.measure);
+  if (ledger.counts_time_since) {
+    json["counts_time_since"] = json_time(ledger.counts_time_since);
+    json["unit_ms_per_unit"] = ledger.unit_ms_per_unit;
+  }
   return json;
 }
 

@@ -266,8 +266,14 @@ std::string job_text(const JobDetail& detail) {
 }
 
 std::string ledger_text(const LedgerView& ledger) {
-  std::string text = fmt::format("cycle {}, sequence at {}\n\n{}\n", ledger.cycle, ledger.position,
-                                 nets_table(ledger));
+  std::string text = fmt::format("cycle {}, sequence at {}\n", ledger.cycle, ledger.position);
+  if (ledger.counts_time_since)
+    text += fmt::format("counts time since {}; {}\n", table_time(ledger.counts_time_since),
+                        ledger.unit_ms_per_unit == 0
+                            ? "what was owed in units was forgiven"
+                            : "each unit that was owed became " +
+                                  balance_text(ledger.unit_ms_per_unit, ledger.measure));
+  text += fmt::format("\n{}\n", nets_table(ledger));
   const NameTable names = names_of(ledger);
   for (const auto& iou : ledger.ious)
     text += fmt::format("{} owes {} {}\n", tenant_name(names, TenantId{iou.debtor}),

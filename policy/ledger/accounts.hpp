@@ -84,6 +84,10 @@ class Accounts {
   /// Each from its IOU, none more than is owed.
   [[nodiscard]] Refusal forgive(TenantId debtor, std::span<const ForgivenDebt> debts);
 
+  /// The book counts something else from here on: a unit of before is so many of what it counts
+  /// now, or all that was owed is gone (0).
+  [[nodiscard]] Refusal convert(Units times);
+
   // -- time, where the ledger counts it
   // ---------------------------------------------------------------
   [[nodiscard]] TimeAccounts& time() { return time_; }

@@ -1,5 +1,6 @@
-// The accounts' debts: forgiven, and what time makes of them.
+// The accounts' debts: forgiven, converted, and what time makes of them.
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "policy/ledger/accounts.hpp"
@@ -20,6 +21,24 @@ Accounts::Refusal Accounts::forgive(TenantId debtor, std::span<const ForgivenDeb
     changes_.tenants.push_back(creditor);
   }
   if (!debts.empty()) changes_.tenants.push_back(debtor);
+  return std::nullopt;
+}
+
+Accounts::Refusal Accounts::convert(Units times) {
+  if (times < 0) return "balances become " + std::to_string(times) + " times as large";
+  Wide largest = 0;
+  for (const IouBook::Iou& iou : book_.ious()) largest += iou.units;
+  for (const Entered& entered : entered_)
+    largest = std::max<Wide>(largest, std::abs(entered.account.forgiven_total));
+  if (largest * times > kUnlimited)
+    return "balances are too large to become " + std::to_string(times) + " times as large";
+  book_.multiply(times);
+  for (Entered& entered : entered_) {
+    if (!entered.account.tenant) continue;
+    entered.account.forgiven_total *= times;
+    entered.account.repay_remainder_millionths = 0;
+    changes_.tenants.push_back(entered.account.tenant);
+  }
   return std::nullopt;
 }
 

@@ -94,6 +94,20 @@ class IouBook::Impl {
     return less;
   }
 
+  void multiply(Units times) {
+    FAIRWATER_CHECK(times >= 0, "a book is multiplied by 0 or more");
+    for (const Iou& iou : ious()) {
+      if (times == 0) {
+        reduce(iou.debtor, iou.creditor, iou.units);
+        continue;
+      }
+      Units more = 0;
+      const bool overflow = __builtin_mul_overflow(iou.units, times - 1, &more);
+      FAIRWATER_CHECK(!overflow, "an IOU fits 64 bits");
+      if (more > 0) grow(iou.debtor, iou.creditor, more);
+    }
+  }
+
   [[nodiscard]] Units net(Member member) const {
     const auto found = sides_.find(member);
     return found == sides_.end() ? 0 : found->second.net;
@@ -278,6 +292,7 @@ Units IouBook::leave(Member leaver, const std::vector<MemberWeight>& others) {
   return impl_->leave(leaver, others);
 }
 std::vector<IouBook::Iou> IouBook::decay(const DecayFactor& factor) { return impl_->decay(factor); }
+void IouBook::multiply(Units times) { impl_->multiply(times); }
 Units IouBook::net(Member member) const { return impl_->net(member); }
 Units IouBook::owed(Member debtor, Member creditor) const { return impl_->owed(debtor, creditor); }
 std::vector<IouBook::Iou> IouBook::debts_of(Member debtor) const { return impl_->debts_of(debtor); }

@@ -63,6 +63,9 @@ class IouBook {
   /// creditor; `age` says nothing. O(IOUs * log).
   std::vector<Iou> decay(const DecayFactor& factor);
 
+  /// Every IOU becomes so many times as large; with 0 they are gone. Ages stay.
+  void multiply(Units times);
+
   [[nodiscard]] Units net(Member member) const;  ///< positive when others owe it. O(1)
   [[nodiscard]] Units owed(Member debtor, Member creditor) const;
   /// The creditors of a debtor / the debtors of a creditor, oldest IOU first.

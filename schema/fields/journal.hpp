@@ -267,6 +267,14 @@ struct Fields<DebtForgiven> {
 };
 
 template <>
+struct Fields<AccountingChanged> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(unit_ms_per_unit, UnitMsPerUnit);
+  }
+};
+
+template <>
 struct Fields<LaunchesFailed> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
@@ -330,6 +338,7 @@ constexpr void each_body(Visit&& visit) {
   FAIRWATER_BODY(LedgerTrusted);
   FAIRWATER_BODY(TimeSettled);
   FAIRWATER_BODY(DebtForgiven);
+  FAIRWATER_BODY(AccountingChanged);
 }
 #undef FAIRWATER_BODY
 

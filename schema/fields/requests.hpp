@@ -212,6 +212,8 @@ struct Fields<LedgerView> {
     FAIRWATER_FIELD(more, More);
     FAIRWATER_FIELD(counterparties, Counterparties);
     FAIRWATER_FIELD(measure, Measure);
+    FAIRWATER_FIELD(counts_time_since, CountsTimeSince);
+    FAIRWATER_FIELD(unit_ms_per_unit, UnitMsPerUnit);
   }
 };
 

@@ -28,8 +28,9 @@ struct Timed {
   std::size_t seen = 0;
   std::map<TaskKey, TenantId> held;
 
-  explicit Timed(ClusterSettings settings = ClusterFixture::default_settings())
-      : cluster(std::move(settings), Accounting::time) {
+  explicit Timed(ClusterSettings settings = ClusterFixture::default_settings(),
+                 Accounting accounting = Accounting::time)
+      : cluster(std::move(settings), accounting) {
     cluster.apply({tenant_spec("a", 1), tenant_spec("b", 1)});
     agent = cluster.join("node", 16);
   }
@@ -274,6 +275,35 @@ TEST_CASE("debts end at their cap, half of them in a half-life, also with restar
     CHECK((record.held_total.micro() - record.part_total.micro()) / kMicroUnitsPerUnit ==
           -info.net - record.forgiven_total);
   }
+  CHECK(timed.cluster.verify().ok);
+}
+
+TEST_CASE("a ledger that counted units counts time after a restart", "[actors][time]") {
+  Timed timed(ClusterFixture::default_settings(), Accounting::units);
+  timed.cluster.submit("a", 1000);
+  CHECK(timed.held_by(kA) == 16);
+  const Units lent = timed.net("b");
+  REQUIRE(lent > 0);
+  constexpr Units kUnit = kProcessorSecond / 10 * 60;  // a minute of a unit
+  timed.cluster.restart([](rocksdb::Env* env, const std::string& directory) {
+    LedgerOptions options;
+    options.directory = directory;
+    options.env = env;
+    auto ledger = Ledger::open(options);
+    REQUIRE(ledger.engaged());
+    REQUIRE((*ledger)->append({AccountingChanged{kUnit}}).engaged());
+  });
+  CHECK(timed.net("b") == lent * kUnit);
+  REQUIRE_FALSE(timed.cluster.reattach(timed.agent));
+  timed.pass(10'000);
+  CHECK(timed.net("b") >= lent * kUnit + 72 * kProcessorSecond);
+  CHECK(timed.net("b") <= lent * kUnit + 80 * kProcessorSecond);
+  const auto shown = timed.cluster.ask<LedgerView>(ShowLedger{timed.cluster.operator_caller()});
+  REQUIRE(shown.engaged());
+  CHECK(shown->measure.accounting == Accounting::time);
+  CHECK(shown->counts_time_since);
+  CHECK(shown->unit_ms_per_unit == kUnit);
+  timed.cluster.restart();
   CHECK(timed.cluster.verify().ok);
 }
 

@@ -40,7 +40,9 @@ LedgerView sample_ledger() {
           .counterparties = {{TenantId{4}, "biology"}},
           .net = {{TenantId{3}, -6}, {TenantId{4}, 6}},
           .ious = {{3, 4, 6, 1}},
-          .measure = {Accounting::time, 100}};
+          .measure = {Accounting::time, 100},
+          .counts_time_since = {1'795'262'400'000'000},
+          .unit_ms_per_unit = 600'000};
 }
 
 }  // namespace fairwater::test

@@ -26,6 +26,26 @@ TEST_CASE("balances are read as listings show them, exactly", "[unit][balances]"
   CHECK(read("12", {Accounting::units, 100}) == "12");
 }
 
+TEST_CASE("a unit becomes a whole number of unit-milliseconds, or nothing", "[unit][balances]") {
+  const LedgerMeasure units{Accounting::units, 100};
+  CHECK(*unit_ms_of({}, units) == 0);
+  CHECK(*unit_ms_of({"60"}, units) == 600'000);
+  CHECK(*unit_ms_of({"0.0001"}, units) == 1);
+  CHECK(*unit_ms_of({"0.9"}, {Accounting::units, 300}) == 3000);
+  const auto refusal = [](const char* rate, const LedgerMeasure& measure) {
+    const auto unit_ms = unit_ms_of({rate}, measure);
+    REQUIRE_FALSE(unit_ms.engaged());
+    CHECK(details(unit_ms.error()).field == "convert_balances.core_seconds_per_unit");
+    return details(unit_ms.error()).message;
+  };
+  for (const char* rate : {"0", "-1", "60s", "0.00015", "1e3", "999999999999999999"})
+    CHECK(refusal(rate, units) ==
+          "'" + std::string(rate) +
+              "' is no rate that can be kept exactly: write a number of core-seconds that is a "
+              "multiple of 0.0001, e.g. 60");
+  CHECK_THAT(refusal("1", {Accounting::units, 0}), Catch::Contains("convert_balances: forgive"));
+}
+
 TEST_CASE("what is no balance is told what would be one", "[unit][balances]") {
   const LedgerMeasure time{Accounting::time, 100};
   const char* const of_time =

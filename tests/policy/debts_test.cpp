@@ -131,6 +131,28 @@ TEST_CASE("a cap is so much, or so long of one's part", "[unit][debts]") {
   CHECK(cap_of({.cap_part_ms = 1000}, 0) == 0);
 }
 
+TEST_CASE("a book that counts something else is as many times as large", "[unit][debts]") {
+  Accounts accounts;
+  for (const TenantId tenant : {kFirst, kSecond, kThird}) accounts.join(tenant, 1);
+  AccountsSnapshot snapshot;
+  snapshot.tenants = {{kFirst, 3, 400'000, -5}, {kSecond, -3, 0, 5}};
+  snapshot.ious = {{1, 2, 10, 4}, {1, 3, 1, 2}};
+  snapshot.last_iou_age = 7;
+  accounts.restore(snapshot);
+  Accounts forgiven = accounts;
+  REQUIRE_FALSE(accounts.convert(1000));
+  CHECK(accounts.book().ious() == std::vector<IouBook::Iou>{{1, 2, 10'000, 4}, {1, 3, 1000, 2}});
+  CHECK(accounts.book().net(1) == -11'000);
+  CHECK(accounts.book().last_age() == 7);
+  CHECK(accounts.account(kFirst) == Account{kFirst, 3, 0, -5000});
+  CHECK(accounts.account(kSecond) == Account{kSecond, -3, 0, 5000});
+  REQUIRE_FALSE(accounts.convert(1));
+  CHECK(accounts.book().net(1) == -11'000);
+  REQUIRE_FALSE(forgiven.convert(0));
+  CHECK(forgiven.book().empty());
+  CHECK(forgiven.account(kFirst) == Account{kFirst, 3, 0, 0});
+}
+
 /// Accounts of tenants 1, 2, .. beside a slow count of what they held and what was theirs, and
 /// beside accounts that know the journal alone.
 struct Watched {

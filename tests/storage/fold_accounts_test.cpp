@@ -115,6 +115,39 @@ TEST_CASE("forgiven debts leave the book, and what was forgiven is kept", "[unit
   folded.must_apply(TenantRemoved{TenantId{2}, 0, 0});
 }
 
+TEST_CASE("a ledger of units becomes one of time once, balances and all", "[unit][fold]") {
+  Folded folded;
+  folded.submit(1, 2, 2);
+  folded.must_apply(Cycle{{lending_deal(1, 2, key(1, 0), 9)}});
+  folded.must_apply(DebtForgiven{TenantId{2}, {{TenantId{1}, 2}}, "why not"});
+  const std::uint64_t age = folded.state.balances.find(balance_key(2, 1))->age;
+  CHECK(folded.refusal(AccountingChanged{-1}) == "balances become -1 times as large");
+  CHECK_THAT(folded.refusal(AccountingChanged{kUnlimited}),
+             Catch::StartsWith("balances are too large to become "));
+  SECTION("at a rate") {
+    folded.must_apply(AccountingChanged{600'000});
+    CHECK(folded.state.balances.find(balance_key(2, 1))->units == 7 * 600'000);
+    CHECK(folded.state.balances.find(balance_key(2, 1))->age == age);
+    CHECK(folded.state.tenants.find(key_of(TenantId{1}))->forgiven_total == 2 * 600'000);
+  }
+  SECTION("or to nothing") {
+    folded.must_apply(AccountingChanged{});
+    CHECK(folded.state.balances.find(balance_key(2, 1)) == nullptr);
+  }
+  CHECK(folded.state.meta.cluster.accounting == Accounting::time);
+  CHECK(folded.state.meta.counts_time_since.microseconds == folded.time_us);
+  for (const TenantId tenant : {TenantId{1}, TenantId{2}}) {
+    const Account& account = folded.state.accounts.account(tenant);
+    CHECK(account.repay_remainder_millionths == 0);
+  }
+  CHECK(folded.refusal(AccountingChanged{1}) ==
+        "a ledger that counts units, with tasks by their sizes, begins to count time");
+  TimeSettlement settlement{.from_ms = 0, .until_ms = 1000};
+  settlement.lines = {{.tenant = TenantId{1}, .position = 7},
+                      {.tenant = TenantId{2}, .position = -7}};
+  folded.must_apply(TimeSettled{settlement});
+}
+
 TaskResult launch_failure(const TaskKey& task) {
   TaskResult result;
   result.task = task;

@@ -47,5 +47,31 @@ TEST_CASE("a ledger without reservations is opened, and keeps them from then on"
   CHECK(ledger->verify().differences == std::vector<std::string>{});
 }
 
+TEST_CASE("an older ledger begins to count time, and every balance is so many times as large",
+          "[unit][older-ledger]") {
+  const TemporaryDirectory directory;
+  const std::string copy = directory.path() + "/ledger";
+  std::filesystem::copy(FAIRWATER_SOURCE_DIR "/tests/storage/ledger_without_reservations", copy,
+                        std::filesystem::copy_options::recursive);
+  LedgerOptions options = options_for(copy);
+  options.create = false;
+  constexpr Units kTimes = 600'000;
+  AccountsSnapshot expected;
+  {
+    auto ledger = must(Ledger::open(options));
+    expected = ledger->accounts();
+    CHECK_FALSE(ledger->counts_time_since());
+    must(ledger->append({AccountingChanged{kTimes}}));
+    for (IouBook::Iou& iou : expected.ious) iou.units *= kTimes;
+    CHECK(ledger->accounts() == expected);
+  }
+  auto ledger = must(Ledger::open(options));
+  CHECK(ledger->accounts() == expected);
+  CHECK(ledger->cluster().accounting == Accounting::time);
+  CHECK(ledger->counts_time_since());
+  CHECK(ledger->unit_ms_per_unit() == kTimes);
+  CHECK(ledger->verify().differences == std::vector<std::string>{});
+}
+
 }  // namespace
 }  // namespace fairwater::test

@@ -66,7 +66,8 @@ void Checker::apply(const JournalRecord& record) {
   last_number_ = record.number;
   stage_.log.line("journal {} {}", record.number, kind_of(record.body));
   if (std::holds_alternative<TenantRemoved>(record.body) ||
-      std::holds_alternative<LaunchesFailed>(record.body))
+      std::holds_alternative<LaunchesFailed>(record.body) ||
+      std::holds_alternative<AccountingChanged>(record.body))
     nets_ = NetsState::moved_otherwise;
   if (const auto* started = std::get_if<CoordinatorStarted>(&record.body)) apply(*started);
   if (const auto* node = std::get_if<NodeAdmitted>(&record.body)) apply(*node);

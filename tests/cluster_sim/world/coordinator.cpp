@@ -79,6 +79,12 @@ bool Coordinator::start() {
   ledger_ = std::move(*opened);
   checker_.reopened(*ledger_);
   checker_.audit(*ledger_);
+  const bool counts_units = ledger_->cluster().accounting == Accounting::units;
+  if (may_change_accounting && counts_units && stage_.chance.percent(5)) {
+    const Units unit_ms = stage_.chance.percent(50) ? stage_.chance.between(1, 600'000) : 0;
+    const auto changed = ledger_->append({AccountingChanged{unit_ms}});
+    if (!changed) return failed_to_start(changed.error());
+  }
   process_ = std::make_unique<ActorProcess>(stage_.time, DriftingClock{});
   ClusterSettings settings;
   settings.lease_ms = kLease_ms;

@@ -29,6 +29,9 @@ class Coordinator {
   /// It is killed after so many messages; 0: it is not.
   std::uint64_t dies_after_messages = 0;
 
+  /// A ledger that counts units may begin to count time at a start.
+  bool may_change_accounting = true;
+
   /// The next start finds the end of its write-ahead log gone, and gets it back when it says so.
   bool loses_end = false;
 

@@ -117,6 +117,7 @@ void World::restart_and_compare() {
   };
   run_until(stage_.time.now_us() + 2 * kSecond);  // the last second's time goes into the book
   const auto before = list();
+  coordinator_.may_change_accounting = false;
   coordinator_.kill(true);
   if (!coordinator_.start()) return stage_.broken("the coordinator does not start at the end");
   const auto after = list();
