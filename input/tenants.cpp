@@ -84,7 +84,8 @@ Expected<std::vector<TenantSpec>> parse_tenant_file(std::string_view text,
           fields.read("queue", spec.queue, [](const Field& field) {
             return field.choice<QueuePolicy>({{"fifo", QueuePolicy::fifo},
                                               {"fair", QueuePolicy::fair},
-                                              {"priority", QueuePolicy::priority}});
+                                              {"priority", QueuePolicy::priority},
+                                              {"shortest-first", QueuePolicy::shortest_first}});
           });
           fields.read("run_as", spec.run_as, read_run_as);
         });

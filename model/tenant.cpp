@@ -8,10 +8,11 @@
 namespace fairwater {
 namespace {
 
-constexpr std::array<std::pair<QueuePolicy, std::string_view>, 3> kQueuePolicies{
+constexpr std::array<std::pair<QueuePolicy, std::string_view>, 4> kQueuePolicies{
     {{QueuePolicy::fifo, "fifo"},
      {QueuePolicy::fair, "fair"},
-     {QueuePolicy::priority, "priority"}}};
+     {QueuePolicy::priority, "priority"},
+     {QueuePolicy::shortest_first, "shortest-first"}}};
 
 constexpr std::size_t kMaxNameBytes = 63;
 

@@ -14,7 +14,7 @@
 
 namespace fairwater {
 
-enum class QueuePolicy : std::uint8_t { fifo = 0, fair = 1, priority = 2 };
+enum class QueuePolicy : std::uint8_t { fifo = 0, fair = 1, priority = 2, shortest_first = 3 };
 [[nodiscard]] std::string_view to_string(QueuePolicy policy);
 /// none for an unknown name.
 [[nodiscard]] std::optional<QueuePolicy> queue_policy_from(std::string_view name);

@@ -177,6 +177,7 @@ enum QueuePolicy {
   fifo @0;
   fair @1;
   priority @2;
+  shortestFirst @3;
 }
 
 struct RunAs {

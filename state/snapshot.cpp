@@ -1,5 +1,7 @@
 #include "state/snapshot.hpp"
 
+#include <algorithm>
+
 #include "policy/core/check.hpp"
 
 namespace fairwater {
@@ -17,7 +19,7 @@ ClusterSnapshot::Node node_of(const NodeRecord& record, const ResourceCatalog& c
 }
 
 HeldTask held_task(const JobRecord& job, std::uint32_t index, const TaskRecord& task,
-                   const ResourceCatalog& catalog) {
+                   const ResourceCatalog& catalog, WallTime now) {
   FAIRWATER_CHECK(task.state == TaskState::running, "a held task runs");
   const auto demand = catalog.to_vector(job.spec.resources, "resources");
   FAIRWATER_CHECK(demand.engaged(), "a stored job's resources");
@@ -28,7 +30,9 @@ HeldTask held_task(const JobRecord& job, std::uint32_t index, const TaskRecord& 
   grant.demand = *demand;
   grant.step = task.step;
   grant.beyond_quota = task.beyond_quota;
-  return {task.node, grant};
+  const std::int64_t limit_ms = job.spec.time_limit_ms;
+  const std::int64_t ran_ms = (now.microseconds - task.granted_at.microseconds) / 1000;
+  return {task.node, grant, limit_ms > 0 ? std::max<std::int64_t>(limit_ms - ran_ms, 1) : 0};
 }
 
 DealCycle restore(const AllocatorSettings& settings, const ClusterSnapshot& snapshot) {

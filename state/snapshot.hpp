@@ -39,9 +39,9 @@ struct ClusterSnapshot {
                                                 const ResourceCatalog& catalog);
 [[nodiscard]] ClusterSnapshot::Node node_of(const NodeRecord& record,
                                             const ResourceCatalog& catalog);
-/// The task runs.
+/// The task runs; what is left of its time limit counts from `now`.
 [[nodiscard]] HeldTask held_task(const JobRecord& job, std::uint32_t index, const TaskRecord& task,
-                                 const ResourceCatalog& catalog);
+                                 const ResourceCatalog& catalog, WallTime now);
 
 /// Same snapshot, same deals.
 [[nodiscard]] DealCycle restore(const AllocatorSettings& settings, const ClusterSnapshot& snapshot);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <queue>
 
 #include "policy/core/check.hpp"
+#include "policy/prediction/patience.hpp"
 
 namespace fairwater {
 namespace {
@@ -13,6 +15,14 @@ namespace {
 const std::string& class_of(const JobSpec& spec) {
   return spec.job_class.empty() ? spec.name : spec.job_class;
 }
+
+std::uint32_t tasks_in(const DemandWindow& window) {
+  std::uint32_t tasks = 0;
+  for (const WaitingRange& range : window.next) tasks += range.count;
+  return tasks;
+}
+
+std::int64_t milliseconds_of(WallTime time) { return time.microseconds / 1000; }
 
 /// Appends a range, merged with the one before where it continues it.
 void append(DemandWindow& window, const WaitingRange& range) {
@@ -42,16 +52,17 @@ TenantJobs::TenantJobs(TenantId tenant, QueuePolicy policy, ResourceCatalog cata
 
 void TenantJobs::count(const Job& job, bool add) {
   if (!job.ready()) return;
-  const QueueKey key = key_of(job);
   const auto tasks = job.waiting.size();
   ResourceVector amount;
   for (std::size_t r = 0; r < kMaxResources; ++r) amount[r] = job.demand[r] * Amount{tasks};
   if (add) {
-    ready_.insert(key);
+    ready_.insert(key_of(job));
+    late_.insert(lateness_of(job));
     pending_ += amount;
     pending_tasks_ += tasks;
   } else {
-    ready_.erase(key);
+    ready_.erase(key_of(job));
+    late_.erase(lateness_of(job));
     pending_ -= amount;
     pending_tasks_ -= tasks;
   }
@@ -161,7 +172,7 @@ Prediction TenantJobs::expected(const Job& job) const {
 }
 
 WaitingRange TenantJobs::waiting_range(const Job& job, const WaitingTasks::Range& range,
-                                       const Prediction& expected) {
+                                       const Prediction& expected, WallTime now) {
   return {.job = job.record.id,
           .first_index = range.first,
           .count = range.count,
@@ -169,7 +180,9 @@ WaitingRange TenantJobs::waiting_range(const Job& job, const WaitingTasks::Range
           .demand = job.demand,
           .rule = job.rule,
           .expected_ms = expected.expected_ms,
-          .expected_from = expected.source};
+          .expected_from = expected.source,
+          .limit_ms = job.record.spec.time_limit_ms,
+          .late_in_ms = lateness_of(job).first - milliseconds_of(now)};
 }
 
 AttemptOutcome TenantJobs::end(const TaskResult& result, WallTime now) {
@@ -276,8 +289,24 @@ const std::set<JobId>& TenantJobs::dependencies(JobId id) const {
 // -- the window -----------------------------------------------------------------------------------
 
 TenantJobs::QueueKey TenantJobs::key_of(const Job& job) const {
-  const auto priority = policy_ == QueuePolicy::priority ? job.record.spec.priority : 0;
-  return {-std::int64_t{priority}, job.record.id};
+  const JobSpec& spec = job.record.spec;
+  switch (policy_) {
+    case QueuePolicy::priority:
+      return {-std::int64_t{spec.priority}, job.record.id};
+    case QueuePolicy::shortest_first:
+      return {
+          spec.time_limit_ms > 0 ? spec.time_limit_ms : std::numeric_limits<std::int64_t>::max(),
+          job.record.id};
+    case QueuePolicy::fifo:
+    case QueuePolicy::fair:
+      break;
+  }
+  return {0, job.record.id};
+}
+
+TenantJobs::LateKey TenantJobs::lateness_of(const Job& job) {
+  const JobRecord& record = job.record;
+  return {milliseconds_of(record.submitted_at) + patience_ms(record.spec.time_limit_ms), record.id};
 }
 
 void TenantJobs::set_policy(QueuePolicy policy) {
@@ -289,8 +318,8 @@ void TenantJobs::set_policy(QueuePolicy policy) {
 
 /// Fair among the tenant's jobs: the next task is always of the job with the fewest running or
 /// chosen ones.
-void TenantJobs::append_fair(DemandWindow& window, std::size_t max_ranges,
-                             std::uint32_t max_tasks) const {
+void TenantJobs::append_fair(DemandWindow& window, std::size_t max_ranges, std::uint32_t max_tasks,
+                             WallTime now) const {
   struct Turn {
     std::uint32_t busy;
     JobId id;
@@ -311,7 +340,7 @@ void TenantJobs::append_fair(DemandWindow& window, std::size_t max_ranges,
     if (ranges.empty()) continue;
     const auto& job = jobs_.at(turn.id);
     auto& first = ranges.front();
-    append(window, waiting_range(job, {first.first, 1, first.attempt}, expected(job)));
+    append(window, waiting_range(job, {first.first, 1, first.attempt}, expected(job), now));
     ++tasks;
     ++first.first;
     if (--first.count == 0) ranges.erase(ranges.begin());
@@ -319,29 +348,46 @@ void TenantJobs::append_fair(DemandWindow& window, std::size_t max_ranges,
   }
 }
 
+void TenantJobs::append_job(DemandWindow& window, JobId id, std::size_t max_ranges,
+                            std::uint32_t max_tasks, WallTime now) const {
+  const auto& job = jobs_.at(id);
+  const Prediction prediction = expected(job);
+  std::uint32_t tasks = tasks_in(window);
+  for (const auto& range : job.waiting.ranges(max_ranges - window.next.size())) {
+    if (tasks >= max_tasks) return;
+    window.next.push_back(waiting_range(job, range, prediction, now));
+    tasks += range.count;
+  }
+}
+
 DemandWindow TenantJobs::window(std::size_t max_ranges, std::uint32_t max_tasks,
-                                std::uint64_t seen_deal) const {
+                                std::uint64_t seen_deal, WallTime now) const {
   DemandWindow window;
   window.tenant = tenant_;
   window.pending = pending_;
   window.pending_tasks = pending_tasks_;
   window.seen_deal = seen_deal;
+  if (late_.empty()) return window;
   if (policy_ == QueuePolicy::fair) {
-    append_fair(window, max_ranges, max_tasks);
-    return window;
-  }
-  std::uint32_t tasks = 0;
-  for (const auto& key : ready_) {
-    const auto& job = jobs_.at(key.second);
-    const Prediction prediction = expected(job);
-    for (const auto& range : job.waiting.ranges(max_ranges - window.next.size())) {
-      if (tasks >= max_tasks) return window;
-      window.next.push_back(waiting_range(job, range, prediction));
-      tasks += range.count;
+    append_fair(window, max_ranges, max_tasks, now);
+  } else {
+    for (const auto& key : ready_) {
+      if (window.next.size() >= max_ranges || tasks_in(window) >= max_tasks) break;
+      append_job(window, key.second, max_ranges, max_tasks, now);
     }
-    if (window.next.size() >= max_ranges) return window;
   }
+  show_first_late(window, max_ranges, now);
   return window;
+}
+
+/// Whatever the order: else the window could hide it for ever.
+void TenantJobs::show_first_late(DemandWindow& window, std::size_t max_ranges, WallTime now) const {
+  const JobId first_late = late_.begin()->second;
+  const auto is_its = [&](const WaitingRange& range) { return range.job == first_late; };
+  if (std::any_of(window.next.begin(), window.next.end(), is_its)) return;
+  if (window.next.size() == max_ranges) window.next.pop_back();
+  append_job(window, first_late, window.next.size() + 1, std::numeric_limits<std::uint32_t>::max(),
+             now);
 }
 
 std::uint64_t TenantJobs::tasks_before(JobId id, std::uint32_t index) const {

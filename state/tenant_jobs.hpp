@@ -95,10 +95,11 @@ class TenantJobs {
   /// What `job` still waits for.
   [[nodiscard]] const std::set<JobId>& dependencies(JobId job) const;
 
-  /// The next tasks in the tenant's order; at most `max_ranges` ranges and about `max_tasks` tasks.
-  /// O(ranges) for fifo and priority; O(jobs + tasks log jobs) for fair.
+  /// The next tasks in the tenant's order, and with them those of the job that is late first; at
+  /// most `max_ranges` ranges and about `max_tasks` tasks. O(ranges), but O(jobs + tasks log jobs)
+  /// for fair.
   [[nodiscard]] DemandWindow window(std::size_t max_ranges, std::uint32_t max_tasks,
-                                    std::uint64_t seen_deal) const;
+                                    std::uint64_t seen_deal, WallTime now) const;
   /// Tasks that stand before this one in the tenant's own order.
   [[nodiscard]] std::uint64_t tasks_before(JobId job, std::uint32_t index) const;
   [[nodiscard]] bool waits(JobId job, std::uint32_t index) const;
@@ -117,15 +118,23 @@ class TenantJobs {
       return !held && !record.cancelled && waits_for.empty() && !waiting.empty();
     }
   };
-  /// (minus priority under that policy, else 0; id): smaller first.
+  /// (minus priority, or the time limit in milliseconds, or 0, by the policy; id): smaller first.
   using QueueKey = std::pair<std::int64_t, JobId>;
+  /// (milliseconds of the wall clock from which on its tasks are late; id).
+  using LateKey = std::pair<std::int64_t, JobId>;
 
   [[nodiscard]] QueueKey key_of(const Job& job) const;
+  [[nodiscard]] static LateKey lateness_of(const Job& job);
+  void show_first_late(DemandWindow& window, std::size_t max_ranges, WallTime now) const;
+  /// Shows the next of the job that fit the bounds.
+  void append_job(DemandWindow& window, JobId job, std::size_t max_ranges, std::uint32_t max_tasks,
+                  WallTime now) const;
   /// How long a task of the job may run: see WaitingRange::expected_ms.
   [[nodiscard]] Prediction expected(const Job& job) const;
   [[nodiscard]] static WaitingRange waiting_range(const Job& job, const WaitingTasks::Range& range,
-                                                  const Prediction& expected);
-  void append_fair(DemandWindow& window, std::size_t max_ranges, std::uint32_t max_tasks) const;
+                                                  const Prediction& expected, WallTime now);
+  void append_fair(DemandWindow& window, std::size_t max_ranges, std::uint32_t max_tasks,
+                   WallTime now) const;
   void erase(std::map<JobId, Job>::iterator job);
   /// Applies the end of the attempt, if it is the one that runs.
   template <class Event>
@@ -141,6 +150,7 @@ class TenantJobs {
   std::map<JobId, Job> jobs_;
   std::size_t bytes_ = 0;
   std::set<QueueKey> ready_;
+  std::set<LateKey> late_;  ///< the same jobs
   ResourceVector pending_;
   std::uint64_t pending_tasks_ = 0;
   RunTimePredictor run_times_;

@@ -23,9 +23,10 @@ std::vector<JobId> open_dependencies(const Ledger& ledger, const JobSpec& spec) 
   return open;
 }
 
-Expected<CoordinatorStart> read_start(const Ledger& ledger, const ResourceCatalog& catalog) try {
+Expected<CoordinatorStart> read_start(const Ledger& ledger, const ResourceCatalog& catalog,
+                                      WallTime now) try {
   CoordinatorStart start;
-  start.snapshot = std::make_shared<const ClusterSnapshot>(read_snapshot(ledger, catalog));
+  start.snapshot = std::make_shared<const ClusterSnapshot>(read_snapshot(ledger, catalog, now));
   start.tenants = ledger.tenants();
   start.nodes = ledger.nodes();
   start.tokens = ledger.tokens();
@@ -54,7 +55,7 @@ Expected<CoordinatorStart> read_start(const Ledger& ledger, const ResourceCatalo
 
 }  // namespace
 
-ClusterSnapshot read_snapshot(const Ledger& ledger, const ResourceCatalog& catalog) {
+ClusterSnapshot read_snapshot(const Ledger& ledger, const ResourceCatalog& catalog, WallTime now) {
   ClusterSnapshot snapshot;
   snapshot.accounts = ledger.accounts();
   for (const auto& tenant : ledger.tenants())
@@ -64,7 +65,7 @@ ClusterSnapshot read_snapshot(const Ledger& ledger, const ResourceCatalog& catal
     const auto job = ledger.job(id);
     for (const auto& task : ledger.tasks(id))
       if (task.record.state == TaskState::running)
-        snapshot.held.push_back(held_task(*job, task.index, task.record, catalog));
+        snapshot.held.push_back(held_task(*job, task.index, task.record, catalog, now));
   }
   return snapshot;
 }
@@ -84,7 +85,7 @@ Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledge
       ledger->append({CoordinatorStarted{epoch, settings.version, lease, settings.debts}});
   if (!took_over) return took_over.error();
 
-  auto start = read_start(*ledger, *catalog);
+  auto start = read_start(*ledger, *catalog, now);
   if (!start) return start.error();
   auto context = std::make_shared<ClusterContext>();
   context->settings = std::move(settings);
@@ -98,7 +99,8 @@ Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledge
   const auto threading = context->settings.ledger_threads ? Threading::own : Threading::shared;
   context->alarm = std::make_shared<StorageAlarm>();
   context->reader = spawn_ledger_reader(system, threading, ledger, context->alarm);
-  context->scanner = spawn_ledger_scanner(system, threading, ledger, context->alarm, *catalog);
+  context->scanner = spawn_ledger_scanner(system, threading, ledger, context->alarm, *catalog,
+                                          context->wall_clock);
   context->ledger = spawn_ledger(system, threading, ledger, context->scanner, std::move(on_fatal));
   context->ledger_end = [ledger = std::weak_ptr<Ledger>(ledger)]() -> LedgerEnd {
     const auto held = ledger.lock();

@@ -57,7 +57,8 @@ struct ClusterContext {
 };
 
 /// What a coordinator needs of the ledger to deal again; no node accepts yet.
-[[nodiscard]] ClusterSnapshot read_snapshot(const Ledger& ledger, const ResourceCatalog& catalog);
+[[nodiscard]] ClusterSnapshot read_snapshot(const Ledger& ledger, const ResourceCatalog& catalog,
+                                            WallTime now);
 
 struct Cluster {
   std::shared_ptr<const ClusterContext> context;

@@ -149,6 +149,7 @@ enum class Threading : bool { shared, own };
 [[nodiscard]] LedgerScanner spawn_ledger_scanner(caf::actor_system& system, Threading threading,
                                                  std::shared_ptr<const Ledger> ledger,
                                                  std::shared_ptr<StorageAlarm> alarm,
-                                                 ResourceCatalog catalog);
+                                                 ResourceCatalog catalog,
+                                                 std::function<WallTime()> wall_clock);
 
 }  // namespace fairwater

@@ -58,6 +58,7 @@ struct ScannerState {
   std::shared_ptr<const Ledger> ledger;
   std::shared_ptr<StorageAlarm> alarm;
   ResourceCatalog catalog;
+  std::function<WallTime()> wall_clock;
   // Bound of both: each is a call that the gateway has admitted.
   std::vector<JournalWaiter> waiters;
   std::map<std::uint64_t, JobScan> scans;
@@ -218,12 +219,15 @@ Verifier::behavior_type verifier(Verifier::pointer self, std::shared_ptr<const L
 }
 
 SnapshotRead take_snapshot(const ScannerState& state) {
-  return {std::make_shared<const ClusterSnapshot>(read_snapshot(*state.ledger, state.catalog))};
+  return {std::make_shared<const ClusterSnapshot>(
+      read_snapshot(*state.ledger, state.catalog, state.wall_clock()))};
 }
 
 ScannerBase::behavior_type ledger_scanner(ScannerSelf self, std::shared_ptr<const Ledger> ledger,
                                           std::shared_ptr<StorageAlarm> alarm,
-                                          ResourceCatalog catalog) {
+                                          ResourceCatalog catalog,
+                                          std::function<WallTime()> wall_clock) {
+  self->state.wall_clock = std::move(wall_clock);
   self->state.ledger = std::move(ledger);
   self->state.alarm = std::move(alarm);
   self->state.catalog = std::move(catalog);
@@ -249,11 +253,13 @@ ScannerBase::behavior_type ledger_scanner(ScannerSelf self, std::shared_ptr<cons
 
 LedgerScanner spawn_ledger_scanner(caf::actor_system& system, Threading threading,
                                    std::shared_ptr<const Ledger> ledger,
-                                   std::shared_ptr<StorageAlarm> alarm, ResourceCatalog catalog) {
+                                   std::shared_ptr<StorageAlarm> alarm, ResourceCatalog catalog,
+                                   std::function<WallTime()> wall_clock) {
   if (threading == Threading::shared)
-    return system.spawn(ledger_scanner, std::move(ledger), std::move(alarm), std::move(catalog));
+    return system.spawn(ledger_scanner, std::move(ledger), std::move(alarm), std::move(catalog),
+                        std::move(wall_clock));
   return system.spawn<caf::detached>(ledger_scanner, std::move(ledger), std::move(alarm),
-                                     std::move(catalog));
+                                     std::move(catalog), std::move(wall_clock));
 }
 
 }  // namespace fairwater

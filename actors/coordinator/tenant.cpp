@@ -65,8 +65,8 @@ void send_window(TenantSelf self) {
   auto& state = self->state;
   state.refresh_due = false;
   const auto& settings = state.context->settings;
-  self->send(state.coordinator,
-             state.jobs.window(settings.window_ranges, settings.window_tasks, state.seen_deal));
+  self->send(state.coordinator, state.jobs.window(settings.window_ranges, settings.window_tasks,
+                                                  state.seen_deal, state.context->wall_clock()));
 }
 
 void send_stops(TenantSelf self, const std::vector<RunningTask>& running) {

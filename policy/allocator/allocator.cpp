@@ -103,7 +103,12 @@ NodeView Allocator::node(NodeId id) const {
                 .running_tasks = node.running_tasks,
                 .accepts = node.accepts,
                 .reserved_for = std::nullopt};
-  if (node.reservation) view.reserved_for = impl_->state.at(node.reservation->tenant_slot).id;
+  if (node.reservation) {
+    const TenantState& holder = impl_->state.at(node.reservation->tenant_slot);
+    view.reserved_for = holder.id;
+    if (holder.kept && holder.kept->node == id && holder.kept->from_ms != kNever)
+      view.reserved_from_ms = holder.kept->from_ms;
+  }
   return view;
 }
 

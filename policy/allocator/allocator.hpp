@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -85,6 +86,9 @@ struct TenantTerms {
   friend bool operator==(const TenantTerms&, const TenantTerms&) = default;
 };
 
+/// Of WaitingRange::late_in_ms.
+inline constexpr std::int64_t kNeverLate = std::numeric_limits<std::int64_t>::max();
+
 /// Tasks `first_index .. first_index + count - 1` of a job, alike in all that matters here.
 struct WaitingRange {
   JobId job;
@@ -93,10 +97,15 @@ struct WaitingRange {
   std::uint32_t attempt = 1;
   ResourceVector demand;
   PlacementRulePtr rule;
-  /// How long each may run: by its class's history, or by its limit. 0: not known. Read where the
-  /// ledger counts time.
+  // Read where the ledger counts time:
+  /// How long each may run: by its class's history, or by its limit. 0: not known.
   std::int64_t expected_ms = 0;
   PredictionSource expected_from = PredictionSource::limit;  ///< where `expected_ms` is known
+  /// How long each holds its room at most, as far as plans go. 0: for ever.
+  std::int64_t limit_ms = 0;
+  /// They have waited for long when so much time has passed (negative: since then): see
+  /// policy/allocator/by_time.hpp.
+  std::int64_t late_in_ms = kNeverLate;
 };
 
 [[nodiscard]] inline QuotaPlace place_of(const TenantTerms& terms) {
@@ -138,6 +147,8 @@ struct NodeView {
   std::uint64_t running_tasks = 0;
   bool accepts = false;
   std::optional<TenantId> reserved_for;  ///< its room is kept for a task of that tenant
+  /// Then that task is expected to have room, in the ledger's time; none: that is not known.
+  std::optional<LedgerMs> reserved_from_ms = std::nullopt;
 };
 
 /// Why a waiting task waits: `first` is what a deal would stumble over first, `also` everything
@@ -153,6 +164,9 @@ struct Obstacle {
 struct HeldTask {
   NodeId node;
   Grant grant;
+  /// How long it holds its room at most, from now on, as far as plans go; 0: for ever. Read where
+  /// the ledger counts time.
+  std::int64_t left_ms = 0;
 };
 
 class Allocator {

@@ -7,7 +7,7 @@ namespace fairwater {
 Entitlement EntitleStage::run(Units units) {
   Entitlement entitlement;
   deal_.draw(units);
-  if (!deal_.state.counts_time()) settle_debts(entitlement);
+  settle_debts(entitlement);
   pass_on_at_quota(entitlement);
   pool();
   return entitlement;

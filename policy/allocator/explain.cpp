@@ -85,11 +85,20 @@ class Explanation {
           "no allowed node has room now: " + shortage(most_free) +
               (kept_for_it == 0 ? std::string{}
                                 : "; " + std::to_string(kept_for_it) +
-                                      " of them keep what becomes free for the tenant"));
+                                      " of them keep what becomes free for the tenant") +
+              expected_start());
     else if (with_room == kept)
       add("node_busy", "the " + std::to_string(kept) +
                            " allowed nodes with room keep it for larger tasks that are due");
     return large_enough > 0;
+  }
+
+  /// Of the first task that has a place: by the time limits of what runs.
+  [[nodiscard]] std::string expected_start() const {
+    if (!tenant_.kept || tenant_.kept->from_ms == kNever) return {};
+    const LedgerMs left_ms = std::max<LedgerMs>(tenant_.kept->from_ms - state_.now_ms(), 0);
+    return "; by the time limits of what runs the tenant's next task without room starts within " +
+           std::to_string((left_ms + 999) / 1000) + " s";
   }
 
   [[nodiscard]] bool is_kept_for_another(const NodeRoom& node) const {

@@ -1,6 +1,7 @@
 #include "policy/allocator/node_deal.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace fairwater {
 namespace {
@@ -49,29 +50,36 @@ std::optional<Deal> NodeDeal::run_stages() {
   deal.position_before = state.sequence.position();
   const bool somebody_is_blocked = collect_claimants();
   const std::optional<Reservation> kept_before = state.lift_reservation(*deal_.node);
-  const KeptRoom kept = review_room(deal_, kept_before, somebody_is_blocked);
-  deal.reservation = kept.reservation;
-
-  place_.run_guarantees();
   Entitlement entitlement;
-  if (const Units units = kept.reservation ? 0 : free_units(); units > 0) {
-    entitlement = entitle_.run(units);
-    place_.run_dealt(kept.kept_for);
+  PlaceByTime::Kept places;
+  if (state.counts_time()) {
+    place_.run_guarantees();
+    places = by_time_.run();
+    if (places.for_ever) deal.reservation = places.first;
+  } else {
+    const KeptRoom kept = review_room(deal_, kept_before, somebody_is_blocked);
+    deal.reservation = kept.reservation;
+    place_.run_guarantees();
+    if (const Units units = kept.reservation ? 0 : free_units(); units > 0) {
+      entitlement = entitle_.run(units);
+      place_.run_dealt(kept.kept_for);
+    }
   }
   // Guarantees are not dealt: without other tasks it is as if no unit had been.
   if (deal_.placed == 0) {
     deal_.undo_draws();
     entitlement = {};
   }
-  if (deal_.grants.empty() && kept.reservation == kept_before) {
-    state.put_reservation(*deal_.node);
-    return std::nullopt;
+  const bool moves_on =
+      !deal_.grants.empty() || deal.reservation != state.stored_reservation(deal_.node->id);
+  if (moves_on) {
+    if (!deal_.grants.empty()) settle_.run(entitlement, deal);
+    deal.position_after = state.sequence.position();
+    state.record(deal);  // puts a reservation that has changed
   }
-  if (!deal_.grants.empty()) settle_.run(entitlement, deal);
-  deal.position_after = state.sequence.position();
-  state.record(deal);  // puts a reservation that has changed
-  if (kept.reservation == kept_before) state.put_reservation(*deal_.node);
-  return deal;
+  state.put_reservation(*deal_.node);
+  if (places.first && !places.for_ever) state.keep_room(*deal_.node, *places.first);
+  return moves_on ? std::optional(std::move(deal)) : std::nullopt;
 }
 
 bool NodeDeal::collect_claimants() {

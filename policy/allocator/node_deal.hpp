@@ -32,6 +32,7 @@
 
 #include <optional>
 
+#include "policy/allocator/by_time.hpp"
 #include "policy/allocator/deal_progress.hpp"
 #include "policy/allocator/entitle.hpp"
 #include "policy/allocator/place.hpp"
@@ -59,6 +60,7 @@ class NodeDeal {
   DealProgress deal_;
   EntitleStage entitle_{deal_};
   PlaceStage place_{deal_};
+  PlaceByTime by_time_{deal_, place_};
   SettleStage settle_{deal_, entitle_};
 };
 

@@ -108,10 +108,7 @@ struct PlaceStage::Remainder : PlaceStage::Phase {
     Claimant& at = claimant(candidate);
     const Claim claim = claim_of(tasks(), at);
     if (claim == Claim::none) return std::nullopt;
-    // Where the ledger counts time, what is owed beyond marks is in the book alone.
-    const bool by_net = claim != Claim::within_quota && stage.deal_.state.counts_time();
-    return Turn{.first = static_cast<Units>(claim),
-                .second = by_net ? -at.tenant->net : -at.credit};
+    return Turn{.first = static_cast<Units>(claim), .second = -at.credit};
   }
   [[nodiscard]] std::optional<std::uint32_t> who_may(std::size_t candidate) const {
     return claimant(candidate).cursor.next;
@@ -194,14 +191,16 @@ void PlaceStage::place(ClaimantIndex index, std::uint32_t range_index, GrantStep
               .cost = cost,
               .demand = range.demand,
               .step = step};
-  // Only what is owed goes beyond the quota; a backfill is borrowed and counts.
-  if (step != GrantStep::guarantee && step != GrantStep::backfill)
+  // Only what is owed goes beyond the quota; a backfill is borrowed and counts. Where the ledger
+  // counts time, what is owed moves marks instead.
+  const bool counts_time = deal_.state.counts_time();
+  if (!counts_time && step != GrantStep::guarantee && step != GrantStep::backfill)
     grant.beyond_quota = deal_.tasks.standing(claimant) == TaskFinder::Standing::at_quota;
-  deal_.tasks.take(range.demand);
+  deal_.tasks.take(range);
   claimant.standing.reset();
   ++range.first_index;
   --range.count;
-  deal_.state.place(*deal_.node, tenant, grant);
+  deal_.state.place(*deal_.node, tenant, grant, range.limit_ms);
   deal_.grants.push_back(grant);
   if (step == GrantStep::guarantee) {
     claimant.guaranteed += cost;
@@ -209,7 +208,7 @@ void PlaceStage::place(ClaimantIndex index, std::uint32_t range_index, GrantStep
   }
   deal_.claimants.post(index, EntryReason::placed, -cost);
   deal_.placed += cost;
-  if (deal_.placed > deal_.dealt) deal_.draw(deal_.placed - deal_.dealt);
+  if (!counts_time && deal_.placed > deal_.dealt) deal_.draw(deal_.placed - deal_.dealt);
 }
 
 }  // namespace fairwater

@@ -22,6 +22,8 @@ class PlaceStage {
   /// Phases `reserved` (the task that the node had kept its room for), `allowance`, `remainder` and
   /// `backfill`.
   void run_dealt(std::optional<ClaimantIndex> kept_for);
+  /// The claimant's task at its cursor, `range` in its tenant's window, goes onto the node.
+  void place(ClaimantIndex index, std::uint32_t range, GrantStep step);
 
  private:
   struct Phase;
@@ -33,7 +35,6 @@ class PlaceStage {
   /// Runs it over `candidates_`.
   template <class SomePhase>
   void run(SomePhase phase);
-  void place(ClaimantIndex index, std::uint32_t range, GrantStep step);
 
   DealProgress& deal_;
   std::vector<ClaimantIndex> candidates_;  ///< of the phase, ranked

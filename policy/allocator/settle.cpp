@@ -101,7 +101,7 @@ bool SettleStage::holds_its_share(const Claimant& claimant) {
   const auto next = std::find_if(window.begin(), window.end(),
                                  [](const WindowRange& entry) { return entry.range.count > 0; });
   return next != window.end() && !claimant.is_owed() &&
-         deal_.tasks.standing(claimant, *next) != TaskFinder::Standing::within;
+         deal_.tasks.standing(*claimant.tenant, *next) != TaskFinder::Standing::within;
 }
 
 bool SettleStage::makes_iou(const Claimant& lender, const Claimant& borrower) {

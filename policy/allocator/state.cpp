@@ -10,6 +10,11 @@
 namespace fairwater {
 namespace {
 
+LedgerMs late_from(LedgerMs now_ms, std::int64_t late_in_ms) {
+  if (late_in_ms > 0 && now_ms > kNever - late_in_ms) return kNever;
+  return now_ms + late_in_ms;
+}
+
 void put_in(RankedList& list, const RankKey& key, bool member) {
   if (member)
     list.insert(key);
@@ -94,6 +99,9 @@ Units AllocatorState::remove_tenant(TenantId id) {
   TenantState& leaver = tenant(id);
   FAIRWATER_CHECK(leaver.running_tasks == 0, "a tenant that leaves holds no task");
   FAIRWATER_CHECK(leaver.net >= 0, "a tenant that leaves owes nothing");
+  for (auto& [node_id, node] : nodes_)
+    if (node.reservation && node.reservation->tenant_slot == leaver.rank.slot)
+      (void)lift_reservation(node);
   const Units forgiven = accounts_.leave(id);
   follow_accounts();
   sequence.leave(id.value);
@@ -197,8 +205,11 @@ std::uint32_t AllocatorState::scarcest() const {
 void AllocatorState::refresh_parts() {
   if (!counts_time() || !std::exchange(parts_are_stale_, false)) return;
   const std::size_t resource = accounts_.time().resource();
-  for (const TenantState& known : tenants_)
-    if (known.id) accounts_.time().set_part(known.id, quotas_.part(known, resource));
+  for (TenantState& known : tenants_) {
+    if (!known.id) continue;
+    known.part = quotas_.part(known, resource);
+    accounts_.time().set_part(known.id, known.part);
+  }
   ++claims_round_;
 }
 
@@ -259,7 +270,8 @@ void AllocatorState::set_window(DemandWindow window) {
     FAIRWATER_CHECK(ResourceVector{}.fits(range.demand), "a task asks for nothing negative");
     const ResourceSet asks = ResourceSet::asked_by(range.demand);
     const Units range_cost = cost(range.demand);
-    changed.window.push_back({std::move(range), asks, range_cost});
+    const LedgerMs late_from_ms = late_from(now_ms(), range.late_in_ms);
+    changed.window.push_back({std::move(range), asks, range_cost, late_from_ms});
   }
   changed.pending = window.pending;
   changed.pending_tasks = window.pending_tasks;
@@ -280,9 +292,12 @@ void AllocatorState::set_window(DemandWindow window) {
   for (const auto& [task, demand] : held) strike(changed, task, demand, false);
 
   changed.least_demand = ResourceVector::filled(kUnlimited);
-  for (const WindowRange& entry : changed.window)
+  changed.first_late_ms = kNever;
+  for (const WindowRange& entry : changed.window) {
+    changed.first_late_ms = std::min(changed.first_late_ms, entry.late_from_ms);
     for (std::size_t r = 0; r < kMaxResources; ++r)
       changed.least_demand[r] = std::min(changed.least_demand[r], entry.range.demand[r]);
+  }
   refresh_lists(changed);
   quotas_.refresh(changed);
 }
@@ -324,6 +339,7 @@ void AllocatorState::set_node(NodeId id, const NodeTraits& traits, const Resourc
   changed.traits = traits;
   changed.capacity = capacity;
   changed.accepts = accepts;
+  if (!accepts) forget_places(changed);
   site_rooms_.add(id, traits.site, changed.free());
   put_reservation(changed);
   refresh_capacity();
@@ -331,6 +347,7 @@ void AllocatorState::set_node(NodeId id, const NodeTraits& traits, const Resourc
 
 void AllocatorState::remove_node(NodeId id) {
   FAIRWATER_CHECK(node(id).running_tasks == 0, "a node that is removed runs no task");
+  forget_places(node(id));
   accounts_.remove_node(id);
   follow_accounts();
   site_rooms_.remove(id, node(id).traits.site);
@@ -348,9 +365,22 @@ bool AllocatorState::site_has_room(const std::string& site, const TenantState& t
   });
 }
 
-void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& grant) {
-  const bool added = held_.emplace(grant.task, HeldTask{node.id, grant}).second;
+bool AllocatorState::somewhere_has_room(const TenantState& tenant, const WaitingRange& task) {
+  return site_rooms_.has_room(task.demand, [&](NodeId id) -> SiteRooms::Room {
+    const NodeRoom& there = node(id);
+    const bool is_kept = there.reservation && there.reservation->tenant_slot != tenant.rank.slot;
+    const bool is_allowed = task.rule == nullptr || task.rule->allows(there.traits);
+    return {.free = there.free(), .may_be_used = there.accepts && !is_kept && is_allowed};
+  });
+}
+
+void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& grant,
+                          std::int64_t limit_ms) {
+  const LedgerMs ends_ms = limit_ms > 0 ? late_from(now_ms(), limit_ms) : kNever;
+  const bool added = held_.emplace(grant.task, Held{node.id, grant, ends_ms}).second;
   FAIRWATER_CHECK(added, "a task is held once");
+  if (counts_time() && ends_ms != kNever)
+    node.ends.emplace(ExpectedEnd{ends_ms, grant.task}, grant.demand);
   node.used += grant.demand;
   ++node.running_tasks;
   holder.used += grant.demand;
@@ -360,19 +390,20 @@ void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& gran
   count_held(holder);
 }
 
-void AllocatorState::place(NodeRoom& node, TenantState& tenant, const Grant& grant) {
+void AllocatorState::place(NodeRoom& node, TenantState& tenant, const Grant& grant,
+                           std::int64_t limit_ms) {
   if (tenant.pending_tasks > 0) --tenant.pending_tasks;
   for (std::size_t r = 0; r < kMaxResources; ++r)
     tenant.pending[r] = std::max<Amount>(0, tenant.pending[r] - grant.demand[r]);
   tenant.unseen.push_back({deals + 1, grant.task, grant.demand});
   FAIRWATER_CHECK(grant.demand.fits(node.free()), "a node holds no more than it has");
-  hold(node, tenant, grant);
+  hold(node, tenant, grant, limit_ms);
 }
 
 void AllocatorState::restore_held(std::span<const HeldTask> held) {
   for (const HeldTask& task : held) {
     TenantState& holder = tenant(task.grant.tenant);
-    hold(node(task.node), holder, task.grant);
+    hold(node(task.node), holder, task.grant, task.left_ms);
     quotas_.refresh(holder);
   }
   refresh_capacity();  // nodes that take no tasks count with what is held there
@@ -381,11 +412,12 @@ void AllocatorState::restore_held(std::span<const HeldTask> held) {
 bool AllocatorState::release(const TaskKey& task) {
   const auto found = held_.find(task);
   if (found == held_.end()) return false;
-  const HeldTask& held = found->second;
+  const Held& held = found->second;
   NodeRoom& held_on = node(held.node);
   held_on.used -= held.grant.demand;
   site_rooms_.raise(held_on.traits.site, held_on.free());
   --held_on.running_tasks;
+  held_on.ends.erase({held.ends_ms, task});
   TenantState& holder = tenant(held.grant.tenant);
   holder.used -= held.grant.demand;
   if (held.grant.beyond_quota) holder.used_beyond_quota -= held.grant.demand;
@@ -408,13 +440,33 @@ std::optional<Reservation> AllocatorState::lift_reservation(NodeRoom& node) {
   return Reservation{holder.id, lifted.demand};
 }
 
+std::optional<Reservation> AllocatorState::stored_reservation(NodeId node) const {
+  const Reservation* stored = accounts_.reservation(node);
+  return stored == nullptr ? std::nullopt : std::optional(*stored);
+}
+
+void AllocatorState::keep_room(NodeRoom& node, const Reservation& kept) {
+  TenantState& holder = tenant(kept.tenant);
+  node.reservation = NodeReservation{holder.rank.slot, kept.demand};
+  holder.reserved += kept.demand;
+}
+
 void AllocatorState::put_reservation(NodeRoom& node) {
   (void)lift_reservation(node);
-  const Reservation* kept = accounts_.reservation(node.id);
-  if (kept == nullptr || !node.accepts) return;
-  TenantState& holder = tenant(kept->tenant);
-  node.reservation = NodeReservation{holder.rank.slot, kept->demand};
-  holder.reserved += kept->demand;
+  const Reservation* stored = accounts_.reservation(node.id);
+  if (stored == nullptr || !node.accepts) return;
+  keep_room(node, *stored);
+  TenantState& holder = tenant(stored->tenant);
+  if (!counts_time() || holder.kept) return;
+  holder.kept = KeptPlace{node.id, kNever};
+  node.places_of.push_back(holder.rank.slot);
+}
+
+void AllocatorState::forget_places(NodeRoom& node) {
+  for (const std::uint32_t slot : node.places_of)
+    if (tenants_[slot].kept && tenants_[slot].kept->node == node.id) tenants_[slot].kept.reset();
+  node.places_of.clear();
+  if (counts_time()) (void)lift_reservation(node);
 }
 
 void AllocatorState::record(const Deal& deal) {

@@ -36,6 +36,13 @@ struct NodeReservation {
   ResourceVector demand;
 };
 
+/// When a task on a node is expected to end, where the ledger counts time.
+struct ExpectedEnd {
+  LedgerMs at_ms = kNever;
+  TaskKey task;
+  friend constexpr auto operator<=>(const ExpectedEnd&, const ExpectedEnd&) = default;
+};
+
 struct NodeRoom {
   NodeId id;
   NodeTraits traits;
@@ -43,6 +50,10 @@ struct NodeRoom {
   ResourceVector used;
   std::optional<NodeReservation> reservation;
   std::uint64_t running_tasks = 0;
+  std::vector<std::uint32_t>
+      places_of;  ///< tenants' slots: whose tasks have places here, see by_time.hpp
+  std::map<ExpectedEnd, ResourceVector>
+      ends;  ///< what each holds; tasks that may never end are not in it
   bool accepts = false;
   [[nodiscard]] ResourceVector free() const { return capacity - used; }
 };
@@ -83,6 +94,7 @@ class AllocatorState {
   // ---------------------------------------------------------------
   [[nodiscard]] bool counts_time() const { return settings.accounting == Accounting::time; }
   void pass_to(LedgerMs now_ms);
+  [[nodiscard]] LedgerMs now_ms() const { return accounts_.time().now_ms(); }
   std::optional<TimeSettlement> settle_time();
   /// Follows capacity and terms: to be called before parts are read.
   void refresh_parts();
@@ -97,18 +109,27 @@ class AllocatorState {
   [[nodiscard]] const NodeRoom& node(NodeId id) const;
   [[nodiscard]] const std::map<NodeId, NodeRoom>& nodes() const { return nodes_; }
   /// A deal places the task: it is held, and waits no longer.
-  void place(NodeRoom& node, TenantState& tenant, const Grant& grant);
+  /// `limit_ms`: as WaitingRange's.
+  void place(NodeRoom& node, TenantState& tenant, const Grant& grant, std::int64_t limit_ms);
   void restore_held(std::span<const HeldTask> held);
   bool release(const TaskKey& task);
   /// Whether some node of the site has room for the task now that its rule allows and that is not
   /// kept for somebody else's.
   [[nodiscard]] bool site_has_room(const std::string& site, const TenantState& tenant,
                                    const WaitingRange& task);
+  /// The same of any site.
+  [[nodiscard]] bool somewhere_has_room(const TenantState& tenant, const WaitingRange& task);
 
   // -- the deal
   // ------------------------------------------------------------------------------------
   /// The room that the node keeps, which counts for nothing until put_reservation().
   std::optional<Reservation> lift_reservation(NodeRoom& node);
+  /// No task has a place there any more, where the ledger counts time.
+  void forget_places(NodeRoom& node);
+  /// As the accounts have it.
+  [[nodiscard]] std::optional<Reservation> stored_reservation(NodeId node) const;
+  /// Until the next deal the node's room is kept so.
+  void keep_room(NodeRoom& node, const Reservation& kept);
   /// The node's reservation counts, as the accounts have it, if the node takes tasks.
   void put_reservation(NodeRoom& node);
   /// The deal is done: its record must add up, and goes into the accounts.
@@ -141,7 +162,7 @@ class AllocatorState {
   /// The same, or of what it is owed.
   void refresh_claims(TenantState& tenant);
   /// Takes the room on the node and in what the tenant holds; not yet in the water level.
-  void hold(NodeRoom& node, TenantState& holder, const Grant& grant);
+  void hold(NodeRoom& node, TenantState& holder, const Grant& grant, std::int64_t limit_ms);
   void strike(TenantState& tenant, const TaskKey& task, const ResourceVector& demand,
               bool counted_as_pending);
 
@@ -159,7 +180,12 @@ class AllocatorState {
   RankedList idle_unsettled_;
   std::map<NodeId, NodeRoom> nodes_;
   SiteRooms site_rooms_;
-  std::map<TaskKey, HeldTask> held_;
+  struct Held {
+    NodeId node;
+    Grant grant;
+    LedgerMs ends_ms = kNever;
+  };
+  std::map<TaskKey, Held> held_;
   AllocatorQuotas quotas_;
 };
 

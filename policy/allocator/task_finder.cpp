@@ -78,6 +78,15 @@ bool TaskFinder::move_on(const TenantState& tenant, Cursor& cursor) {
   return false;
 }
 
+bool TaskFinder::find_possible(const TenantState& tenant, Cursor& cursor) {
+  const std::vector<WindowRange>& window = tenant.window;
+  for (; cursor.next < window.size() && cursor.skipped <= kMaxLookPast; ++cursor.next) {
+    if (could_hold(tenant, window[cursor.next])) return true;
+    if (window[cursor.next].range.count > 0) ++cursor.skipped;
+  }
+  return false;
+}
+
 std::optional<Cursor> TaskFinder::first_that_fits(const TenantState& tenant) {
   Cursor cursor;
   if (fits(tenant, tenant.window.front())) return cursor;
@@ -147,14 +156,13 @@ const AllocatorQuotas::WaterMarks& TaskFinder::marks() {
   return *marks_;
 }
 
-TaskFinder::Standing TaskFinder::standing(const Claimant& claimant, const WindowRange& range) {
-  const Standing by_quota = state_.quotas().standing(*claimant.tenant, range, marks());
-  return state_.counts_time() ? standing_in_time(state_, *claimant.tenant, range, by_quota)
-                              : by_quota;
+TaskFinder::Standing TaskFinder::standing(TenantState& tenant, const WindowRange& range) {
+  const Standing by_quota = state_.quotas().standing(tenant, range, marks());
+  return state_.counts_time() ? standing_in_time(state_, tenant, range, by_quota) : by_quota;
 }
 
 TaskFinder::Standing TaskFinder::standing(Claimant& claimant) {
-  if (!claimant.standing) claimant.standing = standing(claimant, *claimant.next);
+  if (!claimant.standing) claimant.standing = standing(*claimant.tenant, *claimant.next);
   return *claimant.standing;
 }
 

@@ -22,8 +22,8 @@ class TaskFinder {
 
   [[nodiscard]] const ResourceVector& free() const { return free_; }
   /// A task was placed.
-  void take(const ResourceVector& demand) {
-    free_ -= demand;
+  void take(const WaitingRange& task) {
+    free_ -= task.demand;
     ++placed_tasks_;
   }
   /// The tenant takes part: its tasks may fit.
@@ -33,6 +33,16 @@ class TaskFinder {
   /// Whether a task was left to a node at a site that its job prefers to this one.
   [[nodiscard]] bool left_to_preferred() const { return left_to_preferred_; }
 
+  /// Whether it fits and is allowed here now.
+  [[nodiscard]] bool fits_now(const TenantState& tenant, const WindowRange& entry) {
+    return fits(tenant, entry);
+  }
+  /// The same if the node were empty.
+  [[nodiscard]] bool could_hold(const TenantState& tenant, const WindowRange& entry) {
+    return fits(tenant, entry, node_->capacity);
+  }
+  /// Moves the cursor on to a task of which could_hold() is true; false when there is none.
+  bool find_possible(const TenantState& tenant, Cursor& cursor);
   /// The place of the tenant's first task that fits, if there is one.
   [[nodiscard]] std::optional<Cursor> first_that_fits(const TenantState& tenant);
   /// Moves the cursor to the first task that fits; false when there is none.
@@ -44,7 +54,7 @@ class TaskFinder {
   /// The first task that would fit the empty node, where the tenant's quota has room for it.
   [[nodiscard]] const WindowRange* task_to_reserve(const TenantState& tenant);
 
-  [[nodiscard]] Standing standing(const Claimant& claimant, const WindowRange& range);
+  [[nodiscard]] Standing standing(TenantState& tenant, const WindowRange& range);
   /// With the task at the cursor.
   [[nodiscard]] Standing standing(Claimant& claimant);
   [[nodiscard]] bool is_at_quota(Claimant& claimant);

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <vector>
 
 #include "policy/allocator/allocator.hpp"
@@ -12,10 +14,20 @@
 
 namespace fairwater {
 
+/// No moment of the ledger's time.
+inline constexpr LedgerMs kNever = std::numeric_limits<LedgerMs>::max();
+
 struct WindowRange {
   WaitingRange range;
   ResourceSet asks;
   Units cost = 1;
+  LedgerMs late_from_ms = kNever;  ///< from then on they come before others
+};
+
+/// Where room is kept for a tenant's task, where the ledger counts time.
+struct KeptPlace {
+  NodeId node;
+  LedgerMs from_ms = kNever;  ///< the task is expected to have room then
 };
 
 /// A grant that the tenant's window may not have heard of yet.
@@ -69,6 +81,9 @@ struct alignas(64) TenantState {
   QuotaTree::Group group = QuotaTree::kRoot;     ///< whose quota it shares
   std::uint32_t repay_remainder_millionths = 0;  ///< in the accounts
   TimeReturns returns;
+  MicroUnits part = 0;              ///< where the ledger counts time, what belongs to it
+  LedgerMs first_late_ms = kNever;  ///< nothing in its window is late before
+  std::optional<KeptPlace> kept;    ///< where the ledger counts time
   /// Of its next task, while it waits and others owe it; else -1. What it may take back, and what
   /// its debtors give way for, follow from it.
   std::int64_t claims_for_ms = -1;

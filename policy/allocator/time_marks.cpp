@@ -8,23 +8,33 @@ namespace {
 using Standing = AllocatorQuotas::Standing;
 
 /// What the debtor could give way to this creditor: its mu of its part, by what it owes whom.
-Wide due_from(AllocatorState& state, const TenantState& debtor, Units owed) {
-  const Wide all = Wide{state.accounts().time().part(debtor.id)} * debtor.terms.repay_millionths /
-                   kMicroUnitsPerUnit;
+Wide due_from(const TenantState& debtor, Units owed) {
+  const Wide all = Wide{debtor.part} * debtor.terms.repay_millionths / kMicroUnitsPerUnit;
   return all * owed / -debtor.net;
+}
+
+/// Up to so much beyond its part its credit covers.
+MicroUnits covered_by(const TenantState& creditor) {
+  if (creditor.claims_for_ms <= 0) return 0;
+  const Wide covered = Wide{creditor.net} * kMicroUnitsPerUnit / creditor.claims_for_ms;
+  return static_cast<MicroUnits>(std::min(covered, Wide{kUnlimited}));
+}
+
+/// Its quota, or its part where that is more.
+MicroUnits base_of(const AllocatorState& state, const TenantState& tenant) {
+  const std::size_t resource = state.accounts().time().resource();
+  const AllocatorQuotas& quotas = state.quotas();
+  return std::max(tenant.part, quotas.micro_units_of(quotas.quota(tenant)[resource], resource));
 }
 
 /// Of what is due to a creditor, what its credit covers.
 void refresh_creditor(AllocatorState& state, TenantState& creditor) {
   Wide due = 0;
   for (const IouBook::Iou& iou : state.accounts().book().claims_of(creditor.id.value))
-    due += due_from(state, state.tenant(TenantId{iou.debtor}), iou.units);
-  Wide covered = 0;
-  if (creditor.claims_for_ms > 0)
-    covered = Wide{creditor.net} * kMicroUnitsPerUnit / creditor.claims_for_ms;
+    due += due_from(state.tenant(TenantId{iou.debtor}), iou.units);
   creditor.returns.due = static_cast<MicroUnits>(due);
-  creditor.returns.covered = static_cast<MicroUnits>(std::min(covered, Wide{kUnlimited}));
-  creditor.returns.back = static_cast<MicroUnits>(std::min(due, covered));
+  creditor.returns.covered = covered_by(creditor);
+  creditor.returns.back = static_cast<MicroUnits>(std::min<Wide>(due, creditor.returns.covered));
 }
 
 const TimeReturns& refresh(AllocatorState& state, TenantState& tenant);
@@ -33,8 +43,7 @@ void refresh_debtor(AllocatorState& state, TenantState& debtor) {
   Wide away = 0;
   for (const IouBook::Iou& iou : state.accounts().book().debts_of(debtor.id.value)) {
     const TimeReturns& creditor = refresh(state, state.tenant(TenantId{iou.creditor}));
-    if (creditor.back > 0)
-      away += due_from(state, debtor, iou.units) * creditor.back / creditor.due;
+    if (creditor.back > 0) away += due_from(debtor, iou.units) * creditor.back / creditor.due;
   }
   debtor.returns.away = static_cast<MicroUnits>(away);
 }
@@ -55,7 +64,7 @@ MarkMove move_of(AllocatorState& state, const TenantState& debtor, const TenantS
                 .debtor_owes = -debtor.net,
                 .debtor_part = state.accounts().time().part(debtor.id),
                 .repay_millionths = debtor.terms.repay_millionths,
-                .due = static_cast<MicroUnits>(due_from(state, debtor, owed)),
+                .due = static_cast<MicroUnits>(due_from(debtor, owed)),
                 .moved = 0};
   const TimeReturns& returns = creditor.returns;
   if (returns.back > 0)
@@ -87,13 +96,9 @@ TimeMark time_mark(AllocatorState& state, TenantState& tenant) {
   state.refresh_parts();
   const TimeReturns& returns = refresh(state, tenant);
   const TimeAccounts& time = state.accounts().time();
-  const MicroUnits part = time.part(tenant.id);
-  const std::size_t resource = time.resource();
-  const MicroUnits quota =
-      state.quotas().micro_units_of(state.quotas().quota(tenant)[resource], resource);
   return {.held = time.held(tenant.id),
-          .part = part,
-          .base = std::max(part, quota),
+          .part = tenant.part,
+          .base = base_of(state, tenant),
           .back = returns.back,
           .covered = returns.covered,
           .away = returns.away};
@@ -129,19 +134,26 @@ Standing standing_in_time(AllocatorState& state, TenantState& tenant, const Wind
                           Standing by_quota) {
   if (tenant.net == 0 || (tenant.net > 0 && by_quota == Standing::within)) return by_quota;
   state.refresh_parts();
-  const TimeReturns& returns = refresh(state, tenant);
-  if (returns.back == 0 && returns.away == 0) return by_quota;
-  const TimeMark mark = time_mark(state, tenant);
   const std::size_t resource = state.accounts().time().resource();
   const MicroUnits cost = state.quotas().micro_units_of(range.range.demand[resource], resource);
   if (cost == 0) return by_quota;
-  const MicroUnits after = mark.held + cost;
-  if (mark.back > 0) {
-    if (!is_covered(mark, cost) || mark.held >= mark.base + mark.back) return by_quota;
-    return after <= mark.base + mark.back ? Standing::within : Standing::straddling;
+  const MicroUnits held = state.quotas().micro_units_of(tenant.used[resource], resource);
+  const MicroUnits after = held + cost;
+  const MicroUnits base = base_of(state, tenant);
+  if (tenant.net > 0) {
+    // What its credit covers is known at once, and tells mostly.
+    if (tenant.claims_for_ms <= 0 || after > std::max(base, tenant.part + covered_by(tenant)))
+      return by_quota;
+    const MicroUnits mark = base + refresh(state, tenant).back;
+    if (held >= mark) return by_quota;
+    return after <= mark ? Standing::within : Standing::straddling;
   }
-  const MicroUnits lowered = mark.base - mark.away;
-  if (mark.held >= lowered) return Standing::at_quota;
+  // No more of it gives way than mu of its part: that tells mostly.
+  const auto most_away = static_cast<MicroUnits>(Wide{tenant.part} * tenant.terms.repay_millionths /
+                                                 kMicroUnitsPerUnit);
+  if (held >= base || after <= base - most_away) return by_quota;
+  const MicroUnits lowered = base - refresh(state, tenant).away;
+  if (held >= lowered) return Standing::at_quota;
   return after > lowered ? std::max(by_quota, Standing::straddling) : by_quota;
 }
 

@@ -26,6 +26,18 @@ struct QueuedTurn {
   std::size_t candidate = 0;  ///< in ranked order, which decides among equals
 };
 
+/// Whether b's turn is before a's.
+[[nodiscard]] inline bool comes_later(const QueuedTurn& a, const QueuedTurn& b) {
+  if (a.turn.first != b.turn.first) return a.turn.first > b.turn.first;
+  if (a.turn.per == b.turn.per) {
+    if (a.turn.second != b.turn.second) return a.turn.second > b.turn.second;
+    return a.candidate > b.candidate;
+  }
+  const Wide left = Wide{a.turn.second} * b.turn.per;
+  const Wide right = Wide{b.turn.second} * a.turn.per;
+  return left != right ? left > right : a.candidate > b.candidate;
+}
+
 /// Runs one phase over `candidates` in ranked order. A phase has
 ///   std::optional<Turn> who_first(std::size_t candidate)   none: it is out
 ///   std::optional<Task> who_may(std::size_t candidate)     what it places now; none: it is out
@@ -37,16 +49,7 @@ struct QueuedTurn {
 /// O(log candidates) per task, or O(candidates) where all move.
 template <class Phase>
 void run_phase(Phase& phase, std::size_t candidates, std::vector<QueuedTurn>& queue) {
-  const auto later = [](const QueuedTurn& a, const QueuedTurn& b) {
-    if (a.turn.first != b.turn.first) return a.turn.first > b.turn.first;
-    if (a.turn.per == b.turn.per) {
-      if (a.turn.second != b.turn.second) return a.turn.second > b.turn.second;
-      return a.candidate > b.candidate;
-    }
-    const Wide left = Wide{a.turn.second} * b.turn.per;
-    const Wide right = Wide{b.turn.second} * a.turn.per;
-    return left != right ? left > right : a.candidate > b.candidate;
-  };
+  const auto later = [](const QueuedTurn& a, const QueuedTurn& b) { return comes_later(a, b); };
   const auto queue_up = [&] {
     queue.clear();
     for (std::size_t candidate = 0; candidate < candidates; ++candidate)

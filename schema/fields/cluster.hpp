@@ -9,7 +9,7 @@ namespace fairwater {
 
 template <>
 struct EnumLast<QueuePolicy> {
-  static constexpr QueuePolicy value = QueuePolicy::priority;
+  static constexpr QueuePolicy value = QueuePolicy::shortest_first;
 };
 
 template <>

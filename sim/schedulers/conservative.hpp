@@ -13,8 +13,8 @@
 
 #include <set>
 
+#include "policy/allocator/room_profile.hpp"
 #include "sim/engine/queues.hpp"
-#include "sim/schedulers/room_profile.hpp"
 
 namespace fairwater::sim {
 

@@ -19,6 +19,12 @@ enum class SequenceAccounting : std::uint8_t {
   resource_time = 2,  ///< without a ledger, units times time, at the estimate when a task starts
 };
 
+/// Of a tenant's own jobs, under `sequence`.
+enum class QueueOrder : std::uint8_t {
+  fifo = 0,
+  shortest_first = 1,  ///< by estimate
+};
+
 struct PolicyOptions {
   std::string name;  ///< one of policy_names()
   DealMode mode = DealMode::sized;
@@ -26,6 +32,7 @@ struct PolicyOptions {
   TimeMs credit_period_ms = 0;  ///< of the elastic policies, see ElasticOptions
   SequenceAccounting accounting = SequenceAccounting::units;
   DebtTerms debts{};  ///< where time is counted
+  QueueOrder order = QueueOrder::fifo;
 };
 [[nodiscard]] const std::vector<std::string_view>& policy_names();
 /// True for the elastic policies, which share out one pool of units and know no nodes: they run on

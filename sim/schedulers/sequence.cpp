@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "policy/core/check.hpp"
+#include "policy/prediction/patience.hpp"
 #include "state/snapshot.hpp"
 
 namespace fairwater::sim {
@@ -72,6 +73,7 @@ SequenceScheduler::SequenceScheduler(const PolicyOptions& options, const Cluster
     : workload_(workload),
       cycle_(make_cycle(options, cluster, workload, initial)),
       counts_time_(options.accounting == SequenceAccounting::time),
+      order_(options.order),
       began_ms_(cycle_.allocator().accounts().time().now_ms()),
       queues_(cluster.tenants.size()),
       accounts_(cluster.tenants.size()),
@@ -126,6 +128,8 @@ void SequenceScheduler::submit(JobIndex index) {
   const std::uint32_t waiting = job.tasks - first;
   if (waiting == 0) return;
   queue.jobs[index].add(first, waiting, 1);
+  queue.order.insert(place_of(index));
+  queue.late.insert(lateness_of(index));
   for (std::size_t r = 0; r < kMaxResources; ++r)
     queue.pending[r] += job.demand[r] * Amount{waiting};
   queue.pending_tasks += waiting;
@@ -137,6 +141,40 @@ void SequenceScheduler::end(TaskId task, NodeIndex node) {
   cycle_.beat(node_id(node));
 }
 
+SequenceScheduler::Place SequenceScheduler::place_of(JobIndex job) const {
+  return {order_ == QueueOrder::shortest_first ? workload_.jobs[job].estimate_ms : 0, job};
+}
+
+SequenceScheduler::Place SequenceScheduler::lateness_of(JobIndex index) const {
+  const Job& job = workload_.jobs[index];
+  return {job.submit_ms + patience_ms(job.estimate_ms), index};
+}
+
+WaitingRange SequenceScheduler::waiting_range(JobIndex index,
+                                              const WaitingTasks::Range& range) const {
+  const Job& job = workload_.jobs[index];
+  const TimeMs now = cycle_.allocator().accounts().time().now_ms() - began_ms_;
+  return {.job = job_id(index),
+          .first_index = range.first,
+          .count = range.count,
+          .attempt = range.attempt,
+          .demand = job.demand,
+          .rule = job.rule,
+          .expected_ms = job.estimate_ms,
+          .limit_ms = std::max<TimeMs>(job.estimate_ms, 1),
+          .late_in_ms = lateness_of(index).first - now};
+}
+
+void SequenceScheduler::show(JobIndex index, const Queue& queue, DemandWindow& window) const {
+  std::uint64_t shown = 0;
+  for (const WaitingRange& range : window.next) shown += range.count;
+  for (const auto& range : queue.jobs.at(index).ranges(kWindowRanges - window.next.size())) {
+    if (shown >= kWindowTasks) return;
+    window.next.push_back(waiting_range(index, range));
+    shown += range.count;
+  }
+}
+
 DemandWindow SequenceScheduler::window(TenantIndex tenant) const {
   const Queue& queue = queues_[tenant];
   DemandWindow window;
@@ -144,18 +182,21 @@ DemandWindow SequenceScheduler::window(TenantIndex tenant) const {
   window.pending = queue.pending;
   window.pending_tasks = queue.pending_tasks;
   window.seen_deal = cycle_.allocator().last_deal();
-  std::uint64_t shown = 0;
-  for (const auto& [index, waiting] : queue.jobs) {
-    if (window.next.size() >= kWindowRanges || shown >= kWindowTasks) break;
-    const Job& job = workload_.jobs[index];
-    for (const auto& range : waiting.ranges(kWindowRanges - window.next.size())) {
-      if (shown >= kWindowTasks) break;
-      window.next.push_back({job_id(index), range.first, range.count, range.attempt, job.demand,
-                             job.rule, job.estimate_ms});
-      shown += range.count;
-    }
+  for (const auto& [key, index] : queue.order) {
+    if (window.next.size() >= kWindowRanges) break;
+    show(index, queue, window);
   }
+  if (!queue.late.empty()) show_first_late(queue.late.begin()->second, queue, window);
   return window;
+}
+
+/// Whatever the order: else the window could hide it for ever.
+void SequenceScheduler::show_first_late(JobIndex job, const Queue& queue,
+                                        DemandWindow& window) const {
+  const auto is_its = [&](const WaitingRange& range) { return range.job == job_id(job); };
+  if (std::any_of(window.next.begin(), window.next.end(), is_its)) return;
+  if (window.next.size() == kWindowRanges) window.next.pop_back();
+  window.next.push_back(waiting_range(job, queue.jobs.at(job).ranges(1).front()));
 }
 
 void SequenceScheduler::grant(const Deal& deal, Actions& actions) {
@@ -166,7 +207,11 @@ void SequenceScheduler::grant(const Deal& deal, Actions& actions) {
     const auto found = queue.jobs.find(job);
     FAIRWATER_CHECK(found != queue.jobs.end(), "a grant is for a waiting task");
     found->second.take(grant.task.index, grant.task.attempt);
-    if (found->second.empty()) queue.jobs.erase(found);
+    if (found->second.empty()) {
+      queue.jobs.erase(found);
+      queue.order.erase(place_of(job));
+      queue.late.erase(lateness_of(job));
+    }
     queue.pending -= grant.demand;
     --queue.pending_tasks;
     changed_.insert(tenant);
@@ -186,12 +231,13 @@ bool SequenceScheduler::somebody_waits() const {
 }
 
 bool SequenceScheduler::deal_due_nodes(Actions& actions) {
-  auto deals = cycle_.run(std::numeric_limits<std::size_t>::max());
-  for (auto& deal : deals) {
+  bool somebody_got_room = false;
+  for (auto& deal : cycle_.run(std::numeric_limits<std::size_t>::max())) {
+    somebody_got_room = somebody_got_room || !deal.grants.empty();
     grant(deal, actions);
     deals_.push_back(std::move(deal));
   }
-  return !deals.empty();
+  return somebody_got_room;
 }
 
 Actions SequenceScheduler::cycle(TimeMs /*now*/) {

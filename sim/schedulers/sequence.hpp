@@ -45,11 +45,21 @@ class SequenceScheduler final : public Scheduler {
   [[nodiscard]] const Allocator& allocator() const { return cycle_.allocator(); }
 
  private:
+  /// Smaller first; by arrival where equal.
+  using Place = std::pair<TimeMs, JobIndex>;
   struct Queue {
     std::map<JobIndex, WaitingTasks> jobs;  ///< by arrival
+    std::set<Place> order;                  ///< in which they are to run
+    std::set<Place> late;                   ///< by when they are late
     ResourceVector pending;
     std::uint64_t pending_tasks = 0;
   };
+  [[nodiscard]] Place place_of(JobIndex job) const;
+  [[nodiscard]] Place lateness_of(JobIndex job) const;
+  [[nodiscard]] WaitingRange waiting_range(JobIndex job, const WaitingTasks::Range& range) const;
+  void show_first_late(JobIndex job, const Queue& queue, DemandWindow& window) const;
+  /// Shows what of the job fits into the window's bounds.
+  void show(JobIndex job, const Queue& queue, DemandWindow& window) const;
   [[nodiscard]] DemandWindow window(TenantIndex tenant) const;
   void grant(const Deal& deal, Actions& actions);
   [[nodiscard]] bool somebody_waits() const;
@@ -62,12 +72,13 @@ class SequenceScheduler final : public Scheduler {
     Wide part = 0;
   };
   [[nodiscard]] Total total(TenantIndex tenant) const;
-  /// False when there was nothing to deal.
+  /// False when nobody got anything.
   bool deal_due_nodes(Actions& actions);
 
   const Workload& workload_;
   DealCycle cycle_;
   const bool counts_time_;
+  const QueueOrder order_;
   const LedgerMs began_ms_;                             ///< time 0, as the ledger has it
   std::map<JobIndex, std::uint32_t> running_at_start_;  ///< the first so many tasks of a job
   std::vector<Queue> queues_;

@@ -51,7 +51,7 @@ AllocatorSettings settings_of(const ResourceCatalog& catalog) {
 }  // namespace
 
 TEST_CASE("what runs is held where it runs, under its attempt", "[unit][snapshot]") {
-  const auto held = held_task(stored_job(), 3, stored_task(), {});
+  const auto held = held_task(stored_job(), 3, stored_task(), {}, {});
   CHECK(held.node == NodeId{4});
   CHECK(held.grant.task == TaskKey{JobId{9}, 3, 2});
   CHECK(held.grant.tenant == TenantId{1});
@@ -72,7 +72,7 @@ TEST_CASE("a cycle is restored with its accounts, its nodes and what they hold",
                        .last_iou_age = 9,
                        .reservations = {{NodeId{4}, {TenantId{2}, ResourceVector::filled(7)}}}};
   snapshot.nodes = {node_of(stored_node(), catalog)};
-  snapshot.held = {held_task(stored_job(), 3, stored_task(), catalog)};
+  snapshot.held = {held_task(stored_job(), 3, stored_task(), catalog, {})};
   snapshot.last_deal = 12;
 
   const DealCycle cycle = restore(settings_of(catalog), snapshot);

@@ -43,7 +43,7 @@ TaskResult result_of(std::uint64_t id, std::uint32_t index, EndReason reason = E
 std::string shown(const TenantJobs& jobs, std::size_t max_ranges = 100,
                   std::uint32_t max_tasks = 1000) {
   std::string text;
-  for (const auto& range : jobs.window(max_ranges, max_tasks, 0).next) {
+  for (const auto& range : jobs.window(max_ranges, max_tasks, 0, {}).next) {
     text += (text.empty() ? "" : " ") + std::to_string(range.job.value) + "." +
             std::to_string(range.first_index);
     if (range.count > 1) text += "-" + std::to_string(range.first_index + range.count - 1);
@@ -69,7 +69,7 @@ TEST_CASE("what ended before is remembered in the order in which it ended", "[un
   jobs.remember({run(50, 60), run(0, 40), run(20, 50)});
   jobs.add(named);
   jobs.add(job(2, 1));
-  const auto window = jobs.window(100, 100, 0);
+  const auto window = jobs.window(100, 100, 0, {});
   CHECK(window.next[0].expected_ms == 20);
   CHECK(window.next[0].expected_from == PredictionSource::task_class);
   CHECK(window.next[1].expected_ms == 20);
@@ -96,14 +96,14 @@ TEST_CASE("jobs run in the order of the tenant's policy", "[unit][tenant_jobs]")
 TEST_CASE("a window is bounded and tells of everything that waits", "[unit][tenant_jobs]") {
   auto jobs = jobs_with(GENERATE(QueuePolicy::fifo, QueuePolicy::fair));
   for (std::uint64_t id = 1; id <= 5; ++id) jobs.add(job(id, 10));
-  const auto window = jobs.window(3, 1000, 9);
+  const auto window = jobs.window(3, 1000, 9, {});
   CHECK(window.tenant == kTenant);
   CHECK(window.next.size() == 3);
   CHECK(window.seen_deal == 9);
   CHECK(window.pending_tasks == 50);
   CHECK(window.pending[kCpu] == 5000);
   std::uint32_t tasks = 0;
-  for (const auto& range : jobs.window(100, 15, 0).next) tasks += range.count;
+  for (const auto& range : jobs.window(100, 15, 0, {}).next) tasks += range.count;
   CHECK(tasks >= 15);
   CHECK(tasks <= 25);
 }
@@ -172,7 +172,7 @@ TEST_CASE("a job that is being cancelled waits for the word of the ledger", "[un
   (void)grant(jobs, 1, 2);
   jobs.hold(JobId{1});
   CHECK(shown(jobs).empty());
-  CHECK(jobs.window(9, 9, 0).pending_tasks == 0);
+  CHECK(jobs.window(9, 9, 0, {}).pending_tasks == 0);
   SECTION("it could not be written") {
     jobs.release_hold(JobId{1});
     CHECK(shown(jobs) == "1.0-1");
@@ -194,7 +194,7 @@ TEST_CASE("a cancelled job of which nothing runs is gone at once", "[unit][tenan
   jobs.add(job(1, 3));
   CHECK(jobs.cancel(JobId{1}, "", kThen).empty());
   CHECK_FALSE(jobs.knows(JobId{1}));
-  CHECK(jobs.window(9, 9, 0).pending_tasks == 0);
+  CHECK(jobs.window(9, 9, 0, {}).pending_tasks == 0);
 }
 
 TEST_CASE("a job waits until all that it waits for has succeeded", "[unit][tenant_jobs]") {

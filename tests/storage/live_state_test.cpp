@@ -50,7 +50,8 @@ class LiveTenants {
       CHECK(jobs.size() == fresh.size());
       CHECK(jobs.bytes() == fresh.bytes());
       CHECK(keys_of(jobs.to_stop()) == keys_of(fresh.to_stop()));
-      CHECK(text_of(jobs.window(1000, 100'000, 0)) == text_of(fresh.window(1000, 100'000, 0)));
+      CHECK(text_of(jobs.window(1000, 100'000, 0, {})) ==
+            text_of(fresh.window(1000, 100'000, 0, {})));
     }
   }
 

@@ -4,36 +4,39 @@
 #include <optional>
 #include <vector>
 
-#include "sim/engine/workload.hpp"
+#include "policy/core/types.hpp"
+#include "policy/ledger/time_accounts.hpp"
 
-namespace fairwater::sim {
+namespace fairwater {
 
 /// Costs are linear in the steps, of which each interval that is taken makes two at most.
 class RoomProfile {
  public:
   explicit RoomProfile(const ResourceVector& capacity) : steps_{{0, capacity}} {}
 
+  /// From `at_ms` on, later than any moment so far, so much more is free. O(1).
+  void grow(LedgerMs at_ms, const ResourceVector& demand);
   /// Forgets what was before `now`.
-  void pass_to(TimeMs now);
-  void take(TimeMs from, TimeMs to, const ResourceVector& demand);
-  void give_back(TimeMs from, TimeMs to, const ResourceVector& demand);
+  void pass_to(LedgerMs now);
+  void take(LedgerMs from, LedgerMs to, const ResourceVector& demand);
+  void give_back(LedgerMs from, LedgerMs to, const ResourceVector& demand);
   /// False when more is taken at the first moment than there is.
   [[nodiscard]] bool is_sound_now() const { return ResourceVector{}.fits(steps_.front().free); }
   /// The first moment before `limit` from which on `demand` fits for `duration_ms`.
-  [[nodiscard]] std::optional<TimeMs> earliest(const ResourceVector& demand, TimeMs duration_ms,
-                                               TimeMs limit) const;
+  [[nodiscard]] std::optional<LedgerMs> earliest(const ResourceVector& demand, LedgerMs duration_ms,
+                                                 LedgerMs limit) const;
 
  private:
   struct Step {
-    TimeMs from = 0;
+    LedgerMs from = 0;
     ResourceVector free;  ///< until the next step
   };
   /// The step that begins at `at`, which is made when there is none.
-  std::size_t split(TimeMs at);
+  std::size_t split(LedgerMs at);
   /// Makes one step of this one and the one before where they are alike.
   void merge(std::size_t step);
 
   std::vector<Step> steps_;  ///< by time; the last one's room is all there is
 };
 
-}  // namespace fairwater::sim
+}  // namespace fairwater

@@ -1,0 +1,204 @@
+#include "policy/allocator/by_time.hpp"
+
+#include <algorithm>
+
+namespace fairwater {
+namespace {
+
+using Standing = AllocatorQuotas::Standing;
+
+Units bounded(Wide value) {
+  constexpr Wide kMost = Wide{1} << 60;
+  return static_cast<Units>(std::clamp(value, -kMost, kMost));
+}
+
+/// See the order in by_time.hpp.
+Turn turn_of(const AllocatorState& state, const TenantState& tenant, const WaitingRange& task,
+             Standing standing, std::int64_t memory_ms) {
+  const std::size_t resource = state.accounts().time().resource();
+  const MicroUnits held = state.quotas().micro_units_of(tenant.used[resource], resource);
+  const MicroUnits cost = state.quotas().micro_units_of(task.demand[resource], resource);
+  const Wide owed = Wide{cost} * task.expected_ms - Wide{tenant.net} * kMicroUnitsPerUnit;
+  return {.first = standing == Standing::at_quota ? 1 : 0,
+          .second = bounded(Wide{held} + cost + owed / memory_ms),
+          .per = std::max<MicroUnits>(tenant.part, 1)};
+}
+
+/// Where nobody knows how long tasks take.
+constexpr std::int64_t kLeastMemoryMs = 1000;
+/// Places that one deal gives. Bounds its work; figures move little beyond a few.
+constexpr std::size_t kMostPlaces = 64;
+/// Of what may never end.
+constexpr std::int64_t kForeverMs = kNever / 4;
+
+std::int64_t duration_of(const WaitingRange& task) {
+  return task.limit_ms > 0 ? std::min(task.limit_ms, kForeverMs) : kForeverMs;
+}
+
+GrantStep step_of(Standing standing) {
+  switch (standing) {
+    case Standing::within:
+      return GrantStep::allowance;
+    case Standing::straddling:
+      return GrantStep::remainder;
+    case Standing::at_quota:
+      break;
+  }
+  return GrantStep::backfill;
+}
+
+}  // namespace
+
+/// A task beyond its limit is expected to end with the next millisecond.
+RoomProfile expected_room(const NodeRoom& node, LedgerMs now_ms) {
+  RoomProfile profile(node.free());
+  profile.pass_to(now_ms);
+  for (const auto& [end, demand] : node.ends) profile.grow(std::max(end.at_ms, now_ms + 1), demand);
+  return profile;
+}
+
+PlaceByTime::Kept PlaceByTime::run() {
+  forget_places();
+  deal_.state.refresh_parts();
+  place_late();
+  place_in_turns();
+  if (deal_.placed > 0) deal_.draw(deal_.placed);
+  return {kept_, keeps_all_};
+}
+
+void PlaceByTime::place_late() {
+  while (const auto late = first_late()) {
+    const WindowRange& entry = late->tenant->window[late->range];
+    if (!may_start(*late->tenant, entry)) {
+      keep_room(*late->tenant, entry, true);
+      is_closed_ = true;
+      return;
+    }
+    place(*late->tenant, late->range, GrantStep::reserved);
+  }
+}
+
+std::optional<PlaceByTime::Late> PlaceByTime::first_late() {
+  std::optional<Late> first;
+  const LedgerMs now_ms = deal_.state.now_ms();
+  for (const RankKey& key : deal_.state.waiting()) {
+    TenantState& tenant = deal_.state.at(key.slot);
+    if (tenant.first_late_ms > now_ms) continue;
+    for (std::uint32_t i = 0; i < tenant.window.size(); ++i) {
+      const WindowRange& entry = tenant.window[i];
+      if (entry.late_from_ms > now_ms || (first && entry.late_from_ms >= first->from_ms)) continue;
+      if (deal_.tasks.could_hold(tenant, entry)) first = Late{&tenant, i, entry.late_from_ms};
+    }
+  }
+  return first;
+}
+
+bool PlaceByTime::find_possible(Candidate& candidate) {
+  return deal_.tasks.find_possible(*candidate.tenant, candidate.cursor);
+}
+
+void PlaceByTime::queue_up(std::size_t candidate) {
+  const auto later = [](const QueuedTurn& a, const QueuedTurn& b) { return comes_later(a, b); };
+  const Candidate& at = candidates_[candidate];
+  const WindowRange& entry = at.tenant->window[at.cursor.next];
+  const Standing standing = deal_.tasks.standing(*at.tenant, entry);
+  queue_.push_back(
+      {turn_of(deal_.state, *at.tenant, entry.range, standing, memory_ms_), candidate});
+  std::push_heap(queue_.begin(), queue_.end(), later);
+}
+
+/// Those who wait for something that the node could hold, and how long their next tasks take.
+void PlaceByTime::find_candidates() {
+  candidates_.clear();
+  queue_.clear();
+  Wide expected_ms = 0;
+  std::int64_t known = 0;
+  for (const RankKey& key : deal_.state.waiting()) {
+    Candidate candidate{&deal_.state.at(key.slot), {}};
+    if (!find_possible(candidate)) continue;
+    candidates_.push_back(candidate);
+    const WaitingRange& next = candidate.tenant->window[candidate.cursor.next].range;
+    if (next.expected_ms == 0) continue;
+    expected_ms += next.expected_ms;
+    ++known;
+  }
+  memory_ms_ = kLeastMemoryMs;
+  if (known > 0) memory_ms_ = std::max(memory_ms_, static_cast<std::int64_t>(expected_ms / known));
+}
+
+void PlaceByTime::place_in_turns() {
+  const auto later = [](const QueuedTurn& a, const QueuedTurn& b) { return comes_later(a, b); };
+  find_candidates();
+  for (std::size_t i = 0; i < candidates_.size(); ++i) queue_up(i);
+  while (!queue_.empty() && !keeps_all_ && (deal_.tasks.something_may_fit() || !is_closed_)) {
+    std::pop_heap(queue_.begin(), queue_.end(), later);
+    const std::size_t front = queue_.back().candidate;
+    queue_.pop_back();
+    Candidate& candidate = candidates_[front];
+    TenantState& tenant = *candidate.tenant;
+    const WindowRange& entry = tenant.window[candidate.cursor.next];
+    const Standing standing = deal_.tasks.standing(tenant, entry);
+    if (standing == Standing::at_quota && !tenant.terms.may_borrow) {
+      ++candidate.cursor.next;
+    } else if (may_start(tenant, entry)) {
+      place(tenant, candidate.cursor.next, step_of(standing));
+    } else {
+      if (!is_closed_) keep_room(tenant, entry, standing != Standing::at_quota);
+      ++candidate.cursor.next;
+      ++candidate.cursor.skipped;
+    }
+    if (find_possible(candidate)) queue_up(front);
+  }
+}
+
+bool PlaceByTime::may_start(const TenantState& tenant, const WindowRange& entry) {
+  if (keeps_all_ || !deal_.tasks.fits_now(tenant, entry)) return false;
+  const LedgerMs now_ms = deal_.state.now_ms();
+  return !profile_ ||
+         profile_->earliest(entry.range.demand, duration_of(entry.range), now_ms + 1).has_value();
+}
+
+void PlaceByTime::forget_places() {
+  deal_.state.forget_places(*deal_.node);
+  profile_.reset();
+  places_ = 0;
+  is_closed_ = keeps_all_ = false;
+  kept_.reset();
+}
+
+void PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool has_claim) {
+  AllocatorState& state = deal_.state;
+  NodeRoom& node = *deal_.node;
+  const WaitingRange& task = entry.range;
+  if (!profile_) profile_ = expected_room(node, state.now_ms());
+  const LedgerMs from_ms =
+      profile_->earliest(task.demand, duration_of(task), kNever).value_or(kNever);
+  if (from_ms == kNever && (!has_claim || places_ > 0)) return;
+  if (tenant.kept && tenant.kept->node != node.id && tenant.kept->from_ms <= from_ms) return;
+  if (!tenant.kept && state.somewhere_has_room(tenant, task)) return;
+  if (!tenant.kept || tenant.kept->node != node.id) {
+    tenant.kept = KeptPlace{node.id, from_ms};
+    node.places_of.push_back(tenant.rank.slot);
+  }
+  if (!kept_) kept_ = Reservation{tenant.id, task.demand};
+  if (from_ms == kNever)
+    keeps_all_ = true;
+  else
+    profile_->take(from_ms, from_ms + duration_of(task), task.demand);
+  is_closed_ = is_closed_ || ++places_ == kMostPlaces;
+}
+
+void PlaceByTime::place(TenantState& tenant, std::uint32_t range, GrantStep step) {
+  const ClaimantIndex index = deal_.claimants.of(tenant);
+  Claimant& claimant = deal_.claimants[index];
+  claimant.cursor.next = range;
+  claimant.next = &tenant.window[range];
+  claimant.standing.reset();
+  claimant.backfilled = claimant.backfilled || step == GrantStep::backfill;
+  const WaitingRange& task = claimant.next->range;
+  const LedgerMs now_ms = deal_.state.now_ms();
+  if (profile_) profile_->take(now_ms, now_ms + duration_of(task), task.demand);
+  place_.place(index, range, step);
+}
+
+}  // namespace fairwater

@@ -1,0 +1,97 @@
+// The second stage of a deal where the ledger counts time: which tasks go onto the node, in which
+// order, and for which task the node keeps its room.
+//
+// Order. First come late tasks, the longest late first. (A task is late when its tenant says so:
+// when it has waited about as long as it may run, see WaitingRange::late_in_ms.) Then tenants in
+// turns. Those below their marks (policy/allocator/time_marks.hpp) come before the others. Among
+// them comes first who, with its next task, would have least of what belongs to it:
+//   (held + cost + (cost * expected time - net) / memory) / part,
+// where memory is how long the next tasks of all these take on average. So what it is owed counts,
+// and what its task would add to what it has had: a debt as large as a usual task weighs as much as
+// a unit that is held. A memory in proportion to the tasks is what keeps parts that are smaller
+// than a task even over time, whether tasks take seconds or days.
+//
+// Kept room. A task for which the node has no room at its turn gets a place: the moment from which
+// on the node is expected to have room for it, by when the tasks there must end and what has a
+// place already (Mu'alem and Feitelson, "Utilization, predictability, workloads, and user runtime
+// estimates in scheduling the IBM SP2 with backfilling", IEEE TPDS 2001: conservative backfilling;
+// but places are given anew in every deal, in today's order). Others run meanwhile where they take
+// no room from those with places. Of several nodes the one where it can start first keeps room. A
+// late task that has no room is the only one with a place: nothing that was submitted after it
+// keeps it back, and it starts within the limits of what runs and of the late tasks before it.
+//
+// What has no known limit is not expected to end. Where therefore no moment can be told, the first
+// that has no room, if its tenant is below its mark or it is late, has all room kept for it as it
+// becomes free. That is the node's reservation, in the
+// accounts and so in the journal.
+//
+// Places with a moment follow from windows and from what runs, and a coordinator that starts anew
+// gives them anew: none is stored.
+//
+// Guarantees go before all this (policy/allocator/place.hpp). The sequence takes no part in the
+// order: the units that were placed are dealt by it afterwards, so that the journal's lines say who
+// had how much more or less than its part of this deal.
+//
+// Internal to policy/allocator.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "policy/allocator/deal_progress.hpp"
+#include "policy/allocator/place.hpp"
+#include "policy/allocator/room_profile.hpp"
+
+namespace fairwater {
+
+/// The room that the node is expected to have free from now on. O(tasks on the node).
+[[nodiscard]] RoomProfile expected_room(const NodeRoom& node, LedgerMs now_ms);
+
+class PlaceByTime {
+ public:
+  PlaceByTime(DealProgress& deal, PlaceStage& place) : deal_(deal), place_(place) {}
+
+  struct Kept {
+    std::optional<Reservation> first;  ///< for whom room is kept until the next deal
+    bool for_ever = false;             ///< no moment can be told when it is enough
+  };
+  /// Places so far count for nothing. O(tenants that wait + tasks placed * log).
+  Kept run();
+
+ private:
+  struct Candidate {
+    TenantState* tenant = nullptr;
+    Cursor cursor;
+  };
+  struct Late {
+    TenantState* tenant = nullptr;
+    std::uint32_t range = 0;
+    LedgerMs from_ms = kNever;
+  };
+  void place_late();
+  [[nodiscard]] std::optional<Late> first_late();
+  void find_candidates();
+  void place_in_turns();
+  /// Moves the cursor to a task that the node could hold if it were empty.
+  [[nodiscard]] bool find_possible(Candidate& candidate);
+  void queue_up(std::size_t candidate);
+  [[nodiscard]] bool may_start(const TenantState& tenant, const WindowRange& entry);
+  /// Gives the task, which has no room now, a place.
+  void keep_room(TenantState& tenant, const WindowRange& entry, bool has_claim);
+  /// Places so far count for nothing.
+  void forget_places();
+  void place(TenantState& tenant, std::uint32_t range, GrantStep step);
+
+  DealProgress& deal_;
+  PlaceStage& place_;
+  std::vector<Candidate> candidates_;  ///< in ranked order
+  std::vector<QueuedTurn> queue_;
+  std::optional<RoomProfile> profile_;  ///< once there is a place
+  std::size_t places_ = 0;
+  std::int64_t memory_ms_ = 0;
+  bool is_closed_ = false;  ///< nobody else gets a place
+  bool keeps_all_ = false;  ///< nothing else is placed
+  std::optional<Reservation> kept_;
+};
+
+}  // namespace fairwater

@@ -1,0 +1,21 @@
+// How long a task may wait before it is late: then it comes before whatever is not so late
+// (policy/allocator/by_time.hpp).
+#pragma once
+
+#include <cstdint>
+
+namespace fairwater {
+
+/// Beside what a task may run itself.
+inline constexpr std::int64_t kLeastPatienceMs = 3'600'000;
+/// In place of a limit, of a task of which nobody knows how long it may run.
+inline constexpr std::int64_t kUnknownRunMs = 24 * 3'600'000;
+
+/// Half as long as it may run itself (`limit_ms`; 0: not known), and an hour. So waits are in
+/// proportion to what is asked for, and who asks for less waits less. Longer patience makes waits
+/// shorter on average and the longest longer: docs/policies.md shows it over a range.
+[[nodiscard]] constexpr std::int64_t patience_ms(std::int64_t limit_ms) {
+  return (limit_ms > 0 ? limit_ms : kUnknownRunMs) / 2 + kLeastPatienceMs;
+}
+
+}  // namespace fairwater
