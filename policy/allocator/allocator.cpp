@@ -1,5 +1,6 @@
 #include "policy/allocator/allocator.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "policy/allocator/explain.hpp"
@@ -106,8 +107,10 @@ NodeView Allocator::node(NodeId id) const {
   if (node.reservation) {
     const TenantState& holder = impl_->state.at(node.reservation->tenant_slot);
     view.reserved_for = holder.id;
-    if (holder.kept && holder.kept->node == id && holder.kept->from_ms != kNever)
-      view.reserved_from_ms = holder.kept->from_ms;
+    // Its first place there is the reservation.
+    const auto kept = std::find_if(holder.kept.begin(), holder.kept.end(),
+                                   [&](const KeptPlace& place) { return place.node == id; });
+    if (kept != holder.kept.end() && kept->from_ms != kNever) view.reserved_from_ms = kept->from_ms;
   }
   return view;
 }

@@ -1,6 +1,7 @@
 #include "policy/allocator/by_time.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace fairwater {
 namespace {
@@ -45,6 +46,11 @@ GrantStep step_of(Standing standing) {
       break;
   }
   return GrantStep::backfill;
+}
+
+/// Whether this place is before one from then on there.
+bool comes_first(const KeptPlace& place, LedgerMs from_ms, NodeId node) {
+  return std::pair(place.from_ms, place.node) < std::pair(from_ms, node);
 }
 
 }  // namespace
@@ -166,6 +172,16 @@ void PlaceByTime::forget_places() {
   kept_.reset();
 }
 
+/// The place that the task has so far.
+std::vector<KeptPlace>::iterator PlaceByTime::place_of(TenantState& tenant,
+                                                       const WaitingRange& task) {
+  return std::find_if(tenant.kept.begin(), tenant.kept.end(), [&](const KeptPlace& place) {
+    if (place.job) return place.job == task.job;
+    const auto& reservation = deal_.state.node(place.node).reservation;
+    return reservation && reservation->demand == task.demand;
+  });
+}
+
 void PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool has_claim) {
   AllocatorState& state = deal_.state;
   NodeRoom& node = *deal_.node;
@@ -174,10 +190,13 @@ void PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool 
   const LedgerMs from_ms =
       profile_->earliest(task.demand, duration_of(task), kNever).value_or(kNever);
   if (from_ms == kNever && (!has_claim || places_ > 0)) return;
-  if (tenant.kept && tenant.kept->node != node.id && tenant.kept->from_ms <= from_ms) return;
-  if (!tenant.kept && state.somewhere_has_room(tenant, task)) return;
-  if (!tenant.kept || tenant.kept->node != node.id) {
-    tenant.kept = KeptPlace{node.id, from_ms};
+  const auto kept = place_of(tenant, task);
+  const bool has_place = kept != tenant.kept.end();
+  if (has_place && kept->node != node.id && comes_first(*kept, from_ms, node.id)) return;
+  if (!has_place && state.somewhere_has_room(tenant, task)) return;
+  if (!has_place || kept->node != node.id) {
+    if (has_place) tenant.kept.erase(kept);
+    tenant.kept.push_back({task.job, node.id, from_ms});
     node.places_of.push_back(tenant.rank.slot);
   }
   if (!kept_) kept_ = Reservation{tenant.id, task.demand};

@@ -76,6 +76,8 @@ class PlaceByTime {
   [[nodiscard]] bool find_possible(Candidate& candidate);
   void queue_up(std::size_t candidate);
   [[nodiscard]] bool may_start(const TenantState& tenant, const WindowRange& entry);
+  [[nodiscard]] std::vector<KeptPlace>::iterator place_of(TenantState& tenant,
+                                                          const WaitingRange& task);
   /// Gives the task, which has no room now, a place.
   void keep_room(TenantState& tenant, const WindowRange& entry, bool has_claim);
   /// Places so far count for nothing.

@@ -93,11 +93,13 @@ class Explanation {
     return large_enough > 0;
   }
 
-  /// Of the first task that has a place: by the time limits of what runs.
+  /// Where its job has a place.
   [[nodiscard]] std::string expected_start() const {
-    if (!tenant_.kept || tenant_.kept->from_ms == kNever) return {};
-    const LedgerMs left_ms = std::max<LedgerMs>(tenant_.kept->from_ms - state_.now_ms(), 0);
-    return "; by the time limits of what runs the tenant's next task without room starts within " +
+    const auto kept = std::find_if(tenant_.kept.begin(), tenant_.kept.end(),
+                                   [&](const KeptPlace& place) { return place.job == range_.job; });
+    if (kept == tenant_.kept.end() || kept->from_ms == kNever) return {};
+    const LedgerMs left_ms = std::max<LedgerMs>(kept->from_ms - state_.now_ms(), 0);
+    return "; by the time limits of what runs the job's next task starts within " +
            std::to_string((left_ms + 999) / 1000) + " s";
   }
 

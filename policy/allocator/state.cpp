@@ -10,6 +10,10 @@
 namespace fairwater {
 namespace {
 
+void forget_places_of(TenantState& tenant, NodeId node) {
+  std::erase_if(tenant.kept, [&](const KeptPlace& place) { return place.node == node; });
+}
+
 LedgerMs late_from(LedgerMs now_ms, std::int64_t late_in_ms) {
   if (late_in_ms > 0 && now_ms > kNever - late_in_ms) return kNever;
   return now_ms + late_in_ms;
@@ -457,14 +461,15 @@ void AllocatorState::put_reservation(NodeRoom& node) {
   if (stored == nullptr || !node.accepts) return;
   keep_room(node, *stored);
   TenantState& holder = tenant(stored->tenant);
-  if (!counts_time() || holder.kept) return;
-  holder.kept = KeptPlace{node.id, kNever};
+  const bool is_known = std::any_of(holder.kept.begin(), holder.kept.end(),
+                                    [&](const KeptPlace& place) { return place.node == node.id; });
+  if (!counts_time() || is_known) return;
+  holder.kept.push_back({{}, node.id, kNever});
   node.places_of.push_back(holder.rank.slot);
 }
 
 void AllocatorState::forget_places(NodeRoom& node) {
-  for (const std::uint32_t slot : node.places_of)
-    if (tenants_[slot].kept && tenants_[slot].kept->node == node.id) tenants_[slot].kept.reset();
+  for (const std::uint32_t slot : node.places_of) forget_places_of(tenants_[slot], node.id);
   node.places_of.clear();
   if (counts_time()) (void)lift_reservation(node);
 }

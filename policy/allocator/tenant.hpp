@@ -24,8 +24,9 @@ struct WindowRange {
   LedgerMs late_from_ms = kNever;  ///< from then on they come before others
 };
 
-/// Where room is kept for a tenant's task, where the ledger counts time.
+/// Where room is kept for a job's tasks, where the ledger counts time.
 struct KeptPlace {
+  JobId job;  ///< none: it is not known, after a restart
   NodeId node;
   LedgerMs from_ms = kNever;  ///< the task is expected to have room then
 };
@@ -83,7 +84,7 @@ struct alignas(64) TenantState {
   TimeReturns returns;
   MicroUnits part = 0;              ///< where the ledger counts time, what belongs to it
   LedgerMs first_late_ms = kNever;  ///< nothing in its window is late before
-  std::optional<KeptPlace> kept;    ///< where the ledger counts time
+  std::vector<KeptPlace> kept;      ///< where the ledger counts time, one for each job
   /// Of its next task, while it waits and others owe it; else -1. What it may take back, and what
   /// its debtors give way for, follow from it.
   std::int64_t claims_for_ms = -1;

@@ -5,6 +5,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "policy/prediction/patience.hpp"
+
 namespace fairwater::test {
 namespace {
 
@@ -68,10 +70,12 @@ void TimedCluster::lose_node(std::uint32_t id) {
   deal_all();
 }
 
-void TimedCluster::submit(std::uint32_t tenant, std::uint32_t tasks, const Task& task) {
+JobId TimedCluster::submit(std::uint32_t tenant, std::uint32_t tasks, const Task& task) {
   const JobId job{++last_job_};
-  tenants_[tenant].queue.push_back({task, job, 0, 1, tasks});
+  const LedgerMs late_from_ms = now_ms_ + task.patience_ms.value_or(patience_ms(task.limit_ms));
+  tenants_[tenant].queue.push_back({task, job, 0, 1, tasks, late_from_ms});
   deal_all();
+  return job;
 }
 
 void TimedCluster::clear(std::uint32_t tenant) {
@@ -92,6 +96,13 @@ void TimedCluster::run_until(LedgerMs ms) {
   pass_to(ms);
 }
 
+HeldTask TimedCluster::held_task(const Running& running) const {
+  HeldTask held{NodeId{running.node}, running.grant};
+  if (const LedgerMs limit_ms = running.waiting.task.limit_ms; limit_ms > 0)
+    held.left_ms = std::max<LedgerMs>(1, running.started_ms + limit_ms - now_ms_);
+  return held;
+}
+
 void TimedCluster::restart() {
   const AccountsSnapshot accounts = allocator_.accounts().snapshot();
   Allocator again(settings_);
@@ -101,7 +112,7 @@ void TimedCluster::restart() {
     again.set_node(NodeId{id}, traits_of(id), node.capacity, node.accepts);
   again.restore(accounts);
   std::vector<HeldTask> held;
-  for (const auto& [key, running] : running_) held.push_back({NodeId{running.node}, running.grant});
+  for (const auto& [key, running] : running_) held.push_back(held_task(running));
   again.restore_held(held);
   again.restore_last_deal(allocator_.last_deal());
   allocator_ = std::move(again);
@@ -142,7 +153,9 @@ void TimedCluster::send_window(std::uint32_t tenant) {
                            .attempt = waiting.attempt,
                            .demand = waiting.task.demand,
                            .rule = nullptr,
-                           .expected_ms = waiting.task.expected_ms});
+                           .expected_ms = waiting.task.expected_ms,
+                           .limit_ms = waiting.task.limit_ms,
+                           .late_in_ms = waiting.late_from_ms - now_ms_});
   }
   allocator_.set_window(std::move(window));
 }
@@ -170,11 +183,12 @@ void TimedCluster::take(const Deal& deal) {
     const LedgerMs ends_ms = now_ms_ + found->task.run_ms;
     Waiting taken = *found;
     taken.count = 1;
-    running_[grant.task] = {taken, grant.tenant.value, deal.node.value, ends_ms, grant};
+    running_[grant.task] = {taken, grant.tenant.value, deal.node.value, now_ms_, grant};
     ends_.emplace(ends_ms, grant.task);
     ++found->index;
     if (--found->count == 0) queue.erase(found);
-    ++granted_;
+    starts_.push_back(
+        {now_ms_, grant.tenant.value, grant.task.job, grant.task.index, deal.node.value});
   }
 }
 
@@ -193,6 +207,12 @@ void TimedCluster::check() const {
 
 std::int64_t TimedCluster::held_total(std::uint32_t tenant) const {
   return static_cast<std::int64_t>(tenants_.at(tenant).held / kMicroUnitsPerUnit);
+}
+
+std::optional<TimedCluster::Start> TimedCluster::start_of(JobId job) const {
+  const auto found = std::find_if(starts_.rbegin(), starts_.rend(),
+                                  [&](const Start& start) { return start.job == job; });
+  return found == starts_.rend() ? std::nullopt : std::optional(*found);
 }
 
 double TimedCluster::net(std::uint32_t tenant) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -19,6 +20,17 @@ class TimedCluster {
     ResourceVector demand;
     LedgerMs run_ms = 0;
     LedgerMs expected_ms = 0;  ///< 0: nobody knows
+    LedgerMs limit_ms = 0;     ///< 0: none
+    /// How long it waits until it is late. None: by its limit.
+    std::optional<LedgerMs> patience_ms = std::nullopt;
+  };
+  struct Start {
+    LedgerMs at_ms = 0;
+    std::uint32_t tenant = 0;
+    JobId job;
+    std::uint32_t index = 0;
+    std::uint32_t node = 0;
+    friend bool operator==(const Start&, const Start&) = default;
   };
 
   explicit TimedCluster(const AllocatorSettings& settings);
@@ -30,7 +42,7 @@ class TimedCluster {
   void node(std::uint32_t id, const ResourceVector& capacity, bool accepts = true);
   /// With it end its tasks, which their tenants wait for again.
   void lose_node(std::uint32_t id);
-  void submit(std::uint32_t tenant, std::uint32_t tasks, const Task& task);
+  JobId submit(std::uint32_t tenant, std::uint32_t tasks, const Task& task);
   void clear(std::uint32_t tenant);
   /// Everything up to there happens.
   void run_until(LedgerMs ms);
@@ -55,7 +67,10 @@ class TimedCluster {
   [[nodiscard]] double net(std::uint32_t tenant) const;
   [[nodiscard]] std::vector<std::uint32_t> tenants() const;
   [[nodiscard]] const Allocator& allocator() const { return allocator_; }
-  [[nodiscard]] std::uint64_t grants() const { return granted_; }
+  [[nodiscard]] std::uint64_t grants() const { return starts_.size(); }
+  [[nodiscard]] const std::vector<Start>& starts() const { return starts_; }
+  /// The last start of any of its tasks.
+  [[nodiscard]] std::optional<Start> start_of(JobId job) const;
 
  private:
   struct Waiting {
@@ -64,6 +79,7 @@ class TimedCluster {
     std::uint32_t index = 0;
     std::uint32_t attempt = 1;
     std::uint32_t count = 1;  ///< so many alike, with the next indices
+    LedgerMs late_from_ms = 0;
   };
   struct Tenant {
     TenantTerms terms;
@@ -78,10 +94,11 @@ class TimedCluster {
     Waiting waiting;
     std::uint32_t tenant = 0;
     std::uint32_t node = 0;
-    LedgerMs ends_ms = 0;
+    LedgerMs started_ms = 0;
     Grant grant;
   };
 
+  [[nodiscard]] HeldTask held_task(const Running& running) const;
   void pass_to(LedgerMs ms);
   void end_tasks();
   void send_window(std::uint32_t tenant);
@@ -99,7 +116,7 @@ class TimedCluster {
   std::multimap<LedgerMs, TaskKey> ends_;
   LedgerMs now_ms_ = 0;
   std::uint64_t last_job_ = 0;
-  std::uint64_t granted_ = 0;
+  std::vector<Start> starts_;
 };
 
 }  // namespace fairwater::test

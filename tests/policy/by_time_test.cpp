@@ -1,0 +1,333 @@
+// Where the ledger counts time: which task comes first, and for which a node keeps its room.
+#include <optional>
+
+#include <catch2/catch.hpp>
+
+#include "timed_cluster.hpp"
+
+namespace fairwater::test::by_time {
+namespace {
+
+constexpr std::uint32_t kA = 1;
+constexpr std::uint32_t kB = 2;
+constexpr std::uint32_t kC = 3;
+constexpr std::uint32_t kD = 4;
+
+constexpr LedgerMs operator""_s(unsigned long long seconds) {
+  return static_cast<LedgerMs>(seconds) * 1000;
+}
+
+ResourceVector slots(Amount count) {
+  ResourceVector result;
+  result[kCpu] = count;
+  return result;
+}
+
+/// So many slots for so long, as its limit says.
+TimedCluster::Task task_of(Amount size, LedgerMs limit_ms) {
+  return {.demand = slots(size), .run_ms = limit_ms, .expected_ms = limit_ms, .limit_ms = limit_ms};
+}
+
+/// One that ends before its limit.
+TimedCluster::Task early_task(Amount size, LedgerMs limit_ms, LedgerMs run_ms) {
+  TimedCluster::Task task = task_of(size, limit_ms);
+  task.run_ms = run_ms;
+  return task;
+}
+
+TimedCluster::Task unlimited_task(Amount size, LedgerMs run_ms) {
+  return {.demand = slots(size), .run_ms = run_ms};
+}
+
+TimedCluster::Task impatient_task(Amount size, LedgerMs limit_ms, LedgerMs patience_ms) {
+  TimedCluster::Task task = task_of(size, limit_ms);
+  task.patience_ms = patience_ms;
+  return task;
+}
+
+struct Slots : TimedCluster {
+  Slots() : TimedCluster(settings()) {}
+  static AllocatorSettings settings() {
+    AllocatorSettings settings;
+    settings.granules[kCpu] = 1;
+    return settings;
+  }
+  void weigh(std::uint32_t id, Weight weight) {
+    TenantTerms terms;
+    terms.weight = weight;
+    tenant(id, terms);
+  }
+  [[nodiscard]] bool has_started(JobId job) const { return start_of(job).has_value(); }
+  /// When it started; -1 when it has not.
+  [[nodiscard]] LedgerMs started_ms(JobId job) const {
+    const auto start = start_of(job);
+    return start ? start->at_ms : -1;
+  }
+  /// Where it started; 0 when it has not.
+  [[nodiscard]] std::uint32_t started_on(JobId job) const {
+    const auto start = start_of(job);
+    return start ? start->node : 0;
+  }
+  [[nodiscard]] std::optional<LedgerMs> kept_from(std::uint32_t node, std::uint32_t tenant) const {
+    const NodeView view = allocator().node(NodeId{node});
+    return view.reserved_for == TenantId{tenant} ? view.reserved_from_ms : std::nullopt;
+  }
+};
+
+/// Three slots of A are free at 60 s and three at 100 s, two are free now.
+Slots two_slots_free() {
+  Slots cluster;
+  cluster.weigh(kA, 1);
+  cluster.weigh(kB, 1);
+  cluster.node(1, slots(8));
+  cluster.submit(kA, 1, task_of(3, 60_s));
+  cluster.submit(kA, 1, task_of(3, 100_s));
+  return cluster;
+}
+
+TEST_CASE("a large task starts when the limits of what runs say, and what ends before runs") {
+  Slots cluster = two_slots_free();
+  const JobId earlier = cluster.submit(kA, 1, task_of(8, 10_s));
+  const JobId large = cluster.submit(kB, 1, task_of(8, 50_s));
+  CHECK(cluster.kept_from(1, kB) == 100_s);
+  const JobId too_long = cluster.submit(kA, 1, task_of(1, 100_s + 1));
+  const JobId in_time = cluster.submit(kA, 1, task_of(1, 100_s));
+  CHECK(cluster.started_ms(in_time) == 0);
+  cluster.run_until(60_s);
+  const JobId too_late = cluster.submit(kA, 1, task_of(1, 40_s + 1));
+  const JobId next_in_time = cluster.submit(kA, 1, task_of(3, 40_s));
+  CHECK(cluster.started_ms(next_in_time) == 60_s);
+  cluster.run_until(100_s - 1);
+  CHECK_FALSE(cluster.has_started(large));
+  cluster.run_until(200_s);
+  CHECK(cluster.started_ms(large) == 100_s);
+  CHECK(cluster.started_ms(too_long) >= 150_s);
+  CHECK(cluster.started_ms(too_late) >= 150_s);
+  // A's own large task was there first, but A holds more of its part than B.
+  CHECK(cluster.started_ms(earlier) >= 150_s);
+}
+
+TEST_CASE("what fits beside a large task's place runs, however long") {
+  Slots cluster = two_slots_free();
+  const JobId large = cluster.submit(kB, 1, task_of(7, 50_s));
+  const JobId beside = cluster.submit(kA, 1, task_of(1, 1000_s));
+  const JobId one_too_many = cluster.submit(kA, 1, task_of(1, 1000_s));
+  CHECK(cluster.started_ms(beside) == 0);
+  cluster.run_until(160_s);
+  CHECK(cluster.started_ms(large) == 100_s);
+  CHECK(cluster.started_ms(one_too_many) == 150_s);
+}
+
+TEST_CASE("a large task starts earlier where tasks end earlier") {
+  Slots cluster;
+  cluster.weigh(kA, 1);
+  cluster.weigh(kB, 1);
+  cluster.node(1, slots(8));
+  cluster.submit(kA, 1, early_task(4, 60_s, 30_s));
+  cluster.submit(kA, 1, early_task(4, 100_s, 70_s));
+  const JobId large = cluster.submit(kB, 1, task_of(8, 50_s));
+  const JobId between = cluster.submit(kA, 1, early_task(4, 70_s, 5_s));
+  cluster.run_until(120_s);
+  CHECK(cluster.started_ms(between) == 30_s);
+  CHECK(cluster.started_ms(large) == 70_s);
+}
+
+TEST_CASE("a task beyond its limit ends any moment now, and is waited for") {
+  Slots cluster;
+  cluster.weigh(kA, 1);
+  cluster.weigh(kB, 9);
+  cluster.node(1, slots(8));
+  cluster.submit(kA, 1, early_task(6, 60_s, 90_s));
+  const JobId large = cluster.submit(kB, 1, task_of(8, 50_s));
+  cluster.run_until(61_s);
+  const JobId small = cluster.submit(kA, 1, task_of(1, 2_s));
+  cluster.run_until(100_s);
+  CHECK(cluster.started_ms(large) == 90_s);
+  CHECK_FALSE(cluster.has_started(small));
+}
+
+// -- late tasks -----------------------------------------------------------------------------------
+
+TEST_CASE("late tasks come first, and of them the longest late") {
+  Slots cluster;
+  cluster.weigh(kA, 1);
+  cluster.weigh(kB, 9);
+  cluster.weigh(kC, 1);
+  cluster.weigh(kD, 5);
+  cluster.node(1, slots(8));
+  cluster.submit(kA, 1, task_of(8, 100_s));
+  const JobId behind = cluster.submit(kB, 1, task_of(8, 20_s));
+  const JobId late = cluster.submit(kD, 1, impatient_task(8, 20_s, 10_s));
+  cluster.run_until(1_s);
+  const JobId later_but_longer_late = cluster.submit(kC, 1, impatient_task(8, 20_s, 5_s));
+  CHECK(cluster.kept_from(1, kB) == 100_s);
+  cluster.run_until(6_s);
+  CHECK(cluster.kept_from(1, kC) == 100_s);
+  cluster.run_until(150_s);
+  CHECK(cluster.started_ms(later_but_longer_late) == 100_s);
+  CHECK(cluster.started_ms(late) == 120_s);
+  CHECK(cluster.started_ms(behind) == 140_s);
+}
+
+TEST_CASE("a tenant's late task comes before the others of its window") {
+  Slots cluster;
+  cluster.weigh(kA, 1);
+  cluster.weigh(kB, 1);
+  cluster.node(1, slots(8));
+  cluster.submit(kA, 1, task_of(8, 100_s));
+  const JobId first = cluster.submit(kB, 1, task_of(8, 20_s));
+  const JobId late = cluster.submit(kB, 1, impatient_task(8, 20_s, 10_s));
+  cluster.run_until(150_s);
+  CHECK(cluster.started_ms(late) == 100_s);
+  CHECK(cluster.started_ms(first) == 120_s);
+}
+
+TEST_CASE("while a late task has no room nothing else has a place") {
+  Slots cluster;
+  cluster.weigh(kA, 1);
+  cluster.weigh(kB, 1);
+  cluster.weigh(kC, 1);
+  cluster.node(1, slots(8));
+  cluster.submit(kA, 1, task_of(4, 100_s));
+  const JobId late = cluster.submit(kC, 1, impatient_task(6, 20_s, 10_s));
+  const JobId other = cluster.submit(kB, 1, task_of(7, 30_s));
+  // It fits beside the one, not beside the other.
+  const JobId small = cluster.submit(kA, 1, task_of(2, 1000_s));
+  cluster.run_until(10_s - 1);
+  CHECK_FALSE(cluster.has_started(small));
+  cluster.run_until(200_s);
+  CHECK(cluster.started_ms(small) == 10_s);
+  CHECK(cluster.started_ms(late) == 100_s);
+  CHECK_FALSE(cluster.has_started(other));
+}
+
+TEST_CASE("a tenant's place on one node does not cost its late task the other") {
+  Slots cluster;
+  cluster.weigh(kA, 1);
+  cluster.weigh(kB, 1);
+  cluster.node(1, slots(8));
+  cluster.node(2, slots(2));
+  // Small ones of A fill both nodes all the time, those of B want the small one.
+  for (int i = 0; i < 8; ++i) cluster.submit(kA, 200, task_of(1, 7_s + 500 * i));
+  const JobId large = cluster.submit(kB, 1, impatient_task(8, 20_s, 20_s));
+  cluster.submit(kB, 500, task_of(2, 5_s));
+  cluster.run_until(120_s);
+  CHECK(cluster.started_on(large) == 1);
+  CHECK(cluster.started_ms(large) >= 20_s);
+  CHECK(cluster.started_ms(large) <= 21_s + 20_s);
+}
+
+// -- several nodes --------------------------------------------------------------------------------
+
+/// Node 1 has two slots free, two more at 30 s and the rest at 100 s, but really at 20 s; node 2
+/// has four free and the rest at 50 s.
+Slots two_nodes() {
+  Slots cluster;
+  cluster.weigh(kA, 1);
+  cluster.weigh(kB, 1);
+  cluster.node(1, slots(8));
+  cluster.submit(kA, 1, task_of(2, 30_s));
+  cluster.submit(kA, 1, early_task(4, 100_s, 20_s));
+  cluster.node(2, slots(8));
+  cluster.submit(kA, 1, task_of(4, 50_s));
+  return cluster;
+}
+
+TEST_CASE("a task has its place where it can start first, and moves to where it can earlier") {
+  Slots cluster = two_nodes();
+  const JobId large = cluster.submit(kB, 1, task_of(8, 10_s));
+  CHECK(cluster.kept_from(2, kB) == 50_s);
+  // Node 1 keeps nothing for it.
+  const JobId on_first = cluster.submit(kA, 1, early_task(2, 1000_s, 20_s));
+  const JobId waits = cluster.submit(kA, 1, task_of(4, 1000_s));
+  CHECK(cluster.started_on(on_first) == 1);
+  CHECK_FALSE(cluster.kept_from(1, kB));
+  CHECK_FALSE(cluster.has_started(waits));
+  cluster.run_until(20_s);
+  CHECK(cluster.kept_from(1, kB) == 30_s);
+  CHECK(cluster.started_ms(waits) == 20_s);
+  CHECK(cluster.started_on(waits) == 2);
+  CHECK_FALSE(cluster.kept_from(2, kB));
+  cluster.run_until(60_s);
+  CHECK(cluster.started_ms(large) == 30_s);
+  CHECK(cluster.started_on(large) == 1);
+}
+
+TEST_CASE("a node that is drained or lost takes no place with it") {
+  Slots cluster = two_nodes();
+  const JobId large = cluster.submit(kB, 1, task_of(8, 10_s));
+  REQUIRE(cluster.kept_from(2, kB) == 50_s);
+  const bool is_lost = GENERATE(false, true);
+  if (is_lost)
+    cluster.lose_node(2);
+  else
+    cluster.node(2, slots(8), false);
+  CHECK(cluster.kept_from(1, kB) == 100_s);
+  const JobId small = cluster.submit(kA, 1, task_of(2, 1000_s));
+  CHECK_FALSE(cluster.has_started(small));
+  cluster.run_until(100_s);
+  CHECK(cluster.started_ms(large) == 30_s);
+  CHECK(cluster.started_on(large) == 1);
+}
+
+// -- limits that are not known --------------------------------------------------------------------
+
+TEST_CASE("where nobody knows when tasks end, all room is kept for the first with a claim") {
+  Slots cluster;
+  cluster.weigh(kA, 1);
+  cluster.weigh(kB, 9);
+  cluster.node(1, slots(8));
+  for (LedgerMs end = 10_s; end <= 60_s; end += 10_s) cluster.submit(kA, 1, unlimited_task(1, end));
+  const JobId large = cluster.submit(kB, 1, task_of(8, 10_s));
+  const JobId small = cluster.submit(kA, 1, task_of(1, 1_s));
+  CHECK(cluster.allocator().node(NodeId{1}).reserved_for == TenantId{kB});
+  CHECK_FALSE(cluster.kept_from(1, kB));
+  cluster.run_until(80_s);
+  CHECK(cluster.started_ms(large) == 60_s);
+  CHECK(cluster.started_ms(small) == 70_s);
+}
+
+TEST_CASE("for one beyond its mark, of which nobody knows when it can start, no room is kept") {
+  Slots cluster;
+  cluster.weigh(kA, 10);
+  cluster.weigh(kB, 1);
+  cluster.weigh(kC, 10);
+  cluster.node(1, slots(8));
+  cluster.submit(kC, 1, task_of(9, 1_s));  // no node is large enough; its part is others' meanwhile
+  cluster.submit(kA, 4, unlimited_task(1, 100_s));
+  const JobId large = cluster.submit(kA, 1, task_of(8, 10_s));
+  cluster.submit(kB, 1000, unlimited_task(1, 1_s));
+  for (LedgerMs ms = 1_s; ms < 100_s; ms += 500) {
+    cluster.run_until(ms);
+    REQUIRE(cluster.held(kA) == 4);
+    REQUIRE(cluster.held(kB) == 4);
+  }
+  CHECK_FALSE(cluster.has_started(large));
+}
+
+// -- restarts -------------------------------------------------------------------------------------
+
+TEST_CASE("places are the same after a restart") {
+  const auto starts = [](std::optional<LedgerMs> restart_ms) {
+    Slots cluster = two_nodes();
+    cluster.submit(kB, 1, task_of(8, 10_s));
+    cluster.weigh(kC, 1);
+    cluster.submit(kC, 1, impatient_task(7, 40_s, 35_s));
+    for (int i = 0; i < 20; ++i) cluster.submit(kA, 1, task_of(1 + i % 3, 5_s * (1 + i % 7)));
+    if (restart_ms) {
+      cluster.run_until(*restart_ms);
+      cluster.restart();
+    }
+    cluster.run_until(300_s);
+    return cluster.starts();
+  };
+  const auto expected = starts(std::nullopt);
+  REQUIRE(expected.size() == 25);
+  for (LedgerMs ms = 500; ms <= 120_s; ms += 3_s + 500) {
+    INFO("restart at " << ms << " ms");
+    CHECK(starts(ms) == expected);
+  }
+}
+
+}  // namespace
+}  // namespace fairwater::test::by_time
