@@ -187,6 +187,7 @@ void TimedCluster::take(const Deal& deal) {
     ends_.emplace(ends_ms, grant.task);
     ++found->index;
     if (--found->count == 0) queue.erase(found);
+    last_start_[grant.task.job] = starts_.size();
     starts_.push_back(
         {now_ms_, grant.tenant.value, grant.task.job, grant.task.index, deal.node.value});
   }
@@ -210,9 +211,8 @@ std::int64_t TimedCluster::held_total(std::uint32_t tenant) const {
 }
 
 std::optional<TimedCluster::Start> TimedCluster::start_of(JobId job) const {
-  const auto found = std::find_if(starts_.rbegin(), starts_.rend(),
-                                  [&](const Start& start) { return start.job == job; });
-  return found == starts_.rend() ? std::nullopt : std::optional(*found);
+  const auto found = last_start_.find(job);
+  return found == last_start_.end() ? std::nullopt : std::optional(starts_[found->second]);
 }
 
 double TimedCluster::net(std::uint32_t tenant) const {

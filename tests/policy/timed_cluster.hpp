@@ -117,6 +117,7 @@ class TimedCluster {
   LedgerMs now_ms_ = 0;
   std::uint64_t last_job_ = 0;
   std::vector<Start> starts_;
+  std::map<JobId, std::size_t> last_start_;  ///< in `starts_`
 };
 
 }  // namespace fairwater::test

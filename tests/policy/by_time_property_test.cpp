@@ -1,0 +1,156 @@
+// Where the ledger counts time, in any cluster whose tasks keep their limits: every task that some
+// node could hold starts within a bound that follows from limits alone, whatever others submit.
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "timed_cluster.hpp"
+
+namespace fairwater::test::by_time {
+namespace {
+
+constexpr LedgerMs kPeriodMs = 1000;  ///< a deal at least so often
+
+struct Submitted {
+  JobId job;
+  std::uint32_t tenant = 0;
+  LedgerMs late_from_ms = 0;
+  /// Tasks that were late no later than this one, at the moment from which on it was late.
+  std::optional<std::size_t> before;
+};
+
+/// Tenants that submit all the time: each has a few small tasks waiting at any moment, and now and
+/// then a large one. Some have debts, some have credits, and weights are far apart.
+struct BusyCluster {
+  std::mt19937_64 random;
+  TimedCluster cluster{settings()};
+  std::vector<ResourceVector> nodes;
+  LedgerMs longest_ms = 0;  ///< of all limits
+  std::vector<Submitted> submitted;
+  std::size_t large = 0;
+  std::size_t waited_until_late = 0;
+
+  static AllocatorSettings settings() {
+    AllocatorSettings settings;
+    settings.granules[kCpu] = 1;
+    settings.granules[kMemory] = 1;
+    return settings;
+  }
+  std::uint64_t draw(std::uint64_t from, std::uint64_t to) {
+    return from + random() % (to - from + 1);
+  }
+  Amount amount(std::uint64_t from, std::uint64_t to) {
+    return static_cast<Amount>(draw(from, to));
+  }
+
+  void build() {
+    for (std::uint32_t id = 1; id <= 3 + random() % 3; ++id) {
+      TenantTerms terms;
+      terms.weight = static_cast<Weight>(id == 1 ? 1 : draw(1, 30));
+      terms.repay_millionths = static_cast<std::uint32_t>(draw(1, 1'000'000));
+      cluster.tenant(id, terms);
+    }
+    for (std::uint32_t id = 1; id <= 2 + random() % 3; ++id) {
+      ResourceVector capacity;
+      capacity[kCpu] = amount(2, 12);
+      capacity[kMemory] = amount(2, 12);
+      nodes.push_back(capacity);
+      cluster.node(id, capacity);
+    }
+    fill();
+  }
+
+  void submit(std::uint32_t tenant, const ResourceVector& demand, LedgerMs limit_ms) {
+    const auto run_ms = static_cast<LedgerMs>(draw(1, static_cast<std::uint64_t>(limit_ms)));
+    TimedCluster::Task task{.demand = demand,
+                            .run_ms = draw(1, 2) == 1 ? limit_ms : run_ms,
+                            .expected_ms = limit_ms,
+                            .limit_ms = limit_ms,
+                            .patience_ms = 10'000 + limit_ms / 2};
+    longest_ms = std::max(longest_ms, limit_ms);
+    const LedgerMs late_from_ms = cluster.now_ms() + *task.patience_ms;
+    submitted.push_back({cluster.submit(tenant, 1, task), tenant, late_from_ms, std::nullopt});
+  }
+
+  /// Everybody has some small tasks waiting, however many have started.
+  void fill() {
+    for (const std::uint32_t tenant : cluster.tenants())
+      while (cluster.waiting(tenant) < 4) {
+        ResourceVector demand;
+        demand[kCpu] = 1;
+        demand[kMemory] = amount(0, 1);
+        submit(tenant, demand, static_cast<LedgerMs>(draw(500, 6000)));
+      }
+  }
+
+  /// All of a node, or nearly, in one resource or in both.
+  void submit_large() {
+    const ResourceVector& node = nodes[draw(0, nodes.size() - 1)];
+    ResourceVector demand;
+    demand[kCpu] = amount(static_cast<std::uint64_t>(node[kCpu] + 1) / 2,
+                          static_cast<std::uint64_t>(node[kCpu]));
+    demand[kMemory] = amount(0, static_cast<std::uint64_t>(node[kMemory]));
+    const auto all = cluster.tenants();
+    submit(draw(1, 2) == 1 ? 1 : all[draw(0, all.size() - 1)], demand,
+           static_cast<LedgerMs>(draw(1000, 20'000)));
+    ++large;
+  }
+
+  [[nodiscard]] bool has_started(const Submitted& task) const {
+    return cluster.start_of(task.job).has_value();
+  }
+};
+
+/// What is late comes in the order of being late, each within the longest limit: then all that runs
+/// where it has its place has ended, and nothing else was placed where it would be in the way. What
+/// is submitted later is late later.
+void check_bound(BusyCluster& busy, std::map<std::uint64_t, std::size_t>& open) {
+  const LedgerMs now_ms = busy.cluster.now_ms();
+  for (auto at = open.begin(); at != open.end();) {
+    Submitted& task = busy.submitted[at->second];
+    const auto start = busy.cluster.start_of(task.job);
+    if (!start && !task.before && task.late_from_ms <= now_ms) {
+      ++busy.waited_until_late;
+      task.before =
+          static_cast<std::size_t>(std::count_if(open.begin(), open.end(), [&](const auto& other) {
+            const Submitted& another = busy.submitted[other.second];
+            return another.late_from_ms <= task.late_from_ms && !busy.has_started(another);
+          }));
+    }
+    const LedgerMs bound_ms =
+        task.late_from_ms + 2 * kPeriodMs +
+        static_cast<LedgerMs>(task.before.value_or(0)) * (busy.longest_ms + 1);
+    REQUIRE((start ? start->at_ms : now_ms) <= bound_ms);
+    at = start ? open.erase(at) : std::next(at);
+  }
+}
+
+TEST_CASE("whatever others submit, a task starts within what limits say", "[property]") {
+  std::size_t large = 0;
+  std::size_t waited_until_late = 0;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    INFO("seed " << seed);
+    BusyCluster busy{.random = std::mt19937_64(seed), .nodes = {}, .submitted = {}};
+    busy.build();
+    std::map<std::uint64_t, std::size_t> open;
+    std::size_t known = 0;
+    for (LedgerMs ms = 500; ms <= 100'000; ms += 500) {
+      busy.cluster.run_until(ms);
+      if (busy.draw(1, 30) == 1) busy.submit_large();
+      busy.fill();
+      for (; known < busy.submitted.size(); ++known) open[busy.submitted[known].job.value] = known;
+      check_bound(busy, open);
+    }
+    large += busy.large;
+    waited_until_late += busy.waited_until_late;
+  }
+  CHECK(large > 50);
+  CHECK(waited_until_late > 100);
+}
+
+}  // namespace
+}  // namespace fairwater::test::by_time
