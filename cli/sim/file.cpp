@@ -50,8 +50,8 @@ void read_policy(SimFileDraft& draft, const Field& field) {
   });
   if (const auto debts = policy.find("debts")) read_policy_debts(draft, *debts);
   policy.read("order", scenario.policy.order, [](const Field& order) {
-    return order.choice<sim::QueueOrder>({{"fifo", sim::QueueOrder::fifo},
-                                          {"shortest-first", sim::QueueOrder::shortest_first}});
+    return order.choice<sim::QueueOrder>(
+        {{"fifo", sim::QueueOrder::fifo}, {"shortest-first", sim::QueueOrder::shortest_first}});
   });
   policy.read("cycle", scenario.engine.cycle_ms, read_time);
   policy.read("credit_period", scenario.policy.credit_period_ms, read_time);

@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "policy/prediction/patience.hpp"
+
 namespace fairwater {
 namespace {
 
@@ -17,6 +19,15 @@ UnfinishedJob job(std::uint64_t id, std::uint32_t tasks, std::int32_t priority =
   spec.resources = {{"cpu", 100}};
   spec.priority = priority;
   return {submitted_job({JobId{id}, kTenant, spec}, kThen), {}, {}};
+}
+
+/// With a time limit, submitted so many microseconds after the others.
+UnfinishedJob limited_job(std::uint64_t id, std::int64_t limit_ms, std::int64_t after_us = 0,
+                          std::uint32_t tasks = 1) {
+  auto limited = job(id, tasks);
+  limited.record.spec.time_limit_ms = limit_ms;
+  limited.record.submitted_at.microseconds += after_us;
+  return limited;
 }
 
 TenantJobs jobs_with(QueuePolicy policy) { return {kTenant, policy, ResourceCatalog{}}; }
@@ -91,6 +102,64 @@ TEST_CASE("jobs run in the order of the tenant's policy", "[unit][tenant_jobs]")
   CHECK(shown(jobs) == "1.0 2.0 3.0 1.1 2.1-2");
   (void)grant(jobs, 1, 0);
   CHECK(shown(jobs) == "2.0 3.0 1.1 2.1-2");  // a job with a running task comes later
+}
+
+TEST_CASE("shortest first goes by the time limit, and what has none comes last",
+          "[unit][tenant_jobs]") {
+  auto jobs = jobs_with(QueuePolicy::shortest_first);
+  jobs.add(job(1, 1));
+  jobs.add(limited_job(2, 60'000));
+  jobs.add(limited_job(3, 5'000));
+  jobs.add(limited_job(4, 60'000));
+  jobs.add(job(5, 1, 100));
+  CHECK(shown(jobs) == "3.0 2.0 4.0 1.0 5.0");
+  (void)grant(jobs, 3, 0);
+  CHECK(shown(jobs) == "2.0 4.0 1.0 5.0");
+  jobs.set_policy(QueuePolicy::fifo);
+  CHECK(shown(jobs) == "1.0 2.0 4.0 5.0");
+}
+
+TEST_CASE("a window says how long tasks may run and when they are late", "[unit][tenant_jobs]") {
+  auto jobs = jobs_with(QueuePolicy::fifo);
+  jobs.add(limited_job(1, 60'000));
+  jobs.add(job(2, 1));
+  const WallTime later{kThen.microseconds + 10'000'000};
+  const auto window = jobs.window(100, 100, 0, later);
+  CHECK(window.next[0].limit_ms == 60'000);
+  CHECK(window.next[0].late_in_ms == kLeastPatienceMs + 30'000 - 10'000);
+  CHECK(window.next[1].limit_ms == 0);
+  CHECK(window.next[1].late_in_ms == kLeastPatienceMs + kUnknownRunMs / 2 - 10'000);
+  const WallTime much_later{kThen.microseconds + 2 * kLeastPatienceMs * 1000};
+  CHECK(jobs.window(100, 100, 0, much_later).next[0].late_in_ms == 30'000 - kLeastPatienceMs);
+}
+
+TEST_CASE("what is late first is in a full window, whatever the order", "[unit][tenant_jobs]") {
+  const auto policy = GENERATE(QueuePolicy::fifo, QueuePolicy::priority, QueuePolicy::fair,
+                               QueuePolicy::shortest_first);
+  auto jobs = jobs_with(policy);
+  for (std::uint64_t id = 1; id <= 8; ++id)
+    jobs.add(limited_job(id, 600'000, id == 5 ? 0 : 1'000'000, id == 5 ? 3 : 1));
+  // It is the longest by its limit, and its priority is the least; it was there long before.
+  auto first = limited_job(9, 700'000, -500'000'000, 2);
+  first.record.spec.priority = -1;
+  jobs.add(first);
+  const auto last_of = [&](std::size_t max_ranges, std::uint32_t max_tasks) {
+    const auto window = jobs.window(max_ranges, max_tasks, 0, {});
+    CHECK(window.next.size() <= max_ranges);
+    return window.next.back();
+  };
+  CHECK(last_of(3, 1000).job == JobId{9});
+  CHECK(last_of(3, 1000).count == 2);
+  CHECK(last_of(100, 2).job == JobId{9});
+  CHECK(last_of(1, 1000).job == JobId{9});
+  (void)grant(jobs, 9, 0);
+  CHECK(last_of(3, 1000).first_index == 1);
+  (void)grant(jobs, 9, 1);
+  // Then the next, once.
+  CHECK(last_of(3, 1000).job == JobId{5});
+  CHECK(shown(jobs, 3).find("5.0") == shown(jobs, 3).rfind("5.0"));
+  jobs.hold(JobId{5});
+  CHECK(last_of(3, 1000).job != JobId{5});
 }
 
 TEST_CASE("a window is bounded and tells of everything that waits", "[unit][tenant_jobs]") {
