@@ -50,6 +50,7 @@ struct Slots : TimedCluster {
   static AllocatorSettings settings() {
     AllocatorSettings settings;
     settings.granules[kCpu] = 1;
+    settings.granules[kMemory] = 1;
     return settings;
   }
   void weigh(std::uint32_t id, Weight weight) {
@@ -110,12 +111,12 @@ TEST_CASE("a large task starts when the limits of what runs say, and what ends b
 TEST_CASE("what fits beside a large task's place runs, however long") {
   Slots cluster = two_slots_free();
   const JobId large = cluster.submit(kB, 1, task_of(7, 50_s));
-  const JobId beside = cluster.submit(kA, 1, task_of(1, 1000_s));
-  const JobId one_too_many = cluster.submit(kA, 1, task_of(1, 1000_s));
-  CHECK(cluster.started_ms(beside) == 0);
+  const JobId beside = cluster.submit(kA, 2, task_of(1, 1000_s));
+  REQUIRE(cluster.started_ms(beside) == 0);
+  CHECK(cluster.start_of(beside)->index == 0);
   cluster.run_until(160_s);
   CHECK(cluster.started_ms(large) == 100_s);
-  CHECK(cluster.started_ms(one_too_many) == 150_s);
+  CHECK(cluster.started_ms(beside) == 150_s);
 }
 
 TEST_CASE("a large task starts earlier where tasks end earlier") {
@@ -205,16 +206,21 @@ TEST_CASE("a tenant's place on one node does not cost its late task the other") 
   Slots cluster;
   cluster.weigh(kA, 1);
   cluster.weigh(kB, 1);
+  ResourceVector with_memory = slots(1);
+  with_memory[kMemory] = 1;
   cluster.node(1, slots(8));
-  cluster.node(2, slots(2));
-  // Small ones of A fill both nodes all the time, those of B want the small one.
-  for (int i = 0; i < 8; ++i) cluster.submit(kA, 200, task_of(1, 7_s + 500 * i));
-  const JobId large = cluster.submit(kB, 1, impatient_task(8, 20_s, 20_s));
-  cluster.submit(kB, 500, task_of(2, 5_s));
-  cluster.run_until(120_s);
+  cluster.node(2, with_memory);
+  // Small ones of A fill the large node all the time. Those of B wait for the other one.
+  for (int i = 0; i < 200; ++i) cluster.submit(kA, 1, task_of(1, 7_s + 500 * (i * 5 % 8)));
+  TimedCluster::Task other = task_of(1, 3_s);
+  other.demand = with_memory;
+  cluster.submit(kB, 500, other);
+  cluster.run_until(31_s);
+  const JobId large = cluster.submit(kB, 1, impatient_task(8, 20_s, 0));
+  cluster.run_until(100_s);
   CHECK(cluster.started_on(large) == 1);
-  CHECK(cluster.started_ms(large) >= 20_s);
-  CHECK(cluster.started_ms(large) <= 21_s + 20_s);
+  CHECK(cluster.started_ms(large) > 31_s);
+  CHECK(cluster.started_ms(large) <= 31_s + 10'500);
 }
 
 // -- several nodes --------------------------------------------------------------------------------
@@ -253,6 +259,26 @@ TEST_CASE("a task has its place where it can start first, and moves to where it 
   CHECK(cluster.started_on(large) == 1);
 }
 
+TEST_CASE("of two nodes where a task can start at one time the first has its place") {
+  Slots cluster;
+  cluster.weigh(kA, 1);
+  cluster.weigh(kB, 1);
+  cluster.node(1, slots(4));
+  cluster.submit(kA, 1, task_of(4, 50_s));
+  cluster.node(2, slots(8));
+  cluster.submit(kA, 1, task_of(4, 50_s));
+  cluster.submit(kB, 1, task_of(8, 10_s));
+  REQUIRE(cluster.kept_from(2, kB) == 50_s);
+  cluster.node(1, slots(8));
+  CHECK(cluster.kept_from(1, kB) == 50_s);
+  // The other keeps nothing, nor does it after a restart.
+  cluster.restart();
+  cluster.run_until(1_s);
+  CHECK(cluster.kept_from(1, kB) == 50_s);
+  CHECK_FALSE(cluster.kept_from(2, kB));
+  CHECK(cluster.started_on(cluster.submit(kA, 1, task_of(4, 1000_s))) == 2);
+}
+
 TEST_CASE("a node that is drained or lost takes no place with it") {
   Slots cluster = two_nodes();
   const JobId large = cluster.submit(kB, 1, task_of(8, 10_s));
@@ -268,6 +294,28 @@ TEST_CASE("a node that is drained or lost takes no place with it") {
   cluster.run_until(100_s);
   CHECK(cluster.started_ms(large) == 30_s);
   CHECK(cluster.started_on(large) == 1);
+}
+
+TEST_CASE("a node that is drained or lost takes no place behind its first with it") {
+  Slots cluster = two_nodes();
+  cluster.weigh(kB, 9);
+  cluster.weigh(kC, 1);
+  ResourceVector with_memory = slots(8);
+  with_memory[kMemory] = 1;
+  cluster.node(2, with_memory);
+  TimedCluster::Task there = task_of(8, 10_s);
+  there.demand = with_memory;
+  cluster.submit(kB, 1, there);
+  cluster.submit(kC, 1, task_of(8, 10_s));
+  cluster.run_until(1_s);
+  REQUIRE(cluster.kept_from(2, kB) == 50_s);
+  REQUIRE_FALSE(cluster.allocator().node(NodeId{1}).reserved_for);
+  const bool is_lost = GENERATE(false, true);
+  if (is_lost)
+    cluster.lose_node(2);
+  else
+    cluster.node(2, with_memory, false);
+  CHECK(cluster.kept_from(1, kC) == 100_s);
 }
 
 // -- limits that are not known --------------------------------------------------------------------
