@@ -17,6 +17,11 @@ namespace fairwater {
 /// No moment of the ledger's time.
 inline constexpr LedgerMs kNever = std::numeric_limits<LedgerMs>::max();
 
+/// So much later, or never.
+[[nodiscard]] constexpr LedgerMs moment_in(LedgerMs now_ms, std::int64_t later_ms) {
+  return later_ms > 0 && now_ms > kNever - later_ms ? kNever : now_ms + later_ms;
+}
+
 struct WindowRange {
   WaitingRange range;
   ResourceSet asks;

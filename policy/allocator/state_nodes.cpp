@@ -1,0 +1,182 @@
+// Of AllocatorState: nodes, what they hold and keep, and the record of a deal.
+#include <algorithm>
+#include <utility>
+
+#include "policy/allocator/deal_arithmetic.hpp"
+#include "policy/allocator/state.hpp"
+#include "policy/core/check.hpp"
+
+namespace fairwater {
+namespace {
+
+void forget_places_of(TenantState& tenant, NodeId node) {
+  std::erase_if(tenant.kept, [&](const KeptPlace& place) { return place.node == node; });
+}
+
+}  // namespace
+
+// -- nodes and held tasks
+// --------------------------------------------------------------------------
+
+NodeRoom& AllocatorState::node(NodeId id) {
+  const auto found = nodes_.find(id);
+  FAIRWATER_CHECK(found != nodes_.end(), "the node is known to the allocator");
+  return found->second;
+}
+
+const NodeRoom& AllocatorState::node(NodeId id) const {
+  return const_cast<AllocatorState*>(this)->node(id);
+}
+
+void AllocatorState::set_node(NodeId id, const NodeTraits& traits, const ResourceVector& capacity,
+                              bool accepts) {
+  FAIRWATER_CHECK(ResourceVector{}.fits(capacity), "a node's capacity is not negative");
+  NodeRoom& changed = nodes_[id];
+  changed.id = id;
+  site_rooms_.remove(id, changed.traits.site);
+  changed.traits = traits;
+  changed.capacity = capacity;
+  changed.accepts = accepts;
+  if (!accepts) forget_places(changed);
+  site_rooms_.add(id, traits.site, changed.free());
+  put_reservation(changed);
+  refresh_capacity();
+}
+
+void AllocatorState::remove_node(NodeId id) {
+  FAIRWATER_CHECK(node(id).running_tasks == 0, "a node that is removed runs no task");
+  forget_places(node(id));
+  accounts_.remove_node(id);
+  follow_accounts();
+  site_rooms_.remove(id, node(id).traits.site);
+  nodes_.erase(id);
+  refresh_capacity();
+}
+
+bool AllocatorState::site_has_room(const std::string& site, const TenantState& tenant,
+                                   const WaitingRange& task) {
+  return site_rooms_.has_room(site, task.demand, [&](NodeId id) -> SiteRooms::Room {
+    const NodeRoom& there = node(id);
+    if (!there.accepts) return {.free = {}, .may_be_used = false};
+    const bool is_kept = there.reservation && there.reservation->tenant_slot != tenant.rank.slot;
+    return {.free = there.free(), .may_be_used = !is_kept && task.rule->allows(there.traits)};
+  });
+}
+
+bool AllocatorState::somewhere_has_room(const TenantState& tenant, const WaitingRange& task) {
+  return site_rooms_.has_room(task.demand, [&](NodeId id) -> SiteRooms::Room {
+    const NodeRoom& there = node(id);
+    const bool is_kept = there.reservation && there.reservation->tenant_slot != tenant.rank.slot;
+    const bool is_allowed = task.rule == nullptr || task.rule->allows(there.traits);
+    return {.free = there.free(), .may_be_used = there.accepts && !is_kept && is_allowed};
+  });
+}
+
+void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& grant,
+                          std::int64_t limit_ms) {
+  const LedgerMs ends_ms = limit_ms > 0 ? moment_in(now_ms(), limit_ms) : kNever;
+  const bool added = held_.emplace(grant.task, Held{node.id, grant, ends_ms}).second;
+  FAIRWATER_CHECK(added, "a task is held once");
+  if (counts_time() && ends_ms != kNever)
+    node.ends.emplace(ExpectedEnd{ends_ms, grant.task}, grant.demand);
+  node.used += grant.demand;
+  ++node.running_tasks;
+  holder.used += grant.demand;
+  if (grant.beyond_quota) holder.used_beyond_quota += grant.demand;
+  ++holder.running_tasks;
+  quotas_.hold(holder, grant.demand);
+  count_held(holder);
+}
+
+void AllocatorState::place(NodeRoom& node, TenantState& tenant, const Grant& grant,
+                           std::int64_t limit_ms) {
+  if (tenant.pending_tasks > 0) --tenant.pending_tasks;
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    tenant.pending[r] = std::max<Amount>(0, tenant.pending[r] - grant.demand[r]);
+  tenant.unseen.push_back({deals + 1, grant.task, grant.demand});
+  FAIRWATER_CHECK(grant.demand.fits(node.free()), "a node holds no more than it has");
+  hold(node, tenant, grant, limit_ms);
+}
+
+void AllocatorState::restore_held(std::span<const HeldTask> held) {
+  for (const HeldTask& task : held) {
+    TenantState& holder = tenant(task.grant.tenant);
+    hold(node(task.node), holder, task.grant, task.left_ms);
+    quotas_.refresh(holder);
+  }
+  refresh_capacity();  // nodes that take no tasks count with what is held there
+}
+
+bool AllocatorState::release(const TaskKey& task) {
+  const auto found = held_.find(task);
+  if (found == held_.end()) return false;
+  const Held& held = found->second;
+  NodeRoom& held_on = node(held.node);
+  held_on.used -= held.grant.demand;
+  site_rooms_.raise(held_on.traits.site, held_on.free());
+  --held_on.running_tasks;
+  held_on.ends.erase({held.ends_ms, task});
+  TenantState& holder = tenant(held.grant.tenant);
+  holder.used -= held.grant.demand;
+  if (held.grant.beyond_quota) holder.used_beyond_quota -= held.grant.demand;
+  --holder.running_tasks;
+  quotas_.release(holder, held.grant.demand);
+  count_held(holder);
+  held_.erase(found);
+  if (!held_on.accepts) refresh_capacity();
+  return true;
+}
+
+// -- the deal
+// --------------------------------------------------------------------------------------
+
+std::optional<Reservation> AllocatorState::lift_reservation(NodeRoom& node) {
+  if (!node.reservation) return std::nullopt;
+  const NodeReservation lifted = *std::exchange(node.reservation, std::nullopt);
+  TenantState& holder = tenants_[lifted.tenant_slot];
+  holder.reserved -= lifted.demand;
+  return Reservation{holder.id, lifted.demand};
+}
+
+std::optional<Reservation> AllocatorState::stored_reservation(NodeId node) const {
+  const Reservation* stored = accounts_.reservation(node);
+  return stored == nullptr ? std::nullopt : std::optional(*stored);
+}
+
+void AllocatorState::keep_room(NodeRoom& node, const Reservation& kept) {
+  TenantState& holder = tenant(kept.tenant);
+  node.reservation = NodeReservation{holder.rank.slot, kept.demand};
+  holder.reserved += kept.demand;
+}
+
+void AllocatorState::put_reservation(NodeRoom& node) {
+  (void)lift_reservation(node);
+  const Reservation* stored = accounts_.reservation(node.id);
+  if (stored == nullptr || !node.accepts) return;
+  keep_room(node, *stored);
+  TenantState& holder = tenant(stored->tenant);
+  const bool is_known = std::any_of(holder.kept.begin(), holder.kept.end(),
+                                    [&](const KeptPlace& place) { return place.node == node.id; });
+  if (!counts_time() || is_known) return;
+  holder.kept.push_back({{}, node.id, kNever});
+  node.places_of.push_back(holder.rank.slot);
+}
+
+void AllocatorState::forget_places(NodeRoom& node) {
+  for (const std::uint32_t slot : node.places_of) forget_places_of(tenants_[slot], node.id);
+  node.places_of.clear();
+  if (counts_time()) (void)lift_reservation(node);
+}
+
+void AllocatorState::record(const Deal& deal) {
+  FAIRWATER_CHECK(!arithmetic_problem(deal), "a deal adds up");
+  transaction_ = transaction_of(deal, std::move(transaction_));
+  const Accounts::Refusal refusal = accounts_.apply(transaction_);
+  transaction_.repayments = {};  // the deal's
+  transaction_.loans = {};
+  FAIRWATER_CHECK(!refusal, "the accounts take every deal");
+  follow_accounts();
+  ++deals;
+}
+
+}  // namespace fairwater
