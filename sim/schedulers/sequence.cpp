@@ -231,13 +231,14 @@ bool SequenceScheduler::somebody_waits() const {
 }
 
 bool SequenceScheduler::deal_due_nodes(Actions& actions) {
-  bool somebody_got_room = false;
+  bool goes_on = false;
   for (auto& deal : cycle_.run(std::numeric_limits<std::size_t>::max())) {
-    somebody_got_room = somebody_got_room || !deal.grants.empty();
+    // Where time is counted, places alone move until somebody starts.
+    goes_on = goes_on || !counts_time_ || !deal.grants.empty();
     grant(deal, actions);
     deals_.push_back(std::move(deal));
   }
-  return somebody_got_room;
+  return goes_on;
 }
 
 Actions SequenceScheduler::cycle(TimeMs /*now*/) {

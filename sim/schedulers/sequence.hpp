@@ -72,7 +72,7 @@ class SequenceScheduler final : public Scheduler {
     Wide part = 0;
   };
   [[nodiscard]] Total total(TenantIndex tenant) const;
-  /// False when nobody got anything.
+  /// False when nothing came of it that others may go by.
   bool deal_due_nodes(Actions& actions);
 
   const Workload& workload_;

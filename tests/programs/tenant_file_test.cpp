@@ -89,7 +89,7 @@ TEST_CASE("a bad tenant file is refused naming line and key", "[golden][tenant_f
       {"tenants:\n  - name: a\n    min: {cpu: 4}\n    max: {cpu: 3}\n", invalid,
        "tenants[0].max.cpu", "3 is below min, which is 4 (line 4 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    queue: lifo\n", invalid, "tenants[0].queue",
-       "'lifo' is not one of fifo, fair, priority (line 3 of tenants.yaml)"},
+       "'lifo' is not one of fifo, fair, priority, shortest-first (line 3 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    repay: 0\n", invalid, "tenants[0].repay",
        "0 millionths: must be above 0 and at most 1 (line 3 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    repay: 1e-3\n", invalid, "tenants[0].repay",
