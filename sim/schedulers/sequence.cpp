@@ -41,6 +41,13 @@ Grant held_grant(const Cluster& cluster, const Workload& workload, const Running
           .beyond_quota = running.beyond_quota};
 }
 
+/// Until its estimate is over.
+TimeMs estimated_left_ms(const Workload& workload, const RunningTask& running) {
+  const Job& job = workload.jobs[running.task.job];
+  const TimeMs ran_ms = run_ms_of(job, running.task.index) - running.left_ms;
+  return std::max<TimeMs>(job.estimate_ms - ran_ms, 1);
+}
+
 /// As a coordinator that begins anew, and to which an operator applies the changes then.
 DealCycle make_cycle(const PolicyOptions& options, const Cluster& cluster, const Workload& workload,
                      const InitialState& initial) {
@@ -59,7 +66,8 @@ DealCycle make_cycle(const PolicyOptions& options, const Cluster& cluster, const
     snapshot.nodes.push_back(
         {node_id(i), cluster.nodes[i].traits, cluster.nodes[i].capacity, !closed.contains(i)});
   for (const auto& running : initial.running)
-    snapshot.held.push_back({node_id(running.node), held_grant(cluster, workload, running)});
+    snapshot.held.push_back({node_id(running.node), held_grant(cluster, workload, running),
+                             estimated_left_ms(workload, running)});
   DealCycle cycle = restore(settings, snapshot);
   for (const auto& change : initial.changes)
     cycle.allocator().set_tenant(tenant_id(change.tenant), cluster.tenants[change.tenant].terms);
@@ -186,7 +194,8 @@ DemandWindow SequenceScheduler::window(TenantIndex tenant) const {
     if (window.next.size() >= kWindowRanges) break;
     show(index, queue, window);
   }
-  if (!queue.late.empty()) show_first_late(queue.late.begin()->second, queue, window);
+  if (counts_time_ && !queue.late.empty())
+    show_first_late(queue.late.begin()->second, queue, window);
   return window;
 }
 
