@@ -172,7 +172,7 @@ Prediction TenantJobs::expected(const Job& job) const {
 }
 
 WaitingRange TenantJobs::waiting_range(const Job& job, const WaitingTasks::Range& range,
-                                       const Prediction& expected, WallTime now) {
+                                       const Prediction& expected, std::optional<WallTime> now) {
   return {.job = job.record.id,
           .first_index = range.first,
           .count = range.count,
@@ -182,7 +182,7 @@ WaitingRange TenantJobs::waiting_range(const Job& job, const WaitingTasks::Range
           .expected_ms = expected.expected_ms,
           .expected_from = expected.source,
           .limit_ms = job.record.spec.time_limit_ms,
-          .late_in_ms = lateness_of(job).first - milliseconds_of(now)};
+          .late_in_ms = now ? lateness_of(job).first - milliseconds_of(*now) : kNeverLate};
 }
 
 AttemptOutcome TenantJobs::end(const TaskResult& result, WallTime now) {
@@ -319,7 +319,7 @@ void TenantJobs::set_policy(QueuePolicy policy) {
 /// Fair among the tenant's jobs: the next task is always of the job with the fewest running or
 /// chosen ones.
 void TenantJobs::append_fair(DemandWindow& window, std::size_t max_ranges, std::uint32_t max_tasks,
-                             WallTime now) const {
+                             std::optional<WallTime> now) const {
   struct Turn {
     std::uint32_t busy;
     JobId id;
@@ -349,7 +349,7 @@ void TenantJobs::append_fair(DemandWindow& window, std::size_t max_ranges, std::
 }
 
 void TenantJobs::append_job(DemandWindow& window, JobId id, std::size_t max_ranges,
-                            std::uint32_t max_tasks, WallTime now) const {
+                            std::uint32_t max_tasks, std::optional<WallTime> now) const {
   const auto& job = jobs_.at(id);
   const Prediction prediction = expected(job);
   std::uint32_t tasks = tasks_in(window);
@@ -361,7 +361,7 @@ void TenantJobs::append_job(DemandWindow& window, JobId id, std::size_t max_rang
 }
 
 DemandWindow TenantJobs::window(std::size_t max_ranges, std::uint32_t max_tasks,
-                                std::uint64_t seen_deal, WallTime now) const {
+                                std::uint64_t seen_deal, std::optional<WallTime> now) const {
   DemandWindow window;
   window.tenant = tenant_;
   window.pending = pending_;
@@ -376,12 +376,13 @@ DemandWindow TenantJobs::window(std::size_t max_ranges, std::uint32_t max_tasks,
       append_job(window, key.second, max_ranges, max_tasks, now);
     }
   }
-  show_first_late(window, max_ranges, now);
+  if (now) show_first_late(window, max_ranges, now);
   return window;
 }
 
 /// Whatever the order: else the window could hide it for ever.
-void TenantJobs::show_first_late(DemandWindow& window, std::size_t max_ranges, WallTime now) const {
+void TenantJobs::show_first_late(DemandWindow& window, std::size_t max_ranges,
+                                 std::optional<WallTime> now) const {
   const JobId first_late = late_.begin()->second;
   const auto is_its = [&](const WaitingRange& range) { return range.job == first_late; };
   if (std::any_of(window.next.begin(), window.next.end(), is_its)) return;

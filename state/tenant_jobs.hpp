@@ -95,11 +95,11 @@ class TenantJobs {
   /// What `job` still waits for.
   [[nodiscard]] const std::set<JobId>& dependencies(JobId job) const;
 
-  /// The next tasks in the tenant's order, and with them those of the job that is late first; at
-  /// most `max_ranges` ranges and about `max_tasks` tasks. O(ranges), but O(jobs + tasks log jobs)
-  /// for fair.
+  /// The next tasks in the tenant's order; at most `max_ranges` ranges and about `max_tasks` tasks.
+  /// `now`: where the ledger counts time; then some of the job that is late first are among them,
+  /// and they say how late they are. O(ranges), but O(jobs + tasks log jobs) for fair.
   [[nodiscard]] DemandWindow window(std::size_t max_ranges, std::uint32_t max_tasks,
-                                    std::uint64_t seen_deal, WallTime now) const;
+                                    std::uint64_t seen_deal, std::optional<WallTime> now) const;
   /// Tasks that stand before this one in the tenant's own order.
   [[nodiscard]] std::uint64_t tasks_before(JobId job, std::uint32_t index) const;
   [[nodiscard]] bool waits(JobId job, std::uint32_t index) const;
@@ -125,16 +125,18 @@ class TenantJobs {
 
   [[nodiscard]] QueueKey key_of(const Job& job) const;
   [[nodiscard]] static LateKey lateness_of(const Job& job);
-  void show_first_late(DemandWindow& window, std::size_t max_ranges, WallTime now) const;
+  void show_first_late(DemandWindow& window, std::size_t max_ranges,
+                       std::optional<WallTime> now) const;
   /// Shows the next of the job that fit the bounds.
   void append_job(DemandWindow& window, JobId job, std::size_t max_ranges, std::uint32_t max_tasks,
-                  WallTime now) const;
+                  std::optional<WallTime> now) const;
   /// How long a task of the job may run: see WaitingRange::expected_ms.
   [[nodiscard]] Prediction expected(const Job& job) const;
   [[nodiscard]] static WaitingRange waiting_range(const Job& job, const WaitingTasks::Range& range,
-                                                  const Prediction& expected, WallTime now);
+                                                  const Prediction& expected,
+                                                  std::optional<WallTime> now);
   void append_fair(DemandWindow& window, std::size_t max_ranges, std::uint32_t max_tasks,
-                   WallTime now) const;
+                   std::optional<WallTime> now) const;
   void erase(std::map<JobId, Job>::iterator job);
   /// Applies the end of the attempt, if it is the one that runs.
   template <class Event>

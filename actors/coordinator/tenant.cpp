@@ -65,8 +65,10 @@ void send_window(TenantSelf self) {
   auto& state = self->state;
   state.refresh_due = false;
   const auto& settings = state.context->settings;
+  std::optional<WallTime> now;
+  if (state.context->measure.accounting == Accounting::time) now = state.context->wall_clock();
   self->send(state.coordinator, state.jobs.window(settings.window_ranges, settings.window_tasks,
-                                                  state.seen_deal, state.context->wall_clock()));
+                                                  state.seen_deal, now));
 }
 
 void send_stops(TenantSelf self, const std::vector<RunningTask>& running) {

@@ -144,7 +144,7 @@ TEST_CASE("what is late first is in a full window, whatever the order", "[unit][
   first.record.spec.priority = -1;
   jobs.add(first);
   const auto last_of = [&](std::size_t max_ranges, std::uint32_t max_tasks) {
-    const auto window = jobs.window(max_ranges, max_tasks, 0, {});
+    const auto window = jobs.window(max_ranges, max_tasks, 0, WallTime{});
     CHECK(window.next.size() <= max_ranges);
     return window.next.back();
   };
