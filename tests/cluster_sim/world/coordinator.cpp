@@ -53,7 +53,8 @@ void Coordinator::try_without_end() {
   if (disk.cut_newest_log(directories.back())) {
     const auto opened = open_ledger();
     stage_.log.line("a log without its end is {}", opened ? "taken" : "refused");
-    if (opened && (*opened)->last_number() < checker_.records())
+    // What a failing disk kept out of the mark was never acknowledged.
+    if (opened && !ended_by_disk_ && (*opened)->last_number() < checker_.records())
       stage_.broken("a ledger that ends at record {} is taken for whole, and {} was durable",
                     (*opened)->last_number(), checker_.records());
   }
@@ -98,12 +99,14 @@ bool Coordinator::start() {
   auto started = start_cluster(
       process_->system(), ledger_, std::move(settings), [this](const caf::error& error) {
         stage_.log.line("the coordinator cannot go on: {}", details(error).message);
-        if (!disk.has_failed())
+        ended_by_disk_ = disk.has_failed();
+        if (!ended_by_disk_)
           stage_.broken("the coordinator cannot go on: {}", details(error).message);
         kill_soon();
       });
   if (!started) return failed_to_start(started.error());
   cluster_ = std::move(*started);
+  ended_by_disk_ = false;
   writer_ = resumable_of(cluster_->context->ledger);
   synced_at_us_ = 0;
   const auto part = [this](const char* name) {
