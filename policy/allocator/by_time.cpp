@@ -99,18 +99,13 @@ std::optional<PlaceByTime::Late> PlaceByTime::first_late() {
   return first;
 }
 
-bool PlaceByTime::find_possible(Candidate& candidate) {
-  return deal_.tasks.find_possible(*candidate.tenant, candidate.cursor);
-}
-
 void PlaceByTime::queue_up(std::size_t candidate) {
-  const auto later = [](const QueuedTurn& a, const QueuedTurn& b) { return comes_later(a, b); };
-  const Candidate& at = candidates_[candidate];
+  Candidate& at = candidates_[candidate];
   const WindowRange& entry = at.tenant->window[at.cursor.next];
-  const Standing standing = deal_.tasks.standing(*at.tenant, entry);
+  at.standing = deal_.tasks.standing(*at.tenant, entry);
   queue_.push_back(
-      {turn_of(deal_.state, *at.tenant, entry.range, standing, memory_ms_), candidate});
-  std::push_heap(queue_.begin(), queue_.end(), later);
+      {turn_of(deal_.state, *at.tenant, entry.range, at.standing, memory_ms_), candidate});
+  std::push_heap(queue_.begin(), queue_.end(), ComesLater{});
 }
 
 /// Those who wait for something that the node could hold, and how long their next tasks take.
@@ -120,8 +115,9 @@ void PlaceByTime::find_candidates() {
   Wide expected_ms = 0;
   std::int64_t known = 0;
   for (const RankKey& key : deal_.state.waiting()) {
-    Candidate candidate{&deal_.state.at(key.slot), {}};
-    if (!find_possible(candidate)) continue;
+    Candidate candidate;
+    candidate.tenant = &deal_.state.at(key.slot);
+    if (!deal_.tasks.find_possible(*candidate.tenant, candidate.cursor)) continue;
     candidates_.push_back(candidate);
     const WaitingRange& next = candidate.tenant->window[candidate.cursor.next].range;
     if (next.expected_ms == 0) continue;
@@ -133,17 +129,16 @@ void PlaceByTime::find_candidates() {
 }
 
 void PlaceByTime::place_in_turns() {
-  const auto later = [](const QueuedTurn& a, const QueuedTurn& b) { return comes_later(a, b); };
   find_candidates();
   for (std::size_t i = 0; i < candidates_.size(); ++i) queue_up(i);
   while (!queue_.empty() && !keeps_all_ && (deal_.tasks.something_may_fit() || !is_closed_)) {
-    std::pop_heap(queue_.begin(), queue_.end(), later);
+    std::pop_heap(queue_.begin(), queue_.end(), ComesLater{});
     const std::size_t front = queue_.back().candidate;
     queue_.pop_back();
     Candidate& candidate = candidates_[front];
     TenantState& tenant = *candidate.tenant;
     const WindowRange& entry = tenant.window[candidate.cursor.next];
-    const Standing standing = deal_.tasks.standing(tenant, entry);
+    const Standing standing = candidate.standing;
     if (standing == Standing::at_quota && !tenant.terms.may_borrow) {
       ++candidate.cursor.next;
     } else if (may_start(tenant, entry)) {
@@ -153,7 +148,7 @@ void PlaceByTime::place_in_turns() {
       ++candidate.cursor.next;
       ++candidate.cursor.skipped;
     }
-    if (find_possible(candidate)) queue_up(front);
+    if (deal_.tasks.find_possible(tenant, candidate.cursor)) queue_up(front);
   }
 }
 
@@ -189,7 +184,11 @@ void PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool 
   if (!profile_) profile_ = expected_room(node, state.now_ms());
   const LedgerMs from_ms =
       profile_->earliest(task.demand, duration_of(task), kNever).value_or(kNever);
-  if (from_ms == kNever && (!has_claim || places_ > 0)) return;
+  if (from_ms == kNever && (!has_claim || places_ > 0)) {
+    // Those with a claim came before: where nothing is expected to end nobody gets a place any more.
+    is_closed_ = node.ends.empty();
+    return;
+  }
   const auto kept = place_of(tenant, task);
   const bool has_place = kept != tenant.kept.end();
   if (has_place && kept->node != node.id && comes_first(*kept, from_ms, node.id)) return;

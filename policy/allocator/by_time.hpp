@@ -62,6 +62,8 @@ class PlaceByTime {
   struct Candidate {
     TenantState* tenant = nullptr;
     Cursor cursor;
+    /// With the task at the cursor: grants to others do not move it.
+    AllocatorQuotas::Standing standing = AllocatorQuotas::Standing::within;
   };
   struct Late {
     TenantState* tenant = nullptr;
@@ -72,8 +74,6 @@ class PlaceByTime {
   [[nodiscard]] std::optional<Late> first_late();
   void find_candidates();
   void place_in_turns();
-  /// Moves the cursor to a task that the node could hold if it were empty.
-  [[nodiscard]] bool find_possible(Candidate& candidate);
   void queue_up(std::size_t candidate);
   [[nodiscard]] bool may_start(const TenantState& tenant, const WindowRange& entry);
   [[nodiscard]] std::vector<KeptPlace>::iterator place_of(TenantState& tenant,

@@ -41,6 +41,9 @@ class AllocatorQuotas {
   void release(TenantState& tenant, const ResourceVector& demand);
 
   [[nodiscard]] ResourceVector quota(const TenantState& tenant) const;
+  /// Of one resource. Rarely needed; inlined it would keep the water marks' part from being so.
+  [[nodiscard, gnu::noinline]] Amount exact_quota(const TenantState& tenant,
+                                                  std::size_t resource) const;
   /// What belongs to the tenant, in micro-units of one resource: its part of the capacity by
   /// weight, level by level, at least its min and at most its max, whoever waits or holds. The
   /// parts of all add up to the capacity, unless every max is below it.
@@ -107,9 +110,6 @@ class AllocatorQuotas {
   [[nodiscard]] QuotaGroup member(const TenantState& tenant, std::size_t resource) const;
   /// Returns the member that the tenant is now.
   QuotaGroup refresh_holding(TenantState& tenant, std::size_t resource);
-  /// Rarely needed; inlined it would keep the water marks' part from being so.
-  [[nodiscard, gnu::noinline]] Amount exact_quota(const TenantState& tenant,
-                                                  std::size_t resource) const;
 
   ResourceVector granules_;
   ResourceVector units_;  ///< per granule

@@ -24,7 +24,8 @@ MicroUnits covered_by(const TenantState& creditor) {
 MicroUnits base_of(const AllocatorState& state, const TenantState& tenant) {
   const std::size_t resource = state.accounts().time().resource();
   const AllocatorQuotas& quotas = state.quotas();
-  return std::max(tenant.part, quotas.micro_units_of(quotas.quota(tenant)[resource], resource));
+  return std::max(tenant.part,
+                  quotas.micro_units_of(quotas.exact_quota(tenant, resource), resource));
 }
 
 /// Of what is due to a creditor, what its credit covers.
@@ -139,18 +140,19 @@ Standing standing_in_time(AllocatorState& state, TenantState& tenant, const Wind
   if (cost == 0) return by_quota;
   const MicroUnits held = state.quotas().micro_units_of(tenant.used[resource], resource);
   const MicroUnits after = held + cost;
-  const MicroUnits base = base_of(state, tenant);
+  // What its credit covers, or how much gives way at most, is known at once and tells mostly.
   if (tenant.net > 0) {
-    // What its credit covers is known at once, and tells mostly.
-    if (tenant.claims_for_ms <= 0 || after > std::max(base, tenant.part + covered_by(tenant)))
-      return by_quota;
+    if (tenant.claims_for_ms <= 0) return by_quota;
+    const MicroUnits base = base_of(state, tenant);
+    if (after > std::max(base, tenant.part + covered_by(tenant))) return by_quota;
     const MicroUnits mark = base + refresh(state, tenant).back;
     if (held >= mark) return by_quota;
     return after <= mark ? Standing::within : Standing::straddling;
   }
-  // No more of it gives way than mu of its part: that tells mostly.
   const auto most_away = static_cast<MicroUnits>(Wide{tenant.part} * tenant.terms.repay_millionths /
                                                  kMicroUnitsPerUnit);
+  if (after <= tenant.part - most_away) return by_quota;
+  const MicroUnits base = base_of(state, tenant);
   if (held >= base || after <= base - most_away) return by_quota;
   const MicroUnits lowered = base - refresh(state, tenant).away;
   if (held >= lowered) return Standing::at_quota;

@@ -26,17 +26,19 @@ struct QueuedTurn {
   std::size_t candidate = 0;  ///< in ranked order, which decides among equals
 };
 
-/// Whether b's turn is before a's.
-[[nodiscard]] inline bool comes_later(const QueuedTurn& a, const QueuedTurn& b) {
-  if (a.turn.first != b.turn.first) return a.turn.first > b.turn.first;
-  if (a.turn.per == b.turn.per) {
-    if (a.turn.second != b.turn.second) return a.turn.second > b.turn.second;
-    return a.candidate > b.candidate;
+/// Whether b's turn is before a's: a heap by this has the next turn in front.
+struct ComesLater {
+  [[nodiscard]] bool operator()(const QueuedTurn& a, const QueuedTurn& b) const {
+    if (a.turn.first != b.turn.first) return a.turn.first > b.turn.first;
+    if (a.turn.per == b.turn.per) {
+      if (a.turn.second != b.turn.second) return a.turn.second > b.turn.second;
+      return a.candidate > b.candidate;
+    }
+    const Wide left = Wide{a.turn.second} * b.turn.per;
+    const Wide right = Wide{b.turn.second} * a.turn.per;
+    return left != right ? left > right : a.candidate > b.candidate;
   }
-  const Wide left = Wide{a.turn.second} * b.turn.per;
-  const Wide right = Wide{b.turn.second} * a.turn.per;
-  return left != right ? left > right : a.candidate > b.candidate;
-}
+};
 
 /// Runs one phase over `candidates` in ranked order. A phase has
 ///   std::optional<Turn> who_first(std::size_t candidate)   none: it is out
@@ -49,16 +51,15 @@ struct QueuedTurn {
 /// O(log candidates) per task, or O(candidates) where all move.
 template <class Phase>
 void run_phase(Phase& phase, std::size_t candidates, std::vector<QueuedTurn>& queue) {
-  const auto later = [](const QueuedTurn& a, const QueuedTurn& b) { return comes_later(a, b); };
   const auto queue_up = [&] {
     queue.clear();
     for (std::size_t candidate = 0; candidate < candidates; ++candidate)
       if (const auto turn = phase.who_first(candidate)) queue.push_back({*turn, candidate});
-    std::make_heap(queue.begin(), queue.end(), later);
+    std::make_heap(queue.begin(), queue.end(), ComesLater{});
   };
   queue_up();
   while (!queue.empty() && !phase.is_over()) {
-    std::pop_heap(queue.begin(), queue.end(), later);
+    std::pop_heap(queue.begin(), queue.end(), ComesLater{});
     const QueuedTurn front = queue.back();
     queue.pop_back();
     // Where all move up, the queue was made after the last task.
@@ -75,7 +76,7 @@ void run_phase(Phase& phase, std::size_t candidates, std::vector<QueuedTurn>& qu
     }
     if (!turn) continue;
     queue.push_back({*turn, front.candidate});
-    std::push_heap(queue.begin(), queue.end(), later);
+    std::push_heap(queue.begin(), queue.end(), ComesLater{});
   }
 }
 
