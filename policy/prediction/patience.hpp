@@ -11,11 +11,15 @@ inline constexpr std::int64_t kLeastPatienceMs = 3'600'000;
 /// In place of a limit, of a task of which nobody knows how long it may run.
 inline constexpr std::int64_t kUnknownRunMs = 24 * 3'600'000;
 
-/// Half as long as it may run itself (`limit_ms`; 0: not known), and an hour. So waits are in
-/// proportion to what is asked for, and who asks for less waits less. Longer patience makes waits
-/// shorter on average and the longest longer: docs/policies.md shows it over a range.
-[[nodiscard]] constexpr std::int64_t patience_ms(std::int64_t limit_ms) {
-  return (limit_ms > 0 ? limit_ms : kUnknownRunMs) / 2 + kLeastPatienceMs;
+/// Of what a task may run itself. More makes waits shorter on average and the longest longer:
+/// `fairwater sim reproduce patience` shows it over a range.
+inline constexpr std::int64_t kPatiencePercent = 50;
+
+/// So much of what it may run itself (`limit_ms`; 0: not known), and an hour. So waits are in
+/// proportion to what is asked for, and who asks for less waits less.
+[[nodiscard]] constexpr std::int64_t patience_ms(std::int64_t limit_ms,
+                                                 std::int64_t percent = kPatiencePercent) {
+  return (limit_ms > 0 ? limit_ms : kUnknownRunMs) / 100 * percent + kLeastPatienceMs;
 }
 
 }  // namespace fairwater

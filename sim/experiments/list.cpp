@@ -15,6 +15,7 @@ const std::vector<Experiment>& experiments() {
       {.name = "qrea-fairness", .run = run_qrea_fairness},
       {.name = "gdrf", .needs_traces = true, .run = run_gdrf},
       {.name = "traces", .needs_traces = true, .run = run_traces, .slow = true},
+      {.name = "patience", .needs_traces = true, .run = run_patience, .slow = true},
       {.name = "predictions", .needs_traces = true, .run = run_predictions},
       {.name = "openb", .needs_traces = true, .run = run_openb, .slow = true},
   };

@@ -12,6 +12,7 @@ namespace fairwater::sim {
 /// `traces` on some of the logs.
 [[nodiscard]] Expected<ExperimentReport> compare_on_logs(const std::vector<TraceLog>& logs,
                                                          const ExperimentOptions& options);
+[[nodiscard]] Expected<ExperimentReport> run_patience(const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_predictions(const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_sequence_table1(const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_sequence_table2(const ExperimentOptions& options);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/errors.hpp"
+#include "policy/prediction/patience.hpp"
 #include "sim/engine/scheduler.hpp"
 
 namespace fairwater::sim {
@@ -33,6 +34,7 @@ struct PolicyOptions {
   SequenceAccounting accounting = SequenceAccounting::units;
   DebtTerms debts{};  ///< where time is counted
   QueueOrder order = QueueOrder::fifo;
+  std::int64_t patience_percent = kPatiencePercent;  ///< of the estimate; where time is counted
 };
 [[nodiscard]] const std::vector<std::string_view>& policy_names();
 /// True for the elastic policies, which share out one pool of units and know no nodes: they run on

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "policy/core/check.hpp"
-#include "policy/prediction/patience.hpp"
 #include "state/snapshot.hpp"
 
 namespace fairwater::sim {
@@ -82,6 +81,7 @@ SequenceScheduler::SequenceScheduler(const PolicyOptions& options, const Cluster
       cycle_(make_cycle(options, cluster, workload, initial)),
       counts_time_(options.accounting == SequenceAccounting::time),
       order_(options.order),
+      patience_percent_(options.patience_percent),
       began_ms_(cycle_.allocator().accounts().time().now_ms()),
       queues_(cluster.tenants.size()),
       accounts_(cluster.tenants.size()),
@@ -155,7 +155,7 @@ SequenceScheduler::Place SequenceScheduler::place_of(JobIndex job) const {
 
 SequenceScheduler::Place SequenceScheduler::lateness_of(JobIndex index) const {
   const Job& job = workload_.jobs[index];
-  return {job.submit_ms + patience_ms(job.estimate_ms), index};
+  return {job.submit_ms + patience_ms(job.estimate_ms, patience_percent_), index};
 }
 
 WaitingRange SequenceScheduler::waiting_range(JobIndex index,

@@ -79,6 +79,7 @@ class SequenceScheduler final : public Scheduler {
   DealCycle cycle_;
   const bool counts_time_;
   const QueueOrder order_;
+  const std::int64_t patience_percent_;
   const LedgerMs began_ms_;                             ///< time 0, as the ledger has it
   std::map<JobIndex, std::uint32_t> running_at_start_;  ///< the first so many tasks of a job
   std::vector<Queue> queues_;
