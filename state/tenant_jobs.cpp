@@ -16,12 +16,6 @@ const std::string& class_of(const JobSpec& spec) {
   return spec.job_class.empty() ? spec.name : spec.job_class;
 }
 
-std::uint32_t tasks_in(const DemandWindow& window) {
-  std::uint32_t tasks = 0;
-  for (const WaitingRange& range : window.next) tasks += range.count;
-  return tasks;
-}
-
 std::int64_t milliseconds_of(WallTime time) { return time.microseconds / 1000; }
 
 /// Appends a range, merged with the one before where it continues it.
@@ -348,16 +342,17 @@ void TenantJobs::append_fair(DemandWindow& window, std::size_t max_ranges, std::
   }
 }
 
-void TenantJobs::append_job(DemandWindow& window, JobId id, std::size_t max_ranges,
-                            std::uint32_t max_tasks, std::optional<WallTime> now) const {
+std::uint32_t TenantJobs::append_job(DemandWindow& window, JobId id, std::size_t max_ranges,
+                                     std::uint32_t max_tasks, std::optional<WallTime> now) const {
   const auto& job = jobs_.at(id);
   const Prediction prediction = expected(job);
-  std::uint32_t tasks = tasks_in(window);
+  std::uint32_t tasks = 0;
   for (const auto& range : job.waiting.ranges(max_ranges - window.next.size())) {
-    if (tasks >= max_tasks) return;
+    if (tasks >= max_tasks) break;
     window.next.push_back(waiting_range(job, range, prediction, now));
     tasks += range.count;
   }
+  return tasks;
 }
 
 DemandWindow TenantJobs::window(std::size_t max_ranges, std::uint32_t max_tasks,
@@ -371,9 +366,10 @@ DemandWindow TenantJobs::window(std::size_t max_ranges, std::uint32_t max_tasks,
   if (policy_ == QueuePolicy::fair) {
     append_fair(window, max_ranges, max_tasks, now);
   } else {
+    std::uint32_t tasks = 0;
     for (const auto& key : ready_) {
-      if (window.next.size() >= max_ranges || tasks_in(window) >= max_tasks) break;
-      append_job(window, key.second, max_ranges, max_tasks, now);
+      if (window.next.size() >= max_ranges || tasks >= max_tasks) break;
+      tasks += append_job(window, key.second, max_ranges, max_tasks - tasks, now);
     }
   }
   if (now) show_first_late(window, max_ranges, now);
@@ -387,8 +383,7 @@ void TenantJobs::show_first_late(DemandWindow& window, std::size_t max_ranges,
   const auto is_its = [&](const WaitingRange& range) { return range.job == first_late; };
   if (std::any_of(window.next.begin(), window.next.end(), is_its)) return;
   if (window.next.size() == max_ranges) window.next.pop_back();
-  append_job(window, first_late, window.next.size() + 1, std::numeric_limits<std::uint32_t>::max(),
-             now);
+  (void)append_job(window, first_late, window.next.size() + 1, 1, now);
 }
 
 std::uint64_t TenantJobs::tasks_before(JobId id, std::uint32_t index) const {

@@ -127,9 +127,9 @@ class TenantJobs {
   [[nodiscard]] static LateKey lateness_of(const Job& job);
   void show_first_late(DemandWindow& window, std::size_t max_ranges,
                        std::optional<WallTime> now) const;
-  /// Shows the next of the job that fit the bounds.
-  void append_job(DemandWindow& window, JobId job, std::size_t max_ranges, std::uint32_t max_tasks,
-                  std::optional<WallTime> now) const;
+  /// Shows the next of the job that fit the bounds. How many tasks.
+  std::uint32_t append_job(DemandWindow& window, JobId job, std::size_t max_ranges,
+                           std::uint32_t max_tasks, std::optional<WallTime> now) const;
   /// How long a task of the job may run: see WaitingRange::expected_ms.
   [[nodiscard]] Prediction expected(const Job& job) const;
   [[nodiscard]] static WaitingRange waiting_range(const Job& job, const WaitingTasks::Range& range,

@@ -173,14 +173,15 @@ WaitingRange SequenceScheduler::waiting_range(JobIndex index,
           .late_in_ms = lateness_of(index).first - now};
 }
 
-void SequenceScheduler::show(JobIndex index, const Queue& queue, DemandWindow& window) const {
-  std::uint64_t shown = 0;
-  for (const WaitingRange& range : window.next) shown += range.count;
+std::uint32_t SequenceScheduler::show(JobIndex index, const Queue& queue, std::uint32_t most,
+                                      DemandWindow& window) const {
+  std::uint32_t shown = 0;
   for (const auto& range : queue.jobs.at(index).ranges(kWindowRanges - window.next.size())) {
-    if (shown >= kWindowTasks) return;
+    if (shown >= most) break;
     window.next.push_back(waiting_range(index, range));
     shown += range.count;
   }
+  return shown;
 }
 
 DemandWindow SequenceScheduler::window(TenantIndex tenant) const {
@@ -190,9 +191,10 @@ DemandWindow SequenceScheduler::window(TenantIndex tenant) const {
   window.pending = queue.pending;
   window.pending_tasks = queue.pending_tasks;
   window.seen_deal = cycle_.allocator().last_deal();
+  std::uint32_t shown = 0;
   for (const auto& [key, index] : queue.order) {
-    if (window.next.size() >= kWindowRanges) break;
-    show(index, queue, window);
+    if (window.next.size() >= kWindowRanges || shown >= kWindowTasks) break;
+    shown += show(index, queue, kWindowTasks - shown, window);
   }
   if (counts_time_ && !queue.late.empty())
     show_first_late(queue.late.begin()->second, queue, window);

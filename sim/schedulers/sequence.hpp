@@ -59,7 +59,8 @@ class SequenceScheduler final : public Scheduler {
   [[nodiscard]] WaitingRange waiting_range(JobIndex job, const WaitingTasks::Range& range) const;
   void show_first_late(JobIndex job, const Queue& queue, DemandWindow& window) const;
   /// Shows what of the job fits into the window's bounds.
-  void show(JobIndex job, const Queue& queue, DemandWindow& window) const;
+  std::uint32_t show(JobIndex job, const Queue& queue, std::uint32_t most,
+                     DemandWindow& window) const;
   [[nodiscard]] DemandWindow window(TenantIndex tenant) const;
   void grant(const Deal& deal, Actions& actions);
   [[nodiscard]] bool somebody_waits() const;
