@@ -90,6 +90,7 @@ class QuestionBuilder {
     cluster.settings.units = catalog_.units();
     cluster.settings.mode = state_.meta.cluster.mode;
     cluster.settings.accounting = state_.meta.cluster.accounting;
+    cluster.settings.debts = state_.meta.debts;
   }
 
   /// By id: the order in which they joined.

@@ -92,6 +92,7 @@ Outlook look_ahead(const WhatIf& question, const Cluster& cluster, const Initial
   policy.backups = cluster.settings.backups;
   const bool counts_time = cluster.settings.accounting == Accounting::time;
   if (counts_time) policy.accounting = SequenceAccounting::time;
+  policy.debts = cluster.settings.debts;
   SequenceScheduler scheduler{policy, cluster, question.workload, state};
   JobWatch watch{question, cluster, outlook.sample_ms};
   watch.cycle_done(scheduler);  // who owes now owes also when nothing ever happens

@@ -224,6 +224,23 @@ TEST_CASE("from a ledger that counts time debts of time go on", "[unit][what-if]
   CHECK(botany.mean_share == Approx(2.0 / 3 + returned).margin(0.02));
 }
 
+TEST_CASE("a look ahead fades debts as the coordinator does", "[unit][what-if]") {
+  const auto net_after = [](LedgerMs half_life_ms) {
+    SmallJournal journal(Accounting::time);
+    CoordinatorStarted started{2, "test"};
+    started.debts.half_life_ms = half_life_ms;
+    journal.add(1000, started);
+    journal.submit(1000, JobId{1}, kArt, 1000, 5'000);
+    journal.deal(1000);
+    journal.pass(1060);
+    return sim::compare(question_of(journal, 1060, 100, false).what_if).before.tenants[1].net;
+  };
+  // Art goes on alone: 60 s of a debt that grows, and 100 s more.
+  const Units kept = net_after(0);
+  CHECK(kept >= 160 * 26'000);
+  CHECK(net_after(20'000) < kept / 3);
+}
+
 TEST_CASE("only jobs of the last horizon come again, or none", "[unit][what-if]") {
   SmallJournal journal;
   fill(journal);
