@@ -1,4 +1,5 @@
 // Where the ledger counts time: which task comes first, and for which a node keeps its room.
+#include <initializer_list>
 #include <optional>
 
 #include <catch2/catch.hpp>
@@ -15,12 +16,6 @@ constexpr std::uint32_t kD = 4;
 
 constexpr LedgerMs operator""_s(unsigned long long seconds) {
   return static_cast<LedgerMs>(seconds) * 1000;
-}
-
-ResourceVector slots(Amount count) {
-  ResourceVector result;
-  result[kCpu] = count;
-  return result;
 }
 
 /// So many slots for so long, as its limit says.
@@ -75,12 +70,18 @@ struct Slots : TimedCluster {
   }
 };
 
+/// On one node, for tenants with these weights.
+Slots eight_slots(std::initializer_list<Weight> weights) {
+  Slots cluster;
+  std::uint32_t tenant = 0;
+  for (const Weight weight : weights) cluster.weigh(++tenant, weight);
+  cluster.node(1, slots(8));
+  return cluster;
+}
+
 /// Three slots of A are free at 60 s and three at 100 s, two are free now.
 Slots two_slots_free() {
-  Slots cluster;
-  cluster.weigh(kA, 1);
-  cluster.weigh(kB, 1);
-  cluster.node(1, slots(8));
+  Slots cluster = eight_slots({1, 1});
   cluster.submit(kA, 1, task_of(3, 60_s));
   cluster.submit(kA, 1, task_of(3, 100_s));
   return cluster;
@@ -120,10 +121,7 @@ TEST_CASE("what fits beside a large task's place runs, however long") {
 }
 
 TEST_CASE("a large task starts earlier where tasks end earlier") {
-  Slots cluster;
-  cluster.weigh(kA, 1);
-  cluster.weigh(kB, 1);
-  cluster.node(1, slots(8));
+  Slots cluster = eight_slots({1, 1});
   cluster.submit(kA, 1, early_task(4, 60_s, 30_s));
   cluster.submit(kA, 1, early_task(4, 100_s, 70_s));
   const JobId large = cluster.submit(kB, 1, task_of(8, 50_s));
@@ -134,10 +132,7 @@ TEST_CASE("a large task starts earlier where tasks end earlier") {
 }
 
 TEST_CASE("a task beyond its limit ends any moment now, and is waited for") {
-  Slots cluster;
-  cluster.weigh(kA, 1);
-  cluster.weigh(kB, 9);
-  cluster.node(1, slots(8));
+  Slots cluster = eight_slots({1, 9});
   cluster.submit(kA, 1, early_task(6, 60_s, 90_s));
   const JobId large = cluster.submit(kB, 1, task_of(8, 50_s));
   cluster.run_until(61_s);
@@ -150,12 +145,7 @@ TEST_CASE("a task beyond its limit ends any moment now, and is waited for") {
 // -- late tasks -----------------------------------------------------------------------------------
 
 TEST_CASE("late tasks come first, and of them the longest late") {
-  Slots cluster;
-  cluster.weigh(kA, 1);
-  cluster.weigh(kB, 9);
-  cluster.weigh(kC, 1);
-  cluster.weigh(kD, 5);
-  cluster.node(1, slots(8));
+  Slots cluster = eight_slots({1, 9, 1, 5});
   cluster.submit(kA, 1, task_of(8, 100_s));
   const JobId behind = cluster.submit(kB, 1, task_of(8, 20_s));
   const JobId late = cluster.submit(kD, 1, impatient_task(8, 20_s, 10_s));
@@ -171,10 +161,7 @@ TEST_CASE("late tasks come first, and of them the longest late") {
 }
 
 TEST_CASE("a tenant's late task comes before the others of its window") {
-  Slots cluster;
-  cluster.weigh(kA, 1);
-  cluster.weigh(kB, 1);
-  cluster.node(1, slots(8));
+  Slots cluster = eight_slots({1, 1});
   cluster.submit(kA, 1, task_of(8, 100_s));
   const JobId first = cluster.submit(kB, 1, task_of(8, 20_s));
   const JobId late = cluster.submit(kB, 1, impatient_task(8, 20_s, 10_s));
@@ -184,11 +171,7 @@ TEST_CASE("a tenant's late task comes before the others of its window") {
 }
 
 TEST_CASE("while a late task has no room nothing else has a place") {
-  Slots cluster;
-  cluster.weigh(kA, 1);
-  cluster.weigh(kB, 1);
-  cluster.weigh(kC, 1);
-  cluster.node(1, slots(8));
+  Slots cluster = eight_slots({1, 1, 1});
   cluster.submit(kA, 1, task_of(4, 100_s));
   const JobId late = cluster.submit(kC, 1, impatient_task(6, 20_s, 10_s));
   const JobId other = cluster.submit(kB, 1, task_of(7, 30_s));
@@ -228,10 +211,7 @@ TEST_CASE("a tenant's place on one node does not cost its late task the other") 
 /// Node 1 has two slots free, two more at 30 s and the rest at 100 s, but really at 20 s; node 2
 /// has four free and the rest at 50 s.
 Slots two_nodes() {
-  Slots cluster;
-  cluster.weigh(kA, 1);
-  cluster.weigh(kB, 1);
-  cluster.node(1, slots(8));
+  Slots cluster = eight_slots({1, 1});
   cluster.submit(kA, 1, task_of(2, 30_s));
   cluster.submit(kA, 1, early_task(4, 100_s, 20_s));
   cluster.node(2, slots(8));
@@ -321,10 +301,7 @@ TEST_CASE("a node that is drained or lost takes no place behind its first with i
 // -- limits that are not known --------------------------------------------------------------------
 
 TEST_CASE("where nobody knows when tasks end, all room is kept for the first with a claim") {
-  Slots cluster;
-  cluster.weigh(kA, 1);
-  cluster.weigh(kB, 9);
-  cluster.node(1, slots(8));
+  Slots cluster = eight_slots({1, 9});
   for (LedgerMs end = 10_s; end <= 60_s; end += 10_s) cluster.submit(kA, 1, unlimited_task(1, end));
   const JobId large = cluster.submit(kB, 1, task_of(8, 10_s));
   const JobId small = cluster.submit(kA, 1, task_of(1, 1_s));
@@ -336,11 +313,7 @@ TEST_CASE("where nobody knows when tasks end, all room is kept for the first wit
 }
 
 TEST_CASE("for one beyond its mark, of which nobody knows when it can start, no room is kept") {
-  Slots cluster;
-  cluster.weigh(kA, 10);
-  cluster.weigh(kB, 1);
-  cluster.weigh(kC, 10);
-  cluster.node(1, slots(8));
+  Slots cluster = eight_slots({10, 1, 10});
   cluster.submit(kC, 1, task_of(9, 1_s));  // no node is large enough; its part is others' meanwhile
   cluster.submit(kA, 4, unlimited_task(1, 100_s));
   const JobId large = cluster.submit(kA, 1, task_of(8, 10_s));

@@ -228,4 +228,29 @@ std::vector<std::uint32_t> TimedCluster::tenants() const {
   return ids;
 }
 
+// -- slots ----------------------------------------------------------------------------------------
+
+AllocatorSettings slot_settings() {
+  AllocatorSettings settings;
+  settings.granules[kCpu] = 1;
+  return settings;
+}
+
+ResourceVector slots(Amount count) {
+  ResourceVector result;
+  result[kCpu] = count;
+  return result;
+}
+
+TimedCluster::Task task_of(LedgerMs run_ms) {
+  return {.demand = slots(1), .run_ms = run_ms, .expected_ms = run_ms};
+}
+
+TenantTerms terms_of(Weight weight, std::uint32_t repay_millionths) {
+  TenantTerms terms;
+  terms.weight = weight;
+  terms.repay_millionths = repay_millionths;
+  return terms;
+}
+
 }  // namespace fairwater::test

@@ -120,4 +120,11 @@ class TimedCluster {
   std::map<JobId, std::size_t> last_start_;  ///< in `starts_`
 };
 
+/// One resource of which a task takes one: slots.
+[[nodiscard]] AllocatorSettings slot_settings();
+[[nodiscard]] ResourceVector slots(Amount count);
+/// Of one slot, for so long as everybody knows.
+[[nodiscard]] TimedCluster::Task task_of(LedgerMs run_ms);
+[[nodiscard]] TenantTerms terms_of(Weight weight, std::uint32_t repay_millionths = 1'000'000);
+
 }  // namespace fairwater::test

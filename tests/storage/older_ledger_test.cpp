@@ -10,15 +10,20 @@
 namespace fairwater::test {
 namespace {
 
-TEST_CASE("a ledger without reservations is opened, and keeps them from then on",
-          "[unit][older-ledger]") {
-  const TemporaryDirectory directory;
-  const std::string copy = directory.path() + "/ledger";
+LedgerOptions options_of_copy(const std::string& copy) {
   std::filesystem::copy(FAIRWATER_SOURCE_DIR "/tests/storage/ledger_without_reservations", copy,
                         std::filesystem::copy_options::recursive);
   LedgerOptions options = options_for(copy);
   options.create = false;
-  CHECK(must(Ledger::verify_directory(copy)).differences == std::vector<std::string>{});
+  return options;
+}
+
+TEST_CASE("a ledger without reservations is opened, and keeps them from then on",
+          "[unit][older-ledger]") {
+  const TemporaryDirectory directory;
+  const LedgerOptions options = options_of_copy(directory.path() + "/ledger");
+  CHECK(must(Ledger::verify_directory(options.directory)).differences ==
+        std::vector<std::string>{});
   const Reservation kept{TenantId{2}, ResourceVector::filled(700)};
   AccountsSnapshot before;
   {
@@ -50,11 +55,7 @@ TEST_CASE("a ledger without reservations is opened, and keeps them from then on"
 TEST_CASE("an older ledger begins to count time, and every balance is so many times as large",
           "[unit][older-ledger]") {
   const TemporaryDirectory directory;
-  const std::string copy = directory.path() + "/ledger";
-  std::filesystem::copy(FAIRWATER_SOURCE_DIR "/tests/storage/ledger_without_reservations", copy,
-                        std::filesystem::copy_options::recursive);
-  LedgerOptions options = options_for(copy);
-  options.create = false;
+  const LedgerOptions options = options_of_copy(directory.path() + "/ledger");
   constexpr Units kTimes = 600'000;
   AccountsSnapshot expected;
   {
