@@ -16,14 +16,14 @@
 // place already (Mu'alem and Feitelson, "Utilization, predictability, workloads, and user runtime
 // estimates in scheduling the IBM SP2 with backfilling", IEEE TPDS 2001: conservative backfilling;
 // but places are given anew in every deal, in today's order). Others run meanwhile where they take
-// no room from those with places. Of several nodes the one where it can start first keeps room. A
-// late task that has no room is the only one with a place: nothing that was submitted after it
-// keeps it back, and it starts within the limits of what runs and of the late tasks before it.
+// no room from those with places. Of several nodes the one where it can start first keeps room, the
+// lower id of two alike. A late task that has no room is the only one with a place: nothing that was
+// submitted after it keeps it back, and it starts within the limits of what runs and of the late
+// tasks before it.
 //
 // What has no known limit is not expected to end. Where therefore no moment can be told, the first
 // that has no room, if its tenant is below its mark or it is late, has all room kept for it as it
-// becomes free. That is the node's reservation, in the
-// accounts and so in the journal.
+// becomes free. That is the node's reservation, in the accounts and so in the journal.
 //
 // Places with a moment follow from windows and from what runs, and a coordinator that starts anew
 // gives them anew: none is stored.
