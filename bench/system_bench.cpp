@@ -1,10 +1,7 @@
 // What a whole cluster of real processes does on this machine, one figure per line (see
 // bench/README.md).
-#include <algorithm>
 #include <chrono>
 #include <exception>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <stdexcept>
 #include <thread>
@@ -12,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/measure.hpp"
 #include "rpc/client.hpp"
 #include "tests/harness/cluster.hpp"
 
@@ -21,10 +19,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-void figure(const std::string& name, double value, const std::string& unit) {
-  std::cout << fmt::format("figure {} {:.6g} {}\n", name, value, unit) << std::flush;
-}
-
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -33,13 +27,6 @@ template <class T>
 T value_of(Expected<T> expected) {
   if (!expected) throw std::runtime_error(details(expected.error()).message);
   return std::move(*expected);
-}
-
-/// The value below which `part` of the samples are.
-double quantile(std::vector<double> samples, double part) {
-  std::sort(samples.begin(), samples.end());
-  const auto rank = static_cast<std::size_t>(part * static_cast<double>(samples.size()));
-  return samples[std::min(rank, samples.size() - 1)];
 }
 
 harness::ClusterSetup setup(int agents, const std::string& heartbeat_interval) {
@@ -105,19 +92,6 @@ void latency() {
   figure("system_submission_latency_p99", quantile(submission_ms, 0.99), "ms");
   figure("system_submit_to_start_latency_median", quantile(start_ms, 0.5), "ms");
   figure("system_submit_to_start_latency_p99", quantile(start_ms, 0.99), "ms");
-}
-
-/// Processor time of all threads of a process.
-double cpu_seconds(pid_t pid) {
-  double nanoseconds = 0;
-  for (const auto& thread :
-       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid))) {
-    std::ifstream file(thread.path() / "schedstat");
-    double on_cpu = 0;
-    file >> on_cpu;
-    nanoseconds += on_cpu;
-  }
-  return nanoseconds / 1e9;
 }
 
 /// What a heartbeat of an idle node costs the coordinator.
