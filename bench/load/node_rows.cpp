@@ -1,0 +1,67 @@
+// Rows about nodes that have nothing to do.
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "bench/load/rows.hpp"
+
+namespace fairwater::load {
+
+void idle_nodes(const Sizes& sizes) {
+  Setting setting(sizes, 1);
+  const double before_mib = bench::resident_mib(setting.coordinator());
+  const auto name = fmt::format("scale_idle/{}", sizes.nodes);
+  const auto start = Clock::now();
+  FleetOptions options;
+  options.nodes = sizes.nodes;
+  Fleet& fleet = setting.start_nodes(options);
+  bench::figure(name + ".join", seconds_since(start), "s");
+  // Every node has been heard once more: what joining leaves behind is over.
+  const auto joined = fleet.seen().reports;
+  setting.wait_for("every node reports",
+                   [&](const FleetSeen& seen) { return seen.reports > joined + sizes.nodes; });
+  fleet.take_samples();
+  const auto reports_before = fleet.seen().reports;
+  const Watch watch(name, setting.coordinator());
+  std::this_thread::sleep_for(std::chrono::duration<double>(sizes.seconds));  // under measure
+  const auto seen = fleet.seen();
+  const auto reports = static_cast<double>(seen.reports - reports_before);
+  const auto latency_ms = fleet.take_samples().report_ms;
+  watch.print();
+  watch.print("heartbeats", reports / watch.seconds(), "1/s");
+  watch.print("cpu_per_heartbeat", watch.coordinator_cpu_seconds() * 1e6 / reports, "us");
+  watch.print("memory_per_node",
+              (bench::resident_mib(setting.coordinator()) - before_mib) * 1024 / sizes.nodes,
+              "KiB");
+  watch.print("heartbeat_p50", bench::quantile(latency_ms, 0.5), "ms");
+  watch.print("heartbeat_p99", bench::quantile(latency_ms, 0.99), "ms");
+  watch.print("lost_connections", static_cast<double>(seen.lost_connections), "1");
+  require_count("nodes of the coordinator that are up",
+                value_of(setting.client().status()).nodes_up, sizes.nodes);
+}
+
+void restart(const Sizes& sizes) {
+  Setting setting(sizes, 1);
+  FleetOptions options;
+  options.nodes = sizes.nodes;
+  Fleet& fleet = setting.start_nodes(options);
+  const auto before = fleet.seen();
+  const auto start = Clock::now();
+  setting.restart_coordinator();
+  const Watch watch(fmt::format("scale_restart/{}", sizes.nodes), setting.coordinator());
+  const double listening = seconds_since(start);
+  setting.wait_for("every node is back", [&](const FleetSeen& seen) {
+    return seen.registered == sizes.nodes &&
+           seen.registrations >= before.registrations + sizes.nodes;
+  });
+  const auto seen = fleet.seen();
+  watch.print("listening", listening, "s");
+  watch.print("all_heard", std::chrono::duration<double>(seen.registered_at - start).count(), "s");
+  watch.print("leases_ended", static_cast<double>(seen.leases_ended - before.leases_ended), "1");
+  watch.print("cpu_per_node", watch.coordinator_cpu_seconds() * 1e6 / sizes.nodes, "us");
+  watch.print();
+  require_count("nodes of the coordinator that are up",
+                value_of(setting.client().status()).nodes_up, sizes.nodes);
+}
+
+}  // namespace fairwater::load

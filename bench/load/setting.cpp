@@ -1,0 +1,109 @@
+#include "bench/load/setting.hpp"
+
+#include <filesystem>
+#include <stdexcept>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "bench/load/loopback.hpp"
+#include "bench/load/workload.hpp"
+#include "rpc/tokens.hpp"
+
+namespace fairwater::load {
+namespace {
+
+constexpr harness::Duration kPatience{180'000};
+/// Of a process that has a connection per node: its threads, files and pipes.
+constexpr std::uint64_t kOtherDescriptors = 500;
+
+void require_descriptors(std::uint64_t connections) {
+  const auto limit = raise_descriptor_limit();
+  if (connections + kOtherDescriptors > limit)
+    throw std::runtime_error(fmt::format(
+        "{} connections want more descriptors than a process may have here ({}): a node has a "
+        "connection of its own, and the coordinator is one process",
+        connections, limit));
+}
+
+harness::ClusterSetup setup_of(const Sizes& sizes, std::uint32_t tenants) {
+  require_descriptors(sizes.nodes + sizes.followers + sizes.pollers + tenants);
+  harness::ClusterSetup setup;
+  setup.lease = "15s";
+  setup.grace = "5s";
+  setup.heartbeat_interval = "1s";
+  setup.accounting = sizes.accounting;
+  return setup;
+}
+
+}  // namespace
+
+void require_count(const std::string& what, std::uint64_t counted, std::uint64_t expected) {
+  if (counted != expected)
+    throw std::runtime_error(fmt::format("{}: {} instead of {}", what, counted, expected));
+}
+
+Setting::Setting(const Sizes& sizes, std::uint32_t tenant_count)
+    : cluster_(setup_of(sizes, tenant_count)) {
+  cluster_.start_coordinator();
+  client_ = value_of(Client::connect(address(), operator_token()));
+  const auto specs = tenants(tenant_count);
+  require_count("tenants", value_of(client_->apply_tenants(specs, false)).size(), tenant_count);
+  for (const TenantSpec& tenant : specs) {
+    NewToken wanted;
+    wanted.tenant = tenant.name;
+    tenant_tokens_.push_back(value_of(client_->create_token(wanted)).token);
+  }
+}
+
+double Setting::data_bytes() const {
+  double bytes = 0;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(cluster_.coordinator_data()))
+    if (entry.is_regular_file()) bytes += static_cast<double>(entry.file_size());
+  return bytes;
+}
+
+Fleet& Setting::start_nodes(FleetOptions options) {
+  options.coordinator = address();
+  options.join = value_of(parse_join_token(
+      value_of(read_secret_file((cluster_.coordinator_data() / "join.token").string()))));
+  const auto nodes = options.nodes;
+  fleet_ = std::make_unique<Fleet>(std::move(options));
+  wait_for(fmt::format("{} nodes are registered", nodes),
+           [nodes](const FleetSeen& seen) { return seen.registered == nodes; });
+  return *fleet_;
+}
+
+void Setting::wait_for(const std::string& what, std::function<bool(const FleetSeen&)> reached) {
+  harness::wait_until(what, kPatience, [&] { return reached(fleet_->seen()); });
+}
+
+void Setting::require_sound_orders() {
+  const auto seen = fleet_->seen();
+  require_count("tasks beyond a node's capacity", seen.launches_beyond_capacity, 0);
+  require_count("tasks that a node was told twice", seen.launches_told_twice, 0);
+}
+
+void Setting::restart_coordinator() {
+  client_.reset();
+  cluster_.stop_coordinator();
+  cluster_.start_coordinator();
+  client_ = value_of(Client::connect(address(), operator_token()));
+}
+
+Watch::Watch(std::string name, pid_t coordinator)
+    : name_(std::move(name)), pid_(coordinator), coordinator_(coordinator), load_(::getpid()) {}
+
+void Watch::print() const {
+  const double took = seconds();
+  print("coordinator_cores", coordinator_.cpu_seconds() / took, "cores");
+  print("load_cores", load_.cpu_seconds() / took, "cores");
+  print("coordinator_memory", bench::resident_mib(pid_), "MiB");
+}
+
+void Watch::print(const std::string& what, double value, const std::string& unit) const {
+  bench::figure(name_ + "." + what, value, unit);
+}
+
+}  // namespace fairwater::load

@@ -1,0 +1,56 @@
+// The load of bench/load, small: that it measures what it says. A row fails by itself when its
+// counts are wrong; what took how long is not looked at.
+#include <map>
+#include <sstream>
+
+#include <catch2/catch.hpp>
+
+#include "tests/scenario/support.hpp"
+
+namespace fairwater::scenario {
+namespace {
+
+/// The figures by name.
+std::map<std::string, double> measure(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), harness::programs_directory() / "fairwater_load");
+  const Completed done = harness::run({.command = arguments}, {}, Duration(120'000));
+  INFO(done.errors);
+  REQUIRE(done.status == 0);
+  std::map<std::string, double> figures;
+  std::istringstream lines(done.output);
+  std::string figure, name, unit;
+  double value = 0;
+  while (lines >> figure >> name >> value >> unit) figures[name] = value;
+  return figures;
+}
+
+TEST_CASE("every row of the load counts what it must", "[scenario][load]") {
+  auto figures =
+      measure({"--nodes", "30", "--tenants", "3", "--tasks", "300", "--jobs", "60", "--waiting",
+               "2000", "--followers", "2", "--pollers", "5", "--seconds", "0.5"});
+  for (const char* name :
+       {"scale_idle/30.heartbeats", "scale_idle/30.coordinator_memory", "scale_full/30.busy",
+        "scale_full/30.ends", "scale_durable_arrays/1.tasks", "scale_durable_arrays/3.tasks",
+        "scale_durable_jobs/1.kept", "scale_durable_jobs/3.tasks", "scale_waiting/2000.tasks",
+        "scale_restart/30.all_heard", "scale_followers/30/2.submit_to_done",
+        "scale_followers/30/2.pages", "scale_pollers/30/5.answers", "scale_scans/60.scans"}) {
+    INFO(name);
+    CHECK(figures[name] > 0);
+  }
+  CHECK(figures["scale_full/30.busy"] <= 100);
+  CHECK(figures["scale_restart/30.leases_ended"] == 0);
+  CHECK(figures["scale_idle/30.lost_connections"] == 0);
+}
+
+TEST_CASE("the load says what it cannot do", "[scenario][load]") {
+  const auto load = harness::programs_directory() / "fairwater_load";
+  const Completed unknown = harness::run({.command = {load, "nonsense"}});
+  CHECK(unknown.status == 1);
+  CHECK_THAT(unknown.errors, Catch::Contains("there is no row nonsense"));
+  const Completed too_many = harness::run({.command = {load, "idle", "--nodes", "10000000"}});
+  CHECK(too_many.status == 1);
+  CHECK_THAT(too_many.errors, Catch::Contains("descriptors"));
+}
+
+}  // namespace
+}  // namespace fairwater::scenario
