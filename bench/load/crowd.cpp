@@ -91,9 +91,26 @@ Turn submit_and_wait(JobSpec spec) {
   };
 }
 
+Turn submit_and_maybe_cancel(std::function<JobSpec(const Member&)> spec,
+                             std::function<bool(const Member&)> cancels) {
+  return [spec = std::move(spec), cancels = std::move(cancels)](Member& member) {
+    auto request = member.session->submitJobRequest();
+    encode(spec(member), request.initSpec());
+    return response_of(request).then([&member, &cancels](auto&& accepted) -> kj::Promise<void> {
+      require_answer(accepted);
+      member.submitted = JobId{accepted.getId()};
+      if (!cancels(member)) return kj::READY_NOW;
+      auto cancel = member.session->cancelJobRequest();
+      cancel.setId(accepted.getId());
+      cancel.setReason("part of the load");
+      return response_of(cancel).then([](auto&& cancelled) { require_answer(cancelled); });
+    });
+  };
+}
+
 // -- the crowd ------------------------------------------------------------------------------------
 
-class Crowd::Impl : private kj::TaskSet::ErrorHandler {
+class Crowd::Impl final : private kj::TaskSet::ErrorHandler {
  public:
   Impl(std::string address, std::vector<std::string> tokens)
       : address_(std::move(address)), tokens_(std::move(tokens)), thread_([this](Loop& loop) {
@@ -113,6 +130,7 @@ class Crowd::Impl : private kj::TaskSet::ErrorHandler {
   void repeat(const Turn& turn, std::chrono::milliseconds pause, std::uint32_t lanes) {
     thread_.run([&] {
       seen_ = {};
+      finishing_ = false;
       turn_ = turn;
       pause_ = pause;
       turns_ = kj::heap<kj::TaskSet>(static_cast<kj::TaskSet::ErrorHandler&>(*this));
@@ -131,6 +149,14 @@ class Crowd::Impl : private kj::TaskSet::ErrorHandler {
       turns_ = nullptr;
       return std::exchange(seen_, {});
     });
+  }
+
+  CrowdSeen finish() {
+    thread_.run([this] {
+      finishing_ = true;
+      return turns_->onEmpty();
+    });
+    return stop();
   }
 
   void submit(const std::function<JobSpec(std::uint32_t, std::uint32_t)>& spec, std::uint32_t count,
@@ -159,6 +185,7 @@ class Crowd::Impl : private kj::TaskSet::ErrorHandler {
 
  private:
   kj::Promise<void> take_turns(Member& member) {
+    if (finishing_) return kj::READY_NOW;
     const auto start = Clock::now();
     return kj::evalNow([&] { return turn_(member); })
         .then(
@@ -166,8 +193,8 @@ class Crowd::Impl : private kj::TaskSet::ErrorHandler {
               seen_.turn_ms.push_back(ms_since(start));
               return kj::READY_NOW;
             },
-            [this](kj::Exception&&) -> kj::Promise<void> {
-              ++seen_.failures;
+            [this](kj::Exception&& fault) -> kj::Promise<void> {
+              if (seen_.failures++ == 0) seen_.first_failure = fault.getDescription().cStr();
               return loop_->timer().afterDelay(kPauseWhenRefused);
             })
         .then([this] { return loop_->timer().afterDelay(pause_.count() * kj::MILLISECONDS); })
@@ -209,6 +236,7 @@ class Crowd::Impl : private kj::TaskSet::ErrorHandler {
   Turn turn_;
   std::chrono::milliseconds pause_{0};
   CrowdSeen seen_;
+  bool finishing_ = false;
   std::vector<std::uint32_t> next_;
   std::mt19937_64 random_{1};
   kj::Own<kj::TaskSet> turns_;
@@ -223,6 +251,7 @@ void Crowd::repeat(const Turn& turn, std::chrono::milliseconds pause, std::uint3
   impl_->repeat(turn, pause, lanes);
 }
 CrowdSeen Crowd::stop() { return impl_->stop(); }
+CrowdSeen Crowd::finish() { return impl_->finish(); }
 void Crowd::submit(const std::function<JobSpec(std::uint32_t member, std::uint32_t number)>& spec,
                    std::uint32_t count, std::uint32_t lanes) {
   impl_->submit(spec, count, lanes);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,8 @@ struct Member {
   std::uint32_t number = 0;
   kj::Own<RpcClient> rpc;
   kj::Own<wire::OperatorSession::Client> session;
-  std::uint64_t next_record = 1;  ///< of the journal
+  std::uint64_t next_record = 1;        ///< of the journal
+  std::optional<JobId> submitted = {};  ///< the newest
 };
 
 /// One call, or several in a row; an exception counts as a failure.
@@ -35,9 +37,14 @@ using Turn = std::function<kj::Promise<void>(Member&)>;
 /// Submits the job and waits for its end.
 [[nodiscard]] Turn submit_and_wait(JobSpec spec);
 
+/// Submits a job, and cancels it where `cancels`.
+[[nodiscard]] Turn submit_and_maybe_cancel(std::function<JobSpec(const Member&)> spec,
+                                           std::function<bool(const Member&)> cancels);
+
 struct CrowdSeen {
   std::vector<double> turn_ms;
   std::uint64_t failures = 0;
+  std::string first_failure;
 };
 
 class Crowd {
@@ -49,9 +56,12 @@ class Crowd {
   Crowd& operator=(const Crowd&) = delete;
 
   /// Each member takes its turn, again and again, with a pause between and `lanes` at once, until
-  /// stop().
+  /// stop() or finish().
   void repeat(const Turn& turn, std::chrono::milliseconds pause, std::uint32_t lanes = 1);
+  /// Drops the calls that are under way.
   CrowdSeen stop();
+  /// Lets them be answered.
+  CrowdSeen finish();
   /// `count` jobs for each member, `lanes` submissions at once; returns when all are durable.
   /// Throws when one is refused for good.
   void submit(const std::function<JobSpec(std::uint32_t member, std::uint32_t number)>& spec,

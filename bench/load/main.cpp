@@ -16,6 +16,8 @@ const std::vector<Row>& rows() {
       {"durable", "tasks that end at once: arrays and single jobs, of one tenant and of many",
        durable_tasks},
       {"waiting", "many single jobs of one tenant that wait", many_waiting},
+      {"mixed", "jobs of all kinds at once, checked by what the ledger says in the end", mixed},
+      {"real", "/bin/true on one agent", real_tasks},
       {"restart", "the coordinator is killed: until every node is back", restart},
       {"followers", "jobs from submission to end beside followers of the journal", followers},
       {"pollers", "the status, once a second for each poller", pollers},
@@ -39,6 +41,7 @@ int run(int argc, char** argv) {
   app.add_option("--tasks", sizes.tasks, "of arrays")->capture_default_str();
   app.add_option("--jobs", sizes.jobs, "single jobs that end")->capture_default_str();
   app.add_option("--waiting", sizes.waiting, "single jobs that wait")->capture_default_str();
+  app.add_option("--real", sizes.real, "tasks that are real processes")->capture_default_str();
   app.add_option("--followers", sizes.followers, "of the journal")->capture_default_str();
   app.add_option("--pollers", sizes.pollers, "of the status")->capture_default_str();
   app.add_option("--seconds", sizes.seconds, "under measure")->capture_default_str();

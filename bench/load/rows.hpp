@@ -18,6 +18,8 @@ struct Row {
 void idle_nodes(const Sizes& sizes);
 void restart(const Sizes& sizes);
 void full_cluster(const Sizes& sizes);
+void mixed(const Sizes& sizes);
+void real_tasks(const Sizes& sizes);
 void durable_tasks(const Sizes& sizes);
 void many_waiting(const Sizes& sizes);
 void followers(const Sizes& sizes);

@@ -43,6 +43,12 @@ void require_count(const std::string& what, std::uint64_t counted, std::uint64_t
     throw std::runtime_error(fmt::format("{}: {} instead of {}", what, counted, expected));
 }
 
+void require_no_failure(const CrowdSeen& seen) {
+  if (seen.failures > 0)
+    throw std::runtime_error(
+        fmt::format("{} calls failed, the first one with: {}", seen.failures, seen.first_failure));
+}
+
 Setting::Setting(const Sizes& sizes, std::uint32_t tenant_count)
     : cluster_(setup_of(sizes, tenant_count)) {
   cluster_.start_coordinator();

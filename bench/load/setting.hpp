@@ -21,6 +21,7 @@ struct Sizes {
   std::uint32_t tasks = 20'000;
   std::uint32_t jobs = 5'000;
   std::uint32_t waiting = 10'000;
+  std::uint32_t real = 2'000;
   std::uint32_t followers = 10;
   std::uint32_t pollers = 200;
   double seconds = 5;
@@ -39,6 +40,9 @@ template <class T>
 
 /// Fails, naming `what`, unless it was counted so often.
 void require_count(const std::string& what, std::uint64_t counted, std::uint64_t expected);
+
+/// Fails with what the first one met when a turn failed.
+void require_no_failure(const CrowdSeen& seen);
 
 class Setting {
  public:

@@ -1,5 +1,7 @@
 #include "bench/load/workload.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace fairwater::load {
@@ -19,6 +21,26 @@ JobSpec array_of(std::uint32_t tasks, std::int64_t claimed_ms) {
   spec.tasks_min = spec.tasks_max = tasks;
   spec.resources = {{"cpu", 1000}, {"memory", 256}};
   return spec;
+}
+
+JobSpec MixedJobs::next(std::int64_t claimed_ms, std::optional<JobId> before) {
+  const auto takes_ms = from_to(claimed_ms / 2, claimed_ms + claimed_ms / 2);
+  JobSpec spec = array_of(static_cast<std::uint32_t>(from_to(1, 4)), takes_ms);
+  spec.tenant = tenant_;
+  const auto cpus = chance(0.05) ? slots_ : from_to(1, std::min(4U, slots_));
+  spec.resources = {{"cpu", cpus * 1000}, {"memory", cpus * 256}};
+  if (chance(0.5)) spec.time_limit_ms = 2 * takes_ms;
+  if (chance(0.2)) spec.labels = fmt::format("zone == z{}", from_to(0, zones_ - 1));
+  if (before && newest_succeeds_ && chance(0.2)) spec.after = {*before};
+  newest_succeeds_ = !chance(0.05);
+  if (!newest_succeeds_) spec.command.emplace_back("1");
+  return spec;
+}
+
+bool MixedJobs::is_to_be_cancelled() {
+  const bool cancelled = chance(0.05);
+  newest_succeeds_ = newest_succeeds_ && !cancelled;
+  return cancelled;
 }
 
 }  // namespace fairwater::load
