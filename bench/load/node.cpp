@@ -6,17 +6,16 @@
 #include <fmt/format.h>
 
 #include "bench/load/loopback.hpp"
+#include "rpc/agent/agent_client.hpp"
 #include "rpc/faults.hpp"
 #include "rpc/tokens.hpp"
 
 namespace fairwater::load {
 namespace {
 
-// As agents have them (rpc/agent/agent_client.hpp, actors/agent).
-constexpr std::int64_t kReconnectMinMs = 100;
-constexpr std::int64_t kReconnectMaxMs = 2000;
-constexpr auto kCallTimeout = 10 * kj::SECONDS;
-constexpr std::size_t kMaxResultsPerReport = 1000;
+const AgentClientOptions kAsAgents;
+const auto kCallTimeout = kAsAgents.call_timeout_ms * kj::MILLISECONDS;
+constexpr std::size_t kMaxResultsPerReport = 1000;  ///< as actors/agent has it
 
 NodeSpec spec_of(const FleetOptions& options, std::uint32_t number) {
   const auto zone = fmt::format("z{}", number % std::max(1U, options.zones));
@@ -160,10 +159,13 @@ void Node::disconnect() {
   free_since_.clear();
 }
 
+/// As rpc/agent does it.
 kj::Duration Node::pause_before_next_try() {
-  const auto longest = std::min(kReconnectMaxMs, kReconnectMinMs << std::min(failures_, 10));
+  const auto least_ms = kAsAgents.reconnect_min_ms;
+  const auto most_ms = std::min(kAsAgents.reconnect_max_ms, least_ms << std::min(failures_, 10));
   ++failures_;
-  return static_cast<std::int64_t>(fleet_.random(0.5, 1) * static_cast<double>(longest)) *
+  return static_cast<std::int64_t>(
+             fleet_.random(static_cast<double>(least_ms), static_cast<double>(most_ms) + 1)) *
          kj::MILLISECONDS;
 }
 
