@@ -15,6 +15,7 @@ const std::vector<Row>& rows() {
       {"full", "a full cluster with every tenant's backlog", full_cluster},
       {"durable", "tasks that end at once: arrays and single jobs, of one tenant and of many",
        durable_tasks},
+      {"journal", "bytes that a task costs the ledger", journal_bytes},
       {"waiting", "many single jobs of one tenant that wait", many_waiting},
       {"mixed", "jobs of all kinds at once, checked by what the ledger says in the end", mixed},
       {"real", "/bin/true on one agent", real_tasks},

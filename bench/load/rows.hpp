@@ -21,6 +21,7 @@ void full_cluster(const Sizes& sizes);
 void mixed(const Sizes& sizes);
 void real_tasks(const Sizes& sizes);
 void durable_tasks(const Sizes& sizes);
+void journal_bytes(const Sizes& sizes);
 void many_waiting(const Sizes& sizes);
 void followers(const Sizes& sizes);
 void pollers(const Sizes& sizes);

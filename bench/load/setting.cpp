@@ -62,14 +62,6 @@ Setting::Setting(const Sizes& sizes, std::uint32_t tenant_count)
   }
 }
 
-double Setting::data_bytes() const {
-  double bytes = 0;
-  for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(cluster_.coordinator_data()))
-    if (entry.is_regular_file()) bytes += static_cast<double>(entry.file_size());
-  return bytes;
-}
-
 Fleet& Setting::start_nodes(FleetOptions options) {
   options.coordinator = address();
   options.join = value_of(parse_join_token(
@@ -96,6 +88,22 @@ void Setting::restart_coordinator() {
   cluster_.stop_coordinator();
   cluster_.start_coordinator();
   client_ = value_of(Client::connect(address(), operator_token()));
+}
+
+double Setting::settled_data_bytes() {
+  for (int i = 0; i < 2; ++i) {
+    const auto before = fleet_->seen().registrations;
+    const auto nodes = fleet_->options().nodes;
+    restart_coordinator();
+    wait_for("every node is back", [&](const FleetSeen& seen) {
+      return seen.registered == nodes && seen.registrations >= before + nodes;
+    });
+  }
+  double bytes = 0;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(cluster_.coordinator_data()))
+    if (entry.is_regular_file()) bytes += static_cast<double>(entry.file_size());
+  return bytes;
 }
 
 Watch::Watch(std::string name, pid_t coordinator)

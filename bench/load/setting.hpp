@@ -57,7 +57,6 @@ class Setting {
   }
   /// One for each tenant.
   [[nodiscard]] const std::vector<std::string>& tenant_tokens() const { return tenant_tokens_; }
-  [[nodiscard]] double data_bytes() const;
 
   /// Returns when all are registered.
   Fleet& start_nodes(FleetOptions options);
@@ -67,6 +66,9 @@ class Setting {
   void require_sound_orders();
   /// Kills the coordinator and starts it anew on its ledger.
   void restart_coordinator();
+  /// Of the ledger's directory, after what was in its log has become part of its tables: restarts
+  /// the coordinator twice, and returns when every node is back.
+  [[nodiscard]] double settled_data_bytes();
 
  private:
   harness::Cluster cluster_;

@@ -48,7 +48,6 @@ void measure_durable(const Sizes& sizes, const std::string& kind, std::uint32_t 
   const std::uint64_t tasks = std::uint64_t{tasks_each} * tenants;
   const Watch watch(fmt::format("scale_durable_{}/{}", kind, tenants), setting.coordinator());
   const auto start = Clock::now();
-  const double kept_before = setting.data_bytes();
   if (single)
     submit_single_jobs(setting, tasks_each, 0);
   else
@@ -60,7 +59,6 @@ void measure_durable(const Sizes& sizes, const std::string& kind, std::uint32_t 
   watch.print("tasks", static_cast<double>(tasks) / took, "1/s");
   watch.print("cpu_per_task", watch.coordinator_cpu_seconds() * 1e6 / static_cast<double>(tasks),
               "us");
-  watch.print("kept", (setting.data_bytes() - kept_before) / static_cast<double>(tasks), "B/task");
   watch.print("written", watch.disk_bytes_written() / static_cast<double>(tasks), "B/task");
   watch.print();
   setting.require_sound_orders();
@@ -92,7 +90,6 @@ void full_cluster(const Sizes& sizes) {
                    [&](const FleetSeen& seen) { return seen.ends >= 2ULL * sizes.nodes; });
   fleet.take_samples();
   const auto before = fleet.seen();
-  const double kept_before = setting.data_bytes();
   const Watch watch(fmt::format("scale_full/{}", sizes.nodes), setting.coordinator());
   std::this_thread::sleep_for(std::chrono::duration<double>(sizes.seconds));  // under measure
   const auto seen = fleet.seen();
@@ -105,11 +102,34 @@ void full_cluster(const Sizes& sizes) {
               100 * (seen.busy_slot_seconds - before.busy_slot_seconds) / took / sizes.nodes, "%");
   watch.print("ends", ended / took, "1/s");
   watch.print("cpu_per_end", watch.coordinator_cpu_seconds() * 1e6 / ended, "us");
-  watch.print("kept", (setting.data_bytes() - kept_before) / ended, "B/task");
   watch.print("written", watch.disk_bytes_written() / ended, "B/task");
   watch.print("report_p99", bench::quantile(samples.report_ms, 0.99), "ms");
   watch.print("lost_connections", static_cast<double>(seen.lost_connections), "1");
   watch.print();
+  setting.require_sound_orders();
+}
+
+/// Slot by slot, as in a full cluster: a deal for each end, and each with its lines.
+void journal_bytes(const Sizes& sizes) {
+  constexpr std::int64_t kTaskMs = 200;
+  Setting setting(sizes, sizes.tenants);
+  FleetOptions options;
+  options.nodes = std::min(200U, sizes.nodes);
+  options.spread = 0.5;
+  Fleet& fleet = setting.start_nodes(options);
+  const double kept_before = setting.settled_data_bytes();
+  const auto possible = 1000.0 / kTaskMs * options.nodes * sizes.seconds;
+  const auto each = static_cast<std::uint32_t>(possible / sizes.tenants) + 1;
+  const std::uint64_t tasks = std::uint64_t{each} * sizes.tenants;
+  const Watch watch(fmt::format("scale_journal/{}", sizes.tenants), setting.coordinator());
+  submit_arrays(setting, each, kTaskMs);
+  setting.wait_for("every task has ended",
+                   [&](const FleetSeen& seen) { return seen.durable_ends >= tasks; });
+  const auto count = static_cast<double>(tasks);
+  watch.print("written", watch.disk_bytes_written() / count, "B/task");
+  watch.print("cpu_per_task", watch.coordinator_cpu_seconds() * 1e6 / count, "us");
+  watch.print("kept", (setting.settled_data_bytes() - kept_before) / count, "B/task");
+  require_count("tasks that ended durably", fleet.seen().durable_ends, tasks);
   setting.require_sound_orders();
 }
 
