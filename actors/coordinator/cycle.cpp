@@ -177,7 +177,7 @@ void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
   if (std::exchange(node.accepts, beat.accepts) != beat.accepts) set_node(state, node);
   if (!node.accepts) return;
   state.allocation->beat(beat.node);
-  schedule_cycle(self);
+  if (state.allocation->is_due()) schedule_cycle(self);
 }
 
 void take_window(CoordinatorSelf self, const DemandWindow& window) {

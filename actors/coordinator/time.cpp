@@ -35,6 +35,7 @@ void settle_time(CoordinatorSelf self) {
   auto& state = self->state;
   pass_time(self);
   auto settlement = state.allocation->settle_time();
+  if (state.allocation->is_due()) schedule_cycle(self);
   if (!settlement) return;
   state.settling = true;
   commit_chained(

@@ -76,6 +76,16 @@ std::optional<Deal> Allocator::deal(NodeId node) { return impl_->dealer.run(node
 
 bool Allocator::left_to_preferred() const { return impl_->dealer.left_to_preferred(); }
 
+std::optional<NodeId> Allocator::next_that_matters(NodeId from) const {
+  return impl_->state.next_that_matters(from);
+}
+
+bool Allocator::may_matter(NodeId node) const { return impl_->state.may_matter(node); }
+
+std::size_t Allocator::waiting_tenants() const { return impl_->state.waiting().size(); }
+
+bool Allocator::counts_time() const { return impl_->state.counts_time(); }
+
 void Allocator::restore_last_deal(std::uint64_t number) { impl_->state.deals = number; }
 
 std::uint64_t Allocator::last_deal() const { return impl_->state.deals; }

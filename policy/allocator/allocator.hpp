@@ -234,6 +234,13 @@ class Allocator {
   /// Whether the last call of `deal` left a task to a node with room at a site that its job
   /// prefers. Once that node was dealt, another deal of this one may find the task still waiting.
   [[nodiscard]] bool left_to_preferred() const;
+  /// The first node from that id on whose deal may do more than give places: it may have room for
+  /// the least that somebody who waits asks for, or something there is to be looked at anew. Where
+  /// the ledger counts units, deals of the others do nothing. O(log nodes).
+  [[nodiscard]] std::optional<NodeId> next_that_matters(NodeId from) const;
+  [[nodiscard]] bool may_matter(NodeId node) const;
+  [[nodiscard]] std::size_t waiting_tenants() const;
+  [[nodiscard]] bool counts_time() const;
   [[nodiscard]] std::uint64_t last_deal() const;
 
   // -- views

@@ -1,5 +1,6 @@
 #include "policy/allocator/deal_cycle.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace fairwater {
@@ -22,29 +23,71 @@ void DealCycle::remove_node(NodeId node) {
 }
 
 void DealCycle::beat(NodeId node) {
-  if (accepting_.contains(node)) due_.insert(node);
+  if (!accepting_.contains(node)) return;
+  if (allocator_.may_matter(node) || (gives_places() && has_few_nodes())) due_.insert(node);
 }
 
 void DealCycle::take_window(DemandWindow window) {
   const bool somebody_waits = !window.next.empty();
   allocator_.set_window(std::move(window));
-  if (somebody_waits) consider_all_nodes();
+  if (!somebody_waits) return;
+  rooms_from_ = NodeId{};
+  if (gives_places() && has_few_nodes()) all_from_ = NodeId{};
+}
+
+void DealCycle::consider_all_nodes() { (gives_places() ? all_from_ : rooms_from_) = NodeId{}; }
+
+std::optional<TimeSettlement> DealCycle::settle_time() {
+  auto settlement = allocator_.settle_time();
+  if (!gives_places() || has_few_nodes()) return settlement;
+  const std::size_t waiting = std::max<std::size_t>(1, allocator_.waiting_tenants());
+  const std::size_t nodes = std::min(accepting_.size(), kLooksPerSettlement / waiting + 1);
+  for (std::size_t i = 0; i < nodes; ++i) {
+    auto next = accepting_.upper_bound(gave_places_);
+    if (next == accepting_.end()) next = accepting_.begin();
+    gave_places_ = *next;
+    due_.insert(gave_places_);
+  }
+  return settlement;
+}
+
+/// The first by id.
+std::optional<NodeId> DealCycle::next_due() const {
+  std::optional<NodeId> next;
+  const auto consider = [&](NodeId node) { next = next ? std::min(*next, node) : node; };
+  if (!due_.empty()) consider(*due_.begin());
+  if (rooms_from_)
+    if (const auto node = allocator_.next_that_matters(*rooms_from_)) consider(*node);
+  if (all_from_)
+    if (const auto node = accepting_.lower_bound(*all_from_); node != accepting_.end())
+      consider(*node);
+  return next;
+}
+
+void DealCycle::strike_due(NodeId node) {
+  due_.erase(node);
+  for (std::optional<NodeId>* from : {&rooms_from_, &all_from_})
+    if (*from && **from <= node) *from = NodeId{node.value + 1};
 }
 
 std::vector<Deal> DealCycle::run(std::size_t max_deals, std::size_t max_entries) {
   std::vector<Deal> deals;
   std::size_t entries = 0;
-  if (std::exchange(all_are_due_, false)) due_ = accepting_;
   std::set<NodeId> left_work;
   const auto deal_due = [&](bool is_first_turn) {
-    while (!due_.empty() && deals.size() < max_deals && entries < max_entries) {
-      const NodeId node = *due_.begin();
-      due_.erase(due_.begin());
-      if (auto deal = allocator_.deal(node)) {
+    while (deals.size() < max_deals && entries < max_entries) {
+      const auto node = next_due();
+      if (!node) {
+        rooms_from_.reset();
+        all_from_.reset();
+        break;
+      }
+      strike_due(*node);
+      if (auto deal = allocator_.deal(*node)) {
         entries += deal->entries();
         deals.push_back(std::move(*deal));
       }
-      if (is_first_turn && allocator_.left_to_preferred()) left_work.insert(node);
+      if (is_first_turn && allocator_.left_to_preferred()) left_work.insert(*node);
     }
   };
   deal_due(true);

@@ -36,7 +36,8 @@ class DealCycle final : public Allocation {
                 bool accepts) override;
   void remove_node(NodeId node) override;
   void beat(NodeId node) override;
-  /// Somebody who waits makes every node due.
+  /// Somebody who waits makes every node due that may have room. Where the ledger counts time and
+  /// there are few nodes, those without room are dealt too, and give places anew.
   void take_window(DemandWindow window) override;
   void withdraw(TenantId tenant, JobId job) override { allocator_.withdraw(tenant, job); }
   bool release(const TaskKey& task) override { return allocator_.release(task); }
@@ -50,12 +51,12 @@ class DealCycle final : public Allocation {
     allocator_.forgive(debtor, debts);
   }
   void pass_to(LedgerMs now_ms) override { allocator_.pass_to(now_ms); }
-  std::optional<TimeSettlement> settle_time() override { return allocator_.settle_time(); }
-  void consider_all_nodes() override { all_are_due_ = true; }
+  /// Where there are many nodes, some of those without room give places anew with each settlement,
+  /// in turns.
+  std::optional<TimeSettlement> settle_time() override;
+  void consider_all_nodes() override;
 
-  [[nodiscard]] bool is_due() const override {
-    return !due_.empty() || (all_are_due_ && !accepting_.empty());
-  }
+  [[nodiscard]] bool is_due() const override { return next_due().has_value(); }
   /// By id, and once more those that left work to sites that jobs prefer.
   [[nodiscard]] std::vector<Deal> run(
       std::size_t max_deals,
@@ -80,10 +81,24 @@ class DealCycle final : public Allocation {
   }
 
  private:
+  /// Up to so many nodes give places with each window.
+  static constexpr std::size_t kFewNodes = 32;
+  /// Tenants that wait, on so many nodes together, are looked at for places with each settlement.
+  static constexpr std::size_t kLooksPerSettlement = 6400;
+
+  /// Whether nodes without room are dealt, to give places.
+  [[nodiscard]] bool gives_places() const { return allocator_.counts_time(); }
+  [[nodiscard]] bool has_few_nodes() const { return accepting_.size() <= kFewNodes; }
+  [[nodiscard]] std::optional<NodeId> next_due() const;
+  void strike_due(NodeId node);
+
   Allocator allocator_;
   std::set<NodeId> accepting_;
   std::set<NodeId> due_;
-  bool all_are_due_ = false;  ///< those that accept when the next run begins
+  /// From there on all that may matter are due, or all that accept.
+  std::optional<NodeId> rooms_from_;
+  std::optional<NodeId> all_from_;
+  NodeId gave_places_;  ///< the last in turn with a settlement
 };
 
 }  // namespace fairwater

@@ -77,6 +77,7 @@ std::optional<Deal> NodeDeal::run_stages() {
     deal.position_after = state.sequence.position();
     state.record(deal);  // puts a reservation that has changed
   }
+  deal_.node->has_grown = false;
   state.put_reservation(*deal_.node);
   if (places.first && !places.for_ever) state.keep_room(*deal_.node, *places.first);
   return moves_on ? std::optional(std::move(deal)) : std::nullopt;

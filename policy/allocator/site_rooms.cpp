@@ -36,9 +36,4 @@ bool SiteRooms::has_room(const std::string& site, const ResourceVector& demand, 
   return false;
 }
 
-bool SiteRooms::has_room(const ResourceVector& demand, const Look& look) {
-  return std::any_of(sites_.begin(), sites_.end(),
-                     [&](const auto& site) { return has_room(site.first, demand, look); });
-}
-
 }  // namespace fairwater

@@ -33,8 +33,6 @@ class SiteRooms {
   /// bound tells.
   [[nodiscard]] bool has_room(const std::string& site, const ResourceVector& demand,
                               const Look& look);
-  /// The same of any site.
-  [[nodiscard]] bool has_room(const ResourceVector& demand, const Look& look);
 
  private:
   struct Site {

@@ -101,6 +101,7 @@ Units AllocatorState::remove_tenant(TenantId id) {
   sequence.leave(id.value);
   follow_position();
   quotas_.leave(leaver);
+  if (leaver.known_least) shapes_.remove(*leaver.known_least);
   for (RankedList* list : {&waiting_, &unsettled_, &idle_unsettled_}) list->erase(leaver.rank);
   may_not_borrow_.erase(id);
   free_slots_.push_back(leaver.rank.slot);
@@ -191,9 +192,7 @@ void AllocatorState::count_held(const TenantState& tenant) {
 }
 
 std::uint32_t AllocatorState::scarcest() const {
-  ResourceVector used;
-  for (const auto& [id, node] : nodes_) used += node.used;
-  return static_cast<std::uint32_t>(quotas_.scarcest(used));
+  return static_cast<std::uint32_t>(quotas_.scarcest(used_));
 }
 
 void AllocatorState::refresh_parts() {
@@ -221,7 +220,17 @@ void AllocatorState::refresh_lists(TenantState& tenant) {
   put_in(waiting_, tenant.rank, !tenant.window.empty());
   put_in(unsettled_, tenant.rank, tenant.deficit != 0);
   put_in(idle_unsettled_, tenant.rank, tenant.deficit != 0 && !tenant.waits());
+  refresh_shape(tenant);
   refresh_claims(tenant);
+}
+
+void AllocatorState::refresh_shape(TenantState& tenant) {
+  const bool waits = !tenant.window.empty();
+  std::optional<ResourceVector>& known = tenant.known_least;
+  if (waits == known.has_value() && (!waits || *known == tenant.least_demand)) return;
+  if (known) shapes_.remove(*known);
+  known.reset();
+  if (waits) shapes_.add(known.emplace(tenant.least_demand));
 }
 
 void AllocatorState::forget_granted(TenantState& tenant) {
@@ -315,9 +324,7 @@ void AllocatorState::withdraw(TenantId id, JobId job) {
 // ----------------------------------------------------------------------------------------
 
 void AllocatorState::refresh_capacity() {
-  ResourceVector capacity;
-  for (const auto& [id, known] : nodes_) capacity += known.accepts ? known.capacity : known.used;
-  if (!quotas_.set_capacity(capacity)) return;
+  if (!quotas_.set_capacity(capacity_)) return;
   parts_are_stale_ = true;
   refresh_plain_shares();
 }

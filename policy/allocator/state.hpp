@@ -8,7 +8,9 @@
 //     that a draining node's tasks do not push their tenants above a quota that cannot contain
 //     them;
 //   - `waiting` holds exactly the tenants with a window that is not empty, `unsettled` those with a
-//     deficit, `idle_unsettled` those of them that wait for nothing; all in ranked order.
+//     deficit, `idle_unsettled` those of them that wait for nothing; all in ranked order;
+//   - `rooms` has what every node that takes tasks has free, but those of which more than that is
+//     to be looked at (may_matter) as nodes with room for anything.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +22,11 @@
 #include <vector>
 
 #include "policy/allocator/allocator.hpp"
+#include "policy/allocator/node_rooms.hpp"
 #include "policy/allocator/quotas.hpp"
 #include "policy/allocator/site_rooms.hpp"
 #include "policy/allocator/tenant.hpp"
+#include "policy/allocator/waiting_shapes.hpp"
 #include "policy/core/ranked_list.hpp"
 #include "policy/core/slot_index.hpp"
 #include "policy/ledger/accounts.hpp"
@@ -55,6 +59,8 @@ struct NodeRoom {
   std::map<ExpectedEnd, ResourceVector>
       ends;  ///< what each holds; tasks that may never end are not in it
   bool accepts = false;
+  /// Where the ledger counts time: its room has grown since its last deal.
+  bool has_grown = false;
   [[nodiscard]] ResourceVector free() const { return capacity - used; }
 };
 
@@ -108,6 +114,12 @@ class AllocatorState {
   [[nodiscard]] NodeRoom& node(NodeId id);
   [[nodiscard]] const NodeRoom& node(NodeId id) const;
   [[nodiscard]] const std::map<NodeId, NodeRoom>& nodes() const { return nodes_; }
+  /// The first node from that id on whose deal may change anything by itself: it may have room for
+  /// the least that somebody who waits asks for, or it keeps room, or where the ledger counts time
+  /// its room has grown since its last deal. Where the ledger counts units, deals of the others
+  /// change nothing; where it counts time, they give places only. O(log nodes).
+  [[nodiscard]] std::optional<NodeId> next_that_matters(NodeId from) const;
+  [[nodiscard]] bool may_matter(NodeId node) const;
   /// A deal places the task: it is held, and waits no longer.
   /// `limit_ms`: as WaitingRange's.
   void place(NodeRoom& node, TenantState& tenant, const Grant& grant, std::int64_t limit_ms);
@@ -117,7 +129,7 @@ class AllocatorState {
   /// kept for somebody else's.
   [[nodiscard]] bool site_has_room(const std::string& site, const TenantState& tenant,
                                    const WaitingRange& task);
-  /// The same of any site.
+  /// The same of any node; where many have room that may not be used, the first ones tell.
   [[nodiscard]] bool somewhere_has_room(const TenantState& tenant, const WaitingRange& task);
 
   // -- the deal
@@ -145,6 +157,8 @@ class AllocatorState {
 
  private:
   void refresh_capacity();
+  void refresh_room(const NodeRoom& node);
+  void refresh_shape(TenantState& tenant);
   /// A tenant that may not borrow holds at most its plain share of the capacity, or its min.
   void refresh_plain_shares();
   /// Brings every copy of what the last events changed up to date.
@@ -179,7 +193,11 @@ class AllocatorState {
   RankedList unsettled_;
   RankedList idle_unsettled_;
   std::map<NodeId, NodeRoom> nodes_;
+  ResourceVector capacity_;  ///< the water level's
+  ResourceVector used_;      ///< on all nodes
   SiteRooms site_rooms_;
+  NodeRooms rooms_;
+  WaitingShapes shapes_;
   struct Held {
     NodeId node;
     Grant grant;

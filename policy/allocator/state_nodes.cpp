@@ -13,6 +13,11 @@ void forget_places_of(TenantState& tenant, NodeId node) {
   std::erase_if(tenant.kept, [&](const KeptPlace& place) { return place.node == node; });
 }
 
+/// What the water level counts of it.
+const ResourceVector& counted_capacity(const NodeRoom& node) {
+  return node.accepts ? node.capacity : node.used;
+}
+
 }  // namespace
 
 // -- nodes and held tasks
@@ -33,11 +38,14 @@ void AllocatorState::set_node(NodeId id, const NodeTraits& traits, const Resourc
   FAIRWATER_CHECK(ResourceVector{}.fits(capacity), "a node's capacity is not negative");
   NodeRoom& changed = nodes_[id];
   changed.id = id;
+  capacity_ -= counted_capacity(changed);
   site_rooms_.remove(id, changed.traits.site);
   changed.traits = traits;
   changed.capacity = capacity;
   changed.accepts = accepts;
+  capacity_ += counted_capacity(changed);
   if (!accepts) forget_places(changed);
+  changed.has_grown = counts_time();
   site_rooms_.add(id, traits.site, changed.free());
   put_reservation(changed);
   refresh_capacity();
@@ -49,6 +57,9 @@ void AllocatorState::remove_node(NodeId id) {
   accounts_.remove_node(id);
   follow_accounts();
   site_rooms_.remove(id, node(id).traits.site);
+  rooms_.remove(id);
+  capacity_ -= counted_capacity(node(id));
+  used_ -= node(id).used;
   nodes_.erase(id);
   refresh_capacity();
 }
@@ -64,12 +75,16 @@ bool AllocatorState::site_has_room(const std::string& site, const TenantState& t
 }
 
 bool AllocatorState::somewhere_has_room(const TenantState& tenant, const WaitingRange& task) {
-  return site_rooms_.has_room(task.demand, [&](NodeId id) -> SiteRooms::Room {
-    const NodeRoom& there = node(id);
+  const std::span<const ResourceVector> demand(&task.demand, 1);
+  std::uint32_t looked_at = 0;
+  for (auto id = rooms_.next(NodeId{}, demand); id && looked_at < SiteRooms::kMaxNodesLookedAt;
+       id = rooms_.next(NodeId{id->value + 1}, demand), ++looked_at) {
+    const NodeRoom& there = node(*id);
     const bool is_kept = there.reservation && there.reservation->tenant_slot != tenant.rank.slot;
     const bool is_allowed = task.rule == nullptr || task.rule->allows(there.traits);
-    return {.free = there.free(), .may_be_used = there.accepts && !is_kept && is_allowed};
-  });
+    if (task.demand.fits(there.free()) && !is_kept && is_allowed) return true;
+  }
+  return false;
 }
 
 void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& grant,
@@ -80,6 +95,8 @@ void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& gran
   if (counts_time() && ends_ms != kNever)
     node.ends.emplace(ExpectedEnd{ends_ms, grant.task}, grant.demand);
   node.used += grant.demand;
+  used_ += grant.demand;
+  if (!node.accepts) capacity_ += grant.demand;
   ++node.running_tasks;
   holder.used += grant.demand;
   if (grant.beyond_quota) holder.used_beyond_quota += grant.demand;
@@ -103,6 +120,7 @@ void AllocatorState::restore_held(std::span<const HeldTask> held) {
     TenantState& holder = tenant(task.grant.tenant);
     hold(node(task.node), holder, task.grant, task.left_ms);
     quotas_.refresh(holder);
+    refresh_room(node(task.node));
   }
   refresh_capacity();  // nodes that take no tasks count with what is held there
 }
@@ -113,7 +131,11 @@ bool AllocatorState::release(const TaskKey& task) {
   const Held& held = found->second;
   NodeRoom& held_on = node(held.node);
   held_on.used -= held.grant.demand;
+  used_ -= held.grant.demand;
+  if (!held_on.accepts) capacity_ -= held.grant.demand;
   site_rooms_.raise(held_on.traits.site, held_on.free());
+  held_on.has_grown = counts_time();
+  refresh_room(held_on);
   --held_on.running_tasks;
   held_on.ends.erase({held.ends_ms, task});
   TenantState& holder = tenant(held.grant.tenant);
@@ -125,6 +147,23 @@ bool AllocatorState::release(const TaskKey& task) {
   held_.erase(found);
   if (!held_on.accepts) refresh_capacity();
   return true;
+}
+
+void AllocatorState::refresh_room(const NodeRoom& node) {
+  if (!node.accepts)
+    rooms_.remove(node.id);
+  else if (node.has_grown || (!counts_time() && node.reservation))
+    rooms_.set(node.id, ResourceVector::filled(kUnlimited));
+  else
+    rooms_.set(node.id, node.free());
+}
+
+std::optional<NodeId> AllocatorState::next_that_matters(NodeId from) const {
+  return rooms_.next(from, shapes_.least());
+}
+
+bool AllocatorState::may_matter(NodeId node) const {
+  return rooms_.has_room(node, shapes_.least());
 }
 
 // -- the deal
@@ -152,8 +191,9 @@ void AllocatorState::keep_room(NodeRoom& node, const Reservation& kept) {
 void AllocatorState::put_reservation(NodeRoom& node) {
   (void)lift_reservation(node);
   const Reservation* stored = accounts_.reservation(node.id);
-  if (stored == nullptr || !node.accepts) return;
-  keep_room(node, *stored);
+  if (stored != nullptr && node.accepts) keep_room(node, *stored);
+  refresh_room(node);
+  if (!node.reservation) return;
   TenantState& holder = tenant(stored->tenant);
   const bool is_known = std::any_of(holder.kept.begin(), holder.kept.end(),
                                     [&](const KeptPlace& place) { return place.node == node.id; });

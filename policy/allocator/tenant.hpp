@@ -79,6 +79,8 @@ struct alignas(64) TenantState {
   /// Per resource the least that any task in the window asks for: where this does not fit, nothing
   /// does.
   ResourceVector least_demand;
+  /// The same, as AllocatorState has it among those of all who wait.
+  std::optional<ResourceVector> known_least;
   ResourceVector pending;
   ResourceVector used;
   ResourceVector used_beyond_quota;  ///< part of `used`

@@ -43,10 +43,19 @@ TEST_CASE("nodes that registered while the ledger was being read are dealt to", 
   rebuild(state, snapshot, 0);
   for (const auto& [id, node] : state.nodes)
     CHECK(state.allocation->node(id).capacity[kCpu] == node.record.spec.capacity.at("cpu"));
-  state.allocation->beat(NodeId{1});
-  CHECK_FALSE(state.allocation->is_due());  // it takes nothing
-  state.allocation->beat(NodeId{2});
-  CHECK(state.allocation->is_due());
+  state.allocation->set_tenant(TenantId{1}, {});
+  ResourceVector demand;
+  demand[kCpu] = 1000;
+  ResourceVector pending;
+  pending[kCpu] = 9000;
+  DemandWindow window{
+      .tenant = TenantId{1}, .next = {}, .pending = pending, .pending_tasks = 9, .seen_deal = 0};
+  window.next.push_back({.job = JobId{1}, .count = 9, .demand = demand, .rule = nullptr});
+  state.allocation->take_window(window);
+  const auto deals = state.allocation->run(10, 1000);
+  REQUIRE(deals.size() == 2);  // the first node takes nothing
+  CHECK(deals[0].grants.size() == 4);
+  CHECK(deals[1].grants.size() == 2);
 }
 
 }  // namespace
