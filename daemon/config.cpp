@@ -88,6 +88,7 @@ void read(const FieldMap& fields, CoordinatorConfig& config) {
   fields.read("resources", config.resources, read_resource_kinds);
   fields.read("convert_balances", config.convert_balances, read_conversion);
   fields.read("debts", config.debts, read_debts);
+  fields.read("predict", config.predict, read_predict);
 }
 
 void read(const FieldMap& fields, AgentConfig& config) {
@@ -180,6 +181,17 @@ caf::error debts_are_of_time() {
                     "debts");
 }
 
+/// Refuses what only a ledger that counts time knows.
+caf::error check_units(const CoordinatorConfig& config) {
+  if (config.debts != DebtSettings{}) return debts_are_of_time();
+  if (config.predict)
+    return make_error(ErrorCode::invalid_input,
+                      "places in time are given where the ledger counts time, and this one counts "
+                      "units; leave predict out, or set accounting: time",
+                      "predict");
+  return {};
+}
+
 /// What the ledger counts, as far as the configuration tells.
 LedgerMeasure likely_measure(const CoordinatorConfig& config) {
   ClusterCreated cluster;
@@ -231,7 +243,8 @@ caf::error validate(const CoordinatorConfig& config) {
                       "accounting");
   const bool counts_units =
       config.accounting == Accounting::units || config.mode == DealMode::slots;
-  if (counts_units && config.debts != DebtSettings{}) return debts_are_of_time();
+  if (counts_units)
+    if (auto wrong = check_units(config)) return wrong;
   if (const auto terms = terms_of(config.debts, likely_measure(config)); !terms)
     return terms.error();
   if (!config.resources) return {};
@@ -256,8 +269,7 @@ caf::error check_against(const ClusterCreated& cluster, const CoordinatorConfig&
   if (config.resources && *config.resources != cluster.resources)
     return is_fixed("resources", text_of(*config.resources), text_of(cluster.resources));
   const bool counts_time = config.accounting.value_or(cluster.accounting) == Accounting::time;
-  if (!counts_time && config.debts != DebtSettings{}) return debts_are_of_time();
-  return {};
+  return counts_time ? caf::error{} : check_units(config);
 }
 
 caf::error validate(const AgentConfig& config) {

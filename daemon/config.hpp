@@ -37,6 +37,7 @@ struct CoordinatorConfig {
   std::optional<BalanceConversion> convert_balances;
   /// Of a ledger that counts time; may change from start to start.
   DebtSettings debts;
+  std::optional<Predict> predict;
 };
 
 struct AgentConfig {

@@ -195,6 +195,7 @@ Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start(
   const auto debts = terms_of(config.debts, measure_of(ledger->cluster()));
   if (!debts) return debts.error();
   settings.debts = *debts;
+  settings.predict = config.predict.value_or(Predict::limits);
   auto cluster =
       start_cluster(system, std::move(ledger), settings,
                     [on_fatal](const caf::error& error) { on_fatal(details(error).message); });

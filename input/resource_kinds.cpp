@@ -24,6 +24,10 @@ Accounting read_accounting(const Field& field) {
   return field.choice<Accounting>({{"units", Accounting::units}, {"time", Accounting::time}});
 }
 
+Predict read_predict(const Field& field) {
+  return field.choice<Predict>({{"limits", Predict::limits}, {"history", Predict::history}});
+}
+
 DebtSettings read_debts(const Field& field) {
   DebtSettings settings;
   const FieldMap fields = field.object();

@@ -15,6 +15,7 @@ namespace fairwater {
 [[nodiscard]] std::vector<ResourceKind> read_resource_kinds(const Field& list);
 [[nodiscard]] DealMode read_mode(const Field& field);
 [[nodiscard]] Accounting read_accounting(const Field& field);
+[[nodiscard]] Predict read_predict(const Field& field);
 /// What a cap is, terms_of() says.
 [[nodiscard]] DebtSettings read_debts(const Field& field);
 

@@ -18,7 +18,8 @@ namespace fairwater {
 
 struct ClusterSettings {
   std::int64_t lease_ms = 15'000;
-  DebtTerms debts;  ///< where the ledger counts time
+  DebtTerms debts;                    ///< where the ledger counts time
+  Predict predict = Predict::limits;  ///< where the ledger counts time
   std::int64_t grace_ms = 10'000;
   std::int64_t heartbeat_interval_ms = 1'000;
   std::uint32_t window_tasks = 1'024;  ///< tasks in a tenant's demand window

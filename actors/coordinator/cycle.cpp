@@ -110,6 +110,7 @@ void rebuild(CoordinatorState& state, ClusterSnapshot snapshot, std::uint64_t la
   settings.mode = context.mode;
   settings.accounting = context.measure.accounting;
   settings.debts = context.settings.debts;
+  settings.predict = context.settings.predict;
   settings.incarnation = context.ledger_end().mark.incarnation;
   snapshot.last_deal = last_deal;
   // Nodes register while the ledger is being read: what is durable of them is here first.

@@ -53,6 +53,11 @@ void read_policy(SimFileDraft& draft, const Field& field) {
     return order.choice<sim::QueueOrder>(
         {{"fifo", sim::QueueOrder::fifo}, {"shortest-first", sim::QueueOrder::shortest_first}});
   });
+  if (const auto predict = policy.find("predict")) {
+    scenario.policy.predict = read_predict(*predict);
+    if (scenario.policy.accounting != sim::SequenceAccounting::time)
+      predict->fail("places in time are given with 'accounting: time' alone");
+  }
   policy.read("cycle", scenario.engine.cycle_ms, read_time);
   policy.read("credit_period", scenario.policy.credit_period_ms, read_time);
   policy.done();

@@ -21,6 +21,7 @@
 #include "policy/allocator/placement.hpp"
 #include "policy/core/types.hpp"
 #include "policy/ledger/accounts.hpp"
+#include "policy/prediction/planned_run.hpp"
 
 namespace fairwater {
 
@@ -46,7 +47,8 @@ struct AllocatorSettings {
   ResourceVector units = ResourceVector::filled(1);  ///< ledger units per granule
   std::uint32_t incarnation = 0;                     ///< see Allocator::set_incarnation
   Accounting accounting = Accounting::units;
-  DebtTerms debts;  ///< where time is counted
+  DebtTerms debts;                    ///< where time is counted
+  Predict predict = Predict::limits;  ///< where time is counted
 };
 
 /// Of tenants, or of groups of tenants, that share one quota. Not a tenant: it is in no sequence
@@ -164,9 +166,7 @@ struct Obstacle {
 struct HeldTask {
   NodeId node;
   Grant grant;
-  /// How long it holds its room at most, from now on, as far as plans go; 0: for ever. Read where
-  /// the ledger counts time.
-  std::int64_t left_ms = 0;
+  PlannedRun run{};  ///< read where the ledger counts time
 };
 
 class Allocator {

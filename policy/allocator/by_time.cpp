@@ -32,8 +32,9 @@ constexpr std::size_t kMostPlaces = 64;
 /// Of what may never end.
 constexpr std::int64_t kForeverMs = kNever / 4;
 
-std::int64_t duration_of(const WaitingRange& task) {
-  return task.limit_ms > 0 ? std::min(task.limit_ms, kForeverMs) : kForeverMs;
+std::int64_t duration_of(const WaitingRange& task, Predict predict) {
+  const std::int64_t planned_ms = planned_run_ms(predict, {task.limit_ms, task.expected_ms, 0}, 0);
+  return planned_ms > 0 ? std::min(planned_ms, kForeverMs) : kForeverMs;
 }
 
 GrantStep step_of(Standing standing) {
@@ -55,17 +56,22 @@ bool comes_first(const KeptPlace& place, LedgerMs from_ms, NodeId node) {
 
 }  // namespace
 
-/// A task beyond its limit is expected to end with the next millisecond.
-RoomProfile expected_room(const NodeRoom& node, LedgerMs now_ms) {
+/// A task beyond what was planned is expected to end with the next millisecond.
+RoomProfile expected_room(const NodeRoom& node, LedgerMs now_ms, Predict predict) {
   RoomProfile profile(node.free());
   profile.pass_to(now_ms);
-  for (const auto& [end, demand] : node.ends) profile.grow(std::max(end.at_ms, now_ms + 1), demand);
+  for (const auto& [end, task] : node.ends) {
+    const LedgerMs at_ms = predict == Predict::limits ? task.limit_ends_ms : end.at_ms;
+    if (at_ms != kNever) profile.grow(std::max(at_ms, now_ms + 1), task.demand);
+  }
   return profile;
 }
 
 PlaceByTime::Kept PlaceByTime::run() {
   forget_places();
+  deal_.state.correct_ends(*deal_.node);
   deal_.state.refresh_parts();
+  predict_ = deal_.state.settings.predict;
   place_late();
   place_in_turns();
   if (deal_.placed > 0) deal_.draw(deal_.placed);
@@ -76,6 +82,7 @@ void PlaceByTime::place_late() {
   while (const auto late = first_late()) {
     const WindowRange& entry = late->tenant->window[late->range];
     if (!may_start(*late->tenant, entry)) {
+      predict_ = Predict::limits;
       keep_room(*late->tenant, entry, true);
       is_closed_ = true;
       return;
@@ -156,7 +163,8 @@ bool PlaceByTime::may_start(const TenantState& tenant, const WindowRange& entry)
   if (keeps_all_ || !deal_.tasks.fits_now(tenant, entry)) return false;
   const LedgerMs now_ms = deal_.state.now_ms();
   return !profile_ ||
-         profile_->earliest(entry.range.demand, duration_of(entry.range), now_ms + 1).has_value();
+         profile_->earliest(entry.range.demand, duration_of(entry.range, predict_), now_ms + 1)
+             .has_value();
 }
 
 void PlaceByTime::forget_places() {
@@ -181,11 +189,12 @@ void PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool 
   AllocatorState& state = deal_.state;
   NodeRoom& node = *deal_.node;
   const WaitingRange& task = entry.range;
-  if (!profile_) profile_ = expected_room(node, state.now_ms());
+  if (!profile_) profile_ = expected_room(node, state.now_ms(), predict_);
   const LedgerMs from_ms =
-      profile_->earliest(task.demand, duration_of(task), kNever).value_or(kNever);
+      profile_->earliest(task.demand, duration_of(task, predict_), kNever).value_or(kNever);
   if (from_ms == kNever && (!has_claim || places_ > 0)) {
-    // Those with a claim came before: where nothing is expected to end nobody gets a place any more.
+    // Those with a claim came before: where nothing is expected to end nobody gets a place any
+    // more.
     is_closed_ = node.ends.empty();
     return;
   }
@@ -202,7 +211,7 @@ void PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool 
   if (from_ms == kNever)
     keeps_all_ = true;
   else
-    profile_->take(from_ms, from_ms + duration_of(task), task.demand);
+    profile_->take(from_ms, from_ms + duration_of(task, predict_), task.demand);
   is_closed_ = is_closed_ || ++places_ == kMostPlaces;
 }
 
@@ -215,7 +224,7 @@ void PlaceByTime::place(TenantState& tenant, std::uint32_t range, GrantStep step
   claimant.backfilled = claimant.backfilled || step == GrantStep::backfill;
   const WaitingRange& task = claimant.next->range;
   const LedgerMs now_ms = deal_.state.now_ms();
-  if (profile_) profile_->take(now_ms, now_ms + duration_of(task), task.demand);
+  if (profile_) profile_->take(now_ms, now_ms + duration_of(task, predict_), task.demand);
   place_.place(index, range, step);
 }
 

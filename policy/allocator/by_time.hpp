@@ -17,9 +17,14 @@
 // estimates in scheduling the IBM SP2 with backfilling", IEEE TPDS 2001: conservative backfilling;
 // but places are given anew in every deal, in today's order). Others run meanwhile where they take
 // no room from those with places. Of several nodes the one where it can start first keeps room, the
-// lower id of two alike. A late task that has no room is the only one with a place: nothing that was
-// submitted after it keeps it back, and it starts within the limits of what runs and of the late
-// tasks before it.
+// lower id of two alike. A late task that has no room is the only one with a place: nothing that
+// was submitted after it keeps it back, and it starts within the limits of what runs and of the
+// late tasks before it.
+//
+// With `predict: history` places go by what tasks of the kind took before, and what has not ended
+// when it was to is expected to go on for as long again, up to its limit. Late tasks, and what
+// starts beside their places, go by limits even then: else one that was expected to be short could
+// keep a late task back, and another after that.
 //
 // What has no known limit is not expected to end. Where therefore no moment can be told, the first
 // that has no room, if its tenant is below its mark or it is late, has all room kept for it as it
@@ -44,8 +49,8 @@
 
 namespace fairwater {
 
-/// The room that the node is expected to have free from now on. O(tasks on the node).
-[[nodiscard]] RoomProfile expected_room(const NodeRoom& node, LedgerMs now_ms);
+/// The room that the node is expected to have free from now on. O(tasks on the node * log).
+[[nodiscard]] RoomProfile expected_room(const NodeRoom& node, LedgerMs now_ms, Predict predict);
 
 class PlaceByTime {
  public:
@@ -93,6 +98,7 @@ class PlaceByTime {
   std::int64_t memory_ms_ = 0;
   bool is_closed_ = false;  ///< nobody else gets a place
   bool keeps_all_ = false;  ///< nothing else is placed
+  Predict predict_ = Predict::limits;
   std::optional<Reservation> kept_;
 };
 

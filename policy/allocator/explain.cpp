@@ -99,8 +99,10 @@ class Explanation {
                                    [&](const KeptPlace& place) { return place.job == range_.job; });
     if (kept == tenant_.kept.end() || kept->from_ms == kNever) return {};
     const LedgerMs left_ms = std::max<LedgerMs>(kept->from_ms - state_.now_ms(), 0);
-    return "; by the time limits of what runs the job's next task starts within " +
-           std::to_string((left_ms + 999) / 1000) + " s";
+    const bool is_by_limits = state_.settings.predict == Predict::limits;
+    return std::string(is_by_limits ? "; by the time limits of what runs"
+                                    : "; by what tasks like those that run took before") +
+           " the job's next task starts within " + std::to_string((left_ms + 999) / 1000) + " s";
   }
 
   [[nodiscard]] bool is_kept_for_another(const NodeRoom& node) const {

@@ -47,6 +47,12 @@ struct ExpectedEnd {
   friend constexpr auto operator<=>(const ExpectedEnd&, const ExpectedEnd&) = default;
 };
 
+/// What becomes free then.
+struct EndingTask {
+  ResourceVector demand;
+  LedgerMs limit_ends_ms = kNever;  ///< by its limit alone
+};
+
 struct NodeRoom {
   NodeId id;
   NodeTraits traits;
@@ -56,8 +62,7 @@ struct NodeRoom {
   std::uint64_t running_tasks = 0;
   std::vector<std::uint32_t>
       places_of;  ///< tenants' slots: whose tasks have places here, see by_time.hpp
-  std::map<ExpectedEnd, ResourceVector>
-      ends;  ///< what each holds; tasks that may never end are not in it
+  std::map<ExpectedEnd, EndingTask> ends;  ///< tasks that may never end are not in it
   bool accepts = false;
   /// Where the ledger counts time: its room has grown since its last deal.
   bool has_grown = false;
@@ -121,8 +126,7 @@ class AllocatorState {
   [[nodiscard]] std::optional<NodeId> next_that_matters(NodeId from) const;
   [[nodiscard]] bool may_matter(NodeId node) const;
   /// A deal places the task: it is held, and waits no longer.
-  /// `limit_ms`: as WaitingRange's.
-  void place(NodeRoom& node, TenantState& tenant, const Grant& grant, std::int64_t limit_ms);
+  void place(NodeRoom& node, TenantState& tenant, const Grant& grant, const PlannedRun& run);
   void restore_held(std::span<const HeldTask> held);
   bool release(const TaskKey& task);
   /// Whether some node of the site has room for the task now that its rule allows and that is not
@@ -138,6 +142,8 @@ class AllocatorState {
   std::optional<Reservation> lift_reservation(NodeRoom& node);
   /// No task has a place there any more, where the ledger counts time.
   void forget_places(NodeRoom& node);
+  /// What was to have ended there by history, and has not, is expected to go on. O(such * log).
+  void correct_ends(NodeRoom& node);
   /// As the accounts have it.
   [[nodiscard]] std::optional<Reservation> stored_reservation(NodeId node) const;
   /// Until the next deal the node's room is kept so.
@@ -176,7 +182,7 @@ class AllocatorState {
   /// The same, or of what it is owed.
   void refresh_claims(TenantState& tenant);
   /// Takes the room on the node and in what the tenant holds; not yet in the water level.
-  void hold(NodeRoom& node, TenantState& holder, const Grant& grant, std::int64_t limit_ms);
+  void hold(NodeRoom& node, TenantState& holder, const Grant& grant, const PlannedRun& run);
   void strike(TenantState& tenant, const TaskKey& task, const ResourceVector& demand,
               bool counted_as_pending);
 
@@ -201,8 +207,12 @@ class AllocatorState {
   struct Held {
     NodeId node;
     Grant grant;
+    PlannedRun run;
+    LedgerMs since_ms = 0;  ///< `run.ran_ms` was true then
     LedgerMs ends_ms = kNever;
   };
+  /// When it is expected to end, as is known now. Later than now.
+  [[nodiscard]] LedgerMs expected_end(const Held& held, Predict predict) const;
   std::map<TaskKey, Held> held_;
   AllocatorQuotas quotas_;
 };

@@ -88,12 +88,14 @@ bool AllocatorState::somewhere_has_room(const TenantState& tenant, const Waiting
 }
 
 void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& grant,
-                          std::int64_t limit_ms) {
-  const LedgerMs ends_ms = limit_ms > 0 ? moment_in(now_ms(), limit_ms) : kNever;
-  const bool added = held_.emplace(grant.task, Held{node.id, grant, ends_ms}).second;
+                          const PlannedRun& run) {
+  Held held{node.id, grant, run, now_ms(), kNever};
+  held.ends_ms = expected_end(held, settings.predict);
+  if (counts_time() && held.ends_ms != kNever)
+    node.ends.emplace(ExpectedEnd{held.ends_ms, grant.task},
+                      EndingTask{grant.demand, expected_end(held, Predict::limits)});
+  const bool added = held_.emplace(grant.task, held).second;
   FAIRWATER_CHECK(added, "a task is held once");
-  if (counts_time() && ends_ms != kNever)
-    node.ends.emplace(ExpectedEnd{ends_ms, grant.task}, grant.demand);
   node.used += grant.demand;
   used_ += grant.demand;
   if (!node.accepts) capacity_ += grant.demand;
@@ -106,19 +108,36 @@ void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& gran
 }
 
 void AllocatorState::place(NodeRoom& node, TenantState& tenant, const Grant& grant,
-                           std::int64_t limit_ms) {
+                           const PlannedRun& run) {
   if (tenant.pending_tasks > 0) --tenant.pending_tasks;
   for (std::size_t r = 0; r < kMaxResources; ++r)
     tenant.pending[r] = std::max<Amount>(0, tenant.pending[r] - grant.demand[r]);
   tenant.unseen.push_back({deals + 1, grant.task, grant.demand});
   FAIRWATER_CHECK(grant.demand.fits(node.free()), "a node holds no more than it has");
-  hold(node, tenant, grant, limit_ms);
+  hold(node, tenant, grant, run);
+}
+
+LedgerMs AllocatorState::expected_end(const Held& held, Predict predict) const {
+  const std::int64_t ran_ms = held.run.ran_ms + now_ms() - held.since_ms;
+  const std::int64_t planned_ms = planned_run_ms(predict, held.run, ran_ms);
+  return planned_ms > 0 ? moment_in(now_ms(), planned_ms - ran_ms) : kNever;
+}
+
+void AllocatorState::correct_ends(NodeRoom& node) {
+  if (settings.predict == Predict::limits) return;
+  while (!node.ends.empty() && node.ends.begin()->first.at_ms <= now_ms()) {
+    auto end = node.ends.extract(node.ends.begin());
+    Held& held = held_.at(end.key().task);
+    held.ends_ms = expected_end(held, settings.predict);
+    end.key().at_ms = held.ends_ms;
+    node.ends.insert(std::move(end));
+  }
 }
 
 void AllocatorState::restore_held(std::span<const HeldTask> held) {
   for (const HeldTask& task : held) {
     TenantState& holder = tenant(task.grant.tenant);
-    hold(node(task.node), holder, task.grant, task.left_ms);
+    hold(node(task.node), holder, task.grant, task.run);
     quotas_.refresh(holder);
     refresh_room(node(task.node));
   }

@@ -10,6 +10,12 @@ constexpr Weight kTreeWeight = 1'000'000'000;
 
 }  // namespace
 
+std::string class_of(const Job& job) {
+  std::string text = std::to_string(job.has_estimate ? job.estimate_ms : 0);
+  for (const Amount amount : job.demand.amount) text += " " + std::to_string(amount);
+  return text;
+}
+
 ResourceVector total_capacity(const Cluster& cluster) {
   ResourceVector total;
   for (const auto& node : cluster.nodes) total += node.capacity;

@@ -64,6 +64,8 @@ struct Workload {
 void weigh_by_tree(Cluster& cluster);
 /// The same room on one node; placement rules that name a site or a label hold nowhere there.
 [[nodiscard]] Cluster pooled(const Cluster& cluster);
+/// Jobs of a tenant that are alike, for predictions: by what they ask for.
+[[nodiscard]] std::string class_of(const Job& job);
 [[nodiscard]] inline TimeMs run_ms_of(const Job& job, std::uint32_t task) {
   return job.task_run_ms.empty() ? job.run_ms : job.task_run_ms[task];
 }

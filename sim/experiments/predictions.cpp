@@ -58,10 +58,6 @@ class Watcher final : public Observer {
 
  private:
   static TenantId tenant_of(const Job& job) { return {job.tenant + 1}; }
-  static std::string class_of(const Job& job) {
-    return fmt::format("{} {}", fmt::join(job.demand.amount, ","),
-                       job.has_estimate ? job.estimate_ms : 0);
-  }
 
   const Workload& workload_;
   std::vector<RunTimePredictor> predictors_;

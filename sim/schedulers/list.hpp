@@ -34,6 +34,7 @@ struct PolicyOptions {
   SequenceAccounting accounting = SequenceAccounting::units;
   DebtTerms debts{};  ///< where time is counted
   QueueOrder order = QueueOrder::fifo;
+  Predict predict = Predict::limits;  ///< where time is counted; limits are estimates
   std::int64_t patience_percent = kPatiencePercent;  ///< of the estimate; where time is counted
 };
 [[nodiscard]] const std::vector<std::string_view>& policy_names();

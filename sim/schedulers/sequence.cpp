@@ -40,11 +40,11 @@ Grant held_grant(const Cluster& cluster, const Workload& workload, const Running
           .beyond_quota = running.beyond_quota};
 }
 
-/// Until its estimate is over.
-TimeMs estimated_left_ms(const Workload& workload, const RunningTask& running) {
+PlannedRun planned_run(const Workload& workload, const RunningTask& running) {
   const Job& job = workload.jobs[running.task.job];
-  const TimeMs ran_ms = run_ms_of(job, running.task.index) - running.left_ms;
-  return std::max<TimeMs>(job.estimate_ms - ran_ms, 1);
+  return {.limit_ms = std::max<TimeMs>(job.estimate_ms, 1),
+          .expected_ms = 0,
+          .ran_ms = run_ms_of(job, running.task.index) - running.left_ms};
 }
 
 /// As a coordinator that begins anew, and to which an operator applies the changes then.
@@ -56,6 +56,7 @@ DealCycle make_cycle(const PolicyOptions& options, const Cluster& cluster, const
   settings.accounting =
       options.accounting == SequenceAccounting::time ? Accounting::time : Accounting::units;
   settings.debts = options.debts;
+  settings.predict = options.predict;
   ClusterSnapshot snapshot;
   snapshot.groups = cluster.groups;
   snapshot.tenants = tenants_before(cluster, initial);
@@ -66,7 +67,7 @@ DealCycle make_cycle(const PolicyOptions& options, const Cluster& cluster, const
         {node_id(i), cluster.nodes[i].traits, cluster.nodes[i].capacity, !closed.contains(i)});
   for (const auto& running : initial.running)
     snapshot.held.push_back({node_id(running.node), held_grant(cluster, workload, running),
-                             estimated_left_ms(workload, running)});
+                             planned_run(workload, running)});
   DealCycle cycle = restore(settings, snapshot);
   for (const auto& change : initial.changes)
     cycle.allocator().set_tenant(tenant_id(change.tenant), cluster.tenants[change.tenant].terms);
@@ -81,6 +82,7 @@ SequenceScheduler::SequenceScheduler(const PolicyOptions& options, const Cluster
       cycle_(make_cycle(options, cluster, workload, initial)),
       counts_time_(options.accounting == SequenceAccounting::time),
       order_(options.order),
+      predict_(options.predict),
       patience_percent_(options.patience_percent),
       began_ms_(cycle_.allocator().accounts().time().now_ms()),
       queues_(cluster.tenants.size()),
@@ -145,8 +147,20 @@ void SequenceScheduler::submit(JobIndex index) {
 }
 
 void SequenceScheduler::end(TaskId task, NodeIndex node) {
+  if (predict_ == Predict::history) {
+    const Job& job = workload_.jobs[task.job];
+    run_times_.finished(class_of(job), tenant_id(job.tenant), run_ms_of(job, task.index));
+    if (queues_[job.tenant].pending_tasks > 0) changed_.insert(job.tenant);
+  }
   cycle_.allocator().release({job_id(task.job), task.index, 1});
   cycle_.beat(node_id(node));
+}
+
+Prediction SequenceScheduler::expected(const Job& job) const {
+  const Prediction estimate{job.estimate_ms, PredictionSource::limit};
+  if (predict_ == Predict::limits) return estimate;
+  return run_times_.expected(class_of(job), tenant_id(job.tenant), job.estimate_ms)
+      .value_or(estimate);
 }
 
 SequenceScheduler::Place SequenceScheduler::place_of(JobIndex job) const {
@@ -162,13 +176,15 @@ WaitingRange SequenceScheduler::waiting_range(JobIndex index,
                                               const WaitingTasks::Range& range) const {
   const Job& job = workload_.jobs[index];
   const TimeMs now = cycle_.allocator().accounts().time().now_ms() - began_ms_;
+  const Prediction run_time = expected(job);
   return {.job = job_id(index),
           .first_index = range.first,
           .count = range.count,
           .attempt = range.attempt,
           .demand = job.demand,
           .rule = job.rule,
-          .expected_ms = job.estimate_ms,
+          .expected_ms = run_time.expected_ms,
+          .expected_from = run_time.source,
           .limit_ms = std::max<TimeMs>(job.estimate_ms, 1),
           .late_in_ms = lateness_of(index).first - now};
 }

@@ -54,6 +54,8 @@ class SequenceScheduler final : public Scheduler {
     ResourceVector pending;
     std::uint64_t pending_tasks = 0;
   };
+  /// How long each task of the job is expected to run.
+  [[nodiscard]] Prediction expected(const Job& job) const;
   [[nodiscard]] Place place_of(JobIndex job) const;
   [[nodiscard]] Place lateness_of(JobIndex job) const;
   [[nodiscard]] WaitingRange waiting_range(JobIndex job, const WaitingTasks::Range& range) const;
@@ -80,9 +82,11 @@ class SequenceScheduler final : public Scheduler {
   DealCycle cycle_;
   const bool counts_time_;
   const QueueOrder order_;
+  const Predict predict_;
   const std::int64_t patience_percent_;
   const LedgerMs began_ms_;                             ///< time 0, as the ledger has it
   std::map<JobIndex, std::uint32_t> running_at_start_;  ///< the first so many tasks of a job
+  RunTimePredictor run_times_;                          ///< where it predicts by history
   std::vector<Queue> queues_;
   std::vector<Account> accounts_;  ///< but for what the ledger knows
   std::vector<Total> totals_;      ///< up to the last settlement

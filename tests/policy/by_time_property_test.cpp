@@ -27,15 +27,17 @@ struct Submitted {
 /// then a large one. Some have debts, some have credits, and weights are far apart.
 struct BusyCluster {
   std::mt19937_64 random;
-  TimedCluster cluster{settings()};
+  Predict predict = Predict::limits;
+  TimedCluster cluster{settings(predict)};
   std::vector<ResourceVector> nodes;
   LedgerMs longest_ms = 0;  ///< of all limits
   std::vector<Submitted> submitted;
   std::size_t large = 0;
   std::size_t waited_until_late = 0;
 
-  static AllocatorSettings settings() {
+  static AllocatorSettings settings(Predict predict) {
     AllocatorSettings settings;
+    settings.predict = predict;
     settings.granules[kCpu] = 1;
     settings.granules[kMemory] = 1;
     return settings;
@@ -64,11 +66,18 @@ struct BusyCluster {
     fill();
   }
 
+  /// By history: anything up to the limit, whatever it then takes.
+  LedgerMs expected_ms(LedgerMs limit_ms) {
+    return predict == Predict::limits
+               ? limit_ms
+               : static_cast<LedgerMs>(draw(1, static_cast<std::uint64_t>(limit_ms)));
+  }
+
   void submit(std::uint32_t tenant, const ResourceVector& demand, LedgerMs limit_ms) {
     const auto run_ms = static_cast<LedgerMs>(draw(1, static_cast<std::uint64_t>(limit_ms)));
     TimedCluster::Task task{.demand = demand,
                             .run_ms = draw(1, 2) == 1 ? limit_ms : run_ms,
-                            .expected_ms = limit_ms,
+                            .expected_ms = expected_ms(limit_ms),
                             .limit_ms = limit_ms,
                             .patience_ms = 10'000 + limit_ms / 2};
     longest_ms = std::max(longest_ms, limit_ms);
@@ -130,11 +139,13 @@ void check_bound(BusyCluster& busy, std::map<std::uint64_t, std::size_t>& open) 
 }
 
 TEST_CASE("whatever others submit, a task starts within what limits say", "[property]") {
+  const Predict predict = GENERATE(Predict::limits, Predict::history);
   std::size_t large = 0;
   std::size_t waited_until_late = 0;
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     INFO("seed " << seed);
-    BusyCluster busy{.random = std::mt19937_64(seed), .nodes = {}, .submitted = {}};
+    BusyCluster busy{
+        .random = std::mt19937_64(seed), .predict = predict, .nodes = {}, .submitted = {}};
     busy.build();
     std::map<std::uint64_t, std::size_t> open;
     std::size_t known = 0;

@@ -40,10 +40,18 @@ TimedCluster::Task impatient_task(Amount size, LedgerMs limit_ms, LedgerMs patie
   return task;
 }
 
+/// One of a kind that took so long before.
+TimedCluster::Task usual_task(Amount size, LedgerMs limit_ms, LedgerMs expected_ms,
+                              LedgerMs run_ms) {
+  return {
+      .demand = slots(size), .run_ms = run_ms, .expected_ms = expected_ms, .limit_ms = limit_ms};
+}
+
 struct Slots : TimedCluster {
-  Slots() : TimedCluster(settings()) {}
-  static AllocatorSettings settings() {
+  explicit Slots(Predict predict = Predict::limits) : TimedCluster(settings(predict)) {}
+  static AllocatorSettings settings(Predict predict) {
     AllocatorSettings settings;
+    settings.predict = predict;
     settings.granules[kCpu] = 1;
     settings.granules[kMemory] = 1;
     return settings;
@@ -71,8 +79,8 @@ struct Slots : TimedCluster {
 };
 
 /// On one node, for tenants with these weights.
-Slots eight_slots(std::initializer_list<Weight> weights) {
-  Slots cluster;
+Slots eight_slots(std::initializer_list<Weight> weights, Predict predict = Predict::limits) {
+  Slots cluster(predict);
   std::uint32_t tenant = 0;
   for (const Weight weight : weights) cluster.weigh(++tenant, weight);
   cluster.node(1, slots(8));
@@ -140,6 +148,45 @@ TEST_CASE("a task beyond its limit ends any moment now, and is waited for") {
   cluster.run_until(100_s);
   CHECK(cluster.started_ms(large) == 90_s);
   CHECK_FALSE(cluster.has_started(small));
+}
+
+// -- by history -----------------------------------------------------------------------------------
+
+TEST_CASE("by history a place is when tasks of the kind ended before, then later") {
+  Slots cluster = eight_slots({1, 9}, Predict::history);
+  cluster.submit(kA, 1, usual_task(6, 100_s, 40_s, 100_s));
+  const JobId large = cluster.submit(kB, 1, usual_task(8, 50_s, 20_s, 20_s));
+  CHECK(cluster.kept_from(1, kB) == 40_s);
+  const JobId too_long = cluster.submit(kA, 1, usual_task(1, 100_s, 40_s + 1, 10_s));
+  const JobId in_time = cluster.submit(kA, 1, usual_task(1, 100_s, 40_s, 40_s));
+  CHECK(cluster.started_ms(in_time) == 0);
+  CHECK_FALSE(cluster.has_started(too_long));
+  cluster.run_until(41_s);
+  CHECK(cluster.kept_from(1, kB) == 80_s);
+  cluster.run_until(81_s);
+  CHECK(cluster.kept_from(1, kB) == 100_s);
+  cluster.run_until(110_s);
+  CHECK(cluster.started_ms(large) == 100_s);
+}
+
+TEST_CASE("what never ran before has its place by its limit") {
+  Slots cluster = eight_slots({1, 9}, Predict::history);
+  cluster.submit(kA, 1, usual_task(6, 100_s, 0, 100_s));
+  cluster.submit(kB, 1, usual_task(8, 50_s, 20_s, 20_s));
+  CHECK(cluster.kept_from(1, kB) == 100_s);
+}
+
+TEST_CASE("a late task goes by limits whatever the history says") {
+  Slots cluster = eight_slots({1, 9}, Predict::history);
+  cluster.submit(kA, 1, usual_task(6, 100_s, 40_s, 100_s));
+  TimedCluster::Task late = usual_task(8, 50_s, 20_s, 20_s);
+  late.patience_ms = 0;
+  cluster.submit(kB, 1, late);
+  CHECK(cluster.kept_from(1, kB) == 100_s);
+  const JobId over_limit = cluster.submit(kA, 1, usual_task(1, 100_s + 1, 10_s, 10_s));
+  const JobId in_time = cluster.submit(kA, 1, usual_task(1, 100_s, 10_s, 10_s));
+  CHECK(cluster.started_ms(in_time) == 0);
+  CHECK_FALSE(cluster.has_started(over_limit));
 }
 
 // -- late tasks -----------------------------------------------------------------------------------

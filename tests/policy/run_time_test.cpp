@@ -1,6 +1,4 @@
 // Expected run times, against a slow reading of the rule.
-#include "policy/prediction/run_time.hpp"
-
 #include <limits>
 #include <numeric>
 #include <string>
@@ -8,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "policy/core/splitmix64.hpp"
+#include "policy/prediction/planned_run.hpp"
 
 namespace fairwater {
 namespace {
@@ -140,6 +139,20 @@ TEST_CASE("an expectation lies ahead and changes only when it has passed",
     const auto limited = expected_total_ms(prediction, ran_ms, limit_ms);
     REQUIRE(limited == std::min(expected, std::max(limit_ms, ran_ms + 1)));
   }
+}
+
+TEST_CASE("a run is planned by its limit, or by history where that is wanted and known",
+          "[unit][prediction]") {
+  const PlannedRun known{.limit_ms = 100, .expected_ms = 30};
+  CHECK(planned_run_ms(Predict::limits, known, 0) == 100);
+  CHECK(planned_run_ms(Predict::limits, known, 100) == 101);
+  CHECK(planned_run_ms(Predict::history, known, 0) == 30);
+  CHECK(planned_run_ms(Predict::history, known, 30) == 60);
+  CHECK(planned_run_ms(Predict::history, known, 60) == 100);
+  CHECK(planned_run_ms(Predict::history, {.limit_ms = 100, .expected_ms = 0}, 0) == 100);
+  const PlannedRun without_limit{.limit_ms = 0, .expected_ms = 30};
+  CHECK(planned_run_ms(Predict::limits, without_limit, 0) == 0);
+  CHECK(planned_run_ms(Predict::history, without_limit, 31) == 60);
 }
 
 TEST_CASE("errors of predictions are counted", "[unit][prediction]") {

@@ -97,10 +97,10 @@ void TimedCluster::run_until(LedgerMs ms) {
 }
 
 HeldTask TimedCluster::held_task(const Running& running) const {
-  HeldTask held{NodeId{running.node}, running.grant};
-  if (const LedgerMs limit_ms = running.waiting.task.limit_ms; limit_ms > 0)
-    held.left_ms = std::max<LedgerMs>(1, running.started_ms + limit_ms - now_ms_);
-  return held;
+  const Task& task = running.waiting.task;
+  return {NodeId{running.node},
+          running.grant,
+          {task.limit_ms, task.expected_ms, now_ms_ - running.started_ms}};
 }
 
 void TimedCluster::restart() {

@@ -135,6 +135,22 @@ TEST_CASE("debts have a cap and a half-life where time is counted", "[unit][daem
              Catch::StartsWith("caps and half-lives are of ledgers that count time"));
 }
 
+TEST_CASE("plans go by limits or by history where time is counted", "[unit][daemon_config]") {
+  CoordinatorConfig config;
+  REQUIRE_FALSE(read_config("predict: history\n", "c.yaml", config));
+  CHECK(config.predict == Predict::history);
+  const ClusterCreated units{"c", ResourceCatalog{}.kinds(), DealMode::sized};
+  CHECK(details(check_against(units, config)).field == "predict");
+  CoordinatorConfig counts_units;
+  const auto refused =
+      details(read_config("accounting: units\npredict: limits\n", "c.yaml", counts_units));
+  CHECK(refused.field == "predict");
+  CHECK_THAT(refused.message,
+             Catch::StartsWith("places in time are given where the ledger counts time"));
+  CoordinatorConfig guessed;
+  CHECK(details(read_config("predict: luck\n", "c.yaml", guessed)).field == "predict");
+}
+
 TEST_CASE("a mode and resources other than the ledger's are refused, and both are named",
           "[unit][daemon_config]") {
   const ClusterCreated cluster{"c", ResourceCatalog{}.kinds(), DealMode::sized};

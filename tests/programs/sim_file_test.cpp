@@ -178,6 +178,16 @@ TEST_CASE("a simulation's ledger bounds debts as a coordinator's does", "[unit][
         DebtTerms{.cap_unit_ms = 2 * 10 * 3'600'000, .half_life_ms = 86'400'000});
 }
 
+TEST_CASE("a simulation predicts run times as a coordinator does", "[unit][sim-file]") {
+  const auto scenario = parse_sim_file(
+      changed("name: easy", "name: sequence, accounting: time, predict: history"), "s.yaml");
+  if (!scenario) FAIL(details(scenario.error()).message);
+  CHECK(scenario->policy.predict == Predict::history);
+  CHECK_THAT(
+      refusal_of(changed("name: easy", "name: sequence, predict: history")),
+      Catch::StartsWith("policy.predict: ") && Catch::Contains("with 'accounting: time' alone"));
+}
+
 TEST_CASE("a bad simulation file is refused with key and line", "[golden][sim-file]") {
   CHECK_THAT(refusal_of(changed("seeds: 3", "sedes: 3")),
              Catch::StartsWith("sedes: ") && Catch::Contains("line 23"));
