@@ -150,6 +150,8 @@ struct JobDetail {
   JobRecord job;
   std::vector<TaskInfo> tasks;
   bool more = false;  ///< the job has tasks after these
+  /// Of the next task that waits, by its place in time; none: it is not known.
+  WallTime expected_start{};
   friend bool operator==(const JobDetail&, const JobDetail&) = default;
 };
 
@@ -201,6 +203,7 @@ struct Explanation {
   std::optional<ExplainedMark> mark;  ///< for a pending one, where the ledger counts time
   LedgerMeasure measure;
   NameTable names;
+  WallTime expected_start{};  ///< for a pending one, as JobDetail's
   friend bool operator==(const Explanation&, const Explanation&) = default;
 };
 /// As names_in() for records.

@@ -313,6 +313,7 @@ Expected<JobDetail> Client::show_job(JobId id) {
     append(whole.tasks, std::move(page->tasks));
     whole.job = std::move(page->job);
     whole.more = page->more;
+    whole.expected_start = page->expected_start;
     if (!whole.more || !progress || whole.tasks.size() >= kMaxTasksShown) return whole;
   }
 }

@@ -337,6 +337,7 @@ struct JobDetail {
   job @0 :Records.JobRecord;
   tasks @1 :List(TaskInfo);  # from the first one asked for on
   more @2 :Bool;
+  expectedStart @3 :Int64;  # of the next task that waits; 0: it is not known
 }
 
 struct LogChunk {
@@ -400,6 +401,7 @@ struct Explanation {
   names @5 :NameTable;
   mark @6 :ExplainedMark;        # for a pending one, where the ledger counts time; else null
   measure @7 :LedgerMeasure;
+  expectedStart @8 :Int64;       # for a pending one, as JobDetail's
 }
 
 enum PredictionSource {

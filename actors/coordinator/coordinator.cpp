@@ -64,6 +64,9 @@ CoordinatorBase::behavior_type coordinator_behavior(CoordinatorSelf self,
       [self](const GetNames&) { return names(self->state); },
       [self](const DescribeTenants&) { return describe_tenants(self->state); },
       [self](const ExplainWaiting& request) { return explain_waiting(self->state, request); },
+      [self](const GetExpectedStart& request) {
+        return ExpectedStart{expected_start(self->state, request.tenant, request.job)};
+      },
       [self](const Login& request) { return log_in(self->state, request); },
       [self](const RunCycle&) { run_cycle(self); },
       [self](const BeginAnew&) { begin_anew(self); },

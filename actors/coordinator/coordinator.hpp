@@ -5,7 +5,8 @@
 //          SettleFailedLaunches                  from nodes
 //          DemandWindow, Withdraw, StopTasks     from tenants
 //          Login, AgentCredential, RegisterNode, FindTenant, AdmitJob, FindNode, GetNames,
-//          DescribeTenants, ExplainWaiting, and its calls of model/calls.hpp   from the frontend
+//          DescribeTenants, ExplainWaiting, GetExpectedStart, and its calls of model/calls.hpp from
+//          the frontend
 //   sends  Commit (one Cycle for all heartbeats that gathered)        to the ledger
 //          Granted, once durable                 to tenants
 //   bound  one beat per node report and one window per tenant refresh are under way; at most
@@ -47,6 +48,8 @@ FAIRWATER_MESSAGE(Names)
 FAIRWATER_MESSAGE(DescribeTenants)
 FAIRWATER_MESSAGE(TenantViews)
 FAIRWATER_MESSAGE(ExplainWaiting)
+FAIRWATER_MESSAGE(GetExpectedStart)
+FAIRWATER_MESSAGE(ExpectedStart)
 
 namespace fairwater {
 
@@ -101,6 +104,13 @@ struct ExplainWaiting {
   JobId job;
   std::uint32_t index = 0;
 };
+struct GetExpectedStart {
+  TenantId tenant;
+  JobId job;
+};
+struct ExpectedStart {
+  WallTime at;  ///< none: it is not known
+};
 
 #define FAIRWATER_REPLY(method, Request) , caf::replies_to<Request>::with<Request::Answer>
 using CoordinatorActor = caf::typed_actor<
@@ -112,6 +122,7 @@ using CoordinatorActor = caf::typed_actor<
     caf::replies_to<AdmitJob>::with<TenantAddress>, caf::replies_to<FindNode>::with<NodeAddress>,
     caf::replies_to<GetNames>::with<Names>, caf::replies_to<DescribeTenants>::with<TenantViews>,
     caf::replies_to<ExplainWaiting>::with<WaitingDescription>,
+    caf::replies_to<GetExpectedStart>::with<ExpectedStart>,
     caf::replies_to<Login>::with<Caller> FAIRWATER_COORDINATOR_CALLS(FAIRWATER_REPLY)>;
 #undef FAIRWATER_REPLY
 

@@ -109,12 +109,30 @@ void explain_waiting(FrontendSelf self, caf::typed_response_promise<Explanation>
                       [=](const WaitingDescription& shared) mutable {
                         add_obstacles(explanation, shared);
                         explanation.mark = shared.mark;
+                        explanation.expected_start = shared.expected_start;
                         deliver_explanation(promise, std::move(explanation));
                       },
                       fail(promise));
             },
             fail(promise));
   });
+}
+
+/// When the next of its tasks is expected to start, where one waits.
+void deliver_with_start(FrontendSelf self, caf::typed_response_promise<JobDetail> promise,
+                        JobDetail detail) {
+  if (detail.job.cancelled || detail.job.tasks.pending() == 0) {
+    promise.deliver(std::move(detail));
+    return;
+  }
+  self->request(self->state.coordinator, caf::infinite,
+                GetExpectedStart{detail.job.tenant, detail.job.id})
+      .then(
+          [promise, detail = std::move(detail)](const ExpectedStart& start) mutable {
+            detail.expected_start = start.at;
+            promise.deliver(std::move(detail));
+          },
+          fail(promise));
 }
 
 }  // namespace
@@ -166,14 +184,15 @@ caf::result<JobDetail> answer(FrontendSelf self, const ShowJob& request) {
   auto promise = self->make_response_promise<JobDetail>();
   with_job(self, request.caller, request.id, TaskRange{request.first_task, kMaxTasksInAnswer},
            promise, [self, promise, request](const JobDetail& detail) mutable {
-             with_names(
-                 self, promise,
-                 [promise, request, detail = JobDetail(detail)](const NameTable& names) mutable {
-                   const auto end = request.first_task + detail.tasks.size();
-                   detail.more = end < detail.job.tasks.total;
-                   for (auto& task : detail.tasks) task.node = name_of(names, task.record.node);
-                   promise.deliver(std::move(detail));
-                 });
+             with_names(self, promise,
+                        [self, promise, request,
+                         detail = JobDetail(detail)](const NameTable& names) mutable {
+                          const auto end = request.first_task + detail.tasks.size();
+                          detail.more = end < detail.job.tasks.total;
+                          for (auto& task : detail.tasks)
+                            task.node = name_of(names, task.record.node);
+                          deliver_with_start(self, promise, std::move(detail));
+                        });
            });
   return promise;
 }

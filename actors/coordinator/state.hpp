@@ -200,5 +200,7 @@ void forget_tokens_of(CoordinatorState& state, TenantId tenant);
 TenantViews describe_tenants(const CoordinatorState& state);
 Names names(const CoordinatorState& state);
 WaitingDescription explain_waiting(const CoordinatorState& state, const ExplainWaiting& request);
+/// Of the job's next task, by its place in time; none where it has no place, or no moment is known.
+WallTime expected_start(const CoordinatorState& state, TenantId tenant, JobId job);
 
 }  // namespace fairwater::coordination

@@ -81,6 +81,7 @@ struct DescribeWaiting {
 struct WaitingDescription {
   std::vector<Obstacle> obstacles;
   std::optional<ExplainedMark> mark;  ///< from the coordinator, where the ledger counts time
+  WallTime expected_start;            ///< the same; none: it is not known
 };
 struct TasksEnded {
   std::vector<TaskResult> results;

@@ -99,7 +99,15 @@ WaitingDescription explain_waiting(const CoordinatorState& state, const ExplainW
   auto found = state.allocation->explain_waiting(request.tenant, request.job, request.index);
   description.obstacles.insert(description.obstacles.end(), found.begin(), found.end());
   description.mark = state.allocation->explain_mark(request.tenant);
+  description.expected_start = expected_start(state, request.tenant, request.job);
   return description;
+}
+
+WallTime expected_start(const CoordinatorState& state, TenantId tenant, JobId job) {
+  if (!state.tenants.contains(tenant)) return {};
+  const auto left_ms = state.allocation->starts_in_ms(tenant, job);
+  if (!left_ms) return {};
+  return {state.context->wall_clock().microseconds + *left_ms * 1000};
 }
 
 }  // namespace fairwater::coordination

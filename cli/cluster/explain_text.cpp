@@ -172,6 +172,7 @@ Json explain_json(const Explanation& explanation) {
             {"task", task_json(explanation.task)},
             {"obstacles", obstacles},
             {"grant", nullptr},
+            {"expected_start", json_time(explanation.expected_start)},
             {"mark", nullptr}};
   if (explanation.deal)
     json["grant"] = Json{{"cycle", explanation.grant_cycle},

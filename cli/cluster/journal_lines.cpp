@@ -18,6 +18,17 @@ std::string unit_ms(const UnitTime& time) {
   return fmt::format("{}.{:06}", time.unit_ms, time.millionths);
 }
 
+/// Null where debts are not bounded.
+Json debts_json(const DebtTerms& terms) {
+  if (terms == DebtTerms{}) return nullptr;
+  const auto seconds = [](LedgerMs ms) {
+    return ms > 0 ? Json(static_cast<double>(ms) / 1000) : Json(nullptr);
+  };
+  return Json{{"cap_of_own_part", seconds(terms.cap_part_ms)},
+              {"cap_unit_ms", terms.cap_unit_ms > 0 ? Json(terms.cap_unit_ms) : Json(nullptr)},
+              {"half_life", seconds(terms.half_life_ms)}};
+}
+
 /// Builds the fields that follow `cycle`, `time` and `kind`.
 struct RecordFields {
   const NameTable& names;
@@ -36,7 +47,8 @@ struct RecordFields {
     return Json{{"epoch", body.epoch},
                 {"software", body.version},
                 {"lease", static_cast<double>(body.lease.lease_ms) / 1000},
-                {"grace", static_cast<double>(body.lease.grace_ms) / 1000}};
+                {"grace", static_cast<double>(body.lease.grace_ms) / 1000},
+                {"debts", debts_json(body.debts)}};
   }
   Json operator()(const TenantsChanged& body) const {
     Json tenants = Json::array();

@@ -169,6 +169,7 @@ Json task_json(const TaskInfo& task) {
 
 Json job_detail_json(const JobDetail& detail) {
   Json job = job_json(detail.job);
+  job["expected_start"] = json_time(detail.expected_start);
   job["task_list"] = Json::array();
   for (const auto& task : detail.tasks) job["task_list"].push_back(task_json(task));
   return Json{{"job", std::move(job)}};

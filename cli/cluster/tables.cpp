@@ -247,6 +247,7 @@ std::string job_text(const JobDetail& detail) {
       {"resources", format_amounts(job.spec.resources)},
       {"submitted", table_time(job.submitted_at)},
       {"started", table_time(job.started_at)},
+      {"next start", detail.expected_start ? "by " + table_time(detail.expected_start) : ""},
       {"finished", table_time(job.finished_at)},
       {"tasks", fmt::format("{}: {} pending, {} running, {} succeeded, {} failed, {} cancelled",
                             job.tasks.total, job.tasks.pending(), job.tasks.running,

@@ -66,6 +66,8 @@ class Allocation {
                                             const PlacementRule* rule) const = 0;
   [[nodiscard]] virtual std::vector<Obstacle> explain_waiting(TenantId tenant, JobId job,
                                                               std::uint32_t index) const = 0;
+  [[nodiscard]] virtual std::optional<std::int64_t> starts_in_ms(TenantId tenant,
+                                                                 JobId job) const = 0;
   [[nodiscard]] virtual std::optional<ExplainedMark> explain_mark(TenantId tenant) const = 0;
 };
 

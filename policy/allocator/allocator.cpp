@@ -138,6 +138,21 @@ std::vector<Obstacle> Allocator::explain_waiting(TenantId tenant, JobId job,
   return fairwater::explain_waiting(impl_->state, tenant, job, index);
 }
 
+std::vector<PlannedStart> Allocator::planned_starts() const {
+  std::vector<PlannedStart> starts;
+  for (const RankKey& key : impl_->state.waiting()) {
+    const TenantState& tenant = impl_->state.at(key.slot);
+    for (const KeptPlace& place : tenant.kept)
+      if (place.job && place.from_ms != kNever)
+        starts.push_back({tenant.id, place.job, place.node, place.from_ms});
+  }
+  return starts;
+}
+
+std::optional<std::int64_t> Allocator::starts_in_ms(TenantId tenant, JobId job) const {
+  return fairwater::starts_in_ms(impl_->state, impl_->state.tenant(tenant), job);
+}
+
 std::optional<ExplainedMark> Allocator::explain_mark(TenantId tenant) const {
   if (!impl_->state.counts_time()) return std::nullopt;
   return fairwater::explain_mark(impl_->state, impl_->state.tenant(tenant));

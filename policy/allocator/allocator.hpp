@@ -162,6 +162,14 @@ struct Obstacle {
   friend bool operator==(const Obstacle&, const Obstacle&) = default;
 };
 
+/// When the next task of a job that waits is expected to have room.
+struct PlannedStart {
+  TenantId tenant;
+  JobId job;
+  NodeId node;
+  LedgerMs at_ms = 0;  ///< in the ledger's time
+};
+
 /// A task that runs.
 struct HeldTask {
   NodeId node;
@@ -255,6 +263,12 @@ class Allocator {
   /// Everything that keeps this waiting task from being placed now, first things first.
   [[nodiscard]] std::vector<Obstacle> explain_waiting(TenantId tenant, JobId job,
                                                       std::uint32_t index) const;
+  /// Of the jobs that have a place in time whose moment is known: policy/allocator/by_time.hpp.
+  /// O(tenants that wait + places).
+  [[nodiscard]] std::vector<PlannedStart> planned_starts() const;
+  /// In how long the job's next task is expected to have room, if that is known. O(places of the
+  /// tenant).
+  [[nodiscard]] std::optional<std::int64_t> starts_in_ms(TenantId tenant, JobId job) const;
   /// Where the ledger counts time. O(IOUs of the tenant, and of its creditors after a change).
   [[nodiscard]] std::optional<ExplainedMark> explain_mark(TenantId tenant) const;
 

@@ -76,6 +76,10 @@ class DealCycle final : public Allocation {
                                                       std::uint32_t index) const override {
     return allocator_.explain_waiting(tenant, job, index);
   }
+  [[nodiscard]] std::optional<std::int64_t> starts_in_ms(TenantId tenant,
+                                                         JobId job) const override {
+    return allocator_.starts_in_ms(tenant, job);
+  }
   [[nodiscard]] std::optional<ExplainedMark> explain_mark(TenantId tenant) const override {
     return allocator_.explain_mark(tenant);
   }

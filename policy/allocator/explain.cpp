@@ -95,14 +95,12 @@ class Explanation {
 
   /// Where its job has a place.
   [[nodiscard]] std::string expected_start() const {
-    const auto kept = std::find_if(tenant_.kept.begin(), tenant_.kept.end(),
-                                   [&](const KeptPlace& place) { return place.job == range_.job; });
-    if (kept == tenant_.kept.end() || kept->from_ms == kNever) return {};
-    const LedgerMs left_ms = std::max<LedgerMs>(kept->from_ms - state_.now_ms(), 0);
+    const auto left_ms = starts_in_ms(state_, tenant_, range_.job);
+    if (!left_ms) return {};
     const bool is_by_limits = state_.settings.predict == Predict::limits;
     return std::string(is_by_limits ? "; by the time limits of what runs"
                                     : "; by what tasks like those that run took before") +
-           " the job's next task starts within " + std::to_string((left_ms + 999) / 1000) + " s";
+           " the job's next task starts within " + std::to_string((*left_ms + 999) / 1000) + " s";
   }
 
   [[nodiscard]] bool is_kept_for_another(const NodeRoom& node) const {
@@ -186,6 +184,14 @@ class Explanation {
 };
 
 }  // namespace
+
+std::optional<std::int64_t> starts_in_ms(const AllocatorState& state, const TenantState& tenant,
+                                         JobId job) {
+  const auto kept = std::find_if(tenant.kept.begin(), tenant.kept.end(),
+                                 [&](const KeptPlace& place) { return place.job == job; });
+  if (kept == tenant.kept.end() || kept->from_ms == kNever) return std::nullopt;
+  return std::max<LedgerMs>(kept->from_ms - state.now_ms(), 0);
+}
 
 std::vector<Obstacle> explain_waiting(AllocatorState& state, TenantId tenant_id, JobId job,
                                       std::uint32_t index) {

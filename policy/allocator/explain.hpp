@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "policy/allocator/state.hpp"
@@ -12,5 +13,10 @@ namespace fairwater {
 /// front. Empty when the next deal may place it. O(nodes + window).
 [[nodiscard]] std::vector<Obstacle> explain_waiting(AllocatorState& state, TenantId tenant,
                                                     JobId job, std::uint32_t index);
+
+/// In how long the job's next task is expected to have room, by the job's place in time; none where
+/// it has no place, or nobody knows. O(places of the tenant).
+[[nodiscard]] std::optional<std::int64_t> starts_in_ms(const AllocatorState& state,
+                                                       const TenantState& tenant, JobId job);
 
 }  // namespace fairwater

@@ -185,6 +185,7 @@ struct Fields<JobDetail> {
     FAIRWATER_FIELD(job, Job);
     FAIRWATER_FIELD(tasks, Tasks);
     FAIRWATER_FIELD(more, More);
+    FAIRWATER_FIELD(expected_start, ExpectedStart);
   }
 };
 
@@ -304,6 +305,7 @@ struct Fields<Explanation> {
     FAIRWATER_FIELD(names, Names);
     FAIRWATER_FIELD(mark, Mark);
     FAIRWATER_FIELD(measure, Measure);
+    FAIRWATER_FIELD(expected_start, ExpectedStart);
   }
 };
 

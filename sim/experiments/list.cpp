@@ -17,6 +17,7 @@ const std::vector<Experiment>& experiments() {
       {.name = "traces", .needs_traces = true, .run = run_traces, .slow = true},
       {.name = "patience", .needs_traces = true, .run = run_patience, .slow = true},
       {.name = "predictions", .needs_traces = true, .run = run_predictions},
+      {.name = "starts", .needs_traces = true, .run = run_starts, .slow = true},
       {.name = "openb", .needs_traces = true, .run = run_openb, .slow = true},
   };
   return all;

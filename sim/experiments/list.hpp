@@ -14,6 +14,7 @@ namespace fairwater::sim {
                                                          const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_patience(const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_predictions(const ExperimentOptions& options);
+[[nodiscard]] Expected<ExperimentReport> run_starts(const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_sequence_table1(const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_sequence_table2(const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_saturation(const ExperimentOptions& options);

@@ -156,6 +156,34 @@ TEST_CASE("how long a class of tasks takes is known after a restart", "[actors][
   CHECK(timed.explain(waiting, 99).next->expected_ms == 1000);
 }
 
+TEST_CASE("job show and job explain say by when a job is expected to start", "[actors][time]") {
+  ClusterSettings settings = ClusterFixture::default_settings();
+  settings.wall_clock = [] { return WallTime{1'000'000'000}; };
+  Timed timed(std::move(settings));
+  const auto submit = [&](const std::string& tenant, std::int64_t time_limit_ms) {
+    JobSpec spec;
+    spec.tenant = tenant;
+    spec.command = {"true"};
+    spec.resources = {{"cpu", 16'000}};
+    spec.time_limit_ms = time_limit_ms;
+    const auto accepted =
+        timed.cluster.ask<JobAccepted>(SubmitJob{timed.cluster.operator_caller(), spec});
+    REQUIRE(accepted);
+    timed.cluster.run();
+    return accepted->id;
+  };
+  const JobId running = submit("a", 60'000);
+  const JobId waiting = submit("b", 60'000);
+  timed.pass(5000);
+  const WallTime expected{1'055'000'000};
+  CHECK(timed.cluster.show(waiting).expected_start == expected);
+  const auto why =
+      timed.cluster.ask<Explanation>(ExplainTask{timed.cluster.operator_caller(), waiting, 0});
+  REQUIRE(why);
+  CHECK(why->expected_start == expected);
+  CHECK_FALSE(timed.cluster.show(running).expected_start);
+}
+
 TEST_CASE("a tenant does not leave with what it held a moment ago", "[actors][time]") {
   Timed timed;
   timed.cluster.submit("b", 16);

@@ -77,6 +77,14 @@ TEST_CASE("every kind of record has a line for people and for programs", "[unit]
   }
 }
 
+TEST_CASE("the line of a start says how debts are bounded", "[golden][journal]") {
+  CoordinatorStarted body{3, "1.0", {15'000, 5'000, {}}, {}};
+  CHECK(journal_json(record_of(body), some_names()).at("debts").is_null());
+  body.debts = {.cap_part_ms = 86'400'000, .half_life_ms = 500};
+  CHECK(json_text(journal_json(record_of(body), some_names()).at("debts")) ==
+        R"({"cap_of_own_part":86400.0,"cap_unit_ms":null,"half_life":0.5})");
+}
+
 TEST_CASE("a forgiven debt is a line with its reason", "[golden][journal]") {
   const JournalRecord record =
       record_of(DebtForgiven{TenantId{1}, {{TenantId{2}, 5}, {TenantId{3}, 2}}, "a broken job"});

@@ -128,7 +128,9 @@ TEST_CASE("a job has the contract's shape", "[golden][json]") {
 TEST_CASE("job show lists its tasks", "[golden][json]") {
   JobDetail detail{render_job(), {task_in(0, TaskState::failed, 2)}};
   detail.tasks[0].record.result = result_of(2, 3);
+  detail.expected_start = detail.job.submitted_at;
   const Json json = job_detail_json(detail);
+  CHECK(json.at("job").at("expected_start") == "2026-11-21T12:00:00.000000Z");
   CHECK(
       json_text(json.at("job").at("task_list").at(0)) ==
       R"({"index":0,"state":"failed","node":"node-1","attempts":2,"exit_code":3,)"
