@@ -79,6 +79,7 @@ void TenantJobs::add(UnfinishedJob unfinished) {
   job.rule = std::move(*rule);
   job.record = std::move(unfinished.record);
   job.waits_for = {unfinished.waits_for.begin(), unfinished.waits_for.end()};
+  for (const JobId awaited : job.waits_for) dependents_[awaited].insert(job.record.id);
   std::uint32_t next = 0;  // tasks without a record wait for their first attempt
   for (auto& [index, task] : unfinished.tasks) {
     job.waiting.add(next, index - next, 1);
@@ -104,7 +105,17 @@ void TenantJobs::add(UnfinishedJob unfinished) {
 
 void TenantJobs::erase(std::map<JobId, Job>::iterator job) {
   bytes_ -= spec_bytes(job->second.record.spec);
+  for (const JobId awaited : job->second.waits_for) {
+    const auto dependents = dependents_.find(awaited);
+    dependents->second.erase(job->first);
+    if (dependents->second.empty()) dependents_.erase(dependents);
+  }
   jobs_.erase(job);
+}
+
+const TenantJobs::Job& TenantJobs::other(JobId job) const {
+  ++others_looked_at_;
+  return jobs_.at(job);
 }
 
 const JobRecord& TenantJobs::record(JobId job) const {
@@ -261,17 +272,20 @@ std::vector<RunningTask> TenantJobs::to_stop() const {
 }
 
 void TenantJobs::dependency_met(JobId met) {
-  for (auto& known : jobs_) {
-    auto& job = known.second;
-    if (job.waits_for.contains(met)) change(job, [&] { job.waits_for.erase(met); });
+  const auto dependents = dependents_.extract(met);
+  if (dependents.empty()) return;
+  for (const JobId id : dependents.mapped()) {
+    ++others_looked_at_;
+    Job& job = jobs_.at(id);
+    change(job, [&] { job.waits_for.erase(met); });
   }
 }
 
 std::vector<JobId> TenantJobs::waiting_for(JobId awaited) const {
-  std::vector<JobId> result;
-  for (const auto& [id, job] : jobs_)
-    if (job.waits_for.contains(awaited)) result.push_back(id);
-  return result;
+  const auto dependents = dependents_.find(awaited);
+  if (dependents == dependents_.end()) return {};
+  others_looked_at_ += dependents->second.size();
+  return {dependents->second.begin(), dependents->second.end()};
 }
 
 const std::set<JobId>& TenantJobs::dependencies(JobId id) const {
@@ -291,8 +305,9 @@ TenantJobs::QueueKey TenantJobs::key_of(const Job& job) const {
       return {
           spec.time_limit_ms > 0 ? spec.time_limit_ms : std::numeric_limits<std::int64_t>::max(),
           job.record.id};
-    case QueuePolicy::fifo:
     case QueuePolicy::fair:
+      return {job.record.tasks.running, job.record.id};
+    case QueuePolicy::fifo:
       break;
   }
   return {0, job.record.id};
@@ -311,7 +326,7 @@ void TenantJobs::set_policy(QueuePolicy policy) {
 }
 
 /// Fair among the tenant's jobs: the next task is always of the job with the fewest running or
-/// chosen ones.
+/// chosen ones. Each job that is begun makes a range, so only the first `max_ranges` can be.
 void TenantJobs::append_fair(DemandWindow& window, std::size_t max_ranges, std::uint32_t max_tasks,
                              std::optional<WallTime> now) const {
   struct Turn {
@@ -322,7 +337,8 @@ void TenantJobs::append_fair(DemandWindow& window, std::size_t max_ranges, std::
   std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns;
   std::map<JobId, std::vector<WaitingTasks::Range>> rest;
   for (const auto& key : ready_) {
-    const auto& job = jobs_.at(key.second);
+    if (turns.size() == max_ranges) break;
+    const auto& job = other(key.second);
     turns.push({job.record.tasks.running, key.second});
     rest[key.second] = job.waiting.ranges(max_ranges);
   }
@@ -344,7 +360,7 @@ void TenantJobs::append_fair(DemandWindow& window, std::size_t max_ranges, std::
 
 std::uint32_t TenantJobs::append_job(DemandWindow& window, JobId id, std::size_t max_ranges,
                                      std::uint32_t max_tasks, std::optional<WallTime> now) const {
-  const auto& job = jobs_.at(id);
+  const auto& job = other(id);
   const Prediction prediction = expected(job);
   std::uint32_t tasks = 0;
   for (const auto& range : job.waiting.ranges(max_ranges - window.next.size())) {

@@ -88,21 +88,24 @@ class TenantJobs {
   /// Everything of cancelled jobs that still runs, e.g. after a restart.
   [[nodiscard]] std::vector<RunningTask> to_stop() const;
 
-  /// `job` has succeeded: returns nothing; jobs that waited for it alone may run now.
+  /// `job` has succeeded: jobs that waited for it alone may run now. O(those that waited).
   void dependency_met(JobId job);
-  /// Jobs that wait for `job`.
+  /// Jobs that wait for `job`. O(them).
   [[nodiscard]] std::vector<JobId> waiting_for(JobId job) const;
   /// What `job` still waits for.
   [[nodiscard]] const std::set<JobId>& dependencies(JobId job) const;
 
   /// The next tasks in the tenant's order; at most `max_ranges` ranges and about `max_tasks` tasks.
   /// `now`: where the ledger counts time; then some of the job that is late first are among them,
-  /// and they say how late they are. O(ranges), but O(jobs + tasks log jobs) for fair.
+  /// and they say how late they are. O(ranges), and O(tasks log ranges) for fair.
   [[nodiscard]] DemandWindow window(std::size_t max_ranges, std::uint32_t max_tasks,
                                     std::uint64_t seen_deal, std::optional<WallTime> now) const;
   /// Tasks that stand before this one in the tenant's own order.
   [[nodiscard]] std::uint64_t tasks_before(JobId job, std::uint32_t index) const;
   [[nodiscard]] bool waits(JobId job, std::uint32_t index) const;
+  /// How many jobs all of the above looked at that they were not called for: what it costs that
+  /// others live.
+  [[nodiscard]] std::uint64_t others_looked_at() const { return others_looked_at_; }
 
  private:
   struct Job {
@@ -118,7 +121,8 @@ class TenantJobs {
       return !held && !record.cancelled && waits_for.empty() && !waiting.empty();
     }
   };
-  /// (minus priority, or the time limit in milliseconds, or 0, by the policy; id): smaller first.
+  /// (minus priority, the time limit in milliseconds, the running tasks, or 0, by the policy; id):
+  /// smaller first.
   using QueueKey = std::pair<std::int64_t, JobId>;
   /// (milliseconds of the wall clock from which on its tasks are late; id).
   using LateKey = std::pair<std::int64_t, JobId>;
@@ -138,6 +142,7 @@ class TenantJobs {
   void append_fair(DemandWindow& window, std::size_t max_ranges, std::uint32_t max_tasks,
                    std::optional<WallTime> now) const;
   void erase(std::map<JobId, Job>::iterator job);
+  [[nodiscard]] const Job& other(JobId job) const;
   /// Applies the end of the attempt, if it is the one that runs.
   template <class Event>
   AttemptOutcome settle(const TaskKey& key, Event&& event);
@@ -150,12 +155,14 @@ class TenantJobs {
   QueuePolicy policy_;
   ResourceCatalog catalog_;
   std::map<JobId, Job> jobs_;
+  std::map<JobId, std::set<JobId>> dependents_;  ///< by the job that they wait for
   std::size_t bytes_ = 0;
   std::set<QueueKey> ready_;
   std::set<LateKey> late_;  ///< the same jobs
   ResourceVector pending_;
   std::uint64_t pending_tasks_ = 0;
   RunTimePredictor run_times_;
+  mutable std::uint64_t others_looked_at_ = 0;
 };
 
 }  // namespace fairwater

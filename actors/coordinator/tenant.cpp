@@ -16,6 +16,7 @@ struct BackoffOver {
   TaskKey task;
 };
 struct WaitOver {
+  JobId job;
   std::uint64_t waiter = 0;
 };
 
@@ -31,11 +32,7 @@ namespace {
 using TenantBase = TenantActor::extend<caf::reacts_to<RefreshWindow>, caf::reacts_to<BackoffOver>,
                                        caf::reacts_to<WaitOver>>;
 
-struct JobWaiter {
-  std::uint64_t id = 0;
-  JobId job;
-  caf::typed_response_promise<Done> promise;
-};
+using WaitPromise = caf::typed_response_promise<Done>;
 
 struct TenantState {
   static inline const char* name = "tenant";
@@ -45,7 +42,7 @@ struct TenantState {
   std::string tenant_name;
   RunAs run_as;
   TenantJobs jobs{{}, QueuePolicy::fifo, {}};
-  std::vector<JobWaiter> waiters;
+  std::map<JobId, std::map<std::uint64_t, WaitPromise>> waiters;  ///< by job and number
   std::uint64_t last_waiter = 0;
   std::uint64_t seen_deal = 0;
   std::uint32_t submitting = 0;  ///< submissions that are being made durable
@@ -79,9 +76,9 @@ void send_stops(TenantSelf self, const std::vector<RunningTask>& running) {
 }
 
 void answer_waiters(TenantState& state, JobId job) {
-  for (auto& waiter : state.waiters)
-    if (waiter.job == job) waiter.promise.deliver(Done{});
-  std::erase_if(state.waiters, [job](const JobWaiter& waiter) { return waiter.job == job; });
+  const auto waiters = state.waiters.extract(job);
+  if (waiters.empty()) return;
+  for (auto& [number, promise] : waiters.mapped()) promise.deliver(Done{});
 }
 
 void withdraw(TenantSelf self, JobId job, const std::string& reason,
@@ -314,19 +311,18 @@ caf::result<Done> wait(TenantSelf self, const Wait& request) {
   auto& state = self->state;
   if (!state.jobs.knows(request.id)) return Done{};
   auto promise = self->make_response_promise<Done>();
-  state.waiters.push_back({++state.last_waiter, request.id, promise});
+  state.waiters[request.id].emplace(++state.last_waiter, promise);
   self->delayed_send(
       self, std::chrono::milliseconds(std::clamp<std::int64_t>(request.timeout_ms, 0, 60'000)),
-      WaitOver{state.last_waiter});
+      WaitOver{request.id, state.last_waiter});
   return promise;
 }
 
-void end_wait(TenantState& state, std::uint64_t id) {
-  auto waiter = std::find_if(state.waiters.begin(), state.waiters.end(),
-                             [id](const JobWaiter& w) { return w.id == id; });
-  if (waiter == state.waiters.end()) return;
-  waiter->promise.deliver(Done{});
-  state.waiters.erase(waiter);
+void end_wait(TenantState& state, const WaitOver& over) {
+  const auto waiters = state.waiters.find(over.job);
+  if (waiters == state.waiters.end()) return;
+  if (auto waiter = waiters->second.extract(over.waiter)) waiter.mapped().deliver(Done{});
+  if (waiters->second.empty()) state.waiters.erase(waiters);
 }
 
 std::string backoff_text(const TaskRecord& task, WallTime now) {
@@ -411,7 +407,7 @@ TenantBase::behavior_type tenant_behavior(TenantSelf self,
         self->state.jobs.end_backoff(over.task);
         refresh(self);
       },
-      [self](const WaitOver& over) { end_wait(self->state, over.waiter); },
+      [self](const WaitOver& over) { end_wait(self->state, over); },
   };
 }
 

@@ -280,6 +280,37 @@ TEST_CASE("a job waits until all that it waits for has succeeded", "[unit][tenan
   CHECK(shown(jobs) == "3.0");
 }
 
+TEST_CASE("an end looks only at the jobs that waited for it", "[unit][tenant_jobs]") {
+  constexpr std::uint64_t kOthers = 1000;
+  auto jobs = jobs_with(GENERATE(QueuePolicy::fifo, QueuePolicy::fair));
+  const auto add_after = [&](std::uint64_t id, std::vector<JobId> awaited) {
+    auto later = job(id, 1);
+    later.waits_for = std::move(awaited);
+    jobs.add(std::move(later));
+  };
+  for (std::uint64_t id = 1; id <= kOthers; ++id) jobs.add(job(id, 1));
+  add_after(2001, {JobId{1}, JobId{2}});
+  add_after(2002, {JobId{1}});
+  add_after(2003, {JobId{1}});
+  const auto cost_of = [&](auto&& event) {
+    const auto before = jobs.others_looked_at();
+    event();
+    return jobs.others_looked_at() - before;
+  };
+  (void)jobs.cancel(JobId{2003}, "", kThen);  // waits for nothing any more
+  (void)grant(jobs, 1, 0);
+  CHECK(cost_of([&] { CHECK(jobs.end(result_of(1, 0), kThen).job_ended); }) == 0);
+  CHECK(cost_of([&] {
+          CHECK(jobs.waiting_for(JobId{1}) == std::vector<JobId>{JobId{2001}, JobId{2002}});
+        }) == 2);
+  CHECK(cost_of([&] { jobs.dependency_met(JobId{1}); }) == 2);
+  CHECK(jobs.waiting_for(JobId{1}).empty());
+  CHECK(jobs.dependencies(JobId{2001}) == std::set<JobId>{JobId{2}});
+  CHECK(jobs.waits(JobId{2002}, 0));
+  CHECK(cost_of([&] { CHECK(jobs.waiting_for(JobId{3}).empty()); }) == 0);
+  CHECK(cost_of([&] { CHECK(jobs.window(8, 100, 0, {}).next.size() == 8); }) <= 8);
+}
+
 TEST_CASE("a job is taken up where the ledger left it", "[unit][tenant_jobs]") {
   UnfinishedJob stored = job(1, 6);
   stored.record.tasks = {.total = 6, .running = 1, .succeeded = 1};
