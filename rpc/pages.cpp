@@ -41,12 +41,12 @@ bool keep_page(std::vector<Value>& records, Id after) {
 }  // namespace
 
 TenantList page_after(TenantList list, TenantId after) {
-  list.more = keep_page<wire::TenantInfo>(list.tenants, after);
+  list.more = keep_page<wire::TenantInfo>(list.tenants, after) || list.more;
   return list;
 }
 
 NodeList page_after(NodeList list, NodeId after) {
-  list.more = keep_page<wire::NodeInfo>(list.nodes, after);
+  list.more = keep_page<wire::NodeInfo>(list.nodes, after) || list.more;
   return list;
 }
 

@@ -6,7 +6,7 @@
 
 namespace fairwater {
 
-/// Of the list those after the one with this id.
+/// Of the list those after the one with this id; there are more where the list says so, too.
 [[nodiscard]] TenantList page_after(TenantList list, TenantId after);
 [[nodiscard]] NodeList page_after(NodeList list, NodeId after);
 

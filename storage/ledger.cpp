@@ -271,6 +271,10 @@ std::vector<TenantRecord> Ledger::tenants() const {
   return tenants;
 }
 
+std::optional<TenantRecord> Ledger::tenant(TenantId id) const {
+  return Snapshot(impl_->database()).find<TenantRecord>(Family::tenants, key_of(id));
+}
+
 std::vector<NodeRecord> Ledger::nodes() const {
   std::vector<NodeRecord> nodes;
   Snapshot(impl_->database()).scan(Family::nodes, [&](std::string_view key, std::string_view v) {

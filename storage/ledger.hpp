@@ -81,7 +81,8 @@ class Ledger {
   [[nodiscard]] TenantId next_tenant_id() const;
   [[nodiscard]] NodeId next_node_id() const;
   [[nodiscard]] std::vector<TenantRecord> tenants() const;  ///< by id
-  [[nodiscard]] std::vector<NodeRecord> nodes() const;      ///< by id
+  [[nodiscard]] std::optional<TenantRecord> tenant(TenantId id) const;
+  [[nodiscard]] std::vector<NodeRecord> nodes() const;  ///< by id
   [[nodiscard]] AccountsSnapshot accounts() const;
   [[nodiscard]] std::vector<IouBook::Iou> ious() const;  ///< by debtor, creditor
   [[nodiscard]] std::map<Hash, TokenGrant> tokens() const;

@@ -12,6 +12,7 @@
 #include "actors/coordinator/coordinator.hpp"
 #include "actors/coordinator/frontend.hpp"
 #include "actors/coordinator/ledger_trust.hpp"
+#include "actors/coordinator/name_book.hpp"
 #include "state/snapshot.hpp"
 
 namespace fairwater {
@@ -53,6 +54,7 @@ struct ClusterContext {
   LedgerReader reader;
   LedgerScanner scanner;
   std::shared_ptr<StorageAlarm> alarm;
+  std::shared_ptr<NameBook> names;
   std::function<LedgerEnd()> ledger_end;  ///< the newest durable record
   std::function<WallTime()> wall_clock = wall_time_now;
 };

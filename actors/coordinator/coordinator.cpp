@@ -61,8 +61,7 @@ CoordinatorBase::behavior_type coordinator_behavior(CoordinatorSelf self,
           return make_error(ErrorCode::not_found, "there is no such node");
         return NodeAddress{node->second.actor};
       },
-      [self](const GetNames&) { return names(self->state); },
-      [self](const DescribeTenants&) { return describe_tenants(self->state); },
+      [self](const DescribeTenants& request) { return describe_tenants(self->state, request); },
       [self](const ExplainWaiting& request) { return explain_waiting(self->state, request); },
       [self](const GetExpectedStart& request) {
         return ExpectedStart{expected_start(self->state, request.tenant, request.job)};

@@ -4,7 +4,7 @@
 //   takes  NodeBeat                              from nodes
 //          SettleFailedLaunches                  from nodes
 //          DemandWindow, Withdraw, StopTasks     from tenants
-//          Login, AgentCredential, RegisterNode, FindTenant, AdmitJob, FindNode, GetNames,
+//          Login, AgentCredential, RegisterNode, FindTenant, AdmitJob, FindNode,
 //          DescribeTenants, ExplainWaiting, GetExpectedStart, and its calls of model/calls.hpp from
 //          the frontend
 //   sends  Commit (one Cycle for all heartbeats that gathered)        to the ledger
@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,8 +44,6 @@ FAIRWATER_MESSAGE(FindTenant)
 FAIRWATER_MESSAGE(AdmitJob)
 FAIRWATER_MESSAGE(NodeAddress)
 FAIRWATER_MESSAGE(FindNode)
-FAIRWATER_MESSAGE(GetNames)
-FAIRWATER_MESSAGE(Names)
 FAIRWATER_MESSAGE(DescribeTenants)
 FAIRWATER_MESSAGE(TenantViews)
 FAIRWATER_MESSAGE(ExplainWaiting)
@@ -54,6 +53,9 @@ FAIRWATER_MESSAGE(ExpectedStart)
 namespace fairwater {
 
 inline constexpr std::uint32_t kMaxCyclesInFlight = 4;
+/// In one answer of the coordinator, which has other things to do: some milliseconds' work. Who
+/// lists asks for the next.
+inline constexpr std::size_t kMaxShownAtOnce = 1000;
 inline constexpr std::size_t kMaxDealsPerCycle = 256;
 /// Together with that a cycle's record stays near a megabyte (a line has up to 29 words) and so
 /// within one message: at most this and one deal more, which has a line for each tenant.
@@ -91,13 +93,14 @@ struct NodeAddress {
 struct FindNode {
   NodeId id;
 };
-struct GetNames {};
-struct Names {
-  NameTable table;
+/// Of one tenant, or of the first so many after `after`.
+struct DescribeTenants {
+  std::optional<TenantId> only;
+  TenantId after;
 };
-struct DescribeTenants {};
 struct TenantViews {
-  std::vector<TenantInfo> tenants;  ///< totals are the ledger's to fill in
+  std::vector<TenantInfo> tenants;  ///< by id; totals are the ledger's to fill in
+  bool more = false;                ///< there are others after these
 };
 struct ExplainWaiting {
   TenantId tenant;
@@ -120,7 +123,7 @@ using CoordinatorActor = caf::typed_actor<
     caf::replies_to<RegisterNode>::with<NodeRegistered>,
     caf::replies_to<FindTenant>::with<TenantAddress>,
     caf::replies_to<AdmitJob>::with<TenantAddress>, caf::replies_to<FindNode>::with<NodeAddress>,
-    caf::replies_to<GetNames>::with<Names>, caf::replies_to<DescribeTenants>::with<TenantViews>,
+    caf::replies_to<DescribeTenants>::with<TenantViews>,
     caf::replies_to<ExplainWaiting>::with<WaitingDescription>,
     caf::replies_to<GetExpectedStart>::with<ExpectedStart>,
     caf::replies_to<Login>::with<Caller> FAIRWATER_COORDINATOR_CALLS(FAIRWATER_REPLY)>;

@@ -156,6 +156,7 @@ void set_node(CoordinatorState& state, const NodeEntry& node) {
   auto capacity = state.context->catalog.to_vector(node.record.spec.capacity, "capacity");
   FAIRWATER_CHECK(capacity.engaged(), "a registered node's capacity");
   state.allocation->set_node(node.record.id, node.record.spec.traits, *capacity, node.accepts);
+  state.node_totals.reset();
 }
 
 void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
@@ -163,7 +164,7 @@ void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
   const auto found = state.nodes.find(beat.node);
   if (found == state.nodes.end()) return;  // it was removed meanwhile
   auto& node = found->second;
-  node.state = beat.state;
+  if (std::exchange(node.state, beat.state) != beat.state) state.node_totals.reset();
   node.last_heartbeat = beat.last_heartbeat;
   node.record.lost = beat.lost;
   node.record.draining = beat.draining;

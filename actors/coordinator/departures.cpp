@@ -30,6 +30,7 @@ void remove_retired_node(CoordinatorSelf self, NodeId id,
   }
   state.allocation->remove_node(id);
   state.nodes.erase(id);
+  state.node_totals.reset();
   state.node_ids.erase(name);
   state.leaving_nodes.emplace(id, std::move(entry));
   commit_chained(
@@ -38,6 +39,7 @@ void remove_retired_node(CoordinatorSelf self, NodeId id,
         auto& state = self->state;
         const auto actor = state.leaving_nodes.at(id).actor;
         state.leaving_nodes.erase(id);
+        state.context->names->remove(id);
         state.registering.erase(name);
         self->unlink_from(actor);
         self->send_exit(actor, caf::exit_reason::user_shutdown);  // its agent's connection goes too
@@ -77,6 +79,7 @@ void take_back_leaving_nodes(CoordinatorSelf self) {
     state.node_ids[name] = id;
     state.registering.erase(name);
     state.nodes.emplace(id, entry);
+    state.node_totals.reset();
   }
 }
 

@@ -1,7 +1,9 @@
 #include "actors/coordinator/frontend.hpp"
 
 #include <map>
+#include <optional>
 #include <set>
+#include <type_traits>
 #include <utility>
 
 #include "actors/coordinator/frontend_state.hpp"
@@ -11,22 +13,23 @@ namespace frontend_work {
 
 /// The coordinator knows the present, the ledger the totals.
 caf::result<TenantList> answer(FrontendSelf self, const ListTenants& request) {
+  DescribeTenants which{std::nullopt, request.after};
+  if (request.caller.role != Role::operator_role) which.only = request.caller.tenant;
   auto promise = self->make_response_promise<TenantList>();
-  self->request(self->state.coordinator, caf::infinite, DescribeTenants{})
+  self->request(self->state.coordinator, caf::infinite, which)
       .then(
-          [self, promise, caller = request.caller](const TenantViews& views) mutable {
-            self->request(self->state.context->reader, caf::infinite, ReadLedger{})
+          [self, promise](TenantViews& views) mutable {
+            ReadTenants wanted;
+            for (const auto& info : views.tenants) wanted.tenants.push_back(info.record.id);
+            self->request(self->state.context->reader, caf::infinite, std::move(wanted))
                 .then(
-                    [promise, caller,
-                     views = TenantViews(views)](const LedgerView& ledger) mutable {
+                    [promise, list = TenantList{std::move(views.tenants), views.more}](
+                        const TenantRecords& stored) mutable {
                       std::map<TenantId, const TenantRecord*> records;
-                      for (const auto& record : ledger.tenants) records.emplace(record.id, &record);
-                      TenantList list;
-                      for (auto& info : views.tenants) {
-                        if (!may_see(caller, info.record.id)) continue;
+                      for (const auto& record : stored.tenants) records.emplace(record.id, &record);
+                      for (auto& info : list.tenants) {
                         const auto record = records.find(info.record.id);
                         if (record != records.end()) info.record = *record->second;
-                        list.tenants.push_back(std::move(info));
                       }
                       promise.deliver(std::move(list));
                     },
@@ -69,12 +72,9 @@ caf::result<JournalPage> answer(FrontendSelf self, const ReadJournal& request) {
   self->request(self->state.context->scanner, caf::infinite,
                 ReadRecords{request.since, request.limit, request.wait_ms})
       .then(
-          [self, promise](const JournalPage& page) mutable {
-            with_names(self, promise,
-                       [promise, page = JournalPage(page)](const NameTable& names) mutable {
-                         page.names = names_in(page.records, names);
-                         promise.deliver(std::move(page));
-                       });
+          [self, promise](JournalPage& page) mutable {
+            page.names = self->state.context->names->names_in(page.records);
+            promise.deliver(std::move(page));
           },
           fail(promise));
   return promise;
@@ -90,6 +90,30 @@ namespace {
 
 using namespace frontend_work;
 
+/// Many look at the cluster at once, and it costs the coordinator the same each time.
+void ask_status(FrontendSelf self) {
+  const auto goes_on = [self] {
+    if (self->state.status.answered()) ask_status(self);
+  };
+  auto askers = self->state.status.take();
+  self->request(self->state.coordinator, caf::infinite, GetStatus{})
+      .then(
+          [goes_on, askers](const ClusterStatus& status) mutable {
+            for (auto& promise : askers) promise.deliver(status);
+            goes_on();
+          },
+          [goes_on, askers](const caf::error& error) mutable {
+            for (auto& promise : askers) promise.deliver(error);
+            goes_on();
+          });
+}
+
+caf::result<ClusterStatus> share_status(FrontendSelf self) {
+  auto promise = self->make_response_promise<ClusterStatus>();
+  if (self->state.status.join(promise)) ask_status(self);
+  return promise;
+}
+
 template <class Request>
 caf::error refuse(const Request& request) {
   if (!kForOperators<Request> || request.caller.role == Role::operator_role) return {};
@@ -101,7 +125,9 @@ template <class Request>
 auto answering(FrontendSelf self) {
   return [self](const Request& request) -> caf::result<typename Request::Answer> {
     if (auto refused = refuse(request)) return refused;
-    if constexpr (kByCoordinator<Request>)
+    if constexpr (std::is_same_v<Request, GetStatus>)
+      return share_status(self);
+    else if constexpr (kByCoordinator<Request>)
       return self->delegate(self->state.coordinator, request);
     else
       return answer(self, request);

@@ -32,7 +32,7 @@ void with_job(FrontendSelf self, const Caller& caller, JobId id, TaskRange tasks
               caf::typed_response_promise<T> promise, Then then) {
   self->request(self->state.context->reader, caf::infinite, GetJob{id, tasks})
       .then(
-          [caller, id, promise, then = std::move(then)](const JobDetail& detail) mutable {
+          [caller, id, promise, then = std::move(then)](JobDetail& detail) mutable {
             if (!may_see(caller, detail.job.tenant)) {
               promise.deliver(no_such_job(id));
               return;
@@ -51,11 +51,6 @@ void with_tenant(FrontendSelf self, TenantId tenant, caf::typed_response_promise
             fail(promise));
 }
 
-std::string name_of(const NameTable& names, NodeId node) {
-  const auto place = names.nodes.find(node);
-  return place == names.nodes.end() ? std::string{} : place->second;
-}
-
 /// The attempt whose log is the task's: the running one, else the last that ended.
 std::optional<TaskKey> attempt_with_log(JobId job, std::uint32_t index, const TaskRecord& record) {
   if (record.state == TaskState::running) return run_of(job, index, record);
@@ -63,10 +58,10 @@ std::optional<TaskKey> attempt_with_log(JobId job, std::uint32_t index, const Ta
   return std::nullopt;
 }
 
-/// With the names that it refers to, not all of the cluster's.
-void deliver_explanation(caf::typed_response_promise<Explanation> promise,
+/// With the names that it refers to.
+void deliver_explanation(FrontendSelf self, caf::typed_response_promise<Explanation> promise,
                          Explanation explanation) {
-  explanation.names = names_in(explanation, explanation.names);
+  explanation.names = self->state.context->names->names_in(explanation);
   promise.deliver(std::move(explanation));
 }
 
@@ -75,7 +70,7 @@ void explain_placed(FrontendSelf self, caf::typed_response_promise<Explanation> 
   const auto& record = explanation.task.record;
   self->request(self->state.context->reader, caf::infinite, GetRecord{record.grant_cycle})
       .then(
-          [promise, explanation](const FoundRecord& found) mutable {
+          [self, promise, explanation](const FoundRecord& found) mutable {
             explanation.grant_cycle = found.record.number;
             if (const auto* cycle = std::get_if<Cycle>(&found.record.body))
               for (const auto& deal : cycle->deals)
@@ -83,7 +78,7 @@ void explain_placed(FrontendSelf self, caf::typed_response_promise<Explanation> 
                   if (grant.task.job == explanation.job.id &&
                       grant.task.index == explanation.task.index)
                     explanation.deal = deal;
-            deliver_explanation(promise, std::move(explanation));
+            deliver_explanation(self, promise, std::move(explanation));
           },
           fail(promise));
 }
@@ -110,7 +105,7 @@ void explain_waiting(FrontendSelf self, caf::typed_response_promise<Explanation>
                         add_obstacles(explanation, shared);
                         explanation.mark = shared.mark;
                         explanation.expected_start = shared.expected_start;
-                        deliver_explanation(promise, std::move(explanation));
+                        deliver_explanation(self, promise, std::move(explanation));
                       },
                       fail(promise));
             },
@@ -183,16 +178,12 @@ caf::result<JobList> answer(FrontendSelf self, const ListJobs& request) {
 caf::result<JobDetail> answer(FrontendSelf self, const ShowJob& request) {
   auto promise = self->make_response_promise<JobDetail>();
   with_job(self, request.caller, request.id, TaskRange{request.first_task, kMaxTasksInAnswer},
-           promise, [self, promise, request](const JobDetail& detail) mutable {
-             with_names(self, promise,
-                        [self, promise, request,
-                         detail = JobDetail(detail)](const NameTable& names) mutable {
-                          const auto end = request.first_task + detail.tasks.size();
-                          detail.more = end < detail.job.tasks.total;
-                          for (auto& task : detail.tasks)
-                            task.node = name_of(names, task.record.node);
-                          deliver_with_start(self, promise, std::move(detail));
-                        });
+           promise, [self, promise, request](JobDetail& detail) mutable {
+             const auto end = request.first_task + detail.tasks.size();
+             detail.more = end < detail.job.tasks.total;
+             for (auto& task : detail.tasks)
+               task.node = self->state.context->names->name_of(task.record.node);
+             deliver_with_start(self, promise, std::move(detail));
            });
   return promise;
 }
@@ -249,21 +240,19 @@ caf::result<Explanation> answer(FrontendSelf self, const ExplainTask& request) {
                promise.deliver(no_such_task(detail.job));
                return;
              }
-             with_names(self, promise, [=](const NameTable& names) mutable {
-               Explanation explanation;
-               explanation.job = detail.job;
-               explanation.task = detail.tasks.front();
-               explanation.task.node = name_of(names, explanation.task.record.node);
-               explanation.names = names;
-               explanation.measure = self->state.context->measure;
-               if (explanation.task.record.state == TaskState::pending) {
-                 explain_waiting(self, promise, std::move(explanation));
-               } else if (explanation.task.record.grant_cycle != 0) {
-                 explain_placed(self, promise, std::move(explanation));
-               } else {
-                 deliver_explanation(promise, std::move(explanation));  // cancelled while it waited
-               }
-             });
+             Explanation explanation;
+             explanation.job = detail.job;
+             explanation.task = detail.tasks.front();
+             const auto& context = *self->state.context;
+             explanation.task.node = context.names->name_of(explanation.task.record.node);
+             explanation.measure = context.measure;
+             if (explanation.task.record.state == TaskState::pending) {
+               explain_waiting(self, promise, std::move(explanation));
+             } else if (explanation.task.record.grant_cycle != 0) {
+               explain_placed(self, promise, std::move(explanation));
+             } else {  // cancelled while it waited
+               deliver_explanation(self, promise, std::move(explanation));
+             }
            });
   return promise;
 }

@@ -7,6 +7,7 @@
 #include <caf/all.hpp>
 
 #include "actors/coordinator/cluster.hpp"
+#include "actors/coordinator/shared_answers.hpp"
 
 namespace fairwater::frontend_work {
 
@@ -14,6 +15,7 @@ struct FrontendState {
   static inline const char* name = "frontend";
   std::shared_ptr<const ClusterContext> context;
   CoordinatorActor coordinator;
+  SharedAnswers<ClusterStatus> status;
 };
 
 using FrontendSelf = FrontendActor::stateful_pointer<FrontendState>;
@@ -26,14 +28,6 @@ auto fail(caf::typed_response_promise<T> promise) {
 
 inline bool may_see(const Caller& caller, TenantId tenant) {
   return caller.role == Role::operator_role || caller.tenant == tenant;
-}
-
-/// Goes on with `then(names)`, the names of tenants, nodes and resources.
-template <class T, class Then>
-void with_names(FrontendSelf self, caf::typed_response_promise<T> promise, Then then) {
-  self->request(self->state.coordinator, caf::infinite, GetNames{})
-      .then([then = std::move(then)](const Names& names) mutable { then(names.table); },
-            fail(promise));
 }
 
 // -- the calls that the frontend answers itself: frontend.cpp, frontend_jobs.cpp

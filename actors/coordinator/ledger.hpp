@@ -47,6 +47,8 @@ FAIRWATER_MESSAGE(TraceGrants)
 FAIRWATER_MESSAGE(TracedGrants)
 FAIRWATER_MESSAGE(ReadRecords)
 FAIRWATER_MESSAGE(ReadLedger)
+FAIRWATER_MESSAGE(ReadTenants)
+FAIRWATER_MESSAGE(TenantRecords)
 FAIRWATER_MESSAGE(RunVerify)
 FAIRWATER_MESSAGE(JournalGrew)
 FAIRWATER_MESSAGE(ReadSnapshot)
@@ -114,6 +116,13 @@ struct TracedGrants {
   std::vector<TracedGrant> grants;
 };
 struct ReadLedger {};
+/// By id; those that are not known are left out.
+struct ReadTenants {
+  std::vector<TenantId> tenants;
+};
+struct TenantRecords {
+  std::vector<TenantRecord> tenants;
+};
 struct RunVerify {};
 /// For a coordinator that has to begin anew from what is durable.
 struct ReadSnapshot {};
@@ -129,6 +138,7 @@ struct JournalGrew {
 using LedgerReader = caf::typed_actor<caf::replies_to<GetJob>::with<JobDetail>,
                                       caf::replies_to<GetRecord>::with<FoundRecord>,
                                       caf::replies_to<TraceGrants>::with<TracedGrants>,
+                                      caf::replies_to<ReadTenants>::with<TenantRecords>,
                                       caf::replies_to<ReadLedger>::with<LedgerView>>;
 /// Listings. Verifying gets a thread of its own.
 using LedgerScanner = caf::typed_actor<

@@ -57,6 +57,13 @@ LedgerView read_ledger(const Ledger& ledger) {
   return view;
 }
 
+TenantRecords read_tenants(const Ledger& ledger, const ReadTenants& request) {
+  TenantRecords found;
+  for (const TenantId id : request.tenants)
+    if (auto record = ledger.tenant(id)) found.tenants.push_back(std::move(*record));
+  return found;
+}
+
 /// The advances of every grant in a journal record, by task.
 std::map<TaskKey, TracedGrant> traced_grants(const Ledger& ledger, std::uint64_t number) {
   std::map<TaskKey, TracedGrant> grants;
@@ -116,6 +123,10 @@ LedgerReader::behavior_type ledger_reader(ReaderSelf self, std::shared_ptr<const
       [self](const TraceGrants& request) {
         return read_or_raise<TracedGrants>(
             *self->state.alarm, [&] { return trace_grants(*self->state.ledger, request); });
+      },
+      [self](const ReadTenants& request) {
+        return read_or_raise<TenantRecords>(
+            *self->state.alarm, [&] { return read_tenants(*self->state.ledger, request); });
       },
       [self](const ReadLedger&) {
         return read_or_raise<LedgerView>(*self->state.alarm,

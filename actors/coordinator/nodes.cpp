@@ -14,6 +14,8 @@ void add_node(CoordinatorSelf self, NodeRecord record, std::vector<AssignedTask>
   self->link_to(
       entry.actor);  // they end together: the cluster does not go on without one of its parts
   state.node_ids[record.spec.traits.name] = record.id;
+  state.context->names->put(record.id, record.spec.traits.name);
+  state.node_totals.reset();
   state.nodes.emplace(record.id, std::move(entry));
 }
 

@@ -48,6 +48,13 @@ struct NodeEntry {
   std::string problem;  ///< as NodeBeat tells it
 };
 
+/// What `status` says of the nodes, but what is used on them.
+struct NodeTotals {
+  std::uint32_t up = 0;
+  ResourceVector capacity;   ///< of those that are up
+  std::vector<NodeId> down;  ///< what is held there does not count as used
+};
+
 struct TokenEntry {
   /// `changing`: being made or revoked; opens nothing.
   enum class State : std::uint8_t { good, changing };
@@ -69,6 +76,7 @@ struct CoordinatorState {
   /// Left the allocator, and with it `tenants`; back again if that does not become durable.
   std::optional<std::pair<TenantId, TenantEntry>> leaving;
   std::map<NodeId, NodeEntry> nodes;
+  std::optional<NodeTotals> node_totals;  ///< none: a node came, went or changed since
   std::map<std::string, NodeId> node_ids;
   std::set<std::string> registering;          ///< nodes that are just being registered or removed
   std::map<NodeId, NodeEntry> leaving_nodes;  ///< as `leaving`
@@ -197,8 +205,7 @@ void forget_tokens_of(CoordinatorState& state, TenantId tenant);
 
 // -- views.cpp -----------------------------------------------------------------------------------
 
-TenantViews describe_tenants(const CoordinatorState& state);
-Names names(const CoordinatorState& state);
+TenantViews describe_tenants(const CoordinatorState& state, const DescribeTenants& request);
 WaitingDescription explain_waiting(const CoordinatorState& state, const ExplainWaiting& request);
 /// Of the job's next task, by its place in time; none where it has no place, or no moment is known.
 WallTime expected_start(const CoordinatorState& state, TenantId tenant, JobId job);

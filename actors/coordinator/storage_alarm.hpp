@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include <caf/make_message.hpp>  // the result type needs it and does not say so
 #include <caf/result.hpp>
 
 #include "storage/state.hpp"

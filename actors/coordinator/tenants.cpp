@@ -238,6 +238,7 @@ void remove_retired(CoordinatorSelf self, TenantId id, caf::typed_response_promi
       [self, promise](const Committed&) {
         const auto [id, entry] = *std::exchange(self->state.leaving, std::nullopt);
         const auto actor = entry.actor;
+        self->state.context->names->remove(id);
         forget_tokens_of(self->state, id);
         self->unlink_from(actor);
         self->send_exit(actor, caf::exit_reason::user_shutdown);
@@ -270,6 +271,7 @@ void add_tenant(CoordinatorSelf self, const TenantRecord& record, TenantStart st
   auto& state = self->state;
   TenantSink sink = CoordinatorActor{self};
   state.tenant_ids[record.spec.name] = record.id;
+  state.context->names->put(record.id, record.spec.name);
   auto actor = spawn_tenant(self->system(), state.context, sink, record, std::move(start));
   self->link_to(actor);  // they end together: the cluster does not go on without one of its parts
   state.tenants[record.id] = {record.spec, std::move(actor)};

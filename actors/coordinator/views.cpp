@@ -10,48 +10,85 @@ std::string why_not_granting(const CoordinatorState& state) {
 
 }  // namespace
 
-TenantViews describe_tenants(const CoordinatorState& state) {
-  TenantViews views;
+namespace {
+
+TenantInfo describe(const CoordinatorState& state, TenantId id, const TenantEntry& tenant) {
   const auto& catalog = state.context->catalog;
-  for (const auto& [id, tenant] : state.tenants) {
-    const auto view = state.allocation->tenant(id);
-    TenantInfo info;
-    info.record.id = id;
-    info.record.spec = tenant.spec;
-    info.record.carry = view.carry;
-    info.request = catalog.to_named(view.request);
-    info.runtime_quota = catalog.to_named(view.quota);
-    info.used = catalog.to_named(view.used);
-    info.pending_tasks = view.pending_tasks;
-    info.running_tasks = view.running_tasks;
-    info.net = view.net;
-    info.measure = state.context->measure;
-    views.tenants.push_back(std::move(info));
+  const auto view = state.allocation->tenant(id);
+  TenantInfo info;
+  info.record.id = id;
+  info.record.spec = tenant.spec;
+  info.record.carry = view.carry;
+  info.request = catalog.to_named(view.request);
+  info.runtime_quota = catalog.to_named(view.quota);
+  info.used = catalog.to_named(view.used);
+  info.pending_tasks = view.pending_tasks;
+  info.running_tasks = view.running_tasks;
+  info.net = view.net;
+  info.measure = state.context->measure;
+  return info;
+}
+
+NodeInfo describe(const CoordinatorState& state, NodeId id, const NodeEntry& node) {
+  const auto view = state.allocation->node(id);
+  NodeInfo info;
+  info.record = node.record;
+  info.record.credential_hash = {};  // no client's business
+  info.state = node.state;
+  info.capacity = node.record.spec.capacity;
+  info.free = state.context->catalog.to_named(view.free);
+  info.running_tasks = view.running_tasks;
+  info.last_heartbeat = node.last_heartbeat;
+  info.problem = node.problem;
+  return info;
+}
+
+/// The next of `all` after `after`, as many as one answer has; true when there are others.
+template <class Id, class Entry, class Info>
+bool describe_next(const CoordinatorState& state, const std::map<Id, Entry>& all, Id after,
+                   std::vector<Info>& shown) {
+  auto next = all.upper_bound(after);
+  for (; next != all.end() && shown.size() < kMaxShownAtOnce; ++next)
+    shown.push_back(describe(state, next->first, next->second));
+  return next != all.end();
+}
+
+const NodeTotals& node_totals(CoordinatorState& state) {
+  if (state.node_totals) return *state.node_totals;
+  NodeTotals totals;
+  for (const auto& [id, node] : state.nodes) {
+    if (node.state == NodeState::down) {
+      totals.down.push_back(id);
+      continue;
+    }
+    ++totals.up;
+    totals.capacity += state.allocation->node(id).capacity;
   }
+  return state.node_totals.emplace(std::move(totals));
+}
+
+}  // namespace
+
+TenantViews describe_tenants(const CoordinatorState& state, const DescribeTenants& request) {
+  TenantViews views;
+  if (!request.only) {
+    views.more = describe_next(state, state.tenants, request.after, views.tenants);
+    return views;
+  }
+  const auto known = state.tenants.find(*request.only);
+  if (known != state.tenants.end() && request.after < known->first)
+    views.tenants.push_back(describe(state, known->first, known->second));
   return views;
 }
 
-caf::result<NodeList> answer(CoordinatorSelf self, const ListNodes&) {
-  const auto& state = self->state;
+caf::result<NodeList> answer(CoordinatorSelf self, const ListNodes& request) {
   NodeList list;
-  for (const auto& [id, node] : state.nodes) {
-    const auto view = state.allocation->node(id);
-    NodeInfo info;
-    info.record = node.record;
-    info.record.credential_hash = {};  // no client's business
-    info.state = node.state;
-    info.capacity = node.record.spec.capacity;
-    info.free = state.context->catalog.to_named(view.free);
-    info.running_tasks = view.running_tasks;
-    info.last_heartbeat = node.last_heartbeat;
-    info.problem = node.problem;
-    list.nodes.push_back(std::move(info));
-  }
+  list.more = describe_next(self->state, self->state.nodes, request.after, list.nodes);
   return list;
 }
 
 caf::result<ClusterStatus> answer(CoordinatorSelf self, const GetStatus&) {
-  const auto& state = self->state;
+  auto& state = self->state;
   ClusterStatus status;
   status.cluster_id = state.context->cluster_id;
   status.version = state.context->settings.version;
@@ -62,33 +99,20 @@ caf::result<ClusterStatus> answer(CoordinatorSelf self, const GetStatus&) {
   status.granting = status.why_not_granting.empty();
   status.tenants = static_cast<std::uint32_t>(state.tenants.size());
   status.nodes = static_cast<std::uint32_t>(state.nodes.size());
-  ResourceVector capacity;
-  ResourceVector used;
-  for (const auto& [id, node] : state.nodes) {
+  const NodeTotals& nodes = node_totals(state);
+  const ClusterUse use = state.allocation->use();
+  ResourceVector used = use.used;
+  for (const NodeId id : nodes.down) {
     const auto view = state.allocation->node(id);
-    if (node.state == NodeState::down) continue;
-    ++status.nodes_up;
-    capacity += view.capacity;
-    used += view.capacity - view.free;
+    used -= view.capacity - view.free;
   }
-  for (const auto& [id, tenant] : state.tenants) {
-    const auto view = state.allocation->tenant(id);
-    status.tasks_running += view.running_tasks;
-    status.tasks_pending += view.pending_tasks;
-  }
-  status.capacity = state.context->catalog.to_named(capacity);
+  status.nodes_up = nodes.up;
+  status.tasks_running = use.running_tasks;
+  status.tasks_pending = use.pending_tasks;
+  status.capacity = state.context->catalog.to_named(nodes.capacity);
   status.used = state.context->catalog.to_named(used);
   status.storage_damage = state.context->alarm->text();
   return status;
-}
-
-Names names(const CoordinatorState& state) {
-  Names result;
-  for (const auto& [id, tenant] : state.tenants) result.table.tenants[id] = tenant.spec.name;
-  for (const auto& [id, node] : state.nodes) result.table.nodes[id] = node.record.spec.traits.name;
-  for (const auto& kind : state.context->catalog.kinds())
-    result.table.resources.push_back(kind.name);
-  return result;
 }
 
 WaitingDescription explain_waiting(const CoordinatorState& state, const ExplainWaiting& request) {

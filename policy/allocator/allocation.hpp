@@ -61,6 +61,7 @@ class Allocation {
   // -- views. See Allocator.
   [[nodiscard]] virtual TenantView tenant(TenantId tenant) const = 0;
   [[nodiscard]] virtual NodeView node(NodeId node) const = 0;
+  [[nodiscard]] virtual ClusterUse use() const = 0;
   [[nodiscard]] virtual std::uint64_t position() const = 0;  ///< 0 without a sequence
   [[nodiscard]] virtual bool could_ever_fit(const ResourceVector& demand,
                                             const PlacementRule* rule) const = 0;

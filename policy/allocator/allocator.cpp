@@ -125,6 +125,17 @@ NodeView Allocator::node(NodeId id) const {
   return view;
 }
 
+ClusterUse Allocator::use() const {
+  ClusterUse use;
+  for (std::uint32_t slot = 0; slot < impl_->state.slots(); ++slot) {
+    const TenantState& tenant = impl_->state.at(slot);
+    use.used += tenant.used;
+    use.pending_tasks += tenant.pending_tasks;
+    use.running_tasks += tenant.running_tasks;
+  }
+  return use;
+}
+
 const Accounts& Allocator::accounts() const { return impl_->state.accounts(); }
 
 bool Allocator::could_ever_fit(const ResourceVector& demand, const PlacementRule* rule) const {

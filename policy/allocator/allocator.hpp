@@ -142,6 +142,13 @@ struct TenantView {
   MicroUnits mark = 0;  ///< up to which it has a claim now: after what comes back, or falls due
 };
 
+/// What all tenants hold and wait for together.
+struct ClusterUse {
+  ResourceVector used;
+  std::uint64_t pending_tasks = 0;
+  std::uint64_t running_tasks = 0;
+};
+
 struct NodeView {
   NodeId node;
   ResourceVector capacity;
@@ -255,6 +262,7 @@ class Allocator {
   // ---------------------------------------------------------------------------------------
   [[nodiscard]] TenantView tenant(TenantId tenant) const;
   [[nodiscard]] NodeView node(NodeId node) const;
+  [[nodiscard]] ClusterUse use() const;  ///< O(tenants)
   [[nodiscard]] const Accounts& accounts() const;
   [[nodiscard]] const IouBook& book() const { return accounts().book(); }
   [[nodiscard]] std::uint64_t position() const { return accounts().position(); }

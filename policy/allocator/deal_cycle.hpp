@@ -67,6 +67,7 @@ class DealCycle final : public Allocation {
     return allocator_.tenant(tenant);
   }
   [[nodiscard]] NodeView node(NodeId node) const override { return allocator_.node(node); }
+  [[nodiscard]] ClusterUse use() const override { return allocator_.use(); }
   [[nodiscard]] std::uint64_t position() const override { return allocator_.position(); }
   [[nodiscard]] bool could_ever_fit(const ResourceVector& demand,
                                     const PlacementRule* rule) const override {

@@ -105,7 +105,6 @@ TEST_CASE("a node may go while its status is asked for and others get tasks", "[
   with.drain();
   const RemoveNode request{with.cluster.operator_caller(), "node1"};
   SECTION("status") { CHECK(with.cluster.ask_beside<Done>(request, GetStatus{}).engaged()); }
-  SECTION("names") { CHECK(with.cluster.ask_beside<Done>(request, GetNames{}).engaged()); }
   SECTION("drain") {
     CHECK(with.cluster
               .ask_beside<Done>(request,

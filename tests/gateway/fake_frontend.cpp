@@ -95,7 +95,12 @@ caf::result<TenantList> answer(FakeFrontendSelf, Seen& seen, const ListTenants& 
 
 caf::result<NodeList> answer(FakeFrontendSelf, Seen& seen, const ListNodes& request) {
   seen.requests.put(request);
-  return NodeList{listing(seen, sample_node_info())};
+  // As the coordinator's: some at a time.
+  NodeList list{listing(seen, sample_node_info())};
+  std::erase_if(list.nodes, [&](const NodeInfo& node) { return node.record.id <= request.after; });
+  list.more = list.nodes.size() > kNodesAtOnce;
+  if (list.more) list.nodes.resize(kNodesAtOnce);
+  return list;
 }
 
 caf::result<TenantsApplied> answer(FakeFrontendSelf, Seen& seen, const ApplyTenants& request) {

@@ -38,6 +38,8 @@ inline const std::vector<TaskKey> kUnansweredReport{{JobId{12'345}, 6, 7}};
 inline constexpr std::uint64_t kSession = 17;
 /// The frontend refuses this run of an agent as a duplicate.
 inline const AgentRun kDuplicateRun{9, "duplicate"};
+/// In one answer.
+inline constexpr std::size_t kNodesAtOnce = 1000;
 /// There is no such job.
 inline constexpr JobId kMissingJob{404};
 
