@@ -1,6 +1,7 @@
 // The scanner: listings, in slices.
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <map>
 #include <optional>
 #include <utility>
@@ -20,11 +21,13 @@ struct WaitEnded {
 struct ScanOn {
   std::uint64_t scan = 0;
 };
+struct FollowersTurn {};
 
 }  // namespace fairwater
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::WaitEnded)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::ScanOn)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::FollowersTurn)
 
 namespace fairwater {
 namespace {
@@ -36,9 +39,20 @@ constexpr std::uint32_t kEntriesPerSlice = 4096;
 /// Jobs in one answer.
 constexpr std::uint32_t kMaxJobsListed = 10'000;
 
-using ScannerBase = LedgerScanner::extend<caf::reacts_to<WaitEnded>, caf::reacts_to<ScanOn>>;
+/// Those who follow the journal hear of a record so much later, with what came meanwhile: a message
+/// per record and follower would cost more than the record.
+constexpr std::chrono::milliseconds kFollowersGather{50};
+/// Together they get at most 50,000 records a second, and fall behind where more are written: a
+/// record that is handed out costs about a tenth of this, most of it at the edge.
+constexpr std::chrono::microseconds kRestPerRecord{20};
+constexpr std::size_t kRecordsPerTurn = 1000;
+/// A large record counts as so many as it has of these bytes.
+constexpr std::size_t kBytesPerRecord = 1024;
 
-struct JournalWaiter {
+using ScannerBase = LedgerScanner::extend<caf::reacts_to<WaitEnded>, caf::reacts_to<ScanOn>,
+                                          caf::reacts_to<FollowersTurn>>;
+
+struct Follower {
   std::uint64_t id = 0;
   ReadRecords request;
   caf::typed_response_promise<JournalPage> promise;
@@ -60,8 +74,9 @@ struct ScannerState {
   ResourceCatalog catalog;
   std::function<WallTime()> wall_clock;
   // Bound of both: each is a call that the gateway has admitted.
-  std::vector<JournalWaiter> waiters;
+  std::deque<Follower> followers;  ///< in the order in which they asked
   std::map<std::uint64_t, JobScan> scans;
+  bool turn_due = false;
   std::uint64_t last_id = 0;
 };
 
@@ -157,53 +172,95 @@ caf::result<JobList> query_jobs(ScannerSelf self, const QueryJobs& request) {
 
 // -- the journal ----------------------------------------------------------------------------------
 
-JournalPage read_records(const Ledger& ledger, const ReadRecords& request) {
+struct RecordsRead {
   JournalPage page;
+  std::size_t cost = 0;  ///< in records
+};
+
+RecordsRead read_records(const Ledger& ledger, const ReadRecords& request) {
+  RecordsRead read;
+  auto& records = read.page.records;
   const std::size_t limit = std::clamp<std::uint32_t>(request.limit, 1, 1000);
+  std::size_t bytes = 0;
   ByteBudget budget;
   ledger.visit_journal(std::max<std::uint64_t>(request.since, 1), [&](const JournalRecord& record) {
-    if (!budget.take(wire_bytes<wire::JournalRecord>(record))) return false;
-    page.records.push_back(record);
-    return page.records.size() < limit;
+    const std::size_t size = wire_bytes<wire::JournalRecord>(record);
+    if (!budget.take(size)) return false;
+    bytes += size;
+    records.push_back(record);
+    return records.size() < limit;
   });
-  return page;
+  read.cost = std::max(records.size(), bytes / kBytesPerRecord);
+  return read;
 }
 
-void answer(const ScannerState& state, JournalWaiter& waiter) {
-  try {
-    waiter.promise.deliver(read_records(*state.ledger, waiter.request));
-  } catch (const StorageFault& fault) {
-    waiter.promise.deliver(state.alarm->raise(fault));
+bool has_something_for(const ScannerState& state, const Follower& follower) {
+  return follower.request.since <= state.ledger->last_number();
+}
+
+/// One turn is due at a time, and none while nobody has anything to hear.
+void take_turn_later(ScannerSelf self, std::chrono::microseconds delay) {
+  auto& state = self->state;
+  if (state.turn_due) return;
+  state.turn_due =
+      std::any_of(state.followers.begin(), state.followers.end(),
+                  [&](const Follower& follower) { return has_something_for(state, follower); });
+  if (state.turn_due) self->delayed_send(self, delay, FollowersTurn{});
+}
+
+/// Most followers have heard the same: what is read for one serves the next.
+void take_turn(ScannerSelf self) {
+  auto& state = self->state;
+  state.turn_due = false;
+  std::size_t cost = 0;
+  std::optional<ReadRecords> last;
+  RecordsRead read;
+  for (auto next = state.followers.begin();
+       next != state.followers.end() && cost < kRecordsPerTurn;) {
+    if (!has_something_for(state, *next)) {
+      ++next;
+      continue;
+    }
+    const ReadRecords& wanted = next->request;
+    try {
+      if (!last || last->since != wanted.since || last->limit != wanted.limit)
+        read = read_records(*state.ledger, wanted);
+      last = wanted;
+      cost += read.cost;
+      next->promise.deliver(read.page);
+    } catch (const StorageFault& fault) {
+      next->promise.deliver(state.alarm->raise(fault));
+    }
+    next = state.followers.erase(next);
   }
-}
-
-void answer_waiters(ScannerState& state, std::uint64_t newest) {
-  auto satisfied = std::stable_partition(
-      state.waiters.begin(), state.waiters.end(),
-      [newest](const JournalWaiter& waiter) { return waiter.request.since > newest; });
-  for (auto waiter = satisfied; waiter != state.waiters.end(); ++waiter) answer(state, *waiter);
-  state.waiters.erase(satisfied, state.waiters.end());
+  take_turn_later(self, kRestPerRecord * cost);
 }
 
 caf::result<JournalPage> read_or_wait(ScannerSelf self, const ReadRecords& request) {
   auto& state = self->state;
-  if (request.since <= state.ledger->last_number() || request.wait_ms <= 0)
+  if (request.wait_ms <= 0)
     return read_or_raise<JournalPage>(*state.alarm,
-                                      [&] { return read_records(*state.ledger, request); });
+                                      [&] { return read_records(*state.ledger, request).page; });
   auto promise = self->make_response_promise<JournalPage>();
-  state.waiters.push_back({++state.last_id, request, promise});
+  state.followers.push_back({++state.last_id, request, promise});
+  take_turn_later(self, kFollowersGather);
   self->delayed_send(self,
                      std::chrono::milliseconds(std::min<std::int64_t>(request.wait_ms, 60'000)),
                      WaitEnded{state.last_id});
   return promise;
 }
 
+/// With what there is: the wait may be shorter than a turn is far away.
 void end_wait(ScannerState& state, std::uint64_t id) {
-  auto waiter = std::find_if(state.waiters.begin(), state.waiters.end(),
-                             [id](const JournalWaiter& w) { return w.id == id; });
-  if (waiter == state.waiters.end()) return;
-  waiter->promise.deliver(JournalPage{});
-  state.waiters.erase(waiter);
+  auto waiter = std::find_if(state.followers.begin(), state.followers.end(),
+                             [id](const Follower& follower) { return follower.id == id; });
+  if (waiter == state.followers.end()) return;
+  try {
+    waiter->promise.deliver(read_records(*state.ledger, waiter->request).page);
+  } catch (const StorageFault& fault) {
+    waiter->promise.deliver(state.alarm->raise(fault));
+  }
+  state.followers.erase(waiter);
 }
 
 // -- everything -----------------------------------------------------------------------------------
@@ -243,7 +300,8 @@ ScannerBase::behavior_type ledger_scanner(ScannerSelf self, std::shared_ptr<cons
         return read_or_raise<SnapshotRead>(*self->state.alarm,
                                            [&] { return take_snapshot(self->state); });
       },
-      [self](const JournalGrew& grew) { answer_waiters(self->state, grew.number); },
+      [self](const JournalGrew&) { take_turn_later(self, kFollowersGather); },
+      [self](const FollowersTurn&) { take_turn(self); },
       [self](const WaitEnded& ended) { end_wait(self->state, ended.waiter); },
       [self](const ScanOn& turn) { scan_on(self, turn.scan); },
   };

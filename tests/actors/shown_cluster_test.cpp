@@ -28,6 +28,35 @@ caf::behavior stand_in(caf::event_based_actor* self, std::shared_ptr<Stand> stan
   };
 }
 
+/// One page each for followers that ask from `since` on.
+struct Follow {
+  std::uint64_t since = 1;
+  std::uint32_t followers = 1;
+};
+
+class Followers {
+ public:
+  Followers(ClusterFixture& cluster, Follow follow) : cluster_(cluster) {
+    auto& system = cluster.actors().frontend->home_system();
+    system.spawn([pages = pages_, follow, frontend = cluster.actors().frontend,
+                  caller = cluster.operator_caller()](caf::event_based_actor* self) {
+      for (std::uint32_t i = 0; i < follow.followers; ++i)
+        self->request(frontend, caf::infinite, ReadJournal{caller, follow.since, 1000, 10'000})
+            .then([pages](const JournalPage& page) { pages->push_back(page); });
+    });
+    cluster_.run();
+  }
+  [[nodiscard]] const std::vector<JournalPage>& pages() const { return *pages_; }
+  [[nodiscard]] std::size_t answered_after(std::int64_t milliseconds) {
+    cluster_.advance(milliseconds);
+    return pages_->size();
+  }
+
+ private:
+  ClusterFixture& cluster_;
+  std::shared_ptr<std::vector<JournalPage>> pages_ = std::make_shared<std::vector<JournalPage>>();
+};
+
 }  // namespace
 
 TEST_CASE("however many ask for the status, one question is open", "[actor]") {
@@ -127,6 +156,31 @@ TEST_CASE("names are those that are shown", "[unit]") {
   book.remove(NodeId{7});
   CHECK(book.names_in(shown).nodes.empty());
   CHECK(book.name_of(NodeId{7}).empty());
+}
+
+TEST_CASE("followers of the journal hear together of what gathered", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("only", 1)});
+  Followers followers(cluster, {cluster.ledger_end().number + 1, 5});
+  (void)cluster.submit("only", 1);
+  (void)cluster.submit("only", 1);
+  CHECK(followers.pages().empty());
+  REQUIRE(followers.answered_after(50) == 5);
+  CHECK(followers.pages().front().records.size() == 2);
+  CHECK(followers.pages().front() == followers.pages().back());
+  CHECK(followers.pages().front().names.tenants.size() == 1);
+}
+
+TEST_CASE("followers that lag have turns, with rests for the others", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("only", 1)});
+  while (cluster.ledger_end().number < 100) (void)cluster.submit("only", 1);
+  Followers followers(cluster, {1, 30});
+  CHECK(followers.answered_after(49) == 0);
+  CHECK(followers.answered_after(1) == 10);  // a turn has a thousand records
+  CHECK(followers.answered_after(19) == 10);
+  CHECK(followers.answered_after(1) == 20);
+  CHECK(followers.answered_after(20) == 30);
 }
 
 }  // namespace fairwater
