@@ -98,6 +98,9 @@ Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledge
   context->wall_clock = context->settings.wall_clock;
   const auto threading = context->settings.ledger_threads ? Threading::own : Threading::shared;
   context->alarm = std::make_shared<StorageAlarm>();
+  const ClusterSettings& set = context->settings;
+  context->pace = std::make_shared<HeartbeatPace>(set.heartbeat_interval_ms, set.lease_ms,
+                                                  set.heartbeats_per_second);
   std::vector<std::string> resources;
   for (const auto& kind : catalog->kinds()) resources.push_back(kind.name);
   context->names = std::make_shared<NameBook>(std::move(resources));

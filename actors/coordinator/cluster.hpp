@@ -11,6 +11,7 @@
 
 #include "actors/coordinator/coordinator.hpp"
 #include "actors/coordinator/frontend.hpp"
+#include "actors/coordinator/heartbeat_pace.hpp"
 #include "actors/coordinator/ledger_trust.hpp"
 #include "actors/coordinator/name_book.hpp"
 #include "state/snapshot.hpp"
@@ -23,7 +24,8 @@ struct ClusterSettings {
   Predict predict = Predict::limits;  ///< where the ledger counts time
   std::int64_t grace_ms = 10'000;
   std::int64_t heartbeat_interval_ms = 1'000;
-  std::uint32_t window_tasks = 1'024;  ///< tasks in a tenant's demand window
+  std::int64_t heartbeats_per_second = 4'000;  ///< see HeartbeatPace
+  std::uint32_t window_tasks = 1'024;          ///< tasks in a tenant's demand window
   std::uint32_t window_ranges = 64;
   std::uint32_t max_live_jobs = 100'000;  ///< per tenant
   /// Per tenant, as spec_bytes() counts: a coordinator keeps the unfinished jobs in memory. Room
@@ -55,6 +57,7 @@ struct ClusterContext {
   LedgerScanner scanner;
   std::shared_ptr<StorageAlarm> alarm;
   std::shared_ptr<NameBook> names;
+  std::shared_ptr<HeartbeatPace> pace;
   std::function<LedgerEnd()> ledger_end;  ///< the newest durable record
   std::function<WallTime()> wall_clock = wall_time_now;
 };

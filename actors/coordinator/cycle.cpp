@@ -152,6 +152,12 @@ void begin_anew(CoordinatorSelf self) {
 
 // -- events ---------------------------------------------------------------------------------------
 
+void expect_node(CoordinatorState& state, const NodeEntry& node, int change) {
+  if (node.record.lost) return;
+  state.nodes_expected += static_cast<std::uint32_t>(change);
+  state.context->pace->set_nodes(state.nodes_expected);
+}
+
 void set_node(CoordinatorState& state, const NodeEntry& node) {
   auto capacity = state.context->catalog.to_vector(node.record.spec.capacity, "capacity");
   FAIRWATER_CHECK(capacity.engaged(), "a registered node's capacity");
@@ -166,7 +172,9 @@ void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
   auto& node = found->second;
   if (std::exchange(node.state, beat.state) != beat.state) state.node_totals.reset();
   node.last_heartbeat = beat.last_heartbeat;
+  expect_node(state, node, -1);
   node.record.lost = beat.lost;
+  expect_node(state, node, 1);
   node.record.draining = beat.draining;
   node.record.drain_reason = beat.drain_reason;
   node.problem = beat.problem;

@@ -29,6 +29,7 @@ void remove_retired_node(CoordinatorSelf self, NodeId id,
     return;
   }
   state.allocation->remove_node(id);
+  expect_node(state, entry, -1);
   state.nodes.erase(id);
   state.node_totals.reset();
   state.node_ids.erase(name);
@@ -79,6 +80,7 @@ void take_back_leaving_nodes(CoordinatorSelf self) {
     state.node_ids[name] = id;
     state.registering.erase(name);
     state.nodes.emplace(id, entry);
+    expect_node(state, entry, 1);
     state.node_totals.reset();
   }
 }

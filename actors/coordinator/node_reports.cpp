@@ -14,7 +14,7 @@ using ReportPromise = caf::typed_response_promise<ReportReply>;
 
 ReportReply make_reply(const NodeActorState& state, std::vector<TaskKey> acknowledged) {
   return {std::move(acknowledged), state.context->ledger_end().mark,
-          state.context->settings.lease_ms, state.context->settings.heartbeat_interval_ms};
+          state.context->settings.lease_ms, state.context->pace->interval_ms()};
 }
 
 /// Whether the command was started, however it ended.

@@ -16,6 +16,7 @@ void add_node(CoordinatorSelf self, NodeRecord record, std::vector<AssignedTask>
   state.node_ids[record.spec.traits.name] = record.id;
   state.context->names->put(record.id, record.spec.traits.name);
   state.node_totals.reset();
+  expect_node(state, entry, 1);
   state.nodes.emplace(record.id, std::move(entry));
 }
 

@@ -229,9 +229,14 @@ void judge_history(CoordinatorSelf self, Registration registration) {
     compare(self, std::move(registration), end, own);
     return;
   }
+  if (const auto known = self->state.record_hashes.find(seen.number)) {
+    compare(self, std::move(registration), end, known);
+    return;
+  }
   self->request(self->state.context->reader, caf::infinite, GetRecord{seen.number + 1})
       .then(
-          [self, registration, end](const FoundRecord& next) mutable {
+          [self, registration, end, number = seen.number](const FoundRecord& next) mutable {
+            self->state.record_hashes.learn(number, next.record.previous);
             compare(self, std::move(registration), end, next.record.previous);
           },
           [self, registration](caf::error& error) mutable {

@@ -14,6 +14,7 @@
 
 #include "actors/coordinator/cluster.hpp"
 #include "actors/coordinator/coordinator.hpp"
+#include "actors/coordinator/record_hashes.hpp"
 #include "policy/allocator/allocation.hpp"
 
 namespace fairwater {
@@ -77,6 +78,7 @@ struct CoordinatorState {
   std::optional<std::pair<TenantId, TenantEntry>> leaving;
   std::map<NodeId, NodeEntry> nodes;
   std::optional<NodeTotals> node_totals;  ///< none: a node came, went or changed since
+  std::uint32_t nodes_expected = 0;       ///< of `nodes` those that are not lost
   std::map<std::string, NodeId> node_ids;
   std::set<std::string> registering;          ///< nodes that are just being registered or removed
   std::map<NodeId, NodeEntry> leaving_nodes;  ///< as `leaving`
@@ -96,6 +98,7 @@ struct CoordinatorState {
   std::vector<TaskKey> released_meanwhile;  ///< while the allocator is being rebuilt
   std::string why_not_granting;             ///< empty: granting
   LedgerTrust trust;
+  RecordHashes record_hashes;
   bool vouching = false;           ///< an operator's word is being made durable
   std::uint64_t last_session = 0;  ///< of agents; see AgentReport::session
 };
@@ -126,6 +129,9 @@ std::unique_ptr<Allocation> make_allocation(const AllocatorSettings& settings,
                                             const ClusterSnapshot& snapshot);
 /// Makes the cycle anew of what is durable, on the nodes that are known.
 void rebuild(CoordinatorState& state, ClusterSnapshot snapshot, std::uint64_t last_deal);
+/// A node is there now, or no longer, or is looked at anew: `change` is 1 or -1. Paces the
+/// heartbeats.
+void expect_node(CoordinatorState& state, const NodeEntry& node, int change);
 /// The cycle follows what is known of the node.
 void set_node(CoordinatorState& state, const NodeEntry& node);
 void take_beat(CoordinatorSelf self, const NodeBeat& beat);

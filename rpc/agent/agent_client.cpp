@@ -292,14 +292,16 @@ class Connector {
       spdlog::debug("gateway: not registered with {}: {}", shared_.options.coordinator, what);
   }
 
-  /// Doubles with each failure; half of it is random, so that agents do not return all at once.
+  /// At random up to what doubles with each failure, so that all agents of a cluster return spread
+  /// over the longest delay: a coordinator that starts anew lets in some thousand a second.
   kj::Duration next_delay() {
     std::int64_t delay_ms = shared_.options.reconnect_min_ms;
     for (int i = 0; i < failures_ && delay_ms < shared_.options.reconnect_max_ms; ++i)
       delay_ms *= 2;
     delay_ms = std::clamp<std::int64_t>(delay_ms, 1, shared_.options.reconnect_max_ms);
     ++failures_;
-    return std::uniform_int_distribution<std::int64_t>(delay_ms - delay_ms / 2, delay_ms)(random_) *
+    const std::int64_t least_ms = std::min(shared_.options.reconnect_min_ms, delay_ms);
+    return std::uniform_int_distribution<std::int64_t>(least_ms, delay_ms)(random_) *
            kj::MILLISECONDS;
   }
 

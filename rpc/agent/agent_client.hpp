@@ -22,7 +22,7 @@ struct AgentClientOptions {
   std::string coordinator_key_file;
   std::string credential_file;  ///< 0600; written once the coordinator has accepted the node
   std::int64_t reconnect_min_ms = 100;
-  std::int64_t reconnect_max_ms = 2000;
+  std::int64_t reconnect_max_ms = 3000;
   std::int64_t call_timeout_ms = 10'000;  ///< a coordinator that does not answer is taken for gone
 };
 
