@@ -169,6 +169,7 @@ int run_service(const Expected<Config>& config, bool check_only, Start start, An
 }
 
 int run_coordinator(const CoordinatorFlags& flags) {
+  raise_descriptor_limit();
   return run_service(
       coordinator_config(flags), flags.common.check,
       [&](auto& system, const CoordinatorConfig& config, const DaemonLog& log) {
@@ -177,7 +178,7 @@ int run_coordinator(const CoordinatorFlags& flags) {
       [](const auto& process, const CoordinatorConfig& config, const DaemonLog& log) {
         std::cout << "listening on " << process.address() << std::endl;
         log.info("coordinator " + std::string(kVersion) + " on " + process.address() +
-                 ", data in " + config.data);
+                 ", data in " + config.data + ", " + text_of(process.connections()));
       },
       "stopping");
 }

@@ -76,6 +76,10 @@ BalanceConversion read_conversion(const Field& field) {
   return conversion;
 }
 
+std::uint32_t read_connections(const Field& field) {
+  return static_cast<std::uint32_t>(field.integer(1, 10'000'000));
+}
+
 void read(const FieldMap& fields, CoordinatorConfig& config) {
   fields.read("listen", config.listen);
   fields.read("data", config.data);
@@ -83,6 +87,8 @@ void read(const FieldMap& fields, CoordinatorConfig& config) {
   fields.read("lease", config.lease_ms, &Field::duration_ms);
   fields.read("grace", config.grace_ms, &Field::duration_ms);
   fields.read("heartbeat_interval", config.heartbeat_interval_ms, &Field::duration_ms);
+  fields.read("connections", config.connections, read_connections);
+  fields.read("connections_per_address", config.connections_per_address, read_connections);
   fields.read("mode", config.mode, read_mode);
   fields.read("accounting", config.accounting, read_accounting);
   fields.read("resources", config.resources, read_resource_kinds);

@@ -27,6 +27,9 @@ struct CoordinatorConfig {
   std::int64_t lease_ms = 15'000;
   std::int64_t grace_ms = 5'000;
   std::int64_t heartbeat_interval_ms = 1'000;
+  /// 0: as many as there are file descriptors for (daemon/connection_limits.hpp).
+  std::uint32_t connections = 0;
+  std::uint32_t connections_per_address = 0;  ///< 0: half of them
   /// Of the join token that --init writes; 0: it never expires.
   std::int64_t join_token_lifetime_ms = 24 * 3'600'000;
   /// What a ledger is created with, and for good; none: the default, or what the ledger has.

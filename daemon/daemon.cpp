@@ -154,6 +154,8 @@ void watch(const Actor& actor, const std::string& what, std::shared_ptr<bool> st
 Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start(
     caf::actor_system& system, const CoordinatorConfig& config, bool init,
     std::function<void(const std::string&)> on_fatal) {
+  const auto limits = connection_limits(config, descriptor_limit());
+  if (!limits) return limits.error();
   if (auto failed = prepare_directory(config, init)) return failed;
   LedgerOptions options;
   options.directory = config.data;
@@ -202,6 +204,7 @@ Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start(
   if (!cluster) return cluster.error();
   std::unique_ptr<CoordinatorProcess> process{new CoordinatorProcess};
   process->cluster_ = std::move(*cluster);
+  process->connections_ = *limits;
   const auto& running = process->cluster_;
   watch(running.coordinator, "coordinator", process->stopping_, on_fatal);
   watch(running.frontend, "frontend", process->stopping_, on_fatal);
@@ -210,6 +213,9 @@ Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start(
   watch(running.context->scanner, "ledger's scanner", process->stopping_, on_fatal);
   ServerOptions server_options;
   server_options.listen = config.listen;
+  server_options.max_connections = limits->connections;
+  server_options.max_connections_per_peer = limits->per_address;
+  server_options.operator_connections = limits->for_operators;
   server_options.key = std::make_shared<const CoordinatorKey>(*key);
   server_options.cluster_id = running.context->cluster_id;
   auto server = Server::start(system, running.frontend, server_options);

@@ -12,6 +12,7 @@
 
 #include "actors/coordinator/cluster.hpp"
 #include "daemon/config.hpp"
+#include "daemon/connection_limits.hpp"
 #include "daemon/task_isolation.hpp"
 #include "gateway/server.hpp"
 #include "rpc/agent/agent_client.hpp"
@@ -72,9 +73,11 @@ class CoordinatorProcess {
       std::function<void(const std::string&)> on_fatal);
   ~CoordinatorProcess();
   [[nodiscard]] const std::string& address() const { return server_->address(); }
+  [[nodiscard]] const ConnectionLimits& connections() const { return connections_; }
 
  private:
   CoordinatorProcess() = default;
+  ConnectionLimits connections_;
   Cluster cluster_;
   std::unique_ptr<Server> server_;
   std::shared_ptr<bool> stopping_ = std::make_shared<bool>(false);

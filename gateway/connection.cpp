@@ -54,20 +54,26 @@ std::string Services::join_token_text(const std::string& token) const {
   return options.key ? fairwater::join_token_text(token, options.key->public_key()) : token;
 }
 
-Connection::Connection(Services& services, kj::Own<kj::AsyncIoStream> stream, std::string peer)
+Connection::Connection(Services& services, kj::Own<kj::AsyncIoStream> stream, std::string peer,
+                       std::string full)
     : services_(services),
       number_(++services.last_connection),
       stream_(kj::mv(stream)),
       peer_(std::move(peer)),
+      full_(std::move(full)),
       messages_(*stream_, std::min(services.options.max_message_bytes, kMaxAnonymousMessageBytes),
                 services.anonymous_bytes),
       network_(messages_, capnp::rpc::twoparty::Side::SERVER, reader_options(services.options)),
       close_requested_(kj::newPromiseAndFulfiller<void>()) {
   messages_.set_messages_left(kMaxAnonymousMessages);
   services_.connections.insert(this);
+  if (!full_.empty()) ++services_.in_reserved_places;
 }
 
-Connection::~Connection() noexcept { services_.connections.erase(this); }
+Connection::~Connection() noexcept {
+  services_.connections.erase(this);
+  if (!full_.empty()) --services_.in_reserved_places;
+}
 
 kj::Promise<void> Connection::serve(kj::Own<Connection> connection) {
   using Rpc = capnp::RpcSystem<capnp::rpc::twoparty::VatId>;
@@ -80,12 +86,13 @@ kj::Promise<void> Connection::serve(kj::Own<Connection> connection) {
 }
 
 kj::Promise<void> Connection::closed() {
-  auto deadline = services_.timer.afterDelay(services_.options.login_timeout_ms * kj::MILLISECONDS)
-                      .then([this]() -> kj::Promise<void> {
-                        if (entry_ == Entry::done) return kj::NEVER_DONE;
-                        spdlog::debug("gateway: closing {}: it did not log in in time", peer_);
-                        return kj::READY_NOW;
-                      });
+  kj::Duration patience = services_.options.login_timeout_ms * kj::MILLISECONDS;
+  if (!full_.empty()) patience = kj::min(patience, kMaxReservedLoginTime);
+  auto deadline = services_.timer.afterDelay(patience).then([this]() -> kj::Promise<void> {
+    if (entry_ == Entry::done) return kj::NEVER_DONE;
+    spdlog::debug("gateway: closing {}: it did not log in in time", peer_);
+    return kj::READY_NOW;
+  });
   return network_.onDisconnect()
       .exclusiveJoin(kj::mv(close_requested_.promise))
       .exclusiveJoin(kj::mv(deadline));
@@ -126,6 +133,11 @@ void Connection::entry_succeeded(Peer peer) {
   messages_.set_limits(services_.options.max_message_bytes,
                        peer == Peer::agent ? services_.agent_bytes : services_.client_bytes);
   messages_.set_messages_left(std::numeric_limits<std::uint64_t>::max());
+}
+
+caf::error Connection::check_place() const {
+  if (full_.empty()) return {};
+  return make_error(ErrorCode::overloaded, full_ + "; try again later");
 }
 
 Expected<IdentityProof> Connection::identify(const Nonce& nonce) {

@@ -29,6 +29,8 @@ inline constexpr std::uint64_t kMaxAnonymousMessageBytes = 2u << 20;
 /// Messages that are read of a peer before it has shown a token: enough to log in or register.
 /// Calls on a session that it does not have yet would wait in memory.
 inline constexpr std::uint64_t kMaxAnonymousMessages = 64;
+/// In a place that is kept for operators there is less time to show a token.
+inline constexpr auto kMaxReservedLoginTime = 2 * kj::SECONDS;
 /// Refusals that one connection has to wait for: with more it is not read.
 inline constexpr std::uint32_t kMaxRefusals = 16;
 /// Calls of one connection that wait for their turn: with more it is not read. Reading costs as
@@ -65,6 +67,7 @@ struct Services {
   AgentLines agent_lines;
   std::set<Connection*> connections;
   std::uint64_t wrong_tokens = 0;
+  std::uint32_t in_reserved_places = 0;  ///< of the connections
   CallQueue calls{options.calls, timer};
   Refusals refusals{timer};
   ByteMeter anonymous_bytes{options.max_anonymous_bytes};
@@ -90,7 +93,9 @@ struct Services {
 
 class Connection final : public kj::Refcounted {
  public:
-  Connection(Services& services, kj::Own<kj::AsyncIoStream> stream, std::string peer);
+  /// `full`: why it takes one of the places that are kept for operators; empty: it does not.
+  Connection(Services& services, kj::Own<kj::AsyncIoStream> stream, std::string peer,
+             std::string full);
   ~Connection() noexcept;
 
   /// Speaks the protocol until the peer goes, must go, or the promise is dropped.
@@ -107,6 +112,8 @@ class Connection final : public kj::Refcounted {
   [[nodiscard]] caf::error begin_entry(std::uint32_t peer_version);
   enum class Peer { client, agent };
   void entry_succeeded(Peer peer);
+  /// `overloaded` where only an operator may stay.
+  [[nodiscard]] caf::error check_place() const;
   /// Who the coordinator is; `overloaded` when that was asked too often.
   [[nodiscard]] Expected<IdentityProof> identify(const Nonce& nonce);
   /// The session lives as long as its token. `unauthenticated` when that has been revoked
@@ -161,6 +168,7 @@ class Connection final : public kj::Refcounted {
   const std::uint64_t number_;
   kj::Own<kj::AsyncIoStream> stream_;
   const std::string peer_;
+  const std::string full_;
   MessageGuard messages_;
   capnp::TwoPartyVatNetwork network_;
   kj::PromiseFulfillerPair<void> close_requested_;

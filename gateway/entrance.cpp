@@ -39,6 +39,8 @@ class GatewayServer final : public wire::Gateway::Server {
         .then(
             [this, context, version, token = request.token_hash](Expected<Caller> caller) mutable {
               if (!caller) return refuse(context, caller.error());
+              if (caller->role != Role::operator_role)
+                if (auto full = connection_->check_place()) return refuse(context, full);
               if (auto ended = connection_->begin_session(token, caller->expires_at))
                 return refuse(context, ended);
               return open_session(context, *caller, version);
@@ -52,6 +54,7 @@ class GatewayServer final : public wire::Gateway::Server {
     if (auto refused = connection_->begin_entry(version))
       return refuse_late(*connection_, context, refused);
     auto settled = abandon_unless_settled(*connection_);
+    if (auto full = connection_->check_place()) return answer_error(context, full);
     auto line = open_line(params.getControl());
     if (params.getCredential().size() == 0)
       return answer_error(context, make_error(ErrorCode::invalid_input,

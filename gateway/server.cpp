@@ -50,16 +50,27 @@ class Acceptor final : private kj::TaskSet::ErrorHandler {
   }
 
  private:
+  /// Why there is no place for others than operators; empty: there is.
+  [[nodiscard]] std::string why_full(const std::string& peer, std::uint32_t from_peer) const {
+    const auto& options = services_.options;
+    if (services_.connections.size() - services_.in_reserved_places >= options.max_connections)
+      return "the coordinator serves " + std::to_string(options.max_connections) +
+             " connections, as many as it may";
+    if (from_peer >= options.max_connections_per_peer)
+      return std::to_string(from_peer) + " connections come from " + peer +
+             ", as many as one address may have";
+    return "";
+  }
+
   void admit(kj::Own<kj::AsyncIoStream> stream) {
     std::string peer = peer_of(*stream);
     auto& from_peer = per_peer_[peer];
-    if (services_.connections.size() >= services_.options.max_connections ||
-        from_peer >= services_.options.max_connections_per_peer) {
-      // At 1, 2, 4, 8, ..: a flood of connections is not to become a flood of log lines.
-      if (std::has_single_bit(++refused_))
-        spdlog::warn(
-            "gateway: refused {} connections so far, now from {}: {} are open, {} of them its own",
-            refused_, peer, services_.connections.size(), from_peer);
+    std::string full = why_full(peer, from_peer);
+    // At 1, 2, 4, 8, ..: a flood of connections is not to become a flood of log lines.
+    if (!full.empty() && std::has_single_bit(++refused_))
+      spdlog::warn("gateway: {} connections found no place so far, now from {}: {}", refused_, peer,
+                   full);
+    if (!full.empty() && services_.in_reserved_places >= services_.options.operator_connections) {
       if (from_peer == 0) per_peer_.erase(peer);
       return;
     }
@@ -68,7 +79,8 @@ class Acceptor final : private kj::TaskSet::ErrorHandler {
     auto leave = kj::defer([this, peer] {
       if (--per_peer_[peer] == 0) per_peer_.erase(peer);
     });
-    connections_.add(Connection::serve(kj::refcounted<Connection>(services_, kj::mv(stream), peer))
+    connections_.add(Connection::serve(kj::refcounted<Connection>(services_, kj::mv(stream), peer,
+                                                                  std::move(full)))
                          .attach(kj::mv(leave)));
   }
 
@@ -104,7 +116,7 @@ class Server::Impl {
     }
     const std::string host = options.listen.substr(0, options.listen.rfind(':'));
     const std::string address = host + ":" + std::to_string((*receiver)->getPort());
-    Services services{system, frontend, options, loop.timer(), {system, loop.outbox}, {}, {}, 0};
+    Services services{system, frontend, options, loop.timer(), {system, loop.outbox}, {}, {}};
     {
       Acceptor acceptor(services, kj::mv(*receiver));
       listening_.set_value(address);

@@ -18,6 +18,8 @@ struct ServerOptions {
   std::string listen = "127.0.0.1:7400";  ///< HOST:PORT; port 0 picks one
   std::uint32_t max_connections = 4096;
   std::uint32_t max_connections_per_peer = 2048;
+  /// Beyond these, so that an operator gets in; others are told to come again later.
+  std::uint32_t operator_connections = 64;
   std::int64_t login_timeout_ms =
       10'000;  ///< a connection that has not logged in by then is closed
   std::int64_t answer_timeout_ms = 30'000;  ///< of the actors, for calls that wait for nothing else

@@ -106,6 +106,36 @@ TEST_CASE("one peer cannot take all connections", "[gateway][hostile]") {
   CHECK(again);
 }
 
+TEST_CASE("an operator gets in when all places are taken, others hear why not", "[gateway]") {
+  ServerOptions options;
+  options.max_connections = 2;
+  options.operator_connections = 2;
+  FakeCoordinator coordinator(options);
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 2; ++i) clients.push_back(coordinator.client(kTenantToken));
+  const auto refused = [&] {
+    const auto client = Client::connect(coordinator.address(), kTenantToken);
+    REQUIRE_FALSE(client);
+    return details(client.error());
+  };
+  CHECK(refused().code == ErrorCode::overloaded);
+  CHECK(refused().message ==
+        "the coordinator serves 2 connections, as many as it may; try again later");
+  const auto first = coordinator.client(kOperatorToken);
+  const auto second = coordinator.client(kOperatorToken);
+  check_works(*first);
+  const RawPeer one_more(coordinator.address());
+  one_more.wait_until_closed();
+  check_works(*second);
+  clients.pop_back();
+  // The server learns of the free place when it reads the end of that connection.
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  auto again = Client::connect(coordinator.address(), kTenantToken);
+  while (!again && std::chrono::steady_clock::now() < deadline)
+    again = Client::connect(coordinator.address(), kTenantToken);
+  CHECK(again);
+}
+
 TEST_CASE("the server outlives a shortage of file descriptors", "[gateway][hostile]") {
   LogWatch refused("cannot accept a connection");
   FakeCoordinator coordinator;

@@ -3,6 +3,7 @@
 #include "cli/cluster/tables.hpp"
 #include "daemon/accounting.hpp"
 #include "daemon/config.hpp"
+#include "daemon/connection_limits.hpp"
 #include "process/temporary_directory.hpp"
 
 namespace fairwater {
@@ -82,6 +83,29 @@ TEST_CASE("a configuration without any key leaves everything at its default",
   }
   CoordinatorConfig config;
   CHECK(read_config("- lease\n", "c.yaml", config));
+}
+
+TEST_CASE("connections are as many as there are file descriptors for", "[unit][daemon_config]") {
+  CoordinatorConfig config;
+  const auto limits = connection_limits(config, 20'000);
+  REQUIRE(limits);
+  CHECK(limits->connections == 20'000 - 512 - 256);
+  CHECK(limits->per_address == limits->connections / 2);
+  CHECK(text_of(*limits) ==
+        "at most 19232 connections (9616 from one address), and 256 more for operators");
+  const auto few = connection_limits(config, 256);
+  REQUIRE(few);
+  CHECK(few->connections == 120);
+  CHECK(few->for_operators == 8);
+  CHECK(connection_limits(config, 1 << 20)->connections == kMaxDefaultConnections);
+
+  REQUIRE_FALSE(read_config("connections: 5000\nconnections_per_address: 4000\n", "c", config));
+  CHECK(connection_limits(config, 20'000)->connections == 5'000);
+  CHECK(connection_limits(config, 20'000)->per_address == 4'000);
+  const auto refused = connection_limits(config, 4'096);
+  REQUIRE_FALSE(refused);
+  CHECK(details(refused.error()).field == "connections");
+  CHECK(read_config("connections: 0\n", "c", config));
 }
 
 TEST_CASE("a new ledger counts time unless it deals slots or is asked for units",
