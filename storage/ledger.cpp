@@ -311,12 +311,20 @@ void Ledger::visit_jobs(JobId from, bool newest_first,
 
 void Ledger::visit_tenant_jobs(TenantId tenant, JobId from,
                                const std::function<bool(JobId, JobState)>& visit) const {
-  const std::string prefix = key_of(tenant);
+  visit_jobs_by_tenant(tenant, from, [&](TenantId owner, JobId id, JobState state) {
+    return owner == tenant && visit(id, state);
+  });
+}
+
+void Ledger::visit_jobs_by_tenant(
+    TenantId tenant, JobId from,
+    const std::function<bool(TenantId, JobId, JobState)>& visit) const {
+  const std::size_t tenant_bytes = key_of(tenant).size();
   Snapshot(impl_->database())
       .walk(Family::tenant_jobs, tenant_job_key(tenant, from), true,
             [&](std::string_view key, std::string_view v) {
-              if (!key.starts_with(prefix)) return false;
-              return visit(JobId{from_big_endian<std::uint64_t>(key.substr(prefix.size()))},
+              return visit(TenantId{from_big_endian<std::uint32_t>(key.substr(0, tenant_bytes))},
+                           JobId{from_big_endian<std::uint64_t>(key.substr(tenant_bytes))},
                            decode_stored<TenantJob>(Family::tenant_jobs, key, v).state);
             });
 }

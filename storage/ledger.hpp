@@ -94,6 +94,10 @@ class Ledger {
   /// One tenant's jobs with id <= `from` downwards, until `visit` returns false. O(its jobs).
   void visit_tenant_jobs(TenantId tenant, JobId from,
                          const std::function<bool(JobId, JobState)>& visit) const;
+  /// The same of all tenants, one after the other, beginning with this one's and then those of
+  /// lower ids.
+  void visit_jobs_by_tenant(TenantId tenant, JobId from,
+                            const std::function<bool(TenantId, JobId, JobState)>& visit) const;
   /// Jobs that are not terminal with id <= `from` downwards, until `visit` returns false.
   void visit_live_jobs(JobId from, const std::function<bool(JobId)>& visit) const;
   /// Tasks `first` to `first + count - 1` of a job that have a record, by index. The waiting tasks

@@ -9,6 +9,7 @@
 #include <caf/all.hpp>
 
 #include "actors/coordinator/cluster.hpp"
+#include "actors/coordinator/job_scan.hpp"
 #include "actors/coordinator/ledger.hpp"
 #include "schema/byte_budget.hpp"
 #include "schema/codec.hpp"
@@ -32,13 +33,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::FollowersTurn)
 namespace fairwater {
 namespace {
 
-/// A slice takes about ten milliseconds: as long as a short listing waits for each long one.
-constexpr std::uint32_t kJobsPerSlice = 256;
-/// Entries of an index are some bytes each.
-constexpr std::uint32_t kEntriesPerSlice = 4096;
-/// Jobs in one answer.
-constexpr std::uint32_t kMaxJobsListed = 10'000;
-
 /// Those who follow the journal hear of a record so much later, with what came meanwhile: a message
 /// per record and follower would cost more than the record.
 constexpr std::chrono::milliseconds kFollowersGather{50};
@@ -58,12 +52,8 @@ struct Follower {
   caf::typed_response_promise<JournalPage> promise;
 };
 
-/// A listing of jobs, newest first, as far as it has come.
-struct JobScan {
-  QueryJobs request;
-  JobId next;  ///< the newest that was not looked at
-  ByteBudget budget;
-  JobList list;
+struct OpenScan {
+  JobScan scan;
   caf::typed_response_promise<JobList> promise;
 };
 
@@ -75,7 +65,7 @@ struct ScannerState {
   std::function<WallTime()> wall_clock;
   // Bound of both: each is a call that the gateway has admitted.
   std::deque<Follower> followers;  ///< in the order in which they asked
-  std::map<std::uint64_t, JobScan> scans;
+  std::map<std::uint64_t, OpenScan> scans;
   bool turn_due = false;
   std::uint64_t last_id = 0;
 };
@@ -84,88 +74,26 @@ using ScannerSelf = ScannerBase::stateful_pointer<ScannerState>;
 
 // -- jobs -----------------------------------------------------------------------------------------
 
-bool is_wanted(const QueryJobs& request, const JobRecord& job) {
-  return (!request.tenant || job.tenant == request.tenant) &&
-         (!request.query.state || state_of(job) == *request.query.state);
-}
-
-/// What one slice may still read.
-struct Slice {
-  std::uint32_t jobs = kJobsPerSlice;
-  std::uint32_t entries = kEntriesPerSlice;
-};
-
-bool is_full(const JobScan& scan) {
-  return scan.list.more ||
-         scan.list.jobs.size() >=
-             std::clamp<std::uint32_t>(scan.request.query.limit, 1, kMaxJobsListed);
-}
-
-/// Takes a job into the listing if it is wanted; false when listing or slice has no room for
-/// another.
-bool take(JobScan& scan, Slice& slice, JobRecord job) {
-  scan.next = JobId{job.id.value - 1};
-  if (is_wanted(scan.request, job)) {
-    scan.list.more = !scan.budget.take(wire_bytes<wire::JobRecord>(job));
-    if (!scan.list.more) scan.list.jobs.push_back(std::move(job));
-  }
-  return --slice.jobs > 0 && !is_full(scan);
-}
-
-/// As take(), for an entry of an index whose job has to be read when it `may_be_wanted`.
-bool take_entry(const Ledger& ledger, JobScan& scan, Slice& slice, JobId id, bool may_be_wanted) {
-  scan.next = JobId{id.value - 1};
-  if (may_be_wanted)
-    if (auto job = ledger.job(id); job && !take(scan, slice, std::move(*job))) return false;
-  return --slice.entries > 0;
-}
-
-/// Reads on from `scan.next`; true when the listing is complete. By the smallest index that holds
-/// everything that is wanted: the tenant's jobs, the live jobs, all jobs.
-bool read_slice(const Ledger& ledger, JobScan& scan) {
-  const TenantId tenant = scan.request.tenant;
-  const std::optional<JobState> wanted = scan.request.query.state;
-  Slice slice;
-  bool at_end = true;
-  const auto note = [&at_end](bool goes_on) {
-    at_end = goes_on;
-    return goes_on;
-  };
-  if (tenant) {
-    ledger.visit_tenant_jobs(tenant, scan.next, [&](JobId id, JobState state) {
-      return note(take_entry(ledger, scan, slice, id, wanted.value_or(state) == state));
-    });
-  } else if (wanted && !is_terminal(*wanted)) {
-    ledger.visit_live_jobs(
-        scan.next, [&](JobId id) { return note(take_entry(ledger, scan, slice, id, true)); });
-  } else {
-    ledger.visit_jobs(scan.next, true,
-                      [&](const JobRecord& job) { return note(take(scan, slice, job)); });
-  }
-  return at_end || is_full(scan);
-}
-
 /// One slice of the scan; answers when it is complete, else the others have their turn first.
 void scan_on(ScannerSelf self, std::uint64_t id) {
   auto& state = self->state;
-  auto& scan = state.scans.at(id);
+  auto& open = state.scans.at(id);
   try {
-    if (!read_slice(*state.ledger, scan)) {
+    if (!open.scan.read_slice(*state.ledger)) {
       self->send(self, ScanOn{id});
       return;
     }
-    scan.promise.deliver(std::move(scan.list));
+    open.promise.deliver(open.scan.take_list());
   } catch (const StorageFault& fault) {
-    scan.promise.deliver(state.alarm->raise(fault));
+    open.promise.deliver(state.alarm->raise(fault));
   }
   state.scans.erase(id);
 }
 
 caf::result<JobList> query_jobs(ScannerSelf self, const QueryJobs& request) {
   auto& state = self->state;
-  const JobId newest{request.query.before ? request.query.before.value - 1 : ~std::uint64_t{0}};
   auto promise = self->make_response_promise<JobList>();
-  state.scans.emplace(++state.last_id, JobScan{request, newest, ByteBudget{}, {}, promise});
+  state.scans.emplace(++state.last_id, OpenScan{JobScan{request}, promise});
   scan_on(self, state.last_id);
   return promise;
 }

@@ -6,6 +6,7 @@
 
 #include <rocksdb/env.h>
 
+#include "actors/coordinator/job_scan.hpp"
 #include "process/temporary_directory.hpp"
 #include "storage/database.hpp"
 #include "tests/actors/cluster_fixture.hpp"
@@ -92,6 +93,49 @@ TEST_CASE("a listing that takes many slices is the same as in one", "[actor]") {
   CHECK(list(everybody, {"", JobState::cancelled, 1000, {}}) == std::vector{few[3]});
   CHECK(list(everybody, {"few", JobState::cancelled, 1000, {}}) == std::vector{few[3]});
   CHECK(list(everybody, {"", JobState::pending, 1000, {}}).size() == kJobs - 1);
+}
+
+TEST_CASE("a rare state is found by the states of jobs, not in the jobs", "[actor]") {
+  constexpr std::uint64_t kJobs = 6'000;
+  TemporaryDirectory directory;
+  LedgerOptions options;
+  options.directory = directory / "ledger";
+  options.create = true;
+  auto ledger = Ledger::open(options);
+  REQUIRE(ledger.engaged());
+  std::vector<TenantRecord> tenants(3);
+  for (std::uint32_t i = 0; i < tenants.size(); ++i) {
+    tenants[i].id = TenantId{i + 1};
+    tenants[i].spec = tenant_spec("t" + std::to_string(i + 1), 1);
+  }
+  std::vector<JournalBody> bodies{ClusterCreated{"test", ResourceCatalog{}.kinds(), {}},
+                                  TenantsChanged{tenants, 0}};
+  JobSpec spec;
+  spec.command = {"true"};
+  spec.resources = {{"cpu", 1000}};
+  // Every 500th is cancelled, the others wait: to the scan a state is like another.
+  std::vector<JobId> cancelled;
+  for (std::uint64_t id = 1; id <= kJobs; ++id) {
+    spec.tenant = tenants[id % 3].spec.name;
+    bodies.emplace_back(JobSubmitted{JobId{id}, tenants[id % 3].id, spec});
+    if (id % 500 != 0) continue;
+    bodies.emplace_back(JobCancelled{JobId{id}, "rare"});
+    cancelled.insert(cancelled.begin(), JobId{id});
+  }
+  REQUIRE((*ledger)->append(std::move(bodies)).engaged());
+  const auto list = [&](std::uint32_t limit, JobId before) {
+    JobScan scan(QueryJobs{{}, {"", JobState::cancelled, limit, before}});
+    while (!scan.read_slice(**ledger)) {
+    }
+    CHECK(scan.jobs_read() < 1'400);
+    std::vector<JobId> ids;
+    for (const auto& job : scan.take_list().jobs) ids.push_back(job.id);
+    return ids;
+  };
+  CHECK(list(1000, {}) == cancelled);
+  CHECK(list(5, {}) == std::vector(cancelled.begin(), cancelled.begin() + 5));
+  CHECK(list(2, cancelled[2]) == std::vector{cancelled[3], cancelled[4]});
+  CHECK(list(1000, cancelled[9]) == std::vector{cancelled[10], cancelled[11]});
 }
 
 // -- with real threads ----------------------------------------------------------------------------
