@@ -162,13 +162,13 @@ std::vector<std::string> running_of(const WhatIfQuestion& question) {
   return lines;
 }
 
-struct Printed {
+struct WhatIfOutcome {
   int status = 0;
   std::string out;
   std::string err;
 };
 
-Printed run_what_if(const std::string& tenant_file, std::vector<std::string> arguments) {
+WhatIfOutcome run_what_if(const std::string& tenant_file, std::vector<std::string> arguments) {
   const TemporaryDirectory directory;
   const std::string path = directory / "tenants.yaml";
   std::ofstream{path} << tenant_file;
