@@ -128,14 +128,14 @@ void AllocatorState::restore(const AccountsSnapshot& snapshot) {
   sequence.set_position(snapshot.position);
   accounts_.restore(snapshot);
   follow_accounts();
-  for (const IouBook::Iou& iou : snapshot.ious) follow_net(iou);
+  for (const IouBook::Iou& iou : snapshot.ious) follow_nets(iou);
 }
 
 void AllocatorState::follow_accounts() {
   const Accounts::Changes& changes = accounts_.take_changes();
   for (const TenantId id : changes.tenants)
     if (accounts_.has(id)) follow_account(accounts_.account(id));
-  for (const IouBook::Iou& changed : changes.ious) follow_net(changed);
+  for (const IouBook::Iou& changed : changes.ious) follow_nets(changed);
   for (const NodeId id : changes.nodes)
     if (const auto found = nodes_.find(id); found != nodes_.end()) put_reservation(found->second);
 }
@@ -151,12 +151,16 @@ void AllocatorState::follow_position() {
   FAIRWATER_CHECK(!refusal, "the sequence and the accounts have one period");
 }
 
-void AllocatorState::follow_net(const IouBook::Iou& changed) {
-  for (const IouBook::Member member : {changed.debtor, changed.creditor})
-    if (const std::uint32_t slot = slot_of_.find(member); slot != SlotIndex::kNone) {
-      tenants_[slot].net = accounts_.book().net(member);
-      refresh_claims(tenants_[slot]);
-    }
+void AllocatorState::follow_net(IouBook::Member member) {
+  const std::uint32_t slot = slot_of_.find(member);
+  const Units net = accounts_.book().net(member);
+  if (slot == SlotIndex::kNone || tenants_[slot].net == net) return;
+  tenants_[slot].net = net;
+  refresh_claims(tenants_[slot]);
+}
+
+void AllocatorState::follow_nets(const IouBook::Iou& changed) {
+  for (const IouBook::Member member : {changed.debtor, changed.creditor}) follow_net(member);
 }
 
 // -- time
@@ -181,7 +185,9 @@ std::optional<TimeSettlement> AllocatorState::settle_time() {
     refresh_parts();
   }
   ++claims_round_;
-  follow_accounts();
+  // Who passed an IOU on has the same net as before.
+  for (const TimeLine& line : settlement->lines) follow_net(line.tenant.value);
+  accounts_.forget_changes();
   return settlement;
 }
 

@@ -170,7 +170,8 @@ class AllocatorState {
   /// Brings every copy of what the last events changed up to date.
   void follow_accounts();
   void follow_account(const Account& account);
-  void follow_net(const IouBook::Iou& changed);
+  void follow_net(IouBook::Member member);
+  void follow_nets(const IouBook::Iou& changed);
   /// The sequence has moved because tenants came, changed or went.
   void follow_position();
   /// What the tenant holds has changed, or of what that is counted.

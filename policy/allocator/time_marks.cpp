@@ -40,11 +40,25 @@ void refresh_creditor(AllocatorState& state, TenantState& creditor) {
 
 const TimeReturns& refresh(AllocatorState& state, TenantState& tenant);
 
+/// Creditors that wait for nothing take nothing back: it looks at those that wait, or at its own
+/// where they are fewer.
 void refresh_debtor(AllocatorState& state, TenantState& debtor) {
+  const IouBook& book = state.accounts().book();
   Wide away = 0;
-  for (const IouBook::Iou& iou : state.accounts().book().debts_of(debtor.id.value)) {
-    const TimeReturns& creditor = refresh(state, state.tenant(TenantId{iou.creditor}));
-    if (creditor.back > 0) away += due_from(debtor, iou.units) * creditor.back / creditor.due;
+  const auto give_way = [&](TenantState& creditor, Units owed) {
+    const TimeReturns& returns = refresh(state, creditor);
+    if (returns.back > 0) away += due_from(debtor, owed) * returns.back / returns.due;
+  };
+  if (book.count(debtor.id.value) <= state.waiting().size()) {
+    for (const IouBook::Iou& iou : book.debts_of(debtor.id.value))
+      give_way(state.tenant(TenantId{iou.creditor}), iou.units);
+  } else {
+    for (const RankKey& key : state.waiting()) {
+      TenantState& creditor = state.at(key.slot);
+      if (creditor.net <= 0) continue;
+      if (const Units owed = book.owed(debtor.id.value, creditor.id.value); owed > 0)
+        give_way(creditor, owed);
+    }
   }
   debtor.returns.away = static_cast<MicroUnits>(away);
 }
@@ -58,7 +72,7 @@ const TimeReturns& refresh(AllocatorState& state, TenantState& tenant) {
   return tenant.returns;
 }
 
-MarkMove move_of(AllocatorState& state, const TenantState& debtor, const TenantState& creditor,
+MarkMove move_of(AllocatorState& state, const TenantState& debtor, TenantState& creditor,
                  Units owed) {
   MarkMove move{.other = {},
                 .owed = owed,
@@ -67,7 +81,7 @@ MarkMove move_of(AllocatorState& state, const TenantState& debtor, const TenantS
                 .repay_millionths = debtor.terms.repay_millionths,
                 .due = static_cast<MicroUnits>(due_from(debtor, owed)),
                 .moved = 0};
-  const TimeReturns& returns = creditor.returns;
+  const TimeReturns& returns = refresh(state, creditor);
   if (returns.back > 0)
     move.moved = static_cast<MicroUnits>(Wide{move.due} * returns.back / returns.due);
   return move;

@@ -266,6 +266,12 @@ const Reservation* Accounts::reservation(NodeId node) const {
   return found == reservations_.end() ? nullptr : &found->second;
 }
 
+void Accounts::forget_changes() {
+  changes_.tenants.clear();
+  changes_.nodes.clear();
+  book_.forget_changes();
+}
+
 const Accounts::Changes& Accounts::take_changes() {
   taken_.tenants.swap(changes_.tenants);
   taken_.nodes.swap(changes_.nodes);

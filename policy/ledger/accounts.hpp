@@ -124,6 +124,8 @@ class Accounts {
   };
   /// Good until the next event.
   [[nodiscard]] const Changes& take_changes();
+  /// As if they had been taken, for those that know them.
+  void forget_changes();
 
  private:
   struct Entered {

@@ -1,11 +1,13 @@
 #include "policy/ledger/iou_book.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <unordered_map>
 #include <utility>
 
 #include "policy/core/check.hpp"
+#include "policy/core/slot_index.hpp"
 #include "policy/ledger/decay.hpp"
 
 namespace fairwater {
@@ -19,7 +21,7 @@ class IouBook::Impl {
             .second;
     FAIRWATER_CHECK(is_new, "an IOU is restored once");
     link(iou.debtor, iou.creditor, iou.age);
-    move_net(iou.debtor, iou.creditor, iou.units);
+    move_net(side(iou.debtor), side(iou.creditor), iou.units);
     last_age_ = std::max(last_age_, iou.age);
   }
 
@@ -29,10 +31,10 @@ class IouBook::Impl {
   // will owe instead of `to`. Walking both at once finds every piece's debtor and creditor.
   void lend(Member from, Member to, Units units) {
     FAIRWATER_CHECK(units > 0 && from != to, "a loan is positive, to another");
-    units -= reduce_up_to(from, to, units);
+    Side& lender = side(from);
+    Side& borrower = side(to);
+    if (lender.net < 0) units -= reduce_up_to(from, to, units);
     while (units > 0) {
-      const Side& lender = sides_[from];
-      const Side& borrower = sides_[to];
       const bool lender_owes = lender.net < 0;
       const bool borrower_is_owed = borrower.net > 0;
       const Member creditor = lender_owes ? lender.by_age.begin()->second : from;
@@ -42,7 +44,8 @@ class IouBook::Impl {
       if (borrower_is_owed) piece = std::min(piece, owed(debtor, to));
       if (lender_owes) reduce(from, creditor, piece);
       if (borrower_is_owed) reduce(debtor, to, piece);
-      grow(debtor, creditor, piece);
+      grow({debtor, debtor == to ? borrower : side(debtor)},
+           {creditor, creditor == from ? lender : side(creditor)}, piece);
       units -= piece;
     }
   }
@@ -104,13 +107,17 @@ class IouBook::Impl {
       Units more = 0;
       const bool overflow = __builtin_mul_overflow(iou.units, times - 1, &more);
       FAIRWATER_CHECK(!overflow, "an IOU fits 64 bits");
-      if (more > 0) grow(iou.debtor, iou.creditor, more);
+      if (more > 0) grow({iou.debtor, side(iou.debtor)}, {iou.creditor, side(iou.creditor)}, more);
     }
   }
 
   [[nodiscard]] Units net(Member member) const {
-    const auto found = sides_.find(member);
-    return found == sides_.end() ? 0 : found->second.net;
+    const Side* found = find_side(member);
+    return found == nullptr ? 0 : found->net;
+  }
+  [[nodiscard]] std::size_t count(Member member) const {
+    const Side* found = find_side(member);
+    return found == nullptr ? 0 : found->by_age.size();
   }
   [[nodiscard]] Units owed(Member debtor, Member creditor) const {
     const auto found = ious_.find(pair_of(debtor, creditor));
@@ -118,18 +125,18 @@ class IouBook::Impl {
   }
   [[nodiscard]] std::vector<Iou> debts_of(Member debtor) const {
     std::vector<Iou> debts;
-    const auto found = sides_.find(debtor);
-    if (found == sides_.end() || found->second.net >= 0) return debts;
-    for (const auto& [age, creditor] : found->second.by_age)
-      debts.push_back(iou_at(debtor, creditor));
+    const Side* found = find_side(debtor);
+    if (found == nullptr || found->net >= 0) return debts;
+    debts.reserve(found->by_age.size());
+    for (const auto& [age, creditor] : found->by_age) debts.push_back(iou_at(debtor, creditor));
     return debts;
   }
   [[nodiscard]] std::vector<Iou> claims_of(Member creditor) const {
     std::vector<Iou> claims;
-    const auto found = sides_.find(creditor);
-    if (found == sides_.end() || found->second.net <= 0) return claims;
-    for (const auto& [age, debtor] : found->second.by_age)
-      claims.push_back(iou_at(debtor, creditor));
+    const Side* found = find_side(creditor);
+    if (found == nullptr || found->net <= 0) return claims;
+    claims.reserve(found->by_age.size());
+    for (const auto& [age, debtor] : found->by_age) claims.push_back(iou_at(debtor, creditor));
     return claims;
   }
   [[nodiscard]] std::vector<Iou> ious() const {
@@ -144,6 +151,7 @@ class IouBook::Impl {
   [[nodiscard]] bool empty() const { return ious_.empty(); }
   [[nodiscard]] std::uint64_t last_age() const { return last_age_; }
 
+  void forget_changes() { changed_.clear(); }
   std::vector<Iou> take_changes() {
     drop_repeated_changes();
     std::vector<Iou> changes;
@@ -180,17 +188,39 @@ class IouBook::Impl {
     std::map<std::uint64_t, Member> by_age;  ///< to the other side of the IOU
   };
 
-  void grow(Member debtor, Member creditor, Units units) {
-    FAIRWATER_CHECK(net(debtor) <= 0 && net(creditor) >= 0, "a debtor or a creditor, never both");
-    const auto [found, is_new] = ious_.try_emplace(pair_of(debtor, creditor), Entry{0, 0});
+  [[nodiscard]] const Side* find_side(Member member) const {
+    const std::uint32_t slot = slot_of_.find(member);
+    return slot == SlotIndex::kNone ? nullptr : &sides_[slot];
+  }
+  /// Good as long as the book.
+  Side& side(Member member) {
+    std::uint32_t slot = slot_of_.find(member);
+    if (slot == SlotIndex::kNone) {
+      slot = static_cast<std::uint32_t>(sides_.size());
+      slot_of_.set(member, slot);
+      sides_.emplace_back();
+    }
+    return sides_[slot];
+  }
+
+  struct Party {
+    Member member;
+    Side& side;
+  };
+
+  void grow(Party debtor, Party creditor, Units units) {
+    FAIRWATER_CHECK(debtor.side.net <= 0 && creditor.side.net >= 0,
+                    "a debtor or a creditor, never both");
+    const Pair pair = pair_of(debtor.member, creditor.member);
+    const auto [found, is_new] = ious_.try_emplace(pair, Entry{0, 0});
     if (is_new) {
       found->second.age = ++last_age_;
-      link(debtor, creditor, last_age_);
+      link(debtor.member, creditor.member, last_age_);
     }
     const bool overflow = __builtin_add_overflow(found->second.units, units, &found->second.units);
     FAIRWATER_CHECK(!overflow, "an IOU fits 64 bits");
-    move_net(debtor, creditor, units);
-    note_change(pair_of(debtor, creditor));
+    move_net(debtor.side, creditor.side, units);
+    note_change(pair);
   }
 
   /// Lowers an IOU of at least `units`.
@@ -198,12 +228,14 @@ class IouBook::Impl {
     const auto found = ious_.find(pair_of(debtor, creditor));
     FAIRWATER_CHECK(found != ious_.end() && found->second.units >= units, "no more than is owed");
     found->second.units -= units;
+    Side& owing = side(debtor);
+    Side& owed = side(creditor);
     if (found->second.units == 0) {
-      sides_[debtor].by_age.erase(found->second.age);
-      sides_[creditor].by_age.erase(found->second.age);
+      owing.by_age.erase(found->second.age);
+      owed.by_age.erase(found->second.age);
       ious_.erase(found);
     }
-    move_net(creditor, debtor, units);
+    move_net(owed, owing, units);
     note_change(pair_of(debtor, creditor));
   }
 
@@ -216,7 +248,9 @@ class IouBook::Impl {
     changed_.push_back(pair);
   }
   void drop_repeated_changes() {
-    std::sort(changed_.begin(), changed_.end());
+    // Loans of many to many come in order.
+    if (!std::is_sorted(changed_.begin(), changed_.end()))
+      std::sort(changed_.begin(), changed_.end());
     changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
   }
 
@@ -230,8 +264,8 @@ class IouBook::Impl {
     last_age_ = age;
     for (const auto& [old_age, pair] : fresh) {
       const Iou iou = iou_of(pair, ious_.at(pair));
-      sides_[iou.debtor].by_age.erase(old_age);
-      sides_[iou.creditor].by_age.erase(old_age);
+      side(iou.debtor).by_age.erase(old_age);
+      side(iou.creditor).by_age.erase(old_age);
       ious_.at(pair).age = ++last_age_;
       link(iou.debtor, iou.creditor, last_age_);
     }
@@ -245,16 +279,14 @@ class IouBook::Impl {
   }
 
   void link(Member debtor, Member creditor, std::uint64_t age) {
-    const bool linked = sides_[debtor].by_age.emplace(age, creditor).second &&
-                        sides_[creditor].by_age.emplace(age, debtor).second;
+    const bool linked = side(debtor).by_age.emplace(age, creditor).second &&
+                        side(creditor).by_age.emplace(age, debtor).second;
     FAIRWATER_CHECK(linked, "an IOU's age is unique");
   }
 
   /// Moves `units` of net position from one member to another, so the sum stays zero, and checks
   /// that the two are what their IOUs say: nobody's net has IOUs of the other sign or none at all.
-  void move_net(Member from, Member to, Units units) {
-    Side& giver = sides_[from];
-    Side& taker = sides_[to];
+  static void move_net(Side& giver, Side& taker, Units units) {
     const bool overflow = __builtin_sub_overflow(giver.net, units, &giver.net) ||
                           __builtin_add_overflow(taker.net, units, &taker.net);
     FAIRWATER_CHECK(!overflow, "a net position fits 64 bits");
@@ -266,9 +298,10 @@ class IouBook::Impl {
                     "a net position is the sum of its IOUs");
   }
 
-  std::unordered_map<Pair, Entry> ious_;    ///< iterated only to be sorted
-  std::unordered_map<Member, Side> sides_;  ///< looked up, never iterated
-  std::vector<Pair> changed_;               ///< some repeatedly
+  std::unordered_map<Pair, Entry> ious_;  ///< iterated only to be sorted
+  SlotIndex slot_of_;
+  std::deque<Side> sides_;     ///< by slot, of everybody who ever had an IOU
+  std::vector<Pair> changed_;  ///< some repeatedly
   std::uint64_t last_age_ = 0;
 };
 
@@ -302,6 +335,8 @@ std::vector<IouBook::Iou> IouBook::claims_of(Member creditor) const {
 std::vector<IouBook::Iou> IouBook::ious() const { return impl_->ious(); }
 bool IouBook::empty() const { return impl_->empty(); }
 std::uint64_t IouBook::last_age() const { return impl_->last_age(); }
+std::size_t IouBook::count(Member member) const { return impl_->count(member); }
+void IouBook::forget_changes() { impl_->forget_changes(); }
 std::vector<IouBook::Iou> IouBook::take_changes() { return impl_->take_changes(); }
 
 }  // namespace fairwater

@@ -67,7 +67,8 @@ class IouBook {
   void multiply(Units times);
 
   [[nodiscard]] Units net(Member member) const;  ///< positive when others owe it. O(1)
-  [[nodiscard]] Units owed(Member debtor, Member creditor) const;
+  [[nodiscard]] Units owed(Member debtor, Member creditor) const;  ///< O(1)
+  [[nodiscard]] std::size_t count(Member member) const;  ///< of the IOUs that it is in. O(1)
   /// The creditors of a debtor / the debtors of a creditor, oldest IOU first.
   [[nodiscard]] std::vector<Iou> debts_of(Member debtor) const;
   [[nodiscard]] std::vector<Iou> claims_of(Member creditor) const;
@@ -78,6 +79,8 @@ class IouBook {
   /// IOUs touched since the last call, each once, with the units they have now (0: gone). For
   /// writers that keep a copy of the book.
   std::vector<Iou> take_changes();
+  /// As if they had been taken.
+  void forget_changes();
 
  private:
   class Impl;

@@ -46,10 +46,17 @@ std::vector<Loan> loans_of(const TimeSettlement& settlement) {
   return match_loans(positions);
 }
 
+std::vector<TimeAccounts::Entered>::const_iterator TimeAccounts::place_of(TenantId tenant) const {
+  return std::lower_bound(
+      entered_.begin(), entered_.end(), tenant,
+      [](const Entered& entered, TenantId id) { return entered.account.tenant < id; });
+}
+
 const TimeAccounts::Entered& TimeAccounts::entered(TenantId tenant) const {
-  const auto found = entered_.find(tenant);
-  FAIRWATER_CHECK(found != entered_.end(), "the tenant has a time account");
-  return found->second;
+  const auto found = place_of(tenant);
+  FAIRWATER_CHECK(found != entered_.end() && found->account.tenant == tenant,
+                  "the tenant has a time account");
+  return *found;
 }
 
 TimeAccounts::Entered& TimeAccounts::entered(TenantId tenant) {
@@ -72,8 +79,10 @@ void TimeAccounts::join(TenantId tenant) {
   Entered joined;
   joined.account.tenant = tenant;
   joined.since_ms = now_ms_;
-  const bool is_new = entered_.emplace(tenant, joined).second;
-  FAIRWATER_CHECK(is_new, "a tenant joins once");
+  const auto place = place_of(tenant);
+  FAIRWATER_CHECK(place == entered_.end() || place->account.tenant != tenant,
+                  "a tenant joins once");
+  entered_.insert(place, joined);
 }
 
 std::optional<TenantId> TimeAccounts::leave(TenantId tenant) {
@@ -83,11 +92,11 @@ std::optional<TenantId> TimeAccounts::leave(TenantId tenant) {
   FAIRWATER_CHECK(leaver.account.borrowed == 0 && leaver.account.spare == 0,
                   "all time is settled when a tenant leaves");
   const std::int64_t rest = leaver.account.rest;
-  entered_.erase(tenant);
+  entered_.erase(place_of(tenant));
   FAIRWATER_CHECK(rest == 0 || !entered_.empty(), "rests sum to zero");
   if (rest == 0) return std::nullopt;
-  entered_.begin()->second.account.rest += rest;
-  return entered_.begin()->first;
+  entered_.front().account.rest += rest;
+  return entered_.front().account.tenant;
 }
 
 void TimeAccounts::set_rights(TenantId tenant, bool may_lend, bool may_borrow) {
@@ -121,7 +130,7 @@ void TimeAccounts::pass_to(LedgerMs now_ms) {
 
 TimeAccounts::Sums TimeAccounts::sums() const {
   Sums sums;
-  for (const auto& [tenant, entered] : entered_) {
+  for (const Entered& entered : entered_) {
     sums.borrowed += entered.account.borrowed;
     sums.spare += entered.account.spare;
     if (entered.may_borrow) sums.charged += entered.account.borrowed;
@@ -146,7 +155,7 @@ void TimeAccounts::lay_out(const Sums& sums) {
   };
   Wide lenders = 0;
   Wide borrowers = 0;
-  for (auto& [tenant, entered] : entered_) {
+  for (Entered& entered : entered_) {
     const TimeAccount& account = entered.account;
     if (entered.may_lend) entered.due += next_part(lenders, account.spare, sums.lendable);
     if (entered.may_borrow) entered.due -= next_part(borrowers, account.borrowed, sums.charged);
@@ -157,7 +166,7 @@ std::vector<TimeLine> TimeAccounts::take_lines() {
   std::vector<TimeLine> lines;
   Wide sum = 0;
   Wide whole_before = 0;
-  for (auto& [tenant, entered] : entered_) {
+  for (Entered& entered : entered_) {
     TimeAccount& account = entered.account;
     const Wide due = std::exchange(entered.due, 0) + account.rest;
     sum += due;
@@ -168,7 +177,7 @@ std::vector<TimeLine> TimeAccounts::take_lines() {
     if (account.held == 0 && account.part == 0 && whole == 0) continue;
     account.held_total += account.held;
     account.part_total += account.part;
-    lines.push_back({.tenant = tenant,
+    lines.push_back({.tenant = account.tenant,
                      .position = static_cast<Units>(whole),
                      .rest = account.rest,
                      .held = UnitTime::of(account.held),
@@ -179,7 +188,7 @@ std::vector<TimeLine> TimeAccounts::take_lines() {
 }
 
 std::optional<TimeSettlement> TimeAccounts::settle() {
-  for (auto& [tenant, entered] : entered_) bring_up(entered);
+  for (Entered& entered : entered_) bring_up(entered);
   TimeSettlement settlement{.from_ms = settled_ms_, .until_ms = now_ms_};
   settled_ms_ = now_ms_;
   const Sums stretch = sums();
@@ -188,7 +197,7 @@ std::optional<TimeSettlement> TimeAccounts::settle() {
     lay_out(stretch);
     settlement.lines = take_lines();
   }
-  for (auto& [tenant, entered] : entered_) {
+  for (Entered& entered : entered_) {
     TimeAccount& account = entered.account;
     account.borrowed = account.spare = account.held = account.part = 0;
   }
@@ -203,17 +212,17 @@ std::optional<std::string> TimeAccounts::apply(const TimeSettlement& settlement)
            std::to_string(settled_ms_) + " ms";
   Wide positions = 0;
   for (const TimeLine& line : settlement.lines) {
-    const auto found = entered_.find(line.tenant);
-    if (found == entered_.end())
+    const auto place = place_of(line.tenant);
+    if (place == entered_.end() || place->account.tenant != line.tenant)
       return "tenant " + std::to_string(line.tenant.value) + " does not exist";
     positions += line.position;
-    TimeAccount& account = found->second.account;
+    TimeAccount& account = entered(line.tenant).account;
     account.rest = line.rest;
     account.held_total += line.held.micro();
     account.part_total += line.part.micro();
   }
   Wide rests = 0;
-  for (const auto& [tenant, entered] : entered_) rests += entered.account.rest;
+  for (const Entered& entered : entered_) rests += entered.account.rest;
   if (positions != 0 || rests != 0) return "what is lent is not what is borrowed";
   settled_ms_ = now_ms_ = settlement.until_ms;
   return std::nullopt;
@@ -231,7 +240,7 @@ void TimeAccounts::restore(const TimeSnapshot& snapshot) {
   settled_ms_ = snapshot.settled_ms;
   decayed_ms_ = snapshot.decayed_ms;
   Wide rests = 0;
-  for (auto& [tenant, entered] : entered_) entered.since_ms = now_ms_;
+  for (Entered& entered : entered_) entered.since_ms = now_ms_;
   for (const TimeAccount& account : snapshot.accounts) {
     entered(account.tenant).account = account;
     rests += account.rest;
@@ -251,7 +260,8 @@ TimeSnapshot TimeAccounts::snapshot() const {
                         .settled_ms = settled_ms_,
                         .decayed_ms = decayed_ms_,
                         .accounts = {}};
-  for (const auto& [tenant, entered] : entered_) snapshot.accounts.push_back(account(tenant));
+  for (const Entered& entered : entered_)
+    snapshot.accounts.push_back(account(entered.account.tenant));
   return snapshot;
 }
 

@@ -16,7 +16,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -94,7 +93,8 @@ struct TimeSettlement {
 
 class TimeAccounts {
  public:
-  // -- what changes, at the moment to which time has passed. Each O(log tenants).
+  // -- what changes, at the moment to which time has passed. Each O(log tenants), or
+  // O(tenants) to join and leave.
   void join(TenantId tenant);
   /// It holds nothing, and all time is settled. What rounding left it goes to another, if there is
   /// any of both: to whom.
@@ -150,6 +150,8 @@ class TimeAccounts {
     Wide charged = 0;   ///< borrowed by those that may borrow
     Wide lendable = 0;  ///< spare of those that may lend
   };
+  /// Its place, or where it would stand.
+  [[nodiscard]] std::vector<Entered>::const_iterator place_of(TenantId tenant) const;
   [[nodiscard]] const Entered& entered(TenantId tenant) const;
   [[nodiscard]] Entered& entered(TenantId tenant);
   void bring_up(Entered& entered) const;
@@ -159,7 +161,7 @@ class TimeAccounts {
   /// Takes whole unit-milliseconds out of the rests.
   [[nodiscard]] std::vector<TimeLine> take_lines();
 
-  std::map<TenantId, Entered> entered_;
+  std::vector<Entered> entered_;  ///< by tenant
   std::uint32_t resource_ = 0;
   LedgerMs now_ms_ = 0;
   LedgerMs settled_ms_ = 0;
