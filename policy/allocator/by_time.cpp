@@ -8,6 +8,12 @@ namespace {
 
 using Standing = AllocatorQuotas::Standing;
 
+/// Without 128-bit division where it is not needed.
+Wide quotient(Wide value, std::int64_t by) {
+  const auto small = static_cast<std::int64_t>(value);
+  return small == value ? Wide{small / by} : value / by;
+}
+
 Units bounded(Wide value) {
   constexpr Wide kMost = Wide{1} << 60;
   return static_cast<Units>(std::clamp(value, -kMost, kMost));
@@ -21,7 +27,7 @@ Turn turn_of(const AllocatorState& state, const TenantState& tenant, const Waiti
   const MicroUnits cost = state.quotas().micro_units_of(task.demand[resource], resource);
   const Wide owed = Wide{cost} * task.expected_ms - Wide{tenant.net} * kMicroUnitsPerUnit;
   return {.first = standing == Standing::at_quota ? 1 : 0,
-          .second = bounded(Wide{held} + cost + owed / memory_ms),
+          .second = bounded(Wide{held} + cost + quotient(owed, memory_ms)),
           .per = std::max<MicroUnits>(tenant.part, 1)};
 }
 
@@ -94,8 +100,11 @@ void PlaceByTime::place_late() {
 std::optional<PlaceByTime::Late> PlaceByTime::first_late() {
   std::optional<Late> first;
   const LedgerMs now_ms = deal_.state.now_ms();
+  if (deal_.state.first_late_ms() > now_ms) return std::nullopt;
+  LedgerMs first_late_ms = kNever;
   for (const RankKey& key : deal_.state.waiting()) {
     TenantState& tenant = deal_.state.at(key.slot);
+    first_late_ms = std::min(first_late_ms, tenant.first_late_ms);
     if (tenant.first_late_ms > now_ms) continue;
     for (std::uint32_t i = 0; i < tenant.window.size(); ++i) {
       const WindowRange& entry = tenant.window[i];
@@ -103,6 +112,7 @@ std::optional<PlaceByTime::Late> PlaceByTime::first_late() {
       if (deal_.tasks.could_hold(tenant, entry)) first = Late{&tenant, i, entry.late_from_ms};
     }
   }
+  deal_.state.note_first_late(first_late_ms);
   return first;
 }
 
@@ -112,7 +122,6 @@ void PlaceByTime::queue_up(std::size_t candidate) {
   at.standing = deal_.tasks.standing(*at.tenant, entry);
   queue_.push_back(
       {turn_of(deal_.state, *at.tenant, entry.range, at.standing, memory_ms_), candidate});
-  std::push_heap(queue_.begin(), queue_.end(), ComesLater{});
 }
 
 /// Those who wait for something that the node could hold, and how long their next tasks take.
@@ -138,6 +147,7 @@ void PlaceByTime::find_candidates() {
 void PlaceByTime::place_in_turns() {
   find_candidates();
   for (std::size_t i = 0; i < candidates_.size(); ++i) queue_up(i);
+  std::make_heap(queue_.begin(), queue_.end(), ComesLater{});
   while (!queue_.empty() && !keeps_all_ && (deal_.tasks.something_may_fit() || !is_closed_)) {
     std::pop_heap(queue_.begin(), queue_.end(), ComesLater{});
     const std::size_t front = queue_.back().candidate;
@@ -155,7 +165,9 @@ void PlaceByTime::place_in_turns() {
       ++candidate.cursor.next;
       ++candidate.cursor.skipped;
     }
-    if (deal_.tasks.find_possible(tenant, candidate.cursor)) queue_up(front);
+    if (!deal_.tasks.find_possible(tenant, candidate.cursor)) continue;
+    queue_up(front);
+    std::push_heap(queue_.begin(), queue_.end(), ComesLater{});
   }
 }
 

@@ -133,8 +133,8 @@ class Explanation {
   /// What others owe it may be held beyond the quota.
   [[nodiscard]] bool has_claim_in_time() {
     return state_.counts_time() &&
-           standing_in_time(state_, tenant_, entry_, AllocatorQuotas::Standing::at_quota) !=
-               AllocatorQuotas::Standing::at_quota;
+           standing_in_time(state_, tenant_, entry_, AllocatorQuotas::Standing::at_quota,
+                            state_.quotas().water_marks()) != AllocatorQuotas::Standing::at_quota;
   }
 
   void explain_quota() {

@@ -244,6 +244,17 @@ bool AllocatorQuotas::quota_is_at_least(const TenantState& tenant, std::size_t r
   return exact_quota(tenant, resource) >= amount;
 }
 
+bool AllocatorQuotas::quota_is_at_least_micro(const TenantState& tenant, std::size_t resource,
+                                              MicroUnits micro, const WaterMarks& marks) const {
+  if (micro <= 0) return true;
+  if (!counts(resource) || units_[resource] <= 0 || micro > kUnlimited) return false;
+  // The least amount of so many micro-units.
+  const Wide per_granule = Wide{units_[resource]} * kMicroUnitsPerUnit;
+  const Wide least = (Wide{micro} * granules_[resource] + per_granule - 1) / per_granule;
+  return least <= kUnlimited &&
+         quota_is_at_least(tenant, resource, static_cast<Amount>(least), marks);
+}
+
 bool AllocatorQuotas::is_below_guarantee(const TenantState& tenant, std::size_t resource,
                                          const WaterMarks& marks) const {
   if (tenant.used[resource] >= tenant.terms.min[resource]) return false;

@@ -49,7 +49,12 @@ class AllocatorQuotas {
   /// parts of all add up to the capacity, unless every max is below it.
   [[nodiscard]] MicroUnits part(const TenantState& tenant, std::size_t resource) const;
   [[nodiscard]] MicroUnits micro_units_of(Amount amount, std::size_t resource) const {
-    return micro_units(amount, granules_[resource], units_[resource]);
+    const Amount granule = granules_[resource];
+    Amount micro = 0;
+    if (granule > 0 &&
+        !__builtin_mul_overflow(amount, units_[resource] * kMicroUnitsPerUnit, &micro))
+      return std::min(micro / granule, kUnlimited);
+    return micro_units(amount, granule, units_[resource]);
   }
   /// The resource of which most is used, as a part of its capacity; the first on a tie.
   [[nodiscard]] std::size_t scarcest(const ResourceVector& used) const;
@@ -80,6 +85,9 @@ class AllocatorQuotas {
   /// quota is read.
   [[nodiscard]] bool quota_is_at_least(const TenantState& tenant, std::size_t resource,
                                        Amount amount, const WaterMarks& marks) const;
+  /// The same of so many micro-units.
+  [[nodiscard]] bool quota_is_at_least_micro(const TenantState& tenant, std::size_t resource,
+                                             MicroUnits micro, const WaterMarks& marks) const;
   /// Whether the tenant holds less than is guaranteed to it: its min, or where all guarantees
   /// together exceed the capacity, its part of the capacity by them.
   [[nodiscard]] bool is_below_guarantee(const TenantState& tenant, std::size_t resource,

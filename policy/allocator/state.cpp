@@ -307,6 +307,7 @@ void AllocatorState::set_window(DemandWindow window) {
     for (std::size_t r = 0; r < kMaxResources; ++r)
       changed.least_demand[r] = std::min(changed.least_demand[r], entry.range.demand[r]);
   }
+  first_late_ms_ = std::min(first_late_ms_, changed.first_late_ms);
   refresh_lists(changed);
   quotas_.refresh(changed);
 }

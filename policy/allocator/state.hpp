@@ -109,6 +109,10 @@ class AllocatorState {
   std::optional<TimeSettlement> settle_time();
   /// Follows capacity and terms: to be called before parts are read.
   void refresh_parts();
+  /// Nobody's task is late before that.
+  [[nodiscard]] LedgerMs first_late_ms() const { return first_late_ms_; }
+  /// Of all who wait.
+  void note_first_late(LedgerMs first_late_ms) { first_late_ms_ = first_late_ms; }
   /// What was found of claims and debts in an earlier round may be out of date.
   [[nodiscard]] std::uint64_t claims_round() const { return claims_round_; }
 
@@ -195,6 +199,7 @@ class AllocatorState {
   Transaction transaction_;  ///< of the last deal; its memory is used again
   bool parts_are_stale_ = false;
   std::uint64_t claims_round_ = 1;
+  LedgerMs first_late_ms_ = kNever;
   std::set<TenantId> may_not_borrow_;
   RankedList waiting_;
   RankedList unsettled_;

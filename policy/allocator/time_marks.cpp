@@ -146,7 +146,7 @@ ExplainedMark explain_mark(AllocatorState& state, TenantState& tenant) {
 }
 
 Standing standing_in_time(AllocatorState& state, TenantState& tenant, const WindowRange& range,
-                          Standing by_quota) {
+                          Standing by_quota, const AllocatorQuotas::WaterMarks& marks) {
   if (tenant.net == 0 || (tenant.net > 0 && by_quota == Standing::within)) return by_quota;
   state.refresh_parts();
   const std::size_t resource = state.accounts().time().resource();
@@ -154,23 +154,26 @@ Standing standing_in_time(AllocatorState& state, TenantState& tenant, const Wind
   if (cost == 0) return by_quota;
   const MicroUnits held = state.quotas().micro_units_of(tenant.used[resource], resource);
   const MicroUnits after = held + cost;
+  // Its quota, or its part where that is more: only whether it is so much is asked.
+  const auto base_is_at_least = [&](MicroUnits amount) {
+    return tenant.part >= amount ||
+           state.quotas().quota_is_at_least_micro(tenant, resource, amount, marks);
+  };
   // What its credit covers, or how much gives way at most, is known at once and tells mostly.
   if (tenant.net > 0) {
     if (tenant.claims_for_ms <= 0) return by_quota;
-    const MicroUnits base = base_of(state, tenant);
-    if (after > std::max(base, tenant.part + covered_by(tenant))) return by_quota;
-    const MicroUnits mark = base + refresh(state, tenant).back;
-    if (held >= mark) return by_quota;
-    return after <= mark ? Standing::within : Standing::straddling;
+    if (after > tenant.part + covered_by(tenant) && !base_is_at_least(after)) return by_quota;
+    const MicroUnits back = refresh(state, tenant).back;
+    if (!base_is_at_least(held - back + 1)) return by_quota;
+    return base_is_at_least(after - back) ? Standing::within : Standing::straddling;
   }
   const auto most_away = static_cast<MicroUnits>(Wide{tenant.part} * tenant.terms.repay_millionths /
                                                  kMicroUnitsPerUnit);
   if (after <= tenant.part - most_away) return by_quota;
-  const MicroUnits base = base_of(state, tenant);
-  if (held >= base || after <= base - most_away) return by_quota;
-  const MicroUnits lowered = base - refresh(state, tenant).away;
-  if (held >= lowered) return Standing::at_quota;
-  return after > lowered ? std::max(by_quota, Standing::straddling) : by_quota;
+  if (!base_is_at_least(held + 1) || base_is_at_least(after + most_away)) return by_quota;
+  const MicroUnits away = refresh(state, tenant).away;
+  if (!base_is_at_least(held + away + 1)) return Standing::at_quota;
+  return base_is_at_least(after + away) ? by_quota : std::max(by_quota, Standing::straddling);
 }
 
 }  // namespace fairwater

@@ -48,6 +48,7 @@ struct TimeMark {
 /// Where it would stand with a task of `range`, when its quota says `by_quota`.
 [[nodiscard]] AllocatorQuotas::Standing standing_in_time(AllocatorState& state, TenantState& tenant,
                                                          const WindowRange& range,
-                                                         AllocatorQuotas::Standing by_quota);
+                                                         AllocatorQuotas::Standing by_quota,
+                                                         const AllocatorQuotas::WaterMarks& marks);
 
 }  // namespace fairwater
