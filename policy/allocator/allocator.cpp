@@ -72,7 +72,9 @@ void Allocator::restore(const AccountsSnapshot& accounts) { impl_->state.restore
 
 void Allocator::restore_held(std::span<const HeldTask> held) { impl_->state.restore_held(held); }
 
-std::optional<Deal> Allocator::deal(NodeId node) { return impl_->dealer.run(node); }
+std::optional<Deal> Allocator::deal(NodeId node, bool gives_all_places) {
+  return impl_->dealer.run(node, gives_all_places);
+}
 
 bool Allocator::left_to_preferred() const { return impl_->dealer.left_to_preferred(); }
 

@@ -244,8 +244,9 @@ class Allocator {
   /// Deals the free room of one node; nothing when nobody can use any of it and it is kept for the
   /// same task as before. A deal without grants says for whom it is kept from now on. The state
   /// moves on as if the deal were durable: a caller that cannot make it so must stop. Deals are
-  /// numbered from 1.
-  std::optional<Deal> deal(NodeId node);
+  /// numbered from 1. `gives_all_places`: where the ledger counts time; else to the first in turn
+  /// only, once nothing fits any more (policy/allocator/by_time.hpp).
+  std::optional<Deal> deal(NodeId node, bool gives_all_places = true);
   /// Whether the last call of `deal` left a task to a node with room at a site that its job
   /// prefers. Once that node was dealt, another deal of this one may find the task still waiting.
   [[nodiscard]] bool left_to_preferred() const;

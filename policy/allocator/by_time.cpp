@@ -35,6 +35,8 @@ Turn turn_of(const AllocatorState& state, const TenantState& tenant, const Waiti
 constexpr std::int64_t kLeastMemoryMs = 1000;
 /// Places that one deal gives. Bounds its work; figures move little beyond a few.
 constexpr std::size_t kMostPlaces = 64;
+/// How many tenants it gives a place when nothing fits any more, where it is to be quick.
+constexpr std::size_t kMostLooks = 16;
 /// Of what may never end.
 constexpr std::int64_t kForeverMs = kNever / 4;
 
@@ -148,7 +150,10 @@ void PlaceByTime::place_in_turns() {
   find_candidates();
   for (std::size_t i = 0; i < candidates_.size(); ++i) queue_up(i);
   std::make_heap(queue_.begin(), queue_.end(), ComesLater{});
+  std::size_t looks = kMostLooks;
   while (!queue_.empty() && !keeps_all_ && (deal_.tasks.something_may_fit() || !is_closed_)) {
+    const bool is_quick = !deal_.gives_all_places && !deal_.tasks.something_may_fit();
+    if (is_quick && looks-- == 0) break;
     std::pop_heap(queue_.begin(), queue_.end(), ComesLater{});
     const std::size_t front = queue_.back().candidate;
     queue_.pop_back();
@@ -165,7 +170,7 @@ void PlaceByTime::place_in_turns() {
       ++candidate.cursor.next;
       ++candidate.cursor.skipped;
     }
-    if (!deal_.tasks.find_possible(tenant, candidate.cursor)) continue;
+    if (is_quick || !deal_.tasks.find_possible(tenant, candidate.cursor)) continue;
     queue_up(front);
     std::push_heap(queue_.begin(), queue_.end(), ComesLater{});
   }

@@ -33,6 +33,9 @@
 // Places with a moment follow from windows and from what runs, and a coordinator that starts anew
 // gives them anew: none is stored.
 //
+// A deal may be asked to be quick: once nothing fits any more it gives the first 16 tenants in turn
+// a place each. The others keep theirs elsewhere, or are given one by a later deal.
+//
 // Guarantees go before all this (policy/allocator/place.hpp). The sequence takes no part in the
 // order: the units that were placed are dealt by it afterwards, so that the journal's lines say who
 // had how much more or less than its part of this deal.

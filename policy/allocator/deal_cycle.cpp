@@ -13,6 +13,7 @@ void DealCycle::set_node(NodeId node, const NodeTraits& traits, const ResourceVe
   } else {
     accepting_.erase(node);
     due_.erase(node);
+    in_turn_.erase(node);
   }
 }
 
@@ -20,11 +21,12 @@ void DealCycle::remove_node(NodeId node) {
   allocator_.remove_node(node);
   accepting_.erase(node);
   due_.erase(node);
+  in_turn_.erase(node);
 }
 
 void DealCycle::beat(NodeId node) {
   if (!accepting_.contains(node)) return;
-  if (allocator_.may_matter(node) || (gives_places() && has_few_nodes())) due_.insert(node);
+  if (allocator_.may_matter(node) || (gives_places() && is_thorough())) due_.insert(node);
 }
 
 void DealCycle::take_window(DemandWindow window) {
@@ -32,14 +34,14 @@ void DealCycle::take_window(DemandWindow window) {
   allocator_.set_window(std::move(window));
   if (!somebody_waits) return;
   rooms_from_ = NodeId{};
-  if (gives_places() && has_few_nodes()) all_from_ = NodeId{};
+  if (gives_places() && is_thorough()) all_from_ = NodeId{};
 }
 
 void DealCycle::consider_all_nodes() { (gives_places() ? all_from_ : rooms_from_) = NodeId{}; }
 
 std::optional<TimeSettlement> DealCycle::settle_time() {
   auto settlement = allocator_.settle_time();
-  if (!gives_places() || has_few_nodes()) return settlement;
+  if (!gives_places() || is_thorough()) return settlement;
   const std::size_t waiting = std::max<std::size_t>(1, allocator_.waiting_tenants());
   const std::size_t nodes = std::min(accepting_.size(), kLooksPerSettlement / waiting + 1);
   for (std::size_t i = 0; i < nodes; ++i) {
@@ -47,6 +49,7 @@ std::optional<TimeSettlement> DealCycle::settle_time() {
     if (next == accepting_.end()) next = accepting_.begin();
     gave_places_ = *next;
     due_.insert(gave_places_);
+    in_turn_.insert(gave_places_);
   }
   return settlement;
 }
@@ -83,7 +86,8 @@ std::vector<Deal> DealCycle::run(std::size_t max_deals, std::size_t max_entries)
         break;
       }
       strike_due(*node);
-      if (auto deal = allocator_.deal(*node)) {
+      const bool gives_all_places = in_turn_.erase(*node) > 0 || is_thorough();
+      if (auto deal = allocator_.deal(*node, gives_all_places)) {
         entries += deal->entries();
         deals.push_back(std::move(*deal));
       }

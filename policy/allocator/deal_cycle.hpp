@@ -13,9 +13,17 @@
 
 namespace fairwater {
 
+/// Where the ledger counts time and there are many nodes: how the places of those who wait follow.
+enum class PlaceCare : std::uint8_t {
+  bounded,   ///< nodes without room, and who is not first in turn, are given places by and by
+  thorough,  ///< by every node to all with every window: O(nodes * waiting)
+};
+
 class DealCycle final : public Allocation {
  public:
   explicit DealCycle(Allocator allocator) : allocator_(std::move(allocator)) {}
+
+  void set_care(PlaceCare care) { care_ = care; }
 
   [[nodiscard]] Allocator& allocator() { return allocator_; }
   [[nodiscard]] const Allocator& allocator() const { return allocator_; }
@@ -86,24 +94,28 @@ class DealCycle final : public Allocation {
   }
 
  private:
-  /// Up to so many nodes give places with each window.
+  /// Up to so many nodes give places with each window, whatever the care.
   static constexpr std::size_t kFewNodes = 32;
   /// Tenants that wait, on so many nodes together, are looked at for places with each settlement.
-  static constexpr std::size_t kLooksPerSettlement = 6400;
+  static constexpr std::size_t kLooksPerSettlement = 1600;
 
   /// Whether nodes without room are dealt, to give places.
   [[nodiscard]] bool gives_places() const { return allocator_.counts_time(); }
-  [[nodiscard]] bool has_few_nodes() const { return accepting_.size() <= kFewNodes; }
+  [[nodiscard]] bool is_thorough() const {
+    return care_ == PlaceCare::thorough || accepting_.size() <= kFewNodes;
+  }
   [[nodiscard]] std::optional<NodeId> next_due() const;
   void strike_due(NodeId node);
 
   Allocator allocator_;
+  PlaceCare care_ = PlaceCare::bounded;
   std::set<NodeId> accepting_;
   std::set<NodeId> due_;
   /// From there on all that may matter are due, or all that accept.
   std::optional<NodeId> rooms_from_;
   std::optional<NodeId> all_from_;
-  NodeId gave_places_;  ///< the last in turn with a settlement
+  std::set<NodeId> in_turn_;  ///< of `due_`, those that give all places now
+  NodeId gave_places_;        ///< the last of them so far
 };
 
 }  // namespace fairwater

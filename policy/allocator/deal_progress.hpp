@@ -22,6 +22,7 @@ struct DealProgress {
   TaskFinder tasks;
   Claimants claimants;
   NodeRoom* node = nullptr;
+  bool gives_all_places = true;  ///< where the ledger counts time, see by_time.hpp
   Units dealt = 0;
   Units placed = 0;         ///< guarantees not counted
   Units deficit_limit = 1;  ///< K: the cost of one task

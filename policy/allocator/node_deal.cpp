@@ -34,8 +34,9 @@ bool have_one_shape(const WindowRange& a, const WindowRange& b) {
 
 }  // namespace
 
-std::optional<Deal> NodeDeal::run(NodeId node) {
+std::optional<Deal> NodeDeal::run(NodeId node, bool gives_all_places) {
   NodeRoom& dealt = deal_.state.node(node);
+  deal_.gives_all_places = gives_all_places;
   deal_.begin(dealt);
   if (!dealt.accepts || !ResourceVector{}.fits(dealt.free())) return std::nullopt;
   std::optional<Deal> deal = run_stages();

@@ -47,7 +47,7 @@ class NodeDeal {
   explicit NodeDeal(AllocatorState& state) : deal_(state) {}
   /// Runs all stages once and moves the state on. Nothing when no task was placed and the node
   /// keeps no other room than before.
-  std::optional<Deal> run(NodeId node);
+  std::optional<Deal> run(NodeId node, bool gives_all_places);
   /// Whether the last run left a task to a node at a site that its job prefers to this one.
   [[nodiscard]] bool left_to_preferred() const { return deal_.tasks.left_to_preferred(); }
 

@@ -69,6 +69,7 @@ DealCycle make_cycle(const PolicyOptions& options, const Cluster& cluster, const
     snapshot.held.push_back({node_id(running.node), held_grant(cluster, workload, running),
                              planned_run(workload, running)});
   DealCycle cycle = restore(settings, snapshot);
+  cycle.set_care(PlaceCare::thorough);
   for (const auto& change : initial.changes)
     cycle.allocator().set_tenant(tenant_id(change.tenant), cluster.tenants[change.tenant].terms);
   return cycle;
