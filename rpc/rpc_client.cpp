@@ -11,6 +11,13 @@ capnp::ReaderOptions answer_options() {
   return options;
 }
 
+/// The coordinator is trusted with this process's memory. Of the thread's loop, not of a client:
+/// the RPC system may let go of a message only in a turn of the loop after its client has gone.
+ByteMeter& unlimited() {
+  thread_local ByteMeter meter;
+  return meter;
+}
+
 wire::Gateway::Client bootstrap(capnp::RpcSystem<capnp::rpc::twoparty::VatId>& rpc) {
   capnp::MallocMessageBuilder message;
   auto server = message.initRoot<capnp::rpc::twoparty::VatId>();
@@ -64,7 +71,7 @@ kj::Promise<Identified> RpcClient::identify(std::optional<PublicKey> expected) {
 
 RpcClient::RpcClient(kj::Own<kj::AsyncIoStream> stream)
     : stream_(kj::mv(stream)),
-      messages_(*stream_, kMaxAnswerBytes, bytes_),
+      messages_(*stream_, kMaxAnswerBytes, unlimited()),
       network_(messages_, capnp::rpc::twoparty::Side::CLIENT, answer_options()),
       rpc_(capnp::makeRpcClient(network_)),
       gateway_(bootstrap(rpc_)) {}

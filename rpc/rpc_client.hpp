@@ -28,7 +28,6 @@ class RpcClient {
 
  private:
   kj::Own<kj::AsyncIoStream> stream_;
-  ByteMeter bytes_;  ///< the coordinator is trusted with this process's memory
   MessageGuard messages_;
   capnp::TwoPartyVatNetwork network_;
   capnp::RpcSystem<capnp::rpc::twoparty::VatId> rpc_;
