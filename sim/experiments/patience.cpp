@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/experiments/list.hpp"
+#include "sim/experiments/trace_logs.hpp"
 #include "sim/report/run_report.hpp"
 
 namespace fairwater::sim {
@@ -72,22 +73,22 @@ Expected<Claim> claim_on(const std::string& title, const Scenario& scenario,
 }  // namespace
 
 Expected<ExperimentReport> run_patience(const ExperimentOptions& options) {
-  if (options.traces.empty())
-    return make_error(ErrorCode::not_found, "needs the folder of workload traces", "traces");
   ExperimentReport report;
   report.title = "How long a task waits before it is late";
   report.assumptions = {
       "As in `traces`: the sequence counts time in its ledger, and each tenant's own queue goes by "
       "the shortest estimate first."};
-  for (const auto& log : trace_logs()) {
-    if (std::find(kLogs.begin(), kLogs.end(), log.title) == kLogs.end()) continue;
-    const auto loaded = load_log(log, options.traces);
-    if (!loaded) return loaded.error();
-    auto claim = claim_on(log.title, loaded->scenario, options.threads);
+  std::vector<TraceLog> logs = trace_logs();
+  std::erase_if(logs, [](const TraceLog& log) {
+    return std::find(kLogs.begin(), kLogs.end(), log.title) == kLogs.end();
+  });
+  const auto measure = [&](const TraceLog& log, const LoadedLog& loaded) -> caf::error {
+    auto claim = claim_on(log.title, loaded.scenario, options.threads);
     if (!claim) return claim.error();
     report.claims.push_back(std::move(*claim));
-    options.progress(static_cast<double>(report.claims.size()) / static_cast<double>(kLogs.size()));
-  }
+    return {};
+  };
+  if (auto failed = visit_logs(logs, options, measure)) return failed;
   return report;
 }
 

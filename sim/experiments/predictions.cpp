@@ -120,8 +120,6 @@ PredictedRuns measure_predictions(const Cluster& cluster, const Workload& worklo
 }
 
 Expected<ExperimentReport> run_predictions(const ExperimentOptions& options) {
-  if (options.traces.empty())
-    return make_error(ErrorCode::not_found, "needs the folder of workload traces", "traces");
   ExperimentReport report;
   report.title = "Expected run times";
   report.assumptions = {
@@ -129,13 +127,8 @@ Expected<ExperimentReport> run_predictions(const ExperimentOptions& options) {
       "the mean of the last runs of the same user with the same demand and estimate, else of the "
       "same user, else the estimate; never more than the estimate.",
       "Compared are runs whose users gave an estimate; the history is of all."};
-  std::vector<TraceLog> logs;
-  for (const auto& log : trace_logs())
-    if (log.trace.tenants == TenantColumn::user) logs.push_back(log);
-  for (const auto& log : logs) {
-    const auto loaded = load_log(log, options.traces);
-    if (!loaded) return loaded.error();
-    const Scenario& scenario = loaded->scenario;
+  const auto measure = [&](const TraceLog& log, const LoadedLog& loaded) -> caf::error {
+    const Scenario& scenario = loaded.scenario;
     const auto runs = measure_predictions(scenario.cluster, scenario.trace, kRecentRuns);
     report.claims.push_back(claim_on(log.title, runs));
     report.items.push_back(Heading{log.title});
@@ -144,8 +137,9 @@ Expected<ExperimentReport> run_predictions(const ExperimentOptions& options) {
         "else, for {} nothing.",
         runs.limits.runs(), runs.by_source[0], runs.by_source[1], runs.by_source[2])});
     report.items.push_back(errors_table(runs));
-    options.progress(static_cast<double>(report.claims.size()) / static_cast<double>(logs.size()));
-  }
+    return {};
+  };
+  if (auto failed = visit_logs(logs_by_user(), options, measure)) return failed;
   return report;
 }
 

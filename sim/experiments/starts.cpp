@@ -108,8 +108,6 @@ StartEstimates measure_starts(const Cluster& cluster, const Workload& workload,
 }
 
 Expected<ExperimentReport> run_starts(const ExperimentOptions& options) {
-  if (options.traces.empty())
-    return make_error(ErrorCode::not_found, "needs the folder of workload traces", "traces");
   ExperimentReport report;
   report.title = "When jobs are told to start, and when they do";
   report.assumptions = {
@@ -117,20 +115,16 @@ Expected<ExperimentReport> run_starts(const ExperimentOptions& options) {
       "several nodes waits differ a little.",
       "A job is told a start while it has a place in time. Places are given anew in every deal, so "
       "what is told changes. It holds when the job starts no later."};
-  std::vector<TraceLog> logs;
-  for (const auto& log : trace_logs())
-    if (log.trace.tenants == TenantColumn::user) logs.push_back(log);
-  for (const auto& log : logs) {
-    const auto loaded = load_log(log, options.traces);
-    if (!loaded) return loaded.error();
+  const auto measure = [&](const TraceLog& log, const LoadedLog& loaded) -> caf::error {
     report.claims.push_back(
         {.paper = "Fairwater, " + log.title,
          .statement = "how often start estimates hold, by time limits and by history",
-         .measured = described("limits", measured(loaded->scenario, Predict::limits)) + ". " +
-                     described("history", measured(loaded->scenario, Predict::history)),
+         .measured = described("limits", measured(loaded.scenario, Predict::limits)) + ". " +
+                     described("history", measured(loaded.scenario, Predict::history)),
          .verdict = Verdict::measured_only});
-    options.progress(static_cast<double>(report.claims.size()) / static_cast<double>(logs.size()));
-  }
+    return {};
+  };
+  if (auto failed = visit_logs(logs_by_user(), options, measure)) return failed;
   return report;
 }
 

@@ -51,6 +51,13 @@ const std::vector<TraceLog>& trace_logs() {
   return logs;
 }
 
+std::vector<TraceLog> logs_by_user() {
+  std::vector<TraceLog> logs;
+  for (const TraceLog& log : trace_logs())
+    if (log.trace.tenants == TenantColumn::user) logs.push_back(log);
+  return logs;
+}
+
 Expected<LoadedLog> load_log(const TraceLog& log, const std::string& folder) {
   const auto text = read_maybe_gzip(folder + log.file, kMaxSwfBytes);
   if (!text) return text.error();
@@ -76,6 +83,20 @@ Expected<LoadedLog> load_log(const TraceLog& log, const std::string& folder) {
   loaded.impossible = remove_impossible_jobs(scenario.cluster, scenario.trace);
   scenario.metrics.windows_ms = {kHour, 24 * kHour, 7 * 24 * kHour};
   return loaded;
+}
+
+caf::error visit_logs(const std::vector<TraceLog>& logs, const ExperimentOptions& options,
+                      const std::function<caf::error(const TraceLog&, const LoadedLog&)>& visit) {
+  if (options.traces.empty())
+    return make_error(ErrorCode::not_found, "needs the folder of workload traces", "traces");
+  double done = 0;
+  for (const TraceLog& log : logs) {
+    const auto loaded = load_log(log, options.traces);
+    if (!loaded) return loaded.error();
+    if (auto failed = visit(log, *loaded)) return failed;
+    options.progress(++done / static_cast<double>(logs.size()));
+  }
+  return {};
 }
 
 }  // namespace fairwater::sim

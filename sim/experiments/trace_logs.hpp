@@ -1,9 +1,11 @@
 // The logs of real clusters that experiments run, as scenarios without a policy.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "sim/experiments/experiment.hpp"
 #include "sim/report/scenario.hpp"
 
 namespace fairwater::sim {
@@ -17,11 +19,18 @@ struct TraceLog {
 };
 /// KTH and LANL by user and by group, CERIT-SC by user: there all are of one group.
 [[nodiscard]] const std::vector<TraceLog>& trace_logs();
+/// Those by user.
+[[nodiscard]] std::vector<TraceLog> logs_by_user();
 
 struct LoadedLog {
   Scenario scenario;
   std::size_t impossible = 0;  ///< jobs that fit no node and are left out
 };
 [[nodiscard]] Expected<LoadedLog> load_log(const TraceLog& log, const std::string& folder);
+/// Goes on with each of the logs, in order, and tells the progress; the first error ends it.
+/// `not_found` where the options name no folder of traces.
+[[nodiscard]] caf::error visit_logs(
+    const std::vector<TraceLog>& logs, const ExperimentOptions& options,
+    const std::function<caf::error(const TraceLog&, const LoadedLog&)>& visit);
 
 }  // namespace fairwater::sim

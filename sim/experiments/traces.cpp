@@ -137,8 +137,6 @@ Expected<LogOutcome> run_log(const std::string& title, const Scenario& scenario,
 
 Expected<ExperimentReport> compare_on_logs(const std::vector<TraceLog>& logs,
                                            const ExperimentOptions& options) {
-  if (options.traces.empty())
-    return make_error(ErrorCode::not_found, "needs the folder of workload traces", "traces");
   ExperimentReport report;
   report.title = "Real workloads";
   report.assumptions = {
@@ -157,23 +155,21 @@ Expected<ExperimentReport> compare_on_logs(const std::vector<TraceLog>& logs,
       "The deviation is that of the tenant farthest off, in parts of the cluster, on average over "
       "time."};
   std::vector<LogOutcome> outcomes;
-  for (const auto& log : logs) {
-    const auto loaded = load_log(log, options.traces);
-    if (!loaded) return loaded.error();
-    const auto& jobs = loaded->scenario.trace.jobs;
-    auto outcome = run_log(log.title, loaded->scenario, options.threads);
+  const auto measure = [&](const TraceLog& log, const LoadedLog& loaded) -> caf::error {
+    const auto& jobs = loaded.scenario.trace.jobs;
+    auto outcome = run_log(log.title, loaded.scenario, options.threads);
     if (!outcome) return outcome.error();
     report.items.push_back(Heading{log.title});
-    report.items.push_back(Paragraph{
-        fmt::format("{} jobs of {} tenants over {} days; {} jobs fit no node and are left out.",
-                    jobs.size(), loaded->scenario.cluster.tenants.size(),
-                    jobs.back().submit_ms / kDay, loaded->impossible)});
+    report.items.push_back(Paragraph{fmt::format(
+        "{} jobs of {} tenants over {} days; {} jobs fit no node and are left out.", jobs.size(),
+        loaded.scenario.cluster.tenants.size(), jobs.back().submit_ms / kDay, loaded.impossible)});
     report.items.push_back(compared_table(*outcome));
     report.items.push_back(figures_table(outcome->policies));
     report.claims.push_back(claim_on(*outcome));
     outcomes.push_back(std::move(*outcome));
-    options.progress(static_cast<double>(outcomes.size()) / static_cast<double>(logs.size()));
-  }
+    return {};
+  };
+  if (auto failed = visit_logs(logs, options, measure)) return failed;
   report.claims.push_back(deviation_claim(outcomes));
   return report;
 }
