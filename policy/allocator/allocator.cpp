@@ -128,10 +128,9 @@ NodeView Allocator::node(NodeId id) const {
 }
 
 ClusterUse Allocator::use() const {
-  ClusterUse use;
+  ClusterUse use{.used = impl_->state.used()};
   for (std::uint32_t slot = 0; slot < impl_->state.slots(); ++slot) {
     const TenantState& tenant = impl_->state.at(slot);
-    use.used += tenant.used;
     use.pending_tasks += tenant.pending_tasks;
     use.running_tasks += tenant.running_tasks;
   }

@@ -28,8 +28,9 @@ std::size_t NodeRooms::find(NodeId node) const {
 }
 
 void NodeRooms::set(NodeId node, const ResourceVector& free) {
-  if (find(node) == kNone) add(node);
-  put(find(node), free);
+  std::size_t place = find(node);
+  if (place == kNone) place = add(node);
+  put(place, free);
 }
 
 void NodeRooms::remove(NodeId node) {
@@ -46,19 +47,17 @@ void NodeRooms::put(std::size_t place, const ResourceVector& free) {
   }
 }
 
-void NodeRooms::add(NodeId node) {
+std::size_t NodeRooms::add(NodeId node) {
   if (ids_.size() == leaves_) grow();
-  const auto place = std::lower_bound(ids_.begin(), ids_.end(), node);
-  if (place == ids_.end()) {
-    ids_.push_back(node);
-    return;
-  }
-  const auto leaf = static_cast<std::ptrdiff_t>(leaves_) + (place - ids_.begin());
-  most_free_.insert(most_free_.begin() + leaf, kNoRoom);
+  const auto before = std::lower_bound(ids_.begin(), ids_.end(), node);
+  const auto place = before - ids_.begin();
+  ids_.insert(before, node);
+  if (static_cast<std::size_t>(place) + 1 == ids_.size()) return ids_.size() - 1;
+  most_free_.insert(most_free_.begin() + static_cast<std::ptrdiff_t>(leaves_) + place, kNoRoom);
   most_free_.pop_back();
-  ids_.insert(place, node);
   for (std::size_t match = leaves_ - 1; match >= kRoot; --match)
     most_free_[match] = most_of(most_free_[2 * match], most_free_[2 * match + 1]);
+  return static_cast<std::size_t>(place);
 }
 
 void NodeRooms::grow() {

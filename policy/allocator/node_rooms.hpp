@@ -32,7 +32,8 @@ class NodeRooms {
   /// Where the node is in `ids_`.
   [[nodiscard]] std::size_t find(NodeId node) const;
   void put(std::size_t place, const ResourceVector& free);
-  void add(NodeId node);
+  /// Where it is then.
+  std::size_t add(NodeId node);
   void grow();
   /// The first place below the match, not before `from`.
   [[nodiscard]] std::size_t first_below(std::size_t match, std::size_t begin, std::size_t size,

@@ -123,6 +123,7 @@ class AllocatorState {
   [[nodiscard]] NodeRoom& node(NodeId id);
   [[nodiscard]] const NodeRoom& node(NodeId id) const;
   [[nodiscard]] const std::map<NodeId, NodeRoom>& nodes() const { return nodes_; }
+  [[nodiscard]] const ResourceVector& used() const { return used_; }  ///< on all nodes
   /// The first node from that id on whose deal may change anything by itself: it may have room for
   /// the least that somebody who waits asks for, or it keeps room, or where the ledger counts time
   /// its room has grown since its last deal. Where the ledger counts units, deals of the others
