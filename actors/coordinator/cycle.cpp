@@ -172,9 +172,11 @@ void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
   auto& node = found->second;
   if (std::exchange(node.state, beat.state) != beat.state) state.node_totals.reset();
   node.last_heartbeat = beat.last_heartbeat;
-  expect_node(state, node, -1);
-  node.record.lost = beat.lost;
-  expect_node(state, node, 1);
+  if (node.record.lost != beat.lost) {
+    expect_node(state, node, -1);
+    node.record.lost = beat.lost;
+    expect_node(state, node, 1);
+  }
   node.record.draining = beat.draining;
   node.record.drain_reason = beat.drain_reason;
   node.problem = beat.problem;

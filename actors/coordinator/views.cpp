@@ -8,10 +8,6 @@ std::string why_not_granting(const CoordinatorState& state) {
   return state.trust.holds() ? state.why_not_granting : state.trust.why_not();
 }
 
-}  // namespace
-
-namespace {
-
 TenantInfo describe(const CoordinatorState& state, TenantId id, const TenantEntry& tenant) {
   const auto& catalog = state.context->catalog;
   const auto view = state.allocation->tenant(id);
