@@ -1,6 +1,6 @@
 // A coordinator's turns around the allocator: which nodes may have room for somebody, and the deals
 // of one cycle. The coordinator and the simulator drive the same one, so that what the simulator
-// says of a policy is what a coordinator would do.
+// says of a policy is what a coordinator would do; but for places among many nodes (PlaceCare).
 #pragma once
 
 #include <cstddef>
