@@ -7,6 +7,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "bench/endless_job.hpp"
 #include "policy/allocator/allocator.hpp"
 #include "policy/core/check.hpp"
 #include "policy/core/splitmix64.hpp"
@@ -18,20 +19,11 @@ constexpr std::uint32_t kNodes = 100;
 constexpr Amount kProcessorsPerNode = 32;
 constexpr LedgerMs kBeat = 1000;
 
-ResourceVector processors(Amount count) {
-  ResourceVector amount;
-  amount[kCpu] = 1000 * count;
-  amount[kMemory] = 2048 * count;
-  return amount;
-}
-
 struct FullCluster {
   Allocator allocator;
   /// By node, oldest first.
   std::vector<std::deque<TaskKey>> running;
 };
-
-constexpr std::uint32_t kNeverAllGranted = 1U << 30;
 
 std::vector<Grant> start(FullCluster& cluster, NodeId node) {
   std::optional<Deal> deal = cluster.allocator.deal(node);
@@ -40,28 +32,14 @@ std::vector<Grant> start(FullCluster& cluster, NodeId node) {
   return std::move(deal->grants);
 }
 
-/// Tasks of a job of its own from `first_task` on, as seen after the last deal.
 void send_window(Allocator& allocator, TenantId tenant, std::uint32_t first_task) {
-  ResourceVector pending;
-  pending[kCpu] = pending[kMemory] = Amount{kNeverAllGranted} * 2048;
-  allocator.set_window({.tenant = tenant,
-                        .next = {{.job = {tenant.value},
-                                  .first_index = first_task,
-                                  .count = kNeverAllGranted,
-                                  .demand = processors(1),
-                                  .rule = nullptr,
-                                  .expected_ms = kNodes * kBeat}},
-                        .pending = pending,
-                        .pending_tasks = kNeverAllGranted,
-                        .seen_deal = allocator.last_deal()});
+  allocator.set_window(
+      endless_window(tenant, first_task, kNodes * kBeat, 0, allocator.last_deal()));
 }
 
 FullCluster full_cluster(std::uint32_t tenants, std::uint32_t waiting, Accounting accounting) {
-  AllocatorSettings settings;
-  settings.granules[kCpu] = 1000;
-  settings.granules[kMemory] = 2048;
-  settings.accounting = accounting;
-  FullCluster cluster{Allocator(settings), std::vector<std::deque<TaskKey>>(kNodes)};
+  FullCluster cluster{Allocator(processor_settings(accounting)),
+                      std::vector<std::deque<TaskKey>>(kNodes)};
   SplitMix64 random(42);
   for (std::uint32_t i = 1; i <= tenants; ++i)
     cluster.allocator.set_tenant({i}, {.weight = 1 + static_cast<Weight>(random.below(100))});

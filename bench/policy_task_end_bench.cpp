@@ -9,6 +9,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "bench/endless_job.hpp"
 #include "policy/allocator/deal_cycle.hpp"
 #include "policy/core/check.hpp"
 #include "policy/core/splitmix64.hpp"
@@ -17,35 +18,19 @@ namespace fairwater {
 namespace {
 
 constexpr Amount kTasksPerNode = 4;
-constexpr std::uint32_t kManyTasks = 1U << 30;
 constexpr LedgerMs kSettlementPeriodMs = 1000;
 constexpr std::int64_t kLimitMs = 600'000;
 constexpr std::size_t kMaxDeals = 256;
 constexpr std::size_t kMaxEntries = 4096;
 
-ResourceVector tasks_of(Amount count) {
-  ResourceVector demand;
-  demand[kCpu] = 1000 * count;
-  demand[kMemory] = 2048 * count;
-  return demand;
-}
-
-AllocatorSettings settings_of(Accounting accounting) {
-  AllocatorSettings settings;
-  settings.granules[kCpu] = 1000;
-  settings.granules[kMemory] = 2048;
-  settings.accounting = accounting;
-  return settings;
-}
-
 class CycledCluster {
  public:
   CycledCluster(std::uint32_t nodes, std::uint32_t tenants, Accounting accounting, bool is_limited)
-      : cycle_(Allocator(settings_of(accounting))), is_limited_(is_limited), random_(42) {
+      : cycle_(Allocator(processor_settings(accounting))), is_limited_(is_limited), random_(42) {
     for (std::uint32_t i = 1; i <= tenants; ++i)
       cycle_.set_tenant({i}, {.weight = 1 + static_cast<Weight>(random_.below(100))});
     for (std::uint32_t i = 1; i <= nodes; ++i)
-      cycle_.set_node({i}, {}, tasks_of(kTasksPerNode), true);
+      cycle_.set_node({i}, {}, processors(kTasksPerNode), true);
     for (std::uint32_t i = 1; i <= tenants; ++i) send_window({i}, 0);
     run();
   }
@@ -63,21 +48,9 @@ class CycledCluster {
   [[nodiscard]] std::uint64_t deals() const { return cycle_.last_deal(); }
 
  private:
-  /// Tasks of a job of its own from `first_task` on, as seen after the last deal.
   void send_window(TenantId tenant, std::uint32_t first_task) {
-    ResourceVector pending;
-    pending[kCpu] = pending[kMemory] = Amount{kManyTasks} * 2048;
-    cycle_.take_window({.tenant = tenant,
-                        .next = {{.job = {tenant.value},
-                                  .first_index = first_task,
-                                  .count = kManyTasks,
-                                  .demand = tasks_of(1),
-                                  .rule = nullptr,
-                                  .expected_ms = kLimitMs,
-                                  .limit_ms = is_limited_ ? kLimitMs : 0}},
-                        .pending = pending,
-                        .pending_tasks = kManyTasks,
-                        .seen_deal = cycle_.last_deal()});
+    cycle_.take_window(endless_window(tenant, first_task, kLimitMs, is_limited_ ? kLimitMs : 0,
+                                      cycle_.last_deal()));
   }
 
   /// Until nothing is due any more.
