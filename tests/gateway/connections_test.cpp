@@ -49,6 +49,15 @@ class LogWatch {
   std::shared_ptr<Sink> sink_;
 };
 
+/// The server learns of a free place when it reads the end of the connection that had it.
+void check_place_is_given_again(FakeCoordinator& coordinator) {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  auto again = Client::connect(coordinator.address(), kTenantToken);
+  while (!again && std::chrono::steady_clock::now() < deadline)
+    again = Client::connect(coordinator.address(), kTenantToken);
+  CHECK(again);
+}
+
 }  // namespace
 
 TEST_CASE("a connection that does not log in in time is closed", "[gateway][hostile]") {
@@ -98,12 +107,7 @@ TEST_CASE("one peer cannot take all connections", "[gateway][hostile]") {
   fourth.wait_until_closed();
   check_works(*clients.front());
   clients.pop_back();
-  // The server learns of the free place when it reads the end of that connection.
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  auto again = Client::connect(coordinator.address(), kTenantToken);
-  while (!again && std::chrono::steady_clock::now() < deadline)
-    again = Client::connect(coordinator.address(), kTenantToken);
-  CHECK(again);
+  check_place_is_given_again(coordinator);
 }
 
 TEST_CASE("an operator gets in when all places are taken, others hear why not", "[gateway]") {
@@ -128,12 +132,7 @@ TEST_CASE("an operator gets in when all places are taken, others hear why not", 
   one_more.wait_until_closed();
   check_works(*second);
   clients.pop_back();
-  // The server learns of the free place when it reads the end of that connection.
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  auto again = Client::connect(coordinator.address(), kTenantToken);
-  while (!again && std::chrono::steady_clock::now() < deadline)
-    again = Client::connect(coordinator.address(), kTenantToken);
-  CHECK(again);
+  check_place_is_given_again(coordinator);
 }
 
 TEST_CASE("the server outlives a shortage of file descriptors", "[gateway][hostile]") {
