@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <kj/debug.h>
@@ -54,14 +53,6 @@ kj::Promise<kj::Own<kj::AsyncIoStream>> connect_numbered(kj::AsyncIoContext& io,
         set_socket_options(*stream);
         return kj::mv(stream);
       });
-}
-
-std::uint64_t raise_descriptor_limit() {
-  rlimit limit{};
-  KJ_SYSCALL(::getrlimit(RLIMIT_NOFILE, &limit));
-  limit.rlim_cur = limit.rlim_max;
-  KJ_SYSCALL(::setrlimit(RLIMIT_NOFILE, &limit));
-  return limit.rlim_cur;
 }
 
 }  // namespace fairwater::load

@@ -16,7 +16,4 @@ inline constexpr std::uint32_t kConnectionsPerAddress = 500;
                                                                        const std::string& address,
                                                                        std::uint32_t number);
 
-/// Allows this process and those that it starts as many descriptors as it may have; how many.
-std::uint64_t raise_descriptor_limit();
-
 }  // namespace fairwater::load

@@ -8,6 +8,7 @@
 
 #include "bench/load/loopback.hpp"
 #include "bench/load/workload.hpp"
+#include "daemon/connection_limits.hpp"
 #include "rpc/tokens.hpp"
 
 namespace fairwater::load {
@@ -18,7 +19,8 @@ constexpr harness::Duration kPatience{180'000};
 constexpr std::uint64_t kOtherDescriptors = 500;
 
 void require_descriptors(std::uint64_t connections) {
-  const auto limit = raise_descriptor_limit();
+  raise_descriptor_limit();
+  const auto limit = descriptor_limit();
   if (connections + kOtherDescriptors > limit)
     throw std::runtime_error(fmt::format(
         "{} connections want more descriptors than a process may have here ({}): a node has a "
