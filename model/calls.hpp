@@ -221,6 +221,7 @@ struct ForgiveDebt {
 
 /// Of every client: a tenant's, about its own, and an operator's.
 #define FAIRWATER_FRONTEND_TENANT_CALLS(X) \
+  X(getStatus, GetStatus)                  \
   X(listTenants, ListTenants)              \
   X(submitJob, SubmitJob)                  \
   X(listJobs, ListJobs)                    \
@@ -230,9 +231,7 @@ struct ForgiveDebt {
   X(explainTask, ExplainTask)              \
   X(readLog, ReadLog)                      \
   X(showLedger, ShowLedger)
-#define FAIRWATER_COORDINATOR_TENANT_CALLS(X) \
-  X(getStatus, GetStatus)                     \
-  X(listNodes, ListNodes)
+#define FAIRWATER_COORDINATOR_TENANT_CALLS(X) X(listNodes, ListNodes)
 
 /// Of an operator alone; the frontend refuses others.
 #define FAIRWATER_FRONTEND_OPERATOR_CALLS(X) \

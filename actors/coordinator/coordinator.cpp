@@ -61,6 +61,7 @@ CoordinatorBase::behavior_type coordinator_behavior(CoordinatorSelf self,
           return make_error(ErrorCode::not_found, "there is no such node");
         return NodeAddress{node->second.actor};
       },
+      [self](const DescribeCluster&) { return describe_cluster(self->state); },
       [self](const DescribeTenants& request) { return describe_tenants(self->state, request); },
       [self](const ExplainWaiting& request) { return explain_waiting(self->state, request); },
       [self](const GetExpectedStart& request) {

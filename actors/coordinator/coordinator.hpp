@@ -5,8 +5,8 @@
 //          SettleFailedLaunches                  from nodes
 //          DemandWindow, Withdraw, StopTasks     from tenants
 //          Login, AgentCredential, RegisterNode, FindTenant, AdmitJob, FindNode,
-//          DescribeTenants, ExplainWaiting, GetExpectedStart, and its calls of model/calls.hpp from
-//          the frontend
+//          DescribeCluster, DescribeTenants, ExplainWaiting, GetExpectedStart, and its calls of
+//          model/calls.hpp from the frontend
 //   sends  Commit (one Cycle for all heartbeats that gathered)        to the ledger
 //          Granted, once durable                 to tenants
 //   bound  one beat per node report and one window per tenant refresh are under way; at most
@@ -44,6 +44,7 @@ FAIRWATER_MESSAGE(FindTenant)
 FAIRWATER_MESSAGE(AdmitJob)
 FAIRWATER_MESSAGE(NodeAddress)
 FAIRWATER_MESSAGE(FindNode)
+FAIRWATER_MESSAGE(DescribeCluster)
 FAIRWATER_MESSAGE(DescribeTenants)
 FAIRWATER_MESSAGE(TenantViews)
 FAIRWATER_MESSAGE(ExplainWaiting)
@@ -93,6 +94,7 @@ struct NodeAddress {
 struct FindNode {
   NodeId id;
 };
+struct DescribeCluster {};
 /// Of one tenant, or of the first so many after `after`.
 struct DescribeTenants {
   std::optional<TenantId> only;
@@ -123,6 +125,7 @@ using CoordinatorActor = caf::typed_actor<
     caf::replies_to<RegisterNode>::with<NodeRegistered>,
     caf::replies_to<FindTenant>::with<TenantAddress>,
     caf::replies_to<AdmitJob>::with<TenantAddress>, caf::replies_to<FindNode>::with<NodeAddress>,
+    caf::replies_to<DescribeCluster>::with<ClusterStatus>,
     caf::replies_to<DescribeTenants>::with<TenantViews>,
     caf::replies_to<ExplainWaiting>::with<WaitingDescription>,
     caf::replies_to<GetExpectedStart>::with<ExpectedStart>,

@@ -3,13 +3,40 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <type_traits>
 #include <utility>
 
 #include "actors/coordinator/frontend_state.hpp"
 
 namespace fairwater {
 namespace frontend_work {
+
+namespace {
+
+/// Many look at the cluster at once, and it costs the coordinator the same each time.
+void ask_status(FrontendSelf self) {
+  const auto goes_on = [self] {
+    if (self->state.status.answered()) ask_status(self);
+  };
+  auto askers = self->state.status.take();
+  self->request(self->state.coordinator, caf::infinite, DescribeCluster{})
+      .then(
+          [goes_on, askers](const ClusterStatus& status) mutable {
+            for (auto& promise : askers) promise.deliver(status);
+            goes_on();
+          },
+          [goes_on, askers](const caf::error& error) mutable {
+            for (auto& promise : askers) promise.deliver(error);
+            goes_on();
+          });
+}
+
+}  // namespace
+
+caf::result<ClusterStatus> answer(FrontendSelf self, const GetStatus&) {
+  auto promise = self->make_response_promise<ClusterStatus>();
+  if (self->state.status.join(promise)) ask_status(self);
+  return promise;
+}
 
 /// The coordinator knows the present, the ledger the totals.
 caf::result<TenantList> answer(FrontendSelf self, const ListTenants& request) {
@@ -90,30 +117,6 @@ namespace {
 
 using namespace frontend_work;
 
-/// Many look at the cluster at once, and it costs the coordinator the same each time.
-void ask_status(FrontendSelf self) {
-  const auto goes_on = [self] {
-    if (self->state.status.answered()) ask_status(self);
-  };
-  auto askers = self->state.status.take();
-  self->request(self->state.coordinator, caf::infinite, GetStatus{})
-      .then(
-          [goes_on, askers](const ClusterStatus& status) mutable {
-            for (auto& promise : askers) promise.deliver(status);
-            goes_on();
-          },
-          [goes_on, askers](const caf::error& error) mutable {
-            for (auto& promise : askers) promise.deliver(error);
-            goes_on();
-          });
-}
-
-caf::result<ClusterStatus> share_status(FrontendSelf self) {
-  auto promise = self->make_response_promise<ClusterStatus>();
-  if (self->state.status.join(promise)) ask_status(self);
-  return promise;
-}
-
 template <class Request>
 caf::error refuse(const Request& request) {
   if (!kForOperators<Request> || request.caller.role == Role::operator_role) return {};
@@ -125,9 +128,7 @@ template <class Request>
 auto answering(FrontendSelf self) {
   return [self](const Request& request) -> caf::result<typename Request::Answer> {
     if (auto refused = refuse(request)) return refused;
-    if constexpr (std::is_same_v<Request, GetStatus>)
-      return share_status(self);
-    else if constexpr (kByCoordinator<Request>)
+    if constexpr (kByCoordinator<Request>)
       return self->delegate(self->state.coordinator, request);
     else
       return answer(self, request);

@@ -211,6 +211,8 @@ void forget_tokens_of(CoordinatorState& state, TenantId tenant);
 
 // -- views.cpp -----------------------------------------------------------------------------------
 
+/// For `status`. O(tenants), and O(nodes) once after a node came, went or changed.
+ClusterStatus describe_cluster(CoordinatorState& state);
 TenantViews describe_tenants(const CoordinatorState& state, const DescribeTenants& request);
 WaitingDescription explain_waiting(const CoordinatorState& state, const ExplainWaiting& request);
 /// Of the job's next task, by its place in time; none where it has no place, or no moment is known.

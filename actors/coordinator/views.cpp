@@ -83,8 +83,7 @@ caf::result<NodeList> answer(CoordinatorSelf self, const ListNodes& request) {
   return list;
 }
 
-caf::result<ClusterStatus> answer(CoordinatorSelf self, const GetStatus&) {
-  auto& state = self->state;
+ClusterStatus describe_cluster(CoordinatorState& state) {
   ClusterStatus status;
   status.cluster_id = state.context->cluster_id;
   status.version = state.context->settings.version;

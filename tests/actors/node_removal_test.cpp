@@ -104,7 +104,7 @@ TEST_CASE("a node may go while its status is asked for and others get tasks", "[
   auto other = with.cluster.join("node2", 1);
   with.drain();
   const RemoveNode request{with.cluster.operator_caller(), "node1"};
-  SECTION("status") { CHECK(with.cluster.ask_beside<Done>(request, GetStatus{}).engaged()); }
+  SECTION("status") { CHECK(with.cluster.ask_beside<Done>(request, DescribeCluster{}).engaged()); }
   SECTION("drain") {
     CHECK(with.cluster
               .ask_beside<Done>(request,

@@ -17,7 +17,7 @@ struct Stand {
 
 caf::behavior stand_in(caf::event_based_actor* self, std::shared_ptr<Stand> stand) {
   return {
-      [self, stand](const GetStatus&) {
+      [self, stand](const DescribeCluster&) {
         ++stand->asked;
         stand->open.push_back(self->make_response_promise<ClusterStatus>());
         return stand->open.back();

@@ -31,7 +31,7 @@ TEST_CASE("a tenant that is removed while its status is asked for is there or go
   ClusterFixture cluster;
   cluster.apply({tenant_spec("stays", 1), tenant_spec("goes", 3)});
   const RemoveTenant request{cluster.operator_caller(), "goes"};
-  SECTION("status") { CHECK(cluster.ask_beside<Done>(request, GetStatus{}).engaged()); }
+  SECTION("status") { CHECK(cluster.ask_beside<Done>(request, DescribeCluster{}).engaged()); }
   SECTION("listing") { CHECK(cluster.ask_beside<Done>(request, DescribeTenants{}).engaged()); }
   SECTION("a task of its that is asked about") {
     CHECK(cluster.ask_beside<Done>(request, ExplainWaiting{TenantId{2}, JobId{1}, 0}).engaged());
