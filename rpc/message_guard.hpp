@@ -9,6 +9,8 @@
 
 #include <capnp/serialize-async.h>
 
+#include "rpc/buffered_stream.hpp"
+
 namespace fairwater {
 
 inline constexpr std::uint32_t kMaxSegments = 512;
@@ -29,7 +31,11 @@ class MessageGuard final : public capnp::MessageStream {
   /// Borrows the stream and the meter. Messages above `max_message_bytes` (body, without the
   /// header), and those for which the meter has no room, end it with an exception.
   MessageGuard(kj::AsyncIoStream& stream, std::uint64_t max_message_bytes, ByteMeter& meter)
-      : stream_(stream), writer_(stream), meter_(&meter), max_message_bytes_(max_message_bytes) {}
+      : stream_(stream),
+        arrived_(stream),
+        leaving_(stream),
+        meter_(&meter),
+        max_message_bytes_(max_message_bytes) {}
 
   /// Both count from the next message on.
   void set_limits(std::uint64_t max_message_bytes, ByteMeter& meter);
@@ -44,22 +50,21 @@ class MessageGuard final : public capnp::MessageStream {
       kj::ArrayPtr<capnp::word> scratch_space) override;
   kj::Promise<void> writeMessage(
       kj::ArrayPtr<const int> fds,
-      kj::ArrayPtr<const kj::ArrayPtr<const capnp::word>> segments) override {
-    return writer_.writeMessage(fds, segments);
-  }
+      kj::ArrayPtr<const kj::ArrayPtr<const capnp::word>> segments) override;
   kj::Promise<void> writeMessages(
-      kj::ArrayPtr<kj::ArrayPtr<const kj::ArrayPtr<const capnp::word>>> messages) override {
-    return writer_.writeMessages(messages);
-  }
-  kj::Maybe<int> getSendBufferSize() override { return writer_.getSendBufferSize(); }
-  kj::Promise<void> end() override { return writer_.end(); }
+      kj::ArrayPtr<kj::ArrayPtr<const kj::ArrayPtr<const capnp::word>>> messages) override;
+  kj::Maybe<int> getSendBufferSize() override;
+  kj::Promise<void> end() override;
 
  private:
   [[nodiscard]] bool may_read() const { return !paused_ && messages_left_ > 0; }
   void go_on();
+  [[nodiscard]] kj::Promise<kj::Maybe<capnp::MessageReaderAndFds>> read_message(
+      capnp::ReaderOptions options);
 
   kj::AsyncIoStream& stream_;
-  capnp::AsyncIoMessageStream writer_;
+  ReadAhead arrived_;
+  WriteBehind leaving_;
   ByteMeter* meter_;
   std::uint64_t max_message_bytes_;
   std::uint64_t messages_left_ = std::numeric_limits<std::uint64_t>::max();
