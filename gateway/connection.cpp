@@ -30,7 +30,7 @@ void Background::taskFailed(kj::Exception&& fault) {
 // Bound: of each token one revocation waits for its commit; others are answered at once.
 kj::Promise<Expected<RevokedToken>> Services::revoke(RevokeToken request,
                                                      const Connection& caller) {
-  auto revoked = bridge.ask<RevokedToken>(frontend, std::move(request), caf::infinite)
+  auto revoked = bridge.ask<RevokedToken>(frontend, std::move(request), Bridge::kNever)
                      .then([this, caller = caller.number()](Expected<RevokedToken> answer) {
                        if (answer) end_sessions_of(answer->token_hash, caller);
                        return answer;

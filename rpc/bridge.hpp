@@ -1,77 +1,123 @@
 // From KJ's thread to an actor and back: a request becomes a message, the answer a KJ promise.
 //
-//   handler (KJ) --message--> relay actor --request--> receiver
-//   handler (KJ) <--outbox--- relay actor <--answer---
+//   handler (KJ) --request--> receiver (CAF's pool)
+//   handler (KJ) <--outbox--- answer
 //
-// The relay is an event-based actor; nothing blocks on either side.
+// Requests are sent by an actor that lives on the loop's thread: what is sent to it comes to the
+// outbox, not to CAF's pool. Nothing blocks on either side.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include <caf/actor_system.hpp>
-#include <caf/event_based_actor.hpp>
+#include <caf/behavior.hpp>
+#include <caf/extend.hpp>
+#include <caf/mixin/behavior_changer.hpp>
+#include <caf/mixin/requester.hpp>
+#include <caf/mixin/sender.hpp>
+#include <caf/scheduled_actor.hpp>
 #include <kj/async.h>
+#include <kj/timer.h>
 
 #include "model/errors.hpp"
 #include "rpc/outbox.hpp"
 
 namespace fairwater {
+class LoopActor;
+}  // namespace fairwater
 
-/// Something that the relay actor is to do.
-struct RelayTask {
-  std::function<void(caf::event_based_actor*)> run;
+template <>
+class caf::behavior_type_of<fairwater::LoopActor> {
+ public:
+  using type = caf::behavior;
 };
+
+namespace fairwater {
 
 /// Errors of CAF's own in words for callers: who is gone or silent is `unavailable`.
 [[nodiscard]] caf::error translate_actor_error(const caf::error& error);
 
+/// An actor that no scheduler runs: messages to it are handled on the thread that drains the
+/// outbox.
+class LoopActor final
+    : public caf::extend<caf::scheduled_actor, LoopActor>::with<
+          caf::mixin::sender, caf::mixin::requester, caf::mixin::behavior_changer> {
+ public:
+  using signatures = caf::none_t;
+  using behavior_type = caf::behavior;
+
+  LoopActor(caf::actor_config& config, std::shared_ptr<Outbox> outbox);
+
+  /// From any thread.
+  void enqueue(caf::mailbox_element_ptr element, caf::execution_unit*) override;
+  void enqueue(caf::strong_actor_ptr source, caf::message_id id, caf::message content,
+               caf::execution_unit* unit) override;
+  void launch(caf::execution_unit*, bool, bool) override {}
+  /// What comes from now on is dropped. On the loop's thread.
+  void end();
+
+ private:
+  void handle(caf::mailbox_element& element);
+
+  const std::shared_ptr<Outbox> outbox_;
+  bool ended_ = false;
+};
+
 class Bridge {
  public:
   /// Made, used and destroyed on the loop's thread; `outbox` is drained there.
-  Bridge(caf::actor_system& system, std::shared_ptr<Outbox> outbox);
+  Bridge(caf::actor_system& system, std::shared_ptr<Outbox> outbox, kj::Timer& timer);
   Bridge(const Bridge&) = delete;
   Bridge& operator=(const Bridge&) = delete;
   ~Bridge();
 
-  /// Sends `request` and promises the answer or its error; `unavailable` after `timeout`, which may
-  /// be caf::infinite. Dropping the promise drops the answer, not the request.
-  template <class Response, class Receiver, class Request, class Timeout>
+  /// Without a timeout.
+  static constexpr std::nullopt_t kNever = std::nullopt;
+  using Timeout = std::optional<std::chrono::milliseconds>;
+
+  /// Sends `request` and promises the answer or its error; `unavailable` after `timeout`, or up to
+  /// kTimeoutPrecision later. Dropping the promise drops the answer, not the request.
+  template <class Response, class Receiver, class Request>
   kj::Promise<Expected<Response>> ask(const Receiver& receiver, Request request, Timeout timeout) {
     const std::uint64_t id = next_id_++;
-    auto answer = kj::newAdaptedPromise<Expected<Response>, Answer<Response>>(*this, id);
-    // Posted tasks run only while the loop does, and the bridge lives longer than that.
-    auto deliver = [bridge = this, outbox = outbox_, id](Expected<Response> value) {
-      outbox->post([bridge, id, value = std::move(value)]() mutable {
-        bridge->deliver(id, std::move(value));
-      });
-    };
-    send_to_relay({[receiver, request = std::move(request), timeout,
-                    deliver](caf::event_based_actor* self) mutable {
-      self->request(receiver, timeout, std::move(request))
-          .then([deliver](Response& response) { deliver(std::move(response)); },
-                [deliver](caf::error& error) { deliver(translate_actor_error(error)); });
-    }});
+    auto answer = kj::newAdaptedPromise<Expected<Response>, Answer<Response>>(*this, id,
+                                                                              deadline_of(timeout));
+    actor_->request(receiver, caf::infinite, std::move(request))
+        .then(
+            [this, id](Response& response) { deliver<Response>(id, std::move(response)); },
+            [this, id](caf::error& error) { deliver<Response>(id, translate_actor_error(error)); });
     return answer;
   }
 
   [[nodiscard]] const std::shared_ptr<Outbox>& outbox() const { return outbox_; }
 
  private:
+  using Deadline = kj::Maybe<kj::TimePoint>;
+
   class Pending {
    public:
+    explicit Pending(Deadline deadline) : deadline_(deadline) {}
     virtual ~Pending() = default;
     virtual void fail(const caf::error& error) = 0;
+    [[nodiscard]] bool is_late(kj::TimePoint now) const {
+      KJ_IF_MAYBE (deadline, deadline_) return *deadline <= now;
+      return false;
+    }
+
+   private:
+    const Deadline deadline_;
   };
 
   template <class Response>
   class Answer final : public Pending {
    public:
-    Answer(kj::PromiseFulfiller<Expected<Response>>& fulfiller, Bridge& bridge, std::uint64_t id)
-        : fulfiller_(fulfiller), bridge_(bridge), id_(id) {
+    Answer(kj::PromiseFulfiller<Expected<Response>>& fulfiller, Bridge& bridge, std::uint64_t id,
+           Deadline deadline)
+        : Pending(deadline), fulfiller_(fulfiller), bridge_(bridge), id_(id) {
       bridge_.pending_[id_] = this;
     }
     ~Answer() override { bridge_.pending_.erase(id_); }
@@ -90,17 +136,17 @@ class Bridge {
     if (found != pending_.end())
       static_cast<Answer<Response>*>(found->second)->fulfill(std::move(value));
   }
-  void send_to_relay(RelayTask task);
-  /// No answer will come any more: what waits is told so.
-  void relay_ended();
+  [[nodiscard]] Deadline deadline_of(Timeout timeout);
+  [[nodiscard]] kj::Promise<void> sweep();
 
   std::shared_ptr<Outbox> outbox_;
-  caf::actor relay_;
-  bool relay_alive_ = true;
+  kj::Timer& timer_;
+  caf::actor owner_;  ///< of actor_
+  LoopActor* actor_;
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, Pending*> pending_;  ///< borrowed from the promises that wait
+  bool sweeping_ = false;
+  kj::Promise<void> sweep_ = nullptr;  ///< last: it refers to the rest
 };
 
 }  // namespace fairwater
-
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::RelayTask)

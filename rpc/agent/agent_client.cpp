@@ -322,7 +322,8 @@ class AgentClient::Impl {
  public:
   Impl(caf::actor_system& system, AgentPort agent, AgentClientOptions options)
       : thread_([&system, agent = std::move(agent), options = std::move(options)](Loop& loop) {
-          Shared shared{system, agent, options, loop.timer(), {system, loop.outbox}, {}};
+          Shared shared{system, agent, options, loop.timer(), {system, loop.outbox, loop.timer()},
+                        {}};
           {
             Connector connector(shared, loop.io.provider->getNetwork());
             connector.run_for_ever().exclusiveJoin(kj::mv(loop.stopped)).wait(loop.io.waitScope);
