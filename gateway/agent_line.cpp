@@ -10,6 +10,8 @@ namespace fairwater {
 namespace {
 
 constexpr auto kReadLogTimeout = 10 * kj::SECONDS;
+/// The call's own.
+constexpr std::uint64_t kWordsBesideOrders = 64;
 
 using LogAnswered = Answered<LogChunk>;
 using OrdersAnswered = Answered<OrdersTaken>;
@@ -100,27 +102,31 @@ void AgentLine::send_orders(std::uint64_t request, AgentOrders orders) {
 }
 
 /// Launches before stops, as the batch has them.
-AgentOrders AgentLine::Batch::next_message() {
+std::pair<AgentOrders, std::size_t> AgentLine::Batch::next_message() {
   AgentOrders message;
   ByteBudget budget;
   for (; launches_sent < orders.launches.size(); ++launches_sent) {
     auto& order = orders.launches[launches_sent];
-    if (!budget.take(wire_bytes<wire::LaunchOrder>(order))) return message;
+    if (!budget.take(wire_bytes<wire::LaunchOrder>(order)))
+      return {std::move(message), budget.taken()};
     message.launches.push_back(std::move(order));
   }
   for (; stops_sent < orders.stops.size(); ++stops_sent) {
     const auto& order = orders.stops[stops_sent];
-    if (!budget.take(wire_bytes<wire::StopOrder>(order))) return message;
+    if (!budget.take(wire_bytes<wire::StopOrder>(order)))
+      return {std::move(message), budget.taken()};
     message.stops.push_back(order);
   }
-  return message;
+  return {std::move(message), budget.taken()};
 }
 
 void AgentLine::send_waiting() {
   while (!waiting_.empty() && bytes_under_way_ < kMaxOrderBytesUnderWay) {
     auto& batch = waiting_.front();
-    auto request = control_.ordersRequest();
-    encode(batch.next_message(), request);
+    const auto [message, size] = batch.next_message();
+    auto request = control_.ordersRequest(
+        capnp::MessageSize{kWordsBesideOrders + size / sizeof(capnp::word), 0});
+    encode(message, request);
     const auto bytes = request.totalSize().wordCount * sizeof(capnp::word);
     bytes_under_way_ += bytes;
     const auto number = batch.request;

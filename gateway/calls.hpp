@@ -11,6 +11,8 @@ namespace fairwater {
 
 /// Words of an answer that is no list: without a hint each takes 8 KiB until it has left.
 inline constexpr capnp::MessageSize kSmallAnswer{32, 0};
+/// Of a list of them.
+inline constexpr std::uint64_t kWordsPerTaskKey = 4;
 
 /// Answers with an error as data.
 template <class Context>
@@ -28,11 +30,16 @@ kj::Promise<void> refuse_late(Connection& connection, Context context, const caf
       [context, error]() mutable { return answer_error(context, error); });
 }
 
-/// A response without lists or texts makes a small answer.
+/// What an answer is going to take, where that is known: a response without lists or texts is
+/// small.
 template <class Response>
-kj::Maybe<capnp::MessageSize> answer_size() {
+kj::Maybe<capnp::MessageSize> answer_size(const Response&) {
   if (std::is_trivially_copyable_v<Response>) return kSmallAnswer;
   return nullptr;
+}
+inline kj::Maybe<capnp::MessageSize> answer_size(const ReportReply& reply) {
+  return capnp::MessageSize{kSmallAnswer.wordCount + kWordsPerTaskKey * reply.acknowledged.size(),
+                            0};
 }
 
 template <class Request>
@@ -62,8 +69,8 @@ kj::Promise<void> carry_out(Context context, Decode decode, Ask ask, Fill fill) 
   if (!request) return answer_error(context, request.error());
   return ask(std::move(*request)).then([context, fill = std::move(fill)](auto&& response) mutable {
     if (!response) return answer_error(context, response.error());
-    using Response = std::remove_cvref_t<decltype(*response)>;
-    fill(std::move(*response), context.getResults(answer_size<Response>()));
+    const auto size = answer_size(*response);
+    fill(std::move(*response), context.getResults(size));
     return kj::Promise<void>(kj::READY_NOW);
   });
 }

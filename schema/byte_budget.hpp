@@ -24,18 +24,22 @@ class ByteBudget {
     if (bytes > left_ && !first_) return false;
     first_ = false;
     left_ -= std::min(left_, bytes);
+    taken_ += bytes;
     return true;
   }
+  [[nodiscard]] std::size_t taken() const { return taken_; }
 
  private:
   std::size_t left_;
+  std::size_t taken_ = 0;
   bool first_ = true;
 };
 
 /// What the value takes in a message: wire_bytes<wire::JobRecord>(job). O(size), it encodes it.
 template <class Wire, class Value>
 [[nodiscard]] std::size_t wire_bytes(const Value& value) {
-  capnp::MallocMessageBuilder message;
+  constexpr capnp::uint kFirstWords = 128;  // most values are small, and what is reserved is zeroed
+  capnp::MallocMessageBuilder message(kFirstWords);
   encode(value, message.initRoot<Wire>());
   return message.sizeInWords() * sizeof(capnp::word);
 }
