@@ -88,6 +88,7 @@ class Agent {
   std::uint64_t link_number_ = 0;  ///< tells answers over this link from those over an earlier one
   bool report_under_way_ = false;
   bool report_wanted_ = false;
+  std::int64_t reported_at_ms_ = 0;
   std::uint64_t epoch_ = 0;  ///< the newest coordinator's
   std::int64_t lease_deadline_ms_ = 0;
   bool lease_check_under_way_ = false;
@@ -158,7 +159,7 @@ void Agent::send_report() {
   if (!link_ || report_under_way_) return;
   report_wanted_ = false;
   report_under_way_ = true;
-  const std::int64_t sent_at_ms = settings_.boottime_ms();
+  const std::int64_t sent_at_ms = reported_at_ms_ = settings_.boottime_ms();
   const auto number = link_number_;
   self_->request(link_, Milliseconds(settings_.report_timeout_ms), report())
       .then(
@@ -209,10 +210,16 @@ void Agent::keep_memory() {
   self_->send(host_, KeepMemory{memory_});
 }
 
+/// A report for another reason is a heartbeat as well: the next one comes an interval after it.
 void Agent::on_beat() {
-  self_->delayed_send(self_, Milliseconds(settings_.heartbeat_interval_ms), AgentBeat{});
   keep_memory();
-  send_report();
+  const std::int64_t now = settings_.boottime_ms();
+  if (now >= reported_at_ms_ + settings_.heartbeat_interval_ms) {
+    send_report();
+    reported_at_ms_ = now;  // also where there is no connection
+  }
+  self_->delayed_send(self_, Milliseconds(reported_at_ms_ + settings_.heartbeat_interval_ms - now),
+                      AgentBeat{});
 }
 
 void Agent::on_link_up(const LinkUp& up) {

@@ -171,9 +171,14 @@ kj::Duration Node::pause_before_next_try() {
 
 // -- reports --------------------------------------------------------------------------------------
 
+/// As actors/agent does it: a report for another reason is a heartbeat as well.
 void Node::beat() {
-  fleet_.at({Clock::now() + interval_, this});
-  send_report();
+  const auto now = Clock::now();
+  if (now >= reported_at_ + interval_) {
+    send_report();
+    reported_at_ = now;
+  }
+  fleet_.at({reported_at_ + interval_, this});
 }
 
 AgentReport Node::report() const {
@@ -196,7 +201,7 @@ void Node::send_report() {
   report_under_way_ = true;
   auto request = session_->node.heartbeatRequest();
   encode(report(), request.initReport());
-  const auto sent = Clock::now();
+  const auto sent = reported_at_ = Clock::now();
   session_->tasks.add(fleet_.loop.timer()
                           .timeoutAfter(kCallTimeout, response_of(request))
                           .then([this, sent](auto&& response) {

@@ -98,6 +98,7 @@ class Node {
   bool report_wanted_ = false;
   Clock::time_point lease_until_;
   std::chrono::milliseconds interval_{1000};
+  Clock::time_point reported_at_;
   bool beats_ = false;
   std::map<TaskKey, Running> running_;
   Amount millicores_in_use_ = 0;

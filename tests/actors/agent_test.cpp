@@ -79,6 +79,27 @@ TEST_CASE("A task's end is reported at once, and what gathers goes in one report
   CHECK(fixture.host->forgotten == std::vector{kFirst});
 }
 
+TEST_CASE("A report for another reason puts the heartbeat off", "[actor]") {
+  AgentFixture fixture;
+  fixture.spawn();
+  fixture.connect();
+  fixture.answer({});
+  AgentOrders orders;
+  orders.launches = {launch_order(1)};
+  fixture.send(orders);
+  fixture.advance(1000);
+  fixture.answer({});
+  const auto before = fixture.coordinator->reports.size();
+  fixture.advance(600);
+  fixture.end(exited(kFirst));
+  REQUIRE(fixture.coordinator->reports.size() == before + 1);
+  fixture.answer(reply_with({kFirst}));
+  fixture.advance(900);  // the heartbeat would have been 500 ms ago
+  CHECK(fixture.coordinator->reports.size() == before + 1);
+  fixture.advance(100);
+  CHECK(fixture.coordinator->reports.size() == before + 2);
+}
+
 TEST_CASE("However many and large results are, a report stays a message", "[actor]") {
   AgentFixture fixture;
   fixture.spawn();
