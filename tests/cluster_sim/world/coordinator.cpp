@@ -53,7 +53,7 @@ void Coordinator::try_without_end() {
   if (disk.cut_newest_log(directories.back())) {
     const auto opened = open_ledger();
     stage_.log.line("a log without its end is {}", opened ? "taken" : "refused");
-    // What a failing disk kept out of the mark was never acknowledged.
+    // What a failing disk keeps out of the mark is durable all the same; nothing goes on top of it.
     if (opened && !ended_by_disk_ && (*opened)->last_number() < checker_.records())
       stage_.broken("a ledger that ends at record {} is taken for whole, and {} was durable",
                     (*opened)->last_number(), checker_.records());
@@ -128,6 +128,7 @@ void Coordinator::kill(bool keeps_unsynced) {
   stage_.log.line("kill the coordinator");
   checker_.follow(*ledger_);
   dies_after_messages = 0;
+  ended_by_disk_ = ended_by_disk_ || disk.has_failed();
   disk.cut_off();
   cluster_.reset();
   process_.reset();

@@ -78,7 +78,7 @@ class Coordinator {
   std::optional<Cluster> cluster_;
   const caf::resumable* writer_ = nullptr;
   std::int64_t synced_at_us_ = 0;
-  bool ended_by_disk_ = false;  ///< the last life: what it committed last may be unacknowledged
+  bool ended_by_disk_ = false;  ///< the last life: its last commit may have no mark
   std::vector<std::weak_ptr<Connection>> connections_;
 };
 
