@@ -10,7 +10,7 @@ RUN ./dev build release fairwater fairwaterd
 FROM debian:bookworm-slim
 RUN apt-get update \
  && apt-get install -y --no-install-recommends \
-      libcaf-core0.17 libcapnp-0.9.2 librocksdb7.8 libspdlog1.10 libfmt9 libyaml-cpp0.7 libsodium23 zlib1g \
+      libcaf-core0.17 libcapnp-0.9.2 librocksdb7.8 libspdlog1.10 libfmt9 libyaml-cpp0.7 libsodium23 libjemalloc2 zlib1g \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --system --create-home --home-dir /var/lib/fairwater fairwater \
  && install -d -o fairwater -g fairwater -m 0700 /var/lib/fairwater \
