@@ -102,6 +102,8 @@ class Ledger::Impl {
     const std::lock_guard lock(mutex_);
     return {published_.incarnation, published_.last_number, published_.last_hash};
   }
+  /// The state as it is stored.
+  void load() { state_ = std::make_unique<State>(*view_); }
   [[nodiscard]] const Database& database() const { return *database_; }
   [[nodiscard]] const std::string& directory() const { return options_.directory; }
 
@@ -111,7 +113,6 @@ class Ledger::Impl {
   caf::error mark();
   /// Adds one record to state and batch.
   caf::error stage(JournalBody body, rocksdb::WriteBatch& batch, std::vector<Receipt>& receipts);
-  void load() { state_ = std::make_unique<State>(*view_); }
   void publish() {
     const std::lock_guard lock(mutex_);
     published_ = state_->meta;
@@ -223,7 +224,7 @@ Expected<std::vector<Receipt>> Ledger::Impl::append(std::vector<JournalBody> bod
                              ". Whether it is durable shows when the ledger is opened again.");
     return broken_;
   }
-  state_->forget();
+  state_->stored();
   publish();
   // Before anybody is told. What cannot be marked is durable all the same; nothing goes on top of
   // it.
@@ -246,7 +247,12 @@ Expected<std::unique_ptr<Ledger>> Ledger::open(LedgerOptions options) {
 
 Expected<std::vector<Receipt>> Ledger::append(std::vector<JournalBody> bodies) {
   return guard_storage(impl_->directory(), [&]() -> Expected<std::vector<Receipt>> {
-    return impl_->append(std::move(bodies));
+    try {
+      return impl_->append(std::move(bodies));
+    } catch (const StorageFault&) {
+      impl_->load();  // nothing of the half-made commit stays
+      throw;
+    }
   });
 }
 
