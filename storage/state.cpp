@@ -157,7 +157,7 @@ void State::store_accounts() {
   meta.next_iou_age = accounts.book().last_age() + 1;
 }
 
-void State::write_changes(const ChangeSink& sink) const {
+void State::write_changes(const ChangeSink& sink) {
   sink(Family::meta, kMetaKey, to_bytes(meta));
   balances.write_changes(sink);
   tenants.write_changes(sink);
@@ -171,17 +171,17 @@ void State::write_changes(const ChangeSink& sink) const {
   reservations.write_changes(sink);
 }
 
-void State::forget() {
-  balances.forget();
-  tenants.forget();
-  nodes.forget();
-  jobs.forget();
-  tasks.forget();
-  live.forget();
-  tokens.forget();
-  classes.forget();
-  tenant_jobs.forget();
-  reservations.forget();
+void State::stored() {
+  balances.stored();
+  tenants.stored();
+  nodes.stored();
+  jobs.stored();
+  tasks.stored();
+  live.stored();
+  tokens.stored();
+  classes.stored();
+  tenant_jobs.stored();
+  reservations.stored();
 }
 
 }  // namespace fairwater

@@ -2,6 +2,8 @@
 // over whatever is stored below them. The database and an empty base (verify) take the same path.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <optional>
@@ -9,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "policy/ledger/accounts.hpp"
 #include "storage/families.hpp"
@@ -58,36 +61,39 @@ template <class Value>
 using ChangeSink = std::function<void(Family family, const std::string& key,
                                       const std::optional<std::string>& bytes)>;
 
-/// The changes to one family over a view. Reads are kept, so that a record changed many times
-/// within a batch is decoded and encoded once. References stay valid until the record is erased or
-/// flush().
+/// The changes to one family over a view, and what was read or changed lately: records that change
+/// with every commit are read and decoded once. References stay valid until the record is erased,
+/// stored() or forget().
 template <class Value>
 class StateTable {
  public:
+  /// Encoded, of what is kept after it was stored; what is held in memory takes a few times that.
+  static constexpr std::size_t kMostKeptBytes = std::size_t{4} << 20;
+
   StateTable(const StateView& view, Family family) : view_(view), family_(family) {}
 
-  /// Null when there is none. O(log records touched), and one read the first time.
+  /// Null when there is none. O(log records kept), and one read the first time.
   [[nodiscard]] const Value* find(const std::string& key) {
-    Slot& slot = load(key);
+    const Slot& slot = load(key)->second;
     return slot.value ? &*slot.value : nullptr;
   }
   /// For changing a record in place; null when there is none.
   [[nodiscard]] Value* edit(const std::string& key) {
-    Slot& slot = load(key);
-    if (!slot.value) return nullptr;
-    slot.changed = true;
-    return &*slot.value;
+    const auto slot = load(key);
+    if (!slot->second.value) return nullptr;
+    change(slot);
+    return &*slot->second.value;
   }
   Value& put(const std::string& key, Value value) {
-    Slot& slot = slots_[key];
-    slot.value = std::move(value);
-    slot.changed = true;
-    return *slot.value;
+    const auto slot = slots_.try_emplace(key).first;
+    slot->second.value = std::move(value);
+    change(slot);
+    return *slot->second.value;
   }
   void erase(const std::string& key) {
-    Slot& slot = slots_[key];
-    slot.value.reset();
-    slot.changed = true;
+    const auto slot = slots_.try_emplace(key).first;
+    slot->second.value.reset();
+    change(slot);
   }
   /// Every record with the changes so far, by key. O(family).
   [[nodiscard]] std::map<std::string, Value> all() const {
@@ -101,30 +107,63 @@ class StateTable {
     return records;
   }
   /// Hands every change to `sink`, by key.
-  void write_changes(const ChangeSink& sink) const {
-    for (const auto& [key, slot] : slots_)
-      if (slot.changed)
-        sink(family_, key, slot.value ? std::optional(to_bytes(*slot.value)) : std::nullopt);
+  void write_changes(const ChangeSink& sink) {
+    const auto by_key = [](const auto& one, const auto& other) {
+      return one->first < other->first;
+    };
+    std::sort(changed_.begin(), changed_.end(), by_key);
+    for (const auto& slot : changed_) {
+      std::optional<std::string> bytes;
+      if (slot->second.value) bytes = to_bytes(*slot->second.value);
+      keep(slot, bytes ? bytes->size() : 0);
+      sink(family_, slot->first, bytes);
+    }
   }
-  /// Forgets changes and reads: what is below has them now.
-  void forget() { slots_.clear(); }
+  /// What was handed out is below now.
+  void stored() {
+    for (const auto& slot : changed_) {
+      slot->second.changed = false;
+      if (slot->second.value) continue;
+      kept_bytes_ -= slot->second.bytes;
+      slots_.erase(slot);
+    }
+    changed_.clear();
+    if (kept_bytes_ <= kMostKeptBytes) return;
+    slots_.clear();
+    kept_bytes_ = 0;
+  }
 
  private:
   struct Slot {
     std::optional<Value> value;
     bool changed = false;
+    std::size_t bytes = 0;
   };
-  Slot& load(const std::string& key) {
-    const auto [it, is_new] = slots_.try_emplace(key);
-    if (is_new)
-      if (const std::optional<std::string> bytes = view_.get(family_, key))
-        it->second.value = decode_stored<Value>(family_, key, *bytes);
-    return it->second;
+  using Slots = std::map<std::string, Slot>;
+
+  typename Slots::iterator load(const std::string& key) {
+    const auto found = slots_.find(key);
+    if (found != slots_.end()) return found;
+    const std::optional<std::string> bytes = view_.get(family_, key);
+    Slot slot;
+    if (bytes) slot.value = decode_stored<Value>(family_, key, *bytes);
+    const auto loaded = slots_.emplace(key, std::move(slot)).first;
+    keep(loaded, bytes ? bytes->size() : 0);
+    return loaded;
+  }
+  void change(typename Slots::iterator slot) {
+    if (!std::exchange(slot->second.changed, true)) changed_.push_back(slot);
+  }
+  void keep(typename Slots::iterator slot, std::size_t value_bytes) {
+    const std::size_t bytes = slot->first.size() + value_bytes;
+    kept_bytes_ += bytes - std::exchange(slot->second.bytes, bytes);
   }
 
   const StateView& view_;
   Family family_;
-  std::map<std::string, Slot> slots_;
+  Slots slots_;
+  std::vector<typename Slots::iterator> changed_;
+  std::size_t kept_bytes_ = 0;
 };
 
 /// What is stored of the accounts. Throws StorageFault when it cannot be, for instance when
@@ -138,9 +177,9 @@ struct State {
   explicit State(const StateView& view);
 
   /// Every changed record of every family but the journal; meta always.
-  void write_changes(const ChangeSink& sink) const;
+  void write_changes(const ChangeSink& sink);
   /// After the changes were stored below.
-  void forget();
+  void stored();
   /// Writes what events changed in the accounts to the records that hold it.
   void store_accounts();
 

@@ -158,7 +158,7 @@ class Verification {
     return true;
   }
 
-  void compare(const State& rebuilt) {
+  void compare(State& rebuilt) {
     Records expected;
     rebuilt.write_changes(
         [&](Family family, const std::string& key, const std::optional<std::string>& bytes) {
