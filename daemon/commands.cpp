@@ -191,6 +191,7 @@ int run_agent(const AgentFlags& flags) {
       },
       [](const auto& process, const AgentConfig& config, const DaemonLog& log) {
         log.info("agent for " + config.coordinator + ", limits by " + process.limits());
+        if (!process.devices().empty()) log.info("devices: " + process.devices());
         log_isolation(log, process.isolation());
       },
       "stopping; tasks go on");
@@ -248,6 +249,8 @@ Expected<std::vector<std::unique_ptr<AgentProcess>>> start_agents(caf::actor_sys
     // One person's cluster: tasks may do what that person may.
     config.run_as_default = "agent";
     config.allow_root_tasks = true;
+    // The machine's processors may be shared by time, its gpus are one node's.
+    if (i > 1) config.devices["gpu"] = {};
     auto agent = AgentProcess::start(system, config, stop_at_once(log));
     if (!agent) return agent.error();
     agents.push_back(std::move(*agent));

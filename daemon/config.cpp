@@ -1,5 +1,6 @@
 #include "daemon/config.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <sys/sysinfo.h>
@@ -14,6 +15,9 @@
 
 namespace fairwater {
 namespace {
+
+/// More than any machine has: an amount beyond it does not count devices.
+constexpr Amount kMaxUnlistedGpus = 1024;
 
 struct IdRange {
   std::uint32_t first = 0;
@@ -97,12 +101,28 @@ void read(const FieldMap& fields, CoordinatorConfig& config) {
   fields.read("predict", config.predict, read_predict);
 }
 
+/// `devices: {gpu: [0, 1], fpga: [left, right]}`, or `gpu: auto`.
+void read_devices(const Field& field, AgentConfig& config) {
+  config.devices.clear();
+  config.gpus_as_found = false;
+  for (const auto& [resource, ids] : field.entries()) {
+    if (ids.is(InputValue::Kind::list)) {
+      config.devices[resource] = ids.texts();
+      continue;
+    }
+    if (resource != "gpu") ids.fail("write the ids of its devices, as in [0, 1]");
+    (void)ids.choice({"auto"});
+    config.gpus_as_found = true;
+  }
+}
+
 void read(const FieldMap& fields, AgentConfig& config) {
   fields.read("coordinator", config.coordinator);
   fields.read("name", config.name);
   fields.read("site", config.site);
   fields.read("labels", config.labels);
   fields.read("resources", config.resources);
+  if (const auto devices = fields.find("devices")) read_devices(*devices, config);
   fields.read("data", config.data);
   fields.read("join_token_file", config.join_token_file);
   fields.read("log_limit", config.log_limit_mib,
@@ -286,6 +306,7 @@ caf::error validate(const AgentConfig& config) {
         "'" + config.name + "' is not a node name: 1 to 63 letters, digits, '.', '_', '-'", "name");
   if (config.data.empty())
     return make_error(ErrorCode::invalid_input, "a data directory is needed", "data");
+  if (auto wrong = validate(config.devices, config.resources)) return wrong;
   return check_run_as_default(config.run_as_default);
 }
 
@@ -293,6 +314,26 @@ std::string default_node_name() {
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0) return "node";
   return name.data();
+}
+
+Expected<NodeResources> node_resources(const AgentConfig& config,
+                                       const std::vector<std::string>& gpus) {
+  NodeResources node{config.resources, config.devices};
+  if (config.resources.empty()) node.capacity = machine_resources();
+  const auto amount = config.resources.find("gpu");
+  const bool counted = amount != config.resources.end();
+  if (config.gpus_as_found || (config.resources.empty() && !node.devices.contains("gpu"))) {
+    if (counted || !gpus.empty()) node.devices["gpu"] = gpus;
+  } else if (counted && !node.devices.contains("gpu") && amount->second <= kMaxUnlistedGpus) {
+    auto& ids = node.devices["gpu"];
+    const auto count = static_cast<std::size_t>(std::max<Amount>(amount->second, 0));
+    for (std::size_t i = 0; i < count; ++i)
+      ids.push_back(gpus.size() >= count ? gpus[i] : std::to_string(i));
+  }
+  if (auto wrong = validate(node.devices, config.resources)) return wrong;
+  for (const auto& [resource, ids] : node.devices)
+    if (!ids.empty()) node.capacity[resource] = static_cast<Amount>(ids.size());
+  return node;
 }
 
 NamedAmounts machine_resources() {

@@ -13,6 +13,7 @@
 #include "model/journal.hpp"
 #include "model/resources.hpp"
 #include "policy/allocator/allocator.hpp"
+#include "process/devices.hpp"
 #include "process/forgotten_tasks.hpp"
 #include "process/task_user.hpp"
 
@@ -48,7 +49,9 @@ struct AgentConfig {
   std::string name;  ///< default: the host's name
   std::string site = "default";
   std::map<std::string, std::string> labels;
-  NamedAmounts resources;  ///< default: all processors and all memory of the machine
+  NamedAmounts resources;      ///< default: all processors, memory and gpus of the machine
+  NamedDevices devices;        ///< by id; of gpus the default is what is found
+  bool gpus_as_found = false;  ///< `gpu: auto`
   std::string data = "/var/lib/fairwater/agent";
   std::string join_token_file;
   std::uint64_t log_limit_mib = 16;
@@ -87,5 +90,16 @@ struct AgentConfig {
 /// The host's name, and what it has of cpu and memory.
 [[nodiscard]] std::string default_node_name();
 [[nodiscard]] NamedAmounts machine_resources();
+
+/// What a node gives to the cluster.
+struct NodeResources {
+  NamedAmounts capacity;
+  NamedDevices devices;
+};
+/// As configured, on a machine with these gpus. An amount that is not given follows from the ids. A
+/// number of gpus without ids means the first that were found or, where there are not as many,
+/// those from 0 on: the files may be elsewhere.
+[[nodiscard]] Expected<NodeResources> node_resources(const AgentConfig& config,
+                                                     const std::vector<std::string>& gpus);
 
 }  // namespace fairwater

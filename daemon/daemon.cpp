@@ -241,7 +241,7 @@ std::filesystem::path own_directory() {
 
 Expected<TaskHostActor> start_host(caf::actor_system& system, const AgentConfig& config,
                                    LimitMethod limits, const TaskIsolation& isolation,
-                                   AgentSettings& settings) {
+                                   const NamedDevices& devices, AgentSettings& settings) {
   auto directory = AgentDirectory::open(
       config.data, config.join_token_file.empty() ? IfEmpty::refuse : IfEmpty::create);
   if (!directory) return directory.error();
@@ -256,6 +256,7 @@ Expected<TaskHostActor> start_host(caf::actor_system& system, const AgentConfig&
   options.users = isolation.users;
   options.hide_processes = isolation.hide_processes;
   options.limits = limits;
+  options.devices = devices;
   auto host = TaskHost::open(options);
   if (!host) return host.error();
   return spawn_task_host(system, std::move(*host), std::move(*directory));
@@ -268,14 +269,16 @@ Expected<std::unique_ptr<AgentProcess>> AgentProcess::start(
     std::function<void(const std::string&)> on_fatal) {
   auto isolation = task_isolation(config);
   if (!isolation) return isolation.error();
+  auto resources = node_resources(config, find_gpus());
+  if (!resources) return resources.error();
   const auto probe = probe_limits();
   AgentSettings settings;
   settings.spec.traits = {config.name.empty() ? default_node_name() : config.name, config.site,
                           config.labels};
-  settings.spec.capacity = config.resources.empty() ? machine_resources() : config.resources;
+  settings.spec.capacity = std::move(resources->capacity);
   settings.spec.limits = std::string(to_string(probe.method));
   settings.spec.isolation = isolation->words;
-  auto host = start_host(system, config, probe.method, *isolation, settings);
+  auto host = start_host(system, config, probe.method, *isolation, resources->devices, settings);
   if (!host) return host.error();
 
   AgentClientOptions options;
@@ -293,6 +296,7 @@ Expected<std::unique_ptr<AgentProcess>> AgentProcess::start(
   std::unique_ptr<AgentProcess> process{new AgentProcess};
   process->limits_ = settings.spec.limits + (probe.why.empty() ? "" : " (" + probe.why + ")");
   process->isolation_ = std::move(*isolation);
+  process->devices_ = device_names(resources->devices);
   process->agent_ = spawn_agent(system, std::move(settings), *host);
   caf::actor_cast<caf::actor>(process->agent_)
       ->attach_functor([on_fatal](const caf::error& reason) {

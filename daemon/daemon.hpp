@@ -93,6 +93,8 @@ class AgentProcess {
   /// How the machine holds tasks to their amounts.
   [[nodiscard]] const std::string& limits() const { return limits_; }
   [[nodiscard]] const TaskIsolation& isolation() const { return isolation_; }
+  /// The names of those that tasks get by id; empty: none.
+  [[nodiscard]] const std::string& devices() const { return devices_; }
 
  private:
   AgentProcess() = default;
@@ -100,6 +102,7 @@ class AgentProcess {
   std::unique_ptr<AgentClient> client_;
   std::string limits_;
   TaskIsolation isolation_;
+  std::string devices_;
 };
 
 /// Says who tasks run as, as a warning where they are not kept apart.

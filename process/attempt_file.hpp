@@ -22,6 +22,7 @@
 #include <string>
 
 #include "model/node.hpp"
+#include "process/devices.hpp"
 #include "process/limits.hpp"
 #include "process/process_identity.hpp"
 #include "process/task_user.hpp"
@@ -40,6 +41,7 @@ struct TaskOrder {
   std::uint64_t log_limit_bytes = 0;
   std::optional<TaskUser> user;          ///< none: as the host
   std::filesystem::path work_directory;  ///< the task's own; empty: none (an older host's order)
+  NamedDevices devices;  ///< the task's, while the attempt lives; empty: the node has none
   friend bool operator==(const TaskOrder&, const TaskOrder&) = default;
 };
 struct TaskStarted {

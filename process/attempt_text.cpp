@@ -11,7 +11,7 @@ namespace {
 
 // -- the fields of each section, in the order of writing
 
-static_assert(kMembers<TaskOrder> == 6 && kMembers<LaunchOrder> == 11 && kMembers<TaskUser> == 4,
+static_assert(kMembers<TaskOrder> == 7 && kMembers<LaunchOrder> == 11 && kMembers<TaskUser> == 4,
               "a member is missing below");
 
 /// Calls `visit(name, member)` for what an order says, but for its user. The task is the file's
@@ -31,6 +31,7 @@ void each_order_field(Order& order, Visit&& visit) {
   visit("environment", order.launch.environment);
   visit("limit", order.launch.limits);
   visit("cgroup", order.cgroup);
+  visit("device", order.devices);
 }
 
 /// `uid` is the one that every user has.
@@ -99,6 +100,12 @@ class SectionWriter {
   void operator()(std::string_view name, const std::map<std::string, Value>& pairs) {
     for (const auto& [key, value] : pairs) (*this)(name, key + "=" + text_of(value));
   }
+  void operator()(std::string_view name, const NamedDevices& devices) {
+    for (const auto& [resource, ids] : devices) {
+      if (ids.empty()) (*this)(name, resource + "=");
+      for (const std::string& id : ids) (*this)(name, resource + "=" + id);
+    }
+  }
   [[nodiscard]] std::string finish() { return std::move(content_.append("end\n")); }
 
  private:
@@ -152,6 +159,14 @@ bool read_value(std::map<std::string, Value>& pairs, std::string_view value) {
   const auto equals = value.find('=');
   auto& member = pairs[std::string(value.substr(0, equals))];
   return read_value(member, equals == std::string_view::npos ? "" : value.substr(equals + 1));
+}
+
+bool read_value(NamedDevices& devices, std::string_view value) {
+  const auto equals = value.find('=');
+  if (equals == std::string_view::npos) return false;
+  auto& ids = devices[std::string(value.substr(0, equals))];
+  if (equals + 1 < value.size()) ids.emplace_back(value.substr(equals + 1));
+  return true;
 }
 
 struct Field {

@@ -113,6 +113,23 @@ void give_away_pipes(const ChildEnds& ends, const TaskUser& user) {
 
 }  // namespace
 
+namespace {
+
+/// What of the node's devices the task has; of those that a node does not know by id nothing is
+/// said.
+void name_devices(const NamedDevices& devices, std::map<std::string, std::string>& environment) {
+  if (devices.empty()) return;
+  environment["FAIRWATER_DEVICES"] = device_names(devices);
+  const auto gpus = devices.find("gpu");
+  if (gpus == devices.end()) return;
+  // The job's own word was about another machine's. Numbers mean what the device files say, which
+  // CUDA would otherwise order by speed.
+  environment["CUDA_VISIBLE_DEVICES"] = joined(gpus->second);
+  environment.emplace("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+}
+
+}  // namespace
+
 Command prepare_command(const TaskOrder& order, const AttemptFile& file) {
   const LaunchOrder& launch = order.launch;
   Command command;
@@ -134,6 +151,7 @@ Command prepare_command(const TaskOrder& order, const AttemptFile& file) {
   environment["FAIRWATER_TASK_INDEX"] = std::to_string(launch.task.index);
   environment["FAIRWATER_TASK_COUNT"] = std::to_string(launch.task_count);
   environment["FAIRWATER_ATTEMPT"] = file.path();
+  name_devices(order.devices, environment);
   for (const auto& [name, value] : environment) command.environment.push_back(name + "=" + value);
   if (const auto memory = launch.limits.find("memory");
       order.method == LimitMethod::rlimit && memory != launch.limits.end() && memory->second > 0)

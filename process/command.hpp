@@ -21,10 +21,11 @@ struct Command {
   std::optional<TaskUser> user;       ///< none: whoever we are
 };
 /// The order's command, with what every task is given: FAIRWATER_JOB_ID, FAIRWATER_TASK_INDEX,
-/// FAIRWATER_TASK_COUNT, FAIRWATER_ATTEMPT (its file, which no other task on the machine has), and
-/// unless the order sets them: PATH, HOME (its private directory), TMPDIR, USER, and as many
-/// threads as it has processors (OMP_NUM_THREADS, which also `nproc`, OpenBLAS and MKL go by;
-/// GOMAXPROCS). It starts in its private directory unless the order names one.
+/// FAIRWATER_TASK_COUNT, FAIRWATER_ATTEMPT (its file, which no other task on the machine has),
+/// where the node knows its devices FAIRWATER_DEVICES and CUDA_VISIBLE_DEVICES, and unless the
+/// order sets them: PATH, HOME (its private directory), TMPDIR, USER, and as many threads as it has
+/// processors (OMP_NUM_THREADS, which also `nproc`, OpenBLAS and MKL go by; GOMAXPROCS). It starts
+/// in its private directory unless the order names one.
 [[nodiscard]] Command prepare_command(const TaskOrder& order, const AttemptFile& file);
 
 struct StartedCommand {

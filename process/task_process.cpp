@@ -81,10 +81,17 @@ class TaskHost::Impl {
                                                std::uint64_t offset, std::uint32_t max_bytes) const;
 
  private:
+  /// An attempt that lives, also when only its supervisor does, or only its host knows.
+  struct LiveAttempt {
+    FileDescriptor supervisor;  ///< a pidfd
+    NamedDevices devices;
+  };
+
   [[nodiscard]] AttemptFile file_of(const TaskKey& task) const {
     return {options_.directory, task};
   }
-  [[nodiscard]] caf::error watch(const TaskKey& task, FileDescriptor supervisor);
+  [[nodiscard]] caf::error watch(const TaskKey& task, LiveAttempt attempt);
+  [[nodiscard]] Expected<NamedDevices> pick_devices_for(const LaunchOrder& order) const;
   [[nodiscard]] Expected<FoundTask> inspect(const TaskKey& task, const Unrecorded& end);
   void end_processes(const AttemptFile& file, const AttemptRecord& record) const;
   [[nodiscard]] TaskResult clean_up(const AttemptFile& file, const AttemptRecord& record,
@@ -98,19 +105,28 @@ class TaskHost::Impl {
   RemovalThread removals_;
   ForkServer fork_server_;
   FileDescriptor events_;
-  std::map<TaskKey, FileDescriptor> running_;  ///< pidfds of the supervisors
+  std::map<TaskKey, LiveAttempt> running_;
   std::map<int, TaskKey> by_descriptor_;
 };
 
-caf::error TaskHost::Impl::watch(const TaskKey& task, FileDescriptor supervisor) {
+caf::error TaskHost::Impl::watch(const TaskKey& task, LiveAttempt attempt) {
+  const int supervisor = attempt.supervisor.get();
   epoll_event event{};
   event.events = EPOLLIN;
-  event.data.fd = supervisor.get();
-  if (::epoll_ctl(events_.get(), EPOLL_CTL_ADD, supervisor.get(), &event) != 0)
+  event.data.fd = supervisor;
+  if (::epoll_ctl(events_.get(), EPOLL_CTL_ADD, supervisor, &event) != 0)
     return system_error("cannot watch a supervisor", errno);
-  by_descriptor_[supervisor.get()] = task;
-  running_[task] = std::move(supervisor);
+  by_descriptor_[supervisor] = task;
+  running_[task] = std::move(attempt);
   return caf::none;
+}
+
+Expected<NamedDevices> TaskHost::Impl::pick_devices_for(const LaunchOrder& order) const {
+  if (options_.devices.empty()) return NamedDevices{};
+  std::vector<const NamedDevices*> held;
+  held.reserve(running_.size());
+  for (const auto& [task, attempt] : running_) held.push_back(&attempt.devices);
+  return pick_devices(options_.devices, held, order.limits);
 }
 
 Expected<std::vector<FoundTask>> TaskHost::Impl::scan() {
@@ -154,7 +170,9 @@ Expected<FoundTask> TaskHost::Impl::inspect(const TaskKey& task, const Unrecorde
       return FoundTask{task, false, clean_up(file, *record, end)};
     if (record->started) {
       if (auto supervisor = open_process(record->started->supervisor)) {
-        if (auto error = watch(task, std::move(supervisor))) return error;
+        LiveAttempt attempt{std::move(supervisor), {}};
+        if (record->order) attempt.devices = std::move(record->order->devices);
+        if (auto error = watch(task, std::move(attempt))) return error;
         return FoundTask{task, true, std::nullopt};
       }
     }
@@ -167,21 +185,27 @@ Expected<FoundTask> TaskHost::Impl::inspect(const TaskKey& task, const Unrecorde
 caf::error TaskHost::Impl::launch(const LaunchOrder& order) {
   if (order.command.empty() || order.command[0].empty())
     return make_error(ErrorCode::invalid_input, "a task needs a program to run", "command");
+  const auto file = file_of(order.task);
+  // First of all: what an attempt holds that runs is missing for another one of its name.
+  if (::access(file.path().c_str(), F_OK) == 0)
+    return make_error(ErrorCode::already_exists, file.path().string() + " was started before");
   auto user = choose_task_user(order.run_as, order.tenant, options_.users);
   if (!user) return user.error();
-  const auto file = file_of(order.task);
+  auto devices = pick_devices_for(order);
+  if (!devices) return devices.error();
   const auto name = attempt_name(order.task);
   const TaskOrder whole{order,
                         options_.limits,
                         cgroup_member(cgroup_parent_, name),
                         options_.log_limit_bytes,
                         std::move(*user),
-                        options_.work_directory / name};
+                        options_.work_directory / name,
+                        std::move(*devices)};
   caf::error error = file.create(whole);
   if (error && details(error).code == ErrorCode::already_exists) return error;
   if (!error) {
     auto supervisor = fork_server_.fork_supervisor(order.task);
-    if (supervisor) return watch(order.task, std::move(*supervisor));
+    if (supervisor) return watch(order.task, {std::move(*supervisor), whole.devices});
     error = supervisor.error();
   }
   // The attempt is used up, unless a supervisor runs all the same and only its answer was lost.
@@ -193,7 +217,7 @@ caf::error TaskHost::Impl::stop(const TaskKey& task, EndReason reason) {
   const auto found = running_.find(task);
   if (found == running_.end())
     return make_error(ErrorCode::not_found, "attempt " + attempt_name(task) + " does not run here");
-  return order_stop(found->second, reason);
+  return order_stop(found->second.supervisor, reason);
 }
 
 std::vector<TaskResult> TaskHost::Impl::collect() {

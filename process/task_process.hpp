@@ -17,6 +17,7 @@
 
 #include "model/errors.hpp"
 #include "model/node.hpp"
+#include "process/devices.hpp"
 #include "process/forgotten_tasks.hpp"
 #include "process/limits.hpp"
 #include "process/task_user.hpp"
@@ -33,6 +34,7 @@ struct TaskHostOptions {
   std::uint64_t log_limit_bytes = 16ull << 20;  ///< per stream; the rest is drained and marked
   LimitMethod limits = LimitMethod::rlimit;
   LogRetention log_retention;
+  NamedDevices devices;  ///< of this node: what tasks take of them they get by id, none twice
 };
 
 /// What was found of an attempt on disk.
@@ -54,9 +56,11 @@ class TaskHost {
   /// EndReason::supervisor_lost, or node_lost when the machine has booted since. `storage_damaged`
   /// when a running task cannot be recognised. O(attempts).
   [[nodiscard]] Expected<std::vector<FoundTask>> scan();
-  /// Starts an attempt at most once, ever: `already_exists` when its file is there. Returns
-  /// when the supervisor process runs; why the command could not be started is in its result, as
-  /// EndReason::could_not_start where the job is wrong, launch_failed where the machine is.
+  /// Starts an attempt at most once, ever: `already_exists` when its file is there. It gets devices
+  /// that no attempt has of which a process may live; `unavailable` when there are not enough.
+  /// Returns when the supervisor process runs; why the command could not be started is in its
+  /// result, as EndReason::could_not_start where the job is wrong, launch_failed where the machine
+  /// is.
   [[nodiscard]] caf::error launch(const LaunchOrder& order);
   /// SIGTERM to the whole task, SIGKILL after its grace; returns at once. Tasks that do not run:
   /// not_found.

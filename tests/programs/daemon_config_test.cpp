@@ -72,6 +72,48 @@ TEST_CASE("an agent's configuration says who tasks run as, and how long logs sta
         "'7d' is not a mapping of keys to values (line 1 of a.yaml)");
 }
 
+TEST_CASE("a node's devices are listed, found or counted", "[unit][daemon_config]") {
+  const auto node_of = [](const std::string& text, const std::vector<std::string>& gpus) {
+    AgentConfig config;
+    const auto error = read_config(text, "a.yaml", config);
+    if (error) FAIL(details(error).message);
+    return node_resources(config, gpus);
+  };
+  const std::string some = "resources: {cpu: 4, memory: 8GiB";
+  const std::vector<std::string> found{"0", "2", "3"};
+  CHECK(node_of("", {})->devices.empty());
+  CHECK_FALSE(node_of("", {})->capacity.contains("gpu"));
+  CHECK(node_of("", found)->devices == NamedDevices{{"gpu", found}});
+  CHECK(node_of("", found)->capacity.at("gpu") == 3);
+  CHECK(node_of("", found)->capacity.at("cpu") >= 1000);
+  // What is configured is all that there is, as it was before devices had ids.
+  CHECK(node_of(some + "}\n", found)->devices.empty());
+  CHECK(node_of(some + "}\ndevices: {gpu: auto}\n", found)->capacity ==
+        NamedAmounts{{"cpu", 4000}, {"gpu", 3}, {"memory", 8192}});
+  CHECK(node_of(some + ", gpu: 2}\n", found)->devices == NamedDevices{{"gpu", {"0", "2"}}});
+  CHECK(node_of(some + ", gpu: 2}\n", {"0"})->devices == NamedDevices{{"gpu", {"0", "1"}}});
+  CHECK(node_of(some + ", gpu: 2000000}\n", {})->devices.empty());
+  const auto listed = node_of(some + "}\ndevices: {gpu: [1, 0], fpga: [left]}\n", found);
+  CHECK(listed->devices == NamedDevices{{"fpga", {"left"}}, {"gpu", {"1", "0"}}});
+  CHECK(listed->capacity.at("gpu") == 2);
+  CHECK(listed->capacity.at("fpga") == 1);
+  CHECK(node_of("devices: {gpu: []}\n", found)->devices == NamedDevices{{"gpu", {}}});
+  CHECK_FALSE(node_of("devices: {gpu: []}\n", found)->capacity.contains("gpu"));
+  const auto short_of = node_of(some + ", gpu: 4}\ndevices: {gpu: auto}\n", found);
+  REQUIRE_FALSE(short_of);
+  CHECK(details(short_of.error()).field == "devices.gpu");
+
+  AgentConfig config;
+  const auto message = [&](const std::string& text) {
+    return details(read_config(text, "a.yaml", config)).message;
+  };
+  CHECK(message(some + ", gpu: 3}\ndevices: {gpu: [0, 1]}\n") ==
+        "2 ids, but resources.gpu is 3; name as many, or leave the amount out (line 2 of a.yaml)");
+  CHECK(message("devices: {fpga: auto}\n") ==
+        "write the ids of its devices, as in [0, 1] (line 1 of a.yaml)");
+  CHECK(message("devices: {gpu: all}\n") == "'all' is not one of auto (line 1 of a.yaml)");
+}
+
 TEST_CASE("a configuration without any key leaves everything at its default",
           "[unit][daemon_config]") {
   for (const char* text : {"", "\n", "# lease: 20s\n"}) {

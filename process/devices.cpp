@@ -1,0 +1,106 @@
+#include "process/devices.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "model/tenant.hpp"
+
+namespace fairwater {
+namespace {
+
+caf::error refuse(const std::string& resource, const std::string& message) {
+  return make_error(ErrorCode::invalid_input, message, "devices." + resource);
+}
+
+std::string counted(std::size_t count, const std::string& resource) {
+  return std::to_string(count) + " " + resource;
+}
+
+}  // namespace
+
+std::string device_name(std::string_view resource, std::string_view id) {
+  const bool number = !id.empty() && id.front() >= '0' && id.front() <= '9';
+  return (number ? std::string(resource) : std::string()) + std::string(id);
+}
+
+std::string joined(const std::vector<std::string>& ids) {
+  std::string text;
+  for (const std::string& id : ids) text += (text.empty() ? "" : ",") + id;
+  return text;
+}
+
+std::string device_names(const NamedDevices& devices) {
+  std::vector<std::string> names;
+  for (const auto& [resource, ids] : devices)
+    for (const std::string& id : ids) names.push_back(device_name(resource, id));
+  return joined(names);
+}
+
+caf::error validate(const NamedDevices& devices, const NamedAmounts& amounts) {
+  std::set<std::string> names;
+  for (const auto& [resource, ids] : devices) {
+    if (resource == "cpu" || resource == "memory")
+      return refuse(resource, "devices are of countable resources, and " + resource + " is none");
+    if (!is_valid_name(resource)) return refuse(resource, "is not a resource name");
+    for (const std::string& id : ids) {
+      if (!is_valid_name(id))
+        return refuse(resource, "'" + id +
+                                    "' is not an id: 1 to 63 letters, digits, '.', '_' and '-', "
+                                    "starting with a letter or digit");
+      const std::string name = device_name(resource, id);
+      if (!names.insert(name).second) return refuse(resource, "two devices are called " + name);
+    }
+    const auto amount = amounts.find(resource);
+    if (amount != amounts.end() && amount->second != static_cast<Amount>(ids.size()))
+      return refuse(resource, std::to_string(ids.size()) + " ids, but resources." + resource +
+                                  " is " + std::to_string(amount->second) +
+                                  "; name as many, or leave the amount out");
+  }
+  return {};
+}
+
+Expected<NamedDevices> pick_devices(const NamedDevices& node,
+                                    const std::vector<const NamedDevices*>& held,
+                                    const NamedAmounts& amounts) {
+  NamedDevices picked;
+  for (const auto& [resource, ids] : node) {
+    auto& taken = picked[resource];
+    const auto asked = amounts.find(resource);
+    const auto count =
+        asked == amounts.end() ? std::size_t{0} : static_cast<std::size_t>(asked->second);
+    if (count == 0) continue;
+    std::set<std::string_view> busy;
+    for (const NamedDevices* holder : held)
+      if (const auto found = holder->find(resource); found != holder->end())
+        busy.insert(found->second.begin(), found->second.end());
+    for (const std::string& id : ids)
+      if (taken.size() < count && !busy.contains(id)) taken.push_back(id);
+    if (taken.size() < count)
+      return make_error(ErrorCode::unavailable,
+                        "the task takes " + counted(count, resource) + ", and of the node's " +
+                            std::to_string(ids.size()) + " only " + std::to_string(taken.size()) +
+                            " are free",
+                        resource);
+  }
+  return picked;
+}
+
+std::vector<std::string> find_gpus(const std::filesystem::path& directory) {
+  constexpr std::string_view kPrefix = "nvidia";
+  std::set<std::uint32_t> numbers;
+  std::error_code ignored;  // no directory, no devices
+  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
+    const std::string name = entry.path().filename();
+    std::uint32_t number = 0;
+    const char* const last = name.data() + name.size();
+    if (!name.starts_with(kPrefix) || name.size() == kPrefix.size()) continue;
+    const auto [end, error] = std::from_chars(name.data() + kPrefix.size(), last, number);
+    if (error == std::errc{} && end == last) numbers.insert(number);
+  }
+  std::vector<std::string> ids;
+  for (const std::uint32_t number : numbers) ids.push_back(std::to_string(number));
+  return ids;
+}
+
+}  // namespace fairwater

@@ -1,0 +1,42 @@
+// A node's devices by id, and which of them a task gets. Pure, but for `find_gpus`.
+//
+// A resource whose devices are listed has ids, in the order in which they are given out; one that
+// is only an amount has none. What a task holds has the same shape: a resource of the node of which
+// it took nothing is there with no ids.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/errors.hpp"
+#include "model/resources.hpp"
+
+namespace fairwater {
+
+using NamedDevices = std::map<std::string, std::vector<std::string>>;
+
+/// How a device is called among all of its node: `gpu0` for number 0 of `gpu`; an id that does not
+/// begin with a digit stands for itself.
+[[nodiscard]] std::string device_name(std::string_view resource, std::string_view id);
+/// With commas between.
+[[nodiscard]] std::string joined(const std::vector<std::string>& ids);
+/// The names of all of them, with commas between: resources by name, ids as they are listed.
+[[nodiscard]] std::string device_names(const NamedDevices& devices);
+
+/// Refuses ids that are none, two devices of one name, and lists of another length than `amounts`
+/// says. Names the field below `devices`.
+[[nodiscard]] caf::error validate(const NamedDevices& devices, const NamedAmounts& amounts);
+
+/// The first of each resource that nobody holds, as many as `amounts` asks for. `unavailable`,
+/// naming the resource, when there are not enough. O(devices x holders).
+[[nodiscard]] Expected<NamedDevices> pick_devices(const NamedDevices& node,
+                                                  const std::vector<const NamedDevices*>& held,
+                                                  const NamedAmounts& amounts);
+
+/// The numbers N of NVIDIA's device files `nvidiaN`, smallest first.
+[[nodiscard]] std::vector<std::string> find_gpus(const std::filesystem::path& directory = "/dev");
+
+}  // namespace fairwater

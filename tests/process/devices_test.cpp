@@ -1,0 +1,177 @@
+// Devices by id: which ones a task gets, and that nobody else gets them while it lives.
+#include "process/devices.hpp"
+
+#include <array>
+#include <fstream>
+#include <random>
+#include <set>
+#include <signal.h>
+
+#include "task_host_fixture.hpp"
+
+using namespace fairwater;
+
+namespace {
+
+const NamedDevices kNode{{"fpga", {"left", "right"}}, {"gpu", {"0", "1", "2", "3"}}};
+
+LaunchOrder taking(LaunchOrder order, Amount gpus) {
+  order.limits["gpu"] = gpus;
+  return order;
+}
+
+}  // namespace
+
+TEST_CASE("The first free devices of each resource are picked", "[process][devices]") {
+  const auto first = pick_devices(kNode, {}, {{"cpu", 1000}, {"fpga", 1}, {"gpu", 2}});
+  REQUIRE(first);
+  CHECK(*first == NamedDevices{{"fpga", {"left"}}, {"gpu", {"0", "1"}}});
+  CHECK(device_names(*first) == "left,gpu0,gpu1");
+  const NamedDevices other{{"gpu", {"0", "3"}}};
+  const auto second = pick_devices(kNode, {&other}, {{"gpu", 2}});
+  CHECK(*second == NamedDevices{{"fpga", {}}, {"gpu", {"1", "2"}}});
+  CHECK(device_names(NamedDevices{{"fpga", {}}, {"gpu", {}}}).empty());
+  const auto none = pick_devices(kNode, {&other, &*second}, {{"gpu", 1}});
+  REQUIRE_FALSE(none);
+  CHECK(details(none.error()).code == ErrorCode::unavailable);
+  CHECK(details(none.error()).message ==
+        "the task takes 1 gpu, and of the node's 4 only 0 are free");
+}
+
+TEST_CASE("Whoever comes and goes, no device is held twice and none is left out",
+          "[process][devices][property]") {
+  std::mt19937 random(7);
+  for (int run = 0; run < 200; ++run) {
+    std::map<int, NamedDevices> holders;
+    for (int step = 0; step < 100; ++step) {
+      if (random() % 3 == 0 && !holders.empty()) {
+        holders.erase(std::next(holders.begin(), static_cast<int>(random() % holders.size())));
+        continue;
+      }
+      const NamedAmounts amounts{{"fpga", static_cast<Amount>(random() % 3)},
+                                 {"gpu", static_cast<Amount>(random() % 4)}};
+      std::vector<const NamedDevices*> held;
+      std::map<std::string, std::set<std::string>> busy;
+      for (const auto& [holder, devices] : holders) {
+        held.push_back(&devices);
+        for (const auto& [resource, ids] : devices) busy[resource].insert(ids.begin(), ids.end());
+      }
+      const auto picked = pick_devices(kNode, held, amounts);
+      bool enough = true;
+      for (const auto& [resource, amount] : amounts)
+        enough = enough && busy[resource].size() + static_cast<std::size_t>(amount) <=
+                               kNode.at(resource).size();
+      REQUIRE(static_cast<bool>(picked) == enough);
+      if (!picked) continue;
+      for (const auto& [resource, ids] : *picked) {
+        REQUIRE(ids.size() == static_cast<std::size_t>(amounts.at(resource)));
+        std::vector<std::string> smallest;
+        for (const auto& id : kNode.at(resource))
+          if (!busy[resource].contains(id) && smallest.size() < ids.size()) smallest.push_back(id);
+        REQUIRE(ids == smallest);
+      }
+      holders[run * 100 + step] = *picked;
+    }
+  }
+}
+
+TEST_CASE("Lists of devices that cannot be meant are refused", "[process][devices]") {
+  const auto said = [](const NamedDevices& devices, const NamedAmounts& amounts = {}) {
+    const auto error = validate(devices, amounts);
+    return error ? details(error).field + ": " + details(error).message : std::string();
+  };
+  CHECK(said(kNode, {{"cpu", 4000}, {"gpu", 4}}).empty());
+  CHECK(said({{"gpu", {}}}).empty());
+  CHECK(said({{"gpu", {"0"}}}, {{"gpu", 2}}) ==
+        "devices.gpu: 1 ids, but resources.gpu is 2; name as many, or leave the amount out");
+  CHECK(said({{"gpu", {"0", "0"}}}) == "devices.gpu: two devices are called gpu0");
+  CHECK(said({{"gpu", {"12"}}, {"gpu1", {"2"}}}) == "devices.gpu1: two devices are called gpu12");
+  CHECK(said({{"gpu", {"a"}}, {"nic", {"a"}}}) == "devices.nic: two devices are called a");
+  CHECK_THAT(said({{"gpu", {"0,1"}}}), Catch::StartsWith("devices.gpu: '0,1' is not an id"));
+  CHECK(said({{"memory", {"0"}}}) ==
+        "devices.memory: devices are of countable resources, and memory is none");
+}
+
+TEST_CASE("NVIDIA's devices are found by their files", "[process][devices]") {
+  const TemporaryDirectory directory;
+  for (const char* name : {"nvidia10", "nvidia2", "nvidia0", "nvidiactl", "nvidia-uvm", "nvidia",
+                           "nvidia1x", "anvidia3"})
+    std::ofstream(directory / name) << "";
+  CHECK(find_gpus(directory.path()) == std::vector<std::string>{"0", "2", "10"});
+  CHECK(find_gpus(directory / "none").empty());
+}
+
+TEST_CASE("A task is told which devices it has", "[process][devices]") {
+  HostFixture fixture;
+  LaunchOrder order = fixture.shell(
+      "echo ${FAIRWATER_DEVICES-unset} ${CUDA_VISIBLE_DEVICES-unset} ${CUDA_DEVICE_ORDER-unset}");
+  SECTION("where the node knows none, nothing") {
+    order.limits["gpu"] = 1;
+    fixture.run(order);
+    CHECK(fixture.output(order.task) == "unset unset unset\n");
+  }
+  SECTION("several of several resources, whatever its job says of another machine") {
+    fixture.options().devices = kNode;
+    fixture.reopen();
+    order.limits = {{"fpga", 1}, {"gpu", 2}};
+    order.environment["CUDA_VISIBLE_DEVICES"] = "7";
+    fixture.run(order);
+    CHECK(fixture.output(order.task) == "left,gpu0,gpu1 0,1 PCI_BUS_ID\n");
+  }
+  SECTION("none, where it took none") {
+    fixture.options().devices = kNode;
+    fixture.reopen();
+    order.command[2] = "echo \"[$FAIRWATER_DEVICES][${CUDA_VISIBLE_DEVICES-unset}]\"";
+    fixture.run(order);
+    CHECK(fixture.output(order.task) == "[][]\n");
+  }
+}
+
+TEST_CASE("A device is nobody else's until its task is over", "[process][devices]") {
+  HostFixture fixture;
+  fixture.options().devices = {{"gpu", {"0", "1", "2"}}};
+  fixture.reopen();
+  const auto print = "echo $FAIRWATER_DEVICES";
+  const auto hold = "echo $FAIRWATER_DEVICES; exec sleep 30";
+  const auto first = taking(fixture.shell(hold), 1);
+  const auto second = taking(fixture.shell(hold), 1);
+  REQUIRE(!fixture.host().launch(first));
+  REQUIRE(!fixture.host().launch(second));
+  const auto third = taking(fixture.shell(print), 1);
+  fixture.run(third);
+  CHECK(fixture.output(third.task) == "gpu2\n");
+  const auto large = taking(fixture.shell(print), 2);
+  const auto refused = fixture.host().launch(large);
+  CHECK(details(refused).code == ErrorCode::unavailable);
+  CHECK_FALSE(fixture.host().runs(large.task));
+  auto again = first;
+  again.limits["gpu"] = 3;
+  CHECK(details(fixture.host().launch(again)).code == ErrorCode::already_exists);
+
+  SECTION("and goes to the next when it is") {
+    REQUIRE(!fixture.host().stop(first.task, EndReason::cancelled));
+    fixture.wait_for(first.task);
+    fixture.run(large);  // the refused order used up nothing
+    CHECK(fixture.output(large.task) == "gpu0,gpu2\n");
+  }
+  SECTION("also when the agent was away") {
+    fixture.reopen();
+    REQUIRE(fixture.host().scan());
+    const auto after = taking(fixture.shell(print), 1);
+    fixture.run(after);
+    CHECK(fixture.output(after.task) == "gpu2\n");
+    CHECK(fixture.host().launch(taking(fixture.shell(print), 2)));
+  }
+  SECTION("also when its supervisor was killed and the agent was away") {
+    REQUIRE(eventually([&] { return fixture.output(first.task) == "gpu0\n"; }));
+    const AttemptFile file(fixture.directory(), first.task);
+    const pid_t supervisor = file.read()->started->supervisor.pid;
+    fixture.close();
+    ::kill(supervisor, SIGKILL);
+    fixture.reopen();
+    REQUIRE(fixture.host().scan());
+    const auto after = taking(fixture.shell(print), 2);
+    fixture.run(after);
+    CHECK(fixture.output(after.task) == "gpu0,gpu2\n");
+  }
+}

@@ -1,0 +1,114 @@
+// docs/devices.md, as it stands, and that no device is anybody's twice whatever is killed.
+#include <algorithm>
+#include <random>
+#include <set>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+#include "tests/scenario/support.hpp"
+
+namespace fairwater::scenario {
+namespace {
+
+/// The page's blocks of YAML, in their order.
+std::vector<std::string> examples_of(const std::string& page) {
+  std::istringstream lines(read_file(std::filesystem::path(FAIRWATER_SOURCE) / "docs" / page));
+  std::vector<std::string> blocks;
+  bool inside = false;
+  for (std::string line; std::getline(lines, line);) {
+    const bool fence = line.starts_with("```");
+    if (fence && !inside) blocks.emplace_back();
+    if (!fence && inside) blocks.back() += line + "\n";
+    inside = inside != fence;
+  }
+  return blocks;
+}
+
+harness::AgentSetup node_with(const std::string& configuration) {
+  harness::AgentSetup node{.name = "node1", .resources = "cpu: 8, memory: 4GiB"};
+  node.configuration += configuration;
+  return node;
+}
+
+std::string output_of(const Cluster& cluster, std::uint64_t job, int task) {
+  return cluster.fairwater({"job", "logs", std::to_string(job), "--task", std::to_string(task)})
+      .output;
+}
+
+TEST_CASE("the examples of docs/devices.md do what the page says", "[scenario]") {
+  const auto examples = examples_of("devices.md");
+  REQUIRE(examples.size() == 2);
+  Cluster cluster({.agents = {node_with(examples[0])}, .tenants = tenants({{"physics", 1}})});
+  cluster.start();
+  CHECK_THAT(cluster.log_of("node1"), Catch::Contains("devices: gpu0,gpu1"));
+  CHECK(cluster.node("node1")["capacity"]["gpu"] == 2);
+  const auto job = cluster.submit(examples[1]);
+  REQUIRE(cluster.wait({job}) == 0);
+  std::set<std::string> said;
+  for (const int task : {0, 1}) said.insert(output_of(cluster, job, task));
+  // The second may have begun when the first was over.
+  CHECK(said.contains("gpu0 0\n"));
+  said.erase("gpu0 0\n");
+  said.erase("gpu1 1\n");
+  CHECK(said.empty());
+}
+
+/// Holds a lock per device for as long as one of its processes lives. Some kill their supervisor
+/// and leave a process in the background, in a session of its own.
+std::string locking_job(int tasks, const std::string& resources,
+                        const std::filesystem::path& directory) {
+  const std::string script = fmt::format(
+      "for d in ${{FAIRWATER_DEVICES//,/ }}; do exec {{lock}}> {0}/$d; "
+      "flock -n $lock || echo $d twice >> {0}/twice; done\n"
+      "echo $FAIRWATER_DEVICES >> {0}/used\n"
+      "if [[ $FAIRWATER_ATTEMPT == *.1 ]] && ((FAIRWATER_TASK_INDEX % 5 == 2)); then "
+      "setsid sleep 60 & sleep 0.1; kill -9 $PPID; fi\n"
+      "sleep 0.3",
+      directory.string());
+  return fmt::format("tenant: physics\ntasks: {}\nresources: {{memory: 16MiB, {}}}\ncommand: {}\n",
+                     tasks, resources, json({"bash", "-c", script}).dump());
+}
+
+TEST_CASE("no device is given twice, whatever is killed", "[scenario][crash]") {
+  const auto seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  Cluster cluster({.agents = {node_with("devices: {gpu: [0, 1, card]}\n")},
+                   .tenants = tenants({{"physics", 1}}),
+                   .lease = "30s"});
+  cluster.start();
+  const auto place = cluster.directory() / "locks";
+  std::filesystem::create_directories(place);
+  const auto single = cluster.submit(locking_job(20, "cpu: 50m, gpu: 1", place));
+  const auto pairs = cluster.submit(locking_job(10, "cpu: 50m, gpu: 2", place));
+  const auto none = cluster.submit(locking_job(3, "cpu: 50m", place));
+  for (int round = 0; round < 4; ++round) {
+    std::this_thread::sleep_for(Duration(300 + random() % 700));
+    cluster.stop_agent("node1");
+    std::this_thread::sleep_for(Duration(random() % 400));
+    cluster.start_agent("node1");
+    if (round == 2) {
+      cluster.stop_coordinator();
+      cluster.start_coordinator();
+    }
+  }
+  CHECK(cluster.wait({single, pairs, none}, Duration(120'000)) == 0);
+  CHECK_FALSE(std::filesystem::exists(place / "twice"));
+  std::map<std::string, int> used;
+  std::istringstream lines(read_file(place / "used"));
+  for (std::string line; std::getline(lines, line);) ++used[line];
+  CHECK(used[""] >= 3);
+  int singles = 0;
+  for (const char* name : {"card", "gpu0", "gpu1"}) singles += used[name];
+  CHECK(singles >= 20);
+  for (const auto& [names, times] : used) {
+    INFO(names);
+    CHECK(std::set<std::string>{"", "card", "gpu0", "gpu1", "gpu0,gpu1", "gpu0,card", "gpu1,card"}
+              .contains(names));
+  }
+  CHECK(ledger_is_sound(cluster));
+}
+
+}  // namespace
+}  // namespace fairwater::scenario
