@@ -30,6 +30,9 @@ JobSpec read_spec(const Field& root, std::vector<std::string>& warnings) {
   fields.read("directory", spec.directory);
   if (const auto tasks = fields.find("tasks")) read_tasks(*tasks, spec);
   fields.read("resources", spec.resources);
+  fields.read("cpus", spec.exclusive_cpus, [](const Field& field) {
+    return field.choice<bool>({{"shared", false}, {"exclusive", true}});
+  });
   fields.read("kind", spec.kind, [](const Field& field) {
     return field.choice<JobKind>({{"batch", JobKind::batch}, {"service", JobKind::service}});
   });

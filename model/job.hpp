@@ -40,6 +40,7 @@ struct JobSpec {
   std::uint32_t retries = 0;
   std::vector<JobId> after;
   bool preemptible = true;
+  bool exclusive_cpus = false;  ///< each task gets processors that no other such task is given
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 

@@ -62,7 +62,8 @@ caf::error check_command(const JobSpec& spec) {
     bytes += argument.size() + 1;
   }
   static const std::set<std::string_view> reserved{"FAIRWATER_TASK_INDEX", "FAIRWATER_JOB_ID",
-                                                   "FAIRWATER_TASK_COUNT"};
+                                                   "FAIRWATER_TASK_COUNT", "FAIRWATER_DEVICES",
+                                                   "FAIRWATER_CPUS"};
   for (const auto& [key, value] : spec.environment) {
     if (key.empty() || key.find('=') != std::string::npos || has_nul(key))
       return invalid("environment", "'" + key + "' is not a variable's name");
@@ -79,6 +80,15 @@ caf::error check_command(const JobSpec& spec) {
   if (!spec.directory.empty() && (spec.directory.front() != '/' || has_nul(spec.directory)))
     return invalid("directory", "'" + spec.directory + "' is not an absolute path");
   return {};
+}
+
+caf::error check_own_cpus(const JobSpec& spec) {
+  if (!spec.exclusive_cpus) return {};
+  const auto cpu = spec.resources.find("cpu");
+  const Amount amount = cpu == spec.resources.end() ? 0 : cpu->second;
+  if (amount > 0 && amount % kMillicoresPerCpu == 0) return {};
+  return invalid("cpus", "exclusive gives whole processors, and resources.cpu is " +
+                             format_amount("cpu", amount) + "; write a whole number, 1 or more");
 }
 
 caf::error check_size(const JobSpec& spec) {
@@ -99,7 +109,7 @@ caf::error check_size(const JobSpec& spec) {
     asks = asks || amount > 0;
   }
   if (!asks) return invalid("resources", "a task must ask for some resource, as in {cpu: 1}");
-  return {};
+  return check_own_cpus(spec);
 }
 
 caf::error check_placement(const JobSpec& spec) {

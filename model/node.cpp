@@ -27,6 +27,7 @@ LaunchOrder launch_order(const JobRecord& job, const TaskKey& task) {
   order.time_limit_ms = job.spec.time_limit_ms;
   order.grace_ms = job.spec.grace_ms;
   order.tenant = job.tenant;
+  order.exclusive_cpus = job.spec.exclusive_cpus;
   return order;
 }
 

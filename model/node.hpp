@@ -64,6 +64,7 @@ struct LaunchOrder {
   std::int64_t grace_ms = 5000;
   TenantId tenant;
   RunAs run_as;  ///< the tenant's; empty: the node decides
+  bool exclusive_cpus = false;
   friend bool operator==(const LaunchOrder&, const LaunchOrder&) = default;
 };
 

@@ -15,6 +15,7 @@ namespace fairwater {
 /// Largest amount of a resource that anybody may name: exact in JSON, and sums of thousands cannot
 /// overflow.
 inline constexpr Amount kMaxAmount = Amount{1} << 50;
+inline constexpr Amount kMillicoresPerCpu = 1000;
 inline constexpr Units kMaxUnitsPerGranule = 1'000'000;
 
 struct ResourceKind {

@@ -22,6 +22,7 @@
 #include <string>
 
 #include "model/node.hpp"
+#include "process/cpus.hpp"
 #include "process/devices.hpp"
 #include "process/limits.hpp"
 #include "process/process_identity.hpp"
@@ -42,6 +43,7 @@ struct TaskOrder {
   std::optional<TaskUser> user;          ///< none: as the host
   std::filesystem::path work_directory;  ///< the task's own; empty: none (an older host's order)
   NamedDevices devices;  ///< the task's, while the attempt lives; empty: the node has none
+  CpuNumbers cpus;       ///< of its own; empty: whichever others left
   friend bool operator==(const TaskOrder&, const TaskOrder&) = default;
 };
 struct TaskStarted {

@@ -11,11 +11,12 @@ namespace {
 
 // -- the fields of each section, in the order of writing
 
-static_assert(kMembers<TaskOrder> == 7 && kMembers<LaunchOrder> == 11 && kMembers<TaskUser> == 4,
+static_assert(kMembers<TaskOrder> == 8 && kMembers<LaunchOrder> == 12 && kMembers<TaskUser> == 4,
               "a member is missing below");
 
 /// Calls `visit(name, member)` for what an order says, but for its user. The task is the file's
-/// name; whom it runs as has become the user.
+/// name; whom it runs as has become the user, and whether it
+/// has processors of its own, which.
 template <class Order, class Visit>
 void each_order_field(Order& order, Visit&& visit) {
   visit("epoch", order.launch.epoch);
@@ -32,6 +33,7 @@ void each_order_field(Order& order, Visit&& visit) {
   visit("limit", order.launch.limits);
   visit("cgroup", order.cgroup);
   visit("device", order.devices);
+  visit("processor", order.cpus);
 }
 
 /// `uid` is the one that every user has.

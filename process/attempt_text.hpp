@@ -11,7 +11,8 @@
 //   order:     epoch, task_count, time_limit_ms, grace_ms, log_limit_bytes, method, tenant: number;
 //              directory, work_directory: text; argument: text, repeated; environment, limit,
 //              cgroup: pair, repeated; device: pair, repeated, a resource and the id of one that
-//              the task has, or nothing where it has none; and where the task runs as another user
+//              the task has, or nothing where it has none; processor: number, repeated, those of
+//              its own; and where the task runs as another user
 //              than the host: uid, gid: number; group: number, repeated; user: text
 //   started:   pid, start_ticks, started_at_us: number; boot_id: text
 //   result:    reason, exit_code, signal, started_at_us, finished_at_us, cpu_ms, peak_memory_kib:

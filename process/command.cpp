@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "process/cpu_affinity.hpp"
+
 namespace fairwater {
 namespace {
 
@@ -88,6 +90,10 @@ void give_away_pipes(const ChildEnds& ends, const TaskUser& user) {
   if (cgroup.enter()) give_up(ends.report, StartFailure::cgroup);
   // The kernel takes tasks before agents and supervisors when the machine runs out of memory.
   static_cast<void>(write_existing("/proc/self/oom_score_adj", "500"));
+  if (!command.cpus.empty()) {
+    errno = bind_to_cpus(0, command.cpus);
+    if (errno != 0) give_up(ends.report, StartFailure::processors);
+  }
   reset_limits(command);
   if (command.user) {
     give_away_pipes(ends, *command.user);
@@ -152,6 +158,8 @@ Command prepare_command(const TaskOrder& order, const AttemptFile& file) {
   environment["FAIRWATER_TASK_COUNT"] = std::to_string(launch.task_count);
   environment["FAIRWATER_ATTEMPT"] = file.path();
   name_devices(order.devices, environment);
+  command.cpus = order.cpus;
+  if (!order.cpus.empty()) environment["FAIRWATER_CPUS"] = to_text(order.cpus);
   for (const auto& [name, value] : environment) command.environment.push_back(name + "=" + value);
   if (const auto memory = launch.limits.find("memory");
       order.method == LimitMethod::rlimit && memory != launch.limits.end() && memory->second > 0)
@@ -184,6 +192,9 @@ StartFailureText describe(const StartFailure& failure, const Command& command) {
   switch (failure.step) {
     case StartFailure::cgroup:
       return {EndReason::launch_failed, 126, "cannot enter the task's cgroup: " + why};
+    case StartFailure::processors:
+      return {EndReason::launch_failed, 126,
+              "cannot run on processors " + to_text(command.cpus) + ": " + why};
     case StartFailure::user:
       return {EndReason::launch_failed, 126,
               "cannot become user " + std::to_string(command.user ? command.user->uid : 0) + ": " +

@@ -19,13 +19,15 @@ struct Command {
   std::string directory;
   std::int64_t data_limit_bytes = 0;  ///< RLIMIT_DATA; 0: none
   std::optional<TaskUser> user;       ///< none: whoever we are
+  CpuNumbers cpus;                    ///< on which alone it runs; empty: where we do
 };
 /// The order's command, with what every task is given: FAIRWATER_JOB_ID, FAIRWATER_TASK_INDEX,
 /// FAIRWATER_TASK_COUNT, FAIRWATER_ATTEMPT (its file, which no other task on the machine has),
-/// where the node knows its devices FAIRWATER_DEVICES and CUDA_VISIBLE_DEVICES, and unless the
-/// order sets them: PATH, HOME (its private directory), TMPDIR, USER, and as many threads as it has
-/// processors (OMP_NUM_THREADS, which also `nproc`, OpenBLAS and MKL go by; GOMAXPROCS). It starts
-/// in its private directory unless the order names one.
+/// where the node knows its devices FAIRWATER_DEVICES and CUDA_VISIBLE_DEVICES, where it has
+/// processors of its own FAIRWATER_CPUS, and unless the order sets them: PATH, HOME (its private
+/// directory), TMPDIR, USER, and as many threads as it has processors (OMP_NUM_THREADS, which also
+/// `nproc`, OpenBLAS and MKL go by; GOMAXPROCS). It starts in its private directory unless the
+/// order names one.
 [[nodiscard]] Command prepare_command(const TaskOrder& order, const AttemptFile& file);
 
 struct StartedCommand {
@@ -36,7 +38,7 @@ struct StartedCommand {
 };
 /// The child gives up here; `error_number` is errno.
 struct StartFailure {
-  enum Step : int { cgroup, user, directory, program } step = program;
+  enum Step : int { cgroup, processors, user, directory, program } step = program;
   int error_number = 0;
 };
 /// Forks; the child becomes leader of its own session and process group, enters the cgroup, becomes

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "process/attempt_file.hpp"
+#include "process/cpu_affinity.hpp"
 #include "process/guard.hpp"
 #include "process/supervisor.hpp"
 #include "process/task_process.hpp"
@@ -275,7 +276,14 @@ caf::error ForkServer::start() {
     return system_error("cannot execute the supervisor " + program, error);
   }
   socket_ = std::move(own);
+  if (!cpus_.empty()) use_cpus(std::move(cpus_));
   return caf::none;
+}
+
+void ForkServer::use_cpus(CpuNumbers cpus) {
+  cpus_ = std::move(cpus);
+  // One that has died is started anew with them.
+  if (server_ > 0) static_cast<void>(bind_to_cpus(server_, cpus_));
 }
 
 Expected<FileDescriptor> ForkServer::fork_supervisor(const TaskKey& task) {

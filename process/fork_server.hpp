@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "policy/core/types.hpp"
+#include "process/cpus.hpp"
 #include "process/file_descriptor.hpp"
 #include "process/limits.hpp"
 
@@ -38,6 +39,9 @@ class ForkServer {
   /// A pidfd of the attempt's new supervisor. Starts the server anew, once, when it has died; the
   /// attempt itself is safe from being started twice by its lock.
   [[nodiscard]] Expected<FileDescriptor> fork_supervisor(const TaskKey& task);
+  /// From now on it, whom it forks and whoever they start run on these processors, but for tasks
+  /// that have some of their own.
+  void use_cpus(CpuNumbers cpus);
 
  private:
   [[nodiscard]] Expected<FileDescriptor> request(const TaskKey& task);
@@ -47,6 +51,7 @@ class ForkServer {
   std::filesystem::path host_directory_;
   CgroupPaths cgroup_parent_;
   bool hide_processes_ = false;
+  CpuNumbers cpus_;  ///< empty: wherever the host runs
   FileDescriptor socket_;
   pid_t server_ = 0;
 };

@@ -1,5 +1,6 @@
 #include "process/process_identity.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <optional>
@@ -87,6 +88,16 @@ FileDescriptor open_process(const ProcessIdentity& identity) {
   const auto line = read_stat(identity.pid);
   if (!line || line->start_ticks != identity.start_ticks) return {};
   return opened;
+}
+
+pid_t pid_of(const FileDescriptor& process) {
+  const auto content = read_file("/proc/self/fdinfo/" + std::to_string(process.get()));
+  constexpr std::string_view kPid = "\nPid:\t";
+  const auto at = content ? content->find(kPid) : std::string::npos;
+  pid_t pid = 0;
+  if (at != std::string::npos)
+    std::from_chars(content->data() + at + kPid.size(), content->data() + content->size(), pid);
+  return std::max(pid, 0);  // -1 when it is gone
 }
 
 std::int64_t boottime_ms() {

@@ -25,6 +25,9 @@ struct ProcessIdentity {
 /// A pidfd of exactly this process; empty when it is gone or the pid is somebody else's by now.
 [[nodiscard]] FileDescriptor open_process(const ProcessIdentity& identity);
 
+/// Of a pidfd; 0 when the process is gone.
+[[nodiscard]] pid_t pid_of(const FileDescriptor& process);
+
 /// CLOCK_BOOTTIME: steady, and goes on while the machine sleeps.
 [[nodiscard]] std::int64_t boottime_ms();
 

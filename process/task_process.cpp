@@ -5,12 +5,14 @@
 #include <fcntl.h>
 #include <map>
 #include <poll.h>
+#include <set>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "process/attempt_file.hpp"
+#include "process/cpu_affinity.hpp"
 #include "process/forgotten_tasks.hpp"
 #include "process/fork_server.hpp"
 #include "process/lease.hpp"
@@ -85,6 +87,7 @@ class TaskHost::Impl {
   struct LiveAttempt {
     FileDescriptor supervisor;  ///< a pidfd
     NamedDevices devices;
+    CpuNumbers cpus;  ///< of its own
   };
 
   [[nodiscard]] AttemptFile file_of(const TaskKey& task) const {
@@ -92,6 +95,9 @@ class TaskHost::Impl {
   }
   [[nodiscard]] caf::error watch(const TaskKey& task, LiveAttempt attempt);
   [[nodiscard]] Expected<NamedDevices> pick_devices_for(const LaunchOrder& order) const;
+  [[nodiscard]] std::set<std::uint32_t> own_cpus() const;
+  [[nodiscard]] Expected<CpuNumbers> pick_cpus_for(const LaunchOrder& order) const;
+  void share_other_cpus();
   [[nodiscard]] Expected<FoundTask> inspect(const TaskKey& task, const Unrecorded& end);
   void end_processes(const AttemptFile& file, const AttemptRecord& record) const;
   [[nodiscard]] TaskResult clean_up(const AttemptFile& file, const AttemptRecord& record,
@@ -105,6 +111,8 @@ class TaskHost::Impl {
   RemovalThread removals_;
   ForkServer fork_server_;
   FileDescriptor events_;
+  std::vector<Cpu> machine_ = read_cpus(usable_cpus());
+  CpuNumbers shared_cpus_;  ///< by all that have none of their own; empty: not looked at yet
   std::map<TaskKey, LiveAttempt> running_;
   std::map<int, TaskKey> by_descriptor_;
 };
@@ -119,6 +127,37 @@ caf::error TaskHost::Impl::watch(const TaskKey& task, LiveAttempt attempt) {
   by_descriptor_[supervisor] = task;
   running_[task] = std::move(attempt);
   return caf::none;
+}
+
+std::set<std::uint32_t> TaskHost::Impl::own_cpus() const {
+  std::set<std::uint32_t> own;
+  for (const auto& [task, attempt] : running_) own.insert(attempt.cpus.begin(), attempt.cpus.end());
+  return own;
+}
+
+Expected<CpuNumbers> TaskHost::Impl::pick_cpus_for(const LaunchOrder& order) const {
+  if (!order.exclusive_cpus) return CpuNumbers{};
+  const auto cpu = order.limits.find("cpu");
+  const Amount millicores = cpu == order.limits.end() ? 0 : cpu->second;
+  return pick_cpus(machine_, own_cpus(), static_cast<std::size_t>(millicores / kMillicoresPerCpu));
+}
+
+/// Keeps everybody off the processors that are some task's own, as long as there are others: the
+/// tasks that have none, and all supervisors.
+void TaskHost::Impl::share_other_cpus() {
+  const auto own = own_cpus();
+  CpuNumbers others;
+  for (const Cpu& cpu : machine_)
+    if (!own.contains(cpu.number)) others.push_back(cpu.number);
+  if (others.empty()) others = numbers_of(machine_);
+  if (others == shared_cpus_) return;
+  std::vector<pid_t> whole_tasks, supervisors;
+  for (const auto& [task, attempt] : running_)
+    if (const pid_t supervisor = pid_of(attempt.supervisor); supervisor > 0)
+      (attempt.cpus.empty() ? whole_tasks : supervisors).push_back(supervisor);
+  fork_server_.use_cpus(others);
+  move_to_cpus(whole_tasks, supervisors, others);
+  shared_cpus_ = std::move(others);
 }
 
 Expected<NamedDevices> TaskHost::Impl::pick_devices_for(const LaunchOrder& order) const {
@@ -144,6 +183,7 @@ Expected<std::vector<FoundTask>> TaskHost::Impl::scan() {
     found.push_back(std::move(*one));
   }
   remove_left_work_directories();
+  share_other_cpus();
   return found;
 }
 
@@ -170,8 +210,11 @@ Expected<FoundTask> TaskHost::Impl::inspect(const TaskKey& task, const Unrecorde
       return FoundTask{task, false, clean_up(file, *record, end)};
     if (record->started) {
       if (auto supervisor = open_process(record->started->supervisor)) {
-        LiveAttempt attempt{std::move(supervisor), {}};
-        if (record->order) attempt.devices = std::move(record->order->devices);
+        LiveAttempt attempt{std::move(supervisor), {}, {}};
+        if (record->order) {
+          attempt.devices = std::move(record->order->devices);
+          attempt.cpus = std::move(record->order->cpus);
+        }
         if (auto error = watch(task, std::move(attempt))) return error;
         return FoundTask{task, true, std::nullopt};
       }
@@ -193,6 +236,8 @@ caf::error TaskHost::Impl::launch(const LaunchOrder& order) {
   if (!user) return user.error();
   auto devices = pick_devices_for(order);
   if (!devices) return devices.error();
+  auto cpus = pick_cpus_for(order);
+  if (!cpus) return cpus.error();
   const auto name = attempt_name(order.task);
   const TaskOrder whole{order,
                         options_.limits,
@@ -200,12 +245,17 @@ caf::error TaskHost::Impl::launch(const LaunchOrder& order) {
                         options_.log_limit_bytes,
                         std::move(*user),
                         options_.work_directory / name,
-                        std::move(*devices)};
+                        std::move(*devices),
+                        std::move(*cpus)};
   caf::error error = file.create(whole);
   if (error && details(error).code == ErrorCode::already_exists) return error;
   if (!error) {
     auto supervisor = fork_server_.fork_supervisor(order.task);
-    if (supervisor) return watch(order.task, {std::move(*supervisor), whole.devices});
+    if (supervisor) {
+      error = watch(order.task, {std::move(*supervisor), whole.devices, whole.cpus});
+      share_other_cpus();
+      return error;
+    }
     error = supervisor.error();
   }
   // The attempt is used up, unless a supervisor runs all the same and only its answer was lost.
@@ -238,8 +288,10 @@ std::vector<TaskResult> TaskHost::Impl::collect() {
       }
       if (found && found->result) results.push_back(std::move(*found->result));
     }
-    if (count < static_cast<int>(events.size())) return results;
+    if (count < static_cast<int>(events.size())) break;
   }
+  share_other_cpus();
+  return results;
 }
 
 /// Of an attempt that nobody supervises, also when its file does not tell its cgroup any more.

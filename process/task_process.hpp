@@ -56,11 +56,11 @@ class TaskHost {
   /// EndReason::supervisor_lost, or node_lost when the machine has booted since. `storage_damaged`
   /// when a running task cannot be recognised. O(attempts).
   [[nodiscard]] Expected<std::vector<FoundTask>> scan();
-  /// Starts an attempt at most once, ever: `already_exists` when its file is there. It gets devices
-  /// that no attempt has of which a process may live; `unavailable` when there are not enough.
-  /// Returns when the supervisor process runs; why the command could not be started is in its
-  /// result, as EndReason::could_not_start where the job is wrong, launch_failed where the machine
-  /// is.
+  /// Starts an attempt at most once, ever: `already_exists` when its file is there. It gets
+  /// devices, and where it is to have processors of its own these, that no attempt has of which a
+  /// process may live; `unavailable` when there are not enough. Returns when the supervisor process
+  /// runs; why the command could not be started is in its result, as EndReason::could_not_start
+  /// where the job is wrong, launch_failed where the machine is.
   [[nodiscard]] caf::error launch(const LaunchOrder& order);
   /// SIGTERM to the whole task, SIGKILL after its grace; returns at once. Tasks that do not run:
   /// not_found.

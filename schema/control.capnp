@@ -179,6 +179,7 @@ struct LaunchOrder {
   graceMs @8 :Int64;
   tenant @9 :UInt32;
   runAs @10 :Records.RunAs;  # null: the node decides
+  exclusiveCpus @11 :Bool;   # processors of its own; an older agent gives it none
 }
 
 struct StopOrder {

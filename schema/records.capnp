@@ -78,6 +78,7 @@ struct JobSpec {
   retries @17 :UInt32;
   after @18 :List(UInt64);
   preemptible @19 :Bool = true;
+  exclusiveCpus @20 :Bool;
 }
 
 enum TaskState {

@@ -70,6 +70,7 @@ struct Fields<LaunchOrder> {
     FAIRWATER_FIELD(grace_ms, GraceMs);
     FAIRWATER_FIELD(tenant, Tenant);
     FAIRWATER_SPARSE_FIELD(run_as, RunAs);
+    FAIRWATER_FIELD(exclusive_cpus, ExclusiveCpus);
   }
 };
 

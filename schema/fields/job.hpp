@@ -66,6 +66,7 @@ struct Fields<JobSpec> {
     FAIRWATER_FIELD(retries, Retries);
     FAIRWATER_FIELD(after, After);
     FAIRWATER_FIELD(preemptible, Preemptible);
+    FAIRWATER_FIELD(exclusive_cpus, ExclusiveCpus);
   }
 };
 

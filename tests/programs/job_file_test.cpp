@@ -21,7 +21,8 @@ command: [sleep, "10"]
 environment: {SEED: "7", N: 3}
 directory: /tmp
 tasks: 20
-resources: {cpu: 1500m, memory: 2GiB, gpu: 1}
+resources: {cpu: 2000m, memory: 2GiB, gpu: 1}
+cpus: exclusive
 kind: batch
 priority: -3
 gang: false
@@ -44,7 +45,8 @@ preemptible: false
   expected.environment = {{"SEED", "7"}, {"N", "3"}};
   expected.directory = "/tmp";
   expected.tasks_min = expected.tasks_max = 20;
-  expected.resources = {{"cpu", 1500}, {"memory", 2048}, {"gpu", 1}};
+  expected.resources = {{"cpu", 2000}, {"memory", 2048}, {"gpu", 1}};
+  expected.exclusive_cpus = true;
   expected.priority = -3;
   expected.labels = "ssd && zone in (a, b)";
   expected.sites = {"north", "south"};
@@ -96,9 +98,9 @@ TEST_CASE("a bad job file is refused naming line and key", "[golden][job_file]")
       {"a: [1\n", "", "not YAML: end of sequence flow not found (line 2 of job.yaml)"},
       {"command: [a]\n---\ncommand: [b]\n", "", "more than one document (line 2 of job.yaml)"},
       {"command: [a]\ntaks: 3\n", "taks",
-       "is not a key here; the keys are after, class, command, devices, directory, environment, "
-       "gang, grace, kind, labels, name, preemptible, priority, resources, retries, sites, tasks, "
-       "tenant, time_limit (line 2 of job.yaml)"},
+       "is not a key here; the keys are after, class, command, cpus, devices, directory, "
+       "environment, gang, grace, kind, labels, name, preemptible, priority, resources, retries, "
+       "sites, tasks, tenant, time_limit (line 2 of job.yaml)"},
       {"command: [a]\nname: b\nname: c\n", "name", "given twice (line 3 of job.yaml)"},
       {"command: [a]\n[x]: 1\n", "", "a key must be a name, not a list (line 2 of job.yaml)"},
       {"name: x\n", "command", "is missing: a list of the program and its arguments"},
@@ -152,6 +154,14 @@ TEST_CASE("a bad job file is refused naming line and key", "[golden][job_file]")
        "1001 is not between 0 and 1000 (line 2 of job.yaml)"},
       {"command: [a]\nretries: 5000000000\n", "retries",
        "'5000000000' is more than 4294967295 (line 2 of job.yaml)"},
+      {"command: [a]\ncpus: mine\n", "cpus",
+       "'mine' is not one of shared, exclusive (line 2 of job.yaml)"},
+      {"command: [a]\ncpus: exclusive\nresources: {cpu: 1.5}\n", "cpus",
+       "exclusive gives whole processors, and resources.cpu is 1.5; write a whole number, 1 or "
+       "more "
+       "(line 2 of job.yaml)"},
+      {"command: [a]\nenvironment: {FAIRWATER_CPUS: '0'}\n", "environment.FAIRWATER_CPUS",
+       "is set for every task (line 2 of job.yaml)"},
       {"command: [a]\ndirectory: tmp\n", "directory",
        "'tmp' is not an absolute path (line 2 of job.yaml)"},
       {"command: [a]\nlabels: \"ssd &&\"\n", "labels", "(line 2 of job.yaml)"},

@@ -1,4 +1,4 @@
-// docs/devices.md, as it stands, and that no device is anybody's twice whatever is killed.
+// docs/devices.md, as it stands, and that nothing is given twice whatever is killed.
 #include <algorithm>
 #include <random>
 #include <set>
@@ -38,7 +38,7 @@ std::string output_of(const Cluster& cluster, std::uint64_t job, int task) {
 
 TEST_CASE("the examples of docs/devices.md do what the page says", "[scenario]") {
   const auto examples = examples_of("devices.md");
-  REQUIRE(examples.size() == 2);
+  REQUIRE(examples.size() == 3);
   Cluster cluster({.agents = {node_with(examples[0])}, .tenants = tenants({{"physics", 1}})});
   cluster.start();
   CHECK_THAT(cluster.log_of("node1"), Catch::Contains("devices: gpu0,gpu1"));
@@ -52,6 +52,12 @@ TEST_CASE("the examples of docs/devices.md do what the page says", "[scenario]")
   said.erase("gpu0 0\n");
   said.erase("gpu1 1\n");
   CHECK(said.empty());
+
+  const auto alone = cluster.submit(examples[2]);
+  REQUIRE(cluster.wait({alone}) == 0);
+  const std::string output = output_of(cluster, alone, 0);
+  CHECK(output.ends_with("\n1\n"));
+  CHECK(output.find_first_not_of("0123456789") == output.size() - 3);
 }
 
 /// Holds a lock per device for as long as one of its processes lives. Some kill their supervisor
@@ -59,7 +65,7 @@ TEST_CASE("the examples of docs/devices.md do what the page says", "[scenario]")
 std::string locking_job(int tasks, const std::string& resources,
                         const std::filesystem::path& directory) {
   const std::string script = fmt::format(
-      "for d in ${{FAIRWATER_DEVICES//,/ }}; do exec {{lock}}> {0}/$d; "
+      "for d in ${{FAIRWATER_DEVICES//,/ }} ${{FAIRWATER_CPUS//,/ }}; do exec {{lock}}> {0}/$d; "
       "flock -n $lock || echo $d twice >> {0}/twice; done\n"
       "echo $FAIRWATER_DEVICES >> {0}/used\n"
       "if [[ $FAIRWATER_ATTEMPT == *.1 ]] && ((FAIRWATER_TASK_INDEX % 5 == 2)); then "
@@ -70,19 +76,20 @@ std::string locking_job(int tasks, const std::string& resources,
                      tasks, resources, json({"bash", "-c", script}).dump());
 }
 
-TEST_CASE("no device is given twice, whatever is killed", "[scenario][crash]") {
+TEST_CASE("no device or processor is given twice, whatever is killed", "[scenario][crash]") {
   const auto seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937 random(seed);
-  Cluster cluster({.agents = {node_with("devices: {gpu: [0, 1, card]}\n")},
-                   .tenants = tenants({{"physics", 1}}),
-                   .lease = "30s"});
+  auto node = node_with("devices: {gpu: [0, 1, card]}\n");
+  node.resources = fmt::format("cpu: {}, memory: 4GiB", std::thread::hardware_concurrency());
+  Cluster cluster({.agents = {node}, .tenants = tenants({{"physics", 1}}), .lease = "30s"});
   cluster.start();
   const auto place = cluster.directory() / "locks";
   std::filesystem::create_directories(place);
   const auto single = cluster.submit(locking_job(20, "cpu: 50m, gpu: 1", place));
   const auto pairs = cluster.submit(locking_job(10, "cpu: 50m, gpu: 2", place));
   const auto none = cluster.submit(locking_job(3, "cpu: 50m", place));
+  const auto alone = cluster.submit(locking_job(8, "cpu: 1", place) + "cpus: exclusive\n");
   for (int round = 0; round < 4; ++round) {
     std::this_thread::sleep_for(Duration(300 + random() % 700));
     cluster.stop_agent("node1");
@@ -93,7 +100,7 @@ TEST_CASE("no device is given twice, whatever is killed", "[scenario][crash]") {
       cluster.start_coordinator();
     }
   }
-  CHECK(cluster.wait({single, pairs, none}, Duration(120'000)) == 0);
+  CHECK(cluster.wait({single, pairs, none, alone}, Duration(120'000)) == 0);
   CHECK_FALSE(std::filesystem::exists(place / "twice"));
   std::map<std::string, int> used;
   std::istringstream lines(read_file(place / "used"));
