@@ -108,6 +108,9 @@ struct WaitingRange {
   /// They have waited for long when so much time has passed (negative: since then): see
   /// policy/allocator/by_time.hpp.
   std::int64_t late_in_ms = kNeverLate;
+  bool is_service = false;  ///< see PlannedRun
+  /// Left to this node while that takes tasks and has room for it. None: whichever comes first.
+  NodeId home{};
 };
 
 [[nodiscard]] inline QuotaPlace place_of(const TenantTerms& terms) {
@@ -247,7 +250,7 @@ class Allocator {
   /// numbered from 1. `gives_all_places`: where the ledger counts time; else to the first in turn
   /// only, once nothing fits any more (policy/allocator/by_time.hpp).
   std::optional<Deal> deal(NodeId node, bool gives_all_places = true);
-  /// Whether the last call of `deal` left a task to a node with room at a site that its job
+  /// Whether the last call of `deal` left a task to its own node, or to one at a site that its job
   /// prefers. Once that node was dealt, another deal of this one may find the task still waiting.
   [[nodiscard]] bool left_to_preferred() const;
   /// The first node from that id on whose deal may do more than give places: it may have room for

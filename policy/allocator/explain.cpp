@@ -54,6 +54,8 @@ class Explanation {
     std::size_t kept = 0;
     std::size_t kept_for_it = 0;
     ResourceVector most_capacity;
+    ResourceVector most_one_day;
+    std::size_t large_enough_one_day = 0;
     ResourceVector most_free;
     for (const auto& [id, node] : state_.nodes()) {
       if (!node.accepts) continue;
@@ -66,6 +68,10 @@ class Explanation {
         most_free[r] = std::max(most_free[r], free[r]);
       }
       large_enough += range_.demand.fits(node.capacity) ? 1 : 0;
+      const ResourceVector one_day = node.free_one_day();
+      for (std::size_t r = 0; r < kMaxResources; ++r)
+        most_one_day[r] = std::max(most_one_day[r], one_day[r]);
+      large_enough_one_day += range_.demand.fits(one_day) ? 1 : 0;
       if (node.reservation && !is_kept_for_another(node)) ++kept_for_it;
       if (!range_.demand.fits(free)) continue;
       ++with_room;
@@ -80,6 +86,11 @@ class Explanation {
     else if (large_enough == 0)
       add("node_size",
           "no allowed node is large enough even when empty: " + shortage(most_capacity));
+    else if (large_enough_one_day == 0)
+      add("node_busy",
+          "services hold too much of every allowed node, and run until they are "
+          "cancelled: " +
+              shortage(most_one_day));
     else if (with_room == 0)
       add("node_busy",
           "no allowed node has room now: " + shortage(most_free) +

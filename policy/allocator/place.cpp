@@ -200,7 +200,8 @@ void PlaceStage::place(ClaimantIndex index, std::uint32_t range_index, GrantStep
   claimant.standing.reset();
   ++range.first_index;
   --range.count;
-  deal_.state.place(*deal_.node, tenant, grant, {range.limit_ms, range.expected_ms, 0});
+  deal_.state.place(*deal_.node, tenant, grant,
+                    {range.limit_ms, range.expected_ms, 0, range.is_service});
   deal_.grants.push_back(grant);
   if (step == GrantStep::guarantee) {
     claimant.guaranteed += cost;

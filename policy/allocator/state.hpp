@@ -58,6 +58,7 @@ struct NodeRoom {
   NodeTraits traits;
   ResourceVector capacity;
   ResourceVector used;
+  ResourceVector held_by_services;  ///< part of `used`
   std::optional<NodeReservation> reservation;
   std::uint64_t running_tasks = 0;
   std::vector<std::uint32_t>
@@ -67,6 +68,8 @@ struct NodeRoom {
   /// Where the ledger counts time: its room has grown since its last deal.
   bool has_grown = false;
   [[nodiscard]] ResourceVector free() const { return capacity - used; }
+  /// Free when all has ended that ends by itself.
+  [[nodiscard]] ResourceVector free_one_day() const { return capacity - held_by_services; }
 };
 
 class AllocatorState {
@@ -138,6 +141,9 @@ class AllocatorState {
   /// kept for somebody else's.
   [[nodiscard]] bool site_has_room(const std::string& site, const TenantState& tenant,
                                    const WaitingRange& task);
+  /// The same of one node, which may be gone.
+  [[nodiscard]] bool node_has_room(NodeId node, const TenantState& tenant,
+                                   const WaitingRange& task) const;
   /// The same of any node; where many have room that may not be used, the first ones tell.
   [[nodiscard]] bool somewhere_has_room(const TenantState& tenant, const WaitingRange& task);
 

@@ -74,16 +74,22 @@ bool AllocatorState::site_has_room(const std::string& site, const TenantState& t
   });
 }
 
+bool AllocatorState::node_has_room(NodeId id, const TenantState& tenant,
+                                   const WaitingRange& task) const {
+  const auto found = nodes_.find(id);
+  if (found == nodes_.end() || !found->second.accepts) return false;
+  const NodeRoom& there = found->second;
+  const bool is_kept = there.reservation && there.reservation->tenant_slot != tenant.rank.slot;
+  const bool is_allowed = task.rule == nullptr || task.rule->allows(there.traits);
+  return task.demand.fits(there.free()) && !is_kept && is_allowed;
+}
+
 bool AllocatorState::somewhere_has_room(const TenantState& tenant, const WaitingRange& task) {
   const std::span<const ResourceVector> demand(&task.demand, 1);
   std::uint32_t looked_at = 0;
   for (auto id = rooms_.next(NodeId{}, demand); id && looked_at < SiteRooms::kMaxNodesLookedAt;
-       id = rooms_.next(NodeId{id->value + 1}, demand), ++looked_at) {
-    const NodeRoom& there = node(*id);
-    const bool is_kept = there.reservation && there.reservation->tenant_slot != tenant.rank.slot;
-    const bool is_allowed = task.rule == nullptr || task.rule->allows(there.traits);
-    if (task.demand.fits(there.free()) && !is_kept && is_allowed) return true;
-  }
+       id = rooms_.next(NodeId{id->value + 1}, demand), ++looked_at)
+    if (node_has_room(*id, tenant, task)) return true;
   return false;
 }
 
@@ -97,6 +103,7 @@ void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& gran
   const bool added = held_.emplace(grant.task, held).second;
   FAIRWATER_CHECK(added, "a task is held once");
   node.used += grant.demand;
+  if (run.is_service) node.held_by_services += grant.demand;
   used_ += grant.demand;
   if (!node.accepts) capacity_ += grant.demand;
   ++node.running_tasks;
@@ -150,6 +157,7 @@ bool AllocatorState::release(const TaskKey& task) {
   const Held& held = found->second;
   NodeRoom& held_on = node(held.node);
   held_on.used -= held.grant.demand;
+  if (held.run.is_service) held_on.held_by_services -= held.grant.demand;
   used_ -= held.grant.demand;
   if (!held_on.accepts) capacity_ -= held.grant.demand;
   site_rooms_.raise(held_on.traits.site, held_on.free());

@@ -11,6 +11,7 @@ namespace fairwater {
 void TaskFinder::begin(const NodeRoom& node) {
   node_ = &node;
   free_ = node.free();
+  free_one_day_ = node.free_one_day();
   asked_resources_ = kMaxResources;
   while (asked_resources_ > 0 && free_[asked_resources_ - 1] == 0) --asked_resources_;
   least_demand_ = ResourceVector::filled(kUnlimited);
@@ -56,6 +57,13 @@ bool TaskFinder::is_left_to_preferred(const TenantState& tenant, const WaitingRa
   return is_left;
 }
 
+bool TaskFinder::is_left_to_home(const TenantState& tenant, const WaitingRange& task) {
+  if (!task.home || task.home == node_->id || !state_.node_has_room(task.home, tenant, task))
+    return false;
+  left_to_preferred_ = true;
+  return true;
+}
+
 bool TaskFinder::fits(const TenantState& tenant, const WindowRange& entry,
                       const ResourceVector& free) {
   if (entry.range.count == 0) return false;
@@ -64,7 +72,8 @@ bool TaskFinder::fits(const TenantState& tenant, const WindowRange& entry,
     if (demand[r] > free[r] ||
         (demand[r] > tenant.holdings[r].left && !state_.quotas().has_room(tenant, r, demand[r])))
       return false;
-  return rule_allows(entry.range.rule.get()) && !is_left_to_preferred(tenant, entry.range);
+  if (!rule_allows(entry.range.rule.get()) || is_left_to_home(tenant, entry.range)) return false;
+  return entry.range.home == node_->id || !is_left_to_preferred(tenant, entry.range);
 }
 
 bool TaskFinder::move_on(const TenantState& tenant, Cursor& cursor) {
@@ -139,7 +148,7 @@ std::optional<std::uint32_t> TaskFinder::largest_backup(Claimant& claimant) {
 const WindowRange* TaskFinder::task_to_reserve(const TenantState& tenant) {
   std::uint32_t skipped = 0;
   for (const WindowRange& entry : tenant.window) {
-    if (!fits(tenant, entry, node_->capacity)) {
+    if (!could_hold(tenant, entry)) {
       if (entry.range.count > 0 && ++skipped > kMaxLookPast) break;
       continue;
     }

@@ -30,16 +30,16 @@ class TaskFinder {
   void expect_tasks_of(const TenantState& tenant);
   /// False: no task of anybody with work fits any more.
   [[nodiscard]] bool something_may_fit() const { return least_demand_.fits(free_); }
-  /// Whether a task was left to a node at a site that its job prefers to this one.
+  /// Whether a task was left to its own node, or to one at a site that its job prefers to this one.
   [[nodiscard]] bool left_to_preferred() const { return left_to_preferred_; }
 
   /// Whether it fits and is allowed here now.
   [[nodiscard]] bool fits_now(const TenantState& tenant, const WindowRange& entry) {
     return fits(tenant, entry);
   }
-  /// The same if the node were empty.
+  /// The same if all that ends by itself had ended.
   [[nodiscard]] bool could_hold(const TenantState& tenant, const WindowRange& entry) {
-    return fits(tenant, entry, node_->capacity);
+    return fits(tenant, entry, free_one_day_);
   }
   /// Moves the cursor on to a task of which could_hold() is true; false when there is none.
   bool find_possible(const TenantState& tenant, Cursor& cursor);
@@ -51,7 +51,7 @@ class TaskFinder {
   [[nodiscard]] Units waiting_cost(Claimant& claimant, Units enough);
   /// The place in its window of the largest of the next tasks that fit.
   [[nodiscard]] std::optional<std::uint32_t> largest_backup(Claimant& claimant);
-  /// The first task that would fit the empty node, where the tenant's quota has room for it.
+  /// The first task that could be held there, where the tenant's quota has room for it.
   [[nodiscard]] const WindowRange* task_to_reserve(const TenantState& tenant);
 
   [[nodiscard]] Standing standing(TenantState& tenant, const WindowRange& range);
@@ -75,11 +75,13 @@ class TaskFinder {
   bool move_on(const TenantState& tenant, Cursor& cursor);
   [[nodiscard]] bool rule_allows(const PlacementRule* rule);
   [[nodiscard]] bool is_left_to_preferred(const TenantState& tenant, const WaitingRange& task);
+  [[nodiscard]] bool is_left_to_home(const TenantState& tenant, const WaitingRange& task);
   [[nodiscard]] const AllocatorQuotas::WaterMarks& marks();
 
   AllocatorState& state_;
   const NodeRoom* node_ = nullptr;
   ResourceVector free_;
+  ResourceVector free_one_day_;
   /// Per resource the least that any task of those with work asks for.
   ResourceVector least_demand_;
   std::size_t asked_resources_ = 0;  ///< those behind are not free, and nobody with work asks

@@ -20,6 +20,7 @@ struct PlannedRun {
   std::int64_t limit_ms = 0;     ///< it holds its room at most so long; 0: for ever
   std::int64_t expected_ms = 0;  ///< by its class's history, or by its limit; 0: not known
   std::int64_t ran_ms = 0;       ///< so far
+  bool is_service = false;       ///< ends when it is cancelled: nobody counts on its room
 };
 
 /// How long the task is planned to run in all, once it has run for `ran_ms`: longer than that. 0:
