@@ -27,6 +27,8 @@ constexpr std::array<std::pair<EndReason, std::string_view>, 10> kEndReasons{
 
 }  // namespace
 
+std::string_view to_string(JobKind kind) { return kind == JobKind::service ? "service" : "batch"; }
+
 std::string_view to_string(TaskState state) {
   switch (state) {
     case TaskState::pending:

@@ -16,7 +16,9 @@
 
 namespace fairwater {
 
+/// A service runs until it is cancelled: whatever ends it, it is started again (state/service.hpp).
 enum class JobKind : std::uint8_t { batch = 0, service = 1 };
+[[nodiscard]] std::string_view to_string(JobKind kind);
 
 /// A job file's content.
 struct JobSpec {
@@ -67,8 +69,8 @@ inline constexpr std::int64_t kMaxGrace_ms = 3'600'000;
 [[nodiscard]] caf::error validate_reason(const std::string& reason);
 
 /// Everything that can be said against a spec without knowing the cluster; names the field.
-/// `not_supported` for what the format has and this version does not do: elastic jobs, services,
-/// gangs, particular devices.
+/// `not_supported` for what the format has and this version does not do: elastic jobs, gangs,
+/// particular devices.
 [[nodiscard]] caf::error validate(const JobSpec& spec);
 
 enum class TaskState : std::uint8_t {
@@ -134,8 +136,9 @@ struct TaskRecord {
   std::optional<TaskResult> result;   ///< of the last attempt that ended
   std::uint32_t launch_failures = 0;  ///< attempts that no node could start
   std::uint32_t losses = 0;           ///< attempts whose end nobody knows
-  WallTime waits_until;               ///< backs off: not granted before
+  WallTime waits_until;               ///< it waits, and is not granted before
   std::uint32_t incarnation = 0;      ///< TaskKey::incarnation of the current or last run
+  std::uint32_t restarts = 0;         ///< of a service, in a row: see state/service.hpp
   friend bool operator==(const TaskRecord&, const TaskRecord&) = default;
 };
 

@@ -130,7 +130,6 @@ caf::error check_placement(const JobSpec& spec) {
 }
 
 caf::error check_order(const JobSpec& spec) {
-  if (spec.kind != JobKind::batch) return not_supported("kind", "services are not in this version");
   if (spec.gang) return not_supported("gang", "gangs are not in this version");
   if (spec.priority < -kMaxPriority || spec.priority > kMaxPriority)
     return out_of_range("priority", spec.priority, -kMaxPriority, kMaxPriority);
@@ -148,6 +147,20 @@ caf::error check_order(const JobSpec& spec) {
     if (!after.insert(id).second)
       return invalid("after", std::to_string(id.value) + " is named twice");
   }
+  return {};
+}
+
+/// What a job that ends may ask for, and a service has no use for.
+caf::error check_service(const JobSpec& spec) {
+  if (spec.kind != JobKind::service) return {};
+  if (spec.time_limit_ms > 0)
+    return invalid("time_limit",
+                   "a service runs until it is cancelled; leave time_limit out, or make it a batch "
+                   "job (kind: batch)");
+  if (spec.retries > 0)
+    return invalid("retries",
+                   "a service is started again whenever it ends; leave retries out, or make it a "
+                   "batch job (kind: batch)");
   return {};
 }
 
@@ -191,8 +204,8 @@ caf::error validate_reason(const std::string& reason) {
 }
 
 caf::error validate(const JobSpec& spec) {
-  for (const auto check :
-       {check_bytes, check_names, check_command, check_size, check_placement, check_order})
+  for (const auto check : {check_bytes, check_names, check_command, check_size, check_placement,
+                           check_order, check_service})
     if (auto error = check(spec)) return error;
   return {};
 }

@@ -115,6 +115,7 @@ struct NodeDrained {
   NodeId node;
   bool draining = true;
   std::string reason;
+  bool by_itself = false;  ///< launches failed there; nobody asked for it to be empty
   friend bool operator==(const NodeDrained&, const NodeDrained&) = default;
 };
 /// It was silent for longer than lease and grace: its tasks are given out again.
@@ -142,10 +143,17 @@ struct NodeRemoved {
   NodeId node;
   friend bool operator==(const NodeRemoved&, const NodeRemoved&) = default;
 };
+/// A service's task whose attempt is over is started again in so long, once it has room.
+struct ServiceRestart {
+  TaskKey task;  ///< the attempt that is over
+  std::int64_t in_ms = 0;
+  friend bool operator==(const ServiceRestart&, const ServiceRestart&) = default;
+};
 struct TasksFinished {
   static constexpr std::string_view kName = "tasks_finished";
   NodeId node;
   std::vector<TaskResult> results;
+  std::vector<ServiceRestart> restarts = {};  ///< the ledger notes them, and reads them nowhere
   friend bool operator==(const TasksFinished&, const TasksFinished&) = default;
 };
 /// A grant whose task the node could not start, with what others had advanced for it.
@@ -159,6 +167,7 @@ struct LaunchesFailed {
   static constexpr std::string_view kName = "launches_failed";
   NodeId node;
   std::vector<FailedLaunch> launches;
+  std::vector<ServiceRestart> restarts = {};  ///< as in TasksFinished
   friend bool operator==(const LaunchesFailed&, const LaunchesFailed&) = default;
 };
 /// Granted tasks go back to their queues: the node was lost, or never got the order.
@@ -167,7 +176,8 @@ struct TasksRequeued {
   NodeId node;
   std::vector<TaskKey> tasks;
   std::string reason;
-  bool node_lost = false;  ///< they had been ordered: counted among their losses
+  bool node_lost = false;                     ///< they had been ordered: counted among their losses
+  std::vector<ServiceRestart> restarts = {};  ///< as in TasksFinished
   friend bool operator==(const TasksRequeued&, const TasksRequeued&) = default;
 };
 /// One turn of the coordinator.

@@ -45,7 +45,8 @@ struct NodeRecord {
   std::string drain_reason;
   bool lost = false;  ///< silent for longer than lease and grace: its tasks were given out again
   Hash credential_hash{};
-  AgentRun run;  ///< the newest that was let in
+  AgentRun run;                 ///< the newest that was let in
+  bool drained_itself = false;  ///< while it drains: services there run on
   friend bool operator==(const NodeRecord&, const NodeRecord&) = default;
 };
 

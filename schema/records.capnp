@@ -141,6 +141,7 @@ struct TaskRecord {
   losses @11 :UInt32;
   waitsUntil @12 :Int64;
   incarnation @13 :UInt32;
+  restarts @14 :UInt32;  # of a service, in a row
 }
 
 struct TaskCounts {
@@ -240,6 +241,7 @@ struct NodeRecord {
   credentialHash @5 :Hash;
   runStarts @6 :UInt64;  # the agent's newest start that was let in
   runId @7 :Text;
+  drainedItself @8 :Bool;
 }
 
 # -- deals ---------------------------------------------------------------------------------------------
@@ -410,6 +412,7 @@ struct NodeDrained {
   node @0 :UInt32;
   draining @1 :Bool;  # false: it is given tasks again
   reason @2 :Text;
+  byItself @3 :Bool;  # launches failed there; services that run there run on
 }
 
 struct NodeLost {
@@ -433,9 +436,17 @@ struct NodeRemoved {
   node @0 :UInt32;
 }
 
+struct ServiceRestart {
+  # Of a service's task whose attempt is over: in how long it is started again, where it has room.
+  # What a reader is told; state follows from the results.
+  task @0 :TaskKey;
+  inMs @1 :Int64;
+}
+
 struct TasksFinished {
   node @0 :UInt32;
   results @1 :List(TaskResult);
+  restarts @2 :List(ServiceRestart);
 }
 
 struct TasksRequeued {
@@ -443,6 +454,7 @@ struct TasksRequeued {
   tasks @1 :List(TaskKey);
   reason @2 :Text;
   nodeLost @3 :Bool;  # they had been ordered: counted among their losses
+  restarts @4 :List(ServiceRestart);
 }
 
 struct Advance {
@@ -460,6 +472,7 @@ struct LaunchesFailed {
   # Grants that came to nothing. What others advanced goes back to them, in this order.
   node @0 :UInt32;
   launches @1 :List(FailedLaunch);
+  restarts @2 :List(ServiceRestart);
 }
 
 struct Cycle {

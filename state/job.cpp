@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "state/service.hpp"
+
 namespace fairwater {
 namespace {
 
@@ -101,7 +103,33 @@ void take_trouble(bool final, const JobRecord& job, TaskRecord& task, WallTime n
   run_again_unless(final, job, task);
 }
 
+bool runs_for_ever(const JobRecord& job) {
+  return job.spec.kind == JobKind::service && !job.cancelled;
+}
+
+/// Waits again from when its pause is over. `is_its_end`: of itself or with its node, not on order.
+void run_service_again(TaskRecord& task, bool is_its_end, WallTime now) {
+  std::int64_t pause_ms = 0;
+  if (is_its_end) {
+    const std::int64_t ran_ms = (now.microseconds - task.granted_at.microseconds) / 1000;
+    const NextStart next = next_start(task.restarts, ran_ms);
+    task.restarts = next.restarts;
+    pause_ms = next.pause_ms;
+  }
+  task.waits_until = {now.microseconds + pause_ms * 1000};
+  task.state = TaskState::pending;
+  ++task.attempt;
+}
+
+void take_service_result(TaskRecord& task, const TaskResult& result, WallTime now) {
+  task.result = result;
+  if (result.reason == EndReason::launch_failed) ++task.launch_failures;
+  if (result.reason == EndReason::supervisor_lost) ++task.losses;
+  run_service_again(task, result.reason != EndReason::cancelled, now);
+}
+
 void take_result(const JobRecord& job, TaskRecord& task, const TaskResult& result, WallTime now) {
+  if (runs_for_ever(job)) return take_service_result(task, result, now);
   const bool succeeded = result.reason == EndReason::exited && result.exit_code == 0;
   const bool final = succeeded || job.cancelled || result.reason == EndReason::cancelled;
   task.result = result;
@@ -199,7 +227,10 @@ void end_task(JobRecord& job, TaskRecord& task, const TaskResult& result, WallTi
 void requeue_task(JobRecord& job, TaskRecord& task, const TaskKey& key, bool node_lost,
                   WallTime now) {
   check_running(task, key);
-  if (node_lost && ++task.losses >= kMaxLosses && !job.cancelled) {
+  if (node_lost) ++task.losses;
+  if (runs_for_ever(job)) {
+    run_service_again(task, node_lost, now);
+  } else if (node_lost && task.losses >= kMaxLosses && !job.cancelled) {
     fail_as_lost(task, key, now);
   } else {
     task.state = job.cancelled ? TaskState::cancelled : TaskState::pending;

@@ -4,7 +4,7 @@
 //             grant                    end: succeeded, failed, cancelled
 //   pending ─────────> running ─────────────────────────────────────────> ended
 //      ^                  │
-//      └──────────────────┘ end, where it runs again; requeue
+//      └──────────────────┘ end, where it runs again; requeue; any end of a service
 //
 // A job's counts name every task once: total = pending + running + succeeded + failed + cancelled.
 // Cancelling counts all that wait as cancelled, and leaves their records alone: a record says of a
@@ -51,10 +51,13 @@ void grant_task(JobRecord& job, TaskRecord& task, const Grant& grant, NodeId nod
 /// cancelled jobs are final; failures run again while `failures < retries`. What is not the task's
 /// doing runs again without being counted there: `lease_expired` and `node_lost` at once,
 /// `launch_failed` and `supervisor_lost` after a pause from `now` on and within their own bounds.
+///
+/// A service's task runs again whatever ended it, after the pause of state/service.hpp; when it was
+/// stopped on order (its node drains) at once. Only its job's cancellation is final.
 void end_task(JobRecord& job, TaskRecord& task, const TaskResult& result, WallTime now);
 
 /// The running attempt goes back to its queue as the next one. `node_lost`: it was ordered, and its
-/// node declared lost; it fails when that makes kMaxLosses.
+/// node declared lost; it fails when that makes kMaxLosses, or pauses if it is a service's.
 void requeue_task(JobRecord& job, TaskRecord& task, const TaskKey& key, bool node_lost,
                   WallTime now);
 

@@ -12,6 +12,7 @@ void apply(NodeRecord& node, const NodeAdmitted& event) {
 void apply(NodeRecord& node, const NodeDrained& event) {
   node.draining = event.draining;
   node.drain_reason = event.draining ? event.reason : "";
+  node.drained_itself = event.draining && event.by_itself;
 }
 
 void apply(NodeRecord& node, const NodeLost&) { node.lost = true; }

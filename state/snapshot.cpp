@@ -31,7 +31,11 @@ HeldTask held_task(const JobRecord& job, std::uint32_t index, const TaskRecord& 
   grant.step = task.step;
   grant.beyond_quota = task.beyond_quota;
   const std::int64_t ran_ms = (now.microseconds - task.granted_at.microseconds) / 1000;
-  return {task.node, grant, {job.spec.time_limit_ms, 0, std::max<std::int64_t>(ran_ms, 0)}};
+  return {task.node,
+          grant,
+          {.limit_ms = job.spec.time_limit_ms,
+           .ran_ms = std::max<std::int64_t>(ran_ms, 0),
+           .is_service = job.spec.kind == JobKind::service}};
 }
 
 DealCycle restore(const AllocatorSettings& settings, const ClusterSnapshot& snapshot) {

@@ -1,43 +1,8 @@
 #include "state/tenant_jobs.hpp"
 
-#include <algorithm>
-#include <functional>
-#include <limits>
-#include <queue>
-
 #include "policy/core/check.hpp"
-#include "policy/prediction/patience.hpp"
 
 namespace fairwater {
-namespace {
-
-/// What makes a tenant's tasks alike.
-const std::string& class_of(const JobSpec& spec) {
-  return spec.job_class.empty() ? spec.name : spec.job_class;
-}
-
-std::int64_t milliseconds_of(WallTime time) { return time.microseconds / 1000; }
-
-/// Appends a range, merged with the one before where it continues it.
-void append(DemandWindow& window, const WaitingRange& range) {
-  if (!window.next.empty()) {
-    auto& last = window.next.back();
-    if (last.job == range.job && last.attempt == range.attempt &&
-        last.first_index + last.count == range.first_index) {
-      last.count += range.count;
-      return;
-    }
-  }
-  window.next.push_back(range);
-}
-
-}  // namespace
-
-std::optional<PastRun> past_run(const JobSpec& spec, const TaskResult& result) {
-  if (result.reason != EndReason::exited) return std::nullopt;
-  const std::int64_t run_us = result.finished_at.microseconds - result.started_at.microseconds;
-  return PastRun{class_of(spec), std::max<std::int64_t>(1, run_us / 1000), result.finished_at};
-}
 
 TenantJobs::TenantJobs(TenantId tenant, QueuePolicy policy, ResourceCatalog catalog)
     : tenant_(tenant), policy_(policy), catalog_(std::move(catalog)) {}
@@ -78,6 +43,7 @@ void TenantJobs::add(UnfinishedJob unfinished) {
   job.demand = *demand;
   job.rule = std::move(*rule);
   job.record = std::move(unfinished.record);
+  job.waits_since = job.record.submitted_at;
   job.waits_for = {unfinished.waits_for.begin(), unfinished.waits_for.end()};
   for (const JobId awaited : job.waits_for) dependents_[awaited].insert(job.record.id);
   std::uint32_t next = 0;  // tasks without a record wait for their first attempt
@@ -132,6 +98,7 @@ std::optional<LaunchOrder> TenantJobs::grant(const Grant& grant, NodeId node, Mo
   auto& job = place->second;
   change(job, [&] {
     const bool waited = job.waiting.take(grant.task.index, grant.task.attempt);
+    job.homing.erase(grant.task.index);
     FAIRWATER_CHECK(waited || job.record.cancelled, "a grant is for a waiting task");
     grant_task(job.record, job.tasks[grant.task.index], grant, node, moment);
   });
@@ -163,33 +130,6 @@ AttemptOutcome TenantJobs::settle(const TaskKey& key, Event&& event) {
   return outcome;
 }
 
-void TenantJobs::remember(std::vector<PastRun> runs) {
-  std::stable_sort(runs.begin(), runs.end(), [](const PastRun& a, const PastRun& b) {
-    return a.finished_at.microseconds < b.finished_at.microseconds;
-  });
-  for (const PastRun& run : runs) run_times_.finished(run.task_class, tenant_, run.run_ms);
-}
-
-Prediction TenantJobs::expected(const Job& job) const {
-  const JobSpec& spec = job.record.spec;
-  const auto limit_ms = spec.time_limit_ms > 0 ? std::optional(spec.time_limit_ms) : std::nullopt;
-  return run_times_.expected(class_of(spec), tenant_, limit_ms).value_or(Prediction{});
-}
-
-WaitingRange TenantJobs::waiting_range(const Job& job, const WaitingTasks::Range& range,
-                                       const Prediction& expected, std::optional<WallTime> now) {
-  return {.job = job.record.id,
-          .first_index = range.first,
-          .count = range.count,
-          .attempt = range.attempt,
-          .demand = job.demand,
-          .rule = job.rule,
-          .expected_ms = expected.expected_ms,
-          .expected_from = expected.source,
-          .limit_ms = job.record.spec.time_limit_ms,
-          .late_in_ms = now ? lateness_of(job).first - milliseconds_of(*now) : kNeverLate};
-}
-
 AttemptOutcome TenantJobs::end(const TaskResult& result, WallTime now) {
   if (const auto job = jobs_.find(result.task.job); job != jobs_.end())
     if (const auto run = past_run(job->second.record.spec, result))
@@ -215,16 +155,28 @@ std::vector<BackingOff> TenantJobs::backing_off() const {
   return all;
 }
 
-void TenantJobs::end_backoff(const TaskKey& key) {
+bool TenantJobs::end_backoff(const TaskKey& key) {
   auto place = jobs_.find(key.job);
-  if (place == jobs_.end()) return;
+  if (place == jobs_.end()) return false;
   auto& job = place->second;
   if (!job.backing_off.contains(key.index) || job.tasks.at(key.index).attempt != key.attempt)
-    return;
+    return false;
+  const bool is_service = job.record.spec.kind == JobKind::service;
   change(job, [&] {
     job.backing_off.erase(key.index);
+    if (is_service) job.homing.insert(key.index);
+    if (is_service && job.waiting.empty()) job.waits_since = job.tasks.at(key.index).waits_until;
     job.waiting.add(key.index, 1, key.attempt);
   });
+  return is_service;
+}
+
+void TenantJobs::end_homing(const TaskKey& key) {
+  const auto place = jobs_.find(key.job);
+  if (place == jobs_.end()) return;
+  auto& job = place->second;
+  const auto task = job.tasks.find(key.index);
+  if (task != job.tasks.end() && task->second.attempt == key.attempt) job.homing.erase(key.index);
 }
 
 const TaskRecord* TenantJobs::backing_off(JobId id, std::uint32_t index) const {
@@ -253,6 +205,7 @@ std::vector<RunningTask> TenantJobs::cancel(JobId id, const std::string& reason,
     (void)cancel_job(job.record, reason, now);
     job.waiting.clear();
     job.backing_off.clear();
+    job.homing.clear();
   });
   std::vector<RunningTask> running;
   for (const auto& [index, task] : job.tasks)
@@ -292,134 +245,6 @@ const std::set<JobId>& TenantJobs::dependencies(JobId id) const {
   auto place = jobs_.find(id);
   FAIRWATER_CHECK(place != jobs_.end(), "only live jobs are known");
   return place->second.waits_for;
-}
-
-// -- the window -----------------------------------------------------------------------------------
-
-TenantJobs::QueueKey TenantJobs::key_of(const Job& job) const {
-  const JobSpec& spec = job.record.spec;
-  switch (policy_) {
-    case QueuePolicy::priority:
-      return {-std::int64_t{spec.priority}, job.record.id};
-    case QueuePolicy::shortest_first:
-      return {
-          spec.time_limit_ms > 0 ? spec.time_limit_ms : std::numeric_limits<std::int64_t>::max(),
-          job.record.id};
-    case QueuePolicy::fair:
-      return {job.record.tasks.running, job.record.id};
-    case QueuePolicy::fifo:
-      break;
-  }
-  return {0, job.record.id};
-}
-
-TenantJobs::LateKey TenantJobs::lateness_of(const Job& job) {
-  const JobRecord& record = job.record;
-  return {milliseconds_of(record.submitted_at) + patience_ms(record.spec.time_limit_ms), record.id};
-}
-
-void TenantJobs::set_policy(QueuePolicy policy) {
-  policy_ = policy;
-  ready_.clear();
-  for (const auto& [id, job] : jobs_)
-    if (job.ready()) ready_.insert(key_of(job));
-}
-
-/// Fair among the tenant's jobs: the next task is always of the job with the fewest running or
-/// chosen ones. Each job that is begun makes a range, so only the first `max_ranges` can be.
-void TenantJobs::append_fair(DemandWindow& window, std::size_t max_ranges, std::uint32_t max_tasks,
-                             std::optional<WallTime> now) const {
-  struct Turn {
-    std::uint32_t busy;
-    JobId id;
-    auto operator<=>(const Turn&) const = default;
-  };
-  std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns;
-  std::map<JobId, std::vector<WaitingTasks::Range>> rest;
-  for (const auto& key : ready_) {
-    if (turns.size() == max_ranges) break;
-    const auto& job = other(key.second);
-    turns.push({job.record.tasks.running, key.second});
-    rest[key.second] = job.waiting.ranges(max_ranges);
-  }
-  for (std::uint32_t tasks = 0; tasks < max_tasks && !turns.empty();) {
-    if (window.next.size() >= max_ranges) return;
-    const auto turn = turns.top();
-    turns.pop();
-    auto& ranges = rest[turn.id];
-    if (ranges.empty()) continue;
-    const auto& job = jobs_.at(turn.id);
-    auto& first = ranges.front();
-    append(window, waiting_range(job, {first.first, 1, first.attempt}, expected(job), now));
-    ++tasks;
-    ++first.first;
-    if (--first.count == 0) ranges.erase(ranges.begin());
-    turns.push({turn.busy + 1, turn.id});
-  }
-}
-
-std::uint32_t TenantJobs::append_job(DemandWindow& window, JobId id, std::size_t max_ranges,
-                                     std::uint32_t max_tasks, std::optional<WallTime> now) const {
-  const auto& job = other(id);
-  const Prediction prediction = expected(job);
-  std::uint32_t tasks = 0;
-  for (const auto& range : job.waiting.ranges(max_ranges - window.next.size())) {
-    if (tasks >= max_tasks) break;
-    window.next.push_back(waiting_range(job, range, prediction, now));
-    tasks += range.count;
-  }
-  return tasks;
-}
-
-DemandWindow TenantJobs::window(std::size_t max_ranges, std::uint32_t max_tasks,
-                                std::uint64_t seen_deal, std::optional<WallTime> now) const {
-  DemandWindow window;
-  window.tenant = tenant_;
-  window.pending = pending_;
-  window.pending_tasks = pending_tasks_;
-  window.seen_deal = seen_deal;
-  if (late_.empty()) return window;
-  if (policy_ == QueuePolicy::fair) {
-    append_fair(window, max_ranges, max_tasks, now);
-  } else {
-    std::uint32_t tasks = 0;
-    for (const auto& key : ready_) {
-      if (window.next.size() >= max_ranges || tasks >= max_tasks) break;
-      tasks += append_job(window, key.second, max_ranges, max_tasks - tasks, now);
-    }
-  }
-  if (now) show_first_late(window, max_ranges, now);
-  return window;
-}
-
-/// Whatever the order: else the window could hide it for ever.
-void TenantJobs::show_first_late(DemandWindow& window, std::size_t max_ranges,
-                                 std::optional<WallTime> now) const {
-  const JobId first_late = late_.begin()->second;
-  const auto is_its = [&](const WaitingRange& range) { return range.job == first_late; };
-  if (std::any_of(window.next.begin(), window.next.end(), is_its)) return;
-  if (window.next.size() == max_ranges) window.next.pop_back();
-  (void)append_job(window, first_late, window.next.size() + 1, 1, now);
-}
-
-std::uint64_t TenantJobs::tasks_before(JobId id, std::uint32_t index) const {
-  std::uint64_t before = 0;
-  for (const auto& key : ready_) {
-    const auto& job = jobs_.at(key.second);
-    if (key.second != id) {
-      before += job.waiting.size();
-      continue;
-    }
-    for (const auto& range : job.waiting.ranges(job.waiting.size()))
-      if (range.first < index) before += std::min(range.count, index - range.first);
-    return before;
-  }
-  return before;
-}
-
-bool TenantJobs::waits(JobId id, std::uint32_t index) const {
-  auto place = jobs_.find(id);
-  return place != jobs_.end() && place->second.waiting.contains(index);
 }
 
 }  // namespace fairwater

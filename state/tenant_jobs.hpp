@@ -48,7 +48,8 @@ struct PastRun {
   std::int64_t run_ms = 0;
   WallTime finished_at;
 };
-/// None: it was stopped, or lost, and says nothing of how long it would have run.
+/// None: it was stopped, or lost, and says nothing of how long it would have run; or it is a
+/// service's, whose runs say nothing of others'.
 [[nodiscard]] std::optional<PastRun> past_run(const JobSpec& spec, const TaskResult& result);
 
 class TenantJobs {
@@ -75,8 +76,11 @@ class TenantJobs {
   AttemptOutcome give_back(const TaskKey& task, bool node_lost, WallTime now);
   /// Every task that backs off, e.g. after a restart.
   [[nodiscard]] std::vector<BackingOff> backing_off() const;
-  /// The pause is over: the task, if it still waits under this attempt, may run.
-  void end_backoff(const TaskKey& task);
+  /// The pause is over: the task, if it still waits under this attempt, may run. True for a
+  /// service's: it is left to its own node, while that has room, until end_homing().
+  bool end_backoff(const TaskKey& task);
+  /// From here on any node will do.
+  void end_homing(const TaskKey& task);
   /// The record of a task that backs off, else null.
   [[nodiscard]] const TaskRecord* backing_off(JobId job, std::uint32_t index) const;
 
@@ -115,6 +119,9 @@ class TenantJobs {
     WaitingTasks waiting;
     std::map<std::uint32_t, TaskRecord> tasks;  ///< that run, or have run and wait again
     std::set<std::uint32_t> backing_off;        ///< of `tasks`; not in `waiting` yet
+    std::set<std::uint32_t> homing;             ///< of `tasks`; in `waiting`, see end_backoff
+    /// Since when some task of it waits; of others than services, since it came.
+    WallTime waits_since;
     std::set<JobId> waits_for;
     bool held = false;
     [[nodiscard]] bool ready() const {
@@ -134,9 +141,15 @@ class TenantJobs {
   /// Shows the next of the job that fit the bounds. How many tasks.
   std::uint32_t append_job(DemandWindow& window, JobId job, std::size_t max_ranges,
                            std::uint32_t max_tasks, std::optional<WallTime> now) const;
+  /// Waiting tasks that are alike, those that are left to a node one by one.
+  struct Alike {
+    WaitingTasks::Range range;
+    NodeId home;  ///< none: whichever has room
+  };
+  [[nodiscard]] static std::vector<Alike> alike(const Job& job, std::size_t limit);
   /// How long a task of the job may run: see WaitingRange::expected_ms.
   [[nodiscard]] Prediction expected(const Job& job) const;
-  [[nodiscard]] static WaitingRange waiting_range(const Job& job, const WaitingTasks::Range& range,
+  [[nodiscard]] static WaitingRange waiting_range(const Job& job, const Alike& tasks,
                                                   const Prediction& expected,
                                                   std::optional<WallTime> now);
   void append_fair(DemandWindow& window, std::size_t max_ranges, std::uint32_t max_tasks,

@@ -17,7 +17,8 @@ namespace {
 /// One record's effect on the state. Each operator() takes one kind of body.
 class Fold {
  public:
-  Fold(State& state, const JournalRecord& record) : state_(state), record_(record) {}
+  Fold(State& state, const JournalRecord& record, std::vector<ServiceRestart>& restarts)
+      : state_(state), record_(record), restarts_(restarts) {}
 
   void operator()(const ClusterCreated& body) {
     if (record_.number != 1) refuse("a cluster is created by the first record alone");
@@ -136,9 +137,12 @@ class Fold {
   /// Keeps the job's entry in its tenant's list.
   void list(const JobRecord& job);
   void remember_runtime(const JobRecord& job, const TaskResult& result);
+  /// Of a service's task that has just returned.
+  void note_restart(const JobRecord& job, const TaskRecord& task, const TaskKey& over);
 
   State& state_;
   const JournalRecord& record_;
+  std::vector<ServiceRestart>& restarts_;
 };
 
 void Fold::operator()(const TenantsChanged& body) {
@@ -232,6 +236,7 @@ void Fold::finish(NodeId node, const TaskResult& result) {
   if (!task) return;
   JobRecord& job = job_of(result.task);
   change(job, [&] { end_task(job, *task, result, record_.time); });
+  note_restart(job, *task, result.task);
   if (task->state == TaskState::succeeded) remember_runtime(job, result);
 }
 
@@ -254,6 +259,13 @@ void Fold::requeue(NodeId node, const TaskKey& key, bool node_lost) {
   if (!task) return;
   JobRecord& job = job_of(key);
   change(job, [&] { requeue_task(job, *task, key, node_lost, record_.time); });
+  note_restart(job, *task, key);
+}
+
+void Fold::note_restart(const JobRecord& job, const TaskRecord& task, const TaskKey& over) {
+  if (job.spec.kind != JobKind::service || task.state != TaskState::pending) return;
+  const std::int64_t pause_us = task.waits_until.microseconds - record_.time.microseconds;
+  restarts_.push_back({over, pause_us / 1000});
 }
 
 void Fold::list(const JobRecord& job) {
@@ -264,7 +276,7 @@ void Fold::list(const JobRecord& job) {
 }
 
 void Fold::remember_runtime(const JobRecord& job, const TaskResult& result) {
-  if (job.spec.job_class.empty()) return;
+  if (job.spec.job_class.empty() || job.spec.kind == JobKind::service) return;
   const std::string key = class_key(job.spec.job_class, job.spec.resources);
   const ClassHistory* found = state_.classes.find(key);
   ClassHistory history = found ? *found : ClassHistory{};
@@ -281,6 +293,11 @@ void Fold::remember_runtime(const JobRecord& job, const TaskResult& result) {
 }  // namespace
 
 caf::error apply(State& state, const JournalRecord& record) {
+  std::vector<ServiceRestart> restarts;
+  return apply(state, record, restarts);
+}
+
+caf::error apply(State& state, const JournalRecord& record, std::vector<ServiceRestart>& restarts) {
   const auto fail = [&](const std::string& sentence) {
     return make_error(ErrorCode::internal, "journal record " + std::to_string(record.number) +
                                                " is refused: " + sentence);
@@ -293,13 +310,21 @@ caf::error apply(State& state, const JournalRecord& record) {
     return fail("the first record, and no other, creates the cluster");
   if (!record.time) return fail("it has no time");
   try {
-    std::visit(Fold(state, record), record.body);
+    std::visit(Fold(state, record, restarts), record.body);
     state.store_accounts();
   } catch (const Contradiction& contradiction) {
     return fail(contradiction.what());
   }
   state.meta.last_number = record.number;
   return {};
+}
+
+void note_restarts(JournalRecord& record, std::vector<ServiceRestart> restarts) {
+  std::visit(
+      [&](auto& body) {
+        if constexpr (requires { body.restarts; }) body.restarts = std::move(restarts);
+      },
+      record.body);
 }
 
 Hash hash_of(std::string_view bytes) {

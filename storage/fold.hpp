@@ -8,6 +8,8 @@
 // contradiction: a result or a requeue of an attempt that is not the running one changes nothing.
 #pragma once
 
+#include <vector>
+
 #include "model/journal.hpp"
 #include "storage/state.hpp"
 
@@ -18,6 +20,12 @@ namespace fairwater {
 /// and must be thrown away. O(tasks, lines and IOUs in the record), not O(state) but for
 /// TenantRemoved.
 [[nodiscard]] caf::error apply(State& state, const JournalRecord& record);
+
+/// The same; what follows for services' tasks that return is appended to `restarts`.
+[[nodiscard]] caf::error apply(State& state, const JournalRecord& record,
+                               std::vector<ServiceRestart>& restarts);
+/// So that the journal says it, too.
+void note_restarts(JournalRecord& record, std::vector<ServiceRestart> restarts);
 
 /// Hash of a journal record's bytes: BLAKE2b-256.
 [[nodiscard]] Hash hash_of(std::string_view bytes);

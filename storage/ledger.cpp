@@ -183,9 +183,11 @@ caf::error Ledger::Impl::stage(JournalBody body, rocksdb::WriteBatch& batch,
                                std::vector<Receipt>& receipts) {
   if (auto* submitted = std::get_if<JobSubmitted>(&body); submitted && !submitted->id)
     submitted->id = state_->meta.next_job;
-  const JournalRecord record{state_->meta.last_number + 1, options_.clock(), state_->meta.last_hash,
-                             std::move(body)};
-  if (caf::error error = apply(*state_, record)) return error;
+  JournalRecord record{state_->meta.last_number + 1, options_.clock(), state_->meta.last_hash,
+                       std::move(body)};
+  std::vector<ServiceRestart> restarts;
+  if (caf::error error = apply(*state_, record, restarts)) return error;
+  note_restarts(record, std::move(restarts));
   const std::string bytes = to_bytes(record);
   state_->meta.last_hash = hash_of(bytes);
   batch.Put(database_->handle(Family::journal), journal_key(record.number), bytes)

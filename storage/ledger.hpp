@@ -57,7 +57,8 @@ class Ledger {
   ~Ledger();
 
   /// Makes the records durable, in order, in one synced WriteBatch together with the state they
-  /// change. Fills in numbers, times, hashes and new job ids. All or nothing. `disk_full`: nothing
+  /// change. Fills in numbers, times, hashes, new job ids and
+  /// services' restarts. All or nothing. `disk_full`: nothing
   /// was written. `internal`: a record contradicts the state (storage/fold.hpp), nothing was
   /// written. `storage_failed`: unknown until reopened; every later append is refused.
   [[nodiscard]] Expected<std::vector<Receipt>> append(std::vector<JournalBody> bodies);

@@ -25,7 +25,8 @@ void start(CoordinatorSelf self, CoordinatorStart start) {
       const auto order = std::make_shared<const LaunchOrder>(launch_order(job.record, {}));
       for (const auto& [index, task] : job.tasks) {
         if (task.state != TaskState::running) continue;
-        assigned[task.node].push_back({run_of(job.record.id, index, task), order, actor});
+        assigned[task.node].push_back(
+            {run_of(job.record.id, index, task), order, actor, job.record.spec.kind});
       }
     }
   }

@@ -90,11 +90,14 @@ caf::result<ReportReply> attach(NodeSelf self, const Attach& request) {
 
 void launch(NodeSelf self, LaunchTasks& request) {
   auto& state = self->state;
-  for (const auto& order : request.orders) state.book.assign(request.tenant, order);
+  for (const auto& order : request.orders) {
+    const bool is_service = request.services.contains(order.task.job);
+    state.book.assign(request.tenant, order, is_service ? JobKind::service : JobKind::batch);
+  }
   if (state.liveness == Liveness::lost)
     give_back_late(self);
   else
-    send_orders(self, std::move(request.orders), {});
+    send_orders(self, std::move(request.orders), stops_of_services(state));
 }
 
 void stop(NodeSelf self, const StopTasks& request) {

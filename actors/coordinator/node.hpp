@@ -12,6 +12,9 @@
 //          TasksEnded, TasksReturned       to tenants
 //   bound  one report of an agent is answered at a time; orders belong to granted tasks
 //
+// A node that drains on an operator's word stops its services' tasks, which would not end: they
+// start elsewhere. One that drained itself runs them on.
+//
 //            Attach                     silent for the lease           and for the grace
 //   silent ─────────> up ───────────────────────────────────> silent ───────────────────> lost
 //                      ^  <──────── report or Attach ───────────┘                            │
@@ -27,6 +30,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -66,6 +70,7 @@ struct Attach {
 struct LaunchTasks {
   TenantActor tenant;
   std::vector<LaunchOrder> orders;
+  std::set<JobId> services = {};  ///< which of their jobs are
 };
 struct SetDrain {
   bool drain = true;
@@ -115,6 +120,7 @@ struct AssignedTask {
   TaskKey task;
   std::shared_ptr<const LaunchOrder> order_of_job;
   TenantActor tenant;
+  JobKind kind = JobKind::batch;
 };
 
 struct ClusterContext;  // cluster.hpp

@@ -27,14 +27,22 @@ std::shared_ptr<const LaunchOrder> NodeBook::order_of_job(const LaunchOrder& ord
   return std::make_shared<const LaunchOrder>(order);
 }
 
-void NodeBook::assign(const TenantActor& tenant, const LaunchOrder& order) {
-  assigned_.emplace(order.task, AssignedTask{order.task, order_of_job(order), tenant});
+void NodeBook::assign(const TenantActor& tenant, const LaunchOrder& order, JobKind kind) {
+  assigned_.emplace(order.task, AssignedTask{order.task, order_of_job(order), tenant, kind});
 }
 
 bool NodeBook::request_stop(const TaskKey& task) {
   if (!assigned_.contains(task)) return false;
   stop_requested_.insert(task);
   return true;
+}
+
+std::vector<TaskKey> NodeBook::request_stop_of_services() {
+  std::vector<TaskKey> requested;
+  for (const auto& [key, task] : assigned_)
+    if (task.kind == JobKind::service && stop_requested_.insert(key).second)
+      requested.push_back(key);
+  return requested;
 }
 
 ReportOutcome NodeBook::take_report(const AgentReport& report, bool registering,

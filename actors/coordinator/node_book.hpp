@@ -31,9 +31,11 @@ class NodeBook {
  public:
   explicit NodeBook(std::vector<AssignedTask> assigned);
 
-  void assign(const TenantActor& tenant, const LaunchOrder& order);
+  void assign(const TenantActor& tenant, const LaunchOrder& order, JobKind kind = JobKind::batch);
   /// Remembers that the task is to be stopped, until it has ended; false when it is not assigned.
   bool request_stop(const TaskKey& task);
+  /// The same for all services' tasks. Those that it had not been requested for.
+  std::vector<TaskKey> request_stop_of_services();
   /// `registering`: the agent has just (re)connected, so an assigned task that it does not name
   /// never reached it; otherwise the order may still be under way. `incarnation`: the ledger's;
   /// what was granted under an earlier one may have run in the life that was lost, and is not sent

@@ -161,6 +161,7 @@ caf::result<ReportReply> take_report(NodeSelf self, const AgentReport& report, b
     return make_error(ErrorCode::unavailable, "the node is being given up; register again");
   const bool was_lost = state.liveness == Liveness::lost;
   const bool was_away = heard(self);
+  if (registering) (void)stops_of_services(state);  // the report's outcome has all stops
   auto outcome = state.book.take_report(report, registering || was_away,
                                         state.context->ledger_end().mark.incarnation);
   if (registering) log_strangers(state, outcome);

@@ -114,13 +114,22 @@ void check_lease(NodeSelf self);
 /// The agent was heard: its lease starts anew. Returns whether it had been silent or lost.
 bool heard(NodeSelf self);
 
+// -- node_drain.cpp -------------------------------------------------------------------------------
+
+/// Of a node that drains on somebody's word: its services' tasks that were not stopped yet.
+std::vector<StopOrder> stops_of_services(NodeActorState& state);
+/// Makes the drain, or its end, durable and then true; services are stopped. `then` hears of the
+/// error, if any.
+void commit_drain(NodeSelf self, const NodeDrained& event,
+                  std::function<void(const caf::error&)> then);
+caf::result<Done> set_drain(NodeSelf self, const SetDrain& request);
+
 // -- node_launches.cpp ----------------------------------------------------------------------------
 
 /// The failures are durable: a pause follows, and a drain where there were too many in a row.
 void count_failed_launches(NodeSelf self, const std::vector<TaskResult>& failed,
                            std::int64_t longest_backoff_ms);
 void end_pause(NodeSelf self, const PauseOver& over);
-caf::result<Done> set_drain(NodeSelf self, const SetDrain& request);
 
 // -- node_runs.cpp --------------------------------------------------------------------------------
 

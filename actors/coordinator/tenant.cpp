@@ -6,6 +6,7 @@
 
 #include <caf/all.hpp>
 
+#include "actors/coordinator/backoff_text.hpp"
 #include "actors/coordinator/cluster.hpp"
 #include "policy/core/check.hpp"
 
@@ -13,6 +14,9 @@ namespace fairwater {
 
 struct RefreshWindow {};
 struct BackoffOver {
+  TaskKey task;
+};
+struct HomingOver {
   TaskKey task;
 };
 struct WaitOver {
@@ -24,13 +28,19 @@ struct WaitOver {
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::RefreshWindow)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::BackoffOver)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::HomingOver)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::WaitOver)
 
 namespace fairwater {
 namespace {
 
 using TenantBase = TenantActor::extend<caf::reacts_to<RefreshWindow>, caf::reacts_to<BackoffOver>,
-                                       caf::reacts_to<WaitOver>>;
+                                       caf::reacts_to<HomingOver>, caf::reacts_to<WaitOver>>;
+
+/// So long a service's task is left to its own node while that has room. The node is dealt in the
+/// next cycle; where the cycle cannot place the task there (what has room may be kept for others),
+/// it must not wait for ever.
+constexpr auto kOwnNodeFirst = std::chrono::seconds(5);
 
 using WaitPromise = caf::typed_response_promise<Done>;
 
@@ -179,10 +189,22 @@ void make_durable(TenantSelf self, const JobSpec& spec,
           });
 }
 
+caf::error never_succeeds(JobId service, const std::string& field) {
+  return make_error(ErrorCode::invalid_input,
+                    "job " + std::to_string(service.value) +
+                        " is a service: it runs until it is cancelled, so what waits for its "
+                        "success would wait for ever",
+                    field);
+}
+
 /// Checks `after`, one job after the other, then makes the submission durable.
 void check_dependencies(TenantSelf self, JobSpec spec, std::size_t next,
                         caf::typed_response_promise<JobAccepted> promise) {
-  while (next < spec.after.size() && self->state.jobs.knows(spec.after[next])) ++next;
+  const auto& jobs = self->state.jobs;
+  const auto is_live_batch = [&](JobId id) {
+    return jobs.knows(id) && jobs.record(id).spec.kind == JobKind::batch;
+  };
+  while (next < spec.after.size() && is_live_batch(spec.after[next])) ++next;
   if (next == spec.after.size()) {
     make_durable(self, spec, promise);
     return;
@@ -198,6 +220,8 @@ void check_dependencies(TenantSelf self, JobSpec spec, std::size_t next,
             if (detail.job.tenant != self->state.id) {
               promise.deliver(
                   make_error(ErrorCode::invalid_input, text + " does not exist", field));
+            } else if (detail.job.spec.kind == JobKind::service) {
+              promise.deliver(never_succeeds(detail.job.id, field));
             } else if (state == JobState::failed || state == JobState::cancelled) {
               promise.deliver(make_error(
                   ErrorCode::invalid_input,
@@ -269,6 +293,8 @@ void take_grants(TenantSelf self, const Granted& granted) {
     order->run_as = state.run_as;
     auto& [actor, launch] = by_node[item.node_id];
     actor = item.node;
+    if (state.jobs.record(item.grant.task.job).spec.kind == JobKind::service)
+      launch.services.insert(item.grant.task.job);
     launch.orders.push_back(std::move(*order));
   }
   for (auto& [node, launch] : by_node) {
@@ -284,8 +310,13 @@ void end_backoff_later(TenantSelf self, const BackingOff& task) {
   const auto left_ms =
       (task.until.microseconds - self->state.context->wall_clock().microseconds) / 1000;
   self->delayed_send(
-      self, std::chrono::milliseconds(std::clamp<std::int64_t>(left_ms, 0, kMaxBackoff_ms)),
+      self, std::chrono::milliseconds(std::clamp<std::int64_t>(left_ms, 0, kLongestPause_ms)),
       BackoffOver{task.key});
+}
+
+void end_backoff(TenantSelf self, const TaskKey& task) {
+  if (self->state.jobs.end_backoff(task)) self->delayed_send(self, kOwnNodeFirst, HomingOver{task});
+  refresh(self);
 }
 
 void follow(TenantSelf self, JobId job, const AttemptOutcome& outcome) {
@@ -325,20 +356,13 @@ void end_wait(TenantState& state, const WaitOver& over) {
   if (waiters->second.empty()) state.waiters.erase(waiters);
 }
 
-std::string backoff_text(const TaskRecord& task, WallTime now) {
-  const auto left_ms = std::clamp<std::int64_t>(
-      (task.waits_until.microseconds - now.microseconds) / 1000, 0, kMaxBackoff_ms);
-  std::string text = "it is tried again in " + std::to_string((left_ms + 999) / 1000) +
-                     " s, after " + std::to_string(task.launch_failures) + " failed launches and " +
-                     std::to_string(task.losses) + " losses";
-  if (task.result) text += "; the last one: " + task.result->message;
-  return text;
-}
-
 WaitingDescription describe(const TenantState& state, const DescribeWaiting& request) {
   WaitingDescription description;
-  if (const auto* task = state.jobs.backing_off(request.id, request.index))
-    description.obstacles.push_back({"backoff", backoff_text(*task, state.context->wall_clock())});
+  if (const auto* task = state.jobs.backing_off(request.id, request.index)) {
+    const JobKind kind = state.jobs.record(request.id).spec.kind;
+    description.obstacles.push_back(
+        {"backoff", backoff_text(kind, *task, state.context->wall_clock())});
+  }
   if (!state.jobs.waits(request.id, request.index)) return description;
   for (const auto& awaited : state.jobs.dependencies(request.id))
     description.obstacles.push_back(
@@ -403,8 +427,9 @@ TenantBase::behavior_type tenant_behavior(TenantSelf self,
       [self](const TasksEnded& ended) { take_results(self, ended); },
       [self](const TasksReturned& returned) { take_back(self, returned); },
       [self](const RefreshWindow&) { send_window(self); },
-      [self](const BackoffOver& over) {
-        self->state.jobs.end_backoff(over.task);
+      [self](const BackoffOver& over) { end_backoff(self, over.task); },
+      [self](const HomingOver& over) {
+        self->state.jobs.end_homing(over.task);
         refresh(self);
       },
       [self](const WaitOver& over) { end_wait(self->state, over); },

@@ -11,8 +11,8 @@
 //   bound  at most `max_live_jobs` jobs are admitted; every grant and result belongs to one of
 //   their tasks
 //
-// A task whose launch failed, or whose supervisor vanished, waits for a pause before it is in the
-// window again; one timer each.
+// A task whose launch failed, or whose supervisor vanished, and a service's that has ended, waits
+// for a pause before it is in the window again; one timer each.
 //
 // One job's life:
 //

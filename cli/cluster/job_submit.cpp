@@ -152,6 +152,8 @@ void add_run_options(CLI::App& verb, RunOptions& options) {
   verb.add_option("--priority", options.priority, "within the tenant (default 0)");
   verb.add_option("--time-limit", options.time_limit, "per task: 1h30m");
   verb.add_option("--retries", options.retries, "more runs of a task that fails (default 0)");
+  verb.add_option("--kind", options.kind, "batch (the default), or service: runs until cancelled")
+      ->check(CLI::IsMember({"batch", "service"}));
 }
 
 void add_after_submission(CLI::App& verb, AfterSubmission& after) {
@@ -175,6 +177,7 @@ Expected<JobSpec> spec_of(const RunOptions& options, const std::vector<std::stri
   spec.sites = options.sites;
   spec.priority = options.priority;
   spec.retries = options.retries;
+  if (options.kind == "service") spec.kind = JobKind::service;
   const bool elastic = options.tasks_min != 0 || options.tasks_max != 0;
   spec.tasks_min = elastic ? std::max(options.tasks_min, 1u) : options.tasks;
   spec.tasks_max = elastic && options.tasks_max != 0 ? options.tasks_max : spec.tasks_min;
@@ -205,7 +208,8 @@ void add_job_submit_commands(CLI::App& noun, Context& context) {
 
   auto* run_verb = add_verb(noun, "run", "Run a command as a job",
                             "  fairwater job run --tenant physics --tasks 20 -- sleep 10\n"
-                            "  fairwater job run --cpu 2 --memory 1GiB --attach -- make -j2");
+                            "  fairwater job run --cpu 2 --memory 1GiB --attach -- make -j2\n"
+                            "  fairwater job run --kind service -- python3 -m http.server");
   auto run_options = std::make_shared<RunOptions>();
   add_run_options(*run_verb, *run_options);
   add_after_submission(*run_verb, run_options->after);

@@ -35,6 +35,7 @@ struct RunOptions {
   std::int32_t priority = 0;
   std::string time_limit;
   std::uint32_t retries = 0;
+  std::string kind = "batch";
   AfterSubmission after;
 };
 

@@ -34,13 +34,19 @@ std::string progress_of(const JobRecord& job) {
                      tasks.succeeded + tasks.failed + tasks.cancelled, tasks.total, tasks.running);
 }
 
+/// `meanwhile` sees the job each time that it has not ended yet.
 Expected<JobRecord> wait_showing(Session& session, JobId id, std::int64_t hold_ms,
-                                 ProgressLine* progress) {
+                                 const std::function<void(const JobRecord&)>& meanwhile) {
   for (;;) {
     auto job = session.ask([&](Client& client) { return client.wait_job(id, hold_ms); });
     if (!job || is_terminal(state_of(*job))) return job;
-    if (progress != nullptr) progress->set(progress_of(*job));
+    meanwhile(*job);
   }
+}
+
+std::string never_ends_text(const JobRecord& service) {
+  return "job " + std::to_string(service.id.value) +
+         " is a service: it runs until it is cancelled, and so does the wait";
 }
 
 /// What the task printed last, indented. That it cannot be read (its node is away, its log gone) is
@@ -67,7 +73,7 @@ int exit_status_of(const JobDetail& detail) {
 }
 
 Expected<JobRecord> wait_for_job(Session& session, JobId id) {
-  return wait_showing(session, id, kHold_ms, nullptr);
+  return wait_showing(session, id, kHold_ms, [](const JobRecord&) {});
 }
 
 const TaskInfo* first_failed(const JobDetail& job) {
@@ -101,7 +107,12 @@ int wait_for_jobs(const Context& context, Session& session, const std::vector<Jo
   {
     ProgressLine progress{"waiting"};
     for (const JobId id : ids) {
-      const auto job = wait_showing(session, id, kRefresh_ms, &progress);
+      bool told = false;
+      const auto job = wait_showing(session, id, kRefresh_ms, [&](const JobRecord& waited) {
+        if (waited.spec.kind == JobKind::service && !std::exchange(told, true))
+          context.warn({never_ends_text(waited)});
+        progress.set(progress_of(waited));
+      });
       if (!job) return context.fail(job.error());
       jobs.push_back(job_json(*job));
       if (state_of(*job) == JobState::succeeded) continue;

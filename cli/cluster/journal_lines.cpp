@@ -99,7 +99,8 @@ struct RecordFields {
   Json operator()(const NodeDrained& body) const {
     return Json{{"node", node_name(names, body.node)},
                 {"draining", body.draining},
-                {"drain_reason", body.reason}};
+                {"drain_reason", body.reason},
+                {"by_itself", body.by_itself}};
   }
   Json operator()(const NodeLost& body) const {
     return Json{{"node", node_name(names, body.node)}};
@@ -116,17 +117,21 @@ struct RecordFields {
   Json operator()(const TasksFinished& body) const {
     Json results = Json::array();
     for (const auto& result : body.results) results.push_back(result_json(result));
-    return Json{{"node", node_name(names, body.node)}, {"results", results}};
+    return with_restarts(Json{{"node", node_name(names, body.node)}, {"results", results}},
+                         body.restarts);
   }
   Json operator()(const TasksRequeued& body) const {
     Json tasks = Json::array();
     for (const auto& task : body.tasks) tasks.push_back(task_key_json(task));
-    return Json{{"node", node_name(names, body.node)}, {"reason", body.reason}, {"tasks", tasks}};
+    return with_restarts(
+        Json{{"node", node_name(names, body.node)}, {"reason", body.reason}, {"tasks", tasks}},
+        body.restarts);
   }
   Json operator()(const LaunchesFailed& body) const {
     Json launches = Json::array();
     for (const auto& launch : body.launches) launches.push_back(failed_launch_json(launch));
-    return Json{{"node", node_name(names, body.node)}, {"launches", launches}};
+    return with_restarts(Json{{"node", node_name(names, body.node)}, {"launches", launches}},
+                         body.restarts);
   }
   Json operator()(const Cycle& body) const {
     Json deals = Json::array();
@@ -183,6 +188,15 @@ struct RecordFields {
               {"part_unit_ms", unit_ms(line.part)}};
     if (line.beyond_cap != 0) json["beyond_cap_unit_ms"] = line.beyond_cap;
     if (line.decayed != 0) json["decayed_unit_ms"] = line.decayed;
+    return json;
+  }
+  /// Where there are any: in how many seconds a service is started again after that attempt.
+  static Json with_restarts(Json json, const std::vector<ServiceRestart>& restarts) {
+    for (const auto& restart : restarts) {
+      Json one = task_key_json(restart.task);
+      one["in"] = static_cast<double>(restart.in_ms) / 1000.0;
+      json["restarts"].push_back(std::move(one));
+    }
     return json;
   }
   static Json result_json(const TaskResult& result) {
@@ -268,6 +282,13 @@ Json with(Json json, const Json& more) {
   return json;
 }
 
+/// Where it is a service's.
+Json with_restart(Json event, const TaskKey& task, const std::vector<ServiceRestart>& restarts) {
+  for (const auto& restart : restarts)
+    if (restart.task == task) event["restarts_in"] = static_cast<double>(restart.in_ms) / 1000.0;
+  return event;
+}
+
 /// `3 physics, 1 biology`: grants by tenant.
 std::string count_grants(const Deal& deal, const NameTable& names) {
   std::map<std::string, int> counts;
@@ -284,6 +305,21 @@ std::string cycle_text(const Cycle& cycle, const NameTable& names) {
     text += fmt::format("{}{}: {} units, tasks: {}, loans: {}, repayments: {}",
                         text.empty() ? "" : "; ", node_name(names, deal.node), deal.free_units,
                         count_grants(deal, names), deal.loans.size(), deal.repayments.size());
+  return text;
+}
+
+/// Why services come back, and when.
+std::string restarts_text(const TasksFinished& finished) {
+  std::string text;
+  for (const auto& restart : finished.restarts) {
+    const auto result =
+        std::find_if(finished.results.begin(), finished.results.end(),
+                     [&](const TaskResult& other) { return other.task == restart.task; });
+    if (result == finished.results.end()) continue;
+    text += fmt::format("; service {} {} with status {}, starts again in {}", text_of(restart.task),
+                        to_string(result->reason), result->exit_code,
+                        format_duration_ms(restart.in_ms));
+  }
   return text;
 }
 
@@ -346,8 +382,8 @@ std::string journal_text(const JournalRecord& record, const NameTable& names) {
   if (const auto* cycle = std::get_if<Cycle>(&record.body))
     return start + cycle_text(*cycle, names);
   if (const auto* finished = std::get_if<TasksFinished>(&record.body))
-    return start + fmt::format("node {} results {}", node_name(names, finished->node),
-                               finished->results.size());
+    return start + fmt::format("node {} results {}{}", node_name(names, finished->node),
+                               finished->results.size(), restarts_text(*finished));
   return start + fields_text(std::visit(RecordFields{names}, record.body));
 }
 
@@ -367,17 +403,21 @@ std::vector<Json> events_json(const JournalRecord& record, const NameTable& name
   } else if (const auto* finished = std::get_if<TasksFinished>(&record.body)) {
     const Json node{{"node", node_name(names, finished->node)}};
     for (const auto& result : finished->results)
-      events.push_back(
-          with(with(head(record, "task_finished"), RecordFields::result_json(result)), node));
+      events.push_back(with_restart(
+          with(with(head(record, "task_finished"), RecordFields::result_json(result)), node),
+          result.task, finished->restarts));
   } else if (const auto* failed = std::get_if<LaunchesFailed>(&record.body)) {
     const Json node{{"node", node_name(names, failed->node)}};
     for (const auto& launch : failed->launches)
-      events.push_back(
-          with(with(head(record, "launch_failed"), fields.failed_launch_json(launch)), node));
+      events.push_back(with_restart(
+          with(with(head(record, "launch_failed"), fields.failed_launch_json(launch)), node),
+          launch.result.task, failed->restarts));
   } else if (const auto* requeued = std::get_if<TasksRequeued>(&record.body)) {
     const Json where{{"node", node_name(names, requeued->node)}, {"reason", requeued->reason}};
     for (const auto& task : requeued->tasks)
-      events.push_back(with(with(head(record, "task_requeued"), task_key_json(task)), where));
+      events.push_back(
+          with_restart(with(with(head(record, "task_requeued"), task_key_json(task)), where), task,
+                       requeued->restarts));
   } else {
     events.push_back(journal_json(record, names));
   }

@@ -128,6 +128,7 @@ Json job_json(const JobRecord& job) {
   return Json{{"id", job.id.value},
               {"tenant", job.spec.tenant},
               {"name", job.spec.name},
+              {"kind", to_string(job.spec.kind)},
               {"state", to_string(state_of(job))},
               {"submitted_at", json_time(job.submitted_at)},
               {"started_at", json_time(job.started_at)},
@@ -138,9 +139,14 @@ Json job_json(const JobRecord& job) {
               {"tasks", counts_json(job.tasks)}};
 }
 
+const TaskResult* last_end_of_service(const TaskRecord& task) {
+  return task.restarts > 0 && task.result ? &*task.result : nullptr;
+}
+
 Json task_json(const TaskInfo& task) {
   const TaskRecord& record = task.record;
   const TaskResult* result = final_result(record);
+  const TaskResult* end = result != nullptr ? result : last_end_of_service(record);
   const bool ran = record.state != TaskState::pending && attempts_begun(record) > 0;
   const WallTime started =
       result != nullptr && result->started_at ? result->started_at : record.granted_at;
@@ -148,12 +154,14 @@ Json task_json(const TaskInfo& task) {
             {"state", to_string(record.state)},
             {"node", task.node.empty() ? Json(nullptr) : Json(task.node)},
             {"attempts", attempts_begun(record)},
-            {"exit_code", result != nullptr ? Json(result->exit_code) : Json(nullptr)},
+            {"exit_code", end != nullptr ? Json(end->exit_code) : Json(nullptr)},
             {"started_at", ran ? json_time(started) : Json(nullptr)},
             {"finished_at", result != nullptr ? json_time(result->finished_at) : Json(nullptr)},
             {"cost", record.cost},
             {"launch_failures", record.launch_failures},
-            {"losses", record.losses}};
+            {"losses", record.losses},
+            {"restarts", record.restarts},
+            {"waits_until", json_time(record.waits_until)}};
   if (record.result) {
     const TaskResult& last = *record.result;
     json["last_result"] = Json{{"attempt", last.task.attempt},

@@ -40,5 +40,7 @@ template <class T>
 [[nodiscard]] std::uint32_t attempts_begun(const TaskRecord& task);
 /// The result of the task's last attempt, if the task has ended; null while it waits or runs again.
 [[nodiscard]] const TaskResult* final_result(const TaskRecord& task);
+/// How a service's task ended last, if it did by itself, whatever it does now; else null.
+[[nodiscard]] const TaskResult* last_end_of_service(const TaskRecord& task);
 
 }  // namespace fairwater

@@ -43,13 +43,29 @@ std::string wall_time(const TaskRecord& task) {
 
 }  // namespace
 
+namespace {
+
+std::string ending_of(const TaskResult& result) {
+  if (result.reason == EndReason::exited) return fmt::format("exit {}", result.exit_code);
+  if (result.reason == EndReason::signalled) return fmt::format("signal {}", result.signal);
+  return std::string{to_string(result.reason)} +
+         (result.message.empty() ? "" : ": " + result.message);
+}
+
+/// How the last attempt ended, and while the next one waits for its pause, until when.
+std::string ending_shown(const TaskRecord& task) {
+  const TaskResult* end = last_end_of_service(task);
+  std::string text = end != nullptr ? "last " + ending_of(*end) : ending(task);
+  if (task.state == TaskState::pending && task.waits_until)
+    text += ", not before " + table_time(task.waits_until);
+  return text;
+}
+
+}  // namespace
+
 std::string ending(const TaskRecord& task) {
   const TaskResult* result = final_result(task);
-  if (result == nullptr) return "-";
-  if (result->reason == EndReason::exited) return fmt::format("exit {}", result->exit_code);
-  if (result->reason == EndReason::signalled) return fmt::format("signal {}", result->signal);
-  return std::string{to_string(result->reason)} +
-         (result->message.empty() ? "" : ": " + result->message);
+  return result == nullptr ? "-" : ending_of(*result);
 }
 
 std::string status_text(const ClusterStatus& status) {
@@ -217,6 +233,7 @@ std::string job_table(const std::vector<JobRecord>& jobs) {
   Table table{{{"ID", Align::right},
                {"TENANT"},
                {"NAME"},
+               {"KIND"},
                {"STATE"},
                {"TASKS", Align::right},
                {"PENDING", Align::right},
@@ -226,10 +243,10 @@ std::string job_table(const std::vector<JobRecord>& jobs) {
                {"SUBMITTED"}}};
   for (const auto& job : jobs)
     table.add_row({std::to_string(job.id.value), job.spec.tenant, job.spec.name,
-                   std::string{to_string(state_of(job))}, std::to_string(job.tasks.total),
-                   std::to_string(job.tasks.pending()), std::to_string(job.tasks.running),
-                   std::to_string(job.tasks.succeeded), std::to_string(job.tasks.failed),
-                   table_time(job.submitted_at)});
+                   std::string{to_string(job.spec.kind)}, std::string{to_string(state_of(job))},
+                   std::to_string(job.tasks.total), std::to_string(job.tasks.pending()),
+                   std::to_string(job.tasks.running), std::to_string(job.tasks.succeeded),
+                   std::to_string(job.tasks.failed), table_time(job.submitted_at)});
   return table.str();
 }
 
@@ -241,6 +258,7 @@ std::string job_text(const JobDetail& detail) {
       {"job", std::to_string(job.id.value)},
       {"tenant", job.spec.tenant},
       {"name", job.spec.name},
+      {"kind", std::string{to_string(job.spec.kind)}},
       {"state", std::string{to_string(state_of(job))}},
       {"cancelled", job.cancelled ? (job.cancel_reason.empty() ? "yes" : job.cancel_reason) : ""},
       {"command", command},
@@ -262,7 +280,7 @@ std::string job_text(const JobDetail& detail) {
   for (const auto& task : detail.tasks)
     table.add_row({std::to_string(task.index), std::string{to_string(task.record.state)},
                    task.node.empty() ? "-" : task.node, std::to_string(attempts_begun(task.record)),
-                   wall_time(task.record), ending(task.record)});
+                   wall_time(task.record), ending_shown(task.record)});
   return detail.tasks.empty() ? text : text + "\n" + table.str();
 }
 

@@ -141,6 +141,7 @@ class QuestionBuilder {
 
   void learn_runs() {
     for (const auto& [key, record] : jobs_) {
+      if (record.spec.kind == JobKind::service) continue;  // what it took says nothing of others
       MeanRun own;
       visit_tasks(record, [&](std::uint32_t, const TaskRecord* task) {
         if (task == nullptr || task->state == TaskState::cancelled) return;
@@ -165,6 +166,7 @@ class QuestionBuilder {
 
   /// What a task of the job that has not ended is expected to take in all.
   [[nodiscard]] std::int64_t expected_run(const JobRecord& job) const {
+    if (job.spec.kind == JobKind::service) return rules_.horizon_ms;
     for (const auto& known :
          {found_in(runs_of_job_, job.id), found_in(runs_of_class_, class_of(job)),
           found_in(runs_of_tenant_, job.tenant)})
@@ -185,6 +187,7 @@ class QuestionBuilder {
   }
   [[nodiscard]] std::int64_t expected_rest(const JobRecord& job, const TaskRecord& task) const {
     if (job.cancelled) return 0;  // it is being stopped
+    if (job.spec.kind == JobKind::service) return rules_.horizon_ms;
     const std::int64_t age_ms = since_ms(task.granted_at, rules_.now);
     const std::int64_t total_ms = expected_run(job);
     const std::int64_t outlived_ms = within_limit(job, 2 * age_ms);
@@ -241,6 +244,7 @@ class QuestionBuilder {
           waiting_ms.push_back(expected_run(record));
         }
       });
+      if (record.spec.kind == JobKind::service && !record.cancelled) ++services_now_;
       auto& facts = question_.facts;
       facts.running_tasks += running_ms.size();
       facts.waiting_tasks += waiting_ms.size();
@@ -272,6 +276,10 @@ class QuestionBuilder {
       const auto& record = entry.second;
       const std::int64_t age_ms = since_ms(record.submitted_at, rules_.now);
       if (age_ms == 0 || age_ms >= rules_.horizon_ms) continue;
+      if (record.spec.kind == JobKind::service) {
+        ++services_of_the_past_;
+        continue;
+      }
       if (!tenant_index_.contains(record.tenant)) {
         ++jobs_of_the_gone_;
         continue;
@@ -319,6 +327,8 @@ class QuestionBuilder {
     };
     count("jobs that wait for others are simulated as if they did not", jobs_after_others_);
     count("jobs of tenants that are gone do not come again", jobs_of_the_gone_);
+    count("services that came do not come again", services_of_the_past_);
+    count("services that are there hold their room to the horizon", services_now_);
     count("nodes that are not up take no task until the horizon", what_if().state.closed.size());
   }
 
@@ -336,6 +346,8 @@ class QuestionBuilder {
   std::uint64_t tenants_not_fifo_ = 0;
   std::uint64_t jobs_after_others_ = 0;
   std::uint64_t jobs_of_the_gone_ = 0;
+  std::uint64_t services_of_the_past_ = 0;
+  std::uint64_t services_now_ = 0;
   WhatIfQuestion question_;
 };
 

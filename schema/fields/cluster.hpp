@@ -93,6 +93,7 @@ struct Fields<NodeRecord> {
     FAIRWATER_FIELD(credential_hash, CredentialHash);
     FAIRWATER_FIELD(run.starts, RunStarts);
     FAIRWATER_FIELD(run.id, RunId);
+    FAIRWATER_FIELD(drained_itself, DrainedItself);
   }
 };
 

@@ -104,6 +104,7 @@ struct Fields<TaskRecord> {
     FAIRWATER_FIELD(losses, Losses);
     FAIRWATER_FIELD(waits_until, WaitsUntil);
     FAIRWATER_FIELD(incarnation, Incarnation);
+    FAIRWATER_FIELD(restarts, Restarts);
   }
 };
 

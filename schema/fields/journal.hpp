@@ -169,6 +169,7 @@ struct Fields<NodeDrained> {
     FAIRWATER_FIELD(node, Node);
     FAIRWATER_FIELD(draining, Draining);
     FAIRWATER_FIELD(reason, Reason);
+    FAIRWATER_FIELD(by_itself, ByItself);
   }
 };
 
@@ -207,11 +208,21 @@ struct Fields<NodeRemoved> {
 };
 
 template <>
+struct Fields<ServiceRestart> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(task, Task);
+    FAIRWATER_FIELD(in_ms, InMs);
+  }
+};
+
+template <>
 struct Fields<TasksFinished> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
     FAIRWATER_FIELD(node, Node);
     FAIRWATER_FIELD(results, Results);
+    FAIRWATER_SPARSE_FIELD(restarts, Restarts);
   }
 };
 
@@ -223,6 +234,7 @@ struct Fields<TasksRequeued> {
     FAIRWATER_FIELD(tasks, Tasks);
     FAIRWATER_FIELD(reason, Reason);
     FAIRWATER_FIELD(node_lost, NodeLost);
+    FAIRWATER_SPARSE_FIELD(restarts, Restarts);
   }
 };
 
@@ -280,6 +292,7 @@ struct Fields<LaunchesFailed> {
   static constexpr void each(Visit&& visit) {
     FAIRWATER_FIELD(node, Node);
     FAIRWATER_FIELD(launches, Launches);
+    FAIRWATER_SPARSE_FIELD(restarts, Restarts);
   }
 };
 

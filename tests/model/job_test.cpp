@@ -86,7 +86,18 @@ TEST_CASE("an invalid job is refused naming the field", "[unit][job]") {
        },
        invalid, "sites", "'a' is named twice"},
       {"devices", [](S& s) { s.devices = {"gpu0"}; }, unsupported, "devices", "devices"},
-      {"service", [](S& s) { s.kind = JobKind::service; }, unsupported, "kind", "services"},
+      {"limited service",
+       [](S& s) {
+         s.kind = JobKind::service;
+         s.time_limit_ms = 1000;
+       },
+       invalid, "time_limit", "runs until it is cancelled; leave time_limit out"},
+      {"service with retries",
+       [](S& s) {
+         s.kind = JobKind::service;
+         s.retries = 1;
+       },
+       invalid, "retries", "started again whenever it ends; leave retries out"},
       {"gang", [](S& s) { s.gang = true; }, unsupported, "gang", "gangs"},
       {"priority", [](S& s) { s.priority = 1'000'001; }, invalid, "priority", "1000001"},
       {"time limit", [](S& s) { s.time_limit_ms = -1; }, invalid, "time_limit",

@@ -280,6 +280,13 @@ TEST_CASE("job run builds a job from its flags", "[unit][commands]") {
   CHECK(spec->tasks_max == 20);
   CHECK(spec->environment == std::map<std::string, std::string>{{"A", "1"}, {"B", "x=y"}});
   CHECK(spec->time_limit_ms == 600'000);
+  CHECK(spec->kind == JobKind::batch);
+  options.kind = "service";
+  const auto limited = spec_of(options, {"/bin/test"});
+  REQUIRE_FALSE(limited);
+  CHECK(details(limited.error()).field == "time_limit");
+  options.time_limit.clear();
+  CHECK(spec_of(options, {"/bin/test"})->kind == JobKind::service);
 }
 
 TEST_CASE("exit statuses follow from what went wrong", "[unit][commands]") {

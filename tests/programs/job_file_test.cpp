@@ -165,6 +165,8 @@ TEST_CASE("a bad job file is refused naming line and key", "[golden][job_file]")
       {"command: [a]\ndirectory: tmp\n", "directory",
        "'tmp' is not an absolute path (line 2 of job.yaml)"},
       {"command: [a]\nlabels: \"ssd &&\"\n", "labels", "(line 2 of job.yaml)"},
+      {"kind: service\ncommand: [a]\ntime_limit: 1h\n", "time_limit", "(line 3 of job.yaml)"},
+      {"kind: service\ncommand: [a]\nretries: 2\n", "retries", "(line 3 of job.yaml)"},
   };
   for (const auto& expected : refusals) {
     INFO(expected.text);
@@ -178,7 +180,6 @@ TEST_CASE("a bad job file is refused naming line and key", "[golden][job_file]")
 TEST_CASE("what this version does not do is refused by name", "[golden][job_file]") {
   const std::pair<const char*, const char*> refusals[] = {
       {"gang: true", "gang"},
-      {"kind: service", "kind"},
       {"tasks: {min: 2, max: 8}", "tasks"},
       {"devices: [gpu0]", "devices"},
   };

@@ -132,6 +132,18 @@ TEST_CASE("each result and each requeued task is an event", "[unit][journal]") {
   CHECK(events_json(record_of(CoordinatorStarted{}), some_names()).size() == 1);
 }
 
+TEST_CASE("the journal says why and when a service is started again", "[unit][journal]") {
+  const TaskKey over{JobId{7}, 3, 1};
+  const auto finished = record_of(TasksFinished{{1}, {one_result()}, {{over, 4000}}});
+  CHECK_THAT(journal_text(finished, some_names()),
+             Catch::EndsWith("; service 7.3.1 exited with status 2, starts again in 4s"));
+  CHECK(json_text(journal_json(finished, some_names()).at("restarts")) ==
+        R"([{"job":7,"task":3,"attempt":1,"in":4.0}])");
+  CHECK(events_json(finished, some_names())[0].at("restarts_in") == 4.0);
+  const auto requeued = record_of(TasksRequeued{{1}, {over}, "node lost", true, {{over, 1000}}});
+  CHECK(events_json(requeued, some_names())[0].at("restarts_in") == 1.0);
+}
+
 TEST_CASE("ids without a name get one", "[unit][journal]") {
   CHECK(tenant_name({}, {7}) == "tenant-7");
   CHECK(node_name({}, {8}) == "node-8");

@@ -117,7 +117,7 @@ TEST_CASE("node list has the contract's shape", "[golden][json]") {
 
 TEST_CASE("a job has the contract's shape", "[golden][json]") {
   CHECK(json_text(job_json(render_job())) ==
-        R"({"id":7,"tenant":"physics","name":"render","state":"running",)"
+        R"({"id":7,"tenant":"physics","name":"render","kind":"batch","state":"running",)"
         R"("submitted_at":"2026-11-21T12:00:00.000000Z",)"
         R"("started_at":"2026-11-21T12:00:00.000000Z","finished_at":null,"cancel_reason":"",)"
         R"("command":["sleep","1"],"resources":{"cpu":1000},)"
@@ -131,12 +131,12 @@ TEST_CASE("job show lists its tasks", "[golden][json]") {
   detail.expected_start = detail.job.submitted_at;
   const Json json = job_detail_json(detail);
   CHECK(json.at("job").at("expected_start") == "2026-11-21T12:00:00.000000Z");
-  CHECK(
-      json_text(json.at("job").at("task_list").at(0)) ==
-      R"({"index":0,"state":"failed","node":"node-1","attempts":2,"exit_code":3,)"
-      R"("started_at":"2026-11-21T12:00:00.000001Z","finished_at":"2026-11-21T12:00:00.000002Z",)"
-      R"("cost":10,"launch_failures":0,"losses":0,"last_result":{"attempt":2,"reason":"exited","exit_code":3,"signal":0,)"
-      R"("cpu_seconds":1.5,"peak_memory_kib":0,"message":""}})");
+  CHECK(json_text(json.at("job").at("task_list").at(0)) ==
+        R"({"index":0,"state":"failed","node":"node-1","attempts":2,"exit_code":3,)"
+        R"("started_at":"2026-11-21T12:00:00.000001Z","finished_at":"2026-11-21T12:00:00.000002Z",)"
+        R"("cost":10,"launch_failures":0,"losses":0,"restarts":0,"waits_until":null,)"
+        R"("last_result":{"attempt":2,"reason":"exited","exit_code":3,"signal":0,)"
+        R"("cpu_seconds":1.5,"peak_memory_kib":0,"message":""}})");
 }
 
 TEST_CASE("a task that waits or runs has no exit code", "[unit][json]") {
@@ -152,6 +152,24 @@ TEST_CASE("a task that waits or runs has no exit code", "[unit][json]") {
   CHECK(running.at("attempts") == 1);
   CHECK(running.at("started_at") == "2026-11-21T12:00:00.000000Z");
   CHECK(running.at("exit_code").is_null());
+}
+
+TEST_CASE("a service's task shows how it ended last, whatever it does now", "[unit][json]") {
+  TaskInfo task = task_in(0, TaskState::pending, 2);
+  task.record.result = result_of(1, 3);
+  task.record.restarts = 1;
+  task.record.waits_until = kNoon;
+  const Json waiting = task_json(task);
+  CHECK(waiting.at("exit_code") == 3);
+  CHECK(waiting.at("finished_at").is_null());
+  CHECK(waiting.at("waits_until") == "2026-11-21T12:00:00.000000Z");
+  JobDetail detail{render_job(), {task}};
+  detail.job.spec.kind = JobKind::service;
+  const std::string text = job_text(detail);
+  CHECK_THAT(text, Catch::Contains("kind:") && Catch::Contains("service"));
+  CHECK_THAT(text, Catch::Contains("last exit 3, not before 2026-11-21"));
+  task.record.state = TaskState::running;
+  CHECK(task_json(task).at("exit_code") == 3);
 }
 
 TEST_CASE("a task cancelled before it ran was never begun", "[unit][json]") {

@@ -44,8 +44,10 @@ class SmallJournal {
   }
 
   void submit(std::int64_t time_s, JobId job, TenantId tenant, std::uint32_t tasks,
-              std::int64_t time_limit_ms = 0, const std::string& job_class = {}) {
+              std::int64_t time_limit_ms = 0, const std::string& job_class = {},
+              JobKind kind = JobKind::batch) {
     JobSpec spec;
+    spec.kind = kind;
     spec.tenant = tenant == kArt ? "art" : "botany";
     spec.tasks_min = spec.tasks_max = tasks;
     spec.resources = {{"cpu", 1000}};
@@ -183,6 +185,19 @@ WhatIfOutcome run_what_if(const std::string& tenant_file, std::vector<std::strin
 constexpr const char* kTenants = "tenants: [{name: art, weight: 2}]\n";
 
 }  // namespace
+
+TEST_CASE("services hold their room to the horizon, and do not come again", "[unit][what-if]") {
+  SmallJournal journal;
+  journal.submit(1010, JobId{1}, kArt, 1, 0, "server", JobKind::service);
+  journal.deal(1010);
+  journal.finish(JobId{1}, 0, 1010, 1020);
+  journal.submit(1050, JobId{2}, kArt, 2, 0, "server", JobKind::service);
+  journal.deal(1050);
+  const auto question = question_of(journal, 1070, 100);
+  CHECK(jobs_of(question) == std::vector<std::string>{"-60s art: 100s", "-20s art: 100s 100s"});
+  CHECK(running_of(question) == std::vector<std::string>{"1.0 on 0: 100s", "1.1 on 0: 100s"});
+  CHECK(question.facts.arriving_jobs == 0);
+}
 
 TEST_CASE("a journal becomes what runs, what waits and what comes again", "[unit][what-if]") {
   SmallJournal journal;

@@ -235,6 +235,72 @@ TEST_CASE("a task that backs off is out of the window until its pause is over",
   CHECK(jobs.backing_off().empty());
 }
 
+TEST_CASE("a service that waits again is left to its own node at first", "[unit][tenant_jobs]") {
+  auto jobs = jobs_with(GENERATE(QueuePolicy::fifo, QueuePolicy::fair));
+  auto service = job(1, 4);
+  service.record.spec.kind = JobKind::service;
+  jobs.add(service);
+  for (const std::uint32_t index : {1, 2}) {
+    (void)grant(jobs, 1, index);
+    REQUIRE(jobs.end(result_of(1, index), kThen).backing_off);
+  }
+  CHECK(shown(jobs) == "1.0 1.3");
+  CHECK(jobs.end_backoff({JobId{1}, 1, 2}));
+  CHECK(jobs.end_backoff({JobId{1}, 2, 2}));
+  const auto homes = [&] {
+    std::vector<NodeId> found;
+    for (const auto& range : jobs.window(100, 100, 0, {}).next) found.push_back(range.home);
+    return found;
+  };
+  CHECK(shown(jobs) == "1.0 1.1#2 1.2#2 1.3");
+  CHECK(homes() == std::vector<NodeId>{{}, kHere, kHere, {}});
+  jobs.end_homing({JobId{1}, 1, 1});  // an earlier attempt's
+  CHECK(homes()[1] == kHere);
+  jobs.end_homing({JobId{1}, 1, 2});
+  CHECK(homes() == std::vector<NodeId>{{}, {}, kHere, {}});
+  (void)grant(jobs, 1, 2, 2);
+  CHECK(homes() == std::vector<NodeId>{{}, {}, {}});
+}
+
+TEST_CASE("how long services ran tells of nothing, and they are not expected to end",
+          "[unit][tenant_jobs]") {
+  auto jobs = jobs_with(QueuePolicy::fifo);
+  auto service = job(1, 2);
+  service.record.spec.kind = JobKind::service;
+  jobs.add(service);
+  jobs.add(job(2, 2));
+  const auto run = [](std::uint64_t id, std::int64_t run_ms) {
+    TaskResult result = result_of(id, 0);
+    result.started_at = kThen;
+    result.finished_at = {kThen.microseconds + run_ms * 1000};
+    return result;
+  };
+  CHECK_FALSE(past_run(service.record.spec, run(1, 5000)));
+  (void)grant(jobs, 1, 0);
+  (void)jobs.end(run(1, 5000), kThen);
+  CHECK(jobs.window(100, 100, 0, {}).next.back().expected_ms == 0);
+  (void)grant(jobs, 2, 0);
+  (void)jobs.end(run(2, 700), kThen);
+  const auto window = jobs.window(100, 100, 0, {});
+  REQUIRE(window.next.size() == 2);
+  CHECK(window.next[0].expected_ms == 0);
+  CHECK(window.next[1].expected_ms == 700);
+}
+
+TEST_CASE("a service is late by how long it waits, not by how long ago it came",
+          "[unit][tenant_jobs]") {
+  auto jobs = jobs_with(QueuePolicy::fifo);
+  auto service = job(1, 1);
+  service.record.spec.kind = JobKind::service;
+  jobs.add(service);
+  (void)grant(jobs, 1, 0);
+  const WallTime much_later{kThen.microseconds + 10 * kUnknownRunMs * 1000};
+  (void)jobs.end(result_of(1, 0), much_later);
+  jobs.end_backoff({JobId{1}, 0, 2});
+  const auto late_in_ms = jobs.window(100, 100, 0, much_later).next.at(0).late_in_ms;
+  CHECK(late_in_ms == kLeastPatienceMs + kUnknownRunMs / 2 + 1000);
+}
+
 TEST_CASE("a job that is being cancelled waits for the word of the ledger", "[unit][tenant_jobs]") {
   auto jobs = jobs_with(QueuePolicy::fifo);
   jobs.add(job(1, 3));

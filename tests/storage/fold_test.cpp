@@ -50,6 +50,39 @@ TEST_CASE("a job goes from pending over running to its end", "[unit][fold]") {
   CHECK(folded.state.tenants.find(key_of(TenantId{1}))->granted_units_total == 2);
 }
 
+TEST_CASE("the journal says in how long a service is started again", "[unit][fold]") {
+  Folded folded;
+  JobSpec spec = job_spec("a", 1);
+  spec.kind = JobKind::service;
+  spec.job_class = "server";
+  folded.must_apply(JobSubmitted{JobId{1}, TenantId{1}, spec});
+  std::vector<ServiceRestart> restarts;
+  const auto apply_noting = [&](JournalBody body) {
+    JournalRecord record{folded.state.meta.last_number + 1,
+                         {folded.time_us += 1'000'000},
+                         folded.state.meta.last_hash,
+                         std::move(body)};
+    restarts.clear();
+    REQUIRE_FALSE(apply(folded.state, record, restarts));
+    note_restarts(record, restarts);
+    folded.state.meta.last_hash = hash_of(to_bytes(record));
+    return record.body;
+  };
+  folded.grant(1, {key(1, 0)});
+  const auto finished = apply_noting(TasksFinished{NodeId{1}, {success(key(1, 0))}});
+  CHECK(std::get<TasksFinished>(finished).restarts ==
+        std::vector<ServiceRestart>{{key(1, 0), 1000}});
+  CHECK(folded.lives(1));
+  CHECK(folded.state.classes.all().empty());  // it says nothing of how long others run
+  folded.must_apply(TasksFinished{NodeId{1}, {success(key(1, 0))}});  // told twice
+  folded.grant(1, {key(1, 0, 2)});
+  const auto lost = apply_noting(TasksRequeued{NodeId{1}, {key(1, 0, 2)}, "node lost", true});
+  CHECK(std::get<TasksRequeued>(lost).restarts ==
+        std::vector<ServiceRestart>{{key(1, 0, 2), 2000}});
+  const auto again = apply_noting(TasksFinished{NodeId{1}, {success(key(1, 0, 2))}});
+  CHECK(std::get<TasksFinished>(again).restarts.empty());
+}
+
 TEST_CASE("late, repeated and foreign results change nothing", "[unit][fold]") {
   Folded folded;
   folded.submit(1, 1, 1, /*retries=*/1);

@@ -133,6 +133,10 @@ JournalBody Traffic::submit() {
   auto owner = std::next(tenants_.begin(), static_cast<std::ptrdiff_t>(below(tenants_.size())));
   JobSpec spec = job_spec(owner->second.spec.name, static_cast<std::uint32_t>(1 + below(8)));
   spec.retries = static_cast<std::uint32_t>(below(3));
+  if (id.value % 5 == 0) {
+    spec.kind = JobKind::service;
+    spec.retries = 0;
+  }
   Job& job = jobs_[id];
   job.record.id = id;
   job.record.tenant = owner->first;

@@ -23,6 +23,38 @@ void Checker::follow(const Ledger& ledger) {
   });
   last_hash_ = ledger.end().hash;
   check_nets(ledger);
+  check_services(ledger);
+}
+
+void Checker::check_services(const Ledger& ledger) {
+  for (const auto& [id, model] : jobs_) {
+    if (!model.is_service || model.is_cancelled) continue;
+    const auto job = ledger.job(id);
+    if (!job || is_terminal(state_of(*job)))
+      stage_.broken("service {} has ended, and nobody cancelled it", id.value);
+  }
+}
+
+std::size_t Checker::services_not_seen() const {
+  std::size_t unseen = 0;
+  for (const auto& [id, model] : jobs_)
+    for (std::uint32_t index = 0; index < model.tasks; ++index)
+      unseen += model.is_service && !model.is_cancelled && !seen_services_.contains({id, index});
+  return unseen;
+}
+
+void Checker::check_restarts(const std::vector<TaskKey>& over,
+                             const std::vector<ServiceRestart>& restarts) {
+  for (const auto& task : over) {
+    const auto job = jobs_.find(task.job);
+    if (job == jobs_.end() || !job->second.is_service || job->second.is_cancelled) continue;
+    const auto found = std::find_if(restarts.begin(), restarts.end(),
+                                    [&](const auto& restart) { return restart.task == task; });
+    if (found == restarts.end())
+      return stage_.broken("the journal does not say when service {} starts again", text_of(task));
+    // Pauses go by a clock that may gain half a percent.
+    not_before_us_[task_of(task)] = record_us_ + found->in_ms * kMs / 100 * 99;
+  }
 }
 
 /// What deals and settlements of time lend and repay, and operators forgive, added up here, is what
@@ -64,6 +96,7 @@ void Checker::apply(const JournalRecord& record) {
   if (record.number != last_number_ + 1)
     return stage_.broken("record {} follows on record {}", record.number, last_number_);
   last_number_ = record.number;
+  record_us_ = record.time.microseconds;
   stage_.log.line("journal {} {}", record.number, kind_of(record.body));
   if (std::holds_alternative<TenantRemoved>(record.body) ||
       std::holds_alternative<LaunchesFailed>(record.body) ||
@@ -77,26 +110,37 @@ void Checker::apply(const JournalRecord& record) {
   if (const auto* forgiven = std::get_if<DebtForgiven>(&record.body))
     for (const auto& debt : forgiven->debts) move_net(forgiven->debtor, debt.creditor, debt.units);
   if (const auto* job = std::get_if<JobSubmitted>(&record.body))
-    jobs_[job->id] = {job->spec.tasks_max, false};
+    jobs_[job->id] = {job->spec.tasks_max, false, job->spec.kind == JobKind::service};
   if (const auto* cancel = std::get_if<JobCancelled>(&record.body))
     jobs_[cancel->id].is_cancelled = true;
-  if (const auto* finished = std::get_if<TasksFinished>(&record.body))
+  if (const auto* finished = std::get_if<TasksFinished>(&record.body)) {
+    std::vector<TaskKey> over;
     for (const auto& result : finished->results) {
       end(finished->node, result.task, "a result");
+      over.push_back(result.task);
       const auto known = results_.find(result.task);
       if (known == results_.end() || known->second.reason != result.reason ||
           known->second.exit_code != result.exit_code)
         stage_.broken("task {} is recorded as {} with status {}, which no host has told",
                       text_of(result.task), to_string(result.reason), result.exit_code);
     }
-  if (const auto* failed = std::get_if<LaunchesFailed>(&record.body))
-    for (const auto& launch : failed->launches)
+    check_restarts(over, finished->restarts);
+  }
+  if (const auto* failed = std::get_if<LaunchesFailed>(&record.body)) {
+    std::vector<TaskKey> over;
+    for (const auto& launch : failed->launches) {
       end(failed->node, launch.result.task, "a failed launch");
-  if (const auto* requeued = std::get_if<TasksRequeued>(&record.body))
+      over.push_back(launch.result.task);
+    }
+    check_restarts(over, failed->restarts);
+  }
+  if (const auto* requeued = std::get_if<TasksRequeued>(&record.body)) {
     for (const auto& task : requeued->tasks) {
       end(requeued->node, task, "a requeue");
       returned_.insert(task);
     }
+    check_restarts(requeued->tasks, requeued->restarts);
+  }
 }
 
 void Checker::apply(const CoordinatorStarted& body) {
@@ -157,6 +201,9 @@ void Checker::grant(const Deal& deal, const Grant& grant) {
                   deal.node.value);
   if (running_.contains(id))
     stage_.broken("task {} was granted while {} runs", text_of(key), text_of(running_.at(id).task));
+  if (const auto pause = not_before_us_.find(id);
+      pause != not_before_us_.end() && record_us_ < pause->second)
+    stage_.broken("task {} of a service was granted within its pause", text_of(key));
   auto& last_attempt = last_attempt_[id];
   if (key.attempt <= last_attempt)
     stage_.broken("task {} was granted after attempt {}", text_of(key), last_attempt);
@@ -255,6 +302,7 @@ void Checker::started(const std::string& machine, const TaskKey& task) {
   if (!started_.insert(task).second)
     stage_.broken("task {} was started twice, now on {}", text_of(task), machine);
   stopped_.erase(task);  // an earlier try to start it may have failed
+  seen_services_.insert(task_of(task));
   auto& alive = alive_[task_of(task)];
   if (!alive.empty())
     stage_.broken("task {} was started on {} while {} is alive on {}", text_of(task), machine,

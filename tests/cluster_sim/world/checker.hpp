@@ -5,6 +5,8 @@
 //              to a node that has room; requeues and results are of what runs there; nothing is
 //              granted of a cancelled job; nodes go without tasks; after a restart nothing is
 //              missing
+//   services   whatever ends their tasks, the journal says when they start again, and they do not
+//              before; their jobs end when they are cancelled
 //   balances   IOUs come to what is lent, repaid and forgiven
 //   orders     a launch that leaves the coordinator is durably granted to that node
 //   answers    what a client or an agent is told is durable
@@ -38,6 +40,10 @@ class Checker {
   /// Granted in the journal, and not ended there.
   [[nodiscard]] std::size_t running() const { return running_.size(); }
   [[nodiscard]] std::size_t ended() const { return over_.size(); }
+  /// From here on every service has to run at some time.
+  void expect_services() { seen_services_.clear(); }
+  /// Tasks of services that were not cancelled, and were not started since.
+  [[nodiscard]] std::size_t services_not_seen() const;
 
   // -- what leaves the coordinator ----------------------------------------------------------------
   void ordered(const std::string& node, const TaskKey& task, std::uint64_t epoch);
@@ -57,6 +63,7 @@ class Checker {
   struct JobModel {
     std::uint32_t tasks = 0;
     bool is_cancelled = false;
+    bool is_service = false;
   };
   struct RunningTask {
     TaskKey task;
@@ -81,6 +88,10 @@ class Checker {
   void check_nets(const Ledger& ledger);
   void move_net(TenantId giver, TenantId taker, Units units);
   void end(NodeId node, const TaskKey& task, const char* how);
+  /// The journal must say when the services among `over` start again.
+  void check_restarts(const std::vector<TaskKey>& over,
+                      const std::vector<ServiceRestart>& restarts);
+  void check_services(const Ledger& ledger);
 
   Stage& stage_;
   ResourceCatalog catalog_;
@@ -92,8 +103,11 @@ class Checker {
   std::map<TaskId, RunningTask> running_;
   std::map<TaskId, std::uint32_t> last_attempt_;
   std::map<TaskKey, NodeId> granted_;
-  std::set<TaskKey> over_;      ///< ended or given back, in the journal
-  std::set<TaskKey> returned_;  ///< of these, without a result
+  std::set<TaskKey> over_;                        ///< ended or given back, in the journal
+  std::set<TaskKey> returned_;                    ///< of these, without a result
+  std::map<TaskId, std::int64_t> not_before_us_;  ///< of services' tasks, in the journal's time
+  std::set<TaskId> seen_services_;
+  std::int64_t record_us_ = 0;  ///< of the record that is being read
   std::set<JobId> accepted_;
   std::set<JobId> cancels_;
 

@@ -5,8 +5,9 @@
 namespace fairwater::cluster_sim {
 namespace {
 
-constexpr std::uint64_t kLostPercent = 3;  // of questions, and of answers
-constexpr std::size_t kEnoughJobs = 25;    // that are not done: longer queues show nothing new
+constexpr std::uint64_t kLostPercent = 3;   // of questions, and of answers
+constexpr std::size_t kEnoughJobs = 25;     // that are not done: longer queues show nothing new
+constexpr std::size_t kEnoughServices = 2;  // they leave half of the smallest machine to others
 const Caller kOperator{Role::operator_role, {}, ""};
 
 }  // namespace
@@ -116,6 +117,33 @@ JobSpec Clients::some_job() {
   return spec;
 }
 
+JobSpec Clients::some_service() {
+  JobSpec spec = some_job();
+  spec.kind = JobKind::service;
+  spec.environment[kServiceMark] = "";
+  spec.tasks_min = spec.tasks_max = 1;
+  spec.resources = {{"cpu", 500}, {"memory", 256}};
+  spec.retries = 0;
+  return spec;
+}
+
+std::vector<JobId> Clients::live_services() const {
+  std::vector<JobId> services;
+  if (!coordinator_.is_up()) return services;
+  for (const auto id : coordinator_.ledger().live_jobs()) {
+    const auto job = coordinator_.ledger().job(id);
+    if (job && job->spec.kind == JobKind::service && !job->cancelled) services.push_back(id);
+  }
+  return services;
+}
+
+void Clients::cancel_services() {
+  for (const auto id : live_services()) call<Done>(CancelJob{kOperator, id, "the run ends"});
+  stage_.time.in(kSecond, [this] {
+    if (!coordinator_.is_up() || !live_services().empty()) cancel_services();
+  });
+}
+
 TenantSpec Clients::some_tenant() {
   auto& chance = stage_.chance;
   TenantSpec spec;
@@ -131,8 +159,9 @@ TenantSpec Clients::some_tenant() {
 }
 
 void Clients::submit(int tries_left) {
+  const bool is_service = stage_.chance.percent(10) && live_services().size() < kEnoughServices;
   call<JobAccepted>(
-      SubmitJob{kOperator, some_job()},
+      SubmitJob{kOperator, is_service ? some_service() : some_job()},
       [this](const JobAccepted& accepted) {
         coordinator_.checker().follow(coordinator_.ledger());
         coordinator_.checker().accepted(accepted.id);

@@ -21,6 +21,8 @@ class Clients {
   void begin();
   /// Nothing new is asked for; nodes that drain take work again.
   void stop();
+  /// All that live, until that is durable.
+  void cancel_services();
 
  private:
   void act_later();
@@ -34,6 +36,8 @@ class Clients {
   void remove_node();
   void look();
   [[nodiscard]] JobSpec some_job();
+  [[nodiscard]] JobSpec some_service();
+  [[nodiscard]] std::vector<JobId> live_services() const;
   [[nodiscard]] TenantSpec some_tenant();
   [[nodiscard]] std::string some_node();
   [[nodiscard]] std::string some_tenant_name();

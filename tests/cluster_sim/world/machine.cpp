@@ -69,7 +69,9 @@ caf::error Machine::launch(const LaunchOrder& order) {
     return {};
   }
   checker_.started(spec.traits.name, order.task);
-  run(order.task, stage_.chance.spread(200 * kMs, hurries ? kSecond : 40 * kSecond));
+  const bool is_service = order.environment.contains(kServiceMark);
+  const std::int64_t longest_us = hurries ? kSecond : is_service ? 900 * kSecond : 40 * kSecond;
+  run(order.task, stage_.chance.spread(200 * kMs, longest_us));
   return {};
 }
 

@@ -16,6 +16,9 @@
 
 namespace fairwater::cluster_sim {
 
+/// In the environment of services' tasks: they run for longer than others.
+inline constexpr const char* kServiceMark = "SERVICE";
+
 class Machine {
  public:
   Machine(Stage& stage, Checker& checker, std::string name, Amount cpu);

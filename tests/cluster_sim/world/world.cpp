@@ -37,6 +37,7 @@ class World {
 
  private:
   void watch_coordinator();
+  void look_for_services();
   void look_for_the_end();
   void finish();
   void restart_and_compare();
@@ -81,6 +82,16 @@ RunResult World::run() {
 
 // -- the end --------------------------------------------------------------------------------------
 
+/// Every service runs, once nothing goes wrong any more; then they are cancelled.
+void World::look_for_services() {
+  if (coordinator_.is_up() && checker_.services_not_seen() == 0) {
+    clients_->cancel_services();
+    look_for_the_end();
+  } else {
+    stage_.time.in(kLookInterval_us, [this] { look_for_services(); });
+  }
+}
+
 void World::look_for_the_end() {
   if (coordinator_.is_up() && checker_.running() == 0 && coordinator_.ledger().live_jobs().empty())
     is_done_ = true;
@@ -91,14 +102,18 @@ void World::look_for_the_end() {
 void World::finish() {
   faults_->stop();
   clients_->stop();
+  checker_.expect_services();
   // What was asked for last, and waits in the mailbox of a process that was stopped, begins first.
-  stage_.time.in(kLookInterval_us, [this] { look_for_the_end(); });
+  stage_.time.in(kLookInterval_us, [this] { look_for_services(); });
   run_until(stage_.time.now_us() + kTimeToFinish_us);
   if (stage_.violation) return;
   if (!is_done_) {
     const auto jobs = coordinator_.is_up() ? coordinator_.ledger().live_jobs().size() : 0;
-    return stage_.broken("{} jobs and {} tasks do not come to an end, the coordinator is {}", jobs,
-                         checker_.running(), coordinator_.is_up() ? "up" : "down");
+    return stage_.broken(
+        "{} jobs and {} tasks do not come to an end, {} tasks of services do not run, the "
+        "coordinator is {}",
+        jobs, checker_.running(), checker_.services_not_seen(),
+        coordinator_.is_up() ? "up" : "down");
   }
   checker_.audit(coordinator_.ledger());
   is_done_ = false;

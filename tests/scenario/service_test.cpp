@@ -1,0 +1,211 @@
+// Services of real processes: killed, with their nodes, under a coordinator that is killed,
+// drained.
+#include <csignal>
+#include <sstream>
+
+#include <catch2/catch.hpp>
+
+#include "tests/scenario/support.hpp"
+
+namespace fairwater::scenario {
+namespace {
+
+ClusterSetup two_nodes() {
+  return {.agents = {{"node1", "cpu: 2, memory: 1GiB"}, {"node2", "cpu: 2, memory: 1GiB"}},
+          .tenants = tenants({{"web", 1}}),
+          .lease = "2s",
+          .heartbeat_interval = "200ms"};
+}
+
+/// Each run writes its process id and appends it to `all`.
+std::string serving(const Cluster& cluster) {
+  const std::string script = fmt::format(
+      "echo $$ > {0}/pid.$FAIRWATER_TASK_INDEX; echo $$ >> {0}/all; while :; do sleep 0.1; done",
+      cluster.directory().string());
+  return fmt::format(
+      "tenant: web\nkind: service\ngrace: 1s\nresources: {{cpu: 1, memory: 64MiB}}\ncommand: {}\n",
+      json({"bash", "-c", script}).dump());
+}
+
+std::size_t starts(const Cluster& cluster) {
+  std::istringstream lines(read_file(cluster.directory() / "all"));
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line);) ++count;
+  return count;
+}
+
+pid_t pid_of(const Cluster& cluster, int index = 0) {
+  return std::stoi(read_file(cluster.directory() / fmt::format("pid.{}", index)));
+}
+
+void wait_for_starts(const Cluster& cluster, std::size_t count) {
+  harness::wait_until(fmt::format("it was started {} times", count), Duration(30'000),
+                      [&] { return starts(cluster) >= count; });
+  CHECK(starts(cluster) == count);
+}
+
+bool is_alive(pid_t pid) {
+  const std::string stat = read_file(fmt::format("/proc/{}/stat", pid));
+  return !stat.empty() && stat.find(") Z ") == std::string::npos;
+}
+
+json only_task(const Cluster& cluster, std::uint64_t id) { return cluster.job(id)["task_list"][0]; }
+
+/// Blocks of ```sh and ```text in the order of the page.
+struct Block {
+  std::string kind;
+  std::string text;
+};
+std::vector<Block> blocks_of(const std::string& page) {
+  std::vector<Block> blocks;
+  bool is_inside = false;
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("```")) {
+      is_inside = !is_inside;
+      if (is_inside) blocks.push_back({line.substr(3), ""});
+    } else if (is_inside) {
+      blocks.back().text += line + "\n";
+    }
+  }
+  return blocks;
+}
+
+/// `..` in the pattern stands for anything.
+bool matches(const std::string& line, const std::string& pattern) {
+  std::size_t at = 0;
+  std::size_t from = 0;
+  for (bool is_anchored = true; from <= pattern.size(); is_anchored = false) {
+    const auto dots = std::min(pattern.find("..", from), pattern.size());
+    const std::string part = pattern.substr(from, dots - from);
+    const auto found = line.find(part, at);
+    if (found == std::string::npos || (is_anchored && found != 0)) return false;
+    at = found + part.size();
+    if (dots == pattern.size()) return part.empty() || at == line.size();
+    from = dots + 2;
+  }
+  return true;
+}
+
+/// The first line of the page's text that the output does not have, in that order; empty: none.
+std::string missing_line(const std::string& output, const std::string& expected) {
+  std::istringstream lines(output);
+  std::istringstream wanted(expected);
+  std::string line;
+  for (std::string pattern; std::getline(wanted, pattern);) {
+    bool found = false;
+    while (!found && std::getline(lines, line)) found = matches(line, pattern);
+    if (!found) return pattern;
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("a service whose process is killed comes back on its node, also under a new coordinator",
+          "[scenario]") {
+  Cluster cluster(two_nodes());
+  cluster.start();
+  const auto id = cluster.submit(serving(cluster));
+  wait_for_starts(cluster, 1);
+  const json first = only_task(cluster, id);
+  for (std::size_t ends = 1; ends <= 2; ++ends) {
+    kill(pid_of(cluster), SIGKILL);
+    wait_for_starts(cluster, ends + 1);
+    const json task = only_task(cluster, id);
+    CHECK(task["attempts"] == ends + 1);
+    CHECK(task["node"] == first["node"]);
+    CHECK(task["exit_code"] == 128 + SIGKILL);
+    CHECK(task["restarts"] == ends);
+  }
+  // The third pause is 4 s: the coordinator dies within it.
+  kill(pid_of(cluster), SIGKILL);
+  harness::wait_until("it backs off", Duration(10'000),
+                      [&] { return only_task(cluster, id)["state"] == "pending"; });
+  const json waiting = only_task(cluster, id);
+  cluster.stop_coordinator(SIGKILL);
+  cluster.start_coordinator();
+  cluster.wait_for_nodes(2);
+  CHECK(only_task(cluster, id)["waits_until"] == waiting["waits_until"]);
+  wait_for_starts(cluster, 4);
+  const json back = only_task(cluster, id);
+  CHECK(harness::seconds_since_1970(back["started_at"]) >=
+        harness::seconds_since_1970(waiting["waits_until"]) - 0.05);
+  CHECK(is_alive(pid_of(cluster)));
+
+  CHECK(cluster.fairwater({"job", "cancel", std::to_string(id)}).status == 0);
+  CHECK(cluster.wait({id}) == 125);
+  CHECK(starts(cluster) == 4);
+  CHECK_FALSE(is_alive(pid_of(cluster)));
+  CHECK(ledger_is_sound(cluster));
+}
+
+TEST_CASE("a service whose node dies is started elsewhere, once the first one is dead",
+          "[scenario]") {
+  Cluster cluster(two_nodes());
+  cluster.start();
+  const auto id = cluster.submit(serving(cluster));
+  wait_for_starts(cluster, 1);
+  const std::string node = only_task(cluster, id)["node"];
+  const pid_t first = pid_of(cluster);
+  cluster.stop_agent(node, SIGKILL);
+  wait_for_starts(cluster, 2);
+  CHECK_FALSE(is_alive(first));
+  const json task = only_task(cluster, id);
+  CHECK(task["node"] != node);
+  CHECK(task["losses"] == 1);
+  cluster.start_agent(node);
+  cluster.wait_for_nodes(2);
+  CHECK(is_alive(pid_of(cluster)));
+  CHECK(starts(cluster) == 2);
+  CHECK(ledger_is_sound(cluster));
+}
+
+TEST_CASE("a drained node's services move, and its batch tasks end there", "[scenario]") {
+  Cluster cluster(two_nodes());
+  const WorkLog log(cluster.directory() / "work");
+  cluster.start();
+  const auto service = cluster.submit(serving(cluster));
+  wait_for_starts(cluster, 1);
+  const std::string node = only_task(cluster, service)["node"];
+  const auto batch = cluster.submit(job_file("web", 3, log.command_line("sleep 3")));
+  harness::wait_until("the batch tasks run", Duration(10'000),
+                      [&] { return log.runs().size() == 3; });
+  const pid_t first = pid_of(cluster);
+  CHECK(cluster.fairwater({"node", "drain", node, "--reason", "new disk"}).status == 0);
+  harness::wait_until("it is gone from the node", Duration(10'000),
+                      [&] { return !is_alive(first); });
+  CHECK(cluster.wait({batch}) == 0);
+  CHECK(each_ran_once(log, {{batch, 3}}));
+  wait_for_starts(cluster, 2);
+  CHECK(only_task(cluster, service)["node"] != node);
+  CHECK(only_task(cluster, service)["restarts"] == 0);
+  harness::wait_until("the node is drained", Duration(10'000),
+                      [&] { return cluster.node(node)["state"] == "drained"; });
+  CHECK(ledger_is_sound(cluster));
+}
+
+TEST_CASE("docs/services.md does what it says", "[scenario]") {
+  Cluster cluster(two_nodes());
+  cluster.start();
+  const auto blocks = blocks_of(read_file(std::string(FAIRWATER_SOURCE_DIR) + "/docs/services.md"));
+  REQUIRE(blocks.size() >= 8);
+  for (std::size_t i = 0; i < blocks.size(); i += 2) {
+    INFO(blocks[i].text);
+    REQUIRE(blocks[i].kind == "sh");
+    REQUIRE(blocks[i + 1].kind == "text");
+    CommandOptions options;
+    options.command = {"bash", "-ec",
+                       "exec 2>&1; cd " + cluster.directory().string() + "\n" + blocks[i].text};
+    options.environment = {{"FAIRWATER_ADDRESS", cluster.address()},
+                           {"FAIRWATER_TOKEN", cluster.operator_token()},
+                           {"PATH", harness::programs_directory().string() + ":/usr/bin:/bin"}};
+    const Completed done = harness::run(options);
+    INFO(done.output);
+    CHECK(done.status == 0);
+    CHECK(missing_line(done.output, blocks[i + 1].text).empty());
+  }
+  CHECK(ledger_is_sound(cluster));
+}
+
+}  // namespace fairwater::scenario
