@@ -58,6 +58,7 @@ void take(MemoryNode& node, std::size_t count, CpuNumbers& picked) {
 /// Memory nodes in the order in which they are to give.
 std::vector<MemoryNode*> in_order(std::map<std::uint32_t, MemoryNode>& nodes, std::size_t count) {
   std::vector<MemoryNode*> order;
+  order.reserve(nodes.size());
   for (auto& [number, node] : nodes) order.push_back(&node);
   std::ranges::stable_sort(order, [&](const MemoryNode* a, const MemoryNode* b) {
     const bool a_has = a->free >= count, b_has = b->free >= count;

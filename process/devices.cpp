@@ -99,6 +99,7 @@ std::vector<std::string> find_gpus(const std::filesystem::path& directory) {
     if (error == std::errc{} && end == last) numbers.insert(number);
   }
   std::vector<std::string> ids;
+  ids.reserve(numbers.size());
   for (const std::uint32_t number : numbers) ids.push_back(std::to_string(number));
   return ids;
 }
