@@ -110,6 +110,11 @@ JobSpec Clients::some_job() {
   spec.job_class = chance.percent(30) ? "class" : "";
   spec.tasks_min = spec.tasks_max = static_cast<std::uint32_t>(1 + chance.below(max_tasks_));
   spec.resources = {{"cpu", 500 << chance.below(3)}, {"memory", 256 << chance.below(3)}};
+  if (chance.percent(25)) spec.resources["gpu"] = chance.between(1, 2);
+  if (chance.percent(25)) {
+    spec.exclusive_cpus = true;
+    spec.resources["cpu"] = kMillicoresPerCpu * chance.between(1, 2);
+  }
   spec.priority = static_cast<std::int32_t>(chance.below(3));
   spec.retries = static_cast<std::uint32_t>(chance.below(3));
   spec.grace_ms = chance.between(0, 3'000);
@@ -123,6 +128,7 @@ JobSpec Clients::some_service() {
   spec.environment[kServiceMark] = "";
   spec.tasks_min = spec.tasks_max = 1;
   spec.resources = {{"cpu", 500}, {"memory", 256}};
+  spec.exclusive_cpus = false;  // for which that is too little
   spec.retries = 0;
   return spec;
 }
@@ -155,6 +161,8 @@ TenantSpec Clients::some_tenant() {
   spec.repay_millionths = chance.percent(50) ? 1'000'000 : 300'000;
   spec.may_lend = !chance.percent(10);
   spec.may_borrow = !chance.percent(10);
+  // Who may not borrow holds its own part at the most: of few gpus that is none, for ever.
+  if (!spec.may_borrow) spec.min["gpu"] = 1;
   return spec;
 }
 

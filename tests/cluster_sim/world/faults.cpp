@@ -102,7 +102,7 @@ void Faults::kill_agent() {
 void Faults::change_capacity(Agent& agent) {
   if (!stage_.chance.percent(20)) return;
   const auto cpu = 1'000 * stage_.chance.between(2, 8);
-  agent.machine.spec.capacity = {{"cpu", cpu}, {"memory", cpu}};
+  agent.machine.spec.capacity["cpu"] = agent.machine.spec.capacity["memory"] = cpu;
 }
 
 void Faults::reboot_machine() {

@@ -1,5 +1,6 @@
 #include "tests/cluster_sim/world/machine.hpp"
 
+#include <set>
 #include <utility>
 
 #include "process/lease.hpp"
@@ -9,6 +10,17 @@ namespace {
 
 constexpr std::int64_t kMaxDrift_ppm = 5'000;  // seven minutes a day
 constexpr std::uint64_t kLossesOfPercent = 8;  // tasks that fail by themselves
+constexpr std::uint32_t kCpus = 8;             // the most that a node's capacity is ever set to
+
+const NamedDevices kDevices{{"gpu", {"0", "1"}}};
+
+/// Two memory nodes of two cores with two threads each.
+std::vector<Cpu> cpus_of_machine() {
+  std::vector<Cpu> cpus;
+  for (std::uint32_t number = 0; number < kCpus; ++number)
+    cpus.push_back({number, number / 4, number / 2 * 2});
+  return cpus;
+}
 
 }  // namespace
 
@@ -17,7 +29,7 @@ Machine::Machine(Stage& stage, Checker& checker, std::string name, Amount cpu)
       checker_(checker),
       clock_(stage.chance.between(-kMaxDrift_ppm, kMaxDrift_ppm)) {
   spec.traits = {std::move(name), "here", {}};
-  spec.capacity = {{"cpu", cpu}, {"memory", cpu}};
+  spec.capacity = {{"cpu", cpu}, {"memory", cpu}, {"gpu", 2}};
   spec.limits = "none";
   empty_directory();
 }
@@ -62,7 +74,11 @@ caf::error Machine::launch(const LaunchOrder& order) {
     checker_.stopped(spec.traits.name, order.task);
     return make_error(ErrorCode::disk_full, "the simulated machine starts nothing");
   }
-  attempts_[order.task] = {order, Phase::alive, {}, {}, false, stage_.time.wall_time(), false};
+  Attempt attempt;
+  attempt.order = order;
+  attempt.started_at = stage_.time.wall_time();
+  hand_out(order, attempt);
+  attempts_[order.task] = std::move(attempt);
   // A supervisor starts nothing when the lease is over: by now somebody else may run the task.
   if (lease_deadline_ms_ > 0 && boottime_ms() >= lease_deadline_ms_) {
     end(order.task, EndReason::lease_expired, 0);
@@ -73,6 +89,38 @@ caf::error Machine::launch(const LaunchOrder& order) {
   const std::int64_t longest_us = hurries ? kSecond : is_service ? 900 * kSecond : 40 * kSecond;
   run(order.task, stage_.chance.spread(200 * kMs, longest_us));
   return {};
+}
+
+void Machine::hand_out(const LaunchOrder& order, Attempt& attempt) {
+  std::vector<const NamedDevices*> held;
+  std::set<std::uint32_t> busy;
+  std::set<std::string> given;
+  for (const auto& [task, other] : attempts_) {
+    if (other.phase != Phase::alive) continue;
+    held.push_back(&other.devices);
+    busy.insert(other.cpus.begin(), other.cpus.end());
+    for (const auto& [resource, ids] : other.devices) given.insert(ids.begin(), ids.end());
+  }
+  const auto too_few = [&](const caf::error& error) {
+    stage_.broken("{} is sent task {}: {}", spec.traits.name, text_of(order.task),
+                  details(error).message);
+  };
+  auto devices = pick_devices(kDevices, held, order.limits);
+  if (!devices) return too_few(devices.error());
+  for (const std::string& id : devices->at("gpu"))
+    if (given.contains(id))
+      stage_.broken("{} gives gpu {} to task {}, and somebody has it", spec.traits.name, id,
+                    text_of(order.task));
+  attempt.devices = std::move(*devices);
+  if (!order.exclusive_cpus) return;
+  const auto count = static_cast<std::size_t>(order.limits.at("cpu") / kMillicoresPerCpu);
+  auto cpus = pick_cpus(cpus_of_machine(), busy, count);
+  if (!cpus) return too_few(cpus.error());
+  for (const std::uint32_t cpu : *cpus)
+    if (busy.contains(cpu))
+      stage_.broken("{} gives processor {} to task {}, and somebody has it for its own",
+                    spec.traits.name, cpu, text_of(order.task));
+  attempt.cpus = std::move(*cpus);
 }
 
 void Machine::run(const TaskKey& task, std::int64_t for_us) {

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "model/node.hpp"
+#include "process/cpus.hpp"
+#include "process/devices.hpp"
 #include "process/task_process.hpp"
 #include "tests/cluster_sim/world/actor_process.hpp"
 #include "tests/cluster_sim/world/checker.hpp"
@@ -64,6 +66,8 @@ class Machine {
   enum class Phase : std::uint8_t { alive, ended, vanished };
   struct Attempt {
     LaunchOrder order;
+    NamedDevices devices;
+    CpuNumbers cpus;  ///< of its own
     Phase phase = Phase::alive;
     std::optional<TaskResult> result;
     std::optional<EndReason> stop_reason;
@@ -71,6 +75,8 @@ class Machine {
     WallTime started_at;
     bool is_lost_with_machine = false;
   };
+  /// Picks what the task gets by id; a coordinator that counts right leaves enough.
+  void hand_out(const LaunchOrder& order, Attempt& attempt);
   void run(const TaskKey& task, std::int64_t for_us);
   void end(const TaskKey& task, EndReason reason, std::int32_t exit_code);
   void vanish(const TaskKey& task);
