@@ -277,10 +277,13 @@ std::vector<TaskResult> TaskHost::Impl::collect() {
     const int count = ::epoll_wait(events_.get(), events.data(), events.size(), 0);
     if (count < 0 && errno == EINTR) continue;
     for (int i = 0; i < count; ++i) {
-      const auto entry = by_descriptor_.find(events[static_cast<std::size_t>(i)].data.fd);
+      const int supervisor = events[static_cast<std::size_t>(i)].data.fd;
+      const auto entry = by_descriptor_.find(supervisor);
       const TaskKey task = entry->second;
       by_descriptor_.erase(entry);
-      running_.erase(task);  // closing the descriptor takes it out of the epoll
+      // Closing it is not enough while the fork server, which sent it, still has its own.
+      ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, supervisor, nullptr);
+      running_.erase(task);
       auto found = inspect(task, {});
       if (!found) {
         end_processes(file_of(task), {});
