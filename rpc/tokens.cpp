@@ -58,6 +58,10 @@ bool sync_directory_of(const std::string& path) {
   return directory.fd() >= 0 && ::fsync(directory.fd()) == 0;
 }
 
+caf::error exists_already(const std::string& path) {
+  return make_error(ErrorCode::already_exists, "the file '" + path + "' exists already");
+}
+
 /// A durable file of mode 0600 with the secret, under the name that is returned.
 Expected<std::string> write_beside(const std::string& path, std::string_view secret) {
   std::string beside = path + ".new-XXXXXX";
@@ -104,13 +108,21 @@ bool same_hash(const Hash& a, const Hash& b) {
   return sodium_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
+caf::error check_secret_file(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0) return exists_already(path);
+  const auto beside = write_beside(path, "");
+  if (!beside) return beside.error();
+  ::unlink(beside->c_str());
+  return {};
+}
+
 caf::error write_secret_file(const std::string& path, std::string_view secret) {
   const auto beside = write_beside(path, secret);
   if (!beside) return beside.error();
   const int refused = ::link(beside->c_str(), path.c_str()) == 0 ? 0 : errno;
   ::unlink(beside->c_str());
-  if (refused == EEXIST)
-    return make_error(ErrorCode::already_exists, "the file '" + path + "' exists already");
+  if (refused == EEXIST) return exists_already(path);
   if (refused != 0) return system_error("create", path, refused);
   if (sync_directory_of(path)) return {};
   const int cause = errno;

@@ -22,6 +22,9 @@ void ensure_sodium();
 /// Creates the file with mode 0600; `already_exists` when it is there. It is durable when this
 /// returns, and whole whenever it is there: a crash leaves at most a PATH.new-.. that nobody reads.
 [[nodiscard]] caf::error write_secret_file(const std::string& path, std::string_view secret);
+/// The error that write_secret_file would end with now: to be asked before a secret is made that
+/// nobody could be shown again.
+[[nodiscard]] caf::error check_secret_file(const std::string& path);
 /// The same in the place of what is there, if anything.
 [[nodiscard]] caf::error replace_secret_file(const std::string& path, std::string_view secret);
 /// The secret in the file, which is written first where it is missing.

@@ -93,6 +93,8 @@ int remove(const Context& context, Client& client, const std::string& name) {
 }
 
 int create_token(const Context& context, Client& client, const TokenOptions& options) {
+  if (!options.file.empty())
+    if (const auto error = check_secret_file(options.file)) return context.fail(error);
   const auto made = client.create_token({Role::tenant, options.name, {}, 0});
   if (!made) return context.fail(made.error());
   Json fields{{"tenant", options.name}};

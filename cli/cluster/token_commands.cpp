@@ -45,6 +45,8 @@ Expected<NewToken> wanted_token(const CreateOptions& options) {
 int create(const Context& context, const CreateOptions& options) {
   const auto wanted = wanted_token(options);
   if (!wanted) return context.fail(wanted.error());
+  if (!options.file.empty())
+    if (const auto error = check_secret_file(options.file)) return context.fail(error);
   return context.with_client([&](Client& client) {
     const auto made = client.create_token(*wanted);
     if (!made) return context.fail(made.error());

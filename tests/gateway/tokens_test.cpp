@@ -108,6 +108,10 @@ TEST_CASE("a secret file is for its owner alone and is never overwritten", "[gat
   REQUIRE_FALSE(written);
   CHECK(mode_of(path) == 0600);
   CHECK(details(write_secret_file(path, "other")).code == ErrorCode::already_exists);
+  CHECK(details(check_secret_file(path)).code == ErrorCode::already_exists);
+  CHECK(check_secret_file(directory / "no folder/operator.token"));
+  CHECK_FALSE(check_secret_file(directory / "other.token"));
+  CHECK(count_files(directory.path()) == 1);
   const auto secret = read_secret_file(path);
   REQUIRE(secret);
   CHECK(*secret == "secret");

@@ -75,6 +75,10 @@ TEST_CASE("a node joins with a new token, is removed, and has to join anew", "[s
   cluster.start();
   const auto join = cluster.directory() / "later.token";
   cluster.ask({"token", "create", "--join", "--file", join});
+  const auto tokens = cluster.ask({"token", "list"})["tokens"].size();
+  CHECK(cluster.fairwater({"token", "create", "--join", "--file", join}).status == 1);
+  CHECK(cluster.fairwater({"tenant", "token", "physics", "--file", join}).status == 1);
+  CHECK(cluster.ask({"token", "list"})["tokens"].size() == tokens);  // none was made for nobody
   CHECK(mode_of(join) == 0600);
   const auto configuration = cluster.directory() / "later.yaml";
   std::ofstream(configuration) << harness::AgentSetup{}.configuration;
