@@ -1,20 +1,20 @@
 #include "storage/verify.hpp"
 
-#include <array>
 #include <map>
 #include <set>
 
 #include <capnp/pretty-print.h>
 
 #include "storage/fold.hpp"
+#include "storage/rebuilt_records.hpp"
 
 namespace fairwater {
 namespace {
 
 constexpr std::size_t kMaxDifferences = 100;
 constexpr std::size_t kMaxValueText = 300;
-
-using Records = std::array<std::map<std::string, std::string>, kFamilyCount>;
+/// So much of the journal is folded before its changes are put away.
+constexpr std::size_t kBytesPerStep = std::size_t{4} << 20;
 
 template <class Wire>
 std::string text_as(std::string_view bytes) {
@@ -110,12 +110,12 @@ class Verification {
   explicit Verification(const Snapshot& snapshot) : snapshot_(snapshot) {}
 
   VerifyReport run() {
-    const EmptyView nothing;
-    State rebuilt(nothing);
+    State rebuilt(records_);
     const bool is_whole = replay(rebuilt);
     // What follows from half a journal differs everywhere: the break alone says more.
     if (is_whole) {
-      compare(rebuilt);
+      if (report_.records > 0) records_.take_changes(rebuilt);
+      compare();
       check_balances();
     }
     report_.ok = report_.differences.empty();
@@ -155,39 +155,45 @@ class Verification {
     }
     rebuilt.meta.last_hash = hash_of(bytes);
     ++report_.records;
+    step_bytes_ += bytes.size();
+    if (step_bytes_ > kBytesPerStep) {
+      step_bytes_ = 0;
+      records_.take_changes(rebuilt);
+    }
     return true;
   }
 
-  void compare(State& rebuilt) {
-    Records expected;
-    rebuilt.write_changes(
-        [&](Family family, const std::string& key, const std::optional<std::string>& bytes) {
-          if (bytes) expected[static_cast<std::size_t>(family)].emplace(key, *bytes);
-        });
-    if (report_.records == 0) expected[static_cast<std::size_t>(Family::meta)].clear();
+  void compare() {
     for (std::size_t i = 0; i < kFamilyCount; ++i)
       if (const auto family = static_cast<Family>(i);
           family != Family::journal && snapshot_.has(family))
-        compare_family(static_cast<Family>(i), expected[i]);
+        compare_family(family);
   }
 
-  void compare_family(Family family, std::map<std::string, std::string>& expected) {
+  void compare_family(Family family) {
     const std::string name = name_of(family);
+    std::uint64_t found = 0;
     snapshot_.scan(family, [&](std::string_view key, std::string_view stored) {
-      const auto found = expected.find(std::string(key));
+      const auto expected = records_.get(family, std::string(key));
       const std::string place = name + " " + text_of_key(family, key) + ": ";
-      if (found == expected.end()) {
+      found += expected ? 1 : 0;
+      if (!expected)
         differ(place + "stored " + text_of(family, stored) + ", the journal gives nothing");
-        return;
-      }
-      if (found->second != stored)
+      else if (*expected != stored)
         differ(place + "stored " + text_of(family, stored) + ", the journal gives " +
-               text_of(family, found->second));
-      expected.erase(found);
+               text_of(family, *expected));
     });
-    for (const auto& [key, bytes] : expected)
-      differ(name + " " + text_of_key(family, key) + ": nothing is stored, the journal gives " +
-             text_of(family, bytes));
+    std::uint64_t given = 0;
+    records_.scan(family, [&](std::string_view, std::string_view) { ++given; });
+    if (given > found) name_missing(family);
+  }
+
+  void name_missing(Family family) {
+    records_.scan(family, [&](std::string_view key, std::string_view bytes) {
+      if (!snapshot_.get(family, std::string(key)))
+        differ(std::string(name_of(family)) + " " + text_of_key(family, key) +
+               ": nothing is stored, the journal gives " + text_of(family, bytes));
+    });
   }
 
   /// Nets sum to zero, and nobody is on both sides, of what is stored.
@@ -215,6 +221,8 @@ class Verification {
   }
 
   const Snapshot& snapshot_;
+  RebuiltRecords records_;
+  std::size_t step_bytes_ = 0;  ///< of the journal, since changes were put away
   VerifyReport report_;
 };
 

@@ -7,8 +7,9 @@
 namespace fairwater {
 
 /// Rebuilds everything from the snapshot's journal in memory and compares it, family by family,
-/// with the snapshot. Reads only. O(journal) time, O(state) memory. Throws StorageFault when the
-/// database itself cannot be read.
+/// with the snapshot. Reads only. O(journal * log state) time; beyond some 100 MiB memory grows
+/// with the compressed state (rebuilt_records.hpp). Throws StorageFault when the database itself
+/// cannot be read.
 [[nodiscard]] VerifyReport verify_snapshot(const Snapshot& snapshot);
 
 }  // namespace fairwater
