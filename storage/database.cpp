@@ -4,6 +4,7 @@
 #include <set>
 #include <vector>
 
+#include <rocksdb/env.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
 
@@ -126,6 +127,38 @@ rocksdb::ReadOptions at(const rocksdb::Snapshot* snapshot) {
   return options;
 }
 
+/// Which files make the database: another text once a writer has flushed or compacted.
+std::string files_in_use(rocksdb::Env& env, const std::string& path) {
+  std::string manifest;
+  std::uint64_t bytes = 0;
+  if (!rocksdb::ReadFileToString(&env, path + "/CURRENT", &manifest).ok()) return {};
+  manifest.erase(manifest.find_last_not_of('\n') + 1);
+  if (!env.GetFileSize(path + "/" + manifest, &bytes).ok()) return {};
+  return manifest + " " + std::to_string(bytes);
+}
+
+using Handles = std::vector<rocksdb::ColumnFamilyHandle*>;
+
+/// Beside a writer, too: what it flushes between the reading of the manifest and that of the
+/// write-ahead log would be in neither. So it is read again; flushes are minutes apart.
+rocksdb::Status open_to_read(const rocksdb::DBOptions& options, const std::string& path,
+                             const std::vector<Family>& families, Handles& handles,
+                             rocksdb::DB*& db) {
+  constexpr int kMostTries = 10;
+  rocksdb::Status status;
+  for (int tries = 1;; ++tries) {
+    const std::string before = files_in_use(*options.env, path);
+    status = rocksdb::DB::OpenForReadOnly(options, path, descriptors(families), &handles, &db);
+    if (tries == kMostTries || files_in_use(*options.env, path) == before) return status;
+    if (!status.ok()) continue;
+    for (rocksdb::ColumnFamilyHandle* handle : handles)
+      db->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
+    handles.clear();
+    delete db;
+    db = nullptr;
+  }
+}
+
 }  // namespace
 
 Expected<std::unique_ptr<Database>> Database::open(const std::string& directory, rocksdb::Env* env,
@@ -141,11 +174,11 @@ Expected<std::unique_ptr<Database>> Database::open(const std::string& directory,
     if (mode == Mode::read_only) families = *present;
   }
   options.create_missing_column_families = mode != Mode::read_only;
-  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  Handles handles;
   rocksdb::DB* db = nullptr;
   const rocksdb::Status status =
       mode == Mode::read_only
-          ? rocksdb::DB::OpenForReadOnly(options, path, descriptors(families), &handles, &db)
+          ? open_to_read(options, path, families, handles, db)
           : rocksdb::DB::Open(options, path, descriptors(families), &handles, &db);
   if (!status.ok())
     return storage_error(status, "the database in " + directory + "/db cannot be opened");

@@ -1,13 +1,16 @@
 // Directories that are damaged, foreign, older or in use: one clear sentence, and no harm.
 #include <fstream>
+#include <functional>
 #include <random>
 #include <sstream>
 #include <sys/mount.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 #include <catch2/catch.hpp>
 #include <rocksdb/db.h>
+#include <rocksdb/env.h>
 
 #include "storage/database.hpp"
 #include "storage/directory.hpp"
@@ -309,6 +312,38 @@ TEST_CASE("a damaged old block is a fault of what is in it alone", "[unit][damag
   CHECK(ledger->last_number() == last);
   const auto next = must(ledger->append({JobSubmitted{{}, TenantId{1}, job_spec("a", 1)}}));
   CHECK(next[0].number == last + 1);
+}
+
+/// Something happens once, just before the first log is opened.
+class BeforeFirstLog final : public rocksdb::EnvWrapper {
+ public:
+  explicit BeforeFirstLog(std::function<void()> what)
+      : EnvWrapper(rocksdb::Env::Default()), what_(std::move(what)) {}
+  rocksdb::Status NewSequentialFile(const std::string& name,
+                                    std::unique_ptr<rocksdb::SequentialFile>* file,
+                                    const rocksdb::EnvOptions& options) override {
+    if (name.ends_with(".log") && what_) std::exchange(what_, nullptr)();
+    return EnvWrapper::NewSequentialFile(name, file, options);
+  }
+  [[nodiscard]] bool happened() const { return !what_; }
+
+ private:
+  std::function<void()> what_;
+};
+
+TEST_CASE("what is flushed while a reader opens the database is not missing", "[unit][ledger]") {
+  const TemporaryDirectory directory;
+  fs::create_directory(directory / "db");
+  const auto writer =
+      must(Database::open(directory.path(), rocksdb::Env::Default(), Database::Mode::create));
+  rocksdb::ColumnFamilyHandle* jobs = writer->handle(Family::jobs);
+  REQUIRE(writer->rocks().Put({}, jobs, "key", "value").ok());
+  BeforeFirstLog env([&] { REQUIRE(writer->rocks().Flush({}, jobs).ok()); });
+  const auto reader = must(Database::open(directory.path(), &env, Database::Mode::read_only));
+  CHECK(env.happened());
+  std::string value;
+  CHECK(reader->rocks().Get({}, reader->handle(Family::jobs), "key", &value).ok());
+  CHECK(value == "value");
 }
 
 TEST_CASE("verify works beside a running coordinator", "[unit][ledger]") {
