@@ -43,6 +43,7 @@ class World {
   void restart_and_compare();
   void run_until(std::int64_t end_us);
   bool run_some_actor();
+  void catch_up();
   void move_to_next_event(std::int64_t end_us);
 
   Stage stage_;
@@ -101,6 +102,7 @@ void World::look_for_the_end() {
 
 void World::finish() {
   faults_->stop();
+  catch_up();
   clients_->stop();
   checker_.expect_services();
   // What was asked for last, and waits in the mailbox of a process that was stopped, begins first.
@@ -193,6 +195,11 @@ void World::move_to_next_event(std::int64_t end_us) {
   for (const auto& agent : agents_)
     if (agent->is_up()) consider(agent->process(), nullptr, agent->process().paused_until_us);
   stage_.time.move_to(next_us);
+  catch_up();
+}
+
+/// The clocks of processes that are awake, from when they were stopped to now.
+void World::catch_up() {
   const auto catch_up = [&](ActorProcess& process) {
     if (process.paused_until_us <= stage_.time.now_us()) process.catch_up();
   };
