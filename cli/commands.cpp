@@ -7,7 +7,9 @@
 #include "cli/completion.hpp"
 #include "cli/core/context.hpp"
 #include "cli/core/version.hpp"
+#include "cli/gang/commands.hpp"
 #include "cli/policy/verb.hpp"
+#include "cli/profile/command.hpp"
 #include "cli/replay/command.hpp"
 #include "cli/sim/commands.hpp"
 
@@ -89,6 +91,8 @@ int run_fairwater(const std::vector<std::string>& arguments, std::ostream& out, 
   add_token_commands(app, context);
   add_node_commands(app, context);
   add_job_commands(app, context);
+  add_gang_commands(app, context);
+  add_profile_commands(app, context);
   add_ledger_commands(app, context);
   add_replay_command(app, context);
   add_policy_command(app, context);
@@ -107,9 +111,10 @@ int run_fairwater(const std::vector<std::string>& arguments, std::ostream& out, 
   }
   if (auto error = context.complete_from_environment()) return context.fail(error);
   const CLI::App* noun = app.get_subcommands().front();
-  const bool takes_command = noun->get_name() == "job" && noun->got_subcommand("run");
+  const bool takes_command =
+      noun->get_name() == "gang" || (noun->get_name() == "job" && noun->got_subcommand("run"));
   if (context.has_command && !takes_command)
-    return context.fail_usage("only job run takes a command after --");
+    return context.fail_usage("only job run, gang run and gang reach take a command after --");
   return context.action();
 }
 

@@ -120,6 +120,7 @@ void read(const FieldMap& fields, AgentConfig& config) {
   fields.read("coordinator", config.coordinator);
   fields.read("name", config.name);
   fields.read("site", config.site);
+  fields.read("address", config.address);
   fields.read("labels", config.labels);
   fields.read("resources", config.resources);
   if (const auto devices = fields.find("devices")) read_devices(*devices, config);
@@ -304,6 +305,12 @@ caf::error validate(const AgentConfig& config) {
     return make_error(
         ErrorCode::invalid_input,
         "'" + config.name + "' is not a node name: 1 to 63 letters, digits, '.', '_', '-'", "name");
+  if (!config.address.empty() && !is_valid_host(config.address))
+    return make_error(ErrorCode::invalid_input,
+                      "'" + config.address +
+                          "' is neither an IP address nor a host's name; write "
+                          "one by which other nodes reach this one, without a port",
+                      "address");
   if (config.data.empty())
     return make_error(ErrorCode::invalid_input, "a data directory is needed", "data");
   if (auto wrong = validate(config.devices, config.resources)) return wrong;

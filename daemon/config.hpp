@@ -48,6 +48,8 @@ struct AgentConfig {
   std::string coordinator = "127.0.0.1:7400";
   std::string name;  ///< default: the host's name
   std::string site = "default";
+  /// Where tasks on other nodes reach those here. Default: by which it reaches the coordinator.
+  std::string address;
   std::map<std::string, std::string> labels;
   NamedAmounts resources;      ///< default: all processors, memory and gpus of the machine
   NamedDevices devices;        ///< by id; of gpus the default is what is found

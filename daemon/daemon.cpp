@@ -25,6 +25,7 @@
 #include "policy/core/check.hpp"
 #include "process/directory_place.hpp"
 #include "process/task_process.hpp"
+#include "rpc/sockets.hpp"
 #include "rpc/tokens.hpp"
 
 namespace fairwater {
@@ -194,6 +195,7 @@ Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start(
   settings.grace_ms = config.grace_ms;
   settings.heartbeat_interval_ms = config.heartbeat_interval_ms;
   settings.version = std::string(kVersion);
+  settings.gang_secret = key->secret_for("gangs");
   const auto debts = terms_of(config.debts, measure_of(ledger->cluster()));
   if (!debts) return debts.error();
   settings.debts = *debts;
@@ -278,6 +280,8 @@ Expected<std::unique_ptr<AgentProcess>> AgentProcess::start(
   settings.spec.capacity = std::move(resources->capacity);
   settings.spec.limits = std::string(to_string(probe.method));
   settings.spec.isolation = isolation->words;
+  settings.spec.address =
+      config.address.empty() ? own_address_towards(config.coordinator) : config.address;
   auto host = start_host(system, config, probe.method, *isolation, resources->devices, settings);
   if (!host) return host.error();
 

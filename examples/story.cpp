@@ -1,6 +1,6 @@
 // The story that `./dev run` tells: three tenants share a cluster of real processes on this
 // machine. One goes idle and lends, comes back and is repaid; the coordinator is killed and nothing
-// is lost. Every figure is measured.
+// is lost; a gang starts at once. Every figure is measured.
 #include <algorithm>
 #include <cmath>
 #include <exception>
@@ -79,6 +79,7 @@ class Story {
   void biology_comes_back();
   void coordinator_is_killed();
   void everything_finishes();
+  void say_gang(std::uint64_t id);
   bool report();
 
   void submit(const std::string& job);
@@ -190,8 +191,10 @@ void Story::coordinator_is_killed() {
 }
 
 void Story::everything_finishes() {
-  screen_.heading("Everything finishes");
+  screen_.heading("Everything finishes, and physics has six tasks that must start at once: a gang");
   kept_busy_with_.clear();
+  submit("gang");
+  const std::uint64_t gang = jobs_.back();
   watch(
       [](const Moment& now) {
         int left = 0;
@@ -204,7 +207,26 @@ void Story::everything_finishes() {
         }
         return true;
       });
+  say_gang(gang);
   promise(cluster_.wait(jobs_) == 0, "every job succeeded");
+}
+
+void Story::say_gang(std::uint64_t id) {
+  const json gang = cluster_.job(id);
+  std::map<std::string, int> tasks_on;
+  double first = wall_clock();
+  double last = 0;
+  for (const json& task : gang["task_list"]) {
+    const double started = harness::seconds_since_1970(task["started_at"]);
+    first = std::min(first, started);
+    last = std::max(last, started);
+    ++tasks_on[task["node"]];
+  }
+  std::string nodes;
+  for (const auto& [node, tasks] : tasks_on)
+    nodes += fmt::format("{}{} on {}", nodes.empty() ? "" : ", ", tasks, node);
+  screen_.say(
+      fmt::format("the gang's tasks started within {:.0f} ms: {}", (last - first) * 1e3, nodes));
 }
 
 bool Story::report() {

@@ -1,5 +1,6 @@
 #include "input/job_file.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -19,6 +20,24 @@ void read_tasks(const Field& field, JobSpec& spec) {
   range.done();
 }
 
+bool is_auto(const Field& field) {
+  using Kind = InputValue::Kind;
+  return (field.is(Kind::plain) || field.is(Kind::text)) && field.text() == kAuto;
+}
+
+/// Amounts, of which each may be left to the class's profile, or `auto` for all of them.
+void read_resources(const Field& field, JobSpec& spec) {
+  spec.profiled.all = is_auto(field);
+  if (spec.profiled.all) return;
+  if (!field.is(InputValue::Kind::mapping)) spec.resources = field.amounts();  // says what it is
+  for (const auto& [name, amount] : field.entries())
+    if (is_auto(amount))
+      spec.profiled.resources.push_back(name);
+    else
+      spec.resources[name] = amount.amount(name);
+  std::sort(spec.profiled.resources.begin(), spec.profiled.resources.end());
+}
+
 JobSpec read_spec(const Field& root, std::vector<std::string>& warnings) {
   JobSpec spec;
   const FieldMap fields = root.object();
@@ -29,7 +48,7 @@ JobSpec read_spec(const Field& root, std::vector<std::string>& warnings) {
   fields.read("environment", spec.environment);
   fields.read("directory", spec.directory);
   if (const auto tasks = fields.find("tasks")) read_tasks(*tasks, spec);
-  fields.read("resources", spec.resources);
+  if (const auto resources = fields.find("resources")) read_resources(*resources, spec);
   fields.read("cpus", spec.exclusive_cpus, [](const Field& field) {
     return field.choice<bool>({{"shared", false}, {"exclusive", true}});
   });
@@ -56,8 +75,10 @@ JobSpec read_spec(const Field& root, std::vector<std::string>& warnings) {
 }  // namespace
 
 void fill_defaults(JobSpec& spec) {
-  spec.resources.emplace("cpu", kDefaultCpu);
-  spec.resources.emplace("memory", kDefaultMemory);
+  const auto& left = spec.profiled.resources;
+  for (const auto& [name, amount] : {std::pair{"cpu", kDefaultCpu}, {"memory", kDefaultMemory}})
+    if (!spec.profiled.all && std::find(left.begin(), left.end(), name) == left.end())
+      spec.resources.emplace(name, amount);
   if (spec.name.empty() && !spec.command.empty())
     spec.name =
         cut_text(std::filesystem::path{spec.command.front()}.filename().string(), kMaxJobNameBytes);

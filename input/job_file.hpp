@@ -14,6 +14,9 @@ namespace fairwater {
 inline constexpr Amount kDefaultCpu = 1000;
 inline constexpr Amount kDefaultMemory = 512;
 
+/// In place of an amount: what the profile of the job's class tells.
+inline constexpr std::string_view kAuto = "auto";
+
 struct JobFile {
   JobSpec spec;
   /// What was asked for and has no effect here.

@@ -61,7 +61,10 @@ void add_valid(const std::vector<DeclaredTenant>& tenants, const std::string& pa
                std::vector<TenantSpec>& specs) {
   for (const auto& [field, spec, inner] : tenants) {
     TenantSpec& added = specs.emplace_back(spec);
-    added.parent = parent;
+    if (!parent.empty() && !spec.parent.empty())
+      field.object().at("parent").fail(
+          "is for tenants at the top of the file: this one stands in " + parent);
+    if (!parent.empty()) added.parent = parent;
     if (const auto error = validate(added)) field.fail(error);
     add_valid(inner, spec.name, specs);
   }
@@ -88,6 +91,7 @@ Expected<std::vector<TenantSpec>> parse_tenant_file(std::string_view text,
                                               {"shortest-first", QueuePolicy::shortest_first}});
           });
           fields.read("run_as", spec.run_as, read_run_as);
+          fields.read("parent", spec.parent);
         });
     file.done();
     std::vector<TenantSpec> specs;

@@ -26,8 +26,9 @@ using ReadTenantMore = std::function<void(const FieldMap&, TenantSpec&)>;
 [[nodiscard]] std::vector<DeclaredTenant> read_tenants(const Field& list,
                                                        const ReadTenantMore& read_more);
 
-/// Validated tenants in the file's order, parents before their children. `name` is how errors call
-/// the file. Errors name key and line.
+/// Validated tenants in the file's order. Who stands in another's `tenants` has that for its
+/// parent; one at the top may name its `parent`, which may come later, or be known already. `name`
+/// is how errors call the file. Errors name key and line.
 [[nodiscard]] Expected<std::vector<TenantSpec>> parse_tenant_file(std::string_view text,
                                                                   const std::string& name);
 

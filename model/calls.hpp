@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "model/profile.hpp"
 #include "model/requests.hpp"
 #include "model/verify_report.hpp"
 
@@ -107,6 +108,14 @@ struct ShowLedger {
   using Answer = LedgerView;
   Caller caller;
   LedgerCursor after = {};  ///< for the edge
+};
+
+/// What the newest runs of a class took.
+struct ShowProfile {
+  using Answer = ClassProfile;
+  Caller caller;
+  std::string tenant = {};  ///< empty: the caller's
+  std::string job_class;
 };
 
 struct TenantsApplied {
@@ -230,7 +239,8 @@ struct ForgiveDebt {
   X(waitJob, WaitJob)                      \
   X(explainTask, ExplainTask)              \
   X(readLog, ReadLog)                      \
-  X(showLedger, ShowLedger)
+  X(showLedger, ShowLedger)                \
+  X(showProfile, ShowProfile)
 #define FAIRWATER_COORDINATOR_TENANT_CALLS(X) X(listNodes, ListNodes)
 
 /// Of an operator alone; the frontend refuses others.

@@ -90,6 +90,14 @@ TaskKey run_of(JobId job, std::uint32_t index, const TaskRecord& task) {
   return {job, index, task.attempt, task.incarnation};
 }
 
+NamedAmounts amounts_at(const JobSpec& spec, std::uint32_t memory_step) {
+  NamedAmounts amounts = spec.resources;
+  const std::vector<Amount>& steps = spec.profiled.memory_steps;
+  if (memory_step > 0 && !steps.empty())
+    amounts["memory"] = steps[std::min<std::size_t>(memory_step, steps.size()) - 1];
+  return amounts;
+}
+
 std::string cut_text(std::string text, std::size_t max_bytes) {
   if (text.size() <= max_bytes) return text;
   const auto continues = [&](std::size_t at) {

@@ -20,6 +20,20 @@ namespace fairwater {
 enum class JobKind : std::uint8_t { batch = 0, service = 1 };
 [[nodiscard]] std::string_view to_string(JobKind kind);
 
+/// What of a job's amounts follows its class's profile (model/profile.hpp).
+struct ProfiledAmounts {
+  bool all = false;                         ///< wanted: whatever the class's runs asked for
+  std::vector<std::string> resources = {};  ///< wanted and, once it is submitted, taken; ascending
+  // Filled in at the submission:
+  std::uint32_t runs = 0;                 ///< of the class, by which the amounts were chosen
+  std::uint32_t confidence_permille = 0;  ///< of the choice; 0: not known
+  /// Measured amounts of memory above the one chosen, ascending: what tasks get next once one hits
+  /// its memory limit.
+  std::vector<Amount> memory_steps = {};
+  [[nodiscard]] bool wanted() const { return all || !resources.empty(); }
+  friend bool operator==(const ProfiledAmounts&, const ProfiledAmounts&) = default;
+};
+
 /// A job file's content.
 struct JobSpec {
   std::string tenant;
@@ -33,7 +47,7 @@ struct JobSpec {
   NamedAmounts resources;
   JobKind kind = JobKind::batch;
   std::int32_t priority = 0;
-  bool gang = false;
+  bool gang = false;  ///< its tasks start at once or not at all, and end as one: state/gang.hpp
   std::string labels;
   std::vector<std::string> sites;
   std::vector<std::string> devices;
@@ -43,11 +57,14 @@ struct JobSpec {
   std::vector<JobId> after;
   bool preemptible = true;
   bool exclusive_cpus = false;  ///< each task gets processors that no other such task is given
+  ProfiledAmounts profiled;     ///< of `resources`, those that were left to the profile
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 
 /// Bounds that keep one submission from harming the others.
 inline constexpr std::uint32_t kMaxTasksPerJob = 1'000'000;
+/// Their grants are one journal record, and each is told of all their nodes.
+inline constexpr std::uint32_t kMaxGangTasks = 1000;
 inline constexpr std::size_t kMaxCommandBytes = 128 * 1024;  ///< command and environment together
 inline constexpr std::size_t kMaxSpecBytes = 256 * 1024;     ///< as spec_bytes() counts
 inline constexpr std::size_t kMaxDirectoryBytes = 4096;      ///< Linux's PATH_MAX
@@ -69,8 +86,8 @@ inline constexpr std::int64_t kMaxGrace_ms = 3'600'000;
 [[nodiscard]] caf::error validate_reason(const std::string& reason);
 
 /// Everything that can be said against a spec without knowing the cluster; names the field.
-/// `not_supported` for what the format has and this version does not do: elastic jobs, gangs,
-/// particular devices.
+/// `not_supported` for what the format has and this version does not do: elastic jobs, particular
+/// devices.
 [[nodiscard]] caf::error validate(const JobSpec& spec);
 
 enum class TaskState : std::uint8_t {
@@ -116,6 +133,10 @@ struct TaskResult {
   friend bool operator==(const TaskResult&, const TaskResult&) = default;
 };
 
+/// What a task is given at a step: `resources`, and from step 1 on their memory by
+/// ProfiledAmounts::memory_steps. A step beyond them is the last.
+[[nodiscard]] NamedAmounts amounts_at(const JobSpec& spec, std::uint32_t memory_step);
+
 /// Where the job's tasks may run; null: anywhere. `invalid_input` naming `labels`.
 [[nodiscard]] Expected<PlacementRulePtr> placement_of(const JobSpec& spec);
 
@@ -139,6 +160,7 @@ struct TaskRecord {
   WallTime waits_until;               ///< it waits, and is not granted before
   std::uint32_t incarnation = 0;      ///< TaskKey::incarnation of the current or last run
   std::uint32_t restarts = 0;         ///< of a service, in a row: see state/service.hpp
+  std::uint32_t memory_step = 0;      ///< of the current or last run: see amounts_at()
   friend bool operator==(const TaskRecord&, const TaskRecord&) = default;
 };
 
@@ -170,6 +192,8 @@ struct JobRecord {
   TaskCounts tasks;
   bool cancelled = false;
   std::string cancel_reason;
+  std::uint32_t gang_failures = 0;  ///< of a gang: as a whole, counted against `retries`
+  std::uint32_t memory_step = 0;    ///< of the tasks that are granted next
   friend bool operator==(const JobRecord&, const JobRecord&) = default;
 };
 

@@ -1,4 +1,5 @@
 // What can be said against a job without knowing the cluster.
+#include <algorithm>
 #include <set>
 #include <variant>
 
@@ -82,13 +83,39 @@ caf::error check_command(const JobSpec& spec) {
   return {};
 }
 
+/// The coordinator will fill it in.
+bool is_left_to_profile(const JobSpec& spec, const std::string& resource) {
+  const std::vector<std::string>& left = spec.profiled.resources;
+  return spec.profiled.all ||
+         (spec.profiled.runs == 0 && std::find(left.begin(), left.end(), resource) != left.end());
+}
+
 caf::error check_own_cpus(const JobSpec& spec) {
-  if (!spec.exclusive_cpus) return {};
+  if (!spec.exclusive_cpus || is_left_to_profile(spec, "cpu")) return {};
   const auto cpu = spec.resources.find("cpu");
   const Amount amount = cpu == spec.resources.end() ? 0 : cpu->second;
   if (amount > 0 && amount % kMillicoresPerCpu == 0) return {};
   return invalid("cpus", "exclusive gives whole processors, and resources.cpu is " +
                              format_amount("cpu", amount) + "; write a whole number, 1 or more");
+}
+
+/// Amounts that were left to the class's profile.
+caf::error check_profiled(const JobSpec& spec) {
+  const ProfiledAmounts& profiled = spec.profiled;
+  if (!profiled.wanted()) return {};
+  if (spec.job_class.empty())
+    return invalid("resources",
+                   "auto takes the amounts from the profile of the job's class; write class: NAME");
+  if (spec.kind == JobKind::service)
+    return invalid("resources", "auto is for jobs that end; write a service's amounts");
+  if (profiled.all && !spec.resources.empty())
+    return invalid("resources", "is auto, and has amounts beside it");
+  for (const std::string& name : profiled.resources) {
+    if (!is_valid_name(name)) return invalid("resources", "'" + name + "' is not a resource name");
+    if (profiled.runs == 0 && spec.resources.contains(name))
+      return invalid("resources." + name, "is auto and has an amount");
+  }
+  return {};
 }
 
 caf::error check_size(const JobSpec& spec) {
@@ -100,6 +127,7 @@ caf::error check_size(const JobSpec& spec) {
                                     std::to_string(spec.tasks_min));
   if (spec.tasks_max != spec.tasks_min)
     return not_supported("tasks", "elastic jobs (min below max) are not in this version");
+  if (auto error = check_profiled(spec)) return error;
   bool asks = false;
   for (const auto& [name, amount] : spec.resources) {
     const std::string field = "resources." + name;
@@ -108,7 +136,8 @@ caf::error check_size(const JobSpec& spec) {
       return invalid(field, std::to_string(amount) + " is not between 0 and 2^50");
     asks = asks || amount > 0;
   }
-  if (!asks) return invalid("resources", "a task must ask for some resource, as in {cpu: 1}");
+  if (!asks && !spec.profiled.wanted())
+    return invalid("resources", "a task must ask for some resource, as in {cpu: 1}");
   return check_own_cpus(spec);
 }
 
@@ -130,7 +159,6 @@ caf::error check_placement(const JobSpec& spec) {
 }
 
 caf::error check_order(const JobSpec& spec) {
-  if (spec.gang) return not_supported("gang", "gangs are not in this version");
   if (spec.priority < -kMaxPriority || spec.priority > kMaxPriority)
     return out_of_range("priority", spec.priority, -kMaxPriority, kMaxPriority);
   if (spec.time_limit_ms < 0 || spec.time_limit_ms > kMaxTimeLimit_ms)
@@ -147,6 +175,18 @@ caf::error check_order(const JobSpec& spec) {
     if (!after.insert(id).second)
       return invalid("after", std::to_string(id.value) + " is named twice");
   }
+  return {};
+}
+
+caf::error check_gang(const JobSpec& spec) {
+  if (!spec.gang) return {};
+  if (spec.kind == JobKind::service)
+    return invalid("gang",
+                   "the tasks of a service are started again one by one; leave gang out, or make "
+                   "it a batch job (kind: batch)");
+  if (spec.tasks_max > kMaxGangTasks)
+    return invalid("tasks", std::to_string(spec.tasks_max) + " tasks are more than " +
+                                std::to_string(kMaxGangTasks) + ", the most that a gang may have");
   return {};
 }
 
@@ -186,6 +226,8 @@ std::size_t spec_bytes(const JobSpec& spec) {
     bytes += key.size() + value.size() + 2 * kTextOverhead;
   for (const auto& [name, amount] : spec.resources)
     bytes += name.size() + kTextOverhead + sizeof amount;
+  bytes += texts_bytes(spec.profiled.resources);
+  bytes += spec.profiled.memory_steps.size() * sizeof(Amount);
   return bytes + spec.after.size() * sizeof(JobId);
 }
 
@@ -205,7 +247,7 @@ caf::error validate_reason(const std::string& reason) {
 
 caf::error validate(const JobSpec& spec) {
   for (const auto check : {check_bytes, check_names, check_command, check_size, check_placement,
-                           check_order, check_service})
+                           check_order, check_gang, check_service})
     if (auto error = check(spec)) return error;
   return {};
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/job.hpp"
@@ -14,6 +15,10 @@
 #include "policy/core/types.hpp"
 
 namespace fairwater {
+
+/// Of the IP address or the name by which others reach a node: at most 255 letters, digits, '.',
+/// '-', '_', ':' and '%'.
+[[nodiscard]] bool is_valid_host(std::string_view host);
 
 enum class NodeState : std::uint8_t { up = 0, draining = 1, drained = 2, down = 3 };
 [[nodiscard]] std::string_view to_string(NodeState state);
@@ -27,6 +32,7 @@ struct NodeSpec {
   std::string instance;
   std::string limits;     ///< how it enforces limits: cgroup_v2, cgroup_v1, rlimit
   std::string isolation;  ///< who its tasks run as, in words; empty: an agent that does not say
+  std::string address;    ///< where others reach its tasks; empty: an agent that does not say
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };
 
@@ -50,6 +56,14 @@ struct NodeRecord {
   friend bool operator==(const NodeRecord&, const NodeRecord&) = default;
 };
 
+/// The tasks of a gang that are on one node.
+struct GangHost {
+  std::string node;
+  std::string address;  ///< of the node; its name where that is not known
+  std::uint32_t tasks = 0;
+  friend bool operator==(const GangHost&, const GangHost&) = default;
+};
+
 /// An order to start one attempt of a task. An agent starts each TaskKey at most once, whatever
 /// arrives.
 struct LaunchOrder {
@@ -66,11 +80,14 @@ struct LaunchOrder {
   TenantId tenant;
   RunAs run_as;  ///< the tenant's; empty: the node decides
   bool exclusive_cpus = false;
+  std::vector<GangHost> gang;  ///< of all its tasks, by their indices; empty: it is of no gang
+  std::string gang_key;        ///< known to the tasks of this run of the gang, and to nobody else
   friend bool operator==(const LaunchOrder&, const LaunchOrder&) = default;
 };
 
 /// The order that starts one attempt of a job's task; its epoch is set when it is sent.
-[[nodiscard]] LaunchOrder launch_order(const JobRecord& job, const TaskKey& task);
+[[nodiscard]] LaunchOrder launch_order(const JobRecord& job, const TaskKey& task,
+                                       std::uint32_t memory_step = 0);
 
 /// SIGTERM, then SIGKILL after the task's grace.
 struct StopOrder {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <utility>
 
 namespace fairwater {
@@ -58,9 +57,9 @@ caf::error validate(const TenantSpec& spec) {
                           "' is not a name: 1 to 63 letters, digits, '.', '_' and '-', starting "
                           "with a letter or digit",
                       "name");
-  if (!spec.parent.empty())
-    return make_error(ErrorCode::not_supported,
-                      "tenants inside '" + spec.parent + "': this version shares flatly", "parent");
+  if (!spec.parent.empty() && !is_valid_name(spec.parent))
+    return make_error(ErrorCode::invalid_input, "'" + spec.parent + "' is not a tenant's name",
+                      "parent");
   if (spec.weight < 1 || spec.weight > kMaxWeight)
     return make_error(ErrorCode::invalid_input,
                       std::to_string(spec.weight) + " is not between 1 and 1000000000", "weight");
@@ -96,27 +95,15 @@ Expected<TenantTerms> terms_of(const TenantSpec& spec, const ResourceCatalog& ca
 }
 
 std::vector<std::string> guarantees_beyond(const NamedAmounts& capacity,
-                                           const std::vector<TenantSpec>& tenants) {
-  std::map<std::string, NamedAmounts> sums;  // by parent
-  std::map<std::string, const TenantSpec*> by_name;
-  for (const auto& tenant : tenants) {
-    by_name.emplace(tenant.name, &tenant);
-    for (const auto& [resource, amount] : tenant.min) sums[tenant.parent][resource] += amount;
-  }
+                                           const NamedAmounts& guaranteed) {
   std::vector<std::string> sentences;
-  for (const auto& [parent, sum] : sums) {
-    const auto group = by_name.find(parent);
-    const NamedAmounts& whole = group == by_name.end() ? capacity : group->second->min;
-    const std::string of_whom = parent.empty() ? "all tenants" : "the tenants in " + parent;
-    const std::string have = parent.empty() ? "the nodes that are up have " : "its min is ";
-    for (const auto& [resource, amount] : sum) {
-      const auto there = whole.find(resource);
-      if (there == whole.end() || amount <= there->second) continue;
-      sentences.push_back("min of " + of_whom + " together is " + resource + " " +
-                          format_amount(resource, amount) + ", " + have +
-                          format_amount(resource, there->second) +
-                          ": while they ask for it, nobody else gets any");
-    }
+  for (const auto& [resource, amount] : guaranteed) {
+    const auto there = capacity.find(resource);
+    if (there == capacity.end() || amount <= there->second) continue;
+    sentences.push_back("min of all tenants together is " + resource + " " +
+                        format_amount(resource, amount) + ", the nodes that are up have " +
+                        format_amount(resource, there->second) +
+                        ": while they ask for it, nobody else gets any");
   }
   return sentences;
 }

@@ -36,7 +36,8 @@ struct TenantSpec {
 };
 
 /// Names are 1..63 of [a-z A-Z 0-9 . _ -], starting with a letter or digit; weight 1..10^9; max not
-/// below min; mu in (0, 1]. Names the field. `not_supported` for a parent: quotas are flat.
+/// below min; mu in (0, 1]. Names the field. Whether the parent is there, model/tenant_nesting.hpp
+/// says.
 [[nodiscard]] caf::error validate(const TenantSpec& spec);
 [[nodiscard]] bool is_valid_name(std::string_view name);
 
@@ -44,11 +45,11 @@ struct TenantSpec {
 [[nodiscard]] Expected<TenantTerms> terms_of(const TenantSpec& spec,
                                              const ResourceCatalog& catalog);
 
-/// Where guarantees promise more than there is, a sentence each: per resource and per group of
-/// siblings, the `min`s together against what they are parts of: the capacity, or the parent's own
-/// `min`. None for a resource of which `capacity` has nothing: no node that has it is up.
+/// Where all that is guaranteed together (TenantNesting::guaranteed) is more than there is, a
+/// sentence for each resource. None for one of which `capacity` has nothing: no node that has it is
+/// up.
 [[nodiscard]] std::vector<std::string> guarantees_beyond(const NamedAmounts& capacity,
-                                                         const std::vector<TenantSpec>& tenants);
+                                                         const NamedAmounts& guaranteed);
 
 struct TenantRecord {
   TenantId id;

@@ -11,12 +11,15 @@ namespace {
 
 // -- the fields of each section, in the order of writing
 
-static_assert(kMembers<TaskOrder> == 8 && kMembers<LaunchOrder> == 12 && kMembers<TaskUser> == 4,
+static_assert(kMembers<TaskOrder> == 8 && kMembers<LaunchOrder> == 14 && kMembers<TaskUser> == 4,
               "a member is missing below");
 
-/// Calls `visit(name, member)` for what an order says, but for its user. The task is the file's
-/// name; whom it runs as has become the user, and whether it
-/// has processors of its own, which.
+/// Of a task of a gang, which has hosts.
+constexpr std::string_view kGangKey = "gang_key";
+
+/// Calls `visit(name, member)` for what an order says, but for its user and its gang's key, which
+/// not every task has. The task is the file's name; whom it runs as has become the user, and
+/// whether it has processors of its own, which.
 template <class Order, class Visit>
 void each_order_field(Order& order, Visit&& visit) {
   visit("epoch", order.launch.epoch);
@@ -34,6 +37,7 @@ void each_order_field(Order& order, Visit&& visit) {
   visit("cgroup", order.cgroup);
   visit("device", order.devices);
   visit("processor", order.cpus);
+  visit("gang", order.launch.gang);
 }
 
 /// `uid` is the one that every user has.
@@ -93,6 +97,9 @@ class SectionWriter {
     (*this)(name, std::to_string(static_cast<std::int64_t>(number)));
   }
   void operator()(std::string_view name, TenantId id) { (*this)(name, id.value); }
+  void operator()(std::string_view name, const GangHost& host) {
+    (*this)(name, std::to_string(host.tasks) + " " + host.node + " " + host.address);
+  }
   void operator()(std::string_view name, WallTime time) { (*this)(name, time.microseconds); }
   template <class Value>
   void operator()(std::string_view name, const std::vector<Value>& values) {
@@ -151,6 +158,15 @@ bool read_value(Enum& enumerant, std::string_view value) {
 bool read_value(TenantId& id, std::string_view value) { return read_value(id.value, value); }
 bool read_value(WallTime& time, std::string_view value) {
   return read_value(time.microseconds, value);
+}
+/// `TASKS NODE ADDRESS`; a node's name has no blank.
+bool read_value(GangHost& host, std::string_view value) {
+  const auto node = value.find(' ');
+  const auto address = value.find(' ', node + 1);
+  if (node == std::string_view::npos || address == std::string_view::npos) return false;
+  host.node = value.substr(node + 1, address - node - 1);
+  host.address = value.substr(address + 1);
+  return read_value(host.tasks, value.substr(0, node));
 }
 template <class Value>
 bool read_value(std::vector<Value>& values, std::string_view value) {
@@ -236,6 +252,7 @@ bool read_order(TaskOrder& order, const std::vector<Field>& fields) {
   for (const Field& field : fields) {
     FieldReader reader(field);
     each_order_field(order, reader);
+    reader(kGangKey, order.launch.gang_key);
     if (field.name == "uid") order.user.emplace();
     if (order.user) each_user_field(*order.user, reader);
     if (!reader.good()) return false;
@@ -288,6 +305,7 @@ bool read_section(const TaskKey& task, const Section& section, AttemptRecord& re
 std::string to_text(const TaskOrder& order) {
   SectionWriter section("order");
   each_order_field(order, section);
+  if (!order.launch.gang.empty()) section(kGangKey, order.launch.gang_key);
   if (order.user) each_user_field(*order.user, section);
   return section.finish();
 }

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 
 #include "process/cpu_affinity.hpp"
+#include "process/gang_environment.hpp"
 
 namespace fairwater {
 namespace {
@@ -158,6 +159,7 @@ Command prepare_command(const TaskOrder& order, const AttemptFile& file) {
   environment["FAIRWATER_TASK_COUNT"] = std::to_string(launch.task_count);
   environment["FAIRWATER_ATTEMPT"] = file.path();
   name_devices(order.devices, environment);
+  name_gang(launch, environment);
   command.cpus = order.cpus;
   if (!order.cpus.empty()) environment["FAIRWATER_CPUS"] = to_text(order.cpus);
   for (const auto& [name, value] : environment) command.environment.push_back(name + "=" + value);

@@ -111,6 +111,15 @@ struct Fields<ShowLedger> {
 };
 
 template <>
+struct Fields<ShowProfile> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(tenant, Tenant);
+    FAIRWATER_FIELD(job_class, JobClass);
+  }
+};
+
+template <>
 struct Fields<ApplyTenants> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
@@ -314,6 +323,7 @@ FAIRWATER_ANSWER(WaitJob, Job);
 FAIRWATER_ANSWER(ExplainTask, Explanation);
 FAIRWATER_ANSWER(ReadLog, Chunk);
 FAIRWATER_ANSWER(ShowLedger, Ledger);
+FAIRWATER_ANSWER(ShowProfile, Profile);
 FAIRWATER_ANSWER(RevokeToken, Info);
 FAIRWATER_ANSWER(ReadJournal, Page);
 FAIRWATER_ANSWER(VerifyLedger, Report);

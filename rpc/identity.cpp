@@ -2,6 +2,7 @@
 
 #include <sodium.h>
 
+#include "model/ledger_mark.hpp"
 #include "policy/core/check.hpp"
 #include "rpc/tokens.hpp"
 
@@ -88,6 +89,16 @@ Expected<CoordinatorKey> CoordinatorKey::load_or_make(const std::string& file) {
   const int failed = crypto_sign_seed_keypair(key.public_.data(), key.secret_.data(), seed->data());
   FAIRWATER_CHECK(failed == 0, "a key pair follows from its seed");
   return key;
+}
+
+std::string CoordinatorKey::secret_for(std::string_view purpose) const {
+  const std::string bytes(purpose);
+  std::array<std::uint8_t, 32> secret{};
+  const int failed =
+      crypto_generichash(secret.data(), secret.size(), unsigned_data(bytes), bytes.size(),
+                         secret_.data(), crypto_generichash_KEYBYTES_MAX);
+  FAIRWATER_CHECK(failed == 0, "BLAKE2b takes a key of 64 bytes");
+  return to_hex(secret);
 }
 
 Signature CoordinatorKey::sign(const Nonce& nonce, std::string_view cluster_id) const {

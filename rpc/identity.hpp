@@ -34,6 +34,8 @@ class CoordinatorKey {
   /// Reads the secret half from the file (0600), which is made where it is missing.
   [[nodiscard]] static Expected<CoordinatorKey> load_or_make(const std::string& file);
   [[nodiscard]] const PublicKey& public_key() const { return public_; }
+  /// Hexadecimal; another for each purpose, and always the same. Tells nothing of the key.
+  [[nodiscard]] std::string secret_for(std::string_view purpose) const;
   [[nodiscard]] Signature sign(const Nonce& nonce, std::string_view cluster_id) const;
 
  private:

@@ -3,6 +3,8 @@
 #include <arpa/inet.h>
 #include <array>
 #include <charconv>
+#include <memory>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
@@ -37,6 +39,30 @@ caf::error validate_address(const std::string& address, const char* field) {
   if (fault != std::errc{} || stop != end || port > 65535)
     return refuse("the port is not a number from 0 to 65535");
   return {};
+}
+
+std::string own_address_towards(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string::npos) return {};
+  std::string host = address.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(host.c_str(), address.c_str() + colon + 1, &hints, &found) != 0) return {};
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
+  // To connect a datagram socket chooses the way there, and no more.
+  const kj::AutoCloseFd datagrams(
+      ::socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, found->ai_protocol));
+  sockaddr_storage own{};
+  socklen_t size = sizeof own;
+  if (datagrams.get() < 0 || ::connect(datagrams.get(), found->ai_addr, found->ai_addrlen) != 0 ||
+      ::getsockname(datagrams.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0)
+    return {};
+  std::array<char, NI_MAXHOST> text{};
+  const int failed = ::getnameinfo(reinterpret_cast<const sockaddr*>(&own), size, text.data(),
+                                   text.size(), nullptr, 0, NI_NUMERICHOST);
+  return failed == 0 ? text.data() : std::string{};
 }
 
 Expected<kj::Own<kj::ConnectionReceiver>> listen_on(kj::AsyncIoContext& io,

@@ -24,6 +24,9 @@ namespace fairwater {
 
 /// Keepalive, no delay, and an end to a connection whose peer stops acknowledging.
 void set_socket_options(kj::AsyncIoStream& stream);
+/// The IP address of this machine that connections to HOST:PORT come from; empty where that is not
+/// known. Sends nothing. Blocks for the host's name.
+[[nodiscard]] std::string own_address_towards(const std::string& address);
 /// The peer's IP address, or `unknown`.
 [[nodiscard]] std::string peer_of(kj::AsyncIoStream& stream);
 

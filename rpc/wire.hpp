@@ -4,6 +4,7 @@
 #pragma once
 
 #include "model/node.hpp"
+#include "model/profile.hpp"
 #include "model/requests.hpp"
 #include "rpc/identity.hpp"
 #include "schema/control.capnp.h"
@@ -23,6 +24,7 @@ FAIRWATER_CODEC_AS(IdentityProof, wire::Gateway::IdentifyResults);
 
 FAIRWATER_CODEC(AgentReport);
 FAIRWATER_CODEC(ReportReply);
+FAIRWATER_CODEC(GangHost);
 FAIRWATER_CODEC(LaunchOrder);
 FAIRWATER_CODEC(StopOrder);
 FAIRWATER_CODEC(ClusterStatus);
@@ -33,6 +35,7 @@ FAIRWATER_CODEC(NodeInfo);
 FAIRWATER_CODEC(JobQuery);
 FAIRWATER_CODEC(TaskInfo);
 FAIRWATER_CODEC(JobDetail);
+FAIRWATER_CODEC(ClassProfile);
 FAIRWATER_CODEC(LogChunk);
 FAIRWATER_CODEC(LedgerView);
 FAIRWATER_CODEC(LedgerStanding);

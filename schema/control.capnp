@@ -122,6 +122,8 @@ interface TenantSession {
       -> (error :Error, chunk :LogChunk);
   showLedger @10 (afterTenant :UInt32, afterDebtor :UInt32, afterCreditor :UInt32)
       -> (error :Error, ledger :LedgerView);
+  showProfile @11 (tenant :Text, jobClass :Text) -> (error :Error, profile :ClassProfile);
+  # What the newest runs of a tenant's class took. `tenant` empty: the caller's.
 }
 
 interface OperatorSession extends(TenantSession) {
@@ -180,6 +182,14 @@ struct LaunchOrder {
   tenant @9 :UInt32;
   runAs @10 :Records.RunAs;  # null: the node decides
   exclusiveCpus @11 :Bool;   # processors of its own; an older agent gives it none
+  gang @12 :List(GangHost);  # of all tasks of its gang, by their indices; an older agent names none
+  gangKey @13 :Text;         # known to the tasks of this run of the gang alone
+}
+
+struct GangHost {
+  node @0 :Text;
+  address @1 :Text;
+  tasks @2 :UInt32;
 }
 
 struct StopOrder {
@@ -339,6 +349,31 @@ struct JobDetail {
   tasks @1 :List(TaskInfo);  # from the first one asked for on
   more @2 :Bool;
   expectedStart @3 :Int64;  # of the next task that waits; 0: it is not known
+}
+
+struct ClassRun {
+  # One task of a class, or one of its attempts that hit the memory limit.
+  job @0 :UInt64;
+  index @1 :UInt32;
+  reason @2 :Records.EndReason;
+  exitCode @3 :Int32;
+  runMs @4 :Int64;
+  cpuMs @5 :Int64;
+  peakMemoryKib @6 :Int64;
+}
+
+struct ClassAmounts {
+  # The newest runs of a class that were given these amounts.
+  resources @0 :List(Records.NamedAmount);
+  runs @1 :List(ClassRun);         # newest first
+  unfinished @2 :List(UInt64);     # jobs that have not ended
+}
+
+struct ClassProfile {
+  tenant @0 :Text;
+  jobClass @1 :Text;
+  amounts @2 :List(ClassAmounts);
+  more @3 :Bool;  # there are runs with other amounts, which are left out
 }
 
 struct LogChunk {

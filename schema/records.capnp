@@ -79,6 +79,17 @@ struct JobSpec {
   after @18 :List(UInt64);
   preemptible @19 :Bool = true;
   exclusiveCpus @20 :Bool;
+  profiled @21 :ProfiledAmounts;  # null: no amount was left to the class's profile
+}
+
+struct ProfiledAmounts {
+  # What of a job's amounts follows its class's profile.
+  all @0 :Bool;                 # wanted: whatever the class's runs asked for
+  resources @1 :List(Text);     # wanted and, once it is submitted, taken; ascending
+  # The coordinator fills in:
+  runs @2 :UInt32;              # of the class, by which the amounts were chosen
+  confidencePermille @3 :UInt32;  # of the choice; 0: not known
+  memorySteps @4 :List(Int64);  # what tasks get next once one hits its memory limit; MiB, ascending
 }
 
 enum TaskState {
@@ -142,6 +153,7 @@ struct TaskRecord {
   waitsUntil @12 :Int64;
   incarnation @13 :UInt32;
   restarts @14 :UInt32;  # of a service, in a row
+  memoryStep @15 :UInt32;  # of the current or last run: 0 as the job asks, n as its memorySteps[n - 1]
 }
 
 struct TaskCounts {
@@ -171,6 +183,8 @@ struct JobRecord {
   tasks @6 :TaskCounts;
   cancelled @7 :Bool;
   cancelReason @8 :Text;
+  gangFailures @9 :UInt32;
+  memoryStep @10 :UInt32;  # of the tasks that are granted next, as in TaskRecord
 }
 
 # -- tenants and nodes -----------------------------------------------------------------------------------
@@ -230,6 +244,7 @@ struct NodeSpec {
   instance @2 :Text;
   limits @3 :Text;
   isolation @4 :Text;  # who its tasks run as, in words
+  address @5 :Text;    # where others reach its tasks
 }
 
 struct NodeRecord {
@@ -592,6 +607,10 @@ struct ClassRecord {
   wallMinMs @2 :Int64;
   wallMaxMs @3 :Int64;
   wallLastMs @4 :Int64;
+}
+
+struct ClassJobRecord {
+  # An entry of a tenant's list of a class's jobs. Its key says all.
 }
 
 struct MetaRecord {

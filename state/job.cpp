@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "state/gang.hpp"
 #include "state/service.hpp"
 
 namespace fairwater {
@@ -128,7 +129,17 @@ void take_service_result(TaskRecord& task, const TaskResult& result, WallTime no
   run_service_again(task, result.reason != EndReason::cancelled, now);
 }
 
-void take_result(const JobRecord& job, TaskRecord& task, const TaskResult& result, WallTime now) {
+/// Whether the task hit its memory limit and may run again with more: so do those that have yet to
+/// start.
+bool gets_more_memory(JobRecord& job, const TaskRecord& task, const TaskResult& result) {
+  if (result.reason != EndReason::memory_limit ||
+      task.memory_step >= job.spec.profiled.memory_steps.size())
+    return false;
+  job.memory_step = std::max(job.memory_step, task.memory_step + 1);
+  return true;
+}
+
+void take_result(JobRecord& job, TaskRecord& task, const TaskResult& result, WallTime now) {
   if (runs_for_ever(job)) return take_service_result(task, result, now);
   const bool succeeded = result.reason == EndReason::exited && result.exit_code == 0;
   const bool final = succeeded || job.cancelled || result.reason == EndReason::cancelled;
@@ -147,10 +158,55 @@ void take_result(const JobRecord& job, TaskRecord& task, const TaskResult& resul
     default:
       break;
   }
+  if (!final && gets_more_memory(job, task, result)) return run_again_unless(false, job, task);
   const bool runs_again = !final && task.failures < job.spec.retries;
   task.state = runs_again ? TaskState::pending : final_state(job, result);
   if (task.state == TaskState::failed || runs_again) ++task.failures;
   if (runs_again) ++task.attempt;
+}
+
+/// Waits, as its next attempt, for the rest of its gang to end.
+void run_again_with_gang(TaskRecord& task) {
+  task.state = TaskState::pending;
+  ++task.attempt;
+}
+
+/// The first of a gang that was together to end otherwise than by success.
+void break_gang(JobRecord& job, TaskRecord& task, const TaskResult& result, WallTime now) {
+  switch (result.reason) {
+    case EndReason::lease_expired:
+    case EndReason::node_lost:
+      return run_again_with_gang(task);
+    case EndReason::launch_failed:
+    case EndReason::supervisor_lost:
+      return take_trouble(false, job, task, now);
+    default:
+      break;
+  }
+  if (gets_more_memory(job, task, result)) return run_again_with_gang(task);
+  ++task.failures;
+  if (job.gang_failures == job.spec.retries) {
+    task.state = TaskState::failed;
+  } else {
+    ++job.gang_failures;
+    run_again_with_gang(task);
+  }
+}
+
+void take_gang_result(JobRecord& job, TaskRecord& task, const TaskResult& result, WallTime now) {
+  const bool succeeded = result.reason == EndReason::exited && result.exit_code == 0;
+  task.result = result;
+  task.waits_until = {};
+  if (result.reason == EndReason::launch_failed) ++task.launch_failures;
+  if (result.reason == EndReason::supervisor_lost) ++task.losses;
+  if (has_failed_as_gang(job))
+    task.state = succeeded ? TaskState::succeeded : TaskState::cancelled;
+  else if (is_breaking(job))
+    run_again_with_gang(task);
+  else if (succeeded)
+    task.state = TaskState::succeeded;
+  else
+    break_gang(job, task, result, now);
 }
 
 /// The node's loss is the task's end where it was the last that the task may have.
@@ -196,7 +252,14 @@ bool is_run(const TaskRecord& task, NodeId node, const TaskKey& key) {
          run_of(key.job, key.index, task) == key;
 }
 
-void grant_task(JobRecord& job, TaskRecord& task, const Grant& grant, NodeId node, Moment moment) {
+std::uint32_t memory_step_of(const JobSpec& spec, Amount memory) {
+  const std::vector<Amount>& steps = spec.profiled.memory_steps;
+  const auto found = std::find(steps.begin(), steps.end(), memory);
+  return found == steps.end() ? 0 : static_cast<std::uint32_t>(found - steps.begin() + 1);
+}
+
+void grant_task(JobRecord& job, TaskRecord& task, const Grant& grant, NodeId node, Moment moment,
+                std::uint32_t memory_step) {
   if (job.id != grant.task.job || job.tenant != grant.tenant || grant.task.index >= job.tasks.total)
     refuse(name_of(grant.task) + " was granted, but its tenant has no such task");
   if (task.state != TaskState::pending || task.attempt != grant.task.attempt || grant.cost < 1)
@@ -215,12 +278,16 @@ void grant_task(JobRecord& job, TaskRecord& task, const Grant& grant, NodeId nod
   task.beyond_quota = grant.beyond_quota;
   task.grant_cycle = moment.record;
   task.granted_at = moment.time;
+  task.memory_step = memory_step;
   task.waits_until = {};
 }
 
 void end_task(JobRecord& job, TaskRecord& task, const TaskResult& result, WallTime now) {
   check_running(task, result.task);
-  take_result(job, task, result, now);
+  if (job.spec.gang && !job.cancelled)
+    take_gang_result(job, task, result, now);
+  else
+    take_result(job, task, result, now);
   recount(job, TaskState::running, task.state, now);
 }
 
@@ -230,6 +297,10 @@ void requeue_task(JobRecord& job, TaskRecord& task, const TaskKey& key, bool nod
   if (node_lost) ++task.losses;
   if (runs_for_ever(job)) {
     run_service_again(task, node_lost, now);
+  } else if (has_failed_as_gang(job)) {
+    task.state = TaskState::cancelled;
+  } else if (is_breaking(job)) {
+    run_again_with_gang(task);
   } else if (node_lost && task.losses >= kMaxLosses && !job.cancelled) {
     fail_as_lost(task, key, now);
   } else {

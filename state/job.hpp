@@ -43,14 +43,26 @@ inline constexpr std::int64_t kMaxBackoff_ms = 60'000;
 /// twice, and change nothing.
 [[nodiscard]] bool is_run(const TaskRecord& task, NodeId node, const TaskKey& key);
 
-/// A waiting task of the grant's tenant begins to run. Throws Contradiction when it does not wait
-/// for this attempt.
-void grant_task(JobRecord& job, TaskRecord& task, const Grant& grant, NodeId node, Moment moment);
+/// The step at which a task of the job is given this much memory (MiB): what a grant made before
+/// the job's step rose still says. 0 where it is no step's.
+[[nodiscard]] std::uint32_t memory_step_of(const JobSpec& spec, Amount memory);
+
+/// A waiting task of the grant's tenant begins to run, at the step `memory_step`. Throws
+/// Contradiction when it does not wait for this attempt.
+void grant_task(JobRecord& job, TaskRecord& task, const Grant& grant, NodeId node, Moment moment,
+                std::uint32_t memory_step = 0);
 
 /// The running attempt ended so. Exit status 0 is success. `cancelled` results and those of
 /// cancelled jobs are final; failures run again while `failures < retries`. What is not the task's
 /// doing runs again without being counted there: `lease_expired` and `node_lost` at once,
 /// `launch_failed` and `supervisor_lost` after a pause from `now` on and within their own bounds.
+///
+/// A gang ends as one, see state/gang.hpp: its failures are counted together, and a task that ends
+/// while the gang breaks runs again with it, or counts as cancelled when the gang has failed.
+///
+/// A task that hit its memory limit runs again with more while its job has a step above the one
+/// that it ran at (ProfiledAmounts); it is not counted in `failures`. What of the job is granted
+/// next starts at that step, too.
 ///
 /// A service's task runs again whatever ended it, after the pause of state/service.hpp; when it was
 /// stopped on order (its node drains) at once. Only its job's cancellation is final.

@@ -1,15 +1,19 @@
 #include "state/snapshot.hpp"
 
 #include <algorithm>
+#include <utility>
 
+#include "model/tenant_nesting.hpp"
 #include "policy/core/check.hpp"
 
 namespace fairwater {
 
-ClusterSnapshot::Tenant tenant_of(const TenantRecord& record, const ResourceCatalog& catalog) {
-  const auto terms = terms_of(record.spec, catalog);
-  FAIRWATER_CHECK(terms.engaged(), "a stored tenant's terms");
-  return {record.id, *terms};
+TenantTree tree_of(const std::vector<TenantRecord>& tenants, const ResourceCatalog& catalog) {
+  TenantNesting::Specs specs;
+  for (const TenantRecord& tenant : tenants) specs.emplace(tenant.id, tenant.spec);
+  auto tree = TenantNesting(std::move(specs)).tree(catalog);
+  FAIRWATER_CHECK(tree.engaged(), "stored tenants' terms");
+  return *std::move(tree);
 }
 
 ClusterSnapshot::Node node_of(const NodeRecord& record, const ResourceCatalog& catalog) {
@@ -21,7 +25,7 @@ ClusterSnapshot::Node node_of(const NodeRecord& record, const ResourceCatalog& c
 HeldTask held_task(const JobRecord& job, std::uint32_t index, const TaskRecord& task,
                    const ResourceCatalog& catalog, WallTime now) {
   FAIRWATER_CHECK(task.state == TaskState::running, "a held task runs");
-  const auto demand = catalog.to_vector(job.spec.resources, "resources");
+  const auto demand = catalog.to_vector(amounts_at(job.spec, task.memory_step), "resources");
   FAIRWATER_CHECK(demand.engaged(), "a stored job's resources");
   Grant grant;
   grant.task = run_of(job.id, index, task);
@@ -41,9 +45,7 @@ HeldTask held_task(const JobRecord& job, std::uint32_t index, const TaskRecord& 
 DealCycle restore(const AllocatorSettings& settings, const ClusterSnapshot& snapshot) {
   DealCycle cycle{Allocator{settings}};
   Allocator& allocator = cycle.allocator();
-  for (std::uint32_t i = 0; i < snapshot.groups.size(); ++i)
-    allocator.set_group(GroupId{i + 1}, snapshot.groups[i]);
-  for (const auto& tenant : snapshot.tenants) allocator.set_tenant(tenant.id, tenant.terms);
+  allocator.set_tree(snapshot.tree, {});
   allocator.restore(snapshot.accounts);
   for (const auto& node : snapshot.nodes)
     cycle.set_node(node.id, node.traits, node.capacity, node.accepts);

@@ -14,10 +14,6 @@
 namespace fairwater {
 
 struct ClusterSnapshot {
-  struct Tenant {
-    TenantId id;
-    TenantTerms terms;
-  };
   struct Node {
     NodeId id;
     NodeTraits traits;
@@ -25,8 +21,7 @@ struct ClusterSnapshot {
     bool accepts = false;  ///< nobody has been heard of yet
   };
 
-  std::vector<GroupTerms> groups;  ///< ids 1, 2, ..; a group after the one that it is in
-  std::vector<Tenant> tenants;     ///< in the order in which they joined
+  TenantTree tree;
   AccountsSnapshot accounts;
   std::vector<Node> nodes;
   std::vector<HeldTask> held;   ///< what runs, or is about to
@@ -35,8 +30,8 @@ struct ClusterSnapshot {
 
 /// What the ledger keeps, in the allocator's terms. It was admitted: whatever the catalog does not
 /// know is a broken invariant.
-[[nodiscard]] ClusterSnapshot::Tenant tenant_of(const TenantRecord& record,
-                                                const ResourceCatalog& catalog);
+[[nodiscard]] TenantTree tree_of(const std::vector<TenantRecord>& tenants,
+                                 const ResourceCatalog& catalog);
 [[nodiscard]] ClusterSnapshot::Node node_of(const NodeRecord& record,
                                             const ResourceCatalog& catalog);
 /// The task runs; what is left of its time limit counts from `now`.

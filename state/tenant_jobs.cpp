@@ -34,13 +34,22 @@ void TenantJobs::change(Job& job, Change&& apply) {
   count(job, true);
 }
 
+ResourceVector TenantJobs::demand_of(const JobRecord& job) const {
+  const auto demand = catalog_.to_vector(amounts_at(job.spec, job.memory_step), "resources");
+  FAIRWATER_CHECK(demand.engaged(), "an admitted job's resources");
+  return *demand;
+}
+
+std::uint32_t TenantJobs::granted_step(const JobSpec& spec, const Grant& grant) const {
+  const auto memory = catalog_.index_of("memory");
+  return memory ? memory_step_of(spec, grant.demand[*memory]) : 0;
+}
+
 void TenantJobs::add(UnfinishedJob unfinished) {
   Job job;
-  auto demand = catalog_.to_vector(unfinished.record.spec.resources, "resources");
-  FAIRWATER_CHECK(demand.engaged(), "an admitted job's resources");
   auto rule = placement_of(unfinished.record.spec);
   FAIRWATER_CHECK(rule.engaged(), "an admitted job's placement");
-  job.demand = *demand;
+  job.demand = demand_of(unfinished.record);
   job.rule = std::move(*rule);
   job.record = std::move(unfinished.record);
   job.waits_since = job.record.submitted_at;
@@ -54,8 +63,9 @@ void TenantJobs::add(UnfinishedJob unfinished) {
       job.backing_off.insert(index);
     else if (task.state == TaskState::pending)
       job.waiting.add(index, 1, task.attempt);
-    if (task.state == TaskState::pending || task.state == TaskState::running)
-      job.tasks.emplace(index, std::move(task));
+    const bool may_run_again = job.record.spec.gang || task.state == TaskState::pending ||
+                               task.state == TaskState::running;
+    if (may_run_again) job.tasks.emplace(index, std::move(task));
   }
   job.waiting.add(next, job.record.tasks.total - next, 1);
   if (job.record.cancelled) {
@@ -100,9 +110,10 @@ std::optional<LaunchOrder> TenantJobs::grant(const Grant& grant, NodeId node, Mo
     const bool waited = job.waiting.take(grant.task.index, grant.task.attempt);
     job.homing.erase(grant.task.index);
     FAIRWATER_CHECK(waited || job.record.cancelled, "a grant is for a waiting task");
-    grant_task(job.record, job.tasks[grant.task.index], grant, node, moment);
+    grant_task(job.record, job.tasks[grant.task.index], grant, node, moment,
+               granted_step(job.record.spec, grant));
   });
-  return launch_order(job.record, grant.task);
+  return launch_order(job.record, grant.task, job.tasks.at(grant.task.index).memory_step);
 }
 
 template <class Event>
@@ -113,21 +124,53 @@ AttemptOutcome TenantJobs::settle(const TaskKey& key, Event&& event) {
   const auto task = job.tasks.find(key.index);
   if (task == job.tasks.end() || !is_run(task->second, task->second.node, key)) return {};
   AttemptOutcome outcome;
+  const bool was_breaking = is_breaking(job.record);
   change(job, [&] {
-    TaskRecord& record = task->second;
-    event(job.record, record);
-    if (record.state != TaskState::pending) {
-      job.tasks.erase(task);
-    } else if (record.waits_until) {
-      job.backing_off.insert(key.index);
-      outcome.backing_off = BackingOff{{key.job, key.index, record.attempt}, record.waits_until};
-    } else {
-      job.waiting.add(key.index, 1, record.attempt);
-    }
+    const std::uint32_t step = job.record.memory_step;
+    event(job.record, task->second);
+    if (job.record.memory_step != step) job.demand = demand_of(job.record);
+    sort_in(job, key.index, outcome);
+    if (starts_over(job.record)) gather_gang(job);
   });
+  if (is_breaking(job.record) && !was_breaking) outcome.to_stop = running(job);
   outcome.job_ended = is_terminal(state_of(job.record));
   if (outcome.job_ended) erase(place);
   return outcome;
+}
+
+std::vector<GangPart> TenantJobs::parts_of_gang(JobId id) const {
+  const auto place = jobs_.find(id);
+  FAIRWATER_CHECK(place != jobs_.end(), "only live jobs are known");
+  return parts_of(place->second.tasks);
+}
+
+void TenantJobs::sort_in(Job& job, std::uint32_t index, AttemptOutcome& outcome) {
+  const auto task = job.tasks.find(index);
+  const TaskRecord& record = task->second;
+  if (record.state != TaskState::pending) {
+    if (!job.record.spec.gang) job.tasks.erase(task);
+  } else if (record.waits_until) {
+    job.backing_off.insert(index);
+    outcome.backing_off = BackingOff{{job.record.id, index, record.attempt}, record.waits_until};
+  } else {
+    job.waiting.add(index, 1, record.attempt);
+  }
+}
+
+void TenantJobs::gather_gang(Job& job) {
+  for (auto& [index, task] : job.tasks) {
+    if (task.state != TaskState::succeeded) continue;
+    start_over(job.record, task);
+    job.waiting.add(index, 1, task.attempt);
+  }
+}
+
+std::vector<RunningTask> TenantJobs::running(const Job& job) {
+  std::vector<RunningTask> running;
+  for (const auto& [index, task] : job.tasks)
+    if (task.state == TaskState::running)
+      running.push_back({task.node, run_of(job.record.id, index, task)});
+  return running;
 }
 
 AttemptOutcome TenantJobs::end(const TaskResult& result, WallTime now) {
@@ -207,21 +250,19 @@ std::vector<RunningTask> TenantJobs::cancel(JobId id, const std::string& reason,
     job.backing_off.clear();
     job.homing.clear();
   });
-  std::vector<RunningTask> running;
-  for (const auto& [index, task] : job.tasks)
-    if (task.state == TaskState::running) running.push_back({task.node, run_of(id, index, task)});
-  if (running.empty()) erase(place);
-  return running;
+  std::vector<RunningTask> to_stop = running(job);
+  if (to_stop.empty()) erase(place);
+  return to_stop;
 }
 
 std::vector<RunningTask> TenantJobs::to_stop() const {
-  std::vector<RunningTask> running;
+  std::vector<RunningTask> all;
   for (const auto& [id, job] : jobs_) {
-    if (!job.record.cancelled) continue;
-    for (const auto& [index, task] : job.tasks)
-      if (task.state == TaskState::running) running.push_back({task.node, run_of(id, index, task)});
+    if (!job.record.cancelled && !is_breaking(job.record)) continue;
+    const std::vector<RunningTask> tasks = running(job);
+    all.insert(all.end(), tasks.begin(), tasks.end());
   }
-  return running;
+  return all;
 }
 
 void TenantJobs::dependency_met(JobId met) {

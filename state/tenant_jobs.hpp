@@ -17,6 +17,7 @@
 #include "model/tenant.hpp"
 #include "policy/allocator/waiting_tasks.hpp"
 #include "policy/prediction/run_time.hpp"
+#include "state/gang.hpp"
 #include "state/job.hpp"
 
 namespace fairwater {
@@ -40,6 +41,7 @@ struct BackingOff {
 struct AttemptOutcome {
   bool job_ended = false;  ///< with this task; the job is gone
   std::optional<BackingOff> backing_off;
+  std::vector<RunningTask> to_stop;  ///< the rest of a gang that breaks with it
 };
 
 /// What a task that ended by itself tells of those to come.
@@ -71,6 +73,8 @@ class TenantJobs {
   /// The task runs now (or is about to); the order that starts it. None when the grant is for no
   /// live job.
   [[nodiscard]] std::optional<LaunchOrder> grant(const Grant& grant, NodeId node, Moment moment);
+  /// Where the tasks of a gang are that was granted.
+  [[nodiscard]] std::vector<GangPart> parts_of_gang(JobId job) const;
   AttemptOutcome end(const TaskResult& result, WallTime now);
   /// As requeue_task.
   AttemptOutcome give_back(const TaskKey& task, bool node_lost, WallTime now);
@@ -89,7 +93,7 @@ class TenantJobs {
   void release_hold(JobId job);
   /// The cancellation is durable. Returns what must be stopped; when nothing runs, the job is gone.
   std::vector<RunningTask> cancel(JobId job, const std::string& reason, WallTime now);
-  /// Everything of cancelled jobs that still runs, e.g. after a restart.
+  /// Everything of cancelled jobs and of breaking gangs that still runs, e.g. after a restart.
   [[nodiscard]] std::vector<RunningTask> to_stop() const;
 
   /// `job` has succeeded: jobs that waited for it alone may run now. O(those that waited).
@@ -117,15 +121,19 @@ class TenantJobs {
     ResourceVector demand;
     PlacementRulePtr rule;
     WaitingTasks waiting;
-    std::map<std::uint32_t, TaskRecord> tasks;  ///< that run, or have run and wait again
-    std::set<std::uint32_t> backing_off;        ///< of `tasks`; not in `waiting` yet
-    std::set<std::uint32_t> homing;             ///< of `tasks`; in `waiting`, see end_backoff
+    /// That run, or have run and wait again; of a gang all that have run.
+    std::map<std::uint32_t, TaskRecord> tasks;
+    std::set<std::uint32_t> backing_off;  ///< of `tasks`; not in `waiting` yet
+    std::set<std::uint32_t> homing;       ///< of `tasks`; in `waiting`, see end_backoff
     /// Since when some task of it waits; of others than services, since it came.
     WallTime waits_since;
     std::set<JobId> waits_for;
     bool held = false;
+    /// A gang waits until all of its tasks do.
     [[nodiscard]] bool ready() const {
-      return !held && !record.cancelled && waits_for.empty() && !waiting.empty();
+      const bool may_start =
+          record.spec.gang ? waiting.size() == record.tasks.total : !waiting.empty();
+      return !held && !record.cancelled && waits_for.empty() && may_start;
     }
   };
   /// (minus priority, the time limit in milliseconds, the running tasks, or 0, by the policy; id):
@@ -155,10 +163,18 @@ class TenantJobs {
   void append_fair(DemandWindow& window, std::size_t max_ranges, std::uint32_t max_tasks,
                    std::optional<WallTime> now) const;
   void erase(std::map<JobId, Job>::iterator job);
+  /// Of the job's tasks that are granted next.
+  [[nodiscard]] ResourceVector demand_of(const JobRecord& job) const;
+  [[nodiscard]] std::uint32_t granted_step(const JobSpec& spec, const Grant& grant) const;
   [[nodiscard]] const Job& other(JobId job) const;
   /// Applies the end of the attempt, if it is the one that runs.
   template <class Event>
   AttemptOutcome settle(const TaskKey& key, Event&& event);
+  /// The task, which ran, has ended or waits: it is where that belongs.
+  void sort_in(Job& job, std::uint32_t index, AttemptOutcome& outcome);
+  /// Tasks of a gang that runs again start over.
+  static void gather_gang(Job& job);
+  [[nodiscard]] static std::vector<RunningTask> running(const Job& job);
   /// Keeps ready_ and the pending totals true across a change of one job.
   template <class Change>
   void change(Job& job, Change&& apply);

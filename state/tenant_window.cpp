@@ -68,7 +68,8 @@ WaitingRange TenantJobs::waiting_range(const Job& job, const Alike& tasks,
           .limit_ms = job.record.spec.time_limit_ms,
           .late_in_ms = now ? lateness_of(job).first - milliseconds_of(*now) : kNeverLate,
           .is_service = job.record.spec.kind == JobKind::service,
-          .home = tasks.home};
+          .home = tasks.home,
+          .is_gang = job.record.spec.gang};
 }
 
 // -- the window -----------------------------------------------------------------------------------
@@ -146,6 +147,12 @@ void TenantJobs::append_fair(DemandWindow& window, std::size_t max_ranges, std::
     auto& ranges = rest[turn.id];
     if (ranges.empty()) continue;
     const auto& job = jobs_.at(turn.id);
+    if (job.record.spec.gang) {
+      window.next.push_back(waiting_range(job, ranges.front(), expected(job), now));
+      tasks += job.waiting.size();
+      ranges.clear();
+      continue;
+    }
     auto& [first, home] = ranges.front();
     append(window, waiting_range(job, {{first.first, 1, first.attempt}, home}, expected(job), now));
     ++tasks;

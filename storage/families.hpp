@@ -15,6 +15,8 @@
 //   classes      class 0x00 (name "=" amount ",")* ClassRecord; names ascending
 //   tenant_jobs  tenant:u32be job:u64be            TenantJobRecord; every job once
 //   reservations node:u32be                        Reservation
+//   class_jobs   tenant:u32be class 0x00 (name "=" amount ",")* 0x00 job:u64be
+//                                                  ClassJobRecord; every batch job with a class
 //
 // Integers are big-endian, so that the order of keys is the order of numbers. `journal` is the
 // truth; every other family is a pure function of it (storage/fold.hpp) and changes in the same
@@ -44,11 +46,12 @@ enum class Family : std::uint8_t {
   classes,
   tenant_jobs,
   reservations,
+  class_jobs,
 };
-inline constexpr std::size_t kFamilyCount = 12;
+inline constexpr std::size_t kFamilyCount = 13;
 inline constexpr std::array<const char*, kFamilyCount> kFamilyNames{
-    "journal", "meta", "balances", "tenants", "nodes",       "jobs",
-    "tasks",   "live", "tokens",   "classes", "tenant_jobs", "reservations"};
+    "journal", "meta",   "balances", "tenants",     "nodes",        "jobs",      "tasks",
+    "live",    "tokens", "classes",  "tenant_jobs", "reservations", "class_jobs"};
 
 [[nodiscard]] inline const char* name_of(Family family) {
   return kFamilyNames[static_cast<std::size_t>(family)];
@@ -93,6 +96,20 @@ template <class Integer>
   std::string key = job_class + '\0';
   for (const auto& [name, amount] : resources) key += name + "=" + std::to_string(amount) + ",";
   return key;
+}
+/// Of the tenant's jobs of a class with these amounts, all the keys begin so.
+[[nodiscard]] inline std::string class_jobs_prefix(TenantId tenant, const std::string& job_class,
+                                                   const NamedAmounts& resources) {
+  return key_of(tenant) + class_key(job_class, resources) + '\0';
+}
+[[nodiscard]] inline std::string class_job_key(const JobRecord& job) {
+  return class_jobs_prefix(job.tenant, job.spec.job_class, job.spec.resources) + key_of(job.id);
+}
+/// The amounts that stand behind class and zero byte in a key of a class's jobs.
+[[nodiscard]] NamedAmounts amounts_in_class_key(std::string_view key);
+/// Whether the job is in its class's list.
+[[nodiscard]] inline bool has_class(const JobSpec& spec) {
+  return !spec.job_class.empty() && spec.kind == JobKind::batch;
 }
 
 }  // namespace fairwater

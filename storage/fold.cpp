@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
 
 #include <sodium.h>
 
 #include "policy/core/check.hpp"
+#include "state/gang.hpp"
 #include "state/job.hpp"
 #include "state/node.hpp"
 #include "storage/deal_fold.hpp"
@@ -103,6 +105,7 @@ class Fold {
       if (!state_.nodes.find(key_of(deal.node))) refuse_node(deal.node);
       for (const Grant& grant : deal.grants) run(deal.node, grant);
     }
+    check_gangs();
   }
 
  private:
@@ -117,7 +120,17 @@ class Fold {
     if (!node) refuse_node(id);
     return *node;
   }
+  /// Accounts follow the tenants' specifications.
+  void follow_tree();
+  /// A tenant that leaves the accounts neither has a live job nor owes.
+  void refuse_unsettled(TenantId tenant, const std::string& why);
   void run(NodeId node, const Grant& grant);
+  /// Refuses a cycle that starts a gang in part.
+  void check_gangs();
+  /// Tasks of a gang that runs again start over.
+  void gather_gang(JobRecord& job);
+  /// By the memory that it was granted.
+  [[nodiscard]] std::uint32_t granted_step(const JobSpec& spec, const Grant& grant) const;
   void finish(NodeId node, const TaskResult& result);
   void requeue(NodeId node, const TaskKey& task, bool node_lost);
   void undo(NodeId node, const FailedLaunch& launch);
@@ -136,13 +149,14 @@ class Fold {
   }
   /// Keeps the job's entry in its tenant's list.
   void list(const JobRecord& job);
-  void remember_runtime(const JobRecord& job, const TaskResult& result);
+  void remember_runtime(const JobRecord& job, const TaskRecord& task);
   /// Of a service's task that has just returned.
   void note_restart(const JobRecord& job, const TaskRecord& task, const TaskKey& over);
 
   State& state_;
   const JournalRecord& record_;
   std::vector<ServiceRestart>& restarts_;
+  std::set<JobId> granted_gangs_;
 };
 
 void Fold::operator()(const TenantsChanged& body) {
@@ -155,30 +169,51 @@ void Fold::operator()(const TenantsChanged& body) {
     if (owners.emplace(changed.spec.name, changed.id).first->second != changed.id)
       refuse("the name '" + changed.spec.name + "' belongs to another tenant");
     if (TenantRecord* tenant = state_.tenants.edit(key_of(changed.id))) {
-      state_.accounts.reweigh(changed.id, changed.spec.weight);
       tenant->spec = changed.spec;
       continue;
     }
     if (changed.id.value < state_.meta.next_tenant.value)
       refuse("the id " + std::to_string(changed.id.value) + " was given to another tenant before");
     state_.meta.next_tenant.value = changed.id.value + 1;
-    state_.accounts.join(changed.id, changed.spec.weight);
     TenantRecord fresh;
     fresh.id = changed.id;
     fresh.spec = changed.spec;
     state_.tenants.put(key_of(changed.id), std::move(fresh));
   }
+  follow_tree();
   move_to(body.position);
+}
+
+void Fold::follow_tree() {
+  const TenantNesting nesting = state_.nesting();
+  for (const auto& fault : nesting.shape_faults())
+    refuse("tenant '" + fault.tenant + "', " + fault.key + ": " + fault.message);
+  const auto divided =
+      nesting.divisions([&](TenantId tenant) { return state_.accounts.has(tenant); });
+  for (const auto& [tenant, heirs] : divided) refuse_unsettled(tenant, "is divided");
+  state_.accounts.follow_tree(nesting.members(), divided);
+  for (const auto& [tenant, heirs] : divided) {
+    TenantRecord& record = *state_.tenants.edit(key_of(tenant));
+    record.carry = record.time_rest = record.forgiven_total = 0;
+    record.repay_remainder_millionths = 0;
+    record.held_total = record.part_total = {};
+  }
+}
+
+void Fold::refuse_unsettled(TenantId tenant, const std::string& why) {
+  const std::string& name = state_.tenants.find(key_of(tenant))->spec.name;
+  for (const auto& [key, live] : state_.live.all())
+    if (live.tenant == tenant) refuse("tenant '" + name + "' " + why + " while a job of its lives");
+  if (state_.accounts.book().net(tenant.value) < 0)
+    refuse("tenant '" + name + "' " + why + " while it owes");
 }
 
 void Fold::operator()(const TenantRemoved& body) {
   const TenantRecord* leaver = state_.tenants.find(key_of(body.tenant));
   if (!leaver) refuse("tenant " + std::to_string(body.tenant.value) + " does not exist");
-  for (const auto& [key, live] : state_.live.all())
-    if (live.tenant == body.tenant)
-      refuse("tenant '" + leaver->spec.name + "' leaves while a job of its lives");
-  if (state_.accounts.book().net(body.tenant.value) < 0)
-    refuse("tenant '" + leaver->spec.name + "' leaves while it owes");
+  if (!state_.accounts.has(body.tenant))
+    refuse("tenant '" + leaver->spec.name + "' leaves while it has tenants");
+  refuse_unsettled(body.tenant, "leaves");
   const Units forgiven = state_.accounts.leave(body.tenant);
   if (forgiven != body.forgiven)
     refuse("leaving forgives " + std::to_string(forgiven) + " units, not " +
@@ -186,6 +221,7 @@ void Fold::operator()(const TenantRemoved& body) {
   state_.tenants.erase(key_of(body.tenant));
   for (const auto& [key, token] : state_.tokens.all())
     if (token.role == Role::tenant && token.tenant == body.tenant) state_.tokens.erase(key);
+  follow_tree();
   move_to(body.position);
 }
 
@@ -197,6 +233,7 @@ void Fold::operator()(const JobSubmitted& body) {
   JobRecord job = submitted_job(body, record_.time);
   state_.meta.next_job.value = body.id.value + 1;
   state_.live.put(key_of(body.id), {body.tenant});
+  if (has_class(job.spec)) state_.class_jobs.put(class_job_key(job), {});
   list(state_.jobs.put(key_of(body.id), std::move(job)));
 }
 
@@ -215,8 +252,37 @@ void Fold::run(NodeId node, const Grant& grant) {
            std::to_string(state_.meta.incarnation));
   const TaskRecord* found = state_.tasks.find(task_key(key.job, key.index));
   TaskRecord task = found ? *found : TaskRecord{};
-  change(*job, [&] { grant_task(*job, task, grant, node, {record_.number, record_.time}); });
+  const std::uint32_t step = granted_step(job->spec, grant);
+  change(*job, [&] { grant_task(*job, task, grant, node, {record_.number, record_.time}, step); });
   state_.tasks.put(task_key(key.job, key.index), std::move(task));
+  if (job->spec.gang) granted_gangs_.insert(key.job);
+}
+
+void Fold::check_gangs() {
+  for (const JobId id : granted_gangs_) {
+    const JobRecord& job = *state_.jobs.find(key_of(id));
+    if (!job.cancelled && job.tasks.running != job.tasks.total)
+      refuse("job " + std::to_string(id.value) + " is a gang of " +
+             std::to_string(job.tasks.total) + " tasks, of which " +
+             std::to_string(job.tasks.running) + " run");
+  }
+}
+
+void Fold::gather_gang(JobRecord& job) {
+  if (!starts_over(job)) return;
+  for (std::uint32_t index = 0; index < job.tasks.total; ++index) {
+    TaskRecord* task = state_.tasks.edit(task_key(job.id, index));
+    if (task && task->state == TaskState::succeeded) start_over(job, *task);
+  }
+}
+
+std::uint32_t Fold::granted_step(const JobSpec& spec, const Grant& grant) const {
+  if (spec.profiled.memory_steps.empty()) return 0;
+  const auto& kinds = state_.meta.cluster.resources;
+  const auto memory = std::find_if(kinds.begin(), kinds.end(),
+                                   [](const ResourceKind& kind) { return kind.name == "memory"; });
+  if (memory == kinds.end()) return 0;
+  return memory_step_of(spec, grant.demand[static_cast<std::size_t>(memory - kinds.begin())]);
 }
 
 TaskRecord* Fold::running(NodeId node, const TaskKey& task) {
@@ -237,7 +303,8 @@ void Fold::finish(NodeId node, const TaskResult& result) {
   JobRecord& job = job_of(result.task);
   change(job, [&] { end_task(job, *task, result, record_.time); });
   note_restart(job, *task, result.task);
-  if (task->state == TaskState::succeeded) remember_runtime(job, result);
+  if (task->state == TaskState::succeeded) remember_runtime(job, *task);
+  gather_gang(job);
 }
 
 /// What others advanced for the grant goes back, then the result counts as any other.
@@ -260,6 +327,7 @@ void Fold::requeue(NodeId node, const TaskKey& key, bool node_lost) {
   JobRecord& job = job_of(key);
   change(job, [&] { requeue_task(job, *task, key, node_lost, record_.time); });
   note_restart(job, *task, key);
+  gather_gang(job);
 }
 
 void Fold::note_restart(const JobRecord& job, const TaskRecord& task, const TaskKey& over) {
@@ -275,9 +343,10 @@ void Fold::list(const JobRecord& job) {
   if (!listed || *listed != entry) state_.tenant_jobs.put(key, entry);
 }
 
-void Fold::remember_runtime(const JobRecord& job, const TaskResult& result) {
-  if (job.spec.job_class.empty() || job.spec.kind == JobKind::service) return;
-  const std::string key = class_key(job.spec.job_class, job.spec.resources);
+void Fold::remember_runtime(const JobRecord& job, const TaskRecord& task) {
+  if (!has_class(job.spec)) return;
+  const TaskResult& result = *task.result;
+  const std::string key = class_key(job.spec.job_class, amounts_at(job.spec, task.memory_step));
   const ClassHistory* found = state_.classes.find(key);
   ClassHistory history = found ? *found : ClassHistory{};
   const std::int64_t wall_ms = std::max<std::int64_t>(

@@ -337,6 +337,37 @@ void Ledger::visit_jobs_by_tenant(
             });
 }
 
+std::optional<NamedAmounts> Ledger::class_amounts_before(
+    TenantId tenant, const std::string& job_class,
+    const std::optional<NamedAmounts>& before) const {
+  const std::string prefix = class_jobs_prefix(tenant, job_class, {});
+  const std::string class_prefix = prefix.substr(0, prefix.size() - 1);
+  // No job has the id 0, and no amounts are named by what follows digits and letters.
+  const std::string from = before ? class_jobs_prefix(tenant, job_class, *before)
+                                  : class_prefix + std::string(1, '\xff');
+  std::optional<NamedAmounts> found;
+  Snapshot(impl_->database())
+      .walk(Family::class_jobs, from, true, [&](std::string_view key, std::string_view) {
+        if (key.starts_with(class_prefix))
+          found = amounts_in_class_key(key.substr(class_prefix.size()));
+        return false;
+      });
+  return found;
+}
+
+void Ledger::visit_class_jobs(TenantId tenant, const std::string& job_class,
+                              const NamedAmounts& amounts,
+                              const std::function<bool(JobId)>& visit) const {
+  constexpr JobId kNewest{std::numeric_limits<JobId::rep>::max()};
+  const std::string prefix = class_jobs_prefix(tenant, job_class, amounts);
+  Snapshot(impl_->database())
+      .walk(Family::class_jobs, prefix + key_of(kNewest), true,
+            [&](std::string_view key, std::string_view) {
+              return key.starts_with(prefix) &&
+                     visit(JobId{from_big_endian<std::uint64_t>(key.substr(prefix.size()))});
+            });
+}
+
 void Ledger::visit_live_jobs(JobId from, const std::function<bool(JobId)>& visit) const {
   Snapshot(impl_->database())
       .walk(Family::live, key_of(from), true, [&](std::string_view key, std::string_view) {

@@ -99,6 +99,14 @@ class Ledger {
   /// lower ids.
   void visit_jobs_by_tenant(TenantId tenant, JobId from,
                             const std::function<bool(TenantId, JobId, JobState)>& visit) const;
+  /// The amounts that batch jobs of a tenant's class asked for: the last before `before` in the
+  /// order of names and digits, or the last of all. Empty when there are none. O(log jobs).
+  [[nodiscard]] std::optional<NamedAmounts> class_amounts_before(
+      TenantId tenant, const std::string& job_class,
+      const std::optional<NamedAmounts>& before) const;
+  /// Those that asked for just these, the newest first, until `visit` returns false.
+  void visit_class_jobs(TenantId tenant, const std::string& job_class, const NamedAmounts& amounts,
+                        const std::function<bool(JobId)>& visit) const;
   /// Jobs that are not terminal with id <= `from` downwards, until `visit` returns false.
   void visit_live_jobs(JobId from, const std::function<bool(JobId)>& visit) const;
   /// Tasks `first` to `first + count - 1` of a job that have a record, by index. The waiting tasks

@@ -35,6 +35,12 @@ struct Fields<TenantJob> {
 };
 
 template <>
+struct Fields<ClassJob> {
+  template <class Visit>
+  static constexpr void each(Visit&&) {}
+};
+
+template <>
 struct Fields<IouRecord> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {

@@ -10,6 +10,7 @@ FAIRWATER_DEFINE_CODEC_AS(LiveJob, wire::LiveRecord)
 FAIRWATER_DEFINE_CODEC_AS(TenantJob, wire::TenantJobRecord)
 FAIRWATER_DEFINE_CODEC(IouRecord)
 FAIRWATER_DEFINE_CODEC_AS(ClassHistory, wire::ClassRecord)
+FAIRWATER_DEFINE_CODEC_AS(ClassJob, wire::ClassJobRecord)
 FAIRWATER_DEFINE_CODEC_AS(LedgerMeta, wire::MetaRecord)
 
 }  // namespace fairwater

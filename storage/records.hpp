@@ -31,6 +31,11 @@ struct TenantJob {
   friend bool operator==(const TenantJob&, const TenantJob&) = default;
 };
 
+/// An entry of a tenant's list of a class's jobs: its key says all.
+struct ClassJob {
+  friend bool operator==(const ClassJob&, const ClassJob&) = default;
+};
+
 struct IouRecord {
   Units units = 0;
   std::uint64_t age = 0;   ///< smaller is older; unique among all IOUs of the ledger, ever
@@ -74,6 +79,7 @@ struct LedgerMeta {
 FAIRWATER_CODEC_AS(TokenGrant, wire::TokenRecord);
 FAIRWATER_CODEC_AS(LiveJob, wire::LiveRecord);
 FAIRWATER_CODEC_AS(TenantJob, wire::TenantJobRecord);
+FAIRWATER_CODEC_AS(ClassJob, wire::ClassJobRecord);
 FAIRWATER_CODEC(IouRecord);
 FAIRWATER_CODEC_AS(ClassHistory, wire::ClassRecord);
 FAIRWATER_CODEC_AS(LedgerMeta, wire::MetaRecord);

@@ -79,9 +79,15 @@ AccountsSnapshot read_accounts(const StateView& view) {
   accounts.time.now_ms = accounts.time.settled_ms = meta.ledger_ms;
   accounts.time.decayed_ms = meta.ledger_ms - meta.undecayed_ms;
   accounts.time.resource = meta.time_resource;
-  Weight period = 0;
+  std::vector<TenantRecord> tenants;
+  TenantNesting::Specs specs;
   view.scan(Family::tenants, [&](std::string_view key, std::string_view bytes) {
-    const auto tenant = decode_stored<TenantRecord>(Family::tenants, key, bytes);
+    tenants.push_back(decode_stored<TenantRecord>(Family::tenants, key, bytes));
+    specs.emplace(tenants.back().id, tenants.back().spec);
+  });
+  const TenantNesting nesting(std::move(specs));
+  for (const TenantRecord& tenant : tenants) {
+    if (nesting.has_tenants(tenant.id)) continue;
     accounts.tenants.push_back(
         {tenant.id, tenant.carry, tenant.repay_remainder_millionths, tenant.forgiven_total});
     if (meta.ledger_ms > 0) {
@@ -91,8 +97,9 @@ AccountsSnapshot read_accounts(const StateView& view) {
       account.held_total = tenant.held_total.micro();
       account.part_total = tenant.part_total.micro();
     }
-    period += tenant.spec.weight;
-  });
+  }
+  Weight period = 0;
+  for (const auto& [tenant, weight] : nesting.members()) period += weight;
   view.scan(Family::balances, [&](std::string_view key, std::string_view bytes) {
     const auto iou = decode_stored<IouRecord>(Family::balances, key, bytes);
     accounts.ious.push_back({from_big_endian<std::uint32_t>(key),
@@ -118,10 +125,17 @@ State::State(const StateView& view)
       tokens(view, Family::tokens),
       classes(view, Family::classes),
       tenant_jobs(view, Family::tenant_jobs),
-      reservations(view, Family::reservations) {
-  for (const auto& [key, tenant] : tenants.all()) accounts.join(tenant.id, tenant.spec.weight);
+      reservations(view, Family::reservations),
+      class_jobs(view, Family::class_jobs) {
+  accounts.follow_tree(nesting().members(), {});
   accounts.restore(read_accounts(view));
   (void)accounts.take_changes();
+}
+
+TenantNesting State::nesting() const {
+  TenantNesting::Specs specs;
+  for (auto& [key, tenant] : tenants.all()) specs.emplace(tenant.id, tenant.spec);
+  return TenantNesting(std::move(specs));
 }
 
 void State::store_accounts() {
@@ -169,6 +183,7 @@ void State::write_changes(const ChangeSink& sink) {
   classes.write_changes(sink);
   tenant_jobs.write_changes(sink);
   reservations.write_changes(sink);
+  class_jobs.write_changes(sink);
 }
 
 void State::stored() {
@@ -182,6 +197,7 @@ void State::stored() {
   classes.stored();
   tenant_jobs.stored();
   reservations.stored();
+  class_jobs.stored();
 }
 
 }  // namespace fairwater

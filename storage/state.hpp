@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/tenant_nesting.hpp"
 #include "policy/ledger/accounts.hpp"
 #include "storage/families.hpp"
 #include "storage/records.hpp"
@@ -180,6 +181,8 @@ struct State {
   void write_changes(const ChangeSink& sink);
   /// After the changes were stored below.
   void stored();
+  /// Who is within whom now. O(tenants).
+  [[nodiscard]] TenantNesting nesting() const;
   /// Writes what events changed in the accounts to the records that hold it.
   void store_accounts();
 
@@ -195,6 +198,7 @@ struct State {
   StateTable<ClassHistory> classes;
   StateTable<TenantJob> tenant_jobs;
   StateTable<Reservation> reservations;
+  StateTable<ClassJob> class_jobs;
 };
 
 /// Printable form of a key for messages: its bytes in hexadecimal.

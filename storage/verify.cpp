@@ -65,6 +65,9 @@ std::string text_of(Family family, std::string_view bytes) {
     case Family::reservations:
       text = text_as<wire::Reservation>(bytes);
       break;
+    case Family::class_jobs:
+      text = text_as<wire::ClassJobRecord>(bytes);
+      break;
   }
   if (text.size() > kMaxValueText) text = text.substr(0, kMaxValueText) + "..";
   return text;
@@ -100,6 +103,7 @@ std::string text_of_key(Family family, std::string_view key) {
     case Family::meta:
     case Family::tokens:
     case Family::classes:
+    case Family::class_jobs:
       break;
   }
   return printable_key(key);

@@ -58,8 +58,7 @@ Expected<CoordinatorStart> read_start(const Ledger& ledger, const ResourceCatalo
 ClusterSnapshot read_snapshot(const Ledger& ledger, const ResourceCatalog& catalog, WallTime now) {
   ClusterSnapshot snapshot;
   snapshot.accounts = ledger.accounts();
-  for (const auto& tenant : ledger.tenants())
-    snapshot.tenants.push_back(tenant_of(tenant, catalog));
+  snapshot.tree = tree_of(ledger.tenants(), catalog);
   for (const auto& node : ledger.nodes()) snapshot.nodes.push_back(node_of(node, catalog));
   for (const auto& id : ledger.live_jobs()) {
     const auto job = ledger.job(id);

@@ -32,6 +32,8 @@ struct ClusterSettings {
   /// for max_live_jobs of more than a kilobyte.
   std::size_t max_live_job_bytes = 128u << 20;
   std::string version;
+  /// Known to this coordinator alone, over restarts too: the keys of gangs follow from it.
+  std::string gang_secret;
   /// The ledger's directory is a copy, or was restored: see LedgerTrust.
   bool copied = false;
   /// Called from a thread of its own, once, when a copied ledger is trusted.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "actors/coordinator/gang_order.hpp"
 #include "actors/coordinator/state.hpp"
 
 namespace fairwater {
@@ -15,6 +16,9 @@ void start(CoordinatorSelf self, CoordinatorStart start) {
   state.next_node = start.next_node;
   for (auto& [hash, grant] : start.tokens)
     state.tokens[hash] = {std::move(grant), TokenEntry::State::good, {}};
+  // Orders name the nodes of a gang.
+  for (const auto& node : start.nodes)
+    state.context->names->put(node.id, node.spec.traits.name, node.spec.address);
   std::map<NodeId, std::vector<AssignedTask>> assigned;
   for (const auto& tenant : start.tenants) {
     TenantStart& work = start.work[tenant.id];
@@ -22,9 +26,16 @@ void start(CoordinatorSelf self, CoordinatorStart start) {
     add_tenant(self, tenant, std::move(work));
     const auto& actor = state.tenants.at(tenant.id).actor;
     for (const auto& job : unfinished) {
-      const auto order = std::make_shared<const LaunchOrder>(launch_order(job.record, {}));
+      std::map<std::uint32_t, std::shared_ptr<LaunchOrder>> orders;  // by memory step
       for (const auto& [index, task] : job.tasks) {
         if (task.state != TaskState::running) continue;
+        auto& order = orders[task.memory_step];
+        if (!order) {
+          order = std::make_shared<LaunchOrder>(launch_order(job.record, {}, task.memory_step));
+          if (job.record.spec.gang)
+            tell_gang(*order, *state.context, parts_of(job.tasks),
+                      run_of(job.record.id, index, task));
+        }
         assigned[task.node].push_back(
             {run_of(job.record.id, index, task), order, actor, job.record.spec.kind});
       }

@@ -78,6 +78,7 @@ struct TenantAddress {
   TenantId id;
   std::string name;
   TenantActor actor;
+  std::size_t memory_steps = 0;  ///< to AdmitJob: so many of the job's some node could give
 };
 /// Where a tenant's actor is: by name, or by id when the name is empty. `not_found`.
 struct FindTenant {

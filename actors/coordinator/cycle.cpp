@@ -32,7 +32,8 @@ void send_grants(CoordinatorSelf self, const Cycle& cycle, std::uint64_t last_de
 /// The next windows tell what waits now; an empty grant asks for one.
 void ask_for_windows(CoordinatorSelf self) {
   for (auto& [id, tenant] : self->state.tenants)
-    self->send(tenant.actor, Granted{self->state.allocation->last_deal(), {}, {}});
+    if (self->state.nesting.is_leaf(id))
+      self->send(tenant.actor, Granted{self->state.allocation->last_deal(), {}, {}});
 }
 
 void commit_failed(CoordinatorSelf self, const caf::error& error) {
@@ -120,6 +121,7 @@ void rebuild(CoordinatorState& state, ClusterSnapshot snapshot, std::uint64_t la
     snapshot.nodes.back().accepts = node.accepts;
   }
   state.allocation = make_allocation(settings, snapshot);
+  state.nesting = nesting_of(state);
 }
 
 /// The fence makes sure that every result that was sent to the ledger before is in the snapshot;
@@ -194,14 +196,14 @@ void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
 
 void take_window(CoordinatorSelf self, const DemandWindow& window) {
   auto& state = self->state;
-  if (!state.tenants.contains(window.tenant)) return;  // it was removed meanwhile
+  if (!state.nesting.is_leaf(window.tenant)) return;  // it was removed or divided meanwhile
   state.allocation->take_window(window);
   if (state.allocation->is_due()) schedule_cycle(self);
 }
 
 caf::result<Done> withdraw(CoordinatorSelf self, const Withdraw& request) {
-  if (!self->state.tenants.contains(request.tenant))
-    return make_error(ErrorCode::not_found, "the tenant is being removed", "tenant");
+  if (!self->state.nesting.is_leaf(request.tenant))
+    return make_error(ErrorCode::not_found, "the tenant is being removed or divided", "tenant");
   self->state.allocation->withdraw(request.tenant, request.job);
   auto promise = self->make_response_promise<Done>();
   self->request(self->state.context->ledger, caf::infinite,

@@ -130,6 +130,17 @@ void deliver_with_start(FrontendSelf self, caf::typed_response_promise<JobDetail
           fail(promise));
 }
 
+/// Hands the job to its tenant if some node could run it. Steps that none could are left out.
+void admit(FrontendSelf self, JobSpec spec, caf::typed_response_promise<JobAccepted> promise) {
+  self->request(self->state.coordinator, caf::infinite, AdmitJob{spec})
+      .then(
+          [promise, spec](const TenantAddress& tenant) mutable {
+            spec.profiled.memory_steps.resize(tenant.memory_steps);
+            promise.delegate(tenant.actor, Submit{std::move(spec)});
+          },
+          fail(promise));
+}
+
 }  // namespace
 
 caf::result<JobAccepted> answer(FrontendSelf self, const SubmitJob& request) {
@@ -142,14 +153,16 @@ caf::result<JobAccepted> answer(FrontendSelf self, const SubmitJob& request) {
           "this token belongs to tenant " + request.caller.tenant_name + ", not " + spec.tenant,
           "tenant");
   }
+  // Only what is wanted is the client's to say.
+  spec.profiled = {.all = spec.profiled.all, .resources = std::move(spec.profiled.resources)};
   if (auto wrong = validate(spec)) return wrong;
   auto promise = self->make_response_promise<JobAccepted>();
-  self->request(self->state.coordinator, caf::infinite, AdmitJob{spec})
-      .then(
-          [promise, spec](const TenantAddress& tenant) mutable {
-            promise.delegate(tenant.actor, Submit{std::move(spec)});
-          },
-          fail(promise));
+  if (spec.profiled.wanted())
+    with_profile(self, std::move(spec), promise, [self, promise](JobSpec&& complete) {
+      admit(self, std::move(complete), promise);
+    });
+  else
+    admit(self, std::move(spec), promise);
   return promise;
 }
 

@@ -1,6 +1,7 @@
 // What the frontend's source files share. Not for others to include.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -30,7 +31,12 @@ inline bool may_see(const Caller& caller, TenantId tenant) {
   return caller.role == Role::operator_role || caller.tenant == tenant;
 }
 
-// -- the calls that the frontend answers itself: frontend.cpp, frontend_jobs.cpp
+/// Goes on with the spec's amounts as the profile of its class tells them (frontend_profiles.cpp).
+void with_profile(FrontendSelf self, JobSpec spec, caf::typed_response_promise<JobAccepted> promise,
+                  std::function<void(JobSpec&&)> then);
+
+// -- the calls that the frontend answers itself: frontend.cpp, frontend_jobs.cpp,
+// frontend_profiles.cpp
 
 #define FAIRWATER_ANSWER(method, Request) \
   caf::result<Request::Answer> answer(FrontendSelf self, const Request& request);

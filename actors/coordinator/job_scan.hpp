@@ -19,11 +19,12 @@ namespace fairwater {
 
 class JobScan {
  public:
+  using Answer = JobList;
   explicit JobScan(QueryJobs request);
 
   /// Reads on for about ten milliseconds; true when the listing is complete.
   [[nodiscard]] bool read_slice(const Ledger& ledger);
-  [[nodiscard]] JobList take_list() { return std::move(list_); }
+  [[nodiscard]] JobList take() { return std::move(list_); }
   /// Whole, so far.
   [[nodiscard]] std::uint64_t jobs_read() const { return jobs_read_; }
 

@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <caf/actor_system.hpp>
@@ -41,6 +42,7 @@ FAIRWATER_MESSAGE(Commit)
 FAIRWATER_MESSAGE(Committed)
 FAIRWATER_MESSAGE(GetJob)
 FAIRWATER_MESSAGE(QueryJobs)
+FAIRWATER_MESSAGE(QueryProfile)
 FAIRWATER_MESSAGE(GetRecord)
 FAIRWATER_MESSAGE(FoundRecord)
 FAIRWATER_MESSAGE(TraceGrants)
@@ -88,6 +90,12 @@ struct GetJob {
 struct QueryJobs {
   TenantId tenant;
   JobQuery query;
+};
+/// What the newest runs of a tenant's class took. The answer names the tenant as here.
+struct QueryProfile {
+  TenantId tenant;
+  std::string tenant_name;
+  std::string job_class;
 };
 struct GetRecord {
   std::uint64_t number = 0;
@@ -142,8 +150,8 @@ using LedgerReader = caf::typed_actor<caf::replies_to<GetJob>::with<JobDetail>,
                                       caf::replies_to<ReadLedger>::with<LedgerView>>;
 /// Listings. Verifying gets a thread of its own.
 using LedgerScanner = caf::typed_actor<
-    caf::replies_to<QueryJobs>::with<JobList>, caf::replies_to<ReadRecords>::with<JournalPage>,
-    caf::replies_to<RunVerify>::with<VerifyReport>,
+    caf::replies_to<QueryJobs>::with<JobList>, caf::replies_to<QueryProfile>::with<ClassProfile>,
+    caf::replies_to<ReadRecords>::with<JournalPage>, caf::replies_to<RunVerify>::with<VerifyReport>,
     caf::replies_to<ReadSnapshot>::with<SnapshotRead>, caf::reacts_to<JournalGrew>>;
 
 /// Whether an actor that blocks gets a thread of its own; shared only in tests on virtual time.

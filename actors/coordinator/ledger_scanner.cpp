@@ -11,6 +11,7 @@
 #include "actors/coordinator/cluster.hpp"
 #include "actors/coordinator/job_scan.hpp"
 #include "actors/coordinator/ledger.hpp"
+#include "actors/coordinator/profile_scan.hpp"
 #include "schema/byte_budget.hpp"
 #include "schema/codec.hpp"
 
@@ -22,12 +23,16 @@ struct WaitEnded {
 struct ScanOn {
   std::uint64_t scan = 0;
 };
+struct ProfileOn {
+  std::uint64_t scan = 0;
+};
 struct FollowersTurn {};
 
 }  // namespace fairwater
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::WaitEnded)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::ScanOn)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::ProfileOn)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::FollowersTurn)
 
 namespace fairwater {
@@ -44,7 +49,7 @@ constexpr std::size_t kRecordsPerTurn = 1000;
 constexpr std::size_t kBytesPerRecord = 1024;
 
 using ScannerBase = LedgerScanner::extend<caf::reacts_to<WaitEnded>, caf::reacts_to<ScanOn>,
-                                          caf::reacts_to<FollowersTurn>>;
+                                          caf::reacts_to<ProfileOn>, caf::reacts_to<FollowersTurn>>;
 
 struct Follower {
   std::uint64_t id = 0;
@@ -52,10 +57,14 @@ struct Follower {
   caf::typed_response_promise<JournalPage> promise;
 };
 
+/// A scan of the history that has not come to its end, and who waits for it.
+template <class Scan>
 struct OpenScan {
-  JobScan scan;
-  caf::typed_response_promise<JobList> promise;
+  Scan scan;
+  caf::typed_response_promise<typename Scan::Answer> promise;
 };
+template <class Scan>
+using OpenScans = std::map<std::uint64_t, OpenScan<Scan>>;
 
 struct ScannerState {
   static inline const char* name = "ledger-scanner";
@@ -63,38 +72,42 @@ struct ScannerState {
   std::shared_ptr<StorageAlarm> alarm;
   ResourceCatalog catalog;
   std::function<WallTime()> wall_clock;
-  // Bound of both: each is a call that the gateway has admitted.
+  // Bound of all three: each is a call that the gateway has admitted.
   std::deque<Follower> followers;  ///< in the order in which they asked
-  std::map<std::uint64_t, OpenScan> scans;
+  OpenScans<JobScan> scans;
+  OpenScans<ProfileScan> profiles;
   bool turn_due = false;
   std::uint64_t last_id = 0;
 };
 
 using ScannerSelf = ScannerBase::stateful_pointer<ScannerState>;
 
-// -- jobs -----------------------------------------------------------------------------------------
+// -- scans ----------------------------------------------------------------------------------------
 
 /// One slice of the scan; answers when it is complete, else the others have their turn first.
-void scan_on(ScannerSelf self, std::uint64_t id) {
+template <class Turn, class Scan>
+void scan_on(ScannerSelf self, OpenScans<Scan>& scans, std::uint64_t id) {
   auto& state = self->state;
-  auto& open = state.scans.at(id);
+  auto& open = scans.at(id);
   try {
     if (!open.scan.read_slice(*state.ledger)) {
-      self->send(self, ScanOn{id});
+      self->send(self, Turn{id});
       return;
     }
-    open.promise.deliver(open.scan.take_list());
+    open.promise.deliver(open.scan.take());
   } catch (const StorageFault& fault) {
     open.promise.deliver(state.alarm->raise(fault));
   }
-  state.scans.erase(id);
+  scans.erase(id);
 }
 
-caf::result<JobList> query_jobs(ScannerSelf self, const QueryJobs& request) {
-  auto& state = self->state;
-  auto promise = self->make_response_promise<JobList>();
-  state.scans.emplace(++state.last_id, OpenScan{JobScan{request}, promise});
-  scan_on(self, state.last_id);
+template <class Turn, class Scan, class Request>
+caf::result<typename Scan::Answer> begin_scan(ScannerSelf self, OpenScans<Scan>& scans,
+                                              const Request& request) {
+  const std::uint64_t id = ++self->state.last_id;
+  auto promise = self->make_response_promise<typename Scan::Answer>();
+  scans.emplace(id, OpenScan<Scan>{Scan{request}, promise});
+  scan_on<Turn>(self, scans, id);
   return promise;
 }
 
@@ -217,7 +230,12 @@ ScannerBase::behavior_type ledger_scanner(ScannerSelf self, std::shared_ptr<cons
   self->state.alarm = std::move(alarm);
   self->state.catalog = std::move(catalog);
   return {
-      [self](const QueryJobs& request) { return query_jobs(self, request); },
+      [self](const QueryJobs& request) {
+        return begin_scan<ScanOn>(self, self->state.scans, request);
+      },
+      [self](const QueryProfile& request) {
+        return begin_scan<ProfileOn>(self, self->state.profiles, request);
+      },
       [self](const ReadRecords& request) { return read_or_wait(self, request); },
       [self](const RunVerify& request) {
         const auto& state = self->state;
@@ -231,7 +249,8 @@ ScannerBase::behavior_type ledger_scanner(ScannerSelf self, std::shared_ptr<cons
       [self](const JournalGrew&) { take_turn_later(self, kFollowersGather); },
       [self](const FollowersTurn&) { take_turn(self); },
       [self](const WaitEnded& ended) { end_wait(self->state, ended.waiter); },
-      [self](const ScanOn& turn) { scan_on(self, turn.scan); },
+      [self](const ScanOn& turn) { scan_on<ScanOn>(self, self->state.scans, turn.scan); },
+      [self](const ProfileOn& turn) { scan_on<ProfileOn>(self, self->state.profiles, turn.scan); },
   };
 }
 

@@ -7,9 +7,10 @@ void NameBook::put(TenantId tenant, const std::string& name) {
   all_.tenants[tenant] = name;
 }
 
-void NameBook::put(NodeId node, const std::string& name) {
+void NameBook::put(NodeId node, const std::string& name, const std::string& address) {
   const std::lock_guard lock(mutex_);
   all_.nodes[node] = name;
+  addresses_[node] = address;
 }
 
 void NameBook::remove(TenantId tenant) {
@@ -20,12 +21,28 @@ void NameBook::remove(TenantId tenant) {
 void NameBook::remove(NodeId node) {
   const std::lock_guard lock(mutex_);
   all_.nodes.erase(node);
+  addresses_.erase(node);
 }
 
 std::string NameBook::name_of(NodeId node) const {
   const std::lock_guard lock(mutex_);
   const auto known = all_.nodes.find(node);
   return known == all_.nodes.end() ? std::string{} : known->second;
+}
+
+std::vector<GangHost> NameBook::hosts_of(const std::vector<GangPart>& gang) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<GangHost> hosts;
+  for (const GangPart& part : gang) {
+    GangHost& host = hosts.emplace_back();
+    if (const auto name = all_.nodes.find(part.node); name != all_.nodes.end())
+      host.node = name->second;
+    const auto address = addresses_.find(part.node);
+    const bool is_told = address != addresses_.end() && !address->second.empty();
+    host.address = is_told ? address->second : host.node;
+    host.tasks = part.tasks;
+  }
+  return hosts;
 }
 
 }  // namespace fairwater

@@ -1,4 +1,4 @@
-// The names of tenants and nodes, for all who show records that refer to them by number. The
+// The names of tenants and nodes, and where nodes are, for all who refer to them by number. The
 // coordinator writes it when one comes or goes; whoever shows takes the few that it needs, from any
 // thread, and without a message to the coordinator.
 #pragma once
@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "model/node.hpp"
 #include "model/requests.hpp"
+#include "state/gang.hpp"
 
 namespace fairwater {
 
@@ -17,7 +19,7 @@ class NameBook {
   explicit NameBook(std::vector<std::string> resources) { all_.resources = std::move(resources); }
 
   void put(TenantId tenant, const std::string& name);
-  void put(NodeId node, const std::string& name);
+  void put(NodeId node, const std::string& name, const std::string& address);
   void remove(TenantId tenant);
   void remove(NodeId node);
 
@@ -29,10 +31,13 @@ class NameBook {
   }
   /// Empty when it is not known.
   [[nodiscard]] std::string name_of(NodeId node) const;
+  /// Where a gang's tasks are, by their indices.
+  [[nodiscard]] std::vector<GangHost> hosts_of(const std::vector<GangPart>& gang) const;
 
  private:
   mutable std::mutex mutex_;
-  NameTable all_;  // guarded by mutex_
+  NameTable all_;                            // guarded by mutex_
+  std::map<NodeId, std::string> addresses_;  // guarded by mutex_; of those that say
 };
 
 }  // namespace fairwater

@@ -114,8 +114,9 @@ using NodeActor = caf::typed_actor<
     caf::replies_to<SetDrain>::with<Done>, caf::replies_to<RetireNode>::with<Done>,
     caf::reacts_to<ReinstateNode>, caf::reacts_to<LaunchTasks>, caf::reacts_to<StopTasks>>;
 
-/// A task that was granted to the node. Its order is kept once for all of a job's tasks, which
-/// differ only in their keys: command and environment may be large and the tasks many.
+/// A task that was granted to the node. Its order is kept once for all of a job's tasks with the
+/// same amounts, which differ only in their keys: command and environment may be large and the
+/// tasks many.
 struct AssignedTask {
   TaskKey task;
   std::shared_ptr<const LaunchOrder> order_of_job;

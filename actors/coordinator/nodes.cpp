@@ -14,7 +14,7 @@ void add_node(CoordinatorSelf self, NodeRecord record, std::vector<AssignedTask>
   self->link_to(
       entry.actor);  // they end together: the cluster does not go on without one of its parts
   state.node_ids[record.spec.traits.name] = record.id;
-  state.context->names->put(record.id, record.spec.traits.name);
+  state.context->names->put(record.id, record.spec.traits.name, record.spec.address);
   state.node_totals.reset();
   expect_node(state, entry, 1);
   state.nodes.emplace(record.id, std::move(entry));

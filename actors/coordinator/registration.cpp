@@ -97,11 +97,19 @@ caf::error check_cluster(const CoordinatorState& state, const RegisterNode& requ
                     "cluster");
 }
 
+constexpr std::size_t kMaxShownAddressBytes = 100;
+
 caf::error check_request(const CoordinatorState& state, const RegisterNode& request) {
   const auto& name = request.spec.traits.name;
   if (auto capacity = state.context->catalog.to_vector(request.spec.capacity, "resources");
       !capacity)
     return capacity.error();
+  const std::string& address = request.spec.address;
+  if (!address.empty() && !is_valid_host(address))
+    return make_error(ErrorCode::invalid_input,
+                      "'" + cut_text(address, kMaxShownAddressBytes) +
+                          "' is neither an IP address nor a host's name",
+                      "address");
   const auto& end = state.context->ledger_end().mark;
   if (request.identity.memory.seen.incarnation > end.incarnation + kMaxIncarnationsAhead)
     return make_error(ErrorCode::invalid_input,
@@ -165,6 +173,7 @@ void admit(CoordinatorSelf self, Registration registration) {
             }
             auto& node = state.nodes.at(event.node);
             apply(node.record, event);
+            state.context->names->put(event.node, event.spec.traits.name, event.spec.address);
             set_node(state, node);
             attach(self, event, std::move(registration));
           },

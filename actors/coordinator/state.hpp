@@ -15,6 +15,7 @@
 #include "actors/coordinator/cluster.hpp"
 #include "actors/coordinator/coordinator.hpp"
 #include "actors/coordinator/record_hashes.hpp"
+#include "model/tenant_nesting.hpp"
 #include "policy/allocator/allocation.hpp"
 
 namespace fairwater {
@@ -70,6 +71,8 @@ struct CoordinatorState {
   std::unique_ptr<Allocation> allocation;
   std::map<TenantId, TenantEntry> tenants;
   std::map<std::string, TenantId> tenant_ids;
+  /// As the allocator was told, which may not be durable yet: it knows the leaves.
+  TenantNesting nesting{{}};
   /// Tenants come, change and go one call after the other: what one may do depends on those before,
   /// which may still fail. Bound: each that waits is a call that the gateway has admitted.
   bool changing_tenants = false;
@@ -183,13 +186,21 @@ caf::result<NodeRegistered> register_node(CoordinatorSelf self, const RegisterNo
 
 void add_node(CoordinatorSelf self, NodeRecord record, std::vector<AssignedTask> assigned);
 
+// -- admission.cpp -------------------------------------------------------------------------------
+
+caf::result<TenantAddress> find_tenant(const CoordinatorState& state, const FindTenant& request);
+caf::result<TenantAddress> admit_job(const CoordinatorState& state, const AdmitJob& request);
+/// `{cpu: 1, memory: 2 GiB}`
+std::string text_of(const NamedAmounts& amounts);
+/// `a, b, c`
+std::string list_of(const std::vector<std::string>& names);
+
 // -- tenants.cpp ---------------------------------------------------------------------------------
 
 /// `unavailable`: what depends on the allocator's state cannot be made durable now.
 caf::error not_granting(const CoordinatorState& state);
-
-caf::result<TenantAddress> find_tenant(const CoordinatorState& state, const FindTenant& request);
-caf::result<TenantAddress> admit_job(const CoordinatorState& state, const AdmitJob& request);
+/// Who is within whom, of `tenants`.
+TenantNesting nesting_of(const CoordinatorState& state);
 void add_tenant(CoordinatorSelf self, const TenantRecord& record, TenantStart start);
 /// Lets the change of tenants that waits longest begin.
 void next_change(CoordinatorSelf self);

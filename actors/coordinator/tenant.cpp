@@ -1,5 +1,3 @@
-#include "actors/coordinator/tenant.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -7,66 +5,22 @@
 #include <caf/all.hpp>
 
 #include "actors/coordinator/backoff_text.hpp"
-#include "actors/coordinator/cluster.hpp"
+#include "actors/coordinator/gang_order.hpp"
+#include "actors/coordinator/tenant_state.hpp"
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::tenancy {
 
-struct RefreshWindow {};
-struct BackoffOver {
-  TaskKey task;
-};
-struct HomingOver {
-  TaskKey task;
-};
-struct WaitOver {
-  JobId job;
-  std::uint64_t waiter = 0;
-};
+void refresh(TenantSelf self) {
+  if (!std::exchange(self->state.refresh_due, true)) self->send(self, RefreshWindow{});
+}
 
-}  // namespace fairwater
-
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::RefreshWindow)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::BackoffOver)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::HomingOver)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::WaitOver)
-
-namespace fairwater {
 namespace {
-
-using TenantBase = TenantActor::extend<caf::reacts_to<RefreshWindow>, caf::reacts_to<BackoffOver>,
-                                       caf::reacts_to<HomingOver>, caf::reacts_to<WaitOver>>;
 
 /// So long a service's task is left to its own node while that has room. The node is dealt in the
 /// next cycle; where the cycle cannot place the task there (what has room may be kept for others),
 /// it must not wait for ever.
 constexpr auto kOwnNodeFirst = std::chrono::seconds(5);
-
-using WaitPromise = caf::typed_response_promise<Done>;
-
-struct TenantState {
-  static inline const char* name = "tenant";
-  std::shared_ptr<const ClusterContext> context;
-  TenantSink coordinator;
-  TenantId id;
-  std::string tenant_name;
-  RunAs run_as;
-  TenantJobs jobs{{}, QueuePolicy::fifo, {}};
-  std::map<JobId, std::map<std::uint64_t, WaitPromise>> waiters;  ///< by job and number
-  std::uint64_t last_waiter = 0;
-  std::uint64_t seen_deal = 0;
-  std::uint32_t submitting = 0;  ///< submissions that are being made durable
-  std::size_t submitting_bytes = 0;
-  bool refresh_due = false;
-  bool retired = false;
-};
-
-using TenantSelf = TenantBase::stateful_pointer<TenantState>;
-
-/// However many changes gather, one window tells them all.
-void refresh(TenantSelf self) {
-  if (!std::exchange(self->state.refresh_due, true)) self->send(self, RefreshWindow{});
-}
 
 void send_window(TenantSelf self) {
   auto& state = self->state;
@@ -85,7 +39,7 @@ void send_stops(TenantSelf self, const std::vector<RunningTask>& running) {
     self->send(self->state.coordinator, StopTasks{node, std::move(tasks)});
 }
 
-void answer_waiters(TenantState& state, JobId job) {
+void answer_waiters(TenantActorState& state, JobId job) {
   const auto waiters = state.waiters.extract(job);
   if (waiters.empty()) return;
   for (auto& [number, promise] : waiters.mapped()) promise.deliver(Done{});
@@ -112,7 +66,8 @@ void dependency_ended(TenantSelf self, JobId awaited, JobState ended) {
   for (const auto& job : jobs.waiting_for(awaited)) cancel_dependent(self, job, awaited, what);
 }
 
-/// How the job ended is the ledger's to say: asked only when somebody waits for it.
+}  // namespace
+
 void ask_dependency(TenantSelf self, JobId awaited) {
   self->request(self->state.context->reader, caf::infinite, GetJob{awaited, {}})
       .then(
@@ -124,125 +79,11 @@ void ask_dependency(TenantSelf self, JobId awaited) {
           [](const caf::error&) {});
 }
 
+namespace {
+
 void job_ended(TenantSelf self, JobId job) {
   answer_waiters(self->state, job);
   if (!self->state.jobs.waiting_for(job).empty()) ask_dependency(self, job);
-}
-
-// -- submitting -----------------------------------------------------------------------------------
-
-caf::error being_removed(const TenantState& state) {
-  return make_error(ErrorCode::not_found, "tenant " + state.tenant_name + " is being removed",
-                    "tenant");
-}
-
-/// A tenant's own bounds keep its jobs from taking the memory that all share.
-caf::error check_room(const TenantState& state, const JobSpec& spec) {
-  const auto& settings = state.context->settings;
-  const auto jobs = state.jobs.size() + state.submitting;
-  if (jobs >= settings.max_live_jobs)
-    return make_error(ErrorCode::overloaded,
-                      "tenant " + state.tenant_name + " has " + std::to_string(jobs) +
-                          " unfinished jobs, the most that are admitted; submit again when some "
-                          "have ended");
-  const auto bytes = state.jobs.bytes() + state.submitting_bytes;
-  if (bytes + spec_bytes(spec) > settings.max_live_job_bytes)
-    return make_error(ErrorCode::overloaded,
-                      "the unfinished jobs of tenant " + state.tenant_name + " have " +
-                          std::to_string(bytes) + " bytes of commands and environments; at most " +
-                          std::to_string(settings.max_live_job_bytes) +
-                          " are admitted: submit again when some have ended, or put what is large "
-                          "into files");
-  return {};
-}
-
-void make_durable(TenantSelf self, const JobSpec& spec,
-                  caf::typed_response_promise<JobAccepted> promise) {
-  // What was true before its dependencies were asked for may not be any more.
-  auto refused = self->state.retired ? being_removed(self->state) : check_room(self->state, spec);
-  if (refused) {
-    promise.deliver(std::move(refused));
-    return;
-  }
-  const auto bytes = spec_bytes(spec);
-  ++self->state.submitting;
-  self->state.submitting_bytes += bytes;
-  self->request(self->state.context->ledger, caf::infinite,
-                Commit{{JobSubmitted{{}, self->state.id, spec}}, 0})
-      .then(
-          [self, spec, bytes, promise](const Committed& committed) mutable {
-            auto& state = self->state;
-            --state.submitting;
-            state.submitting_bytes -= bytes;
-            const auto& receipt = committed.receipts.front();
-            const auto id = receipt.job;
-            state.jobs.add({submitted_job({id, state.id, spec}, receipt.time), {}, spec.after});
-            for (const auto& awaited : spec.after)
-              if (!state.jobs.knows(awaited)) ask_dependency(self, awaited);
-            refresh(self);
-            promise.deliver(JobAccepted{id});
-          },
-          [self, bytes, promise](const caf::error& error) mutable {
-            --self->state.submitting;
-            self->state.submitting_bytes -= bytes;
-            promise.deliver(error);
-          });
-}
-
-caf::error never_succeeds(JobId service, const std::string& field) {
-  return make_error(ErrorCode::invalid_input,
-                    "job " + std::to_string(service.value) +
-                        " is a service: it runs until it is cancelled, so what waits for its "
-                        "success would wait for ever",
-                    field);
-}
-
-/// Checks `after`, one job after the other, then makes the submission durable.
-void check_dependencies(TenantSelf self, JobSpec spec, std::size_t next,
-                        caf::typed_response_promise<JobAccepted> promise) {
-  const auto& jobs = self->state.jobs;
-  const auto is_live_batch = [&](JobId id) {
-    return jobs.knows(id) && jobs.record(id).spec.kind == JobKind::batch;
-  };
-  while (next < spec.after.size() && is_live_batch(spec.after[next])) ++next;
-  if (next == spec.after.size()) {
-    make_durable(self, spec, promise);
-    return;
-  }
-  const auto awaited = spec.after[next];
-  const auto field = "after[" + std::to_string(next) + "]";
-  const auto text = "job " + std::to_string(awaited.value);
-  self->request(self->state.context->reader, caf::infinite, GetJob{awaited, {}})
-      .then(
-          [self, spec = std::move(spec), next, promise, field,
-           text](const JobDetail& detail) mutable {
-            const auto state = state_of(detail.job);
-            if (detail.job.tenant != self->state.id) {
-              promise.deliver(
-                  make_error(ErrorCode::invalid_input, text + " does not exist", field));
-            } else if (detail.job.spec.kind == JobKind::service) {
-              promise.deliver(never_succeeds(detail.job.id, field));
-            } else if (state == JobState::failed || state == JobState::cancelled) {
-              promise.deliver(make_error(
-                  ErrorCode::invalid_input,
-                  text + " has not succeeded: it is " + std::string(to_string(state)), field));
-            } else {
-              check_dependencies(self, std::move(spec), next + 1, promise);
-            }
-          },
-          [promise, field, text](const caf::error& error) mutable {
-            const bool is_missing = details(error).code == ErrorCode::not_found;
-            promise.deliver(
-                is_missing ? make_error(ErrorCode::invalid_input, text + " does not exist", field)
-                           : error);
-          });
-}
-
-caf::result<JobAccepted> submit(TenantSelf self, Submit& request) {
-  if (self->state.retired) return being_removed(self->state);
-  auto promise = self->make_response_promise<JobAccepted>();
-  check_dependencies(self, std::move(request.spec), 0, promise);
-  return promise;
 }
 
 // -- cancelling -----------------------------------------------------------------------------------
@@ -285,19 +126,27 @@ void take_grants(TenantSelf self, const Granted& granted) {
   state.seen_deal = std::max(state.seen_deal, granted.deal);
   std::map<NodeId, std::pair<NodeActor, LaunchTasks>> by_node;
   std::vector<RunningTask> stops;
+  std::map<JobId, LaunchOrder> gangs;  ///< what orders say of them
   for (const auto& item : granted.grants) {
     auto order = state.jobs.grant(item.grant, item.node_id, granted.moment);
     FAIRWATER_CHECK(order.has_value(), "a grant belongs to a live job");
-    if (state.jobs.record(item.grant.task.job).cancelled)
-      stops.push_back({item.node_id, item.grant.task});
+    const JobRecord& job = state.jobs.record(item.grant.task.job);
+    if (job.cancelled) stops.push_back({item.node_id, item.grant.task});
     order->run_as = state.run_as;
     auto& [actor, launch] = by_node[item.node_id];
     actor = item.node;
-    if (state.jobs.record(item.grant.task.job).spec.kind == JobKind::service)
-      launch.services.insert(item.grant.task.job);
+    if (job.spec.kind == JobKind::service) launch.services.insert(job.id);
+    if (job.spec.gang) gangs[job.id].task = item.grant.task;
     launch.orders.push_back(std::move(*order));
   }
+  for (auto& [job, told] : gangs)
+    tell_gang(told, *state.context, state.jobs.parts_of_gang(job), told.task);
   for (auto& [node, launch] : by_node) {
+    for (LaunchOrder& order : launch.second.orders)
+      if (const auto gang = gangs.find(order.task.job); gang != gangs.end()) {
+        order.gang = gang->second.gang;
+        order.gang_key = gang->second.gang_key;
+      }
     launch.second.tenant = self;
     self->send(launch.first, std::move(launch.second));
   }
@@ -321,6 +170,7 @@ void end_backoff(TenantSelf self, const TaskKey& task) {
 
 void follow(TenantSelf self, JobId job, const AttemptOutcome& outcome) {
   if (outcome.backing_off) end_backoff_later(self, *outcome.backing_off);
+  send_stops(self, outcome.to_stop);
   if (outcome.job_ended) job_ended(self, job);
 }
 
@@ -349,14 +199,14 @@ caf::result<Done> wait(TenantSelf self, const Wait& request) {
   return promise;
 }
 
-void end_wait(TenantState& state, const WaitOver& over) {
+void end_wait(TenantActorState& state, const WaitOver& over) {
   const auto waiters = state.waiters.find(over.job);
   if (waiters == state.waiters.end()) return;
   if (auto waiter = waiters->second.extract(over.waiter)) waiter.mapped().deliver(Done{});
   if (waiters->second.empty()) state.waiters.erase(waiters);
 }
 
-WaitingDescription describe(const TenantState& state, const DescribeWaiting& request) {
+WaitingDescription describe(const TenantActorState& state, const DescribeWaiting& request) {
   WaitingDescription description;
   if (const auto* task = state.jobs.backing_off(request.id, request.index)) {
     const JobKind kind = state.jobs.record(request.id).spec.kind;
@@ -373,7 +223,7 @@ WaitingDescription describe(const TenantState& state, const DescribeWaiting& req
   return description;
 }
 
-caf::result<Done> retire(TenantState& state) {
+caf::result<Done> retire(TenantActorState& state) {
   if (state.jobs.size() + state.submitting > 0)
     return make_error(ErrorCode::wrong_state,
                       "tenant " + state.tenant_name + " has " + std::to_string(state.jobs.size()) +
@@ -437,10 +287,13 @@ TenantBase::behavior_type tenant_behavior(TenantSelf self,
 }
 
 }  // namespace
+}  // namespace fairwater::tenancy
+
+namespace fairwater {
 
 TenantActor spawn_tenant(caf::actor_system& system, std::shared_ptr<const ClusterContext> context,
                          TenantSink coordinator, const TenantRecord& record, TenantStart start) {
-  return system.spawn(tenant_behavior, std::move(context), std::move(coordinator), record,
+  return system.spawn(tenancy::tenant_behavior, std::move(context), std::move(coordinator), record,
                       std::move(start));
 }
 

@@ -1,17 +1,11 @@
 // How tenants come, change and go, and which jobs they may submit.
+#include <algorithm>
 #include <utility>
 
 #include "actors/coordinator/state.hpp"
 
 namespace fairwater::coordination {
 namespace {
-
-std::string text_of(const NamedAmounts& amounts) {
-  std::string text = "{";
-  for (const auto& [name, amount] : amounts)
-    text += (text.size() > 1 ? ", " : "") + name + ": " + format_amount(name, amount);
-  return text + "}";
-}
 
 /// `0.5` for 500,000 millionths.
 std::string millionths_text(std::uint32_t millionths) {
@@ -35,7 +29,7 @@ void note(TenantChange& change, const char* field, const Value& before, const Va
     line += (before.empty() ? "none" : to_text(before)) + " -> " +
             (after.empty() ? "none" : to_text(after));
   } else if constexpr (std::is_same_v<Value, std::string>) {
-    line += before + " -> " + after;
+    line += (before.empty() ? "none" : before) + " -> " + (after.empty() ? "none" : after);
   } else {
     line += std::to_string(before) + " -> " + std::to_string(after);
   }
@@ -44,7 +38,11 @@ void note(TenantChange& change, const char* field, const Value& before, const Va
 
 TenantChange compare(const TenantSpec* before, const TenantSpec& after) {
   TenantChange change{after.name, ChangeKind::added, {}};
-  if (before == nullptr) return change;
+  if (before == nullptr) {
+    if (!after.parent.empty()) change.fields.push_back("parent: " + after.parent);
+    return change;
+  }
+  note(change, "parent", before->parent, after.parent);
   note(change, "weight", before->weight, after.weight);
   note(change, "min", before->min, after.min);
   note(change, "max", before->max, after.max);
@@ -69,9 +67,6 @@ caf::error check_specs(const CoordinatorState& state, const std::vector<TenantSp
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const auto where = "tenants[" + std::to_string(i) + "]";
     if (auto wrong = validate(specs[i])) return within(wrong, where);
-    if (!specs[i].parent.empty())
-      return make_error(ErrorCode::not_supported, "tenants of tenants are not supported yet",
-                        where + ".parent");
     if (auto terms = terms_of(specs[i], state.context->catalog); !terms)
       return within(terms.error(), where);
     if (!seen.insert(specs[i].name).second)
@@ -79,33 +74,6 @@ caf::error check_specs(const CoordinatorState& state, const std::vector<TenantSp
                         where + ".name");
   }
   return {};
-}
-
-std::string list_of(const std::vector<std::string>& names) {
-  std::string text;
-  for (const auto& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
-/// A job that no node could ever run is refused by the first of its demands that none meets: sites,
-/// then labels, then size.
-caf::error check_some_node_fits(const CoordinatorState& state, const JobSpec& spec,
-                                const ResourceVector& demand, const PlacementRule* rule) {
-  const auto& allocation = *state.allocation;
-  if (state.nodes.empty() || allocation.could_ever_fit(demand, rule)) return {};
-  PlacementRule sites;
-  sites.sites = spec.sites;
-  if (!allocation.could_ever_fit({}, &sites))
-    return make_error(ErrorCode::invalid_input, "no node is at " + list_of(spec.sites), "sites");
-  if (!allocation.could_ever_fit({}, rule))
-    return make_error(ErrorCode::invalid_input,
-                      "no node" + (spec.sites.empty() ? "" : " at " + list_of(spec.sites)) +
-                          " has labels that match '" + spec.labels + "'",
-                      "labels");
-  return make_error(
-      ErrorCode::invalid_input,
-      "no node that the job allows could ever give " + text_of(spec.resources) + " to one task",
-      "resources");
 }
 
 void take_tenant(CoordinatorSelf self, const TenantRecord& record) {
@@ -143,57 +111,86 @@ void end_turn(CoordinatorSelf self, caf::typed_response_promise<Answer> promise,
   self->send(self, NextChange{});
 }
 
-/// What the specifications change, and the record that makes it so.
-struct PlannedChange {
-  TenantsApplied applied;
-  TenantsChanged body;
-};
+// -- the tree ------------------------------------------------------------------------------------
 
-PlannedChange plan(const CoordinatorState& state, const std::vector<TenantSpec>& specs) {
-  PlannedChange planned;
-  for (const auto& spec : specs) {
-    const auto known = state.tenant_ids.find(spec.name);
-    const bool is_new = known == state.tenant_ids.end();
-    planned.applied.changes.push_back(
-        compare(is_new ? nullptr : &state.tenants.at(known->second).spec, spec));
-    if (planned.applied.changes.back().kind == ChangeKind::unchanged) continue;
-    TenantRecord record;
-    record.spec = spec;
-    if (!is_new) record.id = known->second;
-    planned.body.tenants.push_back(std::move(record));
-  }
-  return planned;
+/// What the tenants are once these have come or changed.
+TenantNesting nesting_after(const CoordinatorState& state,
+                            const std::vector<TenantRecord>& changed) {
+  TenantNesting::Specs specs;
+  for (const auto& [id, entry] : state.tenants) specs.emplace(id, entry.spec);
+  for (const auto& record : changed) specs[record.id] = record.spec;
+  return TenantNesting(std::move(specs));
 }
 
-/// The allocator knows the tenants from here on, because later cycles build on them; clients see
-/// them when they are durable.
-void apply_now(CoordinatorSelf self, const ApplyTenants& request,
-               caf::typed_response_promise<TenantsApplied> promise) {
-  auto& state = self->state;
-  auto [applied, body] = plan(state, request.specs);
-  if (request.dry_run || body.tenants.empty()) return end_turn(self, promise, std::move(applied));
-  if (state.beginning_anew) return end_turn(self, promise, not_granting(state));
-  for (auto& record : body.tenants) {
-    if (!record.id) record.id = TenantId{state.next_tenant++};
-    state.allocation->set_tenant(record.id, *terms_of(record.spec, state.context->catalog));
-  }
-  body.position = state.allocation->position();
-  commit_chained(
-      self, body,
-      [self, tenants = body.tenants, applied = std::move(applied), promise](const Committed&) {
-        for (const auto& record : tenants) take_tenant(self, record);
-        consider_all_nodes(self);
-        end_turn(self, promise, applied);
-      },
-      [self, promise](const caf::error& error) { end_turn(self, promise, error); });
+/// Those that become groups with it: they leave sequence and book.
+std::vector<Accounts::Division> divided_by(const CoordinatorState& state,
+                                           const TenantNesting& after) {
+  return after.divisions([&](TenantId tenant) {
+    return state.tenants.contains(tenant) && !state.nesting.has_tenants(tenant);
+  });
 }
 
-caf::error check_may_leave(const CoordinatorState& state, TenantId id, const std::string& name) {
+/// Of several faults one in the specifications that were sent is told.
+caf::error check_tree(const TenantNesting& nesting, const std::vector<TenantSpec>& specs) {
+  auto faults = nesting.shape_faults();
+  if (faults.empty()) faults = nesting.terms_faults();
+  if (faults.empty()) return {};
+  for (std::size_t i = 0; i < specs.size(); ++i)
+    for (const auto& fault : faults)
+      if (fault.tenant == specs[i].name)
+        return make_error(ErrorCode::invalid_input, fault.message,
+                          "tenants[" + std::to_string(i) + "]." + fault.key);
+  const auto& fault = faults.front();
+  return make_error(ErrorCode::invalid_input, fault.message, fault.tenant + "." + fault.key);
+}
+
+/// The allocator deals by the tree from here on; clients see it when it is durable.
+void deal_by(CoordinatorState& state, TenantNesting nesting,
+             const std::vector<Accounts::Division>& divided) {
+  state.allocation->set_tree(*nesting.tree(state.context->catalog), divided);
+  state.nesting = std::move(nesting);
+}
+
+void reinstate(CoordinatorSelf self, const std::vector<TenantId>& tenants) {
+  for (const TenantId id : tenants)
+    if (const auto known = self->state.tenants.find(id); known != self->state.tenants.end())
+      self->send(known->second.actor, Reinstate{});
+}
+
+/// Those that have no tenants any more run jobs again.
+std::vector<TenantId> emptied_by(const TenantNesting& before, const TenantNesting& after) {
+  std::vector<TenantId> emptied;
+  for (const auto& [id, weight] : after.members())
+    if (before.knows(id) && before.has_tenants(id)) emptied.push_back(id);
+  return emptied;
+}
+
+/// Retires them one after the other, then goes on with none, or with why one may not be; they stay
+/// retired in both cases.
+void retire_all(CoordinatorSelf self, std::vector<TenantId> tenants,
+                std::function<void(const caf::error&)> then) {
+  if (tenants.empty()) return then({});
+  const auto actor = self->state.tenants.at(tenants.back()).actor;
+  tenants.pop_back();
+  self->request(actor, caf::infinite, Retire{})
+      .then([self, tenants = std::move(tenants),
+             then](const Done&) mutable { retire_all(self, std::move(tenants), then); },
+            [then](const caf::error& error) { then(error); });
+}
+
+bool is_rounding(const CoordinatorState& state, TenantId id) {
+  const auto debts = state.allocation->debts_of(id);
+  return state.context->measure.accounting == Accounting::time && debts.size() == 1 &&
+         debts.front().units == 1;
+}
+
+caf::error check_may_leave(const CoordinatorState& state, TenantId id) {
+  const std::string& name = state.nesting.spec(id).name;
   const auto view = state.allocation->tenant(id);
   if (view.running_tasks > 0)
     return make_error(ErrorCode::wrong_state, "tenant " + name + " still runs " +
                                                   std::to_string(view.running_tasks) + " tasks");
-  if (view.net >= 0) return {};
+  if (view.net >= 0 || is_rounding(state, id)) return {};
   const bool counts_time = state.context->measure.accounting == Accounting::time;
   return make_error(ErrorCode::wrong_state,
                     "tenant " + name + " owes " + std::to_string(-view.net) +
@@ -205,15 +202,94 @@ caf::error check_may_leave(const CoordinatorState& state, TenantId id, const std
 
 /// What a settlement rounds may make one who owes nothing a debtor of one unit-millisecond.
 void forgive_rounding(CoordinatorSelf self, TenantId id) {
-  const auto& state = self->state;
-  const auto debts = state.allocation->debts_of(id);
-  const bool is_rounding = state.context->measure.accounting == Accounting::time &&
-                           debts.size() == 1 && debts.front().units == 1;
-  if (!is_rounding) return;
+  if (!is_rounding(self->state, id)) return;
   forgive(
-      self, {id, parts_of_debt(debts, 1), "rounding, of a tenant that leaves"},
+      self,
+      {id, parts_of_debt(self->state.allocation->debts_of(id), 1),
+       "rounding, of a tenant that leaves"},
       [](const Committed&) {}, [](const caf::error&) {});
 }
+
+// -- a file is applied ----------------------------------------------------------------------------
+
+/// What the specifications change, and the record that makes it so.
+struct PlannedChange {
+  TenantsApplied applied;
+  TenantsChanged body;
+};
+
+PlannedChange plan(const CoordinatorState& state, const std::vector<TenantSpec>& specs) {
+  PlannedChange planned;
+  std::uint32_t next = state.next_tenant;
+  for (const auto& spec : specs) {
+    const auto known = state.tenant_ids.find(spec.name);
+    const bool is_new = known == state.tenant_ids.end();
+    planned.applied.changes.push_back(
+        compare(is_new ? nullptr : &state.tenants.at(known->second).spec, spec));
+    if (planned.applied.changes.back().kind == ChangeKind::unchanged) continue;
+    TenantRecord record;
+    record.spec = spec;
+    record.id = is_new ? TenantId{next++} : known->second;
+    planned.body.tenants.push_back(std::move(record));
+  }
+  return planned;
+}
+
+/// Those that are divided by it are retired, and owe nothing.
+void apply_planned(CoordinatorSelf self, PlannedChange planned, TenantNesting after,
+                   const std::vector<Accounts::Division>& divided,
+                   caf::typed_response_promise<TenantsApplied> promise) {
+  auto& state = self->state;
+  std::vector<TenantId> retired;
+  for (const auto& [tenant, heirs] : divided) {
+    retired.push_back(tenant);
+    forgive_rounding(self, tenant);
+  }
+  for (const auto& record : planned.body.tenants)
+    state.next_tenant = std::max(state.next_tenant, record.id.value + 1);
+  const auto emptied = emptied_by(state.nesting, after);
+  deal_by(state, std::move(after), divided);
+  planned.body.position = state.allocation->position();
+  commit_chained(
+      self, planned.body,
+      [self, planned, emptied, promise](const Committed&) {
+        for (const auto& record : planned.body.tenants) take_tenant(self, record);
+        reinstate(self, emptied);
+        consider_all_nodes(self);
+        end_turn(self, promise, planned.applied);
+      },
+      [self, retired, promise](const caf::error& error) {
+        reinstate(self, retired);
+        end_turn(self, promise, error);
+      });
+}
+
+/// A tenant that will have tenants admits nothing from here on: whether it may be divided is looked
+/// at when its actor has said that none of its jobs is unfinished.
+void apply_now(CoordinatorSelf self, const ApplyTenants& request,
+               caf::typed_response_promise<TenantsApplied> promise) {
+  auto planned = plan(self->state, request.specs);
+  auto after = nesting_after(self->state, planned.body.tenants);
+  if (auto wrong = check_tree(after, request.specs)) return end_turn(self, promise, wrong);
+  const auto divided = divided_by(self->state, after);
+  std::vector<TenantId> retired;
+  for (const auto& division : divided) retired.push_back(division.tenant);
+  retire_all(self, retired, [=, dry_run = request.dry_run](const caf::error& busy) {
+    auto& state = self->state;
+    caf::error refused = busy;
+    const bool changes = !dry_run && !planned.body.tenants.empty();
+    if (!refused && changes && state.beginning_anew) refused = not_granting(state);
+    if (!refused && changes && !divided.empty()) settle_time(self);
+    for (const TenantId tenant : retired)
+      if (!refused) refused = check_may_leave(state, tenant);
+    if (!refused && changes) return apply_planned(self, planned, after, divided, promise);
+    reinstate(self, retired);
+    if (refused) return end_turn(self, promise, refused);
+    end_turn(self, promise, planned.applied);
+  });
+}
+
+// -- a tenant is removed --------------------------------------------------------------------------
 
 /// The tenant's actor admits nothing any more: takes the tenant out of allocator and directory at
 /// one moment, then makes that durable.
@@ -226,22 +302,26 @@ void remove_retired(CoordinatorSelf self, TenantId id, caf::typed_response_promi
   };
   if (state.beginning_anew) return refuse(not_granting(state));
   settle_time(self);  // what it held last may be what it owes
-  if (state.allocation->tenant(id).running_tasks == 0) forgive_rounding(self, id);
-  if (auto staying = check_may_leave(state, id, entry.spec.name)) return refuse(staying);
+  if (auto staying = check_may_leave(state, id)) return refuse(staying);
+  forgive_rounding(self, id);
   TenantRemoved body{id, 0, state.allocation->remove_tenant(id)};
-  body.position = state.allocation->position();
   state.tenants.erase(id);
+  auto after = nesting_of(state);
+  const auto emptied = emptied_by(state.nesting, after);
+  deal_by(state, std::move(after), {});
+  body.position = state.allocation->position();
   state.tenant_ids.erase(entry.spec.name);
   state.leaving.emplace(id, std::move(entry));
   commit_chained(
       self, body,
-      [self, promise](const Committed&) {
+      [self, emptied, promise](const Committed&) {
         const auto [id, entry] = *std::exchange(self->state.leaving, std::nullopt);
         const auto actor = entry.actor;
         self->state.context->names->remove(id);
         forget_tokens_of(self->state, id);
         self->unlink_from(actor);
         self->send_exit(actor, caf::exit_reason::user_shutdown);
+        reinstate(self, emptied);
         consider_all_nodes(self);
         end_turn(self, promise, Done{});
       },
@@ -256,12 +336,20 @@ void remove_now(CoordinatorSelf self, const std::string& name,
     return end_turn(self, promise,
                     make_error(ErrorCode::not_found, "there is no tenant " + name, "name"));
   const auto id = known->second;
+  if (state.nesting.has_tenants(id))
+    return end_turn(self, promise,
+                    make_error(ErrorCode::wrong_state,
+                               "tenant " + name + " has tenants, remove or move them first: " +
+                                   list_of(state.nesting.names_in(id)),
+                               "name"));
   self->request(state.tenants.at(id).actor, caf::infinite, Retire{})
       .then([self, id, promise](const Done&) { remove_retired(self, id, promise); },
             [self, promise](const caf::error& error) { end_turn(self, promise, error); });
 }
 
 }  // namespace
+
+TenantNesting nesting_of(const CoordinatorState& state) { return nesting_after(state, {}); }
 
 caf::error not_granting(const CoordinatorState& state) {
   return make_error(ErrorCode::unavailable, "not granting: " + state.why_not_granting);
@@ -306,43 +394,6 @@ caf::result<Done> answer(CoordinatorSelf self, const RemoveTenant& request) {
   auto promise = self->make_response_promise<Done>();
   in_turn(self, [self, request, promise] { remove_now(self, request.name, promise); });
   return promise;
-}
-
-caf::result<TenantAddress> find_tenant(const CoordinatorState& state, const FindTenant& request) {
-  auto id = request.id;
-  if (!request.name.empty()) {
-    const auto known = state.tenant_ids.find(request.name);
-    id = known == state.tenant_ids.end() ? TenantId{} : known->second;
-  }
-  const auto tenant = state.tenants.find(id);
-  if (tenant == state.tenants.end())
-    return make_error(ErrorCode::not_found, "there is no tenant " + request.name, "tenant");
-  return TenantAddress{id, tenant->second.spec.name, tenant->second.actor};
-}
-
-caf::result<TenantAddress> admit_job(const CoordinatorState& state, const AdmitJob& request) {
-  if (auto refused = refuse_untrusted(state)) return refused;
-  const auto& spec = request.spec;
-  const auto known = state.tenant_ids.find(spec.tenant);
-  if (known == state.tenant_ids.end())
-    return make_error(ErrorCode::invalid_input, "there is no tenant '" + spec.tenant + "'",
-                      "tenant");
-  auto demand = state.context->catalog.to_vector(spec.resources, "resources");
-  if (!demand) return demand.error();
-  if (demand->is_zero())
-    return make_error(ErrorCode::invalid_input, "a task needs some of a resource, e.g. cpu: 1",
-                      "resources");
-  const auto terms = terms_of(state.tenants.at(known->second).spec, state.context->catalog);
-  if (!demand->fits(terms->max))
-    return make_error(ErrorCode::invalid_input,
-                      "one task asks for " + text_of(spec.resources) +
-                          ", more than the tenant's max " +
-                          text_of(state.tenants.at(known->second).spec.max),
-                      "resources");
-  const auto rule = placement_of(spec);
-  if (!rule) return rule.error();
-  if (auto wrong = check_some_node_fits(state, spec, *demand, rule->get())) return wrong;
-  return TenantAddress{known->second, spec.tenant, state.tenants.at(known->second).actor};
 }
 
 }  // namespace fairwater::coordination

@@ -8,9 +8,25 @@ std::string why_not_granting(const CoordinatorState& state) {
   return state.trust.holds() ? state.why_not_granting : state.trust.why_not();
 }
 
+/// Of one with tenants, what they have together.
+TenantView view_of(const CoordinatorState& state, TenantId id) {
+  TenantView sum;
+  for (const TenantId leaf : state.nesting.leaves(id)) {
+    const TenantView view = state.allocation->tenant(leaf);
+    sum.request += view.request;
+    sum.quota += view.quota;
+    sum.used += view.used;
+    sum.pending_tasks += view.pending_tasks;
+    sum.running_tasks += view.running_tasks;
+    sum.net += view.net;
+    sum.carry += view.carry;
+  }
+  return sum;
+}
+
 TenantInfo describe(const CoordinatorState& state, TenantId id, const TenantEntry& tenant) {
   const auto& catalog = state.context->catalog;
-  const auto view = state.allocation->tenant(id);
+  const auto view = view_of(state, id);
   TenantInfo info;
   info.record.id = id;
   info.record.spec = tenant.spec;
@@ -23,6 +39,15 @@ TenantInfo describe(const CoordinatorState& state, TenantId id, const TenantEntr
   info.net = view.net;
   info.measure = state.context->measure;
   return info;
+}
+
+ObstacleNames names_around(const CoordinatorState& state, TenantId tenant) {
+  ObstacleNames names;
+  for (const ResourceKind& kind : state.context->catalog.kinds())
+    names.resources.push_back(kind.name);
+  for (const TenantId outer : state.nesting.around(tenant))
+    names.groups.emplace(GroupId{outer.value}, state.nesting.spec(outer).name);
+  return names;
 }
 
 NodeInfo describe(const CoordinatorState& state, NodeId id, const NodeEntry& node) {
@@ -112,10 +137,11 @@ ClusterStatus describe_cluster(CoordinatorState& state) {
 
 WaitingDescription explain_waiting(const CoordinatorState& state, const ExplainWaiting& request) {
   WaitingDescription description;
-  if (!state.tenants.contains(request.tenant)) return description;
+  if (!state.nesting.is_leaf(request.tenant)) return description;
   if (auto why = why_not_granting(state); !why.empty())
     description.obstacles.push_back({"not_granting", std::move(why)});
-  auto found = state.allocation->explain_waiting(request.tenant, request.job, request.index);
+  auto found = state.allocation->explain_waiting(request.tenant, request.job, request.index,
+                                                 names_around(state, request.tenant));
   description.obstacles.insert(description.obstacles.end(), found.begin(), found.end());
   description.mark = state.allocation->explain_mark(request.tenant);
   description.expected_start = expected_start(state, request.tenant, request.job);
@@ -123,7 +149,7 @@ WaitingDescription explain_waiting(const CoordinatorState& state, const ExplainW
 }
 
 WallTime expected_start(const CoordinatorState& state, TenantId tenant, JobId job) {
-  if (!state.tenants.contains(tenant)) return {};
+  if (!state.nesting.is_leaf(tenant)) return {};
   const auto left_ms = state.allocation->starts_in_ms(tenant, job);
   if (!left_ms) return {};
   return {state.context->wall_clock().microseconds + *left_ms * 1000};

@@ -59,6 +59,33 @@ std::string heading(const Explanation& explanation) {
   return text + "\n";
 }
 
+std::string permille_text(std::uint32_t permille) {
+  return permille == 0 ? "" : fmt::format(", confidence {:.0f} %", permille / 10.0);
+}
+
+/// Where the amounts come from, and why there is more memory than at first.
+std::string profiled_text(const Explanation& explanation) {
+  const JobSpec& spec = explanation.job.spec;
+  const ProfiledAmounts& profiled = spec.profiled;
+  if (!profiled.wanted()) return {};
+  NamedAmounts taken;
+  for (const std::string& name : profiled.resources) taken[name] = spec.resources.at(name);
+  std::string text = fmt::format("{} by the profile of class {}: {} runs{}\n",
+                                 format_amounts(taken), printable(spec.job_class), profiled.runs,
+                                 permille_text(profiled.confidence_permille));
+  const TaskRecord& task = explanation.task.record;
+  const std::uint32_t step =
+      task.state == TaskState::pending ? explanation.job.memory_step : task.memory_step;
+  if (step == 0) return text;
+  const auto memory_at = [&](std::uint32_t at) {
+    return format_amount("memory", amounts_at(spec, at).at("memory"));
+  };
+  return text + fmt::format(
+                    "memory {} since a task hit its limit with {}: the next measured amount "
+                    "(step {} of {})\n",
+                    memory_at(step), memory_at(step - 1), step, profiled.memory_steps.size());
+}
+
 std::string obstacles_text(const Explanation& explanation) {
   const auto& obstacles = explanation.obstacles;
   if (obstacles.empty())
@@ -160,7 +187,7 @@ std::string grant_text(const Explanation& explanation) {
 
 std::string explain_text(const Explanation& explanation) {
   const bool pending = explanation.task.record.state == TaskState::pending;
-  return heading(explanation) +
+  return heading(explanation) + profiled_text(explanation) +
          (pending ? obstacles_text(explanation) + mark_text(explanation) : grant_text(explanation));
 }
 

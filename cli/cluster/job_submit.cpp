@@ -95,20 +95,24 @@ int submit_file(const Context& context, const SubmitOptions& options) {
 }
 
 /// Reads `NAME=AMOUNT` words on top of --cpu and --memory.
-caf::error read_amounts(const RunOptions& options, NamedAmounts& amounts) {
+caf::error read_amounts(const RunOptions& options, JobSpec& spec) {
   const std::pair<const char*, const std::string*> named[] = {{"cpu", &options.cpu},
                                                               {"memory", &options.memory}};
   for (const auto& [name, text] : named) {
     if (text->empty()) continue;
+    if (*text == kAuto) {
+      spec.profiled.resources.emplace_back(name);
+      continue;
+    }
     const auto amount = parse_amount(name, *text);
     if (!amount) return amount.error();
-    amounts[name] = *amount;
+    spec.resources[name] = *amount;
   }
   for (const auto& text : options.resources) {
     const auto more = parse_amounts(text);
     if (!more) return more.error();
     for (const auto& [name, amount] : *more)
-      if (!amounts.emplace(name, amount).second)
+      if (!spec.resources.emplace(name, amount).second)
         return make_error(ErrorCode::invalid_input, "given twice", "resources." + name);
   }
   return {};
@@ -139,8 +143,9 @@ void add_run_options(CLI::App& verb, RunOptions& options) {
   verb.add_option("--tenant", options.tenant, "whose job (default: the token's tenant)");
   verb.add_option("--name", options.name, "what listings show (default: the program)");
   verb.add_option("--class", options.job_class, "groups runs of one program");
-  verb.add_option("--cpu", options.cpu, "per task: 1, 0.5, 1500m (default 1)");
-  verb.add_option("--memory", options.memory, "per task: 512MiB, 2GiB (default 512MiB)");
+  verb.add_option("--cpu", options.cpu,
+                  "per task: 1, 0.5, 1500m (default 1), or auto: by the class's profile");
+  verb.add_option("--memory", options.memory, "per task: 512MiB, 2GiB (default 512MiB), or auto");
   verb.add_option("--resource", options.resources, "per task: gpu=1");
   auto* tasks = verb.add_option("--tasks", options.tasks, "how many (default 1)");
   verb.add_option("--min", options.tasks_min, "at least so many tasks")->excludes(tasks);
@@ -154,6 +159,7 @@ void add_run_options(CLI::App& verb, RunOptions& options) {
   verb.add_option("--retries", options.retries, "more runs of a task that fails (default 0)");
   verb.add_option("--kind", options.kind, "batch (the default), or service: runs until cancelled")
       ->check(CLI::IsMember({"batch", "service"}));
+  verb.add_flag("--gang", options.gang, "all tasks start at once or none, and end as one");
 }
 
 void add_after_submission(CLI::App& verb, AfterSubmission& after) {
@@ -178,10 +184,11 @@ Expected<JobSpec> spec_of(const RunOptions& options, const std::vector<std::stri
   spec.priority = options.priority;
   spec.retries = options.retries;
   if (options.kind == "service") spec.kind = JobKind::service;
+  spec.gang = options.gang;
   const bool elastic = options.tasks_min != 0 || options.tasks_max != 0;
   spec.tasks_min = elastic ? std::max(options.tasks_min, 1u) : options.tasks;
   spec.tasks_max = elastic && options.tasks_max != 0 ? options.tasks_max : spec.tasks_min;
-  if (auto error = read_amounts(options, spec.resources)) return error;
+  if (auto error = read_amounts(options, spec)) return error;
   if (auto error = read_environment(options.environment, spec.environment)) return error;
   if (!options.time_limit.empty()) {
     const auto limit_ms = parse_duration_ms(options.time_limit);

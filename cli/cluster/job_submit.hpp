@@ -36,6 +36,7 @@ struct RunOptions {
   std::string time_limit;
   std::uint32_t retries = 0;
   std::string kind = "batch";
+  bool gang = false;
   AfterSubmission after;
 };
 

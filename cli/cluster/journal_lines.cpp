@@ -54,6 +54,7 @@ struct RecordFields {
     Json tenants = Json::array();
     for (const auto& tenant : body.tenants)
       tenants.push_back(Json{{"name", tenant.spec.name},
+                             {"parent", json_parent(tenant.spec)},
                              {"weight", tenant.spec.weight},
                              {"min", json_amounts(tenant.spec.min)},
                              {"max", json_amounts(tenant.spec.max)}});

@@ -66,11 +66,15 @@ Json token_json(const TokenInfo& token) {
               {"last_used_at", json_time(token.last_used)}};
 }
 
+Json json_parent(const TenantSpec& spec) {
+  return spec.parent.empty() ? Json(nullptr) : Json(spec.parent);
+}
+
 Json tenant_json(const TenantInfo& tenant) {
   const TenantSpec& spec = tenant.record.spec;
   return Json{
       {"name", spec.name},
-      {"parent", spec.parent.empty() ? Json(nullptr) : Json(spec.parent)},
+      {"parent", json_parent(spec)},
       {"weight", spec.weight},
       {"min", json_amounts(spec.min)},
       {"max", json_amounts(spec.max)},
@@ -120,22 +124,41 @@ Json node_json(const NodeInfo& node) {
               {"drain_reason", node.record.drain_reason},
               {"limits", node.record.spec.limits},
               {"isolation", node.record.spec.isolation},
+              {"address", node.record.spec.address},
               {"problem", node.problem},
               {"agent_starts", node.record.run.starts}};
 }
+
+namespace {
+
+/// What of the amounts the class's profile gave; null where the job named them all.
+Json profiled_json(const JobRecord& job) {
+  const ProfiledAmounts& profiled = job.spec.profiled;
+  if (!profiled.wanted()) return nullptr;
+  return Json{{"resources", profiled.resources},
+              {"runs", profiled.runs},
+              {"confidence", profiled.confidence_permille / 1000.0},
+              {"memory_steps", profiled.memory_steps},
+              {"memory_step", job.memory_step}};
+}
+
+}  // namespace
 
 Json job_json(const JobRecord& job) {
   return Json{{"id", job.id.value},
               {"tenant", job.spec.tenant},
               {"name", job.spec.name},
+              {"class", job.spec.job_class},
               {"kind", to_string(job.spec.kind)},
+              {"gang", job.spec.gang},
               {"state", to_string(state_of(job))},
               {"submitted_at", json_time(job.submitted_at)},
               {"started_at", json_time(job.started_at)},
               {"finished_at", json_time(job.finished_at)},
               {"cancel_reason", job.cancel_reason},
               {"command", job.spec.command},
-              {"resources", json_amounts(job.spec.resources)},
+              {"resources", json_amounts(amounts_at(job.spec, job.memory_step))},
+              {"profiled", profiled_json(job)},
               {"tasks", counts_json(job.tasks)}};
 }
 

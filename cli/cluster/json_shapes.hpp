@@ -7,6 +7,8 @@
 namespace fairwater {
 
 [[nodiscard]] Json status_json(const ClusterStatus& status);
+/// Null at the top.
+[[nodiscard]] Json json_parent(const TenantSpec& spec);
 [[nodiscard]] Json tenant_json(const TenantInfo& tenant);
 /// `{"tenants": [..]}` with the currency of their nets.
 [[nodiscard]] Json tenants_json(const std::vector<TenantInfo>& tenants);

@@ -1,6 +1,8 @@
 #include "cli/cluster/tables.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -96,6 +98,41 @@ std::string token_table(const std::vector<TokenInfo>& tokens) {
   return table.str();
 }
 
+namespace {
+
+struct NestedTenant {
+  std::size_t at = 0;  ///< in the list
+  std::size_t depth = 0;
+};
+
+/// Each behind the one that it is in, else in the list's order. Those in one that is not listed
+/// stand at the top.
+std::vector<NestedTenant> nested_order(const std::vector<TenantInfo>& tenants) {
+  std::set<std::string> listed;
+  for (const auto& tenant : tenants) listed.insert(tenant.record.spec.name);
+  std::map<std::string, std::vector<std::size_t>> within;  // by parent
+  for (std::size_t i = 0; i < tenants.size(); ++i) {
+    const std::string& parent = tenants[i].record.spec.parent;
+    within[listed.contains(parent) ? parent : ""].push_back(i);
+  }
+  std::vector<NestedTenant> order, open;
+  const auto open_those_in = [&](const std::string& parent, std::size_t depth) {
+    const auto found = within.find(parent);
+    if (found == within.end()) return;
+    for (auto child = found->second.rbegin(); child != found->second.rend(); ++child)
+      open.push_back({*child, depth});
+  };
+  open_those_in("", 0);
+  while (!open.empty()) {
+    order.push_back(open.back());
+    open.pop_back();
+    open_those_in(tenants[order.back().at].record.spec.name, order.back().depth + 1);
+  }
+  return order;
+}
+
+}  // namespace
+
 std::string tenant_table(const std::vector<TenantInfo>& tenants) {
   Table table{{{"NAME"},
                {"WEIGHT", Align::right},
@@ -105,12 +142,15 @@ std::string tenant_table(const std::vector<TenantInfo>& tenants) {
                {"QUOTA"},
                {"NET", Align::right},
                {"GRANTED", Align::right}}};
-  for (const auto& tenant : tenants)
-    table.add_row({tenant.record.spec.name, std::to_string(tenant.record.spec.weight),
-                   std::to_string(tenant.running_tasks), std::to_string(tenant.pending_tasks),
-                   format_amounts(tenant.used), format_amounts(tenant.runtime_quota),
+  for (const auto& [at, depth] : nested_order(tenants)) {
+    const TenantInfo& tenant = tenants[at];
+    table.add_row({std::string(2 * depth, ' ') + tenant.record.spec.name,
+                   std::to_string(tenant.record.spec.weight), std::to_string(tenant.running_tasks),
+                   std::to_string(tenant.pending_tasks), format_amounts(tenant.used),
+                   format_amounts(tenant.runtime_quota),
                    signed_balance_text(tenant.net, tenant.measure),
                    std::to_string(tenant.record.granted_units_total)});
+  }
   return table.str();
 }
 
@@ -224,6 +264,7 @@ std::string node_text(const NodeInfo& node) {
       {"tasks", std::to_string(node.running_tasks)},
       {"limits by", spec.limits},
       {"tasks run as", spec.isolation},
+      {"address", spec.address},
       {"heartbeat", table_time(node.last_heartbeat)},
       {"PROBLEM", node.problem},
   });
@@ -258,7 +299,7 @@ std::string job_text(const JobDetail& detail) {
       {"job", std::to_string(job.id.value)},
       {"tenant", job.spec.tenant},
       {"name", job.spec.name},
-      {"kind", std::string{to_string(job.spec.kind)}},
+      {"kind", std::string{to_string(job.spec.kind)} + (job.spec.gang ? ", gang" : "")},
       {"state", std::string{to_string(state_of(job))}},
       {"cancelled", job.cancelled ? (job.cancel_reason.empty() ? "yes" : job.cancel_reason) : ""},
       {"command", command},

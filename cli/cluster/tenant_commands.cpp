@@ -1,6 +1,6 @@
 // tenant apply | list | show | remove | token
+#include <map>
 #include <memory>
-#include <set>
 
 #include "cli/cluster/commands.hpp"
 #include "cli/cluster/json_shapes.hpp"
@@ -9,6 +9,7 @@
 #include "cli/core/verbs.hpp"
 #include "input/document.hpp"
 #include "input/tenants.hpp"
+#include "model/tenant_nesting.hpp"
 #include "rpc/tokens.hpp"
 
 namespace fairwater {
@@ -31,12 +32,13 @@ Expected<std::vector<std::string>> excess_after(Client& client,
   if (!known) return known.error();
   const auto status = client.status();
   if (!status) return status.error();
-  std::vector<TenantSpec> all = specs;
-  std::set<std::string> changed;
-  for (const auto& spec : specs) changed.insert(spec.name);
-  for (const auto& tenant : *known)
-    if (!changed.contains(tenant.record.spec.name)) all.push_back(tenant.record.spec);
-  return guarantees_beyond(status->capacity, all);
+  std::map<std::string, TenantSpec> all;
+  for (const auto& tenant : *known) all[tenant.record.spec.name] = tenant.record.spec;
+  for (const auto& spec : specs) all[spec.name] = spec;
+  TenantNesting::Specs numbered;
+  for (auto& [name, spec] : all)
+    numbered.emplace(TenantId{static_cast<std::uint32_t>(numbered.size() + 1)}, std::move(spec));
+  return guarantees_beyond(status->capacity, TenantNesting(std::move(numbered)).guaranteed({}));
 }
 
 int apply(const Context& context, const ApplyOptions& options) {

@@ -15,9 +15,9 @@ namespace {
 
 using Quotas = std::map<std::string, Units>;  // by tenant; 0: none given
 
-class TenantTree {
+class SimTenantTree {
  public:
-  TenantTree(SimFileDraft& draft, const Quotas& quotas) : draft_(draft), quotas_(quotas) {}
+  SimTenantTree(SimFileDraft& draft, const Quotas& quotas) : draft_(draft), quotas_(quotas) {}
 
   /// Adds them and all below. What they have as min together.
   ResourceVector add(const std::vector<DeclaredTenant>& tenants, GroupId parent) {
@@ -85,7 +85,7 @@ void read_sim_tenants(SimFileDraft& draft, const FieldMap& file) {
   const auto tenants = read_tenants(*list, [&](const FieldMap& fields, const TenantSpec& spec) {
     fields.read("quota", quotas[spec.name], integer_from(1, kMaxElasticUnits));
   });
-  TenantTree{draft, quotas}.add(tenants, {});
+  SimTenantTree{draft, quotas}.add(tenants, {});
 }
 
 }  // namespace fairwater

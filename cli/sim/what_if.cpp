@@ -95,12 +95,20 @@ class QuestionBuilder {
 
   /// By id: the order in which they joined.
   caf::error take_tenants() {
-    for (const auto& [key, tenant] : state_.tenants.all()) {
-      const auto terms = terms_of(tenant.spec, catalog_);
-      if (!terms) return terms.error();
-      tenant_index_[tenant.id] = static_cast<sim::TenantIndex>(what_if().cluster.tenants.size());
-      what_if().cluster.tenants.push_back({tenant.spec.name, *terms});
-      if (tenant.spec.queue != QueuePolicy::fifo) ++tenants_not_fifo_;
+    const TenantNesting nesting = state_.nesting();
+    const auto tree = nesting.tree(catalog_);
+    if (!tree) return tree.error();
+    sim::Cluster& cluster = what_if().cluster;
+    for (const auto& [id, terms] : tree->groups) {
+      cluster.groups.push_back(terms);
+      group_ids_.emplace(id, GroupId{static_cast<std::uint32_t>(cluster.groups.size())});
+      renumber(cluster.groups.back().place);
+    }
+    for (auto [id, terms] : tree->tenants) {
+      if (terms.place) renumber(*terms.place);
+      tenant_index_[id] = static_cast<sim::TenantIndex>(cluster.tenants.size());
+      cluster.tenants.push_back({nesting.spec(id).name, terms});
+      if (nesting.spec(id).queue != QueuePolicy::fifo) ++tenants_not_fifo_;
     }
     what_if().state.accounts = state_.accounts.snapshot();
     auto& accounts = what_if().state.accounts;
@@ -250,6 +258,7 @@ class QuestionBuilder {
       facts.waiting_tasks += waiting_ms.size();
       if (!waiting_ms.empty()) ++facts.waiting_jobs;
       if (!waiting_ms.empty() && waits_for_others(record)) ++jobs_after_others_;
+      if (!waiting_ms.empty() && record.spec.gang) ++gangs_;
       running_ms.insert(running_ms.end(), waiting_ms.begin(), waiting_ms.end());
       if (!running_ms.empty())
         add_job(*std::move(job), std::move(running_ms), -since_ms(record.submitted_at, rules_.now));
@@ -300,19 +309,65 @@ class QuestionBuilder {
       add_job(*std::move(job), std::move(runs_ms), rules_.horizon_ms - age_ms);
       ++question_.facts.arriving_jobs;
       if (!record.spec.after.empty()) ++jobs_after_others_;
+      if (record.spec.gang) ++gangs_;
     }
     return {};
   }
 
-  caf::error take_proposal(const std::vector<TenantSpec>& proposal) {
+  /// Groups are numbered as the simulated cluster has them.
+  void renumber(QuotaPlace& place) const {
+    if (place.group) place.group = group_ids_.at(place.group);
+  }
+
+  /// Whoever runs jobs may come or change; who has tenants stays as it is.
+  caf::error check_proposal(const std::vector<TenantSpec>& proposal, const TenantNesting& before,
+                            const TenantNesting& after) const {
     for (std::size_t i = 0; i < proposal.size(); ++i) {
-      const auto terms = terms_of(proposal[i], catalog_);
-      if (!terms) {
+      const auto where = [&](const std::string& key) {
+        return fmt::format("tenants[{}].{}", i, key);
+      };
+      if (const auto terms = terms_of(proposal[i], catalog_); !terms) {
         const ErrorDetails said = details(terms.error());
-        return make_error(said.code, said.message, fmt::format("tenants[{}].{}", i, said.field));
+        return make_error(said.code, said.message, where(said.field));
       }
-      what_if().proposal.push_back({proposal[i].name, *terms});
-      if (proposal[i].queue != QueuePolicy::fifo) ++tenants_not_fifo_;
+      for (const auto& faults : {after.shape_faults(), after.terms_faults()})
+        for (const auto& fault : faults)
+          if (fault.tenant == proposal[i].name)
+            return make_error(ErrorCode::invalid_input, fault.message, where(fault.key));
+    }
+    const auto groups_before = before.tree(catalog_)->groups;
+    const auto groups_after = after.tree(catalog_)->groups;
+    const bool same = std::equal(groups_before.begin(), groups_before.end(), groups_after.begin(),
+                                 groups_after.end(), [](const auto& one, const auto& other) {
+                                   return one.id == other.id && one.terms == other.terms;
+                                 });
+    if (same) return {};
+    return make_error(ErrorCode::not_supported,
+                      "what-if changes tenants that run jobs, not those that have tenants",
+                      "tenants");
+  }
+
+  /// In a tree one tenant's weight moves its siblings' parts: the proposal is all that follows.
+  caf::error take_proposal(const std::vector<TenantSpec>& proposal) {
+    TenantNesting::Specs specs;
+    std::map<std::string, TenantId> ids;
+    for (const auto& [key, tenant] : state_.tenants.all()) {
+      specs.emplace(tenant.id, tenant.spec);
+      ids.emplace(tenant.spec.name, tenant.id);
+    }
+    TenantId next = state_.meta.next_tenant;
+    for (const TenantSpec& proposed : proposal) {
+      const auto [known, is_new] = ids.emplace(proposed.name, next);
+      if (is_new) ++next.value;
+      specs[known->second] = proposed;
+      if (proposed.queue != QueuePolicy::fifo) ++tenants_not_fifo_;
+    }
+    const TenantNesting after(std::move(specs));
+    if (auto wrong = check_proposal(proposal, state_.nesting(), after)) return wrong;
+    const auto tree = after.tree(catalog_);
+    for (auto [id, terms] : tree->tenants) {
+      if (terms.place) renumber(*terms.place);
+      what_if().proposal.push_back({after.spec(id).name, terms});
     }
     return {};
   }
@@ -326,6 +381,7 @@ class QuestionBuilder {
       if (number > 0) notes.push_back(fmt::format("{}: {}", what, number));
     };
     count("jobs that wait for others are simulated as if they did not", jobs_after_others_);
+    count("gangs are simulated as if each of their tasks started by itself", gangs_);
     count("jobs of tenants that are gone do not come again", jobs_of_the_gone_);
     count("services that came do not come again", services_of_the_past_);
     count("services that are there hold their room to the horizon", services_now_);
@@ -339,12 +395,14 @@ class QuestionBuilder {
   const std::map<std::string, JobRecord> jobs_;
   const std::map<std::string, LiveJob> live_;
   std::map<TenantId, sim::TenantIndex> tenant_index_;
+  std::map<GroupId, GroupId> group_ids_;  ///< of the coordinator's, those of the simulated cluster
   std::map<NodeId, sim::NodeIndex> node_index_;
   std::map<JobId, MeanRun> runs_of_job_;  ///< of those that have not ended
   std::map<std::pair<TenantId, std::string>, MeanRun> runs_of_class_;
   std::map<TenantId, MeanRun> runs_of_tenant_;
   std::uint64_t tenants_not_fifo_ = 0;
   std::uint64_t jobs_after_others_ = 0;
+  std::uint64_t gangs_ = 0;  ///< that wait, or come again
   std::uint64_t jobs_of_the_gone_ = 0;
   std::uint64_t services_of_the_past_ = 0;
   std::uint64_t services_now_ = 0;

@@ -32,6 +32,7 @@ class Allocation {
 
   // -- what is known. See Allocator.
   virtual void set_tenant(TenantId tenant, const TenantTerms& terms) = 0;
+  virtual void set_tree(const TenantTree& tree, std::span<const Accounts::Division> divided) = 0;
   virtual Units remove_tenant(TenantId tenant) = 0;
   virtual void set_node(NodeId node, const NodeTraits& traits, const ResourceVector& capacity,
                         bool accepts) = 0;
@@ -66,7 +67,8 @@ class Allocation {
   [[nodiscard]] virtual bool could_ever_fit(const ResourceVector& demand,
                                             const PlacementRule* rule) const = 0;
   [[nodiscard]] virtual std::vector<Obstacle> explain_waiting(TenantId tenant, JobId job,
-                                                              std::uint32_t index) const = 0;
+                                                              std::uint32_t index,
+                                                              const ObstacleNames& names) const = 0;
   [[nodiscard]] virtual std::optional<std::int64_t> starts_in_ms(TenantId tenant,
                                                                  JobId job) const = 0;
   [[nodiscard]] virtual std::optional<ExplainedMark> explain_mark(TenantId tenant) const = 0;

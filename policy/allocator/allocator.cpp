@@ -37,6 +37,10 @@ void Allocator::set_tenant(TenantId tenant, const TenantTerms& terms) {
   impl_->state.set_tenant(tenant, terms);
 }
 
+void Allocator::set_tree(const TenantTree& tree, std::span<const Accounts::Division> divided) {
+  impl_->state.set_tree(tree, divided);
+}
+
 Units Allocator::remove_tenant(TenantId tenant) { return impl_->state.remove_tenant(tenant); }
 
 void Allocator::set_node(NodeId node, const NodeTraits& traits, const ResourceVector& capacity,
@@ -78,6 +82,15 @@ std::optional<Deal> Allocator::deal(NodeId node, bool gives_all_places) {
 
 bool Allocator::left_to_preferred() const { return impl_->dealer.left_to_preferred(); }
 
+bool Allocator::placed_gang() const { return impl_->dealer.placed_gang(); }
+
+std::optional<NodeId> Allocator::next_of_gang() const {
+  const auto& gang = impl_->state.begun_gang;
+  return gang ? std::optional(gang->rest.back().node) : std::nullopt;
+}
+
+void Allocator::forget_gang_plans() { impl_->state.forget_gang_plans(); }
+
 std::optional<NodeId> Allocator::next_that_matters(NodeId from) const {
   return impl_->state.next_that_matters(from);
 }
@@ -116,7 +129,10 @@ NodeView Allocator::node(NodeId id) const {
                 .running_tasks = node.running_tasks,
                 .accepts = node.accepts,
                 .reserved_for = std::nullopt};
-  if (node.reservation) {
+  if (const GangPlan* plan = impl_->state.gang_plan_on(node)) {
+    view.reserved_for = impl_->state.at(plan->tenant_slot).id;
+    if (plan->from_ms != kNever) view.reserved_from_ms = plan->from_ms;
+  } else if (node.reservation) {
     const TenantState& holder = impl_->state.at(node.reservation->tenant_slot);
     view.reserved_for = holder.id;
     // Its first place there is the reservation.
@@ -145,9 +161,9 @@ bool Allocator::could_ever_fit(const ResourceVector& demand, const PlacementRule
   return false;
 }
 
-std::vector<Obstacle> Allocator::explain_waiting(TenantId tenant, JobId job,
-                                                 std::uint32_t index) const {
-  return fairwater::explain_waiting(impl_->state, tenant, job, index);
+std::vector<Obstacle> Allocator::explain_waiting(TenantId tenant, JobId job, std::uint32_t index,
+                                                 const ObstacleNames& names) const {
+  return fairwater::explain_waiting(impl_->state, tenant, job, index, names);
 }
 
 std::vector<PlannedStart> Allocator::planned_starts() const {
@@ -158,6 +174,10 @@ std::vector<PlannedStart> Allocator::planned_starts() const {
       if (place.job && place.from_ms != kNever)
         starts.push_back({tenant.id, place.job, place.node, place.from_ms});
   }
+  for (const GangPlan& plan : impl_->state.gang_plans())
+    if (!plan.shares.empty() && plan.from_ms != kNever)
+      starts.push_back(
+          {impl_->state.at(plan.tenant_slot).id, plan.job, plan.shares.front().node, plan.from_ms});
   return starts;
 }
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -70,6 +71,7 @@ struct GroupTerms {
   std::array<std::optional<Amount>, kMaxResources> min{};
   /// Of what its tenants hold together.
   ResourceVector max = ResourceVector::filled(kUnlimited);
+  friend bool operator==(const GroupTerms&, const GroupTerms&) = default;
 };
 
 struct TenantTerms {
@@ -86,6 +88,21 @@ struct TenantTerms {
   /// None: it shares the cluster with the weight that it has in the sequence.
   std::optional<QuotaPlace> place = std::nullopt;
   friend bool operator==(const TenantTerms&, const TenantTerms&) = default;
+};
+
+/// All who share the cluster. The tenants' weights are those of the sequence: where there are
+/// groups they follow the tree (policy/quota/tree_weights.hpp), and every tenant has a place in it.
+struct TenantTree {
+  struct Group {
+    GroupId id;
+    GroupTerms terms;
+  };
+  struct Tenant {
+    TenantId id;
+    TenantTerms terms;
+  };
+  std::vector<Group> groups;    ///< each after the one that it is in
+  std::vector<Tenant> tenants;  ///< by id
 };
 
 /// Of WaitingRange::late_in_ms.
@@ -111,6 +128,8 @@ struct WaitingRange {
   bool is_service = false;  ///< see PlannedRun
   /// Left to this node while that takes tasks and has room for it. None: whichever comes first.
   NodeId home{};
+  /// They are all of a gang: they start at once, on whichever nodes, or not at all.
+  bool is_gang = false;
 };
 
 [[nodiscard]] inline QuotaPlace place_of(const TenantTerms& terms) {
@@ -166,10 +185,16 @@ struct NodeView {
 /// Why a waiting task waits: `first` is what a deal would stumble over first, `also` everything
 /// else.
 struct Obstacle {
-  std::string code;     ///< no_node_up, placement, node_size, node_busy, max, quota, share,
-                        ///< may_not_borrow, order
+  std::string code;     ///< no_node_up, placement, node_size, gang_size, gang, node_busy, max,
+                        ///< quota, share, may_not_borrow, order
   std::string message;  ///< plain words with the numbers
   friend bool operator==(const Obstacle&, const Obstacle&) = default;
+};
+
+/// What the messages of obstacles call things. Who is not named is told by number.
+struct ObstacleNames {
+  std::vector<std::string> resources;  ///< by index
+  std::map<GroupId, std::string> groups;
 };
 
 /// When the next task of a job that waits is expected to have room.
@@ -203,6 +228,10 @@ class Allocator {
   void set_group(GroupId group, const GroupTerms& terms);
   /// Adds a tenant (it joins the sequence) or changes its terms.
   void set_tenant(TenantId tenant, const TenantTerms& terms);
+  /// From here on these share the cluster, and no others: sets all groups and tenants. Who was
+  /// known and is not among them is divided: it must hold no task and owe nothing, and what it is
+  /// owed its heirs are owed. O(tenants * log) where the groups are others than before.
+  void set_tree(const TenantTree& tree, std::span<const Accounts::Division> divided);
   /// The tenant leaves the sequence and the book; it must hold no task and owe nothing. Returns the
   /// units forgiven, see Accounts::leave: net and deficit of other tenants change.
   Units remove_tenant(TenantId tenant);
@@ -232,7 +261,7 @@ class Allocator {
 
   // -- after a restart
   // -----------------------------------------------------------------------------
-  /// After all tenants are set, in the order of their joining.
+  /// After all tenants are set.
   void restore(const AccountsSnapshot& accounts);
   /// After their nodes and tenants are set.
   void restore_held(std::span<const HeldTask> held);
@@ -253,6 +282,14 @@ class Allocator {
   /// Whether the last call of `deal` left a task to its own node, or to one at a site that its job
   /// prefers. Once that node was dealt, another deal of this one may find the task still waiting.
   [[nodiscard]] bool left_to_preferred() const;
+  /// Whether the last call of `deal` placed tasks of a gang. Then it placed nothing after them, and
+  /// another deal of the same node may.
+  [[nodiscard]] bool placed_gang() const;
+  /// While a gang is placed only in part: the node that must be dealt next, before anything else
+  /// happens. Its deal belongs into one record with those before.
+  [[nodiscard]] std::optional<NodeId> next_of_gang() const;
+  /// All room that is kept for gangs is looked at anew. Without this it is with each settlement.
+  void forget_gang_plans();
   /// The first node from that id on whose deal may do more than give places: it may have room for
   /// the least that somebody who waits asks for, or something there is to be looked at anew. Where
   /// the ledger counts units, deals of the others do nothing. O(log nodes).
@@ -274,7 +311,8 @@ class Allocator {
   [[nodiscard]] bool could_ever_fit(const ResourceVector& demand, const PlacementRule* rule) const;
   /// Everything that keeps this waiting task from being placed now, first things first.
   [[nodiscard]] std::vector<Obstacle> explain_waiting(TenantId tenant, JobId job,
-                                                      std::uint32_t index) const;
+                                                      std::uint32_t index,
+                                                      const ObstacleNames& names = {}) const;
   /// Of the jobs that have a place in time whose moment is known: policy/allocator/by_time.hpp.
   /// O(tenants that wait + places).
   [[nodiscard]] std::vector<PlannedStart> planned_starts() const;

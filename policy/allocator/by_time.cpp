@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "policy/allocator/expected_room.hpp"
+#include "policy/allocator/gangs.hpp"
+
 namespace fairwater {
 namespace {
 
@@ -20,12 +23,12 @@ Units bounded(Wide value) {
 }
 
 /// See the order in by_time.hpp.
-Turn turn_of(const AllocatorState& state, const TenantState& tenant, const WaitingRange& task,
+Turn turn_of(const AllocatorState& state, const TenantState& tenant, const WindowRange& next,
              Standing standing, std::int64_t memory_ms) {
   const std::size_t resource = state.accounts().time().resource();
   const MicroUnits held = state.quotas().micro_units_of(tenant.used[resource], resource);
-  const MicroUnits cost = state.quotas().micro_units_of(task.demand[resource], resource);
-  const Wide owed = Wide{cost} * task.expected_ms - Wide{tenant.net} * kMicroUnitsPerUnit;
+  const MicroUnits cost = state.quotas().micro_units_of(next.asked_at_once(resource), resource);
+  const Wide owed = Wide{cost} * next.range.expected_ms - Wide{tenant.net} * kMicroUnitsPerUnit;
   return {.first = standing == Standing::at_quota ? 1 : 0,
           .second = bounded(Wide{held} + cost + quotient(owed, memory_ms)),
           .per = std::max<MicroUnits>(tenant.part, 1)};
@@ -37,14 +40,6 @@ constexpr std::int64_t kLeastMemoryMs = 1000;
 constexpr std::size_t kMostPlaces = 64;
 /// How many tenants it gives a place when nothing fits any more, where it is to be quick.
 constexpr std::size_t kMostLooks = 16;
-/// Of what may never end.
-constexpr std::int64_t kForeverMs = kNever / 4;
-
-std::int64_t duration_of(const WaitingRange& task, Predict predict) {
-  const std::int64_t planned_ms = planned_run_ms(predict, {task.limit_ms, task.expected_ms, 0}, 0);
-  return planned_ms > 0 ? std::min(planned_ms, kForeverMs) : kForeverMs;
-}
-
 GrantStep step_of(Standing standing) {
   switch (standing) {
     case Standing::within:
@@ -64,38 +59,30 @@ bool comes_first(const KeptPlace& place, LedgerMs from_ms, NodeId node) {
 
 }  // namespace
 
-/// A task beyond what was planned is expected to end with the next millisecond.
-RoomProfile expected_room(const NodeRoom& node, LedgerMs now_ms, Predict predict) {
-  RoomProfile profile(node.free());
-  profile.pass_to(now_ms);
-  for (const auto& [end, task] : node.ends) {
-    const LedgerMs at_ms = predict == Predict::limits ? task.limit_ends_ms : end.at_ms;
-    if (at_ms != kNever) profile.grow(std::max(at_ms, now_ms + 1), task.demand);
-  }
-  return profile;
-}
-
 PlaceByTime::Kept PlaceByTime::run() {
   forget_places();
   deal_.state.correct_ends(*deal_.node);
   deal_.state.refresh_parts();
   predict_ = deal_.state.settings.predict;
   place_late();
-  place_in_turns();
+  if (!has_begun_gang()) place_in_turns();
   if (deal_.placed > 0) deal_.draw(deal_.placed);
-  return {kept_, keeps_all_};
+  return {kept_, keeps_all_ && kept_};
 }
 
 void PlaceByTime::place_late() {
-  while (const auto late = first_late()) {
+  while (const auto late = has_begun_gang() ? std::nullopt : first_late()) {
     const WindowRange& entry = late->tenant->window[late->range];
-    if (!may_start(*late->tenant, entry)) {
-      predict_ = Predict::limits;
-      keep_room(*late->tenant, entry, true);
-      is_closed_ = true;
-      return;
+    if (start(*late->tenant, late->range, GrantStep::reserved)) continue;
+    predict_ = Predict::limits;
+    keep_room(*late->tenant, entry, true);
+    const bool waits_elsewhere = entry.is_gang() && !keeps_room_for(entry);
+    if (waits_elsewhere) {
+      elsewhere_.push_back(entry.range.job);
+      continue;
     }
-    place(*late->tenant, late->range, GrantStep::reserved);
+    is_closed_ = true;
+    return;
   }
 }
 
@@ -111,6 +98,8 @@ std::optional<PlaceByTime::Late> PlaceByTime::first_late() {
     for (std::uint32_t i = 0; i < tenant.window.size(); ++i) {
       const WindowRange& entry = tenant.window[i];
       if (entry.late_from_ms > now_ms || (first && entry.late_from_ms >= first->from_ms)) continue;
+      if (std::find(elsewhere_.begin(), elsewhere_.end(), entry.range.job) != elsewhere_.end())
+        continue;
       if (deal_.tasks.could_hold(tenant, entry)) first = Late{&tenant, i, entry.late_from_ms};
     }
   }
@@ -122,8 +111,7 @@ void PlaceByTime::queue_up(std::size_t candidate) {
   Candidate& at = candidates_[candidate];
   const WindowRange& entry = at.tenant->window[at.cursor.next];
   at.standing = deal_.tasks.standing(*at.tenant, entry);
-  queue_.push_back(
-      {turn_of(deal_.state, *at.tenant, entry.range, at.standing, memory_ms_), candidate});
+  queue_.push_back({turn_of(deal_.state, *at.tenant, entry, at.standing, memory_ms_), candidate});
 }
 
 /// Those who wait for something that the node could hold, and how long their next tasks take.
@@ -151,7 +139,8 @@ void PlaceByTime::place_in_turns() {
   for (std::size_t i = 0; i < candidates_.size(); ++i) queue_up(i);
   std::make_heap(queue_.begin(), queue_.end(), ComesLater{});
   std::size_t looks = kMostLooks;
-  while (!queue_.empty() && !keeps_all_ && (deal_.tasks.something_may_fit() || !is_closed_)) {
+  while (!queue_.empty() && !has_begun_gang() && !keeps_all_ &&
+         (deal_.tasks.something_may_fit() || !is_closed_)) {
     const bool is_quick = !deal_.gives_all_places && !deal_.tasks.something_may_fit();
     if (is_quick && looks-- == 0) break;
     std::pop_heap(queue_.begin(), queue_.end(), ComesLater{});
@@ -163,9 +152,7 @@ void PlaceByTime::place_in_turns() {
     const Standing standing = candidate.standing;
     if (standing == Standing::at_quota && !tenant.terms.may_borrow) {
       ++candidate.cursor.next;
-    } else if (may_start(tenant, entry)) {
-      place(tenant, candidate.cursor.next, step_of(standing));
-    } else {
+    } else if (!start(tenant, candidate.cursor.next, step_of(standing))) {
       if (!is_closed_) keep_room(tenant, entry, standing != Standing::at_quota);
       ++candidate.cursor.next;
       ++candidate.cursor.skipped;
@@ -174,6 +161,23 @@ void PlaceByTime::place_in_turns() {
     queue_up(front);
     std::push_heap(queue_.begin(), queue_.end(), ComesLater{});
   }
+}
+
+bool PlaceByTime::start(TenantState& tenant, std::uint32_t range, GrantStep step) {
+  const WindowRange& entry = tenant.window[range];
+  if (!entry.is_gang()) {
+    if (!may_start(tenant, entry)) return false;
+    place(tenant, range, step);
+    return true;
+  }
+  // Since it was found others may have been placed, up to a max that they share.
+  if (!deal_.tasks.could_hold(tenant, entry)) return false;
+  const RoomHere here{deal_.node, deal_.tasks.free(), profile_ ? &*profile_ : nullptr};
+  const auto places = step == GrantStep::reserved ? OtherPlaces::yield : OtherPlaces::count;
+  const auto shares = gang_start(deal_.state, entry, here, predict_, places);
+  if (!shares) return false;
+  place_.begin_gang(take_part(tenant, range, step), range, *shares, step);
+  return true;
 }
 
 bool PlaceByTime::may_start(const TenantState& tenant, const WindowRange& entry) {
@@ -189,6 +193,7 @@ void PlaceByTime::forget_places() {
   profile_.reset();
   places_ = 0;
   is_closed_ = keeps_all_ = false;
+  elsewhere_.clear();
   kept_.reset();
 }
 
@@ -203,6 +208,7 @@ std::vector<KeptPlace>::iterator PlaceByTime::place_of(TenantState& tenant,
 }
 
 void PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool has_claim) {
+  if (entry.is_gang()) return keep_gang_room(tenant, entry, has_claim);
   AllocatorState& state = deal_.state;
   NodeRoom& node = *deal_.node;
   const WaitingRange& task = entry.range;
@@ -232,14 +238,40 @@ void PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool 
   is_closed_ = is_closed_ || ++places_ == kMostPlaces;
 }
 
-void PlaceByTime::place(TenantState& tenant, std::uint32_t range, GrantStep step) {
+/// By its plan, which is of several nodes, or of others.
+void PlaceByTime::keep_gang_room(const TenantState& tenant, const WindowRange& gang,
+                                 bool has_claim) {
+  AllocatorState& state = deal_.state;
+  const GangPlan* plan = gang_plan(state, tenant, gang, predict_, has_claim);
+  if (plan == nullptr || !keeps_room_for(gang)) return;
+  if (plan->from_ms == kNever) {
+    keeps_all_ = true;
+    kept_.reset();
+    return;
+  }
+  if (!profile_) profile_ = expected_room(*deal_.node, state.now_ms(), predict_);
+  profile_->take(plan->from_ms, plan->from_ms + duration_of(gang.range, predict_),
+                 gang.range.demand * Amount{deal_.node->kept_for_gang->tasks});
+}
+
+bool PlaceByTime::keeps_room_for(const WindowRange& gang) const {
+  const GangPlan* plan = deal_.state.gang_plan_on(*deal_.node);
+  return plan != nullptr && plan->job == gang.range.job;
+}
+
+ClaimantIndex PlaceByTime::take_part(TenantState& tenant, std::uint32_t range, GrantStep step) {
   const ClaimantIndex index = deal_.claimants.of(tenant);
   Claimant& claimant = deal_.claimants[index];
   claimant.cursor.next = range;
   claimant.next = &tenant.window[range];
   claimant.standing.reset();
   claimant.backfilled = claimant.backfilled || step == GrantStep::backfill;
-  const WaitingRange& task = claimant.next->range;
+  return index;
+}
+
+void PlaceByTime::place(TenantState& tenant, std::uint32_t range, GrantStep step) {
+  const ClaimantIndex index = take_part(tenant, range, step);
+  const WaitingRange& task = tenant.window[range].range;
   const LedgerMs now_ms = deal_.state.now_ms();
   if (profile_) profile_->take(now_ms, now_ms + duration_of(task, predict_), task.demand);
   place_.place(index, range, step);

@@ -36,6 +36,10 @@
 // A deal may be asked to be quick: once nothing fits any more it gives the first 16 tenants in turn
 // a place each. The others keep theirs elsewhere, or are given one by a later deal.
 //
+// A gang (policy/allocator/gangs.hpp) has its turn as one task of all its tasks' size, and its plan
+// is its place. With the start of a gang the deal ends: its other nodes come first, then this one
+// again.
+//
 // Guarantees go before all this (policy/allocator/place.hpp). The sequence takes no part in the
 // order: the units that were placed are dealt by it afterwards, so that the journal's lines say who
 // had how much more or less than its part of this deal.
@@ -51,9 +55,6 @@
 #include "policy/allocator/room_profile.hpp"
 
 namespace fairwater {
-
-/// The room that the node is expected to have free from now on. O(tasks on the node * log).
-[[nodiscard]] RoomProfile expected_room(const NodeRoom& node, LedgerMs now_ms, Predict predict);
 
 class PlaceByTime {
  public:
@@ -83,13 +84,20 @@ class PlaceByTime {
   void find_candidates();
   void place_in_turns();
   void queue_up(std::size_t candidate);
+  /// Places the task, or begins the gang; false when it has to wait.
+  bool start(TenantState& tenant, std::uint32_t range, GrantStep step);
+  [[nodiscard]] bool has_begun_gang() const { return deal_.state.begun_gang.has_value(); }
   [[nodiscard]] bool may_start(const TenantState& tenant, const WindowRange& entry);
   [[nodiscard]] std::vector<KeptPlace>::iterator place_of(TenantState& tenant,
                                                           const WaitingRange& task);
   /// Gives the task, which has no room now, a place.
   void keep_room(TenantState& tenant, const WindowRange& entry, bool has_claim);
+  void keep_gang_room(const TenantState& tenant, const WindowRange& gang, bool has_claim);
+  /// Whether the node is one of the gang's plan.
+  [[nodiscard]] bool keeps_room_for(const WindowRange& gang) const;
   /// Places so far count for nothing.
   void forget_places();
+  ClaimantIndex take_part(TenantState& tenant, std::uint32_t range, GrantStep step);
   void place(TenantState& tenant, std::uint32_t range, GrantStep step);
 
   DealProgress& deal_;
@@ -99,8 +107,9 @@ class PlaceByTime {
   std::optional<RoomProfile> profile_;  ///< once there is a place
   std::size_t places_ = 0;
   std::int64_t memory_ms_ = 0;
-  bool is_closed_ = false;  ///< nobody else gets a place
-  bool keeps_all_ = false;  ///< nothing else is placed
+  bool is_closed_ = false;        ///< nobody else gets a place
+  bool keeps_all_ = false;        ///< nothing else is placed
+  std::vector<JobId> elsewhere_;  ///< late gangs for which other nodes keep room, or none does
   Predict predict_ = Predict::limits;
   std::optional<Reservation> kept_;
 };

@@ -77,6 +77,13 @@ std::vector<Deal> DealCycle::run(std::size_t max_deals, std::size_t max_entries)
   std::vector<Deal> deals;
   std::size_t entries = 0;
   std::set<NodeId> left_work;
+  if (is_thorough()) allocator_.forget_gang_plans();
+  const auto deal_node = [&](NodeId node, bool gives_all_places) {
+    auto deal = allocator_.deal(node, gives_all_places);
+    if (!deal) return;
+    entries += deal->entries();
+    deals.push_back(std::move(*deal));
+  };
   const auto deal_due = [&](bool is_first_turn) {
     while (deals.size() < max_deals && entries < max_entries) {
       const auto node = next_due();
@@ -87,11 +94,12 @@ std::vector<Deal> DealCycle::run(std::size_t max_deals, std::size_t max_entries)
       }
       strike_due(*node);
       const bool gives_all_places = in_turn_.erase(*node) > 0 || is_thorough();
-      if (auto deal = allocator_.deal(*node, gives_all_places)) {
-        entries += deal->entries();
-        deals.push_back(std::move(*deal));
-      }
+      deal_node(*node, gives_all_places);
       if (is_first_turn && allocator_.left_to_preferred()) left_work.insert(*node);
+      if (!allocator_.placed_gang()) continue;
+      // A gang is granted whole, whatever the bounds; then the node may have room for more.
+      while (const auto next = allocator_.next_of_gang()) deal_node(*next, gives_all_places);
+      due_.insert(*node);
     }
   };
   deal_due(true);

@@ -38,6 +38,9 @@ class DealCycle final : public Allocation {
   void set_tenant(TenantId tenant, const TenantTerms& terms) override {
     allocator_.set_tenant(tenant, terms);
   }
+  void set_tree(const TenantTree& tree, std::span<const Accounts::Division> divided) override {
+    allocator_.set_tree(tree, divided);
+  }
   Units remove_tenant(TenantId tenant) override { return allocator_.remove_tenant(tenant); }
   /// A node that does not accept is never due.
   void set_node(NodeId node, const NodeTraits& traits, const ResourceVector& capacity,
@@ -65,7 +68,8 @@ class DealCycle final : public Allocation {
   void consider_all_nodes() override;
 
   [[nodiscard]] bool is_due() const override { return next_due().has_value(); }
-  /// By id, and once more those that left work to sites that jobs prefer.
+  /// By id, and once more those that left work to sites that jobs prefer. A gang's deals follow on
+  /// each other, and are never parted by a bound.
   [[nodiscard]] std::vector<Deal> run(
       std::size_t max_deals,
       std::size_t max_entries = std::numeric_limits<std::size_t>::max()) override;
@@ -82,8 +86,9 @@ class DealCycle final : public Allocation {
     return allocator_.could_ever_fit(demand, rule);
   }
   [[nodiscard]] std::vector<Obstacle> explain_waiting(TenantId tenant, JobId job,
-                                                      std::uint32_t index) const override {
-    return allocator_.explain_waiting(tenant, job, index);
+                                                      std::uint32_t index,
+                                                      const ObstacleNames& names) const override {
+    return allocator_.explain_waiting(tenant, job, index, names);
   }
   [[nodiscard]] std::optional<std::int64_t> starts_in_ms(TenantId tenant,
                                                          JobId job) const override {

@@ -4,25 +4,24 @@
 #include <string>
 #include <utility>
 
+#include "policy/allocator/gangs.hpp"
 #include "policy/allocator/time_marks.hpp"
 
 namespace fairwater {
 namespace {
 
-std::string resource_name(std::size_t resource) {
+std::string resource_name(std::size_t resource, const ObstacleNames& names) {
   if (resource == kCpu) return "millicores of cpu";
   if (resource == kMemory) return "MiB of memory";
-  return "of resource " + std::to_string(resource);
-}
-
-std::string amount(Amount value, std::size_t resource) {
-  return std::to_string(value) + " " + resource_name(resource);
+  return "of " + (resource < names.resources.size() ? names.resources[resource]
+                                                    : "resource " + std::to_string(resource));
 }
 
 class Explanation {
  public:
-  Explanation(AllocatorState& state, TenantState& tenant, const WindowRange& entry)
-      : state_(state), tenant_(tenant), entry_(entry), range_(entry.range) {}
+  Explanation(AllocatorState& state, TenantState& tenant, const WindowRange& entry,
+              const ObstacleNames& names)
+      : state_(state), tenant_(tenant), entry_(entry), range_(entry.range), names_(names) {}
 
   /// First what no waiting removes, then what the tenant itself decides, then what passes: busy
   /// nodes say little to somebody whose tenant is at its max.
@@ -30,11 +29,13 @@ class Explanation {
     const bool only_busy = explain_nodes();
     const auto from_nodes = std::exchange(obstacles_, {});
     if (!only_busy) obstacles_ = from_nodes;
+    const bool is_too_large = only_busy && entry_.is_gang() && explain_gang();
     explain_max();
     if (tasks_before > 0)
       add("order", std::to_string(tasks_before) + " tasks of the tenant come before it");
     explain_quota();
-    if (only_busy) obstacles_.insert(obstacles_.end(), from_nodes.begin(), from_nodes.end());
+    if (only_busy && !is_too_large)
+      obstacles_.insert(obstacles_.end(), from_nodes.begin(), from_nodes.end());
     explain_share();
     return std::move(obstacles_);
   }
@@ -42,6 +43,15 @@ class Explanation {
  private:
   void add(std::string code, std::string message) {
     obstacles_.push_back({std::move(code), std::move(message)});
+  }
+
+  [[nodiscard]] std::string amount(Amount value, std::size_t resource) const {
+    return std::to_string(value) + " " + resource_name(resource, names_);
+  }
+
+  [[nodiscard]] std::string group_name(GroupId group) const {
+    const auto named = names_.groups.find(group);
+    return named == names_.groups.end() ? "group " + std::to_string(group.value) : named->second;
   }
 
   /// Adds the first obstacle that the nodes put up, narrowing them down. True when there is none
@@ -104,6 +114,22 @@ class Explanation {
     return large_enough > 0;
   }
 
+  /// True when no waiting makes room for all of it.
+  bool explain_gang() {
+    const GangRoom room = gang_room(state_, entry_);
+    const std::uint64_t tasks = entry_.starts_at_once;
+    const std::string together = "its " + std::to_string(tasks) + " tasks start together, and ";
+    if (room.one_day < tasks) {
+      add("gang_size", together + "the allowed nodes have room for " +
+                           std::to_string(room.one_day) + " of them even when empty");
+      return true;
+    }
+    if (room.now < tasks)
+      add("gang", together + "there is room for " + std::to_string(room.now) + " of them now" +
+                      expected_start());
+    return false;
+  }
+
   /// Where its job has a place.
   [[nodiscard]] std::string expected_start() const {
     const auto left_ms = starts_in_ms(state_, tenant_, range_.job);
@@ -129,16 +155,17 @@ class Explanation {
   void explain_max() {
     for (std::size_t r = 0; r < kMaxResources; ++r) {
       if (range_.demand[r] <= 0) continue;
-      if (tenant_.used[r] + range_.demand[r] > tenant_.terms.max[r])
+      if (tenant_.used[r] + entry_.asked_at_once(r) > tenant_.terms.max[r])
         add_max("holds ", tenant_.used[r], tenant_.terms.max[r], r);
-      if (const auto full = state_.quotas().full_group(tenant_, r, range_.demand[r]))
-        add_max("its group holds ", full->used, full->max, r);
+      if (const auto full = state_.quotas().full_group(tenant_, r, entry_.asked_at_once(r)))
+        add_max(group_name(full->group) + ", which it is in, holds ", full->used, full->max, r);
     }
   }
 
   void add_max(const std::string& holder, Amount used, Amount max, std::size_t resource) {
     add("max", holder + std::to_string(used) + " of its max of " + amount(max, resource) +
-                   ", the task asks for " + std::to_string(range_.demand[resource]));
+                   (entry_.is_gang() ? ", the gang asks for " : ", the task asks for ") +
+                   std::to_string(entry_.asked_at_once(resource)));
   }
 
   /// What others owe it may be held beyond the quota.
@@ -156,11 +183,20 @@ class Explanation {
     for (std::size_t r = 0; r < kMaxResources; ++r) {
       if (range_.demand[r] <= 0 || held[r] < quota[r]) continue;
       at_quota = true;
-      add("quota",
-          "holds " + std::to_string(held[r]) + " of its runtime quota of " + amount(quota[r], r));
+      add("quota", "holds " + std::to_string(held[r]) + " of its runtime quota of " +
+                       amount(quota[r], r) + groups_text(r));
     }
     if (at_quota && !tenant_.terms.may_borrow)
       add("may_not_borrow", "the tenant may not borrow what others leave idle");
+  }
+
+  /// What the groups that it is in hold of theirs, from which its own follows.
+  [[nodiscard]] std::string groups_text(std::size_t resource) const {
+    std::string text;
+    for (const auto& [group, used, quota] : state_.quotas().group_quotas(tenant_, resource))
+      text += (text.empty() ? "; it is in " : ", in ") + group_name(group) + ", which holds " +
+              std::to_string(used) + " of " + std::to_string(quota);
+    return text;
   }
 
   void explain_mark_of_debtor() {
@@ -191,6 +227,7 @@ class Explanation {
   TenantState& tenant_;
   const WindowRange& entry_;
   const WaitingRange& range_;
+  const ObstacleNames& names_;
   std::vector<Obstacle> obstacles_;
 };
 
@@ -198,6 +235,9 @@ class Explanation {
 
 std::optional<std::int64_t> starts_in_ms(const AllocatorState& state, const TenantState& tenant,
                                          JobId job) {
+  const GangPlan* plan = state.gang_plan_of(tenant.rank.slot, job);
+  if (plan != nullptr && !plan->shares.empty() && plan->from_ms != kNever)
+    return std::max<LedgerMs>(plan->from_ms - state.now_ms(), 0);
   const auto kept = std::find_if(tenant.kept.begin(), tenant.kept.end(),
                                  [&](const KeptPlace& place) { return place.job == job; });
   if (kept == tenant.kept.end() || kept->from_ms == kNever) return std::nullopt;
@@ -205,13 +245,13 @@ std::optional<std::int64_t> starts_in_ms(const AllocatorState& state, const Tena
 }
 
 std::vector<Obstacle> explain_waiting(AllocatorState& state, TenantId tenant_id, JobId job,
-                                      std::uint32_t index) {
+                                      std::uint32_t index, const ObstacleNames& names) {
   TenantState& tenant = state.tenant(tenant_id);
   std::uint64_t before = 0;
   for (const WindowRange& entry : tenant.window) {
     const WaitingRange& range = entry.range;
     if (range.job == job && index >= range.first_index && index - range.first_index < range.count)
-      return Explanation(state, tenant, entry).run(before + (index - range.first_index));
+      return Explanation(state, tenant, entry, names).run(before + (index - range.first_index));
     before += range.count;
   }
   return {{"order", "it is not among the next " + std::to_string(before) +

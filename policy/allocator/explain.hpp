@@ -12,7 +12,8 @@ namespace fairwater {
 /// Everything that keeps the task from being placed now, what a deal would stumble over first in
 /// front. Empty when the next deal may place it. O(nodes + window).
 [[nodiscard]] std::vector<Obstacle> explain_waiting(AllocatorState& state, TenantId tenant,
-                                                    JobId job, std::uint32_t index);
+                                                    JobId job, std::uint32_t index,
+                                                    const ObstacleNames& names);
 
 /// In how long the job's next task is expected to have room, by the job's place in time; none where
 /// it has no place, or nobody knows. O(places of the tenant).

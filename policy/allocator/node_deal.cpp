@@ -15,12 +15,12 @@ Units scaled(Units units, Amount free, Amount demand) {
 
 /// The node's room in units of one task's shape.
 Units units_of(const ResourceVector& free, const WindowRange& entry, DealMode mode) {
-  if (entry.asks.empty()) return entry.cost;
+  if (entry.asks.empty()) return entry.task_cost();
   Units units = kMaxDealUnits;
   for (const std::size_t r : entry.asks) {
     const Amount demand = entry.range.demand[r];
-    units = std::min(
-        units, mode == DealMode::slots ? free[r] / demand : scaled(entry.cost, free[r], demand));
+    units = std::min(units, mode == DealMode::slots ? free[r] / demand
+                                                    : scaled(entry.task_cost(), free[r], demand));
   }
   return units;
 }
@@ -38,9 +38,30 @@ std::optional<Deal> NodeDeal::run(NodeId node, bool gives_all_places) {
   NodeRoom& dealt = deal_.state.node(node);
   deal_.gives_all_places = gives_all_places;
   deal_.begin(dealt);
+  placed_gang_ = false;
   if (!dealt.accepts || !ResourceVector{}.fits(dealt.free())) return std::nullopt;
-  std::optional<Deal> deal = run_stages();
+  std::optional<BegunGang>& gang = deal_.state.begun_gang;
+  std::optional<Deal> deal = gang ? continue_gang() : run_stages();
   deal_.claimants.forget();
+  placed_gang_ = gang.has_value();
+  if (gang && gang->rest.empty()) gang.reset();
+  return deal;
+}
+
+Deal NodeDeal::continue_gang() {
+  AllocatorState& state = deal_.state;
+  Deal deal;
+  deal.node = deal_.node->id;
+  deal.position_before = state.sequence.position();
+  deal.reservation = state.stored_reservation(deal.node);
+  (void)collect_claimants();
+  place_.continue_gang();
+  if (state.counts_time() && deal_.placed > 0) deal_.draw(deal_.placed);
+  Entitlement entitlement;
+  settle_.run(entitlement, deal);
+  deal.position_after = state.sequence.position();
+  state.record(deal);
+  state.refresh_room(*deal_.node);
   return deal;
 }
 

@@ -50,14 +50,20 @@ class NodeDeal {
   std::optional<Deal> run(NodeId node, bool gives_all_places);
   /// Whether the last run left a task to a node at a site that its job prefers to this one.
   [[nodiscard]] bool left_to_preferred() const { return deal_.tasks.left_to_preferred(); }
+  /// Whether the last run placed tasks of a gang, and therefore nothing behind them.
+  [[nodiscard]] bool placed_gang() const { return placed_gang_; }
 
  private:
   std::optional<Deal> run_stages();
+  /// Places the tasks of the gang that was begun, and nothing else: whatever is kept there stays
+  /// so.
+  Deal continue_gang();
   /// Who waits and has a task that fits. Returns whether somebody waits in vain.
   [[nodiscard]] bool collect_claimants();
   [[nodiscard]] Units free_units();
 
   DealProgress deal_;
+  bool placed_gang_ = false;
   EntitleStage entitle_{deal_};
   PlaceStage place_{deal_};
   PlaceByTime by_time_{deal_, place_};

@@ -1,6 +1,9 @@
 #include "policy/allocator/place.hpp"
 
 #include <algorithm>
+#include <utility>
+
+#include "policy/core/check.hpp"
 
 namespace fairwater {
 namespace {
@@ -36,7 +39,10 @@ struct PlaceStage::Phase {
     return stage.deal_.claimants[stage.candidates_[candidate]];
   }
   [[nodiscard]] TaskFinder& tasks() const { return stage.deal_.tasks; }
-  [[nodiscard]] bool is_over() const { return !tasks().something_may_fit(); }
+  /// Once a gang has begun its other nodes come first.
+  [[nodiscard]] bool is_over() const {
+    return stage.deal_.state.begun_gang || !tasks().something_may_fit();
+  }
   void place_as(GrantStep step, std::size_t candidate, std::uint32_t range) const {
     stage.place(stage.candidates_[candidate], range, step);
   }
@@ -178,11 +184,66 @@ void PlaceStage::run_dealt(std::optional<ClaimantIndex> kept_for) {
 }
 
 void PlaceStage::place(ClaimantIndex index, std::uint32_t range_index, GrantStep step) {
+  const WindowRange& entry = deal_.claimants[index].tenant->window[range_index];
+  if (!entry.is_gang()) return place_task(index, range_index, step);
+  const std::vector<GangShare> shares = deal_.tasks.gang_shares(entry);
+  FAIRWATER_CHECK(!shares.empty(), "a gang is placed where all of it has room");
+  begin_gang(index, range_index, shares, step);
+}
+
+/// Only what is owed goes beyond the quota; a backfill is borrowed and counts. Where the ledger
+/// counts time, what is owed moves marks instead.
+bool PlaceStage::is_beyond_quota(Claimant& claimant, GrantStep step) {
+  if (deal_.state.counts_time()) return false;
+  if (step == GrantStep::guarantee || step == GrantStep::backfill) return false;
+  return deal_.tasks.standing(claimant) == TaskFinder::Standing::at_quota;
+}
+
+void PlaceStage::begin_gang(ClaimantIndex index, std::uint32_t range_index,
+                            std::span<const GangShare> shares, GrantStep step) {
+  Claimant& claimant = deal_.claimants[index];
+  const TenantState& tenant = *claimant.tenant;
+  BegunGang gang{tenant.rank.slot,
+                 tenant.window[range_index].range.job,
+                 step,
+                 is_beyond_quota(claimant, step),
+                 {}};
+  std::uint32_t here = 0;
+  for (const GangShare& share : shares)
+    if (share.node == deal_.node->id)
+      here = share.tasks;
+    else
+      gang.rest.push_back(share);
+  std::reverse(gang.rest.begin(), gang.rest.end());
+  deal_.state.forget_gang_plans();
+  deal_.state.begun_gang = std::move(gang);
+  for (std::uint32_t i = 0; i < here; ++i) place_task(index, range_index, step);
+}
+
+void PlaceStage::continue_gang() {
+  BegunGang& gang = *deal_.state.begun_gang;
+  FAIRWATER_CHECK(gang.rest.back().node == deal_.node->id, "a gang is placed without a break");
+  const std::uint32_t tasks = gang.rest.back().tasks;
+  gang.rest.pop_back();
+  TenantState& tenant = deal_.state.at(gang.tenant_slot);
+  const auto entry =
+      std::find_if(tenant.window.begin(), tenant.window.end(),
+                   [&](const WindowRange& range) { return range.range.job == gang.job; });
+  FAIRWATER_CHECK(entry != tenant.window.end() && entry->range.count >= tasks,
+                  "a gang waits until it is whole");
+  const auto range = static_cast<std::uint32_t>(entry - tenant.window.begin());
+  const ClaimantIndex index = deal_.claimants.of(tenant);
+  deal_.claimants[index].next = &*entry;
+  deal_.claimants[index].backfilled = gang.step == GrantStep::backfill;
+  for (std::uint32_t i = 0; i < tasks; ++i) place_task(index, range, gang.step);
+}
+
+void PlaceStage::place_task(ClaimantIndex index, std::uint32_t range_index, GrantStep step) {
   Claimant& claimant = deal_.claimants[index];
   TenantState& tenant = *claimant.tenant;
   WindowRange& entry = tenant.window[range_index];
   WaitingRange& range = entry.range;
-  const Units cost = entry.cost;
+  const Units cost = entry.task_cost();
   Grant grant{.task = {.job = range.job,
                        .index = range.first_index,
                        .attempt = range.attempt,
@@ -191,11 +252,8 @@ void PlaceStage::place(ClaimantIndex index, std::uint32_t range_index, GrantStep
               .cost = cost,
               .demand = range.demand,
               .step = step};
-  // Only what is owed goes beyond the quota; a backfill is borrowed and counts. Where the ledger
-  // counts time, what is owed moves marks instead.
-  const bool counts_time = deal_.state.counts_time();
-  if (!counts_time && step != GrantStep::guarantee && step != GrantStep::backfill)
-    grant.beyond_quota = deal_.tasks.standing(claimant) == TaskFinder::Standing::at_quota;
+  const std::optional<BegunGang>& gang = deal_.state.begun_gang;
+  grant.beyond_quota = gang ? gang->beyond_quota : is_beyond_quota(claimant, step);
   deal_.tasks.take(range);
   claimant.standing.reset();
   ++range.first_index;
@@ -209,7 +267,8 @@ void PlaceStage::place(ClaimantIndex index, std::uint32_t range_index, GrantStep
   }
   deal_.claimants.post(index, EntryReason::placed, -cost);
   deal_.placed += cost;
-  if (!counts_time && deal_.placed > deal_.dealt) deal_.draw(deal_.placed - deal_.dealt);
+  if (!deal_.state.counts_time() && deal_.placed > deal_.dealt)
+    deal_.draw(deal_.placed - deal_.dealt);
 }
 
 }  // namespace fairwater

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "policy/allocator/deal_progress.hpp"
@@ -22,10 +23,20 @@ class PlaceStage {
   /// Phases `reserved` (the task that the node had kept its room for), `allowance`, `remainder` and
   /// `backfill`.
   void run_dealt(std::optional<ClaimantIndex> kept_for);
-  /// The claimant's task at its cursor, `range` in its tenant's window, goes onto the node.
+  /// The claimant's task at its cursor, `range` in its tenant's window, goes onto the node. A gang
+  /// begins.
   void place(ClaimantIndex index, std::uint32_t range, GrantStep step);
+  /// The gang at its cursor goes onto its nodes: its tasks on this one are placed, the others left
+  /// to deals of theirs.
+  void begin_gang(ClaimantIndex index, std::uint32_t range, std::span<const GangShare> shares,
+                  GrantStep step);
+  /// Places those tasks of the gang that was begun that are for this node.
+  void continue_gang();
 
  private:
+  void place_task(ClaimantIndex index, std::uint32_t range, GrantStep step);
+  /// Whether a task placed now is held beyond its tenant's quota, on what it is owed.
+  [[nodiscard]] bool is_beyond_quota(Claimant& claimant, GrantStep step);
   struct Phase;
   struct Guarantee;
   struct Reserved;

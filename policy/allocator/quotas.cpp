@@ -78,8 +78,10 @@ void AllocatorQuotas::set_group(GroupId id, const GroupTerms& terms) {
     tree_.add(parent, kFirstGroupKey + id.value, terms.place.weight);
     parts_.add(parent, kFirstGroupKey + id.value, terms.place.weight);
     groups_.emplace_back().parent = parent;
+    groups_.back().id = id;
   } else {
     FAIRWATER_CHECK(groups_[number].parent == parent, "a group stays in its group");
+    if (groups_[number].terms == terms) return;
     groups_[parent].weights -= groups_[number].terms.place.weight;
     tree_.set_weight(number, terms.place.weight);
     parts_.set_weight(number, terms.place.weight);
@@ -97,6 +99,15 @@ void AllocatorQuotas::set_group(GroupId id, const GroupTerms& terms) {
                    terms.min[r] ? std::optional(micro_units_of(*terms.min[r], r)) : std::nullopt);
     parts_.set_max(number, r, micro_units_of(terms.max[r], r));
   }
+}
+
+bool AllocatorQuotas::has_groups(std::span<const TenantTree::Group> groups) const {
+  return groups.size() == numbers_.size() &&
+         std::all_of(groups.begin(), groups.end(), [&](const TenantTree::Group& group) {
+           const auto known = numbers_.find(group.id);
+           return known != numbers_.end() &&
+                  groups_[groups_[known->second].parent].id == group.terms.place.group;
+         });
 }
 
 void AllocatorQuotas::join(TenantState& tenant) {
@@ -180,10 +191,22 @@ std::optional<AllocatorQuotas::GroupLimit> AllocatorQuotas::full_group(const Ten
                                                                        Amount more) const {
   for (QuotaTree::Group group = tenant.group; group != QuotaTree::kRoot;
        group = groups_[group].parent) {
-    const GroupLimit limit{groups_[group].used[resource], groups_[group].terms.max[resource]};
+    const GroupLimit limit{groups_[group].id, groups_[group].used[resource],
+                           groups_[group].terms.max[resource]};
     if (limit.used + more > limit.max) return limit;
   }
   return std::nullopt;
+}
+
+std::vector<AllocatorQuotas::GroupQuota> AllocatorQuotas::group_quotas(const TenantState& tenant,
+                                                                       std::size_t resource) const {
+  std::vector<GroupQuota> quotas;
+  if (!counts(resource)) return quotas;
+  for (QuotaTree::Group group = tenant.group; group != QuotaTree::kRoot;
+       group = groups_[group].parent)
+    quotas.push_back(
+        {groups_[group].id, groups_[group].used[resource], tree_.runtime(group, resource)});
+  return quotas;
 }
 
 bool AllocatorQuotas::has_room(const TenantState& tenant, std::size_t resource, Amount more) const {
@@ -197,7 +220,7 @@ Amount AllocatorQuotas::plain_share(QuotaTree::Group group, Weight weight,
   const Amount whole = group == QuotaTree::kRoot
                            ? tree_.capacity(resource)
                            : plain_share(shared.parent, shared.terms.place.weight, resource);
-  return static_cast<Amount>(Wide{whole} * weight / shared.weights);
+  return static_cast<Amount>((Wide{whole} * weight + shared.weights - 1) / shared.weights);
 }
 
 ResourceVector AllocatorQuotas::quota(const TenantState& tenant) const {
@@ -268,7 +291,7 @@ AllocatorQuotas::Standing AllocatorQuotas::standing(const TenantState& tenant,
   Standing standing = Standing::within;
   for (const std::size_t r : range.asks) {
     const Amount held = tenant.holdings[r].counted;
-    if (quota_is_at_least(tenant, r, held + range.range.demand[r], marks)) continue;
+    if (quota_is_at_least(tenant, r, held + range.asked_at_once(r), marks)) continue;
     if (!quota_is_at_least(tenant, r, held + 1, marks)) return Standing::at_quota;
     standing = Standing::straddling;
   }
@@ -279,7 +302,7 @@ bool AllocatorQuotas::may_reserve(const TenantState& tenant, const WindowRange& 
                                   const WaterMarks& marks) const {
   for (const std::size_t r : range.asks) {
     const Amount beside = tenant.holdings[r].counted + tenant.reserved[r];
-    if (!quota_is_at_least(tenant, r, beside + range.range.demand[r], marks)) return false;
+    if (!quota_is_at_least(tenant, r, beside + range.asked_at_once(r), marks)) return false;
   }
   return true;
 }

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "policy/allocator/tenant.hpp"
@@ -28,6 +29,8 @@ class AllocatorQuotas {
   bool set_capacity(const ResourceVector& capacity);
   /// See Allocator. Plain shares change.
   void set_group(GroupId id, const GroupTerms& terms);
+  /// Whether these are all groups, and each is in the one where it is known to be.
+  [[nodiscard]] bool has_groups(std::span<const TenantTree::Group> groups) const;
   /// A change of terms is a leaving with the old ones and a joining with the new. Plain shares
   /// change with both.
   void join(TenantState& tenant);
@@ -63,13 +66,22 @@ class AllocatorQuotas {
   [[nodiscard, gnu::noinline]] bool has_room(const TenantState& tenant, std::size_t resource,
                                              Amount more) const;
   struct GroupLimit {
+    GroupId group;
     Amount used = 0;
     Amount max = 0;
   };
   /// The innermost of the groups that it is in whose tenants may not hold so much more together.
   [[nodiscard]] std::optional<GroupLimit> full_group(const TenantState& tenant,
                                                      std::size_t resource, Amount more) const;
-  /// Where a tenant would stand with its quota when it got a task more.
+  struct GroupQuota {
+    GroupId group;
+    Amount used = 0;
+    Amount quota = 0;
+  };
+  /// Of one resource, of the groups that the tenant is in, the innermost first.
+  [[nodiscard]] std::vector<GroupQuota> group_quotas(const TenantState& tenant,
+                                                     std::size_t resource) const;
+  /// Where a tenant would stand with its quota when it got a task, or a gang, more.
   enum class Standing : std::uint8_t {
     within,      ///< in every resource that the task asks for
     straddling,  ///< it is below it now, but in some resource the task goes beyond
@@ -103,6 +115,7 @@ class AllocatorQuotas {
  private:
   [[nodiscard]] bool counts(std::size_t resource) const { return granules_[resource] > 0; }
   struct Group {
+    GroupId id;
     QuotaTree::Group parent = QuotaTree::kRoot;
     GroupTerms terms;
     Wide weights = 0;  ///< of those that share its quota
@@ -110,7 +123,7 @@ class AllocatorQuotas {
   };
   [[nodiscard]] QuotaTree::Group number_of(GroupId id) const;
   void add_used(const TenantState& tenant, const ResourceVector& more);
-  /// What falls to `weight` in the group by weights alone.
+  /// What falls to `weight` in the group by weights alone, rounded up: a part of one gpu is one.
   [[nodiscard]] Amount plain_share(QuotaTree::Group group, Weight weight,
                                    std::size_t resource) const;
   /// Its terms and its request. A tenant that may not borrow holds at most its plain share, or its

@@ -51,6 +51,21 @@ void AllocatorState::set_group(GroupId id, const GroupTerms& terms) {
 }
 
 void AllocatorState::set_tenant(TenantId id, const TenantTerms& terms) {
+  const std::uint32_t slot = slot_of_.find(id.value);
+  if (slot == SlotIndex::kNone) {
+    accounts_.join(id, terms.weight);
+  } else {
+    quotas_.leave(tenants_[slot]);
+    accounts_.reweigh(id, terms.weight);
+  }
+  TenantState& changed = enter(id, terms);
+  follow_position();
+  quotas_.join(changed);
+  parts_are_stale_ = true;
+  refresh_plain_shares();
+}
+
+TenantState& AllocatorState::enter(TenantId id, const TenantTerms& terms) {
   std::uint32_t slot = slot_of_.find(id.value);
   if (slot == SlotIndex::kNone) {
     slot = static_cast<std::uint32_t>(tenants_.size());
@@ -62,17 +77,11 @@ void AllocatorState::set_tenant(TenantId id, const TenantTerms& terms) {
     }
     slot_of_.set(id.value, slot);
     tenants_[slot].id = id;
-    tenants_[slot].rank = {.weight = terms.weight, .joined = ++joined_, .slot = slot};
-    sequence.join(id.value, terms.weight);
-    accounts_.join(id, terms.weight);
-  } else {
-    quotas_.leave(tenants_[slot]);
-    if (tenants_[slot].terms.weight != terms.weight) {
-      sequence.reweigh(id.value, terms.weight);
-      accounts_.reweigh(id, terms.weight);
-    }
+    tenants_[slot].rank = {.weight = terms.weight, .id = id.value, .slot = slot};
+    sequence.join_at(id.value, terms.weight, id.value);
+  } else if (tenants_[slot].terms.weight != terms.weight) {
+    sequence.reweigh(id.value, terms.weight);
   }
-  follow_position();
   TenantState& changed = tenants_[slot];
   for (RankedList* list : {&waiting_, &unsettled_, &idle_unsettled_}) list->erase(changed.rank);
   changed.rank.weight = terms.weight;
@@ -83,9 +92,36 @@ void AllocatorState::set_tenant(TenantId id, const TenantTerms& terms) {
     may_not_borrow_.erase(id);
   else
     may_not_borrow_.insert(id);
-  quotas_.join(changed);
-  parts_are_stale_ = true;
   if (counts_time()) accounts_.time().set_rights(id, terms.may_lend, terms.may_borrow);
+  return changed;
+}
+
+void AllocatorState::set_tree(const TenantTree& tree, std::span<const Accounts::Division> divided) {
+  for (const Accounts::Division& division : divided) {
+    const TenantState& leaver = tenant(division.tenant);
+    FAIRWATER_CHECK(leaver.running_tasks == 0, "a tenant that is divided holds no task");
+    lift_reservations(leaver);
+  }
+  std::vector<Accounts::Member> members;
+  for (const auto& [id, terms] : tree.tenants) members.push_back({id, terms.weight});
+  accounts_.follow_tree(members, divided);
+  const bool has_other_groups = !quotas_.has_groups(tree.groups);
+  if (has_other_groups) {
+    quotas_ = AllocatorQuotas(settings.granules, settings.units, counts_time());
+    (void)quotas_.set_capacity(capacity_);
+  }
+  for (const auto& [id, terms] : tree.groups) quotas_.set_group(id, terms);
+  for (const auto& [id, terms] : tree.tenants) {
+    const std::uint32_t slot = slot_of_.find(id.value);
+    const bool is_known = slot != SlotIndex::kNone;
+    if (is_known && !has_other_groups && tenants_[slot].terms == terms) continue;
+    if (is_known && !has_other_groups) quotas_.leave(tenants_[slot]);
+    quotas_.join(enter(id, terms));
+  }
+  follow_accounts();
+  for (const Accounts::Division& division : divided) forget(tenant(division.tenant));
+  follow_position();
+  parts_are_stale_ = true;
   refresh_plain_shares();
 }
 
@@ -93,23 +129,33 @@ Units AllocatorState::remove_tenant(TenantId id) {
   TenantState& leaver = tenant(id);
   FAIRWATER_CHECK(leaver.running_tasks == 0, "a tenant that leaves holds no task");
   FAIRWATER_CHECK(leaver.net >= 0, "a tenant that leaves owes nothing");
+  lift_reservations(leaver);
+  const Units forgiven = accounts_.leave(id);
+  follow_accounts();
+  quotas_.leave(leaver);
+  forget(leaver);
+  follow_position();
+  parts_are_stale_ = true;
+  refresh_plain_shares();
+  return forgiven;
+}
+
+void AllocatorState::lift_reservations(const TenantState& leaver) {
   for (auto& [node_id, node] : nodes_)
     if (node.reservation && node.reservation->tenant_slot == leaver.rank.slot)
       (void)lift_reservation(node);
-  const Units forgiven = accounts_.leave(id);
-  follow_accounts();
+  forget_gang_plans();
+}
+
+void AllocatorState::forget(TenantState& leaver) {
+  const TenantId id = leaver.id;
   sequence.leave(id.value);
-  follow_position();
-  quotas_.leave(leaver);
   if (leaver.known_least) shapes_.remove(*leaver.known_least);
   for (RankedList* list : {&waiting_, &unsettled_, &idle_unsettled_}) list->erase(leaver.rank);
   may_not_borrow_.erase(id);
   free_slots_.push_back(leaver.rank.slot);
   slot_of_.erase(id.value);
   leaver = TenantState{};
-  parts_are_stale_ = true;
-  refresh_plain_shares();
-  return forgiven;
 }
 
 void AllocatorState::take_back(TenantId borrower, const std::vector<Advance>& advances) {
@@ -174,6 +220,7 @@ void AllocatorState::pass_to(LedgerMs now_ms) {
 
 std::optional<TimeSettlement> AllocatorState::settle_time() {
   if (!counts_time()) return std::nullopt;
+  forget_gang_plans();
   refresh_parts();
   const std::uint32_t counted = accounts_.time().resource();
   std::optional<TimeSettlement> settlement = accounts_.settle_time(settings.debts, scarcest());
@@ -278,9 +325,10 @@ void AllocatorState::set_window(DemandWindow window) {
     if (range.count == 0) continue;
     FAIRWATER_CHECK(ResourceVector{}.fits(range.demand), "a task asks for nothing negative");
     const ResourceSet asks = ResourceSet::asked_by(range.demand);
-    const Units range_cost = cost(range.demand);
+    const std::uint32_t at_once = range.is_gang ? range.count : 1;
+    const Units range_cost = std::min(cost(range.demand), kMaxDealUnits / at_once) * at_once;
     const LedgerMs late_from_ms = moment_in(now_ms(), range.late_in_ms);
-    changed.window.push_back({std::move(range), asks, range_cost, late_from_ms});
+    changed.window.push_back({std::move(range), asks, range_cost, late_from_ms, at_once});
   }
   changed.pending = window.pending;
   changed.pending_tasks = window.pending_tasks;

@@ -64,6 +64,12 @@ struct NodeRoom {
   std::vector<std::uint32_t>
       places_of;  ///< tenants' slots: whose tasks have places here, see by_time.hpp
   std::map<ExpectedEnd, EndingTask> ends;  ///< tasks that may never end are not in it
+  /// Where the ledger counts time: for whose gang, by its place among the plans, see gangs.hpp.
+  struct KeptForGang {
+    std::size_t plan = 0;
+    std::uint32_t tasks = 0;
+  };
+  std::optional<KeptForGang> kept_for_gang;
   bool accepts = false;
   /// Where the ledger counts time: its room has grown since its last deal.
   bool has_grown = false;
@@ -80,14 +86,16 @@ class AllocatorState {
   // -------------------------------------------------------------------------------------
   void set_group(GroupId id, const GroupTerms& terms);
   void set_tenant(TenantId id, const TenantTerms& terms);
+  void set_tree(const TenantTree& tree, std::span<const Accounts::Division> divided);
   Units remove_tenant(TenantId id);
   [[nodiscard]] TenantState& tenant(TenantId id);
   [[nodiscard]] const TenantState& tenant(TenantId id) const;
   [[nodiscard]] TenantState& at(std::uint32_t slot) { return tenants_[slot]; }
+  [[nodiscard]] const TenantState& at(std::uint32_t slot) const { return tenants_[slot]; }
   [[nodiscard]] std::size_t slots() const { return tenants_.size(); }
   void take_back(TenantId borrower, const std::vector<Advance>& advances);
   void forgive(TenantId debtor, std::span<const ForgivenDebt> debts);
-  /// After all tenants are set, in the order of their joining.
+  /// After all tenants are set.
   void restore(const AccountsSnapshot& snapshot);
   [[nodiscard]] const Accounts& accounts() const { return accounts_; }
   /// Tenants with a deficit other than zero, in ranked order.
@@ -137,6 +145,9 @@ class AllocatorState {
   void place(NodeRoom& node, TenantState& tenant, const Grant& grant, const PlannedRun& run);
   void restore_held(std::span<const HeldTask> held);
   bool release(const TaskKey& task);
+  /// Whether the task's rule allows the node and its room is not kept for somebody else's.
+  [[nodiscard]] bool may_use(const NodeRoom& node, const TenantState& tenant,
+                             const WaitingRange& task) const;
   /// Whether some node of the site has room for the task now that its rule allows and that is not
   /// kept for somebody else's.
   [[nodiscard]] bool site_has_room(const std::string& site, const TenantState& tenant,
@@ -146,6 +157,26 @@ class AllocatorState {
                                    const WaitingRange& task) const;
   /// The same of any node; where many have room that may not be used, the first ones tell.
   [[nodiscard]] bool somewhere_has_room(const TenantState& tenant, const WaitingRange& task);
+
+  /// The first node from that id on that may have room for the task. O(log nodes).
+  [[nodiscard]] std::optional<NodeId> next_with_room(NodeId from,
+                                                     const ResourceVector& demand) const {
+    return rooms_.next(from, {&demand, 1});
+  }
+
+  // -- gangs, see gangs.hpp
+  // ------------------------------------------------------------------------
+  [[nodiscard]] const std::vector<GangPlan>& gang_plans() const { return gang_plans_; }
+  /// Null: none was made since all were forgotten.
+  [[nodiscard]] const GangPlan* gang_plan_of(std::uint32_t tenant_slot, JobId job) const;
+  /// By which the node keeps room; null: by none.
+  [[nodiscard]] const GangPlan* gang_plan_on(const NodeRoom& node) const;
+  /// Its nodes, which have no other plan, keep room by it.
+  const GangPlan& add_gang_plan(GangPlan plan);
+  void forget_gang_plans();
+  /// All nodes together had too little room for the gang, and none has got more since.
+  [[nodiscard]] bool lacks_room(JobId gang) const { return gangs_without_room_.contains(gang); }
+  void note_lack_of_room(JobId gang) { gangs_without_room_.insert(gang); }
 
   // -- the deal
   // ------------------------------------------------------------------------------------
@@ -163,6 +194,8 @@ class AllocatorState {
   void put_reservation(NodeRoom& node);
   /// The deal is done: its record must add up, and goes into the accounts.
   void record(const Deal& deal);
+  /// The node is found by what it has free now.
+  void refresh_room(const NodeRoom& node);
 
   // -- quotas
   // --------------------------------------------------------------------------------------
@@ -171,10 +204,16 @@ class AllocatorState {
   AllocatorSettings settings;
   Sequence sequence;
   std::uint64_t deals = 0;  ///< number of the last deal
+  std::optional<BegunGang> begun_gang;
 
  private:
+  /// The tenant has joined the accounts, or changed there: all but quotas and position follow.
+  TenantState& enter(TenantId id, const TenantTerms& terms);
+  /// Nobody's room is kept for it any more.
+  void lift_reservations(const TenantState& leaver);
+  /// The tenant has left accounts and quotas: all else but the position follows.
+  void forget(TenantState& leaver);
   void refresh_capacity();
-  void refresh_room(const NodeRoom& node);
   void refresh_shape(TenantState& tenant);
   /// A tenant that may not borrow holds at most its plain share of the capacity, or its min.
   void refresh_plain_shares();
@@ -201,7 +240,6 @@ class AllocatorState {
   std::vector<TenantState> tenants_;  ///< by slot; slots of tenants that left are used again
   std::vector<std::uint32_t> free_slots_;
   SlotIndex slot_of_;  ///< by the tenant's id
-  std::uint64_t joined_ = 0;
   Accounts accounts_;
   Transaction transaction_;  ///< of the last deal; its memory is used again
   bool parts_are_stale_ = false;
@@ -217,6 +255,8 @@ class AllocatorState {
   SiteRooms site_rooms_;
   NodeRooms rooms_;
   WaitingShapes shapes_;
+  std::vector<GangPlan> gang_plans_;
+  std::set<JobId> gangs_without_room_;
   struct Held {
     NodeId node;
     Grant grant;

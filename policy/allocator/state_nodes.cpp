@@ -45,6 +45,8 @@ void AllocatorState::set_node(NodeId id, const NodeTraits& traits, const Resourc
   changed.accepts = accepts;
   capacity_ += counted_capacity(changed);
   if (!accepts) forget_places(changed);
+  forget_gang_plans();
+  gangs_without_room_.clear();
   changed.has_grown = counts_time();
   site_rooms_.add(id, traits.site, changed.free());
   put_reservation(changed);
@@ -54,6 +56,7 @@ void AllocatorState::set_node(NodeId id, const NodeTraits& traits, const Resourc
 void AllocatorState::remove_node(NodeId id) {
   FAIRWATER_CHECK(node(id).running_tasks == 0, "a node that is removed runs no task");
   forget_places(node(id));
+  forget_gang_plans();
   accounts_.remove_node(id);
   follow_accounts();
   site_rooms_.remove(id, node(id).traits.site);
@@ -64,13 +67,20 @@ void AllocatorState::remove_node(NodeId id) {
   refresh_capacity();
 }
 
+bool AllocatorState::may_use(const NodeRoom& node, const TenantState& tenant,
+                             const WaitingRange& task) const {
+  const GangPlan* gang = gang_plan_on(node);
+  const bool is_kept = (node.reservation && node.reservation->tenant_slot != tenant.rank.slot) ||
+                       (gang != nullptr && gang->job != task.job);
+  return !is_kept && (task.rule == nullptr || task.rule->allows(node.traits));
+}
+
 bool AllocatorState::site_has_room(const std::string& site, const TenantState& tenant,
                                    const WaitingRange& task) {
   return site_rooms_.has_room(site, task.demand, [&](NodeId id) -> SiteRooms::Room {
     const NodeRoom& there = node(id);
     if (!there.accepts) return {.free = {}, .may_be_used = false};
-    const bool is_kept = there.reservation && there.reservation->tenant_slot != tenant.rank.slot;
-    return {.free = there.free(), .may_be_used = !is_kept && task.rule->allows(there.traits)};
+    return {.free = there.free(), .may_be_used = may_use(there, tenant, task)};
   });
 }
 
@@ -79,9 +89,7 @@ bool AllocatorState::node_has_room(NodeId id, const TenantState& tenant,
   const auto found = nodes_.find(id);
   if (found == nodes_.end() || !found->second.accepts) return false;
   const NodeRoom& there = found->second;
-  const bool is_kept = there.reservation && there.reservation->tenant_slot != tenant.rank.slot;
-  const bool is_allowed = task.rule == nullptr || task.rule->allows(there.traits);
-  return task.demand.fits(there.free()) && !is_kept && is_allowed;
+  return task.demand.fits(there.free()) && may_use(there, tenant, task);
 }
 
 bool AllocatorState::somewhere_has_room(const TenantState& tenant, const WaitingRange& task) {
@@ -161,6 +169,7 @@ bool AllocatorState::release(const TaskKey& task) {
   used_ -= held.grant.demand;
   if (!held_on.accepts) capacity_ -= held.grant.demand;
   site_rooms_.raise(held_on.traits.site, held_on.free());
+  gangs_without_room_.clear();
   held_on.has_grown = counts_time();
   refresh_room(held_on);
   --held_on.running_tasks;
@@ -228,6 +237,39 @@ void AllocatorState::put_reservation(NodeRoom& node) {
   holder.kept.push_back({{}, node.id, kNever});
   node.places_of.push_back(holder.rank.slot);
 }
+
+// -- gangs
+// -----------------------------------------------------------------------------------------
+
+const GangPlan* AllocatorState::gang_plan_of(std::uint32_t tenant_slot, JobId job) const {
+  for (const GangPlan& plan : gang_plans_)
+    if (plan.tenant_slot == tenant_slot && plan.job == job) return &plan;
+  return nullptr;
+}
+
+const GangPlan* AllocatorState::gang_plan_on(const NodeRoom& node) const {
+  return node.kept_for_gang ? &gang_plans_[node.kept_for_gang->plan] : nullptr;
+}
+
+const GangPlan& AllocatorState::add_gang_plan(GangPlan plan) {
+  for (const GangShare& share : plan.shares) {
+    NodeRoom& keeper = node(share.node);
+    FAIRWATER_CHECK(!keeper.kept_for_gang, "a node keeps room for one gang");
+    keeper.kept_for_gang = NodeRoom::KeptForGang{gang_plans_.size(), share.tasks};
+  }
+  return gang_plans_.emplace_back(std::move(plan));
+}
+
+void AllocatorState::forget_gang_plans() {
+  for (const GangPlan& plan : gang_plans_)
+    for (const GangShare& share : plan.shares)
+      if (const auto keeper = nodes_.find(share.node); keeper != nodes_.end())
+        keeper->second.kept_for_gang.reset();
+  gang_plans_.clear();
+}
+
+// -- places
+// ----------------------------------------------------------------------------------------
 
 void AllocatorState::forget_places(NodeRoom& node) {
   for (const std::uint32_t slot : node.places_of) forget_places_of(tenants_[slot], node.id);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "policy/allocator/deal_steps.hpp"
+#include "policy/allocator/gangs.hpp"
 #include "policy/allocator/time_marks.hpp"
 
 namespace fairwater {
@@ -19,6 +20,7 @@ void TaskFinder::begin(const NodeRoom& node) {
   placed_tasks_ = 0;
   rules_.clear();
   preferences_.clear();
+  gang_looks_.clear();
   left_to_preferred_ = false;
   marks_.reset();
 }
@@ -69,11 +71,23 @@ bool TaskFinder::fits(const TenantState& tenant, const WindowRange& entry,
   if (entry.range.count == 0) return false;
   const ResourceVector& demand = entry.range.demand;
   for (const std::size_t r : entry.asks)
-    if (demand[r] > free[r] ||
-        (demand[r] > tenant.holdings[r].left && !state_.quotas().has_room(tenant, r, demand[r])))
+    if (demand[r] > free[r] || (entry.asked_at_once(r) > tenant.holdings[r].left &&
+                                !state_.quotas().has_room(tenant, r, entry.asked_at_once(r))))
       return false;
   if (!rule_allows(entry.range.rule.get()) || is_left_to_home(tenant, entry.range)) return false;
   return entry.range.home == node_->id || !is_left_to_preferred(tenant, entry.range);
+}
+
+/// Elsewhere nothing changes while a node is dealt.
+const std::vector<GangShare>& TaskFinder::gang_shares(const WindowRange& gang) {
+  for (const GangLook& look : gang_looks_)
+    if (look.job == gang.range.job && look.placed_tasks == placed_tasks_) return look.shares;
+  auto shares = gang_start(state_, gang, {node_, free_, nullptr}, state_.settings.predict,
+                           OtherPlaces::count);
+  return gang_looks_
+      .emplace_back(GangLook{gang.range.job, placed_tasks_,
+                             std::move(shares).value_or(std::vector<GangShare>{})})
+      .shares;
 }
 
 bool TaskFinder::move_on(const TenantState& tenant, Cursor& cursor) {
@@ -117,7 +131,7 @@ bool TaskFinder::find_next(Claimant& claimant) {
 Units TaskFinder::waiting_cost(Claimant& claimant, Units enough) {
   if (!find_next(claimant)) return 0;
   const auto cost_of = [](const WindowRange& entry) {
-    return Wide{entry.cost} * entry.range.count;
+    return Wide{entry.task_cost()} * entry.range.count;
   };
   Wide cost = cost_of(*claimant.next);
   const std::vector<WindowRange>& window = claimant.tenant->window;
@@ -148,6 +162,7 @@ std::optional<std::uint32_t> TaskFinder::largest_backup(Claimant& claimant) {
 const WindowRange* TaskFinder::task_to_reserve(const TenantState& tenant) {
   std::uint32_t skipped = 0;
   for (const WindowRange& entry : tenant.window) {
+    if (entry.is_gang()) continue;
     if (!could_hold(tenant, entry)) {
       if (entry.range.count > 0 && ++skipped > kMaxLookPast) break;
       continue;
@@ -182,10 +197,12 @@ bool TaskFinder::is_at_quota(Claimant& claimant) {
 
 bool TaskFinder::is_guaranteed(const Claimant& claimant) {
   const ResourceVector& min = claimant.tenant->terms.min;
+  const WindowRange& next = *claimant.next;
   bool asks = false;
-  for (const std::size_t r : claimant.next->asks) {
+  for (const std::size_t r : next.asks) {
     if (min[r] <= 0) continue;
     if (!state_.quotas().is_below_guarantee(*claimant.tenant, r, marks())) return false;
+    if (next.is_gang() && claimant.tenant->used[r] + next.asked_at_once(r) > min[r]) return false;
     asks = true;
   }
   return asks;

@@ -33,14 +33,17 @@ class TaskFinder {
   /// Whether a task was left to its own node, or to one at a site that its job prefers to this one.
   [[nodiscard]] bool left_to_preferred() const { return left_to_preferred_; }
 
-  /// Whether it fits and is allowed here now.
+  /// Whether it fits and is allowed here now. Of a gang: all of it, here and elsewhere.
   [[nodiscard]] bool fits_now(const TenantState& tenant, const WindowRange& entry) {
     return fits(tenant, entry);
   }
-  /// The same if all that ends by itself had ended.
+  /// The same if all that ends by itself had ended. Of a gang: one of its tasks.
   [[nodiscard]] bool could_hold(const TenantState& tenant, const WindowRange& entry) {
     return fits(tenant, entry, free_one_day_);
   }
+  /// Where all of the gang has room now, here and elsewhere; empty: nowhere. Good until a task is
+  /// placed.
+  [[nodiscard]] const std::vector<GangShare>& gang_shares(const WindowRange& gang);
   /// Moves the cursor on to a task of which could_hold() is true; false when there is none.
   bool find_possible(const TenantState& tenant, Cursor& cursor);
   /// The place of the tenant's first task that fits, if there is one.
@@ -58,7 +61,8 @@ class TaskFinder {
   /// With the task at the cursor.
   [[nodiscard]] Standing standing(Claimant& claimant);
   [[nodiscard]] bool is_at_quota(Claimant& claimant);
-  /// Of the task at the cursor: below its tenant's guarantee in what it asks for.
+  /// Of the task at the cursor: below its tenant's guarantee in what it asks for; of a gang, still
+  /// with all of its tasks.
   [[nodiscard]] bool is_guaranteed(const Claimant& claimant);
 
  private:
@@ -67,7 +71,7 @@ class TaskFinder {
   static constexpr std::uint32_t kMaxLookPast = 64;
 
   [[nodiscard]] bool fits(const TenantState& tenant, const WindowRange& entry) {
-    return fits(tenant, entry, free_);
+    return fits(tenant, entry, free_) && (!entry.is_gang() || !gang_shares(entry).empty());
   }
   /// The same for a node with that much free.
   [[nodiscard]] bool fits(const TenantState& tenant, const WindowRange& entry,
@@ -93,6 +97,12 @@ class TaskFinder {
     bool is_left;
   };
   std::vector<Preference> preferences_;  ///< of the tasks looked at; other nodes stay as they are
+  struct GangLook {
+    JobId job;
+    std::size_t placed_tasks = 0;  ///< before it
+    std::vector<GangShare> shares;
+  };
+  std::vector<GangLook> gang_looks_;
   bool left_to_preferred_ = false;
   std::optional<AllocatorQuotas::WaterMarks> marks_;  ///< grants do not move them
 };

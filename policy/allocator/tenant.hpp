@@ -1,6 +1,7 @@
 // What the allocator knows of one tenant. Internal to policy/.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -25,8 +26,42 @@ inline constexpr LedgerMs kNever = std::numeric_limits<LedgerMs>::max();
 struct WindowRange {
   WaitingRange range;
   ResourceSet asks;
-  Units cost = 1;
-  LedgerMs late_from_ms = kNever;  ///< from then on they come before others
+  Units cost = 1;                    ///< of what starts at once: a task, or a whole gang
+  LedgerMs late_from_ms = kNever;    ///< from then on they come before others
+  std::uint32_t starts_at_once = 1;  ///< tasks
+  [[nodiscard]] bool is_gang() const { return range.is_gang; }
+  [[nodiscard]] Units task_cost() const { return cost / starts_at_once; }
+  /// By all that start at once.
+  [[nodiscard]] Amount asked_at_once(std::size_t resource) const {
+    Amount asked = 0;
+    const bool is_too_much =
+        __builtin_mul_overflow(range.demand[resource], static_cast<Amount>(starts_at_once), &asked);
+    return is_too_much ? kUnlimited : std::min(asked, kUnlimited);
+  }
+};
+
+/// So many of a gang's tasks on a node.
+struct GangShare {
+  NodeId node;
+  std::uint32_t tasks = 0;
+};
+
+/// Where a gang's tasks have room together, see policy/allocator/gangs.hpp. Without shares:
+/// nowhere.
+struct GangPlan {
+  std::uint32_t tenant_slot = 0;
+  JobId job;
+  LedgerMs from_ms = kNever;
+  std::vector<GangShare> shares;
+};
+
+/// A gang of which some tasks are placed. Nothing else happens until all are.
+struct BegunGang {
+  std::uint32_t tenant_slot = 0;
+  JobId job;
+  GrantStep step = GrantStep::allowance;
+  bool beyond_quota = false;
+  std::vector<GangShare> rest;  ///< the next one last
 };
 
 /// Where room is kept for a job's tasks, where the ledger counts time.

@@ -93,9 +93,10 @@ bool is_covered(const TimeMark& mark, MicroUnits cost) {
 }
 
 NextTask next_task(AllocatorState& state, const TenantState& tenant, const TimeMark& mark) {
-  const WaitingRange& range = tenant.window.front().range;
+  const WindowRange& next = tenant.window.front();
+  const WaitingRange& range = next.range;
   const std::size_t resource = state.accounts().time().resource();
-  const MicroUnits cost = state.quotas().micro_units_of(range.demand[resource], resource);
+  const MicroUnits cost = state.quotas().micro_units_of(next.asked_at_once(resource), resource);
   return {.job = range.job,
           .index = range.first_index,
           .cost = cost,
@@ -150,7 +151,7 @@ Standing standing_in_time(AllocatorState& state, TenantState& tenant, const Wind
   if (tenant.net == 0 || (tenant.net > 0 && by_quota == Standing::within)) return by_quota;
   state.refresh_parts();
   const std::size_t resource = state.accounts().time().resource();
-  const MicroUnits cost = state.quotas().micro_units_of(range.range.demand[resource], resource);
+  const MicroUnits cost = state.quotas().micro_units_of(range.asked_at_once(resource), resource);
   if (cost == 0) return by_quota;
   const MicroUnits held = state.quotas().micro_units_of(tenant.used[resource], resource);
   const MicroUnits after = held + cost;

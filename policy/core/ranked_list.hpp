@@ -9,13 +9,14 @@
 
 namespace fairwater {
 
-/// Ranked order: heavier first, then in order of joining; the same as Sequence's.
+/// Ranked order: heavier first, then by id, in which a coordinator's tenants joined; the same as
+/// the allocator's Sequence.
 struct RankKey {
   Weight weight = 0;
-  std::uint64_t joined = 0;
+  std::uint32_t id = 0;  ///< of the tenant
   std::uint32_t slot = 0;
   friend bool operator<(const RankKey& a, const RankKey& b) {
-    return a.weight != b.weight ? a.weight > b.weight : a.joined < b.joined;
+    return a.weight != b.weight ? a.weight > b.weight : a.id < b.id;
   }
 };
 

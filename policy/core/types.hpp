@@ -75,6 +75,10 @@ struct ResourceVector {
   friend constexpr ResourceVector operator-(ResourceVector a, const ResourceVector& b) {
     return a -= b;
   }
+  friend constexpr ResourceVector operator*(ResourceVector a, Amount times) {
+    for (Amount& amount : a.amount) amount *= times;
+    return a;
+  }
   /// True when every amount of `this` is at most that of `room`.
   [[nodiscard]] constexpr bool fits(const ResourceVector& room) const {
     for (std::size_t i = 0; i < kMaxResources; ++i)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <utility>
 
 #include "policy/core/check.hpp"
@@ -47,7 +48,7 @@ void Accounts::join(TenantId tenant, Weight weight) {
     free_slots_.pop_back();
   }
   slot_of_.set(tenant.value, slot);
-  entered_[slot] = {.account = {.tenant = tenant}, .weight = weight, .joined = ++joined_};
+  entered_[slot] = {.account = {.tenant = tenant}, .weight = weight};
   period_ += weight;
   time_.join(tenant);
 }
@@ -58,7 +59,7 @@ void Accounts::reweigh(TenantId tenant, Weight weight) {
   period_ += weight - std::exchange(changed.weight, weight);
 }
 
-/// Heavier first, then in the order of joining, as in the sequence.
+/// Heavier first, then by id, as in the sequence.
 std::vector<std::uint32_t> Accounts::ranked_slots() const {
   std::vector<std::uint32_t> slots;
   for (std::uint32_t slot = 0; slot < entered_.size(); ++slot)
@@ -66,12 +67,33 @@ std::vector<std::uint32_t> Accounts::ranked_slots() const {
   std::sort(slots.begin(), slots.end(), [&](std::uint32_t a, std::uint32_t b) {
     const Entered& left = entered_[a];
     const Entered& right = entered_[b];
-    return left.weight != right.weight ? left.weight > right.weight : left.joined < right.joined;
+    return left.weight != right.weight ? left.weight > right.weight
+                                       : left.account.tenant < right.account.tenant;
   });
   return slots;
 }
 
 Units Accounts::leave(TenantId tenant) {
+  return leave(tenant, [](TenantId) { return true; });
+}
+
+void Accounts::follow_tree(std::span<const Member> members, std::span<const Division> divided) {
+  for (const auto& [tenant, weight] : members) {
+    if (has(tenant))
+      reweigh(tenant, weight);
+    else
+      join(tenant, weight);
+  }
+  for (const Division& division : divided) {
+    const std::set<TenantId> heirs(division.heirs.begin(), division.heirs.end());
+    (void)leave(division.tenant, [&](TenantId other) { return heirs.contains(other); });
+  }
+  FAIRWATER_CHECK(entered_.size() - free_slots_.size() == members.size(),
+                  "who is neither in the tree nor divided has left before");
+}
+
+template <class IsHeir>
+Units Accounts::leave(TenantId tenant, IsHeir&& is_heir) {
   FAIRWATER_CHECK(book_.net(tenant.value) >= 0, "a tenant that leaves owes nothing");
   const std::uint32_t leaving_slot = slot_of_.find(tenant.value);
   Entered& leaver = entered(tenant);
@@ -82,7 +104,7 @@ Units Accounts::leave(TenantId tenant) {
   for (const std::uint32_t slot : ranked_slots()) {
     if (slot == leaving_slot) continue;
     Entered& other = entered_[slot];
-    others.push_back({other.account.tenant.value, other.weight});
+    if (is_heir(other.account.tenant)) others.push_back({other.account.tenant.value, other.weight});
     const Units part = opposite_part(left, other.account.deficit);
     if (part == 0) continue;
     change_deficit(other, -part);

@@ -55,7 +55,7 @@ class Accounts {
 
   // -- tenants and nodes
   // --------------------------------------------------------------------------
-  /// The last to have joined.
+  /// Among equal weights it ranks by its id.
   void join(TenantId tenant, Weight weight);
   void reweigh(TenantId tenant, Weight weight);
   /// Its deficit, less than a task, comes off the deficits on the other side, in ranked order; its
@@ -63,6 +63,19 @@ class Accounts {
   /// not owe. Returns the units forgiven.
   Units leave(TenantId tenant);
   void remove_node(NodeId node) { change_reservation(node, std::nullopt); }
+  struct Member {
+    TenantId tenant;
+    Weight weight = 1;
+  };
+  /// A tenant that has tenants from now on, which take its claims.
+  struct Division {
+    TenantId tenant;
+    std::vector<TenantId> heirs;
+  };
+  /// The tree of tenants has changed. `members`: all that have an account from now on, by id; those
+  /// who are new join, others may have another weight. Then those that are divided leave, who must
+  /// not owe, nor be in `members`. O(members + divided * (tenants + claims)).
+  void follow_tree(std::span<const Member> members, std::span<const Division> divided);
   /// Where the sequence stands after tenants came, changed or went.
   [[nodiscard]] Refusal move_to(std::uint64_t position);
 
@@ -101,7 +114,7 @@ class Accounts {
 
   // -- restoring
   // ----------------------------------------------------------------------------------
-  /// After all tenants have joined, in the order of their joining.
+  /// After all tenants have joined.
   void restore(const AccountsSnapshot& snapshot);
   [[nodiscard]] AccountsSnapshot snapshot() const;
 
@@ -131,7 +144,6 @@ class Accounts {
   struct Entered {
     Account account;
     Weight weight = 1;
-    std::uint64_t joined = 0;
     Units moved = 0;          ///< by the transaction that is being applied
     bool takes_part = false;  ///< in it: it has a statement
   };
@@ -140,6 +152,8 @@ class Accounts {
   [[nodiscard]] Entered* find(TenantId tenant);
   [[nodiscard]] Entered& entered(TenantId tenant);
   [[nodiscard]] std::vector<std::uint32_t> ranked_slots() const;
+  template <class IsHeir>
+  Units leave(TenantId tenant, IsHeir&& is_heir);
   void change_deficit(Entered& entered, Units by);
   void change_reservation(NodeId node, const std::optional<Reservation>& reservation);
   [[nodiscard]] Refusal post(const Transaction& transaction);
@@ -155,7 +169,6 @@ class Accounts {
   std::vector<Entered> entered_;  ///< by slot; slots of tenants that left are used again
   std::vector<std::uint32_t> free_slots_;
   SlotIndex slot_of_;  ///< by the tenant's id
-  std::uint64_t joined_ = 0;
   IouBook book_;
   std::uint64_t position_ = 0;
   Weight period_ = 0;

@@ -360,6 +360,9 @@ Sequence::~Sequence() = default;
 Sequence::Change Sequence::join(Member member, Weight weight) {
   return impl_->join_last(member, weight);
 }
+Sequence::Change Sequence::join_at(Member member, Weight weight, std::uint64_t place) {
+  return impl_->join(member, weight, place);
+}
 Sequence::Change Sequence::leave(Member member) { return impl_->leave(member); }
 Sequence::Change Sequence::reweigh(Member member, Weight weight) {
   return impl_->reweigh(member, weight);

@@ -45,6 +45,9 @@ class Sequence {
   /// Adds a member of weight 1..10^9 as the last to have joined.
   /// used = floor(position / cycle * weight + 1/2); then cycle += weight, position += used.
   Change join(Member member, Weight weight);
+  /// The same, but among equals it ranks by `place`, unlike anybody else's. For all members or
+  /// none.
+  Change join_at(Member member, Weight weight, std::uint64_t place);
   /// The same `used` is taken away from position, the weight from cycle.
   Change leave(Member member);
   /// Changes one weight in place (rank among equals is kept by order of joining): the position

@@ -71,6 +71,18 @@ struct Fields<LaunchOrder> {
     FAIRWATER_FIELD(tenant, Tenant);
     FAIRWATER_SPARSE_FIELD(run_as, RunAs);
     FAIRWATER_FIELD(exclusive_cpus, ExclusiveCpus);
+    FAIRWATER_FIELD(gang, Gang);
+    FAIRWATER_SPARSE_FIELD(gang_key, GangKey);
+  }
+};
+
+template <>
+struct Fields<GangHost> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(node, Node);
+    FAIRWATER_FIELD(address, Address);
+    FAIRWATER_FIELD(tasks, Tasks);
   }
 };
 

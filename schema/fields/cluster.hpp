@@ -78,6 +78,7 @@ struct Fields<NodeSpec> {
     FAIRWATER_FIELD(instance, Instance);
     FAIRWATER_FIELD(limits, Limits);
     FAIRWATER_SPARSE_FIELD(isolation, Isolation);
+    FAIRWATER_SPARSE_FIELD(address, Address);
   }
 };
 

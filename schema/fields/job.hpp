@@ -43,6 +43,18 @@ struct Fields<TaskKey> {
 };
 
 template <>
+struct Fields<ProfiledAmounts> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(all, All);
+    FAIRWATER_FIELD(resources, Resources);
+    FAIRWATER_FIELD(runs, Runs);
+    FAIRWATER_FIELD(confidence_permille, ConfidencePermille);
+    FAIRWATER_FIELD(memory_steps, MemorySteps);
+  }
+};
+
+template <>
 struct Fields<JobSpec> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
@@ -67,6 +79,7 @@ struct Fields<JobSpec> {
     FAIRWATER_FIELD(after, After);
     FAIRWATER_FIELD(preemptible, Preemptible);
     FAIRWATER_FIELD(exclusive_cpus, ExclusiveCpus);
+    FAIRWATER_SPARSE_FIELD(profiled, Profiled);
   }
 };
 
@@ -105,6 +118,7 @@ struct Fields<TaskRecord> {
     FAIRWATER_FIELD(waits_until, WaitsUntil);
     FAIRWATER_FIELD(incarnation, Incarnation);
     FAIRWATER_FIELD(restarts, Restarts);
+    FAIRWATER_FIELD(memory_step, MemoryStep);
   }
 };
 
@@ -133,6 +147,8 @@ struct Fields<JobRecord> {
     FAIRWATER_FIELD(tasks, Tasks);
     FAIRWATER_FIELD(cancelled, Cancelled);
     FAIRWATER_FIELD(cancel_reason, CancelReason);
+    FAIRWATER_FIELD(gang_failures, GangFailures);
+    FAIRWATER_FIELD(memory_step, MemoryStep);
   }
 };
 

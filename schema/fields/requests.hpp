@@ -1,6 +1,7 @@
 // What clients ask for and get.
 #pragma once
 
+#include "model/profile.hpp"
 #include "model/requests.hpp"
 #include "schema/codec.hpp"
 #include "schema/control.capnp.h"
@@ -175,6 +176,41 @@ struct Fields<TaskInfo> {
     FAIRWATER_FIELD(index, Index);
     FAIRWATER_FIELD(record, Record);
     FAIRWATER_FIELD(node, Node);
+  }
+};
+
+template <>
+struct Fields<ClassRun> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(job, Job);
+    FAIRWATER_FIELD(index, Index);
+    FAIRWATER_FIELD(reason, Reason);
+    FAIRWATER_FIELD(exit_code, ExitCode);
+    FAIRWATER_FIELD(run_ms, RunMs);
+    FAIRWATER_FIELD(cpu_ms, CpuMs);
+    FAIRWATER_FIELD(peak_memory_kib, PeakMemoryKib);
+  }
+};
+
+template <>
+struct Fields<ClassAmounts> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(resources, Resources);
+    FAIRWATER_FIELD(runs, Runs);
+    FAIRWATER_FIELD(unfinished, Unfinished);
+  }
+};
+
+template <>
+struct Fields<ClassProfile> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(tenant, Tenant);
+    FAIRWATER_FIELD(job_class, JobClass);
+    FAIRWATER_FIELD(amounts, Amounts);
+    FAIRWATER_FIELD(more, More);
   }
 };
 

@@ -1,14 +1,8 @@
 #include "sim/engine/workload.hpp"
 
-#include <algorithm>
+#include "policy/quota/tree_weights.hpp"
 
 namespace fairwater::sim {
-namespace {
-
-/// The weights of all tenants of a tree add up to about this.
-constexpr Weight kTreeWeight = 1'000'000'000;
-
-}  // namespace
 
 std::string class_of(const Job& job) {
   std::string text = std::to_string(job.has_estimate ? job.estimate_ms : 0);
@@ -24,19 +18,17 @@ ResourceVector total_capacity(const Cluster& cluster) {
 
 void weigh_by_tree(Cluster& cluster) {
   if (cluster.groups.empty()) return;
-  std::vector<Wide> weights(1 + cluster.groups.size());
-  for (const auto& group : cluster.groups) weights[group.place.group.value] += group.place.weight;
+  const auto placed = [](const QuotaPlace& place) {
+    return PlacedWeight{place.group.value, place.weight};
+  };
+  std::vector<PlacedWeight> groups, tenants;
+  for (const auto& group : cluster.groups) groups.push_back(placed(group.place));
   for (auto& tenant : cluster.tenants) {
     tenant.terms.place = place_of(tenant.terms);
-    weights[tenant.terms.place->group.value] += tenant.terms.place->weight;
+    tenants.push_back(placed(*tenant.terms.place));
   }
-  std::vector<Wide> parts{kTreeWeight};
-  const auto part_of = [&](const QuotaPlace& place) {
-    return parts[place.group.value] * place.weight / weights[place.group.value];
-  };
-  for (const auto& group : cluster.groups) parts.push_back(part_of(group.place));
-  for (auto& tenant : cluster.tenants)
-    tenant.terms.weight = static_cast<Weight>(std::max<Wide>(part_of(*tenant.terms.place), 1));
+  const std::vector<Weight> weights = tree_weights(groups, tenants);
+  for (std::size_t i = 0; i < weights.size(); ++i) cluster.tenants[i].terms.weight = weights[i];
 }
 
 Cluster pooled(const Cluster& cluster) {

@@ -105,7 +105,7 @@ Outlook look_ahead(const WhatIf& question, const Cluster& cluster, const Initial
   outlook.utilisation = metrics.utilisation;
   for (TenantIndex i = 0; i < cluster.tenants.size(); ++i) {
     TenantOutlook tenant;
-    tenant.weight = cluster.tenants[i].terms.weight;
+    tenant.weight = place_of(cluster.tenants[i].terms).weight;
     tenant.mean_share = metrics.tenants[i].mean_share;
     tenant.net = metrics.tenants[i].account.net;
     tenant.time_in_debt_s = metrics.tenants[i].time_in_debt_s;

@@ -15,11 +15,11 @@ constexpr LedgerMs kSecond_ms = 1000;  ///< between settlements
 JobId job_id(JobIndex job) { return {std::uint64_t{job} + 1}; }
 
 /// The tenants as they were before the initial state's changes.
-std::vector<ClusterSnapshot::Tenant> tenants_before(const Cluster& cluster,
-                                                    const InitialState& initial) {
+std::vector<TenantTree::Tenant> tenants_before(const Cluster& cluster,
+                                               const InitialState& initial) {
   std::map<TenantIndex, const TermsChange*> changes;
   for (const auto& change : initial.changes) changes[change.tenant] = &change;
-  std::vector<ClusterSnapshot::Tenant> tenants;
+  std::vector<TenantTree::Tenant> tenants;
   for (TenantIndex i = 0; i < cluster.tenants.size(); ++i) {
     const auto change = changes.find(i);
     const bool is_there = change == changes.end() || change->second->before;
@@ -58,8 +58,9 @@ DealCycle make_cycle(const PolicyOptions& options, const Cluster& cluster, const
   settings.debts = options.debts;
   settings.predict = options.predict;
   ClusterSnapshot snapshot;
-  snapshot.groups = cluster.groups;
-  snapshot.tenants = tenants_before(cluster, initial);
+  for (std::uint32_t i = 0; i < cluster.groups.size(); ++i)
+    snapshot.tree.groups.push_back({GroupId{i + 1}, cluster.groups[i]});
+  snapshot.tree.tenants = tenants_before(cluster, initial);
   snapshot.accounts = initial.accounts;
   const std::set<NodeIndex> closed{initial.closed.begin(), initial.closed.end()};
   for (NodeIndex i = 0; i < cluster.nodes.size(); ++i)

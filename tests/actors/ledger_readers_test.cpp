@@ -129,7 +129,7 @@ TEST_CASE("a rare state is found by the states of jobs, not in the jobs", "[acto
     }
     CHECK(scan.jobs_read() < 1'400);
     std::vector<JobId> ids;
-    for (const auto& job : scan.take_list().jobs) ids.push_back(job.id);
+    for (const auto& job : scan.take().jobs) ids.push_back(job.id);
     return ids;
   };
   CHECK(list(1000, {}) == cancelled);

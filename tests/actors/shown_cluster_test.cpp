@@ -145,7 +145,7 @@ TEST_CASE("a listing is put together some at a time", "[actor]") {
 
 TEST_CASE("names are those that are shown", "[unit]") {
   NameBook book({"cpu"});
-  for (std::uint32_t i = 1; i <= 1000; ++i) book.put(NodeId{i}, "node" + std::to_string(i));
+  for (std::uint32_t i = 1; i <= 1000; ++i) book.put(NodeId{i}, "node" + std::to_string(i), "");
   book.put(TenantId{1}, "one");
   JournalRecord record;
   record.body = TasksFinished{NodeId{7}, {}};

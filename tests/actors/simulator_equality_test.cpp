@@ -2,6 +2,7 @@
 // simulator decides from the same events, byte for byte.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -18,6 +19,7 @@ namespace {
 /// A cluster and the jobs that are submitted to it, in order.
 struct Scenario {
   std::vector<TenantSpec> tenants;
+  std::vector<TenantSpec> groups;  ///< tenants with tenants; declared behind those
   std::vector<NodeSpec> nodes;
   std::vector<JobSpec> jobs;
 };
@@ -27,6 +29,7 @@ struct ScenarioShape {
   std::uint32_t nodes = 4;
   std::uint32_t jobs = 150;
   std::uint32_t most_tasks = 12;  ///< of a job
+  std::uint32_t groups = 0;
 };
 
 bool chance(SplitMix64& random, std::uint64_t percent) { return random.below(100) < percent; }
@@ -69,10 +72,33 @@ JobSpec draw_job(const Scenario& scenario, const ScenarioShape& shape, SplitMix6
   return job;
 }
 
+/// Puts the tenants into groups, and these into each other. Groups that nobody is in are left out.
+void draw_groups(Scenario& scenario, std::uint32_t count, SplitMix64& random) {
+  std::vector<TenantSpec> groups;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    TenantSpec group =
+        tenant_spec("group" + std::to_string(i), 1 + static_cast<Weight>(random.below(9)));
+    if (i > 0 && chance(random, 60)) group.parent = groups[random.below(i)].name;
+    if (chance(random, 40)) group.max = {{"cpu", 30'000 + Amount(random.below(20'000))}};
+    groups.push_back(std::move(group));
+  }
+  std::set<std::string> used;
+  for (auto& tenant : scenario.tenants) {
+    if (!chance(random, 80)) continue;
+    tenant.parent = groups[random.below(count)].name;
+    used.insert(tenant.parent);
+  }
+  for (auto group = groups.rbegin(); group != groups.rend(); ++group)
+    if (used.contains(group->name)) used.insert(group->parent);
+  for (auto& group : groups)
+    if (used.contains(group.name)) scenario.groups.push_back(std::move(group));
+}
+
 Scenario draw_scenario(const ScenarioShape& shape, SplitMix64& random) {
   Scenario scenario;
   for (std::uint32_t i = 0; i < shape.tenants; ++i)
     scenario.tenants.push_back(draw_tenant(i, random));
+  if (shape.groups > 0) draw_groups(scenario, shape.groups, random);
   for (std::uint32_t i = 0; i < shape.nodes; ++i) scenario.nodes.push_back(draw_node(i, random));
   for (std::uint32_t i = 0; i < shape.jobs; ++i)
     scenario.jobs.push_back(draw_job(scenario, shape, random));
@@ -87,7 +113,9 @@ Scenario draw_scenario(const ScenarioShape& shape, SplitMix64& random) {
 class ActorRun {
  public:
   ActorRun(const Scenario& scenario, SplitMix64& random) : scenario_(scenario), random_(random) {
-    cluster_.apply(scenario.tenants);
+    auto declared = scenario.tenants;
+    declared.insert(declared.end(), scenario.groups.begin(), scenario.groups.end());
+    cluster_.apply(declared);
     for (const auto& node : scenario.nodes) agents_.push_back(cluster_.join(node));
     ended_.resize(agents_.size());
   }
@@ -185,8 +213,19 @@ sim::Cluster simulated_cluster(const Scenario& scenario) {
   sim::Cluster cluster;
   cluster.settings.granules = catalog.granules();
   cluster.settings.units = catalog.units();
-  for (const auto& tenant : scenario.tenants)
-    cluster.tenants.push_back({tenant.name, *terms_of(tenant, catalog)});
+  std::map<std::string, GroupId> numbers{{"", {}}};
+  for (const auto& group : scenario.groups) {
+    numbers.emplace(group.name, GroupId{static_cast<std::uint32_t>(numbers.size())});
+    cluster.groups.push_back({.place = {.group = numbers.at(group.parent), .weight = group.weight},
+                              .max = terms_of(group, catalog)->max});
+  }
+  for (const auto& tenant : scenario.tenants) {
+    auto terms = *terms_of(tenant, catalog);
+    if (!tenant.parent.empty())
+      terms.place = QuotaPlace{.group = numbers.at(tenant.parent), .weight = tenant.weight};
+    cluster.tenants.push_back({tenant.name, terms});
+  }
+  sim::weigh_by_tree(cluster);
   for (const auto& node : scenario.nodes)
     cluster.nodes.push_back({node.traits, *catalog.to_vector(node.capacity, "")});
   return cluster;
@@ -305,6 +344,31 @@ TEST_CASE("the simulator decides as the coordinator does", "[actor][property]") 
   CHECK(all.grants > 200 * kSeeds);
   CHECK(all.loans > 50 * kSeeds);
   CHECK(all.repayments > 20 * kSeeds);
+}
+
+TEST_CASE("the simulator decides as the coordinator does for a tree of tenants",
+          "[actor][property]") {
+  constexpr std::uint64_t kSeeds = 12;
+  Comparison all;
+  std::size_t groups = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    SplitMix64 random(seed);
+    const ScenarioShape shape{.tenants = 3 + static_cast<std::uint32_t>(random.below(5)),
+                              .nodes = 1 + static_cast<std::uint32_t>(random.below(4)),
+                              .jobs = 100,
+                              .groups = 1 + static_cast<std::uint32_t>(random.below(4))};
+    const auto scenario = draw_scenario(shape, random);
+    const auto journal = ActorRun{scenario, random}.run(40 + random.below(25), 60);
+    const auto found = replay(simulated_cluster(scenario), journal);
+    CAPTURE(seed, found.events, found.difference);
+    CHECK(found.difference == 0);
+    all.grants += found.grants;
+    all.loans += found.loans;
+    groups += scenario.groups.size();
+  }
+  CHECK(groups > kSeeds);
+  CHECK(all.grants > 150 * kSeeds);
+  CHECK(all.loans > 20 * kSeeds);
 }
 
 TEST_CASE("the simulator decides as the coordinator does when windows do not show all that waits",

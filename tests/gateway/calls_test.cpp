@@ -80,6 +80,18 @@ TEST_CASE("listings and views arrive as the frontend gave them", "[gateway]") {
   CHECK(next_request<ShowLedger>(coordinator).caller.role == Role::tenant);
 }
 
+TEST_CASE("a class's profile arrives as the frontend gave it", "[gateway]") {
+  FakeCoordinator coordinator;
+  const auto client = coordinator.client(kTenantToken);
+  const auto profile = client->call(ShowProfile{{}, "physics", "render"});
+  REQUIRE(profile);
+  CHECK(*profile == sample_profile());
+  const auto asked = next_request<ShowProfile>(coordinator);
+  CHECK(asked.tenant == "physics");
+  CHECK(asked.job_class == "render");
+  CHECK(asked.caller.tenant == TenantId{3});
+}
+
 TEST_CASE("a submission keeps every field", "[gateway]") {
   FakeCoordinator coordinator;
   const auto client = coordinator.client(kTenantToken);

@@ -33,6 +33,8 @@ JobDetail sample_detail() {
   return detail;
 }
 
+ClassProfile sample_profile() { return sample<ClassProfile>(); }
+
 LedgerView sample_ledger() {
   return {.cycle = 99,
           .position = 7,

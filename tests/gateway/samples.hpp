@@ -22,6 +22,7 @@ namespace fairwater::test {
 [[nodiscard]] JobDetail sample_detail();
 [[nodiscard]] Explanation sample_explanation();
 [[nodiscard]] TokenInfo sample_token();
+[[nodiscard]] ClassProfile sample_profile();
 [[nodiscard]] LedgerView sample_ledger();
 [[nodiscard]] JournalPage sample_page();
 [[nodiscard]] VerifyReport sample_verification();

@@ -98,7 +98,18 @@ TEST_CASE("an invalid job is refused naming the field", "[unit][job]") {
          s.retries = 1;
        },
        invalid, "retries", "started again whenever it ends; leave retries out"},
-      {"gang", [](S& s) { s.gang = true; }, unsupported, "gang", "gangs"},
+      {"gang of a service",
+       [](S& s) {
+         s.kind = JobKind::service;
+         s.gang = true;
+       },
+       invalid, "gang", "started again one by one; leave gang out"},
+      {"large gang",
+       [](S& s) {
+         s.gang = true;
+         s.tasks_min = s.tasks_max = kMaxGangTasks + 1;
+       },
+       invalid, "tasks", "1001 tasks are more than 1000, the most that a gang may have"},
       {"priority", [](S& s) { s.priority = 1'000'001; }, invalid, "priority", "1000001"},
       {"time limit", [](S& s) { s.time_limit_ms = -1; }, invalid, "time_limit",
        "-1 ms is not between 0 and ten years"},
@@ -124,6 +135,43 @@ TEST_CASE("an invalid job is refused naming the field", "[unit][job]") {
     CHECK(said.field == rejection.field);
     CHECK_THAT(said.message, Catch::Contains(rejection.message));
   }
+}
+
+TEST_CASE("amounts are left to the profile of a class, by jobs that end", "[unit][job]") {
+  JobSpec spec = sleeping_job();
+  spec.job_class = "render";
+  spec.resources = {{"cpu", 1000}};
+  spec.profiled.resources = {"memory"};
+  CHECK_FALSE(validate(spec));
+  JobSpec all = spec;
+  all.resources.clear();
+  all.profiled = {.all = true};
+  all.exclusive_cpus = true;  // of as many as the profile gives
+  CHECK_FALSE(validate(all));
+  const auto refused = [](JobSpec wrong, auto spoil) {
+    spoil(wrong);
+    const auto error = validate(wrong);
+    REQUIRE(error);
+    return details(error).field + ": " + details(error).message;
+  };
+  CHECK(refused(spec, [](JobSpec& s) { s.job_class.clear(); }) ==
+        "resources: auto takes the amounts from the profile of the job's class; write class: NAME");
+  CHECK(refused(spec, [](JobSpec& s) { s.kind = JobKind::service; }) ==
+        "resources: auto is for jobs that end; write a service's amounts");
+  CHECK(refused(spec, [](JobSpec& s) { s.resources["memory"] = 64; }) ==
+        "resources.memory: is auto and has an amount");
+  CHECK(refused(all, [](JobSpec& s) { s.resources["cpu"] = 1000; }) ==
+        "resources: is auto, and has amounts beside it");
+  CHECK(refused(spec, [](JobSpec& s) { s.profiled.resources = {"me mory"}; }) ==
+        "resources: 'me mory' is not a resource name");
+  // What the coordinator filled in is held to the rules, too.
+  spec.profiled.runs = 3;
+  spec.resources["memory"] = 64;
+  CHECK_FALSE(validate(spec));
+  spec.exclusive_cpus = true;
+  spec.profiled.resources = {"cpu"};
+  spec.resources["cpu"] = 1500;
+  CHECK(details(validate(spec)).field == "cpus");
 }
 
 TEST_CASE("a job's state follows from its counts", "[unit][job]") {

@@ -58,7 +58,7 @@ class ToldTree {
     const auto parent = groups.find(place.group.value);
     const Amount whole =
         parent == groups.end() ? capacity(r) : plain_share(parent->second.place, r);
-    return whole * place.weight / all;
+    return (whole * place.weight + all - 1) / all;
   }
   [[nodiscard]] QuotaGroup member(const Tenant& tenant, std::size_t r) const {
     const TenantTerms& terms = tenant.terms;
@@ -304,7 +304,8 @@ TEST_CASE("a group's max bounds its tenants together, also in idle room", "[unit
   REQUIRE_FALSE(obstacles.empty());
   CHECK(obstacles[0].code == "max");
   CHECK(obstacles[0].message ==
-        "its group holds 3000 of its max of 3500 millicores of cpu, the task asks for 1000");
+        "group 1, which it is in, holds 3000 of its max of 3500 millicores of cpu, the task asks "
+        "for 1000");
 }
 
 TEST_CASE("a group's min is in its tenants' quotas", "[unit][allocator]") {

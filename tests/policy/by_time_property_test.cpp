@@ -33,6 +33,7 @@ struct BusyCluster {
   LedgerMs longest_ms = 0;  ///< of all limits
   std::vector<Submitted> submitted;
   std::size_t large = 0;
+  std::size_t gangs = 0;
   std::size_t waited_until_late = 0;
 
   static AllocatorSettings settings(Predict predict) {
@@ -73,16 +74,20 @@ struct BusyCluster {
                : static_cast<LedgerMs>(draw(1, static_cast<std::uint64_t>(limit_ms)));
   }
 
-  void submit(std::uint32_t tenant, const ResourceVector& demand, LedgerMs limit_ms) {
+  void submit(std::uint32_t tenant, const ResourceVector& demand, LedgerMs limit_ms,
+              std::uint32_t gang = 0) {
     const auto run_ms = static_cast<LedgerMs>(draw(1, static_cast<std::uint64_t>(limit_ms)));
     TimedCluster::Task task{.demand = demand,
                             .run_ms = draw(1, 2) == 1 ? limit_ms : run_ms,
                             .expected_ms = expected_ms(limit_ms),
                             .limit_ms = limit_ms,
-                            .patience_ms = 10'000 + limit_ms / 2};
+                            .patience_ms = 10'000 + limit_ms / 2,
+                            .is_gang = gang > 0,
+                            .rule = nullptr};
     longest_ms = std::max(longest_ms, limit_ms);
     const LedgerMs late_from_ms = cluster.now_ms() + *task.patience_ms;
-    submitted.push_back({cluster.submit(tenant, 1, task), tenant, late_from_ms, std::nullopt});
+    submitted.push_back(
+        {cluster.submit(tenant, std::max(gang, 1U), task), tenant, late_from_ms, std::nullopt});
   }
 
   /// Everybody has some small tasks waiting, however many have started.
@@ -107,6 +112,20 @@ struct BusyCluster {
     submit(draw(1, 2) == 1 ? 1 : all[draw(0, all.size() - 1)], demand,
            static_cast<LedgerMs>(draw(1000, 20'000)));
     ++large;
+  }
+
+  /// From half of all nodes to all of them, in one of the resources.
+  void submit_gang() {
+    std::uint64_t most = 0;
+    const std::size_t resource = draw(0, 1);
+    ResourceVector demand;
+    demand[resource] = amount(1, 2);
+    for (const ResourceVector& node : nodes)
+      most += static_cast<std::uint64_t>(node[resource] / demand[resource]);
+    const auto all = cluster.tenants();
+    submit(all[draw(0, all.size() - 1)], demand, static_cast<LedgerMs>(draw(1000, 20'000)),
+           static_cast<std::uint32_t>(draw((most + 1) / 2, most)));
+    ++gangs;
   }
 
   [[nodiscard]] bool has_started(const Submitted& task) const {
@@ -140,10 +159,12 @@ void check_bound(BusyCluster& busy, std::map<std::uint64_t, std::size_t>& open) 
 
 TEST_CASE("whatever others submit, a task starts within what limits say", "[property]") {
   const Predict predict = GENERATE(Predict::limits, Predict::history);
+  const bool with_gangs = GENERATE(false, true);
   std::size_t large = 0;
+  std::size_t gangs = 0;
   std::size_t waited_until_late = 0;
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
-    INFO("seed " << seed);
+    INFO("seed " << seed << (with_gangs ? ", with gangs" : ""));
     BusyCluster busy{
         .random = std::mt19937_64(seed), .predict = predict, .nodes = {}, .submitted = {}};
     busy.build();
@@ -152,15 +173,18 @@ TEST_CASE("whatever others submit, a task starts within what limits say", "[prop
     for (LedgerMs ms = 500; ms <= 100'000; ms += 500) {
       busy.cluster.run_until(ms);
       if (busy.draw(1, 30) == 1) busy.submit_large();
+      if (with_gangs && busy.draw(1, 60) == 1) busy.submit_gang();
       busy.fill();
       for (; known < busy.submitted.size(); ++known) open[busy.submitted[known].job.value] = known;
       check_bound(busy, open);
     }
     large += busy.large;
+    gangs += busy.gangs;
     waited_until_late += busy.waited_until_late;
   }
   CHECK(large > 50);
   CHECK(waited_until_late > 100);
+  CHECK((gangs > 20) == with_gangs);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // A cycle deals the nodes that matter only. Against one that deals every node whenever somebody
 // waits: the same deals, whatever happens; and where the ledger counts time and there are many
-// nodes, nothing that waits is left where it could start.
+// nodes, nothing that waits is left where it could start. A gang is granted whole in one cycle.
 #include <map>
 #include <memory>
 #include <random>
@@ -43,14 +43,21 @@ class EveryNode {
     std::size_t entries = 0;
     if (std::exchange(all_are_due_, false)) due_ = accepting_;
     std::set<NodeId> left_work;
+    allocator.forget_gang_plans();
+    const auto deal_node = [&](NodeId node) {
+      auto deal = allocator.deal(node);
+      if (!deal) return;
+      entries += deal->entries();
+      deals.push_back(std::move(*deal));
+    };
     for (const bool is_first_turn : {true, false}) {
       while (!due_.empty() && deals.size() < max_deals && entries < max_entries) {
         const NodeId node = due_.extract(due_.begin()).value();
-        if (auto deal = allocator.deal(node)) {
-          entries += deal->entries();
-          deals.push_back(std::move(*deal));
-        }
+        deal_node(node);
         if (is_first_turn && allocator.left_to_preferred()) left_work.insert(node);
+        if (!allocator.placed_gang()) continue;
+        while (const auto next = allocator.next_of_gang()) deal_node(*next);
+        due_.insert(node);
       }
       due_.merge(left_work);
     }
@@ -161,6 +168,8 @@ class Twins {
            (quick_deal ? quick_deal->grants : std::vector<Grant>{});
   }
   [[nodiscard]] std::uint64_t grants() const { return grants_; }
+  /// That started.
+  [[nodiscard]] std::uint64_t gangs() const { return gangs_; }
 
  private:
   static AllocatorSettings settings(Accounting accounting) {
@@ -214,6 +223,7 @@ class Twins {
           one_in(2) ? std::vector<std::string>{"a"} : std::vector<std::string>{"a", "b"}, {}});
     range.expected_ms = range.limit_ms = static_cast<std::int64_t>(draw(0, 5)) * 1000;
     range.late_in_ms = one_in(3) ? static_cast<std::int64_t>(draw(0, 9000)) : kNeverLate;
+    range.is_gang = one_in(4);
     tenants_[tenant].push_back(range);
     send_window(tenant);
   }
@@ -254,6 +264,7 @@ class Twins {
     (void)slow_.allocator.settle_time();
   }
   void take(const std::vector<Deal>& deals) {
+    std::map<JobId, std::uint32_t> left;  ///< of gangs that began
     for (const Deal& deal : deals)
       for (const Grant& grant : deal.grants) {
         ++grants_;
@@ -261,11 +272,14 @@ class Twins {
         auto& queue = tenants_[grant.tenant.value];
         for (WaitingRange& range : queue) {
           if (range.job != grant.task.job) continue;
+          if (range.is_gang) left.emplace(range.job, range.count).first->second--;
           ++range.first_index;
           --range.count;
         }
         std::erase_if(queue, [](const WaitingRange& range) { return range.count == 0; });
       }
+    for (const auto& [job, tasks] : left) REQUIRE(tasks == 0);
+    gangs_ += left.size();
   }
 
   std::mt19937_64 random_;
@@ -276,12 +290,14 @@ class Twins {
   std::map<TaskKey, NodeId> running_;
   std::uint64_t last_job_ = 0;
   std::uint64_t grants_ = 0;
+  std::uint64_t gangs_ = 0;
   LedgerMs now_ms_ = 0;
 };
 
 TEST_CASE("a cycle makes the deals that one of all nodes makes", "[property][allocator]") {
   const auto accounting = GENERATE(Accounting::units, Accounting::time);
   std::uint64_t grants = 0;
+  std::uint64_t gangs = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     INFO(to_string(accounting) << ", seed " << seed);
     const std::uint32_t nodes = 1 + static_cast<std::uint32_t>(seed * 7 % 70);
@@ -291,8 +307,10 @@ TEST_CASE("a cycle makes the deals that one of all nodes makes", "[property][all
       if (i % 3 == 0) REQUIRE(twins.run());
     }
     grants += twins.grants();
+    gangs += twins.gangs();
   }
   CHECK(grants > 5000);
+  CHECK(gangs > 100);
 }
 
 TEST_CASE("among many nodes a cycle leaves nothing that could start", "[property][allocator]") {

@@ -10,7 +10,7 @@
 namespace fairwater::test {
 namespace {
 
-struct Node {
+struct CapacityNode {
   ResourceVector capacity;
   bool accepts = true;
 };
@@ -28,7 +28,7 @@ TEST_CASE("the capacity is that of the nodes, whatever came and went", "[propert
   cluster.tenant(1, {});
   cluster.submit(1, 100'000, cpu(1000));  // it has all that there is
   cluster.refresh(1);
-  std::map<std::uint32_t, Node> nodes;
+  std::map<std::uint32_t, CapacityNode> nodes;
   const auto used_on = [&](std::uint32_t id) {
     ResourceVector used;
     for (const auto& [key, task] : cluster.running())
@@ -39,7 +39,7 @@ TEST_CASE("the capacity is that of the nodes, whatever came and went", "[propert
     const std::uint32_t id = 1 + draw(8);
     const auto known = nodes.find(id);
     if (known == nodes.end() || draw(3) == 0) {
-      Node& node = nodes[id];
+      CapacityNode& node = nodes[id];
       // No less than is held there.
       node = {used_on(id) + cpu(draw(6) * 1000), draw(3) != 0};
       cluster.node(id, node.capacity, {}, node.accepts);

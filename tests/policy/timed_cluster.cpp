@@ -152,10 +152,11 @@ void TimedCluster::send_window(std::uint32_t tenant) {
                            .count = waiting.count,
                            .attempt = waiting.attempt,
                            .demand = waiting.task.demand,
-                           .rule = nullptr,
+                           .rule = waiting.task.rule,
                            .expected_ms = waiting.task.expected_ms,
                            .limit_ms = waiting.task.limit_ms,
-                           .late_in_ms = waiting.late_from_ms - now_ms_});
+                           .late_in_ms = waiting.late_from_ms - now_ms_,
+                           .is_gang = waiting.task.is_gang});
   }
   allocator_.set_window(std::move(window));
 }
@@ -163,12 +164,22 @@ void TimedCluster::send_window(std::uint32_t tenant) {
 void TimedCluster::deal_all() {
   for (bool dealt = true; std::exchange(dealt, false);) {
     for (const std::uint32_t tenant : tenants()) send_window(tenant);
-    for (const auto& [id, node] : nodes_)
-      if (const auto deal = allocator_.deal(NodeId{id})) {
-        take(*deal);
-        dealt = dealt || !deal->grants.empty();
-      }
+    for (const auto& [id, node] : nodes_) dealt = deal(id) || dealt;
   }
+}
+
+bool TimedCluster::deal(std::uint32_t node) {
+  const std::size_t before = starts_.size();
+  if (const auto dealt = allocator_.deal(NodeId{node})) take(*dealt);
+  while (const auto next = allocator_.next_of_gang()) {
+    const auto dealt = allocator_.deal(*next);
+    REQUIRE(dealt.has_value());
+    take(*dealt);
+  }
+  for (const auto& [id, tenant] : tenants_)
+    for (const Waiting& waiting : tenant.queue)
+      REQUIRE((!waiting.task.is_gang || waiting.index == 0));
+  return starts_.size() > before;
 }
 
 void TimedCluster::take(const Deal& deal) {

@@ -23,6 +23,8 @@ class TimedCluster {
     LedgerMs limit_ms = 0;     ///< 0: none
     /// How long it waits until it is late. None: by its limit.
     std::optional<LedgerMs> patience_ms = std::nullopt;
+    bool is_gang = false;
+    PlacementRulePtr rule = nullptr;
   };
   struct Start {
     LedgerMs at_ms = 0;
@@ -104,6 +106,8 @@ class TimedCluster {
   void send_window(std::uint32_t tenant);
   void deal_all();
   void take(const Deal& deal);
+  /// Deals the node, and with it all nodes of a gang that begins there. Whether something started.
+  bool deal(std::uint32_t node);
   void check() const;
 
   AllocatorSettings settings_;

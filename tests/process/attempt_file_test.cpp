@@ -50,6 +50,10 @@ TEST_CASE("Orders and results keep every byte", "[process]") {
   order.launch.tenant = TenantId{10};
   order.work_directory = "/var/work/a b";
   SECTION("as the host") {}
+  SECTION("of a gang") {
+    order.launch.gang_key = "ab12";
+    order.launch.gang = {{"node1", "10.0.0.1", 2}, {"node2", "fe80::1%eth0", 1}};
+  }
   SECTION("with devices") { order.devices = {{"fpga", {}}, {"gpu", {"0", "GPU-8932f937"}}}; }
   SECTION("as a user") { order.user = TaskUser{4'000'000'000, 11, {12, 13}, "alice"}; }
   REQUIRE(!host.file.create(order));

@@ -12,6 +12,7 @@
 #include "cli/cluster/explain_text.hpp"
 #include "cli/cluster/json_shapes.hpp"
 #include "cli/commands.hpp"
+#include "cli/profile/report.hpp"
 
 namespace fairwater {
 namespace {
@@ -87,11 +88,14 @@ TEST_CASE("docs/cli.md names every key that is always there", "[golden][commands
   tenant.record.spec.run_as.user = "a";
   LedgerStanding standing;
   standing.doubts.emplace_back();
+  ClassProfile profile;
+  profile.amounts = {{{{"cpu", 1000}}, {ClassRun{.run_ms = 5}}, {}}};
   for (const Json& json :
        {status_json({}), tenants_json({tenant}), tenant_change_json({}), token_json({}),
         node_json({}), job_detail_json({{}, {task}}), explain_json({}), ledger_json({}),
-        verify_json({}), standing_json(standing), forgiven_json({}, {})})
+        verify_json({}), standing_json(standing), forgiven_json({}, {}), profile_json(profile)})
     collect_keys(json, keys);
+  keys.erase("cpu");  // a resource's own name
   const std::string text = reference();
   for (const auto& key : keys) {
     CAPTURE(key);

@@ -86,6 +86,40 @@ Explanation task_of_creditor() {
 
 }  // namespace
 
+TEST_CASE("job explain says where amounts come from, and why they grew", "[golden][explain]") {
+  Explanation waiting = task_of_physics(TaskState::pending);
+  JobSpec& spec = waiting.job.spec;
+  spec.job_class = "render";
+  spec.resources = {{"cpu", 2000}, {"memory", 128}};
+  spec.profiled.resources = {"cpu", "memory"};
+  spec.profiled.runs = 30;
+  spec.profiled.confidence_permille = 934;
+  spec.profiled.memory_steps = {256, 1024};
+  const std::string chosen =
+      "cpu 2, memory 128 MiB by the profile of class render: 30 runs, confidence 93 %\n";
+  CHECK_THAT(explain_text(waiting), Catch::Contains(chosen));
+  CHECK_THAT(explain_text(waiting), !Catch::Contains("hit its limit"));
+  waiting.job.memory_step = 2;
+  CHECK_THAT(
+      explain_text(waiting),
+      Catch::Contains(chosen + "memory 1 GiB since a task hit its limit with 256 MiB: the next "
+                               "measured amount (step 2 of 2)\n"));
+  // A task that started before the step rose has what it was granted.
+  Explanation running = waiting;
+  running.task.record.state = TaskState::running;
+  running.task.record.memory_step = 1;
+  CHECK_THAT(explain_text(running), Catch::Contains("memory 256 MiB since") &&
+                                        Catch::Contains("with 128 MiB") &&
+                                        Catch::Contains("(step 1 of 2)"));
+  spec.profiled.confidence_permille = 0;
+  CHECK_THAT(explain_text(waiting), Catch::Contains("of class render: 30 runs\n"));
+  const Json json = explain_json(waiting)["job"];
+  CHECK(json["resources"]["memory"] == 1024);
+  CHECK(json["profiled"]["memory_steps"] == Json({256, 1024}));
+  CHECK(json["profiled"]["memory_step"] == 2);
+  CHECK(explain_json(task_of_physics(TaskState::pending))["job"]["profiled"] == nullptr);
+}
+
 TEST_CASE("where time is counted a waiting task's marks are laid open", "[golden][explain]") {
   CHECK(
       explain_text(task_of_creditor()) ==

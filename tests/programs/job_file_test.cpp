@@ -13,6 +13,32 @@ ErrorDetails job_refusal(std::string_view text) {
 
 }  // namespace
 
+TEST_CASE("a job file leaves amounts to the profile of its class", "[unit][job_file]") {
+  const auto read = [](const std::string& resources) {
+    const auto file =
+        parse_job_file("class: render\ncommand: [a]\nresources: " + resources + "\n", "job.yaml");
+    if (!file) FAIL(details(file.error()).message);
+    return file->spec;
+  };
+  const JobSpec all = read("auto");
+  CHECK(all.profiled.all);
+  CHECK(all.resources.empty());
+  const JobSpec both = read("{memory: auto, cpu: auto}");
+  CHECK_FALSE(both.profiled.all);
+  CHECK(both.profiled.resources == std::vector<std::string>{"cpu", "memory"});
+  CHECK(both.resources.empty());
+  const JobSpec one = read("{memory: auto, gpu: 1}");
+  CHECK(one.profiled.resources == std::vector<std::string>{"memory"});
+  CHECK(one.resources == NamedAmounts{{"cpu", 1000}, {"gpu", 1}});
+  CHECK_FALSE(read("{cpu: 2}").profiled.wanted());
+  CHECK_THAT(job_refusal("command: [a]\nresources: auto\n").message,
+             Catch::Contains("write class: NAME"));
+  CHECK_THAT(job_refusal("class: a\ncommand: [a]\nresources: automatic\n").message,
+             Catch::Contains("a mapping, as in {cpu: 1, memory: 512MiB}"));
+  CHECK_THAT(job_refusal("class: a\ncommand: [a]\nresources: {cpu: most}\n").message,
+             Catch::Contains("'most' is not an amount of cpu"));
+}
+
 TEST_CASE("a job file says everything that a job has", "[unit][job_file]") {
   const auto file = parse_job_file(R"yaml(tenant: physics
 name: render
@@ -179,7 +205,6 @@ TEST_CASE("a bad job file is refused naming line and key", "[golden][job_file]")
 
 TEST_CASE("what this version does not do is refused by name", "[golden][job_file]") {
   const std::pair<const char*, const char*> refusals[] = {
-      {"gang: true", "gang"},
       {"tasks: {min: 2, max: 8}", "tasks"},
       {"devices: [gpu0]", "devices"},
   };

@@ -104,24 +104,27 @@ TEST_CASE("node list has the contract's shape", "[golden][json]") {
   node.record.spec.traits = {"node-1", "north", {{"ssd", ""}, {"zone", "a"}}};
   node.record.spec.limits = "cgroup_v1";
   node.record.spec.isolation = "root";
+  node.record.spec.address = "10.0.0.1";
   node.state = NodeState::draining;
   node.capacity = {{"cpu", 8000}};
   node.running_tasks = 3;
   node.last_heartbeat = kNoon;
-  CHECK(json_text(node_json(node)) ==
-        R"({"name":"node-1","site":"north","labels":{"ssd":"","zone":"a"},"state":"draining",)"
-        R"("capacity":{"cpu":8000},"free":{},"running_tasks":3,)"
-        R"("last_heartbeat":"2026-11-21T12:00:00.000000Z","drain_reason":"",)"
-        R"("limits":"cgroup_v1","isolation":"root","problem":"","agent_starts":0})");
+  CHECK(
+      json_text(node_json(node)) ==
+      R"({"name":"node-1","site":"north","labels":{"ssd":"","zone":"a"},"state":"draining",)"
+      R"("capacity":{"cpu":8000},"free":{},"running_tasks":3,)"
+      R"("last_heartbeat":"2026-11-21T12:00:00.000000Z","drain_reason":"",)"
+      R"("limits":"cgroup_v1","isolation":"root","address":"10.0.0.1","problem":"","agent_starts":0})");
 }
 
 TEST_CASE("a job has the contract's shape", "[golden][json]") {
-  CHECK(json_text(job_json(render_job())) ==
-        R"({"id":7,"tenant":"physics","name":"render","kind":"batch","state":"running",)"
-        R"("submitted_at":"2026-11-21T12:00:00.000000Z",)"
-        R"("started_at":"2026-11-21T12:00:00.000000Z","finished_at":null,"cancel_reason":"",)"
-        R"("command":["sleep","1"],"resources":{"cpu":1000},)"
-        R"("tasks":{"total":4,"pending":1,"running":1,"succeeded":1,"failed":1,"cancelled":0}})");
+  CHECK(
+      json_text(job_json(render_job())) ==
+      R"({"id":7,"tenant":"physics","name":"render","class":"","kind":"batch","gang":false,"state":"running",)"
+      R"("submitted_at":"2026-11-21T12:00:00.000000Z",)"
+      R"("started_at":"2026-11-21T12:00:00.000000Z","finished_at":null,"cancel_reason":"",)"
+      R"("command":["sleep","1"],"resources":{"cpu":1000},"profiled":null,)"
+      R"("tasks":{"total":4,"pending":1,"running":1,"succeeded":1,"failed":1,"cancelled":0}})");
   CHECK_FALSE(job_json(render_job()).contains("task_list"));
 }
 

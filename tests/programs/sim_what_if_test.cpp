@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.hpp"
+#include "cli/core/context.hpp"
 #include "cli/sim/what_if.hpp"
 #include "cli/sim/what_if_report.hpp"
 #include "process/temporary_directory.hpp"
@@ -45,8 +46,9 @@ class SmallJournal {
 
   void submit(std::int64_t time_s, JobId job, TenantId tenant, std::uint32_t tasks,
               std::int64_t time_limit_ms = 0, const std::string& job_class = {},
-              JobKind kind = JobKind::batch) {
+              JobKind kind = JobKind::batch, bool is_gang = false) {
     JobSpec spec;
+    spec.gang = is_gang;
     spec.kind = kind;
     spec.tenant = tenant == kArt ? "art" : "botany";
     spec.tasks_min = spec.tasks_max = tasks;
@@ -197,6 +199,16 @@ TEST_CASE("services hold their room to the horizon, and do not come again", "[un
   CHECK(jobs_of(question) == std::vector<std::string>{"-60s art: 100s", "-20s art: 100s 100s"});
   CHECK(running_of(question) == std::vector<std::string>{"1.0 on 0: 100s", "1.1 on 0: 100s"});
   CHECK(question.facts.arriving_jobs == 0);
+}
+
+TEST_CASE("a note says that gangs' tasks start one by one there", "[unit][what-if]") {
+  SmallJournal journal;
+  journal.submit(1010, JobId{1}, kArt, 50, 0, "ring", JobKind::batch, true);
+  const auto question = question_of(journal, 1070, 100);
+  CHECK(question.facts.notes ==
+        std::vector<std::string>{
+            "gangs are simulated as if each of their tasks started by itself: 2"});
+  // It waits, and comes once more.
 }
 
 TEST_CASE("a journal becomes what runs, what waits and what comes again", "[unit][what-if]") {

@@ -47,6 +47,31 @@ TEST_CASE("a tenant file says everything that a tenant has", "[unit][tenant_file
   CHECK((*specs)[1] == biology);
 }
 
+TEST_CASE("tenants stand in others, or name theirs", "[unit][tenant_file]") {
+  const auto specs = parse_tenant_file(R"(tenants:
+  - {name: early, parent: science}
+  - name: science
+    weight: 3
+    tenants:
+      - name: physics
+        tenants:
+          - {name: optics, weight: 2}
+      - name: biology
+  - {name: arts, parent: known-already}
+)",
+                                       "tenants.yaml");
+  REQUIRE(specs);
+  std::vector<std::pair<std::string, std::string>> parents;
+  for (const auto& spec : *specs) parents.emplace_back(spec.name, spec.parent);
+  CHECK(parents == std::vector<std::pair<std::string, std::string>>{{"early", "science"},
+                                                                    {"science", ""},
+                                                                    {"physics", "science"},
+                                                                    {"optics", "physics"},
+                                                                    {"biology", "science"},
+                                                                    {"arts", "known-already"}});
+  CHECK((*specs)[3].weight == 2);
+}
+
 TEST_CASE("mu is read exactly", "[unit][tenant_file]") {
   const std::pair<const char*, std::uint32_t> values[] = {
       {"1", 1'000'000}, {"1.0", 1'000'000}, {"0.5", 500'000}, {"0.000001", 1}, {"0.3", 300'000}};
@@ -84,8 +109,8 @@ TEST_CASE("a bad tenant file is refused naming line and key", "[golden][tenant_f
       {"tenants:\n  - name: a\n    weight: 2.5\n", invalid, "tenants[0].weight",
        "'2.5' is not a whole number (line 3 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    wieght: 2\n", invalid, "tenants[0].wieght",
-       "is not a key here; the keys are max, may_borrow, may_lend, min, name, queue, repay, "
-       "run_as, tenants, weight (line 3 of tenants.yaml)"},
+       "is not a key here; the keys are max, may_borrow, may_lend, min, name, parent, queue, "
+       "repay, run_as, tenants, weight (line 3 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    min: {cpu: 4}\n    max: {cpu: 3}\n", invalid,
        "tenants[0].max.cpu", "3 is below min, which is 4 (line 4 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    queue: lifo\n", invalid, "tenants[0].queue",
@@ -102,9 +127,11 @@ TEST_CASE("a bad tenant file is refused naming line and key", "[golden][tenant_f
        "is missing (line 3 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    run_as: {user: b, group: c:d}\n", invalid,
        "tenants[0].run_as.group", "'c:d' is not a group's name or number (line 3 of tenants.yaml)"},
-      {"tenants:\n  - name: a\n    tenants:\n      - name: b\n", ErrorCode::not_supported,
+      {"tenants:\n  - name: a\n    tenants:\n      - name: b\n        parent: c\n", invalid,
        "tenants[0].tenants[0].parent",
-       "tenants inside 'a': this version shares flatly (line 4 of tenants.yaml)"},
+       "is for tenants at the top of the file: this one stands in a (line 5 of tenants.yaml)"},
+      {"tenants:\n  - name: a\n    parent: a b\n", invalid, "tenants[0].parent",
+       "'a b' is not a tenant's name (line 3 of tenants.yaml)"},
   };
   for (const auto& expected : refusals) {
     INFO(expected.text);

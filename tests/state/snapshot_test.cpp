@@ -64,8 +64,7 @@ TEST_CASE("a cycle is restored with its accounts, its nodes and what they hold",
           "[unit][snapshot]") {
   const ResourceCatalog catalog;
   ClusterSnapshot snapshot;
-  snapshot.tenants = {tenant_of(stored_tenant(1, 2), catalog),
-                      tenant_of(stored_tenant(2, 1), catalog)};
+  snapshot.tree = tree_of({stored_tenant(1, 2), stored_tenant(2, 1)}, catalog);
   snapshot.accounts = {.position = 2,
                        .tenants = {{TenantId{1}, 3, 250'000}, {TenantId{2}, -3, 0}},
                        .ious = {{1, 2, 25, 7}},

@@ -226,23 +226,27 @@ TEST_CASE("a gap in the journal is named", "[unit][damage]") {
   CHECK(report.differences.front() == "journal 10: record 9 is missing before it");
 }
 
-/// As ledgers were before each tenant's jobs were listed; `keep_some` as if filling it had been
-/// broken off.
-void take_list_away(const std::string& directory, bool keep_some) {
+/// As ledgers were before there was this list of jobs; `keep_some` as if filling it had been broken
+/// off.
+void take_list_away(const std::string& directory, Family family, bool keep_some) {
   auto database =
       must(Database::open(directory, rocksdb::Env::Default(), Database::Mode::read_write));
   auto& rocks = database->rocks();
-  REQUIRE(rocks.Delete({}, rocks.DefaultColumnFamily(), name_of(Family::tenant_jobs)).ok());
-  if (keep_some)
-    REQUIRE(rocks
-                .Delete({}, database->handle(Family::tenant_jobs),
-                        tenant_job_key(TenantId{1}, JobId{1}))
-                .ok());
-  else
-    REQUIRE(rocks.DropColumnFamily(database->handle(Family::tenant_jobs)).ok());
+  REQUIRE(rocks.Delete({}, rocks.DefaultColumnFamily(), name_of(family)).ok());
+  if (!keep_some) {
+    REQUIRE(rocks.DropColumnFamily(database->handle(family)).ok());
+    return;
+  }
+  std::string first;
+  Snapshot(*database).walk(family, "", false, [&](std::string_view key, std::string_view) {
+    first = key;
+    return false;
+  });
+  REQUIRE_FALSE(first.empty());
+  REQUIRE(rocks.Delete({}, database->handle(family), first).ok());
 }
 
-TEST_CASE("an older ledger gets the lists of its tenants' jobs when it is opened",
+TEST_CASE("an older ledger gets the lists of its tenants' and classes' jobs when it is opened",
           "[unit][damage]") {
   const TemporaryDirectory directory;
   make_ledger(directory.path());
@@ -253,11 +257,18 @@ TEST_CASE("an older ledger gets the lists of its tenants' jobs when it is opened
         jobs.emplace_back(job.value, state);
         return true;
       });
+    std::optional<NamedAmounts> amounts;
+    while ((amounts = ledger.class_amounts_before(TenantId{1}, "sleeper", amounts)))
+      ledger.visit_class_jobs(TenantId{1}, "sleeper", *amounts, [&](JobId job) {
+        jobs.emplace_back(job.value, JobState::pending);
+        return true;
+      });
     return jobs;
   };
   const auto before = listed(*must(Ledger::open(existing(directory.path()))));
   REQUIRE(before.size() > 10);
-  take_list_away(directory.path(), GENERATE(true, false));
+  take_list_away(directory.path(), GENERATE(Family::tenant_jobs, Family::class_jobs),
+                 GENERATE(true, false));
   CHECK(must(Ledger::verify_directory(directory.path())).ok);
   {
     auto ledger = must(Ledger::open(existing(directory.path())));

@@ -181,6 +181,46 @@ TEST_CASE("a tenant that changes keeps its totals", "[unit][fold]") {
   CHECK(folded.state.meta.position == 3);
 }
 
+TenantRecord tenant_in(std::uint32_t id, const std::string& name, const std::string& parent) {
+  TenantRecord record = tenant(id, name, 1);
+  record.spec.parent = parent;
+  return record;
+}
+
+TEST_CASE("a tree of tenants has accounts at its leaves", "[unit][fold]") {
+  Folded folded;
+  folded.must_apply(TenantsChanged{{tenant_in(4, "b1", "b"), tenant_in(5, "b2", "b")}, 3});
+  CHECK_FALSE(folded.state.accounts.has(TenantId{2}));
+  CHECK(folded.state.accounts.has(TenantId{4}));
+  CHECK(folded.state.accounts.period() == 1'000'000'000);  // as weighed by the tree
+  SECTION("a tenant without tenants any more has one again") {
+    folded.must_apply(TenantRemoved{TenantId{4}, 3, 0});
+    CHECK_FALSE(folded.state.accounts.has(TenantId{2}));
+    folded.must_apply(TenantRemoved{TenantId{5}, 3, 0});
+    CHECK(folded.state.accounts.has(TenantId{2}));
+    CHECK(folded.state.accounts.period() == 10);
+  }
+  SECTION("what is no tree is refused") {
+    CHECK(folded.refusal(TenantsChanged{{tenant_in(2, "b", "b1")}, 3}) ==
+          "tenant 'b', parent: b would be in b1, b1 in b");
+  }
+  SECTION("an unknown parent is refused") {
+    CHECK(folded.refusal(TenantsChanged{{tenant_in(6, "d", "x")}, 3}) ==
+          "tenant 'd', parent: there is no tenant 'x'");
+  }
+  SECTION("who has tenants does not leave") {
+    CHECK(folded.refusal(TenantRemoved{TenantId{2}, 3, 0}) ==
+          "tenant 'b' leaves while it has tenants");
+  }
+}
+
+TEST_CASE("who has a job is not divided", "[unit][fold]") {
+  Folded folded;
+  folded.submit(1, 2, 1);
+  CHECK(folded.refusal(TenantsChanged{{tenant_in(4, "b1", "b")}, 3}) ==
+        "tenant 'b' is divided while a job of its lives");
+}
+
 TEST_CASE("successful runs make the history of their class", "[unit][fold]") {
   Folded folded;
   folded.submit(1, 1, 3);
@@ -193,6 +233,38 @@ TEST_CASE("successful runs make the history of their class", "[unit][fold]") {
   const auto* history = folded.state.classes.find(class_key("sleeper", {{"cpu", 100}}));
   REQUIRE(history);
   CHECK(*history == ClassHistory{2, 7000, 2000, 5000, 5000});
+}
+
+TEST_CASE("a task's run is of the memory that it was granted, whatever its job's step is",
+          "[unit][fold]") {
+  Folded folded;
+  JobSpec spec = job_spec("a", 2);
+  spec.resources = {{"cpu", 100}, {"memory", 64}};
+  spec.profiled.resources = {"memory"};
+  spec.profiled.memory_steps = {128};
+  folded.must_apply(JobSubmitted{JobId{1}, TenantId{1}, spec});
+  const auto grant = [&](const TaskKey& task, Amount memory) {
+    Deal deal = plain_deal(folded.state.meta.position, TenantId{1}, {task});
+    deal.grants[0].demand.amount = {100, memory};
+    folded.must_apply(Cycle{{deal}});
+  };
+  grant(key(1, 0), 64);
+  TaskResult killed = success(key(1, 0));
+  killed.reason = EndReason::memory_limit;
+  folded.must_apply(TasksFinished{NodeId{1}, {killed}});
+  CHECK(folded.job(1).memory_step == 1);
+  CHECK(folded.task(1, 0)->attempt == 2);
+  grant(key(1, 0, 2), 128);
+  grant(key(1, 1), 64);  // dealt before the job's step was known
+  CHECK(folded.task(1, 0)->memory_step == 1);
+  CHECK(folded.task(1, 1)->memory_step == 0);
+  folded.must_apply(TasksFinished{NodeId{1}, {success(key(1, 0, 2)), success(key(1, 1))}});
+  for (const Amount memory : {64, 128}) {
+    const auto* history =
+        folded.state.classes.find(class_key("sleeper", {{"cpu", 100}, {"memory", memory}}));
+    REQUIRE(history);
+    CHECK(history->count == 1);
+  }
 }
 
 TEST_CASE("a ledger that was vouched for grants under its incarnation, to jobs with new ids",

@@ -122,6 +122,52 @@ TEST_CASE("jobs are listed in both directions", "[unit][ledger]") {
   CHECK(list(JobId{2}, true) == std::vector<std::uint64_t>{2, 1});
 }
 
+TEST_CASE("the jobs of a tenant's class are listed by their amounts", "[unit][ledger]") {
+  const auto env = memory();
+  auto ledger = must(Ledger::open(options_for("/ledger", env.get())));
+  must(ledger->append(founding()));
+  const auto submit = [&](std::uint32_t tenant, const std::string& job_class, Amount cpu,
+                          JobKind kind = JobKind::batch) {
+    JobSpec spec = job_spec("a", 1);
+    spec.job_class = job_class;
+    spec.resources = {{"cpu", cpu}, {"memory", 64}};
+    spec.kind = kind;
+    must(ledger->append({JobSubmitted{{}, TenantId{tenant}, spec}}));
+  };
+  submit(1, "render", 1000);                    // 1
+  submit(1, "render", 2000);                    // 2
+  submit(1, "render", 1000);                    // 3
+  submit(1, "render2", 3000);                   // 4
+  submit(2, "render", 4000);                    // 5
+  submit(1, "", 5000);                          // 6
+  submit(1, "render", 6000, JobKind::service);  // 7
+  submit(1, "rende", 7000);                     // 8
+  using Listed = std::vector<std::pair<Amount, std::uint64_t>>;
+  const auto list = [&](std::uint32_t tenant, const std::string& job_class) {
+    Listed jobs;
+    std::optional<NamedAmounts> amounts;
+    while ((amounts = ledger->class_amounts_before(TenantId{tenant}, job_class, amounts))) {
+      CHECK(amounts->at("memory") == 64);
+      ledger->visit_class_jobs(TenantId{tenant}, job_class, *amounts, [&](JobId job) {
+        jobs.emplace_back(amounts->at("cpu"), job.value);
+        return true;
+      });
+    }
+    return jobs;
+  };
+  CHECK(list(1, "render") == Listed{{2000, 2}, {1000, 3}, {1000, 1}});
+  CHECK(list(2, "render") == Listed{{4000, 5}});
+  CHECK(list(1, "render2") == Listed{{3000, 4}});
+  CHECK(list(3, "render").empty());
+  int visited = 0;
+  ledger->visit_class_jobs(TenantId{1}, "render", {{"cpu", 1000}, {"memory", 64}}, [&](JobId) {
+    ++visited;
+    return false;
+  });
+  CHECK(visited == 1);
+  CHECK(ledger->verify().differences.empty());
+}
+
 TEST_CASE("a tenant's jobs are listed without the others', with their states", "[unit][ledger]") {
   const auto env = memory();
   auto ledger = must(Ledger::open(options_for("/ledger", env.get())));

@@ -100,5 +100,93 @@ TEST_CASE("what lives is what a restart makes of the journal", "[property][ledge
   }
 }
 
+/// What may happen to gangs, by what the ledger says of them.
+class GangTraffic {
+ public:
+  GangTraffic(const Ledger& ledger, std::uint64_t seed) : ledger_(ledger), random_(seed) {}
+
+  JournalBody next() {
+    const std::vector<JobId> live = ledger_.live_jobs();
+    if (live.size() < 3) return submit();
+    const JobId id = live[below(live.size())];
+    if (below(40) == 0 && !ledger_.job(id)->cancelled) return JobCancelled{id, "no longer needed"};
+    std::vector<TaskKey> waiting;
+    std::vector<std::pair<NodeId, TaskKey>> running;
+    for (std::uint32_t index = 0; index < ledger_.job(id)->tasks.total; ++index) {
+      const TaskRecord task = record_of(id, index);
+      const TaskKey key{id, index, task.attempt};
+      if (task.state == TaskState::pending) waiting.push_back(key);
+      if (task.state == TaskState::running) running.emplace_back(task.node, key);
+    }
+    if (running.empty()) return start(id, waiting);
+    const auto& [node, key] = running[below(running.size())];
+    if (below(8) == 0) return TasksRequeued{node, {key}, "node lost", below(2) == 0};
+    TaskResult result = success(key);
+    if (below(3) == 0) result.exit_code = 1;
+    if (below(8) == 0) result.reason = EndReason::supervisor_lost;
+    if (below(8) == 0) result.reason = EndReason::cancelled;
+    return TasksFinished{node, {result}};
+  }
+
+ private:
+  std::uint64_t below(std::uint64_t limit) { return random_() % limit; }
+  [[nodiscard]] TaskRecord record_of(JobId job, std::uint32_t index) const {
+    for (const StoredTask& task : ledger_.tasks(job))
+      if (task.index == index) return task.record;
+    return {};
+  }
+  JournalBody submit() {
+    JobSpec spec = job_spec("a", static_cast<std::uint32_t>(2 + below(4)));
+    spec.gang = true;
+    spec.retries = static_cast<std::uint32_t>(below(3));
+    return JobSubmitted{ledger_.next_job_id(), TenantId{1}, spec};
+  }
+  /// All of it, on two nodes.
+  JournalBody start(JobId job, const std::vector<TaskKey>& waiting) {
+    CHECK(waiting.size() == ledger_.job(job)->tasks.total);
+    for (const TaskKey& task : waiting) CHECK(task.attempt == waiting.front().attempt);
+    const auto middle =
+        waiting.begin() + static_cast<std::ptrdiff_t>(1 + below(waiting.size() - 1));
+    Deal first = plain_deal(ledger_.position(), TenantId{1}, {waiting.begin(), middle});
+    Deal second = plain_deal(ledger_.position(), TenantId{1}, {middle, waiting.end()});
+    second.node = NodeId{2};
+    return Cycle{{first, second}};
+  }
+
+  const Ledger& ledger_;
+  std::mt19937_64 random_;
+};
+
+TEST_CASE("gangs live as a restart finds them, and are granted whole", "[property][ledger]") {
+  const std::unique_ptr<rocksdb::Env> env(rocksdb::NewMemEnv(rocksdb::Env::Default()));
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    INFO("seed " << seed);
+    auto ledger = must(Ledger::open(options_for("/gangs" + std::to_string(seed), env.get())));
+    must(ledger->append(founding()));
+    GangTraffic traffic(*ledger, seed);
+    LiveTenants live(seed % 2 == 0 ? QueuePolicy::fair : QueuePolicy::fifo);
+    for (int i = 0; i < 400; ++i) {
+      const Receipt receipt = must(ledger->append({traffic.next()})).front();
+      live.take(*ledger->record(receipt.number));
+      live.compare(*ledger);
+    }
+    CHECK(ledger->verify().ok);
+  }
+}
+
+TEST_CASE("a record that starts a gang in part is refused", "[unit][ledger]") {
+  const std::unique_ptr<rocksdb::Env> env(rocksdb::NewMemEnv(rocksdb::Env::Default()));
+  auto ledger = must(Ledger::open(options_for("/part", env.get())));
+  must(ledger->append(founding()));
+  JobSpec spec = job_spec("a", 3);
+  spec.gang = true;
+  must(ledger->append({JobSubmitted{JobId{1}, TenantId{1}, spec}}));
+  const auto part = ledger->append(
+      {Cycle{{plain_deal(ledger->position(), TenantId{1}, {{JobId{1}, 0, 1}, {JobId{1}, 1, 1}})}}});
+  REQUIRE(!part);
+  CHECK_THAT(details(part.error()).message,
+             Catch::Contains("job 1 is a gang of 3 tasks, of which 2 run"));
+}
+
 }  // namespace
 }  // namespace fairwater::test

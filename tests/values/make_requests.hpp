@@ -26,6 +26,7 @@ void each_wire_type(Visit visit) {
   FAIRWATER_VISIT(JobQuery);
   FAIRWATER_VISIT(TaskInfo);
   FAIRWATER_VISIT(JobDetail);
+  FAIRWATER_VISIT(ClassProfile);
   FAIRWATER_VISIT(LedgerView);
   FAIRWATER_VISIT(LedgerStanding);
   FAIRWATER_VISIT(JournalPage);

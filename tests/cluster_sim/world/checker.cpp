@@ -103,6 +103,11 @@ void Checker::apply(const JournalRecord& record) {
       std::holds_alternative<AccountingChanged>(record.body))
     nets_ = NetsState::moved_otherwise;
   if (const auto* started = std::get_if<CoordinatorStarted>(&record.body)) apply(*started);
+  if (const auto* tenants = std::get_if<TenantsChanged>(&record.body)) apply(*tenants);
+  if (const auto* gone = std::get_if<TenantRemoved>(&record.body)) {
+    specs_.erase(gone->tenant);
+    nesting_ = TenantNesting(specs_);
+  }
   if (const auto* node = std::get_if<NodeAdmitted>(&record.body)) apply(*node);
   if (const auto* removed = std::get_if<NodeRemoved>(&record.body)) apply(*removed);
   if (const auto* cycle = std::get_if<Cycle>(&record.body)) apply(*cycle);
@@ -110,12 +115,14 @@ void Checker::apply(const JournalRecord& record) {
   if (const auto* forgiven = std::get_if<DebtForgiven>(&record.body))
     for (const auto& debt : forgiven->debts) move_net(forgiven->debtor, debt.creditor, debt.units);
   if (const auto* job = std::get_if<JobSubmitted>(&record.body))
-    jobs_[job->id] = {job->spec.tasks_max, false, job->spec.kind == JobKind::service};
+    jobs_[job->id] = {job->spec.tasks_max, false, job->spec.kind == JobKind::service,
+                      job->spec.gang, job->spec.profiled.memory_steps};
   if (const auto* cancel = std::get_if<JobCancelled>(&record.body))
     jobs_[cancel->id].is_cancelled = true;
   if (const auto* finished = std::get_if<TasksFinished>(&record.body)) {
     std::vector<TaskKey> over;
     for (const auto& result : finished->results) {
+      if (result.reason == EndReason::memory_limit) expect_more_memory(result.task);
       end(finished->node, result.task, "a result");
       over.push_back(result.task);
       const auto known = results_.find(result.task);
@@ -143,9 +150,51 @@ void Checker::apply(const JournalRecord& record) {
   }
 }
 
+/// Steps rise, so the task's next run has at least the one above what it had.
+void Checker::expect_more_memory(const TaskKey& key) {
+  const auto running = running_.find(task_of(key));
+  if (running == running_.end()) return;
+  for (const Amount step : jobs_[key.job].memory_steps) {
+    if (step <= running->second.demand[kMemory]) continue;
+    least_memory_[task_of(key)] = step;
+    return;
+  }
+}
+
 void Checker::apply(const CoordinatorStarted& body) {
   if (body.epoch <= epoch_) stage_.broken("epoch {} follows on epoch {}", body.epoch, epoch_);
   epoch_ = body.epoch;
+}
+
+/// What is owed to one that is divided goes to those in it.
+void Checker::apply(const TenantsChanged& body) {
+  for (const auto& tenant : body.tenants) specs_[tenant.id] = tenant.spec;
+  TenantNesting after(specs_);
+  if (!after.shape_faults().empty())
+    stage_.broken("record {} makes no tree of the tenants: {}", last_number_,
+                  after.shape_faults().front().message);
+  const auto was_leaf = [&](TenantId tenant) { return nesting_.is_leaf(tenant); };
+  if (!after.divisions(was_leaf).empty()) nets_ = NetsState::moved_otherwise;
+  nesting_ = std::move(after);
+}
+
+/// What is over on the machine holds nothing, also before its result is durable.
+void Checker::check_max(const Grant& grant) {
+  std::vector<TenantId> holders = nesting_.around(grant.tenant);
+  holders.push_back(grant.tenant);
+  for (const TenantId holder : holders) {
+    const auto leaves = nesting_.leaves(holder);
+    ResourceVector held;
+    for (const auto& [task, running] : running_)
+      if (std::binary_search(leaves.begin(), leaves.end(), running.tenant) &&
+          !stopped_.contains(running.task))
+        held += running.demand;
+    const auto max = *catalog_.to_limit(nesting_.spec(holder).max, "max");
+    for (std::size_t r = 0; r < kMaxResources; ++r)
+      if (grant.demand[r] > 0 && held[r] > max[r])
+        stage_.broken("with task {} tenant {} holds {} of resource {}, and its max is {}",
+                      text_of(grant.task), nesting_.spec(holder).name, held[r], r, max[r]);
+  }
 }
 
 void Checker::apply(const NodeAdmitted& body) {
@@ -185,6 +234,19 @@ void Checker::apply(const Cycle& body) {
     for (const auto& loan : deal.loans) move_net(loan.lender, loan.borrower, loan.units);
     for (const auto& paid : deal.repayments) move_net(paid.debtor, paid.creditor, paid.units);
   }
+  for (const auto& deal : body.deals)
+    for (const auto& one : deal.grants)
+      if (const auto job = jobs_.find(one.task.job); job != jobs_.end() && job->second.is_gang)
+        check_gang(one.task);
+}
+
+void Checker::check_gang(const TaskKey& granted) {
+  for (std::uint32_t index = 0; index < jobs_.at(granted.job).tasks; ++index) {
+    const auto running = running_.find({granted.job, index});
+    if (running == running_.end() || running->second.task.attempt != granted.attempt)
+      return stage_.broken("task {} of a gang was granted without task {}", text_of(granted),
+                           index);
+  }
 }
 
 void Checker::grant(const Deal& deal, const Grant& grant) {
@@ -203,12 +265,22 @@ void Checker::grant(const Deal& deal, const Grant& grant) {
     stage_.broken("task {} was granted while {} runs", text_of(key), text_of(running_.at(id).task));
   if (const auto pause = not_before_us_.find(id);
       pause != not_before_us_.end() && record_us_ < pause->second)
-    stage_.broken("task {} of a service was granted within its pause", text_of(key));
+    stage_.broken("task {} of a service was granted {} ms before its pause was over", text_of(key),
+                  (pause->second - record_us_) / kMs);
   auto& last_attempt = last_attempt_[id];
   if (key.attempt <= last_attempt)
     stage_.broken("task {} was granted after attempt {}", text_of(key), last_attempt);
   last_attempt = key.attempt;
-  running_[id] = {key, deal.node, grant.demand};
+  if (const auto least = least_memory_.find(id);
+      least != least_memory_.end() && grant.demand[kMemory] < least->second)
+    stage_.broken("task {} was granted {} MiB, and should have {} by now", text_of(key),
+                  grant.demand[kMemory], least->second);
+  running_[id] = {key, deal.node, grant.tenant, grant.demand};
+  if (nesting_.is_leaf(grant.tenant))
+    check_max(grant);
+  else
+    stage_.broken("task {} was granted to tenant {}, which runs no jobs", text_of(key),
+                  grant.tenant.value);
   granted_[key] = deal.node;
 }
 
@@ -261,12 +333,19 @@ void Checker::audit(const Ledger& ledger) {
 
 // -- what leaves the coordinator ------------------------------------------------------------------
 
-void Checker::ordered(const std::string& node, const TaskKey& task, std::uint64_t epoch) {
+void Checker::ordered(const std::string& node, const LaunchOrder& order) {
+  const TaskKey& task = order.task;
+  const std::uint64_t epoch = order.epoch;
   stage_.log.line("order {} to {}", text_of(task), node);
   const auto granted = granted_.find(task);
   if (granted == granted_.end() || nodes_[granted->second].name != node)
     return stage_.broken("task {} was ordered to start on {}, and its grant is not durable",
                          text_of(task), node);
+  const auto running = running_.find(task_of(task));
+  if (running != running_.end() && running->second.task == task &&
+      order.limits.at("memory") != running->second.demand[kMemory])
+    stage_.broken("task {} was ordered to start with {} MiB, and was granted {}", text_of(task),
+                  order.limits.at("memory"), running->second.demand[kMemory]);
   if (returned_.contains(task))
     stage_.broken("task {} was ordered to start after it was given back", text_of(task));
   if (epoch != epoch_)

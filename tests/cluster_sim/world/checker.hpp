@@ -7,6 +7,8 @@
 //              missing
 //   services   whatever ends their tasks, the journal says when they start again, and they do not
 //              before; their jobs end when they are cancelled
+//   gangs      one record grants all tasks of a gang, as the same attempt
+//   tenants    the tasks of a tenant, and of all that are in one, stay below its max
 //   balances   IOUs come to what is lent, repaid and forgiven
 //   orders     a launch that leaves the coordinator is durably granted to that node
 //   answers    what a client or an agent is told is durable
@@ -20,6 +22,7 @@
 #include <string>
 
 #include "model/journal.hpp"
+#include "model/tenant_nesting.hpp"
 #include "storage/ledger.hpp"
 #include "tests/cluster_sim/world/stage.hpp"
 
@@ -46,7 +49,7 @@ class Checker {
   [[nodiscard]] std::size_t services_not_seen() const;
 
   // -- what leaves the coordinator ----------------------------------------------------------------
-  void ordered(const std::string& node, const TaskKey& task, std::uint64_t epoch);
+  void ordered(const std::string& node, const LaunchOrder& order);
   void acknowledged(const std::string& node, const TaskKey& task);
   void accepted(JobId job);
   void cancelled(JobId job, const Ledger& ledger);
@@ -64,10 +67,13 @@ class Checker {
     std::uint32_t tasks = 0;
     bool is_cancelled = false;
     bool is_service = false;
+    bool is_gang = false;
+    std::vector<Amount> memory_steps = {};  ///< see ProfiledAmounts
   };
   struct RunningTask {
     TaskKey task;
     NodeId node;
+    TenantId tenant;
     ResourceVector demand;
   };
   struct NodeModel {
@@ -79,12 +85,17 @@ class Checker {
 
   void apply(const JournalRecord& record);
   void apply(const CoordinatorStarted& body);
+  void apply(const TenantsChanged& body);
   void apply(const NodeAdmitted& body);
   void apply(const NodeRemoved& body);
   void apply(const TimeSettled& body);
   void apply(const Cycle& body);
   void grant(const Deal& deal, const Grant& grant);
+  /// All tasks of its gang run now, as the same attempt.
+  void check_gang(const TaskKey& granted);
   void check_room(NodeId node);
+  /// Of what a task asks for that was just granted.
+  void check_max(const Grant& grant);
   void check_nets(const Ledger& ledger);
   void move_net(TenantId giver, TenantId taker, Units units);
   void end(NodeId node, const TaskKey& task, const char* how);
@@ -92,6 +103,7 @@ class Checker {
   void check_restarts(const std::vector<TaskKey>& over,
                       const std::vector<ServiceRestart>& restarts);
   void check_services(const Ledger& ledger);
+  void expect_more_memory(const TaskKey& task);
 
   Stage& stage_;
   ResourceCatalog catalog_;
@@ -100,6 +112,8 @@ class Checker {
   std::uint64_t epoch_ = 0;
   std::map<JobId, JobModel> jobs_;
   std::map<NodeId, NodeModel> nodes_;
+  TenantNesting::Specs specs_;
+  TenantNesting nesting_{{}};  ///< of these
   std::map<TaskId, RunningTask> running_;
   std::map<TaskId, std::uint32_t> last_attempt_;
   std::map<TaskKey, NodeId> granted_;
@@ -107,7 +121,8 @@ class Checker {
   std::set<TaskKey> returned_;                    ///< of these, without a result
   std::map<TaskId, std::int64_t> not_before_us_;  ///< of services' tasks, in the journal's time
   std::set<TaskId> seen_services_;
-  std::int64_t record_us_ = 0;  ///< of the record that is being read
+  std::map<TaskId, Amount> least_memory_;  ///< of tasks that hit their limit
+  std::int64_t record_us_ = 0;             ///< of the record that is being read
   std::set<JobId> accepted_;
   std::set<JobId> cancels_;
 

@@ -17,6 +17,7 @@ Clients::Clients(Stage& stage, Coordinator& coordinator, const Agents& agents)
       coordinator_(coordinator),
       agents_(agents),
       tenants_(1 + stage.chance.below(4)),
+      groups_(stage.chance.below(4)),
       max_tasks_(1 + stage.chance.below(20)),
       mean_pause_us_(stage.chance.spread(kSecond, 8 * kSecond)) {}
 
@@ -26,6 +27,7 @@ void Clients::begin() {
     specs.push_back(some_tenant());
     specs.back().name = "tenant" + std::to_string(i);
   }
+  for (std::uint64_t i = 0; i < groups_; ++i) specs.push_back(some_group(i));
   call<TenantsApplied>(ApplyTenants{kOperator, specs, false});
   act_later();
 }
@@ -91,6 +93,8 @@ void Clients::call(Request request, std::function<void(const Result&)> told,
 
 std::string Clients::some_node() { return agents_[stage_.chance.below(agents_.size())]->name(); }
 
+std::string Clients::group_name(std::uint64_t number) { return "group" + std::to_string(number); }
+
 std::string Clients::some_tenant_name() {
   return "tenant" + std::to_string(stage_.chance.below(tenants_));
 }
@@ -119,12 +123,37 @@ JobSpec Clients::some_job() {
   spec.retries = static_cast<std::uint32_t>(chance.below(3));
   spec.grace_ms = chance.between(0, 3'000);
   if (chance.percent(10) && !jobs_.empty()) spec.after = {some_job_id()};
+  if (!spec.job_class.empty()) follow_profile(spec);
   return spec;
+}
+
+/// Any cluster has room for it, beside what services hold.
+JobSpec Clients::some_gang() {
+  JobSpec spec = some_job();
+  spec.gang = true;
+  spec.tasks_min = spec.tasks_max = static_cast<std::uint32_t>(stage_.chance.between(2, 3));
+  spec.resources = {{"cpu", 500}, {"memory", 256}};
+  spec.exclusive_cpus = false;  // for which that is too little
+  spec.profiled = {};
+  spec.environment.erase(kMemoryMark);
+  return spec;
+}
+
+/// Runs of a class tell where it has enough memory; some of its jobs need more than those did.
+void Clients::follow_profile(JobSpec& spec) {
+  auto& chance = stage_.chance;
+  spec.environment[kMemoryMark] = std::to_string(256 << chance.below(3));
+  if (!chance.percent(50)) return;
+  spec.exclusive_cpus = false;
+  spec.profiled.all = true;
+  spec.resources.clear();
 }
 
 JobSpec Clients::some_service() {
   JobSpec spec = some_job();
   spec.kind = JobKind::service;
+  spec.profiled = {};
+  spec.environment.erase(kMemoryMark);
   spec.environment[kServiceMark] = "";
   spec.tasks_min = spec.tasks_max = 1;
   spec.resources = {{"cpu", 500}, {"memory", 256}};
@@ -161,15 +190,28 @@ TenantSpec Clients::some_tenant() {
   spec.repay_millionths = chance.percent(50) ? 1'000'000 : 300'000;
   spec.may_lend = !chance.percent(10);
   spec.may_borrow = !chance.percent(10);
-  // Who may not borrow holds its own part at the most: of few gpus that is none, for ever.
-  if (!spec.may_borrow) spec.min["gpu"] = 1;
+  if (groups_ > 0 && chance.percent(60)) spec.parent = group_name(chance.below(groups_));
+  return spec;
+}
+
+/// A tenant for others to be in; each may be in one before it.
+TenantSpec Clients::some_group(std::uint64_t number) {
+  auto& chance = stage_.chance;
+  TenantSpec spec;
+  spec.name = group_name(number);
+  spec.weight = chance.between(1, 9);
+  if (chance.percent(30)) spec.max = {{"cpu", 6'000}};
+  if (number > 0 && chance.percent(50)) spec.parent = group_name(chance.below(number));
   return spec;
 }
 
 void Clients::submit(int tries_left) {
   const bool is_service = stage_.chance.percent(10) && live_services().size() < kEnoughServices;
+  const bool is_gang = !is_service && stage_.chance.percent(20);
   call<JobAccepted>(
-      SubmitJob{kOperator, is_service ? some_service() : some_job()},
+      SubmitJob{kOperator, is_service ? some_service()
+                           : is_gang  ? some_gang()
+                                      : some_job()},
       [this](const JobAccepted& accepted) {
         coordinator_.checker().follow(coordinator_.ledger());
         coordinator_.checker().accepted(accepted.id);
@@ -193,10 +235,20 @@ void Clients::cancel() {
 }
 
 void Clients::apply_tenants() {
-  call<TenantsApplied>(ApplyTenants{kOperator, {some_tenant()}, stage_.chance.percent(10)});
+  auto& chance = stage_.chance;
+  const bool is_group = groups_ > 0 && chance.percent(30);
+  TenantSpec spec = is_group ? some_group(chance.below(groups_)) : some_tenant();
+  // These are mostly refused: in itself, in a circle, in one that runs jobs.
+  if (chance.percent(10)) spec.parent = some_tenant_name();
+  call<TenantsApplied>(ApplyTenants{kOperator, {spec}, chance.percent(10)});
 }
 
-void Clients::remove_tenant() { call<Done>(RemoveTenant{kOperator, some_tenant_name()}); }
+void Clients::remove_tenant() {
+  auto& chance = stage_.chance;
+  const bool is_group = groups_ > 0 && chance.percent(20);
+  call<Done>(
+      RemoveTenant{kOperator, is_group ? group_name(chance.below(groups_)) : some_tenant_name()});
+}
 
 /// Half the time so much; the ledger counts units, or it counts time.
 void Clients::forgive() {

@@ -36,11 +36,15 @@ class Clients {
   void remove_node();
   void look();
   [[nodiscard]] JobSpec some_job();
+  [[nodiscard]] JobSpec some_gang();
+  void follow_profile(JobSpec& spec);
   [[nodiscard]] JobSpec some_service();
   [[nodiscard]] std::vector<JobId> live_services() const;
   [[nodiscard]] TenantSpec some_tenant();
+  [[nodiscard]] TenantSpec some_group(std::uint64_t number);
   [[nodiscard]] std::string some_node();
   [[nodiscard]] std::string some_tenant_name();
+  [[nodiscard]] static std::string group_name(std::uint64_t number);
   [[nodiscard]] JobId some_job_id();
   /// `told`: the answer leaves the coordinator. `answered`: it has arrived; never, if it or the
   /// question is lost.
@@ -53,6 +57,7 @@ class Clients {
   const Agents& agents_;
   bool stopped_ = false;
   std::uint64_t tenants_ = 0;
+  std::uint64_t groups_ = 0;  ///< tenants for others to be in
   std::uint64_t max_tasks_ = 0;
   std::int64_t mean_pause_us_ = 0;
   std::vector<JobId> jobs_;

@@ -194,8 +194,7 @@ void Connection::take_report(std::uint64_t number, AgentReport report) {
 // -- orders ---------------------------------------------------------------------------------------
 
 void Connection::orders(std::uint64_t number, const AgentOrders& orders) {
-  for (const auto& launch : orders.launches)
-    coordinator_.checker().ordered(agent_.name(), launch.task, launch.epoch);
+  for (const auto& launch : orders.launches) coordinator_.checker().ordered(agent_.name(), launch);
   keep_as_ghost(orders);
   to_agent([this, number, orders] {
     agent_.take_orders(orders);

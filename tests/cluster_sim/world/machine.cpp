@@ -123,6 +123,11 @@ void Machine::hand_out(const LaunchOrder& order, Attempt& attempt) {
   attempt.cpus = std::move(*cpus);
 }
 
+bool Machine::has_too_little_memory(const LaunchOrder& order) {
+  const auto needs = order.environment.find(kMemoryMark);
+  return needs != order.environment.end() && order.limits.at("memory") < std::stoll(needs->second);
+}
+
 void Machine::run(const TaskKey& task, std::int64_t for_us) {
   const bool fails = stage_.chance.percent(kLossesOfPercent);
   stage_.time.in(for_us, [this, task, fails] {
@@ -131,6 +136,8 @@ void Machine::run(const TaskKey& task, std::int64_t for_us) {
     const bool lease_over = lease_deadline_ms_ > 0 && boottime_ms() >= lease_deadline_ms_;
     if (attempt.stop_reason || lease_over)
       end(task, attempt.stop_reason.value_or(EndReason::lease_expired), 0);
+    else if (has_too_little_memory(attempt.order))
+      end(task, EndReason::memory_limit, 137);
     else
       end(task, EndReason::exited, fails ? 1 : 0);
   });

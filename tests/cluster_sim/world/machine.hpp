@@ -20,6 +20,8 @@ namespace fairwater::cluster_sim {
 
 /// In the environment of services' tasks: they run for longer than others.
 inline constexpr const char* kServiceMark = "SERVICE";
+/// MiB without which a task hits its memory limit.
+inline constexpr const char* kMemoryMark = "NEEDS_MIB";
 
 class Machine {
  public:
@@ -77,6 +79,7 @@ class Machine {
   };
   /// Picks what the task gets by id; a coordinator that counts right leaves enough.
   void hand_out(const LaunchOrder& order, Attempt& attempt);
+  [[nodiscard]] static bool has_too_little_memory(const LaunchOrder& order);
   void run(const TaskKey& task, std::int64_t for_us);
   void end(const TaskKey& task, EndReason reason, std::int32_t exit_code);
   void vanish(const TaskKey& task);

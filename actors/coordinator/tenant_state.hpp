@@ -1,0 +1,73 @@
+// What a tenant's actor owns, shared by its source files. Not for others to include.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include <caf/all.hpp>
+
+#include "actors/coordinator/cluster.hpp"
+#include "actors/coordinator/tenant.hpp"
+#include "state/tenant_jobs.hpp"
+
+FAIRWATER_MESSAGE(RefreshWindow)
+FAIRWATER_MESSAGE(BackoffOver)
+FAIRWATER_MESSAGE(HomingOver)
+FAIRWATER_MESSAGE(WaitOver)
+
+namespace fairwater {
+
+struct RefreshWindow {};
+struct BackoffOver {
+  TaskKey task;
+};
+struct HomingOver {
+  TaskKey task;
+};
+struct WaitOver {
+  JobId job;
+  std::uint64_t waiter = 0;
+};
+
+}  // namespace fairwater
+
+namespace fairwater::tenancy {
+
+using TenantBase = TenantActor::extend<caf::reacts_to<RefreshWindow>, caf::reacts_to<BackoffOver>,
+                                       caf::reacts_to<HomingOver>, caf::reacts_to<WaitOver>>;
+using WaitPromise = caf::typed_response_promise<Done>;
+
+struct TenantActorState {
+  static inline const char* name = "tenant";
+  std::shared_ptr<const ClusterContext> context;
+  TenantSink coordinator;
+  TenantId id;
+  std::string tenant_name;
+  RunAs run_as;
+  TenantJobs jobs{{}, QueuePolicy::fifo, {}};
+  std::map<JobId, std::map<std::uint64_t, WaitPromise>> waiters;  ///< by job and number
+  std::uint64_t last_waiter = 0;
+  std::uint64_t seen_deal = 0;
+  std::uint32_t submitting = 0;  ///< submissions that are being made durable
+  std::size_t submitting_bytes = 0;
+  bool refresh_due = false;
+  bool retired = false;
+};
+
+using TenantSelf = TenantBase::stateful_pointer<TenantActorState>;
+
+// -- tenant.cpp -----------------------------------------------------------------------------------
+
+/// However many changes gather, one window tells them all.
+void refresh(TenantSelf self);
+/// How the job ended is the ledger's to say: asked only when somebody waits for it.
+void ask_dependency(TenantSelf self, JobId awaited);
+
+// -- tenant_submit.cpp ----------------------------------------------------------------------------
+
+/// Answered when the job is durable.
+caf::result<JobAccepted> submit(TenantSelf self, Submit& request);
+
+}  // namespace fairwater::tenancy

@@ -1,0 +1,11 @@
+// gang run | reach
+#pragma once
+
+#include "cli/core/context.hpp"
+#include "cli/core/verbs.hpp"
+
+namespace fairwater {
+
+void add_gang_commands(CLI::App& app, Context& context);
+
+}  // namespace fairwater

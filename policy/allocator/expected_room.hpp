@@ -1,0 +1,28 @@
+// What nodes are expected to have free, where the ledger counts time: by when the tasks there must
+// end, or are expected to, and by the places that others have. Internal to policy/allocator.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "policy/allocator/room_profile.hpp"
+#include "policy/allocator/state.hpp"
+
+namespace fairwater {
+
+/// How long the task holds its room at most, as far as plans go. What may never end: for longer
+/// than anything else.
+[[nodiscard]] std::int64_t duration_of(const WaitingRange& task, Predict predict);
+
+/// The room that the node is expected to have free from now on, whoever has a place there. A task
+/// beyond what was planned is expected to end with the next millisecond. O(tasks on the node *
+/// log).
+[[nodiscard]] RoomProfile expected_room(const NodeRoom& node, LedgerMs now_ms, Predict predict);
+
+/// The same without what has a place there, but for the gang's own. None: somebody has all room
+/// kept as it becomes free. O((tasks + places on the node) * log).
+[[nodiscard]] std::optional<RoomProfile> room_beside_places(const AllocatorState& state,
+                                                            const NodeRoom& node, JobId gang,
+                                                            Predict predict);
+
+}  // namespace fairwater

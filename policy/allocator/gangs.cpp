@@ -1,0 +1,241 @@
+#include "policy/allocator/gangs.hpp"
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "policy/allocator/expected_room.hpp"
+
+namespace fairwater {
+namespace {
+
+/// So long all room is kept for a gang where nobody knows when it will do, and so long it is not.
+constexpr LedgerMs kKeepMs = 10 * 60'000;
+/// A gang's plan takes a look at all that runs: so many are made until all are made anew.
+constexpr std::size_t kMostPlans = 8;
+/// Enough nodes to choose from, once all of a gang fits.
+constexpr std::size_t kEnoughNodes = 1024;
+
+struct NodeChoice {
+  const NodeRoom* node = nullptr;
+  std::uint32_t tasks = 0;       ///< as many as it may start
+  std::uint32_t tasks_free = 0;  ///< for which it has room now
+};
+
+std::uint32_t tasks_that_fit(const WindowRange& gang, const ResourceVector& free) {
+  Amount tasks = gang.starts_at_once;
+  for (const std::size_t r : gang.asks)
+    tasks = std::min(tasks, std::max<Amount>(free[r], 0) / gang.range.demand[r]);
+  return static_cast<std::uint32_t>(tasks);
+}
+
+bool is_allowed(const WindowRange& gang, const NodeRoom& node) {
+  return node.accepts && (gang.range.rule == nullptr || gang.range.rule->allows(node.traits));
+}
+
+/// The most of `tasks` that may start beside what is planned there.
+std::uint32_t tasks_beside(const RoomProfile& profile, const WindowRange& gang, std::uint32_t tasks,
+                           LedgerMs now_ms, Predict predict) {
+  const std::int64_t duration_ms = duration_of(gang.range, predict);
+  std::uint32_t possible = 0;
+  std::uint32_t impossible = tasks + 1;
+  while (possible + 1 < impossible) {
+    const std::uint32_t middle = possible + (impossible - possible) / 2;
+    if (profile.earliest(gang.range.demand * Amount{middle}, duration_ms, now_ms + 1))
+      possible = middle;
+    else
+      impossible = middle;
+  }
+  return possible;
+}
+
+/// Of a node that is not dealt now, with room for so many.
+std::uint32_t tasks_elsewhere(const AllocatorState& state, const NodeRoom& node,
+                              const WindowRange& gang, std::uint32_t tasks, Predict predict,
+                              OtherPlaces places) {
+  if (tasks == 0 || places == OtherPlaces::yield) return tasks;
+  if (!state.counts_time()) return node.reservation ? 0 : tasks;
+  if (node.places_of.empty() && !node.kept_for_gang) return tasks;
+  const auto profile = room_beside_places(state, node, gang.range.job, predict);
+  return profile ? tasks_beside(*profile, gang, tasks, state.now_ms(), predict) : 0;
+}
+
+std::uint32_t tasks_here(const AllocatorState& state, const RoomHere& here, const WindowRange& gang,
+                         Predict predict) {
+  const std::uint32_t tasks = tasks_that_fit(gang, here.free);
+  if (tasks == 0 || here.profile == nullptr) return tasks;
+  return tasks_beside(*here.profile, gang, tasks, state.now_ms(), predict);
+}
+
+/// Takes nodes in turn until the gang is whole; nothing when they are not enough.
+std::vector<GangShare> shares_of(const WindowRange& gang, std::span<const NodeChoice> choices) {
+  std::vector<GangShare> shares;
+  std::uint32_t left = gang.starts_at_once;
+  for (const NodeChoice& choice : choices) {
+    const std::uint32_t tasks = std::min(left, choice.tasks);
+    if (tasks > 0) shares.push_back({choice.node->id, tasks});
+    left -= tasks;
+    if (left == 0) return shares;
+  }
+  return {};
+}
+
+/// The one site that is to have it all; none: no site has room enough.
+std::optional<std::string> site_for(const WindowRange& gang, std::span<const NodeChoice> choices) {
+  std::map<std::string, std::uint64_t> tasks;
+  for (const NodeChoice& choice : choices) tasks[choice.node->traits.site] += choice.tasks;
+  if (gang.range.rule != nullptr)
+    for (const std::string& preferred : gang.range.rule->sites)
+      if (tasks[preferred] >= gang.starts_at_once) return preferred;
+  for (const auto& [site, possible] : tasks)
+    if (possible >= gang.starts_at_once) return site;
+  return std::nullopt;
+}
+
+/// Nothing when all nodes together are not enough.
+std::vector<GangShare> choose(const WindowRange& gang, std::vector<NodeChoice> choices) {
+  std::uint64_t tasks = 0;
+  for (const NodeChoice& choice : choices) tasks += choice.tasks;
+  if (tasks < gang.starts_at_once) return {};
+  if (const auto site = site_for(gang, choices))
+    std::erase_if(choices,
+                  [&](const NodeChoice& choice) { return choice.node->traits.site != *site; });
+  std::sort(choices.begin(), choices.end(), [](const NodeChoice& a, const NodeChoice& b) {
+    if (a.tasks_free != b.tasks_free) return a.tasks_free > b.tasks_free;
+    if (a.tasks != b.tasks) return a.tasks > b.tasks;
+    return a.node->id < b.node->id;
+  });
+  return shares_of(gang, choices);
+}
+
+// -- plans ----------------------------------------------------------------------------------------
+
+/// Whether its turn to have all room kept is now.
+bool is_time_to_keep(const AllocatorState& state, const WindowRange& gang) {
+  if (gang.late_from_ms == kNever) return true;
+  const LedgerMs since_ms = state.now_ms() - gang.late_from_ms;
+  const LedgerMs turn = since_ms >= 0 ? since_ms / kKeepMs : -((-since_ms - 1) / kKeepMs + 1);
+  return turn % 2 == 0;
+}
+
+/// Nodes of which it may plan, with what they have free now.
+std::vector<NodeChoice> plannable(const AllocatorState& state, const WindowRange& gang) {
+  std::vector<NodeChoice> choices;
+  for (const auto& [id, node] : state.nodes()) {
+    if (!is_allowed(gang, node) || node.kept_for_gang) continue;
+    if (tasks_that_fit(gang, node.capacity) == 0) continue;
+    const std::uint32_t tasks = tasks_that_fit(gang, node.free());
+    choices.push_back({&node, tasks, tasks});
+  }
+  return choices;
+}
+
+struct Ending {
+  LedgerMs at_ms;
+  std::size_t choice;
+  const ResourceVector* demand;
+};
+
+std::vector<Ending> endings_on(std::span<const NodeChoice> choices, Predict predict) {
+  std::vector<Ending> endings;
+  for (std::size_t i = 0; i < choices.size(); ++i)
+    for (const auto& [end, task] : choices[i].node->ends)
+      endings.push_back(
+          {predict == Predict::limits ? task.limit_ends_ms : end.at_ms, i, &task.demand});
+  std::erase_if(endings, [](const Ending& ending) { return ending.at_ms == kNever; });
+  std::stable_sort(endings.begin(), endings.end(),
+                   [](const Ending& a, const Ending& b) { return a.at_ms < b.at_ms; });
+  return endings;
+}
+
+/// Waits, in thought, until the choices are enough. None: they never are for certain.
+std::optional<LedgerMs> wait_until_enough(const AllocatorState& state, const WindowRange& gang,
+                                          std::vector<NodeChoice>& choices, Predict predict) {
+  std::uint64_t tasks = 0;
+  std::vector<ResourceVector> free;
+  for (const NodeChoice& choice : choices) {
+    tasks += choice.tasks;
+    free.push_back(choice.node->free());
+  }
+  if (tasks >= gang.starts_at_once) return state.now_ms();
+  for (const Ending& ending : endings_on(choices, predict)) {
+    NodeChoice& choice = choices[ending.choice];
+    free[ending.choice] += *ending.demand;
+    tasks -= choice.tasks;
+    choice.tasks = tasks_that_fit(gang, free[ending.choice]);
+    tasks += choice.tasks;
+    if (tasks >= gang.starts_at_once) return std::max(ending.at_ms, state.now_ms() + 1);
+  }
+  return std::nullopt;
+}
+
+GangPlan make_plan(const AllocatorState& state, const TenantState& tenant, const WindowRange& gang,
+                   Predict predict, bool may_keep_all) {
+  GangPlan plan{tenant.rank.slot, gang.range.job, kNever, {}};
+  std::vector<NodeChoice> choices = plannable(state, gang);
+  if (const auto from_ms = wait_until_enough(state, gang, choices, predict)) {
+    plan.from_ms = *from_ms;
+  } else if (may_keep_all && is_time_to_keep(state, gang)) {
+    for (NodeChoice& choice : choices)
+      choice.tasks = tasks_that_fit(gang, choice.node->free_one_day());
+  } else {
+    return plan;
+  }
+  plan.shares = choose(gang, std::move(choices));
+  return plan;
+}
+
+}  // namespace
+
+std::optional<std::vector<GangShare>> gang_start(AllocatorState& state, const WindowRange& gang,
+                                                 const RoomHere& here, Predict predict,
+                                                 OtherPlaces places) {
+  if (gang.range.count != gang.starts_at_once || state.lacks_room(gang.range.job))
+    return std::nullopt;
+  std::vector<NodeChoice> choices;
+  std::uint64_t tasks = 0;
+  std::uint64_t with_room = 0;  // whatever is kept for others
+  const auto add = [&](const NodeRoom& node, std::uint32_t fitting) {
+    if (fitting == 0) return;
+    choices.push_back({&node, fitting, fitting});
+    tasks += fitting;
+  };
+  if (is_allowed(gang, *here.node)) {
+    with_room += tasks_that_fit(gang, here.free);
+    add(*here.node, tasks_here(state, here, gang, predict));
+  }
+  for (auto id = state.next_with_room(NodeId{}, gang.range.demand); id;
+       id = state.next_with_room(NodeId{id->value + 1}, gang.range.demand)) {
+    if (tasks >= gang.starts_at_once && choices.size() >= kEnoughNodes) break;
+    const NodeRoom& node = state.node(*id);
+    if (&node == here.node || !is_allowed(gang, node)) continue;
+    const std::uint32_t fitting = tasks_that_fit(gang, node.free());
+    with_room += fitting;
+    add(node, tasks_elsewhere(state, node, gang, fitting, predict, places));
+  }
+  if (with_room < gang.starts_at_once) state.note_lack_of_room(gang.range.job);
+  std::vector<GangShare> shares = choose(gang, std::move(choices));
+  return shares.empty() ? std::nullopt : std::optional(std::move(shares));
+}
+
+const GangPlan* gang_plan(AllocatorState& state, const TenantState& tenant, const WindowRange& gang,
+                          Predict predict, bool may_keep_all) {
+  const GangPlan* known = state.gang_plan_of(tenant.rank.slot, gang.range.job);
+  if (known == nullptr && state.gang_plans().size() < kMostPlans)
+    known = &state.add_gang_plan(make_plan(state, tenant, gang, predict, may_keep_all));
+  return known == nullptr || known->shares.empty() ? nullptr : known;
+}
+
+GangRoom gang_room(const AllocatorState& state, const WindowRange& gang) {
+  GangRoom room;
+  for (const auto& [id, node] : state.nodes()) {
+    if (!is_allowed(gang, node)) continue;
+    room.now += tasks_that_fit(gang, node.free());
+    room.one_day += tasks_that_fit(gang, node.free_one_day());
+  }
+  return room;
+}
+
+}  // namespace fairwater

@@ -1,0 +1,43 @@
+#include "state/gang.hpp"
+
+#include "state/contradiction.hpp"
+
+namespace fairwater {
+namespace {
+
+bool lives_as_gang(const JobRecord& job) { return job.spec.gang && !job.cancelled; }
+
+}  // namespace
+
+bool has_failed_as_gang(const JobRecord& job) { return lives_as_gang(job) && job.tasks.failed > 0; }
+
+bool is_breaking(const JobRecord& job) {
+  return lives_as_gang(job) && job.tasks.running > 0 &&
+         (job.tasks.pending() > 0 || job.tasks.failed > 0);
+}
+
+bool starts_over(const JobRecord& job) {
+  return lives_as_gang(job) && job.tasks.running == 0 && job.tasks.pending() > 0 &&
+         job.tasks.succeeded > 0;
+}
+
+std::vector<GangPart> parts_of(const std::map<std::uint32_t, TaskRecord>& tasks) {
+  std::vector<GangPart> parts;
+  for (const auto& [index, task] : tasks)
+    if (!parts.empty() && parts.back().node == task.node)
+      ++parts.back().tasks;
+    else
+      parts.push_back({task.node, 1});
+  return parts;
+}
+
+void start_over(JobRecord& job, TaskRecord& task) {
+  if (task.state != TaskState::succeeded)
+    refuse("a task of job " + std::to_string(job.id.value) + " starts over while it is " +
+           std::string(to_string(task.state)));
+  task.state = TaskState::pending;
+  ++task.attempt;
+  --job.tasks.succeeded;
+}
+
+}  // namespace fairwater
