@@ -112,6 +112,7 @@ Units Accounts::leave(TenantId tenant, IsHeir&& is_heir) {
   }
   FAIRWATER_CHECK(left == 0, "deficits sum to zero");
   forgiven += book_.leave(tenant.value, others);
+  spread_credit(leaver, others);
   for (auto kept = reservations_.begin(); kept != reservations_.end();) {
     const auto at = kept++;
     if (at->second.tenant == tenant) change_reservation(NodeId(at->first), std::nullopt);
@@ -248,13 +249,16 @@ std::vector<Accounts::Returned> Accounts::take_back(TenantId borrower,
 void Accounts::restore(const AccountsSnapshot& snapshot) {
   FAIRWATER_CHECK(book_.empty() && reservations_.empty(), "accounts are restored once");
   Units sum = 0;
+  Wide credits = 0;
   for (const Account& account : snapshot.tenants) {
     FAIRWATER_CHECK(account.repay_remainder_millionths < 1'000'000, "less than a unit is left");
     entered(account.tenant).account = account;
     sum += account.deficit;
+    credits += account.credit;
     changes_.tenants.push_back(account.tenant);
   }
   FAIRWATER_CHECK(sum == 0, "deficits sum to zero");
+  FAIRWATER_CHECK(credits == 0, "credits sum to zero");
   for (const IouBook::Iou& iou : snapshot.ious) book_.restore(iou);
   book_.restore_last_age(snapshot.last_iou_age);
   for (const auto& [node, reservation] : snapshot.reservations) {

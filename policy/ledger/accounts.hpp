@@ -8,8 +8,8 @@
 //
 // Invariants, checked with every event: deficits sum to zero; the entries of a transaction sum to
 // zero, and each account's closing is its opening and its entries; the position is within the
-// sequence's period; nobody pays more than it owes. The book has its own
-// (policy/ledger/iou_book.hpp).
+// sequence's period; nobody pays more than it owes; credits for growth sum to zero. The book has
+// its own (policy/ledger/iou_book.hpp).
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "policy/core/slot_index.hpp"
+#include "policy/ledger/credits.hpp"
 #include "policy/ledger/debts.hpp"
 #include "policy/ledger/entries.hpp"
 #include "policy/ledger/iou_book.hpp"
@@ -33,6 +34,7 @@ struct Account {
   std::uint32_t repay_remainder_millionths = 0;  ///< of a unit, see repayment_budget
   /// What it forgave others; below zero: what was forgiven it.
   Units forgiven_total = 0;
+  Units credit = 0;  ///< for growth, in unit-milliseconds: policy/ledger/credits.hpp
   friend bool operator==(const Account&, const Account&) = default;
 };
 
@@ -59,8 +61,8 @@ class Accounts {
   void join(TenantId tenant, Weight weight);
   void reweigh(TenantId tenant, Weight weight);
   /// Its deficit, less than a task, comes off the deficits on the other side, in ranked order; its
-  /// claims are spread over all others (IouBook::leave); what was reserved for it is free. It must
-  /// not owe. Returns the units forgiven.
+  /// claims are spread over all others (IouBook::leave), and so is its credit; what was reserved
+  /// for it is free. It must not owe. Returns the units forgiven.
   Units leave(TenantId tenant);
   void remove_node(NodeId node) { change_reservation(node, std::nullopt); }
   struct Member {
@@ -91,6 +93,11 @@ class Accounts {
     Units loan = 0;  ///< the part that went through the book
   };
   std::vector<Returned> take_back(TenantId borrower, const std::vector<Advance>& advances);
+
+  // -- credits for growth
+  // ------------------------------------------------------------------------
+  /// Its lines name tenants once, by id, and its changes are what they say.
+  [[nodiscard]] Refusal apply(const CreditSettlement& settlement);
 
   // -- debts
   // -------------------------------------------------------------------------------------
@@ -155,6 +162,7 @@ class Accounts {
   template <class IsHeir>
   Units leave(TenantId tenant, IsHeir&& is_heir);
   void change_deficit(Entered& entered, Units by);
+  void spread_credit(Entered& leaver, const std::vector<IouBook::MemberWeight>& heirs);
   void change_reservation(NodeId node, const std::optional<Reservation>& reservation);
   [[nodiscard]] Refusal post(const Transaction& transaction);
   [[nodiscard]] Refusal move(TenantId tenant, Units units);

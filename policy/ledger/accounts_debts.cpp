@@ -1,8 +1,9 @@
-// The accounts' debts: forgiven, converted, and what time makes of them.
+// The accounts' debts: forgiven, converted, and what time makes of them; credits for growth.
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
 
+#include "policy/core/check.hpp"
 #include "policy/ledger/accounts.hpp"
 #include "policy/ledger/decay.hpp"
 
@@ -131,6 +132,47 @@ void Accounts::enter(const TimeSettlement& settlement) {
   for (const TimeLine& line : settlement.lines) {
     entered(line.tenant).account.forgiven_total += line.beyond_cap + line.decayed;
     changes_.tenants.push_back(line.tenant);
+  }
+}
+
+// -- credits for growth
+// ----------------------------------------------------------------------------
+
+Accounts::Refusal Accounts::apply(const CreditSettlement& settlement) {
+  if (settlement.period_ms < 1 || settlement.period_ms > kMaxCreditPeriod_ms)
+    return "a period of credits of " + std::to_string(settlement.period_ms) + " ms";
+  TenantId last;
+  for (const CreditLine& line : settlement.lines) {
+    if (!has(line.tenant)) return name(line.tenant) + " does not exist";
+    if (line.tenant <= last) return name(line.tenant) + " stands out of order";
+    if (line.extras < 0 || line.extras > kMaxCreditExtras || line.unused < 0)
+      return name(line.tenant) + " has extras or unused units beyond bounds";
+    last = line.tenant;
+  }
+  CreditSettlement again = settlement;
+  settle_credits(again);
+  for (std::size_t i = 0; i < again.lines.size(); ++i)
+    if (const Units due = again.lines[i].change; due != settlement.lines[i].change)
+      return "the credit of " + name(again.lines[i].tenant) + " changes by " + std::to_string(due) +
+             ", not " + std::to_string(settlement.lines[i].change);
+  for (const CreditLine& line : settlement.lines) {
+    entered(line.tenant).account.credit += line.change;
+    changes_.tenants.push_back(line.tenant);
+  }
+  return std::nullopt;
+}
+
+void Accounts::spread_credit(Entered& leaver, const std::vector<IouBook::MemberWeight>& heirs) {
+  const Units credit = std::exchange(leaver.account.credit, 0);
+  FAIRWATER_CHECK(credit == 0 || !heirs.empty(), "credits sum to zero");
+  if (credit == 0) return;
+  std::vector<Weight> weights;
+  for (const IouBook::MemberWeight& heir : heirs) weights.push_back(heir.weight);
+  const std::vector<Units> parts = credit_parts(credit, weights);
+  for (std::size_t i = 0; i < heirs.size(); ++i) {
+    const TenantId heir{heirs[i].member};
+    entered(heir).account.credit += parts[i];
+    changes_.tenants.push_back(heir);
   }
 }
 
