@@ -52,6 +52,13 @@ class Allocation {
   /// Everything may have changed.
   virtual void consider_all_nodes() = 0;
 
+  // -- growth of elastic jobs; none under a policy that leaves them as they started
+  /// What must end since the last call, see Allocator::reclaim. To be called after every run().
+  [[nodiscard]] virtual std::vector<Reclaim> take_reclaims() { return {}; }
+  [[nodiscard]] virtual bool has_extras() const { return false; }
+  /// See Allocator.
+  virtual std::optional<CreditSettlement> settle_credits(std::int64_t) { return std::nullopt; }
+
   // -- deals
   [[nodiscard]] virtual bool is_due() const = 0;
   /// Deals the nodes that are due until `max_deals` deals are made or these have `max_entries`

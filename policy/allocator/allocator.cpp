@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "policy/allocator/explain.hpp"
+#include "policy/allocator/growth.hpp"
 #include "policy/allocator/node_deal.hpp"
 #include "policy/allocator/state.hpp"
 #include "policy/allocator/time_marks.hpp"
@@ -80,6 +81,28 @@ std::optional<Deal> Allocator::deal(NodeId node, bool gives_all_places) {
   return impl_->dealer.run(node, gives_all_places);
 }
 
+std::optional<CreditSettlement> Allocator::settle_credits(std::int64_t period_ms) {
+  return impl_->state.settle_credits(period_ms);
+}
+
+std::vector<Deal> Allocator::grow(std::size_t max_deals, std::size_t max_entries) {
+  return fairwater::grow(impl_->state, max_deals, max_entries);
+}
+
+std::vector<Reclaim> Allocator::reclaim() { return fairwater::reclaim(impl_->state); }
+
+bool Allocator::may_grow() const { return !impl_->state.growing().empty(); }
+
+bool Allocator::may_grow_on(NodeId node) const {
+  const ResourceVector free = impl_->state.node(node).free();
+  for (const RankKey& key : impl_->state.growing())
+    for (const WindowRange& entry : impl_->state.at(key.slot).growth)
+      if (entry.range.demand.fits(free)) return true;
+  return false;
+}
+
+bool Allocator::has_extras() const { return !impl_->state.extras().empty(); }
+
 bool Allocator::left_to_preferred() const { return impl_->dealer.left_to_preferred(); }
 
 bool Allocator::placed_gang() const { return impl_->dealer.placed_gang(); }
@@ -111,11 +134,13 @@ TenantView Allocator::tenant(TenantId id) const {
   return {.tenant = id,
           .request = tenant.used + tenant.pending,
           .quota = impl_->state.quotas().quota(tenant),
-          .used = tenant.used,
+          .used = tenant.held_in_all(),
           .pending_tasks = tenant.pending_tasks,
           .running_tasks = tenant.running_tasks,
           .net = tenant.net,
           .carry = tenant.deficit,
+          .credit = tenant.credit,
+          .extras = tenant.extras,
           .held = mark.held,
           .part = mark.part,
           .mark = mark.base + mark.back - mark.away};

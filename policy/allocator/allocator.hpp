@@ -21,6 +21,7 @@
 #include "policy/allocator/explained_mark.hpp"
 #include "policy/allocator/placement.hpp"
 #include "policy/core/types.hpp"
+#include "policy/elastic/growth.hpp"
 #include "policy/ledger/accounts.hpp"
 #include "policy/prediction/planned_run.hpp"
 
@@ -50,6 +51,7 @@ struct AllocatorSettings {
   Accounting accounting = Accounting::units;
   DebtTerms debts;                    ///< where time is counted
   Predict predict = Predict::limits;  ///< where time is counted
+  GrowthRule growth = GrowthRule::qrea;
 };
 
 /// Of tenants, or of groups of tenants, that share one quota. Not a tenant: it is in no sequence
@@ -140,6 +142,8 @@ struct WaitingRange {
 struct DemandWindow {
   TenantId tenant;
   std::vector<WaitingRange> next;
+  /// By which its elastic jobs would grow, oldest job first; not in `pending`.
+  std::vector<WaitingRange> growth = {};
   /// Everything that waits, also beyond `next`.
   ResourceVector pending;
   std::uint64_t pending_tasks = 0;
@@ -156,8 +160,10 @@ struct TenantView {
   ResourceVector used;
   std::uint64_t pending_tasks = 0;
   std::uint64_t running_tasks = 0;
-  Units net = 0;    ///< where the ledger counts time, in unit-milliseconds
-  Units carry = 0;  ///< its deficit in the accounts
+  Units net = 0;     ///< where the ledger counts time, in unit-milliseconds
+  Units carry = 0;   ///< its deficit in the accounts
+  Units credit = 0;  ///< for growth, in unit-milliseconds
+  Units extras = 0;  ///< units that its elastic jobs hold beyond what they started with
   /// Where the ledger counts time, else zeros.
   MicroUnits held = 0;
   MicroUnits part = 0;  ///< what belongs to it, busy or not
@@ -209,7 +215,8 @@ struct PlannedStart {
 struct HeldTask {
   NodeId node;
   Grant grant;
-  PlannedRun run{};  ///< read where the ledger counts time
+  PlannedRun run{};        ///< read where the ledger counts time
+  bool reclaimed = false;  ///< it has been told to end, see Allocator::reclaim
 };
 
 class Allocator {
@@ -249,6 +256,8 @@ class Allocator {
   /// O(tenants + loans). To be called at least once a second while time passes, and before a tenant
   /// is removed.
   std::optional<TimeSettlement> settle_time();
+  /// Credits for growth over that period; what went into the accounts, if anything did. O(tenants).
+  std::optional<CreditSettlement> settle_credits(std::int64_t period_ms);
   /// Strikes a cancelled job's waiting tasks at once.
   void withdraw(TenantId tenant, JobId job);
   /// A held task ended or was taken back: its room is free again. Unknown tasks are ignored
@@ -288,6 +297,17 @@ class Allocator {
   /// While a gang is placed only in part: the node that must be dealt next, before anything else
   /// happens. Its deal belongs into one record with those before.
   [[nodiscard]] std::optional<NodeId> next_of_gang() const;
+  /// Deals idle room to elastic jobs, whatever the sequence and quotas: to be called when nothing
+  /// else can be dealt. At most so many deals, and until they have so many entries together; then
+  /// more may be possible. O(growing tenants * log, and nodes with room).
+  [[nodiscard]] std::vector<Deal> grow(std::size_t max_deals, std::size_t max_entries);
+  /// Which tasks must end for tasks within their quotas that wait, and for bounds of growth: each
+  /// is named once. Their room counts as coming from then on. See policy/allocator/growth.hpp.
+  [[nodiscard]] std::vector<Reclaim> reclaim();
+  [[nodiscard]] bool may_grow() const;  ///< somebody would
+  /// Somebody would, and the node has room for it. O(ranges that would grow).
+  [[nodiscard]] bool may_grow_on(NodeId node) const;
+  [[nodiscard]] bool has_extras() const;  ///< somebody has grown
   /// All room that is kept for gangs is looked at anew. Without this it is with each settlement.
   void forget_gang_plans();
   /// The first node from that id on whose deal may do more than give places: it may have room for

@@ -20,6 +20,7 @@ enum class GrantStep : std::uint8_t {
       3,  ///< step 7: the node's next whole task, to whom most is due of parts too small alone
   backfill = 4,  ///< step 8: the largest task that fits what is left
   reserved = 5,  ///< step 7, first: the task that the node had kept its room for
+  growth = 6,    ///< step 10: an elastic job's, into room that is idle: policy/allocator/growth.hpp
 };
 
 [[nodiscard]] constexpr std::string_view to_string(GrantStep step) {
@@ -32,6 +33,8 @@ enum class GrantStep : std::uint8_t {
       return "remainder";
     case GrantStep::reserved:
       return "reserved";
+    case GrantStep::growth:
+      return "growth";
     case GrantStep::backfill:
       break;
   }
@@ -99,13 +102,23 @@ struct Deal {
   /// Room that the node keeps from now on. A deal that changes nothing but that has neither lines
   /// nor grants.
   std::optional<Reservation> reservation;
-  /// False: made by a policy without accounts. It grants, and says nothing of units.
+  /// False: it grants, and says nothing of units. So do the deals of a policy without accounts, and
+  /// those by which elastic jobs grow.
   bool keeps_accounts = true;
   /// What the deal's record grows with.
   [[nodiscard]] std::size_t entries() const {
     return lines.size() + grants.size() + repayments.size() + loans.size();
   }
   friend bool operator==(const Deal&, const Deal&) = default;
+};
+
+/// A task that is to end so that others get its room: it waits again, and that is no failure.
+struct Reclaim {
+  NodeId node;
+  TaskKey task;
+  TenantId tenant;
+  TenantId claimant;  ///< for whom; none: its own tenant may not hold as much
+  friend bool operator==(const Reclaim&, const Reclaim&) = default;
 };
 
 }  // namespace fairwater

@@ -8,6 +8,7 @@ namespace fairwater {
 void DealCycle::set_node(NodeId node, const NodeTraits& traits, const ResourceVector& capacity,
                          bool accepts) {
   allocator_.set_node(node, traits, capacity, accepts);
+  growth_due_ = reclaim_due_ = true;
   if (accepts) {
     accepting_.insert(node);
   } else {
@@ -27,17 +28,28 @@ void DealCycle::remove_node(NodeId node) {
 void DealCycle::beat(NodeId node) {
   if (!accepting_.contains(node)) return;
   if (allocator_.may_matter(node) || (gives_places() && is_thorough())) due_.insert(node);
+  growth_due_ = growth_due_ || allocator_.may_grow_on(node);
 }
 
 void DealCycle::take_window(DemandWindow window) {
   const bool somebody_waits = !window.next.empty();
   allocator_.set_window(std::move(window));
+  growth_due_ = reclaim_due_ = true;  // others' quotas may have moved
   if (!somebody_waits) return;
   rooms_from_ = NodeId{};
   if (gives_places() && is_thorough()) all_from_ = NodeId{};
 }
 
-void DealCycle::consider_all_nodes() { (gives_places() ? all_from_ : rooms_from_) = NodeId{}; }
+void DealCycle::consider_all_nodes() {
+  (gives_places() ? all_from_ : rooms_from_) = NodeId{};
+  growth_due_ = reclaim_due_ = true;
+}
+
+std::optional<CreditSettlement> DealCycle::settle_credits(std::int64_t period_ms) {
+  auto settlement = allocator_.settle_credits(period_ms);
+  growth_due_ = reclaim_due_ = true;
+  return settlement;
+}
 
 std::optional<TimeSettlement> DealCycle::settle_time() {
   auto settlement = allocator_.settle_time();
@@ -106,7 +118,24 @@ std::vector<Deal> DealCycle::run(std::size_t max_deals, std::size_t max_entries)
   // Those that left work to others have a second turn, for what these did not take.
   due_.merge(left_work);
   deal_due(false);
+  if (!next_due() && deals.size() < max_deals && entries < max_entries)
+    grow(deals, max_deals - deals.size(), max_entries - entries);
   return deals;
+}
+
+void DealCycle::grow(std::vector<Deal>& deals, std::size_t max_deals, std::size_t max_entries) {
+  if (std::exchange(reclaim_due_, false)) {
+    std::vector<Reclaim> reclaims = allocator_.reclaim();
+    reclaims_.insert(reclaims_.end(), reclaims.begin(), reclaims.end());
+  }
+  if (!growth_due_ || !allocator_.may_grow()) return;
+  std::vector<Deal> grown = allocator_.grow(max_deals, max_entries);
+  std::size_t entries = 0;
+  for (Deal& deal : grown) {
+    entries += deal.entries();
+    deals.push_back(std::move(deal));
+  }
+  growth_due_ = grown.size() >= max_deals || entries >= max_entries;
 }
 
 }  // namespace fairwater

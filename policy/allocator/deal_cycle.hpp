@@ -67,9 +67,18 @@ class DealCycle final : public Allocation {
   std::optional<TimeSettlement> settle_time() override;
   void consider_all_nodes() override;
 
-  [[nodiscard]] bool is_due() const override { return next_due().has_value(); }
+  [[nodiscard]] std::vector<Reclaim> take_reclaims() override {
+    return std::exchange(reclaims_, {});
+  }
+  [[nodiscard]] bool has_extras() const override { return allocator_.has_extras(); }
+  std::optional<CreditSettlement> settle_credits(std::int64_t period_ms) override;
+  [[nodiscard]] bool is_due() const override {
+    return next_due() || (growth_due_ && allocator_.may_grow()) ||
+           (reclaim_due_ && allocator_.has_extras());
+  }
   /// By id, and once more those that left work to sites that jobs prefer. A gang's deals follow on
-  /// each other, and are never parted by a bound.
+  /// each other, and are never parted by a bound. When nothing else is due, what must end for those
+  /// who wait is looked for, then elastic jobs grow.
   [[nodiscard]] std::vector<Deal> run(
       std::size_t max_deals,
       std::size_t max_entries = std::numeric_limits<std::size_t>::max()) override;
@@ -111,6 +120,8 @@ class DealCycle final : public Allocation {
   }
   [[nodiscard]] std::optional<NodeId> next_due() const;
   void strike_due(NodeId node);
+  /// What must end, and growth into what is left.
+  void grow(std::vector<Deal>& deals, std::size_t max_deals, std::size_t max_entries);
 
   Allocator allocator_;
   PlaceCare care_ = PlaceCare::bounded;
@@ -121,6 +132,9 @@ class DealCycle final : public Allocation {
   std::optional<NodeId> all_from_;
   std::set<NodeId> in_turn_;  ///< of `due_`, those that give all places now
   NodeId gave_places_;        ///< the last of them so far
+  bool growth_due_ = false;   ///< since the last look more may be idle
+  bool reclaim_due_ = false;  ///< the same of what is wanted
+  std::vector<Reclaim> reclaims_;
 };
 
 }  // namespace fairwater

@@ -155,8 +155,9 @@ class Explanation {
   void explain_max() {
     for (std::size_t r = 0; r < kMaxResources; ++r) {
       if (range_.demand[r] <= 0) continue;
-      if (tenant_.used[r] + entry_.asked_at_once(r) > tenant_.terms.max[r])
-        add_max("holds ", tenant_.used[r], tenant_.terms.max[r], r);
+      if (const Amount held = tenant_.used[r] + tenant_.grown[r];
+          held + entry_.asked_at_once(r) > tenant_.terms.max[r])
+        add_max("holds ", held, tenant_.terms.max[r], r);
       if (const auto full = state_.quotas().full_group(tenant_, r, entry_.asked_at_once(r)))
         add_max(group_name(full->group) + ", which it is in, holds ", full->used, full->max, r);
     }

@@ -27,11 +27,9 @@ std::size_t resources_of(const ResourceVector& granules) {
 
 }  // namespace
 
-AllocatorQuotas::AllocatorQuotas(const ResourceVector& granules, const ResourceVector& units,
-                                 bool keeps_parts)
+AllocatorQuotas::AllocatorQuotas(const ResourceVector& granules, const ResourceVector& units)
     : granules_(granules),
       units_(units),
-      keeps_parts_(keeps_parts),
       tree_(resources_of(granules)),
       parts_(resources_of(granules)) {}
 
@@ -40,7 +38,7 @@ bool AllocatorQuotas::set_capacity(const ResourceVector& capacity) {
   for (std::size_t r = 0; r < kMaxResources; ++r) {
     if (!counts(r) || tree_.capacity(r) == capacity[r]) continue;
     tree_.set_capacity(r, capacity[r]);
-    if (keeps_parts_) parts_.set_capacity(r, micro_units_of(capacity[r], r));
+    parts_.set_capacity(r, micro_units_of(capacity[r], r));
     changed = true;
   }
   return changed;
@@ -93,7 +91,7 @@ void AllocatorQuotas::set_group(GroupId id, const GroupTerms& terms) {
     tree_.set_min(number, r, terms.min[r]);
     tree_.set_max(number, r, terms.max[r]);
   }
-  for (std::size_t r = 0; keeps_parts_ && r < kMaxResources; ++r) {
+  for (std::size_t r = 0; r < kMaxResources; ++r) {
     if (!counts(r)) continue;
     parts_.set_min(number, r,
                    terms.min[r] ? std::optional(micro_units_of(*terms.min[r], r)) : std::nullopt);
@@ -117,10 +115,10 @@ void AllocatorQuotas::join(TenantState& tenant) {
   tenant.has_place = tenant.terms.place.has_value();
   tenant.group = number_of(place.group);
   groups_[tenant.group].weights += place.weight;
-  add_used(tenant, tenant.used);
+  add_used(tenant, tenant.held_in_all());
   for (std::size_t r = 0; r < kMaxResources; ++r)
     if (counts(r)) tree_.set_member(tenant.group, tenant.id.value, r, {});
-  for (std::size_t r = 0; keeps_parts_ && r < kMaxResources; ++r)
+  for (std::size_t r = 0; r < kMaxResources; ++r)
     if (counts(r))
       parts_.set_member(tenant.group, tenant.id.value, r,
                         {.weight = place.weight,
@@ -132,10 +130,10 @@ void AllocatorQuotas::join(TenantState& tenant) {
 
 void AllocatorQuotas::leave(const TenantState& tenant) {
   groups_[tenant.group].weights -= place_of(tenant.terms).weight;
-  add_used(tenant, ResourceVector{} - tenant.used);
+  add_used(tenant, ResourceVector{} - tenant.held_in_all());
   for (std::size_t r = 0; r < kMaxResources; ++r)
     if (counts(r)) tree_.erase_member(tenant.group, tenant.id.value, r);
-  for (std::size_t r = 0; keeps_parts_ && r < kMaxResources; ++r)
+  for (std::size_t r = 0; r < kMaxResources; ++r)
     if (counts(r)) parts_.erase_member(tenant.group, tenant.id.value, r);
 }
 
@@ -154,7 +152,9 @@ inline QuotaGroup AllocatorQuotas::refresh_holding(TenantState& tenant, std::siz
   Holding& holding = tenant.holdings[resource];
   const bool is_in_group = tenant.group != QuotaTree::kRoot;
   holding.counted = tenant.used[resource] - tenant.used_beyond_quota[resource];
-  holding.left = is_in_group ? -1 : tenant.terms.max[resource] - tenant.used[resource];
+  holding.left = is_in_group
+                     ? -1
+                     : tenant.terms.max[resource] - tenant.used[resource] - tenant.grown[resource];
   if (!counts(resource)) return {};
   const QuotaGroup known = member(tenant, resource);
   holding.wanted = known.wanted();
@@ -210,7 +210,7 @@ std::vector<AllocatorQuotas::GroupQuota> AllocatorQuotas::group_quotas(const Ten
 }
 
 bool AllocatorQuotas::has_room(const TenantState& tenant, std::size_t resource, Amount more) const {
-  return tenant.used[resource] + more <= tenant.terms.max[resource] &&
+  return tenant.used[resource] + tenant.grown[resource] + more <= tenant.terms.max[resource] &&
          !full_group(tenant, resource, more);
 }
 

@@ -22,8 +22,8 @@ namespace fairwater {
 
 class AllocatorQuotas {
  public:
-  /// A granule of 0: the cluster does not have that resource. `keeps_parts`: part() is asked.
-  AllocatorQuotas(const ResourceVector& granules, const ResourceVector& units, bool keeps_parts);
+  /// A granule of 0: the cluster does not have that resource.
+  AllocatorQuotas(const ResourceVector& granules, const ResourceVector& units);
 
   /// True when it was another before; then plain shares have changed.
   bool set_capacity(const ResourceVector& capacity);
@@ -134,9 +134,8 @@ class AllocatorQuotas {
 
   ResourceVector granules_;
   ResourceVector units_;  ///< per granule
-  bool keeps_parts_;
-  QuotaTree tree_;   ///< tenants are members, with their id as key
-  QuotaTree parts_;  ///< the same, in micro-units, of which all want as much as they can get
+  QuotaTree tree_;        ///< tenants are members, with their id as key
+  QuotaTree parts_;       ///< the same, in micro-units, of which all want as much as they can get
   std::vector<Group> groups_{1};  ///< by number in the tree
   std::map<GroupId, QuotaTree::Group> numbers_;
 };

@@ -16,12 +16,28 @@ void put_in(RankedList& list, const RankKey& key, bool member) {
     list.erase(key);
 }
 
+/// False: it is in none of the ranges.
+bool strike_from(std::vector<WindowRange>& ranges, const TaskKey& task) {
+  const auto found = std::find_if(ranges.begin(), ranges.end(), [&](const WindowRange& entry) {
+    return entry.range.job == task.job && entry.range.attempt == task.attempt &&
+           task.index >= entry.range.first_index &&
+           task.index - entry.range.first_index < entry.range.count;
+  });
+  if (found == ranges.end()) return false;
+  WindowRange rest = *found;
+  const std::uint32_t before = task.index - found->range.first_index;
+  rest.range.first_index = task.index + 1;
+  rest.range.count -= before + 1;
+  found->range.count = before;
+  const auto behind = before == 0 ? ranges.erase(found) : found + 1;
+  if (rest.range.count > 0) ranges.insert(behind, rest);
+  return true;
+}
+
 }  // namespace
 
 AllocatorState::AllocatorState(AllocatorSettings allocator_settings)
-    : settings(allocator_settings),
-      quotas_(allocator_settings.granules, allocator_settings.units,
-              allocator_settings.accounting == Accounting::time) {
+    : settings(allocator_settings), quotas_(allocator_settings.granules, allocator_settings.units) {
   FAIRWATER_CHECK(!counts_time() || settings.mode == DealMode::sized,
                   "time is counted of what tasks ask for");
 }
@@ -83,7 +99,8 @@ TenantState& AllocatorState::enter(TenantId id, const TenantTerms& terms) {
     sequence.reweigh(id.value, terms.weight);
   }
   TenantState& changed = tenants_[slot];
-  for (RankedList* list : {&waiting_, &unsettled_, &idle_unsettled_}) list->erase(changed.rank);
+  for (RankedList* list : {&waiting_, &unsettled_, &idle_unsettled_, &growing_})
+    list->erase(changed.rank);
   changed.rank.weight = terms.weight;
   changed.terms = terms;
   changed.has_min = !terms.min.is_zero();
@@ -107,7 +124,7 @@ void AllocatorState::set_tree(const TenantTree& tree, std::span<const Accounts::
   accounts_.follow_tree(members, divided);
   const bool has_other_groups = !quotas_.has_groups(tree.groups);
   if (has_other_groups) {
-    quotas_ = AllocatorQuotas(settings.granules, settings.units, counts_time());
+    quotas_ = AllocatorQuotas(settings.granules, settings.units);
     (void)quotas_.set_capacity(capacity_);
   }
   for (const auto& [id, terms] : tree.groups) quotas_.set_group(id, terms);
@@ -151,7 +168,8 @@ void AllocatorState::forget(TenantState& leaver) {
   const TenantId id = leaver.id;
   sequence.leave(id.value);
   if (leaver.known_least) shapes_.remove(*leaver.known_least);
-  for (RankedList* list : {&waiting_, &unsettled_, &idle_unsettled_}) list->erase(leaver.rank);
+  for (RankedList* list : {&waiting_, &unsettled_, &idle_unsettled_, &growing_})
+    list->erase(leaver.rank);
   may_not_borrow_.erase(id);
   free_slots_.push_back(leaver.rank.slot);
   slot_of_.erase(id.value);
@@ -189,6 +207,7 @@ void AllocatorState::follow_accounts() {
 void AllocatorState::follow_account(const Account& account) {
   TenantState& tenant = tenants_[slot_of_.find(account.tenant.value)];
   tenant.repay_remainder_millionths = account.repay_remainder_millionths;
+  tenant.credit = account.credit;
   if (std::exchange(tenant.deficit, account.deficit) != account.deficit) refresh_lists(tenant);
 }
 
@@ -266,6 +285,50 @@ void AllocatorState::refresh_claims(TenantState& tenant) {
   if (std::exchange(tenant.claims_for_ms, claims_for_ms) != claims_for_ms) ++claims_round_;
 }
 
+// -- credits for growth
+// ----------------------------------------------------------------------------
+
+GrowthStanding AllocatorState::growth_standing(const TenantState& tenant) const {
+  const std::size_t resource = scarcest();
+  const MicroUnits part = quotas_.part(tenant, resource);
+  const MicroUnits held = quotas_.micro_units_of(tenant.used[resource], resource);
+  return {.credit = tenant.credit,
+          .extras = tenant.extras,
+          .part = part,
+          .unused = std::max<MicroUnits>(part - held, 0)};
+}
+
+GrowthTotals AllocatorState::growth_totals() const {
+  GrowthTotals totals;
+  for (const TenantState& known : tenants_) {
+    if (!known.id) continue;
+    totals.extras += known.extras;
+    totals.unused += growth_standing(known).unused;
+  }
+  return totals;
+}
+
+std::optional<CreditSettlement> AllocatorState::settle_credits(std::int64_t period_ms) {
+  CreditSettlement settlement{std::clamp<std::int64_t>(period_ms, 1, kMaxCreditPeriod_ms)};
+  bool somebody_grew = false;
+  for (const TenantState& known : tenants_) {
+    if (!known.id) continue;
+    const GrowthStanding standing = growth_standing(known);
+    somebody_grew = somebody_grew || standing.extras > 0;
+    if (standing.extras > 0 || standing.unused > 0)
+      settlement.lines.push_back(
+          {known.id, std::min(standing.extras, kMaxCreditExtras), standing.unused});
+  }
+  if (!somebody_grew) return std::nullopt;
+  std::sort(settlement.lines.begin(), settlement.lines.end(),
+            [](const CreditLine& a, const CreditLine& b) { return a.tenant < b.tenant; });
+  fairwater::settle_credits(settlement);
+  const Accounts::Refusal refusal = accounts_.apply(settlement);
+  FAIRWATER_CHECK(!refusal, "the accounts take every settlement of credits");
+  follow_accounts();
+  return settlement;
+}
+
 // -- windows
 // ---------------------------------------------------------------------------------------
 
@@ -273,6 +336,7 @@ void AllocatorState::refresh_lists(TenantState& tenant) {
   put_in(waiting_, tenant.rank, !tenant.window.empty());
   put_in(unsettled_, tenant.rank, tenant.deficit != 0);
   put_in(idle_unsettled_, tenant.rank, tenant.deficit != 0 && !tenant.waits());
+  put_in(growing_, tenant.rank, !tenant.growth.empty());
   refresh_shape(tenant);
   refresh_claims(tenant);
 }
@@ -287,30 +351,17 @@ void AllocatorState::refresh_shape(TenantState& tenant) {
 }
 
 void AllocatorState::forget_granted(TenantState& tenant) {
-  std::erase_if(tenant.window, [](const WindowRange& entry) { return entry.range.count == 0; });
+  const auto is_empty = [](const WindowRange& entry) { return entry.range.count == 0; };
+  std::erase_if(tenant.window, is_empty);
+  std::erase_if(tenant.growth, is_empty);
   refresh_lists(tenant);
   quotas_.refresh(tenant);  // moves only where `pending` was told too low
 }
 
 void AllocatorState::strike(TenantState& tenant, const TaskKey& task, const ResourceVector& demand,
                             bool counted_as_pending) {
-  bool found = false;
-  for (std::size_t i = 0; i < tenant.window.size() && !found; ++i) {
-    WaitingRange& range = tenant.window[i].range;
-    if (range.job != task.job || range.attempt != task.attempt || task.index < range.first_index ||
-        task.index - range.first_index >= range.count)
-      continue;
-    found = true;
-    WindowRange rest = tenant.window[i];
-    const std::uint32_t before = task.index - range.first_index;
-    rest.range.first_index = task.index + 1;
-    rest.range.count = range.count - before - 1;
-    range.count = before;
-    if (rest.range.count > 0)
-      tenant.window.insert(tenant.window.begin() + static_cast<std::ptrdiff_t>(i) + 1, rest);
-    if (before == 0) tenant.window.erase(tenant.window.begin() + static_cast<std::ptrdiff_t>(i));
-  }
-  if (!found && !counted_as_pending) return;
+  if (strike_from(tenant.growth, task)) return;
+  if (!strike_from(tenant.window, task) && !counted_as_pending) return;
   if (tenant.pending_tasks > 0) --tenant.pending_tasks;
   for (std::size_t r = 0; r < kMaxResources; ++r)
     tenant.pending[r] = std::max<Amount>(0, tenant.pending[r] - demand[r]);
@@ -321,31 +372,29 @@ void AllocatorState::set_window(DemandWindow window) {
   if (window.seen_deal < changed.seen_deal) return;
   changed.seen_deal = window.seen_deal;
   changed.window.clear();
-  for (WaitingRange& range : window.next) {
-    if (range.count == 0) continue;
-    FAIRWATER_CHECK(ResourceVector{}.fits(range.demand), "a task asks for nothing negative");
-    const ResourceSet asks = ResourceSet::asked_by(range.demand);
-    const std::uint32_t at_once = range.is_gang ? range.count : 1;
-    const Units range_cost = std::min(cost(range.demand), kMaxDealUnits / at_once) * at_once;
-    const LedgerMs late_from_ms = moment_in(now_ms(), range.late_in_ms);
-    changed.window.push_back({std::move(range), asks, range_cost, late_from_ms, at_once});
-  }
+  changed.growth.clear();
+  for (WaitingRange& range : window.next)
+    if (range.count > 0) changed.window.push_back(entry_of(std::move(range)));
+  for (WaitingRange& range : window.growth)
+    if (range.count > 0) changed.growth.push_back(entry_of(std::move(range)));
   changed.pending = window.pending;
   changed.pending_tasks = window.pending_tasks;
   std::erase_if(changed.unseen,
                 [&](const UnseenGrant& grant) { return grant.deal <= window.seen_deal; });
   std::set<TaskKey> struck;
   for (const UnseenGrant& grant : changed.unseen) {
-    strike(changed, grant.task, grant.demand, true);
+    strike(changed, grant.task, grant.demand, !grant.is_growth);
     struck.insert(grant.task);
   }
   std::vector<std::pair<TaskKey, ResourceVector>> held;
-  for (const WindowRange& entry : changed.window)
-    for (auto task = held_.lower_bound(TaskKey{entry.range.job, entry.range.first_index, 0});
-         task != held_.end() && task->first.job == entry.range.job &&
-         task->first.index - entry.range.first_index < entry.range.count;
-         ++task)
-      if (!struck.contains(task->first)) held.emplace_back(task->first, task->second.grant.demand);
+  for (const auto* ranges : {&changed.window, &changed.growth})
+    for (const WindowRange& entry : *ranges)
+      for (auto task = held_.lower_bound(TaskKey{entry.range.job, entry.range.first_index, 0});
+           task != held_.end() && task->first.job == entry.range.job &&
+           task->first.index - entry.range.first_index < entry.range.count;
+           ++task)
+        if (!struck.contains(task->first))
+          held.emplace_back(task->first, task->second.grant.demand);
   for (const auto& [task, demand] : held) strike(changed, task, demand, false);
 
   changed.least_demand = ResourceVector::filled(kUnlimited);
@@ -360,6 +409,15 @@ void AllocatorState::set_window(DemandWindow window) {
   quotas_.refresh(changed);
 }
 
+WindowRange AllocatorState::entry_of(WaitingRange range) const {
+  FAIRWATER_CHECK(ResourceVector{}.fits(range.demand), "a task asks for nothing negative");
+  const ResourceSet asks = ResourceSet::asked_by(range.demand);
+  const std::uint32_t at_once = range.is_gang ? range.count : 1;
+  const Units range_cost = std::min(cost(range.demand), kMaxDealUnits / at_once) * at_once;
+  const LedgerMs late_from_ms = moment_in(now_ms(), range.late_in_ms);
+  return {std::move(range), asks, range_cost, late_from_ms, at_once};
+}
+
 void AllocatorState::withdraw(TenantId id, JobId job) {
   TenantState& changed = tenant(id);
   for (const WindowRange& entry : changed.window) {
@@ -370,7 +428,9 @@ void AllocatorState::withdraw(TenantId id, JobId job) {
       changed.pending[r] = static_cast<Amount>(std::max<Wide>(
           0, Wide{changed.pending[r]} - Wide{entry.range.demand[r]} * static_cast<Wide>(count)));
   }
-  std::erase_if(changed.window, [&](const WindowRange& entry) { return entry.range.job == job; });
+  const auto is_its = [&](const WindowRange& entry) { return entry.range.job == job; };
+  std::erase_if(changed.window, is_its);
+  std::erase_if(changed.growth, is_its);
   refresh_lists(changed);
   quotas_.refresh(changed);
 }

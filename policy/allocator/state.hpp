@@ -9,6 +9,7 @@
 //     them;
 //   - `waiting` holds exactly the tenants with a window that is not empty, `unsettled` those with a
 //     deficit, `idle_unsettled` those of them that wait for nothing; all in ranked order;
+//   - `growing` holds exactly the tenants whose elastic jobs would grow;
 //   - `rooms` has what every node that takes tasks has free, but those of which more than that is
 //     to be looked at (may_matter) as nodes with room for anything.
 #pragma once
@@ -29,6 +30,7 @@
 #include "policy/allocator/waiting_shapes.hpp"
 #include "policy/core/ranked_list.hpp"
 #include "policy/core/slot_index.hpp"
+#include "policy/elastic/growth.hpp"
 #include "policy/ledger/accounts.hpp"
 #include "policy/sequence/sequence.hpp"
 
@@ -70,6 +72,8 @@ struct NodeRoom {
     std::uint32_t tasks = 0;
   };
   std::optional<KeptForGang> kept_for_gang;
+  ResourceVector coming;           ///< of tasks that have been told to end; part of `used`
+  std::uint64_t ending_tasks = 0;  ///< those
   bool accepts = false;
   /// Where the ledger counts time: its room has grown since its last deal.
   bool has_grown = false;
@@ -126,6 +130,28 @@ class AllocatorState {
   void note_first_late(LedgerMs first_late_ms) { first_late_ms_ = first_late_ms; }
   /// What was found of claims and debts in an earlier round may be out of date.
   [[nodiscard]] std::uint64_t claims_round() const { return claims_round_; }
+
+  // -- growth, see growth.hpp
+  // ------------------------------------------------------------------------
+  /// Tenants whose elastic jobs would grow, in ranked order.
+  [[nodiscard]] const RankedList& growing() const { return growing_; }
+  struct Extra {
+    NodeId node;
+    TenantId tenant;
+    ResourceVector demand;
+  };
+  /// Tasks by which elastic jobs have grown, but those that have been told to end.
+  [[nodiscard]] const std::map<TaskKey, Extra>& extras() const { return extras_; }
+  /// Nodes where tasks have been told to end.
+  [[nodiscard]] const std::set<NodeId>& ending_on() const { return ending_on_; }
+  /// As the rule of growth sees it.
+  [[nodiscard]] GrowthStanding growth_standing(const TenantState& tenant) const;
+  [[nodiscard]] GrowthTotals growth_totals() const;
+  std::optional<CreditSettlement> settle_credits(std::int64_t period_ms);
+  /// The deal places the task into idle room: it is held, and no quota counts it.
+  void place_extra(NodeRoom& node, TenantState& tenant, const Grant& grant, const PlannedRun& run);
+  /// The task has been told to end.
+  void note_reclaim(const TaskKey& task);
 
   // -- nodes and held tasks
   // ------------------------------------------------------------------------
@@ -236,6 +262,7 @@ class AllocatorState {
   void hold(NodeRoom& node, TenantState& holder, const Grant& grant, const PlannedRun& run);
   void strike(TenantState& tenant, const TaskKey& task, const ResourceVector& demand,
               bool counted_as_pending);
+  [[nodiscard]] WindowRange entry_of(WaitingRange range) const;
 
   std::vector<TenantState> tenants_;  ///< by slot; slots of tenants that left are used again
   std::vector<std::uint32_t> free_slots_;
@@ -249,6 +276,9 @@ class AllocatorState {
   RankedList waiting_;
   RankedList unsettled_;
   RankedList idle_unsettled_;
+  RankedList growing_;
+  std::map<TaskKey, Extra> extras_;
+  std::set<NodeId> ending_on_;
   std::map<NodeId, NodeRoom> nodes_;
   ResourceVector capacity_;  ///< the water level's
   ResourceVector used_;      ///< on all nodes
@@ -263,6 +293,7 @@ class AllocatorState {
     PlannedRun run;
     LedgerMs since_ms = 0;  ///< `run.ran_ms` was true then
     LedgerMs ends_ms = kNever;
+    bool reclaimed = false;
   };
   /// When it is expected to end, as is known now. Later than now.
   [[nodiscard]] LedgerMs expected_end(const Held& held, Predict predict) const;

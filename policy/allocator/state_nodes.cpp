@@ -108,6 +108,7 @@ void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& gran
   if (counts_time() && held.ends_ms != kNever)
     node.ends.emplace(ExpectedEnd{held.ends_ms, grant.task},
                       EndingTask{grant.demand, expected_end(held, Predict::limits)});
+  const bool is_extra = grant.step == GrantStep::growth;
   const bool added = held_.emplace(grant.task, held).second;
   FAIRWATER_CHECK(added, "a task is held once");
   node.used += grant.demand;
@@ -115,8 +116,14 @@ void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& gran
   used_ += grant.demand;
   if (!node.accepts) capacity_ += grant.demand;
   ++node.running_tasks;
-  holder.used += grant.demand;
-  if (grant.beyond_quota) holder.used_beyond_quota += grant.demand;
+  if (is_extra) {
+    holder.grown += grant.demand;
+    holder.extras += grant.cost;
+    extras_.emplace(grant.task, Extra{node.id, holder.id, grant.demand});
+  } else {
+    holder.used += grant.demand;
+    if (grant.beyond_quota) holder.used_beyond_quota += grant.demand;
+  }
   ++holder.running_tasks;
   quotas_.hold(holder, grant.demand);
   count_held(holder);
@@ -127,9 +134,26 @@ void AllocatorState::place(NodeRoom& node, TenantState& tenant, const Grant& gra
   if (tenant.pending_tasks > 0) --tenant.pending_tasks;
   for (std::size_t r = 0; r < kMaxResources; ++r)
     tenant.pending[r] = std::max<Amount>(0, tenant.pending[r] - grant.demand[r]);
-  tenant.unseen.push_back({deals + 1, grant.task, grant.demand});
+  tenant.unseen.push_back({deals + 1, grant.task, grant.demand, false});
   FAIRWATER_CHECK(grant.demand.fits(node.free()), "a node holds no more than it has");
   hold(node, tenant, grant, run);
+}
+
+void AllocatorState::place_extra(NodeRoom& node, TenantState& tenant, const Grant& grant,
+                                 const PlannedRun& run) {
+  tenant.unseen.push_back({deals + 1, grant.task, grant.demand, true});
+  FAIRWATER_CHECK(grant.demand.fits(node.free()), "a node holds no more than it has");
+  hold(node, tenant, grant, run);
+}
+
+void AllocatorState::note_reclaim(const TaskKey& task) {
+  Held& held = held_.at(task);
+  if (std::exchange(held.reclaimed, true)) return;
+  extras_.erase(task);
+  NodeRoom& there = node(held.node);
+  there.coming += held.grant.demand;
+  ++there.ending_tasks;
+  ending_on_.insert(there.id);
 }
 
 LedgerMs AllocatorState::expected_end(const Held& held, Predict predict) const {
@@ -153,6 +177,7 @@ void AllocatorState::restore_held(std::span<const HeldTask> held) {
   for (const HeldTask& task : held) {
     TenantState& holder = tenant(task.grant.tenant);
     hold(node(task.node), holder, task.grant, task.run);
+    if (task.reclaimed) note_reclaim(task.grant.task);
     quotas_.refresh(holder);
     refresh_room(node(task.node));
   }
@@ -175,8 +200,18 @@ bool AllocatorState::release(const TaskKey& task) {
   --held_on.running_tasks;
   held_on.ends.erase({held.ends_ms, task});
   TenantState& holder = tenant(held.grant.tenant);
-  holder.used -= held.grant.demand;
-  if (held.grant.beyond_quota) holder.used_beyond_quota -= held.grant.demand;
+  if (held.reclaimed) {
+    held_on.coming -= held.grant.demand;
+    if (--held_on.ending_tasks == 0) ending_on_.erase(held_on.id);
+  }
+  if (held.grant.step == GrantStep::growth) {
+    holder.grown -= held.grant.demand;
+    holder.extras -= held.grant.cost;
+    extras_.erase(task);
+  } else {
+    holder.used -= held.grant.demand;
+    if (held.grant.beyond_quota) holder.used_beyond_quota -= held.grant.demand;
+  }
   --holder.running_tasks;
   quotas_.release(holder, held.grant.demand);
   count_held(holder);
@@ -279,13 +314,14 @@ void AllocatorState::forget_places(NodeRoom& node) {
 
 void AllocatorState::record(const Deal& deal) {
   FAIRWATER_CHECK(!arithmetic_problem(deal), "a deal adds up");
+  ++deals;
+  if (!deal.keeps_accounts) return;
   transaction_ = transaction_of(deal, std::move(transaction_));
   const Accounts::Refusal refusal = accounts_.apply(transaction_);
   transaction_.repayments = {};  // the deal's
   transaction_.loans = {};
   FAIRWATER_CHECK(!refusal, "the accounts take every deal");
   follow_accounts();
-  ++deals;
 }
 
 }  // namespace fairwater

@@ -76,6 +76,7 @@ struct UnseenGrant {
   std::uint64_t deal = 0;
   TaskKey task;
   ResourceVector demand;
+  bool is_growth = false;
 };
 
 /// What a tenant holds of one resource and may hold: follows from its state, and lies together
@@ -117,8 +118,9 @@ struct alignas(64) TenantState {
   /// The same, as AllocatorState has it among those of all who wait.
   std::optional<ResourceVector> known_least;
   ResourceVector pending;
-  ResourceVector used;
+  ResourceVector used;               ///< but what elastic jobs have grown by
   ResourceVector used_beyond_quota;  ///< part of `used`
+  ResourceVector grown;              ///< counts against its max, and nowhere else
   ResourceVector reserved;           ///< of all reservations for it
   TenantTerms terms;
   QuotaTree::Group group = QuotaTree::kRoot;     ///< whose quota it shares
@@ -126,12 +128,16 @@ struct alignas(64) TenantState {
   TimeReturns returns;
   MicroUnits part = 0;              ///< where the ledger counts time, what belongs to it
   LedgerMs first_late_ms = kNever;  ///< nothing in its window is late before
+  std::vector<WindowRange> growth;  ///< see DemandWindow
+  Units extras = 0;                 ///< what `grown` costs
+  Units credit = 0;                 ///< in the accounts
   std::vector<KeptPlace> kept;      ///< where the ledger counts time, one for each job
   /// Of its next task, while it waits and others owe it; else -1. What it may take back, and what
   /// its debtors give way for, follow from it.
   std::int64_t claims_for_ms = -1;
   [[nodiscard]] bool waits() const { return pending_tasks > 0 || !window.empty(); }
   [[nodiscard]] ResourceVector held_against_quota() const { return used - used_beyond_quota; }
+  [[nodiscard]] ResourceVector held_in_all() const { return used + grown; }
 };
 
 }  // namespace fairwater

@@ -17,7 +17,7 @@ TEST_CASE("what a quota is at least is what it is", "[property][allocator]") {
   std::size_t at_least = 0;
   std::size_t asked = 0;
   for (int round = 0; round < 400; ++round) {
-    AllocatorQuotas quotas(cpu(draw(1, 300)), cpu(draw(1, 7)), true);
+    AllocatorQuotas quotas(cpu(draw(1, 300)), cpu(draw(1, 7)));
     (void)quotas.set_capacity(cpu(draw(1, 20'000)));
     std::vector<TenantState> tenants(static_cast<std::size_t>(draw(1, 8)));
     for (std::size_t i = 0; i < tenants.size(); ++i) {
