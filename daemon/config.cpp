@@ -99,6 +99,7 @@ void read(const FieldMap& fields, CoordinatorConfig& config) {
   fields.read("convert_balances", config.convert_balances, read_conversion);
   fields.read("debts", config.debts, read_debts);
   fields.read("predict", config.predict, read_predict);
+  fields.read("elastic", config.elastic, read_growth_rule);
 }
 
 /// `devices: {gpu: [0, 1], fpga: [left, right]}`, or `gpu: auto`.

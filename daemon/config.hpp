@@ -42,6 +42,8 @@ struct CoordinatorConfig {
   /// Of a ledger that counts time; may change from start to start.
   DebtSettings debts;
   std::optional<Predict> predict;
+  /// By which elastic jobs grow and give back; may change from start to start.
+  GrowthRule elastic = GrowthRule::qrea;
 };
 
 struct AgentConfig {

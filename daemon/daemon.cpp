@@ -200,6 +200,7 @@ Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start(
   if (!debts) return debts.error();
   settings.debts = *debts;
   settings.predict = config.predict.value_or(Predict::limits);
+  settings.growth = config.elastic;
   auto cluster =
       start_cluster(system, std::move(ledger), settings,
                     [on_fatal](const caf::error& error) { on_fatal(details(error).message); });

@@ -28,6 +28,15 @@ Predict read_predict(const Field& field) {
   return field.choice<Predict>({{"limits", Predict::limits}, {"history", Predict::history}});
 }
 
+GrowthRule read_growth_rule(const Field& field) {
+  std::vector<std::pair<std::string_view, GrowthRule>> rules;
+  for (int i = 0; i <= static_cast<int>(kLastGrowthRule); ++i) {
+    const auto rule = static_cast<GrowthRule>(i);
+    rules.emplace_back(to_string(rule), rule);
+  }
+  return field.choice<GrowthRule>(rules);
+}
+
 DebtSettings read_debts(const Field& field) {
   DebtSettings settings;
   const FieldMap fields = field.object();

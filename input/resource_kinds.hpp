@@ -16,6 +16,8 @@ namespace fairwater {
 [[nodiscard]] DealMode read_mode(const Field& field);
 [[nodiscard]] Accounting read_accounting(const Field& field);
 [[nodiscard]] Predict read_predict(const Field& field);
+/// `qrea`, `qrea-rebalance`, `crea` or `bra`.
+[[nodiscard]] GrowthRule read_growth_rule(const Field& field);
 /// What a cap is, terms_of() says.
 [[nodiscard]] DebtSettings read_debts(const Field& field);
 

@@ -66,12 +66,11 @@ std::string_view to_string(EndReason reason) {
 JobState state_of(const JobRecord& job) {
   const TaskCounts& tasks = job.tasks;
   if (job.cancelled) return tasks.running > 0 ? JobState::running : JobState::cancelled;
-  const std::uint32_t ended = tasks.succeeded + tasks.failed + tasks.cancelled;
-  if (ended == tasks.total) {
+  if (tasks.ended() == tasks.total) {
     if (tasks.failed > 0) return JobState::failed;
     return tasks.cancelled > 0 ? JobState::cancelled : JobState::succeeded;
   }
-  const bool was_granted = job.started_at || tasks.running + ended > 0;
+  const bool was_granted = job.started_at || tasks.running + tasks.ended() > 0;
   return was_granted ? JobState::running : JobState::pending;
 }
 

@@ -61,6 +61,11 @@ struct JobSpec {
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 
+/// It starts with `tasks_min` tasks and grows into idle room, up to `tasks_max`: state/elastic.hpp.
+[[nodiscard]] inline bool is_elastic(const JobSpec& spec) {
+  return spec.tasks_min < spec.tasks_max;
+}
+
 /// Bounds that keep one submission from harming the others.
 inline constexpr std::uint32_t kMaxTasksPerJob = 1'000'000;
 /// Their grants are one journal record, and each is told of all their nodes.
@@ -86,8 +91,7 @@ inline constexpr std::int64_t kMaxGrace_ms = 3'600'000;
 [[nodiscard]] caf::error validate_reason(const std::string& reason);
 
 /// Everything that can be said against a spec without knowing the cluster; names the field.
-/// `not_supported` for what the format has and this version does not do: elastic jobs, particular
-/// devices.
+/// `not_supported` for what the format has and this version does not do: particular devices.
 [[nodiscard]] caf::error validate(const JobSpec& spec);
 
 enum class TaskState : std::uint8_t {
@@ -161,6 +165,7 @@ struct TaskRecord {
   std::uint32_t incarnation = 0;      ///< TaskKey::incarnation of the current or last run
   std::uint32_t restarts = 0;         ///< of a service, in a row: see state/service.hpp
   std::uint32_t memory_step = 0;      ///< of the current or last run: see amounts_at()
+  bool reclaimed = false;             ///< the current run was told to end for others: see Reclaim
   friend bool operator==(const TaskRecord&, const TaskRecord&) = default;
 };
 
@@ -175,9 +180,9 @@ struct TaskCounts {
   std::uint32_t succeeded = 0;
   std::uint32_t failed = 0;
   std::uint32_t cancelled = 0;
-  [[nodiscard]] std::uint32_t pending() const {
-    return total - running - succeeded - failed - cancelled;
-  }
+  std::uint32_t unneeded = 0;  ///< of an elastic job, which has no work left for them
+  [[nodiscard]] std::uint32_t ended() const { return succeeded + failed + cancelled + unneeded; }
+  [[nodiscard]] std::uint32_t pending() const { return total - running - ended(); }
   friend bool operator==(const TaskCounts&, const TaskCounts&) = default;
 };
 
@@ -194,6 +199,9 @@ struct JobRecord {
   std::string cancel_reason;
   std::uint32_t gang_failures = 0;  ///< of a gang: as a whole, counted against `retries`
   std::uint32_t memory_step = 0;    ///< of the tasks that are granted next
+  bool winding_down = false;        ///< of an elastic job: see JobWindsDown
+  std::uint32_t begun = 0;          ///< of an elastic job: tasks that were ever granted
+  std::uint32_t grown = 0;  ///< of an elastic job: running tasks that GrantStep::growth placed
   friend bool operator==(const JobRecord&, const JobRecord&) = default;
 };
 

@@ -125,8 +125,6 @@ caf::error check_size(const JobSpec& spec) {
   if (spec.tasks_max < spec.tasks_min)
     return invalid("tasks.max", std::to_string(spec.tasks_max) + " is below min, which is " +
                                     std::to_string(spec.tasks_min));
-  if (spec.tasks_max != spec.tasks_min)
-    return not_supported("tasks", "elastic jobs (min below max) are not in this version");
   if (auto error = check_profiled(spec)) return error;
   bool asks = false;
   for (const auto& [name, amount] : spec.resources) {
@@ -190,6 +188,23 @@ caf::error check_gang(const JobSpec& spec) {
   return {};
 }
 
+caf::error check_elastic(const JobSpec& spec) {
+  if (!is_elastic(spec)) return {};
+  if (spec.kind == JobKind::service)
+    return invalid(
+        "tasks",
+        "an elastic job is done when its tasks find no work left, and a service never is; "
+        "write one number, or make it a batch job (kind: batch)");
+  if (spec.gang)
+    return invalid(
+        "tasks", "the tasks of a gang start and end together; write one number, or leave gang out");
+  if (spec.tasks_min > kMaxGangTasks)
+    return invalid("tasks.min", std::to_string(spec.tasks_min) + " tasks are more than " +
+                                    std::to_string(kMaxGangTasks) +
+                                    ", the most that start at once");
+  return {};
+}
+
 /// What a job that ends may ask for, and a service has no use for.
 caf::error check_service(const JobSpec& spec) {
   if (spec.kind != JobKind::service) return {};
@@ -247,7 +262,7 @@ caf::error validate_reason(const std::string& reason) {
 
 caf::error validate(const JobSpec& spec) {
   for (const auto check : {check_bytes, check_names, check_command, check_size, check_placement,
-                           check_order, check_gang, check_service})
+                           check_order, check_gang, check_elastic, check_service})
     if (auto error = check(spec)) return error;
   return {};
 }

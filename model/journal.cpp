@@ -29,6 +29,12 @@ struct ApproximateBytes {
   std::size_t operator()(const TimeSettled& settled) const {
     return settled.settlement.lines.size() * kTimeLineBytes;
   }
+  std::size_t operator()(const TasksReclaimed& reclaimed) const {
+    return reclaimed.tasks.size() * (kKeyBytes + kKeyBytes);
+  }
+  std::size_t operator()(const CreditsSettled& settled) const {
+    return settled.settlement.lines.size() * kTimeLineBytes;
+  }
   std::size_t operator()(const DebtForgiven& forgiven) const {
     return kSmallRecordBytes + forgiven.reason.size() + forgiven.debts.size() * kKeyBytes;
   }

@@ -187,6 +187,26 @@ struct Cycle {
   friend bool operator==(const Cycle&, const Cycle&) = default;
 };
 
+/// A task of the elastic job found no work left: those that have not begun are not needed.
+struct JobWindsDown {
+  static constexpr std::string_view kName = "job_winds_down";
+  JobId id;
+  friend bool operator==(const JobWindsDown&, const JobWindsDown&) = default;
+};
+/// Tasks are told to end so that others get their room.
+struct TasksReclaimed {
+  static constexpr std::string_view kName = "tasks_reclaimed";
+  std::vector<Reclaim> tasks;
+  friend bool operator==(const TasksReclaimed&, const TasksReclaimed&) = default;
+};
+
+/// What growth in a period does to the tenants' credits.
+struct CreditsSettled {
+  static constexpr std::string_view kName = "credits_settled";
+  CreditSettlement settlement;
+  friend bool operator==(const CreditsSettled&, const CreditsSettled&) = default;
+};
+
 /// What tenants held beside their parts over a stretch of time went into the book of IOUs
 /// (policy/ledger/time_accounts.hpp).
 struct TimeSettled {
@@ -228,7 +248,7 @@ using JournalBody =
                  JobSubmitted, JobCancelled, NodeChanged, TasksFinished, TasksRequeued, Cycle,
                  LaunchesFailed, LedgerTrusted, TokenRevoked, NodeRemoved, NodeAdmitted,
                  NodeDrained, NodeLost, NodeReturned, NodeSuperseded, TimeSettled, DebtForgiven,
-                 AccountingChanged>;
+                 AccountingChanged, TasksReclaimed, CreditsSettled, JobWindsDown>;
 
 struct JournalRecord {
   std::uint64_t number = 0;  ///< "cycle number": 1, 2, 3, .. without gaps

@@ -32,6 +32,15 @@ class NamesInUse {
   void operator()(const TimeSettled& settled) {
     for (const auto& line : settled.settlement.lines) (*this)(line.tenant);
   }
+  void operator()(const CreditsSettled& settled) {
+    for (const auto& line : settled.settlement.lines) (*this)(line.tenant);
+  }
+  void operator()(const TasksReclaimed& reclaimed) {
+    for (const auto& task : reclaimed.tasks) {
+      (*this)(task.node);
+      both(task.tenant, task.claimant);
+    }
+  }
   void operator()(const DebtForgiven& forgiven) {
     (*this)(forgiven.debtor);
     for (const auto& debt : forgiven.debts) (*this)(debt.creditor);

@@ -63,6 +63,7 @@ struct TenantRecord {
   UnitTime held_total;                           ///< likewise
   UnitTime part_total;                           ///< likewise
   Units forgiven_total = 0;                      ///< see Account
+  Units credit = 0;                              ///< likewise
   friend bool operator==(const TenantRecord&, const TenantRecord&) = default;
 };
 

@@ -121,6 +121,7 @@ enum GrantStep {
   remainder @3;
   backfill @4;
   reserved @5;
+  growth @6;
 }
 
 struct TaskResult {
@@ -154,6 +155,7 @@ struct TaskRecord {
   incarnation @13 :UInt32;
   restarts @14 :UInt32;  # of a service, in a row
   memoryStep @15 :UInt32;  # of the current or last run: 0 as the job asks, n as its memorySteps[n - 1]
+  reclaimed @16 :Bool;  # the current run was told to end for others
 }
 
 struct TaskCounts {
@@ -162,6 +164,7 @@ struct TaskCounts {
   succeeded @2 :UInt32;
   failed @3 :UInt32;
   cancelled @4 :UInt32;
+  unneeded @5 :UInt32;  # of an elastic job, which has no work left for them
 }
 
 enum JobState {
@@ -185,6 +188,9 @@ struct JobRecord {
   cancelReason @8 :Text;
   gangFailures @9 :UInt32;
   memoryStep @10 :UInt32;  # of the tasks that are granted next, as in TaskRecord
+  begun @11 :UInt32;  # of an elastic job: tasks that were ever granted
+  grown @12 :UInt32;  # of an elastic job: running tasks beyond those it started with
+  windingDown @13 :Bool;  # of an elastic job: it has no work for tasks that have not begun
 }
 
 # -- tenants and nodes -----------------------------------------------------------------------------------
@@ -230,6 +236,7 @@ struct TenantRecord {
   partUnitMs @10 :Int64;
   partMillionths @11 :UInt32;
   forgivenTotal @12 :Int64;  # what it forgave others; below zero: what was forgiven it
+  credit @13 :Int64;  # for growth, in unit-milliseconds
 }
 
 struct NodeTraits {
@@ -516,6 +523,36 @@ struct TimeLine {
   decayed @8 :Int64;    # gone from its claims, or from its debts: below zero
 }
 
+struct JobWindsDown {
+  # An elastic job has no work left for tasks that have not begun.
+  id @0 :UInt64;
+}
+
+struct TasksReclaimed {
+  # Tasks are told to end so that others get their room. They wait again, and that is no failure.
+  tasks @0 :List(ReclaimedTask);
+}
+
+struct ReclaimedTask {
+  node @0 :UInt32;
+  task @1 :TaskKey;
+  tenant @2 :UInt32;
+  claimant @3 :UInt32;  # for whom; 0: its own tenant may not hold as much
+}
+
+struct CreditsSettled {
+  # What tenants' elastic jobs held in a period beyond what they started with, and what that does to credits.
+  periodMs @0 :Int64;
+  lines @1 :List(CreditLine);
+}
+
+struct CreditLine {
+  tenant @0 :UInt32;
+  extras @1 :Int64;  # units
+  unused @2 :Int64;  # micro-units of what belongs to the tenant
+  change @3 :Int64;  # of its credit, in unit-milliseconds
+}
+
 struct DebtForgiven {
   # An operator forgave a tenant debts. In what the ledger's balances count.
   debtor @0 :UInt32;
@@ -571,6 +608,9 @@ struct JournalRecord {
     timeSettled @24 :TimeSettled;
     debtForgiven @25 :DebtForgiven;
     accountingChanged @26 :AccountingChanged;
+    tasksReclaimed @27 :TasksReclaimed;
+    creditsSettled @28 :CreditsSettled;
+    jobWindsDown @29 :JobWindsDown;
   }
 }
 

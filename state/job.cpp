@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "state/elastic.hpp"
 #include "state/gang.hpp"
 #include "state/service.hpp"
 
@@ -41,13 +42,36 @@ void note_end(JobRecord& job, WallTime now) {
   job.finished_at = has_ended ? now : WallTime{};
 }
 
-void recount(JobRecord& job, TaskState from, TaskState to, WallTime now) {
-  std::uint32_t* const taken = count_of(job.tasks, from);
-  if ((taken ? *taken : job.tasks.pending()) == 0)
-    refuse("job " + std::to_string(job.id.value) + " has no " + std::string(to_string(from)) +
-           " task left");
-  if (taken) --*taken;
-  if (std::uint32_t* const given = count_of(job.tasks, to)) ++*given;
+/// Null: one that waits.
+void take_out(JobRecord& job, std::uint32_t* counted, std::string_view what) {
+  if ((counted ? *counted : job.tasks.pending()) == 0)
+    refuse("job " + std::to_string(job.id.value) + " has no " + std::string(what) + " task left");
+  if (counted) --*counted;
+}
+
+/// The task ran, and now it is what its record says.
+void recount_end(JobRecord& job, const TaskRecord& task, WallTime now) {
+  take_out(job, &job.tasks.running, "running");
+  if (is_elastic(job.spec) && task.step == GrantStep::growth) --job.grown;
+  if (std::uint32_t* const given = count_of(job.tasks, task.state)) ++*given;
+  note_end(job, now);
+}
+
+/// Of a task that is granted. A cancelled job's waiting tasks count as cancelled; a grant that
+/// crossed the cancel runs until it is stopped.
+void recount_grant(JobRecord& job, const TaskRecord& task, const Grant& grant, WallTime now) {
+  const bool begins = task.grant_cycle == 0;
+  if (begins && job.winding_down)
+    refuse(name_of(grant.task) + " was granted, but its job has no work for it");
+  if (job.cancelled)
+    take_out(job, &job.tasks.cancelled, "cancelled");
+  else
+    take_out(job, nullptr, "pending");
+  ++job.tasks.running;
+  if (is_elastic(job.spec)) {
+    if (begins) ++job.begun;
+    if (grant.step == GrantStep::growth) ++job.grown;
+  }
   note_end(job, now);
 }
 
@@ -142,9 +166,12 @@ bool gets_more_memory(JobRecord& job, const TaskRecord& task, const TaskResult& 
 void take_result(JobRecord& job, TaskRecord& task, const TaskResult& result, WallTime now) {
   if (runs_for_ever(job)) return take_service_result(task, result, now);
   const bool succeeded = result.reason == EndReason::exited && result.exit_code == 0;
-  const bool final = succeeded || job.cancelled || result.reason == EndReason::cancelled;
+  const bool was_reclaimed = task.reclaimed && result.reason == EndReason::cancelled;
+  const bool was_stopped = result.reason == EndReason::cancelled && !was_reclaimed;
+  const bool final = succeeded || job.cancelled || was_stopped;
   task.result = result;
   task.waits_until = {};
+  if (was_reclaimed) return run_again_unless(final, job, task);
   switch (result.reason) {
     case EndReason::lease_expired:
     case EndReason::node_lost:
@@ -265,10 +292,7 @@ void grant_task(JobRecord& job, TaskRecord& task, const Grant& grant, NodeId nod
   if (task.state != TaskState::pending || task.attempt != grant.task.attempt || grant.cost < 1)
     refuse(name_of(grant.task) + " was granted while it is " + std::string(to_string(task.state)) +
            " with attempt " + std::to_string(task.attempt));
-  // A cancelled job's waiting tasks count as cancelled; a grant that crossed the cancel runs until
-  // it is stopped.
-  recount(job, job.cancelled ? TaskState::cancelled : TaskState::pending, TaskState::running,
-          moment.time);
+  recount_grant(job, task, grant, moment.time);
   if (!job.started_at) job.started_at = moment.time;
   task.state = TaskState::running;
   task.incarnation = grant.task.incarnation;
@@ -280,6 +304,7 @@ void grant_task(JobRecord& job, TaskRecord& task, const Grant& grant, NodeId nod
   task.granted_at = moment.time;
   task.memory_step = memory_step;
   task.waits_until = {};
+  task.reclaimed = false;
 }
 
 void end_task(JobRecord& job, TaskRecord& task, const TaskResult& result, WallTime now) {
@@ -288,7 +313,8 @@ void end_task(JobRecord& job, TaskRecord& task, const TaskResult& result, WallTi
     take_gang_result(job, task, result, now);
   else
     take_result(job, task, result, now);
-  recount(job, TaskState::running, task.state, now);
+  task.reclaimed = false;
+  recount_end(job, task, now);
 }
 
 void requeue_task(JobRecord& job, TaskRecord& task, const TaskKey& key, bool node_lost,
@@ -307,7 +333,17 @@ void requeue_task(JobRecord& job, TaskRecord& task, const TaskKey& key, bool nod
     task.state = job.cancelled ? TaskState::cancelled : TaskState::pending;
     ++task.attempt;
   }
-  recount(job, TaskState::running, task.state, now);
+  task.reclaimed = false;
+  recount_end(job, task, now);
+}
+
+bool wind_down(JobRecord& job, WallTime now) {
+  if (!is_elastic(job.spec) || job.cancelled || job.winding_down || is_terminal(state_of(job)))
+    return false;
+  job.winding_down = true;
+  job.tasks.unneeded = job.tasks.total - job.begun;
+  note_end(job, now);
+  return true;
 }
 
 bool cancel_job(JobRecord& job, const std::string& reason, WallTime now) {

@@ -6,7 +6,8 @@
 //      ^                  │
 //      └──────────────────┘ end, where it runs again; requeue; any end of a service
 //
-// A job's counts name every task once: total = pending + running + succeeded + failed + cancelled.
+// A job's counts name every task once: total = pending + running + succeeded + failed + cancelled +
+// unneeded.
 // Cancelling counts all that wait as cancelled, and leaves their records alone: a record says of a
 // waiting task which attempt comes next, not whether it will.
 #pragma once
@@ -64,6 +65,8 @@ void grant_task(JobRecord& job, TaskRecord& task, const Grant& grant, NodeId nod
 /// that it ran at (ProfiledAmounts); it is not counted in `failures`. What of the job is granted
 /// next starts at that step, too.
 ///
+/// A task that was reclaimed and then stopped runs again, and nothing is counted.
+///
 /// A service's task runs again whatever ended it, after the pause of state/service.hpp; when it was
 /// stopped on order (its node drains) at once. Only its job's cancellation is final.
 void end_task(JobRecord& job, TaskRecord& task, const TaskResult& result, WallTime now);
@@ -72,6 +75,10 @@ void end_task(JobRecord& job, TaskRecord& task, const TaskResult& result, WallTi
 /// node declared lost; it fails when that makes kMaxLosses, or pauses if it is a service's.
 void requeue_task(JobRecord& job, TaskRecord& task, const TaskKey& key, bool node_lost,
                   WallTime now);
+
+/// What of the elastic job has not begun is not needed any more, see state/elastic.hpp. Nothing
+/// happens to one that winds down already, was cancelled or has ended: false.
+bool wind_down(JobRecord& job, WallTime now);
 
 /// What waits will not run. Nothing happens to a job that was cancelled or has ended: false.
 bool cancel_job(JobRecord& job, const std::string& reason, WallTime now);

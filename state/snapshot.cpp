@@ -39,7 +39,8 @@ HeldTask held_task(const JobRecord& job, std::uint32_t index, const TaskRecord& 
           grant,
           {.limit_ms = job.spec.time_limit_ms,
            .ran_ms = std::max<std::int64_t>(ran_ms, 0),
-           .is_service = job.spec.kind == JobKind::service}};
+           .is_service = job.spec.kind == JobKind::service},
+          task.reclaimed};
 }
 
 DealCycle restore(const AllocatorSettings& settings, const ClusterSnapshot& snapshot) {

@@ -10,8 +10,14 @@ TenantJobs::TenantJobs(TenantId tenant, QueuePolicy policy, ResourceCatalog cata
 // -- bookkeeping ----------------------------------------------------------------------------------
 
 void TenantJobs::count(const Job& job, bool add) {
+  if (job.would_grow()) {
+    if (add)
+      growing_.insert(job.record.id);
+    else
+      growing_.erase(job.record.id);
+  }
   if (!job.ready()) return;
-  const auto tasks = job.waiting.size();
+  const std::uint32_t tasks = job.claimed();
   ResourceVector amount;
   for (std::size_t r = 0; r < kMaxResources; ++r) amount[r] = job.demand[r] * Amount{tasks};
   if (add) {
@@ -55,9 +61,12 @@ void TenantJobs::add(UnfinishedJob unfinished) {
   job.waits_since = job.record.submitted_at;
   job.waits_for = {unfinished.waits_for.begin(), unfinished.waits_for.end()};
   for (const JobId awaited : job.waits_for) dependents_[awaited].insert(job.record.id);
-  std::uint32_t next = 0;  // tasks without a record wait for their first attempt
+  std::uint32_t next = 0;
+  const auto wait_for_first_attempt = [&](std::uint32_t end) {  // tasks without a record
+    if (!job.record.winding_down) job.waiting.add(next, end - next, 1);
+  };
   for (auto& [index, task] : unfinished.tasks) {
-    job.waiting.add(next, index - next, 1);
+    wait_for_first_attempt(index);
     next = index + 1;
     if (task.state == TaskState::pending && task.waits_until)
       job.backing_off.insert(index);
@@ -67,7 +76,7 @@ void TenantJobs::add(UnfinishedJob unfinished) {
                                task.state == TaskState::running;
     if (may_run_again) job.tasks.emplace(index, std::move(task));
   }
-  job.waiting.add(next, job.record.tasks.total - next, 1);
+  wait_for_first_attempt(job.record.tasks.total);
   if (job.record.cancelled) {
     job.waiting.clear();
     job.backing_off.clear();
@@ -133,6 +142,7 @@ AttemptOutcome TenantJobs::settle(const TaskKey& key, Event&& event) {
     if (starts_over(job.record)) gather_gang(job);
   });
   if (is_breaking(job.record) && !was_breaking) outcome.to_stop = running(job);
+  outcome.out_of_work = has_run_out_of_work(job.record);
   outcome.job_ended = is_terminal(state_of(job.record));
   if (outcome.job_ended) erase(place);
   return outcome;
@@ -232,12 +242,12 @@ const TaskRecord* TenantJobs::backing_off(JobId id, std::uint32_t index) const {
 
 void TenantJobs::hold(JobId id) {
   auto place = jobs_.find(id);
-  if (place != jobs_.end()) change(place->second, [&] { place->second.held = true; });
+  if (place != jobs_.end()) change(place->second, [&] { ++place->second.holds; });
 }
 
 void TenantJobs::release_hold(JobId id) {
   auto place = jobs_.find(id);
-  if (place != jobs_.end()) change(place->second, [&] { place->second.held = false; });
+  if (place != jobs_.end()) change(place->second, [&] { --place->second.holds; });
 }
 
 std::vector<RunningTask> TenantJobs::cancel(JobId id, const std::string& reason, WallTime now) {
@@ -258,11 +268,46 @@ std::vector<RunningTask> TenantJobs::cancel(JobId id, const std::string& reason,
 std::vector<RunningTask> TenantJobs::to_stop() const {
   std::vector<RunningTask> all;
   for (const auto& [id, job] : jobs_) {
-    if (!job.record.cancelled && !is_breaking(job.record)) continue;
-    const std::vector<RunningTask> tasks = running(job);
-    all.insert(all.end(), tasks.begin(), tasks.end());
+    const bool stops = job.record.cancelled || is_breaking(job.record);
+    for (const RunningTask& task : running(job))
+      if (stops || job.tasks.at(task.key.index).reclaimed) all.push_back(task);
   }
   return all;
+}
+
+// -- growth ---------------------------------------------------------------------------------------
+
+std::optional<RunningTask> TenantJobs::reclaim(const TaskKey& key) {
+  const auto place = jobs_.find(key.job);
+  if (place == jobs_.end()) return std::nullopt;
+  const auto task = place->second.tasks.find(key.index);
+  if (task == place->second.tasks.end() || !is_run(task->second, task->second.node, key))
+    return std::nullopt;
+  task->second.reclaimed = true;
+  return RunningTask{task->second.node, key};
+}
+
+std::vector<JobId> TenantJobs::out_of_work() const {
+  std::vector<JobId> all;
+  for (const auto& [id, job] : jobs_)
+    if (has_run_out_of_work(job.record)) all.push_back(id);
+  return all;
+}
+
+bool TenantJobs::wind_down(JobId id, WallTime now) {
+  const auto place = jobs_.find(id);
+  if (place == jobs_.end()) return false;
+  Job& job = place->second;
+  change(job, [&] {
+    if (!fairwater::wind_down(job.record, now)) return;
+    job.waiting.clear();
+    for (const auto& [index, task] : job.tasks)
+      if (task.state == TaskState::pending && !job.backing_off.contains(index))
+        job.waiting.add(index, 1, task.attempt);
+  });
+  const bool has_ended = is_terminal(state_of(job.record));
+  if (has_ended) erase(place);
+  return has_ended;
 }
 
 void TenantJobs::dependency_met(JobId met) {

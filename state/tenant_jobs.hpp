@@ -17,6 +17,7 @@
 #include "model/tenant.hpp"
 #include "policy/allocator/waiting_tasks.hpp"
 #include "policy/prediction/run_time.hpp"
+#include "state/elastic.hpp"
 #include "state/gang.hpp"
 #include "state/job.hpp"
 
@@ -42,6 +43,7 @@ struct AttemptOutcome {
   bool job_ended = false;  ///< with this task; the job is gone
   std::optional<BackingOff> backing_off;
   std::vector<RunningTask> to_stop;  ///< the rest of a gang that breaks with it
+  bool out_of_work = false;          ///< the job is to wind down
 };
 
 /// What a task that ended by itself tells of those to come.
@@ -88,13 +90,22 @@ class TenantJobs {
   /// The record of a task that backs off, else null.
   [[nodiscard]] const TaskRecord* backing_off(JobId job, std::uint32_t index) const;
 
-  /// Takes the job's waiting tasks out of the window while its cancellation is being made durable.
+  /// Takes the job's waiting tasks out of the window while its cancellation, or its winding down,
+  /// is being made durable: until as many holds have been released.
   void hold(JobId job);
   void release_hold(JobId job);
   /// The cancellation is durable. Returns what must be stopped; when nothing runs, the job is gone.
   std::vector<RunningTask> cancel(JobId job, const std::string& reason, WallTime now);
-  /// Everything of cancelled jobs and of breaking gangs that still runs, e.g. after a restart.
+  /// Everything of cancelled jobs and of breaking gangs that still runs, and what was reclaimed,
+  /// e.g. after a restart.
   [[nodiscard]] std::vector<RunningTask> to_stop() const;
+
+  /// The task is to end for others. Where it runs; none: that attempt does not run any more.
+  std::optional<RunningTask> reclaim(const TaskKey& task);
+  /// Jobs that are to wind down, e.g. after a restart.
+  [[nodiscard]] std::vector<JobId> out_of_work() const;
+  /// That is durable. True: the job has ended with it, and is gone.
+  bool wind_down(JobId job, WallTime now);
 
   /// `job` has succeeded: jobs that waited for it alone may run now. O(those that waited).
   void dependency_met(JobId job);
@@ -111,6 +122,8 @@ class TenantJobs {
   /// Tasks that stand before this one in the tenant's own order.
   [[nodiscard]] std::uint64_t tasks_before(JobId job, std::uint32_t index) const;
   [[nodiscard]] bool waits(JobId job, std::uint32_t index) const;
+  /// It waits for idle room, in no quota.
+  [[nodiscard]] bool waits_to_grow(JobId job, std::uint32_t index) const;
   /// How many jobs all of the above looked at that they were not called for: what it costs that
   /// others live.
   [[nodiscard]] std::uint64_t others_looked_at() const { return others_looked_at_; }
@@ -128,12 +141,29 @@ class TenantJobs {
     /// Since when some task of it waits; of others than services, since it came.
     WallTime waits_since;
     std::set<JobId> waits_for;
-    bool held = false;
+    std::uint32_t holds = 0;  ///< of changes of the job that are being made durable
+    [[nodiscard]] bool is_open() const {
+      return holds == 0 && !record.cancelled && waits_for.empty();
+    }
+    /// Of the waiting tasks, those that are wanted within quota: the first so many.
+    [[nodiscard]] std::uint32_t claimed() const {
+      const std::uint32_t all = waiting.size();
+      return is_elastic(record.spec) ? std::min(all, claimed_tasks(record)) : all;
+    }
     /// A gang waits until all of its tasks do.
     [[nodiscard]] bool ready() const {
       const bool may_start =
-          record.spec.gang ? waiting.size() == record.tasks.total : !waiting.empty();
-      return !held && !record.cancelled && waits_for.empty() && may_start;
+          record.spec.gang ? waiting.size() == record.tasks.total : claimed() > 0;
+      return is_open() && may_start;
+    }
+    /// Once it has what it claims, all else that waits would grow.
+    [[nodiscard]] bool would_grow() const {
+      return is_elastic(record.spec) && is_open() && !waiting.empty() && claimed_tasks(record) == 0;
+    }
+    /// Its waiting tasks start at once.
+    [[nodiscard]] bool starts_together() const {
+      return record.spec.gang ||
+             (is_elastic(record.spec) && !record.started_at && record.spec.tasks_min > 1);
     }
   };
   /// (minus priority, the time limit in milliseconds, the running tasks, or 0, by the policy; id):
@@ -154,12 +184,16 @@ class TenantJobs {
     WaitingTasks::Range range;
     NodeId home;  ///< none: whichever has room
   };
-  [[nodiscard]] static std::vector<Alike> alike(const Job& job, std::size_t limit);
+  /// The first `tasks` of them.
+  [[nodiscard]] static std::vector<Alike> alike(const Job& job, std::size_t limit,
+                                                std::uint32_t tasks);
   /// How long a task of the job may run: see WaitingRange::expected_ms.
   [[nodiscard]] Prediction expected(const Job& job) const;
   [[nodiscard]] static WaitingRange waiting_range(const Job& job, const Alike& tasks,
                                                   const Prediction& expected,
                                                   std::optional<WallTime> now);
+  void append_growth(DemandWindow& window, std::size_t max_ranges,
+                     std::optional<WallTime> now) const;
   void append_fair(DemandWindow& window, std::size_t max_ranges, std::uint32_t max_tasks,
                    std::optional<WallTime> now) const;
   void erase(std::map<JobId, Job>::iterator job);
@@ -187,7 +221,8 @@ class TenantJobs {
   std::map<JobId, std::set<JobId>> dependents_;  ///< by the job that they wait for
   std::size_t bytes_ = 0;
   std::set<QueueKey> ready_;
-  std::set<LateKey> late_;  ///< the same jobs
+  std::set<LateKey> late_;   ///< the same jobs
+  std::set<JobId> growing_;  ///< those that would grow
   ResourceVector pending_;
   std::uint64_t pending_tasks_ = 0;
   RunTimePredictor run_times_;

@@ -69,7 +69,7 @@ WaitingRange TenantJobs::waiting_range(const Job& job, const Alike& tasks,
           .late_in_ms = now ? lateness_of(job).first - milliseconds_of(*now) : kNeverLate,
           .is_service = job.record.spec.kind == JobKind::service,
           .home = tasks.home,
-          .is_gang = job.record.spec.gang};
+          .is_gang = job.starts_together()};
 }
 
 // -- the window -----------------------------------------------------------------------------------
@@ -103,11 +103,13 @@ void TenantJobs::set_policy(QueuePolicy policy) {
     if (job.ready()) ready_.insert(key_of(job));
 }
 
-std::vector<TenantJobs::Alike> TenantJobs::alike(const Job& job, std::size_t limit) {
+std::vector<TenantJobs::Alike> TenantJobs::alike(const Job& job, std::size_t limit,
+                                                 std::uint32_t tasks) {
   std::vector<Alike> all;
   for (const auto& range : job.waiting.ranges(limit)) {
     std::uint32_t next = range.first;
-    const std::uint32_t end = range.first + range.count;
+    const std::uint32_t end = range.first + std::min(range.count, tasks);
+    tasks -= end - next;
     const auto add_until = [&](std::uint32_t until, NodeId home) {
       if (until > next && all.size() < limit)
         all.push_back({{next, until - next, range.attempt}, home});
@@ -138,7 +140,7 @@ void TenantJobs::append_fair(DemandWindow& window, std::size_t max_ranges, std::
     if (turns.size() == max_ranges) break;
     const auto& job = other(key.second);
     turns.push({job.record.tasks.running, key.second});
-    rest[key.second] = alike(job, max_ranges);
+    rest[key.second] = alike(job, max_ranges, job.claimed());
   }
   for (std::uint32_t tasks = 0; tasks < max_tasks && !turns.empty();) {
     if (window.next.size() >= max_ranges) return;
@@ -147,9 +149,9 @@ void TenantJobs::append_fair(DemandWindow& window, std::size_t max_ranges, std::
     auto& ranges = rest[turn.id];
     if (ranges.empty()) continue;
     const auto& job = jobs_.at(turn.id);
-    if (job.record.spec.gang) {
+    if (job.starts_together()) {
       window.next.push_back(waiting_range(job, ranges.front(), expected(job), now));
-      tasks += job.waiting.size();
+      tasks += job.claimed();
       ranges.clear();
       continue;
     }
@@ -167,7 +169,7 @@ std::uint32_t TenantJobs::append_job(DemandWindow& window, JobId id, std::size_t
   const auto& job = other(id);
   const Prediction prediction = expected(job);
   std::uint32_t tasks = 0;
-  for (const auto& next : alike(job, max_ranges - window.next.size())) {
+  for (const auto& next : alike(job, max_ranges - window.next.size(), job.claimed())) {
     if (tasks >= max_tasks) break;
     window.next.push_back(waiting_range(job, next, prediction, now));
     tasks += next.range.count;
@@ -182,6 +184,7 @@ DemandWindow TenantJobs::window(std::size_t max_ranges, std::uint32_t max_tasks,
   window.pending = pending_;
   window.pending_tasks = pending_tasks_;
   window.seen_deal = seen_deal;
+  append_growth(window, max_ranges, now);
   if (late_.empty()) return window;
   if (policy_ == QueuePolicy::fair) {
     append_fair(window, max_ranges, max_tasks, now);
@@ -194,6 +197,17 @@ DemandWindow TenantJobs::window(std::size_t max_ranges, std::uint32_t max_tasks,
   }
   if (now) show_first_late(window, max_ranges, now);
   return window;
+}
+
+void TenantJobs::append_growth(DemandWindow& window, std::size_t max_ranges,
+                               std::optional<WallTime> now) const {
+  for (const JobId id : growing_) {
+    if (window.growth.size() >= max_ranges) return;
+    const Job& job = other(id);
+    const Prediction prediction = expected(job);
+    for (const auto& next : alike(job, max_ranges - window.growth.size(), job.waiting.size()))
+      window.growth.push_back(waiting_range(job, next, prediction, now));
+  }
 }
 
 /// Whatever the order: else the window could hide it for ever.
@@ -211,7 +225,7 @@ std::uint64_t TenantJobs::tasks_before(JobId id, std::uint32_t index) const {
   for (const auto& key : ready_) {
     const auto& job = jobs_.at(key.second);
     if (key.second != id) {
-      before += job.waiting.size();
+      before += job.claimed();
       continue;
     }
     for (const auto& range : job.waiting.ranges(job.waiting.size()))
@@ -219,6 +233,16 @@ std::uint64_t TenantJobs::tasks_before(JobId id, std::uint32_t index) const {
     return before;
   }
   return before;
+}
+
+bool TenantJobs::waits_to_grow(JobId id, std::uint32_t index) const {
+  const auto place = jobs_.find(id);
+  if (place == jobs_.end() || !is_elastic(place->second.record.spec)) return false;
+  const Job& job = place->second;
+  std::uint32_t before = 0;
+  for (const auto& range : job.waiting.ranges(job.waiting.size()))
+    if (range.first < index) before += std::min(range.count, index - range.first);
+  return job.waiting.contains(index) && before >= job.claimed();
 }
 
 bool TenantJobs::waits(JobId id, std::uint32_t index) const {

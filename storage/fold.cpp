@@ -44,6 +44,7 @@ class Fold {
   void operator()(const TokenRevoked& body) { state_.tokens.erase(token_key(body.token_hash)); }
   void operator()(const JobSubmitted& body);
   void operator()(const JobCancelled& body);
+  void operator()(const JobWindsDown& body);
   void operator()(const NodeChanged& body) {
     if (!body.node.id) refuse("a node has the id 0");
     state_.meta.next_node.value = std::max(state_.meta.next_node.value, body.node.id.value + 1);
@@ -99,13 +100,20 @@ class Fold {
     state_.meta.counts_time_since = record_.time;
     state_.meta.unit_ms_per_unit = body.unit_ms_per_unit;
   }
+  void operator()(const TasksReclaimed& body) {
+    for (const Reclaim& reclaim : body.tasks)
+      if (TaskRecord* task = running(reclaim.node, reclaim.task)) task->reclaimed = true;
+  }
+  void operator()(const CreditsSettled& body) {
+    if (const auto refusal = state_.accounts.apply(body.settlement)) refuse(*refusal);
+  }
   void operator()(const Cycle& body) {
     for (const Deal& deal : body.deals) {
       apply_accounts(state_, deal);
       if (!state_.nodes.find(key_of(deal.node))) refuse_node(deal.node);
       for (const Grant& grant : deal.grants) run(deal.node, grant);
     }
-    check_gangs();
+    check_starts();
   }
 
  private:
@@ -125,8 +133,8 @@ class Fold {
   /// A tenant that leaves the accounts neither has a live job nor owes.
   void refuse_unsettled(TenantId tenant, const std::string& why);
   void run(NodeId node, const Grant& grant);
-  /// Refuses a cycle that starts a gang in part.
-  void check_gangs();
+  /// Refuses a cycle that starts a gang in part, or an elastic job below its least.
+  void check_starts();
   /// Tasks of a gang that runs again start over.
   void gather_gang(JobRecord& job);
   /// By the memory that it was granted.
@@ -156,7 +164,7 @@ class Fold {
   State& state_;
   const JournalRecord& record_;
   std::vector<ServiceRestart>& restarts_;
-  std::set<JobId> granted_gangs_;
+  std::set<JobId> granted_together_;
 };
 
 void Fold::operator()(const TenantsChanged& body) {
@@ -194,7 +202,7 @@ void Fold::follow_tree() {
   state_.accounts.follow_tree(nesting.members(), divided);
   for (const auto& [tenant, heirs] : divided) {
     TenantRecord& record = *state_.tenants.edit(key_of(tenant));
-    record.carry = record.time_rest = record.forgiven_total = 0;
+    record.carry = record.time_rest = record.forgiven_total = record.credit = 0;
     record.repay_remainder_millionths = 0;
     record.held_total = record.part_total = {};
   }
@@ -243,6 +251,12 @@ void Fold::operator()(const JobCancelled& body) {
   change(*job, [&] { (void)cancel_job(*job, body.reason, record_.time); });
 }
 
+void Fold::operator()(const JobWindsDown& body) {
+  JobRecord* job = state_.jobs.edit(key_of(body.id));
+  if (!job) refuse("job " + std::to_string(body.id.value) + " does not exist");
+  change(*job, [&] { (void)wind_down(*job, record_.time); });
+}
+
 void Fold::run(NodeId node, const Grant& grant) {
   const TaskKey& key = grant.task;
   JobRecord* job = state_.jobs.edit(key_of(key.job));
@@ -253,18 +267,23 @@ void Fold::run(NodeId node, const Grant& grant) {
   const TaskRecord* found = state_.tasks.find(task_key(key.job, key.index));
   TaskRecord task = found ? *found : TaskRecord{};
   const std::uint32_t step = granted_step(job->spec, grant);
+  const bool starts_together = job->spec.gang || (is_elastic(job->spec) && !job->started_at);
   change(*job, [&] { grant_task(*job, task, grant, node, {record_.number, record_.time}, step); });
   state_.tasks.put(task_key(key.job, key.index), std::move(task));
-  if (job->spec.gang) granted_gangs_.insert(key.job);
+  if (starts_together) granted_together_.insert(key.job);
 }
 
-void Fold::check_gangs() {
-  for (const JobId id : granted_gangs_) {
+void Fold::check_starts() {
+  for (const JobId id : granted_together_) {
     const JobRecord& job = *state_.jobs.find(key_of(id));
-    if (!job.cancelled && job.tasks.running != job.tasks.total)
+    if (job.cancelled) continue;
+    const std::string runs = " tasks, of which " + std::to_string(job.tasks.running) + " run";
+    if (job.spec.gang && job.tasks.running != job.tasks.total)
       refuse("job " + std::to_string(id.value) + " is a gang of " +
-             std::to_string(job.tasks.total) + " tasks, of which " +
-             std::to_string(job.tasks.running) + " run");
+             std::to_string(job.tasks.total) + runs);
+    if (!job.spec.gang && job.tasks.running < job.spec.tasks_min)
+      refuse("job " + std::to_string(id.value) + " starts with at least " +
+             std::to_string(job.spec.tasks_min) + runs);
   }
 }
 

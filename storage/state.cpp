@@ -88,8 +88,8 @@ AccountsSnapshot read_accounts(const StateView& view) {
   const TenantNesting nesting(std::move(specs));
   for (const TenantRecord& tenant : tenants) {
     if (nesting.has_tenants(tenant.id)) continue;
-    accounts.tenants.push_back(
-        {tenant.id, tenant.carry, tenant.repay_remainder_millionths, tenant.forgiven_total});
+    accounts.tenants.push_back({tenant.id, tenant.carry, tenant.repay_remainder_millionths,
+                                tenant.forgiven_total, tenant.credit});
     if (meta.ledger_ms > 0) {
       TimeAccount& account = accounts.time.accounts.emplace_back();
       account.tenant = tenant.id;
@@ -146,6 +146,7 @@ void State::store_accounts() {
     tenant.carry = accounts.account(id).deficit;
     tenant.repay_remainder_millionths = accounts.account(id).repay_remainder_millionths;
     tenant.forgiven_total = accounts.account(id).forgiven_total;
+    tenant.credit = accounts.account(id).credit;
     const TimeAccount time = accounts.time().account(id);
     tenant.time_rest = time.rest;
     tenant.held_total = UnitTime::of(time.held_total);

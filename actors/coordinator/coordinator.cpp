@@ -84,6 +84,7 @@ CoordinatorBase::behavior_type coordinator_behavior(CoordinatorSelf self,
       [self](const BeginAnew&) { begin_anew(self); },
       [self](const NextChange&) { next_change(self); },
       [self](const SettleTime&) { settle_on_time(self); },
+      [self](const SettleCredits&) { settle_credits(self); },
       FAIRWATER_COORDINATOR_CALLS(FAIRWATER_ANSWERING)  //
   };
 #undef FAIRWATER_ANSWERING

@@ -29,6 +29,14 @@ void send_grants(CoordinatorSelf self, const Cycle& cycle, std::uint64_t last_de
   }
 }
 
+/// Their tenants tell them to end.
+void send_reclaims(CoordinatorSelf self, const std::vector<Reclaim>& reclaims) {
+  std::map<TenantId, Reclaimed> by_tenant;
+  for (const Reclaim& reclaim : reclaims) by_tenant[reclaim.tenant].tasks.push_back(reclaim.task);
+  for (auto& [tenant, reclaimed] : by_tenant)
+    self->send(self->state.tenants.at(tenant).actor, std::move(reclaimed));
+}
+
 /// The next windows tell what waits now; an empty grant asks for one.
 void ask_for_windows(CoordinatorSelf self) {
   for (auto& [id, tenant] : self->state.tenants)
@@ -63,18 +71,24 @@ void run_cycle(CoordinatorSelf self) {
   if (!may_grant(state) || state.cycles_in_flight >= kMaxCyclesInFlight) return;
   pass_time(self);
   const Cycle cycle{state.allocation->run(kMaxDealsPerCycle, kMaxDealEntriesPerCycle)};
+  const auto reclaims = state.allocation->take_reclaims();
   if (state.allocation->is_due()) schedule_cycle(self);
-  if (cycle.deals.empty()) return;
+  count_credits(self);
+  if (cycle.deals.empty() && reclaims.empty()) return;
   ++state.cycles_in_flight;
   const auto last_deal = state.allocation->last_deal();
-  self->request(state.context->ledger, caf::infinite, Commit{{cycle}, state.generation})
+  Commit commit{{}, state.generation};
+  if (!cycle.deals.empty()) commit.bodies.push_back(cycle);
+  if (!reclaims.empty()) commit.bodies.push_back(TasksReclaimed{reclaims});
+  self->request(state.context->ledger, caf::infinite, std::move(commit))
       .then(
-          [self, cycle, last_deal](const Committed& committed) {
+          [self, cycle, reclaims, last_deal](const Committed& committed) {
             --self->state.cycles_in_flight;
             if (!self->state.why_not_granting.empty()) spdlog::info("granting again");
             self->state.why_not_granting.clear();
             const Receipt& receipt = committed.receipts.front();
             send_grants(self, cycle, last_deal, {receipt.number, receipt.time});
+            send_reclaims(self, reclaims);
             if (self->state.allocation->is_due()) schedule_cycle(self);
           },
           [self](const caf::error& error) {
@@ -112,6 +126,7 @@ void rebuild(CoordinatorState& state, ClusterSnapshot snapshot, std::uint64_t la
   settings.accounting = context.measure.accounting;
   settings.debts = context.settings.debts;
   settings.predict = context.settings.predict;
+  settings.growth = context.settings.growth;
   settings.incarnation = context.ledger_end().mark.incarnation;
   snapshot.last_deal = last_deal;
   // Nodes register while the ledger is being read: what is durable of them is here first.
@@ -206,8 +221,7 @@ caf::result<Done> withdraw(CoordinatorSelf self, const Withdraw& request) {
     return make_error(ErrorCode::not_found, "the tenant is being removed or divided", "tenant");
   self->state.allocation->withdraw(request.tenant, request.job);
   auto promise = self->make_response_promise<Done>();
-  self->request(self->state.context->ledger, caf::infinite,
-                Commit{{JobCancelled{request.job, request.reason}}, 0})
+  self->request(self->state.context->ledger, caf::infinite, Commit{{request.why}, 0})
       .then([promise](const Committed&) mutable { promise.deliver(Done{}); },
             [promise](const caf::error& error) mutable { promise.deliver(error); });
   return promise;

@@ -7,6 +7,7 @@
 
 #include "actors/coordinator/ledger.hpp"
 #include "policy/allocator/advances.hpp"
+#include "state/elastic.hpp"
 
 namespace fairwater {
 namespace {
@@ -33,7 +34,8 @@ caf::result<JobDetail> read_job(const Ledger& ledger, const GetJob& request) {
     TaskInfo info;
     info.index = index;
     if (auto task = stored.find(index); task != stored.end()) info.record = task->second;
-    if (detail.job.cancelled && info.record.state == TaskState::pending)
+    const bool will_not_run = detail.job.cancelled || is_unneeded(detail.job, info.record);
+    if (will_not_run && info.record.state == TaskState::pending)
       info.record.state = TaskState::cancelled;
     detail.tasks.push_back(std::move(info));
   }

@@ -23,18 +23,21 @@ struct RunCycle {};
 struct BeginAnew {};
 struct NextChange {};
 struct SettleTime {};
+struct SettleCredits {};
 }  // namespace fairwater
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::RunCycle)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::BeginAnew)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::NextChange)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::SettleTime)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::SettleCredits)
 
 namespace fairwater::coordination {
 
 using CoordinatorBase =
     CoordinatorActor::extend<caf::reacts_to<RunCycle>, caf::reacts_to<BeginAnew>,
-                             caf::reacts_to<NextChange>, caf::reacts_to<SettleTime>>;
+                             caf::reacts_to<NextChange>, caf::reacts_to<SettleTime>,
+                             caf::reacts_to<SettleCredits>>;
 
 struct TenantEntry {
   TenantSpec spec;
@@ -93,6 +96,8 @@ struct CoordinatorState {
   LedgerMs ledger_began_ms = 0;
   caf::actor_clock::time_point began;
   bool settling = false;  ///< a settlement is on its way to the ledger
+  /// While anything has grown: since when credits are to be settled.
+  std::optional<caf::actor_clock::time_point> credits_since;
 
   bool cycle_due = false;
   std::uint32_t cycles_in_flight = 0;
@@ -152,6 +157,10 @@ void pass_time(CoordinatorSelf self);
 void settle_time(CoordinatorSelf self);
 /// The same each second.
 void settle_on_time(CoordinatorSelf self);
+
+/// From here on credits are settled each second, as long as anything has grown.
+void count_credits(CoordinatorSelf self);
+void settle_credits(CoordinatorSelf self);
 
 // -- tenant_debts.cpp ----------------------------------------------------------------------------
 

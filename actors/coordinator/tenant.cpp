@@ -15,6 +15,13 @@ void refresh(TenantSelf self) {
   if (!std::exchange(self->state.refresh_due, true)) self->send(self, RefreshWindow{});
 }
 
+void send_stops(TenantSelf self, const std::vector<RunningTask>& running) {
+  std::map<NodeId, std::vector<TaskKey>> by_node;
+  for (const auto& task : running) by_node[task.node].push_back(task.key);
+  for (auto& [node, tasks] : by_node)
+    self->send(self->state.coordinator, StopTasks{node, std::move(tasks)});
+}
+
 namespace {
 
 /// So long a service's task is left to its own node while that has room. The node is dealt in the
@@ -30,13 +37,6 @@ void send_window(TenantSelf self) {
   if (state.context->measure.accounting == Accounting::time) now = state.context->wall_clock();
   self->send(state.coordinator, state.jobs.window(settings.window_ranges, settings.window_tasks,
                                                   state.seen_deal, now));
-}
-
-void send_stops(TenantSelf self, const std::vector<RunningTask>& running) {
-  std::map<NodeId, std::vector<TaskKey>> by_node;
-  for (const auto& task : running) by_node[task.node].push_back(task.key);
-  for (auto& [node, tasks] : by_node)
-    self->send(self->state.coordinator, StopTasks{node, std::move(tasks)});
 }
 
 void answer_waiters(TenantActorState& state, JobId job) {
@@ -79,12 +79,12 @@ void ask_dependency(TenantSelf self, JobId awaited) {
           [](const caf::error&) {});
 }
 
-namespace {
-
 void job_ended(TenantSelf self, JobId job) {
   answer_waiters(self->state, job);
   if (!self->state.jobs.waiting_for(job).empty()) ask_dependency(self, job);
 }
+
+namespace {
 
 // -- cancelling -----------------------------------------------------------------------------------
 
@@ -92,7 +92,8 @@ void withdraw(TenantSelf self, JobId job, const std::string& reason,
               caf::typed_response_promise<Done> promise) {
   auto& state = self->state;
   state.jobs.hold(job);
-  self->request(state.coordinator, caf::infinite, Withdraw{state.id, job, reason})
+  self->request(state.coordinator, caf::infinite,
+                Withdraw{state.id, job, JobCancelled{job, reason}})
       .then(
           [self, job, reason, promise](const Done&) mutable {
             auto& jobs = self->state.jobs;
@@ -171,6 +172,7 @@ void end_backoff(TenantSelf self, const TaskKey& task) {
 void follow(TenantSelf self, JobId job, const AttemptOutcome& outcome) {
   if (outcome.backing_off) end_backoff_later(self, *outcome.backing_off);
   send_stops(self, outcome.to_stop);
+  if (outcome.out_of_work) wind_down(self, job);
   if (outcome.job_ended) job_ended(self, job);
 }
 
@@ -217,6 +219,13 @@ WaitingDescription describe(const TenantActorState& state, const DescribeWaiting
   for (const auto& awaited : state.jobs.dependencies(request.id))
     description.obstacles.push_back(
         {"dependency", "waits for job " + std::to_string(awaited.value) + " to succeed"});
+  if (state.jobs.waits_to_grow(request.id, request.index)) {
+    description.obstacles.push_back(
+        {"growth",
+         "its job runs as many tasks as it claims; this one starts in room that nobody "
+         "else can use, by its tenant's credit"});
+    return description;
+  }
   if (const auto before = state.jobs.tasks_before(request.id, request.index); before > 0)
     description.obstacles.push_back(
         {"order", std::to_string(before) + " task(s) of the tenant stand before it in its queue"});
@@ -232,12 +241,13 @@ caf::result<Done> retire(TenantActorState& state) {
   return Done{};
 }
 
-/// What a restart must do again: stop what was cancelled, wait out pauses, and ask about awaited
-/// jobs that have ended.
+/// What a restart must do again: stop what was cancelled or reclaimed, wait out pauses, let elastic
+/// jobs wind down, and ask about awaited jobs that have ended.
 void resume(TenantSelf self) {
   auto& state = self->state;
   send_stops(self, state.jobs.to_stop());
   for (const auto& task : state.jobs.backing_off()) end_backoff_later(self, task);
+  for (const JobId job : state.jobs.out_of_work()) wind_down(self, job);
   refresh(self);
 }
 
@@ -274,6 +284,7 @@ TenantBase::behavior_type tenant_behavior(TenantSelf self,
         refresh(self);
       },
       [self](const Granted& granted) { take_grants(self, granted); },
+      [self](const Reclaimed& reclaimed) { take_reclaimed(self, reclaimed); },
       [self](const TasksEnded& ended) { take_results(self, ended); },
       [self](const TasksReturned& returned) { take_back(self, returned); },
       [self](const RefreshWindow&) { send_window(self); },
@@ -283,6 +294,7 @@ TenantBase::behavior_type tenant_behavior(TenantSelf self,
         refresh(self);
       },
       [self](const WaitOver& over) { end_wait(self->state, over); },
+      [self](const OutOfWork& job) { wind_down(self, job.job); },
   };
 }
 

@@ -2,7 +2,7 @@
 // next; the coordinator only how much.
 //
 //   takes  Submit, Cancel, Wait, DescribeWaiting     from the frontend
-//          Granted                                   from the coordinator, once durable
+//          Granted, Reclaimed                        from the coordinator, once durable
 //          SetTerms, Retire, Reinstate               from the coordinator
 //          TasksEnded, TasksReturned                 from nodes, once durable
 //   sends  DemandWindow, Withdraw, StopTasks         to the coordinator
@@ -13,6 +13,9 @@
 //
 // A task whose launch failed, or whose supervisor vanished, and a service's that has ended, waits
 // for a pause before it is in the window again; one timer each.
+//
+// A task of an elastic job that found no work left lets the job wind down: what has not begun is
+// withdrawn (state/elastic.hpp).
 //
 // One job's life:
 //
@@ -50,6 +53,7 @@ FAIRWATER_MESSAGE(TasksReturned)
 FAIRWATER_MESSAGE(SetTerms)
 FAIRWATER_MESSAGE(Retire)
 FAIRWATER_MESSAGE(Reinstate)
+FAIRWATER_MESSAGE(Reclaimed)
 #include "state/tenant_jobs.hpp"
 
 namespace fairwater {
@@ -103,11 +107,15 @@ struct SetTerms {
 struct Retire {};
 /// The removal did not happen after all.
 struct Reinstate {};
-/// Strikes a job's waiting tasks and makes its cancellation durable, after every grant made before.
+/// Strikes a job's waiting tasks and makes durable why, after every grant made before.
 struct Withdraw {
   TenantId tenant;
   JobId job;
-  std::string reason;
+  JournalBody why;  ///< JobCancelled or JobWindsDown
+};
+/// These tasks are to end for others (TasksReclaimed); durable.
+struct Reclaimed {
+  std::vector<TaskKey> tasks;
 };
 struct StopTasks {
   NodeId node;
@@ -115,11 +123,13 @@ struct StopTasks {
 };
 struct Granted;  // coordinator.hpp
 
-using TenantActor = caf::typed_actor<
-    caf::replies_to<Submit>::with<JobAccepted>, caf::replies_to<Cancel>::with<Done>,
-    caf::replies_to<Wait>::with<Done>, caf::replies_to<DescribeWaiting>::with<WaitingDescription>,
-    caf::replies_to<Retire>::with<Done>, caf::reacts_to<Reinstate>, caf::reacts_to<SetTerms>,
-    caf::reacts_to<Granted>, caf::reacts_to<TasksEnded>, caf::reacts_to<TasksReturned>>;
+using TenantActor =
+    caf::typed_actor<caf::replies_to<Submit>::with<JobAccepted>,
+                     caf::replies_to<Cancel>::with<Done>, caf::replies_to<Wait>::with<Done>,
+                     caf::replies_to<DescribeWaiting>::with<WaitingDescription>,
+                     caf::replies_to<Retire>::with<Done>, caf::reacts_to<Reinstate>,
+                     caf::reacts_to<SetTerms>, caf::reacts_to<Granted>, caf::reacts_to<Reclaimed>,
+                     caf::reacts_to<TasksEnded>, caf::reacts_to<TasksReturned>>;
 
 struct ClusterContext;  // cluster.hpp
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include <caf/all.hpp>
@@ -16,6 +17,7 @@ FAIRWATER_MESSAGE(RefreshWindow)
 FAIRWATER_MESSAGE(BackoffOver)
 FAIRWATER_MESSAGE(HomingOver)
 FAIRWATER_MESSAGE(WaitOver)
+FAIRWATER_MESSAGE(OutOfWork)
 
 namespace fairwater {
 
@@ -31,12 +33,18 @@ struct WaitOver {
   std::uint64_t waiter = 0;
 };
 
+/// An elastic job is to wind down, which could not be made durable before.
+struct OutOfWork {
+  JobId job;
+};
+
 }  // namespace fairwater
 
 namespace fairwater::tenancy {
 
 using TenantBase = TenantActor::extend<caf::reacts_to<RefreshWindow>, caf::reacts_to<BackoffOver>,
-                                       caf::reacts_to<HomingOver>, caf::reacts_to<WaitOver>>;
+                                       caf::reacts_to<HomingOver>, caf::reacts_to<WaitOver>,
+                                       caf::reacts_to<OutOfWork>>;
 using WaitPromise = caf::typed_response_promise<Done>;
 
 struct TenantActorState {
@@ -52,6 +60,7 @@ struct TenantActorState {
   std::uint64_t seen_deal = 0;
   std::uint32_t submitting = 0;  ///< submissions that are being made durable
   std::size_t submitting_bytes = 0;
+  std::set<JobId> winding_down;  ///< that is being made durable
   bool refresh_due = false;
   bool retired = false;
 };
@@ -64,6 +73,16 @@ using TenantSelf = TenantBase::stateful_pointer<TenantActorState>;
 void refresh(TenantSelf self);
 /// How the job ended is the ledger's to say: asked only when somebody waits for it.
 void ask_dependency(TenantSelf self, JobId awaited);
+/// The job is gone: who waits for it hears of it.
+void job_ended(TenantSelf self, JobId job);
+void send_stops(TenantSelf self, const std::vector<RunningTask>& running);
+
+// -- tenant_growth.cpp ----------------------------------------------------------------------------
+
+/// The elastic job has no work for tasks that have not begun. Tried until it is durable.
+void wind_down(TenantSelf self, JobId job);
+/// Told to end.
+void take_reclaimed(TenantSelf self, const Reclaimed& reclaimed);
 
 // -- tenant_submit.cpp ----------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
 // The ledger's time, where it counts time: it passes with the actors' clock, and what was held goes
-// into the book each second.
+// into the book each second. So do credits for growth, wherever something has grown.
 #include <chrono>
 #include <utility>
 
@@ -48,6 +48,32 @@ void settle_on_time(CoordinatorSelf self) {
   const auto& state = self->state;
   if (may_grant(state) && !state.beginning_anew && !state.settling) settle_time(self);
   self->delayed_send(self, kSettlementPeriod, SettleTime{});
+}
+
+void count_credits(CoordinatorSelf self) {
+  auto& state = self->state;
+  if (state.credits_since || !state.allocation->has_extras()) return;
+  state.credits_since = self->clock().now();
+  self->delayed_send(self, kSettlementPeriod, SettleCredits{});
+}
+
+void settle_credits(CoordinatorSelf self) {
+  auto& state = self->state;
+  const auto since = *std::exchange(state.credits_since, std::nullopt);
+  const auto now = self->clock().now();
+  const auto period = std::chrono::duration_cast<std::chrono::milliseconds>(now - since);
+  std::optional<CreditSettlement> settlement;
+  if (may_grant(state) && !state.beginning_anew)
+    settlement = state.allocation->settle_credits(period.count());
+  if (settlement || state.allocation->has_extras()) {
+    state.credits_since = now;
+    self->delayed_send(self, kSettlementPeriod, SettleCredits{});
+  }
+  if (state.allocation->is_due()) schedule_cycle(self);
+  if (settlement)
+    commit_chained(
+        self, CreditsSettled{std::move(*settlement)}, [](const Committed&) {},
+        [](const caf::error&) {});
 }
 
 }  // namespace fairwater::coordination

@@ -20,6 +20,7 @@ TenantView view_of(const CoordinatorState& state, TenantId id) {
     sum.running_tasks += view.running_tasks;
     sum.net += view.net;
     sum.carry += view.carry;
+    sum.credit += view.credit;
   }
   return sum;
 }
@@ -31,6 +32,7 @@ TenantInfo describe(const CoordinatorState& state, TenantId id, const TenantEntr
   info.record.id = id;
   info.record.spec = tenant.spec;
   info.record.carry = view.carry;
+  info.record.credit = view.credit;
   info.request = catalog.to_named(view.request);
   info.runtime_quota = catalog.to_named(view.quota);
   info.used = catalog.to_named(view.used);

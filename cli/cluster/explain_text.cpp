@@ -22,6 +22,8 @@ const char* step_words(GrantStep step) {
       return "as the next whole task, to whom most was due of parts too small alone";
     case GrantStep::reserved:
       return "as the task that the node had kept its room for";
+    case GrantStep::growth:
+      return "by growth into room that nobody else could use (no quota counts it; credits pay)";
     case GrantStep::backfill:
       break;
   }
@@ -170,6 +172,7 @@ std::string grant_text(const Explanation& explanation) {
   std::string text = fmt::format("granted in cycle {}", explanation.grant_cycle);
   if (grant != nullptr) {
     text += fmt::format(" for {}, {}", units(grant->cost), step_words(grant->step));
+    if (grant->step == GrantStep::growth) return text + "\n";
     if (grant->beyond_quota) text += ", above its runtime quota on units that were owed to it";
   }
   text += fmt::format("\nnode {} had {} to deal: positions {} to {} of the sequence, {} unused\n",

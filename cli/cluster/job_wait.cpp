@@ -30,8 +30,8 @@ int exit_status_of(const TaskRecord& task) {
 
 std::string progress_of(const JobRecord& job) {
   const TaskCounts& tasks = job.tasks;
-  return fmt::format("job {}: {} of {} tasks done, {} running", job.id.value,
-                     tasks.succeeded + tasks.failed + tasks.cancelled, tasks.total, tasks.running);
+  return fmt::format("job {}: {} of {} tasks done, {} running", job.id.value, tasks.ended(),
+                     tasks.total, tasks.running);
 }
 
 /// `meanwhile` sees the job each time that it has not ended yet.

@@ -174,6 +174,28 @@ struct RecordFields {
       json.update(Json{{"balances", "converted"}, {"unit_ms_per_unit", body.unit_ms_per_unit}});
     return json;
   }
+  Json operator()(const JobWindsDown& body) const { return Json{{"job", body.id.value}}; }
+  Json operator()(const TasksReclaimed& body) const {
+    Json tasks = Json::array();
+    for (const Reclaim& reclaim : body.tasks) {
+      Json task = task_key_json(reclaim.task);
+      task.update(Json{{"tenant", tenant_name(names, reclaim.tenant)},
+                       {"node", node_name(names, reclaim.node)},
+                       {"claimant", reclaim.claimant ? Json(tenant_name(names, reclaim.claimant))
+                                                     : Json(nullptr)}});
+      tasks.push_back(std::move(task));
+    }
+    return Json{{"tasks", tasks}};
+  }
+  Json operator()(const CreditsSettled& body) const {
+    Json lines = Json::array();
+    for (const CreditLine& line : body.settlement.lines)
+      lines.push_back(Json{{"tenant", tenant_name(names, line.tenant)},
+                           {"extra_units", line.extras},
+                           {"unused_micro_units", line.unused},
+                           {"credit_unit_ms", line.change}});
+    return Json{{"period_ms", body.settlement.period_ms}, {"lines", lines}};
+  }
   Json operator()(const LedgerTrusted& body) const {
     return Json{{"incarnation", body.incarnation},
                 {"given_up_cycle", body.given_up},

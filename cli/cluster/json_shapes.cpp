@@ -11,9 +11,19 @@ namespace {
 double seconds(std::int64_t milliseconds) { return static_cast<double>(milliseconds) / 1000.0; }
 
 Json counts_json(const TaskCounts& tasks) {
-  return Json{{"total", tasks.total},     {"pending", tasks.pending()},
-              {"running", tasks.running}, {"succeeded", tasks.succeeded},
-              {"failed", tasks.failed},   {"cancelled", tasks.cancelled}};
+  return Json{{"total", tasks.total},      {"pending", tasks.pending()},
+              {"running", tasks.running},  {"succeeded", tasks.succeeded},
+              {"failed", tasks.failed},    {"cancelled", tasks.cancelled},
+              {"unneeded", tasks.unneeded}};
+}
+
+/// Null of a job with a fixed number of tasks.
+Json elastic_json(const JobRecord& job) {
+  if (!is_elastic(job.spec)) return nullptr;
+  return Json{{"min", job.spec.tasks_min},
+              {"max", job.spec.tasks_max},
+              {"grown", job.grown},
+              {"winding_down", job.winding_down}};
 }
 
 Json run_as_json(const RunAs& run_as) {
@@ -72,28 +82,27 @@ Json json_parent(const TenantSpec& spec) {
 
 Json tenant_json(const TenantInfo& tenant) {
   const TenantSpec& spec = tenant.record.spec;
-  return Json{
-      {"name", spec.name},
-      {"parent", json_parent(spec)},
-      {"weight", spec.weight},
-      {"min", json_amounts(spec.min)},
-      {"max", json_amounts(spec.max)},
-      {"request", json_amounts(tenant.request)},
-      {"runtime_quota", json_amounts(tenant.runtime_quota)},
-      {"used", json_amounts(tenant.used)},
-      {"pending_tasks", tenant.pending_tasks},
-      {"running_tasks", tenant.running_tasks},
-      {"net", tenant.net},
-      {"granted_units_total", tenant.record.granted_units_total},
-      {"credit", 0},  // the book of elastic jobs' credits; without such jobs nobody earns any
-      {"borrowed_units_total", tenant.record.borrowed_total},
-      {"lent_units_total", tenant.record.lent_total},
-      {"forgiven_total", tenant.record.forgiven_total},
-      {"queue", to_string(spec.queue)},
-      {"repay", static_cast<double>(spec.repay_millionths) / 1e6},
-      {"may_lend", spec.may_lend},
-      {"may_borrow", spec.may_borrow},
-      {"run_as", run_as_json(spec.run_as)}};
+  return Json{{"name", spec.name},
+              {"parent", json_parent(spec)},
+              {"weight", spec.weight},
+              {"min", json_amounts(spec.min)},
+              {"max", json_amounts(spec.max)},
+              {"request", json_amounts(tenant.request)},
+              {"runtime_quota", json_amounts(tenant.runtime_quota)},
+              {"used", json_amounts(tenant.used)},
+              {"pending_tasks", tenant.pending_tasks},
+              {"running_tasks", tenant.running_tasks},
+              {"net", tenant.net},
+              {"granted_units_total", tenant.record.granted_units_total},
+              {"credit", tenant.record.credit},
+              {"borrowed_units_total", tenant.record.borrowed_total},
+              {"lent_units_total", tenant.record.lent_total},
+              {"forgiven_total", tenant.record.forgiven_total},
+              {"queue", to_string(spec.queue)},
+              {"repay", static_cast<double>(spec.repay_millionths) / 1e6},
+              {"may_lend", spec.may_lend},
+              {"may_borrow", spec.may_borrow},
+              {"run_as", run_as_json(spec.run_as)}};
 }
 
 Json tenants_json(const std::vector<TenantInfo>& tenants) {
@@ -159,6 +168,7 @@ Json job_json(const JobRecord& job) {
               {"command", job.spec.command},
               {"resources", json_amounts(amounts_at(job.spec, job.memory_step))},
               {"profiled", profiled_json(job)},
+              {"elastic", elastic_json(job)},
               {"tasks", counts_json(job.tasks)}};
 }
 
@@ -184,6 +194,8 @@ Json task_json(const TaskInfo& task) {
             {"launch_failures", record.launch_failures},
             {"losses", record.losses},
             {"restarts", record.restarts},
+            {"grown", record.state == TaskState::running && record.step == GrantStep::growth},
+            {"reclaimed", record.reclaimed},
             {"waits_until", json_time(record.waits_until)}};
   if (record.result) {
     const TaskResult& last = *record.result;

@@ -291,6 +291,16 @@ std::string job_table(const std::vector<JobRecord>& jobs) {
   return table.str();
 }
 
+/// Empty of a job with a fixed number of tasks.
+std::string elastic_text(const JobRecord& job) {
+  if (!is_elastic(job.spec)) return {};
+  std::string text = fmt::format("{} to {} tasks, {} of those that run by growth",
+                                 job.spec.tasks_min, job.spec.tasks_max, job.grown);
+  if (job.winding_down)
+    text += fmt::format("; no work is left for {} that have not begun", job.tasks.unneeded);
+  return text;
+}
+
 std::string job_text(const JobDetail& detail) {
   const JobRecord& job = detail.job;
   std::string command;
@@ -311,6 +321,7 @@ std::string job_text(const JobDetail& detail) {
       {"tasks", fmt::format("{}: {} pending, {} running, {} succeeded, {} failed, {} cancelled",
                             job.tasks.total, job.tasks.pending(), job.tasks.running,
                             job.tasks.succeeded, job.tasks.failed, job.tasks.cancelled)},
+      {"elastic", elastic_text(job)},
   });
   Table table{{{"TASK", Align::right},
                {"STATE"},

@@ -56,6 +56,7 @@ struct Fields<TenantRecord> {
     FAIRWATER_FIELD(part_total.unit_ms, PartUnitMs);
     FAIRWATER_FIELD(part_total.millionths, PartMillionths);
     FAIRWATER_FIELD(forgiven_total, ForgivenTotal);
+    FAIRWATER_FIELD(credit, Credit);
   }
 };
 

@@ -28,7 +28,7 @@ struct EnumLast<EndReason> {
 
 template <>
 struct EnumLast<GrantStep> {
-  static constexpr GrantStep value = GrantStep::reserved;
+  static constexpr GrantStep value = GrantStep::growth;
 };
 
 template <>
@@ -119,6 +119,7 @@ struct Fields<TaskRecord> {
     FAIRWATER_FIELD(incarnation, Incarnation);
     FAIRWATER_FIELD(restarts, Restarts);
     FAIRWATER_FIELD(memory_step, MemoryStep);
+    FAIRWATER_FIELD(reclaimed, Reclaimed);
   }
 };
 
@@ -131,6 +132,7 @@ struct Fields<TaskCounts> {
     FAIRWATER_FIELD(succeeded, Succeeded);
     FAIRWATER_FIELD(failed, Failed);
     FAIRWATER_FIELD(cancelled, Cancelled);
+    FAIRWATER_FIELD(unneeded, Unneeded);
   }
 };
 
@@ -149,6 +151,9 @@ struct Fields<JobRecord> {
     FAIRWATER_FIELD(cancel_reason, CancelReason);
     FAIRWATER_FIELD(gang_failures, GangFailures);
     FAIRWATER_FIELD(memory_step, MemoryStep);
+    FAIRWATER_FIELD(begun, Begun);
+    FAIRWATER_FIELD(grown, Grown);
+    FAIRWATER_FIELD(winding_down, WindingDown);
   }
 };
 

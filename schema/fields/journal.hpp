@@ -260,6 +260,53 @@ struct Fields<TimeSettled> {
 };
 
 template <>
+struct Fields<JobWindsDown> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(id, Id);
+  }
+};
+
+template <>
+struct Fields<Reclaim> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(node, Node);
+    FAIRWATER_FIELD(task, Task);
+    FAIRWATER_FIELD(tenant, Tenant);
+    FAIRWATER_FIELD(claimant, Claimant);
+  }
+};
+
+template <>
+struct Fields<TasksReclaimed> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(tasks, Tasks);
+  }
+};
+
+template <>
+struct Fields<CreditLine> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(tenant, Tenant);
+    FAIRWATER_FIELD(extras, Extras);
+    FAIRWATER_FIELD(unused, Unused);
+    FAIRWATER_FIELD(change, Change);
+  }
+};
+
+template <>
+struct Fields<CreditsSettled> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(settlement.period_ms, PeriodMs);
+    FAIRWATER_FIELD(settlement.lines, Lines);
+  }
+};
+
+template <>
 struct Fields<ForgivenDebt> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
@@ -352,6 +399,9 @@ constexpr void each_body(Visit&& visit) {
   FAIRWATER_BODY(TimeSettled);
   FAIRWATER_BODY(DebtForgiven);
   FAIRWATER_BODY(AccountingChanged);
+  FAIRWATER_BODY(TasksReclaimed);
+  FAIRWATER_BODY(CreditsSettled);
+  FAIRWATER_BODY(JobWindsDown);
 }
 #undef FAIRWATER_BODY
 

@@ -70,7 +70,24 @@ TEST_CASE("an invalid job is refused naming the field", "[unit][job]") {
          s.tasks_max = 4;
        },
        invalid, "tasks.max", "4 is below min, which is 5"},
-      {"elastic", [](S& s) { s.tasks_max = 4; }, unsupported, "tasks", "elastic"},
+      {"elastic service",
+       [](S& s) {
+         s.kind = JobKind::service;
+         s.tasks_max = 4;
+       },
+       invalid, "tasks", "a service never is; write one number"},
+      {"elastic gang",
+       [](S& s) {
+         s.gang = true;
+         s.tasks_max = 4;
+       },
+       invalid, "tasks", "start and end together; write one number"},
+      {"elastic from very many",
+       [](S& s) {
+         s.tasks_min = kMaxGangTasks + 1;
+         s.tasks_max = 2 * kMaxGangTasks;
+       },
+       invalid, "tasks.min", "1001 tasks are more than 1000, the most that start at once"},
       {"nothing asked", [](S& s) { s.resources.clear(); }, invalid, "resources", "some resource"},
       {"zero asked",
        [](S& s) {

@@ -60,12 +60,32 @@ TEST_CASE("a cycle's line carries its deals", "[golden][journal]") {
 }
 
 TEST_CASE("every kind of record has a line for people and for programs", "[unit][journal]") {
-  const JournalBody bodies[] = {
-      ClusterCreated{}, CoordinatorStarted{}, TenantsChanged{},   TenantRemoved{}, TokenIssued{},
-      JobSubmitted{},   JobCancelled{},       NodeChanged{},      TasksFinished{}, TasksRequeued{},
-      Cycle{},          LaunchesFailed{},     LedgerTrusted{},    TokenRevoked{},  NodeRemoved{},
-      NodeAdmitted{},   NodeDrained{},        NodeLost{},         NodeReturned{},  NodeSuperseded{},
-      TimeSettled{},    DebtForgiven{},       AccountingChanged{}};
+  const JournalBody bodies[] = {ClusterCreated{},
+                                CoordinatorStarted{},
+                                TenantsChanged{},
+                                TenantRemoved{},
+                                TokenIssued{},
+                                JobSubmitted{},
+                                JobCancelled{},
+                                NodeChanged{},
+                                TasksFinished{},
+                                TasksRequeued{},
+                                Cycle{},
+                                LaunchesFailed{},
+                                LedgerTrusted{},
+                                TokenRevoked{},
+                                NodeRemoved{},
+                                NodeAdmitted{},
+                                NodeDrained{},
+                                NodeLost{},
+                                NodeReturned{},
+                                NodeSuperseded{},
+                                TimeSettled{},
+                                DebtForgiven{},
+                                AccountingChanged{},
+                                JobWindsDown{},
+                                TasksReclaimed{},
+                                CreditsSettled{}};
   static_assert(std::size(bodies) == std::variant_size_v<JournalBody>);
   for (const auto& body : bodies) {
     const JournalRecord record = record_of(body);

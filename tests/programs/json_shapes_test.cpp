@@ -123,8 +123,13 @@ TEST_CASE("a job has the contract's shape", "[golden][json]") {
       R"({"id":7,"tenant":"physics","name":"render","class":"","kind":"batch","gang":false,"state":"running",)"
       R"("submitted_at":"2026-11-21T12:00:00.000000Z",)"
       R"("started_at":"2026-11-21T12:00:00.000000Z","finished_at":null,"cancel_reason":"",)"
-      R"("command":["sleep","1"],"resources":{"cpu":1000},"profiled":null,)"
-      R"("tasks":{"total":4,"pending":1,"running":1,"succeeded":1,"failed":1,"cancelled":0}})");
+      R"("command":["sleep","1"],"resources":{"cpu":1000},"profiled":null,"elastic":null,)"
+      R"("tasks":{"total":4,"pending":1,"running":1,"succeeded":1,"failed":1,"cancelled":0,"unneeded":0}})");
+  JobRecord elastic = render_job();
+  elastic.spec.tasks_max = 8;
+  elastic.grown = 3;
+  CHECK(json_text(job_json(elastic)["elastic"]) ==
+        R"({"min":4,"max":8,"grown":3,"winding_down":false})");
   CHECK_FALSE(job_json(render_job()).contains("task_list"));
 }
 
@@ -134,12 +139,13 @@ TEST_CASE("job show lists its tasks", "[golden][json]") {
   detail.expected_start = detail.job.submitted_at;
   const Json json = job_detail_json(detail);
   CHECK(json.at("job").at("expected_start") == "2026-11-21T12:00:00.000000Z");
-  CHECK(json_text(json.at("job").at("task_list").at(0)) ==
-        R"({"index":0,"state":"failed","node":"node-1","attempts":2,"exit_code":3,)"
-        R"("started_at":"2026-11-21T12:00:00.000001Z","finished_at":"2026-11-21T12:00:00.000002Z",)"
-        R"("cost":10,"launch_failures":0,"losses":0,"restarts":0,"waits_until":null,)"
-        R"("last_result":{"attempt":2,"reason":"exited","exit_code":3,"signal":0,)"
-        R"("cpu_seconds":1.5,"peak_memory_kib":0,"message":""}})");
+  CHECK(
+      json_text(json.at("job").at("task_list").at(0)) ==
+      R"({"index":0,"state":"failed","node":"node-1","attempts":2,"exit_code":3,)"
+      R"("started_at":"2026-11-21T12:00:00.000001Z","finished_at":"2026-11-21T12:00:00.000002Z",)"
+      R"("cost":10,"launch_failures":0,"losses":0,"restarts":0,"grown":false,"reclaimed":false,"waits_until":null,)"
+      R"("last_result":{"attempt":2,"reason":"exited","exit_code":3,"signal":0,)"
+      R"("cpu_seconds":1.5,"peak_memory_kib":0,"message":""}})");
 }
 
 TEST_CASE("a task that waits or runs has no exit code", "[unit][json]") {

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <rocksdb/env.h>
 
+#include "state/elastic.hpp"
 #include "state/tenant_jobs.hpp"
 #include "tests/storage/support.hpp"
 
@@ -30,6 +31,10 @@ class LiveTenants {
       for (const TaskKey& task : requeued->tasks)
         follow(of_job(task.job),
                of_job(task.job).give_back(task, requeued->node_lost, record.time));
+    } else if (const auto* reclaimed = std::get_if<TasksReclaimed>(&record.body)) {
+      for (const Reclaim& task : reclaimed->tasks) CHECK(of_job(task.task.job).reclaim(task.task));
+    } else if (const auto* winds_down = std::get_if<JobWindsDown>(&record.body)) {
+      (void)of_job(winds_down->id).wind_down(winds_down->id, record.time);
     }
   }
 
@@ -50,6 +55,7 @@ class LiveTenants {
       CHECK(jobs.size() == fresh.size());
       CHECK(jobs.bytes() == fresh.bytes());
       CHECK(keys_of(jobs.to_stop()) == keys_of(fresh.to_stop()));
+      CHECK(jobs.out_of_work() == fresh.out_of_work());
       CHECK(text_of(jobs.window(1000, 100'000, 0, {})) ==
             text_of(fresh.window(1000, 100'000, 0, {})));
     }
@@ -72,9 +78,12 @@ class LiveTenants {
   }
   static std::string text_of(const DemandWindow& window) {
     std::string text = std::to_string(window.pending_tasks);
-    for (const WaitingRange& range : window.next)
-      text += " " + std::to_string(range.job.value) + "." + std::to_string(range.first_index) +
-              "+" + std::to_string(range.count) + "#" + std::to_string(range.attempt);
+    for (const auto* ranges : {&window.next, &window.growth}) {
+      for (const WaitingRange& range : *ranges)
+        text += " " + std::to_string(range.job.value) + "." + std::to_string(range.first_index) +
+                "+" + std::to_string(range.count) + "#" + std::to_string(range.attempt);
+      text += " /";
+    }
     return text;
   }
 
@@ -172,6 +181,124 @@ TEST_CASE("gangs live as a restart finds them, and are granted whole", "[propert
     }
     CHECK(ledger->verify().ok);
   }
+}
+
+/// What may happen to elastic jobs, by what the ledger says of them.
+class ElasticTraffic {
+ public:
+  ElasticTraffic(const Ledger& ledger, std::uint64_t seed) : ledger_(ledger), random_(seed) {}
+
+  JournalBody next() {
+    const std::vector<JobId> live = ledger_.live_jobs();
+    if (live.size() < 3) return submit();
+    const JobId id = live[below(live.size())];
+    const JobRecord job = *ledger_.job(id);
+    if (below(60) == 0 && !job.cancelled) return JobCancelled{id, "no longer needed"};
+    if (has_run_out_of_work(job) && below(2) == 0) return JobWindsDown{id};
+    std::vector<TaskKey> waiting;
+    std::vector<std::pair<NodeId, TaskKey>> running;
+    for (std::uint32_t index = 0; index < job.tasks.total; ++index) {
+      const TaskRecord task = record_of(id, index);
+      const TaskKey key{id, index, task.attempt};
+      if (task.state == TaskState::pending && !is_unneeded(job, task)) waiting.push_back(key);
+      if (task.state == TaskState::running) running.emplace_back(task.node, key);
+    }
+    const bool may_start = !job.cancelled && !waiting.empty();
+    if (may_start && (running.empty() || below(2) == 0)) return start(job, waiting);
+    if (running.empty()) return submit();
+    const auto& [node, key] = running[below(running.size())];
+    if (below(8) == 0) return TasksRequeued{node, {key}, "node lost", below(2) == 0};
+    const bool was_reclaimed = record_of(id, key.index).reclaimed;
+    if (!was_reclaimed && below(3) == 0)
+      return TasksReclaimed{{{node, key, TenantId{1}, TenantId{2}}}};
+    TaskResult result = success(key);
+    if (was_reclaimed) result.reason = EndReason::cancelled;
+    if (below(4) == 0) result.exit_code = 1;
+    return TasksFinished{node, {result}};
+  }
+
+ private:
+  std::uint64_t below(std::uint64_t limit) { return random_() % limit; }
+  [[nodiscard]] TaskRecord record_of(JobId job, std::uint32_t index) const {
+    for (const StoredTask& task : ledger_.tasks(job))
+      if (task.index == index) return task.record;
+    return {};
+  }
+  JournalBody submit() {
+    JobSpec spec = job_spec("a", static_cast<std::uint32_t>(3 + below(4)));
+    spec.tasks_min = static_cast<std::uint32_t>(1 + below(2));
+    spec.retries = static_cast<std::uint32_t>(below(3));
+    return JobSubmitted{ledger_.next_job_id(), TenantId{1}, spec};
+  }
+  /// What it claims, or one more by growth.
+  JournalBody start(const JobRecord& job, const std::vector<TaskKey>& waiting) {
+    const std::uint32_t claimed = claimed_tasks(job);
+    const auto count = static_cast<std::ptrdiff_t>(std::max(claimed, 1U));
+    Deal deal =
+        plain_deal(ledger_.position(), TenantId{1}, {waiting.begin(), waiting.begin() + count});
+    if (claimed > 0) return Cycle{{deal}};
+    deal.grants.front().step = GrantStep::growth;
+    Deal growth;
+    growth.node = deal.node;
+    growth.grants = deal.grants;
+    growth.keeps_accounts = false;
+    return Cycle{{growth}};
+  }
+
+  const Ledger& ledger_;
+  std::mt19937_64 random_;
+};
+
+TEST_CASE("elastic jobs live as a restart finds them", "[property][ledger]") {
+  const std::unique_ptr<rocksdb::Env> env(rocksdb::NewMemEnv(rocksdb::Env::Default()));
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    INFO("seed " << seed);
+    auto ledger = must(Ledger::open(options_for("/elastic" + std::to_string(seed), env.get())));
+    must(ledger->append(founding()));
+    ElasticTraffic traffic(*ledger, seed);
+    LiveTenants live(seed % 2 == 0 ? QueuePolicy::fair : QueuePolicy::fifo);
+    for (int i = 0; i < 500; ++i) {
+      const Receipt receipt = must(ledger->append({traffic.next()})).front();
+      live.take(*ledger->record(receipt.number));
+      live.compare(*ledger);
+    }
+    CHECK(ledger->verify().ok);
+  }
+}
+
+TEST_CASE("credits are the ledger's, sum to zero and come back", "[unit][ledger]") {
+  const std::unique_ptr<rocksdb::Env> env(rocksdb::NewMemEnv(rocksdb::Env::Default()));
+  auto ledger = must(Ledger::open(options_for("/credits", env.get())));
+  must(ledger->append(founding()));
+  CreditsSettled settled{{1000, {{TenantId{1}, 6, 0}, {TenantId{2}, 0, 20}}}};
+  settle_credits(settled.settlement);
+  must(ledger->append({settled}));
+  const auto credit = [&](std::uint32_t tenant) {
+    return ledger->tenant(TenantId{tenant})->credit;
+  };
+  CHECK(credit(1) == -6000);
+  CHECK(credit(2) == 6000);
+  CHECK(ledger->verify().ok);
+  ++settled.settlement.lines[0].change;
+  CHECK_THAT(details(ledger->append({settled}).error()).message,
+             Catch::Contains("the credit of tenant 1 changes by -6000, not -5999"));
+  ledger.reset();
+  ledger = must(Ledger::open(options_for("/credits", env.get())));
+  CHECK(credit(2) == 6000);
+}
+
+TEST_CASE("a record that starts an elastic job below its least is refused", "[unit][ledger]") {
+  const std::unique_ptr<rocksdb::Env> env(rocksdb::NewMemEnv(rocksdb::Env::Default()));
+  auto ledger = must(Ledger::open(options_for("/least", env.get())));
+  must(ledger->append(founding()));
+  JobSpec spec = job_spec("a", 4);
+  spec.tasks_min = 2;
+  must(ledger->append({JobSubmitted{JobId{1}, TenantId{1}, spec}}));
+  const auto part =
+      ledger->append({Cycle{{plain_deal(ledger->position(), TenantId{1}, {{JobId{1}, 0, 1}})}}});
+  REQUIRE(!part);
+  CHECK_THAT(details(part.error()).message,
+             Catch::Contains("job 1 starts with at least 2 tasks, of which 1 run"));
 }
 
 TEST_CASE("a record that starts a gang in part is refused", "[unit][ledger]") {

@@ -112,17 +112,26 @@ void Checker::apply(const JournalRecord& record) {
   if (const auto* removed = std::get_if<NodeRemoved>(&record.body)) apply(*removed);
   if (const auto* cycle = std::get_if<Cycle>(&record.body)) apply(*cycle);
   if (const auto* settled = std::get_if<TimeSettled>(&record.body)) apply(*settled);
+  if (const auto* reclaimed = std::get_if<TasksReclaimed>(&record.body)) apply(*reclaimed);
   if (const auto* forgiven = std::get_if<DebtForgiven>(&record.body))
     for (const auto& debt : forgiven->debts) move_net(forgiven->debtor, debt.creditor, debt.units);
   if (const auto* job = std::get_if<JobSubmitted>(&record.body))
-    jobs_[job->id] = {job->spec.tasks_max, false, job->spec.kind == JobKind::service,
-                      job->spec.gang, job->spec.profiled.memory_steps};
+    jobs_[job->id] = {job->spec.tasks_max,
+                      false,
+                      job->spec.kind == JobKind::service,
+                      job->spec.gang,
+                      job->spec.profiled.memory_steps,
+                      is_elastic(job->spec)};
   if (const auto* cancel = std::get_if<JobCancelled>(&record.body))
     jobs_[cancel->id].is_cancelled = true;
   if (const auto* finished = std::get_if<TasksFinished>(&record.body)) {
     std::vector<TaskKey> over;
     for (const auto& result : finished->results) {
       if (result.reason == EndReason::memory_limit) expect_more_memory(result.task);
+      const auto running = running_.find(task_of(result.task));
+      if (running != running_.end() && running->second.is_reclaimed &&
+          result.reason == EndReason::cancelled)
+        given_back_[task_of(result.task)] = result.task.attempt;
       end(finished->node, result.task, "a result");
       over.push_back(result.task);
       const auto known = results_.find(result.task);
@@ -240,6 +249,26 @@ void Checker::apply(const Cycle& body) {
         check_gang(one.task);
 }
 
+void Checker::apply(const TasksReclaimed& body) {
+  for (const auto& reclaim : body.tasks) {
+    const auto running = running_.find(task_of(reclaim.task));
+    if (running == running_.end() || running->second.task != reclaim.task) continue;  // it ended
+    if (!running->second.has_grown)
+      stage_.broken("task {} was reclaimed, and it is none of growth", text_of(reclaim.task));
+    running->second.is_reclaimed = true;
+  }
+}
+
+void Checker::check_reclaimed(const Ledger& ledger) {
+  for (const auto& [id, attempt] : given_back_) {
+    const auto job = ledger.job(id.first);
+    if (!job || job->cancelled || !is_terminal(state_of(*job))) continue;
+    if (last_attempt_[id] <= attempt)
+      stage_.broken("job {} has ended, and its task {}, which was taken back, did not run again",
+                    id.first.value, id.second);
+  }
+}
+
 void Checker::check_gang(const TaskKey& granted) {
   for (std::uint32_t index = 0; index < jobs_.at(granted.job).tasks; ++index) {
     const auto running = running_.find({granted.job, index});
@@ -275,7 +304,10 @@ void Checker::grant(const Deal& deal, const Grant& grant) {
       least != least_memory_.end() && grant.demand[kMemory] < least->second)
     stage_.broken("task {} was granted {} MiB, and should have {} by now", text_of(key),
                   grant.demand[kMemory], least->second);
-  running_[id] = {key, deal.node, grant.tenant, grant.demand};
+  const bool has_grown = grant.step == GrantStep::growth;
+  if (has_grown && job != jobs_.end() && !job->second.is_elastic)
+    stage_.broken("task {} was granted by growth, and its job is not elastic", text_of(key));
+  running_[id] = {key, deal.node, grant.tenant, grant.demand, has_grown, false};
   if (nesting_.is_leaf(grant.tenant))
     check_max(grant);
   else
@@ -321,6 +353,10 @@ void Checker::audit(const Ledger& ledger) {
   }
   for (const auto debtor : debtors)
     if (creditors.contains(debtor)) stage_.broken("tenant {} owes and is owed", debtor);
+  Units credits = 0;
+  for (const auto& tenant : ledger.tenants()) credits += tenant.credit;
+  if (credits != 0) stage_.broken("credits sum to {}", credits);
+  check_reclaimed(ledger);
   for (const auto id : accepted_)
     if (!ledger.job(id)) stage_.broken("job {} was accepted and is gone", id.value);
   for (const auto id : cancels_) {

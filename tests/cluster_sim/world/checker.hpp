@@ -8,6 +8,9 @@
 //   services   whatever ends their tasks, the journal says when they start again, and they do not
 //              before; their jobs end when they are cancelled
 //   gangs      one record grants all tasks of a gang, as the same attempt
+//   growth     only elastic jobs grow, and only what has grown is reclaimed; what was reclaimed
+//   runs
+//              again before its job ends; credits sum to zero
 //   tenants    the tasks of a tenant, and of all that are in one, stay below its max
 //   balances   IOUs come to what is lent, repaid and forgiven
 //   orders     a launch that leaves the coordinator is durably granted to that node
@@ -69,12 +72,15 @@ class Checker {
     bool is_service = false;
     bool is_gang = false;
     std::vector<Amount> memory_steps = {};  ///< see ProfiledAmounts
+    bool is_elastic = false;
   };
   struct RunningTask {
     TaskKey task;
     NodeId node;
     TenantId tenant;
     ResourceVector demand;
+    bool has_grown = false;
+    bool is_reclaimed = false;
   };
   struct NodeModel {
     std::string name;
@@ -90,6 +96,8 @@ class Checker {
   void apply(const NodeRemoved& body);
   void apply(const TimeSettled& body);
   void apply(const Cycle& body);
+  void apply(const TasksReclaimed& body);
+  void check_reclaimed(const Ledger& ledger);
   void grant(const Deal& deal, const Grant& grant);
   /// All tasks of its gang run now, as the same attempt.
   void check_gang(const TaskKey& granted);
@@ -121,8 +129,9 @@ class Checker {
   std::set<TaskKey> returned_;                    ///< of these, without a result
   std::map<TaskId, std::int64_t> not_before_us_;  ///< of services' tasks, in the journal's time
   std::set<TaskId> seen_services_;
-  std::map<TaskId, Amount> least_memory_;  ///< of tasks that hit their limit
-  std::int64_t record_us_ = 0;             ///< of the record that is being read
+  std::map<TaskId, std::uint32_t> given_back_;  ///< the attempt that ended because it was reclaimed
+  std::map<TaskId, Amount> least_memory_;       ///< of tasks that hit their limit
+  std::int64_t record_us_ = 0;                  ///< of the record that is being read
   std::set<JobId> accepted_;
   std::set<JobId> cancels_;
 

@@ -139,6 +139,18 @@ JobSpec Clients::some_gang() {
   return spec;
 }
 
+JobSpec Clients::some_elastic_job() {
+  auto& chance = stage_.chance;
+  JobSpec spec = some_job();
+  spec.tasks_min = static_cast<std::uint32_t>(chance.between(1, 2));
+  spec.tasks_max = spec.tasks_min + static_cast<std::uint32_t>(chance.between(1, 6));
+  spec.resources = {{"cpu", 500}, {"memory", 256}};
+  spec.exclusive_cpus = false;  // for which that is too little
+  spec.profiled = {};
+  spec.environment.erase(kMemoryMark);
+  return spec;
+}
+
 /// Runs of a class tell where it has enough memory; some of its jobs need more than those did.
 void Clients::follow_profile(JobSpec& spec) {
   auto& chance = stage_.chance;
@@ -208,10 +220,12 @@ TenantSpec Clients::some_group(std::uint64_t number) {
 void Clients::submit(int tries_left) {
   const bool is_service = stage_.chance.percent(10) && live_services().size() < kEnoughServices;
   const bool is_gang = !is_service && stage_.chance.percent(20);
+  const bool is_elastic = !is_service && !is_gang && stage_.chance.percent(25);
   call<JobAccepted>(
-      SubmitJob{kOperator, is_service ? some_service()
-                           : is_gang  ? some_gang()
-                                      : some_job()},
+      SubmitJob{kOperator, is_service   ? some_service()
+                           : is_gang    ? some_gang()
+                           : is_elastic ? some_elastic_job()
+                                        : some_job()},
       [this](const JobAccepted& accepted) {
         coordinator_.checker().follow(coordinator_.ledger());
         coordinator_.checker().accepted(accepted.id);

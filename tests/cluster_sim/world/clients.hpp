@@ -37,6 +37,7 @@ class Clients {
   void look();
   [[nodiscard]] JobSpec some_job();
   [[nodiscard]] JobSpec some_gang();
+  [[nodiscard]] JobSpec some_elastic_job();
   void follow_profile(JobSpec& spec);
   [[nodiscard]] JobSpec some_service();
   [[nodiscard]] std::vector<JobId> live_services() const;

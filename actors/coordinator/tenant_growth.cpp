@@ -1,0 +1,41 @@
+// Of the tenant's actor: elastic jobs that run out of work, and tasks that are taken back.
+#include <chrono>
+#include <vector>
+
+#include "actors/coordinator/tenant_state.hpp"
+
+namespace fairwater::tenancy {
+namespace {
+
+constexpr auto kRetryAfterFailure = std::chrono::seconds(1);
+
+}  // namespace
+
+void wind_down(TenantSelf self, JobId job) {
+  auto& state = self->state;
+  if (!state.jobs.knows(job) || !state.winding_down.insert(job).second) return;
+  state.jobs.hold(job);
+  self->request(state.coordinator, caf::infinite, Withdraw{state.id, job, JobWindsDown{job}})
+      .then(
+          [self, job](const Done&) {
+            auto& state = self->state;
+            state.winding_down.erase(job);
+            state.jobs.release_hold(job);
+            if (state.jobs.wind_down(job, state.context->wall_clock())) job_ended(self, job);
+            refresh(self);
+          },
+          [self, job](const caf::error&) {
+            self->state.winding_down.erase(job);
+            self->state.jobs.release_hold(job);
+            self->delayed_send(self, kRetryAfterFailure, OutOfWork{job});
+          });
+}
+
+void take_reclaimed(TenantSelf self, const Reclaimed& reclaimed) {
+  std::vector<RunningTask> stops;
+  for (const TaskKey& task : reclaimed.tasks)
+    if (const auto running = self->state.jobs.reclaim(task)) stops.push_back(*running);
+  send_stops(self, stops);
+}
+
+}  // namespace fairwater::tenancy

@@ -1,0 +1,42 @@
+// Elastic jobs: `tasks: {min, max}`. Of state/job.hpp. Pure.
+//
+//   waiting ── min tasks at once, within quota ──> running ──> grows by idle room, gives it back
+//
+// Its tasks share the work out among themselves. A task that ends with success says that it found
+// none left: the job winds down (JobWindsDown), and nothing of it begins that had not begun before.
+// What had begun and was given back or lost may have left work behind, so it runs again; the job
+// has succeeded when all of its begun tasks have.
+//
+// It is a claim to `min` running tasks, whichever these are: those are granted within the tenant's
+// quota, the rest by growth (GrantStep::growth). A task that is reclaimed waits again as its next
+// attempt, and that is no failure.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "model/job.hpp"
+
+namespace fairwater {
+
+/// It is to wind down, and does not yet.
+[[nodiscard]] inline bool has_run_out_of_work(const JobRecord& job) {
+  return is_elastic(job.spec) && !job.cancelled && !job.winding_down && job.tasks.succeeded > 0;
+}
+
+/// What of it waits was never granted and will not be: it counts as unneeded.
+[[nodiscard]] inline bool is_unneeded(const JobRecord& job, const TaskRecord& task) {
+  return job.winding_down && task.grant_cycle == 0;
+}
+
+/// So many more of its tasks the job claims within its tenant's quota; of a job that is not elastic
+/// all that wait.
+[[nodiscard]] inline std::uint32_t claimed_tasks(const JobRecord& job) {
+  const std::uint32_t waiting = job.tasks.pending();
+  if (!is_elastic(job.spec)) return waiting;
+  const std::uint32_t failed = job.winding_down ? 0 : job.tasks.failed;
+  const std::uint32_t has = job.tasks.running - job.grown + failed;
+  return std::min(waiting, job.spec.tasks_min - std::min(job.spec.tasks_min, has));
+}
+
+}  // namespace fairwater

@@ -1,0 +1,143 @@
+// Elastic jobs in virtual time: they grow, give back, come back after a restart, and end.
+#include "tests/actors/cluster_fixture.hpp"
+
+namespace fairwater {
+namespace {
+
+JobSpec elastic_spec(const std::string& tenant, std::uint32_t min, std::uint32_t max) {
+  JobSpec spec;
+  spec.tenant = tenant;
+  spec.name = "queue";
+  spec.command = {"work"};
+  spec.tasks_min = min;
+  spec.tasks_max = max;
+  spec.resources = {{"cpu", 1000}};
+  return spec;
+}
+
+JobId submit_elastic(ClusterFixture& cluster, const JobSpec& spec) {
+  const auto accepted = cluster.ask<JobAccepted>(SubmitJob{cluster.operator_caller(), spec});
+  if (!accepted) FAIL(details(accepted.error()).message);
+  cluster.run();
+  return accepted->id;
+}
+
+/// Every stop that was ordered takes place; how many there were.
+std::size_t obey(ClusterFixture& cluster, FakeAgent& agent) {
+  std::vector<TaskResult> results;
+  for (const TaskKey& task : agent.stops())
+    if (std::find(agent.running.begin(), agent.running.end(), task) != agent.running.end())
+      results.push_back(ended(task, EndReason::cancelled));
+  for (const TaskResult& result : results) std::erase(agent.running, result.task);
+  (void)cluster.report(agent, results);
+  return results.size();
+}
+
+void run_all(FakeAgent& agent) {
+  agent.running.clear();
+  for (const LaunchOrder& order : agent.launches()) agent.running.push_back(order.task);
+}
+
+Units credit_of(ClusterFixture& cluster, const std::string& name) {
+  for (const TenantInfo& tenant : cluster.tenants())
+    if (tenant.record.spec.name == name) return tenant.record.credit;
+  FAIL("no tenant " << name);
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("an elastic job grows into an idle cluster and gives back to who comes", "[actor]") {
+  const auto accounting = GENERATE(Accounting::units, Accounting::time);
+  ClusterFixture cluster(ClusterFixture::default_settings(), accounting);
+  cluster.apply({tenant_spec("grower", 1), tenant_spec("comer", 1)});
+  FakeAgent agent = cluster.join("node1", 4);
+  const JobId job = submit_elastic(cluster, elastic_spec("grower", 1, 8));
+  (void)cluster.report(agent);
+  REQUIRE(agent.launches().size() == 4);
+  CHECK(cluster.show(job).job.grown == 3);
+  const auto why = cluster.ask<Explanation>(ExplainTask{cluster.operator_caller(), job, 5});
+  REQUIRE(why.engaged());
+  REQUIRE_FALSE(why->obstacles.empty());
+  CHECK(why->obstacles.front().code == "growth");
+
+  run_all(agent);
+  const JobId other = cluster.submit("comer", 2);
+  CHECK(agent.stops().size() == 2);
+  SECTION("the tasks end") {}
+  SECTION("the coordinator ends first, and tells them again") {
+    cluster.restart();
+    REQUIRE_FALSE(cluster.reattach(agent));
+    CHECK(agent.stops().size() >= 2);
+  }
+  CHECK(obey(cluster, agent) == 2);
+  (void)cluster.report(agent);
+  CHECK(cluster.show(other).job.tasks.running == 2);
+  const JobRecord after = cluster.show(job).job;
+  CHECK(after.tasks.running == 2);
+  CHECK(after.tasks.failed + after.tasks.cancelled == 0);
+  CHECK(cluster.verify().ok);
+}
+
+TEST_CASE("growth costs credit, which others earn and which comes back from the ledger",
+          "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("grower", 1), tenant_spec("idle", 1)});
+  FakeAgent agent = cluster.join("node1", 4);
+  (void)submit_elastic(cluster, elastic_spec("grower", 1, 4));
+  (void)cluster.report(agent);
+  run_all(agent);
+  for (int second = 0; second < 5; ++second) {
+    cluster.advance(1000);
+    (void)cluster.report(agent);
+  }
+  // Three processors of ten units; the grower leaves one of its two unused, the idle both.
+  CHECK(credit_of(cluster, "grower") == -5 * 20'000);
+  CHECK(credit_of(cluster, "idle") == 5 * 20'000);
+  cluster.restart();
+  CHECK(credit_of(cluster, "idle") == 5 * 20'000);
+  CHECK(cluster.verify().ok);
+}
+
+TEST_CASE("an elastic job that found no work left winds down, and ends", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("grower", 1)});
+  FakeAgent agent = cluster.join("node1", 2);
+  const JobId job = submit_elastic(cluster, elastic_spec("grower", 1, 8));
+  (void)cluster.report(agent);
+  REQUIRE(agent.launches().size() == 2);
+  run_all(agent);
+  const TaskKey first = agent.running.front();
+  agent.running.erase(agent.running.begin());
+  (void)cluster.report(agent, {succeeded(first)});
+  cluster.advance(1000);
+  (void)cluster.report(agent);
+  const JobRecord winding_down = cluster.show(job).job;
+  CHECK(winding_down.winding_down);
+  // One more had begun before the word came; then none.
+  const auto begun = static_cast<std::uint32_t>(agent.launches().size());
+  CHECK(begun <= 3);
+  CHECK(winding_down.tasks.unneeded == 8 - begun);
+  run_all(agent);
+  agent.running.erase(agent.running.begin());
+  const std::vector<TaskKey> rest = std::exchange(agent.running, {});
+  for (const TaskKey& task : rest) (void)cluster.report(agent, {succeeded(task)});
+  CHECK(agent.launches().size() == begun);
+  const JobDetail detail = cluster.show(job);
+  CHECK(state_of(detail.job) == JobState::succeeded);
+  CHECK(detail.tasks.back().record.state == TaskState::cancelled);
+  CHECK(cluster.verify().ok);
+}
+
+TEST_CASE("under bra an elastic job stays as it started", "[actor]") {
+  ClusterSettings settings = ClusterFixture::default_settings();
+  settings.growth = GrowthRule::bra;
+  ClusterFixture cluster(settings);
+  cluster.apply({tenant_spec("grower", 1)});
+  FakeAgent agent = cluster.join("node1", 4);
+  (void)submit_elastic(cluster, elastic_spec("grower", 2, 8));
+  (void)cluster.report(agent);
+  CHECK(agent.launches().size() == 2);
+}
+
+}  // namespace fairwater

@@ -1,0 +1,123 @@
+// Elastic jobs of real processes: a queue of files under shrinks, kills and restarts.
+#include <csignal>
+#include <filesystem>
+#include <random>
+
+#include <catch2/catch.hpp>
+
+#include "tests/scenario/pages.hpp"
+#include "tests/scenario/support.hpp"
+
+namespace fairwater::scenario {
+namespace {
+
+ClusterSetup four_processors() {
+  return {.agents = {{"node1", "cpu: 2, memory: 1GiB"}, {"node2", "cpu: 2, memory: 1GiB"}},
+          .tenants = tenants({{"web", 1}, {"batch", 1}}),
+          .lease = "2s",
+          .heartbeat_interval = "200ms"};
+}
+
+/// A queue of so many files, each a tenth of a second's work that is counted in `worked`.
+class FileQueue {
+ public:
+  FileQueue(const Cluster& cluster, int files) : directory_(cluster.directory() / "queue") {
+    for (const char* part : {"todo", "busy", "done"})
+      std::filesystem::create_directories(directory_ / part);
+    for (int i = 0; i < files; ++i) std::ofstream(directory_ / "todo" / std::to_string(i)) << i;
+  }
+  [[nodiscard]] std::string job(std::uint32_t min, std::uint32_t max) const {
+    const std::string script = "cd " + directory_.string() +
+                               "; me=$FAIRWATER_TASK_INDEX\n"
+                               "give_back() { for mine in busy/$me.*; do [ -e $mine ] && mv $mine "
+                               "todo/${mine#busy/$me.}; done; }\n"
+                               "trap 'give_back; exit 143' TERM\ngive_back\n"
+                               "while file=$(ls todo | shuf -n 1) && [ -n \"$file\" ]; do\n"
+                               "  mv todo/$file busy/$me.$file 2>/dev/null || continue\n"
+                               "  sleep 0.1 & wait $!\n  mv busy/$me.$file done/$file\ndone\n";
+    return fmt::format(
+        "tenant: web\ntasks: {{min: {}, max: {}}}\ngrace: 2s\nresources: {{cpu: 1, memory: "
+        "64MiB}}\ncommand: {}\n",
+        min, max, json({"bash", "-c", script}).dump());
+  }
+  [[nodiscard]] std::size_t files(const char* part) const {
+    const auto all = std::filesystem::directory_iterator(directory_ / part);
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+  }
+
+ private:
+  std::filesystem::path directory_;
+};
+
+int grown_tasks(const Cluster& cluster, std::uint64_t job) {
+  return cluster.job(job)["elastic"]["grown"].get<int>();
+}
+
+void wait_until_grown(const Cluster& cluster, std::uint64_t job, int tasks) {
+  harness::wait_until(fmt::format("job {} has grown by {}", job, tasks), Duration(20'000),
+                      [&] { return grown_tasks(cluster, job) == tasks; });
+}
+
+double seconds_of(const json& job) {
+  return harness::seconds_since_1970(job["finished_at"]) -
+         harness::seconds_since_1970(job["started_at"]);
+}
+
+}  // namespace
+
+TEST_CASE("docs/elastic.md does what it says", "[scenario]") {
+  Cluster cluster(four_processors());
+  cluster.start();
+  check_page(cluster, "docs/elastic.md");
+  CHECK(ledger_is_sound(cluster));
+}
+
+TEST_CASE("an elastic queue is done sooner on an idle cluster", "[scenario]") {
+  Cluster cluster(four_processors());
+  cluster.start();
+  const FileQueue queue(cluster, 80);
+  const auto elastic = cluster.submit(queue.job(1, 4));
+  CHECK(cluster.wait({elastic}) == 0);
+  CHECK(queue.files("done") == 80);
+  // Eight seconds for one worker, two for four.
+  CHECK(seconds_of(cluster.job(elastic)) < 6);
+}
+
+TEST_CASE("an elastic queue survives every shrink and every kill", "[scenario]") {
+  Cluster cluster(four_processors());
+  cluster.start();
+  const FileQueue queue(cluster, 250);
+  const auto elastic = cluster.submit(queue.job(1, 6));
+  wait_until_grown(cluster, elastic, 3);
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 6; ++round) {
+    const auto other = cluster.submit(job_file("batch", 2, "command: [sleep, \"0.3\"]\n"));
+    switch (random() % 4) {
+      case 0:
+        cluster.stop_coordinator(SIGKILL);
+        cluster.start_coordinator();
+        break;
+      case 1:
+        cluster.stop_agent("node1", SIGKILL);
+        cluster.start_agent("node1");
+        break;
+      default:
+        break;
+    }
+    cluster.wait_for_nodes(2);
+    CHECK(cluster.wait({other}) == 0);
+  }
+  CHECK(cluster.wait({elastic}) == 0);
+  const json job = cluster.job(elastic);
+  CHECK(job["state"] == "succeeded");
+  CHECK(job["tasks"]["failed"] == 0);
+  CHECK(queue.files("done") == 250);
+  CHECK(queue.files("todo") + queue.files("busy") == 0);
+  std::size_t reclaimed = 0;
+  for (const json& record : journal_of(cluster))
+    if (record["kind"] == "tasks_reclaimed") reclaimed += record["tasks"].size();
+  CHECK(reclaimed > 0);
+  CHECK(ledger_is_sound(cluster));
+}
+
+}  // namespace fairwater::scenario
