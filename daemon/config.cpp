@@ -100,6 +100,7 @@ void read(const FieldMap& fields, CoordinatorConfig& config) {
   fields.read("debts", config.debts, read_debts);
   fields.read("predict", config.predict, read_predict);
   fields.read("elastic", config.elastic, read_growth_rule);
+  fields.read("preempt_after", config.preempt_after_ms, &Field::duration_ms);
 }
 
 /// `devices: {gpu: [0, 1], fpga: [left, right]}`, or `gpu: auto`.

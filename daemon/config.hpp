@@ -44,6 +44,7 @@ struct CoordinatorConfig {
   std::optional<Predict> predict;
   /// By which elastic jobs grow and give back; may change from start to start.
   GrowthRule elastic = GrowthRule::qrea;
+  std::int64_t preempt_after_ms = 30'000;
 };
 
 struct AgentConfig {

@@ -201,6 +201,7 @@ Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start(
   settings.debts = *debts;
   settings.predict = config.predict.value_or(Predict::limits);
   settings.growth = config.elastic;
+  settings.preempt_after_ms = config.preempt_after_ms;
   auto cluster =
       start_cluster(system, std::move(ledger), settings,
                     [on_fatal](const caf::error& error) { on_fatal(details(error).message); });

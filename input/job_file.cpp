@@ -66,8 +66,12 @@ JobSpec read_spec(const Field& root, std::vector<std::string>& warnings) {
   if (const auto after = fields.find("after"))
     for (const Field& id : after->list()) spec.after.push_back(JobId{id.whole<std::uint64_t>()});
   fields.read("preemptible", spec.preemptible);
-  if (fields.has("preemptible") && spec.preemptible)
-    warnings.emplace_back("preemptible: true has no effect: this version preempts nothing");
+  fields.read("preempt", spec.preempt);
+  if (spec.preempt && spec.priority <= 0)
+    warnings.emplace_back(
+        "preempt: true takes the room of tasks of a lower priority, and most have 0: "
+        "priority is " +
+        std::to_string(spec.priority));
   fields.done();
   return spec;
 }

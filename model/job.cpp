@@ -97,6 +97,12 @@ NamedAmounts amounts_at(const JobSpec& spec, std::uint32_t memory_step) {
   return amounts;
 }
 
+PreemptionTerms preemption_terms(const JobSpec& spec) {
+  return {.priority = spec.priority,
+          .preempts = spec.preempt,
+          .is_preemptible = spec.preemptible && spec.kind == JobKind::batch && !spec.gang};
+}
+
 std::string cut_text(std::string text, std::size_t max_bytes) {
   if (text.size() <= max_bytes) return text;
   const auto continues = [&](std::size_t at) {

@@ -10,6 +10,7 @@
 #include "model/errors.hpp"
 #include "model/resources.hpp"
 #include "model/time.hpp"
+#include "policy/allocator/allocator.hpp"
 #include "policy/allocator/deal.hpp"
 #include "policy/allocator/placement.hpp"
 #include "policy/core/types.hpp"
@@ -56,6 +57,7 @@ struct JobSpec {
   std::uint32_t retries = 0;
   std::vector<JobId> after;
   bool preemptible = true;
+  bool preempt = false;  ///< its tasks may take the room of others: policy/allocator/reclaim.hpp
   bool exclusive_cpus = false;  ///< each task gets processors that no other such task is given
   ProfiledAmounts profiled;     ///< of `resources`, those that were left to the profile
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
@@ -140,6 +142,9 @@ struct TaskResult {
 /// What a task is given at a step: `resources`, and from step 1 on their memory by
 /// ProfiledAmounts::memory_steps. A step beyond them is the last.
 [[nodiscard]] NamedAmounts amounts_at(const JobSpec& spec, std::uint32_t memory_step);
+
+/// A service is never preempted, nor a gang, which would end as a whole.
+[[nodiscard]] PreemptionTerms preemption_terms(const JobSpec& spec);
 
 /// Where the job's tasks may run; null: anywhere. `invalid_input` naming `labels`.
 [[nodiscard]] Expected<PlacementRulePtr> placement_of(const JobSpec& spec);

@@ -79,6 +79,7 @@ struct JobSpec {
   after @18 :List(UInt64);
   preemptible @19 :Bool = true;
   exclusiveCpus @20 :Bool;
+  preempt @22 :Bool;
   profiled @21 :ProfiledAmounts;  # null: no amount was left to the class's profile
 }
 
@@ -538,6 +539,8 @@ struct ReclaimedTask {
   task @1 :TaskKey;
   tenant @2 :UInt32;
   claimant @3 :UInt32;  # for whom; 0: its own tenant may not hold as much
+  claimantJob @4 :UInt64;
+  preempted @5 :Bool;   # it has not grown: it ran beyond its tenant's quota
 }
 
 struct CreditsSettled {

@@ -40,7 +40,8 @@ HeldTask held_task(const JobRecord& job, std::uint32_t index, const TaskRecord& 
           {.limit_ms = job.spec.time_limit_ms,
            .ran_ms = std::max<std::int64_t>(ran_ms, 0),
            .is_service = job.spec.kind == JobKind::service},
-          task.reclaimed};
+          task.reclaimed,
+          preemption_terms(job.spec)};
 }
 
 DealCycle restore(const AllocatorSettings& settings, const ClusterSnapshot& snapshot) {
@@ -48,6 +49,7 @@ DealCycle restore(const AllocatorSettings& settings, const ClusterSnapshot& snap
   Allocator& allocator = cycle.allocator();
   allocator.set_tree(snapshot.tree, {});
   allocator.restore(snapshot.accounts);
+  if (settings.accounting == Accounting::units) allocator.pass_to(snapshot.clock_ms);
   for (const auto& node : snapshot.nodes)
     cycle.set_node(node.id, node.traits, node.capacity, node.accepts);
   allocator.restore_held(snapshot.held);

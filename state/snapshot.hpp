@@ -26,6 +26,7 @@ struct ClusterSnapshot {
   std::vector<Node> nodes;
   std::vector<HeldTask> held;   ///< what runs, or is about to
   std::uint64_t last_deal = 0;  ///< see Allocator::restore_last_deal
+  LedgerMs clock_ms = 0;        ///< where the ledger counts units: see Allocator::pass_to
 };
 
 /// What the ledger keeps, in the allocator's terms. It was admitted: whatever the catalog does not

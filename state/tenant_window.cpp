@@ -69,7 +69,8 @@ WaitingRange TenantJobs::waiting_range(const Job& job, const Alike& tasks,
           .late_in_ms = now ? lateness_of(job).first - milliseconds_of(*now) : kNeverLate,
           .is_service = job.record.spec.kind == JobKind::service,
           .home = tasks.home,
-          .is_gang = job.starts_together()};
+          .is_gang = job.starts_together(),
+          .preemption = preemption_terms(job.record.spec)};
 }
 
 // -- the window -----------------------------------------------------------------------------------

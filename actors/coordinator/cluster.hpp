@@ -23,6 +23,7 @@ struct ClusterSettings {
   DebtTerms debts;                    ///< where the ledger counts time
   Predict predict = Predict::limits;  ///< where the ledger counts time
   GrowthRule growth = GrowthRule::qrea;
+  std::int64_t preempt_after_ms = 30'000;
   std::int64_t grace_ms = 10'000;
   std::int64_t heartbeat_interval_ms = 1'000;
   std::int64_t heartbeats_per_second = 4'000;  ///< see HeartbeatPace

@@ -127,6 +127,7 @@ void rebuild(CoordinatorState& state, ClusterSnapshot snapshot, std::uint64_t la
   settings.debts = context.settings.debts;
   settings.predict = context.settings.predict;
   settings.growth = context.settings.growth;
+  settings.preempt_after_ms = context.settings.preempt_after_ms;
   settings.incarnation = context.ledger_end().mark.incarnation;
   snapshot.last_deal = last_deal;
   // Nodes register while the ledger is being read: what is durable of them is here first.
@@ -155,7 +156,9 @@ void begin_anew(CoordinatorSelf self) {
                       auto& state = self->state;
                       take_back_leaver(self);
                       take_back_leaving_nodes(self);
-                      rebuild(state, *read.snapshot, state.allocation->last_deal());
+                      ClusterSnapshot snapshot = *read.snapshot;
+                      snapshot.clock_ms = clock_ms(self);
+                      rebuild(state, std::move(snapshot), state.allocation->last_deal());
                       for (const auto& task : state.released_meanwhile)
                         state.allocation->release(task);
                       state.beginning_anew = false;

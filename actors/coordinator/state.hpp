@@ -96,7 +96,7 @@ struct CoordinatorState {
   LedgerMs ledger_began_ms = 0;
   caf::actor_clock::time_point began;
   bool settling = false;  ///< a settlement is on its way to the ledger
-  /// While anything has grown: since when credits are to be settled.
+  /// While anything has grown or preempts: since when credits are to be settled.
   std::optional<caf::actor_clock::time_point> credits_since;
 
   bool cycle_due = false;
@@ -153,12 +153,16 @@ caf::result<Done> withdraw(CoordinatorSelf self, const Withdraw& request);
 void begin_time(CoordinatorSelf self, LedgerMs ledger_ms);
 /// What happens from here on happens now.
 void pass_time(CoordinatorSelf self);
+/// The ledger's time as it goes on by the actors' clock; where the ledger counts units, time since
+/// this coordinator began.
+LedgerMs clock_ms(CoordinatorSelf self);
 /// Brings the book up to now, and makes it durable.
 void settle_time(CoordinatorSelf self);
 /// The same each second.
 void settle_on_time(CoordinatorSelf self);
 
-/// From here on credits are settled each second, as long as anything has grown.
+/// From here on credits are settled each second, and what must end is looked for, as long as
+/// anything has grown or preempts.
 void count_credits(CoordinatorSelf self);
 void settle_credits(CoordinatorSelf self);
 

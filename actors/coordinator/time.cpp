@@ -23,12 +23,13 @@ void begin_time(CoordinatorSelf self, LedgerMs ledger_ms) {
   if (counts_time(state)) self->delayed_send(self, kSettlementPeriod, SettleTime{});
 }
 
-void pass_time(CoordinatorSelf self) {
-  auto& state = self->state;
-  if (!counts_time(state)) return;
+void pass_time(CoordinatorSelf self) { self->state.allocation->pass_to(clock_ms(self)); }
+
+LedgerMs clock_ms(CoordinatorSelf self) {
+  const auto& state = self->state;
   const auto passed =
       std::chrono::duration_cast<std::chrono::milliseconds>(self->clock().now() - state.began);
-  state.allocation->pass_to(state.ledger_began_ms + passed.count());
+  return state.ledger_began_ms + passed.count();
 }
 
 void settle_time(CoordinatorSelf self) {
@@ -52,7 +53,7 @@ void settle_on_time(CoordinatorSelf self) {
 
 void count_credits(CoordinatorSelf self) {
   auto& state = self->state;
-  if (state.credits_since || !state.allocation->has_extras()) return;
+  if (state.credits_since || !state.allocation->may_reclaim()) return;
   state.credits_since = self->clock().now();
   self->delayed_send(self, kSettlementPeriod, SettleCredits{});
 }
@@ -65,7 +66,8 @@ void settle_credits(CoordinatorSelf self) {
   std::optional<CreditSettlement> settlement;
   if (may_grant(state) && !state.beginning_anew)
     settlement = state.allocation->settle_credits(period.count());
-  if (settlement || state.allocation->has_extras()) {
+  pass_time(self);
+  if (settlement || state.allocation->may_reclaim()) {
     state.credits_since = now;
     self->delayed_send(self, kSettlementPeriod, SettleCredits{});
   }

@@ -31,7 +31,7 @@ int say_submitted(const Context& context, const JobSpec& spec, JobId id, bool qu
 /// A priority that the tenant's queue does not look at. Whose queue it is cannot be told for a
 /// tenant that is not there: then the submission says so.
 Expected<std::vector<std::string>> ignored_priority(Client& client, const JobSpec& spec) {
-  if (spec.priority == 0) return std::vector<std::string>{};
+  if (spec.priority == 0 || spec.preempt) return std::vector<std::string>{};
   const auto tenants = client.list_tenants();
   if (!tenants) return tenants.error();
   std::vector<std::string> warnings;
@@ -160,6 +160,8 @@ void add_run_options(CLI::App& verb, RunOptions& options) {
   verb.add_option("--kind", options.kind, "batch (the default), or service: runs until cancelled")
       ->check(CLI::IsMember({"batch", "service"}));
   verb.add_flag("--gang", options.gang, "all tasks start at once or none, and end as one");
+  verb.add_flag("--preempt", options.preempt,
+                "takes the room of tasks of lower priority that run beyond their tenant's quota");
 }
 
 void add_after_submission(CLI::App& verb, AfterSubmission& after) {
@@ -185,6 +187,7 @@ Expected<JobSpec> spec_of(const RunOptions& options, const std::vector<std::stri
   spec.retries = options.retries;
   if (options.kind == "service") spec.kind = JobKind::service;
   spec.gang = options.gang;
+  spec.preempt = options.preempt;
   const bool elastic = options.tasks_min != 0 || options.tasks_max != 0;
   spec.tasks_min = elastic ? std::max(options.tasks_min, 1u) : options.tasks;
   spec.tasks_max = elastic && options.tasks_max != 0 ? options.tasks_max : spec.tasks_min;

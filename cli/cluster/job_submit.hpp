@@ -37,6 +37,7 @@ struct RunOptions {
   std::uint32_t retries = 0;
   std::string kind = "batch";
   bool gang = false;
+  bool preempt = false;
   AfterSubmission after;
 };
 

@@ -179,10 +179,13 @@ struct RecordFields {
     Json tasks = Json::array();
     for (const Reclaim& reclaim : body.tasks) {
       Json task = task_key_json(reclaim.task);
-      task.update(Json{{"tenant", tenant_name(names, reclaim.tenant)},
-                       {"node", node_name(names, reclaim.node)},
-                       {"claimant", reclaim.claimant ? Json(tenant_name(names, reclaim.claimant))
-                                                     : Json(nullptr)}});
+      task.update(Json{
+          {"tenant", tenant_name(names, reclaim.tenant)},
+          {"node", node_name(names, reclaim.node)},
+          {"claimant",
+           reclaim.claimant ? Json(tenant_name(names, reclaim.claimant)) : Json(nullptr)},
+          {"claimant_job", reclaim.claimant_job ? Json(reclaim.claimant_job.value) : Json(nullptr)},
+          {"preempted", reclaim.preempted}});
       tasks.push_back(std::move(task));
     }
     return Json{{"tasks", tasks}};

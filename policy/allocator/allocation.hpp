@@ -46,7 +46,7 @@ class Allocation {
   // -- debts. See IouBook and Allocator; none where there are no accounts.
   [[nodiscard]] virtual std::vector<IouBook::Iou> debts_of(TenantId debtor) const = 0;
   virtual void forgive(TenantId debtor, std::span<const ForgivenDebt> debts) = 0;
-  // -- time. See Allocator; nothing where no account counts it.
+  // -- time. See Allocator; settlements where an account counts it.
   virtual void pass_to(LedgerMs now_ms) = 0;
   virtual std::optional<TimeSettlement> settle_time() = 0;
   /// Everything may have changed.
@@ -55,7 +55,8 @@ class Allocation {
   // -- growth of elastic jobs; none under a policy that leaves them as they started
   /// What must end since the last call, see Allocator::reclaim. To be called after every run().
   [[nodiscard]] virtual std::vector<Reclaim> take_reclaims() { return {}; }
-  [[nodiscard]] virtual bool has_extras() const { return false; }
+  /// Something may have to end: settle_credits() is to be called each second.
+  [[nodiscard]] virtual bool may_reclaim() const { return false; }
   /// See Allocator.
   virtual std::optional<CreditSettlement> settle_credits(std::int64_t) { return std::nullopt; }
 

@@ -6,6 +6,7 @@
 #include "policy/allocator/explain.hpp"
 #include "policy/allocator/growth.hpp"
 #include "policy/allocator/node_deal.hpp"
+#include "policy/allocator/reclaim.hpp"
 #include "policy/allocator/state.hpp"
 #include "policy/allocator/time_marks.hpp"
 #include "policy/core/check.hpp"
@@ -101,7 +102,9 @@ bool Allocator::may_grow_on(NodeId node) const {
   return false;
 }
 
-bool Allocator::has_extras() const { return !impl_->state.extras().empty(); }
+bool Allocator::may_reclaim() const {
+  return !impl_->state.extras().empty() || !impl_->state.preempting().empty();
+}
 
 bool Allocator::left_to_preferred() const { return impl_->dealer.left_to_preferred(); }
 

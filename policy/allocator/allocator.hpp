@@ -52,6 +52,7 @@ struct AllocatorSettings {
   DebtTerms debts;                    ///< where time is counted
   Predict predict = Predict::limits;  ///< where time is counted
   GrowthRule growth = GrowthRule::qrea;
+  std::int64_t preempt_after_ms = 30'000;  ///< a task has run for so long before it is preempted
 };
 
 /// Of tenants, or of groups of tenants, that share one quota. Not a tenant: it is in no sequence
@@ -110,6 +111,14 @@ struct TenantTree {
 /// Of WaitingRange::late_in_ms.
 inline constexpr std::int64_t kNeverLate = std::numeric_limits<std::int64_t>::max();
 
+/// Whose room a task may take, and who may take a task's: policy/allocator/reclaim.hpp.
+struct PreemptionTerms {
+  std::int32_t priority = 0;
+  bool preempts = false;        ///< it may take the room of tasks of lower priority
+  bool is_preemptible = false;  ///< those that preempt may take its room
+  friend bool operator==(const PreemptionTerms&, const PreemptionTerms&) = default;
+};
+
 /// Tasks `first_index .. first_index + count - 1` of a job, alike in all that matters here.
 struct WaitingRange {
   JobId job;
@@ -132,6 +141,7 @@ struct WaitingRange {
   NodeId home{};
   /// They are all of a gang: they start at once, on whichever nodes, or not at all.
   bool is_gang = false;
+  PreemptionTerms preemption = {};
 };
 
 [[nodiscard]] inline QuotaPlace place_of(const TenantTerms& terms) {
@@ -217,6 +227,7 @@ struct HeldTask {
   Grant grant;
   PlannedRun run{};        ///< read where the ledger counts time
   bool reclaimed = false;  ///< it has been told to end, see Allocator::reclaim
+  PreemptionTerms preemption{};
 };
 
 class Allocator {
@@ -250,7 +261,8 @@ class Allocator {
   /// Replaces what the tenant wants. Tasks that are held, or were granted after `seen_deal`, are
   /// struck.
   void set_window(DemandWindow window);
-  /// Where the ledger counts time: what happens from here on happens then. Time never goes back.
+  /// What happens from here on happens then. Time never goes back. Where the ledger counts units,
+  /// it counts from any moment.
   void pass_to(LedgerMs now_ms);
   /// Where the ledger counts time: brings the book up to now. What went into it, if anything did.
   /// O(tenants + loans). To be called at least once a second while time passes, and before a tenant
@@ -302,12 +314,14 @@ class Allocator {
   /// more may be possible. O(growing tenants * log, and nodes with room).
   [[nodiscard]] std::vector<Deal> grow(std::size_t max_deals, std::size_t max_entries);
   /// Which tasks must end for tasks within their quotas that wait, and for bounds of growth: each
-  /// is named once. Their room counts as coming from then on. See policy/allocator/growth.hpp.
+  /// is named once. Their room counts as coming from then on. See policy/allocator/reclaim.hpp.
   [[nodiscard]] std::vector<Reclaim> reclaim();
+  /// Somebody has grown, or who waits may preempt: reclaim() may find something, also because time
+  /// passes.
+  [[nodiscard]] bool may_reclaim() const;
   [[nodiscard]] bool may_grow() const;  ///< somebody would
   /// Somebody would, and the node has room for it. O(ranges that would grow).
   [[nodiscard]] bool may_grow_on(NodeId node) const;
-  [[nodiscard]] bool has_extras() const;  ///< somebody has grown
   /// All room that is kept for gangs is looked at anew. Without this it is with each settlement.
   void forget_gang_plans();
   /// The first node from that id on whose deal may do more than give places: it may have room for

@@ -118,6 +118,8 @@ struct Reclaim {
   TaskKey task;
   TenantId tenant;
   TenantId claimant;  ///< for whom; none: its own tenant may not hold as much
+  JobId claimant_job;
+  bool preempted = false;  ///< it has not grown: it ran beyond its tenant's quota
   friend bool operator==(const Reclaim&, const Reclaim&) = default;
 };
 

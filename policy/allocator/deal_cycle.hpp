@@ -70,11 +70,11 @@ class DealCycle final : public Allocation {
   [[nodiscard]] std::vector<Reclaim> take_reclaims() override {
     return std::exchange(reclaims_, {});
   }
-  [[nodiscard]] bool has_extras() const override { return allocator_.has_extras(); }
+  [[nodiscard]] bool may_reclaim() const override { return allocator_.may_reclaim(); }
   std::optional<CreditSettlement> settle_credits(std::int64_t period_ms) override;
   [[nodiscard]] bool is_due() const override {
     return next_due() || (growth_due_ && allocator_.may_grow()) ||
-           (reclaim_due_ && allocator_.has_extras());
+           (reclaim_due_ && allocator_.may_reclaim());
   }
   /// By id, and once more those that left work to sites that jobs prefer. A gang's deals follow on
   /// each other, and are never parted by a bound. When nothing else is due, what must end for those

@@ -99,7 +99,7 @@ TenantState& AllocatorState::enter(TenantId id, const TenantTerms& terms) {
     sequence.reweigh(id.value, terms.weight);
   }
   TenantState& changed = tenants_[slot];
-  for (RankedList* list : {&waiting_, &unsettled_, &idle_unsettled_, &growing_})
+  for (RankedList* list : {&waiting_, &unsettled_, &idle_unsettled_, &growing_, &preempting_})
     list->erase(changed.rank);
   changed.rank.weight = terms.weight;
   changed.terms = terms;
@@ -168,7 +168,7 @@ void AllocatorState::forget(TenantState& leaver) {
   const TenantId id = leaver.id;
   sequence.leave(id.value);
   if (leaver.known_least) shapes_.remove(*leaver.known_least);
-  for (RankedList* list : {&waiting_, &unsettled_, &idle_unsettled_, &growing_})
+  for (RankedList* list : {&waiting_, &unsettled_, &idle_unsettled_, &growing_, &preempting_})
     list->erase(leaver.rank);
   may_not_borrow_.erase(id);
   free_slots_.push_back(leaver.rank.slot);
@@ -232,6 +232,7 @@ void AllocatorState::follow_nets(const IouBook::Iou& changed) {
 // ------------------------------------------------------------------------------------------
 
 void AllocatorState::pass_to(LedgerMs now_ms) {
+  clock_ms_ = now_ms;
   if (!counts_time() || now_ms == accounts_.time().now_ms()) return;
   refresh_parts();
   accounts_.time().pass_to(now_ms);
@@ -337,6 +338,7 @@ void AllocatorState::refresh_lists(TenantState& tenant) {
   put_in(unsettled_, tenant.rank, tenant.deficit != 0);
   put_in(idle_unsettled_, tenant.rank, tenant.deficit != 0 && !tenant.waits());
   put_in(growing_, tenant.rank, !tenant.growth.empty());
+  put_in(preempting_, tenant.rank, tenant.preempts && !tenant.window.empty());
   refresh_shape(tenant);
   refresh_claims(tenant);
 }
@@ -397,6 +399,9 @@ void AllocatorState::set_window(DemandWindow window) {
           held.emplace_back(task->first, task->second.grant.demand);
   for (const auto& [task, demand] : held) strike(changed, task, demand, false);
 
+  changed.preempts =
+      std::any_of(changed.window.begin(), changed.window.end(),
+                  [](const WindowRange& entry) { return entry.range.preemption.preempts; });
   changed.least_demand = ResourceVector::filled(kUnlimited);
   changed.first_late_ms = kNever;
   for (const WindowRange& entry : changed.window) {

@@ -142,6 +142,16 @@ class AllocatorState {
   };
   /// Tasks by which elastic jobs have grown, but those that have been told to end.
   [[nodiscard]] const std::map<TaskKey, Extra>& extras() const { return extras_; }
+  /// Tenants with something in their window that may preempt, in ranked order.
+  [[nodiscard]] const RankedList& preempting() const { return preempting_; }
+  struct Preemptible {
+    TaskKey task;
+    Extra held;
+    std::int32_t priority = 0;
+    std::int64_t ran_ms = 0;
+  };
+  /// What runs, may be preempted and has not been told to end. O(tasks that run).
+  [[nodiscard]] std::vector<Preemptible> preemptible() const;
   /// Nodes where tasks have been told to end.
   [[nodiscard]] const std::set<NodeId>& ending_on() const { return ending_on_; }
   /// As the rule of growth sees it.
@@ -149,7 +159,8 @@ class AllocatorState {
   [[nodiscard]] GrowthTotals growth_totals() const;
   std::optional<CreditSettlement> settle_credits(std::int64_t period_ms);
   /// The deal places the task into idle room: it is held, and no quota counts it.
-  void place_extra(NodeRoom& node, TenantState& tenant, const Grant& grant, const PlannedRun& run);
+  void place_extra(NodeRoom& node, TenantState& tenant, const Grant& grant, const PlannedRun& run,
+                   const PreemptionTerms& preemption);
   /// The task has been told to end.
   void note_reclaim(const TaskKey& task);
 
@@ -168,7 +179,8 @@ class AllocatorState {
   [[nodiscard]] std::optional<NodeId> next_that_matters(NodeId from) const;
   [[nodiscard]] bool may_matter(NodeId node) const;
   /// A deal places the task: it is held, and waits no longer.
-  void place(NodeRoom& node, TenantState& tenant, const Grant& grant, const PlannedRun& run);
+  void place(NodeRoom& node, TenantState& tenant, const Grant& grant, const PlannedRun& run,
+             const PreemptionTerms& preemption);
   void restore_held(std::span<const HeldTask> held);
   bool release(const TaskKey& task);
   /// Whether the task's rule allows the node and its room is not kept for somebody else's.
@@ -259,7 +271,10 @@ class AllocatorState {
   /// The same, or of what it is owed.
   void refresh_claims(TenantState& tenant);
   /// Takes the room on the node and in what the tenant holds; not yet in the water level.
-  void hold(NodeRoom& node, TenantState& holder, const Grant& grant, const PlannedRun& run);
+  void hold(NodeRoom& node, TenantState& holder, const Grant& grant, const PlannedRun& run,
+            const PreemptionTerms& preemption);
+  /// By the ledger's time, or from any moment.
+  [[nodiscard]] LedgerMs clock_ms() const { return counts_time() ? now_ms() : clock_ms_; }
   void strike(TenantState& tenant, const TaskKey& task, const ResourceVector& demand,
               bool counted_as_pending);
   [[nodiscard]] WindowRange entry_of(WaitingRange range) const;
@@ -277,6 +292,8 @@ class AllocatorState {
   RankedList unsettled_;
   RankedList idle_unsettled_;
   RankedList growing_;
+  RankedList preempting_;
+  LedgerMs clock_ms_ = 0;  ///< where the ledger counts units
   std::map<TaskKey, Extra> extras_;
   std::set<NodeId> ending_on_;
   std::map<NodeId, NodeRoom> nodes_;
@@ -294,6 +311,8 @@ class AllocatorState {
     LedgerMs since_ms = 0;  ///< `run.ran_ms` was true then
     LedgerMs ends_ms = kNever;
     bool reclaimed = false;
+    PreemptionTerms preemption;
+    LedgerMs begun_ms = 0;  ///< by the clock
   };
   /// When it is expected to end, as is known now. Later than now.
   [[nodiscard]] LedgerMs expected_end(const Held& held, Predict predict) const;

@@ -102,8 +102,8 @@ bool AllocatorState::somewhere_has_room(const TenantState& tenant, const Waiting
 }
 
 void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& grant,
-                          const PlannedRun& run) {
-  Held held{node.id, grant, run, now_ms(), kNever};
+                          const PlannedRun& run, const PreemptionTerms& preemption) {
+  Held held{node.id, grant, run, now_ms(), kNever, false, preemption, clock_ms() - run.ran_ms};
   held.ends_ms = expected_end(held, settings.predict);
   if (counts_time() && held.ends_ms != kNever)
     node.ends.emplace(ExpectedEnd{held.ends_ms, grant.task},
@@ -130,26 +130,40 @@ void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& gran
 }
 
 void AllocatorState::place(NodeRoom& node, TenantState& tenant, const Grant& grant,
-                           const PlannedRun& run) {
+                           const PlannedRun& run, const PreemptionTerms& preemption) {
   if (tenant.pending_tasks > 0) --tenant.pending_tasks;
   for (std::size_t r = 0; r < kMaxResources; ++r)
     tenant.pending[r] = std::max<Amount>(0, tenant.pending[r] - grant.demand[r]);
   tenant.unseen.push_back({deals + 1, grant.task, grant.demand, false});
   FAIRWATER_CHECK(grant.demand.fits(node.free()), "a node holds no more than it has");
-  hold(node, tenant, grant, run);
+  hold(node, tenant, grant, run, preemption);
 }
 
 void AllocatorState::place_extra(NodeRoom& node, TenantState& tenant, const Grant& grant,
-                                 const PlannedRun& run) {
+                                 const PlannedRun& run, const PreemptionTerms& preemption) {
   tenant.unseen.push_back({deals + 1, grant.task, grant.demand, true});
   FAIRWATER_CHECK(grant.demand.fits(node.free()), "a node holds no more than it has");
-  hold(node, tenant, grant, run);
+  hold(node, tenant, grant, run, preemption);
+}
+
+std::vector<AllocatorState::Preemptible> AllocatorState::preemptible() const {
+  std::vector<Preemptible> all;
+  for (const auto& [task, held] : held_)
+    if (held.preemption.is_preemptible && !held.reclaimed && held.grant.step != GrantStep::growth)
+      all.push_back({task,
+                     {held.node, held.grant.tenant, held.grant.demand},
+                     held.preemption.priority,
+                     clock_ms() - held.begun_ms});
+  return all;
 }
 
 void AllocatorState::note_reclaim(const TaskKey& task) {
   Held& held = held_.at(task);
   if (std::exchange(held.reclaimed, true)) return;
-  extras_.erase(task);
+  if (held.grant.step == GrantStep::growth)
+    extras_.erase(task);
+  else
+    tenant(held.grant.tenant).ending += held.grant.demand;
   NodeRoom& there = node(held.node);
   there.coming += held.grant.demand;
   ++there.ending_tasks;
@@ -176,7 +190,7 @@ void AllocatorState::correct_ends(NodeRoom& node) {
 void AllocatorState::restore_held(std::span<const HeldTask> held) {
   for (const HeldTask& task : held) {
     TenantState& holder = tenant(task.grant.tenant);
-    hold(node(task.node), holder, task.grant, task.run);
+    hold(node(task.node), holder, task.grant, task.run, task.preemption);
     if (task.reclaimed) note_reclaim(task.grant.task);
     quotas_.refresh(holder);
     refresh_room(node(task.node));
@@ -210,6 +224,7 @@ bool AllocatorState::release(const TaskKey& task) {
     extras_.erase(task);
   } else {
     holder.used -= held.grant.demand;
+    if (held.reclaimed) holder.ending -= held.grant.demand;
     if (held.grant.beyond_quota) holder.used_beyond_quota -= held.grant.demand;
   }
   --holder.running_tasks;

@@ -102,6 +102,7 @@ struct TimeReturns {
 struct alignas(64) TenantState {
   TenantId id;
   bool has_min = false;    ///< of any resource
+  bool preempts = false;   ///< something in its window may
   bool has_place = false;  ///< its quota follows from a place in the tree, not from its weight
   RankKey rank;
   Units deficit = 0;  ///< in the accounts
@@ -120,6 +121,7 @@ struct alignas(64) TenantState {
   ResourceVector pending;
   ResourceVector used;               ///< but what elastic jobs have grown by
   ResourceVector used_beyond_quota;  ///< part of `used`
+  ResourceVector ending;             ///< part of `used`: tasks that have been told to end
   ResourceVector grown;              ///< counts against its max, and nowhere else
   ResourceVector reserved;           ///< of all reservations for it
   TenantTerms terms;

@@ -275,6 +275,8 @@ struct Fields<Reclaim> {
     FAIRWATER_FIELD(task, Task);
     FAIRWATER_FIELD(tenant, Tenant);
     FAIRWATER_FIELD(claimant, Claimant);
+    FAIRWATER_FIELD(claimant_job, ClaimantJob);
+    FAIRWATER_FIELD(preempted, Preempted);
   }
 };
 

@@ -60,7 +60,8 @@ void Cluster::write_configuration() const {
       << fmt::format("data: {}\nlease: {}\ngrace: {}\nheartbeat_interval: {}\nmode: {}\n",
                      coordinator_data().string(), setup_.lease, setup_.grace,
                      setup_.heartbeat_interval, setup_.mode)
-      << (setup_.accounting.empty() ? "" : "accounting: " + setup_.accounting + "\n");
+      << (setup_.accounting.empty() ? "" : "accounting: " + setup_.accounting + "\n")
+      << setup_.coordinator_lines;
   for (const AgentSetup& agent : setup_.agents) {
     std::ofstream(directory_ / (agent.name + ".yaml")) << fmt::format(
         "name: {}\nsite: {}\nresources: {{{}}}\ndata: {}\njoin_token_file: {}\nlog_limit: {}\n{}",

@@ -41,7 +41,8 @@ struct ClusterSetup {
   std::string grace = "4s";  ///< the least that a coordinator takes
   std::string heartbeat_interval = "250ms";
   std::string mode = "sized";
-  std::string accounting = {};  ///< empty: the default of a new ledger
+  std::string accounting = {};         ///< empty: the default of a new ledger
+  std::string coordinator_lines = {};  ///< more of coordinator.yaml
   std::string log_limit = "1MiB";
   std::string host = "127.0.0.1";
   std::string network_namespace = {};  ///< of the coordinator and the command line

@@ -60,6 +60,7 @@ grace: 2s
 retries: 3
 after: [41, 42]
 preemptible: false
+preempt: true
 )yaml",
                                    "job.yaml");
   REQUIRE(file);
@@ -81,6 +82,7 @@ preemptible: false
   expected.retries = 3;
   expected.after = {JobId{41}, JobId{42}};
   expected.preemptible = false;
+  expected.preempt = true;
   CHECK(file->spec == expected);
 }
 
@@ -99,10 +101,10 @@ TEST_CASE("what has no effect is said when it is asked for", "[unit][job_file]")
     return file->warnings;
   };
   CHECK(warnings("command: [a]").empty());
-  CHECK(warnings("{command: [a], preemptible: false}").empty());
-  REQUIRE(warnings("{command: [a], preemptible: true}").size() == 1);
-  CHECK_THAT(warnings("{command: [a], preemptible: true}").front(),
-             Catch::StartsWith("preemptible: true has no effect"));
+  CHECK(warnings("{command: [a], preempt: true, priority: 1}").empty());
+  REQUIRE(warnings("{command: [a], preempt: true}").size() == 1);
+  CHECK_THAT(warnings("{command: [a], preempt: true}").front(),
+             Catch::EndsWith("most have 0: priority is 0"));
 }
 
 TEST_CASE("a range of one task count is not elastic", "[unit][job_file]") {
@@ -130,8 +132,8 @@ TEST_CASE("a bad job file is refused naming line and key", "[golden][job_file]")
       {"command: [a]\n---\ncommand: [b]\n", "", "more than one document (line 2 of job.yaml)"},
       {"command: [a]\ntaks: 3\n", "taks",
        "is not a key here; the keys are after, class, command, cpus, devices, directory, "
-       "environment, gang, grace, kind, labels, name, preemptible, priority, resources, retries, "
-       "sites, tasks, tenant, time_limit (line 2 of job.yaml)"},
+       "environment, gang, grace, kind, labels, name, preempt, preemptible, priority, resources, "
+       "retries, sites, tasks, tenant, time_limit (line 2 of job.yaml)"},
       {"command: [a]\nname: b\nname: c\n", "name", "given twice (line 3 of job.yaml)"},
       {"command: [a]\n[x]: 1\n", "", "a key must be a name, not a list (line 2 of job.yaml)"},
       {"name: x\n", "command", "is missing: a list of the program and its arguments"},

@@ -1,4 +1,4 @@
-// Elastic jobs of real processes: a queue of files under shrinks, kills and restarts.
+// Elastic jobs of real processes: a queue of files under shrinks, kills and restarts. Preemption.
 #include <csignal>
 #include <filesystem>
 #include <random>
@@ -117,6 +117,15 @@ TEST_CASE("an elastic queue survives every shrink and every kill", "[scenario]")
   for (const json& record : journal_of(cluster))
     if (record["kind"] == "tasks_reclaimed") reclaimed += record["tasks"].size();
   CHECK(reclaimed > 0);
+  CHECK(ledger_is_sound(cluster));
+}
+
+TEST_CASE("docs/preemption.md does what it says", "[scenario]") {
+  ClusterSetup setup = four_processors();
+  setup.coordinator_lines = "preempt_after: 1s\n";
+  Cluster cluster(setup);
+  cluster.start();
+  check_page(cluster, "docs/preemption.md");
   CHECK(ledger_is_sound(cluster));
 }
 

@@ -210,7 +210,7 @@ class ElasticTraffic {
     if (below(8) == 0) return TasksRequeued{node, {key}, "node lost", below(2) == 0};
     const bool was_reclaimed = record_of(id, key.index).reclaimed;
     if (!was_reclaimed && below(3) == 0)
-      return TasksReclaimed{{{node, key, TenantId{1}, TenantId{2}}}};
+      return TasksReclaimed{{{node, key, TenantId{1}, TenantId{2}, id, false}}};
     TaskResult result = success(key);
     if (was_reclaimed) result.reason = EndReason::cancelled;
     if (below(4) == 0) result.exit_code = 1;

@@ -121,7 +121,8 @@ void Checker::apply(const JournalRecord& record) {
                       job->spec.kind == JobKind::service,
                       job->spec.gang,
                       job->spec.profiled.memory_steps,
-                      is_elastic(job->spec)};
+                      is_elastic(job->spec),
+                      preemption_terms(job->spec).is_preemptible};
   if (const auto* cancel = std::get_if<JobCancelled>(&record.body))
     jobs_[cancel->id].is_cancelled = true;
   if (const auto* finished = std::get_if<TasksFinished>(&record.body)) {
@@ -253,8 +254,11 @@ void Checker::apply(const TasksReclaimed& body) {
   for (const auto& reclaim : body.tasks) {
     const auto running = running_.find(task_of(reclaim.task));
     if (running == running_.end() || running->second.task != reclaim.task) continue;  // it ended
-    if (!running->second.has_grown)
-      stage_.broken("task {} was reclaimed, and it is none of growth", text_of(reclaim.task));
+    if (running->second.has_grown == reclaim.preempted)
+      stage_.broken("task {} was reclaimed, and it is {}of growth", text_of(reclaim.task),
+                    reclaim.preempted ? "" : "none ");
+    if (reclaim.preempted && !jobs_[reclaim.task.job].is_preemptible)
+      stage_.broken("task {} was preempted, and its job may not be", text_of(reclaim.task));
     running->second.is_reclaimed = true;
   }
 }

@@ -8,9 +8,10 @@
 //   services   whatever ends their tasks, the journal says when they start again, and they do not
 //              before; their jobs end when they are cancelled
 //   gangs      one record grants all tasks of a gang, as the same attempt
-//   growth     only elastic jobs grow, and only what has grown is reclaimed; what was reclaimed
-//   runs
-//              again before its job ends; credits sum to zero
+//   growth     only elastic jobs grow, and only what has grown is reclaimed, or preempted: no
+//   service,
+//              no gang, and of jobs that may be; what was reclaimed runs again before its job ends;
+//              credits sum to zero
 //   tenants    the tasks of a tenant, and of all that are in one, stay below its max
 //   balances   IOUs come to what is lent, repaid and forgiven
 //   orders     a launch that leaves the coordinator is durably granted to that node
@@ -73,6 +74,7 @@ class Checker {
     bool is_gang = false;
     std::vector<Amount> memory_steps = {};  ///< see ProfiledAmounts
     bool is_elastic = false;
+    bool is_preemptible = false;
   };
   struct RunningTask {
     TaskKey task;

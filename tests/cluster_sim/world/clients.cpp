@@ -120,6 +120,8 @@ JobSpec Clients::some_job() {
     spec.resources["cpu"] = kMillicoresPerCpu * chance.between(1, 2);
   }
   spec.priority = static_cast<std::int32_t>(chance.below(3));
+  spec.preempt = chance.percent(20);
+  spec.preemptible = !chance.percent(10);
   spec.retries = static_cast<std::uint32_t>(chance.below(3));
   spec.grace_ms = chance.between(0, 3'000);
   if (chance.percent(10) && !jobs_.empty()) spec.after = {some_job_id()};

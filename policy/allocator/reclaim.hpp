@@ -1,0 +1,35 @@
+// What must end so that tasks that wait get room. Internal to policy/allocator.
+//
+// What has grown (policy/allocator/growth.hpp). A task that waits, is within its tenant's quota and
+// has no room anywhere takes its place: of tenants in the rule's order the last first, of each the
+// newest job's last task first, and of all nodes the first that has room for the task then; no more
+// than it needs, and nothing where that would not help. So does one that its tenant's max keeps
+// back, of its own. A gang does for all of its tasks or for none. Room that is coming already
+// counts first. Tasks that wait beyond their quota take nothing back: the quotas share out the
+// whole cluster, whatever has grown. Who has grown beyond its rule's bound gives back the rest.
+//
+// Preemption. Where that is not enough, a task whose job may preempt takes the place of tasks of
+// lower priority that run beyond their tenant's quota of something it asks for, once they have run
+// for a while: never of services or gangs, and nothing that is within a tenant's min. Of all nodes
+// the one where fewest must end, of its tasks the youngest.
+//
+// Nobody preempts back: who preempts is within its quota with the task, whom it preempts was beyond
+// it; and from the one to the other priorities only fall. So while requests stay as they are, every
+// preemption brings what somebody holds beyond its quota down, and they come to an end.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "policy/allocator/state.hpp"
+
+namespace fairwater {
+
+/// See Allocator::reclaim. O(extras * log, and for each task that takes room back; tasks that run,
+/// once somebody preempts), at most kMostReclaimers of those.
+[[nodiscard]] std::vector<Reclaim> reclaim(AllocatorState& state);
+
+/// Tasks for which one call takes room back: a bound of its work. Those behind have the next.
+inline constexpr std::size_t kMostReclaimers = 256;
+
+}  // namespace fairwater

@@ -1,0 +1,104 @@
+// Preemption in virtual time: what is taken waits again, and is told again after a restart.
+#include "tests/actors/cluster_fixture.hpp"
+
+namespace fairwater {
+namespace {
+
+JobSpec plain_spec(const std::string& tenant, std::uint32_t tasks) {
+  JobSpec spec;
+  spec.tenant = tenant;
+  spec.name = "job";
+  spec.command = {"work"};
+  spec.tasks_min = spec.tasks_max = tasks;
+  spec.resources = {{"cpu", 1000}};
+  return spec;
+}
+
+JobId submit_plain(ClusterFixture& cluster, const JobSpec& spec) {
+  const auto accepted = cluster.ask<JobAccepted>(SubmitJob{cluster.operator_caller(), spec});
+  if (!accepted) FAIL(details(accepted.error()).message);
+  cluster.run();
+  return accepted->id;
+}
+
+void pass_seconds(ClusterFixture& cluster, FakeAgent& agent, int seconds) {
+  for (int i = 0; i < seconds; ++i) {
+    cluster.advance(1000);
+    (void)cluster.report(agent);
+  }
+}
+
+std::vector<Reclaim> reclaims_in_journal(ClusterFixture& cluster) {
+  std::vector<Reclaim> all;
+  for (const auto& record : cluster.journal())
+    if (const auto* reclaimed = std::get_if<TasksReclaimed>(&record.body))
+      all.insert(all.end(), reclaimed->tasks.begin(), reclaimed->tasks.end());
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("an urgent job takes what others run beyond their quota, after a while", "[actor]") {
+  const auto accounting = GENERATE(Accounting::units, Accounting::time);
+  ClusterFixture cluster(ClusterFixture::default_settings(), accounting);
+  cluster.apply({tenant_spec("borrower", 1), tenant_spec("urgent", 1)});
+  FakeAgent agent = cluster.join("node1", 4);
+  const JobId borrowed = submit_plain(cluster, plain_spec("borrower", 4));
+  (void)cluster.report(agent);
+  REQUIRE(agent.launches().size() == 4);
+  for (const LaunchOrder& order : agent.launches()) agent.running.push_back(order.task);
+  JobSpec spec = plain_spec("urgent", 3);
+  spec.priority = 5;
+  spec.preempt = true;
+  const JobId urgent = submit_plain(cluster, spec);
+  pass_seconds(cluster, agent, 20);
+  CHECK(agent.stops().empty());
+  pass_seconds(cluster, agent, 12);
+  REQUIRE(agent.stops().size() == 2);
+  const auto reclaims = reclaims_in_journal(cluster);
+  REQUIRE(reclaims.size() == 2);
+  CHECK(reclaims[0].preempted);
+  CHECK(reclaims[0].claimant_job == urgent);
+  const std::vector<TaskKey> stopped{reclaims[0].task, reclaims[1].task};
+  SECTION("the tasks end") {}
+  SECTION("the coordinator ends first, and tells them again") {
+    cluster.restart();
+    REQUIRE_FALSE(cluster.reattach(agent));
+    CHECK(agent.stops().size() >= 2);
+    pass_seconds(cluster, agent, 40);
+    CHECK(reclaims_in_journal(cluster).size() == 2);
+  }
+  for (const TaskKey& task : stopped) {
+    std::erase(agent.running, task);
+    (void)cluster.report(agent, {ended(task, EndReason::cancelled)});
+  }
+  (void)cluster.report(agent);
+  CHECK(cluster.show(urgent).job.tasks.running == 2);
+  const JobRecord after = cluster.show(borrowed).job;
+  CHECK(after.tasks.running == 2);
+  CHECK(after.tasks.pending() == 2);
+  CHECK(after.tasks.failed + after.tasks.cancelled == 0);
+  CHECK(cluster.verify().ok);
+}
+
+TEST_CASE("services and gangs are not preempted", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("borrower", 1), tenant_spec("urgent", 1)});
+  FakeAgent agent = cluster.join("node1", 4);
+  JobSpec kept = plain_spec("borrower", 4);
+  SECTION("services") { kept.kind = JobKind::service; }
+  SECTION("gangs") { kept.gang = true; }
+  SECTION("what says so itself") { kept.preemptible = false; }
+  (void)submit_plain(cluster, kept);
+  (void)cluster.report(agent);
+  REQUIRE(agent.launches().size() == 4);
+  for (const LaunchOrder& order : agent.launches()) agent.running.push_back(order.task);
+  JobSpec spec = plain_spec("urgent", 1);
+  spec.priority = 5;
+  spec.preempt = true;
+  (void)submit_plain(cluster, spec);
+  pass_seconds(cluster, agent, 60);
+  CHECK(agent.stops().empty());
+}
+
+}  // namespace fairwater
