@@ -101,7 +101,7 @@ void AgentLine::send_orders(std::uint64_t request, AgentOrders orders) {
   send_waiting();
 }
 
-/// Launches before stops, as the batch has them.
+/// Launches before stops before members, as the batch has them.
 std::pair<AgentOrders, std::size_t> AgentLine::Batch::next_message() {
   AgentOrders message;
   ByteBudget budget;
@@ -116,6 +116,12 @@ std::pair<AgentOrders, std::size_t> AgentLine::Batch::next_message() {
     if (!budget.take(wire_bytes<wire::StopOrder>(order)))
       return {std::move(message), budget.taken()};
     message.stops.push_back(order);
+  }
+  for (; members_sent < orders.members.size(); ++members_sent) {
+    auto& members = orders.members[members_sent];
+    if (!budget.take(wire_bytes<wire::JobMembers>(members)))
+      return {std::move(message), budget.taken()};
+    message.members.push_back(std::move(members));
   }
   return {std::move(message), budget.taken()};
 }

@@ -65,10 +65,12 @@ class AgentLine final : private kj::TaskSet::ErrorHandler {
     AgentOrders orders;
     std::size_t launches_sent = 0;
     std::size_t stops_sent = 0;
+    std::size_t members_sent = 0;
     /// As much as fits one message, and the bytes that it takes there.
     [[nodiscard]] std::pair<AgentOrders, std::size_t> next_message();
     [[nodiscard]] bool sent() const {
-      return launches_sent == orders.launches.size() && stops_sent == orders.stops.size();
+      return launches_sent == orders.launches.size() && stops_sent == orders.stops.size() &&
+             members_sent == orders.members.size();
     }
   };
 

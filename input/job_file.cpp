@@ -66,6 +66,7 @@ JobSpec read_spec(const Field& root, std::vector<std::string>& warnings) {
   if (const auto after = fields.find("after"))
     for (const Field& id : after->list()) spec.after.push_back(JobId{id.whole<std::uint64_t>()});
   fields.read("preemptible", spec.preemptible);
+  fields.read("notify", spec.notify);
   fields.read("preempt", spec.preempt);
   if (spec.preempt && spec.priority <= 0)
     warnings.emplace_back(

@@ -1,6 +1,7 @@
 #include "model/job.hpp"
 
 #include <array>
+#include <csignal>
 #include <utility>
 
 namespace fairwater {
@@ -95,6 +96,12 @@ NamedAmounts amounts_at(const JobSpec& spec, std::uint32_t memory_step) {
   if (memory_step > 0 && !steps.empty())
     amounts["memory"] = steps[std::min<std::size_t>(memory_step, steps.size()) - 1];
   return amounts;
+}
+
+std::int32_t notify_signal(std::string_view name) {
+  if (name == "SIGUSR1") return SIGUSR1;
+  if (name == "SIGUSR2") return SIGUSR2;
+  return name == "SIGHUP" ? SIGHUP : 0;
 }
 
 PreemptionTerms preemption_terms(const JobSpec& spec) {

@@ -57,6 +57,7 @@ struct JobSpec {
   std::uint32_t retries = 0;
   std::vector<JobId> after;
   bool preemptible = true;
+  std::string notify;    ///< of an elastic job: a signal when its members change, see JobMembers
   bool preempt = false;  ///< its tasks may take the room of others: policy/allocator/reclaim.hpp
   bool exclusive_cpus = false;  ///< each task gets processors that no other such task is given
   ProfiledAmounts profiled;     ///< of `resources`, those that were left to the profile
@@ -142,6 +143,9 @@ struct TaskResult {
 /// What a task is given at a step: `resources`, and from step 1 on their memory by
 /// ProfiledAmounts::memory_steps. A step beyond them is the last.
 [[nodiscard]] NamedAmounts amounts_at(const JobSpec& spec, std::uint32_t memory_step);
+
+/// The number of a signal that `notify` may name: SIGUSR1, SIGUSR2 or SIGHUP. 0: it may not.
+[[nodiscard]] std::int32_t notify_signal(std::string_view name);
 
 /// A service is never preempted, nor a gang, which would end as a whole.
 [[nodiscard]] PreemptionTerms preemption_terms(const JobSpec& spec);

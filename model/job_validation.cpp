@@ -64,7 +64,7 @@ caf::error check_command(const JobSpec& spec) {
   }
   static const std::set<std::string_view> reserved{"FAIRWATER_TASK_INDEX", "FAIRWATER_JOB_ID",
                                                    "FAIRWATER_TASK_COUNT", "FAIRWATER_DEVICES",
-                                                   "FAIRWATER_CPUS"};
+                                                   "FAIRWATER_CPUS",       "FAIRWATER_MEMBERS"};
   for (const auto& [key, value] : spec.environment) {
     if (key.empty() || key.find('=') != std::string::npos || has_nul(key))
       return invalid("environment", "'" + key + "' is not a variable's name");
@@ -189,6 +189,12 @@ caf::error check_gang(const JobSpec& spec) {
 }
 
 caf::error check_elastic(const JobSpec& spec) {
+  if (!spec.notify.empty() && notify_signal(spec.notify) == 0)
+    return invalid("notify", "'" + spec.notify + "' is not SIGUSR1, SIGUSR2 or SIGHUP");
+  if (!spec.notify.empty() && !is_elastic(spec))
+    return invalid("notify",
+                   "the members of a job with a fixed number of tasks do not change; leave it out, "
+                   "or write tasks: {min: .., max: ..}");
   if (!is_elastic(spec)) return {};
   if (spec.kind == JobKind::service)
     return invalid(
@@ -234,7 +240,7 @@ std::size_t texts_bytes(const Texts& texts) {
 }  // namespace
 
 std::size_t spec_bytes(const JobSpec& spec) {
-  std::size_t bytes = kSpecOverhead + spec.tenant.size() + spec.name.size() +
+  std::size_t bytes = kSpecOverhead + spec.notify.size() + spec.tenant.size() + spec.name.size() +
                       spec.job_class.size() + spec.directory.size() + spec.labels.size();
   bytes += texts_bytes(spec.command) + texts_bytes(spec.sites) + texts_bytes(spec.devices);
   for (const auto& [key, value] : spec.environment)

@@ -39,6 +39,7 @@ LaunchOrder launch_order(const JobRecord& job, const TaskKey& task, std::uint32_
   order.grace_ms = job.spec.grace_ms;
   order.tenant = job.tenant;
   order.exclusive_cpus = job.spec.exclusive_cpus;
+  order.follows_members = is_elastic(job.spec);
   return order;
 }
 

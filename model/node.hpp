@@ -80,8 +80,9 @@ struct LaunchOrder {
   TenantId tenant;
   RunAs run_as;  ///< the tenant's; empty: the node decides
   bool exclusive_cpus = false;
-  std::vector<GangHost> gang;  ///< of all its tasks, by their indices; empty: it is of no gang
-  std::string gang_key;        ///< known to the tasks of this run of the gang, and to nobody else
+  std::vector<GangHost> gang;    ///< of all its tasks, by their indices; empty: it is of no gang
+  std::string gang_key;          ///< known to the tasks of this run of the gang, and to nobody else
+  bool follows_members = false;  ///< it is told which tasks of its job run: JobMembers
   friend bool operator==(const LaunchOrder&, const LaunchOrder&) = default;
 };
 
@@ -96,10 +97,27 @@ struct StopOrder {
   friend bool operator==(const StopOrder&, const StopOrder&) = default;
 };
 
+/// A task of an elastic job that runs.
+struct JobMember {
+  std::uint32_t index = 0;
+  std::string node;
+  std::string address;  ///< where others reach it
+  friend bool operator==(const JobMember&, const JobMember&) = default;
+};
+/// Which tasks of an elastic job run now, for its tasks on one node.
+struct JobMembers {
+  JobId job;
+  std::uint64_t epoch = 0;
+  std::vector<JobMember> members;  ///< by index
+  std::int32_t notify_signal = 0;  ///< to its tasks; 0: none
+  friend bool operator==(const JobMembers&, const JobMembers&) = default;
+};
+
 /// Orders for one agent, in the order in which they are to be carried out.
 struct AgentOrders {
   std::vector<LaunchOrder> launches;
   std::vector<StopOrder> stops;
+  std::vector<JobMembers> members = {};
   friend bool operator==(const AgentOrders&, const AgentOrders&) = default;
 };
 /// Asks an agent for a piece of a task's log.

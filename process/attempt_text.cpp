@@ -11,15 +11,17 @@ namespace {
 
 // -- the fields of each section, in the order of writing
 
-static_assert(kMembers<TaskOrder> == 8 && kMembers<LaunchOrder> == 14 && kMembers<TaskUser> == 4,
+static_assert(kMembers<TaskOrder> == 8 && kMembers<LaunchOrder> == 15 && kMembers<TaskUser> == 4,
               "a member is missing below");
 
 /// Of a task of a gang, which has hosts.
 constexpr std::string_view kGangKey = "gang_key";
+/// Of a task that follows its job's members.
+constexpr std::string_view kFollowsMembers = "follows_members";
 
-/// Calls `visit(name, member)` for what an order says, but for its user and its gang's key, which
-/// not every task has. The task is the file's name; whom it runs as has become the user, and
-/// whether it has processors of its own, which.
+/// Calls `visit(name, member)` for what an order says, but for its user, its gang's key and
+/// whether it follows members, which not every task has. The task is the file's name; whom it runs
+/// as has become the user, and whether it has processors of its own, which.
 template <class Order, class Visit>
 void each_order_field(Order& order, Visit&& visit) {
   visit("epoch", order.launch.epoch);
@@ -253,6 +255,7 @@ bool read_order(TaskOrder& order, const std::vector<Field>& fields) {
     FieldReader reader(field);
     each_order_field(order, reader);
     reader(kGangKey, order.launch.gang_key);
+    if (field.name == kFollowsMembers) order.launch.follows_members = true;
     if (field.name == "uid") order.user.emplace();
     if (order.user) each_user_field(*order.user, reader);
     if (!reader.good()) return false;
@@ -306,6 +309,7 @@ std::string to_text(const TaskOrder& order) {
   SectionWriter section("order");
   each_order_field(order, section);
   if (!order.launch.gang.empty()) section(kGangKey, order.launch.gang_key);
+  if (order.launch.follows_members) section(kFollowsMembers, std::uint32_t{1});
   if (order.user) each_user_field(*order.user, section);
   return section.finish();
 }

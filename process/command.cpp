@@ -14,6 +14,7 @@
 
 #include "process/cpu_affinity.hpp"
 #include "process/gang_environment.hpp"
+#include "process/members_file.hpp"
 
 namespace fairwater {
 namespace {
@@ -160,6 +161,9 @@ Command prepare_command(const TaskOrder& order, const AttemptFile& file) {
   environment["FAIRWATER_ATTEMPT"] = file.path();
   name_devices(order.devices, environment);
   name_gang(launch, environment);
+  if (launch.follows_members && !order.work_directory.empty())
+    environment["FAIRWATER_MEMBERS"] =
+        members_file(order.work_directory.parent_path(), launch.task.job).string();
   command.cpus = order.cpus;
   if (!order.cpus.empty()) environment["FAIRWATER_CPUS"] = to_text(order.cpus);
   for (const auto& [name, value] : environment) command.environment.push_back(name + "=" + value);

@@ -100,6 +100,15 @@ pid_t pid_of(const FileDescriptor& process) {
   return std::max(pid, 0);  // -1 when it is gone
 }
 
+bool handles_signal(pid_t pid, int signal) {
+  const auto status = read_file("/proc/" + std::to_string(pid) + "/status");
+  constexpr std::string_view kCaught = "\nSigCgt:\t";
+  const auto at = status ? status->find(kCaught) : std::string::npos;
+  if (at == std::string::npos) return false;
+  const std::uint64_t caught = std::stoull(status->substr(at + kCaught.size(), 16), nullptr, 16);
+  return (caught >> (signal - 1) & 1) != 0;
+}
+
 std::int64_t boottime_ms() {
   timespec now{};
   ::clock_gettime(CLOCK_BOOTTIME, &now);

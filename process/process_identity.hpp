@@ -28,6 +28,9 @@ struct ProcessIdentity {
 /// Of a pidfd; 0 when the process is gone.
 [[nodiscard]] pid_t pid_of(const FileDescriptor& process);
 
+/// Whether the process has a handler for the signal.
+[[nodiscard]] bool handles_signal(pid_t pid, int signal);
+
 /// CLOCK_BOOTTIME: steady, and goes on while the machine sleeps.
 [[nodiscard]] std::int64_t boottime_ms();
 

@@ -55,6 +55,7 @@ class Supervisor {
   void stop_gracefully(EndReason reason, std::string message);
   void kill_everything();
   void signal_task(int signal) const;
+  void pass_on(int signal) const;
   [[nodiscard]] bool lease_is_over() const;
   void check_lease(std::int64_t now);
   void have_memory_watched(std::int64_t now);
@@ -206,6 +207,9 @@ void Supervisor::on_signals() {
     if (info.ssi_signo != SIGTERM) continue;
     if (info.ssi_code == SI_QUEUE && info.ssi_int == stop_signal_value(EndReason::memory_limit))
       over_memory();
+    else if (info.ssi_code == SI_QUEUE && info.ssi_int > notice_value(0) &&
+             info.ssi_int < notice_value(SIGRTMAX))
+      pass_on(info.ssi_int - notice_value(0));
     else if (info.ssi_code == SI_QUEUE && info.ssi_int >= stop_signal_value(EndReason::exited) &&
              info.ssi_int <= stop_signal_value(kLastEndReason))
       stop_gracefully(static_cast<EndReason>(info.ssi_int - stop_signal_value(EndReason::exited)),
@@ -304,6 +308,11 @@ void Supervisor::stop(EndReason reason, std::string message, std::int64_t kill_a
 void Supervisor::kill_everything() {
   phase_ = Phase::killing;
   signal_task(SIGKILL);
+}
+
+void Supervisor::pass_on(int signal) const {
+  if (phase_ == Phase::running && !main_ended_ && handles_signal(main_pid_, signal))
+    ::kill(main_pid_, signal);
 }
 
 void Supervisor::signal_task(int signal) const {
@@ -413,17 +422,25 @@ void Supervisor::remove_work_directory() {
   ::_exit(remove_tree(order_.work_directory) ? 0 : 1);
 }
 
-}  // namespace
-
-caf::error order_stop(const FileDescriptor& supervisor, EndReason reason) {
+caf::error send_value(const FileDescriptor& supervisor, int value) {
   siginfo_t info{};
   info.si_signo = SIGTERM;
   info.si_code = SI_QUEUE;
   info.si_pid = ::getpid();
-  info.si_value.sival_int = stop_signal_value(reason);
+  info.si_value.sival_int = value;
   if (::syscall(SYS_pidfd_send_signal, supervisor.get(), SIGTERM, &info, 0) != 0 && errno != ESRCH)
     return system_error("cannot signal a supervisor", errno);
   return caf::none;
+}
+
+}  // namespace
+
+caf::error order_stop(const FileDescriptor& supervisor, EndReason reason) {
+  return send_value(supervisor, stop_signal_value(reason));
+}
+
+caf::error order_notice(const FileDescriptor& supervisor, int signal) {
+  return send_value(supervisor, notice_value(signal));
 }
 
 int supervise_task(const std::filesystem::path& host_directory, const TaskKey& task,

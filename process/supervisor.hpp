@@ -32,10 +32,16 @@ namespace fairwater {
 /// Tells a supervisor to stop its task.
 [[nodiscard]] caf::error order_stop(const FileDescriptor& supervisor, EndReason reason);
 
+/// Tells a supervisor to pass the signal on to its task's first process, if that handles it: else
+/// one that has just been started would be ended by it.
+[[nodiscard]] caf::error order_notice(const FileDescriptor& supervisor, int signal);
+
 /// The value that a SIGTERM to a supervisor carries: why its task is to stop. A SIGTERM without one
 /// is the machine going down, or the task's doing, and the attempt is lost.
 [[nodiscard]] constexpr int stop_signal_value(EndReason reason) {
   return 0x5700 + static_cast<int>(reason);
 }
+/// The same where the task is not to stop, but to get that signal.
+[[nodiscard]] constexpr int notice_value(int signal) { return 0x5800 + signal; }
 
 }  // namespace fairwater

@@ -16,6 +16,7 @@
 #include "process/forgotten_tasks.hpp"
 #include "process/fork_server.hpp"
 #include "process/lease.hpp"
+#include "process/members_file.hpp"
 #include "process/removal_thread.hpp"
 #include "process/supervisor.hpp"
 #include "process/work_directory.hpp"
@@ -71,6 +72,7 @@ class TaskHost::Impl {
   Expected<std::vector<FoundTask>> scan();
   caf::error launch(const LaunchOrder& order);
   caf::error stop(const TaskKey& task, EndReason reason);
+  caf::error tell_members(const JobMembers& members);
   [[nodiscard]] bool runs(const TaskKey& task) const { return running_.contains(task); }
   [[nodiscard]] int event_fd() const { return events_.get(); }
   std::vector<TaskResult> collect();
@@ -95,6 +97,8 @@ class TaskHost::Impl {
   }
   [[nodiscard]] caf::error watch(const TaskKey& task, LiveAttempt attempt);
   [[nodiscard]] Expected<NamedDevices> pick_devices_for(const LaunchOrder& order) const;
+  [[nodiscard]] bool runs_task_of(JobId job) const;
+  void remove_members_file(JobId job) const;
   [[nodiscard]] std::set<std::uint32_t> own_cpus() const;
   [[nodiscard]] Expected<CpuNumbers> pick_cpus_for(const LaunchOrder& order) const;
   void share_other_cpus();
@@ -195,6 +199,8 @@ void TaskHost::Impl::remove_left_work_directories() {
     const auto task = attempt_from_name(entry.path().filename().string());
     if (task && !running_.contains(*task))
       removals_.add([directory = entry.path()] { remove_tree(directory); });
+    if (const auto job = job_of_members_file(entry.path()); job && !runs_task_of(*job))
+      std::filesystem::remove(entry.path(), ignored);
   }
 }
 
@@ -247,7 +253,10 @@ caf::error TaskHost::Impl::launch(const LaunchOrder& order) {
                         options_.work_directory / name,
                         std::move(*devices),
                         std::move(*cpus)};
-  caf::error error = file.create(whole);
+  caf::error error;
+  if (order.follows_members)
+    error = make_members_file(members_file(options_.work_directory, order.task.job), whole.user);
+  if (!error) error = file.create(whole);
   if (error && details(error).code == ErrorCode::already_exists) return error;
   if (!error) {
     auto supervisor = fork_server_.fork_supervisor(order.task);
@@ -270,6 +279,29 @@ caf::error TaskHost::Impl::stop(const TaskKey& task, EndReason reason) {
   return order_stop(found->second.supervisor, reason);
 }
 
+bool TaskHost::Impl::runs_task_of(JobId job) const {
+  const auto first = running_.lower_bound(TaskKey{job, 0, 0});
+  return first != running_.end() && first->first.job == job;
+}
+
+caf::error TaskHost::Impl::tell_members(const JobMembers& members) {
+  if (!runs_task_of(members.job)) return {};
+  const auto file = members_file(options_.work_directory, members.job);
+  if (auto error = replace_members_file(file, members)) return error;
+  if (members.notify_signal == 0) return {};
+  for (auto task = running_.lower_bound(TaskKey{members.job, 0, 0});
+       task != running_.end() && task->first.job == members.job; ++task)
+    if (auto error = order_notice(task->second.supervisor, members.notify_signal)) return error;
+  return {};
+}
+
+/// With the last task of its job here.
+void TaskHost::Impl::remove_members_file(JobId job) const {
+  if (runs_task_of(job)) return;
+  std::error_code ignored;  // most jobs have none
+  std::filesystem::remove(members_file(options_.work_directory, job), ignored);
+}
+
 std::vector<TaskResult> TaskHost::Impl::collect() {
   std::vector<TaskResult> results;
   std::array<epoll_event, 64> events;
@@ -284,6 +316,7 @@ std::vector<TaskResult> TaskHost::Impl::collect() {
       // Closing it is not enough while the fork server, which sent it, still has its own.
       ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, supervisor, nullptr);
       running_.erase(task);
+      remove_members_file(task.job);
       auto found = inspect(task, {});
       if (!found) {
         end_processes(file_of(task), {});
@@ -378,6 +411,9 @@ TaskHost::~TaskHost() = default;
 
 Expected<std::vector<FoundTask>> TaskHost::scan() { return impl_->scan(); }
 caf::error TaskHost::launch(const LaunchOrder& order) { return impl_->launch(order); }
+caf::error TaskHost::tell_members(const JobMembers& members) {
+  return impl_->tell_members(members);
+}
 caf::error TaskHost::stop(const TaskKey& task, EndReason reason) {
   return impl_->stop(task, reason);
 }

@@ -163,8 +163,8 @@ interface NodeSession {
 }
 
 interface AgentControl {
-  orders @0 (launches :List(LaunchOrder), stops :List(StopOrder)) -> ();
-  # Launches before stops. Answered on receipt, not when carried out: the next report tells.
+  orders @0 (launches :List(LaunchOrder), stops :List(StopOrder), members :List(JobMembers)) -> ();
+  # Launches before stops before members. Answered on receipt, not when carried out: the next report tells.
   readLog @1 (task :Records.TaskKey, standardError :Bool, offset :UInt64)
       -> (error :Error, chunk :LogChunk);
 }
@@ -184,6 +184,21 @@ struct LaunchOrder {
   exclusiveCpus @11 :Bool;   # processors of its own; an older agent gives it none
   gang @12 :List(GangHost);  # of all tasks of its gang, by their indices; an older agent names none
   gangKey @13 :Text;         # known to the tasks of this run of the gang alone
+  followsMembers @14 :Bool;  # it is told which tasks of its job run: JobMembers
+}
+
+struct JobMembers {
+  # Which tasks of an elastic job run now, for its tasks on this node. An older agent tells them nothing.
+  job @0 :UInt64;
+  epoch @1 :UInt64;
+  members @2 :List(JobMember);  # by index
+  notifySignal @3 :Int32;       # to the tasks; 0: none
+}
+
+struct JobMember {
+  index @0 :UInt32;
+  node @1 :Text;
+  address @2 :Text;
 }
 
 struct GangHost {

@@ -80,6 +80,7 @@ struct JobSpec {
   preemptible @19 :Bool = true;
   exclusiveCpus @20 :Bool;
   preempt @22 :Bool;
+  notify @23 :Text;  # of an elastic job: SIGUSR1, SIGUSR2 or SIGHUP
   profiled @21 :ProfiledAmounts;  # null: no amount was left to the class's profile
 }
 

@@ -287,6 +287,18 @@ std::optional<RunningTask> TenantJobs::reclaim(const TaskKey& key) {
   return RunningTask{task->second.node, key};
 }
 
+std::vector<RunningTask> TenantJobs::members_of(JobId job) const {
+  const auto place = jobs_.find(job);
+  return place == jobs_.end() ? std::vector<RunningTask>{} : running(place->second);
+}
+
+std::vector<JobId> TenantJobs::elastic_jobs() const {
+  std::vector<JobId> all;
+  for (const auto& [id, job] : jobs_)
+    if (is_elastic(job.record.spec)) all.push_back(id);
+  return all;
+}
+
 std::vector<JobId> TenantJobs::out_of_work() const {
   std::vector<JobId> all;
   for (const auto& [id, job] : jobs_)

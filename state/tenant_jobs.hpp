@@ -102,6 +102,10 @@ class TenantJobs {
 
   /// The task is to end for others. Where it runs; none: that attempt does not run any more.
   std::optional<RunningTask> reclaim(const TaskKey& task);
+  /// Its tasks that run, by index; none of a job that is gone.
+  [[nodiscard]] std::vector<RunningTask> members_of(JobId job) const;
+  /// Elastic jobs, e.g. after a restart. O(jobs).
+  [[nodiscard]] std::vector<JobId> elastic_jobs() const;
   /// Jobs that are to wind down, e.g. after a restart.
   [[nodiscard]] std::vector<JobId> out_of_work() const;
   /// That is durable. True: the job has ended with it, and is gone.

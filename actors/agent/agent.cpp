@@ -295,6 +295,8 @@ void Agent::on_orders(const AgentOrders& orders) {
     if (!too_old(order.epoch, order.task)) launch(order);
   for (const StopOrder& order : orders.stops)
     if (!too_old(order.epoch, order.task)) stop(order.task, EndReason::cancelled);
+  for (const JobMembers& members : orders.members)
+    if (!too_old(members.epoch, {members.job})) self_->send(host_, TellAttempts{members});
 }
 
 void Agent::launch(const LaunchOrder& order) {

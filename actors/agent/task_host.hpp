@@ -4,7 +4,7 @@
 //   takes  WatchHost               once, first: where ends are told; answered with what is on disk
 //          LaunchAttempt           answered when its supervisor runs
 //          StopAttempt, ForgetAttempts, ExtendHostLease, KeepMemory, SettleDirectory,
-//          ReadAgentLog
+//          TellAttempts, ReadAgentLog
 //   sends  AttemptsEnded           to the sink, whatever gathered since the last one
 //   bound  what one agent sends: orders come over one connection, whose peer waits for reports
 //
@@ -37,6 +37,7 @@ FAIRWATER_MESSAGE(ForgetAttempts)
 FAIRWATER_MESSAGE(ExtendHostLease)
 FAIRWATER_MESSAGE(KeepMemory)
 FAIRWATER_MESSAGE(SettleDirectory)
+FAIRWATER_MESSAGE(TellAttempts)
 
 namespace fairwater {
 
@@ -69,14 +70,20 @@ struct ExtendHostLease {
 struct KeepMemory {
   ClusterMemory memory;
 };
+/// To the job's attempts that run.
+struct TellAttempts {
+  JobMembers members;
+};
 /// The coordinator has let this run in: AgentDirectory::settle.
 struct SettleDirectory {};
 
-using TaskHostActor = caf::typed_actor<
-    caf::replies_to<WatchHost>::with<HostInventory>,
-    caf::replies_to<LaunchAttempt>::with<AttemptLaunched>, caf::reacts_to<StopAttempt>,
-    caf::reacts_to<ForgetAttempts>, caf::reacts_to<ExtendHostLease>, caf::reacts_to<KeepMemory>,
-    caf::reacts_to<SettleDirectory>, caf::replies_to<ReadAgentLog>::with<LogChunk>>;
+using TaskHostActor =
+    caf::typed_actor<caf::replies_to<WatchHost>::with<HostInventory>,
+                     caf::replies_to<LaunchAttempt>::with<AttemptLaunched>,
+                     caf::reacts_to<StopAttempt>, caf::reacts_to<ForgetAttempts>,
+                     caf::reacts_to<ExtendHostLease>, caf::reacts_to<KeepMemory>,
+                     caf::reacts_to<SettleDirectory>, caf::reacts_to<TellAttempts>,
+                     caf::replies_to<ReadAgentLog>::with<LogChunk>>;
 
 /// One answer to ReadAgentLog holds no more than this.
 inline constexpr std::uint32_t kLogChunkBytes = 256 * 1024;

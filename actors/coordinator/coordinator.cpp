@@ -63,6 +63,10 @@ CoordinatorBase::behavior_type coordinator_behavior(CoordinatorSelf self,
         const auto node = self->state.nodes.find(request.node);
         if (node != self->state.nodes.end()) self->send(node->second.actor, request);
       },
+      [self](const TellMembers& request) {
+        const auto node = self->state.nodes.find(request.node);
+        if (node != self->state.nodes.end()) self->send(node->second.actor, request);
+      },
       [self](const AgentCredential& shown) { return judge_credential(self, shown); },
       [self](const RegisterNode& request) { return register_node(self, request); },
       [self](const FindTenant& request) { return find_tenant(self->state, request); },

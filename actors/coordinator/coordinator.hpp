@@ -3,7 +3,7 @@
 //
 //   takes  NodeBeat                              from nodes
 //          SettleFailedLaunches                  from nodes
-//          DemandWindow, Withdraw, StopTasks     from tenants
+//          DemandWindow, Withdraw, StopTasks, TellMembers   from tenants
 //          Login, AgentCredential, RegisterNode, FindTenant, AdmitJob, FindNode,
 //          DescribeCluster, DescribeTenants, ExplainWaiting, GetExpectedStart, and its calls of
 //          model/calls.hpp from the frontend
@@ -122,7 +122,7 @@ struct ExpectedStart {
 using CoordinatorActor = caf::typed_actor<
     caf::reacts_to<NodeBeat>, caf::replies_to<SettleFailedLaunches>::with<FailedLaunchesSettled>,
     caf::reacts_to<DemandWindow>, caf::replies_to<Withdraw>::with<Done>, caf::reacts_to<StopTasks>,
-    caf::replies_to<AgentCredential>::with<Done>,
+    caf::reacts_to<TellMembers>, caf::replies_to<AgentCredential>::with<Done>,
     caf::replies_to<RegisterNode>::with<NodeRegistered>,
     caf::replies_to<FindTenant>::with<TenantAddress>,
     caf::replies_to<AdmitJob>::with<TenantAddress>, caf::replies_to<FindNode>::with<NodeAddress>,

@@ -32,16 +32,27 @@ void send_beat(NodeSelf self, std::vector<TaskKey> released) {
                       record.drain_reason, state.rivals.problem(self->clock().now())});
 }
 
-void send_orders(NodeSelf self, std::vector<LaunchOrder> launches, std::vector<StopOrder> stops) {
+void send_orders(NodeSelf self, std::vector<LaunchOrder> launches, std::vector<StopOrder> stops,
+                 std::vector<JobMembers> members) {
   auto& state = self->state;
-  if (!state.link || (launches.empty() && stops.empty())) return;
+  if (!state.link || (launches.empty() && stops.empty() && members.empty())) return;
+  for (auto& job : members) job.epoch = state.context->epoch;
   for (auto& order : launches) order.epoch = state.context->epoch;
   for (auto& order : stops) order.epoch = state.context->epoch;
-  self->request(state.link, caf::infinite, AgentOrders{std::move(launches), std::move(stops)})
+  self->request(state.link, caf::infinite,
+                AgentOrders{std::move(launches), std::move(stops), std::move(members)})
       .then([self](const OrdersTaken&) { self->state.broken_connections.took_orders(); },
             [self, session = state.session](const caf::error&) {
               self->state.broken_connections.broke(session, self->clock().now());
             });
+}
+
+void tell_members_again(NodeSelf self) {
+  auto& state = self->state;
+  std::erase_if(state.members, [&](const auto& job) { return !state.book.has_task_of(job.first); });
+  std::vector<JobMembers> members;
+  for (const auto& [id, job] : state.members) members.push_back(job);
+  send_orders(self, {}, {}, std::move(members));
 }
 
 void tell_tenants(NodeSelf self, std::vector<TenantTasks> groups, WallTime time, bool lost) {
@@ -107,6 +118,11 @@ void stop(NodeSelf self, const StopTasks& request) {
   send_orders(self, {}, std::move(stops));
 }
 
+void tell_members(NodeSelf self, const TellMembers& request) {
+  self->state.members[request.members.job] = request.members;
+  send_orders(self, {}, {}, {request.members});
+}
+
 caf::result<LogChunk> read_log(NodeSelf self, const ReadAgentLog& request) {
   if (!self->state.link)
     return make_error(ErrorCode::unavailable, "node " + name_of(self->state) + " is not connected");
@@ -168,6 +184,7 @@ NodeBase::behavior_type node_behavior(NodeSelf self, std::shared_ptr<const Clust
       [self](const ReinstateNode&) { reinstate(self); },
       [self](LaunchTasks& request) { launch(self, request); },
       [self](const StopTasks& request) { stop(self, request); },
+      [self](const TellMembers& request) { tell_members(self, request); },
       [self](const LeaseCheck& check) {
         if (check.number == self->state.lease_checks) check_lease(self);
       },

@@ -5,7 +5,7 @@
 //          SetDrain, RetireNode, ReinstateNode    from the coordinator, when an operator says
 //          ReadAgentLog                    from the frontend
 //          LaunchTasks                     from tenants, once their grants are durable
-//          StopTasks                       from tenants, through the coordinator
+//          StopTasks, TellMembers          from tenants, through the coordinator
 //   sends  NodeBeat, SettleFailedLaunches  to the coordinator
 //          Commit                          to the ledger
 //          AgentOrders                     to the agent, over its link
@@ -46,6 +46,7 @@ FAIRWATER_MESSAGE(JudgeRun)
 FAIRWATER_MESSAGE(Attach)
 FAIRWATER_MESSAGE(LaunchTasks)
 FAIRWATER_MESSAGE(StopTasks)
+FAIRWATER_MESSAGE(TellMembers)
 FAIRWATER_MESSAGE(SetDrain)
 FAIRWATER_MESSAGE(SettleFailedLaunches)
 FAIRWATER_MESSAGE(FailedLaunchesSettled)
@@ -112,7 +113,8 @@ using NodeActor = caf::typed_actor<
     caf::replies_to<AgentReport>::with<ReportReply>, caf::replies_to<ReadAgentLog>::with<LogChunk>,
     caf::replies_to<JudgeRun>::with<Done>, caf::replies_to<Attach>::with<ReportReply>,
     caf::replies_to<SetDrain>::with<Done>, caf::replies_to<RetireNode>::with<Done>,
-    caf::reacts_to<ReinstateNode>, caf::reacts_to<LaunchTasks>, caf::reacts_to<StopTasks>>;
+    caf::reacts_to<ReinstateNode>, caf::reacts_to<LaunchTasks>, caf::reacts_to<StopTasks>,
+    caf::reacts_to<TellMembers>>;
 
 /// A task that was granted to the node. Its order is kept once for all of a job's tasks with the
 /// same amounts, which differ only in their keys: command and environment may be large and the

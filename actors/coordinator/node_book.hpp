@@ -43,6 +43,10 @@ class NodeBook {
   [[nodiscard]] ReportOutcome take_report(const AgentReport& report, bool registering,
                                           std::uint32_t incarnation);
   [[nodiscard]] bool knows(const TaskKey& task) const { return assigned_.contains(task); }
+  [[nodiscard]] bool has_task_of(JobId job) const {
+    const auto first = assigned_.lower_bound(TaskKey{job, 0, 0});
+    return first != assigned_.end() && first->first.job == job;
+  }
   /// The results are durable: the tasks are gone from the book, grouped for their tenants.
   [[nodiscard]] std::vector<TenantTasks> settled(const std::vector<TaskResult>& results);
   /// The results could not be made durable; the agent will name them again.

@@ -63,6 +63,7 @@ void send_orders_after_report(NodeSelf self, ReportOutcome& outcome, bool regist
     outcome.launches.clear();
   }
   send_orders(self, std::move(outcome.launches), std::move(outcome.stops));
+  if (registering) tell_members_again(self);
 }
 
 /// What could not be made durable for now: the agent keeps and repeats it, and its tasks go on.

@@ -32,6 +32,7 @@ constexpr auto kOwnNodeFirst = std::chrono::seconds(5);
 void send_window(TenantSelf self) {
   auto& state = self->state;
   state.refresh_due = false;
+  tell_members(self);
   const auto& settings = state.context->settings;
   std::optional<WallTime> now;
   if (state.context->measure.accounting == Accounting::time) now = state.context->wall_clock();
@@ -137,6 +138,7 @@ void take_grants(TenantSelf self, const Granted& granted) {
     auto& [actor, launch] = by_node[item.node_id];
     actor = item.node;
     if (job.spec.kind == JobKind::service) launch.services.insert(job.id);
+    if (is_elastic(job.spec)) state.members_moved.insert(job.id);
     if (job.spec.gang) gangs[job.id].task = item.grant.task;
     launch.orders.push_back(std::move(*order));
   }
@@ -173,7 +175,10 @@ void follow(TenantSelf self, JobId job, const AttemptOutcome& outcome) {
   if (outcome.backing_off) end_backoff_later(self, *outcome.backing_off);
   send_stops(self, outcome.to_stop);
   if (outcome.out_of_work) wind_down(self, job);
-  if (outcome.job_ended) job_ended(self, job);
+  if (outcome.job_ended) return job_ended(self, job);
+  auto& state = self->state;
+  if (state.jobs.knows(job) && is_elastic(state.jobs.record(job).spec))
+    state.members_moved.insert(job);
 }
 
 void take_results(TenantSelf self, const TasksEnded& ended) {
@@ -248,6 +253,7 @@ void resume(TenantSelf self) {
   send_stops(self, state.jobs.to_stop());
   for (const auto& task : state.jobs.backing_off()) end_backoff_later(self, task);
   for (const JobId job : state.jobs.out_of_work()) wind_down(self, job);
+  for (const JobId job : state.jobs.elastic_jobs()) state.members_moved.insert(job);
   refresh(self);
 }
 

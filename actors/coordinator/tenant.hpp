@@ -5,7 +5,7 @@
 //          Granted, Reclaimed                        from the coordinator, once durable
 //          SetTerms, Retire, Reinstate               from the coordinator
 //          TasksEnded, TasksReturned                 from nodes, once durable
-//   sends  DemandWindow, Withdraw, StopTasks         to the coordinator
+//   sends  DemandWindow, Withdraw, StopTasks, TellMembers   to the coordinator
 //          Commit                                    to the ledger
 //          LaunchTasks                               to nodes
 //   bound  at most `max_live_jobs` jobs are admitted; every grant and result belongs to one of
@@ -121,6 +121,11 @@ struct StopTasks {
   NodeId node;
   std::vector<TaskKey> tasks;
 };
+/// What an elastic job's tasks on the node are to know of each other.
+struct TellMembers {
+  NodeId node;
+  JobMembers members;
+};
 struct Granted;  // coordinator.hpp
 
 using TenantActor =
@@ -136,7 +141,7 @@ struct ClusterContext;  // cluster.hpp
 /// What a tenant actor needs of the coordinator.
 using TenantSink =
     caf::typed_actor<caf::reacts_to<DemandWindow>, caf::replies_to<Withdraw>::with<Done>,
-                     caf::reacts_to<StopTasks>>;
+                     caf::reacts_to<StopTasks>, caf::reacts_to<TellMembers>>;
 
 [[nodiscard]] TenantActor spawn_tenant(caf::actor_system& system,
                                        std::shared_ptr<const ClusterContext> context,

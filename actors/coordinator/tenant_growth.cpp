@@ -1,5 +1,7 @@
 // Of the tenant's actor: elastic jobs that run out of work, and tasks that are taken back.
 #include <chrono>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "actors/coordinator/tenant_state.hpp"
@@ -29,6 +31,22 @@ void wind_down(TenantSelf self, JobId job) {
             self->state.jobs.release_hold(job);
             self->delayed_send(self, kRetryAfterFailure, OutOfWork{job});
           });
+}
+
+void tell_members(TenantSelf self) {
+  auto& state = self->state;
+  for (const JobId id : std::exchange(state.members_moved, {})) {
+    const std::vector<RunningTask> running = state.jobs.members_of(id);
+    if (running.empty()) continue;
+    JobMembers told{id, 0, {}, notify_signal(state.jobs.record(id).spec.notify)};
+    std::set<NodeId> nodes;
+    for (const RunningTask& task : running) {
+      const GangHost host = state.context->names->hosts_of({{task.node, 1}}).front();
+      told.members.push_back({task.key.index, host.node, host.address});
+      nodes.insert(task.node);
+    }
+    for (const NodeId node : nodes) self->send(state.coordinator, TellMembers{node, told});
+  }
 }
 
 void take_reclaimed(TenantSelf self, const Reclaimed& reclaimed) {

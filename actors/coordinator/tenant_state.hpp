@@ -60,7 +60,8 @@ struct TenantActorState {
   std::uint64_t seen_deal = 0;
   std::uint32_t submitting = 0;  ///< submissions that are being made durable
   std::size_t submitting_bytes = 0;
-  std::set<JobId> winding_down;  ///< that is being made durable
+  std::set<JobId> winding_down;   ///< that is being made durable
+  std::set<JobId> members_moved;  ///< of elastic jobs: their tasks are to be told, with the window
   bool refresh_due = false;
   bool retired = false;
 };
@@ -81,6 +82,8 @@ void send_stops(TenantSelf self, const std::vector<RunningTask>& running);
 
 /// The elastic job has no work for tasks that have not begun. Tried until it is durable.
 void wind_down(TenantSelf self, JobId job);
+/// Of elastic jobs whose tasks have begun or ended: tells those that run which do.
+void tell_members(TenantSelf self);
 /// Told to end.
 void take_reclaimed(TenantSelf self, const Reclaimed& reclaimed);
 

@@ -73,6 +73,7 @@ struct Fields<LaunchOrder> {
     FAIRWATER_FIELD(exclusive_cpus, ExclusiveCpus);
     FAIRWATER_FIELD(gang, Gang);
     FAIRWATER_SPARSE_FIELD(gang_key, GangKey);
+    FAIRWATER_FIELD(follows_members, FollowsMembers);
   }
 };
 
@@ -96,11 +97,33 @@ struct Fields<StopOrder> {
 };
 
 template <>
+struct Fields<JobMember> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(index, Index);
+    FAIRWATER_FIELD(node, Node);
+    FAIRWATER_FIELD(address, Address);
+  }
+};
+
+template <>
+struct Fields<JobMembers> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(job, Job);
+    FAIRWATER_FIELD(epoch, Epoch);
+    FAIRWATER_FIELD(members, Members);
+    FAIRWATER_FIELD(notify_signal, NotifySignal);
+  }
+};
+
+template <>
 struct Fields<AgentOrders> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
     FAIRWATER_FIELD(launches, Launches);
     FAIRWATER_FIELD(stops, Stops);
+    FAIRWATER_SPARSE_FIELD(members, Members);
   }
 };
 

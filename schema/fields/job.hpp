@@ -79,6 +79,7 @@ struct Fields<JobSpec> {
     FAIRWATER_FIELD(after, After);
     FAIRWATER_FIELD(preemptible, Preemptible);
     FAIRWATER_FIELD(preempt, Preempt);
+    FAIRWATER_SPARSE_FIELD(notify, Notify);
     FAIRWATER_FIELD(exclusive_cpus, ExclusiveCpus);
     FAIRWATER_SPARSE_FIELD(profiled, Profiled);
   }

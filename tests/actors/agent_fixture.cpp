@@ -24,6 +24,7 @@ FakeHostActor::behavior_type fake_host(FakeHostActor::pointer self,
       [fake](const ExtendHostLease& lease) { fake->leases.push_back(lease.deadline_boottime_ms); },
       [fake](const KeepMemory& keep) { fake->memories.push_back(keep.memory); },
       [fake](const SettleDirectory&) { ++fake->settled; },
+      [fake](const TellAttempts& told) { fake->told.push_back(told.members); },
       [fake](const ReadAgentLog& request) -> caf::result<LogChunk> {
         if (fake->log_error) return fake->log_error;
         return LogChunk{"log of " + std::to_string(request.task.job.value), true};

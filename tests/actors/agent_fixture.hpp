@@ -28,6 +28,7 @@ struct FakeHost {
   std::vector<std::int64_t> leases;
   std::vector<ClusterMemory> memories;
   int settled = 0;
+  std::vector<JobMembers> told;
 };
 
 /// The reports that came, unanswered until the test answers them.

@@ -1,4 +1,6 @@
 // Elastic jobs in virtual time: they grow, give back, come back after a restart, and end.
+#include <csignal>
+
 #include "tests/actors/cluster_fixture.hpp"
 
 namespace fairwater {
@@ -127,6 +129,41 @@ TEST_CASE("an elastic job that found no work left winds down, and ends", "[actor
   CHECK(state_of(detail.job) == JobState::succeeded);
   CHECK(detail.tasks.back().record.state == TaskState::cancelled);
   CHECK(cluster.verify().ok);
+}
+
+TEST_CASE("tasks of an elastic job are told who else runs, and again when their agent is back",
+          "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("grower", 1)});
+  FakeAgent agent = cluster.join("node1", 3);
+  JobSpec spec = elastic_spec("grower", 1, 8);
+  spec.notify = "SIGUSR2";
+  (void)submit_elastic(cluster, spec);
+  (void)cluster.report(agent);
+  run_all(agent);
+  const auto newest = [&] {
+    JobMembers told;
+    for (const AgentOrders& orders : *agent.orders)
+      for (const JobMembers& members : orders.members) told = members;
+    return told;
+  };
+  CHECK(agent.launches().front().follows_members);
+  CHECK(newest().notify_signal == SIGUSR2);
+  REQUIRE(newest().members.size() == 3);
+  CHECK(newest().members[2].index == 2);
+  CHECK(newest().members[2].node == "node1");
+  const TaskKey last = agent.running.back();
+  agent.running.pop_back();
+  (void)cluster.report(agent, {succeeded(last)});
+  (void)cluster.report(agent);
+  for (const JobMember& member : newest().members) CHECK(member.index != last.index);
+  agent.orders->clear();
+  SECTION("the agent") { REQUIRE_FALSE(cluster.reattach(agent)); }
+  SECTION("the coordinator") {
+    cluster.restart();
+    REQUIRE_FALSE(cluster.reattach(agent));
+  }
+  CHECK(newest().members.size() >= 2);
 }
 
 TEST_CASE("under bra an elastic job stays as it started", "[actor]") {

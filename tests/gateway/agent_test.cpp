@@ -84,15 +84,19 @@ TEST_CASE("orders of any size arrive, in messages that fit", "[gateway]") {
   orders.launches.assign(150, LaunchOrder(orders.launches.front()));
   for (std::uint32_t i = 0; i < 150; ++i) orders.launches[i].task.index = i;
   orders.stops.resize(100'000, orders.stops.front());
+  orders.members.resize(10'000, orders.members.front());
   caf::scoped_actor self{coordinator.system};
   auto taken = self->request(link, kPatience, orders);
   AgentOrders arrived;
-  while (arrived.stops.size() < orders.stops.size()) {
+  while (arrived.stops.size() < orders.stops.size() ||
+         arrived.members.size() < orders.members.size()) {
     const AgentOrders part = agent.seen->orders.take();
     if (!part.launches.empty()) CHECK(arrived.stops.empty());  // launches before stops
     CHECK(part.launches.size() <= kMessageBudgetBytes / 100'000);
     arrived.launches.insert(arrived.launches.end(), part.launches.begin(), part.launches.end());
     arrived.stops.insert(arrived.stops.end(), part.stops.begin(), part.stops.end());
+    if (!part.members.empty()) CHECK(arrived.stops.size() == orders.stops.size());
+    arrived.members.insert(arrived.members.end(), part.members.begin(), part.members.end());
   }
   CHECK(arrived == orders);
   taken.receive([](const OrdersTaken&) {},

@@ -82,6 +82,14 @@ TEST_CASE("an invalid job is refused naming the field", "[unit][job]") {
          s.tasks_max = 4;
        },
        invalid, "tasks", "start and end together; write one number"},
+      {"notice without change", [](S& s) { s.notify = "SIGUSR1"; }, invalid, "notify",
+       "do not change; leave it out"},
+      {"notice by what ends",
+       [](S& s) {
+         s.tasks_max = 4;
+         s.notify = "SIGKILL";
+       },
+       invalid, "notify", "'SIGKILL' is not SIGUSR1, SIGUSR2 or SIGHUP"},
       {"elastic from very many",
        [](S& s) {
          s.tasks_min = kMaxGangTasks + 1;

@@ -132,8 +132,8 @@ TEST_CASE("a bad job file is refused naming line and key", "[golden][job_file]")
       {"command: [a]\n---\ncommand: [b]\n", "", "more than one document (line 2 of job.yaml)"},
       {"command: [a]\ntaks: 3\n", "taks",
        "is not a key here; the keys are after, class, command, cpus, devices, directory, "
-       "environment, gang, grace, kind, labels, name, preempt, preemptible, priority, resources, "
-       "retries, sites, tasks, tenant, time_limit (line 2 of job.yaml)"},
+       "environment, gang, grace, kind, labels, name, notify, preempt, preemptible, priority, "
+       "resources, retries, sites, tasks, tenant, time_limit (line 2 of job.yaml)"},
       {"command: [a]\nname: b\nname: c\n", "name", "given twice (line 3 of job.yaml)"},
       {"command: [a]\n[x]: 1\n", "", "a key must be a name, not a list (line 2 of job.yaml)"},
       {"name: x\n", "command", "is missing: a list of the program and its arguments"},

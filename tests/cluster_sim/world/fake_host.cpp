@@ -48,6 +48,7 @@ FakeHost::behavior_type fake_host(FakeHost::stateful_pointer<FakeHostState> self
       [=](const ExtendHostLease& lease) { machine->extend_lease(lease.deadline_boottime_ms); },
       [=](const KeepMemory& keep) { machine->memory = keep.memory; },
       [](const SettleDirectory&) {},
+      [](const TellAttempts&) {},
       [](const ReadAgentLog&) {
         return LogChunk{"", true};
       },

@@ -1,0 +1,62 @@
+// The members file: made for its tasks' user, replaced whole, and gone with the last task.
+#include "process/members_file.hpp"
+
+#include <fstream>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+
+#include "process/file_descriptor.hpp"
+#include "process/temporary_directory.hpp"
+
+namespace fairwater {
+namespace {
+
+JobMembers two_members() {
+  return {JobId{7}, 1, {{0, "north", "10.0.0.1"}, {4, "south", "10.0.0.2"}}, 0};
+}
+
+}  // namespace
+
+TEST_CASE("a members file lists who runs, for its tasks' user alone", "[unit][members]") {
+  const TemporaryDirectory work;
+  const auto file = members_file(work.path(), JobId{7});
+  CHECK(file.filename() == "members-7");
+  CHECK_FALSE(replace_members_file(file, two_members()));
+  CHECK_FALSE(std::filesystem::exists(file));  // no task of it was started here
+
+  std::optional<TaskUser> user;
+  if (::geteuid() == 0) user = TaskUser{kFirstTenantUserId, kFirstTenantUserId, {}, ""};
+  REQUIRE_FALSE(make_members_file(file, user));
+  REQUIRE_FALSE(replace_members_file(file, two_members()));
+  CHECK(*read_file(file) == "0 north 10.0.0.1\n4 south 10.0.0.2\n");
+  struct stat known {};
+  REQUIRE(::stat(file.c_str(), &known) == 0);
+  CHECK((known.st_mode & 07777) == 0400);
+  if (user) CHECK(known.st_uid == user->uid);
+  // Another task of the job finds it as it is.
+  REQUIRE_FALSE(make_members_file(file, user));
+  CHECK(*read_file(file) == "0 north 10.0.0.1\n4 south 10.0.0.2\n");
+}
+
+TEST_CASE("a link that somebody left there is not followed", "[unit][members]") {
+  const TemporaryDirectory work;
+  const auto target = std::filesystem::path(work.path()) / "target";
+  std::ofstream(target) << "mine";
+  const auto file = members_file(work.path(), JobId{7});
+  std::filesystem::create_symlink(target, file.string() + ".new");
+  REQUIRE_FALSE(make_members_file(file, std::nullopt));
+  REQUIRE_FALSE(replace_members_file(file, two_members()));
+  CHECK(*read_file(target) == "mine");
+}
+
+TEST_CASE("members files are told from whatever else is there", "[unit][members]") {
+  CHECK(job_of_members_file("/w/members-12") == JobId{12});
+  CHECK(job_of_members_file("/w/members-12.new") == JobId{12});
+  CHECK_FALSE(job_of_members_file("/w/members-"));
+  CHECK_FALSE(job_of_members_file("/w/members-12x"));
+  CHECK_FALSE(job_of_members_file("/w/12.0.1"));
+}
+
+}  // namespace fairwater
