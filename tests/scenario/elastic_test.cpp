@@ -1,10 +1,10 @@
 // Elastic jobs of real processes: a queue of files under shrinks, kills and restarts. Preemption.
 #include <csignal>
-#include <filesystem>
 #include <random>
 
 #include <catch2/catch.hpp>
 
+#include "tests/scenario/file_queue.hpp"
 #include "tests/scenario/pages.hpp"
 #include "tests/scenario/support.hpp"
 
@@ -17,37 +17,6 @@ ClusterSetup four_processors() {
           .lease = "2s",
           .heartbeat_interval = "200ms"};
 }
-
-/// A queue of so many files, each a tenth of a second's work that is counted in `worked`.
-class FileQueue {
- public:
-  FileQueue(const Cluster& cluster, int files) : directory_(cluster.directory() / "queue") {
-    for (const char* part : {"todo", "busy", "done"})
-      std::filesystem::create_directories(directory_ / part);
-    for (int i = 0; i < files; ++i) std::ofstream(directory_ / "todo" / std::to_string(i)) << i;
-  }
-  [[nodiscard]] std::string job(std::uint32_t min, std::uint32_t max) const {
-    const std::string script = "cd " + directory_.string() +
-                               "; me=$FAIRWATER_TASK_INDEX\n"
-                               "give_back() { for mine in busy/$me.*; do [ -e $mine ] && mv $mine "
-                               "todo/${mine#busy/$me.}; done; }\n"
-                               "trap 'give_back; exit 143' TERM\ngive_back\n"
-                               "while file=$(ls todo | shuf -n 1) && [ -n \"$file\" ]; do\n"
-                               "  mv todo/$file busy/$me.$file 2>/dev/null || continue\n"
-                               "  sleep 0.1 & wait $!\n  mv busy/$me.$file done/$file\ndone\n";
-    return fmt::format(
-        "tenant: web\ntasks: {{min: {}, max: {}}}\ngrace: 2s\nresources: {{cpu: 1, memory: "
-        "64MiB}}\ncommand: {}\n",
-        min, max, json({"bash", "-c", script}).dump());
-  }
-  [[nodiscard]] std::size_t files(const char* part) const {
-    const auto all = std::filesystem::directory_iterator(directory_ / part);
-    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
-  }
-
- private:
-  std::filesystem::path directory_;
-};
 
 int grown_tasks(const Cluster& cluster, std::uint64_t job) {
   return cluster.job(job)["elastic"]["grown"].get<int>();
