@@ -107,6 +107,7 @@ struct TenantInfo {
   std::uint64_t running_tasks = 0;
   Units net = 0;  ///< positive when others owe it
   LedgerMeasure measure;
+  CreditAdvice credit_advice = CreditAdvice::none;  ///< of one that has no tenants
   friend bool operator==(const TenantInfo&, const TenantInfo&) = default;
 };
 

@@ -288,6 +288,14 @@ struct TenantInfo {
   runningTasks @5 :UInt64;
   net @6 :Int64;  # positive when others owe it; in what `measure` says
   measure @7 :LedgerMeasure;
+  creditAdvice @8 :CreditAdvice;
+}
+
+enum CreditAdvice {
+  # What the tenant's credit for growth says of its quota.
+  none @0;
+  quotaTooLarge @1;
+  quotaTooSmall @2;
 }
 
 struct LedgerMeasure {

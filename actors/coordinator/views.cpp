@@ -21,6 +21,7 @@ TenantView view_of(const CoordinatorState& state, TenantId id) {
     sum.net += view.net;
     sum.carry += view.carry;
     sum.credit += view.credit;
+    if (leaf == id) sum.advice = view.advice;
   }
   return sum;
 }
@@ -33,6 +34,7 @@ TenantInfo describe(const CoordinatorState& state, TenantId id, const TenantEntr
   info.record.spec = tenant.spec;
   info.record.carry = view.carry;
   info.record.credit = view.credit;
+  info.credit_advice = view.advice;
   info.request = catalog.to_named(view.request);
   info.runtime_quota = catalog.to_named(view.quota);
   info.used = catalog.to_named(view.used);

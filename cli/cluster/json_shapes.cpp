@@ -95,6 +95,9 @@ Json tenant_json(const TenantInfo& tenant) {
               {"net", tenant.net},
               {"granted_units_total", tenant.record.granted_units_total},
               {"credit", tenant.record.credit},
+              {"credit_advice", tenant.credit_advice == CreditAdvice::none
+                                    ? Json(nullptr)
+                                    : Json(to_string(tenant.credit_advice))},
               {"borrowed_units_total", tenant.record.borrowed_total},
               {"lent_units_total", tenant.record.lent_total},
               {"forgiven_total", tenant.record.forgiven_total},

@@ -131,6 +131,18 @@ std::vector<NestedTenant> nested_order(const std::vector<TenantInfo>& tenants) {
   return order;
 }
 
+/// `-12.0 core-s, quota too small`; credits are time, whatever the ledger counts.
+std::string credit_text(const TenantInfo& tenant) {
+  if (tenant.record.credit == 0) return "-";
+  LedgerMeasure time = tenant.measure;
+  time.accounting = Accounting::time;
+  std::string text = signed_balance_text(tenant.record.credit, time);
+  if (tenant.credit_advice == CreditAdvice::none) return text;
+  std::string advice{to_string(tenant.credit_advice)};
+  std::replace(advice.begin(), advice.end(), '_', ' ');
+  return text + ", " + advice;
+}
+
 }  // namespace
 
 std::string tenant_table(const std::vector<TenantInfo>& tenants) {
@@ -141,6 +153,7 @@ std::string tenant_table(const std::vector<TenantInfo>& tenants) {
                {"USED"},
                {"QUOTA"},
                {"NET", Align::right},
+               {"CREDIT", Align::right},
                {"GRANTED", Align::right}}};
   for (const auto& [at, depth] : nested_order(tenants)) {
     const TenantInfo& tenant = tenants[at];
@@ -148,7 +161,7 @@ std::string tenant_table(const std::vector<TenantInfo>& tenants) {
                    std::to_string(tenant.record.spec.weight), std::to_string(tenant.running_tasks),
                    std::to_string(tenant.pending_tasks), format_amounts(tenant.used),
                    format_amounts(tenant.runtime_quota),
-                   signed_balance_text(tenant.net, tenant.measure),
+                   signed_balance_text(tenant.net, tenant.measure), credit_text(tenant),
                    std::to_string(tenant.record.granted_units_total)});
   }
   return table.str();

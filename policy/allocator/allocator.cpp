@@ -144,6 +144,7 @@ TenantView Allocator::tenant(TenantId id) const {
           .carry = tenant.deficit,
           .credit = tenant.credit,
           .extras = tenant.extras,
+          .advice = credit_advice(impl_->state.growth_standing(tenant)),
           .held = mark.held,
           .part = mark.part,
           .mark = mark.base + mark.back - mark.away};

@@ -174,6 +174,7 @@ struct TenantView {
   Units carry = 0;   ///< its deficit in the accounts
   Units credit = 0;  ///< for growth, in unit-milliseconds
   Units extras = 0;  ///< units that its elastic jobs hold beyond what they started with
+  CreditAdvice advice = CreditAdvice::none;
   /// Where the ledger counts time, else zeros.
   MicroUnits held = 0;
   MicroUnits part = 0;  ///< what belongs to it, busy or not

@@ -19,6 +19,24 @@ std::optional<GrowthRule> growth_rule_from(std::string_view name) {
   return std::nullopt;
 }
 
+std::string_view to_string(CreditAdvice advice) {
+  switch (advice) {
+    case CreditAdvice::quota_too_large:
+      return "quota_too_large";
+    case CreditAdvice::quota_too_small:
+      return "quota_too_small";
+    case CreditAdvice::none:
+      break;
+  }
+  return "";
+}
+
+CreditAdvice credit_advice(const GrowthStanding& standing) {
+  const Wide telling = Wide{standing.part} * kTellingCredit_ms / kMicroUnitsPerUnit;
+  if (standing.credit > telling) return CreditAdvice::quota_too_large;
+  return standing.credit < -telling ? CreditAdvice::quota_too_small : CreditAdvice::none;
+}
+
 Units growth_order(GrowthRule rule, const GrowthStanding& standing) {
   return rule == GrowthRule::crea ? standing.extras : -standing.credit;
 }

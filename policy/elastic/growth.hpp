@@ -34,6 +34,17 @@ struct GrowthStanding {
   MicroUnits part = 0;    ///< what belongs to it, busy or not
   MicroUnits unused = 0;  ///< of that
 };
+/// What a credit says of the quota (Liu et al. 2018): one that grows, that the tenant leaves more
+/// unused than it grows by; one that falls, that it lives on others' room.
+enum class CreditAdvice : std::uint8_t { none = 0, quota_too_large = 1, quota_too_small = 2 };
+inline constexpr CreditAdvice kLastCreditAdvice = CreditAdvice::quota_too_small;
+/// `quota_too_large`, `quota_too_small`; empty: none.
+[[nodiscard]] std::string_view to_string(CreditAdvice advice);
+/// Credits always move. One that has come to ten minutes of all that belongs to the tenant does so
+/// for a reason.
+inline constexpr std::int64_t kTellingCredit_ms = 600'000;
+[[nodiscard]] CreditAdvice credit_advice(const GrowthStanding& standing);
+
 /// Of all tenants together.
 struct GrowthTotals {
   Units extras = 0;

@@ -10,6 +10,11 @@
 namespace fairwater {
 
 template <>
+struct EnumLast<CreditAdvice> {
+  static constexpr CreditAdvice value = kLastCreditAdvice;
+};
+
+template <>
 struct EnumLast<ChangeKind> {
   static constexpr ChangeKind value = ChangeKind::removed;
 };
@@ -115,6 +120,7 @@ struct Fields<TenantInfo> {
     FAIRWATER_FIELD(running_tasks, RunningTasks);
     FAIRWATER_FIELD(net, Net);
     FAIRWATER_FIELD(measure, Measure);
+    FAIRWATER_FIELD(credit_advice, CreditAdvice);
   }
 };
 

@@ -143,5 +143,16 @@ TEST_CASE("rules order tenants by credit or by extras, and bound them", "[unit][
   CHECK_FALSE(growth_rule_from("fair"));
 }
 
+TEST_CASE("a credit of ten minutes of all that belongs to one says something of its quota",
+          "[unit][growth]") {
+  const auto advice = [](Units credit) {
+    return credit_advice({.credit = credit, .extras = 0, .part = 4'000'000, .unused = 0});
+  };
+  CHECK(advice(2'400'000) == CreditAdvice::none);
+  CHECK(advice(2'400'001) == CreditAdvice::quota_too_large);
+  CHECK(advice(-2'400'001) == CreditAdvice::quota_too_small);
+  CHECK(to_string(advice(-2'400'000)).empty());
+}
+
 }  // namespace
 }  // namespace fairwater::test

@@ -59,13 +59,14 @@ TEST_CASE("tenant list has the contract's shape", "[golden][json]") {
   tenant.pending_tasks = 2;
   tenant.running_tasks = 7;
   tenant.net = -3;
-  CHECK(json_text(tenants_json({tenant})) ==
-        R"({"tenants":[{"name":"physics","parent":null,"weight":5,"min":{"cpu":4000},"max":{},)"
-        R"("request":{"cpu":9000},"runtime_quota":{"cpu":8000},"used":{"cpu":7000},)"
-        R"("pending_tasks":2,"running_tasks":7,"net":-3,"granted_units_total":120,"credit":0,)"
-        R"("borrowed_units_total":0,"lent_units_total":0,"forgiven_total":0,"queue":"fifo",)"
-        R"("repay":1.0,"may_lend":true,"may_borrow":true,"run_as":null}],)"
-        R"("accounting":"units","currency":"units"})");
+  CHECK(
+      json_text(tenants_json({tenant})) ==
+      R"({"tenants":[{"name":"physics","parent":null,"weight":5,"min":{"cpu":4000},"max":{},)"
+      R"("request":{"cpu":9000},"runtime_quota":{"cpu":8000},"used":{"cpu":7000},)"
+      R"("pending_tasks":2,"running_tasks":7,"net":-3,"granted_units_total":120,"credit":0,"credit_advice":null,)"
+      R"("borrowed_units_total":0,"lent_units_total":0,"forgiven_total":0,"queue":"fifo",)"
+      R"("repay":1.0,"may_lend":true,"may_borrow":true,"run_as":null}],)"
+      R"("accounting":"units","currency":"units"})");
   CHECK(json_text(tenants_json({})) == R"({"tenants":[]})");
 
   tenant.net = -80'000;
