@@ -7,6 +7,7 @@
 #include <rocksdb/env.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
+#include <rocksdb/utilities/checkpoint.h>
 
 #include "policy/core/check.hpp"
 #include "storage/directory.hpp"
@@ -222,6 +223,16 @@ rocksdb::Status Database::write(rocksdb::WriteBatch& batch, bool sync) {
   options.sync = sync;
   options.protection_bytes_per_key = 8;
   return db_->Write(options, &batch);
+}
+
+rocksdb::Status Database::checkpoint(const std::string& path) const {
+  // Logs are copied, not flushed: they are small (max_total_wal_size), and a flush would hold up
+  // those who write.
+  constexpr std::uint64_t kNeverFlush = ~std::uint64_t{0};
+  rocksdb::Checkpoint* made = nullptr;
+  const rocksdb::Status status = rocksdb::Checkpoint::Create(db_.get(), &made);
+  const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
+  return status.ok() ? checkpoint->CreateCheckpoint(path, kNeverFlush) : status;
 }
 
 Snapshot::Snapshot(const Database& database)

@@ -27,6 +27,9 @@ class Database {
 
   /// Atomic; durable when it returns with `sync`.
   [[nodiscard]] rocksdb::Status write(rocksdb::WriteBatch& batch, bool sync);
+  /// Makes the directory `path`, which must not be there, a database of its own as this one is at
+  /// some moment of the call: beside the writer, which is not held up.
+  [[nodiscard]] rocksdb::Status checkpoint(const std::string& path) const;
   /// Null when has() is false and the database was opened for reading only.
   [[nodiscard]] rocksdb::ColumnFamilyHandle* handle(Family family) const {
     return handles_[static_cast<std::size_t>(family)];

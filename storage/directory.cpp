@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "storage/files.hpp"
+
 namespace fairwater {
 namespace {
 
@@ -13,14 +15,7 @@ constexpr std::uint64_t kMaxReserveBytes = std::uint64_t{16} << 20;
 /// process where there is not a free block; what fails later is an error.
 constexpr std::uint64_t kOpeningBytes = std::uint64_t{512} << 10;
 
-std::string identity_file(const std::string& path) { return path + "/FAIRWATER"; }
 std::string reserve_file(const std::string& directory) { return directory + "/reserve"; }
-
-rocksdb::Status sync_directory(rocksdb::Env* env, const std::string& path) {
-  std::unique_ptr<rocksdb::Directory> directory;
-  const rocksdb::Status status = env->NewDirectory(path, &directory);
-  return status.ok() ? directory->Fsync() : status;
-}
 
 /// What lies in a directory, without what may lie in an empty one; none when there is no directory.
 std::optional<std::vector<std::string>> contents(const std::string& path, rocksdb::Env* env) {
@@ -39,6 +34,13 @@ caf::error foreign(const std::string& path, const std::string& found) {
                     path + " is not a Fairwater ledger: it holds '" + found +
                         "' but no file FAIRWATER. Nothing was touched; name the right directory or "
                         "an empty one.");
+}
+
+caf::error half_restored(const std::string& path) {
+  return make_error(ErrorCode::storage_damaged,
+                    path +
+                        " holds no ledger: a restore into it was broken off. Run it again "
+                        "(fairwaterd coordinator --restore BACKUP --accept-loss).");
 }
 
 caf::error empty(const std::string& path) {
@@ -76,7 +78,8 @@ caf::error storage_error(const rocksdb::Status& status, const std::string& sente
 
 caf::error LedgerDirectory::check_identity(const std::string& path, rocksdb::Env* env) {
   std::string identity;
-  const rocksdb::Status status = rocksdb::ReadFileToString(env, identity_file(path), &identity);
+  const rocksdb::Status status =
+      rocksdb::ReadFileToString(env, LedgerDirectory::identity_path(path), &identity);
   if (status.ok()) {
     if (identity == kIdentity) return {};
     return make_error(ErrorCode::storage_damaged,
@@ -85,6 +88,8 @@ caf::error LedgerDirectory::check_identity(const std::string& path, rocksdb::Env
                           "another version of Fairwater.");
   }
   const auto names = contents(path, env);
+  if (names && std::find(names->begin(), names->end(), "restoring") != names->end())
+    return half_restored(path);
   if (names && !names->empty() && names->front() != "FAIRWATER")
     return foreign(path, names->front());
   if (names && !names->empty()) return storage_error(status, "cannot read the ledger in " + path);
@@ -108,8 +113,9 @@ Expected<std::unique_ptr<LedgerDirectory>> LedgerDirectory::open(std::string pat
   if (!locked.ok()) return storage_error(locked, "cannot lock the ledger in " + path);
   std::unique_ptr<LedgerDirectory> directory(new LedgerDirectory(std::move(path), env, lock));
   if (is_empty) {
-    const rocksdb::Status written = write_durably(
-        env, directory->path_, identity_file(directory->path_), std::string(kIdentity));
+    const rocksdb::Status written =
+        write_durably(env, directory->path_, LedgerDirectory::identity_path(directory->path_),
+                      std::string(kIdentity));
     if (!written.ok())
       return storage_error(written, "cannot create a ledger in " + directory->path_);
   }

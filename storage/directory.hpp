@@ -36,6 +36,9 @@ class LedgerDirectory {
   /// `storage_damaged` or `invalid_input` unless `path` holds a ledger. Touches and locks nothing.
   [[nodiscard]] static caf::error check_identity(const std::string& path, rocksdb::Env* env);
   [[nodiscard]] static std::string database_path(const std::string& path) { return path + "/db"; }
+  [[nodiscard]] static std::string identity_path(const std::string& path) {
+    return path + "/FAIRWATER";
+  }
 
   ~LedgerDirectory();
   LedgerDirectory(const LedgerDirectory&) = delete;

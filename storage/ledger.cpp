@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "policy/core/check.hpp"
+#include "storage/backup.hpp"
 #include "storage/directory.hpp"
 #include "storage/fold.hpp"
 #include "storage/high_water.hpp"
@@ -105,6 +106,8 @@ class Ledger::Impl {
   /// The state as it is stored.
   void load() { state_ = std::make_unique<State>(*view_); }
   [[nodiscard]] const Database& database() const { return *database_; }
+  [[nodiscard]] const SpaceGuard& space() const { return space_; }
+  [[nodiscard]] const LedgerOptions& options() const { return options_; }
   [[nodiscard]] const std::string& directory() const { return options_.directory; }
 
  private:
@@ -418,6 +421,12 @@ void Ledger::visit_journal(std::uint64_t from,
             [&](std::string_view key, std::string_view v) {
               return visit(decode_stored<JournalRecord>(Family::journal, key, v));
             });
+}
+
+Expected<LedgerBackup> Ledger::backup(const std::string& directory,
+                                      const AddFiles& add_files) const {
+  return make_backup(impl_->database(), impl_->space(), directory, add_files,
+                     impl_->options().clock);
 }
 
 VerifyReport Ledger::verify() const { return verify_snapshot(Snapshot(impl_->database())); }

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "model/backup.hpp"
 #include "model/journal.hpp"
 #include "model/verify_report.hpp"
 #include "policy/ledger/accounts.hpp"
@@ -127,6 +128,12 @@ class Ledger {
   /// one. Errors as for open(), but for storage_locked.
   [[nodiscard]] static Expected<VerifyReport> verify_directory(const std::string& directory,
                                                                rocksdb::Env* env = nullptr);
+  /// Makes `directory` a backup (storage/backup.hpp), which has to be new, of what is durable at
+  /// some moment of the call, and verifies it. `add_files` puts more into it. Takes as long as
+  /// verify().
+  [[nodiscard]] Expected<LedgerBackup> backup(
+      const std::string& directory,
+      const std::function<caf::error(const std::string& directory)>& add_files = {}) const;
 
  private:
   class Impl;

@@ -1,0 +1,176 @@
+#include <memory>
+#include <set>
+
+#include "storage/backup.hpp"
+#include "storage/files.hpp"
+#include "storage/ledger.hpp"
+
+namespace fairwater {
+namespace {
+
+constexpr std::string_view kRestoreWork = "restoring";
+/// Beside the copy itself: what opening a ledger writes, with a margin.
+constexpr std::uint64_t kRestoreSpareBytes = std::uint64_t{4} << 20;
+
+class Restore {
+ public:
+  Restore(const RestoreOptions& options, rocksdb::Env* env)
+      : options_(options),
+        env_(env),
+        target_(options.directory),
+        work_(target_ + "/" + std::string(kRestoreWork)) {}
+
+  Expected<BackupManifest> run() {
+    auto manifest = read_manifest(options_.backup, env_);
+    if (!manifest) return manifest;
+    if (caf::error refused = check_target()) return refused;
+    const rocksdb::Status made = env_->CreateDirIfMissing(target_);
+    if (!made.ok()) return failed(made);
+    rocksdb::FileLock* lock = nullptr;
+    const rocksdb::Status locked = env_->LockFile(target_ + "/LOCK", &lock);
+    if (!locked.ok())
+      return make_error(ErrorCode::storage_locked,
+                        "another coordinator uses " + target_ + ": " + locked.ToString());
+    caf::error error = fill(*manifest);
+    // What cannot be removed now, the next restore removes.
+    if (error) clear().PermitUncheckedError();
+    env_->UnlockFile(lock).PermitUncheckedError();
+    if (error) return error;
+    return manifest;
+  }
+
+ private:
+  [[nodiscard]] caf::error failed(const rocksdb::Status& status) const {
+    return storage_error(status, "cannot restore " + options_.backup + " into " + target_);
+  }
+
+  /// What a restore puts into the target, whether it came to its end or not.
+  [[nodiscard]] bool is_ours(const std::string& name) const {
+    return name == kRestoreWork || name == "reserve" ||
+           env_->FileExists(options_.backup + "/" + name).ok();
+  }
+
+  caf::error check_target() const {
+    const caf::error identity = LedgerDirectory::check_identity(target_, env_);
+    if (!identity)
+      return make_error(ErrorCode::already_exists,
+                        target_ +
+                            " holds a ledger already. A backup is restored into an empty or "
+                            "missing directory only, so that it never takes a ledger's place by "
+                            "mistake; move that one away first",
+                        "data");
+    if (details(identity).code == ErrorCode::invalid_input) return {};  // empty
+    if (!env_->FileExists(work_).ok()) return identity;
+    for (const std::string& name : children_of(env_, target_))
+      if (!is_ours(name) && name != "LOCK") return identity;
+    return {};  // a restore that was broken off
+  }
+
+  rocksdb::Status clear() const {
+    rocksdb::Status status;
+    for (const std::string& name : children_of(env_, target_)) {
+      const std::string child = target_ + "/" + name;
+      if (name == kRestoreWork || !is_ours(name) || !status.ok()) continue;
+      bool is_directory = false;
+      status = env_->IsDirectory(child, &is_directory);
+      if (status.ok()) status = is_directory ? remove_tree(env_, child) : env_->DeleteFile(child);
+    }
+    return status.ok() ? remove_tree(env_, work_) : status;  // last: it says whose the rest is
+  }
+
+  caf::error fill(const BackupManifest& manifest) const {
+    if (const auto cleared = clear(); !cleared.ok()) return failed(cleared);
+    if (caf::error full = check_space()) return full;
+    if (const auto copied = copy(); !copied.ok()) return failed(copied);
+    if (caf::error wrong = verify(manifest)) return wrong;
+    if (caf::error error = begin_new_life(manifest)) return error;
+    if (options_.add_files)
+      if (caf::error error = options_.add_files(work_)) return error;
+    const auto moved = move_to_target();
+    return moved.ok() ? caf::error{} : failed(moved);
+  }
+
+  caf::error check_space() const {
+    const std::uint64_t bytes = bytes_below(env_, options_.backup) + kRestoreSpareBytes;
+    std::uint64_t free = 0;
+    if (!env_->GetFreeSpace(target_, &free).ok() || free >= bytes) return {};
+    return make_error(ErrorCode::disk_full,
+                      "the disk of " + target_ + " is full: " + std::to_string(free >> 20) +
+                          " MiB are free and the backup takes " + std::to_string(bytes >> 20) +
+                          " MiB. Nothing was written.");
+  }
+
+  rocksdb::Status copy() const {
+    const std::string from = LedgerDirectory::database_path(options_.backup);
+    const std::string to = LedgerDirectory::database_path(work_);
+    rocksdb::Status status = env_->CreateDir(work_);
+    if (status.ok()) status = env_->CreateDir(to);
+    for (const std::string& name : children_of(env_, from))
+      if (status.ok()) status = copy_file(env_, from + "/" + name, to + "/" + name);
+    if (status.ok()) status = sync_directory(env_, to);
+    for (const char* name : {"/high-water", "/FAIRWATER"})
+      if (status.ok()) status = copy_file(env_, options_.backup + name, work_ + name);
+    return status;
+  }
+
+  caf::error verify(const BackupManifest& manifest) const {
+    const auto report = Ledger::verify_directory(work_, env_);
+    if (!report || !report->ok)
+      return make_error(
+          ErrorCode::storage_damaged,
+          "the backup " + options_.backup + " does not verify, nothing was restored: " +
+              (report ? report->differences.front() : details(report.error()).message));
+    if (report->records == manifest.end.number) return {};
+    return make_error(ErrorCode::storage_damaged,
+                      "the backup " + options_.backup + " ends at record " +
+                          std::to_string(report->records) + ", and its file BACKUP says " +
+                          std::to_string(manifest.end.number) + ": nothing was restored");
+  }
+
+  caf::error begin_new_life(const BackupManifest& manifest) const {
+    LedgerOptions options;
+    options.directory = work_;
+    options.env = env_;
+    options.clock = options_.clock;
+    options.min_free_bytes = 0;  // the coordinator that opens it keeps its own reserve
+    auto ledger = Ledger::open(options);
+    if (!ledger) return ledger.error();
+    if ((*ledger)->end() != manifest.end || (*ledger)->cluster().cluster_id != manifest.cluster_id)
+      return make_error(ErrorCode::storage_damaged,
+                        "the database of the backup " + options_.backup +
+                            " is another than its file BACKUP says: nothing was restored");
+    auto begun = (*ledger)->append({options_.beginning(manifest)});
+    return begun ? caf::error{} : begun.error();
+  }
+
+  rocksdb::Status move_to_target() const {
+    rocksdb::Status status = sync_directory(env_, work_);
+    std::vector<std::string> names = children_of(env_, work_);
+    // The coordinator makes a reserve of its own size; the file FAIRWATER makes it a ledger.
+    std::erase_if(names, [](const std::string& name) {
+      return name == "LOCK" || name == "reserve" || name == "FAIRWATER";
+    });
+    names.emplace_back("FAIRWATER");
+    for (const std::string& name : names) {
+      if (status.ok() && name == "FAIRWATER") status = sync_directory(env_, target_);
+      if (status.ok()) status = env_->RenameFile(work_ + "/" + name, target_ + "/" + name);
+    }
+    if (status.ok()) status = sync_directory(env_, target_);
+    if (status.ok()) remove_tree(env_, work_).PermitUncheckedError();  // nothing of worth
+    return status;
+  }
+
+  const RestoreOptions& options_;
+  rocksdb::Env* env_;
+  std::string target_;
+  std::string work_;
+};
+
+}  // namespace
+
+Expected<BackupManifest> restore_backup(const RestoreOptions& options) {
+  rocksdb::Env* env = options.env ? options.env : rocksdb::Env::Default();
+  return Restore(options, env).run();
+}
+
+}  // namespace fairwater
