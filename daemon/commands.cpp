@@ -15,6 +15,7 @@
 #include "cli/core/verbs.hpp"
 #include "cli/core/version.hpp"
 #include "daemon/daemon.hpp"
+#include "daemon/restore.hpp"
 #include "input/document.hpp"
 #include "policy/core/check.hpp"
 #include "process/temporary_directory.hpp"
@@ -34,7 +35,9 @@ struct CoordinatorFlags {
   std::string listen;
   std::string data;
   std::string join_token_expires;
+  std::string restore;
   bool init = false;
+  bool accept_loss = false;
 };
 
 struct AgentFlags {
@@ -168,11 +171,25 @@ int run_service(const Expected<Config>& config, bool check_only, Start start, An
   return kExitDone;
 }
 
+caf::error check_restore(const CoordinatorFlags& flags) {
+  if (!flags.restore.empty() && flags.init)
+    return make_error(ErrorCode::invalid_input,
+                      "makes a cluster of a backup; --init would make another", "restore");
+  if (flags.restore.empty() && flags.accept_loss)
+    return make_error(ErrorCode::invalid_input, "belongs to --restore DIR", "accept-loss");
+  return {};
+}
+
 int run_coordinator(const CoordinatorFlags& flags) {
+  if (auto wrong = check_restore(flags)) return refuse_usage(wrong);
   raise_descriptor_limit();
+  using Started = Expected<std::unique_ptr<CoordinatorProcess>>;
   return run_service(
       coordinator_config(flags), flags.common.check,
-      [&](auto& system, const CoordinatorConfig& config, const DaemonLog& log) {
+      [&](auto& system, const CoordinatorConfig& config, const DaemonLog& log) -> Started {
+        if (!flags.restore.empty())
+          if (auto failed = restore_cluster(config, flags.restore, flags.accept_loss))
+            return failed;
         return CoordinatorProcess::start(system, config, flags.init, stop_at_once(log));
       },
       [](const auto& process, const CoordinatorConfig& config, const DaemonLog& log) {
@@ -318,11 +335,16 @@ void add_coordinator(CLI::App& app, CoordinatorFlags& flags, int& status) {
   verb->add_option("--listen", flags.listen, "HOST:PORT; port 0 picks a free one");
   verb->add_option("--data", flags.data, "the ledger's directory");
   verb->add_flag("--init", flags.init, "create the data directory, with its tokens");
+  verb->add_option("--restore", flags.restore,
+                   "begin with this backup (fairwater ledger backup), in an empty data directory");
+  verb->add_flag("--accept-loss", flags.accept_loss,
+                 "give up all that happened after the backup was made");
   verb->add_option("--join-token-expires", flags.join_token_expires,
                    "how long the first join token is good: a duration (default 24h), or never");
   verb->footer(
       "Examples:\n  fairwaterd coordinator --init --data /var/lib/fairwater/coordinator\n"
-      "  fairwaterd coordinator --config /etc/fairwater/coordinator.yaml");
+      "  fairwaterd coordinator --config /etc/fairwater/coordinator.yaml\n"
+      "  fairwaterd coordinator --restore /var/backups/fairwater/monday --accept-loss");
   verb->callback([&] { status = run_coordinator(flags); });
 }
 

@@ -22,11 +22,13 @@
 #include "cli/core/output.hpp"
 #include "cli/core/version.hpp"
 #include "daemon/accounting.hpp"
+#include "daemon/restore.hpp"
 #include "policy/core/check.hpp"
 #include "process/directory_place.hpp"
 #include "process/task_process.hpp"
 #include "rpc/sockets.hpp"
 #include "rpc/tokens.hpp"
+#include "storage/backup.hpp"
 
 namespace fairwater {
 
@@ -186,10 +188,16 @@ Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start(
   if (!place) return place.error();
   ClusterSettings settings;
   settings.copied = *place != Place::same;
+  settings.restored = settings.copied && is_restored(config.data);
   settings.on_trusted = [data = config.data] {
-    if (const auto failed = mark_place(data))
+    auto failed = mark_place(data);
+    if (!failed) failed = forget_restore(data);
+    if (failed)
       spdlog::error("the ledger is taken for a copy at the next start again: {}",
                     details(failed).message);
+  };
+  settings.add_to_backup = [data = config.data](const std::string& backup) {
+    return copy_secrets(data, backup);
   };
   settings.lease_ms = config.lease_ms;
   settings.grace_ms = config.grace_ms;

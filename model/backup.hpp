@@ -23,6 +23,7 @@ struct LedgerBackup {
   BackupManifest manifest;
   std::uint64_t bytes = 0;  ///< in its files, of which some may be the ledger's own (hard links)
   std::int64_t took_ms = 0;
+  friend bool operator==(const LedgerBackup&, const LedgerBackup&) = default;
 };
 
 }  // namespace fairwater

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "model/backup.hpp"
 #include "model/profile.hpp"
 #include "model/requests.hpp"
 #include "model/verify_report.hpp"
@@ -192,6 +193,14 @@ struct VerifyLedger {
   Caller caller;
 };
 
+/// On the coordinator's machine, in a directory that is not there yet; one at a time.
+struct BackupLedger {
+  using Answer = LedgerBackup;
+  static constexpr bool kTakesLong = true;  ///< verifies what it made
+  Caller caller;
+  std::string directory;
+};
+
 struct ShowStanding {
   using Answer = LedgerStanding;
   Caller caller;
@@ -246,7 +255,8 @@ struct ForgiveDebt {
 /// Of an operator alone; the frontend refuses others.
 #define FAIRWATER_FRONTEND_OPERATOR_CALLS(X) \
   X(readJournal, ReadJournal)                \
-  X(verifyLedger, VerifyLedger)
+  X(verifyLedger, VerifyLedger)              \
+  X(backupLedger, BackupLedger)
 #define FAIRWATER_COORDINATOR_OPERATOR_CALLS(X) \
   X(applyTenants, ApplyTenants)                 \
   X(removeTenant, RemoveTenant)                 \

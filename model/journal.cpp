@@ -7,11 +7,8 @@ namespace {
 
 struct ApproximateBytes {
   std::size_t operator()(const JobSubmitted& submitted) const { return spec_bytes(submitted.spec); }
-  std::size_t operator()(const TasksFinished& finished) const {
-    std::size_t bytes = 0;
-    for (const auto& result : finished.results) bytes += kResultBytes + result.message.size();
-    return bytes;
-  }
+  std::size_t operator()(const TasksFinished& finished) const { return of(finished.results); }
+  std::size_t operator()(const TasksDisowned& disowned) const { return of(disowned.results); }
   std::size_t operator()(const LaunchesFailed& failed) const {
     std::size_t bytes = 0;
     for (const auto& launch : failed.launches)
@@ -41,6 +38,12 @@ struct ApproximateBytes {
   template <class Small>
   std::size_t operator()(const Small&) const {
     return kSmallRecordBytes;
+  }
+
+  static std::size_t of(const std::vector<TaskResult>& results) {
+    std::size_t bytes = 0;
+    for (const auto& result : results) bytes += kResultBytes + result.message.size();
+    return bytes;
   }
 
   static constexpr std::size_t kResultBytes = 128;

@@ -180,6 +180,10 @@ struct TasksRequeued {
   std::vector<ServiceRestart> restarts = {};  ///< as in TasksFinished
   friend bool operator==(const TasksRequeued&, const TasksRequeued&) = default;
 };
+/// The reason of those that a ledger had granted before it was taken back, and whose node does not
+/// know them any more.
+inline constexpr std::string_view kReturnedFromLostLife =
+    "the ledger was taken back; what became of it is not known";
 /// One turn of the coordinator.
 struct Cycle {
   static constexpr std::string_view kName = "cycle";
@@ -240,7 +244,18 @@ struct LedgerTrusted {
   std::uint64_t given_up = 0;      ///< records of earlier incarnations up to here may be missing
   std::uint64_t skipped_jobs = 0;  ///< job ids that the lost life may have given away
   std::string reason;
+  std::uint32_t skipped_tenants = 0;  ///< likewise: tasks' users follow from tenants' numbers
+  std::uint32_t skipped_nodes = 0;
+  std::uint64_t skipped_epochs = 0;  ///< of coordinators of the lost life
   friend bool operator==(const LedgerTrusted&, const LedgerTrusted&) = default;
+};
+
+/// What a node had run in a life of the ledger that was lost: nobody waits for it. Changes nothing.
+struct TasksDisowned {
+  static constexpr std::string_view kName = "tasks_disowned";
+  NodeId node;
+  std::vector<TaskResult> results;  ///< of what still ran, that it was stopped
+  friend bool operator==(const TasksDisowned&, const TasksDisowned&) = default;
 };
 
 using JournalBody =
@@ -248,7 +263,7 @@ using JournalBody =
                  JobSubmitted, JobCancelled, NodeChanged, TasksFinished, TasksRequeued, Cycle,
                  LaunchesFailed, LedgerTrusted, TokenRevoked, NodeRemoved, NodeAdmitted,
                  NodeDrained, NodeLost, NodeReturned, NodeSuperseded, TimeSettled, DebtForgiven,
-                 AccountingChanged, TasksReclaimed, CreditsSettled, JobWindsDown>;
+                 AccountingChanged, TasksReclaimed, CreditsSettled, JobWindsDown, TasksDisowned>;
 
 struct JournalRecord {
   std::uint64_t number = 0;  ///< "cycle number": 1, 2, 3, .. without gaps

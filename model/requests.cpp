@@ -49,6 +49,7 @@ class NamesInUse {
   void operator()(const TokenIssued& issued) { (*this)(issued.tenant); }
   void operator()(const JobSubmitted& submitted) { (*this)(submitted.tenant); }
   void operator()(const TasksFinished& finished) { (*this)(finished.node); }
+  void operator()(const TasksDisowned& disowned) { (*this)(disowned.node); }
   void operator()(const TasksRequeued& requeued) { (*this)(requeued.node); }
   void operator()(const LaunchesFailed& failed) {
     (*this)(failed.node);

@@ -197,6 +197,14 @@ struct Fields<VerifyLedger> {
 };
 
 template <>
+struct Fields<BackupLedger> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(directory, Directory);
+  }
+};
+
+template <>
 struct Fields<ShowStanding> {
   template <class Visit>
   static constexpr void each(Visit&&) {}
@@ -327,6 +335,7 @@ FAIRWATER_ANSWER(ShowProfile, Profile);
 FAIRWATER_ANSWER(RevokeToken, Info);
 FAIRWATER_ANSWER(ReadJournal, Page);
 FAIRWATER_ANSWER(VerifyLedger, Report);
+FAIRWATER_ANSWER(BackupLedger, Backup);
 FAIRWATER_ANSWER(ShowStanding, Standing);
 #undef FAIRWATER_ANSWER
 

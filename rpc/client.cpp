@@ -361,6 +361,10 @@ Expected<JournalPage> Client::journal(std::uint64_t since, std::uint32_t limit,
 
 Expected<VerifyReport> Client::verify_ledger() { return call(VerifyLedger{}); }
 
+Expected<LedgerBackup> Client::backup_ledger(const std::string& directory) {
+  return call(BackupLedger{{}, directory});
+}
+
 Expected<LedgerStanding> Client::ledger_standing() { return call(ShowStanding{}); }
 
 caf::error Client::trust_ledger(const std::string& reason) {

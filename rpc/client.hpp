@@ -64,6 +64,8 @@ class Client {
   [[nodiscard]] Expected<JournalPage> journal(std::uint64_t since, std::uint32_t limit,
                                               std::int64_t wait_ms);
   [[nodiscard]] Expected<VerifyReport> verify_ledger();
+  /// In a directory on the coordinator's machine that is not there yet.
+  [[nodiscard]] Expected<LedgerBackup> backup_ledger(const std::string& directory);
   [[nodiscard]] Expected<LedgerStanding> ledger_standing();
   /// The operator vouches for a ledger that is doubted; `wrong_state` when it is not.
   [[nodiscard]] caf::error trust_ledger(const std::string& reason);

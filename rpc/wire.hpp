@@ -3,6 +3,7 @@
 // builder, read() throws MalformedRecord, decode() turns that into `invalid_input`.
 #pragma once
 
+#include "model/backup.hpp"
 #include "model/node.hpp"
 #include "model/profile.hpp"
 #include "model/requests.hpp"
@@ -42,6 +43,7 @@ FAIRWATER_CODEC(LedgerStanding);
 FAIRWATER_CODEC(JournalPage);
 FAIRWATER_CODEC(Explanation);
 FAIRWATER_CODEC(VerifyReport);
+FAIRWATER_CODEC(LedgerBackup);
 FAIRWATER_CODEC_AS(AgentOrders, wire::AgentControl::OrdersParams);
 /// Without the cycle that was seen: agents have always sent it with the report.
 FAIRWATER_CODEC(AgentIdentity);

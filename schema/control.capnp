@@ -152,6 +152,8 @@ interface OperatorSession extends(TenantSession) {
       -> (error :Error, shares :List(ForgivenShare), left :Int64, measure :LedgerMeasure);
   # What `debtor` owes, to one creditor or (empty) to all, up to an amount as people write it or (empty) all of it.
   # `shares`: what was, or would be, forgiven; `left`: what it owes afterwards.
+  backupLedger @13 (directory :Text) -> (error :Error, backup :LedgerBackup);
+  # On the coordinator's machine: an absolute path that is not there yet. Answered when it is verified.
 }
 
 # -- agents ----------------------------------------------------------------------------------------
@@ -277,6 +279,17 @@ struct LedgerStanding {
   copied @5 :Bool;          # the directory is not where the last trusted coordinator left it
   awaited @6 :List(Text);   # nodes that have not spoken since the start
   doubts @7 :List(LedgerDoubt);
+}
+
+struct LedgerBackup {
+  clusterId @0 :Text;
+  cycle @1 :UInt64;  # the newest record in it
+  hash @2 :Data;
+  incarnation @3 :UInt32;
+  recorded @4 :Int64;  # when that record was
+  made @5 :Int64;
+  bytes @6 :UInt64;
+  tookMs @7 :Int64;
 }
 
 struct TenantInfo {

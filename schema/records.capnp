@@ -581,6 +581,15 @@ struct LedgerTrusted {
   givenUp @1 :UInt64;      # records of earlier incarnations up to this number may be missing
   skippedJobs @2 :UInt64;  # job ids that are left out
   reason @3 :Text;
+  skippedTenants @4 :UInt32;  # likewise of tenants: tasks' users follow from them
+  skippedNodes @5 :UInt32;
+  skippedEpochs @6 :UInt64;   # and of coordinators' starts
+}
+
+struct TasksDisowned {
+  # What a node had run in a life of the ledger that was lost. Changes nothing.
+  node @0 :UInt32;
+  results @1 :List(TaskResult);
 }
 
 struct JournalRecord {
@@ -615,6 +624,7 @@ struct JournalRecord {
     tasksReclaimed @27 :TasksReclaimed;
     creditsSettled @28 :CreditsSettled;
     jobWindsDown @29 :JobWindsDown;
+    tasksDisowned @30 :TasksDisowned;
   }
 }
 

@@ -11,7 +11,8 @@
 //             "hash " hex[64] NL "recorded " microseconds NL "made " microseconds NL
 //
 // A restore copies into TARGET/restoring, verifies there, and moves what it made to TARGET, the
-// file FAIRWATER last. What was broken off is no ledger, and the next restore clears it away.
+// file FAIRWATER last. What was broken off is no ledger, and the next restore clears it away. The
+// file `restored` in it names the backup, until somebody says that it is forgotten.
 #pragma once
 
 #include <functional>
@@ -24,11 +25,9 @@
 #include "model/journal.hpp"
 #include "storage/database.hpp"
 #include "storage/directory.hpp"
+#include "storage/ledger.hpp"
 
 namespace fairwater {
-
-/// Puts further files into a directory that nobody uses yet.
-using AddFiles = std::function<caf::error(const std::string& directory)>;
 
 /// Beside the database's writer, from any thread; of what was durable at some moment of the call.
 /// Makes nothing in `directory` unless the copy verifies. Errors: invalid_input (`directory` is not
@@ -55,5 +54,9 @@ struct RestoreOptions {
 /// Makes a ledger of a backup, which stays as it is. `already_exists` when there is a ledger,
 /// `storage_damaged` when the backup does not verify, disk_full. O(journal).
 [[nodiscard]] Expected<BackupManifest> restore_backup(const RestoreOptions& options);
+
+/// Whether the directory was restored, and forget_restore() was not called since.
+[[nodiscard]] bool is_restored(const std::string& directory, rocksdb::Env* env = nullptr);
+[[nodiscard]] caf::error forget_restore(const std::string& directory, rocksdb::Env* env = nullptr);
 
 }  // namespace fairwater

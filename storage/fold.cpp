@@ -82,7 +82,11 @@ class Fold {
     meta.incarnation = body.incarnation;
     meta.given_up = body.given_up;
     meta.next_job.value += body.skipped_jobs;
+    meta.next_tenant.value += body.skipped_tenants;
+    meta.next_node.value += body.skipped_nodes;
+    meta.epoch += body.skipped_epochs;
   }
+  void operator()(const TasksDisowned& body) { (void)node_of(body.node); }
   void operator()(const TimeSettled& body) {
     if (state_.meta.cluster.accounting != Accounting::time)
       refuse("time is settled in a ledger that counts units");

@@ -49,6 +49,9 @@ struct StoredTask {
   TaskRecord record;
 };
 
+/// Puts into a backup, or a restored ledger's directory, what belongs beside the ledger.
+using AddFiles = std::function<caf::error(const std::string& directory)>;
+
 class Ledger {
  public:
   /// Opens and checks the directory: identity, hash of the newest record, nets sum to zero,
@@ -131,9 +134,8 @@ class Ledger {
   /// Makes `directory` a backup (storage/backup.hpp), which has to be new, of what is durable at
   /// some moment of the call, and verifies it. `add_files` puts more into it. Takes as long as
   /// verify().
-  [[nodiscard]] Expected<LedgerBackup> backup(
-      const std::string& directory,
-      const std::function<caf::error(const std::string& directory)>& add_files = {}) const;
+  [[nodiscard]] Expected<LedgerBackup> backup(const std::string& directory,
+                                              const AddFiles& add_files = {}) const;
 
  private:
   class Impl;

@@ -9,6 +9,7 @@ namespace fairwater {
 namespace {
 
 constexpr std::string_view kRestoreWork = "restoring";
+constexpr std::string_view kRestoredFile = "restored";
 /// Beside the copy itself: what opening a ledger writes, with a margin.
 constexpr std::uint64_t kRestoreSpareBytes = std::uint64_t{4} << 20;
 
@@ -46,7 +47,7 @@ class Restore {
 
   /// What a restore puts into the target, whether it came to its end or not.
   [[nodiscard]] bool is_ours(const std::string& name) const {
-    return name == kRestoreWork || name == "reserve" ||
+    return name == kRestoreWork || name == kRestoredFile ||
            env_->FileExists(options_.backup + "/" + name).ok();
   }
 
@@ -86,6 +87,9 @@ class Restore {
     if (caf::error error = begin_new_life(manifest)) return error;
     if (options_.add_files)
       if (caf::error error = options_.add_files(work_)) return error;
+    const auto marked = write_durably(env_, work_, work_ + "/" + std::string(kRestoredFile),
+                                      options_.backup + "\n");
+    if (!marked.ok()) return failed(marked);
     const auto moved = move_to_target();
     return moved.ok() ? caf::error{} : failed(moved);
   }
@@ -171,6 +175,19 @@ class Restore {
 Expected<BackupManifest> restore_backup(const RestoreOptions& options) {
   rocksdb::Env* env = options.env ? options.env : rocksdb::Env::Default();
   return Restore(options, env).run();
+}
+
+bool is_restored(const std::string& directory, rocksdb::Env* env) {
+  if (!env) env = rocksdb::Env::Default();
+  return env->FileExists(directory + "/" + std::string(kRestoredFile)).ok();
+}
+
+caf::error forget_restore(const std::string& directory, rocksdb::Env* env) {
+  if (!env) env = rocksdb::Env::Default();
+  if (!is_restored(directory, env)) return {};
+  const std::string file = directory + "/" + std::string(kRestoredFile);
+  const rocksdb::Status removed = env->DeleteFile(file);
+  return removed.ok() ? caf::error{} : storage_error(removed, "cannot remove " + file);
 }
 
 }  // namespace fairwater

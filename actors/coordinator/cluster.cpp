@@ -105,7 +105,7 @@ Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledge
   context->names = std::make_shared<NameBook>(std::move(resources));
   context->reader = spawn_ledger_reader(system, threading, ledger, context->alarm);
   context->scanner = spawn_ledger_scanner(system, threading, ledger, context->alarm, *catalog,
-                                          context->wall_clock);
+                                          context->wall_clock, set.add_to_backup);
   context->ledger = spawn_ledger(system, threading, ledger, context->scanner, std::move(on_fatal));
   context->ledger_end = [ledger = std::weak_ptr<Ledger>(ledger)]() -> LedgerEnd {
     const auto held = ledger.lock();

@@ -38,6 +38,10 @@ struct ClusterSettings {
   std::string gang_secret;
   /// The ledger's directory is a copy, or was restored: see LedgerTrust.
   bool copied = false;
+  /// It is one whose loss the operator has accepted: its new life has begun.
+  bool restored = false;
+  /// Called from a thread of its own for every backup.
+  AddFiles add_to_backup;
   /// Called from a thread of its own, once, when a copied ledger is trusted.
   std::function<void()> on_trusted;
   /// The ledger's actors get threads of their own; false for tests in virtual time.

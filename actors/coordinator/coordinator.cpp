@@ -89,6 +89,9 @@ CoordinatorBase::behavior_type coordinator_behavior(CoordinatorSelf self,
       [self](const NextChange&) { next_change(self); },
       [self](const SettleTime&) { settle_on_time(self); },
       [self](const SettleCredits&) { settle_credits(self); },
+      [self](const LeasesOver&) {
+        change_trust(self, [self] { self->state.trust.leases_over(); });
+      },
       FAIRWATER_COORDINATOR_CALLS(FAIRWATER_ANSWERING)  //
   };
 #undef FAIRWATER_ANSWERING

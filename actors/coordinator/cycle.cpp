@@ -202,6 +202,8 @@ void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
   node.problem = beat.problem;
   pass_time(self);
   if (beat.lost) change_trust(self, [&] { state.trust.lose(beat.node); });
+  if (state.trust.is_cleaning_up())
+    change_trust(self, [&] { state.trust.clean_up(beat.node, beat.runs_lost_life); });
   for (const auto& task : beat.released) {
     state.allocation->release(task);
     if (state.beginning_anew) state.released_meanwhile.push_back(task);

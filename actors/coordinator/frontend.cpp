@@ -111,6 +111,10 @@ caf::result<VerifyReport> answer(FrontendSelf self, const VerifyLedger&) {
   return self->delegate(self->state.context->scanner, RunVerify{});
 }
 
+caf::result<LedgerBackup> answer(FrontendSelf self, const BackupLedger& request) {
+  return self->delegate(self->state.context->scanner, RunBackup{request.directory});
+}
+
 }  // namespace frontend_work
 
 namespace {

@@ -52,6 +52,7 @@ FAIRWATER_MESSAGE(ReadLedger)
 FAIRWATER_MESSAGE(ReadTenants)
 FAIRWATER_MESSAGE(TenantRecords)
 FAIRWATER_MESSAGE(RunVerify)
+FAIRWATER_MESSAGE(RunBackup)
 FAIRWATER_MESSAGE(JournalGrew)
 FAIRWATER_MESSAGE(ReadSnapshot)
 FAIRWATER_MESSAGE(SnapshotRead)
@@ -132,6 +133,10 @@ struct TenantRecords {
   std::vector<TenantRecord> tenants;
 };
 struct RunVerify {};
+/// See Ledger::backup. `wrong_state` while another is being made.
+struct RunBackup {
+  std::string directory;
+};
 /// For a coordinator that has to begin anew from what is durable.
 struct ReadSnapshot {};
 struct SnapshotRead {
@@ -148,10 +153,11 @@ using LedgerReader = caf::typed_actor<caf::replies_to<GetJob>::with<JobDetail>,
                                       caf::replies_to<TraceGrants>::with<TracedGrants>,
                                       caf::replies_to<ReadTenants>::with<TenantRecords>,
                                       caf::replies_to<ReadLedger>::with<LedgerView>>;
-/// Listings. Verifying gets a thread of its own.
+/// Listings. Verifying and backups get threads of their own.
 using LedgerScanner = caf::typed_actor<
     caf::replies_to<QueryJobs>::with<JobList>, caf::replies_to<QueryProfile>::with<ClassProfile>,
     caf::replies_to<ReadRecords>::with<JournalPage>, caf::replies_to<RunVerify>::with<VerifyReport>,
+    caf::replies_to<RunBackup>::with<LedgerBackup>,
     caf::replies_to<ReadSnapshot>::with<SnapshotRead>, caf::reacts_to<JournalGrew>>;
 
 /// Whether an actor that blocks gets a thread of its own; shared only in tests on virtual time.
@@ -168,6 +174,7 @@ enum class Threading : bool { shared, own };
                                                  std::shared_ptr<const Ledger> ledger,
                                                  std::shared_ptr<StorageAlarm> alarm,
                                                  ResourceCatalog catalog,
-                                                 std::function<WallTime()> wall_clock);
+                                                 std::function<WallTime()> wall_clock,
+                                                 AddFiles add_to_backup);
 
 }  // namespace fairwater

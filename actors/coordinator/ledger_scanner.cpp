@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <caf/all.hpp>
+#include <spdlog/spdlog.h>
 
 #include "actors/coordinator/cluster.hpp"
 #include "actors/coordinator/job_scan.hpp"
@@ -72,6 +73,8 @@ struct ScannerState {
   std::shared_ptr<StorageAlarm> alarm;
   ResourceCatalog catalog;
   std::function<WallTime()> wall_clock;
+  AddFiles add_to_backup;
+  bool makes_backup = false;
   // Bound of all three: each is a call that the gateway has admitted.
   std::deque<Follower> followers;  ///< in the order in which they asked
   OpenScans<JobScan> scans;
@@ -216,6 +219,41 @@ Verifier::behavior_type verifier(Verifier::pointer self, std::shared_ptr<const L
   }};
 }
 
+/// The same for a backup.
+using BackupMaker = caf::typed_actor<caf::replies_to<RunBackup>::with<LedgerBackup>>;
+BackupMaker::behavior_type backup_maker(BackupMaker::pointer self,
+                                        std::shared_ptr<const Ledger> ledger, AddFiles add_files) {
+  return {[self, ledger = std::move(ledger), add_files = std::move(add_files)](
+              const RunBackup& request) -> caf::result<LedgerBackup> {
+    self->quit();
+    return ledger->backup(request.directory, add_files);
+  }};
+}
+
+/// One at a time: each reads the whole journal, and the second would say the same.
+caf::result<LedgerBackup> make_backup(ScannerSelf self, const RunBackup& request) {
+  auto& state = self->state;
+  if (std::exchange(state.makes_backup, true))
+    return make_error(ErrorCode::wrong_state, "another backup of this ledger is being made");
+  auto promise = self->make_response_promise<LedgerBackup>();
+  spdlog::info("making the backup {}", request.directory);
+  self->request(self->spawn<caf::detached>(backup_maker, state.ledger, state.add_to_backup),
+                caf::infinite, request)
+      .then(
+          [self, promise, request](const LedgerBackup& made) mutable {
+            self->state.makes_backup = false;
+            spdlog::info("made and verified the backup {}: it ends at record {}, and took {} ms",
+                         request.directory, made.manifest.end.number, made.took_ms);
+            promise.deliver(made);
+          },
+          [self, promise, request](caf::error& error) mutable {
+            self->state.makes_backup = false;
+            spdlog::error("no backup {}: {}", request.directory, details(error).message);
+            promise.deliver(std::move(error));
+          });
+  return promise;
+}
+
 SnapshotRead take_snapshot(const ScannerState& state) {
   return {std::make_shared<const ClusterSnapshot>(
       read_snapshot(*state.ledger, state.catalog, state.wall_clock()))};
@@ -224,7 +262,9 @@ SnapshotRead take_snapshot(const ScannerState& state) {
 ScannerBase::behavior_type ledger_scanner(ScannerSelf self, std::shared_ptr<const Ledger> ledger,
                                           std::shared_ptr<StorageAlarm> alarm,
                                           ResourceCatalog catalog,
-                                          std::function<WallTime()> wall_clock) {
+                                          std::function<WallTime()> wall_clock,
+                                          AddFiles add_to_backup) {
+  self->state.add_to_backup = std::move(add_to_backup);
   self->state.wall_clock = std::move(wall_clock);
   self->state.ledger = std::move(ledger);
   self->state.alarm = std::move(alarm);
@@ -242,6 +282,7 @@ ScannerBase::behavior_type ledger_scanner(ScannerSelf self, std::shared_ptr<cons
         return self->delegate(self->spawn<caf::detached>(verifier, state.ledger, state.alarm),
                               request);
       },
+      [self](const RunBackup& request) { return make_backup(self, request); },
       [self](const ReadSnapshot&) {
         return read_or_raise<SnapshotRead>(*self->state.alarm,
                                            [&] { return take_snapshot(self->state); });
@@ -259,12 +300,13 @@ ScannerBase::behavior_type ledger_scanner(ScannerSelf self, std::shared_ptr<cons
 LedgerScanner spawn_ledger_scanner(caf::actor_system& system, Threading threading,
                                    std::shared_ptr<const Ledger> ledger,
                                    std::shared_ptr<StorageAlarm> alarm, ResourceCatalog catalog,
-                                   std::function<WallTime()> wall_clock) {
+                                   std::function<WallTime()> wall_clock, AddFiles add_to_backup) {
   if (threading == Threading::shared)
     return system.spawn(ledger_scanner, std::move(ledger), std::move(alarm), std::move(catalog),
-                        std::move(wall_clock));
+                        std::move(wall_clock), std::move(add_to_backup));
   return system.spawn<caf::detached>(ledger_scanner, std::move(ledger), std::move(alarm),
-                                     std::move(catalog), std::move(wall_clock));
+                                     std::move(catalog), std::move(wall_clock),
+                                     std::move(add_to_backup));
 }
 
 }  // namespace fairwater

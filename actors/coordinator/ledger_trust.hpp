@@ -7,7 +7,10 @@
 //                    lost is not waited for, unless the directory is a copy: silence is no word.
 //   at any time      a node of this cluster that has seen more stops it, until that node comes back
 //                    and agrees, or is removed
-//   an operator      may vouch for the ledger, which then begins a new incarnation (LedgerTrusted)
+//   an operator      may vouch for the ledger, which then begins a new incarnation (LedgerTrusted).
+//                    What the life that was lost had started may still run: until its leases are
+//                    over, and the nodes that came back have stopped it, nothing is granted, or a
+//                    task would run twice at once
 #pragma once
 
 #include <map>
@@ -20,6 +23,10 @@
 
 namespace fairwater {
 
+/// A ledger that was restored counts a second as an incarnation: three years. Of one that is
+/// farther ahead no agent can have been told.
+inline constexpr std::uint32_t kMaxIncarnationsAhead = 100'000'000;
+
 /// The ledger as a registration is judged against it.
 struct LedgerEnd {
   LedgerMark mark;
@@ -31,6 +38,11 @@ struct LedgerEnd {
 [[nodiscard]] std::optional<std::string> contradiction(const LedgerMark& seen,
                                                        const LedgerEnd& ledger,
                                                        const std::optional<Hash>& own);
+
+/// What begins the new life of a ledger that was restored from a backup which ends there, with a
+/// record of the time `recorded`. All that followed is given up.
+[[nodiscard]] LedgerTrusted restoring(const LedgerMark& end, WallTime recorded, WallTime now,
+                                      std::string reason);
 
 class LedgerTrust {
  public:
@@ -53,8 +65,14 @@ class LedgerTrust {
   void remove(NodeId node);
   /// An operator has vouched, and it is durable.
   void vouch();
+  /// No agent holds a lease any more that was given before this coordinator's start.
+  void leases_over();
+  /// True from when an operator vouched until nothing of the lost life can run any more.
+  [[nodiscard]] bool is_cleaning_up() const { return cleaning_up_; }
+  /// Whether something of the lost life runs on the node, as it says. While cleaning up.
+  void clean_up(NodeId node, bool runs_lost_life);
 
-  [[nodiscard]] bool holds() const { return confirmed_ && doubts_.empty(); }
+  [[nodiscard]] bool holds() const { return confirmed_ && doubts_.empty() && !cleaning_up_; }
   [[nodiscard]] bool copied() const { return copied_; }
   /// Nodes without whose word it does not hold (some of them may be enough).
   [[nodiscard]] const std::set<NodeId>& awaited() const { return awaited_; }
@@ -69,6 +87,9 @@ class LedgerTrust {
 
   bool copied_ = false;
   bool confirmed_ = false;
+  bool leases_over_ = false;
+  bool cleaning_up_ = false;
+  std::set<NodeId> unclean_;  ///< where something of the lost life runs
   std::size_t agreed_ = 0;
   std::set<NodeId> awaited_;
   std::map<NodeId, Doubt> doubts_;

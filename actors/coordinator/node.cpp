@@ -29,7 +29,8 @@ void send_beat(NodeSelf self, std::vector<TaskKey> released) {
   self->send(state.coordinator,
              NodeBeat{record.id, shown_state(state), accepts, state.liveness == Liveness::lost,
                       std::move(released), state.last_heartbeat, record.draining,
-                      record.drain_reason, state.rivals.problem(self->clock().now())});
+                      record.drain_reason, state.rivals.problem(self->clock().now()),
+                      state.runs_lost_life && state.liveness != Liveness::lost});
 }
 
 void send_orders(NodeSelf self, std::vector<LaunchOrder> launches, std::vector<StopOrder> stops,

@@ -92,7 +92,8 @@ struct NodeBeat {
   WallTime last_heartbeat;
   bool draining = false;
   std::string drain_reason;
-  std::string problem;  ///< for listings; empty: none
+  std::string problem;          ///< for listings; empty: none
+  bool runs_lost_life = false;  ///< see ReportOutcome; false of a node that is lost
 };
 /// These grants came to nothing. Answered when that is durable, with the longest pause that one of
 /// the tasks makes.

@@ -51,15 +51,20 @@ ReportOutcome NodeBook::take_report(const AgentReport& report, bool registering,
   std::set<TaskKey> named(report.running.begin(), report.running.end());
   for (const auto& result : report.finished) {
     named.insert(result.task);
-    if (!assigned_.contains(result.task)) {
+    if (!assigned_.contains(result.task) && result.task.incarnation < incarnation) {
+      if (settling_.insert(result.task).second) outcome.disowned.push_back(result);
+    } else if (!assigned_.contains(result.task)) {
       outcome.acknowledge.push_back(result.task);
     } else if (settling_.insert(result.task).second) {
       const bool failed = result.reason == EndReason::launch_failed;
       (failed ? outcome.failed_launches : outcome.settle).push_back(result);
     }
   }
-  for (const auto& task : report.running)
-    if (!assigned_.contains(task)) outcome.stops.push_back({task, 0});
+  for (const auto& task : report.running) {
+    if (assigned_.contains(task)) continue;
+    outcome.stops.push_back({task, 0});
+    outcome.runs_lost_life = outcome.runs_lost_life || task.incarnation < incarnation;
+  }
   if (!registering) return outcome;
   for (const auto& [key, task] : assigned_) {
     if (named.contains(key) || settling_.contains(key)) continue;

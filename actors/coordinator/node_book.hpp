@@ -19,6 +19,9 @@ struct ReportOutcome {
   std::vector<LaunchOrder> launches;  ///< assigned tasks that the agent has never heard of
   std::vector<TaskKey> returns;  ///< assigned, unheard of, and of an earlier life of the ledger
   std::vector<StopOrder> stops;  ///< tasks that run there but belong to nobody
+  /// Results of a life of the ledger that was lost, to be made durable for those who ask.
+  std::vector<TaskResult> disowned;
+  bool runs_lost_life = false;  ///< what that life had started still runs there
 };
 
 struct TenantTasks {
@@ -39,7 +42,7 @@ class NodeBook {
   /// `registering`: the agent has just (re)connected, so an assigned task that it does not name
   /// never reached it; otherwise the order may still be under way. `incarnation`: the ledger's;
   /// what was granted under an earlier one may have run in the life that was lost, and is not sent
-  /// again.
+  /// again; what is not known and of an earlier one was granted there.
   [[nodiscard]] ReportOutcome take_report(const AgentReport& report, bool registering,
                                           std::uint32_t incarnation);
   [[nodiscard]] bool knows(const TaskKey& task) const { return assigned_.contains(task); }

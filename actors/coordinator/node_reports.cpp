@@ -109,7 +109,7 @@ void settle_failed_launches(NodeSelf self, const std::vector<TaskResult>& failed
           });
 }
 
-/// What a life of the ledger that was lost had started, or the end of what nobody waits for.
+/// What nobody waits for, or a life of the ledger that was lost had started.
 void log_strangers(const NodeActorState& state, const ReportOutcome& outcome) {
   for (const auto& order : outcome.stops)
     if (!state.book.knows(order.task))
@@ -118,6 +118,9 @@ void log_strangers(const NodeActorState& state, const ReportOutcome& outcome) {
   for (const auto& task : outcome.acknowledge)
     spdlog::info("node {} has a result of task {}, which the ledger does not wait for: forgotten",
                  name_of(state), text_of(task));
+  for (const auto& result : outcome.disowned)
+    spdlog::info("node {} has a result of task {} of a life of the ledger that was lost: {}",
+                 name_of(state), text_of(result.task), to_string(result.reason));
 }
 
 /// `was_lost`: that the node is back becomes durable with its results.
@@ -127,6 +130,8 @@ void commit_report(NodeSelf self, ReportOutcome outcome, bool was_lost, ReportPr
   std::vector<JournalBody> bodies;
   if (was_lost) bodies.emplace_back(returned);
   if (!outcome.settle.empty()) bodies.emplace_back(TasksFinished{state.record.id, outcome.settle});
+  if (!outcome.disowned.empty())
+    bodies.emplace_back(TasksDisowned{state.record.id, outcome.disowned});
   if (bodies.empty()) {
     settle_failed_launches(self, outcome.failed_launches, std::move(outcome.acknowledge), promise);
     return;
@@ -139,8 +144,10 @@ void commit_report(NodeSelf self, ReportOutcome outcome, bool was_lost, ReportPr
             if (was_lost) apply(state.record, returned);
             tell_tenants(self, state.book.settled(outcome.settle), committed.receipts.back().time);
             if (state.record.draining) send_beat(self, {});
+            (void)state.book.settled(outcome.disowned);  // nobody's
             auto acknowledged = outcome.acknowledge;
-            for (const auto& key : keys_of(outcome.settle)) acknowledged.push_back(key);
+            for (const auto* results : {&outcome.settle, &outcome.disowned})
+              for (const auto& key : keys_of(*results)) acknowledged.push_back(key);
             settle_failed_launches(self, outcome.failed_launches, std::move(acknowledged), promise);
           },
           [self, promise, outcome, was_lost](const caf::error& error) {
@@ -149,6 +156,7 @@ void commit_report(NodeSelf self, ReportOutcome outcome, bool was_lost, ReportPr
               send_beat(self, {});
             }
             self->state.book.not_settled(outcome.failed_launches);
+            self->state.book.not_settled(outcome.disowned);
             answer_later(self, outcome.settle, outcome.acknowledge, error, promise);
           });
 }
@@ -165,13 +173,13 @@ caf::result<ReportReply> take_report(NodeSelf self, const AgentReport& report, b
   if (registering) (void)stops_of_services(state);  // the report's outcome has all stops
   auto outcome = state.book.take_report(report, registering || was_away,
                                         state.context->ledger_end().mark.incarnation);
-  if (registering) log_strangers(state, outcome);
-  return_tasks(self,
-               {outcome.returns, "the ledger was taken back; what became of it is not known"});
+  if (registering || !outcome.disowned.empty()) log_strangers(state, outcome);
+  return_tasks(self, {outcome.returns, std::string(kReturnedFromLostLife)});
   if (!registering) return_withheld(self, report, outcome);
   send_orders_after_report(self, outcome, registering);
   if (std::any_of(outcome.settle.begin(), outcome.settle.end(), did_run)) state.pauses.task_ran();
   if (!outcome.failed_launches.empty()) state.pauses.begin();
+  state.runs_lost_life = outcome.runs_lost_life;
   auto released = keys_of(outcome.settle);
   for (const auto& key : keys_of(outcome.failed_launches)) released.push_back(key);
   send_beat(self, std::move(released));

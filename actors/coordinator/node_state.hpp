@@ -61,6 +61,7 @@ struct NodeActorState {
   WallTime last_heartbeat;
   bool giving_up = false;                ///< the commit that gives its tasks back is under way
   Clock::time_point older_leases_until;  ///< of earlier coordinators, grace included
+  bool runs_lost_life = false;           ///< as the newest report said: see ReportOutcome
   bool keeps_results = true;             ///< false while the ledger takes none: said once
   bool retired = false;                  ///< see RetireNode
   BrokenConnections broken_connections;

@@ -17,9 +17,6 @@
 namespace fairwater::coordination {
 namespace {
 
-/// A ledger is vouched for by hand: nobody has seen it done more often.
-constexpr std::uint32_t kMaxIncarnationsAhead = 1'000'000;
-
 struct Registration {
   std::shared_ptr<const RegisterNode> request;
   caf::typed_response_promise<NodeRegistered> promise;

@@ -24,6 +24,8 @@ struct BeginAnew {};
 struct NextChange {};
 struct SettleTime {};
 struct SettleCredits {};
+/// Those that were given before the coordinator's start.
+struct LeasesOver {};
 }  // namespace fairwater
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::RunCycle)
@@ -31,13 +33,14 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::BeginAnew)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::NextChange)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::SettleTime)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::SettleCredits)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::LeasesOver)
 
 namespace fairwater::coordination {
 
 using CoordinatorBase =
     CoordinatorActor::extend<caf::reacts_to<RunCycle>, caf::reacts_to<BeginAnew>,
                              caf::reacts_to<NextChange>, caf::reacts_to<SettleTime>,
-                             caf::reacts_to<SettleCredits>>;
+                             caf::reacts_to<SettleCredits>, caf::reacts_to<LeasesOver>>;
 
 struct TenantEntry {
   TenantSpec spec;

@@ -30,7 +30,15 @@ void watch_trust(CoordinatorSelf self) {
   const bool copied = state.context->settings.copied;
   // Somebody who knew the ledger must speak for a copy of it, if there is anybody.
   if (copied && known.empty()) known = lost;
-  change_trust(self, [&] { state.trust = LedgerTrust(known, copied); });
+  change_trust(self, [&] {
+    state.trust = LedgerTrust(known, copied);
+    if (state.context->settings.restored) state.trust.vouch();
+  });
+  const auto& settings = state.context->settings;
+  self->delayed_send(self,
+                     std::chrono::milliseconds(std::max(state.context->older_leases_ms,
+                                                        settings.lease_ms + settings.grace_ms)),
+                     LeasesOver{});
   if (!state.trust.holds()) spdlog::info("nothing is granted yet: {}", state.trust.why_not());
 }
 
@@ -74,10 +82,15 @@ caf::result<Done> answer(CoordinatorSelf self, const TrustLedger& request) {
   if (request.reason.empty())
     return make_error(ErrorCode::invalid_input, "say why this ledger is to be trusted", "reason");
   if (auto wrong = validate_reason(request.reason)) return wrong;
-  if (state.trust.holds() || state.vouching)
+  const bool is_vouched_for = state.trust.is_cleaning_up() && state.trust.doubts().empty();
+  if (state.trust.holds() || state.vouching || is_vouched_for)
     return make_error(ErrorCode::wrong_state, "nobody doubts this ledger");
+  if (state.changing_tenants)
+    return make_error(ErrorCode::unavailable, "tenants are just being changed");
   state.vouching = true;
   const auto record = state.trust.vouching(state.context->ledger_end().mark, request.reason);
+  state.next_tenant += record.skipped_tenants;
+  state.next_node += record.skipped_nodes;
   auto promise = self->make_response_promise<Done>();
   self->request(state.context->ledger, caf::infinite, Commit{{record}, 0})
       .then(

@@ -121,6 +121,11 @@ struct RecordFields {
     return with_restarts(Json{{"node", node_name(names, body.node)}, {"results", results}},
                          body.restarts);
   }
+  Json operator()(const TasksDisowned& body) const {
+    Json results = Json::array();
+    for (const auto& result : body.results) results.push_back(result_json(result));
+    return Json{{"node", node_name(names, body.node)}, {"results", results}};
+  }
   Json operator()(const TasksRequeued& body) const {
     Json tasks = Json::array();
     for (const auto& task : body.tasks) tasks.push_back(task_key_json(task));
@@ -200,10 +205,14 @@ struct RecordFields {
     return Json{{"period_ms", body.settlement.period_ms}, {"lines", lines}};
   }
   Json operator()(const LedgerTrusted& body) const {
+    const bool gives_all_up = body.given_up == ~std::uint64_t{0};
     return Json{{"incarnation", body.incarnation},
-                {"given_up_cycle", body.given_up},
+                {"given_up_cycle", gives_all_up ? Json(nullptr) : Json(body.given_up)},
                 {"skipped_jobs", body.skipped_jobs},
-                {"reason", body.reason}};
+                {"reason", body.reason},
+                {"skipped_tenants", body.skipped_tenants},
+                {"skipped_nodes", body.skipped_nodes},
+                {"skipped_epochs", body.skipped_epochs}};
   }
 
   Json time_line_json(const TimeLine& line) const {
@@ -432,6 +441,11 @@ std::vector<Json> events_json(const JournalRecord& record, const NameTable& name
       events.push_back(with_restart(
           with(with(head(record, "task_finished"), RecordFields::result_json(result)), node),
           result.task, finished->restarts));
+  } else if (const auto* disowned = std::get_if<TasksDisowned>(&record.body)) {
+    const Json node{{"node", node_name(names, disowned->node)}};
+    for (const auto& result : disowned->results)
+      events.push_back(
+          with(with(head(record, "task_disowned"), RecordFields::result_json(result)), node));
   } else if (const auto* failed = std::get_if<LaunchesFailed>(&record.body)) {
     const Json node{{"node", node_name(names, failed->node)}};
     for (const auto& launch : failed->launches)

@@ -262,12 +262,27 @@ Json verify_json(const VerifyReport& report) {
               {"differences", report.differences}};
 }
 
+namespace {
+
+Json mark_json(const LedgerMark& mark) {
+  return Json{{"cycle", mark.number},
+              {"hash", mark.hash ? Json(to_hex(*mark.hash)) : Json(nullptr)},
+              {"incarnation", mark.incarnation}};
+}
+
+}  // namespace
+
+Json backup_json(const std::string& directory, const LedgerBackup& backup) {
+  Json json{{"directory", directory}, {"cluster_id", backup.manifest.cluster_id}};
+  json.update(mark_json(backup.manifest.end));
+  json.update(Json{{"recorded", json_time(backup.manifest.recorded)},
+                   {"made", json_time(backup.manifest.made)},
+                   {"bytes", backup.bytes},
+                   {"took_ms", backup.took_ms}});
+  return Json{{"backup", std::move(json)}};
+}
+
 Json standing_json(const LedgerStanding& standing) {
-  const auto mark_json = [](const LedgerMark& mark) {
-    return Json{{"cycle", mark.number},
-                {"hash", mark.hash ? Json(to_hex(*mark.hash)) : Json(nullptr)},
-                {"incarnation", mark.incarnation}};
-  };
   Json ledger = mark_json(standing.end);
   ledger.update(Json{{"trusted", standing.trusted},
                      {"why", standing.why},

@@ -21,6 +21,7 @@ namespace fairwater {
 [[nodiscard]] Json task_json(const TaskInfo& task);
 [[nodiscard]] Json ledger_json(const LedgerView& ledger);
 [[nodiscard]] Json verify_json(const VerifyReport& report);
+[[nodiscard]] Json backup_json(const std::string& directory, const LedgerBackup& backup);
 [[nodiscard]] Json forgiven_json(const ForgiveDebt& wanted, const DebtsForgiven& forgiven);
 [[nodiscard]] Json standing_json(const LedgerStanding& standing);
 /// Lists under their plural, as in `{"jobs": [..]}`.

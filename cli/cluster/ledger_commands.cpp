@@ -1,9 +1,10 @@
-// ledger show | journal | verify | doubts | trust | forgive, and events
+// ledger show | journal | verify | backup | doubts | restored | trust | forgive, and events
 #include <memory>
 
 #include "cli/cluster/commands.hpp"
 #include "cli/cluster/journal_lines.hpp"
 #include "cli/cluster/json_shapes.hpp"
+#include "cli/cluster/restore_report.hpp"
 #include "cli/cluster/tables.hpp"
 #include "cli/core/progress.hpp"
 #include "cli/core/session.hpp"
@@ -67,6 +68,18 @@ int verify(const Context& context, const std::string& directory) {
   const auto report = verify_anywhere(context, directory);
   const int printed = print_answer(context, report, verify_json, verify_text);
   return report && !report->ok ? kExitFailed : printed;
+}
+
+int make_backup(const Context& context, Client& client, const std::string& directory) {
+  const ProgressLine progress{"making the backup, and verifying it"};
+  const auto text = [&](const LedgerBackup& made) { return backup_text(directory, made); };
+  const auto json = [&](const LedgerBackup& made) { return backup_json(directory, made); };
+  return print_answer(context, client.backup_ledger(directory), json, text);
+}
+
+int show_restored(const Context& context, Client& client) {
+  const ProgressLine progress{"reading the journal"};
+  return print_answer(context, read_restore_report(client), restore_json, restore_text);
 }
 
 int show_doubts(const Context& context, Client& client) {
@@ -134,10 +147,26 @@ void add_ledger_commands(CLI::App& app, Context& context) {
   verify_verb->add_option("--data", *directory, "a data directory, without asking a coordinator");
   on_run(verify_verb, context, [&context, directory] { return verify(context, *directory); });
 
+  auto target = std::make_shared<std::string>();
+  auto* backup_verb =
+      add_verb(*noun, "backup", "Make a verified copy of the ledger while the cluster works",
+               "  fairwater ledger backup /var/backups/fairwater/monday");
+  backup_verb
+      ->add_option("DIR", *target,
+                   "a directory on the coordinator's machine that is not there yet; it holds the "
+                   "cluster's keys, too")
+      ->required();
+  on_run_with_client(backup_verb, context, target, make_backup);
+
   auto* doubts_verb =
       add_verb(*noun, "doubts", "Whether the ledger is the newest, and which nodes say otherwise",
                "  fairwater ledger doubts\n  fairwater ledger doubts --json");
   on_run_with_client(doubts_verb, context, show_doubts);
+
+  auto* restored_verb = add_verb(
+      *noun, "restored", "What became of a lost life's tasks, after a ledger was taken back",
+      "  fairwater ledger restored\n  fairwater ledger restored --json");
+  on_run_with_client(restored_verb, context, show_restored);
 
   auto reason = std::make_shared<std::string>();
   auto* trust_verb = add_verb(

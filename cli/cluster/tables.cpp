@@ -392,6 +392,18 @@ std::string verify_text(const VerifyReport& report) {
   return text;
 }
 
+std::string backup_text(const std::string& directory, const LedgerBackup& backup) {
+  const LedgerMark& end = backup.manifest.end;
+  return paragraph({
+      {"backup", directory + ", verified"},
+      {"ends at", fmt::format("cycle {} of incarnation {}, {}", end.number, end.incarnation,
+                              table_time(backup.manifest.recorded))},
+      {"hash", to_hex(end.hash.value_or(Hash{}))},
+      {"size", fmt::format("{} bytes", backup.bytes)},
+      {"took", fmt::format("{:.1f} s", static_cast<double>(backup.took_ms) / 1000)},
+  });
+}
+
 std::string standing_text(const LedgerStanding& standing) {
   std::string awaited;
   for (const auto& node : standing.awaited) awaited += (awaited.empty() ? "" : ", ") + node;

@@ -22,6 +22,7 @@ namespace fairwater {
 [[nodiscard]] std::string ending(const TaskRecord& task);
 [[nodiscard]] std::string job_text(const JobDetail& detail);
 [[nodiscard]] std::string ledger_text(const LedgerView& ledger);
+[[nodiscard]] std::string backup_text(const std::string& directory, const LedgerBackup& backup);
 [[nodiscard]] std::string verify_text(const VerifyReport& report);
 [[nodiscard]] std::string forgiven_text(const ForgiveDebt& wanted, const DebtsForgiven& forgiven);
 [[nodiscard]] std::string standing_text(const LedgerStanding& standing);

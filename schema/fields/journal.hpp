@@ -353,6 +353,18 @@ struct Fields<LedgerTrusted> {
     FAIRWATER_FIELD(given_up, GivenUp);
     FAIRWATER_FIELD(skipped_jobs, SkippedJobs);
     FAIRWATER_FIELD(reason, Reason);
+    FAIRWATER_FIELD(skipped_tenants, SkippedTenants);
+    FAIRWATER_FIELD(skipped_nodes, SkippedNodes);
+    FAIRWATER_FIELD(skipped_epochs, SkippedEpochs);
+  }
+};
+
+template <>
+struct Fields<TasksDisowned> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(node, Node);
+    FAIRWATER_FIELD(results, Results);
   }
 };
 
@@ -404,6 +416,7 @@ constexpr void each_body(Visit&& visit) {
   FAIRWATER_BODY(TasksReclaimed);
   FAIRWATER_BODY(CreditsSettled);
   FAIRWATER_BODY(JobWindsDown);
+  FAIRWATER_BODY(TasksDisowned);
 }
 #undef FAIRWATER_BODY
 

@@ -1,6 +1,7 @@
 // What clients ask for and get.
 #pragma once
 
+#include "model/backup.hpp"
 #include "model/profile.hpp"
 #include "model/requests.hpp"
 #include "schema/codec.hpp"
@@ -359,6 +360,21 @@ struct Fields<VerifyReport> {
     FAIRWATER_FIELD(records, Records);
     FAIRWATER_FIELD(net_sum, NetSum);
     FAIRWATER_FIELD(differences, Differences);
+  }
+};
+
+template <>
+struct Fields<LedgerBackup> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(manifest.cluster_id, ClusterId);
+    FAIRWATER_FIELD(manifest.end.number, Cycle);
+    FAIRWATER_FIELD(manifest.end.hash, Hash);
+    FAIRWATER_FIELD(manifest.end.incarnation, Incarnation);
+    FAIRWATER_FIELD(manifest.recorded, Recorded);
+    FAIRWATER_FIELD(manifest.made, Made);
+    FAIRWATER_FIELD(bytes, Bytes);
+    FAIRWATER_FIELD(took_ms, TookMs);
   }
 };
 

@@ -69,9 +69,45 @@ TEST_CASE("A copied ledger is trusted by all of its nodes, and silence is no wor
   trust.lose(kSouth);
   CHECK_FALSE(trust.holds());
   CHECK(trust.awaited() == std::set{kSouth});
+  trust.leases_over();
   SECTION("the last agrees") { trust.agree(kSouth); }
   SECTION("an operator vouches") { trust.vouch(); }
   CHECK(trust.holds());
+}
+
+TEST_CASE("What the lost life started is over before a ledger is trusted that was vouched for",
+          "[unit]") {
+  LedgerTrust trust({kNorth, kSouth}, true);
+  CHECK_FALSE(trust.is_cleaning_up());
+  trust.vouch();
+  CHECK(trust.is_cleaning_up());
+  CHECK_FALSE(trust.holds());
+  CHECK(trust.why_not().find("life that was lost") != std::string::npos);
+  SECTION("nodes that came back have stopped it before their leases are over") {
+    trust.clean_up(kNorth, true);
+    trust.clean_up(kNorth, false);
+    CHECK_FALSE(trust.holds());  // others may still run something
+    trust.leases_over();
+  }
+  SECTION("they have not, and do it later") {
+    trust.clean_up(kNorth, true);
+    trust.clean_up(kSouth, true);
+    trust.leases_over();
+    CHECK_FALSE(trust.holds());
+    trust.clean_up(kSouth, false);
+    CHECK_FALSE(trust.holds());
+    SECTION("they say so") { trust.clean_up(kNorth, false); }
+    SECTION("they are gone for good") { trust.remove(kNorth); }
+  }
+  SECTION("a doubt comes first") {
+    trust.doubt(kWest, {{5, 101, {}}, "has seen more", WallTime{5}});
+    trust.leases_over();
+    CHECK_FALSE(trust.holds());
+    CHECK_FALSE(trust.is_cleaning_up());
+    trust.vouch();
+  }
+  CHECK(trust.holds());
+  CHECK_FALSE(trust.is_cleaning_up());
 }
 
 TEST_CASE("A doubt stops a trusted ledger until it ends", "[unit]") {
@@ -82,6 +118,7 @@ TEST_CASE("A doubt stops a trusted ledger until it ends", "[unit]") {
   trust.doubt(kSouth, {{0, 102, {}}, "has seen more", WallTime{9}});
   CHECK(trust.doubts().at(kSouth).since == WallTime{5});
   CHECK(trust.doubts().at(kSouth).seen.number == 102);
+  trust.leases_over();
   SECTION("the node agrees") { trust.agree(kSouth); }
   SECTION("the node is removed") { trust.remove(kSouth); }
   SECTION("an operator vouches") { trust.vouch(); }
@@ -95,6 +132,7 @@ TEST_CASE("Vouching leaves out all that the lost life may have numbered", "[unit
   CHECK(quiet.incarnation == 2);
   CHECK(quiet.given_up > 100);
   CHECK(quiet.skipped_jobs == quiet.given_up - 100);
+  CHECK(quiet.skipped_tenants > 0);
   CHECK(quiet.reason == "all nodes are gone");
 
   trust.doubt(kNorth, {{3, 5'000, {}}, "", {}});
@@ -108,4 +146,40 @@ TEST_CASE("Vouching leaves out all that the lost life may have numbered", "[unit
   trust.doubt(kWest, {{1, ~std::uint64_t{0}, {}}, "", {}});
   CHECK(trust.vouching(end, "").given_up == ~std::uint64_t{0});
   CHECK(trust.vouching(end, "").skipped_jobs <= 1'000'000'000);
+}
+
+TEST_CASE("A restore gives up all that followed, and is told from any other", "[unit]") {
+  const LedgerMark end{2, 100, hash_of_byte(100)};
+  const WallTime recorded{1'000'000'000'000};
+  const auto after = [&](std::int64_t seconds) {
+    return restoring(end, recorded, {recorded.microseconds + seconds * 1'000'000}, "why");
+  };
+  const auto record = after(3600);
+  CHECK(record.reason == "why");
+  CHECK(record.incarnation == 3603);
+  CHECK(record.skipped_jobs > 360'000'000);
+  CHECK(record.skipped_tenants > 0);
+  for (const std::uint64_t seen : {99ul, 101ul, 1'000'000'000'000ul})
+    CHECK_FALSE(contradiction({2, seen, hash_of_byte(1)},
+                              {{record.incarnation, 101, {}}, record.given_up}, {}));
+  SECTION("one that follows from the same backup counts more, also after an operator's word") {
+    LedgerTrust trust({kNorth}, true);
+    const auto vouched = trust.vouching({record.incarnation, 200, {}}, "").incarnation;
+    CHECK(after(3602).incarnation > vouched);
+    CHECK(after(3602).skipped_epochs > record.skipped_epochs);
+    CHECK(contradiction({after(3601).incarnation, 5, {}}, {{record.incarnation, 101, {}}, 0}, {}));
+  }
+  SECTION("at once") {
+    CHECK(after(0).incarnation == 3);
+    CHECK(after(0).skipped_jobs >= 100'000);
+  }
+  SECTION("by a clock that was set back nothing is known of how long it was") {
+    CHECK(after(-1).incarnation == 3);
+    CHECK(after(-1).skipped_jobs == 1'000'000'000);
+  }
+  SECTION("after a century") {
+    CHECK(after(3'200'000'000).incarnation > 3);
+    CHECK(after(3'200'000'000).incarnation < 100'000'000);
+    CHECK(after(3'200'000'000).skipped_jobs < std::uint64_t{1} << 53);
+  }
 }

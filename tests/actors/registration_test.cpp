@@ -1,4 +1,5 @@
 // Who is let in as a node, whose word can stop the coordinator, and how it goes on.
+#include <algorithm>
 #include <utility>
 
 #include "tests/actors/cluster_fixture.hpp"
@@ -225,13 +226,30 @@ TEST_CASE("an operator's word makes a new incarnation: no job id, task or log co
   CHECK(details(trust(cluster, "")).code == ErrorCode::invalid_input);
   CHECK_FALSE(trust(cluster, "the newest copy burnt"));
   CHECK(details(trust(cluster)).code == ErrorCode::wrong_state);
-  CHECK(status_of(cluster).granting);
   CHECK(cluster.ledger_end().incarnation == 1);
-  // The agent has never heard of this life's grants, and still runs one of the lost life.
+  // The agent has never heard of this life's grants, and still runs one of the lost life. While it
+  // does, and while others may do so unseen, nothing is granted or taken in.
   CHECK_FALSE(cluster.reattach(agent));
-  CHECK(agent.stops() == std::vector<TaskKey>{{waiting, 0, 1}});
-  // What was granted before the copy may have run since: another attempt, not the same again.
+  const TaskKey stray{waiting, 0, 1};
+  CHECK(agent.stops() == std::vector<TaskKey>{stray});
+  for (int i = 0; i < 5; ++i) {
+    CHECK_FALSE(status_of(cluster).granting);
+    CHECK_FALSE(try_to_submit(cluster));
+    cluster.advance(4'000);
+    (void)cluster.report(agent);
+  }
+  CHECK(launched(agent).empty());
   agent.running.clear();
+  const auto reply = cluster.report(agent, {fairwater::ended(stray, EndReason::cancelled)});
+  CHECK(reply->acknowledged == std::vector<TaskKey>{stray});
+  const auto journal = cluster.journal();
+  const auto disowned = std::find_if(journal.begin(), journal.end(), [](const auto& record) {
+    return std::holds_alternative<TasksDisowned>(record.body);
+  });
+  REQUIRE(disowned != journal.end());
+  CHECK(std::get<TasksDisowned>(disowned->body).results.front().task == stray);
+  CHECK(status_of(cluster).granting);
+  // What was granted before the copy may have run since: another attempt, not the same again.
   (void)cluster.report(agent);
   const auto again = launched(agent);
   REQUIRE(again.size() == 1);
@@ -240,6 +258,9 @@ TEST_CASE("an operator's word makes a new incarnation: no job id, task or log co
   CHECK(again[0] != TaskKey{waiting, 0, 1});
   const auto fresh = cluster.submit("only", 1);
   CHECK(fresh.value > lost_job.value + 1000);
+  cluster.apply({tenant_spec("only", 1), tenant_spec("later", 1)});
+  CHECK(cluster.tenants().back().record.id.value > 1000);
+  CHECK(cluster.submit("later", 1).value == fresh.value + 1);
   agent.running = again;
   REQUIRE(cluster.report(agent, {succeeded(again[0])}).engaged());
   CHECK(cluster.verify().ok);

@@ -197,6 +197,12 @@ TEST_CASE("operator calls carry their parameters and answers", "[gateway]") {
   REQUIRE(verified);
   CHECK(*verified == sample_verification());
 
+  const auto backup = client->backup_ledger("/backups/monday");
+  REQUIRE(backup);
+  CHECK(*backup == sample_backup());
+  while (coordinator.seen->requests.size() > 1) coordinator.seen->requests.take();
+  CHECK(next_request<BackupLedger>(coordinator).directory == "/backups/monday");
+
   const auto standing = client->ledger_standing();
   REQUIRE(standing);
   CHECK(*standing == sample_standing());
@@ -327,6 +333,7 @@ TEST_CASE("a tenant's session has no operator calls in it", "[gateway]") {
   CHECK(refused(client->undrain_node("node-4")));
   CHECK(refused(client->journal(1, 1, 0).error()));
   CHECK(refused(client->verify_ledger().error()));
+  CHECK(refused(client->backup_ledger("/backups/monday").error()));
   CHECK(coordinator.seen->requests.size() == 0);
 }
 

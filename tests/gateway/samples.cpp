@@ -19,6 +19,7 @@ Explanation sample_explanation() { return sample<Explanation>(); }
 TokenInfo sample_token() { return sample<TokenInfo>(); }
 JournalPage sample_page() { return sample<JournalPage>(); }
 VerifyReport sample_verification() { return sample<VerifyReport>(); }
+LedgerBackup sample_backup() { return sample<LedgerBackup>(); }
 ReportReply sample_reply() { return sample<ReportReply>(); }
 AgentIdentity sample_identity() { return sample<AgentIdentity>(); }
 LedgerStanding sample_standing() { return sample<LedgerStanding>(); }

@@ -26,6 +26,7 @@ namespace fairwater::test {
 [[nodiscard]] LedgerView sample_ledger();
 [[nodiscard]] JournalPage sample_page();
 [[nodiscard]] VerifyReport sample_verification();
+[[nodiscard]] LedgerBackup sample_backup();
 [[nodiscard]] ReportReply sample_reply();
 [[nodiscard]] AgentIdentity sample_identity();
 [[nodiscard]] LedgerStanding sample_standing();

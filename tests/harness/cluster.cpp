@@ -1,5 +1,6 @@
 #include "tests/harness/cluster.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <exception>
@@ -87,7 +88,7 @@ std::string Cluster::operator_token() const {
   return token;
 }
 
-CommandOptions Cluster::coordinator_command() const {
+CommandOptions Cluster::coordinator_command(const std::vector<std::string>& flags) const {
   CommandOptions options;
   options.command = {programs_directory() / "fairwaterd",
                      "coordinator",
@@ -95,15 +96,17 @@ CommandOptions Cluster::coordinator_command() const {
                      coordinator_config(),
                      "--listen",
                      address()};
-  if (!std::filesystem::exists(coordinator_data() / "operator.token"))
+  options.command.insert(options.command.end(), flags.begin(), flags.end());
+  const bool restores = std::find(flags.begin(), flags.end(), "--restore") != flags.end();
+  if (!restores && !std::filesystem::exists(coordinator_data() / "operator.token"))
     options.command.push_back("--init");
   options.network_namespace = setup_.network_namespace;
   options.error_file = directory_ / "coordinator.log";
   return options;
 }
 
-void Cluster::start_coordinator() {
-  coordinator_ = std::make_unique<ChildProcess>(coordinator_command());
+void Cluster::start_coordinator(const std::vector<std::string>& flags) {
+  coordinator_ = std::make_unique<ChildProcess>(coordinator_command(flags));
   const std::string ready = coordinator_->read_line(Duration(30'000));
   const auto colon = ready.rfind(':');
   if (!ready.starts_with("listening on ") || colon == std::string::npos) {

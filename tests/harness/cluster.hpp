@@ -63,7 +63,8 @@ class Cluster {
   void start();
   void start_agents();  ///< all of them; returns when every node is up
   void apply_tenants(const std::string& tenant_file) const;
-  void start_coordinator();
+  /// With further flags, `--restore` and its backup among them.
+  void start_coordinator(const std::vector<std::string>& flags = {});
   /// Sends the signal and waits for the end; returns the exit status.
   int stop_coordinator(int signal = SIGKILL);
   void start_agent(const std::string& name);
@@ -82,7 +83,8 @@ class Cluster {
   [[nodiscard]] std::string log_of(
       const std::string& process) const;  ///< `coordinator`, or an agent's name
   /// The command that starts the coordinator, for tests that expect it to fail.
-  [[nodiscard]] CommandOptions coordinator_command() const;
+  [[nodiscard]] CommandOptions coordinator_command(
+      const std::vector<std::string>& flags = {}) const;
 
   /// Runs `fairwater ARGUMENTS`, as the operator unless another token is given.
   Completed fairwater(const std::vector<std::string>& arguments, std::string_view input = {},

@@ -11,6 +11,7 @@
 
 #include "cli/cluster/explain_text.hpp"
 #include "cli/cluster/json_shapes.hpp"
+#include "cli/cluster/restore_report.hpp"
 #include "cli/commands.hpp"
 #include "cli/profile/report.hpp"
 
@@ -88,12 +89,15 @@ TEST_CASE("docs/cli.md names every key that is always there", "[golden][commands
   tenant.record.spec.run_as.user = "a";
   LedgerStanding standing;
   standing.doubts.emplace_back();
+  RestoreReport report;
+  report.tasks.emplace_back();
   ClassProfile profile;
   profile.amounts = {{{{"cpu", 1000}}, {ClassRun{.run_ms = 5}}, {}}};
   for (const Json& json :
        {status_json({}), tenants_json({tenant}), tenant_change_json({}), token_json({}),
         node_json({}), job_detail_json({{}, {task}}), explain_json({}), ledger_json({}),
-        verify_json({}), standing_json(standing), forgiven_json({}, {}), profile_json(profile)})
+        verify_json({}), standing_json(standing), backup_json("", {}), restore_json(report),
+        forgiven_json({}, {}), profile_json(profile)})
     collect_keys(json, keys);
   keys.erase("cpu");  // a resource's own name
   const std::string text = reference();

@@ -85,7 +85,8 @@ TEST_CASE("every kind of record has a line for people and for programs", "[unit]
                                 AccountingChanged{},
                                 JobWindsDown{},
                                 TasksReclaimed{},
-                                CreditsSettled{}};
+                                CreditsSettled{},
+                                TasksDisowned{}};
   static_assert(std::size(bodies) == std::variant_size_v<JournalBody>);
   for (const auto& body : bodies) {
     const JournalRecord record = record_of(body);
@@ -149,6 +150,11 @@ TEST_CASE("each result and each requeued task is an event", "[unit][journal]") {
       events_json(record_of(TasksRequeued{{1}, {{JobId{7}, 1, 1}}, "node lost"}), some_names());
   REQUIRE(requeued.size() == 1);
   CHECK(requeued[0].at("reason") == "node lost");
+  const auto disowned =
+      events_json(record_of(TasksDisowned{{1}, {one_result(), one_result()}}), some_names());
+  REQUIRE(disowned.size() == 2);
+  CHECK(disowned[0].at("kind") == "task_disowned");
+  CHECK(disowned[0].at("node") == "node-1");
   CHECK(events_json(record_of(CoordinatorStarted{}), some_names()).size() == 1);
 }
 

@@ -99,8 +99,10 @@ TEST_CASE("a restored backup does nothing before its nodes or the operator have 
   cluster.wait_for_nodes(2);
   CHECK(cluster.ask({"ledger", "doubts"})["ledger"]["trusted"] == true);
   CHECK(cluster.ask({"ledger", "doubts"})["ledger"]["incarnation"] == 1);
-  harness::wait_until("the lost life's task is told", Duration(20'000),
-                      [&] { return says(cluster, "coordinator", "which the ledger does not"); });
+  harness::wait_until("the lost life's task is told", Duration(20'000), [&] {
+    const json report = cluster.ask({"ledger", "restored"});
+    return report["tasks"].size() == 1 && report["tasks"][0]["job"] == running;
+  });
 
   const auto fresh = cluster.submit(fresh_file);
   CHECK(fresh > running);

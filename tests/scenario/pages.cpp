@@ -61,6 +61,15 @@ std::string missing_line(const std::string& output, const std::string& expected)
 }  // namespace
 
 void check_page(const Cluster& cluster, const std::string& page) {
+  check_page(
+      cluster.directory(),
+      {{"FAIRWATER_ADDRESS", cluster.address()}, {"FAIRWATER_TOKEN", cluster.operator_token()}},
+      page);
+}
+
+void check_page(const std::filesystem::path& directory,
+                std::map<std::string, std::string> environment, const std::string& page) {
+  environment["PATH"] = harness::programs_directory().string() + ":/usr/bin:/bin";
   const auto blocks = blocks_of(read_file(std::string(FAIRWATER_SOURCE_DIR) + "/" + page));
   REQUIRE(blocks.size() >= 2);
   for (std::size_t i = 0; i < blocks.size(); i += 2) {
@@ -70,10 +79,8 @@ void check_page(const Cluster& cluster, const std::string& page) {
     REQUIRE(blocks[i + 1].kind == "text");
     CommandOptions options;
     options.command = {"bash", "-ec",
-                       "exec 2>&1; cd " + cluster.directory().string() + "\n" + blocks[i].text};
-    options.environment = {{"FAIRWATER_ADDRESS", cluster.address()},
-                           {"FAIRWATER_TOKEN", cluster.operator_token()},
-                           {"PATH", harness::programs_directory().string() + ":/usr/bin:/bin"}};
+                       "exec 2>&1; cd " + directory.string() + "\n" + blocks[i].text};
+    options.environment = environment;
     const Completed done = harness::run(options, {}, Duration(300'000));
     INFO(done.output);
     CHECK(done.status == 0);

@@ -12,4 +12,8 @@ namespace fairwater::scenario {
 /// one block after the other in the cluster's directory, as its operator.
 void check_page(const Cluster& cluster, const std::string& page);
 
+/// The same in a directory of its own, with that environment; PATH leads to the programs.
+void check_page(const std::filesystem::path& directory,
+                std::map<std::string, std::string> environment, const std::string& page);
+
 }  // namespace fairwater::scenario

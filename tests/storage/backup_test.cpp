@@ -248,6 +248,7 @@ TEST_CASE("a restored ledger is the backup and the record that begins its new li
     fs::create_directories(directory / "ledger/db");
     std::ofstream(directory / "ledger/db/CURRENT") << "half";
     std::ofstream(directory / "ledger/high-water") << "half";
+    std::ofstream(directory / "ledger/restored") << "half";
   }
   options.add_files = [&](const std::string& path) {
     fs::copy_file(directory / "backup/key", path + "/key");
@@ -255,7 +256,10 @@ TEST_CASE("a restored ledger is the backup and the record that begins its new li
   };
   CHECK(must(restore_backup(options)).end == end);
   CHECK(names_in(directory / "ledger") ==
-        std::vector<std::string>{"FAIRWATER", "LOCK", "db", "high-water", "key"});
+        std::vector<std::string>{"FAIRWATER", "LOCK", "db", "high-water", "key", "restored"});
+  CHECK(is_restored(directory / "ledger"));
+  CHECK_FALSE(forget_restore(directory / "ledger"));
+  CHECK_FALSE(is_restored(directory / "ledger"));
   auto restored = must(Ledger::open(existing(directory / "ledger")));
   CHECK(restored->last_number() == end.number + 1);
   CHECK(restored->record(end.number + 1)->previous == *end.hash);

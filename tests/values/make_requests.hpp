@@ -32,6 +32,7 @@ void each_wire_type(Visit visit) {
   FAIRWATER_VISIT(JournalPage);
   FAIRWATER_VISIT(Explanation);
   FAIRWATER_VISIT(VerifyReport);
+  FAIRWATER_VISIT(LedgerBackup);
 #undef FAIRWATER_VISIT
 }
 

@@ -98,10 +98,11 @@ void Agent::on_refused(Connection& connection, const caf::error& error) {
   connection.close_at_agent();
 }
 
-/// The node was removed. Sooner or later somebody gives the agent an empty data directory.
+/// The node was removed, or joined in a life of the ledger that was lost. Sooner or later somebody
+/// gives the agent an empty data directory, once nothing runs there.
 void Agent::join_anew_later() {
   stage_.time.in(stage_.chance.spread(100 * kMs, 20 * kSecond), [this, start = machine.starts] {
-    if (!is_up() || start != machine.starts) return;
+    if (!is_up() || start != machine.starts || !machine.alive().empty()) return;
     kill();
     machine.empty_directory();
     this->start();

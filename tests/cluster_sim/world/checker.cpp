@@ -82,6 +82,27 @@ void Checker::move_net(TenantId giver, TenantId taker, Units units) {
   nets_ = std::max(nets_, NetsState::moved_by_deals);
 }
 
+void Checker::take_back(const Checker& then) {
+  last_number_ = then.last_number_;
+  last_hash_ = then.last_hash_;
+  jobs_ = then.jobs_;
+  nodes_ = then.nodes_;
+  specs_ = then.specs_;
+  nesting_ = then.nesting_;
+  running_ = then.running_;
+  last_attempt_ = then.last_attempt_;
+  over_ = then.over_;
+  returned_ = then.returned_;
+  not_before_us_ = then.not_before_us_;
+  least_memory_ = then.least_memory_;
+  given_back_ = then.given_back_;
+  accepted_ = then.accepted_;
+  cancels_ = then.cancels_;
+  nets_ = then.nets_;
+  net_ = then.net_;
+  has_granted_ = false;
+}
+
 void Checker::reopened(const Ledger& ledger) {
   if (ledger.last_number() < last_number_)
     return stage_.broken("the ledger ends at record {}, but {} was durable", ledger.last_number(),
@@ -115,6 +136,11 @@ void Checker::apply(const JournalRecord& record) {
   if (const auto* reclaimed = std::get_if<TasksReclaimed>(&record.body)) apply(*reclaimed);
   if (const auto* forgiven = std::get_if<DebtForgiven>(&record.body))
     for (const auto& debt : forgiven->debts) move_net(forgiven->debtor, debt.creditor, debt.units);
+  if (const auto* disowned = std::get_if<TasksDisowned>(&record.body))
+    for (const auto& result : disowned->results) over_.insert(result.task);
+  if (const auto* job = std::get_if<JobSubmitted>(&record.body);
+      job != nullptr && !given_.insert(job->id).second)
+    stage_.broken("job id {} was given twice", job->id.value);
   if (const auto* job = std::get_if<JobSubmitted>(&record.body))
     jobs_[job->id] = {job->spec.tasks_max,
                       false,
@@ -318,6 +344,7 @@ void Checker::grant(const Deal& deal, const Grant& grant) {
     stage_.broken("task {} was granted to tenant {}, which runs no jobs", text_of(key),
                   grant.tenant.value);
   granted_[key] = deal.node;
+  has_granted_ = true;
 }
 
 /// What is over on the machine holds nothing, also before its result is durable.
@@ -403,7 +430,7 @@ void Checker::acknowledged(const std::string& node, const TaskKey& task) {
 void Checker::accepted(JobId job) {
   stage_.log.line("accepted job {}", job.value);
   if (!jobs_.contains(job)) stage_.broken("job {} was accepted and is not durable", job.value);
-  if (!accepted_.insert(job).second) stage_.broken("job id {} was given twice", job.value);
+  if (!accepted_.insert(job).second) stage_.broken("job id {} was told twice", job.value);
 }
 
 void Checker::cancelled(JobId id, const Ledger& ledger) {

@@ -17,6 +17,8 @@
 //   orders     a launch that leaves the coordinator is durably granted to that node
 //   answers    what a client or an agent is told is durable
 //   starts     an attempt is started once; no other attempt of the task is alive
+//
+// All of that holds over the loss of the ledger and its restoration from a backup, too.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +46,10 @@ class Checker {
   /// The whole ledger: verify, sides of the IOUs, every job that was acknowledged.
   void audit(const Ledger& ledger);
   [[nodiscard]] std::uint64_t records() const { return last_number_; }
+  /// The ledger is lost, and one goes on that ended when `then` was copied of this checker. What
+  /// machines do, and what was ever given a number, stays as it is.
+  void take_back(const Checker& then);
+  [[nodiscard]] bool has_granted_since_taken_back() const { return has_granted_; }
   /// Granted in the journal, and not ended there.
   [[nodiscard]] std::size_t running() const { return running_.size(); }
   [[nodiscard]] std::size_t ended() const { return over_.size(); }
@@ -136,6 +142,8 @@ class Checker {
   std::int64_t record_us_ = 0;                  ///< of the record that is being read
   std::set<JobId> accepted_;
   std::set<JobId> cancels_;
+  std::set<JobId> given_;     ///< ids of jobs, of lives that were lost too
+  bool has_granted_ = false;  ///< since it was taken back
 
   /// Those who leave, and failed launches, move more than their records say.
   enum class NetsState : std::uint8_t { as_known, moved_by_deals, moved_otherwise };

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "policy/core/check.hpp"
+#include "storage/backup.hpp"
+#include "storage/files.hpp"
 #include "tests/cluster_sim/world/connection.hpp"
 
 namespace fairwater::cluster_sim {
@@ -61,6 +63,53 @@ void Coordinator::try_without_end() {
   disk.restore(directories, files);
 }
 
+void Coordinator::back_up() {
+  if (!is_up() || disk.full || disk.has_failed()) return;
+  checker_.follow(*ledger_);
+  const std::string directory = "/backup" + std::to_string(++backups_);
+  const auto made = ledger_->backup(directory);
+  stage_.log.line("backup: {}", made ? "made" : details(made.error()).message);
+  if (!made && disk.has_failed()) return;
+  if (!made) return stage_.broken("no backup is made: {}", details(made.error()).message);
+  if (made->manifest.end.number != checker_.records())
+    stage_.broken("a backup ends at record {}, and {} was durable", made->manifest.end.number,
+                  checker_.records());
+  if (backup_) FAIRWATER_CHECK(remove_tree(&disk, backup_->directory).ok(), "files can be removed");
+  backup_.emplace(Backup{directory, checker_});
+}
+
+void Coordinator::lose_ledger() {
+  if (!backup_) return;
+  kill(true);
+  stage_.log.line("the ledger is lost");
+  is_lost_ = true;
+}
+
+bool Coordinator::restore() {
+  if (disk.full) return false;
+  FAIRWATER_CHECK(remove_tree(&disk, kDirectory).ok(), "files can be removed");
+  RestoreOptions options;
+  options.backup = backup_->directory;
+  options.directory = kDirectory;
+  options.env = &disk;
+  options.clock = [this] { return stage_.time.wall_time(); };
+  options.beginning = [this](const BackupManifest& manifest) {
+    return restoring(manifest.end, manifest.recorded, stage_.time.wall_time(), "the disk burnt");
+  };
+  const auto restored = restore_backup(options);
+  if (!restored) {
+    if (!disk.has_failed())
+      stage_.broken("a backup is not restored: {}", details(restored.error()).message);
+    disk.recover(true);
+    return false;
+  }
+  stage_.log.line("restored, as it was at record {}", restored->end.number);
+  checker_.take_back(backup_->known);
+  is_lost_ = false;
+  is_restored_ = true;
+  return true;
+}
+
 bool Coordinator::failed_to_start(const caf::error& error) {
   stage_.log.line("the coordinator does not start: {}", details(error).message);
   if (details(error).code != ErrorCode::disk_full && !disk.has_failed())
@@ -73,6 +122,7 @@ bool Coordinator::failed_to_start(const caf::error& error) {
 
 bool Coordinator::start() {
   if (is_up()) return true;
+  if (is_lost_ && !restore()) return false;
   if (std::exchange(loses_end, false)) try_without_end();
   stage_.log.line("start the coordinator");
   auto opened = open_ledger();
@@ -95,6 +145,8 @@ bool Coordinator::start() {
   settings.window_ranges = 4;
   settings.ledger_threads = false;
   settings.debts = debts_;
+  is_restored_ = is_restored_ && !checker_.has_granted_since_taken_back();
+  settings.copied = settings.restored = is_restored_;
   settings.wall_clock = [this] { return stage_.time.wall_time(); };
   auto started = start_cluster(
       process_->system(), ledger_, std::move(settings), [this](const caf::error& error) {

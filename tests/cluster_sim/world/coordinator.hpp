@@ -42,6 +42,10 @@ class Coordinator {
   [[nodiscard]] Checker& checker() { return checker_; }
   /// False when its disk does not let it, for now.
   bool start();
+  /// Makes a backup of the ledger, in place of the one before.
+  void back_up();
+  /// Nothing is left of the ledger: the next start goes on from the backup, if there is one.
+  void lose_ledger();
   void kill(bool keeps_unsynced);
   /// When somebody else has to kill it: from within an actor.
   void kill_soon();
@@ -67,6 +71,8 @@ class Coordinator {
   [[nodiscard]] Expected<std::shared_ptr<Ledger>> open_ledger();
   /// A log without its end must be refused.
   void try_without_end();
+  /// False when its disk does not let it, for now.
+  bool restore();
   [[nodiscard]] const caf::resumable* held_back() const;
   bool failed_to_start(const caf::error& error);
 
@@ -79,6 +85,14 @@ class Coordinator {
   const caf::resumable* writer_ = nullptr;
   std::int64_t synced_at_us_ = 0;
   bool ended_by_disk_ = false;  ///< the last life: its last commit may have no mark
+  struct Backup {
+    std::string directory;
+    Checker known;  ///< what was known of the ledger then
+  };
+  std::optional<Backup> backup_;
+  std::uint64_t backups_ = 0;
+  bool is_lost_ = false;      ///< the ledger
+  bool is_restored_ = false;  ///< from a backup, and nothing was granted since
   std::vector<std::weak_ptr<Connection>> connections_;
 };
 

@@ -213,6 +213,12 @@ Status Disk::RenameFile(const std::string& from, const std::string& to) {
   return status;
 }
 
+Status Disk::IsDirectory(const std::string& path, bool* is_directory) {
+  std::vector<std::string> names;
+  *is_directory = memory_->GetChildren(path, &names).ok() && !names.empty();
+  return Status::OK();
+}
+
 Status Disk::DeleteFile(const std::string& name) {
   if (failed_) return Status::IOError("the simulated disk has failed");
   const std::lock_guard lock(mutex_);

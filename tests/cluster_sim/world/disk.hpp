@@ -49,6 +49,8 @@ class Disk : public rocksdb::EnvWrapper {
                                   const rocksdb::EnvOptions& options) override;
   rocksdb::Status RenameFile(const std::string& from, const std::string& to) override;
   rocksdb::Status DeleteFile(const std::string& name) override;
+  /// Of a directory that holds something; an empty one can be removed as a file.
+  rocksdb::Status IsDirectory(const std::string& path, bool* is_directory) override;
 
   // -- for the files ------------------------------------------------------------------------------
   rocksdb::Status admit_operation();

@@ -11,6 +11,7 @@ void Faults::begin() {
       {90 * kSecond, &Faults::fill_disk},
       {60 * kSecond, &Faults::slow_disk},
       {90 * kSecond, &Faults::stop_coordinator_for_a_while},
+      {90 * kSecond, &Faults::lose_ledger},
       {50 * kSecond, &Faults::kill_agent},
       {90 * kSecond, &Faults::reboot_machine},
       {40 * kSecond, &Faults::cut_network},
@@ -87,6 +88,12 @@ void Faults::stop_coordinator_for_a_while() {
   if (!coordinator_.is_up()) return;
   coordinator_.process().paused_until_us =
       stage_.time.now_us() + stage_.chance.spread(kSecond, 25 * kSecond);
+}
+
+/// Some time after the newest backup.
+void Faults::lose_ledger() {
+  coordinator_.back_up();
+  for_a_while(kSecond, 60 * kSecond, [this] { coordinator_.lose_ledger(); });
 }
 
 // -- machines -------------------------------------------------------------------------------------

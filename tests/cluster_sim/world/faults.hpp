@@ -28,6 +28,7 @@ class Faults {
   void fill_disk();
   void slow_disk();
   void stop_coordinator_for_a_while();
+  void lose_ledger();
   void kill_agent();
   void reboot_machine();
   void cut_network();
