@@ -47,7 +47,7 @@ rocksdb::Status copy_file(rocksdb::Env* env, const std::string& from, const std:
 rocksdb::Status remove_tree(rocksdb::Env* env, const std::string& path) {
   for (const std::string& name : children_of(env, path)) {
     const std::string child = path + "/" + name;
-    const rocksdb::Status removed =
+    rocksdb::Status removed =
         is_directory(env, child) ? remove_tree(env, child) : env->DeleteFile(child);
     if (!removed.ok()) return removed;
   }

@@ -52,7 +52,7 @@ class Restore {
   }
 
   caf::error check_target() const {
-    const caf::error identity = LedgerDirectory::check_identity(target_, env_);
+    caf::error identity = LedgerDirectory::check_identity(target_, env_);
     if (!identity)
       return make_error(ErrorCode::already_exists,
                         target_ +
