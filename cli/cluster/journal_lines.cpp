@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/cluster/json_shapes.hpp"
+
 namespace fairwater {
 namespace {
 
