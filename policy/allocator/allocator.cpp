@@ -108,6 +108,14 @@ bool Allocator::may_reclaim() const {
 
 bool Allocator::left_to_preferred() const { return impl_->dealer.left_to_preferred(); }
 
+void Allocator::begin_choices() { impl_->state.choices().forget_refusals(); }
+
+const std::vector<NodeId>& Allocator::chosen_next() const { return impl_->dealer.chosen_next(); }
+
+bool Allocator::left_to_chosen() const { return impl_->dealer.left_to_chosen(); }
+
+bool Allocator::gave_up_choosing() const { return impl_->dealer.gave_up_choosing(); }
+
 bool Allocator::placed_gang() const { return impl_->dealer.placed_gang(); }
 
 std::optional<NodeId> Allocator::next_of_gang() const {

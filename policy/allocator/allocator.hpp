@@ -142,6 +142,8 @@ struct WaitingRange {
   /// They are all of a gang: they start at once, on whichever nodes, or not at all.
   bool is_gang = false;
   PreemptionTerms preemption = {};
+  /// By which a node is chosen among those with room; not for gangs, nor while `home` has room.
+  Placement placement = Placement::unset;
 };
 
 [[nodiscard]] inline QuotaPlace place_of(const TenantTerms& terms) {
@@ -307,6 +309,16 @@ class Allocator {
   /// Whether the last call of `deal` placed tasks of a gang. Then it placed nothing after them, and
   /// another deal of the same node may.
   [[nodiscard]] bool placed_gang() const;
+  /// A cycle begins: nodes that did not take what placement rules chose them for may do so now.
+  void begin_choices();
+  /// To be dealt next: nodes that placement rules choose for tasks that the last call of `deal`
+  /// looked at, and that still wait (policy/allocator/node_choice.hpp).
+  [[nodiscard]] const std::vector<NodeId>& chosen_next() const;
+  /// Whether the last call of `deal` left a task to the node that its rule chooses.
+  [[nodiscard]] bool left_to_chosen() const;
+  /// Whether it was the last of the nodes that a rule chose in vain: from here on in this cycle
+  /// such tasks go wherever they may, also to nodes that left them to others.
+  [[nodiscard]] bool gave_up_choosing() const;
   /// While a gang is placed only in part: the node that must be dealt next, before anything else
   /// happens. Its deal belongs into one record with those before.
   [[nodiscard]] std::optional<NodeId> next_of_gang() const;

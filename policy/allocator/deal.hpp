@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "policy/allocator/placement.hpp"
 #include "policy/core/types.hpp"
 #include "policy/ledger/entries.hpp"
 
@@ -50,6 +51,8 @@ struct Grant {
   /// Placed above the runtime quota on units that were owed to the tenant; does not count against
   /// the quota while it runs.
   bool beyond_quota = false;
+  /// The rule that chose the node among those with room; unset: none did.
+  Placement placement = Placement::unset;
   friend bool operator==(const Grant&, const Grant&) = default;
 };
 

@@ -89,7 +89,9 @@ std::vector<Deal> DealCycle::run(std::size_t max_deals, std::size_t max_entries)
   std::vector<Deal> deals;
   std::size_t entries = 0;
   std::set<NodeId> left_work;
+  std::set<NodeId> left_to_chosen;
   if (is_thorough()) allocator_.forget_gang_plans();
+  allocator_.begin_choices();
   const auto deal_node = [&](NodeId node, bool gives_all_places) {
     auto deal = allocator_.deal(node, gives_all_places);
     if (!deal) return;
@@ -108,6 +110,10 @@ std::vector<Deal> DealCycle::run(std::size_t max_deals, std::size_t max_entries)
       const bool gives_all_places = in_turn_.erase(*node) > 0 || is_thorough();
       deal_node(*node, gives_all_places);
       if (is_first_turn && allocator_.left_to_preferred()) left_work.insert(*node);
+      for (const NodeId chosen : allocator_.chosen_next())
+        if (accepting_.contains(chosen)) due_.insert(chosen);
+      if (allocator_.left_to_chosen()) left_to_chosen.insert(*node);
+      if (allocator_.gave_up_choosing()) due_.merge(std::exchange(left_to_chosen, {}));
       if (!allocator_.placed_gang()) continue;
       // A gang is granted whole, whatever the bounds; then the node may have room for more.
       while (const auto next = allocator_.next_of_gang()) deal_node(*next, gives_all_places);

@@ -76,9 +76,10 @@ class DealCycle final : public Allocation {
     return next_due() || (growth_due_ && allocator_.may_grow()) ||
            (reclaim_due_ && allocator_.may_reclaim());
   }
-  /// By id, and once more those that left work to sites that jobs prefer. A gang's deals follow on
-  /// each other, and are never parted by a bound. When nothing else is due, what must end for those
-  /// who wait is looked for, then elastic jobs grow.
+  /// By id, and once more those that left work to sites that jobs prefer, and those that placement
+  /// rules choose until they choose none for what still waits. A gang's deals follow on each other,
+  /// and are never parted by a bound. When nothing else is due, what must end for those who wait is
+  /// looked for, then elastic jobs grow.
   [[nodiscard]] std::vector<Deal> run(
       std::size_t max_deals,
       std::size_t max_entries = std::numeric_limits<std::size_t>::max()) override;

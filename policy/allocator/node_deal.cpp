@@ -39,13 +39,38 @@ std::optional<Deal> NodeDeal::run(NodeId node, bool gives_all_places) {
   deal_.gives_all_places = gives_all_places;
   deal_.begin(dealt);
   placed_gang_ = false;
+  chosen_next_.clear();
+  left_to_chosen_ = gave_up_choosing_ = false;
   if (!dealt.accepts || !ResourceVector{}.fits(dealt.free())) return std::nullopt;
   std::optional<BegunGang>& gang = deal_.state.begun_gang;
   std::optional<Deal> deal = gang ? continue_gang() : run_stages();
   deal_.claimants.forget();
   placed_gang_ = gang.has_value();
   if (gang && gang->rest.empty()) gang.reset();
+  review_choices();
   return deal;
+}
+
+void NodeDeal::review_choices() {
+  AllocatorState& state = deal_.state;
+  const NodeId here = deal_.node->id;
+  for (const TaskFinder::Choice& choice : deal_.tasks.choices()) {
+    const auto& window = choice.tenant->window;
+    const bool still_waits =
+        std::any_of(window.begin(), window.end(), [&](const WindowRange& entry) {
+          return entry.range.count > 0 && go_to_same_nodes(entry.range, choice.task);
+        });
+    if (!still_waits) continue;
+    left_to_chosen_ = left_to_chosen_ || !choice.is_here;
+    auto chosen = state.choose_node(*choice.tenant, choice.task);
+    // With a gang the deal ended early.
+    if (chosen == here && choice.is_here && !placed_gang_) {
+      state.choices().refuse(here, choice.task);
+      gave_up_choosing_ = gave_up_choosing_ || state.choices().gave_up(choice.task);
+      chosen = state.choose_node(*choice.tenant, choice.task);
+    }
+    if (chosen) chosen_next_.push_back(*chosen);
+  }
 }
 
 Deal NodeDeal::continue_gang() {

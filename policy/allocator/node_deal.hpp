@@ -31,6 +31,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "policy/allocator/by_time.hpp"
 #include "policy/allocator/deal_progress.hpp"
@@ -50,6 +51,10 @@ class NodeDeal {
   std::optional<Deal> run(NodeId node, bool gives_all_places);
   /// Whether the last run left a task to a node at a site that its job prefers to this one.
   [[nodiscard]] bool left_to_preferred() const { return deal_.tasks.left_to_preferred(); }
+  /// See Allocator.
+  [[nodiscard]] const std::vector<NodeId>& chosen_next() const { return chosen_next_; }
+  [[nodiscard]] bool left_to_chosen() const { return left_to_chosen_; }
+  [[nodiscard]] bool gave_up_choosing() const { return gave_up_choosing_; }
   /// Whether the last run placed tasks of a gang, and therefore nothing behind them.
   [[nodiscard]] bool placed_gang() const { return placed_gang_; }
 
@@ -61,9 +66,14 @@ class NodeDeal {
   /// Who waits and has a task that fits. Returns whether somebody waits in vain.
   [[nodiscard]] bool collect_claimants();
   [[nodiscard]] Units free_units();
+  /// What placement rules say after the deal of what still waits.
+  void review_choices();
 
   DealProgress deal_;
   bool placed_gang_ = false;
+  std::vector<NodeId> chosen_next_;
+  bool left_to_chosen_ = false;
+  bool gave_up_choosing_ = false;
   EntitleStage entitle_{deal_};
   PlaceStage place_{deal_};
   PlaceByTime by_time_{deal_, place_};

@@ -254,6 +254,7 @@ void PlaceStage::place_task(ClaimantIndex index, std::uint32_t range_index, Gran
               .step = step};
   const std::optional<BegunGang>& gang = deal_.state.begun_gang;
   grant.beyond_quota = gang ? gang->beyond_quota : is_beyond_quota(claimant, step);
+  if (!range.is_gang) grant.placement = deal_.tasks.chosen_by(tenant, range);
   deal_.tasks.take(range);
   claimant.standing.reset();
   ++range.first_index;

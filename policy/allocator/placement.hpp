@@ -1,6 +1,8 @@
-// Where a task may run: allowed sites and a label expression, and how a node describes itself.
+// Where a task may run: allowed sites and a label expression, and how a node describes itself. And
+// by which rule its node is chosen among those.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -11,6 +13,37 @@
 #include "policy/core/types.hpp"
 
 namespace fairwater {
+
+/// By which rule a task's node is chosen among those with room: policy/allocator/node_choice.hpp.
+enum class Placement : std::uint8_t {
+  unset = 0,    ///< of a job: its tenant's; of a tenant: in turn
+  in_turn = 1,  ///< the first that is dealt, as nodes report
+  gdrf = 2,
+  best_fit = 3,
+  spread = 4,
+  pack = 5,
+};
+
+[[nodiscard]] constexpr bool chooses_nodes(Placement placement) {
+  return placement > Placement::in_turn;
+}
+
+[[nodiscard]] constexpr std::string_view to_string(Placement placement) {
+  switch (placement) {
+    case Placement::gdrf:
+      return "gdrf";
+    case Placement::best_fit:
+      return "best-fit";
+    case Placement::spread:
+      return "spread";
+    case Placement::pack:
+      return "pack";
+    case Placement::unset:
+    case Placement::in_turn:
+      break;
+  }
+  return "in-turn";
+}
 
 /// What a node says of itself that placement rules look at.
 struct NodeTraits {

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "policy/allocator/allocator.hpp"
+#include "policy/allocator/node_choice.hpp"
 #include "policy/allocator/node_rooms.hpp"
 #include "policy/allocator/quotas.hpp"
 #include "policy/allocator/site_rooms.hpp"
@@ -196,6 +197,18 @@ class AllocatorState {
   /// The same of any node; where many have room that may not be used, the first ones tell.
   [[nodiscard]] bool somewhere_has_room(const TenantState& tenant, const WaitingRange& task);
 
+  /// The node that the task's placement rule chooses, see node_choice.hpp.
+  [[nodiscard]] std::optional<NodeId> choose_node(const TenantState& tenant,
+                                                  const WaitingRange& task) {
+    return choices_.choose(*this, tenant, task);
+  }
+  [[nodiscard]] NodeChoices& choices() { return choices_; }
+  /// Calls `visit(node, demand)` for each task that is held. O(such).
+  template <class Visit>
+  void visit_held(Visit&& visit) const {
+    for (const auto& [task, held] : held_) visit(held.node, held.grant.demand);
+  }
+
   /// The first node from that id on that may have room for the task. O(log nodes).
   [[nodiscard]] std::optional<NodeId> next_with_room(NodeId from,
                                                      const ResourceVector& demand) const {
@@ -301,6 +314,7 @@ class AllocatorState {
   ResourceVector used_;      ///< on all nodes
   SiteRooms site_rooms_;
   NodeRooms rooms_;
+  NodeChoices choices_;
   WaitingShapes shapes_;
   std::vector<GangPlan> gang_plans_;
   std::set<JobId> gangs_without_room_;

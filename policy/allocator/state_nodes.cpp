@@ -49,6 +49,7 @@ void AllocatorState::set_node(NodeId id, const NodeTraits& traits, const Resourc
   gangs_without_room_.clear();
   changed.has_grown = counts_time();
   site_rooms_.add(id, traits.site, changed.free());
+  choices_.note_node(id);
   put_reservation(changed);
   refresh_capacity();
 }
@@ -64,6 +65,7 @@ void AllocatorState::remove_node(NodeId id) {
   capacity_ -= counted_capacity(node(id));
   used_ -= node(id).used;
   nodes_.erase(id);
+  choices_.note_node(id);
   refresh_capacity();
 }
 
@@ -112,6 +114,7 @@ void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& gran
   const bool added = held_.emplace(grant.task, held).second;
   FAIRWATER_CHECK(added, "a task is held once");
   node.used += grant.demand;
+  choices_.note_task(node.id, grant.demand, true);
   if (run.is_service) node.held_by_services += grant.demand;
   used_ += grant.demand;
   if (!node.accepts) capacity_ += grant.demand;
@@ -204,6 +207,7 @@ bool AllocatorState::release(const TaskKey& task) {
   const Held& held = found->second;
   NodeRoom& held_on = node(held.node);
   held_on.used -= held.grant.demand;
+  choices_.note_task(held_on.id, held.grant.demand, false);
   if (held.run.is_service) held_on.held_by_services -= held.grant.demand;
   used_ -= held.grant.demand;
   if (!held_on.accepts) capacity_ -= held.grant.demand;

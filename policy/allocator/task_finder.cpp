@@ -21,6 +21,7 @@ void TaskFinder::begin(const NodeRoom& node) {
   rules_.clear();
   preferences_.clear();
   gang_looks_.clear();
+  choices_.clear();
   left_to_preferred_ = false;
   marks_.reset();
 }
@@ -59,6 +60,27 @@ bool TaskFinder::is_left_to_preferred(const TenantState& tenant, const WaitingRa
   return is_left;
 }
 
+std::optional<bool> TaskFinder::is_left_to_chosen(const TenantState& tenant,
+                                                  const WaitingRange& task) {
+  if (!goes_by_rule(task)) return std::nullopt;
+  const std::optional<NodeId> chosen = state_.choose_node(tenant, task);
+  const bool is_here = chosen == node_->id;
+  const auto asked = std::find_if(choices_.begin(), choices_.end(), [&](const Choice& choice) {
+    return choice.tenant == &tenant && go_to_same_nodes(choice.task, task);
+  });
+  if (asked == choices_.end())
+    choices_.push_back({&tenant, task, is_here});
+  else
+    asked->is_here = is_here;
+  return chosen ? std::optional(!is_here) : std::nullopt;
+}
+
+Placement TaskFinder::chosen_by(const TenantState& tenant, const WaitingRange& task) {
+  const bool is_chosen =
+      goes_by_rule(task) && task.home != node_->id && state_.choose_node(tenant, task) == node_->id;
+  return is_chosen ? task.placement : Placement::unset;
+}
+
 bool TaskFinder::is_left_to_home(const TenantState& tenant, const WaitingRange& task) {
   if (!task.home || task.home == node_->id || !state_.node_has_room(task.home, tenant, task))
     return false;
@@ -75,7 +97,9 @@ bool TaskFinder::fits(const TenantState& tenant, const WindowRange& entry,
                                 !state_.quotas().has_room(tenant, r, entry.asked_at_once(r))))
       return false;
   if (!rule_allows(entry.range.rule.get()) || is_left_to_home(tenant, entry.range)) return false;
-  return entry.range.home == node_->id || !is_left_to_preferred(tenant, entry.range);
+  if (entry.range.home == node_->id) return true;
+  if (const auto is_left = is_left_to_chosen(tenant, entry.range)) return !*is_left;
+  return !is_left_to_preferred(tenant, entry.range);
 }
 
 /// Elsewhere nothing changes while a node is dealt.

@@ -32,6 +32,15 @@ class TaskFinder {
   [[nodiscard]] bool something_may_fit() const { return least_demand_.fits(free_); }
   /// Whether a task was left to its own node, or to one at a site that its job prefers to this one.
   [[nodiscard]] bool left_to_preferred() const { return left_to_preferred_; }
+  /// What was asked of placement rules, alike tasks of a tenant once, and what was said last.
+  struct Choice {
+    const TenantState* tenant = nullptr;
+    WaitingRange task;
+    bool is_here = false;
+  };
+  [[nodiscard]] const std::vector<Choice>& choices() const { return choices_; }
+  /// By which rule the node is chosen for the task; unset: by none.
+  [[nodiscard]] Placement chosen_by(const TenantState& tenant, const WaitingRange& task);
 
   /// Whether it fits and is allowed here now. Of a gang: all of it, here and elsewhere.
   [[nodiscard]] bool fits_now(const TenantState& tenant, const WindowRange& entry) {
@@ -79,6 +88,9 @@ class TaskFinder {
   bool move_on(const TenantState& tenant, Cursor& cursor);
   [[nodiscard]] bool rule_allows(const PlacementRule* rule);
   [[nodiscard]] bool is_left_to_preferred(const TenantState& tenant, const WaitingRange& task);
+  /// Whether its placement rule chooses another node; nothing where it chooses none.
+  [[nodiscard]] std::optional<bool> is_left_to_chosen(const TenantState& tenant,
+                                                      const WaitingRange& task);
   [[nodiscard]] bool is_left_to_home(const TenantState& tenant, const WaitingRange& task);
   [[nodiscard]] const AllocatorQuotas::WaterMarks& marks();
 
@@ -96,6 +108,7 @@ class TaskFinder {
     ResourceVector demand;
     bool is_left;
   };
+  std::vector<Choice> choices_;
   std::vector<Preference> preferences_;  ///< of the tasks looked at; other nodes stay as they are
   struct GangLook {
     JobId job;

@@ -4,15 +4,9 @@
 #include <functional>
 
 #include "policy/core/check.hpp"
+#include "policy/dominant/machine_fit.hpp"
 
 namespace fairwater {
-namespace {
-
-/// Scores closer than this to the best one, relative to it, tie: rounding is a hundredth of it.
-constexpr double kScoreTie = 1e-14;
-
-}  // namespace
-
 MachineStates::MachineStates(MachinePreference preference, std::span<const MachineClass> machines,
                              std::span<const PlacedUser> users, const ResourceVector& totals,
                              double gdrs_denominator)
@@ -99,17 +93,7 @@ MachineStates::Machine MachineStates::take_first_machine(EntryId id) {
 double MachineStates::score(const PlacedUser& user, const Entry& entry) const {
   if (preference_ == MachinePreference::largest_f)
     return log_f(with_task(entry.load, user), shapes_[entry.shape].capacity_sum, gdrs_denominator_);
-  // All over one denominator, demand * free of the first resource, of which the demand is the same
-  // for all machines: one division of whole numbers, so that equal distances are equal as doubles
-  // too.
-  const std::size_t first = user.first_resource;
-  Wide distance = 0;
-  for (std::size_t r = 0; r < kMaxResources; ++r) {
-    const Wide difference =
-        Wide{user.demand[r]} * entry.free[first] - Wide{entry.free[r]} * user.demand[first];
-    distance += difference < 0 ? -difference : difference;
-  }
-  return -static_cast<double>(distance) / static_cast<double>(entry.free[first]);
+  return -fit_distance(user, entry.free);
 }
 
 void MachineStates::offer(EntryId id) {

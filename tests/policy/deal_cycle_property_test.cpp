@@ -43,7 +43,9 @@ class EveryNode {
     std::size_t entries = 0;
     if (std::exchange(all_are_due_, false)) due_ = accepting_;
     std::set<NodeId> left_work;
+    std::set<NodeId> left_to_chosen;
     allocator.forget_gang_plans();
+    allocator.begin_choices();
     const auto deal_node = [&](NodeId node) {
       auto deal = allocator.deal(node);
       if (!deal) return;
@@ -55,6 +57,9 @@ class EveryNode {
         const NodeId node = due_.extract(due_.begin()).value();
         deal_node(node);
         if (is_first_turn && allocator.left_to_preferred()) left_work.insert(node);
+        due_.insert(allocator.chosen_next().begin(), allocator.chosen_next().end());
+        if (allocator.left_to_chosen()) left_to_chosen.insert(node);
+        if (allocator.gave_up_choosing()) due_.merge(std::exchange(left_to_chosen, {}));
         if (!allocator.placed_gang()) continue;
         while (const auto next = allocator.next_of_gang()) deal_node(*next);
         due_.insert(node);
@@ -224,6 +229,7 @@ class Twins {
     range.expected_ms = range.limit_ms = static_cast<std::int64_t>(draw(0, 5)) * 1000;
     range.late_in_ms = one_in(3) ? static_cast<std::int64_t>(draw(0, 9000)) : kNeverLate;
     range.is_gang = one_in(4);
+    if (one_in(2)) range.placement = static_cast<Placement>(draw(0, 5));
     tenants_[tenant].push_back(range);
     send_window(tenant);
   }

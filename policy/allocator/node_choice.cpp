@@ -1,0 +1,231 @@
+#include "policy/allocator/node_choice.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "policy/allocator/state.hpp"
+#include "policy/dominant/machine_fit.hpp"
+
+namespace fairwater {
+namespace {
+
+/// Shapes whose nodes are kept in order; the one that was asked for longest ago makes room.
+constexpr std::size_t kMostShapes = 64;
+/// Changes that are kept for shapes that nobody asks for meanwhile.
+constexpr std::size_t kMostChanges = 1 << 16;
+/// Nodes with room kept for others that one choice looks past.
+constexpr std::size_t kMostLooks = 1024;
+constexpr Amount kMillion = 1'000'000;
+
+PlacedUser user_of(const ResourceVector& demand) {
+  PlacedUser user{.demand = demand, .demand_sum = 0, .gdrs = 0, .type = 0, .first_resource = 0};
+  while (user.first_resource + 1 < kMaxResources && demand[user.first_resource] == 0)
+    ++user.first_resource;
+  return user;
+}
+
+/// In millionths, of the resources that the task asks for, the one of which most is used with it.
+double fullness(const ResourceVector& demand, const NodeRoom& node) {
+  Amount fullest = 0;
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    if (demand[r] > 0)
+      fullest = std::max(fullest, static_cast<Amount>(Wide{node.used[r] + demand[r]} * kMillion /
+                                                      node.capacity[r]));
+  return static_cast<double>(fullest);
+}
+
+std::uint32_t site_rank(const PlacementRule* rule, const NodeTraits& traits) {
+  if (rule == nullptr) return 0;
+  const auto found = std::find(rule->sites.begin(), rule->sites.end(), traits.site);
+  return static_cast<std::uint32_t>(found - rule->sites.begin());
+}
+
+}  // namespace
+
+bool goes_by_rule(const WaitingRange& task) {
+  return chooses_nodes(task.placement) && !task.is_gang && !task.demand.is_zero();
+}
+
+bool go_to_same_nodes(const WaitingRange& a, const WaitingRange& b) {
+  return a.placement == b.placement && a.rule == b.rule && a.demand == b.demand;
+}
+
+// -- events
+// ----------------------------------------------------------------------------------------
+
+void NodeChoices::note_task(NodeId node, const ResourceVector& demand, bool is_held) {
+  if (shapes_.empty()) return;
+  log(node);
+  if (!loads_ || demand.is_zero()) return;
+  const Wide gdrs = loads_->scale.gdrs(demand);
+  loads_->gdrs[node] += is_held ? gdrs : -gdrs;
+}
+
+void NodeChoices::note_node(NodeId node) {
+  totals_are_stale_ = true;
+  if (!shapes_.empty()) log(node);
+}
+
+void NodeChoices::forget_refusals() {
+  for (Shape& shape : shapes_) shape.refused.clear();
+}
+
+void NodeChoices::log(NodeId node) {
+  changed_.push_back(node);
+  if (changed_.size() <= kMostChanges) return;
+  forgotten_ += changed_.size();
+  changed_.clear();
+  const auto is_behind = [&](const Shape& shape) { return shape.seen < forgotten_; };
+  std::erase_if(shapes_, is_behind);
+  if (shapes_.empty()) loads_.reset();
+}
+
+// -- the nodes of a shape
+// --------------------------------------------------------------------------
+
+NodeChoices::Shape* NodeChoices::find(const WaitingRange& task) {
+  for (Shape& shape : shapes_)
+    if (shape.placement == task.placement && shape.rule == task.rule &&
+        shape.user.demand == task.demand)
+      return &shape;
+  return nullptr;
+}
+
+NodeChoices::Shape& NodeChoices::shape_of(const AllocatorState& state, const WaitingRange& task) {
+  Shape* known = find(task);
+  if (known != nullptr) {
+    follow_changes(state, *known);
+  } else {
+    if (shapes_.size() == kMostShapes)
+      shapes_.erase(
+          std::min_element(shapes_.begin(), shapes_.end(),
+                           [](const auto& a, const auto& b) { return a.asked < b.asked; }));
+    known = &shapes_.emplace_back();
+    known->placement = task.placement;
+    known->rule = task.rule;
+    known->user = user_of(task.demand);
+    if (task.placement == Placement::gdrf) {
+      known->user.demand_sum = sum_over_resources(task.demand);
+      known->user.gdrs = loads_->scale.gdrs(task.demand);
+      known->user.type = resource_type(task.demand, loads_->totals);
+    }
+    known->seen = forgotten_ + changed_.size();
+    for (const auto& [id, node] : state.nodes()) put(state, *known, id);
+  }
+  known->asked = ++asked_;
+  return *known;
+}
+
+void NodeChoices::follow_changes(const AllocatorState& state, Shape& shape) {
+  const std::uint64_t now = forgotten_ + changed_.size();
+  for (; shape.seen < now; ++shape.seen) put(state, shape, changed_[shape.seen - forgotten_]);
+}
+
+void NodeChoices::put(const AllocatorState& state, Shape& shape, NodeId id) {
+  if (const auto known = shape.entries.find(id); known != shape.entries.end()) {
+    shape.order.erase(known->second);
+    shape.entries.erase(known);
+  }
+  const auto node = state.nodes().find(id);
+  if (node == state.nodes().end()) return;
+  if (const auto entry = entry_of(shape, node->second)) {
+    shape.order.insert(*entry);
+    shape.entries.emplace(id, *entry);
+  }
+}
+
+std::optional<NodeChoices::Entry> NodeChoices::entry_of(const Shape& shape,
+                                                        const NodeRoom& node) const {
+  const PlacementRule* rule = shape.rule.get();
+  if (!node.accepts || !shape.user.demand.fits(node.free())) return std::nullopt;
+  if (rule != nullptr && !rule->allows(node.traits)) return std::nullopt;
+  std::uint32_t rank = 2 * site_rank(rule, node.traits);
+  if (shape.placement == Placement::gdrf &&
+      resource_type(node.capacity, loads_->totals) != shape.user.type)
+    ++rank;
+  return Entry{rank, score_of(shape, node), node.id};
+}
+
+double NodeChoices::score_of(const Shape& shape, const NodeRoom& node) const {
+  switch (shape.placement) {
+    case Placement::gdrf: {
+      const auto gdrs = loads_->gdrs.find(node.id);
+      const MachineLoad load{node.used, sum_over_resources(node.used),
+                             gdrs == loads_->gdrs.end() ? Wide{0} : gdrs->second};
+      return -log_f(with_task(load, shape.user), sum_over_resources(node.capacity),
+                    static_cast<double>(loads_->scale.denominator()));
+    }
+    case Placement::best_fit:
+      return fit_distance(shape.user, node.free());
+    case Placement::spread:
+      return fullness(shape.user.demand, node);
+    case Placement::pack:
+      return -fullness(shape.user.demand, node);
+    case Placement::unset:
+    case Placement::in_turn:
+      break;
+  }
+  return 0;
+}
+
+bool NodeChoices::refresh_loads(const AllocatorState& state) {
+  if (loads_ && !totals_are_stale_) return true;
+  ResourceVector totals;
+  for (const auto& [id, node] : state.nodes()) {
+    if (node.accepts) totals += node.capacity;
+    if (!totals.fits(ResourceVector::filled(kMaxClusterAmount))) return false;
+  }
+  totals_are_stale_ = false;
+  if (loads_ && loads_->totals == totals) return true;
+  std::erase_if(shapes_, [](const Shape& shape) { return shape.placement == Placement::gdrf; });
+  loads_ = Loads{totals, GdrsScale(totals), {}};
+  state.visit_held([&](NodeId node, const ResourceVector& demand) {
+    if (!demand.is_zero()) loads_->gdrs[node] += loads_->scale.gdrs(demand);
+  });
+  return true;
+}
+
+// -- choices
+// ---------------------------------------------------------------------------------------
+
+std::optional<NodeId> NodeChoices::choose(const AllocatorState& state, const TenantState& tenant,
+                                          const WaitingRange& task) {
+  if (!goes_by_rule(task)) return std::nullopt;
+  if (task.placement == Placement::gdrf && !refresh_loads(state)) return std::nullopt;
+  const Shape& shape = shape_of(state, task);
+  if (shape.refused.size() == kMostRefusals) return std::nullopt;
+  std::size_t looks = 0;
+  const auto may_be_chosen = [&](NodeId id) {
+    const auto& refused = shape.refused;
+    return std::find(refused.begin(), refused.end(), id) == refused.end() &&
+           state.may_use(state.node(id), tenant, task);
+  };
+  auto best = shape.order.begin();
+  while (best != shape.order.end() && !may_be_chosen(best->node))
+    if (++looks == kMostLooks || ++best == shape.order.end()) return std::nullopt;
+  if (best == shape.order.end()) return std::nullopt;
+  // Of those that tie with it, the lowest id.
+  NodeId chosen = best->node;
+  const double most = best->score + kScoreTie * std::abs(best->score);
+  double score = best->score;
+  auto next = best;
+  for (;;) {
+    next = shape.order.upper_bound(Entry{best->rank, score, NodeId{UINT32_MAX}});
+    if (next == shape.order.end() || next->rank != best->rank || next->score > most) return chosen;
+    score = next->score;
+    if (++looks > kMostLooks) return chosen;
+    if (next->node < chosen && may_be_chosen(next->node)) chosen = next->node;
+  }
+}
+
+void NodeChoices::refuse(NodeId node, const WaitingRange& task) {
+  if (Shape* shape = find(task)) shape->refused.push_back(node);
+}
+
+bool NodeChoices::gave_up(const WaitingRange& task) {
+  const Shape* shape = find(task);
+  return shape != nullptr && shape->refused.size() == kMostRefusals;
+}
+
+}  // namespace fairwater

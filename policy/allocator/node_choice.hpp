@@ -1,0 +1,122 @@
+// By which rule a task's node is chosen among those that have room for it, and the nodes in the
+// order of each rule that somebody asks for.
+//
+// Rules. All go by what the node would be like with the task on it, or is before it comes:
+//   gdrf      a node of the task's type before others, then the largest f (Xue, Hu, Xu 2016, as
+//             policy/dominant/gdrf.hpp has it)
+//   best_fit  the node whose room is most alike to the demand (DRFH: Wang, Li, Liang 2014, as in
+//             the same header)
+//   spread    the node that is least full then
+//   pack      the node that is fullest then
+// Full: of the resources that the task asks for, the one of which the largest part is used, in
+// millionths, rounded down. Of several nodes that are alike the lowest id. Earlier ones of a job's
+// sites come before all that.
+//
+// How a deal goes by it. Nodes are dealt one at a time, so a node leaves a task to the one that the
+// rule chooses, and that one is dealt next (policy/allocator/deal_cycle.hpp). A node that is chosen
+// and does not take the task (its room is kept for others, or its tenant may not have more) is
+// passed over until the cycle ends; after kMostRefusals of them the task goes wherever it may. So a
+// rule keeps nothing idle.
+//
+// Costs nothing as long as nobody asks. The nodes of a shape (demand, allowed nodes, rule) are put
+// in order once, O(nodes * log), and moved when they change, O(log nodes); the choice is O(log
+// nodes). With gdrf a node that comes, goes or changes its capacity costs O(nodes * log) again,
+// because it moves every task's share.
+//
+// Internal to policy/allocator.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "policy/allocator/placement.hpp"
+#include "policy/core/types.hpp"
+#include "policy/dominant/machine_load.hpp"
+
+namespace fairwater {
+
+class AllocatorState;
+struct NodeRoom;
+struct TenantState;
+struct WaitingRange;
+
+/// Whether a rule chooses the task's node.
+[[nodiscard]] bool goes_by_rule(const WaitingRange& task);
+/// Whether a rule chooses the same nodes for both.
+[[nodiscard]] bool go_to_same_nodes(const WaitingRange& a, const WaitingRange& b);
+
+class NodeChoices {
+ public:
+  /// Nodes that one task passes over in a cycle because they did not take it.
+  static constexpr std::size_t kMostRefusals = 8;
+
+  // -- events
+  /// The task is held on the node from now on, or (`is_held` false) no longer.
+  void note_task(NodeId node, const ResourceVector& demand, bool is_held);
+  /// The node came, went or changed itself.
+  void note_node(NodeId node);
+  /// A cycle begins: nodes that did not take what they were chosen for may do so now.
+  void forget_refusals();
+
+  // -- choices
+  /// The node that the task's rule chooses among those that it may use; none: it goes by no rule,
+  /// no node has room, or too many did not take it.
+  [[nodiscard]] std::optional<NodeId> choose(const AllocatorState& state, const TenantState& tenant,
+                                             const WaitingRange& task);
+  /// The node was dealt, and what it was chosen for still waits.
+  void refuse(NodeId node, const WaitingRange& task);
+  /// Whether too many nodes did not take the task in this cycle.
+  [[nodiscard]] bool gave_up(const WaitingRange& task);
+
+ private:
+  /// Smaller first.
+  struct Entry {
+    std::uint32_t rank = 0;  ///< of the site, and of the type
+    double score = 0;
+    NodeId node;
+    friend bool operator<(const Entry& a, const Entry& b) {
+      if (a.rank != b.rank) return a.rank < b.rank;
+      return a.score != b.score ? a.score < b.score : a.node < b.node;
+    }
+  };
+  /// What tasks that go to the same nodes have in common.
+  struct Shape {
+    Placement placement = Placement::unset;
+    PlacementRulePtr rule;
+    PlacedUser user;
+    std::set<Entry> order;  ///< nodes with room that the rule allows
+    std::map<NodeId, Entry> entries;
+    std::uint64_t seen = 0;  ///< of the changes
+    std::uint64_t asked = 0;
+    std::vector<NodeId> refused;
+  };
+  /// What gdrf goes by, while somebody asks for it.
+  struct Loads {
+    ResourceVector totals;  ///< of all nodes that take tasks
+    GdrsScale scale{ResourceVector{}};
+    std::map<NodeId, Wide> gdrs;  ///< of all tasks there
+  };
+
+  /// Null: nobody asked for it yet.
+  [[nodiscard]] Shape* find(const WaitingRange& task);
+  Shape& shape_of(const AllocatorState& state, const WaitingRange& task);
+  void follow_changes(const AllocatorState& state, Shape& shape);
+  void put(const AllocatorState& state, Shape& shape, NodeId node);
+  void log(NodeId node);
+  [[nodiscard]] std::optional<Entry> entry_of(const Shape& shape, const NodeRoom& node) const;
+  [[nodiscard]] double score_of(const Shape& shape, const NodeRoom& node) const;
+  /// False where amounts are beyond what gdrf is defined for.
+  bool refresh_loads(const AllocatorState& state);
+
+  std::vector<Shape> shapes_;
+  std::vector<NodeId> changed_;  ///< since `forgotten_`, while there are shapes
+  std::uint64_t forgotten_ = 0;  ///< changes before the first in `changed_`
+  std::uint64_t asked_ = 0;      ///< choices so far
+  std::optional<Loads> loads_;
+  bool totals_are_stale_ = true;
+};
+
+}  // namespace fairwater
