@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "input/placement.hpp"
+
 namespace fairwater {
 namespace {
 
@@ -60,6 +62,7 @@ JobSpec read_spec(const Field& root, std::vector<std::string>& warnings) {
   fields.read("labels", spec.labels);
   fields.read("sites", spec.sites);
   fields.read("devices", spec.devices);
+  fields.read("placement", spec.placement, read_placement);
   fields.read("time_limit", spec.time_limit_ms, &Field::duration_ms);
   fields.read("grace", spec.grace_ms, &Field::duration_ms);
   fields.read("retries", spec.retries);

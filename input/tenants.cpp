@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "input/document.hpp"
+#include "input/placement.hpp"
 
 namespace fairwater {
 namespace {
@@ -34,6 +35,7 @@ class TenantReader {
     fields.read("repay", spec.repay_millionths, &Field::millionths);
     fields.read("may_lend", spec.may_lend);
     fields.read("may_borrow", spec.may_borrow);
+    fields.read("placement", spec.placement, read_placement);
     (*read_more_)(fields, spec);
     if (const auto inner = fields.find("tenants")) tenant.tenants = read(*inner, depth + 1);
     fields.done();

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/errors.hpp"
@@ -61,6 +62,7 @@ struct JobSpec {
   bool preempt = false;  ///< its tasks may take the room of others: policy/allocator/reclaim.hpp
   bool exclusive_cpus = false;  ///< each task gets processors that no other such task is given
   ProfiledAmounts profiled;     ///< of `resources`, those that were left to the profile
+  Placement placement = Placement::unset;
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 
@@ -149,6 +151,12 @@ struct TaskResult {
 
 /// A service is never preempted, nor a gang, which would end as a whole.
 [[nodiscard]] PreemptionTerms preemption_terms(const JobSpec& spec);
+/// A job's own rule wins over its tenant's.
+[[nodiscard]] constexpr Placement placement_for(Placement job, Placement tenant) {
+  return job == Placement::unset ? tenant : job;
+}
+/// `invalid_input` naming `placement` for what is not in-turn, gdrf, best-fit, spread or pack.
+[[nodiscard]] Expected<Placement> parse_placement(std::string_view text);
 
 /// Where the job's tasks may run; null: anywhere. `invalid_input` naming `labels`.
 [[nodiscard]] Expected<PlacementRulePtr> placement_of(const JobSpec& spec);

@@ -182,6 +182,9 @@ caf::error check_gang(const JobSpec& spec) {
     return invalid("gang",
                    "the tasks of a service are started again one by one; leave gang out, or make "
                    "it a batch job (kind: batch)");
+  if (spec.placement != Placement::unset)
+    return invalid("placement",
+                   "the nodes of a gang are chosen together, as few as possible; leave it out");
   if (spec.tasks_max > kMaxGangTasks)
     return invalid("tasks", std::to_string(spec.tasks_max) + " tasks are more than " +
                                 std::to_string(kMaxGangTasks) + ", the most that a gang may have");
@@ -258,6 +261,14 @@ Expected<PlacementRulePtr> placement_of(const JobSpec& spec) {
   if (const auto* reason = std::get_if<std::string>(&labels)) return invalid("labels", *reason);
   return std::make_shared<const PlacementRule>(
       PlacementRule{spec.sites, std::get<LabelExpression>(std::move(labels))});
+}
+
+Expected<Placement> parse_placement(std::string_view text) {
+  for (const auto placement : {Placement::in_turn, Placement::gdrf, Placement::best_fit,
+                               Placement::spread, Placement::pack})
+    if (text == to_string(placement)) return placement;
+  return invalid("placement",
+                 "'" + std::string(text) + "' is not one of in-turn, gdrf, best-fit, spread, pack");
 }
 
 caf::error validate_reason(const std::string& reason) {

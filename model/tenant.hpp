@@ -31,7 +31,8 @@ struct TenantSpec {
   std::uint32_t repay_millionths = 1'000'000;  ///< mu
   bool may_lend = true;
   bool may_borrow = true;
-  RunAs run_as;  ///< whom its tasks run as
+  RunAs run_as;                            ///< whom its tasks run as
+  Placement placement = Placement::unset;  ///< of jobs that name none
   friend bool operator==(const TenantSpec&, const TenantSpec&) = default;
 };
 

@@ -176,6 +176,7 @@ std::optional<TenantNesting::Fault> TenantNesting::group_fault(TenantId tenant) 
       {"queue", group.queue != plain.queue},
       {"repay", group.repay_millionths != plain.repay_millionths},
       {"may_lend", group.may_lend != plain.may_lend},
+      {"placement", group.placement != plain.placement},
       {"may_borrow", group.may_borrow != plain.may_borrow},
       {"run_as", group.run_as != plain.run_as}};
   for (const auto& [key, is_given] : keys)

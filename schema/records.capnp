@@ -57,6 +57,16 @@ enum JobKind {
   service @1;
 }
 
+enum Placement {
+  # By which rule a task's node is chosen among those with room.
+  unset @0;
+  inTurn @1;
+  gdrf @2;
+  bestFit @3;
+  spread @4;
+  pack @5;
+}
+
 struct JobSpec {
   tenant @0 :Text;
   name @1 :Text;
@@ -82,6 +92,7 @@ struct JobSpec {
   preempt @22 :Bool;
   notify @23 :Text;  # of an elastic job: SIGUSR1, SIGUSR2 or SIGHUP
   profiled @21 :ProfiledAmounts;  # null: no amount was left to the class's profile
+  placement @24 :Placement;       # unset: the tenant's
 }
 
 struct ProfiledAmounts {
@@ -222,6 +233,7 @@ struct TenantSpec {
   mayLend @7 :Bool = true;
   mayBorrow @8 :Bool = true;
   runAs @9 :RunAs;  # null: whom each node takes for such tenants
+  placement @10 :Placement;
 }
 
 struct TenantRecord {
@@ -277,6 +289,7 @@ struct Grant {
   demand @3 :Vector;
   step @4 :GrantStep;
   beyondQuota @5 :Bool;
+  placement @6 :Placement;  # the rule that chose the node; unset: none did
 }
 
 struct TenantLine {

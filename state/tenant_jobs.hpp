@@ -61,6 +61,8 @@ class TenantJobs {
   TenantJobs(TenantId tenant, QueuePolicy policy, ResourceCatalog catalog);
 
   void set_policy(QueuePolicy policy);
+  /// Of jobs that name none.
+  void set_placement(Placement placement) { placement_ = placement; }
   /// What had ended when this began, in any order: later tasks are expected to run as long as the
   /// last of their class.
   void remember(std::vector<PastRun> runs);
@@ -193,9 +195,9 @@ class TenantJobs {
                                                 std::uint32_t tasks);
   /// How long a task of the job may run: see WaitingRange::expected_ms.
   [[nodiscard]] Prediction expected(const Job& job) const;
-  [[nodiscard]] static WaitingRange waiting_range(const Job& job, const Alike& tasks,
-                                                  const Prediction& expected,
-                                                  std::optional<WallTime> now);
+  [[nodiscard]] WaitingRange waiting_range(const Job& job, const Alike& tasks,
+                                           const Prediction& expected,
+                                           std::optional<WallTime> now) const;
   void append_growth(DemandWindow& window, std::size_t max_ranges,
                      std::optional<WallTime> now) const;
   void append_fair(DemandWindow& window, std::size_t max_ranges, std::uint32_t max_tasks,
@@ -220,6 +222,7 @@ class TenantJobs {
 
   TenantId tenant_;
   QueuePolicy policy_;
+  Placement placement_ = Placement::unset;
   ResourceCatalog catalog_;
   std::map<JobId, Job> jobs_;
   std::map<JobId, std::set<JobId>> dependents_;  ///< by the job that they wait for

@@ -56,7 +56,8 @@ Prediction TenantJobs::expected(const Job& job) const {
 }
 
 WaitingRange TenantJobs::waiting_range(const Job& job, const Alike& tasks,
-                                       const Prediction& expected, std::optional<WallTime> now) {
+                                       const Prediction& expected,
+                                       std::optional<WallTime> now) const {
   return {.job = job.record.id,
           .first_index = tasks.range.first,
           .count = tasks.range.count,
@@ -70,7 +71,8 @@ WaitingRange TenantJobs::waiting_range(const Job& job, const Alike& tasks,
           .is_service = job.record.spec.kind == JobKind::service,
           .home = tasks.home,
           .is_gang = job.starts_together(),
-          .preemption = preemption_terms(job.record.spec)};
+          .preemption = preemption_terms(job.record.spec),
+          .placement = placement_for(job.record.spec.placement, placement_)};
 }
 
 // -- the window -----------------------------------------------------------------------------------

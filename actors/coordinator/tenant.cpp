@@ -268,6 +268,7 @@ TenantBase::behavior_type tenant_behavior(TenantSelf self,
   state.tenant_name = record.spec.name;
   state.run_as = record.spec.run_as;
   state.jobs = TenantJobs{record.id, record.spec.queue, state.context->catalog};
+  state.jobs.set_placement(record.spec.placement);
   std::set<JobId> awaited;
   state.jobs.remember(std::move(start.runs));
   for (auto& job : start.jobs) {
@@ -286,6 +287,7 @@ TenantBase::behavior_type tenant_behavior(TenantSelf self,
       [self](const Reinstate&) { self->state.retired = false; },
       [self](const SetTerms& request) {
         self->state.jobs.set_policy(request.policy);
+        self->state.jobs.set_placement(request.placement);
         self->state.run_as = request.run_as;
         refresh(self);
       },

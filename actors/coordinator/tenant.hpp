@@ -101,6 +101,7 @@ struct TasksReturned {
 struct SetTerms {
   QueuePolicy policy = QueuePolicy::fifo;
   RunAs run_as;
+  Placement placement = Placement::unset;
 };
 /// The tenant is about to be removed: `wrong_state` while it has live jobs, else it admits none any
 /// more.

@@ -23,7 +23,7 @@ void note(TenantChange& change, const char* field, const Value& before, const Va
     line += text_of(before) + " -> " + text_of(after);
   } else if constexpr (std::is_same_v<Value, bool>) {
     line += std::string(before ? "true" : "false") + " -> " + (after ? "true" : "false");
-  } else if constexpr (std::is_same_v<Value, QueuePolicy>) {
+  } else if constexpr (std::is_same_v<Value, QueuePolicy> || std::is_same_v<Value, Placement>) {
     line += std::string(to_string(before)) + " -> " + std::string(to_string(after));
   } else if constexpr (std::is_same_v<Value, RunAs>) {
     line += (before.empty() ? "none" : to_text(before)) + " -> " +
@@ -52,6 +52,7 @@ TenantChange compare(const TenantSpec* before, const TenantSpec& after) {
   note(change, "may_lend", before->may_lend, after.may_lend);
   note(change, "may_borrow", before->may_borrow, after.may_borrow);
   note(change, "run_as", before->run_as, after.run_as);
+  note(change, "placement", before->placement, after.placement);
   change.kind = change.fields.empty() ? ChangeKind::unchanged : ChangeKind::changed;
   return change;
 }
@@ -84,7 +85,8 @@ void take_tenant(CoordinatorSelf self, const TenantRecord& record) {
     return;
   }
   known->second.spec = record.spec;
-  self->send(known->second.actor, SetTerms{record.spec.queue, record.spec.run_as});
+  self->send(known->second.actor,
+             SetTerms{record.spec.queue, record.spec.run_as, record.spec.placement});
 }
 
 // -- changes, one after the other -----------------------------------------------------------------

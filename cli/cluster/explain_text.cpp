@@ -30,6 +30,29 @@ const char* step_words(GrantStep step) {
   return "as the largest waiting task that fits what nobody else could use";
 }
 
+/// By which rule the node was chosen; empty where none did.
+std::string choice_text(const Grant& grant) {
+  const auto words = [&]() -> const char* {
+    switch (grant.placement) {
+      case Placement::gdrf:
+        return "of the nodes with room, those of the task's type first, the one with the largest f";
+      case Placement::best_fit:
+        return "of the nodes with room, the one whose room was most alike to what the task asks "
+               "for";
+      case Placement::spread:
+        return "of the nodes with room, the one that is least full with the task on it";
+      case Placement::pack:
+        return "of the nodes with room, the one that is fullest with the task on it";
+      case Placement::unset:
+      case Placement::in_turn:
+        break;
+    }
+    return nullptr;
+  }();
+  if (words == nullptr) return {};
+  return fmt::format("\nnode chosen by placement {}: {}", to_string(grant.placement), words);
+}
+
 std::string units(Units count) {
   return fmt::format("{} unit{}", count, count == 1 || count == -1 ? "" : "s");
 }
@@ -174,6 +197,7 @@ std::string grant_text(const Explanation& explanation) {
     text += fmt::format(" for {}, {}", units(grant->cost), step_words(grant->step));
     if (grant->step == GrantStep::growth) return text + "\n";
     if (grant->beyond_quota) text += ", above its runtime quota on units that were owed to it";
+    text += choice_text(*grant);
   }
   text += fmt::format("\nnode {} had {} to deal: positions {} to {} of the sequence, {} unused\n",
                       node_name(names, deal.node), units(deal.free_units), deal.position_before,

@@ -159,6 +159,10 @@ void add_run_options(CLI::App& verb, RunOptions& options) {
   verb.add_option("--retries", options.retries, "more runs of a task that fails (default 0)");
   verb.add_option("--kind", options.kind, "batch (the default), or service: runs until cancelled")
       ->check(CLI::IsMember({"batch", "service"}));
+  verb.add_option(
+      "--placement", options.placement,
+      "by which rule nodes with room are chosen: in-turn, gdrf, best-fit, spread or pack "
+      "(default: the tenant's)");
   verb.add_flag("--gang", options.gang, "all tasks start at once or none, and end as one");
   verb.add_flag("--preempt", options.preempt,
                 "takes the room of tasks of lower priority that run beyond their tenant's quota");
@@ -188,6 +192,11 @@ Expected<JobSpec> spec_of(const RunOptions& options, const std::vector<std::stri
   if (options.kind == "service") spec.kind = JobKind::service;
   spec.gang = options.gang;
   spec.preempt = options.preempt;
+  if (!options.placement.empty()) {
+    const auto placement = parse_placement(options.placement);
+    if (!placement) return placement.error();
+    spec.placement = *placement;
+  }
   const bool elastic = options.tasks_min != 0 || options.tasks_max != 0;
   spec.tasks_min = elastic ? std::max(options.tasks_min, 1u) : options.tasks;
   spec.tasks_max = elastic && options.tasks_max != 0 ? options.tasks_max : spec.tasks_min;

@@ -38,6 +38,7 @@ struct RunOptions {
   std::string kind = "batch";
   bool gang = false;
   bool preempt = false;
+  std::string placement;
   AfterSubmission after;
 };
 

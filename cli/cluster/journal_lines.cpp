@@ -260,6 +260,7 @@ struct RecordFields {
                      {"cost", grant.cost},
                      {"step", to_string(grant.step)},
                      {"beyond_quota", grant.beyond_quota}});
+    if (grant.placement != Placement::unset) json["placement"] = to_string(grant.placement);
     return json;
   }
   Json repayment_json(const Repayment& repayment) const {

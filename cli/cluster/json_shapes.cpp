@@ -33,6 +33,11 @@ Json run_as_json(const RunAs& run_as) {
               {"groups", run_as.groups}};
 }
 
+/// Null where none is named.
+Json placement_json(Placement placement) {
+  return placement == Placement::unset ? Json(nullptr) : Json(to_string(placement));
+}
+
 }  // namespace
 
 std::uint32_t attempts_begun(const TaskRecord& task) {
@@ -105,7 +110,8 @@ Json tenant_json(const TenantInfo& tenant) {
               {"repay", static_cast<double>(spec.repay_millionths) / 1e6},
               {"may_lend", spec.may_lend},
               {"may_borrow", spec.may_borrow},
-              {"run_as", run_as_json(spec.run_as)}};
+              {"run_as", run_as_json(spec.run_as)},
+              {"placement", placement_json(spec.placement)}};
 }
 
 Json tenants_json(const std::vector<TenantInfo>& tenants) {
@@ -163,6 +169,7 @@ Json job_json(const JobRecord& job) {
               {"class", job.spec.job_class},
               {"kind", to_string(job.spec.kind)},
               {"gang", job.spec.gang},
+              {"placement", placement_json(job.spec.placement)},
               {"state", to_string(state_of(job))},
               {"submitted_at", json_time(job.submitted_at)},
               {"started_at", json_time(job.started_at)},

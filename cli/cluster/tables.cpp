@@ -29,6 +29,11 @@ std::string counted(std::uint64_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+/// Empty, and so not shown, where none is named.
+std::string placement_text(Placement placement) {
+  return placement == Placement::unset ? "" : std::string{to_string(placement)};
+}
+
 std::string joined(const std::map<std::string, std::string>& labels) {
   std::string text;
   for (const auto& [key, value] : labels)
@@ -216,6 +221,7 @@ std::string tenant_text(const TenantInfo& tenant) {
       {"may lend", spec.may_lend ? "yes" : "no"},
       {"may borrow", spec.may_borrow ? "yes" : "no"},
       {"run as", to_text(spec.run_as)},
+      {"placement", placement_text(spec.placement)},
       {"request", format_amounts(tenant.request)},
       {"quota", format_amounts(tenant.runtime_quota)},
       {"used", format_amounts(tenant.used)},
@@ -323,6 +329,7 @@ std::string job_text(const JobDetail& detail) {
       {"tenant", job.spec.tenant},
       {"name", job.spec.name},
       {"kind", std::string{to_string(job.spec.kind)} + (job.spec.gang ? ", gang" : "")},
+      {"placement", placement_text(job.spec.placement)},
       {"state", std::string{to_string(state_of(job))}},
       {"cancelled", job.cancelled ? (job.cancel_reason.empty() ? "yes" : job.cancel_reason) : ""},
       {"command", command},

@@ -40,13 +40,13 @@ class SimTenantTree {
     auto& tenants = draft_.scenario.cluster.tenants;
     if (parent) terms.place = {.group = parent, .weight = tenant.spec.weight};
     draft_.tenants.emplace(name, static_cast<sim::TenantIndex>(tenants.size()));
-    tenants.push_back({name, terms, quotas_.at(name)});
+    tenants.push_back({name, terms, quotas_.at(name), tenant.spec.placement});
     return terms.min;
   }
 
   ResourceVector add_group(const DeclaredTenant& tenant, const TenantTerms& terms, GroupId parent) {
     const FieldMap fields = tenant.field.object();
-    for (const char* key : {"repay", "may_lend", "may_borrow", "quota"})
+    for (const char* key : {"repay", "may_lend", "may_borrow", "quota", "placement"})
       if (const auto field = fields.find(key))
         field->fail("is for tenants that run jobs: this one has tenants, which run its jobs");
     auto& groups = draft_.scenario.cluster.groups;

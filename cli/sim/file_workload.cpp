@@ -8,6 +8,7 @@
 
 #include "cli/sim/file_fields.hpp"
 #include "cli/sim/file_parts.hpp"
+#include "input/placement.hpp"
 #include "sim/traces/openb_workload.hpp"
 
 namespace fairwater {
@@ -159,6 +160,7 @@ sim::Generator read_generator(const SimFileDraft& draft, const Field& at) {
   fields.read("run_per_unit", generator.run_ms_per_unit, read_time);
   fields.read("estimate", generator.estimate_factor, number_from(0.001, 1000));
   fields.read("units", units, read_counts);
+  fields.read("placement", generator.placement, read_placement);
   fields.done();
   generator.min_units = units.low;
   generator.max_units = units.high;

@@ -107,7 +107,7 @@ class QuestionBuilder {
     for (auto [id, terms] : tree->tenants) {
       if (terms.place) renumber(*terms.place);
       tenant_index_[id] = static_cast<sim::TenantIndex>(cluster.tenants.size());
-      cluster.tenants.push_back({nesting.spec(id).name, terms});
+      cluster.tenants.push_back({nesting.spec(id).name, terms, 0, nesting.spec(id).placement});
       if (nesting.spec(id).queue != QueuePolicy::fifo) ++tenants_not_fifo_;
     }
     what_if().state.accounts = state_.accounts.snapshot();
@@ -211,6 +211,7 @@ class QuestionBuilder {
     result.tenant = tenant_index_.at(job.tenant);
     result.demand = *demand;
     result.rule = *rule;
+    result.placement = job.spec.placement;
     return result;
   }
 
@@ -367,7 +368,7 @@ class QuestionBuilder {
     const auto tree = after.tree(catalog_);
     for (auto [id, terms] : tree->tenants) {
       if (terms.place) renumber(*terms.place);
-      what_if().proposal.push_back({after.spec(id).name, terms});
+      what_if().proposal.push_back({after.spec(id).name, terms, after.spec(id).placement});
     }
     return {};
   }

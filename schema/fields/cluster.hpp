@@ -36,6 +36,7 @@ struct Fields<TenantSpec> {
     FAIRWATER_FIELD(may_lend, MayLend);
     FAIRWATER_FIELD(may_borrow, MayBorrow);
     FAIRWATER_SPARSE_FIELD(run_as, RunAs);
+    FAIRWATER_FIELD(placement, Placement);
   }
 };
 

@@ -17,6 +17,7 @@ struct Fields<Grant> {
     FAIRWATER_FIELD(demand, Demand);
     FAIRWATER_FIELD(step, Step);
     FAIRWATER_FIELD(beyond_quota, BeyondQuota);
+    FAIRWATER_FIELD(placement, Placement);
   }
   static void take_rest(const Grant& grant, const wire::Grant::Reader&) {
     if (grant.step == GrantStep{})

@@ -32,6 +32,11 @@ struct EnumLast<GrantStep> {
 };
 
 template <>
+struct EnumLast<Placement> {
+  static constexpr Placement value = Placement::pack;
+};
+
+template <>
 struct Fields<TaskKey> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
@@ -82,6 +87,7 @@ struct Fields<JobSpec> {
     FAIRWATER_SPARSE_FIELD(notify, Notify);
     FAIRWATER_FIELD(exclusive_cpus, ExclusiveCpus);
     FAIRWATER_SPARSE_FIELD(profiled, Profiled);
+    FAIRWATER_FIELD(placement, Placement);
   }
 };
 

@@ -23,6 +23,7 @@ struct SimTenant {
   TenantTerms terms;
   /// Units that it may use of, for the elastic policies; 0: its weight's part of all.
   Units quota = 0;
+  Placement placement = Placement::unset;  ///< of jobs that name none
 };
 struct SimNode {
   NodeTraits traits;
@@ -51,7 +52,8 @@ struct Job {
   Units max_units = 1;
   PlacementRulePtr rule = nullptr;
   std::vector<TimeMs> task_run_ms{};  ///< by task; empty: `run_ms` each
-  bool has_estimate = true;           ///< false: for want of one, `estimate_ms` is `run_ms`
+  Placement placement = Placement::unset;
+  bool has_estimate = true;  ///< false: for want of one, `estimate_ms` is `run_ms`
 };
 struct Workload {
   std::vector<Job> jobs;  ///< by submit_ms

@@ -51,6 +51,7 @@ Job draw_job(const Scenario& scenario, const Generator& generator, TimeMs submit
   job.estimate_ms = static_cast<TimeMs>(
       std::llround(static_cast<double>(job.run_ms) * generator.estimate_factor));
   job.min_units = generator.min_units;
+  job.placement = generator.placement;
   job.max_units = generator.max_units;
   return job;
 }

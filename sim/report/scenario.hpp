@@ -46,6 +46,7 @@ struct Generator {
   double estimate_factor = 1;        ///< estimate / run time
   Units min_units = 1;
   Units max_units = 1;
+  Placement placement = Placement::unset;
 };
 
 /// Jobs of a log that are not in a scenario's trace.

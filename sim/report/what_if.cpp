@@ -128,9 +128,10 @@ void apply_proposal(const std::vector<ProposedTenant>& proposal, Cluster& cluste
     const auto found = known.find(proposed.name);
     if (found == known.end()) {
       state.changes.push_back({static_cast<TenantIndex>(cluster.tenants.size()), std::nullopt});
-      cluster.tenants.push_back({proposed.name, proposed.terms});
+      cluster.tenants.push_back({proposed.name, proposed.terms, 0, proposed.placement});
       continue;
     }
+    cluster.tenants[found->second].placement = proposed.placement;
     TenantTerms& terms = cluster.tenants[found->second].terms;
     if (terms == proposed.terms) continue;
     state.changes.push_back({found->second, std::exchange(terms, proposed.terms)});

@@ -18,6 +18,7 @@ namespace fairwater::sim {
 struct ProposedTenant {
   std::string name;
   TenantTerms terms;
+  Placement placement = Placement::unset;  ///< of jobs that name none
 };
 
 struct WhatIf {

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "model/job.hpp"
 #include "policy/core/check.hpp"
 #include "state/snapshot.hpp"
 
@@ -80,7 +81,8 @@ DealCycle make_cycle(const PolicyOptions& options, const Cluster& cluster, const
 
 SequenceScheduler::SequenceScheduler(const PolicyOptions& options, const Cluster& cluster,
                                      const Workload& workload, const InitialState& initial)
-    : workload_(workload),
+    : cluster_(cluster),
+      workload_(workload),
       cycle_(make_cycle(options, cluster, workload, initial)),
       counts_time_(options.accounting == SequenceAccounting::time),
       order_(options.order),
@@ -188,7 +190,8 @@ WaitingRange SequenceScheduler::waiting_range(JobIndex index,
           .expected_ms = run_time.expected_ms,
           .expected_from = run_time.source,
           .limit_ms = std::max<TimeMs>(job.estimate_ms, 1),
-          .late_in_ms = lateness_of(index).first - now};
+          .late_in_ms = lateness_of(index).first - now,
+          .placement = placement_for(job.placement, cluster_.tenants[job.tenant].placement)};
 }
 
 std::uint32_t SequenceScheduler::show(JobIndex index, const Queue& queue, std::uint32_t most,
@@ -276,7 +279,8 @@ Actions SequenceScheduler::cycle(TimeMs /*now*/) {
   deal_due_nodes(actions);
   do {
     for (const TenantIndex tenant : std::exchange(changed_, {})) cycle_.take_window(window(tenant));
-    if (!somebody_waits()) break;
+    // Where nobody waits, nodes may still keep room for what started elsewhere.
+    if (counts_time_ && !somebody_waits()) break;
     cycle_.consider_all_nodes();
   } while (deal_due_nodes(actions));
   return actions;

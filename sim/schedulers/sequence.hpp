@@ -78,6 +78,7 @@ class SequenceScheduler final : public Scheduler {
   /// False when nothing came of it that others may go by.
   bool deal_due_nodes(Actions& actions);
 
+  const Cluster& cluster_;
   const Workload& workload_;
   DealCycle cycle_;
   const bool counts_time_;

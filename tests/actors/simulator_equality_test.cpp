@@ -34,6 +34,8 @@ struct ScenarioShape {
 
 bool chance(SplitMix64& random, std::uint64_t percent) { return random.below(100) < percent; }
 
+Placement draw_placement(SplitMix64& random) { return static_cast<Placement>(1 + random.below(5)); }
+
 TenantSpec draw_tenant(std::uint32_t number, SplitMix64& random) {
   TenantSpec tenant = tenant_spec("tenant" + std::to_string(number), 1);
   tenant.weight = 1 + static_cast<Weight>(random.below(9));
@@ -44,6 +46,7 @@ TenantSpec draw_tenant(std::uint32_t number, SplitMix64& random) {
     tenant.repay_millionths = 1 + static_cast<std::uint32_t>(random.below(1'000'000));
   tenant.may_lend = !chance(random, 15);
   tenant.may_borrow = !chance(random, 15);
+  if (chance(random, 30)) tenant.placement = draw_placement(random);
   return tenant;
 }
 
@@ -69,6 +72,7 @@ JobSpec draw_job(const Scenario& scenario, const ScenarioShape& shape, SplitMix6
                    {"memory", kMemories[random.below(std::size(kMemories))]}};
   if (chance(random, 10)) job.resources["gpu"] = 1;
   if (chance(random, 20)) job.sites = {chance(random, 50) ? "here" : "there"};
+  if (chance(random, 30)) job.placement = draw_placement(random);
   return job;
 }
 
@@ -223,7 +227,7 @@ sim::Cluster simulated_cluster(const Scenario& scenario) {
     auto terms = *terms_of(tenant, catalog);
     if (!tenant.parent.empty())
       terms.place = QuotaPlace{.group = numbers.at(tenant.parent), .weight = tenant.weight};
-    cluster.tenants.push_back({tenant.name, terms});
+    cluster.tenants.push_back({tenant.name, terms, 0, tenant.placement});
   }
   sim::weigh_by_tree(cluster);
   for (const auto& node : scenario.nodes)
@@ -242,6 +246,7 @@ sim::Workload simulated_workload(const std::vector<JournalRecord>& journal) {
     job.tenant = submitted->tenant.value - 1;
     job.tasks = submitted->spec.tasks_max;
     job.demand = *catalog.to_vector(submitted->spec.resources, "");
+    job.placement = submitted->spec.placement;
     if (!submitted->spec.sites.empty())
       job.rule = std::make_shared<PlacementRule>(PlacementRule{submitted->spec.sites, {}});
     workload.jobs.push_back(std::move(job));

@@ -55,6 +55,7 @@ gang: false
 labels: "ssd && zone in (a, b)"
 sites: [north, south]
 devices: []
+placement: best-fit
 time_limit: 10m
 grace: 2s
 retries: 3
@@ -83,6 +84,7 @@ preempt: true
   expected.after = {JobId{41}, JobId{42}};
   expected.preemptible = false;
   expected.preempt = true;
+  expected.placement = Placement::best_fit;
   CHECK(file->spec == expected);
 }
 
@@ -132,8 +134,8 @@ TEST_CASE("a bad job file is refused naming line and key", "[golden][job_file]")
       {"command: [a]\n---\ncommand: [b]\n", "", "more than one document (line 2 of job.yaml)"},
       {"command: [a]\ntaks: 3\n", "taks",
        "is not a key here; the keys are after, class, command, cpus, devices, directory, "
-       "environment, gang, grace, kind, labels, name, notify, preempt, preemptible, priority, "
-       "resources, retries, sites, tasks, tenant, time_limit (line 2 of job.yaml)"},
+       "environment, gang, grace, kind, labels, name, notify, placement, preempt, preemptible, "
+       "priority, resources, retries, sites, tasks, tenant, time_limit (line 2 of job.yaml)"},
       {"command: [a]\nname: b\nname: c\n", "name", "given twice (line 3 of job.yaml)"},
       {"command: [a]\n[x]: 1\n", "", "a key must be a name, not a list (line 2 of job.yaml)"},
       {"name: x\n", "command", "is missing: a list of the program and its arguments"},
@@ -189,6 +191,11 @@ TEST_CASE("a bad job file is refused naming line and key", "[golden][job_file]")
        "'5000000000' is more than 4294967295 (line 2 of job.yaml)"},
       {"command: [a]\ncpus: mine\n", "cpus",
        "'mine' is not one of shared, exclusive (line 2 of job.yaml)"},
+      {"command: [a]\nplacement: near\n", "placement",
+       "'near' is not one of in-turn, gdrf, best-fit, spread, pack (line 2 of job.yaml)"},
+      {"command: [a]\ngang: true\nplacement: pack\n", "placement",
+       "the nodes of a gang are chosen together, as few as possible; leave it out "
+       "(line 3 of job.yaml)"},
       {"command: [a]\ncpus: exclusive\nresources: {cpu: 1.5}\n", "cpus",
        "exclusive gives whole processors, and resources.cpu is 1.5; write a whole number, 1 or "
        "more "

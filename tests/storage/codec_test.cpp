@@ -93,6 +93,7 @@ TEST_CASE("every enumerant of the schema's records is known", "[unit][codec]") {
   CHECK(unknown_enumerants<JobState, wire::JobState>() == 0);
   CHECK(unknown_enumerants<EndReason, wire::EndReason>() == 0);
   CHECK(unknown_enumerants<GrantStep, wire::GrantStep>() == 0);
+  CHECK(unknown_enumerants<Placement, wire::Placement>() == 0);
   CHECK(unknown_enumerants<QueuePolicy, wire::QueuePolicy>() == 0);
   CHECK(unknown_enumerants<DealMode, wire::DealMode>() == 0);
   CHECK(unknown_enumerants<Role, wire::Role>() == 0);
