@@ -59,14 +59,20 @@ class Growing {
     std::size_t in_vain = 0;
     NodeId from;
     while (entry.range.count > 0 && !is_full() && in_vain < kMaxNodesTriedInVain) {
-      const auto id = state_.next_with_room(from, entry.range.demand);
+      const std::optional<NodeId> chosen = state_.choose_node(tenant, entry.range);
+      const auto id = chosen ? chosen : state_.next_with_room(from, entry.range.demand);
       if (!id) return;
-      from = NodeId{id->value + 1};
+      if (!chosen) from = NodeId{id->value + 1};
       NodeRoom& node = state_.node(*id);
       Deal deal;
-      while (may_place(node, tenant, entry, most) && entries_ + deal.grants.size() < max_entries_)
+      while (may_place(node, tenant, entry, most) && entries_ + deal.grants.size() < max_entries_) {
         deal.grants.push_back(place(node, tenant, entry));
+        if (!chosen) continue;
+        deal.grants.back().placement = entry.range.placement;
+        break;
+      }
       if (deal.grants.empty()) {
+        if (chosen) state_.choices().refuse(node.id, entry.range);
         ++in_vain;
         continue;
       }
