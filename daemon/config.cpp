@@ -99,6 +99,7 @@ void read(const FieldMap& fields, CoordinatorConfig& config) {
   fields.read("convert_balances", config.convert_balances, read_conversion);
   fields.read("debts", config.debts, read_debts);
   fields.read("predict", config.predict, read_predict);
+  fields.read("allocation", config.allocation, read_allocation);
   fields.read("elastic", config.elastic, read_growth_rule);
   fields.read("preempt_after", config.preempt_after_ms, &Field::duration_ms);
 }
@@ -229,6 +230,20 @@ LedgerMeasure likely_measure(const CoordinatorConfig& config) {
   return measure_of(cluster);
 }
 
+/// Refuses what only the sequence with its ledger knows.
+caf::error check_by_share(const CoordinatorConfig& config) {
+  if (config.allocation != AllocationRule::drf) return {};
+  const auto refuse = [](const char* what, const char* field) {
+    return make_error(ErrorCode::invalid_input,
+                      std::string(what) + " with allocation: drf; leave " + field +
+                          " out, or set allocation: sequence",
+                      field);
+  };
+  if (config.debts != DebtSettings{}) return refuse("nobody lends", "debts");
+  if (config.predict) return refuse("no places in time are given", "predict");
+  return {};
+}
+
 caf::error at_least(std::int64_t value_ms, std::int64_t least_ms, const char* field) {
   if (value_ms >= least_ms) return {};
   return make_error(
@@ -274,6 +289,7 @@ caf::error validate(const CoordinatorConfig& config) {
       config.accounting == Accounting::units || config.mode == DealMode::slots;
   if (counts_units)
     if (auto wrong = check_units(config)) return wrong;
+  if (auto wrong = check_by_share(config)) return wrong;
   if (const auto terms = terms_of(config.debts, likely_measure(config)); !terms)
     return terms.error();
   if (!config.resources) return {};

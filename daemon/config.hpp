@@ -42,6 +42,7 @@ struct CoordinatorConfig {
   /// Of a ledger that counts time; may change from start to start.
   DebtSettings debts;
   std::optional<Predict> predict;
+  AllocationRule allocation = AllocationRule::sequence;  ///< may change from start to start
   /// By which elastic jobs grow and give back; may change from start to start.
   GrowthRule elastic = GrowthRule::qrea;
   std::int64_t preempt_after_ms = 30'000;

@@ -208,6 +208,7 @@ Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start(
   if (!debts) return debts.error();
   settings.debts = *debts;
   settings.predict = config.predict.value_or(Predict::limits);
+  settings.allocation = config.allocation;
   settings.growth = config.elastic;
   settings.preempt_after_ms = config.preempt_after_ms;
   auto cluster =

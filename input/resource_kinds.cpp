@@ -37,6 +37,11 @@ GrowthRule read_growth_rule(const Field& field) {
   return field.choice<GrowthRule>(rules);
 }
 
+AllocationRule read_allocation(const Field& field) {
+  return field.choice<AllocationRule>(
+      {{"sequence", AllocationRule::sequence}, {"drf", AllocationRule::drf}});
+}
+
 DebtSettings read_debts(const Field& field) {
   DebtSettings settings;
   const FieldMap fields = field.object();

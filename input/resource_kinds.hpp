@@ -1,5 +1,5 @@
-// How a cluster counts: `resources`, `mode`, `accounting` and `debts`, in the coordinator's
-// configuration and in simulation files.
+// How a cluster counts: `resources`, `mode`, `accounting`, `debts` and `allocation`, in the
+// coordinator's configuration and in simulation files.
 #pragma once
 
 #include <vector>
@@ -16,6 +16,7 @@ namespace fairwater {
 [[nodiscard]] DealMode read_mode(const Field& field);
 [[nodiscard]] Accounting read_accounting(const Field& field);
 [[nodiscard]] Predict read_predict(const Field& field);
+[[nodiscard]] AllocationRule read_allocation(const Field& field);
 /// `qrea`, `qrea-rebalance`, `crea` or `bra`.
 [[nodiscard]] GrowthRule read_growth_rule(const Field& field);
 /// What a cap is, terms_of() says.

@@ -22,6 +22,7 @@ struct ClusterSettings {
   std::int64_t lease_ms = 15'000;
   DebtTerms debts;                    ///< where the ledger counts time
   Predict predict = Predict::limits;  ///< where the ledger counts time
+  AllocationRule allocation = AllocationRule::sequence;
   GrowthRule growth = GrowthRule::qrea;
   std::int64_t preempt_after_ms = 30'000;
   std::int64_t grace_ms = 10'000;

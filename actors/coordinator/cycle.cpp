@@ -126,6 +126,7 @@ void rebuild(CoordinatorState& state, ClusterSnapshot snapshot, std::uint64_t la
   settings.accounting = context.measure.accounting;
   settings.debts = context.settings.debts;
   settings.predict = context.settings.predict;
+  settings.allocation = context.settings.allocation;
   settings.growth = context.settings.growth;
   settings.preempt_after_ms = context.settings.preempt_after_ms;
   settings.incarnation = context.ledger_end().mark.incarnation;

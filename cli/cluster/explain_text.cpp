@@ -30,6 +30,13 @@ const char* step_words(GrantStep step) {
   return "as the largest waiting task that fits what nobody else could use";
 }
 
+/// Of a deal by dominant shares.
+const char* share_words(GrantStep step) {
+  return step == GrantStep::guarantee
+             ? "by its guarantee (the tenant was below min)"
+             : "as the next task of the tenant with the smallest weighted dominant share";
+}
+
 /// By which rule the node was chosen; empty where none did.
 std::string choice_text(const Grant& grant) {
   const auto words = [&]() -> const char* {
@@ -194,11 +201,13 @@ std::string grant_text(const Explanation& explanation) {
   const Grant* grant = grant_of(explanation);
   std::string text = fmt::format("granted in cycle {}", explanation.grant_cycle);
   if (grant != nullptr) {
-    text += fmt::format(" for {}, {}", units(grant->cost), step_words(grant->step));
+    text += fmt::format(" for {}, {}", units(grant->cost),
+                        deal.keeps_accounts ? step_words(grant->step) : share_words(grant->step));
     if (grant->step == GrantStep::growth) return text + "\n";
     if (grant->beyond_quota) text += ", above its runtime quota on units that were owed to it";
     text += choice_text(*grant);
   }
+  if (!deal.keeps_accounts) return text + "\n";
   text += fmt::format("\nnode {} had {} to deal: positions {} to {} of the sequence, {} unused\n",
                       node_name(names, deal.node), units(deal.free_units), deal.position_before,
                       deal.position_after, deal.unused);

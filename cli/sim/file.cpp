@@ -31,6 +31,15 @@ void read_policy_debts(SimFileDraft& draft, const Field& field) {
   policy.debts = *terms;
 }
 
+/// Once the policy's name, accounting and debts are read.
+void read_policy_allocation(SimFileDraft& draft, const Field& field) {
+  sim::PolicyOptions& policy = draft.scenario.policy;
+  policy.allocation = read_allocation(field);
+  if (policy.allocation == AllocationRule::sequence) return;
+  if (policy.name != "sequence" || policy.accounting == sim::SequenceAccounting::resource_time)
+    field.fail("is for policy sequence with accounting units or time");
+}
+
 void read_policy(SimFileDraft& draft, const Field& field) {
   const FieldMap policy = field.object();
   auto& scenario = draft.scenario;
@@ -58,6 +67,7 @@ void read_policy(SimFileDraft& draft, const Field& field) {
     if (scenario.policy.accounting != sim::SequenceAccounting::time)
       predict->fail("places in time are given with 'accounting: time' alone");
   }
+  if (const auto allocation = policy.find("allocation")) read_policy_allocation(draft, *allocation);
   policy.read("cycle", scenario.engine.cycle_ms, read_time);
   policy.read("credit_period", scenario.policy.credit_period_ms, read_time);
   policy.done();

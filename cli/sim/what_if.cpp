@@ -91,6 +91,7 @@ class QuestionBuilder {
     cluster.settings.mode = state_.meta.cluster.mode;
     cluster.settings.accounting = state_.meta.cluster.accounting;
     cluster.settings.debts = state_.meta.debts;
+    cluster.settings.allocation = rules_.allocation;
   }
 
   /// By id: the order in which they joined.
@@ -416,6 +417,11 @@ caf::error JournalState::add(const JournalRecord& record) {
   // Whether the chain of hashes holds is for `ledger verify` to say.
   state_.meta.last_hash = record.previous;
   newest_ = std::max(newest_, record.time);
+  if (const auto* cycle = std::get_if<Cycle>(&record.body); cycle != nullptr)
+    for (const Deal& deal : cycle->deals) {
+      if (deal.grants.empty() || deal.grants.front().step == GrantStep::growth) continue;
+      allocation_ = deal.keeps_accounts ? AllocationRule::sequence : AllocationRule::drf;
+    }
   return apply(state_, record);
 }
 

@@ -78,6 +78,7 @@ Expected<WhatIfQuestion> read_question(const Context& context, ProgressLine& pro
   if (auto error = read_whole_journal(session, progress, journal)) return error;
   const auto nodes = session.ask([](Client& client) { return client.list_nodes(); });
   if (!nodes) return nodes.error();
+  rules.allocation = journal.allocation();
   source.cycle = journal.records();
   source.now = rules.now = std::max(wall_time_now(), journal.newest());
   return what_if_question(journal.state(), *nodes, proposal, rules);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "policy/allocator/by_share.hpp"
 #include "policy/allocator/explain.hpp"
 #include "policy/allocator/growth.hpp"
 #include "policy/allocator/node_deal.hpp"
@@ -92,9 +93,12 @@ std::vector<Deal> Allocator::grow(std::size_t max_deals, std::size_t max_entries
 
 std::vector<Reclaim> Allocator::reclaim() { return fairwater::reclaim(impl_->state); }
 
-bool Allocator::may_grow() const { return !impl_->state.growing().empty(); }
+bool Allocator::may_grow() const {
+  return !impl_->state.growing().empty() && !allocates_by_share();
+}
 
 bool Allocator::may_grow_on(NodeId node) const {
+  if (!may_grow()) return false;
   const ResourceVector free = impl_->state.node(node).free();
   for (const RankKey& key : impl_->state.growing())
     for (const WindowRange& entry : impl_->state.at(key.slot).growth)
@@ -103,7 +107,14 @@ bool Allocator::may_grow_on(NodeId node) const {
 }
 
 bool Allocator::may_reclaim() const {
-  return !impl_->state.extras().empty() || !impl_->state.preempting().empty();
+  return !allocates_by_share() &&
+         (!impl_->state.extras().empty() || !impl_->state.preempting().empty());
+}
+
+bool Allocator::allocates_by_share() const { return impl_->state.allocates_by_share(); }
+
+SharedDeals Allocator::deal_by_share(std::size_t max_deals, std::size_t max_entries) {
+  return fairwater::deal_by_share(impl_->state, max_deals, max_entries);
 }
 
 bool Allocator::left_to_preferred() const { return impl_->dealer.left_to_preferred(); }

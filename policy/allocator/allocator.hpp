@@ -42,6 +42,16 @@ enum class Accounting : std::uint8_t {
   return accounting == Accounting::time ? "time" : "units";
 }
 
+/// What decides whose task is next.
+enum class AllocationRule : std::uint8_t {
+  sequence = 0,  ///< quotas, the sequence and the ledger
+  drf = 1,       ///< dominant shares: policy/allocator/by_share.hpp
+};
+
+[[nodiscard]] constexpr std::string_view to_string(AllocationRule rule) {
+  return rule == AllocationRule::drf ? "drf" : "sequence";
+}
+
 struct AllocatorSettings {
   ResourceVector granules;  ///< 0: the cluster does not have that resource
   DealMode mode = DealMode::sized;
@@ -51,6 +61,7 @@ struct AllocatorSettings {
   Accounting accounting = Accounting::units;
   DebtTerms debts;                    ///< where time is counted
   Predict predict = Predict::limits;  ///< where time is counted
+  AllocationRule allocation = AllocationRule::sequence;
   GrowthRule growth = GrowthRule::qrea;
   std::int64_t preempt_after_ms = 30'000;  ///< a task has run for so long before it is preempted
 };
@@ -233,6 +244,11 @@ struct HeldTask {
   PreemptionTerms preemption{};
 };
 
+struct SharedDeals {
+  std::vector<Deal> deals;  ///< one for each node
+  bool is_cut = false;      ///< by a bound: more may fit
+};
+
 class Allocator {
  public:
   explicit Allocator(AllocatorSettings settings);
@@ -303,6 +319,10 @@ class Allocator {
   /// numbered from 1. `gives_all_places`: where the ledger counts time; else to the first in turn
   /// only, once nothing fits any more (policy/allocator/by_time.hpp).
   std::optional<Deal> deal(NodeId node, bool gives_all_places = true);
+  /// Whether all nodes are dealt together by deal_by_share(), and never one by one.
+  [[nodiscard]] bool allocates_by_share() const;
+  /// See policy/allocator/by_share.hpp.
+  [[nodiscard]] SharedDeals deal_by_share(std::size_t max_deals, std::size_t max_entries);
   /// Whether the last call of `deal` left a task to its own node, or to one at a site that its job
   /// prefers. Once that node was dealt, another deal of this one may find the task still waiting.
   [[nodiscard]] bool left_to_preferred() const;

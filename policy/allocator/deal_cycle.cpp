@@ -85,7 +85,18 @@ void DealCycle::strike_due(NodeId node) {
     if (*from && **from <= node) *from = NodeId{node.value + 1};
 }
 
+std::vector<Deal> DealCycle::run_by_share(std::size_t max_deals, std::size_t max_entries) {
+  due_.clear();
+  in_turn_.clear();
+  rooms_from_.reset();
+  all_from_.reset();
+  SharedDeals shared = allocator_.deal_by_share(max_deals, max_entries);
+  if (shared.is_cut) rooms_from_ = NodeId{};
+  return std::move(shared.deals);
+}
+
 std::vector<Deal> DealCycle::run(std::size_t max_deals, std::size_t max_entries) {
+  if (allocator_.allocates_by_share()) return run_by_share(max_deals, max_entries);
   std::vector<Deal> deals;
   std::size_t entries = 0;
   std::set<NodeId> left_work;

@@ -78,8 +78,8 @@ class DealCycle final : public Allocation {
   }
   /// By id, and once more those that left work to sites that jobs prefer, and those that placement
   /// rules choose until they choose none for what still waits. A gang's deals follow on each other,
-  /// and are never parted by a bound. When nothing else is due, what must end for those who wait is
-  /// looked for, then elastic jobs grow.
+  /// and are never parted by a bound. With `allocation: drf` all nodes are dealt together. When
+  /// nothing else is due, what must end for those who wait is looked for, then elastic jobs grow.
   [[nodiscard]] std::vector<Deal> run(
       std::size_t max_deals,
       std::size_t max_entries = std::numeric_limits<std::size_t>::max()) override;
@@ -119,6 +119,7 @@ class DealCycle final : public Allocation {
   [[nodiscard]] bool is_thorough() const {
     return care_ == PlaceCare::thorough || accepting_.size() <= kFewNodes;
   }
+  [[nodiscard]] std::vector<Deal> run_by_share(std::size_t max_deals, std::size_t max_entries);
   [[nodiscard]] std::optional<NodeId> next_due() const;
   void strike_due(NodeId node);
   /// What must end, and growth into what is left.

@@ -6,6 +6,7 @@
 
 #include "policy/allocator/gangs.hpp"
 #include "policy/allocator/time_marks.hpp"
+#include "policy/dominant/weighted_share.hpp"
 
 namespace fairwater {
 namespace {
@@ -177,7 +178,7 @@ class Explanation {
   }
 
   void explain_quota() {
-    if (has_claim_in_time()) return;
+    if (state_.allocates_by_share() || has_claim_in_time()) return;
     const ResourceVector held = tenant_.held_against_quota();
     const ResourceVector quota = state_.quotas().quota(tenant_);
     bool at_quota = false;
@@ -211,7 +212,29 @@ class Explanation {
                      ", its mark while it owes others: their tasks come first");
   }
 
+  void explain_dominant_share() {
+    const WeightedShare share =
+        weighted_share(tenant_.used, state_.capacity(), tenant_.terms.weight);
+    const auto smaller =
+        std::count_if(state_.waiting().begin(), state_.waiting().end(), [&](const RankKey& key) {
+          const TenantState& other = state_.at(key.slot);
+          return &other != &tenant_ &&
+                 compare(weighted_share(other.used, state_.capacity(), other.terms.weight), share) <
+                     0;
+        });
+    if (smaller == 0 || share.total == 0) return;
+    const Wide per_mille = Wide{share.amount} * 1000 / share.total;
+    add("share",
+        "its tenant's dominant share is " + std::to_string(static_cast<std::int64_t>(per_mille)) +
+            " thousandths at weight " + std::to_string(share.weight) + "; " +
+            std::to_string(smaller) + " tenants that wait have less by weight, and come first");
+  }
+
   void explain_share() {
+    if (state_.allocates_by_share()) {
+      explain_dominant_share();
+      return;
+    }
     if (state_.counts_time()) {
       explain_mark_of_debtor();
       return;

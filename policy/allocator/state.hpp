@@ -119,7 +119,12 @@ class AllocatorState {
 
   // -- time, where the ledger counts it
   // ---------------------------------------------------------------
-  [[nodiscard]] bool counts_time() const { return settings.accounting == Accounting::time; }
+  [[nodiscard]] bool counts_time() const {
+    return settings.accounting == Accounting::time && !allocates_by_share();
+  }
+  [[nodiscard]] bool allocates_by_share() const {
+    return settings.allocation == AllocationRule::drf;
+  }
   void pass_to(LedgerMs now_ms);
   [[nodiscard]] LedgerMs now_ms() const { return accounts_.time().now_ms(); }
   std::optional<TimeSettlement> settle_time();
@@ -173,6 +178,8 @@ class AllocatorState {
   [[nodiscard]] const NodeRoom& node(NodeId id) const;
   [[nodiscard]] const std::map<NodeId, NodeRoom>& nodes() const { return nodes_; }
   [[nodiscard]] const ResourceVector& used() const { return used_; }  ///< on all nodes
+  /// Of accepting nodes, and what is held on the others.
+  [[nodiscard]] const ResourceVector& capacity() const { return capacity_; }
   /// The first node from that id on whose deal may change anything by itself: it may have room for
   /// the least that somebody who waits asks for, or it keeps room, or where the ledger counts time
   /// its room has grown since its last deal. Where the ledger counts units, deals of the others

@@ -281,7 +281,7 @@ void AllocatorState::keep_room(NodeRoom& node, const Reservation& kept) {
 void AllocatorState::put_reservation(NodeRoom& node) {
   (void)lift_reservation(node);
   const Reservation* stored = accounts_.reservation(node.id);
-  if (stored != nullptr && node.accepts) keep_room(node, *stored);
+  if (stored != nullptr && node.accepts && !allocates_by_share()) keep_room(node, *stored);
   refresh_room(node);
   if (!node.reservation) return;
   TenantState& holder = tenant(stored->tenant);

@@ -90,9 +90,11 @@ Outlook look_ahead(const WhatIf& question, const Cluster& cluster, const Initial
   policy.name = "sequence";
   policy.mode = cluster.settings.mode;
   policy.backups = cluster.settings.backups;
-  const bool counts_time = cluster.settings.accounting == Accounting::time;
+  const bool counts_time = cluster.settings.accounting == Accounting::time &&
+                           cluster.settings.allocation == AllocationRule::sequence;
   if (counts_time) policy.accounting = SequenceAccounting::time;
   policy.debts = cluster.settings.debts;
+  policy.allocation = cluster.settings.allocation;
   SequenceScheduler scheduler{policy, cluster, question.workload, state};
   JobWatch watch{question, cluster, outlook.sample_ms};
   watch.cycle_done(scheduler);  // who owes now owes also when nothing ever happens

@@ -35,7 +35,8 @@ struct PolicyOptions {
   DebtTerms debts{};  ///< where time is counted
   QueueOrder order = QueueOrder::fifo;
   Predict predict = Predict::limits;  ///< where time is counted; limits are estimates
-  std::int64_t patience_percent = kPatiencePercent;  ///< of the estimate; where time is counted
+  AllocationRule allocation = AllocationRule::sequence;  ///< of `sequence`
+  std::int64_t patience_percent = kPatiencePercent;      ///< of the estimate; where time is counted
 };
 [[nodiscard]] const std::vector<std::string_view>& policy_names();
 /// True for the elastic policies, which share out one pool of units and know no nodes: they run on

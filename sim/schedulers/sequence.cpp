@@ -58,6 +58,7 @@ DealCycle make_cycle(const PolicyOptions& options, const Cluster& cluster, const
       options.accounting == SequenceAccounting::time ? Accounting::time : Accounting::units;
   settings.debts = options.debts;
   settings.predict = options.predict;
+  settings.allocation = options.allocation;
   ClusterSnapshot snapshot;
   for (std::uint32_t i = 0; i < cluster.groups.size(); ++i)
     snapshot.tree.groups.push_back({GroupId{i + 1}, cluster.groups[i]});
@@ -84,7 +85,7 @@ SequenceScheduler::SequenceScheduler(const PolicyOptions& options, const Cluster
     : cluster_(cluster),
       workload_(workload),
       cycle_(make_cycle(options, cluster, workload, initial)),
-      counts_time_(options.accounting == SequenceAccounting::time),
+      counts_time_(cycle_.allocator().counts_time()),
       order_(options.order),
       predict_(options.predict),
       patience_percent_(options.patience_percent),

@@ -28,6 +28,21 @@ TEST_CASE("the examples of docs/placement.md run as they stand", "[scenario][pla
   check_page(cluster, "docs/placement.md");
 }
 
+TEST_CASE("the examples of docs/dominant-shares.md run as they stand", "[scenario][placement]") {
+  Cluster cluster({.agents = {{"big", "cpu: 9, memory: 18GiB"}},
+                   .tenants = tenants({{"a", 1}, {"b", 1}}),
+                   .coordinator_lines = "allocation: drf\n"});
+  cluster.start();
+  check_page(cluster, "docs/dominant-shares.md");
+  // What was granted is known to the next coordinator, and nothing more fits.
+  cluster.stop_coordinator();
+  cluster.start_coordinator();
+  cluster.wait_for_nodes(1);
+  CHECK(cluster.tenant("a")["running_tasks"] == 3);
+  CHECK(cluster.tenant("b")["running_tasks"] == 2);
+  CHECK(ledger_is_sound(cluster));
+}
+
 TEST_CASE("a placement rule chooses among nodes as they drain, die and restart",
           "[scenario][placement]") {
   Cluster cluster(unlike_nodes());
