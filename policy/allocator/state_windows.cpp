@@ -1,0 +1,149 @@
+// Of AllocatorState: what tenants wait for, and the lists that follow from it.
+#include <algorithm>
+#include <utility>
+
+#include "policy/allocator/deal_steps.hpp"
+#include "policy/allocator/state.hpp"
+#include "policy/core/check.hpp"
+
+namespace fairwater {
+namespace {
+
+void put_in(RankedList& list, const RankKey& key, bool member) {
+  if (member)
+    list.insert(key);
+  else
+    list.erase(key);
+}
+
+/// False: it is in none of the ranges.
+bool strike_from(std::vector<WindowRange>& ranges, const TaskKey& task) {
+  const auto found = std::find_if(ranges.begin(), ranges.end(), [&](const WindowRange& entry) {
+    return entry.range.job == task.job && entry.range.attempt == task.attempt &&
+           task.index >= entry.range.first_index &&
+           task.index - entry.range.first_index < entry.range.count;
+  });
+  if (found == ranges.end()) return false;
+  WindowRange rest = *found;
+  const std::uint32_t before = task.index - found->range.first_index;
+  rest.range.first_index = task.index + 1;
+  rest.range.count -= before + 1;
+  found->range.count = before;
+  const auto behind = before == 0 ? ranges.erase(found) : found + 1;
+  if (rest.range.count > 0) ranges.insert(behind, rest);
+  return true;
+}
+
+}  // namespace
+
+// -- windows
+// ---------------------------------------------------------------------------------------
+
+void AllocatorState::refresh_lists(TenantState& tenant) {
+  put_in(waiting_, tenant.rank, !tenant.window.empty());
+  put_in(unsettled_, tenant.rank, tenant.deficit != 0);
+  put_in(idle_unsettled_, tenant.rank, tenant.deficit != 0 && !tenant.waits());
+  put_in(growing_, tenant.rank, !tenant.growth.empty());
+  put_in(preempting_, tenant.rank, tenant.preempts && !tenant.window.empty());
+  refresh_shape(tenant);
+  refresh_claims(tenant);
+}
+
+void AllocatorState::refresh_shape(TenantState& tenant) {
+  const bool waits = !tenant.window.empty();
+  std::optional<ResourceVector>& known = tenant.known_least;
+  if (waits == known.has_value() && (!waits || *known == tenant.least_demand)) return;
+  if (known) shapes_.remove(*known);
+  known.reset();
+  if (waits) shapes_.add(known.emplace(tenant.least_demand));
+}
+
+void AllocatorState::forget_granted(TenantState& tenant) {
+  const auto is_empty = [](const WindowRange& entry) { return entry.range.count == 0; };
+  std::erase_if(tenant.window, is_empty);
+  std::erase_if(tenant.growth, is_empty);
+  refresh_lists(tenant);
+  quotas_.refresh(tenant);  // moves only where `pending` was told too low
+}
+
+void AllocatorState::strike(TenantState& tenant, const TaskKey& task, const ResourceVector& demand,
+                            bool counted_as_pending) {
+  if (strike_from(tenant.growth, task)) return;
+  if (!strike_from(tenant.window, task) && !counted_as_pending) return;
+  if (tenant.pending_tasks > 0) --tenant.pending_tasks;
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    tenant.pending[r] = std::max<Amount>(0, tenant.pending[r] - demand[r]);
+}
+
+void AllocatorState::set_window(DemandWindow window) {
+  TenantState& changed = tenant(window.tenant);
+  if (window.seen_deal < changed.seen_deal) return;
+  changed.seen_deal = window.seen_deal;
+  changed.window.clear();
+  changed.growth.clear();
+  for (WaitingRange& range : window.next)
+    if (range.count > 0) changed.window.push_back(entry_of(std::move(range)));
+  for (WaitingRange& range : window.growth)
+    if (range.count > 0) changed.growth.push_back(entry_of(std::move(range)));
+  changed.pending = window.pending;
+  changed.pending_tasks = window.pending_tasks;
+  std::erase_if(changed.unseen,
+                [&](const UnseenGrant& grant) { return grant.deal <= window.seen_deal; });
+  std::set<TaskKey> struck;
+  for (const UnseenGrant& grant : changed.unseen) {
+    strike(changed, grant.task, grant.demand, !grant.is_growth);
+    struck.insert(grant.task);
+  }
+  std::vector<std::pair<TaskKey, ResourceVector>> held;
+  for (const auto* ranges : {&changed.window, &changed.growth})
+    for (const WindowRange& entry : *ranges)
+      for (auto task = held_.lower_bound(TaskKey{entry.range.job, entry.range.first_index, 0});
+           task != held_.end() && task->first.job == entry.range.job &&
+           task->first.index - entry.range.first_index < entry.range.count;
+           ++task)
+        if (!struck.contains(task->first))
+          held.emplace_back(task->first, task->second.grant.demand);
+  for (const auto& [task, demand] : held) strike(changed, task, demand, false);
+
+  changed.preempts =
+      std::any_of(changed.window.begin(), changed.window.end(),
+                  [](const WindowRange& entry) { return entry.range.preemption.preempts; });
+  changed.least_demand = ResourceVector::filled(kUnlimited);
+  changed.first_late_ms = kNever;
+  for (const WindowRange& entry : changed.window) {
+    changed.first_late_ms = std::min(changed.first_late_ms, entry.late_from_ms);
+    for (std::size_t r = 0; r < kMaxResources; ++r)
+      changed.least_demand[r] = std::min(changed.least_demand[r], entry.range.demand[r]);
+  }
+  first_late_ms_ = std::min(first_late_ms_, changed.first_late_ms);
+  refresh_lists(changed);
+  quotas_.refresh(changed);
+}
+
+WindowRange AllocatorState::entry_of(WaitingRange range) const {
+  FAIRWATER_CHECK(ResourceVector{}.fits(range.demand), "a task asks for nothing negative");
+  const ResourceSet asks = ResourceSet::asked_by(range.demand);
+  const std::uint32_t at_once = range.is_gang ? range.count : 1;
+  const Units range_cost = std::min(cost(range.demand), kMaxDealUnits / at_once) * at_once;
+  const LedgerMs late_from_ms = moment_in(now_ms(), range.late_in_ms);
+  return {std::move(range), asks, range_cost, late_from_ms, at_once};
+}
+
+void AllocatorState::withdraw(TenantId id, JobId job) {
+  TenantState& changed = tenant(id);
+  for (const WindowRange& entry : changed.window) {
+    if (entry.range.job != job) continue;
+    const std::uint64_t count = entry.range.count;
+    changed.pending_tasks -= std::min(changed.pending_tasks, count);
+    for (std::size_t r = 0; r < kMaxResources; ++r)
+      changed.pending[r] = static_cast<Amount>(std::max<Wide>(
+          0, Wide{changed.pending[r]} - Wide{entry.range.demand[r]} * static_cast<Wide>(count)));
+  }
+  const auto is_its = [&](const WindowRange& entry) { return entry.range.job == job; };
+  std::erase_if(changed.window, is_its);
+  std::erase_if(changed.growth, is_its);
+  refresh_lists(changed);
+  quotas_.refresh(changed);
+}
+
+}  // namespace fairwater
