@@ -65,7 +65,7 @@ TEST_CASE("tenant list has the contract's shape", "[golden][json]") {
       R"("request":{"cpu":9000},"runtime_quota":{"cpu":8000},"used":{"cpu":7000},)"
       R"("pending_tasks":2,"running_tasks":7,"net":-3,"granted_units_total":120,"credit":0,"credit_advice":null,)"
       R"("borrowed_units_total":0,"lent_units_total":0,"forgiven_total":0,"queue":"fifo",)"
-      R"("repay":1.0,"may_lend":true,"may_borrow":true,"run_as":null}],)"
+      R"("repay":1.0,"may_lend":true,"may_borrow":true,"run_as":null,"placement":null}],)"
       R"("accounting":"units","currency":"units"})");
   CHECK(json_text(tenants_json({})) == R"({"tenants":[]})");
 
@@ -121,7 +121,8 @@ TEST_CASE("node list has the contract's shape", "[golden][json]") {
 TEST_CASE("a job has the contract's shape", "[golden][json]") {
   CHECK(
       json_text(job_json(render_job())) ==
-      R"({"id":7,"tenant":"physics","name":"render","class":"","kind":"batch","gang":false,"state":"running",)"
+      R"({"id":7,"tenant":"physics","name":"render","class":"","kind":"batch","gang":false,"placement":null,)"
+      R"("state":"running",)"
       R"("submitted_at":"2026-11-21T12:00:00.000000Z",)"
       R"("started_at":"2026-11-21T12:00:00.000000Z","finished_at":null,"cancel_reason":"",)"
       R"("command":["sleep","1"],"resources":{"cpu":1000},"profiled":null,"elastic":null,)"
