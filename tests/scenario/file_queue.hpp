@@ -11,7 +11,7 @@
 
 namespace fairwater::scenario {
 
-/// A queue of so many files, each a tenth of a second's work that is counted in `worked`.
+/// A queue of so many files, each a tenth of a second's work.
 class FileQueue {
  public:
   FileQueue(const Cluster& cluster, int files) : directory_(cluster.directory() / "queue") {
