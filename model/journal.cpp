@@ -61,7 +61,8 @@ std::size_t approximate_bytes(const JournalBody& body) {
 
 std::int64_t longest_lease_left_ms(const LeaseTerms& previous, WallTime now) {
   const std::int64_t older_ms = (previous.older_until.microseconds - now.microseconds) / 1000;
-  return std::max(previous.lease_ms + previous.grace_ms, older_ms);
+  if (previous.lease_ms == 0) return std::max<std::int64_t>(older_ms, 0);
+  return std::max(previous.lease_ms + previous.grace_ms + kDeposedAnswersMs, older_ms);
 }
 
 std::string_view to_string(Role role) {

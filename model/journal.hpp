@@ -32,9 +32,12 @@ struct LeaseTerms {
   WallTime older_until;
   friend bool operator==(const LeaseTerms&, const LeaseTerms&) = default;
 };
-/// How long agents may hold on to leases of the coordinator with these terms, which has just ended,
-/// and of those before it. A wall clock that was set in between cannot make it shorter than the
-/// last one's own terms.
+/// For so long after its successor's start a deposed coordinator may still answer reports: before
+/// it answers, it makes sure that it led a second ago.
+inline constexpr std::int64_t kDeposedAnswersMs = 1000;
+/// How long agents may hold on to leases of the coordinator with these terms, which has just ended
+/// or been deposed, and of those before it. A wall clock that was set in between cannot make it
+/// shorter than the last one's own terms.
 [[nodiscard]] std::int64_t longest_lease_left_ms(const LeaseTerms& previous, WallTime now);
 
 /// A coordinator took over; grants carry the epoch.

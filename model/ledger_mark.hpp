@@ -36,7 +36,17 @@ struct LedgerMark {
 struct ClusterMemory {
   std::string cluster_id;  ///< empty until it has joined one
   LedgerMark seen;
+  std::uint64_t epoch = 0;  ///< the highest of a coordinator of that incarnation; 0: none was told
   friend bool operator==(const ClusterMemory&, const ClusterMemory&) = default;
 };
+
+/// Whether a coordinator of this epoch, on a ledger of this incarnation, was deposed by one that
+/// `memory` knows. One that says no epoch is an older version: it is taken at its word.
+[[nodiscard]] inline bool is_deposed(const ClusterMemory& memory, std::uint32_t incarnation,
+                                     std::uint64_t epoch) {
+  if (epoch == 0) return false;
+  return incarnation != memory.seen.incarnation ? incarnation < memory.seen.incarnation
+                                                : epoch < memory.epoch;
+}
 
 }  // namespace fairwater

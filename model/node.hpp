@@ -149,6 +149,7 @@ struct ReportReply {
   LedgerMark committed;               ///< the newest durable record
   std::int64_t lease_ms = 0;          ///< from the sending of the report that this answers
   std::int64_t heartbeat_interval_ms = 1000;
+  std::uint64_t epoch = 0;  ///< of the coordinator; 0: an older one, which does not say
   friend bool operator==(const ReportReply&, const ReportReply&) = default;
 };
 

@@ -232,6 +232,7 @@ struct AgentReport {
 }
 
 struct ReportReply {
+  seenEpoch @6 :UInt64;       # the newest of a coordinator of that incarnation; 0: not kept
   acknowledged @0 :List(Records.TaskKey);  # results that the agent may forget
   committedCycle @1 :UInt64;
   leaseMs @2 :Int64;                       # from the sending of the report that this answers
@@ -248,6 +249,7 @@ struct ClusterStatus {
   epoch @2 :UInt64;
   cycle @3 :UInt64;
   position @4 :UInt64;
+  epoch @6 :UInt64;                        # of the coordinator that answers
   granting @5 :Bool;
   whyNotGranting @6 :Text;
   tenants @7 :UInt32;

@@ -36,6 +36,14 @@ constexpr std::int64_t kMemoryIntervalMs = 1000;
 // however long the coordinator was away: so many results, and kMessageBudgetBytes of them.
 constexpr std::size_t kMaxResultsPerReport = 1000;
 
+std::uint64_t newest_epoch(const AgentOrders& orders) {
+  std::uint64_t newest = 0;
+  for (const LaunchOrder& order : orders.launches) newest = std::max(newest, order.epoch);
+  for (const StopOrder& order : orders.stops) newest = std::max(newest, order.epoch);
+  for (const JobMembers& members : orders.members) newest = std::max(newest, members.epoch);
+  return newest;
+}
+
 /// However its message was made: it may quote what the job asked for, or come from the file of an
 /// earlier version.
 TaskResult bounded(TaskResult result) {
@@ -69,11 +77,16 @@ class Agent {
   void take_reply(const ReportReply& reply, std::int64_t sent_boottime_ms);
   void forget(const std::vector<TaskKey>& acknowledged);
   void extend_lease(std::int64_t deadline_ms);
-  void learn(const std::string& cluster_id, const LedgerMark& committed);
+  /// Whether it comes from a coordinator that a newer one has deposed, as this node knows.
+  [[nodiscard]] bool is_deposed(const std::string& cluster_id, std::uint32_t incarnation,
+                                std::uint64_t epoch) const;
+  void leave_deposed(const CoordinatorLink& link, std::uint64_t epoch);
+  void learn(const std::string& cluster_id, const LedgerMark& committed, std::uint64_t epoch);
   void keep_memory();
+  void carry_out(const AgentOrders& orders);
   void launch(const LaunchOrder& order);
   void stop(const TaskKey& task, EndReason reason);
-  [[nodiscard]] bool too_old(std::uint64_t epoch, const TaskKey& task);
+  [[nodiscard]] bool too_old(std::uint64_t epoch, const TaskKey& task) const;
 
   Self self_ = nullptr;
   AgentSettings settings_;
@@ -89,7 +102,7 @@ class Agent {
   bool report_under_way_ = false;
   bool report_wanted_ = false;
   std::int64_t reported_at_ms_ = 0;
-  std::uint64_t epoch_ = 0;  ///< the newest coordinator's
+  std::vector<AgentOrders> early_orders_;  ///< of a newer epoch, before it was let in by that
   std::int64_t lease_deadline_ms_ = 0;
   bool lease_check_under_way_ = false;
   bool settled_ = false;    ///< this run has been let in once
@@ -131,6 +144,7 @@ void Agent::take_stock(HostInventory& inventory) {
 
 void Agent::describe(DescriptionPromise promise) {
   if (!took_stock_) return waiting_for_stock_.push_back(std::move(promise));
+  early_orders_.clear();  // of a connection that is over: the coordinator sees that they do not run
   AgentIdentity identity = settings_.identity;
   identity.memory = memory_;
   identity.moved = identity.moved && !settled_;
@@ -164,8 +178,11 @@ void Agent::send_report() {
   self_->request(link_, Milliseconds(settings_.report_timeout_ms), report())
       .then(
           [this, sent_at_ms, number](const ReportReply& reply) {
+            const bool is_current = number == link_number_;
+            if (is_deposed("", reply.committed.incarnation, reply.epoch))
+              return leave_deposed(is_current ? link_ : CoordinatorLink(), reply.epoch);
             take_reply(reply, sent_at_ms);
-            if (number != link_number_) return;
+            if (!is_current) return;
             report_under_way_ = false;
             if (report_wanted_) send_report();
           },
@@ -178,10 +195,11 @@ void Agent::send_report() {
           });
 }
 
+/// Of a coordinator that is not deposed. That it is the newest is durable before anything follows.
 void Agent::take_reply(const ReportReply& reply, std::int64_t sent_boottime_ms) {
+  learn(memory_.cluster_id, reply.committed, reply.epoch);
   forget(reply.acknowledged);
   if (!reply.acknowledged.empty() && !finished_.empty()) report_wanted_ = true;
-  learn(memory_.cluster_id, reply.committed);
   if (reply.heartbeat_interval_ms > 0)
     settings_.heartbeat_interval_ms = reply.heartbeat_interval_ms;
   if (reply.lease_ms > 0) extend_lease(sent_boottime_ms + reply.lease_ms);
@@ -194,11 +212,33 @@ void Agent::forget(const std::vector<TaskKey>& acknowledged) {
   if (!forget.tasks.empty()) self_->send(host_, std::move(forget));
 }
 
-/// What an older coordinator or a late answer says changes nothing.
-void Agent::learn(const std::string& cluster_id, const LedgerMark& committed) {
+bool Agent::is_deposed(const std::string& cluster_id, std::uint32_t incarnation,
+                       std::uint64_t epoch) const {
+  if (!cluster_id.empty() && cluster_id != memory_.cluster_id) return false;  // it joins another
+  return fairwater::is_deposed(memory_, incarnation, epoch);
+}
+
+/// Its client looks for another coordinator when the link ends.
+void Agent::leave_deposed(const CoordinatorLink& link, std::uint64_t epoch) {
+  spdlog::warn(
+      "refused a coordinator of epoch {}: this node knows one of epoch {}, which has deposed it",
+      epoch, memory_.epoch);
+  if (!link) return;
+  self_->send_exit(link, caf::exit_reason::user_shutdown);
+  if (link == link_) on_link_down();
+}
+
+/// What an older coordinator or a late answer says changes nothing. A newer epoch is durable before
+/// anything else that the host is told; a number may be late by a second.
+void Agent::learn(const std::string& cluster_id, const LedgerMark& committed, std::uint64_t epoch) {
   const bool joined = cluster_id != memory_.cluster_id;
-  if (joined || !is_older(committed, memory_.seen)) memory_ = {cluster_id, committed};
-  if (joined) memory_kept_at_ms_ = settings_.boottime_ms() - kMemoryIntervalMs;  // keep it at once
+  // A ledger that was taken back counts its epochs from there.
+  const bool new_life = joined || committed.incarnation > memory_.seen.incarnation;
+  const std::uint64_t newest = new_life ? epoch : std::max(memory_.epoch, epoch);
+  const bool is_news = new_life || newest != memory_.epoch;
+  if (joined || !is_older(committed, memory_.seen)) memory_ = {cluster_id, committed, newest};
+  memory_.epoch = newest;
+  if (is_news) memory_kept_at_ms_ = settings_.boottime_ms() - kMemoryIntervalMs;  // keep it at once
   keep_memory();
 }
 
@@ -207,7 +247,7 @@ void Agent::keep_memory() {
   if (memory_ == memory_kept_ || now < memory_kept_at_ms_ + kMemoryIntervalMs) return;
   memory_kept_ = memory_;
   memory_kept_at_ms_ = now;
-  self_->send(host_, KeepMemory{memory_});
+  self_->send<caf::message_priority::high>(host_, KeepMemory{memory_});
 }
 
 /// A report for another reason is a heartbeat as well: the next one comes an interval after it.
@@ -223,17 +263,20 @@ void Agent::on_beat() {
 }
 
 void Agent::on_link_up(const LinkUp& up) {
+  const auto early = std::exchange(early_orders_, {});
+  if (is_deposed(up.cluster_id, up.reply.committed.incarnation, up.epoch)) {
+    on_link_down();
+    return leave_deposed(up.link, up.epoch);
+  }
   link_ = up.link;
   ++link_number_;
   report_under_way_ = false;
   duplicate_ = false;
-  // A ledger that was taken back counts its epochs from there.
-  const bool new_life = up.reply.committed.incarnation > memory_.seen.incarnation;
-  epoch_ = new_life ? up.epoch : std::max(epoch_, up.epoch);
   self_->monitor(link_);
-  if (!up.cluster_id.empty()) learn(up.cluster_id, up.reply.committed);
+  learn(up.cluster_id.empty() ? memory_.cluster_id : up.cluster_id, up.reply.committed, up.epoch);
   if (!std::exchange(settled_, true)) self_->send(host_, SettleDirectory{});
   take_reply(up.reply, up.sent_boottime_ms);
+  for (const AgentOrders& orders : early) carry_out(orders);
   send_report();
 }
 
@@ -282,15 +325,23 @@ void Agent::on_lease_over() {
 
 // -- tasks ----------------------------------------------------------------------------------------
 
-bool Agent::too_old(std::uint64_t epoch, const TaskKey& task) {
-  epoch_ = std::max(epoch_, epoch);
-  if (epoch == epoch_) return false;
-  spdlog::warn("refused an order for task {}.{}.{} of epoch {}, older than {}", task.job.value,
-               task.index, task.attempt, epoch, epoch_);
+/// Also those of a newer epoch that its own registration did not bear out: of another life of the
+/// ledger.
+bool Agent::too_old(std::uint64_t epoch, const TaskKey& task) const {
+  if (epoch == memory_.epoch) return false;
+  spdlog::warn("refused an order for task {}.{}.{} of epoch {}: the coordinator's is {}",
+               task.job.value, task.index, task.attempt, epoch, memory_.epoch);
   return true;
 }
 
+/// Those of a newer coordinator wait for the word that it let this node in: only that tells which
+/// life of the ledger it leads.
 void Agent::on_orders(const AgentOrders& orders) {
+  if (newest_epoch(orders) <= memory_.epoch) return carry_out(orders);
+  early_orders_.push_back(orders);
+}
+
+void Agent::carry_out(const AgentOrders& orders) {
   for (const LaunchOrder& order : orders.launches)
     if (!too_old(order.epoch, order.task)) launch(order);
   for (const StopOrder& order : orders.stops)

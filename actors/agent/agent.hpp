@@ -10,6 +10,7 @@
 //                                  meanwhile goes with the next
 //          orders                  to tasks
 //          the lease, and what may be forgotten or must be remembered    to the task host
+//          the end                 to a link whose coordinator a newer one has deposed
 //   bound  orders come over one connection whose peer waits for reports; a node's tasks are bounded
 //          by its capacity
 //
@@ -22,7 +23,12 @@
 //
 // An agent that is told that it is a duplicate (its data were copied) has no link, so it is given
 // no orders and nothing extends its lease: what it runs ends with that. Orders may come before the
-// LinkUp of the connection that let it in.
+// LinkUp of the connection that let it in; those of a newer coordinator wait for it.
+//
+// The highest epoch that a coordinator told is durable before anything else is done of what that
+// coordinator says, and is known over restarts. A coordinator of a lower one was deposed: its link
+// is left, its replies extend no lease and acknowledge no result, its orders are not carried out.
+// Epochs count within an incarnation of the ledger.
 //
 // The lease is counted from the sending of the report that was answered, on a clock that runs on
 // while the machine sleeps. The supervisors keep it by themselves too, so it holds when the agent

@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::string_view kHead = "fairwater-agent 1\ninstance ";
 constexpr std::size_t kInstanceDigits = 32;
+constexpr std::string_view kEpochHead = "epoch ";
 
 Expected<std::string> random_id() {
   std::array<std::uint8_t, kInstanceDigits / 2> bytes;
@@ -81,14 +82,15 @@ Expected<std::uint64_t> load_number(const std::filesystem::path& file) {
 std::string to_text(const ClusterMemory& memory) {
   const LedgerMark& seen = memory.seen;
   return fmt::format("{} {} {} {}\n", seen.number, seen.hash ? to_hex(*seen.hash) : "-",
-                     seen.incarnation, memory.cluster_id);
+                     seen.incarnation, memory.cluster_id) +
+         (memory.epoch > 0 ? fmt::format("{}{}\n", kEpochHead, memory.epoch) : "");
 }
 
-std::optional<ClusterMemory> parse_memory(const std::string& content) {
-  std::istringstream words(content);
+std::optional<ClusterMemory> parse_mark(const std::string& line) {
+  std::istringstream words(line);
   ClusterMemory memory;
   std::string hash;
-  if (!content.ends_with('\n') || !(words >> memory.seen.number)) return std::nullopt;
+  if (!(words >> memory.seen.number)) return std::nullopt;
   if (!(words >> hash)) return memory;  // an older agent's
   if (hash != "-") {
     memory.seen.hash = hash_from_hex(hash);
@@ -96,6 +98,18 @@ std::optional<ClusterMemory> parse_memory(const std::string& content) {
   }
   if (!(words >> memory.seen.incarnation)) return std::nullopt;
   words >> memory.cluster_id;  // empty when there is none
+  return memory;
+}
+
+std::optional<ClusterMemory> parse_memory(const std::string& content) {
+  if (!content.ends_with('\n')) return std::nullopt;
+  const auto end = content.find('\n');
+  auto memory = parse_mark(content.substr(0, end));
+  const std::string rest = content.substr(end + 1);
+  if (!memory || rest.empty()) return memory;
+  if (!rest.starts_with(kEpochHead)) return std::nullopt;
+  std::istringstream digits(rest.substr(kEpochHead.size()));
+  if (!(digits >> memory->epoch)) return std::nullopt;
   return memory;
 }
 

@@ -4,9 +4,11 @@
 //               the owner
 //   starts      how often an agent was started here, decimal, NL; counted up before it says
 //               anything
-//   high-water  cycle [SP hash SP incarnation SP cluster] NL: the newest committed cycle that the
-//               agent was told of, its record's hash (64 hex digits, or "-"), and the ledger's
-//               incarnation, in decimal; the cluster's id. Older agents kept the cycle alone
+//   high-water  cycle [SP hash SP incarnation SP cluster] NL ["epoch" SP epoch NL]: the newest
+//               committed cycle that the agent was told of, its record's hash (64 hex digits, or
+//               "-"), and the ledger's incarnation, in decimal; the cluster's id; the highest epoch
+//               of a coordinator of that incarnation. Older agents kept the cycle alone, or no
+//               epoch
 //   place       tells the directory from a copy: process/directory_place.hpp
 //   tasks/, logs/, lease.*   process/attempt_file.hpp
 #pragma once

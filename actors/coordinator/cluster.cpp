@@ -107,9 +107,9 @@ Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledge
   context->scanner = spawn_ledger_scanner(system, threading, ledger, context->alarm, *catalog,
                                           context->wall_clock, set.add_to_backup);
   context->ledger = spawn_ledger(system, threading, ledger, context->scanner, std::move(on_fatal));
-  context->ledger_end = [ledger = std::weak_ptr<Ledger>(ledger)]() -> LedgerEnd {
+  context->ledger_end = [ledger = std::weak_ptr<Ledger>(ledger), epoch]() -> LedgerEnd {
     const auto held = ledger.lock();
-    return held ? LedgerEnd{held->end(), held->given_up()} : LedgerEnd{};
+    return held ? LedgerEnd{held->end(), held->given_up(), epoch} : LedgerEnd{};
   };
   Cluster cluster;
   cluster.context = context;

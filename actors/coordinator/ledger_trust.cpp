@@ -30,8 +30,9 @@ std::string cycle_text(const LedgerMark& mark) {
 
 }  // namespace
 
-std::optional<std::string> contradiction(const LedgerMark& seen, const LedgerEnd& ledger,
+std::optional<std::string> contradiction(const ClusterMemory& memory, const LedgerEnd& ledger,
                                          const std::optional<Hash>& own) {
+  const LedgerMark& seen = memory.seen;
   const LedgerMark& end = ledger.mark;
   const bool gone = seen.incarnation < end.incarnation && seen.number <= ledger.given_up;
   if (gone) return std::nullopt;
@@ -39,6 +40,9 @@ std::optional<std::string> contradiction(const LedgerMark& seen, const LedgerEnd
     return "has seen " + cycle_text(seen) + ", this ledger ends at " + cycle_text(end);
   if (seen.hash && own && *seen.hash != *own)
     return "has seen another " + cycle_text(seen) + " than this ledger has: another history";
+  if (memory.epoch > ledger.epoch)
+    return "has seen a coordinator of epoch " + std::to_string(memory.epoch) +
+           ", this one is of epoch " + std::to_string(ledger.epoch);
   return std::nullopt;
 }
 

@@ -31,11 +31,13 @@ inline constexpr std::uint32_t kMaxIncarnationsAhead = 100'000'000;
 struct LedgerEnd {
   LedgerMark mark;
   std::uint64_t given_up = 0;
+  std::uint64_t epoch = 0;  ///< of the coordinator, which is durable in it
 };
 
 /// Why the ledger cannot be the one that an agent was told of; none when it can. `own` is the hash
-/// of the ledger's record `seen.number`, where it has one.
-[[nodiscard]] std::optional<std::string> contradiction(const LedgerMark& seen,
+/// of the ledger's record `seen.number`, where it has one. A coordinator's epoch is durable before
+/// it tells it to anybody: a ledger without the start of an epoch that was told is behind.
+[[nodiscard]] std::optional<std::string> contradiction(const ClusterMemory& memory,
                                                        const LedgerEnd& ledger,
                                                        const std::optional<Hash>& own);
 

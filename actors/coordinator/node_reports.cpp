@@ -13,8 +13,9 @@ namespace {
 using ReportPromise = caf::typed_response_promise<ReportReply>;
 
 ReportReply make_reply(const NodeActorState& state, std::vector<TaskKey> acknowledged) {
-  return {std::move(acknowledged), state.context->ledger_end().mark,
-          state.context->settings.lease_ms, state.context->pace->interval_ms()};
+  const ClusterContext& context = *state.context;
+  return {std::move(acknowledged), context.ledger_end().mark, context.settings.lease_ms,
+          context.pace->interval_ms(), context.epoch};
 }
 
 /// Whether the command was started, however it ended.

@@ -199,8 +199,8 @@ void judge_run(CoordinatorSelf self, Registration registration) {
 void compare(CoordinatorSelf self, Registration registration, const LedgerEnd& end,
              const std::optional<Hash>& own) {
   auto& state = self->state;
-  const auto& seen = registration.request->identity.memory.seen;
-  const auto why = contradiction(seen, end, own);
+  const auto& memory = registration.request->identity.memory;
+  const auto why = contradiction(memory, end, own);
   if (!why) {
     judge_run(self, std::move(registration));
     return;
@@ -211,7 +211,7 @@ void compare(CoordinatorSelf self, Registration registration, const LedgerEnd& e
     if (!state.trust.doubts().contains(known->second))
       spdlog::error("node {} {}: nothing is granted or taken in; see fairwater ledger doubts", name,
                     *why);
-    state.trust.doubt(known->second, {seen, *why, state.context->wall_clock()});
+    state.trust.doubt(known->second, {memory.seen, *why, state.context->wall_clock()});
   }
   refuse(self, registration,
          make_error(ErrorCode::storage_behind,

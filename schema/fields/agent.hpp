@@ -39,6 +39,7 @@ struct Fields<ReportReply> {
     FAIRWATER_FIELD(committed.incarnation, LedgerIncarnation);
     FAIRWATER_FIELD(lease_ms, LeaseMs);
     FAIRWATER_FIELD(heartbeat_interval_ms, HeartbeatIntervalMs);
+    FAIRWATER_FIELD(epoch, Epoch);
   }
 };
 
@@ -49,6 +50,7 @@ struct Fields<AgentIdentity> {
     FAIRWATER_FIELD(memory.cluster_id, ClusterId);
     FAIRWATER_FIELD(memory.seen.hash, SeenHash);
     FAIRWATER_FIELD(memory.seen.incarnation, SeenIncarnation);
+    FAIRWATER_FIELD(memory.epoch, SeenEpoch);
     FAIRWATER_FIELD(run.starts, RunStarts);
     FAIRWATER_FIELD(run.id, RunId);
     FAIRWATER_FIELD(moved, Moved);

@@ -31,6 +31,7 @@ TEST_CASE("An agent's directory keeps its instance and its high-water mark", "[u
     CHECK(instance.size() == 32);
     CHECK(opened->identity().memory == ClusterMemory{});
     REQUIRE(!opened->keep_memory({"", {0, 12, {}}}));
+    memory.epoch = 17;
     REQUIRE(!opened->keep_memory(memory));
   }
   const auto again = AgentDirectory::open(path, IfEmpty::refuse);
@@ -64,6 +65,7 @@ TEST_CASE("A damaged agent's directory is refused", "[unit]") {
   const std::filesystem::path path = scratch / "agent";
   REQUIRE(AgentDirectory::open(path, IfEmpty::create));
   SECTION("without an identity") { std::ofstream(path / "agent") << "fairwater-agent 1\n"; }
+  SECTION("without an epoch") { std::ofstream(path / "high-water") << "4 - 0 here\nepoch\n"; }
   SECTION("without a cycle number") { std::ofstream(path / "high-water") << "many\n"; }
   CHECK(code_of(AgentDirectory::open(path, IfEmpty::refuse)) == ErrorCode::storage_damaged);
 }
@@ -84,6 +86,8 @@ TEST_CASE("What an older agent kept is still read", "[unit]") {
   const std::filesystem::path path = scratch / "agent";
   REQUIRE(AgentDirectory::open(path, IfEmpty::create));
   std::ofstream(path / "high-water") << "4711\n";
+  SECTION("the cycle alone") {}
+  SECTION("no epoch") { std::ofstream(path / "high-water") << "4711 - 0 \n"; }
   std::filesystem::remove(path / "starts");
   std::filesystem::remove(path / "place");
   const auto opened = AgentDirectory::open(path, IfEmpty::refuse);

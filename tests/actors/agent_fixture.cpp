@@ -21,8 +21,14 @@ FakeHostActor::behavior_type fake_host(FakeHostActor::pointer self,
       [fake](const ForgetAttempts& forget) {
         fake->forgotten.insert(fake->forgotten.end(), forget.tasks.begin(), forget.tasks.end());
       },
-      [fake](const ExtendHostLease& lease) { fake->leases.push_back(lease.deadline_boottime_ms); },
-      [fake](const KeepMemory& keep) { fake->memories.push_back(keep.memory); },
+      [fake](const ExtendHostLease& lease) {
+        fake->leases.push_back(lease.deadline_boottime_ms);
+        fake->steps.emplace_back("lease");
+      },
+      [fake](const KeepMemory& keep) {
+        fake->memories.push_back(keep.memory);
+        fake->steps.push_back("epoch " + std::to_string(keep.memory.epoch));
+      },
       [fake](const SettleDirectory&) { ++fake->settled; },
       [fake](const TellAttempts& told) { fake->told.push_back(told.members); },
       [fake](const ReadAgentLog& request) -> caf::result<LogChunk> {
@@ -102,6 +108,21 @@ std::int64_t AgentFixture::now_ms() const {
 
 void AgentFixture::connect(std::uint64_t epoch, ReportReply reply) {
   caf::anon_send(agent, LinkUp{link, epoch, std::move(reply), now_ms(), "cluster"});
+  run();
+}
+
+bool AgentFixture::link_ended() {
+  caf::scoped_actor self{*system};
+  self->monitor(link);
+  run();
+  bool ended = false;
+  self->receive([&](const caf::down_msg&) { ended = true; }, caf::after(Milliseconds(0)) >> [] {});
+  return ended;
+}
+
+void AgentFixture::renew_link() {
+  coordinator->waiting.clear();
+  link = system->spawn(fake_coordinator_link, coordinator);
   run();
 }
 

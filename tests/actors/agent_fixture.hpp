@@ -27,6 +27,7 @@ struct FakeHost {
   std::vector<TaskKey> forgotten;
   std::vector<std::int64_t> leases;
   std::vector<ClusterMemory> memories;
+  std::vector<std::string> steps;  ///< what became of epochs and leases, in order
   int settled = 0;
   std::vector<JobMembers> told;
 };
@@ -54,6 +55,10 @@ class AgentFixture {
   [[nodiscard]] std::int64_t now_ms() const;
 
   void connect(std::uint64_t epoch = 1, ReportReply reply = ReportReply{});
+  /// Whether the agent has left its coordinator.
+  [[nodiscard]] bool link_ended();
+  /// Another connection.
+  void renew_link();
   /// Answers the oldest report that waits.
   void answer(const ReportReply& reply);
   void answer_launches();

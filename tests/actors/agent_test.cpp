@@ -16,6 +16,11 @@ ReportReply reply_with(std::vector<TaskKey> acknowledged, std::int64_t lease_ms 
   return reply;
 }
 
+ReportReply of_epoch(std::uint64_t epoch, ReportReply reply) {
+  reply.epoch = epoch;
+  return reply;
+}
+
 }  // namespace
 
 TEST_CASE("An agent tells what runs and what ended before it was started", "[actor]") {
@@ -214,7 +219,8 @@ TEST_CASE("Orders of an older coordinator are refused", "[actor]") {
   CHECK(fixture.host->launches.size() == 1);
   fixture.send({{}, {StopOrder{kFirst, 4}}});
   CHECK(fixture.host->stops.empty());
-  fixture.send({{launch_order(2, 6)}, {StopOrder{kFirst, 5}}});  // 6 was seen by then
+  fixture.connect(6);
+  fixture.send({{launch_order(2, 6)}, {StopOrder{kFirst, 5}}});
   CHECK(fixture.host->launches.size() == 2);
   CHECK(fixture.host->stops.empty());
 }
@@ -351,6 +357,74 @@ TEST_CASE("A ledger that was taken back counts its epochs anew", "[actor]") {
   CHECK(fixture.host->launches.size() == 1);
 }
 
+TEST_CASE("A coordinator that was deposed extends no lease and acknowledges nothing", "[actor]") {
+  AgentFixture fixture;
+  fixture.host->inventory.tasks = {{{JobId{2}, 0, 1}, false, exited({JobId{2}, 0, 1})}};
+  fixture.settings.identity.memory = {"cluster", {0, 10, {}}, 6};  // known to an earlier run
+  fixture.spawn();
+  const ReportReply stale = of_epoch(5, reply_with({{JobId{2}, 0, 1}}, 10'000));
+  SECTION("by its answer to a registration") { fixture.connect(5, stale); }
+  SECTION("by its answer to a report") {
+    fixture.connect(6, of_epoch(6, reply_with({})));
+    fixture.answer(stale);
+  }
+  CHECK(fixture.link_ended());
+  CHECK(fixture.host->leases.empty());
+  CHECK(fixture.host->forgotten.empty());
+  fixture.send({{launch_order(1, 5)}, {{launch_order(1).task, 5}}});
+  CHECK(fixture.host->launches.empty());
+  CHECK(fixture.describe().identity.memory.epoch == 6);
+
+  fixture.renew_link();
+  fixture.connect(7, of_epoch(7, reply_with({{JobId{2}, 0, 1}}, 10'000)));
+  CHECK(fixture.host->leases.size() == 1);
+  CHECK(fixture.host->forgotten.size() == 1);
+  REQUIRE_FALSE(fixture.host->memories.empty());
+  CHECK(fixture.host->memories.back().epoch == 7);
+}
+
+TEST_CASE("A coordinator that says no epoch is taken at its word", "[actor]") {
+  AgentFixture fixture;
+  fixture.settings.identity.memory = {"cluster", {0, 10, {}}, 6};
+  fixture.spawn();
+  fixture.connect(0, reply_with({}, 10'000));
+  CHECK(fixture.host->leases.size() == 1);
+  CHECK(fixture.describe().identity.memory.epoch == 6);
+}
+
+TEST_CASE("A newer epoch is durable before its lease counts", "[actor]") {
+  AgentFixture fixture;
+  fixture.spawn();
+  fixture.connect(1, of_epoch(1, reply_with({}, 10'000)));
+  fixture.connect(2, of_epoch(2, reply_with({}, 20'000)));  // within the same second
+  CHECK(fixture.host->steps == std::vector<std::string>{"epoch 1", "lease", "epoch 2", "lease"});
+}
+
+TEST_CASE("Orders of a newer coordinator wait until it has let the node in", "[actor]") {
+  AgentFixture fixture;
+  fixture.spawn();
+  fixture.connect(5, reply_with({}, 10'000));
+  fixture.send({{launch_order(1, 6)}, {}});
+  CHECK(fixture.host->launches.empty());
+  SECTION("it does") {
+    fixture.connect(6, reply_with({}, 10'000));
+    CHECK(fixture.host->launches.size() == 1);
+    CHECK(fixture.last_report().running == std::vector{kFirst});
+  }
+  SECTION("another does, of a later life of the ledger") {
+    ReportReply later = reply_with({}, 10'000);
+    later.committed.incarnation = 1;
+    fixture.connect(3, later);
+    CHECK(fixture.host->launches.empty());
+    CHECK(fixture.describe().identity.memory.epoch == 3);
+  }
+  SECTION("its connection is lost, and the next registration says that nothing runs") {
+    CHECK(fixture.describe().report.running.empty());
+    fixture.connect(6, reply_with({}, 10'000));
+    CHECK(fixture.host->launches.empty());
+  }
+}
+
 TEST_CASE("An agent that joins keeps its cluster at once and forgets what it saw elsewhere",
           "[actor]") {
   AgentFixture fixture;
@@ -361,7 +435,7 @@ TEST_CASE("An agent that joins keeps its cluster at once and forgets what it saw
   reply.committed.number = 3;
   fixture.connect(1, reply);
   REQUIRE(fixture.host->memories.size() == 1);
-  CHECK(fixture.host->memories[0] == ClusterMemory{"cluster", {0, 3, {}}});
+  CHECK(fixture.host->memories[0] == ClusterMemory{"cluster", {0, 3, {}}, 1});
   CHECK(fixture.host->settled == 1);
   CHECK_FALSE(fixture.describe().identity.moved);
   fixture.connect(1, reply);

@@ -227,10 +227,10 @@ TEST_CASE("a shorter lease takes nothing from those that an earlier coordinator 
   const int restarts = GENERATE(1, 2);  // the second must not forget what the first knew
   for (int i = 0; i < restarts; ++i) cluster.restart(ClusterFixture::default_settings());
   auto other = cluster.join("node2", 1);
-  pass_time(cluster, 64'000, {&other});
+  pass_time(cluster, 65'500, {&other});  // lease, grace, and half of the second of a deposed one
   CHECK(cluster.node("node1").state == NodeState::down);
   CHECK(other.launches().empty());
-  pass_time(cluster, 2000, {&other});
+  pass_time(cluster, 1500, {&other});
   REQUIRE(other.launches().size() == 1);
   CHECK(other.launches()[0].task == TaskKey{job, 0, 2});
 }

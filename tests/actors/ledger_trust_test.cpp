@@ -26,21 +26,33 @@ LedgerEnd ledger_at(std::uint32_t incarnation = 0, std::uint64_t given_up = 0) {
 
 TEST_CASE("An agent contradicts a ledger that lacks what it has seen", "[unit]") {
   CHECK_FALSE(contradiction({}, ledger_at(), {}));
-  CHECK_FALSE(contradiction({0, 100, hash_of_byte(100)}, ledger_at(), hash_of_byte(100)));
-  CHECK_FALSE(contradiction({0, 50, hash_of_byte(50)}, ledger_at(), hash_of_byte(50)));
-  CHECK(contradiction({0, 101, hash_of_byte(101)}, ledger_at(), {}));
-  CHECK(contradiction({0, 50, hash_of_byte(51)}, ledger_at(), hash_of_byte(50)));
-  CHECK(contradiction({1, 50, hash_of_byte(50)}, ledger_at(), {}));
+  CHECK_FALSE(contradiction({"", {0, 100, hash_of_byte(100)}}, ledger_at(), hash_of_byte(100)));
+  CHECK_FALSE(contradiction({"", {0, 50, hash_of_byte(50)}}, ledger_at(), hash_of_byte(50)));
+  CHECK(contradiction({"", {0, 101, hash_of_byte(101)}}, ledger_at(), {}));
+  CHECK(contradiction({"", {0, 50, hash_of_byte(51)}}, ledger_at(), hash_of_byte(50)));
+  CHECK(contradiction({"", {1, 50, hash_of_byte(50)}}, ledger_at(), {}));
 
   SECTION("an older agent's number alone") {
-    CHECK_FALSE(contradiction({0, 50, {}}, ledger_at(), hash_of_byte(50)));
-    CHECK(contradiction({0, 101, {}}, ledger_at(), {}));
+    CHECK_FALSE(contradiction({"", {0, 50, {}}}, ledger_at(), hash_of_byte(50)));
+    CHECK(contradiction({"", {0, 101, {}}}, ledger_at(), {}));
+  }
+  SECTION("a coordinator of a higher epoch") {
+    LedgerEnd end = ledger_at();
+    end.epoch = 5;
+    const LedgerMark seen{0, 50, {}};
+    CHECK_FALSE(contradiction({"", seen}, end, {}));
+    CHECK_FALSE(contradiction({"", seen, 5}, end, {}));
+    CHECK(contradiction({"", seen, 6}, end, {}) ==
+          "has seen a coordinator of epoch 6, this one is of epoch 5");
+    end.mark.incarnation = 1;  // a later life counts anew
+    end.given_up = 50;
+    CHECK_FALSE(contradiction({"", seen, 6}, end, {}));
   }
   SECTION("what an operator gave up contradicts nothing, what comes beyond it does") {
-    CHECK_FALSE(contradiction({0, 150, hash_of_byte(1)}, ledger_at(1, 200), {}));
-    CHECK(contradiction({0, 201, hash_of_byte(1)}, ledger_at(1, 200), {}));
-    CHECK(contradiction({1, 150, hash_of_byte(1)}, ledger_at(1, 200), {}));
-    CHECK(contradiction({2, 10, hash_of_byte(1)}, ledger_at(1, 200), {}));
+    CHECK_FALSE(contradiction({"", {0, 150, hash_of_byte(1)}}, ledger_at(1, 200), {}));
+    CHECK(contradiction({"", {0, 201, hash_of_byte(1)}}, ledger_at(1, 200), {}));
+    CHECK(contradiction({"", {1, 150, hash_of_byte(1)}}, ledger_at(1, 200), {}));
+    CHECK(contradiction({"", {2, 10, hash_of_byte(1)}}, ledger_at(1, 200), {}));
   }
 }
 
@@ -142,7 +154,8 @@ TEST_CASE("Vouching leaves out all that the lost life may have numbered", "[unit
   CHECK(record.given_up > 5'000);
   CHECK(record.skipped_jobs > 4'900);
   for (const auto& [node, doubt] : trust.doubts())
-    CHECK_FALSE(contradiction(doubt.seen, {{record.incarnation, 101, {}}, record.given_up}, {}));
+    CHECK_FALSE(
+        contradiction({"", doubt.seen}, {{record.incarnation, 101, {}}, record.given_up}, {}));
   trust.doubt(kWest, {{1, ~std::uint64_t{0}, {}}, "", {}});
   CHECK(trust.vouching(end, "").given_up == ~std::uint64_t{0});
   CHECK(trust.vouching(end, "").skipped_jobs <= 1'000'000'000);
@@ -160,14 +173,15 @@ TEST_CASE("A restore gives up all that followed, and is told from any other", "[
   CHECK(record.skipped_jobs > 360'000'000);
   CHECK(record.skipped_tenants > 0);
   for (const std::uint64_t seen : {99ul, 101ul, 1'000'000'000'000ul})
-    CHECK_FALSE(contradiction({2, seen, hash_of_byte(1)},
+    CHECK_FALSE(contradiction({"", {2, seen, hash_of_byte(1)}},
                               {{record.incarnation, 101, {}}, record.given_up}, {}));
   SECTION("one that follows from the same backup counts more, also after an operator's word") {
     LedgerTrust trust({kNorth}, true);
     const auto vouched = trust.vouching({record.incarnation, 200, {}}, "").incarnation;
     CHECK(after(3602).incarnation > vouched);
     CHECK(after(3602).skipped_epochs > record.skipped_epochs);
-    CHECK(contradiction({after(3601).incarnation, 5, {}}, {{record.incarnation, 101, {}}, 0}, {}));
+    CHECK(contradiction({"", {after(3601).incarnation, 5, {}}}, {{record.incarnation, 101, {}}, 0},
+                        {}));
   }
   SECTION("at once") {
     CHECK(after(0).incarnation == 3);

@@ -135,6 +135,20 @@ TEST_CASE("an agent that has seen more stops granting and submissions until it a
   CHECK(try_to_submit(one.cluster).engaged());
 }
 
+TEST_CASE("an agent that has seen a later coordinator stops the earlier one", "[actor]") {
+  OneNode one;
+  REQUIRE(one.cluster.report(one.agent)->epoch == 1);
+  one.agent.identity.memory.epoch = 2;
+  const auto refused = details(one.cluster.reattach(one.agent));
+  CHECK(refused.code == ErrorCode::storage_behind);
+  CHECK(refused.message.find("a coordinator of epoch 2") != std::string::npos);
+  CHECK_FALSE(status_of(one.cluster).granting);
+  one.cluster.restart();
+  CHECK_FALSE(one.cluster.reattach(one.agent));
+  CHECK(one.cluster.report(one.agent)->epoch == 2);
+  CHECK(status_of(one.cluster).granting);
+}
+
 TEST_CASE("a record that the agent remembers by its true hash is no doubt", "[actor]") {
   OneNode one;
   const auto before = one.agent.identity.memory.seen;

@@ -164,7 +164,8 @@ TEST_CASE("the last coordinator's lease is remembered", "[unit][fold]") {
   const LeaseTerms terms{15'000, 5'000, {7}};
   folded.must_apply(CoordinatorStarted{2, "", terms});
   CHECK(folded.state.meta.lease == terms);
-  CHECK(longest_lease_left_ms(terms, {1'000'000}) == 20'000);
+  // A deposed coordinator may answer for a second more.
+  CHECK(longest_lease_left_ms(terms, {1'000'000}) == 21'000);
   CHECK(longest_lease_left_ms({15'000, 5'000, {61'000'000}}, {1'000'000}) == 60'000);
   CHECK(longest_lease_left_ms({}, {1'000'000}) == 0);
 }

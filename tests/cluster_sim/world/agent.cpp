@@ -10,6 +10,11 @@ namespace fairwater::cluster_sim {
 namespace {
 
 constexpr std::size_t kMaxGhosts = 20;
+constexpr std::size_t kMaxDeposed = 4;
+/// See kDeposedAnswersMs.
+constexpr std::int64_t kDeposedAnswers_us = kSecond;
+
+Term term_of(const LinkUp& up) { return {up.reply.committed.incarnation, up.epoch}; }
 
 }  // namespace
 
@@ -77,15 +82,37 @@ void Agent::connect() {
         request.join_hash = join_hash();
         check_report(node->report);
         stage_.time.in(0, [this, connection, request] {
-          if (connection == connection_) connection->register_node(request);
+          if (connection != connection_) return;
+          if (const LinkUp* deposed = pick_deposed())
+            connection->register_with_deposed(*deposed);
+          else
+            connection->register_node(request);
         });
       });
+}
+
+const LinkUp* Agent::pick_deposed() {
+  if (let_in_by_.empty() || !stage_.chance.percent(15)) return nullptr;
+  const LinkUp& one = let_in_by_[stage_.chance.below(let_in_by_.size())];
+  return may_answer(one) ? &one : nullptr;
+}
+
+bool Agent::may_answer(const LinkUp& deposed) const {
+  const Term term = term_of(deposed);
+  if (machine.newest_term() > term) return true;
+  return coordinator_.newest_term() > term &&
+         stage_.time.now_us() <= coordinator_.started_at_us() + kDeposedAnswers_us;
 }
 
 void Agent::on_registered(const LinkUp& up) {
   stage_.log.line("agent {} is registered in epoch {}", name(), up.epoch);
   failures_ = 0;
   machine.has_joined = true;
+  if (let_in_by_.empty() || term_of(let_in_by_.back()) != term_of(up)) {
+    let_in_by_.push_back(up);
+    let_in_by_.back().link = nullptr;
+    if (let_in_by_.size() > kMaxDeposed) let_in_by_.erase(let_in_by_.begin());
+  }
   caf::anon_send(port_, up);
   haunt(up.epoch);
 }

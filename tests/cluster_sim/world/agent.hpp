@@ -30,6 +30,11 @@ class Agent {
 
   // -- called by its connection -------------------------------------------------------------------
   void on_registered(const LinkUp& up);
+  /// One that was deposed has let it in.
+  void on_registered_by_deposed(const LinkUp& up) { caf::anon_send(port_, up); }
+  /// Whether one that let it in before may answer as if it led still: by a second after another
+  /// took over, or when the agent knows better.
+  [[nodiscard]] bool may_answer(const LinkUp& deposed) const;
   void on_refused(Connection& connection, const caf::error& error);
   void on_closed(Connection& connection);
   void take_orders(const AgentOrders& orders);
@@ -40,6 +45,8 @@ class Agent {
  private:
   void connect();
   void connect_later();
+  /// A coordinator that let it in before, and may not know that it leads no more.
+  [[nodiscard]] const LinkUp* pick_deposed();
   void join_anew_later();
   void haunt(std::uint64_t epoch);
 
@@ -50,6 +57,7 @@ class Agent {
   std::shared_ptr<Connection> connection_;
   std::int64_t failures_ = 0;  ///< to register, in a row
   std::vector<AgentOrders> ghosts_;
+  std::vector<LinkUp> let_in_by_;  ///< the newest coordinators that did, one of each epoch
 };
 
 }  // namespace fairwater::cluster_sim

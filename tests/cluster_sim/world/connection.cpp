@@ -122,9 +122,23 @@ void Connection::register_node(RegisterNode request) {
   }
   coordinator_.remember(shared_from_this());
   to_coordinator([this, request = std::move(request)] { take_registration(request); });
+  close_when_unregistered();
+}
+
+void Connection::close_when_unregistered() {
   stage_.time.in(kCallTimeout_us, [self = shared_from_this()] {
     if (!self->is_registered_) self->close_at_agent();
   });
+}
+
+/// The agent leaves a coordinator by ending it.
+AgentEnd Connection::open_agent_end() {
+  auto& process = agent_.process();
+  auto end = process.system().spawn(agent_end, shared_from_this());
+  process.own(end, [self = shared_from_this()](const caf::error&) {
+    self->stage_.time.in(0, [self] { self->close_at_agent(); });
+  });
+  return end;
 }
 
 void Connection::take_registration(RegisterNode request) {
@@ -160,10 +174,35 @@ void Connection::registered(const Expected<NodeRegistered>& answer) {
                                });
   to_agent([this, epoch = answer->epoch, reply = answer->reply, cluster_id = answer->cluster_id] {
     if (std::exchange(is_registered_, true)) return;
-    auto& process = agent_.process();
-    agent_end_ = process.system().spawn(agent_end, shared_from_this());
-    process.own(agent_end_);
+    agent_end_ = open_agent_end();
+    agent_.machine.offer_lease({reply.committed.incarnation, epoch},
+                               sent_boottime_ms_ + reply.lease_ms);
     agent_.on_registered(LinkUp{agent_end_, epoch, reply, sent_boottime_ms_, cluster_id});
+  });
+}
+
+// -- a coordinator that was deposed ---------------------------------------------------------------
+
+void Connection::register_with_deposed(const LinkUp& deposed) {
+  sent_boottime_ms_ = agent_.machine.boottime_ms();
+  deposed_ = deposed;
+  deposed_->reply.acknowledged.clear();
+  to_coordinator([this] { answer_as_deposed(); });
+  close_when_unregistered();
+}
+
+void Connection::answer_as_deposed() {
+  if (!agent_.may_answer(*deposed_)) return;
+  to_agent([this] {
+    if (std::exchange(is_registered_, true)) return;
+    stage_.log.line("agent {} meets a deposed coordinator of epoch {}", agent_.name(),
+                    deposed_->epoch);
+    agent_end_ = open_agent_end();
+    const ReportReply& reply = deposed_->reply;
+    agent_.machine.offer_lease({reply.committed.incarnation, deposed_->epoch},
+                               sent_boottime_ms_ + reply.lease_ms);
+    agent_.on_registered_by_deposed(
+        LinkUp{agent_end_, deposed_->epoch, reply, sent_boottime_ms_, deposed_->cluster_id});
   });
 }
 
@@ -172,6 +211,7 @@ void Connection::registered(const Expected<NodeRegistered>& answer) {
 void Connection::report(std::uint64_t number, AgentReport report) {
   agent_.check_report(report);
   if (!open_at_agent_) return;
+  reported_at_ms_[number] = agent_.machine.boottime_ms();
   to_coordinator([this, number, report = std::move(report)] { take_report(number, report); });
   stage_.time.in(kCallTimeout_us, [self = shared_from_this(), number] {
     if (!self->answered_.contains(number)) self->close_at_agent();
@@ -179,16 +219,27 @@ void Connection::report(std::uint64_t number, AgentReport report) {
 }
 
 void Connection::take_report(std::uint64_t number, AgentReport report) {
+  if (deposed_) {
+    if (agent_.may_answer(*deposed_)) deliver_reply(number, deposed_->reply);
+    return;
+  }
   report.session = session_;
   coordinator_.process().ask<ReportReply>(
       port_, std::move(report),
       [self = shared_from_this(), number](const Expected<ReportReply>& reply) {
         if (reply) self->coordinator_.check_reply(self->agent_.name(), *reply);
-        self->to_agent([self = self.get(), number, reply] {
-          self->answered_.insert(number);
-          caf::anon_send(self->agent_end_, ReportAnswered{number, reply});
-        });
+        self->deliver_reply(number, reply);
       });
+}
+
+void Connection::deliver_reply(std::uint64_t number, const Expected<ReportReply>& reply) {
+  to_agent([this, number, reply] {
+    answered_.insert(number);
+    if (reply)
+      agent_.machine.offer_lease({reply->committed.incarnation, reply->epoch},
+                                 reported_at_ms_[number] + reply->lease_ms);
+    caf::anon_send(agent_end_, ReportAnswered{number, reply});
+  });
 }
 
 // -- orders ---------------------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 // ends, and the wires between them. Each side learns of its end by itself, or never.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "actors/agent/protocol.hpp"
@@ -37,6 +39,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // -- the agent's side ---------------------------------------------------------------------------
   void register_node(RegisterNode request);
+  /// The address leads to one that was deposed.
+  void register_with_deposed(const LinkUp& deposed);
   void report(std::uint64_t number, AgentReport report);
   void close_at_agent();
 
@@ -51,6 +55,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void to_coordinator(std::function<void()> deliver);
   void take_registration(RegisterNode request);
   void registered(const Expected<NodeRegistered>& answer);
+  void close_when_unregistered();
+  [[nodiscard]] AgentEnd open_agent_end();
+  void deliver_reply(std::uint64_t number, const Expected<ReportReply>& reply);
+  void answer_as_deposed();
   void take_report(std::uint64_t number, AgentReport report);
   void keep_as_ghost(const AgentOrders& orders);
 
@@ -63,6 +71,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool open_at_coordinator_ = true;
   std::int64_t sent_boottime_ms_ = 0;  ///< of the registration
   bool is_registered_ = false;
+  std::optional<LinkUp> deposed_;  ///< the far end, where it does not lead any more
+  std::map<std::uint64_t, std::int64_t> reported_at_ms_;
   AgentEnd agent_end_;
   CoordinatorEnd coordinator_end_;
   NodePort port_;

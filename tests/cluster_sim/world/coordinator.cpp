@@ -158,6 +158,8 @@ bool Coordinator::start() {
       });
   if (!started) return failed_to_start(started.error());
   cluster_ = std::move(*started);
+  started_at_us_ = stage_.time.now_us();
+  newest_term_ = {ledger_->end().incarnation, ledger_->epoch()};
   ended_by_disk_ = false;
   writer_ = resumable_of(cluster_->context->ledger);
   synced_at_us_ = 0;

@@ -8,6 +8,7 @@
 #include "tests/cluster_sim/world/actor_process.hpp"
 #include "tests/cluster_sim/world/checker.hpp"
 #include "tests/cluster_sim/world/disk.hpp"
+#include "tests/cluster_sim/world/machine.hpp"
 
 namespace fairwater::cluster_sim {
 
@@ -36,6 +37,9 @@ class Coordinator {
   bool loses_end = false;
 
   [[nodiscard]] bool is_up() const { return process_ != nullptr; }
+  /// When the newest one took over, and as which.
+  [[nodiscard]] std::int64_t started_at_us() const { return started_at_us_; }
+  [[nodiscard]] Term newest_term() const { return newest_term_; }
   [[nodiscard]] bool debts_fade() const { return debts_.half_life_ms > 0; }
   [[nodiscard]] ActorProcess& process() { return *process_; }
   [[nodiscard]] const Ledger& ledger() const { return *ledger_; }
@@ -83,6 +87,8 @@ class Coordinator {
   std::shared_ptr<Ledger> ledger_;
   std::optional<Cluster> cluster_;
   const caf::resumable* writer_ = nullptr;
+  std::int64_t started_at_us_ = 0;
+  Term newest_term_;
   std::int64_t synced_at_us_ = 0;
   bool ended_by_disk_ = false;  ///< the last life: its last commit may have no mark
   struct Backup {

@@ -46,7 +46,7 @@ FakeHost::behavior_type fake_host(FakeHost::stateful_pointer<FakeHostState> self
         for (const auto& task : forget.tasks) machine->forget(task);
       },
       [=](const ExtendHostLease& lease) { machine->extend_lease(lease.deadline_boottime_ms); },
-      [=](const KeepMemory& keep) { machine->memory = keep.memory; },
+      [=](const KeepMemory& keep) { machine->keep(keep.memory); },
       [](const SettleDirectory&) {},
       [](const TellAttempts&) {},
       [](const ReadAgentLog&) {

@@ -44,6 +44,16 @@ void Machine::empty_directory() {
   credential.front() = directories_;
   has_joined = false;
   memory = {};
+  newest_term_ = {};
+}
+
+void Machine::keep(const ClusterMemory& newer) {
+  const Term known{memory.seen.incarnation, memory.epoch};
+  const Term told{newer.seen.incarnation, newer.epoch};
+  if (memory.cluster_id == newer.cluster_id && told < known)
+    stage_.broken("{} knows epoch {} of incarnation {}, and keeps {} of {}", spec.traits.name,
+                  known.epoch, known.incarnation, told.epoch, told.incarnation);
+  memory = newer;
 }
 
 std::int64_t Machine::boottime_ms() const {
@@ -165,8 +175,28 @@ void Machine::forget(const TaskKey& task) {
 
 // -- the lease ------------------------------------------------------------------------------------
 
+void Machine::offer_lease(Term term, std::int64_t deadline_ms) {
+  Term& newest = offered_leases_[deadline_ms];
+  newest = std::max(newest, term);
+}
+
 void Machine::extend_lease(std::int64_t deadline_ms) {
   if (deadline_ms <= lease_deadline_ms_) return;
+  // The agent takes the time when it reports, which may be some time before that leaves it.
+  const auto offered = offered_leases_.lower_bound(deadline_ms);
+  if (offered == offered_leases_.end())
+    return stage_.broken("{} takes a lease that nobody offered", spec.traits.name);
+  Term term;
+  for (auto offer = offered; offer != offered_leases_.end(); ++offer)
+    term = std::max(term, offer->second);
+  if (term < newest_term_)
+    stage_.broken("{} takes a lease of epoch {}, and had one of epoch {} before", spec.traits.name,
+                  term.epoch, newest_term_.epoch);
+  if (Term{memory.seen.incarnation, memory.epoch} < term)
+    stage_.broken("{} takes a lease of epoch {} before that is durable", spec.traits.name,
+                  term.epoch);
+  newest_term_ = std::max(newest_term_, term);
+  offered_leases_.erase(offered_leases_.begin(), offered);
   lease_deadline_ms_ = deadline_ms;
   watch_lease();
 }

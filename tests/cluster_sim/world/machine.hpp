@@ -23,6 +23,13 @@ inline constexpr const char* kServiceMark = "SERVICE";
 /// MiB without which a task hits its memory limit.
 inline constexpr const char* kMemoryMark = "NEEDS_MIB";
 
+/// Which coordinator speaks: of the later life of the ledger, then of the higher epoch.
+struct Term {
+  std::uint32_t incarnation = 0;
+  std::uint64_t epoch = 0;
+  friend auto operator<=>(const Term&, const Term&) = default;
+};
+
 class Machine {
  public:
   Machine(Stage& stage, Checker& checker, std::string name, Amount cpu);
@@ -30,6 +37,8 @@ class Machine {
   // -- the agent's data directory -----------------------------------------------------------------
   NodeSpec spec;
   ClusterMemory memory;
+  /// Becomes durable. What is known of epochs only rises.
+  void keep(const ClusterMemory& newer);
   std::uint64_t starts = 0;
   Hash credential{};
   bool has_joined = false;  ///< its credential was accepted
@@ -47,7 +56,12 @@ class Machine {
   [[nodiscard]] caf::error launch(const LaunchOrder& order);
   void stop(const TaskKey& task, EndReason reason);
   void forget(const TaskKey& task);
+  /// Somebody must have offered it, and nobody whom the agent knows to be deposed.
   void extend_lease(std::int64_t deadline_ms);
+  /// An answer on its way to the agent carries this lease.
+  void offer_lease(Term term, std::int64_t deadline_ms);
+  /// The newest coordinator whose lease was taken, by any run of the agent.
+  [[nodiscard]] Term newest_term() const { return newest_term_; }
   /// Told of every attempt that ends, while an agent runs.
   std::function<void(const TaskResult&)> on_end;
   /// Attempts with a live process.
@@ -94,6 +108,8 @@ class Machine {
   std::uint8_t directories_ = 0;  ///< that the agent has had
   std::map<TaskKey, Attempt> attempts_;
   std::int64_t lease_deadline_ms_ = 0;
+  std::map<std::int64_t, Term> offered_leases_;  ///< by deadline
+  Term newest_term_;
 };
 
 }  // namespace fairwater::cluster_sim
