@@ -106,6 +106,7 @@ class GatewayServer final : public wire::Gateway::Server {
     results.setTenant(caller.tenant.value);
     results.setTenantName(to_text(caller.tenant_name));
     results.setProtocolVersion(version_in_use(version));
+    results.setRemembersRequests(true);
     return kj::READY_NOW;
   }
 

@@ -50,6 +50,7 @@ struct SubmitJob {
   using Answer = JobAccepted;
   Caller caller;
   JobSpec spec;
+  std::string request_id = {};  ///< of which a repeated submission is told; empty: none
 };
 
 struct JobList {

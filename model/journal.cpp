@@ -59,6 +59,18 @@ std::size_t approximate_bytes(const JournalBody& body) {
   return std::visit(ApproximateBytes{}, body);
 }
 
+caf::error validate_request_id(std::string_view id) {
+  constexpr std::size_t kMaxBytes = 64;
+  const auto is_visible = [](char letter) { return letter > ' ' && letter <= '~'; };
+  if (!id.empty() && id.size() <= kMaxBytes && std::all_of(id.begin(), id.end(), is_visible))
+    return {};
+  return make_error(ErrorCode::invalid_input,
+                    "a request id has 1 to 64 letters, digits or signs, no spaces; not " +
+                        std::to_string(id.size()) + " bytes of '" +
+                        cut_text(std::string(id), kMaxBytes) + "'",
+                    "request_id");
+}
+
 std::int64_t longest_lease_left_ms(const LeaseTerms& previous, WallTime now) {
   const std::int64_t older_ms = (previous.older_until.microseconds - now.microseconds) / 1000;
   if (previous.lease_ms == 0) return std::max<std::int64_t>(older_ms, 0);

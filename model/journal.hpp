@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -83,11 +84,20 @@ struct TokenRevoked {
   Hash token_hash{};
   friend bool operator==(const TokenRevoked&, const TokenRevoked&) = default;
 };
+/// How a client recognises its submission when the answer was lost.
+struct SubmissionRequest {
+  std::string id;            ///< chosen by the client; empty: none
+  std::optional<Hash> hash;  ///< of the specification as the client sent it; none without an id
+  friend bool operator==(const SubmissionRequest&, const SubmissionRequest&) = default;
+};
+/// 1 to 64 bytes of visible ASCII; `invalid_input` of `request_id` otherwise.
+[[nodiscard]] caf::error validate_request_id(std::string_view id);
 struct JobSubmitted {
   static constexpr std::string_view kName = "job_submitted";
   JobId id;  ///< given by the ledger when 0
   TenantId tenant;
   JobSpec spec;
+  SubmissionRequest request = {};
   friend bool operator==(const JobSubmitted&, const JobSubmitted&) = default;
 };
 /// Waiting tasks will not run; running ones are being stopped.

@@ -42,6 +42,7 @@ struct Fields<SubmitJob> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
     FAIRWATER_FIELD(spec, Spec);
+    FAIRWATER_SPARSE_FIELD(request_id, RequestId);
   }
 };
 

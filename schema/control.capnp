@@ -74,7 +74,8 @@ interface Gateway {
       role :Records.Role,
       tenant :UInt32,
       tenantName :Text,
-      protocolVersion :UInt32);
+      protocolVersion :UInt32,
+      remembersRequests :Bool);          # submitJob's requestId; older coordinators do not
   # Wrong tokens are answered late, and the later the more of them there were.
 
   registerAgent @1 (
@@ -111,7 +112,8 @@ interface TenantSession {
   getStatus @0 () -> (error :Error, status :ClusterStatus);
   listTenants @1 (after :UInt32) -> (error :Error, tenants :List(TenantInfo), more :Bool);
   listNodes @2 (after :UInt32) -> (error :Error, nodes :List(NodeInfo), more :Bool);
-  submitJob @3 (spec :Records.JobSpec) -> (error :Error, id :UInt64);
+  submitJob @3 (spec :Records.JobSpec, requestId :Text) -> (error :Error, id :UInt64);
+  # `requestId`: chosen by the client, at most 64 bytes of visible ASCII; empty: none. See Retry.
   listJobs @4 (query :JobQuery) -> (error :Error, jobs :List(Records.JobRecord), more :Bool);
   showJob @5 (id :UInt64, firstTask :UInt32) -> (error :Error, detail :JobDetail);
   cancelJob @6 (id :UInt64, reason :Text) -> (error :Error);

@@ -424,6 +424,12 @@ struct JobSubmitted {
   id @0 :UInt64;
   tenant @1 :UInt32;
   spec @2 :JobSpec;
+  request @3 :SubmissionRequest;  # null: the client gave it no id
+}
+
+struct SubmissionRequest {
+  id @0 :Text;  # chosen by the client
+  hash @1 :Hash;  # of what it asked for
 }
 
 struct JobCancelled {
@@ -680,6 +686,19 @@ struct ClassJobRecord {
   # An entry of a tenant's list of a class's jobs. Its key says all.
 }
 
+struct RequestKey {
+  tenant @0 :UInt32;
+  id @1 :Text;
+}
+
+struct RequestRecord {
+  # A submission that is remembered by its request id. They form a list, the oldest first.
+  job @0 :UInt64;
+  hash @1 :Hash;  # of what was asked for
+  submittedAt @2 :Int64;
+  next @3 :RequestKey;  # the one that was submitted after it; null: it is the newest
+}
+
 struct MetaRecord {
   # What the ledger as a whole remembers; changes with every journal record.
   lastNumber @0 :UInt64;
@@ -700,4 +719,6 @@ struct MetaRecord {
   debts @15 :DebtTerms;  # of the last coordinator
   countsTimeSince @16 :Int64;  # 0: it counts what it was created with
   unitMsPerUnit @17 :Int64;  # as in AccountingChanged
+  oldestRequest @18 :RequestKey;  # that is remembered; null: none is
+  newestRequest @19 :RequestKey;
 }

@@ -46,7 +46,7 @@ rocksdb::DBOptions database_options(rocksdb::Env* env) {
 /// Added after the first release: ledgers made before lack it until a coordinator opens them.
 bool is_later(Family family) {
   return family == Family::tenant_jobs || family == Family::reservations ||
-         family == Family::class_jobs;
+         family == Family::class_jobs || family == Family::requests;
 }
 
 std::vector<rocksdb::ColumnFamilyDescriptor> descriptors(const std::vector<Family>& families) {

@@ -17,6 +17,7 @@
 //   reservations node:u32be                        Reservation
 //   class_jobs   tenant:u32be class 0x00 (name "=" amount ",")* 0x00 job:u64be
 //                                                  ClassJobRecord; every batch job with a class
+//   requests     tenant:u32be id                   RequestRecord; submissions of the last 7 days
 //
 // Integers are big-endian, so that the order of keys is the order of numbers. `journal` is the
 // truth; every other family is a pure function of it (storage/fold.hpp) and changes in the same
@@ -47,11 +48,12 @@ enum class Family : std::uint8_t {
   tenant_jobs,
   reservations,
   class_jobs,
+  requests,
 };
-inline constexpr std::size_t kFamilyCount = 13;
+inline constexpr std::size_t kFamilyCount = 14;
 inline constexpr std::array<const char*, kFamilyCount> kFamilyNames{
-    "journal", "meta",   "balances", "tenants",     "nodes",        "jobs",      "tasks",
-    "live",    "tokens", "classes",  "tenant_jobs", "reservations", "class_jobs"};
+    "journal", "meta",   "balances", "tenants",     "nodes",        "jobs",       "tasks",
+    "live",    "tokens", "classes",  "tenant_jobs", "reservations", "class_jobs", "requests"};
 
 [[nodiscard]] inline const char* name_of(Family family) {
   return kFamilyNames[static_cast<std::size_t>(family)];
@@ -104,6 +106,9 @@ template <class Integer>
 }
 [[nodiscard]] inline std::string class_job_key(const JobRecord& job) {
   return class_jobs_prefix(job.tenant, job.spec.job_class, job.spec.resources) + key_of(job.id);
+}
+[[nodiscard]] inline std::string request_key(TenantId tenant, const std::string& id) {
+  return key_of(tenant) + id;
 }
 /// The amounts that stand behind class and zero byte in a key of a class's jobs.
 [[nodiscard]] NamedAmounts amounts_in_class_key(std::string_view key);

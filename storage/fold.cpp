@@ -16,6 +16,9 @@
 namespace fairwater {
 namespace {
 
+constexpr std::int64_t kRequestsRemembered_us = std::int64_t{7} * 24 * 3600 * 1'000'000;
+constexpr int kRequestsForgottenAtOnce = 4;
+
 /// One record's effect on the state. Each operator() takes one kind of body.
 class Fold {
  public:
@@ -161,6 +164,9 @@ class Fold {
   }
   /// Keeps the job's entry in its tenant's list.
   void list(const JobRecord& job);
+  void remember_request(const JobSubmitted& body);
+  /// A few of those that are older than they need be: more than come.
+  void forget_requests();
   void remember_runtime(const JobRecord& job, const TaskRecord& task);
   /// Of a service's task that has just returned.
   void note_restart(const JobRecord& job, const TaskRecord& task, const TaskKey& over);
@@ -242,11 +248,42 @@ void Fold::operator()(const JobSubmitted& body) {
     refuse("the id " + std::to_string(body.id.value) + " was given to another job before");
   if (!state_.tenants.find(key_of(body.tenant)))
     refuse("tenant " + std::to_string(body.tenant.value) + " does not exist");
+  forget_requests();
+  if (!body.request.id.empty()) remember_request(body);
   JobRecord job = submitted_job(body, record_.time);
   state_.meta.next_job.value = body.id.value + 1;
   state_.live.put(key_of(body.id), {body.tenant});
   if (has_class(job.spec)) state_.class_jobs.put(class_job_key(job), {});
   list(state_.jobs.put(key_of(body.id), std::move(job)));
+}
+
+void Fold::forget_requests() {
+  LedgerMeta& meta = state_.meta;
+  for (int i = 0; i < kRequestsForgottenAtOnce && !meta.oldest_request.id.empty(); ++i) {
+    const std::string key = request_key(meta.oldest_request.tenant, meta.oldest_request.id);
+    const RequestRecord* oldest = state_.requests.find(key);
+    if (!oldest) refuse("the request id '" + meta.oldest_request.id + "' is not remembered");
+    if (record_.time.microseconds - oldest->submitted_at.microseconds < kRequestsRemembered_us)
+      return;
+    meta.oldest_request = oldest->next;
+    if (meta.oldest_request.id.empty()) meta.newest_request = {};
+    state_.requests.erase(key);
+  }
+}
+
+void Fold::remember_request(const JobSubmitted& body) {
+  LedgerMeta& meta = state_.meta;
+  const RequestKey key{body.tenant, body.request.id};
+  const std::string bytes = request_key(key.tenant, key.id);
+  if (const RequestRecord* known = state_.requests.find(bytes))
+    refuse("the request id '" + key.id + "' is that of job " + std::to_string(known->job.value));
+  if (meta.newest_request.id.empty())
+    meta.oldest_request = key;
+  else
+    state_.requests.edit(request_key(meta.newest_request.tenant, meta.newest_request.id))->next =
+        key;
+  meta.newest_request = key;
+  state_.requests.put(bytes, {body.id, body.request.hash, record_.time, {}});
 }
 
 void Fold::operator()(const JobCancelled& body) {

@@ -52,10 +52,11 @@ std::optional<Entry> class_entry(const JobRecord& job) {
   return Entry{class_job_key(job), to_bytes(ClassJob{})};
 }
 
-/// An older coordinator's nodes forgot the room that they kept when it ended: there is none.
-caf::error begin_reservations(Database& database) {
+/// An older coordinator's nodes forgot the room that they kept when it ended, and its submissions
+/// had no request ids: there is nothing to fill in.
+caf::error begin_empty(Database& database, Family family) {
   rocksdb::WriteBatch batch;
-  database.mark_complete(Family::reservations, batch);
+  database.mark_complete(family, batch);
   return written(database.write(batch, true), database);
 }
 
@@ -66,7 +67,9 @@ caf::error fill_later_families(Database& database) {
     if (caf::error failed = fill_from_jobs(database, Family::tenant_jobs, tenant_entry))
       return failed;
   if (!database.has(Family::reservations))
-    if (caf::error failed = begin_reservations(database)) return failed;
+    if (caf::error failed = begin_empty(database, Family::reservations)) return failed;
+  if (!database.has(Family::requests))
+    if (caf::error failed = begin_empty(database, Family::requests)) return failed;
   if (!database.has(Family::class_jobs))
     return fill_from_jobs(database, Family::class_jobs, class_entry);
   return {};

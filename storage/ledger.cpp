@@ -311,6 +311,10 @@ std::optional<JobRecord> Ledger::job(JobId id) const {
   return Snapshot(impl_->database()).find<JobRecord>(Family::jobs, key_of(id));
 }
 
+std::optional<RequestRecord> Ledger::request(TenantId tenant, const std::string& id) const {
+  return Snapshot(impl_->database()).find<RequestRecord>(Family::requests, request_key(tenant, id));
+}
+
 void Ledger::visit_jobs(JobId from, bool newest_first,
                         const std::function<bool(const JobRecord&)>& visit) const {
   Snapshot(impl_->database())

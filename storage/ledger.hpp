@@ -92,6 +92,8 @@ class Ledger {
   [[nodiscard]] std::vector<IouBook::Iou> ious() const;  ///< by debtor, creditor
   [[nodiscard]] std::map<Hash, TokenGrant> tokens() const;
   [[nodiscard]] std::optional<JobRecord> job(JobId id) const;
+  /// The tenant's submission with this request id, while it is remembered: at least 7 days.
+  [[nodiscard]] std::optional<RequestRecord> request(TenantId tenant, const std::string& id) const;
   /// Jobs with id >= `from` upwards (or downwards from `from` with `newest_first`), until `visit`
   /// returns false.
   void visit_jobs(JobId from, bool newest_first,

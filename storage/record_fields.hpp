@@ -41,6 +41,26 @@ struct Fields<ClassJob> {
 };
 
 template <>
+struct Fields<RequestKey> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(tenant, Tenant);
+    FAIRWATER_FIELD(id, Id);
+  }
+};
+
+template <>
+struct Fields<RequestRecord> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(job, Job);
+    FAIRWATER_FIELD(hash, Hash);
+    FAIRWATER_FIELD(submitted_at, SubmittedAt);
+    FAIRWATER_SPARSE_FIELD(next, Next);
+  }
+};
+
+template <>
 struct Fields<IouRecord> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
@@ -84,6 +104,8 @@ struct Fields<LedgerMeta> {
     FAIRWATER_SPARSE_FIELD(debts, Debts);
     FAIRWATER_FIELD(counts_time_since, CountsTimeSince);
     FAIRWATER_FIELD(unit_ms_per_unit, UnitMsPerUnit);
+    FAIRWATER_SPARSE_FIELD(oldest_request, OldestRequest);
+    FAIRWATER_SPARSE_FIELD(newest_request, NewestRequest);
   }
 };
 

@@ -8,6 +8,7 @@ namespace fairwater {
 FAIRWATER_DEFINE_CODEC_AS(TokenGrant, wire::TokenRecord)
 FAIRWATER_DEFINE_CODEC_AS(LiveJob, wire::LiveRecord)
 FAIRWATER_DEFINE_CODEC_AS(TenantJob, wire::TenantJobRecord)
+FAIRWATER_DEFINE_CODEC(RequestRecord)
 FAIRWATER_DEFINE_CODEC(IouRecord)
 FAIRWATER_DEFINE_CODEC_AS(ClassHistory, wire::ClassRecord)
 FAIRWATER_DEFINE_CODEC_AS(ClassJob, wire::ClassJobRecord)

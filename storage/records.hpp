@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "model/journal.hpp"
@@ -34,6 +35,21 @@ struct TenantJob {
 /// An entry of a tenant's list of a class's jobs: its key says all.
 struct ClassJob {
   friend bool operator==(const ClassJob&, const ClassJob&) = default;
+};
+
+/// Under which a submission is remembered.
+struct RequestKey {
+  TenantId tenant;
+  std::string id;
+  friend bool operator==(const RequestKey&, const RequestKey&) = default;
+};
+/// A submission that is remembered, one of a list.
+struct RequestRecord {
+  JobId job;
+  std::optional<Hash> hash;  ///< of what was asked for
+  WallTime submitted_at;
+  RequestKey next;  ///< the one that was submitted after it; without an id: it is the newest
+  friend bool operator==(const RequestRecord&, const RequestRecord&) = default;
 };
 
 struct IouRecord {
@@ -73,6 +89,8 @@ struct LedgerMeta {
   DebtTerms debts;                  ///< of the last coordinator
   WallTime counts_time_since = {};  ///< not set: it counts what it was created with
   Units unit_ms_per_unit = 0;       ///< as in AccountingChanged
+  RequestKey oldest_request;        ///< that is remembered; without an id: none is
+  RequestKey newest_request;
   friend bool operator==(const LedgerMeta&, const LedgerMeta&) = default;
 };
 
@@ -80,6 +98,7 @@ FAIRWATER_CODEC_AS(TokenGrant, wire::TokenRecord);
 FAIRWATER_CODEC_AS(LiveJob, wire::LiveRecord);
 FAIRWATER_CODEC_AS(TenantJob, wire::TenantJobRecord);
 FAIRWATER_CODEC_AS(ClassJob, wire::ClassJobRecord);
+FAIRWATER_CODEC(RequestRecord);
 FAIRWATER_CODEC(IouRecord);
 FAIRWATER_CODEC_AS(ClassHistory, wire::ClassRecord);
 FAIRWATER_CODEC_AS(LedgerMeta, wire::MetaRecord);

@@ -126,7 +126,8 @@ State::State(const StateView& view)
       classes(view, Family::classes),
       tenant_jobs(view, Family::tenant_jobs),
       reservations(view, Family::reservations),
-      class_jobs(view, Family::class_jobs) {
+      class_jobs(view, Family::class_jobs),
+      requests(view, Family::requests) {
   accounts.follow_tree(nesting().members(), {});
   accounts.restore(read_accounts(view));
   (void)accounts.take_changes();
@@ -185,6 +186,7 @@ void State::write_changes(const ChangeSink& sink) {
   tenant_jobs.write_changes(sink);
   reservations.write_changes(sink);
   class_jobs.write_changes(sink);
+  requests.write_changes(sink);
 }
 
 void State::stored() {
@@ -199,6 +201,7 @@ void State::stored() {
   tenant_jobs.stored();
   reservations.stored();
   class_jobs.stored();
+  requests.stored();
 }
 
 }  // namespace fairwater

@@ -199,6 +199,7 @@ struct State {
   StateTable<TenantJob> tenant_jobs;
   StateTable<Reservation> reservations;
   StateTable<ClassJob> class_jobs;
+  StateTable<RequestRecord> requests;
 };
 
 /// Printable form of a key for messages: its bytes in hexadecimal.

@@ -68,6 +68,9 @@ std::string text_of(Family family, std::string_view bytes) {
     case Family::class_jobs:
       text = text_as<wire::ClassJobRecord>(bytes);
       break;
+    case Family::requests:
+      text = text_as<wire::RequestRecord>(bytes);
+      break;
   }
   if (text.size() > kMaxValueText) text = text.substr(0, kMaxValueText) + "..";
   return text;
@@ -104,6 +107,7 @@ std::string text_of_key(Family family, std::string_view key) {
     case Family::tokens:
     case Family::classes:
     case Family::class_jobs:
+    case Family::requests:
       break;
   }
   return printable_key(key);

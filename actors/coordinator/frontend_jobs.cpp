@@ -5,6 +5,9 @@
 #include <utility>
 
 #include "actors/coordinator/frontend_state.hpp"
+#include "actors/coordinator/repeated_submission.hpp"
+#include "schema/codec.hpp"
+#include "storage/fold.hpp"
 
 namespace fairwater::frontend_work {
 namespace {
@@ -131,14 +134,52 @@ void deliver_with_start(FrontendSelf self, caf::typed_response_promise<JobDetail
 }
 
 /// Hands the job to its tenant if some node could run it. Steps that none could are left out.
-void admit(FrontendSelf self, JobSpec spec, caf::typed_response_promise<JobAccepted> promise) {
+void admit(FrontendSelf self, JobSpec spec, SubmissionRequest request,
+           caf::typed_response_promise<JobAccepted> promise) {
   self->request(self->state.coordinator, caf::infinite, AdmitJob{spec})
       .then(
-          [promise, spec](const TenantAddress& tenant) mutable {
+          [promise, spec, request](const TenantAddress& tenant) mutable {
             spec.profiled.memory_steps.resize(tenant.memory_steps);
-            promise.delegate(tenant.actor, Submit{std::move(spec)});
+            promise.delegate(tenant.actor, Submit{std::move(spec), std::move(request)});
           },
           fail(promise));
+}
+
+void submit_new(FrontendSelf self, JobSpec spec, SubmissionRequest request,
+                caf::typed_response_promise<JobAccepted> promise) {
+  if (!spec.profiled.wanted())
+    return admit(self, std::move(spec), std::move(request), std::move(promise));
+  with_profile(self, std::move(spec), promise,
+               [self, request = std::move(request), promise](JobSpec&& complete) {
+                 admit(self, std::move(complete), request, promise);
+               });
+}
+
+/// What was submitted before under its request id is answered so, also where it would not be
+/// admitted now: its class has run since, its nodes are gone.
+void submit_once(FrontendSelf self, JobSpec spec, SubmissionRequest request,
+                 caf::typed_response_promise<JobAccepted> promise) {
+  const FindTenant owner{spec.tenant, {}};
+  self->request(self->state.coordinator, caf::infinite, owner)
+      .then(
+          [=](const TenantAddress& tenant) mutable {
+            self->request(self->state.context->reader, caf::infinite,
+                          FindRequest{tenant.id, request.id})
+                .then(
+                    [=](const FoundRequest& found) mutable {
+                      if (!found.first)
+                        return submit_new(self, std::move(spec), std::move(request), promise);
+                      const auto answer = answer_again(request, *found.first);
+                      if (answer)
+                        promise.deliver(*answer);
+                      else
+                        promise.deliver(answer.error());
+                    },
+                    fail(promise));
+          },
+          [=](const caf::error&) mutable {  // what there is to say of it is said there
+            submit_new(self, std::move(spec), std::move(request), promise);
+          });
 }
 
 }  // namespace
@@ -156,13 +197,16 @@ caf::result<JobAccepted> answer(FrontendSelf self, const SubmitJob& request) {
   // Only what is wanted is the client's to say.
   spec.profiled = {.all = spec.profiled.all, .resources = std::move(spec.profiled.resources)};
   if (auto wrong = validate(spec)) return wrong;
+  const std::string& id = request.request_id;
+  if (!id.empty())
+    if (auto wrong = validate_request_id(id)) return wrong;
   auto promise = self->make_response_promise<JobAccepted>();
-  if (spec.profiled.wanted())
-    with_profile(self, std::move(spec), promise, [self, promise](JobSpec&& complete) {
-      admit(self, std::move(complete), promise);
-    });
-  else
-    admit(self, std::move(spec), promise);
+  if (id.empty()) {
+    submit_new(self, std::move(spec), {}, promise);
+  } else {
+    SubmissionRequest named{id, hash_of(to_bytes(spec))};
+    submit_once(self, std::move(spec), std::move(named), promise);
+  }
   return promise;
 }
 

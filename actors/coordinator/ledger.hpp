@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,8 @@ FAIRWATER_MESSAGE(Committed)
 FAIRWATER_MESSAGE(GetJob)
 FAIRWATER_MESSAGE(QueryJobs)
 FAIRWATER_MESSAGE(QueryProfile)
+FAIRWATER_MESSAGE(FindRequest)
+FAIRWATER_MESSAGE(FoundRequest)
 FAIRWATER_MESSAGE(GetRecord)
 FAIRWATER_MESSAGE(FoundRecord)
 FAIRWATER_MESSAGE(TraceGrants)
@@ -98,6 +101,14 @@ struct QueryProfile {
   std::string tenant_name;
   std::string job_class;
 };
+/// The tenant's submission with this request id, if it is remembered.
+struct FindRequest {
+  TenantId tenant;
+  std::string id;
+};
+struct FoundRequest {
+  std::optional<RequestRecord> first;
+};
 struct GetRecord {
   std::uint64_t number = 0;
 };
@@ -148,11 +159,11 @@ struct JournalGrew {
 };
 
 /// Look-ups by key: none costs more than a job's tasks in one answer.
-using LedgerReader = caf::typed_actor<caf::replies_to<GetJob>::with<JobDetail>,
-                                      caf::replies_to<GetRecord>::with<FoundRecord>,
-                                      caf::replies_to<TraceGrants>::with<TracedGrants>,
-                                      caf::replies_to<ReadTenants>::with<TenantRecords>,
-                                      caf::replies_to<ReadLedger>::with<LedgerView>>;
+using LedgerReader = caf::typed_actor<
+    caf::replies_to<GetJob>::with<JobDetail>, caf::replies_to<FindRequest>::with<FoundRequest>,
+    caf::replies_to<GetRecord>::with<FoundRecord>, caf::replies_to<TraceGrants>::with<TracedGrants>,
+    caf::replies_to<ReadTenants>::with<TenantRecords>,
+    caf::replies_to<ReadLedger>::with<LedgerView>>;
 /// Listings. Verifying and backups get threads of their own.
 using LedgerScanner = caf::typed_actor<
     caf::replies_to<QueryJobs>::with<JobList>, caf::replies_to<QueryProfile>::with<ClassProfile>,

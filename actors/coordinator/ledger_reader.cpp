@@ -118,6 +118,11 @@ LedgerReader::behavior_type ledger_reader(ReaderSelf self, std::shared_ptr<const
         return read_or_raise<JobDetail>(*self->state.alarm,
                                         [&] { return read_job(*self->state.ledger, request); });
       },
+      [self](const FindRequest& request) {
+        return read_or_raise<FoundRequest>(*self->state.alarm, [&] {
+          return FoundRequest{self->state.ledger->request(request.tenant, request.id)};
+        });
+      },
       [self](const GetRecord& request) {
         return read_or_raise<FoundRecord>(*self->state.alarm,
                                           [&] { return get_record(*self->state.ledger, request); });

@@ -58,9 +58,11 @@ FAIRWATER_MESSAGE(Reclaimed)
 
 namespace fairwater {
 
-/// Answered when the job is durable. `overloaded` beyond max_live_jobs.
+/// Answered when the job is durable; with the first one's where it was submitted before under its
+/// request id, or is just being. `overloaded` beyond max_live_jobs.
 struct Submit {
   JobSpec spec;
+  SubmissionRequest request = {};
 };
 /// Answered when the cancellation is durable; running tasks end after their grace.
 struct Cancel {

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <caf/all.hpp>
 
@@ -47,6 +49,12 @@ using TenantBase = TenantActor::extend<caf::reacts_to<RefreshWindow>, caf::react
                                        caf::reacts_to<OutOfWork>>;
 using WaitPromise = caf::typed_response_promise<Done>;
 
+/// A submission with a request id that is not durable yet.
+struct SubmissionUnderWay {
+  std::optional<Hash> hash;  ///< of what is asked for
+  std::vector<caf::typed_response_promise<JobAccepted>> repeated;
+};
+
 struct TenantActorState {
   static inline const char* name = "tenant";
   std::shared_ptr<const ClusterContext> context;
@@ -60,7 +68,8 @@ struct TenantActorState {
   std::uint64_t seen_deal = 0;
   std::uint32_t submitting = 0;  ///< submissions that are being made durable
   std::size_t submitting_bytes = 0;
-  std::set<JobId> winding_down;   ///< that is being made durable
+  std::map<std::string, SubmissionUnderWay> requested;  ///< by request id
+  std::set<JobId> winding_down;                         ///< that is being made durable
   std::set<JobId> members_moved;  ///< of elastic jobs: their tasks are to be told, with the window
   bool refresh_due = false;
   bool retired = false;

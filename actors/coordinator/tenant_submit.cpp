@@ -1,7 +1,8 @@
-// How a tenant's jobs are submitted: within its bounds, after what they wait for, and durable
-// before the answer.
+// How a tenant's jobs are submitted: once for each request id, within its bounds, after what they
+// wait for, and durable before the answer.
 #include <utility>
 
+#include "actors/coordinator/repeated_submission.hpp"
 #include "actors/coordinator/tenant_state.hpp"
 
 namespace fairwater::tenancy {
@@ -32,21 +33,39 @@ caf::error check_room(const TenantActorState& state, const JobSpec& spec) {
   return {};
 }
 
-void make_durable(TenantSelf self, const JobSpec& spec,
-                  caf::typed_response_promise<JobAccepted> promise) {
+/// Who submits.
+struct Submitter {
+  SubmissionRequest request;
+  caf::typed_response_promise<JobAccepted> promise;
+};
+
+void deliver(caf::typed_response_promise<JobAccepted>& promise,
+             const Expected<JobAccepted>& answer) {
+  if (answer)
+    promise.deliver(*answer);
+  else
+    promise.deliver(answer.error());
+}
+
+/// Whoever repeated the submission meanwhile hears the same.
+void finish(TenantSelf self, Submitter submitter, const Expected<JobAccepted>& answer) {
+  deliver(submitter.promise, answer);
+  if (submitter.request.id.empty()) return;
+  auto under_way = self->state.requested.extract(submitter.request.id);
+  for (auto& promise : under_way.mapped().repeated) deliver(promise, answer);
+}
+
+void make_durable(TenantSelf self, const JobSpec& spec, const Submitter& submitter) {
   // What was true before its dependencies were asked for may not be any more.
   auto refused = self->state.retired ? being_removed(self->state) : check_room(self->state, spec);
-  if (refused) {
-    promise.deliver(std::move(refused));
-    return;
-  }
+  if (refused) return finish(self, submitter, refused);
   const auto bytes = spec_bytes(spec);
   ++self->state.submitting;
   self->state.submitting_bytes += bytes;
   self->request(self->state.context->ledger, caf::infinite,
-                Commit{{JobSubmitted{{}, self->state.id, spec}}, 0})
+                Commit{{JobSubmitted{{}, self->state.id, spec, submitter.request}}, 0})
       .then(
-          [self, spec, bytes, promise](const Committed& committed) mutable {
+          [self, spec, bytes, submitter](const Committed& committed) {
             auto& state = self->state;
             --state.submitting;
             state.submitting_bytes -= bytes;
@@ -56,12 +75,12 @@ void make_durable(TenantSelf self, const JobSpec& spec,
             for (const auto& awaited : spec.after)
               if (!state.jobs.knows(awaited)) ask_dependency(self, awaited);
             refresh(self);
-            promise.deliver(JobAccepted{id});
+            finish(self, submitter, JobAccepted{id});
           },
-          [self, bytes, promise](const caf::error& error) mutable {
+          [self, bytes, submitter](const caf::error& error) {
             --self->state.submitting;
             self->state.submitting_bytes -= bytes;
-            promise.deliver(error);
+            finish(self, submitter, error);
           });
 }
 
@@ -73,54 +92,78 @@ caf::error never_succeeds(JobId service, const std::string& field) {
                     field);
 }
 
+/// Why a job that has not succeeded, or is none of the tenant's, cannot be waited for.
+caf::error check_awaited(const TenantActorState& state, const JobRecord& job,
+                         const std::string& field) {
+  const auto text = "job " + std::to_string(job.id.value);
+  if (job.tenant != state.id)
+    return make_error(ErrorCode::invalid_input, text + " does not exist", field);
+  if (job.spec.kind == JobKind::service) return never_succeeds(job.id, field);
+  const auto ended = state_of(job);
+  if (ended != JobState::failed && ended != JobState::cancelled) return {};
+  return make_error(ErrorCode::invalid_input,
+                    text + " has not succeeded: it is " + std::string(to_string(ended)), field);
+}
+
 /// Checks `after`, one job after the other, then makes the submission durable.
-void check_dependencies(TenantSelf self, JobSpec spec, std::size_t next,
-                        caf::typed_response_promise<JobAccepted> promise) {
+void check_dependencies(TenantSelf self, JobSpec spec, std::size_t next, Submitter submitter) {
   const auto& jobs = self->state.jobs;
   const auto is_live_batch = [&](JobId id) {
     return jobs.knows(id) && jobs.record(id).spec.kind == JobKind::batch;
   };
   while (next < spec.after.size() && is_live_batch(spec.after[next])) ++next;
-  if (next == spec.after.size()) {
-    make_durable(self, spec, promise);
-    return;
-  }
+  if (next == spec.after.size()) return make_durable(self, spec, submitter);
   const auto awaited = spec.after[next];
   const auto field = "after[" + std::to_string(next) + "]";
-  const auto text = "job " + std::to_string(awaited.value);
   self->request(self->state.context->reader, caf::infinite, GetJob{awaited, {}})
       .then(
-          [self, spec = std::move(spec), next, promise, field,
-           text](const JobDetail& detail) mutable {
-            const auto state = state_of(detail.job);
-            if (detail.job.tenant != self->state.id) {
-              promise.deliver(
-                  make_error(ErrorCode::invalid_input, text + " does not exist", field));
-            } else if (detail.job.spec.kind == JobKind::service) {
-              promise.deliver(never_succeeds(detail.job.id, field));
-            } else if (state == JobState::failed || state == JobState::cancelled) {
-              promise.deliver(make_error(
-                  ErrorCode::invalid_input,
-                  text + " has not succeeded: it is " + std::string(to_string(state)), field));
-            } else {
-              check_dependencies(self, std::move(spec), next + 1, promise);
-            }
+          [self, spec = std::move(spec), next, submitter, field](const JobDetail& detail) mutable {
+            if (auto refused = check_awaited(self->state, detail.job, field))
+              finish(self, submitter, refused);
+            else
+              check_dependencies(self, std::move(spec), next + 1, submitter);
           },
-          [promise, field, text](const caf::error& error) mutable {
+          [self, submitter, field, awaited](const caf::error& error) {
             const bool is_missing = details(error).code == ErrorCode::not_found;
-            promise.deliver(
-                is_missing ? make_error(ErrorCode::invalid_input, text + " does not exist", field)
-                           : error);
+            const auto text = "job " + std::to_string(awaited.value) + " does not exist";
+            finish(self, submitter,
+                   is_missing ? make_error(ErrorCode::invalid_input, text, field) : error);
           });
+}
+
+/// What the ledger knows already is not submitted again.
+void look_for_first(TenantSelf self, JobSpec spec, Submitter submitter) {
+  self->request(self->state.context->reader, caf::infinite,
+                FindRequest{self->state.id, submitter.request.id})
+      .then(
+          [self, spec = std::move(spec), submitter](const FoundRequest& found) mutable {
+            if (found.first)
+              finish(self, submitter, answer_again(submitter.request, *found.first));
+            else
+              check_dependencies(self, std::move(spec), 0, submitter);
+          },
+          [self, submitter](const caf::error& error) { finish(self, submitter, error); });
 }
 
 }  // namespace
 
 caf::result<JobAccepted> submit(TenantSelf self, Submit& request) {
   if (self->state.retired) return being_removed(self->state);
-  auto promise = self->make_response_promise<JobAccepted>();
-  check_dependencies(self, std::move(request.spec), 0, promise);
-  return promise;
+  Submitter submitter{std::move(request.request), self->make_response_promise<JobAccepted>()};
+  const auto& id = submitter.request.id;
+  if (id.empty()) {
+    check_dependencies(self, std::move(request.spec), 0, submitter);
+    return submitter.promise;
+  }
+  const auto [under_way, is_first] =
+      self->state.requested.try_emplace(id, SubmissionUnderWay{submitter.request.hash, {}});
+  if (is_first)
+    look_for_first(self, std::move(request.spec), submitter);
+  else if (under_way->second.hash == submitter.request.hash)
+    under_way->second.repeated.push_back(submitter.promise);
+  else
+    submitter.promise.deliver(request_id_taken(id, "a job that is just being submitted"));
+  return submitter.promise;
 }
 
 }  // namespace fairwater::tenancy

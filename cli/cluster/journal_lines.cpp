@@ -76,10 +76,12 @@ struct RecordFields {
   }
   Json operator()(const TokenRevoked&) const { return Json::object(); }
   Json operator()(const JobSubmitted& body) const {
-    return Json{{"job", body.id.value},
-                {"tenant", tenant_name(names, body.tenant)},
-                {"name", body.spec.name},
-                {"tasks", body.spec.tasks_max}};
+    Json json{{"job", body.id.value},
+              {"tenant", tenant_name(names, body.tenant)},
+              {"name", body.spec.name},
+              {"tasks", body.spec.tasks_max}};
+    if (!body.request.id.empty()) json["request_id"] = body.request.id;
+    return json;
   }
   Json operator()(const JobCancelled& body) const {
     return Json{{"job", body.id.value}, {"reason", body.reason}};

@@ -124,12 +124,22 @@ struct Fields<TokenRevoked> {
 };
 
 template <>
+struct Fields<SubmissionRequest> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(id, Id);
+    FAIRWATER_FIELD(hash, Hash);
+  }
+};
+
+template <>
 struct Fields<JobSubmitted> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
     FAIRWATER_FIELD(id, Id);
     FAIRWATER_FIELD(tenant, Tenant);
     FAIRWATER_FIELD(spec, Spec);
+    FAIRWATER_SPARSE_FIELD(request, Request);
   }
 };
 

@@ -47,6 +47,8 @@ TEST_CASE("a journal record is a line of JSON", "[golden][journal]") {
   CHECK(json_text(journal_json(record_of(submitted), some_names())) ==
         R"({"cycle":12,"time":"2026-11-21T12:00:00.000000Z","kind":"job_submitted","job":7,)"
         R"("tenant":"physics","name":"render","tasks":4})");
+  submitted.request.id = "r1";
+  CHECK(journal_json(record_of(submitted), some_names()).at("request_id") == "r1");
 }
 
 TEST_CASE("a cycle's line carries its deals", "[golden][journal]") {

@@ -45,6 +45,7 @@ Lines written_now() {
   add<TokenGrant>(lines, "token");
   add<LiveJob>(lines, "live_job");
   add<TenantJob>(lines, "tenant_job");
+  add<RequestRecord>(lines, "request");
   add<IouRecord>(lines, "iou");
   add<Reservation>(lines, "reservation");
   add<ClassHistory>(lines, "class_history");

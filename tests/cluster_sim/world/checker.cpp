@@ -97,6 +97,7 @@ void Checker::take_back(const Checker& then) {
   least_memory_ = then.least_memory_;
   given_back_ = then.given_back_;
   accepted_ = then.accepted_;
+  requested_ = then.requested_;
   cancels_ = then.cancels_;
   nets_ = then.nets_;
   net_ = then.net_;
@@ -141,6 +142,10 @@ void Checker::apply(const JournalRecord& record) {
   if (const auto* job = std::get_if<JobSubmitted>(&record.body);
       job != nullptr && !given_.insert(job->id).second)
     stage_.broken("job id {} was given twice", job->id.value);
+  if (const auto* job = std::get_if<JobSubmitted>(&record.body);
+      job != nullptr && !job->request.id.empty() &&
+      !requested_.try_emplace({job->tenant, job->request.id}, job->id).second)
+    stage_.broken("{} makes a second job, {}", job->request.id, job->id.value);
   if (const auto* job = std::get_if<JobSubmitted>(&record.body))
     jobs_[job->id] = {job->spec.tasks_max,
                       false,
@@ -427,10 +432,16 @@ void Checker::acknowledged(const std::string& node, const TaskKey& task) {
                   text_of(task));
 }
 
-void Checker::accepted(JobId job) {
-  stage_.log.line("accepted job {}", job.value);
+void Checker::accepted(JobId job, const std::string& request_id) {
+  stage_.log.line("accepted job {} {}", job.value, request_id);
   if (!jobs_.contains(job)) stage_.broken("job {} was accepted and is not durable", job.value);
-  if (!accepted_.insert(job).second) stage_.broken("job id {} was told twice", job.value);
+  if (!accepted_.insert(job).second && request_id.empty())
+    stage_.broken("job id {} was told twice", job.value);
+  const bool is_its_job =
+      request_id.empty() || std::any_of(requested_.begin(), requested_.end(), [&](const auto& one) {
+        return one.first.second == request_id && one.second == job;
+      });
+  if (!is_its_job) stage_.broken("{} is answered with job {}", request_id, job.value);
 }
 
 void Checker::cancelled(JobId id, const Ledger& ledger) {

@@ -15,7 +15,7 @@
 //   tenants    the tasks of a tenant, and of all that are in one, stay below its max
 //   balances   IOUs come to what is lent, repaid and forgiven
 //   orders     a launch that leaves the coordinator is durably granted to that node
-//   answers    what a client or an agent is told is durable
+//   answers    what a client or an agent is told is durable; of a submission's request id, one job
 //   starts     an attempt is started once; no other attempt of the task is alive
 //
 // All of that holds over the loss of the ledger and its restoration from a backup, too.
@@ -61,7 +61,8 @@ class Checker {
   // -- what leaves the coordinator ----------------------------------------------------------------
   void ordered(const std::string& node, const LaunchOrder& order);
   void acknowledged(const std::string& node, const TaskKey& task);
-  void accepted(JobId job);
+  /// `request_id`: that it was submitted with, or empty.
+  void accepted(JobId job, const std::string& request_id);
   void cancelled(JobId job, const Ledger& ledger);
 
   // -- on the machines ----------------------------------------------------------------------------
@@ -141,6 +142,7 @@ class Checker {
   std::map<TaskId, Amount> least_memory_;       ///< of tasks that hit their limit
   std::int64_t record_us_ = 0;                  ///< of the record that is being read
   std::set<JobId> accepted_;
+  std::map<std::pair<TenantId, std::string>, JobId> requested_;
   std::set<JobId> cancels_;
   std::set<JobId> given_;     ///< ids of jobs, of lives that were lost too
   bool has_granted_ = false;  ///< since it was taken back

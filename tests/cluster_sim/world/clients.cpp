@@ -57,7 +57,7 @@ void Clients::act() {
   const auto choice = stage_.chance.below(100);
   if (choice < 55 && coordinator_.is_up() && coordinator_.ledger().live_jobs().size() > kEnoughJobs)
     return;
-  if (choice < 55) return submit(3);
+  if (choice < 55) return submit();
   if (choice < 68) return cancel();
   if (choice < 74) return apply_tenants();
   if (choice < 77) return remove_tenant();
@@ -219,27 +219,49 @@ TenantSpec Clients::some_group(std::uint64_t number) {
   return spec;
 }
 
-void Clients::submit(int tries_left) {
+void Clients::submit() {
   const bool is_service = stage_.chance.percent(10) && live_services().size() < kEnoughServices;
   const bool is_gang = !is_service && stage_.chance.percent(20);
   const bool is_elastic = !is_service && !is_gang && stage_.chance.percent(25);
+  auto submission = std::make_shared<Submission>();
+  submission->request.caller = kOperator;
+  submission->request.spec = is_service   ? some_service()
+                             : is_gang    ? some_gang()
+                             : is_elastic ? some_elastic_job()
+                                          : some_job();
+  if (!stage_.chance.percent(10))
+    submission->request.request_id = "submission-" + std::to_string(++submissions_);
+  try_submission(submission);
+}
+
+void Clients::try_submission(const std::shared_ptr<Submission>& submission) {
+  const std::uint64_t number = ++submission->number;
   call<JobAccepted>(
-      SubmitJob{kOperator, is_service   ? some_service()
-                           : is_gang    ? some_gang()
-                           : is_elastic ? some_elastic_job()
-                                        : some_job()},
-      [this](const JobAccepted& accepted) {
+      submission->request,
+      [this, submission](const JobAccepted& accepted) {
         coordinator_.checker().follow(coordinator_.ledger());
-        coordinator_.checker().accepted(accepted.id);
+        coordinator_.checker().accepted(accepted.id, submission->request.request_id);
       },
-      [this, tries_left](const Expected<JobAccepted>& accepted) {
+      [this, submission, number](const Expected<JobAccepted>& accepted) {
+        if (number != submission->number) return;  // it came late
+        ++submission->number;
         if (accepted) return jobs_.push_back(accepted->id);
         stage_.log.line("refused: {}", details(accepted.error()).message);
-        if (tries_left > 0 && is_retryable(details(accepted.error()).code))
-          stage_.time.in(kSecond, [=, this] {
-            if (!stopped_) submit(tries_left - 1);
-          });
+        if (is_retryable(details(accepted.error()).code))
+          try_again_later(submission, submission->number);
       });
+  // Some do not wait long, and ask a second time while the first is still under way.
+  if (!submission->request.request_id.empty())
+    stage_.time.in(stage_.chance.spread(kMs, 3 * kSecond), [this, submission, number] {
+      if (number == submission->number) try_again_later(submission, number);
+    });
+}
+
+void Clients::try_again_later(const std::shared_ptr<Submission>& submission, std::uint64_t number) {
+  if (submission->tries_left-- <= 0) return;
+  stage_.time.in(stage_.chance.spread(kMs, kSecond), [this, submission, number] {
+    if (!stopped_ && number == submission->number) try_submission(submission);
+  });
 }
 
 void Clients::cancel() {

@@ -27,7 +27,15 @@ class Clients {
  private:
   void act_later();
   void act();
-  void submit(int tries_left);
+  struct Submission {
+    SubmitJob request;
+    std::uint64_t number = 0;
+    int tries_left = 3;
+  };
+  void submit();
+  /// Once more, where it was not answered, or with an error that asks for that.
+  void try_submission(const std::shared_ptr<Submission>& submission);
+  void try_again_later(const std::shared_ptr<Submission>& submission, std::uint64_t number);
   void cancel();
   void apply_tenants();
   void remove_tenant();
@@ -62,6 +70,7 @@ class Clients {
   std::uint64_t max_tasks_ = 0;
   std::int64_t mean_pause_us_ = 0;
   std::vector<JobId> jobs_;
+  std::uint64_t submissions_ = 0;
 };
 
 }  // namespace fairwater::cluster_sim
