@@ -11,6 +11,7 @@
 #include "input/resource_kinds.hpp"
 #include "model/tenant.hpp"
 #include "process/lease.hpp"
+#include "rpc/addresses.hpp"
 #include "rpc/sockets.hpp"
 
 namespace fairwater {
@@ -119,8 +120,17 @@ void read_devices(const Field& field, AgentConfig& config) {
   }
 }
 
+/// `coordinator: host:7400`, or a list of such.
+std::string read_addresses(const Field& field) {
+  if (!field.is(InputValue::Kind::list)) return field.text();
+  std::string all;
+  for (const auto& address : field.texts()) all += (all.empty() ? "" : ",") + address;
+  return all;
+}
+
 void read(const FieldMap& fields, AgentConfig& config) {
-  fields.read("coordinator", config.coordinator);
+  if (const auto coordinator = fields.find("coordinator"))
+    config.coordinator = read_addresses(*coordinator);
   fields.read("name", config.name);
   fields.read("site", config.site);
   fields.read("address", config.address);
@@ -318,7 +328,8 @@ caf::error check_against(const ClusterCreated& cluster, const CoordinatorConfig&
 }
 
 caf::error validate(const AgentConfig& config) {
-  if (auto wrong = validate_address(config.coordinator, "coordinator")) return wrong;
+  if (const auto addresses = AddressList::parse(config.coordinator, "coordinator"); !addresses)
+    return addresses.error();
   if (!config.name.empty() && !is_valid_name(config.name))
     return make_error(
         ErrorCode::invalid_input,

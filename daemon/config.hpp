@@ -49,8 +49,8 @@ struct CoordinatorConfig {
 };
 
 struct AgentConfig {
-  std::string coordinator = "127.0.0.1:7400";
-  std::string name;  ///< default: the host's name
+  std::string coordinator = "127.0.0.1:7400";  ///< or several, with commas between them
+  std::string name;                            ///< default: the host's name
   std::string site = "default";
   /// Where tasks on other nodes reach those here. Default: by which it reaches the coordinator.
   std::string address;

@@ -26,6 +26,7 @@
 #include "policy/core/check.hpp"
 #include "process/directory_place.hpp"
 #include "process/task_process.hpp"
+#include "rpc/addresses.hpp"
 #include "rpc/sockets.hpp"
 #include "rpc/tokens.hpp"
 #include "storage/backup.hpp"
@@ -252,6 +253,15 @@ std::filesystem::path own_directory() {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path();
 }
 
+/// By which this machine reaches the first coordinator that it can.
+std::string own_address_towards_any(const std::string& coordinators) {
+  auto addresses = AddressList::parse(coordinators);
+  if (!addresses) return {};
+  for (std::size_t i = 0; i < addresses->size(); ++i, addresses->advance())
+    if (auto own = own_address_towards(addresses->current()); !own.empty()) return own;
+  return {};
+}
+
 Expected<TaskHostActor> start_host(caf::actor_system& system, const AgentConfig& config,
                                    LimitMethod limits, const TaskIsolation& isolation,
                                    const NamedDevices& devices, AgentSettings& settings) {
@@ -292,7 +302,7 @@ Expected<std::unique_ptr<AgentProcess>> AgentProcess::start(
   settings.spec.limits = std::string(to_string(probe.method));
   settings.spec.isolation = isolation->words;
   settings.spec.address =
-      config.address.empty() ? own_address_towards(config.coordinator) : config.address;
+      config.address.empty() ? own_address_towards_any(config.coordinator) : config.address;
   auto host = start_host(system, config, probe.method, *isolation, resources->devices, settings);
   if (!host) return host.error();
 

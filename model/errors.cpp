@@ -13,7 +13,7 @@ namespace {
 
 constexpr caf::atom_value kCategory = caf::atom("fairwater");
 
-constexpr std::array<std::pair<ErrorCode, std::string_view>, 15> kNames{{
+constexpr std::array<std::pair<ErrorCode, std::string_view>, 16> kNames{{
     {ErrorCode::invalid_input, "invalid_input"},
     {ErrorCode::not_found, "not_found"},
     {ErrorCode::already_exists, "already_exists"},
@@ -29,6 +29,7 @@ constexpr std::array<std::pair<ErrorCode, std::string_view>, 15> kNames{{
     {ErrorCode::storage_behind, "storage_behind"},
     {ErrorCode::storage_locked, "storage_locked"},
     {ErrorCode::internal, "internal"},
+    {ErrorCode::not_leader, "not_leader"},
 }};
 
 }  // namespace
@@ -47,12 +48,17 @@ ErrorCode error_code_from(std::string_view name) {
 
 bool is_retryable(ErrorCode code) {
   return code == ErrorCode::unavailable || code == ErrorCode::overloaded ||
-         code == ErrorCode::disk_full;
+         code == ErrorCode::disk_full || code == ErrorCode::not_leader;
 }
 
 caf::error make_error(ErrorCode code, std::string message, std::string field) {
   return caf::error{static_cast<std::uint8_t>(code), kCategory,
                     caf::make_message(std::move(message), std::move(field))};
+}
+
+caf::error make_not_leader(std::string message, std::string leader) {
+  return caf::error{static_cast<std::uint8_t>(ErrorCode::not_leader), kCategory,
+                    caf::make_message(std::move(message), std::string(), std::move(leader))};
 }
 
 ErrorDetails details(const caf::error& error) {
@@ -64,10 +70,16 @@ ErrorDetails details(const caf::error& error) {
   }
   result.code = static_cast<ErrorCode>(error.code());
   caf::message context = error.context();
-  context.apply(caf::message_handler{[&](std::string& message, std::string& field) {
-    result.message = message;
-    result.field = field;
-  }});
+  context.apply(caf::message_handler{
+      [&](std::string& message, std::string& field) {
+        result.message = message;
+        result.field = field;
+      },
+      [&](std::string& message, std::string&, std::string& leader) {
+        result.message = message;
+        result.leader = leader;
+      },
+  });
   return result;
 }
 

@@ -25,6 +25,7 @@ enum class ErrorCode : std::uint8_t {
   storage_behind,   ///< fatal: older than what was already acknowledged
   storage_locked,   ///< another process owns the directory
   internal,
+  not_leader,  ///< retryable: another coordinator leads; nothing was done
 };
 
 /// The stable name that `--json` prints as `code`.
@@ -40,12 +41,15 @@ inline constexpr std::string_view kLedgerField = "ledger";
 
 /// `field` is the path of the offending input (`tasks.min`), or empty.
 [[nodiscard]] caf::error make_error(ErrorCode code, std::string message, std::string field = {});
+/// `not_leader`; `leader` is HOST:PORT of the coordinator to ask instead, or empty.
+[[nodiscard]] caf::error make_not_leader(std::string message, std::string leader);
 
 /// Reads back what make_error put in; errors of other origin become `internal` with CAF's words.
 struct ErrorDetails {
   ErrorCode code = ErrorCode::internal;
   std::string message;
   std::string field;
+  std::string leader = {};  ///< with `not_leader`: whom to ask; empty: not known
 };
 [[nodiscard]] ErrorDetails details(const caf::error& error);
 

@@ -19,6 +19,7 @@ caf::error translate_actor_error(const caf::error& error) {
   if (error == caf::sec::request_receiver_down || error.category() == caf::atom("exit"))
     return make_error(ErrorCode::unavailable, "the part that would answer has ended");
   const ErrorDetails parts = details(error);
+  if (parts.code == ErrorCode::not_leader) return make_not_leader(parts.message, parts.leader);
   return make_error(parts.code, parts.message, parts.field);
 }
 

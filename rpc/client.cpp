@@ -81,23 +81,33 @@ caf::error error_of(const Expected<Done>& answer) { return answer ? caf::error{}
 
 class Client::Impl {
  public:
-  Impl()
-      : thread_([this](Loop& loop) {
+  Impl(AddressList addresses, std::string token, std::int64_t timeout_ms,
+       std::optional<PublicKey> key)
+      : addresses_(std::move(addresses)),
+        token_(std::move(token)),
+        timeout_ms_(addresses_.size() > 1 ? std::min(timeout_ms, kTryTimeoutMs) : timeout_ms),
+        key_(key),
+        thread_([this](Loop& loop) {
           loop_ = &loop;
           loop.stopped.wait(loop.io.waitScope);
           session_ = nullptr;
           rpc_ = nullptr;
         }) {}
 
-  caf::error log_in(const std::string& address, const std::string& token, std::int64_t timeout_ms,
-                    std::optional<PublicKey> key) {
-    if (auto invalid = validate_address(address)) return invalid;
-    const auto entered = on_loop<Caller>([&] {
-      return loop_->timer().timeoutAfter(timeout_ms * kj::MILLISECONDS, enter(address, token, key));
-    });
-    if (!entered) return entered.error();
-    caller_ = *entered;
-    return {};
+  /// At the current address, else at the next in turn, once round.
+  caf::error log_in() {
+    int redirects = 0;
+    for (std::size_t failed = 0;;) {
+      const auto error = log_in_here();
+      if (!error) return error;
+      const ErrorDetails said = details(error);
+      const bool is_redirected = said.code == ErrorCode::not_leader &&
+                                 redirects++ < kMostRedirects && addresses_.follow(said.leader);
+      if (is_redirected) continue;
+      if (!is_elsewhere(said.code)) return error;
+      addresses_.advance();
+      if (++failed == addresses_.size()) return error;
+    }
   }
 
   /// The error in the response to come, or what `take` makes of it.
@@ -111,6 +121,19 @@ class Client::Impl {
   /// Makes one call and waits for it. Callable from any thread but the loop's.
   template <class Asked>
   Expected<ShownOf<Asked>> call(const Asked& asked) {
+    for (int redirects = 0;; ++redirects) {
+      auto answer = call_here(asked);
+      if (answer || redirects == kMostRedirects) return answer;
+      const ErrorDetails said = details(answer.error());
+      if (said.code != ErrorCode::not_leader) return answer;
+      // Nothing was done, so it may be asked elsewhere.
+      if (!addresses_.follow(said.leader)) addresses_.advance();
+      if (auto failed = log_in()) return failed;
+    }
+  }
+
+  template <class Asked>
+  Expected<ShownOf<Asked>> call_here(const Asked& asked) {
     return on_loop<ShownOf<Asked>>([&] {
       auto request = request_for(*session(), asked);
       return answer_to(request, timeout_of<Asked>(),
@@ -132,9 +155,25 @@ class Client::Impl {
   }
 
   [[nodiscard]] const Caller& caller() const { return caller_; }
+  [[nodiscard]] const AddressList& addresses() const { return addresses_; }
+  [[nodiscard]] bool remembers_requests() const { return remembers_requests_; }
 
  private:
   using Session = wire::OperatorSession::Client;
+
+  /// Whether a coordinator at another address may do better.
+  static bool is_elsewhere(ErrorCode code) {
+    return code == ErrorCode::unavailable || code == ErrorCode::internal ||
+           code == ErrorCode::not_leader;
+  }
+
+  caf::error log_in_here() {
+    const auto entered = on_loop<Caller>(
+        [&] { return loop_->timer().timeoutAfter(timeout_ms_ * kj::MILLISECONDS, enter()); });
+    if (!entered) return entered.error();
+    caller_ = *entered;
+    return {};
+  }
 
   Session* session() {
     FAIRWATER_CHECK(session_.get() != nullptr, "a client was used before it logged in");
@@ -153,26 +192,27 @@ class Client::Impl {
     return *result;
   }
 
-  kj::Promise<Expected<Caller>> enter(const std::string& address, const std::string& token,
-                                      std::optional<PublicKey> key) {
-    return connect_to(loop_->io.provider->getNetwork(), address)
-        .then([this, &token, key](kj::Own<kj::AsyncIoStream> stream) {
+  kj::Promise<Expected<Caller>> enter() {
+    return connect_to(loop_->io.provider->getNetwork(), addresses_.current())
+        .then([this](kj::Own<kj::AsyncIoStream> stream) {
+          session_ = nullptr;
           rpc_ = kj::heap<RpcClient>(kj::mv(stream));
-          if (!key) return show_token(token);
-          return rpc_->identify(key).then(
-              [this, &token](Identified coordinator) -> kj::Promise<Expected<Caller>> {
+          if (!key_) return show_token();
+          return rpc_->identify(key_).then(
+              [this](Identified coordinator) -> kj::Promise<Expected<Caller>> {
                 if (!coordinator) return Expected<Caller>(coordinator.error());
-                return show_token(token);
+                return show_token();
               });
         });
   }
 
-  kj::Promise<Expected<Caller>> show_token(const std::string& token) {
+  kj::Promise<Expected<Caller>> show_token() {
     auto request = rpc_->gateway().loginRequest();
-    request.setToken(to_text(token));
+    request.setToken(to_text(token_));
     request.setProtocolVersion(kProtocolVersion);
     return response_of(request).then([this](auto&& response) -> Expected<Caller> {
       if (response.hasError()) return read(response.getError());
+      remembers_requests_ = response.getRemembersRequests();
       // A tenant's session refuses operator calls by itself: it does not have them.
       session_ = kj::heap<Session>(response.getSession().template castAs<wire::OperatorSession>());
       return guard_decoding([&] {
@@ -200,6 +240,11 @@ class Client::Impl {
   kj::Own<Session> session_;
   std::size_t next_submission_ = 0;
 
+  AddressList addresses_;
+  const std::string token_;
+  const std::int64_t timeout_ms_;
+  const std::optional<PublicKey> key_;
+  bool remembers_requests_ = false;
   Caller caller_;
   LoopThread thread_;  ///< last: it uses what stands above
 };
@@ -207,12 +252,21 @@ class Client::Impl {
 Expected<std::unique_ptr<Client>> Client::connect(const std::string& address,
                                                   const std::string& token, std::int64_t timeout_ms,
                                                   std::optional<PublicKey> key) {
-  auto impl = std::make_unique<Impl>();
-  if (auto failed = impl->log_in(address, token, timeout_ms, key)) {
+  auto addresses = AddressList::parse(address);
+  if (!addresses) return addresses.error();
+  return connect(std::move(*addresses), token, timeout_ms, key);
+}
+
+Expected<std::unique_ptr<Client>> Client::connect(AddressList addresses, const std::string& token,
+                                                  std::int64_t timeout_ms,
+                                                  std::optional<PublicKey> key) {
+  const std::string tried = addresses.text();
+  auto impl = std::make_unique<Impl>(std::move(addresses), token, timeout_ms, key);
+  if (auto failed = impl->log_in()) {
     const ErrorDetails parts = details(failed);
     if (parts.code != ErrorCode::unavailable && parts.code != ErrorCode::internal) return failed;
     return make_error(ErrorCode::unavailable,
-                      "no coordinator answers at " + address + ": " + parts.message);
+                      "no coordinator answers at " + tried + ": " + parts.message);
   }
   return std::unique_ptr<Client>(new Client(std::move(impl)));
 }
@@ -221,6 +275,8 @@ Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Client::~Client() = default;
 
 const Caller& Client::caller() const { return impl_->caller(); }
+const AddressList& Client::addresses() const { return impl_->addresses(); }
+bool Client::remembers_requests() const { return impl_->remembers_requests(); }
 
 template <class Request>
 Expected<ShownOf<Request>> Client::call(const Request& request) {
@@ -282,8 +338,8 @@ caf::error Client::remove_node(const std::string& name) {
   return error_of(call(RemoveNode{{}, name}));
 }
 
-Expected<JobId> Client::submit(const JobSpec& spec) {
-  const auto accepted = call(SubmitJob{{}, spec});
+Expected<JobId> Client::submit(const JobSpec& spec, const std::string& request_id) {
+  const auto accepted = call(SubmitJob{{}, spec, request_id});
   if (!accepted) return accepted.error();
   return accepted->id;
 }

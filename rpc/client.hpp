@@ -9,6 +9,7 @@
 
 #include "model/calls.hpp"
 #include "model/errors.hpp"
+#include "rpc/addresses.hpp"
 #include "rpc/identity.hpp"
 
 namespace fairwater {
@@ -17,14 +18,24 @@ inline constexpr std::int64_t kConnectTimeoutMs = 5000;
 
 class Client {
  public:
-  /// Connects to HOST:PORT and logs in; with `key` only when the coordinator proves that it has it.
-  /// `unavailable` when nobody answers within `timeout_ms`, `unauthenticated` for a wrong token.
+  /// Connects to HOST:PORT, or to one of several with commas between them, and logs in; with `key`
+  /// only when the coordinator proves that it has it. Goes where a coordinator that does not lead
+  /// says, here and in each call. `unavailable` when nobody answers within `timeout_ms`,
+  /// `unauthenticated` for a wrong token.
   [[nodiscard]] static Expected<std::unique_ptr<Client>> connect(
       const std::string& address, const std::string& token,
       std::int64_t timeout_ms = kConnectTimeoutMs, std::optional<PublicKey> key = {});
+  /// The same, beginning with the current one of `addresses`.
+  [[nodiscard]] static Expected<std::unique_ptr<Client>> connect(
+      AddressList addresses, const std::string& token, std::int64_t timeout_ms = kConnectTimeoutMs,
+      std::optional<PublicKey> key = {});
   ~Client();
 
   [[nodiscard]] const Caller& caller() const;
+  /// The current one is where it is connected.
+  [[nodiscard]] const AddressList& addresses() const;
+  /// Whether a submission may be repeated with its request id.
+  [[nodiscard]] bool remembers_requests() const;
 
   /// Makes any call of model/calls.hpp; the request's caller is left out. What stands below is made
   /// of it.
@@ -48,7 +59,7 @@ class Client {
   [[nodiscard]] caf::error undrain_node(const std::string& name);
   [[nodiscard]] caf::error remove_node(const std::string& name);
   /// Returns when the submission is durable.
-  [[nodiscard]] Expected<JobId> submit(const JobSpec& spec);
+  [[nodiscard]] Expected<JobId> submit(const JobSpec& spec, const std::string& request_id = {});
   /// Many at once, each durable on return, in one round trip; results in input order.
   [[nodiscard]] std::vector<Expected<JobId>> submit_all(const std::vector<JobSpec>& specs);
   [[nodiscard]] Expected<std::vector<JobRecord>> list_jobs(const JobQuery& query);

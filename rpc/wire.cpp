@@ -57,11 +57,14 @@ void encode(const caf::error& error, wire::Error::Builder builder) {
   builder.setMessage(to_text(cut_text(parts.message, kMaxErrorBytes)));
   builder.setField(to_text(cut_text(parts.field, kMaxErrorBytes)));
   builder.setRetryable(is_retryable(parts.code));
+  if (!parts.leader.empty()) builder.setLeader(to_text(cut_text(parts.leader, kMaxErrorBytes)));
 }
 
 caf::error read(wire::Error::Reader reader) {
-  return make_error(error_code_from(to_std_string(reader.getCode())),
-                    to_std_string(reader.getMessage()), to_std_string(reader.getField()));
+  const ErrorCode code = error_code_from(to_std_string(reader.getCode()));
+  if (code == ErrorCode::not_leader)
+    return make_not_leader(to_std_string(reader.getMessage()), to_std_string(reader.getLeader()));
+  return make_error(code, to_std_string(reader.getMessage()), to_std_string(reader.getField()));
 }
 
 void Fields<JobQuery>::put_rest(const JobQuery& query, wire::JobQuery::Builder builder) {

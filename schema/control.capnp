@@ -23,10 +23,17 @@
 # Retry
 #   Errors with `retryable` may be tried again, later, unchanged. After a lost connection the
 #   outcome of a call that was not answered is unknown. Repeating applyTenants, drainNode,
-#   cancelJob, heartbeat or registerAgent is harmless; repeating submitJob may submit twice, so look
-#   with listJobs first; repeating forgiveDebt with an amount may forgive it twice. Launch orders are not repeated by the transport: an agent reports what it
-#   runs, and the coordinator acts on the difference. An agent starts each TaskKey at most once,
-#   whatever arrives, and refuses orders of an epoch older than the newest it saw.
+#   cancelJob, heartbeat or registerAgent is harmless, and so is repeating submitJob with the
+#   `requestId` that it had: for 7 days a tenant's second submission with one id is answered with the
+#   first one's job, or `already_exists` if it asks for something else. Without one it may submit
+#   twice: look with listJobs first. Repeating forgiveDebt with an amount may
+#   forgive it twice. `not_leader` (nothing was done) names the coordinator to ask instead. Launch
+#   orders are not repeated by the transport: an agent reports what it runs, and the coordinator acts
+#   on the difference. An agent starts each TaskKey at most once,
+#   whatever arrives. Of a coordinator of an epoch older than the newest it ever saw, in this run or
+#   an earlier one, it takes no registration, no reply (it extends no lease, acknowledges nothing)
+#   and no order. Epochs are compared within one incarnation of the ledger; 0, from an older
+#   coordinator, is compared with nothing.
 #
 # Pages
 #   Whatever grows with work is answered as far as one message holds it (about 1 MiB; the ledger 4).
@@ -60,6 +67,7 @@ struct Error {
   message @1 :Text;    # one sentence for people
   field @2 :Text;      # path of the offending input, as `tasks.min`, or empty
   retryable @3 :Bool;
+  leader @4 :Text;     # with `not_leader`: HOST:PORT of the coordinator to ask, where it is known
 }
 
 # -- the bootstrap interface -----------------------------------------------------------------------
@@ -224,6 +232,7 @@ struct AgentIdentity {
   runStarts @3 :UInt64;       # how often it was started on its data directory
   runId @4 :Text;             # of this process
   moved @5 :Bool;             # its data directory was copied since it was last let in
+  seenEpoch @6 :UInt64;       # the newest of a coordinator of that incarnation; 0: not kept
 }
 
 struct AgentReport {
@@ -234,13 +243,13 @@ struct AgentReport {
 }
 
 struct ReportReply {
-  seenEpoch @6 :UInt64;       # the newest of a coordinator of that incarnation; 0: not kept
   acknowledged @0 :List(Records.TaskKey);  # results that the agent may forget
   committedCycle @1 :UInt64;
   leaseMs @2 :Int64;                       # from the sending of the report that this answers
   heartbeatIntervalMs @3 :Int64;
   committedHash @4 :Data;                  # of the record `committedCycle`
   ledgerIncarnation @5 :UInt32;
+  epoch @6 :UInt64;                        # of the coordinator that answers
 }
 
 # -- answers ---------------------------------------------------------------------------------------
@@ -251,7 +260,6 @@ struct ClusterStatus {
   epoch @2 :UInt64;
   cycle @3 :UInt64;
   position @4 :UInt64;
-  epoch @6 :UInt64;                        # of the coordinator that answers
   granting @5 :Bool;
   whyNotGranting @6 :Text;
   tenants @7 :UInt32;

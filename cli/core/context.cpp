@@ -20,6 +20,7 @@ int exit_status_of(ErrorCode code) {
     case ErrorCode::not_supported:
       return kExitUsage;
     case ErrorCode::unavailable:
+    case ErrorCode::not_leader:
       return kExitNotReached;
     case ErrorCode::not_permitted:
     case ErrorCode::unauthenticated:
@@ -52,13 +53,19 @@ caf::error Context::complete_from_environment() {
 }
 
 Expected<std::unique_ptr<Client>> Context::connect() const {
+  const auto addresses = AddressList::parse(options.address);
+  if (!addresses) return addresses.error();
+  return connect(*addresses);
+}
+
+Expected<std::unique_ptr<Client>> Context::connect(const AddressList& addresses) const {
   if (options.token.empty())
     return make_error(ErrorCode::invalid_input,
                       "no token: set FAIRWATER_TOKEN, or give --token or --token-file", "token");
-  if (options.coordinator_key.empty()) return Client::connect(options.address, options.token);
+  if (options.coordinator_key.empty()) return Client::connect(addresses, options.token);
   const auto key = parse_key(options.coordinator_key);
   if (!key) return key.error();
-  return Client::connect(options.address, options.token, kConnectTimeoutMs, *key);
+  return Client::connect(addresses, options.token, kConnectTimeoutMs, *key);
 }
 
 int Context::with_client(const std::function<int(Client&)>& use) const {

@@ -55,6 +55,8 @@ class Context {
 
   /// A connection as the options say. `invalid_input` when no token is given.
   [[nodiscard]] Expected<std::unique_ptr<Client>> connect() const;
+  /// Beginning with the current one of these.
+  [[nodiscard]] Expected<std::unique_ptr<Client>> connect(const AddressList& addresses) const;
   /// Connects, runs `use(Client&)` and prints a failure to connect.
   [[nodiscard]] int with_client(const std::function<int(Client&)>& use) const;
 

@@ -4,10 +4,12 @@
 #include <ctime>
 #include <optional>
 #include <random>
+#include <utility>
 
 #include <caf/all.hpp>
 #include <spdlog/spdlog.h>
 
+#include "rpc/addresses.hpp"
 #include "rpc/agent/credential.hpp"
 #include "rpc/answers.hpp"
 #include "rpc/bridge.hpp"
@@ -96,15 +98,21 @@ struct Shared {
 class Session final : private kj::TaskSet::ErrorHandler {
  public:
   Session(Shared& shared, RpcClient& rpc, wire::NodeSession::Client node)
-      : shared_(shared),
-        rpc_(rpc),
-        node_(kj::mv(node)),
-        ended_(kj::newPromiseAndFulfiller<void>()),
-        tasks_(*this) {
+      : shared_(shared), rpc_(rpc), node_(kj::mv(node)), tasks_(*this) {
+    auto ended = kj::newPromiseAndFulfiller<void>();
+    end_ = kj::mv(ended.fulfiller);
+    ended_ = ended.promise.fork();
     shared_.current.session = this;
     link_ =
         shared_.system.spawn(coordinator_link, static_cast<const CurrentSession*>(&shared_.current),
                              shared_.bridge.outbox(), ++shared_.current.number);
+    // The agent ends it when it knows that this coordinator was deposed.
+    link_->attach_functor([&current = shared_.current, outbox = shared_.bridge.outbox(),
+                           number = shared_.current.number] {
+      outbox->post([&current, number] {
+        if (current.number == number && current.session != nullptr) current.session->leave();
+      });
+    });
   }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -116,19 +124,36 @@ class Session final : private kj::TaskSet::ErrorHandler {
 
   void announce(std::uint64_t epoch, ReportReply reply, std::int64_t sent_boottime_ms,
                 std::string cluster_id) {
+    keep_interval(reply);
     caf::anon_send(shared_.agent,
                    LinkUp{link_, epoch, std::move(reply), sent_boottime_ms, std::move(cluster_id)});
   }
 
   /// Until the connection is lost or the coordinator leaves a report unanswered.
   [[nodiscard]] kj::Promise<void> ended() {
-    return rpc_.on_disconnect().exclusiveJoin(kj::mv(ended_.promise));
+    return rpc_.on_disconnect().exclusiveJoin(ended_.addBranch());
   }
+  /// True when a report is not answered for longer than it should be; said again after as long.
+  [[nodiscard]] kj::Promise<bool> ended_or_overdue() {
+    return ended().then([] { return false; }).exclusiveJoin(overdue().then([] { return true; }));
+  }
+
+  void leave() {
+    was_left_ = true;
+    end_->fulfill();
+  }
+  /// By the agent, which knows a newer coordinator.
+  [[nodiscard]] bool was_left() const { return was_left_; }
 
   void report(std::uint64_t request_number, const AgentReport& report) {
     auto request = node_.heartbeatRequest();
     encode(report, request.initReport());
     const auto timeout = shared_.options.call_timeout_ms * kj::MILLISECONDS;
+    waiting_for_ = request_number;
+    waiting_since_ = shared_.timer.now();
+    tasks_.add(shared_.timer.afterDelay(patience()).then([this] {
+      if (is_overdue() && overdue_.get() != nullptr) overdue_->fulfill();
+    }));
     tasks_.add(shared_.timer.timeoutAfter(timeout, response_of(request))
                    .then([this, request_number](auto&& response) {
                      answer(request_number,
@@ -137,21 +162,47 @@ class Session final : private kj::TaskSet::ErrorHandler {
   }
 
  private:
-  void answer(std::uint64_t request, Expected<ReportReply> reply) const {
+  /// One and a half heartbeats: an answer takes a commit, which is milliseconds, and a longer wait
+  /// costs the other coordinator no more than a word. Well below any lease.
+  [[nodiscard]] kj::Duration patience() const { return interval_ms_ * 3 / 2 * kj::MILLISECONDS; }
+  [[nodiscard]] bool is_overdue() const {
+    return waiting_for_ != 0 && shared_.timer.now() - waiting_since_ >= patience();
+  }
+  kj::Promise<void> overdue() {
+    if (is_overdue())
+      return shared_.timer.afterDelay(patience()).then([this]() -> kj::Promise<void> {
+        return is_overdue() ? kj::Promise<void>(kj::READY_NOW) : overdue();
+      });
+    auto pair = kj::newPromiseAndFulfiller<void>();
+    overdue_ = kj::mv(pair.fulfiller);
+    return kj::mv(pair.promise);
+  }
+  void keep_interval(const ReportReply& reply) {
+    if (reply.heartbeat_interval_ms > 0) interval_ms_ = reply.heartbeat_interval_ms;
+  }
+  void answer(std::uint64_t request, Expected<ReportReply> reply) {
+    if (waiting_for_ == request) waiting_for_ = 0;
+    if (reply) keep_interval(*reply);
     caf::anon_send(caf::actor_cast<CoordinatorLinkActor>(link_),
                    ReplyAnswered{request, std::move(reply)});
   }
   /// The link's end answers the report itself.
   void taskFailed(kj::Exception&& fault) override {
     spdlog::warn("gateway: a report was not answered: {}", fault.getDescription().cStr());
-    ended_.fulfiller->fulfill();
+    end_->fulfill();
   }
 
   Shared& shared_;
   RpcClient& rpc_;
   wire::NodeSession::Client node_;
   CoordinatorLink link_;
-  kj::PromiseFulfillerPair<void> ended_;
+  kj::Own<kj::PromiseFulfiller<void>> end_;
+  kj::ForkedPromise<void> ended_ = nullptr;
+  bool was_left_ = false;
+  std::int64_t interval_ms_ = 1000;  ///< of heartbeats, as the coordinator names it
+  std::uint64_t waiting_for_ = 0;    ///< the report that was sent last, while it is unanswered
+  kj::TimePoint waiting_since_ = kj::origin<kj::TimePoint>();
+  kj::Own<kj::PromiseFulfiller<void>> overdue_;
   kj::TaskSet tasks_;  ///< last: its promises refer to the rest
 };
 
@@ -178,18 +229,26 @@ CoordinatorLinkActor::behavior_type coordinator_link(
 
 // -- for ever -------------------------------------------------------------------------------------
 
-/// Connects, registers, waits for the end, and starts again.
+/// Connects, registers, waits for the end, and starts again, at one address or at several in turn.
+///
+/// A coordinator that leaves a report unanswered may be dead or slow. While it is waited for, the
+/// node shows itself at another address: the leader takes it, and with that the node has left the
+/// other; one that does not lead says who does.
 class Connector {
  public:
-  Connector(Shared& shared, kj::Network& network)
+  Connector(Shared& shared, kj::Network& network, AddressList addresses)
       : shared_(shared),
         network_(network),
+        addresses_(std::move(addresses)),
         credential_(shared.options.credential_file),
         pinned_(shared.options.coordinator_key_file) {}
 
   kj::Promise<void> run_for_ever() {
     return kj::evalNow([this] { return connect_once(); })
-        .catch_([this](kj::Exception&& fault) { report_failure(fault.getDescription().cStr()); })
+        .catch_([this](kj::Exception&& fault) {
+          report_failure(fault.getDescription().cStr());
+          if (session_.get() == nullptr) addresses_.advance();
+        })
         .then([this] {
           end_session();
           return shared_.timer.afterDelay(next_delay());
@@ -200,29 +259,66 @@ class Connector {
  private:
   /// Resolves when the connection has ended or the coordinator refused the node.
   kj::Promise<void> connect_once() {
-    const auto timeout = shared_.options.call_timeout_ms * kj::MILLISECONDS;
-    if (auto fault = credential_.prepare()) {
-      report_failure(details(fault).message.c_str());
+    return attempt(addresses_.current()).then([this](caf::error refused) -> kj::Promise<void> {
+      if (!refused) return stay();
+      move_on(details(refused));
       return kj::READY_NOW;
-    }
-    return shared_.timer.timeoutAfter(timeout, connect_to(network_, shared_.options.coordinator))
-        .then([this, timeout](kj::Own<kj::AsyncIoStream> stream) {
-          rpc_ = kj::heap<RpcClient>(kj::mv(stream));
-          return shared_.timer.timeoutAfter(timeout, meet_coordinator());
+    });
+  }
+
+  void move_on(const ErrorDetails& refused) {
+    report_failure(refused.message.c_str());
+    is_redirected_ = refused.code == ErrorCode::not_leader && redirects_ < kMostRedirects &&
+                     addresses_.follow(refused.leader);
+    redirects_ = is_redirected_ ? redirects_ + 1 : 0;
+    if (!is_redirected_) addresses_.advance();
+  }
+
+  /// Until the session, or the one that took its place, has ended.
+  kj::Promise<void> stay() {
+    if (addresses_.size() == 1) return session_->ended();
+    return session_->ended_or_overdue().then([this](bool is_overdue) -> kj::Promise<void> {
+      if (!is_overdue) return kj::READY_NOW;
+      return probe(addresses_.other(probes_++), 0).then([this] { return stay(); });
+    });
+  }
+
+  kj::Promise<void> probe(std::string address, int redirects) {
+    if (address == addresses_.current()) return kj::READY_NOW;
+    spdlog::warn("gateway: {} leaves a report unanswered; asking {}", addresses_.current(),
+                 address);
+    return attempt(address)
+        .then([this, redirects](caf::error refused) -> kj::Promise<void> {
+          const ErrorDetails said = details(refused);
+          if (!refused || said.leader.empty() || redirects == kMostRedirects) return kj::READY_NOW;
+          return probe(said.leader, redirects + 1);
+        })
+        .catch_([address](kj::Exception&& fault) {
+          spdlog::warn("gateway: {} does not answer either: {}", address,
+                       fault.getDescription().cStr());
+        });
+  }
+
+  /// Registers there; without an error, the session there is the one from now on.
+  kj::Promise<caf::error> attempt(const std::string& address) {
+    const auto timeout = shared_.options.call_timeout_ms * kj::MILLISECONDS;
+    const auto try_timeout =
+        addresses_.size() > 1 ? kj::min(timeout, kTryTimeoutMs * kj::MILLISECONDS) : timeout;
+    if (auto fault = credential_.prepare()) return fault;
+    return shared_.timer.timeoutAfter(try_timeout, connect_to(network_, address))
+        .then([this, try_timeout](kj::Own<kj::AsyncIoStream> stream) {
+          trying_ = kj::heap<RpcClient>(kj::mv(stream));
+          return shared_.timer.timeoutAfter(try_timeout, meet_coordinator());
         })
         .then([this](caf::error refused) -> kj::Promise<Expected<NodeDescription>> {
           if (refused) return Expected<NodeDescription>(std::move(refused));
           return shared_.bridge.ask<NodeDescription>(shared_.agent, DescribeNode{}, kAgentTimeout);
         })
-        .then([this, timeout](Expected<NodeDescription> node) -> kj::Promise<void> {
-          if (!node) {
-            report_failure(details(node.error()).message.c_str());
-            return kj::READY_NOW;
-          }
-          return shared_.timer.timeoutAfter(timeout, register_node(*node)).then([this] {
-            return session_.get() == nullptr ? kj::Promise<void>(kj::READY_NOW) : session_->ended();
-          });
-        });
+        .then([this, timeout, address](Expected<NodeDescription> node) -> kj::Promise<caf::error> {
+          if (!node) return node.error();
+          return shared_.timer.timeoutAfter(timeout, register_node(*node, address));
+        })
+        .attach(kj::defer([this] { trying_ = nullptr; }));
   }
 
   /// Before anything secret is shown: an error unless it is the coordinator whose key is pinned.
@@ -230,7 +326,7 @@ class Connector {
     const auto pinned = pinned_.read();
     if (!pinned) return pinned.error();
     new_key_.reset();
-    return rpc_->identify(*pinned).then([this, pinned = *pinned](Identified coordinator) {
+    return trying_->identify(*pinned).then([this, pinned = *pinned](Identified coordinator) {
       if (!coordinator) return coordinator.error();
       if (!pinned && *coordinator) new_key_ = (*coordinator)->key;
       return caf::error{};
@@ -241,12 +337,12 @@ class Connector {
   caf::error pin_new_key() {
     if (!new_key_) return {};
     spdlog::warn("gateway: the key of the coordinator at {} was not known; pinned it: {}",
-                 shared_.options.coordinator, key_text(*new_key_));
+                 addresses_.current(), key_text(*new_key_));
     return pinned_.keep(*new_key_);
   }
 
-  kj::Promise<void> register_node(const NodeDescription& node) {
-    auto request = rpc_->gateway().registerAgentRequest();
+  kj::Promise<caf::error> register_node(const NodeDescription& node, const std::string& address) {
+    auto request = trying_->gateway().registerAgentRequest();
     request.setProtocolVersion(kProtocolVersion);
     request.setCredential(to_text(credential_.secret()));
     if (!credential_.accepted()) request.setJoinToken(to_text(shared_.options.join_token));
@@ -256,30 +352,35 @@ class Connector {
     encode(node.identity, request.initIdentity());
     request.setControl(kj::heap<AgentControlServer>(shared_.bridge, shared_.agent));
     const std::int64_t sent_boottime_ms = boottime_ms();
-    return response_of(request).then([this, sent_boottime_ms](auto&& response) {
-      if (response.hasError()) {
-        const ErrorDetails refused = details(read(response.getError()));
-        report_failure(refused.message.c_str());
-        if (refused.code == ErrorCode::already_exists)
-          caf::anon_send(shared_.agent, FoundDuplicate{refused.message});
-        return;
-      }
-      auto fault = pin_new_key();
-      if (!fault) fault = credential_.accept();
-      if (fault) {
-        report_failure(details(fault).message.c_str());
-        return;
-      }
-      failures_ = 0;
-      spdlog::info("gateway: registered with {} as node {}", shared_.options.coordinator,
-                   response.getNode());
-      session_ = kj::heap<Session>(shared_, *rpc_, response.getSession());
-      session_->announce(response.getEpoch(), read(response.getReply()), sent_boottime_ms,
-                         to_std_string(response.getClusterId()));
-    });
+    return response_of(request).then(
+        [this, sent_boottime_ms, address](auto&& response) -> caf::error {
+          if (response.hasError()) {
+            const caf::error refused = read(response.getError());
+            const ErrorDetails why = details(refused);
+            if (why.code == ErrorCode::already_exists)
+              caf::anon_send(shared_.agent, FoundDuplicate{why.message});
+            return refused;
+          }
+          auto fault = pin_new_key();
+          if (!fault) fault = credential_.accept();
+          if (fault) return fault;
+          spdlog::info("gateway: registered with {} as node {}", address, response.getNode());
+          end_session();  // before the next begins: the agent has one link
+          (void)addresses_.follow(address);
+          redirects_ = 0;
+          rpc_ = kj::mv(trying_);
+          session_ = kj::heap<Session>(shared_, *rpc_, response.getSession());
+          session_->announce(response.getEpoch(), read(response.getReply()), sent_boottime_ms,
+                             to_std_string(response.getClusterId()));
+          return {};
+        });
   }
 
   void end_session() {
+    if (session_.get() != nullptr && session_->was_left())
+      addresses_.advance();
+    else if (session_.get() != nullptr)
+      failures_ = 0;
     session_ = nullptr;
     rpc_ = nullptr;
   }
@@ -287,16 +388,19 @@ class Connector {
   void report_failure(const char* what) {
     // Once per outage in the log: it may go on for days.
     if (failures_ == 0)
-      spdlog::warn("gateway: not registered with {}: {}", shared_.options.coordinator, what);
+      spdlog::warn("gateway: not registered with {}: {}", addresses_.current(), what);
     else
-      spdlog::debug("gateway: not registered with {}: {}", shared_.options.coordinator, what);
+      spdlog::debug("gateway: not registered with {}: {}", addresses_.current(), what);
   }
 
-  /// At random up to what doubles with each failure, so that all agents of a cluster return spread
-  /// over the longest delay: a coordinator that starts anew lets in some thousand a second.
+  /// At random up to what doubles with each failure of all addresses, so that all agents of a
+  /// cluster return spread over the longest delay: a coordinator that starts anew lets in some
+  /// thousand a second.
   kj::Duration next_delay() {
+    if (std::exchange(is_redirected_, false)) return 0 * kj::MILLISECONDS;
     std::int64_t delay_ms = shared_.options.reconnect_min_ms;
-    for (int i = 0; i < failures_ && delay_ms < shared_.options.reconnect_max_ms; ++i)
+    const auto rounds = failures_ / addresses_.size();
+    for (std::size_t i = 0; i < rounds && delay_ms < shared_.options.reconnect_max_ms; ++i)
       delay_ms *= 2;
     delay_ms = std::clamp<std::int64_t>(delay_ms, 1, shared_.options.reconnect_max_ms);
     ++failures_;
@@ -307,11 +411,16 @@ class Connector {
 
   Shared& shared_;
   kj::Network& network_;
+  AddressList addresses_;
+  std::size_t probes_ = 0;
+  int redirects_ = 0;  ///< in a row
+  bool is_redirected_ = false;
   Credential credential_;
   PinnedKey pinned_;
   std::optional<PublicKey> new_key_;  ///< of the coordinator at hand, while none is pinned
   std::mt19937_64 random_{std::random_device{}()};
-  int failures_ = 0;  ///< since the last registration
+  std::size_t failures_ = 0;   ///< since the last registration
+  kj::Own<RpcClient> trying_;  ///< a connection that is not registered yet
   kj::Own<RpcClient> rpc_;
   kj::Own<Session> session_;  ///< after rpc_: it ends first
 };
@@ -320,12 +429,14 @@ class Connector {
 
 class AgentClient::Impl {
  public:
-  Impl(caf::actor_system& system, AgentPort agent, AgentClientOptions options)
-      : thread_([&system, agent = std::move(agent), options = std::move(options)](Loop& loop) {
+  Impl(caf::actor_system& system, AgentPort agent, AgentClientOptions options,
+       AddressList addresses)
+      : thread_([&system, agent = std::move(agent), options = std::move(options),
+                 addresses = std::move(addresses)](Loop& loop) {
           Shared shared{system, agent, options, loop.timer(), {system, loop.outbox, loop.timer()},
                         {}};
           {
-            Connector connector(shared, loop.io.provider->getNetwork());
+            Connector connector(shared, loop.io.provider->getNetwork(), addresses);
             connector.run_for_ever().exclusiveJoin(kj::mv(loop.stopped)).wait(loop.io.waitScope);
           }
           loop.settle();
@@ -338,7 +449,8 @@ class AgentClient::Impl {
 Expected<std::unique_ptr<AgentClient>> AgentClient::start(caf::actor_system& system,
                                                           AgentPort agent,
                                                           AgentClientOptions options) {
-  if (auto invalid = validate_address(options.coordinator)) return invalid;
+  auto addresses = AddressList::parse(options.coordinator, "coordinator");
+  if (!addresses) return addresses.error();
   if (options.credential_file.empty())
     return make_error(ErrorCode::invalid_input, "an agent needs a file for its credential",
                       "credential_file");
@@ -356,7 +468,8 @@ Expected<std::unique_ptr<AgentClient>> AgentClient::start(caf::actor_system& sys
   if (options.coordinator_key)
     if (auto fault = PinnedKey(options.coordinator_key_file).keep(*options.coordinator_key))
       return fault;
-  auto impl = std::make_unique<Impl>(system, std::move(agent), std::move(options));
+  auto impl =
+      std::make_unique<Impl>(system, std::move(agent), std::move(options), std::move(*addresses));
   return std::unique_ptr<AgentClient>(new AgentClient(std::move(impl)));
 }
 

@@ -1,5 +1,5 @@
 // An agent's connection to its coordinator: registers, carries reports and orders, reconnects for
-// ever with a bounded, jittered back-off. Runs on KJ's own thread.
+// ever with a bounded, jittered back-off, at any of its addresses. Runs on KJ's own thread.
 #pragma once
 
 #include <memory>
@@ -15,9 +15,9 @@
 namespace fairwater {
 
 struct AgentClientOptions {
-  std::string coordinator = "127.0.0.1:7400";
-  std::string join_token;                    ///< used only while there is no credential
-  std::optional<PublicKey> coordinator_key;  ///< that came with the join token
+  std::string coordinator = "127.0.0.1:7400";  ///< or several, with commas between them
+  std::string join_token;                      ///< used only while there is no credential
+  std::optional<PublicKey> coordinator_key;    ///< that came with the join token
   /// 0600; the coordinator's key, which is pinned there when it joins or is first met.
   std::string coordinator_key_file;
   std::string credential_file;  ///< 0600; written once the coordinator has accepted the node

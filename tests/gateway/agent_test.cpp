@@ -104,6 +104,19 @@ TEST_CASE("orders of any size arrive, in messages that fit", "[gateway]") {
   REQUIRE(agent.report(agent.seen->ups.take(), sample_report()));  // on the same connection
 }
 
+TEST_CASE("an agent that leaves its coordinator shows itself again later", "[gateway]") {
+  FakeCoordinator coordinator;
+  FakeAgent agent(coordinator.address());
+  agent.start();
+  CHECK(coordinator.seen->registrations.take().identity == agent.seen->identity);
+  const LinkUp up = agent.seen->ups.take();
+  caf::anon_send_exit(up.link, caf::exit_reason::user_shutdown);
+  CHECK(coordinator.seen->ended_links.take() == caf::exit_reason::user_shutdown);
+  CHECK(agent.seen->downs.take());
+  (void)coordinator.seen->registrations.take();
+  CHECK(agent.seen->ups.take().link != up.link);
+}
+
 TEST_CASE("orders that the agent did not take fail with its connection", "[gateway]") {
   FakeCoordinator coordinator;
   FakeAgent agent(coordinator.address());

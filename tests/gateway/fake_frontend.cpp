@@ -84,7 +84,13 @@ caf::result<typename Request::Answer> answer(FakeFrontendSelf, Seen& seen, const
     return sample<typename Request::Answer>();
 }
 
-caf::result<ClusterStatus> answer(FakeFrontendSelf, Seen&, const GetStatus&) {
+caf::error redirect(Seen& seen, const char* asked) {
+  seen.redirected.put(asked);
+  return make_not_leader("another coordinator leads", seen.leader);
+}
+
+caf::result<ClusterStatus> answer(FakeFrontendSelf, Seen& seen, const GetStatus&) {
+  if (!seen.leader.empty()) return redirect(seen, "status");
   return sample_status();
 }
 
@@ -176,7 +182,10 @@ FakeFrontendActor::behavior_type fake_frontend(FakeFrontendSelf self, std::share
 #define FAIRWATER_ANSWERING(method, Request) \
   [=](const Request& request) { return answer(self, *seen, request); },
   return {
-      [](const Login& login) { return caller_of(login.token_hash); },
+      [=](const Login& login) -> caf::result<Caller> {
+        if (!seen->leader.empty() && seen->redirects_logins) return redirect(*seen, "login");
+        return caller_of(login.token_hash);
+      },
       [=](const AgentCredential& shown) -> caf::result<Done> {
         const bool known = !shown.joining || same_hash(shown.join_hash, hash_token(kJoinToken));
         if (known && seen->takes_nodes) return Done{};
@@ -184,6 +193,7 @@ FakeFrontendActor::behavior_type fake_frontend(FakeFrontendSelf self, std::share
         return make_error(ErrorCode::unauthenticated, "no such join token");
       },
       [=](const RegisterNode& request) -> caf::result<NodeRegistered> {
+        if (!seen->leader.empty()) return redirect(*seen, "registration");
         if (request.identity.run == kDuplicateRun)
           return make_error(ErrorCode::already_exists, "duplicate agent");
         self->monitor(request.link);

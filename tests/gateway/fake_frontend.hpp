@@ -58,6 +58,10 @@ struct Seen {
   /// When set, listings have this many entries, with ids from 1 on, instead of the one sample.
   std::atomic<std::uint32_t> listed{0};
   std::atomic<bool> takes_nodes{true};
+  /// When it is not empty: who leads in this one's place, and what it was asked.
+  std::string leader;
+  bool redirects_logins = true;  ///< else calls alone
+  Channel<std::string> redirected;
 };
 
 /// One port for all nodes: acknowledges what is reported as finished.

@@ -20,7 +20,11 @@ TokenInfo sample_token() { return sample<TokenInfo>(); }
 JournalPage sample_page() { return sample<JournalPage>(); }
 VerifyReport sample_verification() { return sample<VerifyReport>(); }
 LedgerBackup sample_backup() { return sample<LedgerBackup>(); }
-ReportReply sample_reply() { return sample<ReportReply>(); }
+ReportReply sample_reply() {
+  auto reply = sample<ReportReply>();
+  reply.heartbeat_interval_ms = 100;
+  return reply;
+}
 AgentIdentity sample_identity() { return sample<AgentIdentity>(); }
 LedgerStanding sample_standing() { return sample<LedgerStanding>(); }
 
