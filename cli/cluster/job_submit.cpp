@@ -68,10 +68,10 @@ int submit(const Context& context, JobSpec spec, const AfterSubmission& after,
   if (spec.tenant.empty()) spec.tenant = session.client().caller().tenant_name;
   if (spec.tenant.empty())
     return context.fail_usage("which one? this token belongs to no tenant", "tenant");
-  const auto ignored = ignored_priority(session.client(), spec);
+  const auto ignored = session.ask([&](Client& client) { return ignored_priority(client, spec); });
   if (!ignored) return context.fail(ignored.error());
   warnings.insert(warnings.end(), ignored->begin(), ignored->end());
-  const auto id = session.submit(spec);
+  const auto id = session.submit(spec, after.request_id);
   if (!id) return context.fail(locate(id.error()));
   context.warn(warnings);
   const bool waits = after.wait || after.attach;
@@ -169,6 +169,9 @@ void add_run_options(CLI::App& verb, RunOptions& options) {
 }
 
 void add_after_submission(CLI::App& verb, AfterSubmission& after) {
+  verb.add_option("--request-id", after.request_id,
+                  "names this submission: for 7 days, one with the same name is the same job "
+                  "(default: made at random)");
   verb.add_flag("--quiet", after.quiet, "print the id alone");
   verb.add_flag("--wait", after.wait,
                 "wait for the end; its exit status is the job's, and what failed is printed");

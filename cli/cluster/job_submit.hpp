@@ -15,6 +15,7 @@ struct AfterSubmission {
   bool quiet = false;
   bool wait = false;
   bool attach = false;
+  std::string request_id = {};  ///< of the submission itself; empty: made at random
 };
 
 /// The flags of `job run`.

@@ -1,9 +1,12 @@
-// A client that outlives its connection: for commands that go on through a coordinator's restart.
+// A client that outlives its connection: for commands that go on through a coordinator's restart,
+// or when another takes over.
 #pragma once
 
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "cli/core/context.hpp"
@@ -23,9 +26,10 @@ class Session {
   [[nodiscard]] caf::error reconnect();
   /// The connection; connect() must have succeeded.
   [[nodiscard]] Client& client() { return *client_; }
-  /// Submits once. A coordinator that has just started takes nothing in until its nodes have
-  /// spoken: asked again while it says so, as long as that lasts where all is well.
-  [[nodiscard]] Expected<JobId> submit(const JobSpec& spec);
+  /// Submits once, whatever becomes of connections: asked again under the same request id (made at
+  /// random where none is given) when the answer is lost, or says that it may be. A coordinator
+  /// that has just started takes nothing in until its nodes have spoken: that long it is asked.
+  [[nodiscard]] Expected<JobId> submit(const JobSpec& spec, std::string request_id = {});
   /// True when the connection failed since, and only reconnect() helps.
   [[nodiscard]] static bool is_lost(const caf::error& error);
 
@@ -42,6 +46,7 @@ class Session {
 
  private:
   const Context* context_;
+  std::optional<AddressList> addresses_;  ///< where it was connected last comes first
   std::chrono::milliseconds patience_;
   std::unique_ptr<Client> client_;
 };
