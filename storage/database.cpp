@@ -176,6 +176,8 @@ Expected<std::unique_ptr<Database>> Database::open(const std::string& directory,
     if (mode == Mode::read_only) families = *present;
   }
   options.create_missing_column_families = mode != Mode::read_only;
+  // A reader keeps all tables open: what a writer beside it compacts away could not be opened later.
+  if (mode == Mode::read_only) options.max_open_files = -1;
   Handles handles;
   rocksdb::DB* db = nullptr;
   const rocksdb::Status status =

@@ -357,6 +357,43 @@ TEST_CASE("what is flushed while a reader opens the database is not missing", "[
   CHECK(value == "value");
 }
 
+TEST_CASE("what is compacted while a reader has the database open is still read",
+          "[unit][ledger]") {
+  const TemporaryDirectory directory;
+  fs::create_directory(directory / "db");
+  const auto writer =
+      must(Database::open(directory.path(), rocksdb::Env::Default(), Database::Mode::create));
+  // Many more than a database opens by itself when it may keep few of them open.
+  constexpr std::size_t kTablesEach = 8;
+  for (std::size_t family = 0; family < kFamilyCount; ++family)
+    REQUIRE(writer->rocks()
+                .SetOptions(writer->handle(static_cast<Family>(family)),
+                            {{"disable_auto_compactions", "true"}})
+                .ok());
+  for (std::size_t table = 0; table < kTablesEach; ++table)
+    for (std::size_t family = 0; family < kFamilyCount; ++family) {
+      rocksdb::ColumnFamilyHandle* handle = writer->handle(static_cast<Family>(family));
+      REQUIRE(writer->rocks().Put({}, handle, "key " + std::to_string(table), "value").ok());
+      // Tables that overlap are rewritten, others only moved.
+      REQUIRE(writer->rocks().Put({}, handle, "the last", "value").ok());
+      REQUIRE(writer->rocks().Flush({}, handle).ok());
+    }
+  const auto reader =
+      must(Database::open(directory.path(), rocksdb::Env::Default(), Database::Mode::read_only));
+  for (std::size_t family = 0; family < kFamilyCount; ++family)
+    REQUIRE(writer->rocks()
+                .CompactRange({}, writer->handle(static_cast<Family>(family)), nullptr, nullptr)
+                .ok());
+  for (std::size_t family = 0; family < kFamilyCount; ++family)
+    for (std::size_t table = 0; table < kTablesEach; ++table) {
+      std::string value;
+      CHECK(reader->rocks()
+                .Get({}, reader->handle(static_cast<Family>(family)),
+                     "key " + std::to_string(table), &value)
+                .ok());
+    }
+}
+
 TEST_CASE("verify works beside a running coordinator", "[unit][ledger]") {
   const TemporaryDirectory directory;
   auto ledger = must(Ledger::open(options_for(directory.path())));
