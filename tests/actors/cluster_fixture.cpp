@@ -5,6 +5,7 @@
 #include <rocksdb/env.h>
 
 #include "actors/coordinator/coordinator.hpp"
+#include "tests/storage/memory_disk.hpp"
 
 namespace fairwater {
 
@@ -51,7 +52,7 @@ constexpr std::size_t kMaxSteps = 100'000;  // a self-sustaining exchange would 
 
 /// Another file system with the same ledger.
 std::unique_ptr<rocksdb::Env> copied_disk(rocksdb::Env* from) {
-  std::unique_ptr<rocksdb::Env> to(rocksdb::NewMemEnv(rocksdb::Env::Default()));
+  auto to = test::memory_disk();
   for (const std::string directory : {"/ledger", "/ledger/db"}) {
     REQUIRE(to->CreateDirIfMissing(directory).ok());
     std::vector<std::string> names;
@@ -101,7 +102,7 @@ ClusterSettings ClusterFixture::default_settings() {
 }
 
 ClusterFixture::ClusterFixture(ClusterSettings settings, Accounting accounting)
-    : memory_(rocksdb::NewMemEnv(rocksdb::Env::Default())),
+    : memory_(test::memory_disk()),
       env_(std::make_unique<DiskInMemory>(memory_.get())),
       settings_(std::move(settings)),
       accounting_(accounting) {

@@ -11,6 +11,7 @@
 
 #include "model/resources.hpp"
 #include "policy/allocator/advances.hpp"
+#include "tests/storage/memory_disk.hpp"
 #include "tests/storage/support.hpp"
 
 namespace fairwater::test {
@@ -37,7 +38,7 @@ class Cluster {
   /// With `slow_payers` some tenants repay by parts of a unit.
   Cluster(std::uint64_t seed, bool slow_payers)
       : slow_payers_(slow_payers),
-        env_(rocksdb::NewMemEnv(rocksdb::Env::Default())),
+        env_(memory_disk()),
         random_(seed) {
     open();
     must(ledger->append({small_cluster(), CoordinatorStarted{1, "test"}}));

@@ -3,14 +3,11 @@
 #include <catch2/catch.hpp>
 #include <rocksdb/env.h>
 
+#include "tests/storage/memory_disk.hpp"
 #include "tests/storage/support.hpp"
 
 namespace fairwater::test {
 namespace {
-
-std::unique_ptr<rocksdb::Env> memory() {
-  return std::unique_ptr<rocksdb::Env>(rocksdb::NewMemEnv(rocksdb::Env::Default()));
-}
 
 /// Everything that a coordinator reads when it starts.
 struct Contents {
@@ -44,7 +41,7 @@ Contents contents_of(const Ledger& ledger) {
 }
 
 TEST_CASE("a new ledger numbers records and gives out job ids", "[unit][ledger]") {
-  const auto env = memory();
+  const auto env = memory_disk();
   auto ledger = must(Ledger::open(options_for("/ledger", env.get())));
   CHECK(ledger->last_number() == 0);
   must(ledger->append(founding()));
@@ -66,7 +63,7 @@ TEST_CASE("a new ledger numbers records and gives out job ids", "[unit][ledger]"
 }
 
 TEST_CASE("random traffic reads the same after opening again, and verifies", "[property][ledger]") {
-  const auto env = memory();
+  const auto env = memory_disk();
   Contents before;
   for (std::uint64_t round = 0; round < 8; ++round) {
     auto ledger = must(Ledger::open(options_for("/ledger", env.get())));
@@ -88,7 +85,7 @@ TEST_CASE("random traffic reads the same after opening again, and verifies", "[p
 }
 
 TEST_CASE("a refused record leaves nothing behind", "[unit][ledger]") {
-  const auto env = memory();
+  const auto env = memory_disk();
   auto ledger = must(Ledger::open(options_for("/ledger", env.get())));
   must(ledger->append(founding()));
   const Contents before = contents_of(*ledger);
@@ -103,7 +100,7 @@ TEST_CASE("a refused record leaves nothing behind", "[unit][ledger]") {
 }
 
 TEST_CASE("jobs are listed in both directions", "[unit][ledger]") {
-  const auto env = memory();
+  const auto env = memory_disk();
   auto ledger = must(Ledger::open(options_for("/ledger", env.get())));
   must(ledger->append(founding()));
   for (int i = 0; i < 5; ++i)
@@ -123,7 +120,7 @@ TEST_CASE("jobs are listed in both directions", "[unit][ledger]") {
 }
 
 TEST_CASE("the jobs of a tenant's class are listed by their amounts", "[unit][ledger]") {
-  const auto env = memory();
+  const auto env = memory_disk();
   auto ledger = must(Ledger::open(options_for("/ledger", env.get())));
   must(ledger->append(founding()));
   const auto submit = [&](std::uint32_t tenant, const std::string& job_class, Amount cpu,
@@ -169,7 +166,7 @@ TEST_CASE("the jobs of a tenant's class are listed by their amounts", "[unit][le
 }
 
 TEST_CASE("a tenant's jobs are listed without the others', with their states", "[unit][ledger]") {
-  const auto env = memory();
+  const auto env = memory_disk();
   auto ledger = must(Ledger::open(options_for("/ledger", env.get())));
   must(ledger->append(founding()));
   for (const std::uint32_t tenant : {1, 2, 1, 2, 1})
@@ -198,7 +195,7 @@ TEST_CASE("a tenant's jobs are listed without the others', with their states", "
 }
 
 TEST_CASE("a job's tasks are read from any on", "[unit][ledger]") {
-  const auto env = memory();
+  const auto env = memory_disk();
   auto ledger = must(Ledger::open(options_for("/ledger", env.get())));
   must(ledger->append(founding()));
   must(ledger->append(
@@ -219,7 +216,7 @@ TEST_CASE("a job's tasks are read from any on", "[unit][ledger]") {
 }
 
 TEST_CASE("tokens are kept by their hash until they are revoked", "[unit][ledger]") {
-  const auto env = memory();
+  const auto env = memory_disk();
   auto ledger = must(Ledger::open(options_for("/ledger", env.get())));
   must(ledger->append(founding()));
   Hash hash{};
@@ -237,7 +234,7 @@ TEST_CASE("tokens are kept by their hash until they are revoked", "[unit][ledger
 }
 
 TEST_CASE("a node that was removed is gone, and its id is not given again", "[unit][ledger]") {
-  const auto env = memory();
+  const auto env = memory_disk();
   auto ledger = must(Ledger::open(options_for("/ledger", env.get())));
   must(ledger->append(founding()));
   must(ledger->append({NodeRemoved{NodeId{2}}}));

@@ -4,6 +4,7 @@
 
 #include "state/elastic.hpp"
 #include "state/tenant_jobs.hpp"
+#include "tests/storage/memory_disk.hpp"
 #include "tests/storage/support.hpp"
 
 namespace fairwater::test {
@@ -93,7 +94,7 @@ class LiveTenants {
 };
 
 TEST_CASE("what lives is what a restart makes of the journal", "[property][ledger]") {
-  const std::unique_ptr<rocksdb::Env> env(rocksdb::NewMemEnv(rocksdb::Env::Default()));
+  const auto env = memory_disk();
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     INFO("seed " << seed);
     auto ledger = must(Ledger::open(options_for("/ledger" + std::to_string(seed), env.get())));
@@ -167,7 +168,7 @@ class GangTraffic {
 };
 
 TEST_CASE("gangs live as a restart finds them, and are granted whole", "[property][ledger]") {
-  const std::unique_ptr<rocksdb::Env> env(rocksdb::NewMemEnv(rocksdb::Env::Default()));
+  const auto env = memory_disk();
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     INFO("seed " << seed);
     auto ledger = must(Ledger::open(options_for("/gangs" + std::to_string(seed), env.get())));
@@ -250,7 +251,7 @@ class ElasticTraffic {
 };
 
 TEST_CASE("elastic jobs live as a restart finds them", "[property][ledger]") {
-  const std::unique_ptr<rocksdb::Env> env(rocksdb::NewMemEnv(rocksdb::Env::Default()));
+  const auto env = memory_disk();
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     INFO("seed " << seed);
     auto ledger = must(Ledger::open(options_for("/elastic" + std::to_string(seed), env.get())));
@@ -267,7 +268,7 @@ TEST_CASE("elastic jobs live as a restart finds them", "[property][ledger]") {
 }
 
 TEST_CASE("credits are the ledger's, sum to zero and come back", "[unit][ledger]") {
-  const std::unique_ptr<rocksdb::Env> env(rocksdb::NewMemEnv(rocksdb::Env::Default()));
+  const auto env = memory_disk();
   auto ledger = must(Ledger::open(options_for("/credits", env.get())));
   must(ledger->append(founding()));
   CreditsSettled settled{{1000, {{TenantId{1}, 6, 0}, {TenantId{2}, 0, 20}}}};
@@ -288,7 +289,7 @@ TEST_CASE("credits are the ledger's, sum to zero and come back", "[unit][ledger]
 }
 
 TEST_CASE("a record that starts an elastic job below its least is refused", "[unit][ledger]") {
-  const std::unique_ptr<rocksdb::Env> env(rocksdb::NewMemEnv(rocksdb::Env::Default()));
+  const auto env = memory_disk();
   auto ledger = must(Ledger::open(options_for("/least", env.get())));
   must(ledger->append(founding()));
   JobSpec spec = job_spec("a", 4);
@@ -302,7 +303,7 @@ TEST_CASE("a record that starts an elastic job below its least is refused", "[un
 }
 
 TEST_CASE("a record that starts a gang in part is refused", "[unit][ledger]") {
-  const std::unique_ptr<rocksdb::Env> env(rocksdb::NewMemEnv(rocksdb::Env::Default()));
+  const auto env = memory_disk();
   auto ledger = must(Ledger::open(options_for("/part", env.get())));
   must(ledger->append(founding()));
   JobSpec spec = job_spec("a", 3);
