@@ -82,6 +82,10 @@ TaskRecord as_seen(TaskRecord task, const std::optional<JobRecord>& job) {
   return task;
 }
 
+JournalHead head_of(const LedgerMeta& meta) {
+  return {meta.epoch, meta.last_number, meta.last_hash};
+}
+
 }  // namespace
 
 class Ledger::Impl {
@@ -94,6 +98,7 @@ class Ledger::Impl {
   /// Opens the database and loads what appending needs.
   caf::error start();
   Expected<std::vector<Receipt>> append(std::vector<JournalBody> bodies);
+  caf::error follow(const std::vector<std::string>& records);
 
   [[nodiscard]] LedgerMeta meta() const {
     const std::lock_guard lock(mutex_);
@@ -112,10 +117,25 @@ class Ledger::Impl {
 
  private:
   [[nodiscard]] caf::error refuse_when_broken();
+  /// Nothing of the half-made commit stays.
+  caf::error undone(const caf::error& error) {
+    if (!broken_) load();
+    return error;
+  }
   /// Marks the newest record as durable. Appends are refused until it works again.
   caf::error mark();
-  /// Adds one record to state and batch.
-  caf::error stage(JournalBody body, rocksdb::WriteBatch& batch, std::vector<Receipt>& receipts);
+  /// What becomes durable together: the batch, and what the store is told.
+  struct Group {
+    rocksdb::WriteBatch batch{0, 0, /*protection_bytes_per_key=*/8, 0};
+    std::vector<std::string> records;
+    std::vector<Receipt> receipts;
+  };
+  /// Adds one record to state and group.
+  caf::error stage(JournalBody body, Group& group);
+  caf::error stage_followed(const std::string& bytes, Group& group);
+  void take_in(const JournalRecord& record, std::string bytes, Group& group);
+  /// Adds the changed state, has the store agree, if there is one and `agree` says so, and writes.
+  caf::error write(Group& group, bool agree, const JournalHead& before);
   void publish() {
     const std::lock_guard lock(mutex_);
     published_ = state_->meta;
@@ -182,8 +202,14 @@ caf::error Ledger::Impl::mark() {
   return failed;
 }
 
-caf::error Ledger::Impl::stage(JournalBody body, rocksdb::WriteBatch& batch,
-                               std::vector<Receipt>& receipts) {
+void Ledger::Impl::take_in(const JournalRecord& record, std::string bytes, Group& group) {
+  state_->meta.last_hash = hash_of(bytes);
+  group.batch.Put(database_->handle(Family::journal), journal_key(record.number), bytes)
+      .PermitUncheckedError();
+  group.records.push_back(std::move(bytes));
+}
+
+caf::error Ledger::Impl::stage(JournalBody body, Group& group) {
   if (auto* submitted = std::get_if<JobSubmitted>(&body); submitted && !submitted->id)
     submitted->id = state_->meta.next_job;
   JournalRecord record{state_->meta.last_number + 1, options_.clock(), state_->meta.last_hash,
@@ -191,37 +217,42 @@ caf::error Ledger::Impl::stage(JournalBody body, rocksdb::WriteBatch& batch,
   std::vector<ServiceRestart> restarts;
   if (caf::error error = apply(*state_, record, restarts)) return error;
   note_restarts(record, std::move(restarts));
-  const std::string bytes = to_bytes(record);
-  state_->meta.last_hash = hash_of(bytes);
-  batch.Put(database_->handle(Family::journal), journal_key(record.number), bytes)
-      .PermitUncheckedError();
+  take_in(record, to_bytes(record), group);
   const auto* submitted = std::get_if<JobSubmitted>(&record.body);
-  receipts.push_back({record.number, record.time, submitted ? submitted->id : JobId{}});
+  group.receipts.push_back({record.number, record.time, submitted ? submitted->id : JobId{}});
   return {};
 }
 
-Expected<std::vector<Receipt>> Ledger::Impl::append(std::vector<JournalBody> bodies) {
-  if (caf::error error = refuse_when_broken()) return error;
-  std::vector<Receipt> receipts;
-  if (bodies.empty()) return receipts;
-  if (caf::error full = space_.admit(0)) return full;
-  rocksdb::WriteBatch batch(0, 0, /*protection_bytes_per_key=*/8, 0);
-  for (JournalBody& body : bodies)
-    if (caf::error error = stage(std::move(body), batch, receipts)) {
-      load();
-      return error;
-    }
-  state_->write_changes(
-      [&](Family family, const std::string& key, const std::optional<std::string>& bytes) {
-        const rocksdb::Status staged = bytes ? batch.Put(database_->handle(family), key, *bytes)
-                                             : batch.Delete(database_->handle(family), key);
-        FAIRWATER_CHECK(staged.ok(), "a batch takes every change");
-      });
-  if (caf::error full = space_.admit(2 * batch.GetDataSize())) {
-    load();
-    return full;
-  }
-  const rocksdb::Status written = database_->write(batch, options_.sync);
+caf::error Ledger::Impl::stage_followed(const std::string& bytes, Group& group) {
+  const auto record = decode_stored<JournalRecord>(
+      Family::journal, journal_key(state_->meta.last_number + 1), bytes);
+  const std::string what = "record " + std::to_string(record.number) + " of the leader";
+  if (record.number != state_->meta.last_number + 1 || record.previous != state_->meta.last_hash)
+    return make_error(ErrorCode::storage_damaged, what + " does not follow on record " +
+                                                      std::to_string(state_->meta.last_number) +
+                                                      " of the ledger in " + options_.directory +
+                                                      ": they are of two histories.");
+  if (const caf::error contradiction = apply(*state_, record))
+    return make_error(ErrorCode::storage_damaged, what + " contradicts the ledger in " +
+                                                      options_.directory + ": " +
+                                                      details(contradiction).message);
+  take_in(record, bytes, group);
+  return {};
+}
+
+caf::error Ledger::Impl::write(Group& group, bool agree, const JournalHead& before) {
+  state_->write_changes([&](Family family, const std::string& key,
+                            const std::optional<std::string>& bytes) {
+    const rocksdb::Status staged = bytes ? group.batch.Put(database_->handle(family), key, *bytes)
+                                         : group.batch.Delete(database_->handle(family), key);
+    FAIRWATER_CHECK(staged.ok(), "a batch takes every change");
+  });
+  if (caf::error full = space_.admit(2 * group.batch.GetDataSize())) return full;
+  if (agree && options_.store)
+    if (caf::error refused =
+            options_.store->commit({before, head_of(state_->meta), std::move(group.records)}))
+      return refused;
+  const rocksdb::Status written = database_->write(group.batch, options_.sync);
   if (!written.ok()) {
     broken_ = make_error(ErrorCode::storage_failed,
                          "writing to the ledger in " + options_.directory +
@@ -234,7 +265,31 @@ Expected<std::vector<Receipt>> Ledger::Impl::append(std::vector<JournalBody> bod
   // Before anybody is told. What cannot be marked is durable all the same; nothing goes on top of
   // it.
   if (options_.sync) (void)mark();
-  return receipts;
+  return {};
+}
+
+Expected<std::vector<Receipt>> Ledger::Impl::append(std::vector<JournalBody> bodies) {
+  if (caf::error error = refuse_when_broken()) return error;
+  if (bodies.empty()) return std::vector<Receipt>{};
+  if (caf::error full = space_.admit(0)) return full;
+  const JournalHead before = head_of(state_->meta);
+  Group group;
+  for (JournalBody& body : bodies)
+    if (caf::error error = stage(std::move(body), group)) return undone(error);
+  if (caf::error error = write(group, true, before)) return undone(error);
+  return std::move(group.receipts);
+}
+
+caf::error Ledger::Impl::follow(const std::vector<std::string>& records) {
+  if (caf::error error = refuse_when_broken()) return error;
+  if (records.empty()) return {};
+  if (caf::error full = space_.admit(0)) return full;
+  const JournalHead before = head_of(state_->meta);
+  Group group;
+  for (const std::string& bytes : records)
+    if (caf::error error = stage_followed(bytes, group)) return undone(error);
+  if (caf::error error = write(group, false, before)) return undone(error);
+  return {};
 }
 
 Ledger::Ledger(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -261,8 +316,20 @@ Expected<std::vector<Receipt>> Ledger::append(std::vector<JournalBody> bodies) {
   });
 }
 
+caf::error Ledger::follow(const std::vector<std::string>& records) {
+  return guard_storage(impl_->directory(), [&]() -> caf::error {
+    try {
+      return impl_->follow(records);
+    } catch (const StorageFault&) {
+      impl_->load();
+      throw;
+    }
+  });
+}
+
 std::uint64_t Ledger::last_number() const { return impl_->meta().last_number; }
 LedgerMark Ledger::end() const { return impl_->end(); }
+JournalHead Ledger::head() const { return head_of(impl_->meta()); }
 std::uint64_t Ledger::given_up() const { return impl_->meta().given_up; }
 ClusterCreated Ledger::cluster() const { return impl_->meta().cluster; }
 WallTime Ledger::counts_time_since() const { return impl_->meta().counts_time_since; }

@@ -16,6 +16,7 @@
 #include "model/journal.hpp"
 #include "model/verify_report.hpp"
 #include "policy/ledger/accounts.hpp"
+#include "storage/journal_store.hpp"
 #include "storage/records.hpp"
 
 namespace rocksdb {
@@ -34,6 +35,9 @@ struct LedgerOptions {
   /// Below this much free space appends are refused with `disk_full` before anything is written.
   std::uint64_t min_free_bytes = 64ull << 20;
   std::function<WallTime()> clock = wall_time_now;
+  /// Agreed with other coordinators before anything is written; not owned, null where there are
+  /// none.
+  JournalStore* store = nullptr;
 };
 
 struct Receipt {
@@ -64,14 +68,20 @@ class Ledger {
   /// change. Fills in numbers, times, hashes, new job ids and
   /// services' restarts. All or nothing. `disk_full`: nothing
   /// was written. `internal`: a record contradicts the state (storage/fold.hpp), nothing was
-  /// written. `storage_failed`: unknown until reopened; every later append is refused.
+  /// written. `storage_failed`: unknown until reopened; every later append is refused. With a
+  /// store also what its commit says; then nothing was written here.
   [[nodiscard]] Expected<std::vector<Receipt>> append(std::vector<JournalBody> bodies);
+  /// Appends what another coordinator has put into the store, in one synced write: records as they
+  /// are stored there. `storage_damaged`: they do not follow on what is here, or lead to another
+  /// state than there; nothing was written. Else as append().
+  [[nodiscard]] caf::error follow(const std::vector<std::string>& records);
 
   // -- reading ------------------------------------------------------------------------------------
   // What cannot be read any more (a damaged block) is thrown as StorageFault (storage/state.hpp).
   // Its reader answers with it: the rest of the ledger is as good as before.
   [[nodiscard]] std::uint64_t last_number() const;
   [[nodiscard]] LedgerMark end() const;          ///< the newest record
+  [[nodiscard]] JournalHead head() const;        ///< the same, with its epoch
   [[nodiscard]] std::uint64_t given_up() const;  ///< see LedgerTrusted
   /// As it was created, but for the accounting, which may have changed.
   [[nodiscard]] ClusterCreated cluster() const;

@@ -1,0 +1,177 @@
+// Several ledgers of one journal: one leads, the others follow, any takes over at any moment.
+#include <array>
+#include <memory>
+#include <random>
+
+#include <catch2/catch.hpp>
+
+#include "storage/journal_store.hpp"
+#include "tests/storage/memory_disk.hpp"
+#include "tests/storage/support.hpp"
+
+namespace fairwater::test {
+namespace {
+
+/// What the coordinators agree on, as etcd would hold it.
+struct AgreedJournal {
+  JournalHead head;
+  std::map<std::uint64_t, std::vector<std::string>> groups;  // by the number of their first record
+
+  bool take(const RecordGroup& group) {
+    if (head != group.before) return false;
+    groups.emplace(group.before.number + 1, group.records);
+    head = group.after;
+    return true;
+  }
+};
+
+/// A coordinator's way to it, on which requests and answers get lost.
+class LossyStore final : public JournalStore {
+ public:
+  LossyStore(AgreedJournal& journal, std::uint64_t seed) : journal_(journal), random_(seed) {}
+
+  caf::error commit(const RecordGroup& group) override {
+    for (;;) {
+      const auto chance = random_() % 8;
+      if (chance == 0) continue;  // the request is lost: asked again
+      if (chance == 1 && gives_up) return make_error(ErrorCode::unavailable, "told to stop");
+      const bool taken = journal_.take(group);
+      if (chance == 2) {  // the answer is lost; somebody may be faster than the next try
+        if (taken && gives_up) return make_error(ErrorCode::unavailable, "told to stop");
+        continue;
+      }
+      if (taken || journal_.head == group.after) return {};
+      return make_error(ErrorCode::not_leader, "others follow");
+    }
+  }
+  bool gives_up = false;  ///< the coordinator may be stopped while it asks
+
+ private:
+  AgreedJournal& journal_;
+  std::mt19937_64 random_;
+};
+
+struct Replica {
+  std::unique_ptr<rocksdb::Env> disk = memory_disk();
+  std::unique_ptr<LossyStore> store;
+  std::unique_ptr<Ledger> ledger;
+
+  void open(bool create) {
+    LedgerOptions options = options_for("/ledger", disk.get());
+    options.create = create;
+    options.store = store.get();
+    ledger.reset();
+    ledger = must(Ledger::open(options));
+  }
+  /// Reads what it has not got yet, at most so many groups.
+  void follow(const AgreedJournal& journal, std::size_t groups) {
+    for (; groups > 0; --groups) {
+      const auto next = journal.groups.find(ledger->last_number() + 1);
+      if (next == journal.groups.end()) return;
+      REQUIRE(!ledger->follow(next->second));
+    }
+  }
+};
+
+std::vector<std::string> journal_of(const Ledger& ledger) {
+  std::vector<std::string> records;
+  ledger.visit_journal(1, [&](const JournalRecord& record) {
+    records.push_back(to_bytes(record));
+    return true;
+  });
+  return records;
+}
+
+/// Founded by the first; the others begin as copies of it, which a following from nothing is.
+std::array<Replica, 3> make_replicas(AgreedJournal& journal, std::uint64_t seed) {
+  std::array<Replica, 3> replicas;
+  for (auto& replica : replicas) {
+    replica.store = std::make_unique<LossyStore>(journal, ++seed);
+    replica.open(true);
+  }
+  must(replicas[0].ledger->append(founding()));
+  for (auto& replica : replicas) replica.follow(journal, ~std::size_t{0});
+  return replicas;
+}
+
+TEST_CASE("replicas of a ledger are equal whoever leads and whatever is lost",
+          "[property][ledger][replica]") {
+  for (std::uint64_t seed = 1; seed <= 25; ++seed) {
+    CAPTURE(seed);
+    std::mt19937_64 random(seed);
+    AgreedJournal journal;
+    auto replicas = make_replicas(journal, seed * 100);
+    std::size_t acknowledged = 0;
+    std::map<std::uint64_t, Hash> promised;  // by number: of what was acknowledged
+    std::size_t leader = 0;
+    auto traffic = std::make_unique<Traffic>(*replicas[0].ledger, seed);
+    for (int step = 0; step < 120; ++step) {
+      for (std::size_t i = 0; i < replicas.size(); ++i)
+        if (i != leader) replicas[i].follow(journal, random() % 3);
+      Replica& led = replicas[leader];
+      led.store->gives_up = random() % 10 == 0;
+      const auto receipts = led.ledger->append(traffic->next_batch(3));
+      if (receipts) {
+        acknowledged += receipts->size();
+        promised[led.ledger->last_number()] = led.ledger->head().hash;
+      }
+      if (receipts && random() % 12 != 0) continue;
+      // It is stopped, or overtaken while it still believes that it leads.
+      if (random() % 2 == 0) led.open(false);
+      const std::size_t other = (leader + 1 + random() % 2) % replicas.size();
+      Replica& next = replicas[other];
+      next.store->gives_up = false;
+      next.follow(journal, ~std::size_t{0});
+      must(next.ledger->append({CoordinatorStarted{next.ledger->epoch() + 1, "1", {}, {}}}));
+      if (led.ledger->head() != journal.head) {
+        led.store->gives_up = false;
+        const auto before = led.ledger->head();
+        const auto late = led.ledger->append({CoordinatorStarted{before.epoch + 1, "1", {}, {}}});
+        CHECK(details(late.error()).code == ErrorCode::not_leader);
+        CHECK(led.ledger->head() == before);
+      }
+      leader = other;
+      traffic = std::make_unique<Traffic>(*next.ledger, random());
+    }
+    CHECK(acknowledged > 20);
+    for (auto& replica : replicas) {
+      replica.follow(journal, ~std::size_t{0});
+      CHECK(replica.ledger->head() == journal.head);
+      CHECK(replica.ledger->verify().differences == std::vector<std::string>{});
+      CHECK(journal_of(*replica.ledger) == journal_of(*replicas[0].ledger));
+      for (const auto& [number, hash] : promised)
+        CHECK(hash_of(to_bytes(*replica.ledger->record(number))) == hash);
+    }
+  }
+}
+
+TEST_CASE("a follower takes nothing of another history", "[unit][ledger][replica]") {
+  AgreedJournal journal;
+  auto replicas = make_replicas(journal, 7);
+  Ledger& ledger = *replicas[1].ledger;
+  const auto before = ledger.head();
+  const std::string newest = to_bytes(*ledger.record(before.number));
+
+  // Once more, and after a gap.
+  CHECK(details(ledger.follow({newest})).code == ErrorCode::storage_damaged);
+  must(replicas[0].ledger->append({JobSubmitted{{}, TenantId{1}, job_spec("a", 2)}}));
+  must(replicas[0].ledger->append({JobSubmitted{{}, TenantId{1}, job_spec("b", 2)}}));
+  CHECK(details(ledger.follow(journal.groups.at(before.number + 2))).code ==
+        ErrorCode::storage_damaged);
+  // Another record of the right number.
+  auto forged = *replicas[0].ledger->record(before.number + 1);
+  forged.previous[0] ^= 1;
+  CHECK(details(ledger.follow({to_bytes(forged)})).code == ErrorCode::storage_damaged);
+  // One that contradicts what is here.
+  forged.previous[0] ^= 1;
+  forged.body = JobCancelled{JobId{999}, "why"};
+  CHECK(details(ledger.follow({to_bytes(forged)})).code == ErrorCode::storage_damaged);
+  // Bytes that are none.
+  CHECK(details(ledger.follow({"nonsense"})).code == ErrorCode::storage_damaged);
+  CHECK(ledger.head() == before);
+  replicas[1].follow(journal, ~std::size_t{0});
+  CHECK(ledger.head() == journal.head);
+}
+
+}  // namespace
+}  // namespace fairwater::test
