@@ -1,0 +1,46 @@
+// etcd's JSON gateway as Fairwater uses it: transactions of puts, ranges and deletions, and
+// compaction. Nothing else of etcd: no lease, no lock, no read outside of a transaction.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "model/errors.hpp"
+
+namespace fairwater {
+
+class Etcd {
+ public:
+  virtual ~Etcd() = default;
+  /// One request to one member, and its answer. `unavailable`: none came within the time, or the
+  /// member has no leader; whether the request was carried out is not known. `invalid_input`: etcd
+  /// refuses it, nothing was done. From any thread; blocks.
+  [[nodiscard]] virtual Expected<nlohmann::json> call(const std::string& path,
+                                                      const nlohmann::json& request,
+                                                      std::int64_t timeout_ms) = 0;
+};
+
+/// Certificates as PEM files; all empty where members speak plain HTTP.
+struct EtcdTls {
+  std::string ca_file;    ///< who signs the members' certificates
+  std::string cert_file;  ///< to show them, with its key; or both empty
+  std::string key_file;
+};
+
+struct EtcdOptions {
+  std::vector<std::string> endpoints;  ///< http://HOST:PORT or https://HOST:PORT
+  EtcdTls tls;
+};
+
+/// `invalid_input` of `field` unless it is http:// or https:// with HOST:PORT.
+[[nodiscard]] caf::error validate_endpoint(const std::string& endpoint, const std::string& field);
+
+/// A client with a thread of its own. It asks one member until that does not answer, then the next.
+/// `invalid_input` for what is wrong with the options, or files that cannot be read.
+[[nodiscard]] Expected<std::unique_ptr<Etcd>> connect_etcd(const EtcdOptions& options);
+
+}  // namespace fairwater

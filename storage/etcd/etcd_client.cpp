@@ -1,0 +1,202 @@
+#include <atomic>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include <kj/compat/http.h>
+#include <kj/compat/tls.h>
+
+#include "policy/core/check.hpp"
+#include "rpc/faults.hpp"
+#include "rpc/loop_thread.hpp"
+#include "rpc/sockets.hpp"
+#include "storage/etcd/etcd.hpp"
+
+namespace fairwater {
+namespace {
+
+constexpr std::string_view kPlain = "http://";
+constexpr std::string_view kSecure = "https://";
+/// A page of groups, in base64.
+constexpr std::uint64_t kMaxAnswer = std::uint64_t{256} << 20;
+
+struct Endpoint {
+  std::string host_and_port;
+  bool secure = false;
+};
+
+Endpoint endpoint_of(const std::string& text) {
+  const bool secure = text.starts_with(kSecure);
+  return {text.substr((secure ? kSecure : kPlain).size()), secure};
+}
+
+Expected<std::string> file_content(const std::string& path, const char* field) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream content;
+  content << file.rdbuf();
+  if (file && !content.str().empty()) return content.str();
+  return make_error(ErrorCode::invalid_input, "cannot read " + path, field);
+}
+
+/// What etcd says besides an answer. By the codes of gRPC: 3 and 8 say that the request itself is
+/// wrong, all others that it may be tried again.
+Expected<nlohmann::json> judged(nlohmann::json answer) {
+  if (!answer.is_object())
+    return make_error(ErrorCode::unavailable, "etcd answered what is no object");
+  const auto error = answer.find("error");
+  if (error == answer.end()) return answer;
+  const std::string text = error->is_string() ? error->get<std::string>() : error->dump();
+  const int code = answer.value("code", 0);
+  constexpr int kInvalidArgument = 3;
+  return make_error(code == kInvalidArgument ? ErrorCode::invalid_input : ErrorCode::unavailable,
+                    "etcd: " + text);
+}
+
+class EtcdClient final : public Etcd {
+ public:
+  /// Throws what KJ says against the certificates.
+  EtcdClient(std::vector<Endpoint> endpoints, std::optional<kj::TlsContext::Options> tls)
+      : endpoints_(std::move(endpoints)), thread_([this](Loop& loop) {
+          loop_ = &loop;
+          loop.stopped.wait(loop.io.waitScope);
+          clients_.clear();
+          addresses_.clear();
+          network_ = nullptr;
+          tls_ = nullptr;
+          loop.settle();
+        }) {
+    thread_.run([&] {
+      if (tls) {
+        tls_ = kj::heap<kj::TlsContext>(kj::mv(*tls));
+        network_ = tls_->wrapNetwork(loop_->io.provider->getNetwork());
+      }
+      clients_.resize(endpoints_.size());
+      addresses_.resize(endpoints_.size());
+    });
+  }
+
+  ~EtcdClient() noexcept override {}
+
+  Expected<nlohmann::json> call(const std::string& path, const nlohmann::json& request,
+                                std::int64_t timeout_ms) override {
+    const std::string body = request.dump();
+    const std::size_t member = member_.load() % endpoints_.size();
+    std::string failure;
+    try {
+      const kj::String answer = thread_.run([&] {
+        return loop_->timer().timeoutAfter(timeout_ms * kj::MILLISECONDS, post(member, path, body));
+      });
+      auto parsed = nlohmann::json::parse(answer.begin(), answer.end(), nullptr, false);
+      auto result = judged(std::move(parsed));
+      if (result || details(result.error()).code == ErrorCode::invalid_input) return result;
+      failure = details(result.error()).message;
+    } catch (const kj::Exception& fault) {
+      failure = "etcd at " + endpoints_[member].host_and_port + ": " +
+                std::string(fault.getDescription().cStr());
+    }
+    // Another caller may have moved on already.
+    std::size_t expected = member;
+    member_.compare_exchange_strong(expected, (member + 1) % endpoints_.size());
+    return make_error(ErrorCode::unavailable, failure);
+  }
+
+ private:
+  /// On the loop's thread.
+  kj::Promise<kj::String> post(std::size_t member, const std::string& path,
+                               const std::string& body) {
+    if (clients_[member].get() != nullptr) return send(*clients_[member], member, path, body);
+    const Endpoint& endpoint = endpoints_[member];
+    auto& network = endpoint.secure ? *network_ : loop_->io.provider->getNetwork();
+    return network.parseAddress(endpoint.host_and_port)
+        .then([this, member, path, body](kj::Own<kj::NetworkAddress> address) {
+          if (clients_[member].get() == nullptr) {
+            addresses_[member] = kj::mv(address);
+            clients_[member] = kj::newHttpClient(loop_->timer(), headers_, *addresses_[member]);
+          }
+          return send(*clients_[member], member, path, body);
+        });
+  }
+
+  kj::Promise<kj::String> send(kj::HttpClient& client, std::size_t member, const std::string& path,
+                               const std::string& body) {
+    kj::HttpHeaders headers(headers_);
+    headers.set(kj::HttpHeaderId::HOST, kj::str(endpoints_[member].host_and_port.c_str()));
+    headers.set(kj::HttpHeaderId::CONTENT_TYPE, "application/json");
+    auto request = client.request(kj::HttpMethod::POST, path.c_str(), headers, body.size());
+    auto content = kj::heapString(body.data(), body.size());
+    auto& stream = *request.body;
+    return stream.write(content.begin(), content.size())
+        .attach(kj::mv(content), kj::mv(request.body))
+        .then([response = kj::mv(request.response)]() mutable { return kj::mv(response); })
+        .then([](kj::HttpClient::Response&& response) {
+          return response.body->readAllText(kMaxAnswer).attach(kj::mv(response.body));
+        });
+  }
+
+  std::vector<Endpoint> endpoints_;
+  std::atomic<std::size_t> member_ = 0;
+  kj::HttpHeaderTable headers_;
+  // The loop's, on its thread alone.
+  Loop* loop_ = nullptr;
+  kj::Own<kj::TlsContext> tls_;
+  kj::Own<kj::Network> network_;
+  std::vector<kj::Own<kj::NetworkAddress>> addresses_;
+  std::vector<kj::Own<kj::HttpClient>> clients_;
+  LoopThread thread_;
+};
+
+}  // namespace
+
+caf::error validate_endpoint(const std::string& endpoint, const std::string& field) {
+  if (!endpoint.starts_with(kPlain) && !endpoint.starts_with(kSecure))
+    return make_error(ErrorCode::invalid_input,
+                      "'" + endpoint + "' is no http://HOST:PORT or https://HOST:PORT", field);
+  return validate_address(endpoint_of(endpoint).host_and_port, field.c_str());
+}
+
+Expected<std::unique_ptr<Etcd>> connect_etcd(const EtcdOptions& options) {
+  std::vector<Endpoint> endpoints;
+  bool secure = false;
+  for (const std::string& text : options.endpoints) {
+    if (caf::error wrong = validate_endpoint(text, "etcd")) return wrong;
+    endpoints.push_back(endpoint_of(text));
+    secure = secure || endpoints.back().secure;
+  }
+  if (endpoints.empty())
+    return make_error(ErrorCode::invalid_input, "names no member, such as http://head1:2379",
+                      "etcd");
+  const EtcdTls& files = options.tls;
+  if (secure && files.ca_file.empty())
+    return make_error(ErrorCode::invalid_input, "is needed for https:// members", "tls.ca");
+  if (files.cert_file.empty() != files.key_file.empty())
+    return make_error(ErrorCode::invalid_input, "cert and key belong together", "tls.cert");
+  try {
+    std::optional<kj::TlsContext::Options> tls;
+    std::vector<kj::TlsCertificate> trusted;
+    std::optional<kj::TlsKeypair> own;
+    if (secure) {
+      const auto ca = file_content(files.ca_file, "tls.ca");
+      if (!ca) return ca.error();
+      trusted.emplace_back(kj::StringPtr(ca->c_str()));
+      tls.emplace();
+      tls->useSystemTrustStore = false;
+      tls->trustedCertificates = kj::arrayPtr(trusted.data(), trusted.size());
+      if (!files.cert_file.empty()) {
+        const auto cert = file_content(files.cert_file, "tls.cert");
+        if (!cert) return cert.error();
+        const auto key = file_content(files.key_file, "tls.key");
+        if (!key) return key.error();
+        own.emplace(kj::TlsKeypair{kj::TlsPrivateKey(kj::StringPtr(key->c_str())),
+                                   kj::TlsCertificate(kj::StringPtr(cert->c_str()))});
+        tls->defaultKeypair = *own;
+      }
+    }
+    return std::unique_ptr<Etcd>(std::make_unique<EtcdClient>(std::move(endpoints), kj::mv(tls)));
+  } catch (const kj::Exception& fault) {
+    return make_error(
+        ErrorCode::invalid_input,
+        "the certificates cannot be used: " + std::string(fault.getDescription().cStr()), "tls");
+  }
+}
+
+}  // namespace fairwater

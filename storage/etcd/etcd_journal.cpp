@@ -1,0 +1,293 @@
+#include "storage/etcd/etcd_journal.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "policy/core/check.hpp"
+#include "storage/etcd/etcd_text.hpp"
+
+namespace fairwater {
+namespace {
+
+constexpr const char* kTransaction = "/v3/kv/txn";
+constexpr const char* kCompaction = "/v3/kv/compaction";
+constexpr const char* kHead = "/head";
+constexpr const char* kLeader = "/leader";
+constexpr const char* kBeat = "/beat";
+constexpr const char* kReplicas = "/replicas/";
+constexpr const char* kReplicasEnd = "/replicas0";  // what follows '/' in the order of bytes
+constexpr const char* kGroups = "/j/";
+constexpr const char* kGroupsEnd = "/j0";
+/// So many groups are read at once: each of at most a few megabytes.
+constexpr std::int64_t kGroupsAtOnce = 16;
+/// A large group needs longer than a beat, on its way and on the members' disks.
+constexpr std::int64_t kBytesPerMs = 4096;
+constexpr std::int64_t kPauseMs = 20;
+constexpr int kBeatsBetweenDeletions = 50;
+/// Within the time that groups are kept: one a second of ten minutes.
+constexpr std::int64_t kNotedCommits = 600;
+
+using etcd_text::json;
+
+std::int64_t ms_of(std::chrono::steady_clock::time_point time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+}
+
+/// The value under the only key of a range; empty when it is not there.
+std::string value_of(const etcd_text::KeyValues& range) {
+  return range.empty() ? std::string{} : range.front().second;
+}
+
+Expected<std::vector<ReplicaHolds>> replicas_in(const etcd_text::KeyValues& range,
+                                                std::size_t prefix_bytes) {
+  std::vector<ReplicaHolds> replicas;
+  for (const auto& [key, value] : range) {
+    auto holds = etcd_text::holds_in(key.substr(prefix_bytes), value);
+    if (!holds) return holds.error();
+    replicas.push_back(std::move(*holds));
+  }
+  return replicas;
+}
+
+/// The newest record that at least so many replicas have on disk.
+std::uint64_t held_by(std::size_t replicas, const std::vector<ReplicaHolds>& holds) {
+  std::vector<std::uint64_t> numbers;
+  for (const auto& replica : holds) numbers.push_back(replica.number);
+  if (numbers.size() < replicas) return 0;
+  std::sort(numbers.begin(), numbers.end(), std::greater<>());
+  return numbers[replicas - 1];
+}
+
+}  // namespace
+
+EtcdJournal::EtcdJournal(Etcd& etcd, EtcdJournalOptions options)
+    : etcd_(etcd), options_(std::move(options)), answered_at_ms_(ms_of(Clock::now())) {}
+
+EtcdJournal::~EtcdJournal() { stop_leading(); }
+
+Expected<json> EtcdJournal::call(const char* path, const json& request, std::int64_t timeout_ms) {
+  auto answer = etcd_.call(path, request, timeout_ms);
+  answered_ = answer || details(answer.error()).code != ErrorCode::unavailable;
+  if (answered_) answered_at_ms_ = ms_of(Clock::now());
+  return answer;
+}
+
+caf::error EtcdJournal::found(const JournalHead& head) {
+  const json request = etcd_text::transaction(
+      {etcd_text::compare(key(kHead), std::nullopt)},
+      {etcd_text::put(key(kHead), etcd_text::text_of(head))}, {etcd_text::range(key(kHead))});
+  const auto answered = call(kTransaction, request, options_.try_ms);
+  if (!answered) return answered.error();
+  const auto answer = etcd_text::read_answer(*answered);
+  if (!answer) return answer.error();
+  if (answer->succeeded) return {};
+  return make_error(ErrorCode::already_exists,
+                    "etcd holds a journal under '" + options_.prefix + "' already");
+}
+
+Expected<JournalView> EtcdJournal::look(std::uint64_t next) {
+  const ReplicaHolds own{options_.name, options_.address, next - 1, options_.version,
+                         wall_time_now()};
+  on_disk_ = next - 1;
+  const json request = etcd_text::transaction(
+      json::array(),
+      {etcd_text::put(key(kReplicas) + own.name, etcd_text::text_of(own)),
+       etcd_text::range(key(kHead)), etcd_text::range(key(kLeader)), etcd_text::range(key(kBeat)),
+       etcd_text::range(key(kReplicas), key(kReplicasEnd), 0),
+       etcd_text::range(key(kGroups) + etcd_text::group_name(next), key(kGroupsEnd),
+                        kGroupsAtOnce)});
+  const auto answered = call(kTransaction, request, 4 * options_.try_ms);
+  if (!answered) return answered.error();
+  const auto answer = etcd_text::read_answer(*answered);
+  if (!answer) return answer.error();
+  if (answer->ranges.size() != 5)
+    return make_error(ErrorCode::unavailable, "etcd answered to something else");
+  JournalView view;
+  if (const std::string text = value_of(answer->ranges[0]); !text.empty()) {
+    const auto head = etcd_text::head_in(text);
+    if (!head) return head.error();
+    view.head = *head;
+  }
+  if (const std::string text = value_of(answer->ranges[1]); !text.empty()) {
+    const auto leader = etcd_text::leader_in(text);
+    if (!leader) return leader.error();
+    view.leader = *leader;
+  }
+  if (const std::string text = value_of(answer->ranges[2]); !text.empty())
+    view.beat = std::strtoull(text.c_str(), nullptr, 10);
+  auto replicas = replicas_in(answer->ranges[3], key(kReplicas).size());
+  if (!replicas) return replicas.error();
+  view.replicas = std::move(*replicas);
+  for (const auto& [name, text] : answer->ranges[4]) {
+    auto records = etcd_text::records_in(text);
+    if (!records) return records.error();
+    const std::string number = name.substr(key(kGroups).size());
+    view.groups.push_back({std::strtoull(number.c_str(), nullptr, 16), std::move(*records)});
+  }
+  const std::lock_guard lock(mutex_);
+  replicas_ = view.replicas;
+  return view;
+}
+
+caf::error EtcdJournal::commit(const RecordGroup& group) {
+  const bool takes_over = group.after.epoch != group.before.epoch;
+  const std::uint64_t first = group.before.number + 1;
+  json puts{etcd_text::put(key(kGroups) + etcd_text::group_name(first),
+                           etcd_text::text_of(group.records)),
+            etcd_text::put(key(kHead), etcd_text::text_of(group.after))};
+  if (takes_over)
+    puts.push_back(etcd_text::put(
+        key(kLeader),
+        etcd_text::text_of(ReplicaLeader{group.after.epoch, options_.name, options_.address})));
+  const json request =
+      etcd_text::transaction({etcd_text::compare(key(kHead), etcd_text::text_of(group.before))},
+                             std::move(puts), {etcd_text::range(key(kHead))});
+  std::int64_t bytes = 0;
+  for (const auto& record : group.records) bytes += static_cast<std::int64_t>(record.size());
+  on_disk_ = group.before.number;
+  while (!giving_up_) {
+    const auto asked_at = Clock::now();
+    const auto answered = call(kTransaction, request, options_.try_ms + bytes / kBytesPerMs);
+    if (!answered && details(answered.error()).code == ErrorCode::invalid_input)
+      return answered.error();
+    const auto answer = answered ? etcd_text::read_answer(*answered) : answered.error();
+    if (!answer) {
+      pause(kPauseMs);
+      continue;
+    }
+    const auto head = answer->succeeded ? Expected<JournalHead>(group.after)
+                      : answer->ranges.empty()
+                          ? Expected<JournalHead>(JournalHead{})
+                          : etcd_text::head_in(value_of(answer->ranges.front()));
+    if (!head) return head.error();
+    if (*head != group.after)
+      return make_error(ErrorCode::not_leader,
+                        "another coordinator leads since epoch " + std::to_string(head->epoch));
+    confirmed(asked_at);
+    const std::lock_guard lock(mutex_);
+    const std::chrono::milliseconds apart(options_.keep_ms / kNotedCommits);
+    if (committed_.empty() || asked_at - committed_.back().first >= apart)
+      committed_.emplace_back(asked_at, first);
+    return {};
+  }
+  return make_error(
+      ErrorCode::unavailable,
+      "this coordinator stops leading; whether what was asked for was done shows later");
+}
+
+void EtcdJournal::confirmed(Clock::time_point asked_at) {
+  std::int64_t before = confirmed_at_ms_;
+  while (before < ms_of(asked_at) &&
+         !confirmed_at_ms_.compare_exchange_weak(before, ms_of(asked_at))) {
+  }
+}
+
+bool EtcdJournal::is_confirmed(std::int64_t within_ms) const {
+  const std::int64_t at = confirmed_at_ms_;
+  return at >= 0 && ms_of(Clock::now()) - at <= within_ms;
+}
+
+std::optional<std::int64_t> EtcdJournal::unanswered_ms() const {
+  if (answered_) return std::nullopt;
+  return ms_of(Clock::now()) - answered_at_ms_;
+}
+
+std::vector<ReplicaHolds> EtcdJournal::replicas() const {
+  const std::lock_guard lock(mutex_);
+  return replicas_;
+}
+
+void EtcdJournal::pause(std::int64_t ms) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, std::chrono::milliseconds(ms), [&] { return giving_up_.load(); });
+}
+
+void EtcdJournal::give_up() {
+  {
+    const std::lock_guard lock(mutex_);
+    giving_up_ = true;
+  }
+  changed_.notify_all();
+}
+
+void EtcdJournal::lead(std::uint64_t epoch, std::function<void()> on_overtaken) {
+  stop_leading();
+  epoch_ = epoch;
+  {
+    const std::lock_guard lock(mutex_);
+    leading_ = true;
+  }
+  beating_ = std::jthread([this, on_overtaken = std::move(on_overtaken)] {
+    for (int beats = 1;; ++beats) {
+      if (beat()) return on_overtaken();
+      if (beats % kBeatsBetweenDeletions == 0) {
+        const std::size_t majority = options_.replicas / 2 + 1;
+        forget_old_groups(held_by(majority, replicas()));
+      }
+      std::unique_lock lock(mutex_);
+      if (changed_.wait_for(lock, std::chrono::milliseconds(options_.beat_ms),
+                            [&] { return !leading_; }))
+        return;
+    }
+  });
+}
+
+void EtcdJournal::stop_leading() {
+  {
+    const std::lock_guard lock(mutex_);
+    leading_ = false;
+  }
+  changed_.notify_all();
+  if (beating_.joinable()) beating_.join();
+}
+
+bool EtcdJournal::beat() {
+  const auto asked_at = Clock::now();
+  const ReplicaHolds own{options_.name, options_.address, on_disk_, options_.version,
+                         wall_time_now()};
+  const std::string leader =
+      etcd_text::text_of(ReplicaLeader{epoch_, options_.name, options_.address});
+  const json request =
+      etcd_text::transaction({etcd_text::compare(key(kLeader), leader)},
+                             {etcd_text::put(key(kBeat), std::to_string(++beats_)),
+                              etcd_text::put(key(kReplicas) + own.name, etcd_text::text_of(own)),
+                              etcd_text::range(key(kReplicas), key(kReplicasEnd), 0)});
+  const auto answered = call(kTransaction, request, options_.try_ms);
+  if (!answered) return false;
+  const auto answer = etcd_text::read_answer(*answered);
+  if (!answer) return false;
+  if (!answer->succeeded) return true;
+  confirmed(asked_at);
+  if (answer->ranges.size() != 1) return false;
+  auto replicas = replicas_in(answer->ranges.front(), key(kReplicas).size());
+  if (!replicas) return false;
+  const std::lock_guard lock(mutex_);
+  replicas_ = std::move(*replicas);
+  return false;
+}
+
+void EtcdJournal::forget_old_groups(std::uint64_t held_by_majority) {
+  std::uint64_t keep_from = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto oldest = Clock::now() - std::chrono::milliseconds(options_.keep_ms);
+    const auto may_begin = [&](const auto& group) {
+      return group.first < oldest && group.second <= held_by_majority + 1;
+    };
+    while (committed_.size() > 1 && may_begin(committed_[1])) committed_.pop_front();
+    if (!committed_.empty() && may_begin(committed_.front())) keep_from = committed_.front().second;
+  }
+  if (keep_from == 0) return;
+  const json request = etcd_text::transaction(
+      json::array(),
+      {etcd_text::remove(key(kGroups), key(kGroups) + etcd_text::group_name(keep_from))});
+  const auto answered = call(kTransaction, request, 4 * options_.try_ms);
+  if (!answered) return;
+  const auto answer = etcd_text::read_answer(*answered);
+  // What was compacted before by another leader is refused, and need not be compacted again.
+  if (answer)
+    (void)call(kCompaction, json{{"revision", std::to_string(answer->revision)}},
+               4 * options_.try_ms);
+}
+
+}  // namespace fairwater

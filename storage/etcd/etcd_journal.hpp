@@ -1,0 +1,138 @@
+// The journal of several coordinators in etcd.
+//
+//   PREFIX/head          := {"epoch", "number", "hash"}: the newest record; the fence
+//   PREFIX/leader        := {"epoch", "name", "address"}: who leads since that epoch
+//   PREFIX/beat          := a number that the leader changes while it has the majority's ear
+//   PREFIX/replicas/NAME := {"address", "number", "version", "at"}: what a coordinator holds itself
+//   PREFIX/j/FIRST       := (length:u32le bytes)*, a group's records, the first being number FIRST
+//                           (16 hex digits)
+//
+// A group goes in by one transaction: if head is what it builds on, put it and the new head. What
+// is repeated after an answer was lost either finds the head that it meant to set, or one of
+// somebody else. Taking over is such a group, which begins with a CoordinatorStarted; it names the
+// leader, too.
+//
+// The ledgers of all replicas hold the whole journal, etcd only its tail: groups that a majority
+// has on disk are deleted after ten minutes.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "model/journal.hpp"
+#include "storage/etcd/etcd.hpp"
+#include "storage/journal_store.hpp"
+
+namespace fairwater {
+
+struct ReplicaLeader {
+  std::uint64_t epoch = 0;
+  std::string name;
+  std::string address;
+  friend bool operator==(const ReplicaLeader&, const ReplicaLeader&) = default;
+};
+
+/// What a coordinator says of itself.
+struct ReplicaHolds {
+  std::string name;
+  std::string address;
+  std::uint64_t number = 0;  ///< the newest record on its disk
+  std::string version;
+  WallTime at;  ///< when it said so, by its own clock
+};
+
+struct StoredGroup {
+  std::uint64_t first = 0;  ///< number of its first record
+  std::vector<std::string> records;
+};
+
+/// All of it at one moment.
+struct JournalView {
+  std::optional<JournalHead> head;  ///< none: no journal was begun there
+  ReplicaLeader leader;
+  std::uint64_t beat = 0;
+  std::vector<ReplicaHolds> replicas;  ///< by name
+  std::vector<StoredGroup> groups;     ///< from the record asked for on, as many as fit
+};
+
+struct EtcdJournalOptions {
+  std::string prefix = "fairwater";
+  std::string name;     ///< of this coordinator
+  std::string address;  ///< by which clients and agents reach it
+  std::string version;
+  std::size_t replicas = 3;  ///< how many there are; a majority of them holds what is deleted
+  std::int64_t beat_ms = 200;
+  std::int64_t try_ms = 250;  ///< one member's time for a small request
+  std::int64_t keep_ms = 600'000;
+};
+
+class EtcdJournal final : public JournalStore {
+ public:
+  EtcdJournal(Etcd& etcd, EtcdJournalOptions options);
+  ~EtcdJournal() override;
+
+  /// Begins a journal whose records up to `head` every replica has to bring along.
+  /// `already_exists` when one was begun.
+  [[nodiscard]] caf::error found(const JournalHead& head);
+  /// What is there, with groups from record `next` on; says meanwhile what this coordinator holds.
+  /// `unavailable`: no answer by a majority. One attempt.
+  [[nodiscard]] Expected<JournalView> look(std::uint64_t next);
+  [[nodiscard]] caf::error commit(const RecordGroup& group) override;
+
+  /// From a commit that began an epoch on: beats, until stop_leading(). `on_overtaken` is called
+  /// once from another thread when somebody else leads.
+  void lead(std::uint64_t epoch, std::function<void()> on_overtaken);
+  void stop_leading();
+  /// Every commit that waits gives up, and those to come do; until resume().
+  void give_up();
+  void resume() { giving_up_ = false; }
+
+  /// Whether a majority said within this time that this coordinator leads. From any thread.
+  [[nodiscard]] bool is_confirmed(std::int64_t within_ms) const;
+  /// Since when nobody answered; none: somebody does. From any thread.
+  [[nodiscard]] std::optional<std::int64_t> unanswered_ms() const;
+  /// As last seen by look() or a beat.
+  [[nodiscard]] std::vector<ReplicaHolds> replicas() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  [[nodiscard]] std::string key(const std::string& name) const { return options_.prefix + name; }
+  [[nodiscard]] Expected<nlohmann::json> call(const char* path, const nlohmann::json& request,
+                                              std::int64_t timeout_ms);
+  void confirmed(Clock::time_point asked_at);
+  /// True when somebody else leads.
+  [[nodiscard]] bool beat();
+  void forget_old_groups(std::uint64_t held_by_majority);
+  /// Waits for a moment, or until somebody gives up or stops leading.
+  void pause(std::int64_t ms);
+
+  Etcd& etcd_;
+  const EtcdJournalOptions options_;
+  std::atomic<bool> giving_up_ = false;
+  std::atomic<std::int64_t> confirmed_at_ms_ = -1;  // on Clock
+  std::atomic<std::int64_t> answered_at_ms_;
+  std::atomic<bool> answered_ = true;
+  std::atomic<std::uint64_t> on_disk_ = 0;  // number of the newest group that was written here
+  std::uint64_t epoch_ = 0;                 // while leading
+  std::uint64_t beats_ = 0;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool leading_ = false;                // guarded by mutex_
+  std::vector<ReplicaHolds> replicas_;  // guarded by mutex_
+  // When the group that begins with a record was committed, not of every group. Guarded by mutex_.
+  std::deque<std::pair<Clock::time_point, std::uint64_t>> committed_;
+  std::jthread beating_;
+};
+
+}  // namespace fairwater

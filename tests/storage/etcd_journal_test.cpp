@@ -1,0 +1,208 @@
+// The journal in etcd: against a model of it that loses requests and answers, and against etcd
+// itself.
+#include "storage/etcd/etcd_journal.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <iostream>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+#include "storage/etcd/etcd_text.hpp"
+#include "tests/storage/etcd_model.hpp"
+#include "tests/storage/etcd_server.hpp"
+#include "tests/storage/support.hpp"
+
+namespace fairwater::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+JournalHead head_at(std::uint64_t epoch, std::uint64_t number, std::uint8_t mark) {
+  JournalHead head{epoch, number, {}};
+  head.hash.fill(mark);
+  return head;
+}
+
+RecordGroup group_of(const JournalHead& before, const JournalHead& after,
+                     const std::string& content = "record") {
+  RecordGroup group{before, after, {}};
+  for (auto number = before.number; number < after.number; ++number)
+    group.records.push_back(content + " " + std::to_string(number + 1));
+  return group;
+}
+
+EtcdJournalOptions options_named(const std::string& name) {
+  EtcdJournalOptions options;
+  options.name = name;
+  options.address = name + ":7400";
+  options.version = "1";
+  options.beat_ms = 10;
+  return options;
+}
+
+template <class Condition>
+bool comes_true(Condition condition) {
+  for (int i = 0; i < 1000 && !condition(); ++i) std::this_thread::sleep_for(5ms);
+  return condition();
+}
+
+/// What each of them shows, on whatever etcd `line` leads to.
+void check_journal(Etcd& line) {
+  EtcdJournal one(line, options_named("one"));
+  EtcdJournal two(line, options_named("two"));
+  REQUIRE(comes_true([&] { return static_cast<bool>(two.look(8)); }));  // it listens
+  CHECK_FALSE(must(two.look(8)).head);
+  const auto start = head_at(4, 7, 7);
+  REQUIRE(!one.found(start));
+  CHECK(details(two.found(start)).code == ErrorCode::already_exists);
+
+  // Taking over names the leader.
+  const auto led = head_at(5, 9, 9);
+  REQUIRE(!one.commit(group_of(start, led)));
+  CHECK(one.is_confirmed(60'000));
+  CHECK_FALSE(two.is_confirmed(60'000));
+  auto view = must(two.look(8));
+  CHECK(view.head == led);
+  CHECK(view.leader == ReplicaLeader{5, "one", "one:7400"});
+  REQUIRE(view.groups.size() == 1);
+  CHECK(view.groups[0].first == 8);
+  CHECK(view.groups[0].records == std::vector<std::string>{"record 8", "record 9"});
+  CHECK(must(two.look(10)).groups.empty());
+
+  // It leads until somebody else does; what that one is late with is refused.
+  std::atomic<bool> overtaken = false;
+  one.lead(5, [&] { overtaken = true; });
+  const auto beat = view.beat;
+  CHECK(comes_true([&] { return must(two.look(10)).beat != beat; }));
+  CHECK(comes_true([&] { return one.replicas().size() == 2; }));
+  const auto late = head_at(5, 10, 10);
+  const auto newer = head_at(6, 10, 66);
+  REQUIRE(!two.commit(group_of(led, newer, std::string(3'000'000, 'x'))));
+  CHECK(details(one.commit(group_of(led, late))).code == ErrorCode::not_leader);
+  CHECK(comes_true([&] { return overtaken.load(); }));
+  view = must(one.look(8));
+  CHECK(view.head == newer);
+  CHECK(view.leader.name == "two");
+  REQUIRE(view.groups.size() == 2);
+  CHECK(view.groups[1].records.front().size() > 3'000'000);
+}
+
+TEST_CASE("one coordinator after the other adds to the journal in etcd", "[unit][etcd]") {
+  EtcdModel model;
+  EtcdLine line(model);
+  check_journal(line);
+}
+
+TEST_CASE("etcd itself does as its model", "[etcd]") {
+  const auto server = EtcdServer::start();
+  if (!server) {
+    std::cout << "skipped: etcd is not installed\n";
+    return;
+  }
+  const auto etcd = must(connect_etcd({{"http://127.0.0.1:1", server->endpoint()}, {}}));
+  check_journal(*etcd);
+}
+
+TEST_CASE("a group is taken once, however often it is repeated", "[property][etcd]") {
+  EtcdModel model;
+  EtcdLine sound(model);
+  EtcdJournal reader(sound, options_named("reader"));
+  auto head = head_at(1, 1, 1);
+  REQUIRE(!reader.found(head));
+  EtcdLine bad(model, 11, 40);
+  EtcdJournal writer(bad, options_named("writer"));
+  for (std::uint8_t i = 2; i < 60; ++i) {
+    const auto next = head_at(1, i, i);
+    REQUIRE(!writer.commit(group_of(head, next)));
+    head = next;
+  }
+  std::uint64_t next = 2;
+  while (next < 60) {
+    const auto view = must(reader.look(next));
+    REQUIRE(view.head == head);
+    REQUIRE_FALSE(view.groups.empty());
+    for (const auto& group : view.groups) {
+      CHECK(group.first == next);
+      next += group.records.size();
+    }
+  }
+}
+
+TEST_CASE("who hears of no majority is confirmed no longer, and stops when told", "[unit][etcd]") {
+  EtcdModel model;
+  EtcdLine line(model);
+  EtcdJournal journal(line, options_named("one"));
+  const auto start = head_at(1, 1, 1);
+  REQUIRE(!journal.found(start));
+  const auto led = head_at(2, 2, 2);
+  REQUIRE(!journal.commit(group_of(start, led)));
+  journal.lead(2, [] { FAIL("nobody else leads"); });
+  CHECK(comes_true([&] { return journal.is_confirmed(50); }));
+  CHECK_FALSE(journal.unanswered_ms());
+
+  line.cut = true;
+  CHECK(comes_true([&] { return !journal.is_confirmed(50); }));
+  CHECK(comes_true([&] { return journal.unanswered_ms().value_or(0) > 0; }));
+  caf::error told;
+  std::thread committing([&] { told = journal.commit(group_of(led, head_at(2, 3, 3))); });
+  journal.give_up();
+  committing.join();
+  CHECK(details(told).code == ErrorCode::unavailable);
+
+  line.cut = false;
+  journal.resume();
+  CHECK(comes_true([&] { return journal.is_confirmed(50) && !journal.unanswered_ms(); }));
+  REQUIRE(!journal.commit(group_of(led, head_at(2, 3, 3))));
+}
+
+TEST_CASE("groups that a majority holds are forgotten after a while", "[unit][etcd]") {
+  EtcdModel model;
+  EtcdLine line(model);
+  auto options = options_named("one");
+  options.beat_ms = 1;
+  options.keep_ms = 50;
+  EtcdJournal one(line, options);
+  EtcdJournal two(line, options_named("two"));
+  auto head = head_at(1, 1, 1);
+  REQUIRE(!one.found(head));
+  for (std::uint8_t number = 2; number <= 4; ++number) {
+    const auto next = head_at(2, number, number);
+    REQUIRE(!one.commit(group_of(head, next)));
+    head = next;
+  }
+  one.lead(2, [] {});
+  const auto first_left = [&] {
+    const auto view = must(two.look(3));
+    return view.groups.empty() ? 0 : view.groups.front().first;
+  };
+  const auto groups = [&] { return model.keys_of("fairwater/j/"); };
+  // The other one has not said anything; then that it has two records.
+  CHECK(groups() == 3);
+  CHECK(first_left() == 3);
+  CHECK(comes_true([&] { return groups() == 2; }));
+  CHECK(first_left() == 3);
+  (void)must(two.look(5));
+  CHECK(comes_true([&] { return groups() == 1; }));
+}
+
+TEST_CASE("what etcd holds of others is refused", "[unit][etcd]") {
+  CHECK(details(etcd_text::head_in("{}").error()).code == ErrorCode::storage_damaged);
+  CHECK(details(etcd_text::head_in("nonsense").error()).code == ErrorCode::storage_damaged);
+  CHECK(details(etcd_text::leader_in("[1]").error()).code == ErrorCode::storage_damaged);
+  const std::vector<std::string> records{"one", std::string(70'000, 'x'), ""};
+  const std::string text = etcd_text::text_of(records);
+  CHECK(must(etcd_text::records_in(text)) == records);
+  for (const std::size_t cut : {std::size_t{0}, std::size_t{2}, std::size_t{4}, std::size_t{5},
+                                text.size() - 1, text.size() - 5})
+    CHECK_FALSE(etcd_text::records_in(text.substr(0, cut)));
+  CHECK(details(validate_endpoint("head1:2379", "etcd")).field == "etcd");
+  CHECK(details(validate_endpoint("http://head1", "etcd")).field == "etcd");
+  CHECK(!validate_endpoint("https://head1:2379", "etcd"));
+  CHECK(details(connect_etcd({{"https://head1:2379"}, {}}).error()).field == "tls.ca");
+  CHECK(details(connect_etcd({{}, {}}).error()).field == "etcd");
+}
+
+}  // namespace
+}  // namespace fairwater::test

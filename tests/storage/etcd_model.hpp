@@ -1,0 +1,46 @@
+// etcd as its transactions look from outside, over a network that loses requests and answers.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <random>
+#include <string>
+
+#include "storage/etcd/etcd.hpp"
+
+namespace fairwater::test {
+
+/// What the members agree on.
+class EtcdModel {
+ public:
+  [[nodiscard]] nlohmann::json transact(const nlohmann::json& request);
+  /// How many begin with this.
+  [[nodiscard]] std::size_t keys_of(const std::string& prefix) const;
+
+ private:
+  [[nodiscard]] bool holds(const nlohmann::json& compare) const;
+  [[nodiscard]] nlohmann::json carry_out(const nlohmann::json& operation);
+
+  mutable std::mutex mutex_;
+  std::map<std::string, std::string> values_;
+  std::int64_t revision_ = 1;
+};
+
+/// One client's way to it.
+class EtcdLine final : public Etcd {
+ public:
+  explicit EtcdLine(EtcdModel& model, std::uint64_t seed = 1, std::uint32_t lost_in_100 = 0)
+      : model_(model), random_(seed), lost_in_100_(lost_in_100) {}
+  Expected<nlohmann::json> call(const std::string& path, const nlohmann::json& request,
+                                std::int64_t timeout_ms) override;
+  std::atomic<bool> cut = false;  ///< nothing passes, either way
+
+ private:
+  EtcdModel& model_;
+  std::mutex mutex_;
+  std::mt19937_64 random_;  // guarded by mutex_
+  std::uint32_t lost_in_100_;
+};
+
+}  // namespace fairwater::test

@@ -1,0 +1,78 @@
+#include "tests/storage/etcd_server.hpp"
+
+#include <csignal>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <spawn.h>
+#include <stdexcept>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+extern char** environ;
+
+namespace fairwater::test {
+namespace {
+
+/// Nobody else's a moment ago.
+std::string free_address() {
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  if (::bind(listener, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+      ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) != 0)
+    throw std::runtime_error("no free port");
+  ::close(listener);
+  return "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+}
+
+}  // namespace
+
+std::unique_ptr<EtcdServer> EtcdServer::start() {
+  std::unique_ptr<EtcdServer> server{new EtcdServer};
+  server->endpoint_ = free_address();
+  const std::string peers = free_address();
+  std::vector<std::string> words{"etcd",
+                                 "--name",
+                                 "one",
+                                 "--data-dir",
+                                 server->directory_ / "data",
+                                 "--listen-client-urls",
+                                 server->endpoint_,
+                                 "--advertise-client-urls",
+                                 server->endpoint_,
+                                 "--listen-peer-urls",
+                                 peers,
+                                 "--initial-advertise-peer-urls",
+                                 peers,
+                                 "--initial-cluster",
+                                 "one=" + peers,
+                                 "--max-request-bytes",
+                                 "16777216"};
+  std::vector<char*> arguments;
+  for (auto& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  const std::string log = server->directory_ / "log";
+  for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO})
+    posix_spawn_file_actions_addopen(&files, descriptor, log.c_str(), O_WRONLY | O_CREAT | O_APPEND,
+                                     0600);
+  const int failed =
+      ::posix_spawnp(&server->pid_, "etcd", &files, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  if (failed == ENOENT) return nullptr;
+  if (failed != 0) throw std::runtime_error("etcd cannot be started");
+  return server;
+}
+
+EtcdServer::~EtcdServer() {
+  if (pid_ <= 0) return;
+  ::kill(pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+}  // namespace fairwater::test
