@@ -48,7 +48,7 @@ struct RestoreOptions {
   rocksdb::Env* env = nullptr;  ///< not owned; null for the real one
   AddFiles add_files;
   std::function<WallTime()> clock = wall_time_now;
-  /// What the ledger's new life begins with.
+  /// What the ledger's new life begins with; empty: it is no new life, but a replica's copy.
   std::function<LedgerTrusted(const BackupManifest&)> beginning;
 };
 /// Makes a ledger of a backup, which stays as it is. `already_exists` when there is a ledger,

@@ -84,12 +84,17 @@ class Restore {
     if (caf::error full = check_space()) return full;
     if (const auto copied = copy(); !copied.ok()) return failed(copied);
     if (caf::error wrong = verify(manifest)) return wrong;
-    if (caf::error error = begin_new_life(manifest)) return error;
+    if (caf::error error = open_copy(manifest)) return error;
     if (options_.add_files)
       if (caf::error error = options_.add_files(work_)) return error;
+    if (!options_.beginning) return moved_or_failed();
     const auto marked = write_durably(env_, work_, work_ + "/" + std::string(kRestoredFile),
                                       options_.backup + "\n");
     if (!marked.ok()) return failed(marked);
+    return moved_or_failed();
+  }
+
+  caf::error moved_or_failed() const {
     const auto moved = move_to_target();
     return moved.ok() ? caf::error{} : failed(moved);
   }
@@ -131,7 +136,8 @@ class Restore {
                           std::to_string(manifest.end.number) + ": nothing was restored");
   }
 
-  caf::error begin_new_life(const BackupManifest& manifest) const {
+  /// Checks that it is the ledger that the backup says, and begins its new life.
+  caf::error open_copy(const BackupManifest& manifest) const {
     LedgerOptions options;
     options.directory = work_;
     options.env = env_;
@@ -143,6 +149,7 @@ class Restore {
       return make_error(ErrorCode::storage_damaged,
                         "the database of the backup " + options_.backup +
                             " is another than its file BACKUP says: nothing was restored");
+    if (!options_.beginning) return {};
     auto begun = (*ledger)->append({options_.beginning(manifest)});
     return begun ? caf::error{} : begun.error();
   }

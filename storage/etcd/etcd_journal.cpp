@@ -14,6 +14,7 @@ constexpr const char* kCompaction = "/v3/kv/compaction";
 constexpr const char* kHead = "/head";
 constexpr const char* kLeader = "/leader";
 constexpr const char* kBeat = "/beat";
+constexpr const char* kLeft = "left";
 constexpr const char* kReplicas = "/replicas/";
 constexpr const char* kReplicasEnd = "/replicas0";  // what follows '/' in the order of bytes
 constexpr const char* kGroups = "/j/";
@@ -113,8 +114,10 @@ Expected<JournalView> EtcdJournal::look(std::uint64_t next) {
     if (!leader) return leader.error();
     view.leader = *leader;
   }
-  if (const std::string text = value_of(answer->ranges[2]); !text.empty())
-    view.beat = std::strtoull(text.c_str(), nullptr, 10);
+  if (const std::string text = value_of(answer->ranges[2]); !text.empty()) {
+    view.leader_left = text == kLeft;
+    if (!view.leader_left) view.beat = std::strtoull(text.c_str(), nullptr, 10);
+  }
   auto replicas = replicas_in(answer->ranges[3], key(kReplicas).size());
   if (!replicas) return replicas.error();
   view.replicas = std::move(*replicas);
@@ -135,10 +138,12 @@ caf::error EtcdJournal::commit(const RecordGroup& group) {
   json puts{etcd_text::put(key(kGroups) + etcd_text::group_name(first),
                            etcd_text::text_of(group.records)),
             etcd_text::put(key(kHead), etcd_text::text_of(group.after))};
-  if (takes_over)
+  if (takes_over) {
+    puts.push_back(etcd_text::put(key(kBeat), "0"));
     puts.push_back(etcd_text::put(
         key(kLeader),
         etcd_text::text_of(ReplicaLeader{group.after.epoch, options_.name, options_.address})));
+  }
   const json request =
       etcd_text::transaction({etcd_text::compare(key(kHead), etcd_text::text_of(group.before))},
                              std::move(puts), {etcd_text::range(key(kHead))});
@@ -239,6 +244,15 @@ void EtcdJournal::stop_leading() {
   }
   changed_.notify_all();
   if (beating_.joinable()) beating_.join();
+}
+
+void EtcdJournal::leave() {
+  const std::string leader =
+      etcd_text::text_of(ReplicaLeader{epoch_, options_.name, options_.address});
+  (void)call(kTransaction,
+             etcd_text::transaction({etcd_text::compare(key(kLeader), leader)},
+                                    {etcd_text::put(key(kBeat), kLeft)}),
+             options_.try_ms);
 }
 
 bool EtcdJournal::beat() {

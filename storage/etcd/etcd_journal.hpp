@@ -2,7 +2,8 @@
 //
 //   PREFIX/head          := {"epoch", "number", "hash"}: the newest record; the fence
 //   PREFIX/leader        := {"epoch", "name", "address"}: who leads since that epoch
-//   PREFIX/beat          := a number that the leader changes while it has the majority's ear
+//   PREFIX/beat          := a number that the leader changes while it has the majority's ear;
+//                           `left` when it goes
 //   PREFIX/replicas/NAME := {"address", "number", "version", "at"}: what a coordinator holds itself
 //   PREFIX/j/FIRST       := (length:u32le bytes)*, a group's records, the first being number FIRST
 //                           (16 hex digits)
@@ -60,6 +61,7 @@ struct JournalView {
   std::optional<JournalHead> head;  ///< none: no journal was begun there
   ReplicaLeader leader;
   std::uint64_t beat = 0;
+  bool leader_left = false;            ///< it said that it goes; nobody needs to wait
   std::vector<ReplicaHolds> replicas;  ///< by name
   std::vector<StoredGroup> groups;     ///< from the record asked for on, as many as fit
 };
@@ -92,6 +94,9 @@ class EtcdJournal final : public JournalStore {
   /// once from another thread when somebody else leads.
   void lead(std::uint64_t epoch, std::function<void()> on_overtaken);
   void stop_leading();
+  /// After stop_leading(): says that another may lead at once. One attempt; it does no harm when it
+  /// is lost.
+  void leave();
   /// Every commit that waits gives up, and those to come do; until resume().
   void give_up();
   void resume() { giving_up_ = false; }
