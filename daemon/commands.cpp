@@ -15,6 +15,7 @@
 #include "cli/core/verbs.hpp"
 #include "cli/core/version.hpp"
 #include "daemon/daemon.hpp"
+#include "daemon/replica.hpp"
 #include "daemon/restore.hpp"
 #include "input/document.hpp"
 #include "policy/core/check.hpp"
@@ -36,8 +37,12 @@ struct CoordinatorFlags {
   std::string data;
   std::string join_token_expires;
   std::string restore;
+  std::string replicas;  ///< a file
+  std::string member;
+  std::string join;
   bool init = false;
   bool accept_loss = false;
+  bool found = false;
 };
 
 struct AgentFlags {
@@ -105,6 +110,16 @@ Expected<CoordinatorConfig> coordinator_config(const CoordinatorFlags& flags) {
   if (auto wrong = load_file(flags.common.config_file, config)) return wrong;
   override_with(flags.listen, config.listen);
   override_with(flags.data, config.data);
+  override_with(flags.member, config.member);
+  if (!flags.replicas.empty()) {
+    const auto text = read_input(flags.replicas, kMaxYamlBytes);
+    if (!text) return text.error();
+    auto replicas = read_replicas(*text, flags.replicas);
+    if (!replicas) return replicas.error();
+    config.replicas = std::move(*replicas);
+  }
+  if (config.replicas)
+    if (auto wrong = check_member(*config.replicas, config.member)) return wrong;
   if (auto wrong = apply_lifetime(flags.join_token_expires, config.join_token_lifetime_ms))
     return wrong;
   if (auto wrong = apply_log_format(flags.common.log_format, config.log_format)) return wrong;
@@ -171,6 +186,33 @@ int run_service(const Expected<Config>& config, bool check_only, Start start, An
   return kExitDone;
 }
 
+caf::error check_replica_flags(const CoordinatorFlags& flags, const CoordinatorConfig& config) {
+  const auto belongs = [](const char* field, const char* message) {
+    return make_error(ErrorCode::invalid_input, message, field);
+  };
+  if (config.replicas) {
+    if (!flags.restore.empty())
+      return belongs("restore",
+                     "begins another life of a ledger; --join makes a replica of a backup");
+    if (flags.init && !flags.found)
+      return belongs("init", "makes a new cluster; with replicas that is --init --found");
+    if (!flags.join.empty() && flags.found)
+      return belongs("join", "--found begins with a ledger that is here");
+    return {};
+  }
+  if (flags.found) return belongs("found", "belongs to --replicas FILE");
+  if (!flags.join.empty()) return belongs("join", "belongs to --replicas FILE");
+  return config.member.empty() ? caf::error{} : belongs("member", "belongs to --replicas FILE");
+}
+
+int run_replicated(const CoordinatorFlags& flags, const CoordinatorConfig& config) {
+  use_standard_error(config.log_format);
+  const StopSignal stop;
+  const DaemonLog log{config.log_format};
+  const caf::error failed = run_replica(config, {flags.init, flags.found, flags.join}, stop, log);
+  return failed ? refuse(failed) : kExitDone;
+}
+
 caf::error check_restore(const CoordinatorFlags& flags) {
   if (!flags.restore.empty() && flags.init)
     return make_error(ErrorCode::invalid_input,
@@ -183,9 +225,14 @@ caf::error check_restore(const CoordinatorFlags& flags) {
 int run_coordinator(const CoordinatorFlags& flags) {
   if (auto wrong = check_restore(flags)) return refuse_usage(wrong);
   raise_descriptor_limit();
+  const auto config = coordinator_config(flags);
+  if (config) {
+    if (auto wrong = check_replica_flags(flags, *config)) return refuse_usage(wrong);
+    if (config->replicas && !flags.common.check) return run_replicated(flags, *config);
+  }
   using Started = Expected<std::unique_ptr<CoordinatorProcess>>;
   return run_service(
-      coordinator_config(flags), flags.common.check,
+      config, flags.common.check,
       [&](auto& system, const CoordinatorConfig& config, const DaemonLog& log) -> Started {
         if (!flags.restore.empty())
           if (auto failed = restore_cluster(config, flags.restore, flags.accept_loss))
@@ -339,12 +386,20 @@ void add_coordinator(CLI::App& app, CoordinatorFlags& flags, int& status) {
                    "begin with this backup (fairwater ledger backup), in an empty data directory");
   verb->add_flag("--accept-loss", flags.accept_loss,
                  "give up all that happened after the backup was made");
+  verb->add_option("--replicas", flags.replicas,
+                   "YAML file: this is one of several coordinators of a cluster");
+  verb->add_option("--member", flags.member, "which of them it is");
+  verb->add_flag("--found", flags.found,
+                 "the first one: begin the journal in etcd with its ledger");
+  verb->add_option("--join", flags.join,
+                   "another one: begin with this backup (fairwater ledger backup)");
   verb->add_option("--join-token-expires", flags.join_token_expires,
                    "how long the first join token is good: a duration (default 24h), or never");
   verb->footer(
       "Examples:\n  fairwaterd coordinator --init --data /var/lib/fairwater/coordinator\n"
       "  fairwaterd coordinator --config /etc/fairwater/coordinator.yaml\n"
-      "  fairwaterd coordinator --restore /var/backups/fairwater/monday --accept-loss");
+      "  fairwaterd coordinator --restore /var/backups/fairwater/monday --accept-loss\n"
+      "  fairwaterd coordinator --replicas /etc/fairwater/replicas.yaml --member head1");
   verb->callback([&] { status = run_coordinator(flags); });
 }
 

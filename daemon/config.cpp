@@ -103,6 +103,8 @@ void read(const FieldMap& fields, CoordinatorConfig& config) {
   fields.read("allocation", config.allocation, read_allocation);
   fields.read("elastic", config.elastic, read_growth_rule);
   fields.read("preempt_after", config.preempt_after_ms, &Field::duration_ms);
+  fields.read("replicas", config.replicas, [](const Field& field) { return read_replicas(field); });
+  fields.read("member", config.member);
 }
 
 /// `devices: {gpu: [0, 1], fpga: [left, right]}`, or `gpu: auto`.
@@ -300,6 +302,8 @@ caf::error validate(const CoordinatorConfig& config) {
   if (counts_units)
     if (auto wrong = check_units(config)) return wrong;
   if (auto wrong = check_by_share(config)) return wrong;
+  if (config.replicas)
+    if (auto wrong = validate(*config.replicas, "replicas.")) return wrong;
   if (const auto terms = terms_of(config.debts, likely_measure(config)); !terms)
     return terms.error();
   if (!config.resources) return {};

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/replica_config.hpp"
 #include "model/balances.hpp"
 #include "model/errors.hpp"
 #include "model/journal.hpp"
@@ -46,6 +47,8 @@ struct CoordinatorConfig {
   /// By which elastic jobs grow and give back; may change from start to start.
   GrowthRule elastic = GrowthRule::qrea;
   std::int64_t preempt_after_ms = 30'000;
+  std::optional<ReplicaConfig> replicas;  ///< none: this coordinator is alone
+  std::string member;                     ///< which of them it is
 };
 
 struct AgentConfig {

@@ -22,6 +22,7 @@
 #include "cli/core/output.hpp"
 #include "cli/core/version.hpp"
 #include "daemon/accounting.hpp"
+#include "daemon/replica.hpp"
 #include "daemon/restore.hpp"
 #include "policy/core/check.hpp"
 #include "process/directory_place.hpp"
@@ -66,13 +67,15 @@ void StopSignal::request() const {
   FAIRWATER_CHECK(::write(requests_, &one, sizeof one) == sizeof one, "an event can be posted");
 }
 
-void StopSignal::wait(int child_fd) const {
+bool StopSignal::wait(int child_fd, int timeout_ms) const {
   std::array<pollfd, 3> events{
       {{signals_, POLLIN, 0}, {requests_, POLLIN, 0}, {child_fd, POLLIN, 0}}};
-  while (::poll(events.data(), events.size(), -1) < 0) FAIRWATER_CHECK(errno == EINTR, "poll");
-  if ((events[0].revents & POLLIN) == 0) return;
+  while (::poll(events.data(), events.size(), timeout_ms) < 0)
+    FAIRWATER_CHECK(errno == EINTR, "poll");
+  if ((events[0].revents & POLLIN) == 0) return (events[1].revents & POLLIN) != 0;
   signalfd_siginfo info{};
   FAIRWATER_CHECK(::read(signals_, &info, sizeof info) == sizeof info, "a signal can be read");
+  return true;
 }
 
 void StopSignal::arm_second_signal() const {
@@ -155,18 +158,15 @@ void watch(const Actor& actor, const std::string& what, std::shared_ptr<bool> st
 
 }  // namespace
 
-Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start(
-    caf::actor_system& system, const CoordinatorConfig& config, bool init,
-    std::function<void(const std::string&)> on_fatal) {
-  const auto limits = connection_limits(config, descriptor_limit());
-  if (!limits) return limits.error();
+Expected<OpenedLedger> open_ledger(const CoordinatorConfig& config, bool init,
+                                   JournalStore* store) {
   if (auto failed = prepare_directory(config, init)) return failed;
   LedgerOptions options;
   options.directory = config.data;
   options.create = init;
-  auto opened = Ledger::open(options);
-  if (!opened) return opened.error();
-  std::shared_ptr<Ledger> ledger = std::move(*opened);
+  options.store = store;
+  auto ledger = Ledger::open(options);
+  if (!ledger) return ledger.error();
   const std::string key_file = config.data + "/" + kCoordinatorKeyFile;
   if (!init && !std::filesystem::exists(key_file))
     spdlog::warn(
@@ -176,20 +176,34 @@ Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start(
   auto key = CoordinatorKey::load_or_make(key_file);
   if (!key) return key.error();
   spdlog::info("this coordinator's key is {}", key_text(key->public_key()));
-  if (ledger->last_number() == 0) {
+  if ((*ledger)->last_number() == 0) {
     if (!init)
       return make_error(ErrorCode::invalid_input,
                         config.data + " holds a ledger that was never used; start with --init");
-    if (auto failed = create_cluster(*ledger, config, *key)) return failed;
+    if (auto failed = create_cluster(**ledger, config, *key)) return failed;
     if (auto failed = mark_place(config.data)) return failed;
   }
-  if (auto wrong = check_against(ledger->cluster(), config)) return wrong;
-  if (auto failed = change_accounting(*ledger, config)) return failed;
-  const auto place = place_of(config.data);
-  if (!place) return place.error();
+  if (auto wrong = check_against((*ledger)->cluster(), config)) return wrong;
+  return OpenedLedger{std::move(*ledger), std::make_shared<const CoordinatorKey>(*key)};
+}
+
+ServerOptions server_options(const CoordinatorConfig& config, const ConnectionLimits& limits,
+                             const OpenedLedger& opened) {
+  ServerOptions options;
+  options.listen = config.listen;
+  options.max_connections = limits.connections;
+  options.max_connections_per_peer = limits.per_address;
+  options.operator_connections = limits.for_operators;
+  options.key = opened.key;
+  options.cluster_id = opened.ledger->cluster().cluster_id;
+  return options;
+}
+
+namespace {
+
+Expected<ClusterSettings> cluster_settings(const CoordinatorConfig& config,
+                                           const OpenedLedger& opened) {
   ClusterSettings settings;
-  settings.copied = *place != Place::same;
-  settings.restored = settings.copied && is_restored(config.data);
   settings.on_trusted = [data = config.data] {
     auto failed = mark_place(data);
     if (!failed) failed = forget_restore(data);
@@ -204,35 +218,60 @@ Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start(
   settings.grace_ms = config.grace_ms;
   settings.heartbeat_interval_ms = config.heartbeat_interval_ms;
   settings.version = std::string(kVersion);
-  settings.gang_secret = key->secret_for("gangs");
-  const auto debts = terms_of(config.debts, measure_of(ledger->cluster()));
+  settings.gang_secret = opened.key->secret_for("gangs");
+  const auto debts = terms_of(config.debts, measure_of(opened.ledger->cluster()));
   if (!debts) return debts.error();
   settings.debts = *debts;
   settings.predict = config.predict.value_or(Predict::limits);
   settings.allocation = config.allocation;
   settings.growth = config.elastic;
   settings.preempt_after_ms = config.preempt_after_ms;
-  auto cluster =
-      start_cluster(system, std::move(ledger), settings,
-                    [on_fatal](const caf::error& error) { on_fatal(details(error).message); });
+  return settings;
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start(
+    caf::actor_system& system, const CoordinatorConfig& config, bool init,
+    std::function<void(const std::string&)> on_fatal) {
+  const auto opened = open_ledger(config, init, nullptr);
+  if (!opened) return opened.error();
+  if (auto refused = refuse_replica_alone(config)) return refused;
+  const auto place = place_of(config.data);
+  if (!place) return place.error();
+  Standing standing;
+  standing.copied = *place != Place::same;
+  standing.restored = standing.copied && is_restored(config.data);
+  return start_on(system, config, *opened, standing,
+                  [on_fatal](const caf::error& error) { on_fatal(details(error).message); });
+}
+
+Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start_on(
+    caf::actor_system& system, const CoordinatorConfig& config, const OpenedLedger& opened,
+    const Standing& standing, std::function<void(const caf::error&)> on_fatal) {
+  const auto limits = connection_limits(config, descriptor_limit());
+  if (!limits) return limits.error();
+  if (auto failed = change_accounting(*opened.ledger, config)) return failed;
+  auto settings = cluster_settings(config, opened);
+  if (!settings) return settings.error();
+  settings->copied = standing.copied;
+  settings->restored = standing.restored;
+  settings->leadership = standing.leadership;
+  auto cluster = start_cluster(system, opened.ledger, *settings, on_fatal);
   if (!cluster) return cluster.error();
   std::unique_ptr<CoordinatorProcess> process{new CoordinatorProcess};
   process->cluster_ = std::move(*cluster);
   process->connections_ = *limits;
   const auto& running = process->cluster_;
-  watch(running.coordinator, "coordinator", process->stopping_, on_fatal);
-  watch(running.frontend, "frontend", process->stopping_, on_fatal);
-  watch(running.context->ledger, "ledger", process->stopping_, on_fatal);
-  watch(running.context->reader, "ledger's reader", process->stopping_, on_fatal);
-  watch(running.context->scanner, "ledger's scanner", process->stopping_, on_fatal);
-  ServerOptions server_options;
-  server_options.listen = config.listen;
-  server_options.max_connections = limits->connections;
-  server_options.max_connections_per_peer = limits->per_address;
-  server_options.operator_connections = limits->for_operators;
-  server_options.key = std::make_shared<const CoordinatorKey>(*key);
-  server_options.cluster_id = running.context->cluster_id;
-  auto server = Server::start(system, running.frontend, server_options);
+  const auto on_end = [on_fatal](const std::string& what) {
+    on_fatal(make_error(ErrorCode::internal, what));
+  };
+  watch(running.coordinator, "coordinator", process->stopping_, on_end);
+  watch(running.frontend, "frontend", process->stopping_, on_end);
+  watch(running.context->ledger, "ledger", process->stopping_, on_end);
+  watch(running.context->reader, "ledger's reader", process->stopping_, on_end);
+  watch(running.context->scanner, "ledger's scanner", process->stopping_, on_end);
+  auto server = Server::start(system, running.frontend, server_options(config, *limits, opened));
   if (!server) return server.error();
   process->server_ = std::move(*server);
   return process;

@@ -46,9 +46,9 @@ class StopSignal {
   StopSignal& operator=(const StopSignal&) = delete;
   /// From any thread: `wait` returns.
   void request() const;
-  /// Returns at the first signal or request; `child_fd`, when it is not -1, ends the wait as well
-  /// when it becomes readable.
-  void wait(int child_fd = -1) const;
+  /// Returns at the first signal or request: true; `child_fd`, when it is not -1, ends the wait as
+  /// well when it becomes readable, and so does the time, when it is not negative: false.
+  bool wait(int child_fd = -1, int timeout_ms = -1) const;
   /// From here on another signal ends the process at once.
   void arm_second_signal() const;
 
@@ -63,6 +63,26 @@ class DaemonActorConfig : public caf::actor_system_config {
   DaemonActorConfig();
 };
 
+/// A ledger with what its coordinator proves itself by.
+struct OpenedLedger {
+  std::shared_ptr<Ledger> ledger;
+  std::shared_ptr<const CoordinatorKey> key;
+};
+/// `init`: create the data directory, with its tokens. `store`: where several coordinators agree,
+/// or null.
+[[nodiscard]] Expected<OpenedLedger> open_ledger(const CoordinatorConfig& config, bool init,
+                                                 JournalStore* store);
+[[nodiscard]] ServerOptions server_options(const CoordinatorConfig& config,
+                                           const ConnectionLimits& limits,
+                                           const OpenedLedger& opened);
+
+/// What a coordinator's start has to know of its ledger.
+struct Standing {
+  bool copied = false;    ///< as in ClusterSettings
+  bool restored = false;  ///< likewise
+  std::shared_ptr<const Leadership> leadership = {};
+};
+
 /// A coordinator that listens. The parts end in the reverse order of their starting.
 class CoordinatorProcess {
  public:
@@ -71,6 +91,11 @@ class CoordinatorProcess {
   [[nodiscard]] static Expected<std::unique_ptr<CoordinatorProcess>> start(
       caf::actor_system& system, const CoordinatorConfig& config, bool init,
       std::function<void(const std::string&)> on_fatal);
+  /// The same on an opened ledger; it takes over by its first record. `on_fatal` hears `not_leader`
+  /// when another coordinator leads.
+  [[nodiscard]] static Expected<std::unique_ptr<CoordinatorProcess>> start_on(
+      caf::actor_system& system, const CoordinatorConfig& config, const OpenedLedger& opened,
+      const Standing& standing, std::function<void(const caf::error&)> on_fatal);
   ~CoordinatorProcess();
   [[nodiscard]] const std::string& address() const { return server_->address(); }
   [[nodiscard]] const ConnectionLimits& connections() const { return connections_; }

@@ -44,20 +44,42 @@ caf::error copy_secrets(const std::string& from, const std::string& to) {
   return {};
 }
 
+namespace {
+
+/// The ledger names every secret hash and every command: it is nobody else's to read.
+caf::error make_data_directory(const CoordinatorConfig& config) {
+  if (::mkdir(config.data.c_str(), S_IRWXU) == 0 || errno == EEXIST) return {};
+  return make_error(ErrorCode::invalid_input,
+                    "cannot make " + config.data + ": " + std::strerror(errno), "data");
+}
+
+RestoreOptions options_for(const CoordinatorConfig& config, const std::string& backup) {
+  RestoreOptions options;
+  options.backup = backup;
+  options.directory = config.data;
+  options.add_files = [backup](const std::string& directory) {
+    return copy_secrets(backup, directory);
+  };
+  return options;
+}
+
+}  // namespace
+
+caf::error copy_replica(const CoordinatorConfig& config, const std::string& backup) {
+  if (caf::error failed = make_data_directory(config)) return failed;
+  spdlog::info("copying {} into {}", backup, config.data);
+  const auto copied = restore_backup(options_for(config, backup));
+  return copied ? caf::error{} : copied.error();
+}
+
 caf::error restore_cluster(const CoordinatorConfig& config, const std::string& backup,
                            bool accept_loss) {
   const auto manifest = read_manifest(backup);
   if (!manifest) return manifest.error();
   if (!accept_loss) return refuse_loss(backup, *manifest);
-  // The ledger names every secret hash and every command: it is nobody else's to read.
-  if (::mkdir(config.data.c_str(), S_IRWXU) != 0 && errno != EEXIST)
-    return make_error(ErrorCode::invalid_input,
-                      "cannot make " + config.data + ": " + std::strerror(errno), "data");
+  if (caf::error failed = make_data_directory(config)) return failed;
   spdlog::info("restoring {} into {}", backup, config.data);
-  RestoreOptions options;
-  options.backup = backup;
-  options.directory = config.data;
-  options.add_files = [&](const std::string& directory) { return copy_secrets(backup, directory); };
+  RestoreOptions options = options_for(config, backup);
   options.beginning = [&](const BackupManifest& verified) {
     return restoring(verified.end, verified.recorded, wall_time_now(),
                      "restored from " + backup + ", which ends at " + end_text(verified));

@@ -17,4 +17,8 @@ namespace fairwater {
 [[nodiscard]] caf::error restore_cluster(const CoordinatorConfig& config, const std::string& backup,
                                          bool accept_loss);
 
+/// Makes the data directory, which must be missing or empty, of a backup of another replica: the
+/// same life of the ledger.
+[[nodiscard]] caf::error copy_replica(const CoordinatorConfig& config, const std::string& backup);
+
 }  // namespace fairwater

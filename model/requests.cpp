@@ -95,4 +95,9 @@ NameTable names_in(const Explanation& explanation, const NameTable& all) {
   return names.take();
 }
 
+std::uint64_t records_behind(const ReplicaInfo& replica, const ClusterStatus& status) {
+  const bool is_behind = replica.name != status.leader && replica.cycle < status.cycle;
+  return is_behind ? status.cycle - replica.cycle : 0;
+}
+
 }  // namespace fairwater

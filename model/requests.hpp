@@ -51,6 +51,16 @@ struct MadeToken {
   friend bool operator==(const MadeToken&, const MadeToken&) = default;
 };
 
+/// One of several coordinators, as the one that leads knows it.
+struct ReplicaInfo {
+  std::string name;
+  std::string address;
+  std::uint64_t cycle = 0;  ///< newest record on its disk
+  std::string version;
+  WallTime heard;  ///< when it last said so, by its own clock
+  friend bool operator==(const ReplicaInfo&, const ReplicaInfo&) = default;
+};
+
 struct ClusterStatus {
   std::string cluster_id;
   std::string version;
@@ -67,8 +77,13 @@ struct ClusterStatus {
   NamedAmounts capacity;
   NamedAmounts used;
   std::string storage_damage;  ///< what of the ledger could not be read; empty: nothing
+  std::string leader;          ///< the coordinator that answers; empty: there is one alone
+  std::vector<ReplicaInfo> replicas;  ///< by name; empty likewise
   friend bool operator==(const ClusterStatus&, const ClusterStatus&) = default;
 };
+
+/// By how many records a replica's disk is behind what is durable; the one that leads never is.
+[[nodiscard]] std::uint64_t records_behind(const ReplicaInfo& replica, const ClusterStatus& status);
 
 /// A node that has seen what this ledger does not hold.
 struct LedgerDoubt {

@@ -270,6 +270,17 @@ struct ClusterStatus {
   capacity @12 :List(Records.NamedAmount);
   used @13 :List(Records.NamedAmount);
   storageDamage @14 :Text;  # what of the ledger could not be read since the start; empty: nothing
+  leader @15 :Text;         # the coordinator that answers, by name; empty: it has no replicas
+  replicas @16 :List(ReplicaInfo);
+}
+
+struct ReplicaInfo {
+  # One of several coordinators.
+  name @0 :Text;
+  address @1 :Text;
+  cycle @2 :UInt64;  # newest record on its disk
+  version @3 :Text;
+  heard @4 :Int64;   # when it last said so, by its own clock
 }
 
 struct LedgerDoubt {

@@ -12,6 +12,7 @@
 #include "actors/coordinator/coordinator.hpp"
 #include "actors/coordinator/frontend.hpp"
 #include "actors/coordinator/heartbeat_pace.hpp"
+#include "actors/coordinator/leadership.hpp"
 #include "actors/coordinator/ledger_trust.hpp"
 #include "actors/coordinator/name_book.hpp"
 #include "state/snapshot.hpp"
@@ -41,6 +42,8 @@ struct ClusterSettings {
   bool copied = false;
   /// It is one whose loss the operator has accepted: its new life has begun.
   bool restored = false;
+  /// Where this coordinator leads others; null: it is alone.
+  std::shared_ptr<const Leadership> leadership;
   /// Called from a thread of its own for every backup.
   AddFiles add_to_backup;
   /// Called from a thread of its own, once, when a copied ledger is trusted.

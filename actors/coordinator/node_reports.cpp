@@ -12,9 +12,12 @@ namespace {
 
 using ReportPromise = caf::typed_response_promise<ReportReply>;
 
+/// Without a lease where another coordinator may lead by now: that one counts from its own start.
 ReportReply make_reply(const NodeActorState& state, std::vector<TaskKey> acknowledged) {
   const ClusterContext& context = *state.context;
-  return {std::move(acknowledged), context.ledger_end().mark, context.settings.lease_ms,
+  const auto& leadership = context.settings.leadership;
+  const bool leads = !leadership || leadership->is_confirmed();
+  return {std::move(acknowledged), context.ledger_end().mark, leads ? context.settings.lease_ms : 0,
           context.pace->interval_ms(), context.epoch};
 }
 

@@ -5,7 +5,10 @@ namespace fairwater::coordination {
 namespace {
 
 std::string why_not_granting(const CoordinatorState& state) {
-  return state.trust.holds() ? state.why_not_granting : state.trust.why_not();
+  if (!state.trust.holds()) return state.trust.why_not();
+  const auto& leadership = state.context->settings.leadership;
+  std::string waiting = leadership ? leadership->why_waiting() : std::string{};
+  return waiting.empty() ? state.why_not_granting : waiting;
 }
 
 /// Of one with tenants, what they have together.
@@ -136,6 +139,10 @@ ClusterStatus describe_cluster(CoordinatorState& state) {
   status.capacity = state.context->catalog.to_named(nodes.capacity);
   status.used = state.context->catalog.to_named(used);
   status.storage_damage = state.context->alarm->text();
+  if (const auto& leadership = state.context->settings.leadership) {
+    status.leader = leadership->name();
+    status.replicas = leadership->replicas();
+  }
   return status;
 }
 

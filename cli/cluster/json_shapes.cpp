@@ -52,6 +52,22 @@ const TaskResult* final_result(const TaskRecord& task) {
   return waits_or_runs || !task.result ? nullptr : &*task.result;
 }
 
+namespace {
+
+Json replicas_json(const ClusterStatus& status) {
+  Json replicas = Json::array();
+  for (const auto& replica : status.replicas)
+    replicas.push_back(Json{{"name", replica.name},
+                            {"address", replica.address},
+                            {"cycle", replica.cycle},
+                            {"behind", records_behind(replica, status)},
+                            {"software", replica.version},
+                            {"heard_at", json_time(replica.heard)}});
+  return replicas;
+}
+
+}  // namespace
+
 Json status_json(const ClusterStatus& status) {
   return Json{{"cluster",
                {{"id", status.cluster_id},
@@ -68,7 +84,9 @@ Json status_json(const ClusterStatus& status) {
                 {"tasks_pending", status.tasks_pending},
                 {"capacity", json_amounts(status.capacity)},
                 {"used", json_amounts(status.used)},
-                {"storage_damage", status.storage_damage}}}};
+                {"storage_damage", status.storage_damage},
+                {"leader", status.leader.empty() ? Json() : Json(status.leader)},
+                {"replicas", replicas_json(status)}}}};
 }
 
 Json token_json(const TokenInfo& token) {

@@ -75,6 +75,18 @@ std::string ending(const TaskRecord& task) {
   return result == nullptr ? "-" : ending_of(*result);
 }
 
+namespace {
+
+std::string replica_text(const ClusterStatus& status) {
+  std::string text;
+  for (const auto& replica : status.replicas)
+    text += fmt::format("{}{} at {}, {} records behind", text.empty() ? "" : "; ", replica.name,
+                        replica.address, records_behind(replica, status));
+  return text;
+}
+
+}  // namespace
+
 std::string status_text(const ClusterStatus& status) {
   const std::string granting = status.granting ? "yes" : "NO: " + status.why_not_granting;
   return paragraph({
@@ -88,6 +100,8 @@ std::string status_text(const ClusterStatus& status) {
       {"used", format_amounts(status.used)},
       {"ledger", fmt::format("cycle {}, sequence at {}", status.cycle, status.position)},
       {"LEDGER DAMAGED", status.storage_damage},
+      {"leads", status.leader},
+      {"replicas", replica_text(status)},
   });
 }
 

@@ -69,6 +69,20 @@ struct Fields<ClusterStatus> {
     FAIRWATER_FIELD(capacity, Capacity);
     FAIRWATER_FIELD(used, Used);
     FAIRWATER_FIELD(storage_damage, StorageDamage);
+    FAIRWATER_FIELD(leader, Leader);
+    FAIRWATER_FIELD(replicas, Replicas);
+  }
+};
+
+template <>
+struct Fields<ReplicaInfo> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(name, Name);
+    FAIRWATER_FIELD(address, Address);
+    FAIRWATER_FIELD(cycle, Cycle);
+    FAIRWATER_FIELD(version, Version);
+    FAIRWATER_FIELD(heard, Heard);
   }
 };
 

@@ -87,6 +87,8 @@ TEST_CASE("docs/cli.md names every key that is always there", "[golden][commands
   std::set<std::string> keys;
   TenantInfo tenant;
   tenant.record.spec.run_as.user = "a";
+  ClusterStatus status;
+  status.replicas.emplace_back();
   LedgerStanding standing;
   standing.doubts.emplace_back();
   RestoreReport report;
@@ -94,7 +96,7 @@ TEST_CASE("docs/cli.md names every key that is always there", "[golden][commands
   ClassProfile profile;
   profile.amounts = {{{{"cpu", 1000}}, {ClassRun{.run_ms = 5}}, {}}};
   for (const Json& json :
-       {status_json({}), tenants_json({tenant}), tenant_change_json({}), token_json({}),
+       {status_json(status), tenants_json({tenant}), tenant_change_json({}), token_json({}),
         node_json({}), job_detail_json({{}, {task}}), explain_json({}), ledger_json({}),
         verify_json({}), standing_json(standing), backup_json("", {}), restore_json(report),
         forgiven_json({}, {}), profile_json(profile)})
