@@ -406,7 +406,8 @@ void add_coordinator(CLI::App& app, CoordinatorFlags& flags, int& status) {
 void add_agent(CLI::App& app, AgentFlags& flags, int& status) {
   auto* verb = app.add_subcommand("agent", "run the agent of one machine");
   add_common(*verb, flags.common);
-  verb->add_option("--coordinator", flags.coordinator, "HOST:PORT of the coordinator");
+  verb->add_option("--coordinator", flags.coordinator,
+                   "HOST:PORT of the coordinator; of several with commas between them");
   verb->add_option("--name", flags.name, "the node's name; default: the host's");
   verb->add_option("--site", flags.site, "the node's site");
   verb->add_option("--label", flags.labels, "KEY=VALUE, may be given again");

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "daemon/replica_fields.hpp"
 #include "input/document.hpp"
 #include "input/resource_kinds.hpp"
 #include "model/tenant.hpp"

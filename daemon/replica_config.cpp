@@ -1,4 +1,4 @@
-#include "daemon/replica_config.hpp"
+#include "daemon/replica_fields.hpp"
 
 #include <set>
 

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "input/field.hpp"
 #include "model/errors.hpp"
 #include "storage/etcd/etcd.hpp"
 
@@ -27,7 +26,6 @@ struct ReplicaConfig {
 /// The least that takeover_after may be: the leader beats five times in a second.
 inline constexpr std::int64_t kLeastTakeoverMs = 500;
 
-[[nodiscard]] ReplicaConfig read_replicas(const Field& field);
 /// Of a file's content; `name` is how errors call it.
 [[nodiscard]] Expected<ReplicaConfig> read_replicas(std::string_view text, const std::string& name);
 /// Errors name fields below `path`, such as `replicas.`.

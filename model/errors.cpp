@@ -28,7 +28,6 @@ constexpr std::array<std::pair<ErrorCode, std::string_view>, 16> kNames{{
     {ErrorCode::storage_damaged, "storage_damaged"},
     {ErrorCode::storage_behind, "storage_behind"},
     {ErrorCode::storage_locked, "storage_locked"},
-    {ErrorCode::not_leader, "not_leader"},
     {ErrorCode::internal, "internal"},
     {ErrorCode::not_leader, "not_leader"},
 }};

@@ -24,7 +24,6 @@ enum class ErrorCode : std::uint8_t {
   storage_damaged,  ///< fatal: what is on disk contradicts itself
   storage_behind,   ///< fatal: older than what was already acknowledged
   storage_locked,   ///< another process owns the directory
-  not_leader,       ///< retryable: another coordinator leads
   internal,
   not_leader,  ///< retryable: another coordinator leads; nothing was done
 };

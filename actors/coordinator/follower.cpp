@@ -26,10 +26,8 @@ FrontendActor::behavior_type follower(FrontendActor::stateful_pointer<FollowerSt
 caf::error KnownLeader::refusal() const {
   const std::lock_guard lock(mutex_);
   if (name_.empty())
-    return make_error(ErrorCode::not_leader,
-                      "this coordinator follows, and nobody leads at the moment");
-  return make_error(ErrorCode::not_leader,
-                    "this coordinator follows; " + name_ + " leads, at " + address_);
+    return make_not_leader("this coordinator follows, and nobody leads at the moment", {});
+  return make_not_leader("this coordinator follows; " + name_ + " leads, at " + address_, address_);
 }
 
 FrontendActor spawn_follower(caf::actor_system& system, std::shared_ptr<const KnownLeader> leader) {
