@@ -160,6 +160,14 @@ class Replica {
  private:
   /// Begins the journal in etcd with this ledger.
   caf::error found(bool init) {
+    // Before anything is made that would be of no use.
+    for (auto view = journal_->look(1);; view = journal_->look(1)) {
+      if (view && view->head && init) return journal_->found({});
+      if (view) break;
+      if (details(view.error()).code != ErrorCode::unavailable) return view.error();
+      say_once(details(view.error()).message);
+      if (stop_.wait(-1, kLookMs)) return told_to_stop();
+    }
     JournalHead head;
     {
       const auto alone = open_ledger(config_, init, nullptr);
@@ -171,7 +179,7 @@ class Replica {
       if (!failed) return {};
       if (details(failed).code == ErrorCode::unavailable) {
         say_once(details(failed).message);
-        if (stop_.wait(-1, kLookMs)) return make_error(ErrorCode::unavailable, "told to stop");
+        if (stop_.wait(-1, kLookMs)) return told_to_stop();
         continue;
       }
       // An answer that was lost looks like this, too.
@@ -179,6 +187,10 @@ class Replica {
       if (view && view->head == head) return {};
       return failed;
     }
+  }
+
+  static caf::error told_to_stop() {
+    return make_error(ErrorCode::unavailable, "told to stop before etcd answered");
   }
 
   caf::error follow(bool& stopped) {

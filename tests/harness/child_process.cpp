@@ -176,9 +176,11 @@ void ChildProcess::send_signal(int signal) const {
 }
 
 bool ChildProcess::running() {
+  if (status_ >= 0) return false;
   int wait_status = 0;
-  if (status_ < 0 && waitpid(pid_, &wait_status, WNOHANG) == pid_)
-    status_ = exit_status(wait_status);
+  const pid_t ended = waitpid(pid_, &wait_status, WNOHANG);
+  if (ended == pid_) status_ = exit_status(wait_status);
+  if (ended < 0) status_ = 128 + SIGKILL;  // kill_descendants() has waited for it
   return status_ < 0;
 }
 

@@ -80,7 +80,9 @@ std::string Cluster::log_of(const std::string& process) const {
   return read_file(directory_ / (process + ".log"));
 }
 
-std::string Cluster::address() const { return fmt::format("{}:{}", setup_.host, port_); }
+std::string Cluster::address() const {
+  return setup_.addresses.empty() ? fmt::format("{}:{}", setup_.host, port_) : setup_.addresses;
+}
 
 std::string Cluster::operator_token() const {
   std::string token = read_file(coordinator_data() / "operator.token");

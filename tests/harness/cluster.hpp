@@ -47,6 +47,8 @@ struct ClusterSetup {
   std::string host = "127.0.0.1";
   std::string network_namespace = {};  ///< of the coordinator and the command line
   std::filesystem::path data = {};     ///< of the coordinator; empty: below the cluster's directory
+  /// Of several coordinators that somebody else starts; empty: there is one.
+  std::string addresses = {};
 };
 
 class Cluster {

@@ -1,0 +1,199 @@
+#include "tests/harness/replicas.hpp"
+
+#include <csignal>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <netinet/in.h>
+#include <stdexcept>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/harness/cluster.hpp"
+
+namespace fairwater::harness {
+namespace {
+
+/// Held open together, so that no two are the same.
+std::vector<std::uint16_t> free_ports(std::size_t count) {
+  std::vector<int> sockets;
+  std::vector<std::uint16_t> ports;
+  while (ports.size() < count) {
+    const int opened = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    if (opened < 0 || ::bind(opened, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+        ::getsockname(opened, reinterpret_cast<sockaddr*>(&address), &length) != 0)
+      throw std::runtime_error("no free port");
+    sockets.push_back(opened);
+    ports.push_back(ntohs(address.sin_port));
+  }
+  for (const int opened : sockets) ::close(opened);
+  return ports;
+}
+
+std::string url(std::uint16_t port) { return fmt::format("http://127.0.0.1:{}", port); }
+
+}  // namespace
+
+bool has_etcd() {
+  return std::system("etcd --version >/dev/null 2>&1") == 0;  // NOLINT(concurrency-mt-unsafe)
+}
+
+Replicas::Replicas(std::string configuration) {
+  adopt_orphans();
+  const auto ports = free_ports(3 * names_.size());
+  for (std::size_t i = 0; i < names_.size(); ++i)
+    ports_[names_[i]] = {ports[3 * i], ports[3 * i + 1], ports[3 * i + 2]};
+  std::string members;
+  std::string etcd;
+  for (const auto& name : names_) {
+    members += fmt::format("  {}: {}\n", name, address(name));
+    etcd += fmt::format("  - {}\n", url(ports_[name].etcd_clients));
+  }
+  std::ofstream(directory_ / "replicas.yaml") << "members:\n" << members << "etcd:\n" << etcd;
+  std::ofstream(directory_ / "coordinator.yaml") << configuration;
+}
+
+Replicas::~Replicas() {
+  coordinators_.clear();
+  etcd_.clear();
+  if (std::uncaught_exceptions() > 0 || std::getenv("FAIRWATER_KEEP") != nullptr) {
+    std::cerr << "logs are kept in " << directory_.path() << '\n';
+    directory_.keep();
+  }
+}
+
+std::string Replicas::address(const std::string& name) const {
+  return fmt::format("127.0.0.1:{}", ports_.at(name).coordinator);
+}
+
+std::string Replicas::addresses() const {
+  std::string all;
+  for (const auto& name : names_) all += (all.empty() ? "" : ",") + address(name);
+  return all;
+}
+
+std::string Replicas::log_of(const std::string& name) const {
+  std::ifstream file(directory_ / (name + ".log"));
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+void Replicas::start_etcd(const std::string& name) {
+  std::string cluster;
+  for (const auto& [member, ports] : ports_)
+    cluster += fmt::format("{}{}={}", cluster.empty() ? "" : ",", member, url(ports.etcd_peers));
+  const Ports& own = ports_.at(name);
+  CommandOptions options;
+  options.command = {"etcd",
+                     "--name",
+                     name,
+                     "--data-dir",
+                     directory_ / ("etcd-" + name),
+                     "--listen-client-urls",
+                     url(own.etcd_clients),
+                     "--advertise-client-urls",
+                     url(own.etcd_clients),
+                     "--listen-peer-urls",
+                     url(own.etcd_peers),
+                     "--initial-advertise-peer-urls",
+                     url(own.etcd_peers),
+                     "--initial-cluster",
+                     cluster,
+                     "--heartbeat-interval",
+                     "50",
+                     "--election-timeout",
+                     "500",
+                     "--max-request-bytes",
+                     "16777216"};
+  options.error_file = directory_ / ("etcd-" + name + ".log");
+  etcd_[name] = std::make_unique<ChildProcess>(options);
+}
+
+CommandOptions Replicas::command(const std::string& name,
+                                 const std::vector<std::string>& flags) const {
+  CommandOptions options;
+  options.command = {programs_directory() / "fairwaterd",
+                     "coordinator",
+                     "--config",
+                     directory_ / "coordinator.yaml",
+                     "--replicas",
+                     directory_ / "replicas.yaml",
+                     "--member",
+                     name,
+                     "--data",
+                     data(name),
+                     "--listen",
+                     address(name)};
+  options.command.insert(options.command.end(), flags.begin(), flags.end());
+  options.error_file = directory_ / (name + ".log");
+  return options;
+}
+
+void Replicas::start_coordinator(const std::string& name, const std::vector<std::string>& flags) {
+  coordinators_[name] = std::make_unique<ChildProcess>(command(name, flags));
+  const std::string ready = coordinators_[name]->read_line(Duration(30'000));
+  if (!ready.starts_with("listening on "))
+    throw std::runtime_error("coordinator " + name + " said: " + ready);
+}
+
+void Replicas::start() {
+  for (const auto& name : names_) start_etcd(name);
+  start_coordinator("one", {"--init", "--found"});
+  (void)wait_for_leader();
+  const std::string backup = directory_ / "backup";
+  const auto made = fairwater({"ledger", "backup", backup});
+  if (made.status != 0) throw std::runtime_error("no backup: " + made.errors);
+  for (const char* name : {"two", "three"}) start_coordinator(name, {"--join", backup});
+}
+
+int Replicas::stop_coordinator(const std::string& name, int signal) {
+  coordinators_.at(name)->send_signal(signal);
+  const int status = coordinators_.at(name)->wait(Duration(20'000));
+  coordinators_.erase(name);
+  return status;
+}
+
+int Replicas::stop_etcd(const std::string& name, int signal) {
+  etcd_.at(name)->send_signal(signal);
+  const int status = etcd_.at(name)->wait(Duration(20'000));
+  etcd_.erase(name);
+  return status;
+}
+
+Completed Replicas::fairwater(std::vector<std::string> arguments,
+                              const std::string& addresses) const {
+  CommandOptions options;
+  arguments.insert(arguments.begin(), programs_directory() / "fairwater");
+  options.command = std::move(arguments);
+  options.environment = {{"FAIRWATER_ADDRESS", addresses.empty() ? this->addresses() : addresses}};
+  std::ifstream file(data("one") + "/operator.token");
+  std::getline(file, options.environment["FAIRWATER_TOKEN"]);
+  return run(options);
+}
+
+std::string Replicas::leader() const {
+  const auto status = fairwater({"status", "--json"});
+  if (status.status != 0) return {};
+  const auto leader = nlohmann::json::parse(status.output)["cluster"]["leader"];
+  return leader.is_string() ? leader.get<std::string>() : std::string{};
+}
+
+std::string Replicas::wait_for_leader(const std::string& other, Duration limit) const {
+  std::string found;
+  wait_until("somebody leads", limit, [&] {
+    found = leader();
+    return !found.empty() && found != other;
+  });
+  return found;
+}
+
+}  // namespace fairwater::harness

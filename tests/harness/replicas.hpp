@@ -1,0 +1,69 @@
+// Several coordinators of one cluster, and the members of etcd by which they agree, on this
+// machine.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "process/temporary_directory.hpp"
+#include "tests/harness/child_process.hpp"
+
+namespace fairwater::harness {
+
+/// Whether there is an etcd to be started.
+[[nodiscard]] bool has_etcd();
+
+class Replicas {
+ public:
+  /// `configuration`: more lines of coordinator.yaml. Starts nothing.
+  explicit Replicas(std::string configuration);
+  ~Replicas();
+  Replicas(const Replicas&) = delete;
+  Replicas& operator=(const Replicas&) = delete;
+
+  /// All members of etcd; a new cluster led by `one`; `two` and `three` from a backup of it.
+  void start();
+  void start_etcd(const std::string& name);
+  void start_coordinator(const std::string& name, const std::vector<std::string>& flags = {});
+  [[nodiscard]] ChildProcess& etcd(const std::string& name) { return *etcd_.at(name); }
+  [[nodiscard]] ChildProcess& coordinator(const std::string& name) {
+    return *coordinators_.at(name);
+  }
+  /// Sends the signal and waits for the end; returns the exit status.
+  int stop_coordinator(const std::string& name, int signal);
+  int stop_etcd(const std::string& name, int signal);
+
+  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+  [[nodiscard]] std::string addresses() const;  ///< of all, with commas
+  [[nodiscard]] std::string address(const std::string& name) const;
+  [[nodiscard]] std::string data(const std::string& name) const { return directory_ / name; }
+  [[nodiscard]] std::string log_of(const std::string& name) const;
+  /// The command that starts a coordinator, for tests that expect it to fail.
+  [[nodiscard]] CommandOptions command(const std::string& name,
+                                       const std::vector<std::string>& flags) const;
+  /// Runs `fairwater ARGUMENTS` as the operator, at these addresses or at all.
+  [[nodiscard]] Completed fairwater(std::vector<std::string> arguments,
+                                    const std::string& addresses = {}) const;
+  /// Who leads, as whoever leads says; empty when nobody does.
+  [[nodiscard]] std::string leader() const;
+  /// Returns its name once somebody leads that is not `other`.
+  [[nodiscard]] std::string wait_for_leader(const std::string& other = {},
+                                            Duration limit = Duration(20'000)) const;
+
+ private:
+  struct Ports {
+    std::uint16_t coordinator = 0;
+    std::uint16_t etcd_clients = 0;
+    std::uint16_t etcd_peers = 0;
+  };
+
+  TemporaryDirectory directory_;
+  std::vector<std::string> names_{"one", "three", "two"};
+  std::map<std::string, Ports> ports_;
+  std::map<std::string, std::unique_ptr<ChildProcess>> etcd_;
+  std::map<std::string, std::unique_ptr<ChildProcess>> coordinators_;
+};
+
+}  // namespace fairwater::harness

@@ -1,0 +1,246 @@
+// Three coordinators, one ledger: whoever leads, nothing is lost and nothing runs twice.
+#include "tests/harness/replicas.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <random>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+#include "tests/scenario/support.hpp"
+
+namespace fairwater::scenario {
+namespace {
+
+using harness::Replicas;
+
+int rounds() {
+  const char* given = std::getenv("FAIRWATER_ROUNDS");
+  return given != nullptr ? std::atoi(given) : 8;
+}
+
+bool has_etcd_or_skips() {
+  if (harness::has_etcd()) return true;
+  skip("several coordinators need etcd");
+  return false;
+}
+
+const std::string kConfiguration = "lease: 15s\ngrace: 4s\nheartbeat_interval: 250ms\n";
+/// After a change of the leader nothing is lost within lease and grace, so work goes on meanwhile.
+const Duration kPatience{90'000};
+
+/// Agents and the command line, with all addresses.
+ClusterSetup beside(const Replicas& replicas) {
+  return {.agents = {{"node1"}, {"node2"}},
+          .data = replicas.data("one"),
+          .addresses = replicas.addresses()};
+}
+
+/// Keeps the nodes busy with jobs from a thread of its own, and what of them was acknowledged.
+class SteadyWork {
+ public:
+  SteadyWork(const Cluster& cluster, const WorkLog& log)
+      : thread_([this, &cluster, file = job_file("steady", 4, log.command_line("sleep 0.1"))] {
+          while (!stopping_) {
+            const auto submitted = cluster.fairwater({"job", "submit", "--quiet", "-"}, file);
+            if (submitted.status == 0) acknowledged_.push_back(std::stoull(submitted.output));
+          }
+        }) {}
+  ~SteadyWork() { stop(); }
+  void stop() {
+    stopping_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  /// After stop().
+  [[nodiscard]] const std::vector<std::uint64_t>& acknowledged() const { return acknowledged_; }
+
+ private:
+  std::vector<std::uint64_t> acknowledged_;
+  std::atomic<bool> stopping_ = false;
+  std::thread thread_;
+};
+
+/// All that was taken in ran once, and all that was acknowledged was taken in.
+void check_work(const Cluster& cluster, const WorkLog& log,
+                const std::vector<std::uint64_t>& acknowledged) {
+  std::map<std::uint64_t, std::uint32_t> tasks;
+  std::vector<std::uint64_t> ids;
+  for (const json listed = cluster.list("job"); const auto& job : listed) {
+    tasks[job["id"]] = 4;
+    ids.push_back(job["id"]);
+  }
+  for (const std::uint64_t id : acknowledged) {
+    INFO("job " << id << " was acknowledged");
+    REQUIRE(tasks.contains(id));
+  }
+  CHECK(cluster.wait(ids, kPatience) == 0);
+  CHECK(each_ran_once(log, tasks));
+}
+
+/// Every coordinator's own ledger is sound, and all hold the same number of records.
+void check_ledgers(Replicas& replicas) {
+  for (const auto& name : replicas.names()) CHECK(replicas.stop_coordinator(name, SIGKILL) != 0);
+  // What was committed last may be on the leader's disk alone so far: each reads it at its start.
+  for (const auto& name : replicas.names()) replicas.start_coordinator(name);
+  const std::string leader = replicas.wait_for_leader();
+  harness::wait_until("all hold the whole ledger", Duration(20'000), [&] {
+    const auto status = replicas.fairwater({"status", "--json"});
+    if (status.status != 0) return false;
+    const json answer = json::parse(status.output);
+    const json& all = answer["cluster"]["replicas"];
+    return all.size() == 3 && std::all_of(all.begin(), all.end(), [](const json& replica) {
+             return replica["behind"] == 0;
+           });
+  });
+  std::vector<std::uint64_t> records;
+  for (const auto& name : replicas.names()) {
+    if (name != leader) CHECK(replicas.stop_coordinator(name, SIGKILL) != 0);
+  }
+  CHECK(replicas.stop_coordinator(leader, SIGKILL) != 0);
+  for (const auto& name : replicas.names()) {
+    const auto verified =
+        replicas.fairwater({"ledger", "verify", "--json", "--data", replicas.data(name)});
+    INFO(name << ": " << verified.output << verified.errors);
+    REQUIRE(verified.status == 0);
+    CHECK(json::parse(verified.output)["ok"] == true);
+  }
+}
+
+TEST_CASE("leaders are killed, stopped and told to go, and each task runs once",
+          "[scenario][replicas]") {
+  if (!has_etcd_or_skips()) return;
+  const auto seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  Replicas replicas(kConfiguration);
+  replicas.start();
+  Cluster cluster(beside(replicas));
+  const WorkLog log(cluster.directory() / "work");
+  cluster.apply_tenants(tenants({{"steady", 1}}));
+  cluster.start_agents();
+  SteadyWork work(cluster, log);
+
+  for (int round = 0; round < rounds(); ++round) {
+    const std::size_t runs = log.runs().size();
+    harness::wait_until("work goes on", kPatience, [&] { return log.runs().size() >= runs + 8; });
+    const std::string leader = replicas.wait_for_leader();
+    INFO("round " << round << ", " << leader << " leads");
+    switch (round % 4) {
+      case 0:
+        CHECK(replicas.stop_coordinator(leader, SIGKILL) == 128 + SIGKILL);
+        CHECK(replicas.wait_for_leader(leader) != leader);
+        replicas.start_coordinator(leader);
+        break;
+      case 1:  // it believes that it leads when it goes on
+        replicas.coordinator(leader).send_signal(SIGSTOP);
+        CHECK(replicas.wait_for_leader(leader) != leader);
+        replicas.coordinator(leader).send_signal(SIGCONT);
+        break;
+      case 2:
+        CHECK(replicas.stop_coordinator(leader, SIGTERM) == 0);
+        CHECK(replicas.wait_for_leader(leader) != leader);
+        replicas.start_coordinator(leader);
+        break;
+      default: {  // any member of etcd; another one leads there if it did
+        const std::string member = replicas.names()[random() % 3];
+        CHECK(replicas.stop_etcd(member, SIGKILL) == 128 + SIGKILL);
+        const std::size_t before = log.runs().size();
+        harness::wait_until("work goes on without it", kPatience,
+                            [&] { return log.runs().size() >= before + 8; });
+        replicas.start_etcd(member);
+      }
+    }
+  }
+  work.stop();
+  REQUIRE(work.acknowledged().size() >= static_cast<std::size_t>(rounds()));
+  check_work(cluster, log, work.acknowledged());
+  check_ledgers(replicas);
+}
+
+TEST_CASE("without a majority nothing is acknowledged, tasks run on, and it heals by itself",
+          "[scenario][replicas]") {
+  if (!has_etcd_or_skips()) return;
+  Replicas replicas(kConfiguration);
+  replicas.start();
+  Cluster cluster(beside(replicas));
+  const WorkLog log(cluster.directory() / "work");
+  cluster.apply_tenants(tenants({{"steady", 1}}));
+  cluster.start_agents();
+  const auto before = cluster.submit(job_file("steady", 2, log.command_line("sleep 4")));
+  harness::wait_until("both run", Duration(20'000), [&] { return log.runs().size() == 2; });
+  const std::string leader = replicas.leader();
+
+  for (const char* member : {"one", "two"})
+    CHECK(replicas.stop_etcd(member, SIGKILL) == 128 + SIGKILL);
+  harness::wait_until("the status says why", Duration(20'000), [&] {
+    const auto status = replicas.fairwater({"status", "--json"}, replicas.address(leader));
+    return status.status == 0 &&
+           json::parse(status.output)["cluster"]["why_not_granting"].get<std::string>().find(
+               "no majority of etcd") == 0;
+  });
+  // Nobody hears of this job before it is durable.
+  harness::ChildProcess submitting(
+      {.command = {harness::programs_directory() / "fairwater", "job", "run", "--quiet", "--tenant",
+                   "steady", "--", "true"},
+       .environment = {{"FAIRWATER_ADDRESS", replicas.address(leader)},
+                       {"FAIRWATER_TOKEN", cluster.operator_token()}}});
+  harness::wait_until("the tasks end by themselves", Duration(20'000), [&] {
+    const auto runs = log.runs();
+    return std::all_of(runs.begin(), runs.end(), [](const auto& run) { return run.ended > 0; });
+  });
+  CHECK(submitting.running());
+
+  for (const char* member : {"one", "two"}) replicas.start_etcd(member);
+  (void)replicas.wait_for_leader();
+  CHECK(cluster.wait({before}) == 0);
+  CHECK(each_ran_once(log, {{before, 2}}));
+  const auto after = cluster.submit(job_file("steady", 4, log.command_line("true")));
+  CHECK(cluster.wait({after}) == 0);
+}
+
+TEST_CASE("what would part the ledgers of several coordinators is refused",
+          "[scenario][replicas]") {
+  if (!has_etcd_or_skips()) return;
+  Replicas replicas(kConfiguration);
+  replicas.start();
+  const std::string leader = replicas.leader();
+  CHECK(leader == "one");
+
+  // Whoever follows says who leads.
+  const auto asked = replicas.fairwater({"status"}, replicas.address("two"));
+  INFO(asked.errors);
+  CHECK(asked.errors.find("one leads, at " + replicas.address("one")) == std::string::npos);
+  CHECK(asked.status == 0);  // and the command line asks that one
+
+  CHECK(replicas.stop_coordinator("two", SIGTERM) == 0);
+  const auto refusal = [&](const CommandOptions& options) {
+    const Completed ended = harness::run(options);
+    CHECK(ended.status != 0);
+    return ended.errors;
+  };
+  CommandOptions alone;
+  alone.command = {harness::programs_directory() / "fairwaterd",
+                   "coordinator",
+                   "--data",
+                   replicas.data("two"),
+                   "--listen",
+                   "127.0.0.1:0"};
+  CHECK_THAT(refusal(alone), Catch::Contains("is one of several coordinators'"));
+  const auto changed = [&](const std::string& from, const std::string& to,
+                           const std::vector<std::string>& flags) {
+    CommandOptions options = replicas.command("two", flags);
+    std::replace(options.command.begin(), options.command.end(), from, to);
+    options.error_file.clear();
+    return options;
+  };
+  CHECK_THAT(refusal(changed("two", "four", {})),
+             Catch::Contains("member: 'four' is none of one, three, two"));
+  const std::string fresh = replicas.data("two") + "-fresh";
+  CHECK_THAT(refusal(changed(replicas.data("two"), fresh, {"--init", "--found"})),
+             Catch::Contains("etcd holds a journal under 'fairwater' already"));
+  CHECK_FALSE(std::filesystem::exists(fresh));
+}
+
+}  // namespace
+}  // namespace fairwater::scenario
