@@ -20,9 +20,12 @@
 namespace fairwater::harness {
 namespace {
 
-/// Held open together, so that no two are the same.
+std::string url(std::uint16_t port) { return fmt::format("http://127.0.0.1:{}", port); }
+
+}  // namespace
+
 std::vector<std::uint16_t> free_ports(std::size_t count) {
-  std::vector<int> sockets;
+  std::vector<int> sockets;  // open together, so that no two are the same
   std::vector<std::uint16_t> ports;
   while (ports.size() < count) {
     const int opened = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -39,10 +42,6 @@ std::vector<std::uint16_t> free_ports(std::size_t count) {
   for (const int opened : sockets) ::close(opened);
   return ports;
 }
-
-std::string url(std::uint16_t port) { return fmt::format("http://127.0.0.1:{}", port); }
-
-}  // namespace
 
 bool has_etcd() {
   return std::system("etcd --version >/dev/null 2>&1") == 0;  // NOLINT(concurrency-mt-unsafe)

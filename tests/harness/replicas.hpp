@@ -15,6 +15,9 @@ namespace fairwater::harness {
 /// Whether there is an etcd to be started.
 [[nodiscard]] bool has_etcd();
 
+/// That nobody listened on a moment ago, no two the same.
+[[nodiscard]] std::vector<std::uint16_t> free_ports(std::size_t count);
+
 class Replicas {
  public:
   /// `configuration`: more lines of coordinator.yaml. Starts nothing.

@@ -8,6 +8,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/scenario/pages.hpp"
 #include "tests/scenario/support.hpp"
 
 namespace fairwater::scenario {
@@ -240,6 +241,18 @@ TEST_CASE("what would part the ledgers of several coordinators is refused",
   CHECK_THAT(refusal(changed(replicas.data("two"), fresh, {"--init", "--found"})),
              Catch::Contains("etcd holds a journal under 'fairwater' already"));
   CHECK_FALSE(std::filesystem::exists(fresh));
+}
+
+TEST_CASE("the examples of docs/replicas.md do what the page says", "[scenario][replicas]") {
+  if (!has_etcd_or_skips()) return;
+  const Cluster cluster({});  // its directory, and the end of all that is started below
+  std::map<std::string, std::string> environment;
+  const auto ports = harness::free_ports(9);
+  std::size_t next = 0;
+  for (const char* what : {"HEAD", "ETCD", "PEER"})
+    for (const char* number : {"1", "2", "3"})
+      environment[std::string(what) + number] = fmt::format("127.0.0.1:{}", ports[next++]);
+  check_page(cluster.directory(), environment, "docs/replicas.md");
 }
 
 }  // namespace

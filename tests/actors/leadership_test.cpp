@@ -1,0 +1,71 @@
+// A coordinator that leads others: what it says while it may have been overtaken.
+#include <catch2/catch.hpp>
+
+#include "tests/actors/cluster_fixture.hpp"
+
+namespace fairwater {
+namespace {
+
+struct ShownLeadership final : Leadership {
+  std::string name() const override { return "one"; }
+  bool is_confirmed() const override { return confirmed; }
+  std::string why_waiting() const override { return waiting; }
+  std::vector<ReplicaInfo> replicas() const override {
+    return {{"one", "head1:7400", 1, "1", {}}, {"two", "head2:7400", 2, "1", {}}};
+  }
+  bool confirmed = true;
+  std::string waiting;
+};
+
+TEST_CASE("no lease is extended by a coordinator that may have been overtaken",
+          "[actor][replica]") {
+  const auto leadership = std::make_shared<ShownLeadership>();
+  auto settings = ClusterFixture::default_settings();
+  settings.leadership = leadership;
+  ClusterFixture cluster(settings);
+  auto agent = cluster.join("node1", 2);
+  CHECK(cluster.report(agent)->lease_ms == settings.lease_ms);
+
+  leadership->confirmed = false;
+  CHECK(cluster.report(agent)->lease_ms == 0);
+  // What became durable is acknowledged all the same.
+  cluster.apply({tenant_spec("a", 1)});
+  const auto job = cluster.submit("a", 1);
+  cluster.run();
+  REQUIRE(agent.launches().size() == 1);
+  TaskResult result;
+  result.task = agent.launches().front().task;
+  result.reason = EndReason::exited;
+  const auto reply = cluster.report(agent, {result});
+  REQUIRE(reply);
+  CHECK(reply->lease_ms == 0);
+  CHECK(reply->acknowledged == std::vector<TaskKey>{result.task});
+  CHECK(state_of(cluster.show(job).job) == JobState::succeeded);
+
+  leadership->confirmed = true;
+  CHECK(cluster.report(agent)->lease_ms == settings.lease_ms);
+}
+
+TEST_CASE("the status says who leads, how far the others are, and why it waits",
+          "[actor][replica]") {
+  const auto leadership = std::make_shared<ShownLeadership>();
+  auto settings = ClusterFixture::default_settings();
+  settings.leadership = leadership;
+  ClusterFixture cluster(settings);
+  const auto ask = [&] { return *cluster.ask<ClusterStatus>(GetStatus{}); };
+  auto status = ask();
+  CHECK(status.leader == "one");
+  CHECK(status.granting);
+  REQUIRE(status.replicas.size() == 2);
+  REQUIRE(status.cycle > 2);
+  CHECK(records_behind(status.replicas[0], status) == 0);  // it leads
+  CHECK(records_behind(status.replicas[1], status) == status.cycle - 2);
+
+  leadership->waiting = "no majority answers";
+  status = ask();
+  CHECK_FALSE(status.granting);
+  CHECK(status.why_not_granting == "no majority answers");
+}
+
+}  // namespace
+}  // namespace fairwater
