@@ -37,9 +37,7 @@ class Cluster {
  public:
   /// With `slow_payers` some tenants repay by parts of a unit.
   Cluster(std::uint64_t seed, bool slow_payers)
-      : slow_payers_(slow_payers),
-        env_(memory_disk()),
-        random_(seed) {
+      : slow_payers_(slow_payers), env_(memory_disk()), random_(seed) {
     open();
     must(ledger->append({small_cluster(), CoordinatorStarted{1, "test"}}));
     for (std::uint32_t id = 1; id <= kNodes; ++id)
