@@ -20,8 +20,11 @@ Hash join_hash() {
   return hash;
 }
 
-Coordinator::Coordinator(Stage& stage, Checker& checker)
-    : disk(stage.chance), stage_(stage), checker_(checker) {
+Coordinator::Coordinator(Stage& stage, Checker& checker) : stage_(stage), checker_(checker) {
+  const std::size_t coordinators = stage_.chance.percent(40) ? 3 : 1;
+  for (std::size_t i = 0; i < coordinators; ++i)
+    disks_.push_back(std::make_unique<Disk>(stage_.chance));
+  if (coordinators > 1) journal_ = std::make_unique<AgreedJournal>(stage_);
   if (stage_.chance.percent(30)) debts_.cap_part_ms = stage_.chance.between(1'000, 120'000);
   if (stage_.chance.percent(30)) debts_.half_life_ms = stage_.chance.between(1'000, 600'000);
 }
@@ -34,12 +37,15 @@ Expected<std::shared_ptr<Ledger>> Coordinator::open_ledger() {
   LedgerOptions options;
   options.directory = kDirectory;
   options.create = true;
-  options.env = &disk;
+  options.env = &disk();
   options.min_free_bytes = 1 << 16;
   options.clock = [this] { return stage_.time.wall_time(); };
+  options.store = journal_.get();
   auto opened = Ledger::open(options);
   if (!opened) return opened.error();
   std::shared_ptr<Ledger> ledger = std::move(*opened);
+  if (journal_)
+    if (caf::error error = take_over(*ledger)) return error;
   if (ledger->last_number() > 0) return ledger;
   const auto accounting = stage_.chance.percent(50) ? Accounting::time : Accounting::units;
   auto created = ledger->append(
@@ -49,10 +55,29 @@ Expected<std::shared_ptr<Ledger>> Coordinator::open_ledger() {
   return ledger;
 }
 
+void Coordinator::fill_disks(bool full) {
+  for (const auto& each : disks_) each->full = full;
+}
+
+void Coordinator::mend_disks() {
+  fill_disks(false);
+  for (const auto& each : disks_) each->fail_after(0);
+}
+
+caf::error Coordinator::take_over(Ledger& ledger) const {
+  while (const auto* records = journal_->from(ledger.last_number() + 1))
+    if (caf::error error = ledger.follow(*records)) return error;
+  if (ledger.head() != journal_->head())
+    stage_.broken(
+        "a coordinator's ledger ends at record {} with another hash than record {} of all",
+        ledger.last_number(), journal_->head().number);
+  return {};
+}
+
 void Coordinator::try_without_end() {
   const std::vector<std::string> directories{kDirectory, std::string(kDirectory) + "/db"};
-  const auto files = disk.contents(directories);
-  if (disk.cut_newest_log(directories.back())) {
+  const auto files = disk().contents(directories);
+  if (disk().cut_newest_log(directories.back())) {
     const auto opened = open_ledger();
     stage_.log.line("a log without its end is {}", opened ? "taken" : "refused");
     // What a failing disk keeps out of the mark is durable all the same; nothing goes on top of it.
@@ -60,21 +85,22 @@ void Coordinator::try_without_end() {
       stage_.broken("a ledger that ends at record {} is taken for whole, and {} was durable",
                     (*opened)->last_number(), checker_.records());
   }
-  disk.restore(directories, files);
+  disk().restore(directories, files);
 }
 
 void Coordinator::back_up() {
-  if (!is_up() || disk.full || disk.has_failed()) return;
+  if (!is_up() || disk().full || disk().has_failed()) return;
   checker_.follow(*ledger_);
   const std::string directory = "/backup" + std::to_string(++backups_);
   const auto made = ledger_->backup(directory);
   stage_.log.line("backup: {}", made ? "made" : details(made.error()).message);
-  if (!made && disk.has_failed()) return;
+  if (!made && disk().has_failed()) return;
   if (!made) return stage_.broken("no backup is made: {}", details(made.error()).message);
   if (made->manifest.end.number != checker_.records())
     stage_.broken("a backup ends at record {}, and {} was durable", made->manifest.end.number,
                   checker_.records());
-  if (backup_) FAIRWATER_CHECK(remove_tree(&disk, backup_->directory).ok(), "files can be removed");
+  if (backup_)
+    FAIRWATER_CHECK(remove_tree(&disk(), backup_->directory).ok(), "files can be removed");
   backup_.emplace(Backup{directory, checker_});
 }
 
@@ -82,25 +108,28 @@ void Coordinator::lose_ledger() {
   if (!backup_) return;
   kill(true);
   stage_.log.line("the ledger is lost");
-  is_lost_ = true;
+  if (journal_)
+    disks_[leads_] = std::make_unique<Disk>(stage_.chance);  // the others have it
+  else
+    is_lost_ = true;
 }
 
 bool Coordinator::restore() {
-  if (disk.full) return false;
-  FAIRWATER_CHECK(remove_tree(&disk, kDirectory).ok(), "files can be removed");
+  if (disk().full) return false;
+  FAIRWATER_CHECK(remove_tree(&disk(), kDirectory).ok(), "files can be removed");
   RestoreOptions options;
   options.backup = backup_->directory;
   options.directory = kDirectory;
-  options.env = &disk;
+  options.env = &disk();
   options.clock = [this] { return stage_.time.wall_time(); };
   options.beginning = [this](const BackupManifest& manifest) {
     return restoring(manifest.end, manifest.recorded, stage_.time.wall_time(), "the disk burnt");
   };
   const auto restored = restore_backup(options);
   if (!restored) {
-    if (!disk.has_failed())
+    if (!disk().has_failed())
       stage_.broken("a backup is not restored: {}", details(restored.error()).message);
-    disk.recover(true);
+    disk().recover(true);
     return false;
   }
   stage_.log.line("restored, as it was at record {}", restored->end.number);
@@ -112,19 +141,25 @@ bool Coordinator::restore() {
 
 bool Coordinator::failed_to_start(const caf::error& error) {
   stage_.log.line("the coordinator does not start: {}", details(error).message);
-  if (details(error).code != ErrorCode::disk_full && !disk.has_failed())
+  const bool gave_up = journal_ && journal_->gave_up();
+  if (details(error).code != ErrorCode::disk_full && !disk().has_failed() && !gave_up)
     stage_.broken("the coordinator does not start: {}", details(error).message);
   process_.reset();
   ledger_.reset();
-  if (disk.has_failed()) disk.recover(stage_.chance.percent(30));
+  if (disk().has_failed()) disk().recover(stage_.chance.percent(30));
   return false;
 }
 
 bool Coordinator::start() {
   if (is_up()) return true;
   if (is_lost_ && !restore()) return false;
+  if (journal_) {
+    journal_->another_life();
+    leads_ = stage_.chance.below(disks_.size());
+    loses_end = false;  // one that follows may be behind
+  }
   if (std::exchange(loses_end, false)) try_without_end();
-  stage_.log.line("start the coordinator");
+  stage_.log.line("start the coordinator {}", leads_);
   auto opened = open_ledger();
   if (!opened) return failed_to_start(opened.error());
   ledger_ = std::move(*opened);
@@ -151,8 +186,8 @@ bool Coordinator::start() {
   auto started = start_cluster(
       process_->system(), ledger_, std::move(settings), [this](const caf::error& error) {
         stage_.log.line("the coordinator cannot go on: {}", details(error).message);
-        ended_by_disk_ = disk.has_failed();
-        if (!ended_by_disk_)
+        ended_by_disk_ = disk().has_failed();
+        if (!ended_by_disk_ && !(journal_ && journal_->gave_up()))
           stage_.broken("the coordinator cannot go on: {}", details(error).message);
         kill_soon();
       });
@@ -182,13 +217,13 @@ void Coordinator::kill(bool keeps_unsynced) {
   stage_.log.line("kill the coordinator");
   checker_.follow(*ledger_);
   dies_after_messages = 0;
-  ended_by_disk_ = ended_by_disk_ || disk.has_failed();
-  disk.cut_off();
+  ended_by_disk_ = ended_by_disk_ || disk().has_failed();
+  disk().cut_off();
   cluster_.reset();
   process_.reset();
   FAIRWATER_CHECK(ledger_.use_count() == 1, "nobody uses the ledger of a dead process");
   ledger_.reset();
-  disk.recover(keeps_unsynced);
+  disk().recover(keeps_unsynced);
   for (const auto& weak : std::exchange(connections_, {}))
     if (const auto connection = weak.lock()) connection->coordinator_died();
 }

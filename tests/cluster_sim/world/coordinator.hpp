@@ -6,6 +6,7 @@
 
 #include "actors/coordinator/cluster.hpp"
 #include "tests/cluster_sim/world/actor_process.hpp"
+#include "tests/cluster_sim/world/agreed_journal.hpp"
 #include "tests/cluster_sim/world/checker.hpp"
 #include "tests/cluster_sim/world/disk.hpp"
 #include "tests/cluster_sim/world/machine.hpp"
@@ -24,7 +25,11 @@ class Coordinator {
   Coordinator(Stage& stage, Checker& checker);
   ~Coordinator();
 
-  Disk disk;
+  /// Of the one that leads, where there are several.
+  [[nodiscard]] Disk& disk() { return *disks_[leads_]; }
+  /// Of all coordinators.
+  void fill_disks(bool full);
+  void mend_disks();
   /// A sync takes up to this long.
   std::int64_t max_sync_us = 20 * kMs;
   /// It is killed after so many messages; 0: it is not.
@@ -80,9 +85,15 @@ class Coordinator {
   [[nodiscard]] const caf::resumable* held_back() const;
   bool failed_to_start(const caf::error& error);
 
+  /// Another of several takes over, with what it has on its own disk and reads of the journal.
+  [[nodiscard]] caf::error take_over(Ledger& ledger) const;
+
   Stage& stage_;
   Checker& checker_;
   DebtTerms debts_;
+  std::vector<std::unique_ptr<Disk>> disks_;  ///< one for each coordinator
+  std::size_t leads_ = 0;
+  std::unique_ptr<AgreedJournal> journal_;  ///< null: there is one coordinator
   std::unique_ptr<ActorProcess> process_;
   std::shared_ptr<Ledger> ledger_;
   std::optional<Cluster> cluster_;

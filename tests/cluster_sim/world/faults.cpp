@@ -39,8 +39,7 @@ void Faults::every(std::int64_t mean_pause_us, std::function<void()> strike) {
 void Faults::stop() {
   stopped_ = true;
   stage_.log.line("faults stop");
-  coordinator_.disk.full = false;
-  coordinator_.disk.fail_after(0);
+  coordinator_.mend_disks();
   coordinator_.max_sync_us = 20 * kMs;
   coordinator_.dies_after_messages = 0;
   if (coordinator_.is_up()) coordinator_.process().paused_until_us = 0;
@@ -70,13 +69,13 @@ void Faults::kill_coordinator() {
 }
 
 void Faults::break_disk() {
-  coordinator_.disk.fail_after(static_cast<std::int64_t>(1 + stage_.chance.below(30)));
+  coordinator_.disk().fail_after(static_cast<std::int64_t>(1 + stage_.chance.below(30)));
 }
 
 void Faults::fill_disk() {
   stage_.log.line("the disk is full");
-  coordinator_.disk.full = true;
-  for_a_while(kSecond, 40 * kSecond, [this] { coordinator_.disk.full = false; });
+  coordinator_.fill_disks(true);
+  for_a_while(kSecond, 40 * kSecond, [this] { coordinator_.fill_disks(false); });
 }
 
 void Faults::slow_disk() {
