@@ -179,6 +179,19 @@ Completed Replicas::fairwater(std::vector<std::string> arguments,
   return run(options);
 }
 
+std::string Replicas::etcd_leader() const {
+  for (const auto& [name, process] : etcd_) {
+    const Completed status = run(
+        {.command = {"curl", "-s", "--max-time", "1",
+                     url(ports_.at(name).etcd_clients) + "/v3/maintenance/status", "-d", "{}"}});
+    const auto answer = nlohmann::json::parse(status.output, nullptr, false);
+    if (answer.is_object() && answer.contains("leader") &&
+        answer["leader"] == answer["header"]["member_id"])
+      return name;
+  }
+  return {};
+}
+
 std::string Replicas::leader() const {
   const auto status = fairwater({"status", "--json"});
   if (status.status != 0) return {};

@@ -49,6 +49,8 @@ class Replicas {
   /// Runs `fairwater ARGUMENTS` as the operator, at these addresses or at all.
   [[nodiscard]] Completed fairwater(std::vector<std::string> arguments,
                                     const std::string& addresses = {}) const;
+  /// The member that leads etcd; empty when none does.
+  [[nodiscard]] std::string etcd_leader() const;
   /// Who leads, as whoever leads says; empty when nobody does.
   [[nodiscard]] std::string leader() const;
   /// Returns its name once somebody leads that is not `other`.
