@@ -1,8 +1,10 @@
 #include "daemon/replica.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
@@ -58,10 +60,14 @@ class Notice {
   int event_;
 };
 
+/// What a follower may be behind, and silent for, that is asked to take over.
+constexpr std::uint64_t kMostBehind = 10'000;
+constexpr std::int64_t kMostSilentUs = 10'000'000;
+
 class Leading final : public Leadership {
  public:
-  Leading(const EtcdJournal& journal, std::string name)
-      : journal_(journal), name_(std::move(name)) {}
+  Leading(const EtcdJournal& journal, std::string name, std::function<void()> on_hand_over)
+      : journal_(journal), name_(std::move(name)), on_hand_over_(std::move(on_hand_over)) {}
   std::string name() const override { return name_; }
   bool is_confirmed() const override { return journal_.is_confirmed(kConfirmedMs); }
   std::string why_waiting() const override {
@@ -77,9 +83,27 @@ class Leading final : public Leadership {
     return infos;
   }
 
+  caf::error hand_over() const override {
+    const auto all = replicas();
+    const auto own = std::find_if(all.begin(), all.end(),
+                                  [&](const ReplicaInfo& info) { return info.name == name_; });
+    const auto can_lead = [&](const ReplicaInfo& info) {
+      return info.name != name_ && own != all.end() && info.cycle + kMostBehind >= own->cycle &&
+             info.heard.microseconds + kMostSilentUs >= own->heard.microseconds;
+    };
+    if (std::none_of(all.begin(), all.end(), can_lead))
+      return make_error(
+          ErrorCode::wrong_state,
+          "no other coordinator was heard of within 10 s that has all but the newest " +
+              std::to_string(kMostBehind) + " records");
+    on_hand_over_();
+    return {};
+  }
+
  private:
   const EtcdJournal& journal_;
   std::string name_;
+  std::function<void()> on_hand_over_;
 };
 
 /// When to take over: pure but for the moments that it is told.
@@ -266,10 +290,14 @@ class Replica {
     // Used by actors until the system's end.
     const Notice overtaken;
     std::atomic<bool> ending = false;
+    std::atomic<bool> hands_over = false;
     DaemonActorConfig actor_config;
     caf::actor_system system{actor_config};
     Standing standing;
-    standing.leadership = std::make_shared<Leading>(*journal_, config_.member);
+    standing.leadership = std::make_shared<Leading>(*journal_, config_.member, [&] {
+      hands_over = true;
+      overtaken.give();
+    });
     const auto on_fatal = [&](const caf::error& error) {
       if (ending) return;  // what waited for the store was told to give up
       if (details(error).code == ErrorCode::not_leader) return overtaken.give();
@@ -286,10 +314,12 @@ class Replica {
     journal_->lead(opened_.ledger->epoch(), [&overtaken] { overtaken.give(); });
     log_.info("leading since epoch " + std::to_string(opened_.ledger->epoch()));
     stopped = stop_.wait(overtaken.descriptor());
-    log_.info(stopped ? "stopping; another may lead" : "another coordinator leads");
+    log_.info(stopped      ? "stopping; another may lead"
+              : hands_over ? "handing over"
+                           : "another coordinator leads");
     if (stopped) stop_.arm_second_signal();
     journal_->stop_leading();
-    if (stopped) journal_->leave();
+    if (stopped || hands_over) journal_->leave();
     ending = true;
     journal_->give_up();
     process->reset();

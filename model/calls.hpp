@@ -202,6 +202,12 @@ struct BackupLedger {
   std::string directory;
 };
 
+/// `wrong_state` where no other coordinator could lead.
+struct HandOver {
+  using Answer = Done;
+  Caller caller;
+};
+
 struct ShowStanding {
   using Answer = LedgerStanding;
   Caller caller;
@@ -257,7 +263,8 @@ struct ForgiveDebt {
 #define FAIRWATER_FRONTEND_OPERATOR_CALLS(X) \
   X(readJournal, ReadJournal)                \
   X(verifyLedger, VerifyLedger)              \
-  X(backupLedger, BackupLedger)
+  X(backupLedger, BackupLedger)              \
+  X(handOver, HandOver)
 #define FAIRWATER_COORDINATOR_OPERATOR_CALLS(X) \
   X(applyTenants, ApplyTenants)                 \
   X(removeTenant, RemoveTenant)                 \

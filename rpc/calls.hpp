@@ -206,6 +206,12 @@ struct Fields<BackupLedger> {
 };
 
 template <>
+struct Fields<HandOver> {
+  template <class Visit>
+  static constexpr void each(Visit&&) {}
+};
+
+template <>
 struct Fields<ShowStanding> {
   template <class Visit>
   static constexpr void each(Visit&&) {}

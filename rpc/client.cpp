@@ -421,6 +421,8 @@ Expected<LedgerBackup> Client::backup_ledger(const std::string& directory) {
   return call(BackupLedger{{}, directory});
 }
 
+caf::error Client::hand_over() { return error_of(call(HandOver{})); }
+
 Expected<LedgerStanding> Client::ledger_standing() { return call(ShowStanding{}); }
 
 caf::error Client::trust_ledger(const std::string& reason) {

@@ -77,6 +77,8 @@ class Client {
   [[nodiscard]] Expected<VerifyReport> verify_ledger();
   /// In a directory on the coordinator's machine that is not there yet.
   [[nodiscard]] Expected<LedgerBackup> backup_ledger(const std::string& directory);
+  /// Another of several coordinators is to lead. `unavailable` may mean that it does.
+  [[nodiscard]] caf::error hand_over();
   [[nodiscard]] Expected<LedgerStanding> ledger_standing();
   /// The operator vouches for a ledger that is doubted; `wrong_state` when it is not.
   [[nodiscard]] caf::error trust_ledger(const std::string& reason);

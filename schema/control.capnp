@@ -164,6 +164,8 @@ interface OperatorSession extends(TenantSession) {
   # `shares`: what was, or would be, forgiven; `left`: what it owes afterwards.
   backupLedger @13 (directory :Text) -> (error :Error, backup :LedgerBackup);
   # On the coordinator's machine: an absolute path that is not there yet. Answered when it is verified.
+  handOver @14 () -> (error :Error);
+  # One of several coordinators lets another lead, and follows. The connection ends with it, maybe before the answer.
 }
 
 # -- agents ----------------------------------------------------------------------------------------

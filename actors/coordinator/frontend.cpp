@@ -115,6 +115,14 @@ caf::result<LedgerBackup> answer(FrontendSelf self, const BackupLedger& request)
   return self->delegate(self->state.context->scanner, RunBackup{request.directory});
 }
 
+caf::result<Done> answer(FrontendSelf self, const HandOver&) {
+  const auto& leadership = self->state.context->settings.leadership;
+  if (!leadership)
+    return make_error(ErrorCode::wrong_state, "this coordinator is alone: nobody could take over");
+  if (caf::error refused = leadership->hand_over()) return refused;
+  return Done{};
+}
+
 }  // namespace frontend_work
 
 namespace {

@@ -9,11 +9,15 @@
 #include "cli/cluster/commands.hpp"
 #include "cli/cluster/json_shapes.hpp"
 #include "cli/cluster/tables.hpp"
+#include "cli/core/session.hpp"
 #include "cli/core/verbs.hpp"
 #include "cli/core/version.hpp"
 
 namespace fairwater {
 namespace {
+
+constexpr std::chrono::seconds kHandOverPatience{20};
+constexpr std::chrono::milliseconds kHandOverLook{50};
 
 struct TopOptions {
   std::string interval = "2s";
@@ -59,6 +63,32 @@ int run_top(Context& context, const TopOptions& options) {
   });
 }
 
+/// Asks whoever leads to let another lead, and waits until one does.
+int hand_over(const Context& context) {
+  Session session(context, kHandOverPatience);
+  if (auto error = session.connect()) return context.fail(error);
+  const auto before = session.client().status();
+  if (!before) return context.fail(before.error());
+  const auto refused = session.client().hand_over();
+  if (refused && !Session::is_lost(refused)) return context.fail(refused);
+  for (const auto deadline = std::chrono::steady_clock::now() + kHandOverPatience;;) {
+    const auto status = session.ask([](Client& client) { return client.status(); });
+    if (!status) return context.fail(status.error());
+    if (status->epoch != before->epoch) {
+      if (context.json())
+        context.print_json(
+            Json{{"handover",
+                  {{"from", before->leader}, {"to", status->leader}, {"epoch", status->epoch}}}});
+      else
+        context.print_line(fmt::format("{} leads, epoch {}", status->leader, status->epoch));
+      return kExitDone;
+    }
+    if (std::chrono::steady_clock::now() > deadline)
+      return context.fail(make_error(ErrorCode::unavailable, "nobody has taken over yet"));
+    std::this_thread::sleep_for(kHandOverLook);  // nothing tells when another leads
+  }
+}
+
 int print_version(const Context& context) {
   if (context.json())
     context.print_json(Json{{"software", kVersion}});
@@ -80,6 +110,11 @@ void add_status_commands(CLI::App& app, Context& context) {
   top->add_option("--interval", options->interval, "between two views (default 2s)");
   top->add_option("--count", options->count, "stop after so many views");
   on_run(top, context, [&context, options] { return run_top(context, *options); });
+
+  auto* coordinator = add_noun(app, "coordinator", "Several coordinators with one ledger");
+  auto* handover = add_verb(*coordinator, "handover", "Let another coordinator lead",
+                            "  fairwater coordinator handover");
+  on_run(handover, context, [&context] { return hand_over(context); });
 
   auto* version = add_verb(app, "version", "The program's version",
                            "  fairwater version\n  fairwater version --json");

@@ -13,6 +13,10 @@ struct ShownLeadership final : Leadership {
   std::vector<ReplicaInfo> replicas() const override {
     return {{"one", "head1:7400", 1, "1", {}}, {"two", "head2:7400", 2, "1", {}}};
   }
+  caf::error hand_over() const override {
+    if (confirmed) return {};
+    return make_error(ErrorCode::wrong_state, "nobody else is there");
+  }
   bool confirmed = true;
   std::string waiting;
 };
@@ -65,6 +69,23 @@ TEST_CASE("the status says who leads, how far the others are, and why it waits",
   status = ask();
   CHECK_FALSE(status.granting);
   CHECK(status.why_not_granting == "no majority answers");
+}
+
+TEST_CASE("an operator lets another coordinator lead, where there is one", "[actor][replica]") {
+  const auto leadership = std::make_shared<ShownLeadership>();
+  auto settings = ClusterFixture::default_settings();
+  settings.leadership = leadership;
+  ClusterFixture cluster(settings);
+  CHECK(cluster.ask<Done>(HandOver{cluster.operator_caller()}));
+  CHECK(details(cluster.ask<Done>(HandOver{{Role::tenant, TenantId{1}, "a"}}).error()).code ==
+        ErrorCode::not_permitted);
+  leadership->confirmed = false;
+  CHECK(details(cluster.ask<Done>(HandOver{cluster.operator_caller()}).error()).message ==
+        "nobody else is there");
+
+  ClusterFixture alone;
+  CHECK(details(alone.ask<Done>(HandOver{alone.operator_caller()}).error()).code ==
+        ErrorCode::wrong_state);
 }
 
 }  // namespace

@@ -203,6 +203,9 @@ TEST_CASE("operator calls carry their parameters and answers", "[gateway]") {
   while (coordinator.seen->requests.size() > 1) coordinator.seen->requests.take();
   CHECK(next_request<BackupLedger>(coordinator).directory == "/backups/monday");
 
+  CHECK_FALSE(client->hand_over());
+  (void)next_request<HandOver>(coordinator);
+
   const auto standing = client->ledger_standing();
   REQUIRE(standing);
   CHECK(*standing == sample_standing());

@@ -139,6 +139,14 @@ TEST_CASE("leaders are killed, stopped and told to go, and each task runs once",
         replicas.coordinator(leader).send_signal(SIGCONT);
         break;
       case 2:
+        if (round % 8 == 6) {
+          const auto handed = replicas.fairwater({"coordinator", "handover", "--json"});
+          INFO(handed.errors);
+          REQUIRE(handed.status == 0);
+          CHECK(json::parse(handed.output)["handover"]["from"] == leader);
+          CHECK(json::parse(handed.output)["handover"]["to"] != leader);
+          break;
+        }
         CHECK(replicas.stop_coordinator(leader, SIGTERM) == 0);
         CHECK(replicas.wait_for_leader(leader) != leader);
         replicas.start_coordinator(leader);
