@@ -63,6 +63,7 @@ struct JobSpec {
   bool exclusive_cpus = false;  ///< each task gets processors that no other such task is given
   ProfiledAmounts profiled;     ///< of `resources`, those that were left to the profile
   Placement placement = Placement::unset;
+  std::string user = {};  ///< of the tenant; the coordinator takes it from the token that submits
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 

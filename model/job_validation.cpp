@@ -44,6 +44,8 @@ caf::error check_bytes(const JobSpec& spec) {
 caf::error check_names(const JobSpec& spec) {
   if (!spec.tenant.empty() && !is_valid_name(spec.tenant))
     return invalid("tenant", "'" + spec.tenant + "' is not a tenant's name");
+  if (!spec.user.empty())
+    if (auto error = validate_user_name(spec.user)) return error;
   if (spec.name.size() > kMaxJobNameBytes)
     return invalid("name", std::to_string(spec.name.size()) + " bytes are more than " +
                                std::to_string(kMaxJobNameBytes));
@@ -244,7 +246,8 @@ std::size_t texts_bytes(const Texts& texts) {
 
 std::size_t spec_bytes(const JobSpec& spec) {
   std::size_t bytes = kSpecOverhead + spec.notify.size() + spec.tenant.size() + spec.name.size() +
-                      spec.job_class.size() + spec.directory.size() + spec.labels.size();
+                      spec.job_class.size() + spec.directory.size() + spec.labels.size() +
+                      spec.user.size();
   bytes += texts_bytes(spec.command) + texts_bytes(spec.sites) + texts_bytes(spec.devices);
   for (const auto& [key, value] : spec.environment)
     bytes += key.size() + value.size() + 2 * kTextOverhead;

@@ -76,6 +76,7 @@ struct TokenIssued {
   std::string name = {};     ///< may be empty
   WallTime created_at = {};  ///< not set: not known
   WallTime expires_at = {};  ///< not set: never
+  std::string user = {};     ///< of the tenant whose jobs it submits; empty: none
   friend bool operator==(const TokenIssued&, const TokenIssued&) = default;
 };
 /// It opens nothing any more.

@@ -22,6 +22,7 @@ struct Caller {
   TenantId tenant;  ///< set for Role::tenant
   std::string tenant_name;
   WallTime expires_at = {};  ///< of the token; not set: never
+  std::string user = {};     ///< of the tenant; empty: its token names none
   friend bool operator==(const Caller&, const Caller&) = default;
 };
 
@@ -31,6 +32,7 @@ struct NewToken {
   std::string tenant;            ///< for Role::tenant
   std::string name;              ///< may be empty
   std::int64_t lifetime_ms = 0;  ///< 0: it never expires
+  std::string user = {};         ///< for Role::tenant; may be empty
   friend bool operator==(const NewToken&, const NewToken&) = default;
 };
 /// What may be known of a token.
@@ -42,6 +44,7 @@ struct TokenInfo {
   WallTime created_at;
   WallTime expires_at;
   WallTime last_used;  ///< since the coordinator started
+  std::string user = {};
   friend bool operator==(const TokenInfo&, const TokenInfo&) = default;
 };
 /// The only time that the token itself is seen.
@@ -150,6 +153,7 @@ struct JobQuery {
   std::optional<JobState> state;
   std::uint32_t limit = 1000;  ///< newest first
   JobId before;                ///< only ids below this; 0: from the newest
+  std::string user = {};       ///< empty: all users', and what has none
   friend bool operator==(const JobQuery&, const JobQuery&) = default;
 };
 

@@ -50,6 +50,23 @@ bool is_valid_name(std::string_view name) {
          });
 }
 
+bool is_valid_user_name(std::string_view name) {
+  const auto is_in_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+  };
+  return !name.empty() && name.size() <= kMaxUserNameBytes &&
+         std::all_of(name.begin(), name.end(), is_in_word);
+}
+
+caf::error validate_user_name(const std::string& name) {
+  if (is_valid_user_name(name)) return {};
+  return make_error(ErrorCode::invalid_input,
+                    "'" + name.substr(0, kMaxUserNameBytes) +
+                        "' is not a user's name: 1 to 64 letters, digits, '.', '_', '-'",
+                    "user");
+}
+
 caf::error validate(const TenantSpec& spec) {
   if (!is_valid_name(spec.name))
     return make_error(ErrorCode::invalid_input,

@@ -42,6 +42,12 @@ struct TenantSpec {
 [[nodiscard]] caf::error validate(const TenantSpec& spec);
 [[nodiscard]] bool is_valid_name(std::string_view name);
 
+inline constexpr std::size_t kMaxUserNameBytes = 64;
+/// Of the people who share a tenant: 1..64 of [a-z A-Z 0-9 . _ -].
+[[nodiscard]] bool is_valid_user_name(std::string_view name);
+/// `invalid_input` naming `user` for what is no user's name.
+[[nodiscard]] caf::error validate_user_name(const std::string& name);
+
 /// `invalid_input` when an amount names a resource that the cluster does not have.
 [[nodiscard]] Expected<TenantTerms> terms_of(const TenantSpec& spec,
                                              const ResourceCatalog& catalog);

@@ -145,6 +145,7 @@ struct Fields<CreateToken> {
     FAIRWATER_FIELD(wanted.tenant, Tenant);
     FAIRWATER_FIELD(wanted.name, Name);
     FAIRWATER_FIELD(wanted.lifetime_ms, LifetimeMs);
+    FAIRWATER_FIELD(wanted.user, User);
   }
   static constexpr std::size_t kUnlistedMembers = 1;  // the hash, which the edge makes
 };

@@ -216,8 +216,11 @@ class Client::Impl {
       // A tenant's session refuses operator calls by itself: it does not have them.
       session_ = kj::heap<Session>(response.getSession().template castAs<wire::OperatorSession>());
       return guard_decoding([&] {
-        return Caller{read(response.getRole()), TenantId{response.getTenant()},
-                      to_std_string(response.getTenantName())};
+        return Caller{read(response.getRole()),
+                      TenantId{response.getTenant()},
+                      to_std_string(response.getTenantName()),
+                      {},
+                      to_std_string(response.getUser())};
       });
     });
   }

@@ -83,7 +83,8 @@ interface Gateway {
       tenant :UInt32,
       tenantName :Text,
       protocolVersion :UInt32,
-      remembersRequests :Bool);          # submitJob's requestId; older coordinators do not
+      remembersRequests :Bool,           # submitJob's requestId; older coordinators do not
+      user :Text);  # of the tenant; empty: the token names none
   # Wrong tokens are answered late, and the later the more of them there were.
 
   registerAgent @1 (
@@ -150,7 +151,7 @@ interface OperatorSession extends(TenantSession) {
   showStanding @6 () -> (error :Error, standing :LedgerStanding);
   trustLedger @7 (reason :Text) -> (error :Error);
   # The operator vouches for a ledger that nodes doubt, or that was copied.
-  createToken @8 (role :Records.Role, tenant :Text, name :Text, lifetimeMs :Int64)
+  createToken @8 (role :Records.Role, tenant :Text, name :Text, lifetimeMs :Int64, user :Text)
       -> (error :Error, token :Text, info :TokenInfo);
   # As issueToken, for every role. `lifetimeMs` 0: it never expires. A join token names the coordinator's key.
   listTokens @9 () -> (error :Error, tokens :List(TokenInfo));
@@ -369,6 +370,7 @@ struct TokenInfo {
   createdAt @4 :Int64;
   expiresAt @5 :Int64;
   lastUsed @6 :Int64;  # since the coordinator started; 0: not
+  user @7 :Text;  # of the tenant; empty: none
 }
 
 enum NodeState {
@@ -397,6 +399,7 @@ struct JobQuery {
   }
   limit @3 :UInt32;
   before @4 :UInt64;  # only ids below this; 0: from the newest
+  user @5 :Text;  # empty: all users', and what has none
 }
 
 struct TaskInfo {

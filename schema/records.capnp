@@ -93,6 +93,7 @@ struct JobSpec {
   notify @23 :Text;  # of an elastic job: SIGUSR1, SIGUSR2 or SIGHUP
   profiled @21 :ProfiledAmounts;  # null: no amount was left to the class's profile
   placement @24 :Placement;       # unset: the tenant's
+  user @25 :Text;                 # of the tenant; empty: none
 }
 
 struct ProfiledAmounts {
@@ -414,6 +415,7 @@ struct TokenIssued {
   name @3 :Text;
   createdAt @4 :Int64;  # 0: not known
   expiresAt @5 :Int64;  # 0: never
+  user @6 :Text;  # of the tenant; empty: none
 }
 
 struct TokenRevoked {
@@ -671,6 +673,7 @@ struct TokenRecord {
   name @2 :Text;
   createdAt @3 :Int64;
   expiresAt @4 :Int64;
+  user @5 :Text;
 }
 
 struct ClassRecord {
@@ -697,6 +700,11 @@ struct RequestRecord {
   hash @1 :Hash;  # of what was asked for
   submittedAt @2 :Int64;
   next @3 :RequestKey;  # the one that was submitted after it; null: it is the newest
+}
+
+struct UserRecord {
+  # One of those who share a tenant; without a name, the tenant's jobs that have no user.
+  served @0 :UInt64;  # the journal record by which it was granted something last; 0: never
 }
 
 struct MetaRecord {

@@ -46,7 +46,8 @@ rocksdb::DBOptions database_options(rocksdb::Env* env) {
 /// Added after the first release: ledgers made before lack it until a coordinator opens them.
 bool is_later(Family family) {
   return family == Family::tenant_jobs || family == Family::reservations ||
-         family == Family::class_jobs || family == Family::requests;
+         family == Family::class_jobs || family == Family::requests ||
+         family == Family::users;
 }
 
 std::vector<rocksdb::ColumnFamilyDescriptor> descriptors(const std::vector<Family>& families) {

@@ -15,6 +15,8 @@
 //   classes      class 0x00 (name "=" amount ",")* ClassRecord; names ascending
 //   tenant_jobs  tenant:u32be job:u64be            TenantJobRecord; every job once
 //   reservations node:u32be                        Reservation
+//   users        tenant:u32be name                UserRecord; of tenants that have had a user, all
+//                                                  of theirs, and "" for jobs without one
 //   class_jobs   tenant:u32be class 0x00 (name "=" amount ",")* 0x00 job:u64be
 //                                                  ClassJobRecord; every batch job with a class
 //   requests     tenant:u32be id                   RequestRecord; submissions of the last 7 days
@@ -49,11 +51,13 @@ enum class Family : std::uint8_t {
   reservations,
   class_jobs,
   requests,
+  users,
 };
-inline constexpr std::size_t kFamilyCount = 14;
+inline constexpr std::size_t kFamilyCount = 15;
 inline constexpr std::array<const char*, kFamilyCount> kFamilyNames{
     "journal", "meta",   "balances", "tenants",     "nodes",        "jobs",       "tasks",
-    "live",    "tokens", "classes",  "tenant_jobs", "reservations", "class_jobs", "requests"};
+    "live",    "tokens", "classes",  "tenant_jobs", "reservations", "class_jobs", "requests",
+    "users"};
 
 [[nodiscard]] inline const char* name_of(Family family) {
   return kFamilyNames[static_cast<std::size_t>(family)];
@@ -88,6 +92,9 @@ template <class Integer>
 }
 [[nodiscard]] inline std::string tenant_job_key(TenantId tenant, JobId job) {
   return big_endian(tenant.value) + big_endian(job.value);
+}
+[[nodiscard]] inline std::string user_key(TenantId tenant, const std::string& user) {
+  return big_endian(tenant.value) + user;
 }
 [[nodiscard]] inline std::string balance_key(std::uint32_t debtor, std::uint32_t creditor) {
   return big_endian(debtor) + big_endian(creditor);

@@ -40,8 +40,8 @@ class Fold {
   void operator()(const TenantsChanged& body);
   void operator()(const TenantRemoved& body);
   void operator()(const TokenIssued& body) {
-    state_.tokens.put(token_key(body.token_hash),
-                      {body.role, body.tenant, body.name, body.created_at, body.expires_at});
+    state_.tokens.put(token_key(body.token_hash), {body.role, body.tenant, body.name,
+                                                   body.created_at, body.expires_at, body.user});
   }
   /// One that is gone already, with its tenant, stays gone.
   void operator()(const TokenRevoked& body) { state_.tokens.erase(token_key(body.token_hash)); }
@@ -162,6 +162,11 @@ class Fold {
     if (has_ended && !had_ended) state_.live.erase(key_of(job.id));
     if (!has_ended && had_ended) state_.live.put(key_of(job.id), {job.tenant});
   }
+  /// From here on it is noted when it is granted something.
+  void note_user(TenantId tenant, const std::string& user) {
+    const std::string key = user_key(tenant, user);
+    if (!state_.users.find(key)) state_.users.put(key, {});
+  }
   /// Keeps the job's entry in its tenant's list.
   void list(const JobRecord& job);
   void remember_request(const JobSubmitted& body);
@@ -239,6 +244,8 @@ void Fold::operator()(const TenantRemoved& body) {
   state_.tenants.erase(key_of(body.tenant));
   for (const auto& [key, token] : state_.tokens.all())
     if (token.role == Role::tenant && token.tenant == body.tenant) state_.tokens.erase(key);
+  for (const auto& [key, user] : state_.users.all())
+    if (key.starts_with(key_of(body.tenant))) state_.users.erase(key);
   follow_tree();
   move_to(body.position);
 }
@@ -254,6 +261,10 @@ void Fold::operator()(const JobSubmitted& body) {
   state_.meta.next_job.value = body.id.value + 1;
   state_.live.put(key_of(body.id), {body.tenant});
   if (has_class(job.spec)) state_.class_jobs.put(class_job_key(job), {});
+  if (!job.spec.user.empty()) {
+    note_user(body.tenant, {});
+    note_user(body.tenant, job.spec.user);
+  }
   list(state_.jobs.put(key_of(body.id), std::move(job)));
 }
 
@@ -311,6 +322,8 @@ void Fold::run(NodeId node, const Grant& grant) {
   const bool starts_together = job->spec.gang || (is_elastic(job->spec) && !job->started_at);
   change(*job, [&] { grant_task(*job, task, grant, node, {record_.number, record_.time}, step); });
   state_.tasks.put(task_key(key.job, key.index), std::move(task));
+  if (TenantUser* user = state_.users.edit(user_key(job->tenant, job->spec.user)))
+    user->served = record_.number;
   if (starts_together) granted_together_.insert(key.job);
 }
 

@@ -52,8 +52,7 @@ std::optional<Entry> class_entry(const JobRecord& job) {
   return Entry{class_job_key(job), to_bytes(ClassJob{})};
 }
 
-/// An older coordinator's nodes forgot the room that they kept when it ended, and its submissions
-/// had no request ids: there is nothing to fill in.
+/// There is nothing to fill it with.
 caf::error begin_empty(Database& database, Family family) {
   rocksdb::WriteBatch batch;
   database.mark_complete(family, batch);
@@ -66,10 +65,15 @@ caf::error fill_later_families(Database& database) {
   if (!database.has(Family::tenant_jobs))
     if (caf::error failed = fill_from_jobs(database, Family::tenant_jobs, tenant_entry))
       return failed;
+  // An older coordinator's nodes forgot the room that they kept when it ended.
   if (!database.has(Family::reservations))
     if (caf::error failed = begin_empty(database, Family::reservations)) return failed;
+  // Its submissions had no request ids.
   if (!database.has(Family::requests))
     if (caf::error failed = begin_empty(database, Family::requests)) return failed;
+  // Its tenants had no users.
+  if (!database.has(Family::users))
+    if (caf::error failed = begin_empty(database, Family::users)) return failed;
   if (!database.has(Family::class_jobs))
     return fill_from_jobs(database, Family::class_jobs, class_entry);
   return {};

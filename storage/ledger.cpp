@@ -374,6 +374,19 @@ std::map<Hash, TokenGrant> Ledger::tokens() const {
   return tokens;
 }
 
+std::map<std::string, std::uint64_t> Ledger::served_users(TenantId tenant) const {
+  std::map<std::string, std::uint64_t> served;
+  const std::string prefix = key_of(tenant);
+  Snapshot(impl_->database())
+      .walk(Family::users, prefix, false, [&](std::string_view key, std::string_view v) {
+        if (!key.starts_with(prefix)) return false;
+        served.emplace(key.substr(prefix.size()),
+                       decode_stored<TenantUser>(Family::users, key, v).served);
+        return true;
+      });
+  return served;
+}
+
 std::optional<JobRecord> Ledger::job(JobId id) const {
   return Snapshot(impl_->database()).find<JobRecord>(Family::jobs, key_of(id));
 }

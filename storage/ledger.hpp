@@ -101,6 +101,8 @@ class Ledger {
   [[nodiscard]] AccountsSnapshot accounts() const;
   [[nodiscard]] std::vector<IouBook::Iou> ious() const;  ///< by debtor, creditor
   [[nodiscard]] std::map<Hash, TokenGrant> tokens() const;
+  /// Of those who share a tenant: TenantUser::served.
+  [[nodiscard]] std::map<std::string, std::uint64_t> served_users(TenantId tenant) const;
   [[nodiscard]] std::optional<JobRecord> job(JobId id) const;
   /// The tenant's submission with this request id, while it is remembered: at least 7 days.
   [[nodiscard]] std::optional<RequestRecord> request(TenantId tenant, const std::string& id) const;

@@ -15,6 +15,7 @@ struct Fields<TokenGrant> {
     FAIRWATER_SPARSE_FIELD(name, Name);
     FAIRWATER_FIELD(created_at, CreatedAt);
     FAIRWATER_FIELD(expires_at, ExpiresAt);
+    FAIRWATER_SPARSE_FIELD(user, User);
   }
 };
 
@@ -57,6 +58,14 @@ struct Fields<RequestRecord> {
     FAIRWATER_FIELD(hash, Hash);
     FAIRWATER_FIELD(submitted_at, SubmittedAt);
     FAIRWATER_SPARSE_FIELD(next, Next);
+  }
+};
+
+template <>
+struct Fields<TenantUser> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(served, Served);
   }
 };
 

@@ -12,6 +12,7 @@ FAIRWATER_DEFINE_CODEC(RequestRecord)
 FAIRWATER_DEFINE_CODEC(IouRecord)
 FAIRWATER_DEFINE_CODEC_AS(ClassHistory, wire::ClassRecord)
 FAIRWATER_DEFINE_CODEC_AS(ClassJob, wire::ClassJobRecord)
+FAIRWATER_DEFINE_CODEC_AS(TenantUser, wire::UserRecord)
 FAIRWATER_DEFINE_CODEC_AS(LedgerMeta, wire::MetaRecord)
 
 }  // namespace fairwater

@@ -17,6 +17,7 @@ struct TokenGrant {
   std::string name;
   WallTime created_at = {};  ///< not set: not known
   WallTime expires_at = {};  ///< not set: never
+  std::string user = {};
   friend bool operator==(const TokenGrant&, const TokenGrant&) = default;
 };
 
@@ -30,6 +31,12 @@ struct LiveJob {
 struct TenantJob {
   JobState state = JobState::pending;
   friend bool operator==(const TenantJob&, const TenantJob&) = default;
+};
+
+/// One of those who share a tenant, or (without a name) the tenant's jobs that have no user.
+struct TenantUser {
+  std::uint64_t served = 0;  ///< by this journal record it was granted something last; 0: never
+  friend bool operator==(const TenantUser&, const TenantUser&) = default;
 };
 
 /// An entry of a tenant's list of a class's jobs: its key says all.
@@ -99,6 +106,7 @@ FAIRWATER_CODEC_AS(LiveJob, wire::LiveRecord);
 FAIRWATER_CODEC_AS(TenantJob, wire::TenantJobRecord);
 FAIRWATER_CODEC_AS(ClassJob, wire::ClassJobRecord);
 FAIRWATER_CODEC(RequestRecord);
+FAIRWATER_CODEC_AS(TenantUser, wire::UserRecord);
 FAIRWATER_CODEC(IouRecord);
 FAIRWATER_CODEC_AS(ClassHistory, wire::ClassRecord);
 FAIRWATER_CODEC_AS(LedgerMeta, wire::MetaRecord);

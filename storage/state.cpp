@@ -127,7 +127,8 @@ State::State(const StateView& view)
       tenant_jobs(view, Family::tenant_jobs),
       reservations(view, Family::reservations),
       class_jobs(view, Family::class_jobs),
-      requests(view, Family::requests) {
+      requests(view, Family::requests),
+      users(view, Family::users) {
   accounts.follow_tree(nesting().members(), {});
   accounts.restore(read_accounts(view));
   (void)accounts.take_changes();
@@ -187,6 +188,7 @@ void State::write_changes(const ChangeSink& sink) {
   reservations.write_changes(sink);
   class_jobs.write_changes(sink);
   requests.write_changes(sink);
+  users.write_changes(sink);
 }
 
 void State::stored() {
@@ -202,6 +204,7 @@ void State::stored() {
   reservations.stored();
   class_jobs.stored();
   requests.stored();
+  users.stored();
 }
 
 }  // namespace fairwater

@@ -200,6 +200,7 @@ struct State {
   StateTable<Reservation> reservations;
   StateTable<ClassJob> class_jobs;
   StateTable<RequestRecord> requests;
+  StateTable<TenantUser> users;
 };
 
 /// Printable form of a key for messages: its bytes in hexadecimal.

@@ -71,6 +71,9 @@ std::string text_of(Family family, std::string_view bytes) {
     case Family::requests:
       text = text_as<wire::RequestRecord>(bytes);
       break;
+    case Family::users:
+      text = text_as<wire::UserRecord>(bytes);
+      break;
   }
   if (text.size() > kMaxValueText) text = text.substr(0, kMaxValueText) + "..";
   return text;
@@ -102,6 +105,11 @@ std::string text_of_key(Family family, std::string_view key) {
       if (key.size() == 12)
         return std::to_string(from_big_endian<std::uint32_t>(key)) + "." +
                std::to_string(from_big_endian<std::uint64_t>(key.substr(4)));
+      break;
+    case Family::users:
+      if (key.size() >= 4)
+        return std::to_string(from_big_endian<std::uint32_t>(key)) + "." +
+               std::string(key.substr(4));
       break;
     case Family::meta:
     case Family::tokens:

@@ -29,6 +29,22 @@ caf::error no_such_task(const JobRecord& job) {
                     "task");
 }
 
+std::string user_text(const std::string& user) { return user.empty() ? "no user" : "user " + user; }
+
+/// A token with a user is for that user's jobs; one without is for all of the tenant's.
+bool may_cancel(const Caller& caller, const JobRecord& job) {
+  return caller.role == Role::operator_role || caller.user.empty() || caller.user == job.spec.user;
+}
+
+caf::error not_its_user(const Caller& caller, const JobRecord& job) {
+  return make_error(ErrorCode::not_permitted,
+                    "job " + std::to_string(job.id.value) + " belongs to " +
+                        user_text(job.spec.user) + " of tenant " + job.spec.tenant +
+                        "; this token is " + user_text(caller.user) +
+                        "'s, which may cancel its own jobs only",
+                    "id");
+}
+
 /// Reads the job, checks that the caller may see it, goes on with `then(detail)`.
 template <class T, class Then>
 void with_job(FrontendSelf self, const Caller& caller, JobId id, TaskRange tasks,
@@ -193,6 +209,12 @@ caf::result<JobAccepted> answer(FrontendSelf self, const SubmitJob& request) {
           ErrorCode::not_permitted,
           "this token belongs to tenant " + request.caller.tenant_name + ", not " + spec.tenant,
           "tenant");
+    if (!spec.user.empty() && spec.user != request.caller.user)
+      return make_error(ErrorCode::not_permitted,
+                        "this token belongs to " + user_text(request.caller.user) + ", not " +
+                            user_text(spec.user) + "; a job's user is its token's",
+                        "user");
+    spec.user = request.caller.user;
   }
   // Only what is wanted is the client's to say.
   spec.profiled = {.all = spec.profiled.all, .resources = std::move(spec.profiled.resources)};
@@ -250,6 +272,10 @@ caf::result<Done> answer(FrontendSelf self, const CancelJob& request) {
   auto promise = self->make_response_promise<Done>();
   with_job(self, request.caller, request.id, {}, promise,
            [self, promise, request](const JobDetail& detail) mutable {
+             if (!may_cancel(request.caller, detail.job)) {
+               promise.deliver(not_its_user(request.caller, detail.job));
+               return;
+             }
              const auto state = state_of(detail.job);
              if (is_terminal(state)) {
                promise.deliver(make_error(ErrorCode::wrong_state,

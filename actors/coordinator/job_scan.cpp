@@ -38,7 +38,8 @@ JobScan::Way JobScan::first_way() const {
 
 bool JobScan::is_wanted(const JobRecord& job) const {
   return (!request_.tenant || job.tenant == request_.tenant) &&
-         (!request_.query.state || state_of(job) == *request_.query.state);
+         (!request_.query.state || state_of(job) == *request_.query.state) &&
+         (request_.query.user.empty() || job.spec.user == request_.query.user);
 }
 
 /// Takes a job into the listing if it is wanted; false when listing or slice has no room for
@@ -127,7 +128,9 @@ bool JobScan::read_slice(const Ledger& ledger) {
       return read_way(ledger, slice) || is_full();
     case Way::all:
       if (read_way(ledger, slice) || is_full()) return true;
-      if (request_.query.state && jobs_read_ >= kJobsBeforeStates) way_ = Way::states;
+      // Entries of the index do not say whose jobs they are.
+      if (request_.query.state && request_.query.user.empty() && jobs_read_ >= kJobsBeforeStates)
+        way_ = Way::states;
       return false;
     case Way::states:
       if (read_states(ledger, slice)) way_ = Way::found;

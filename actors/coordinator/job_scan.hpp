@@ -3,7 +3,8 @@
 //
 //   of one tenant            that tenant's jobs, with their states
 //   live                     the live jobs
-//   any other                all jobs; where none of the newest is wanted, it goes on through all
+//   any other                all jobs; where no user is named and none of the newest is wanted, it
+//   goes on through all
 //                            tenants' jobs with their states for the newest that are, and reads
 //                            those: entries of some bytes instead of whole jobs
 #pragma once

@@ -42,7 +42,8 @@ TokenInfo describe(const CoordinatorState& state, const Tokens::value_type& toke
           tenant == state.tenants.end() ? std::string{} : tenant->second.spec.name,
           entry.grant.created_at,
           entry.grant.expires_at,
-          entry.last_used};
+          entry.last_used,
+          entry.grant.user};
 }
 
 /// By name first: an operator gave it.
@@ -99,6 +100,12 @@ caf::error check_new_token(const CoordinatorState& state, const NewToken& wanted
                       "a tenant's token names its tenant, and no other does", "tenant");
   if (wanted.role == Role::tenant && !state.tenant_ids.contains(wanted.tenant))
     return make_error(ErrorCode::not_found, "there is no tenant " + wanted.tenant, "tenant");
+  if (!wanted.user.empty()) {
+    if (wanted.role != Role::tenant)
+      return make_error(ErrorCode::invalid_input,
+                        "users are a tenant's; name it beside, as in --tenant physics", "user");
+    if (auto wrong = validate_user_name(wanted.user)) return wrong;
+  }
   if (state.tokens.size() >= kMaxTokens)
     return make_error(ErrorCode::overloaded, "there are " + std::to_string(kMaxTokens) +
                                                  " tokens, the most that are kept; revoke those "
@@ -127,7 +134,7 @@ caf::result<Caller> log_in(CoordinatorState& state, const Login& request) {
   if (grant->role == Role::join)
     return make_error(ErrorCode::not_permitted, "a join token lets nodes join, it logs nobody in",
                       "token");
-  Caller caller{grant->role, grant->tenant, {}, grant->expires_at};
+  Caller caller{grant->role, grant->tenant, {}, grant->expires_at, grant->user};
   if (grant->role == Role::operator_role) return caller;
   const auto tenant = state.tenants.find(grant->tenant);
   if (tenant == state.tenants.end())
@@ -140,7 +147,7 @@ caf::result<TokenInfo> answer(CoordinatorSelf self, const CreateToken& request) 
   auto& state = self->state;
   const NewToken& wanted = request.wanted;
   if (auto wrong = check_new_token(state, wanted)) return wrong;
-  TokenGrant grant{wanted.role, {}, wanted.name, state.context->wall_clock(), {}};
+  TokenGrant grant{wanted.role, {}, wanted.name, state.context->wall_clock(), {}, wanted.user};
   if (wanted.role == Role::tenant) grant.tenant = state.tenant_ids.at(wanted.tenant);
   if (wanted.lifetime_ms > 0)
     grant.expires_at = {grant.created_at.microseconds + wanted.lifetime_ms * 1000};
@@ -150,7 +157,7 @@ caf::result<TokenInfo> answer(CoordinatorSelf self, const CreateToken& request) 
   auto promise = self->make_response_promise<TokenInfo>();
   self->request(state.context->ledger, caf::infinite,
                 Commit{{TokenIssued{grant.role, grant.tenant, hash, grant.name, grant.created_at,
-                                    grant.expires_at}},
+                                    grant.expires_at, grant.user}},
                        0})
       .then(
           [self, hash, promise](const Committed&) mutable {

@@ -18,6 +18,7 @@ namespace {
 struct ListOptions {
   std::string tenant;
   std::string state;
+  std::string user;
   std::uint32_t limit = 100;
 };
 
@@ -41,6 +42,7 @@ struct ExplainOptions {
 Expected<std::vector<JobRecord>> read_jobs(Client& client, const ListOptions& options) {
   JobQuery query;
   query.tenant = options.tenant;
+  query.user = options.user;
   query.limit = options.limit;
   if (!options.state.empty()) {
     query.state = job_state_from(options.state);
@@ -155,6 +157,7 @@ void add_reading_verbs(CLI::App& noun, Context& context) {
                              "  fairwater job list --limit 1000 --json");
   auto list_options = std::make_shared<ListOptions>();
   list_verb->add_option("--tenant", list_options->tenant, "of one tenant");
+  list_verb->add_option("--user", list_options->user, "of one user of the tenant, or of tenants");
   list_verb->add_option("--state", list_options->state,
                         "pending, running, succeeded, failed or cancelled");
   list_verb->add_option("--limit", list_options->limit, "at most so many (default 100)");

@@ -13,6 +13,7 @@ namespace {
 
 struct SubmitOptions {
   std::string file;
+  std::string user;
   AfterSubmission after;
 };
 
@@ -90,7 +91,9 @@ int submit_file(const Context& context, const SubmitOptions& options) {
   const std::string name = options.file == "-" ? "standard input" : options.file;
   const auto file = parse_job_file(*text, name);
   if (!file) return context.fail(file.error());
-  return submit(context, file->spec, options.after, file->warnings,
+  JobSpec spec = file->spec;
+  spec.user = options.user;
+  return submit(context, std::move(spec), options.after, file->warnings,
                 [&](const caf::error& error) { return file->document.locate(error); });
 }
 
@@ -139,8 +142,14 @@ int run(const Context& context, const RunOptions& options) {
   return submit(context, *spec, options.after, {}, [](const caf::error& error) { return error; });
 }
 
+void add_user(CLI::App& verb, std::string& user) {
+  verb.add_option("--user", user,
+                  "for whom of the tenant, where an operator submits; else it is the token's");
+}
+
 void add_run_options(CLI::App& verb, RunOptions& options) {
   verb.add_option("--tenant", options.tenant, "whose job (default: the token's tenant)");
+  add_user(verb, options.user);
   verb.add_option("--name", options.name, "what listings show (default: the program)");
   verb.add_option("--class", options.job_class, "groups runs of one program");
   verb.add_option("--cpu", options.cpu,
@@ -184,6 +193,7 @@ void add_after_submission(CLI::App& verb, AfterSubmission& after) {
 Expected<JobSpec> spec_of(const RunOptions& options, const std::vector<std::string>& command) {
   JobSpec spec;
   spec.tenant = options.tenant;
+  spec.user = options.user;
   spec.name = options.name;
   spec.job_class = options.job_class;
   spec.command = command;
@@ -224,6 +234,7 @@ void add_job_submit_commands(CLI::App& noun, Context& context) {
   auto submit_options = std::make_shared<SubmitOptions>();
   submit_verb->add_option("file", submit_options->file, "YAML, or - for standard input")
       ->required();
+  add_user(*submit_verb, submit_options->user);
   add_after_submission(*submit_verb, submit_options->after);
   on_run(submit_verb, context,
          [&context, submit_options] { return submit_file(context, *submit_options); });

@@ -40,6 +40,7 @@ struct RunOptions {
   bool gang = false;
   bool preempt = false;
   std::string placement;
+  std::string user;
   AfterSubmission after;
 };
 

@@ -71,6 +71,7 @@ struct RecordFields {
     Json json{{"role", to_string(body.role)}};
     if (body.tenant) json["tenant"] = tenant_name(names, body.tenant);
     if (!body.name.empty()) json["name"] = body.name;
+    if (!body.user.empty()) json["user"] = body.user;
     if (body.expires_at) json["expires_at"] = json_time(body.expires_at);
     return json;
   }
@@ -81,6 +82,7 @@ struct RecordFields {
               {"name", body.spec.name},
               {"tasks", body.spec.tasks_max}};
     if (!body.request.id.empty()) json["request_id"] = body.request.id;
+    if (!body.spec.user.empty()) json["user"] = body.spec.user;
     return json;
   }
   Json operator()(const JobCancelled& body) const {

@@ -94,6 +94,7 @@ Json token_json(const TokenInfo& token) {
               {"name", token.name},
               {"role", to_string(token.role)},
               {"tenant", token.tenant.empty() ? Json() : Json(token.tenant)},
+              {"user", token.user.empty() ? Json() : Json(token.user)},
               {"created_at", json_time(token.created_at)},
               {"expires_at", json_time(token.expires_at)},
               {"last_used_at", json_time(token.last_used)}};
@@ -183,6 +184,7 @@ Json profiled_json(const JobRecord& job) {
 Json job_json(const JobRecord& job) {
   return Json{{"id", job.id.value},
               {"tenant", job.spec.tenant},
+              {"user", job.spec.user.empty() ? Json() : Json(job.spec.user)},
               {"name", job.spec.name},
               {"class", job.spec.job_class},
               {"kind", to_string(job.spec.kind)},

@@ -106,14 +106,15 @@ std::string status_text(const ClusterStatus& status) {
 }
 
 std::string token_table(const std::vector<TokenInfo>& tokens) {
-  Table table{{{"ID"}, {"NAME"}, {"ROLE"}, {"TENANT"}, {"CREATED"}, {"EXPIRES"}, {"LAST USED"}}};
+  Table table{
+      {{"ID"}, {"NAME"}, {"ROLE"}, {"TENANT"}, {"USER"}, {"CREATED"}, {"EXPIRES"}, {"LAST USED"}}};
   const auto when = [](WallTime time, const char* otherwise) {
     return time ? iso_time(time) : std::string(otherwise);
   };
   for (const auto& token : tokens)
     table.add_row({token.id, token.name, std::string(to_string(token.role)), token.tenant,
-                   when(token.created_at, "-"), when(token.expires_at, "never"),
-                   when(token.last_used, "-")});
+                   token.user.empty() ? "-" : token.user, when(token.created_at, "-"),
+                   when(token.expires_at, "never"), when(token.last_used, "-")});
   return table.str();
 }
 
@@ -306,6 +307,7 @@ std::string node_text(const NodeInfo& node) {
 std::string job_table(const std::vector<JobRecord>& jobs) {
   Table table{{{"ID", Align::right},
                {"TENANT"},
+               {"USER"},
                {"NAME"},
                {"KIND"},
                {"STATE"},
@@ -316,7 +318,8 @@ std::string job_table(const std::vector<JobRecord>& jobs) {
                {"FAILED", Align::right},
                {"SUBMITTED"}}};
   for (const auto& job : jobs)
-    table.add_row({std::to_string(job.id.value), job.spec.tenant, job.spec.name,
+    table.add_row({std::to_string(job.id.value), job.spec.tenant,
+                   job.spec.user.empty() ? "-" : job.spec.user, job.spec.name,
                    std::string{to_string(job.spec.kind)}, std::string{to_string(state_of(job))},
                    std::to_string(job.tasks.total), std::to_string(job.tasks.pending()),
                    std::to_string(job.tasks.running), std::to_string(job.tasks.succeeded),
@@ -341,6 +344,7 @@ std::string job_text(const JobDetail& detail) {
   std::string text = paragraph({
       {"job", std::to_string(job.id.value)},
       {"tenant", job.spec.tenant},
+      {"user", job.spec.user},
       {"name", job.spec.name},
       {"kind", std::string{to_string(job.spec.kind)} + (job.spec.gang ? ", gang" : "")},
       {"placement", placement_text(job.spec.placement)},

@@ -20,6 +20,7 @@ struct CreateOptions {
   std::string name;
   std::string expires;
   std::string file;
+  std::string user;
 };
 
 Expected<NewToken> wanted_token(const CreateOptions& options) {
@@ -29,6 +30,10 @@ Expected<NewToken> wanted_token(const CreateOptions& options) {
   NewToken token;
   token.tenant = options.tenant;
   token.name = options.name;
+  token.user = options.user;
+  if (!token.user.empty() && token.tenant.empty())
+    return make_error(ErrorCode::invalid_input,
+                      "users are a tenant's; name it, as in --tenant physics", "user");
   if (options.for_operator) token.role = Role::operator_role;
   if (options.for_nodes) token.role = Role::join;
   if (options.expires.empty()) {
@@ -90,10 +95,13 @@ void add_token_commands(CLI::App& app, Context& context) {
   auto* create_verb =
       add_verb(*noun, "create", "Make a token; it is shown once",
                "  fairwater token create --tenant physics --name ci --expires 720h\n"
+               "  fairwater token create --tenant physics --user ada\n"
                "  fairwater token create --join --file join.token\n"
                "  fairwater token create --operator --name alice");
   auto options = std::make_shared<CreateOptions>();
   create_verb->add_option("--tenant", options->tenant, "for what this tenant may do");
+  create_verb->add_option("--user", options->user,
+                          "one of those who share the tenant: its jobs carry the name");
   create_verb->add_flag("--operator", options->for_operator, "for everything");
   create_verb->add_flag("--join", options->for_nodes, "for nodes that join the cluster");
   create_verb->add_option("--name", options->name, "what others read in listings");

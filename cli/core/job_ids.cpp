@@ -13,6 +13,7 @@ constexpr std::uint32_t kPage = 1000;
 Expected<JobId> newest_job(Client& client) {
   JobQuery query;
   query.limit = 1;
+  query.user = client.caller().user;
   const auto jobs = client.list_jobs(query);
   if (!jobs) return jobs.error();
   if (jobs->empty()) return make_error(ErrorCode::not_found, "there is no job", "id");
@@ -65,6 +66,7 @@ Expected<std::vector<JobId>> resolve_job_ids(Client& client, std::string_view te
   std::vector<JobId> ids;
   JobQuery query;
   query.limit = kMaxIdsInList;
+  query.user = client.caller().user;
   const auto error = visit_jobs(pages_of(client), query, [&](const JobRecord& job) {
     if (!is_terminal(state_of(job))) ids.push_back(job.id);
     return true;

@@ -25,7 +25,8 @@ using JobPages = std::function<Expected<std::vector<JobRecord>>(const JobQuery&)
                                                                      const JobPages& pages);
 
 /// The jobs that `text` names. `all` means those that have not ended, `last` the newest that the
-/// caller may see: `not_found` when there is none.
+/// caller may see: `not_found` when there is none. Where the caller's token has a user, both mean
+/// that user's.
 [[nodiscard]] Expected<std::vector<JobId>> resolve_job_ids(Client& client, std::string_view text);
 /// The same for exactly one job.
 [[nodiscard]] Expected<JobId> resolve_job_id(Client& client, std::string_view text);

@@ -88,6 +88,7 @@ struct Fields<JobSpec> {
     FAIRWATER_FIELD(exclusive_cpus, ExclusiveCpus);
     FAIRWATER_SPARSE_FIELD(profiled, Profiled);
     FAIRWATER_FIELD(placement, Placement);
+    FAIRWATER_SPARSE_FIELD(user, User);
   }
 };
 

@@ -112,6 +112,7 @@ struct Fields<TokenIssued> {
     FAIRWATER_SPARSE_FIELD(name, Name);
     FAIRWATER_FIELD(created_at, CreatedAt);
     FAIRWATER_FIELD(expires_at, ExpiresAt);
+    FAIRWATER_SPARSE_FIELD(user, User);
   }
 };
 

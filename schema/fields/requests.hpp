@@ -160,6 +160,7 @@ struct Fields<TokenInfo> {
     FAIRWATER_FIELD(created_at, CreatedAt);
     FAIRWATER_FIELD(expires_at, ExpiresAt);
     FAIRWATER_FIELD(last_used, LastUsed);
+    FAIRWATER_FIELD(user, User);
   }
 };
 
@@ -184,6 +185,7 @@ struct Fields<JobQuery> {
     FAIRWATER_FIELD(tenant, Tenant);
     FAIRWATER_FIELD(limit, Limit);
     FAIRWATER_FIELD(before, Before);
+    FAIRWATER_FIELD(user, User);
   }
   static constexpr std::size_t kUnlistedMembers = 1;  // state
   static void put_rest(const JobQuery& query, wire::JobQuery::Builder builder);

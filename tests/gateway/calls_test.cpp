@@ -250,6 +250,28 @@ TEST_CASE("tokens of every kind are made, listed and revoked", "[gateway]") {
   CHECK(next_request<RemoveNode>(coordinator).name == "node-4");
 }
 
+TEST_CASE("a token's user is told at the login, and its calls carry it", "[gateway]") {
+  FakeCoordinator coordinator;
+  const auto client = coordinator.client(kUserToken);
+  CHECK(client->caller().user == "ada");
+  CHECK(client->caller().tenant_name == "physics");
+  JobQuery query;
+  query.user = "bob";
+  REQUIRE(client->list_jobs(query));
+  const auto listed = next_request<ListJobs>(coordinator);
+  CHECK(listed.caller.user == "ada");
+  CHECK(listed.query.user == "bob");
+  JobSpec spec = sample_job().spec;
+  spec.user = "bob";
+  REQUIRE(client->submit(spec));
+  CHECK(coordinator.seen->submissions.take().user == "bob");  // which the frontend refuses
+
+  const auto operators = coordinator.client(kOperatorToken);
+  CHECK(operators->caller().user.empty());
+  REQUIRE(operators->create_token({Role::tenant, "physics", "", 0, "ada"}));
+  CHECK(next_request<CreateToken>(coordinator).wanted.user == "ada");
+}
+
 TEST_CASE("a revoked token's sessions end, and it opens none", "[gateway]") {
   FakeCoordinator coordinator;
   const auto tenant = coordinator.client(kTenantToken);

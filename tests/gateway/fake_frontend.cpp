@@ -18,6 +18,8 @@ caf::result<Caller> caller_of(const Hash& hash) {
   if (same_hash(hash, hash_token(kOperatorToken))) return Caller{Role::operator_role, {}, {}};
   if (same_hash(hash, hash_token(kTenantToken)))
     return Caller{Role::tenant, TenantId{3}, "physics"};
+  if (same_hash(hash, hash_token(kUserToken)))
+    return Caller{Role::tenant, TenantId{3}, "physics", {}, "ada"};
   if (same_hash(hash, hash_token(kJoinToken))) return Caller{Role::join, {}, {}};
   return make_error(ErrorCode::unauthenticated, "no such token");
 }

@@ -21,6 +21,8 @@ namespace fairwater::test {
 
 inline const std::string kOperatorToken = "fw_op_operator";
 inline const std::string kTenantToken = "fw_tn_physics";
+/// Of a user of the same tenant.
+inline const std::string kUserToken = "fw_tn_ada";
 inline const std::string kJoinToken = "fw_jn_join";
 
 /// WaitJob for this job is not answered before FakeCoordinator::release_waits, nor is RevokeToken

@@ -49,6 +49,8 @@ TEST_CASE("a journal record is a line of JSON", "[golden][journal]") {
         R"("tenant":"physics","name":"render","tasks":4})");
   submitted.request.id = "r1";
   CHECK(journal_json(record_of(submitted), some_names()).at("request_id") == "r1");
+  submitted.spec.user = "ada";
+  CHECK(journal_json(record_of(submitted), some_names()).at("user") == "ada");
 }
 
 TEST_CASE("a cycle's line carries its deals", "[golden][journal]") {
@@ -125,6 +127,8 @@ TEST_CASE("secrets' hashes stay out of the journal's lines", "[unit][journal]") 
   CHECK(json_text(journal_json(record_of(issued), some_names())) ==
         R"({"cycle":12,"time":"2026-11-21T12:00:00.000000Z","kind":"token_issued",)"
         R"("role":"tenant","tenant":"physics"})");
+  issued.user = "ada";
+  CHECK(journal_json(record_of(issued), some_names()).at("user") == "ada");
 }
 
 TEST_CASE("a cycle is several events, in the order in which they take effect",

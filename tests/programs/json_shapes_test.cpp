@@ -121,7 +121,7 @@ TEST_CASE("node list has the contract's shape", "[golden][json]") {
 TEST_CASE("a job has the contract's shape", "[golden][json]") {
   CHECK(
       json_text(job_json(render_job())) ==
-      R"({"id":7,"tenant":"physics","name":"render","class":"","kind":"batch","gang":false,"placement":null,)"
+      R"({"id":7,"tenant":"physics","user":null,"name":"render","class":"","kind":"batch","gang":false,"placement":null,)"
       R"("state":"running",)"
       R"("submitted_at":"2026-11-21T12:00:00.000000Z",)"
       R"("started_at":"2026-11-21T12:00:00.000000Z","finished_at":null,"cancel_reason":"",)"
@@ -133,6 +133,8 @@ TEST_CASE("a job has the contract's shape", "[golden][json]") {
   CHECK(json_text(job_json(elastic)["elastic"]) ==
         R"({"min":1,"max":8,"grown":3,"winding_down":false})");
   CHECK_FALSE(job_json(render_job()).contains("task_list"));
+  elastic.spec.user = "ada";
+  CHECK(job_json(elastic)["user"] == "ada");
 }
 
 TEST_CASE("job show lists its tasks", "[golden][json]") {

@@ -46,6 +46,7 @@ Lines written_now() {
   add<LiveJob>(lines, "live_job");
   add<TenantJob>(lines, "tenant_job");
   add<RequestRecord>(lines, "request");
+  add<TenantUser>(lines, "tenant_user");
   add<IouRecord>(lines, "iou");
   add<Reservation>(lines, "reservation");
   add<ClassHistory>(lines, "class_history");

@@ -223,13 +223,37 @@ TEST_CASE("tokens are kept by their hash until they are revoked", "[unit][ledger
   hash[0] = 7;
   Hash named{};
   named[31] = 1;
-  must(ledger->append({TokenIssued{Role::tenant, TenantId{2}, hash},
+  must(ledger->append({TokenIssued{Role::tenant, TenantId{2}, hash, {}, {}, {}, "ada"},
                        TokenIssued{Role::operator_role, {}, named, "alice", {5}, {9}}}));
   const TokenGrant alice{Role::operator_role, {}, "alice", {5}, {9}};
-  CHECK(ledger->tokens() == std::map<Hash, TokenGrant>{
-                                {hash, {Role::tenant, TenantId{2}, {}, {}, {}}}, {named, alice}});
+  CHECK(ledger->tokens() ==
+        std::map<Hash, TokenGrant>{{hash, {Role::tenant, TenantId{2}, {}, {}, {}, "ada"}},
+                                   {named, alice}});
   must(ledger->append({TokenRevoked{hash}, TokenRevoked{hash}}));  // the second changes nothing
   CHECK(ledger->tokens() == std::map<Hash, TokenGrant>{{named, alice}});
+  CHECK(ledger->verify().ok);
+}
+
+TEST_CASE("when users were served last is kept, from a tenant's first user on", "[unit][ledger]") {
+  const auto env = memory();
+  auto ledger = must(Ledger::open(options_for("/ledger", env.get())));
+  must(ledger->append(founding()));
+  using Served = std::map<std::string, std::uint64_t>;
+  const auto grant = [&](std::uint64_t job, std::uint32_t index) {
+    const Deal deal = plain_deal(ledger->position(), TenantId{1}, {{JobId{job}, index, 1}});
+    return must(ledger->append({Cycle{{deal}}})).front().number;
+  };
+  must(ledger->append({JobSubmitted{{}, TenantId{1}, job_spec("a", 3)}}));
+  (void)grant(1, 0);
+  CHECK(ledger->served_users(TenantId{1}).empty());
+  JobSpec of_ada = job_spec("a", 2);
+  of_ada.user = "ada";
+  must(ledger->append({JobSubmitted{{}, TenantId{1}, of_ada}}));
+  CHECK(ledger->served_users(TenantId{1}) == Served{{"", 0}, {"ada", 0}});
+  const std::uint64_t first = grant(2, 0);
+  const std::uint64_t second = grant(1, 1);
+  CHECK(ledger->served_users(TenantId{1}) == Served{{"", second}, {"ada", first}});
+  CHECK(ledger->served_users(TenantId{2}).empty());
   CHECK(ledger->verify().ok);
 }
 

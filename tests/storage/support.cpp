@@ -133,6 +133,8 @@ JournalBody Traffic::submit() {
   auto owner = std::next(tenants_.begin(), static_cast<std::ptrdiff_t>(below(tenants_.size())));
   JobSpec spec = job_spec(owner->second.spec.name, static_cast<std::uint32_t>(1 + below(8)));
   spec.retries = static_cast<std::uint32_t>(below(3));
+  // Only tenant c has no users.
+  if (owner->first.value < 3 && id.value % 4 != 0) spec.user = id.value % 3 == 0 ? "ada" : "bob";
   if (id.value % 5 == 0) {
     spec.kind = JobKind::service;
     spec.retries = 0;

@@ -153,7 +153,8 @@ void Checker::apply(const JournalRecord& record) {
                       job->spec.gang,
                       job->spec.profiled.memory_steps,
                       is_elastic(job->spec),
-                      preemption_terms(job->spec).is_preemptible};
+                      preemption_terms(job->spec).is_preemptible,
+                      job->spec.user};
   if (const auto* cancel = std::get_if<JobCancelled>(&record.body))
     jobs_[cancel->id].is_cancelled = true;
   if (const auto* finished = std::get_if<TasksFinished>(&record.body)) {
@@ -432,9 +433,12 @@ void Checker::acknowledged(const std::string& node, const TaskKey& task) {
                   text_of(task));
 }
 
-void Checker::accepted(JobId job, const std::string& request_id) {
+void Checker::accepted(JobId job, const std::string& request_id,
+                       const std::string& user) {
   stage_.log.line("accepted job {} {}", job.value, request_id);
   if (!jobs_.contains(job)) stage_.broken("job {} was accepted and is not durable", job.value);
+  if (jobs_[job].user != user)
+    stage_.broken("job {} of user '{}' became one of '{}'", job.value, user, jobs_[job].user);
   if (!accepted_.insert(job).second && request_id.empty())
     stage_.broken("job id {} was told twice", job.value);
   const bool is_its_job =

@@ -62,7 +62,7 @@ class Checker {
   void ordered(const std::string& node, const LaunchOrder& order);
   void acknowledged(const std::string& node, const TaskKey& task);
   /// `request_id`: that it was submitted with, or empty.
-  void accepted(JobId job, const std::string& request_id);
+  void accepted(JobId job, const std::string& request_id, const std::string& user);
   void cancelled(JobId job, const Ledger& ledger);
 
   // -- on the machines ----------------------------------------------------------------------------
@@ -82,6 +82,7 @@ class Checker {
     std::vector<Amount> memory_steps = {};  ///< see ProfiledAmounts
     bool is_elastic = false;
     bool is_preemptible = false;
+    std::string user = {};
   };
   struct RunningTask {
     TaskKey task;

@@ -19,7 +19,8 @@ Clients::Clients(Stage& stage, Coordinator& coordinator, const Agents& agents)
       tenants_(1 + stage.chance.below(4)),
       groups_(stage.chance.below(4)),
       max_tasks_(1 + stage.chance.below(20)),
-      mean_pause_us_(stage.chance.spread(kSecond, 8 * kSecond)) {}
+      mean_pause_us_(stage.chance.spread(kSecond, 8 * kSecond)),
+      has_users_(stage.chance.percent(50)) {}
 
 void Clients::begin() {
   std::vector<TenantSpec> specs;
@@ -119,6 +120,7 @@ JobSpec Clients::some_job() {
     spec.exclusive_cpus = true;
     spec.resources["cpu"] = kMillicoresPerCpu * chance.between(1, 2);
   }
+  if (has_users_ && chance.percent(75)) spec.user = chance.percent(60) ? "ada" : "bob";
   spec.priority = static_cast<std::int32_t>(chance.below(3));
   spec.preempt = chance.percent(20);
   spec.preemptible = !chance.percent(10);
@@ -240,7 +242,8 @@ void Clients::try_submission(const std::shared_ptr<Submission>& submission) {
       submission->request,
       [this, submission](const JobAccepted& accepted) {
         coordinator_.checker().follow(coordinator_.ledger());
-        coordinator_.checker().accepted(accepted.id, submission->request.request_id);
+        coordinator_.checker().accepted(accepted.id, submission->request.request_id,
+                                        submission->request.spec.user);
       },
       [this, submission, number](const Expected<JobAccepted>& accepted) {
         if (number != submission->number) return;  // it came late

@@ -69,6 +69,7 @@ class Clients {
   std::uint64_t groups_ = 0;  ///< tenants for others to be in
   std::uint64_t max_tasks_ = 0;
   std::int64_t mean_pause_us_ = 0;
+  bool has_users_ = false;  ///< several share a tenant
   std::vector<JobId> jobs_;
   std::uint64_t submissions_ = 0;
 };
