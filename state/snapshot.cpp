@@ -41,7 +41,8 @@ HeldTask held_task(const JobRecord& job, std::uint32_t index, const TaskRecord& 
            .ran_ms = std::max<std::int64_t>(ran_ms, 0),
            .is_service = job.spec.kind == JobKind::service},
           task.reclaimed,
-          preemption_terms(job.spec)};
+          preemption_terms(job.spec),
+          job.spec.user};
 }
 
 DealCycle restore(const AllocatorSettings& settings, const ClusterSnapshot& snapshot) {

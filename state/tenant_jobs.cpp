@@ -4,10 +4,27 @@
 
 namespace fairwater {
 
-TenantJobs::TenantJobs(TenantId tenant, QueuePolicy policy, ResourceCatalog catalog)
-    : tenant_(tenant), policy_(policy), catalog_(std::move(catalog)) {}
+namespace {
+
+/// What it counts of the units that its user holds.
+Units held_by(const TaskRecord& task) {
+  const bool holds = task.state == TaskState::running && task.step != GrantStep::growth;
+  return holds ? task.cost : 0;
+}
+
+}  // namespace
+
+TenantJobs::TenantJobs(TenantId tenant, QueuePolicy policy, ResourceCatalog catalog, DealMode mode)
+    : tenant_(tenant), policy_(policy), catalog_(std::move(catalog)), mode_(mode) {}
 
 // -- bookkeeping ----------------------------------------------------------------------------------
+
+template <class Change>
+void TenantJobs::change_turn(const std::string& user, Change&& apply) {
+  if (const auto turn = turn_of(user)) turns_.erase(*turn);
+  apply();
+  if (const auto turn = turn_of(user)) turns_.insert(*turn);
+}
 
 void TenantJobs::count(const Job& job, bool add) {
   if (job.would_grow()) {
@@ -16,17 +33,27 @@ void TenantJobs::count(const Job& job, bool add) {
     else
       growing_.erase(job.record.id);
   }
+  change_turn(job.record.spec.user, [&] {
+    Units& held = held_[job.record.spec.user];
+    held += add ? job.held : -job.held;
+    if (held == 0) held_.erase(job.record.spec.user);
+    if (!job.ready()) return;
+    auto& queue = ready_[queue_of(job)];
+    if (add)
+      queue.insert(key_of(job));
+    else
+      queue.erase(key_of(job));
+    if (queue.empty()) ready_.erase(queue_of(job));
+  });
   if (!job.ready()) return;
   const std::uint32_t tasks = job.claimed();
   ResourceVector amount;
   for (std::size_t r = 0; r < kMaxResources; ++r) amount[r] = job.demand[r] * Amount{tasks};
   if (add) {
-    ready_.insert(key_of(job));
     late_.insert(lateness_of(job));
     pending_ += amount;
     pending_tasks_ += tasks;
   } else {
-    ready_.erase(key_of(job));
     late_.erase(lateness_of(job));
     pending_ -= amount;
     pending_tasks_ -= tasks;
@@ -46,6 +73,13 @@ ResourceVector TenantJobs::demand_of(const JobRecord& job) const {
   return *demand;
 }
 
+void TenantJobs::set_demand(Job& job) const {
+  job.demand = demand_of(job.record);
+  job.cost = mode_ == DealMode::slots
+                 ? 1
+                 : cost_in_units(job.demand, catalog_.granules(), catalog_.units());
+}
+
 std::uint32_t TenantJobs::granted_step(const JobSpec& spec, const Grant& grant) const {
   const auto memory = catalog_.index_of("memory");
   return memory ? memory_step_of(spec, grant.demand[*memory]) : 0;
@@ -55,9 +89,11 @@ void TenantJobs::add(UnfinishedJob unfinished) {
   Job job;
   auto rule = placement_of(unfinished.record.spec);
   FAIRWATER_CHECK(rule.engaged(), "an admitted job's placement");
-  job.demand = demand_of(unfinished.record);
   job.rule = std::move(*rule);
   job.record = std::move(unfinished.record);
+  set_demand(job);
+  if (!job.record.spec.user.empty())
+    for (const std::string& user : {std::string{}, job.record.spec.user}) served_.try_emplace(user);
   job.waits_since = job.record.submitted_at;
   job.waits_for = {unfinished.waits_for.begin(), unfinished.waits_for.end()};
   for (const JobId awaited : job.waits_for) dependents_[awaited].insert(job.record.id);
@@ -74,6 +110,7 @@ void TenantJobs::add(UnfinishedJob unfinished) {
       job.waiting.add(index, 1, task.attempt);
     const bool may_run_again = job.record.spec.gang || task.state == TaskState::pending ||
                                task.state == TaskState::running;
+    job.held += held_by(task);
     if (may_run_again) job.tasks.emplace(index, std::move(task));
   }
   wait_for_first_attempt(job.record.tasks.total);
@@ -115,12 +152,16 @@ std::optional<LaunchOrder> TenantJobs::grant(const Grant& grant, NodeId node, Mo
   auto place = jobs_.find(grant.task.job);
   if (place == jobs_.end()) return std::nullopt;
   auto& job = place->second;
+  const std::string& user = job.record.spec.user;
+  if (const auto served = served_.find(user); served != served_.end())
+    change_turn(user, [&] { served->second = moment.record; });
   change(job, [&] {
     const bool waited = job.waiting.take(grant.task.index, grant.task.attempt);
     job.homing.erase(grant.task.index);
     FAIRWATER_CHECK(waited || job.record.cancelled, "a grant is for a waiting task");
     grant_task(job.record, job.tasks[grant.task.index], grant, node, moment,
                granted_step(job.record.spec, grant));
+    job.held += held_by(job.tasks.at(grant.task.index));
   });
   return launch_order(job.record, grant.task, job.tasks.at(grant.task.index).memory_step);
 }
@@ -136,8 +177,9 @@ AttemptOutcome TenantJobs::settle(const TaskKey& key, Event&& event) {
   const bool was_breaking = is_breaking(job.record);
   change(job, [&] {
     const std::uint32_t step = job.record.memory_step;
+    job.held -= held_by(task->second);
     event(job.record, task->second);
-    if (job.record.memory_step != step) job.demand = demand_of(job.record);
+    if (job.record.memory_step != step) set_demand(job);
     sort_in(job, key.index, outcome);
     if (starts_over(job.record)) gather_gang(job);
   });

@@ -15,6 +15,7 @@
 
 #include "model/node.hpp"
 #include "model/tenant.hpp"
+#include "policy/allocator/user_share.hpp"
 #include "policy/allocator/waiting_tasks.hpp"
 #include "policy/prediction/run_time.hpp"
 #include "state/elastic.hpp"
@@ -58,7 +59,8 @@ struct PastRun {
 
 class TenantJobs {
  public:
-  TenantJobs(TenantId tenant, QueuePolicy policy, ResourceCatalog catalog);
+  TenantJobs(TenantId tenant, QueuePolicy policy, ResourceCatalog catalog,
+             DealMode mode = DealMode::sized);
 
   void set_policy(QueuePolicy policy);
   /// Of jobs that name none.
@@ -66,6 +68,8 @@ class TenantJobs {
   /// What had ended when this began, in any order: later tasks are expected to run as long as the
   /// last of their class.
   void remember(std::vector<PastRun> runs);
+  /// When its users were granted something last, by the journal. Before any job is added.
+  void remember_served(std::map<std::string, std::uint64_t> served) { served_ = std::move(served); }
   /// A job that is durable: new, or found by a restart. Its spec has been admitted.
   void add(UnfinishedJob job);
   [[nodiscard]] bool knows(JobId job) const { return jobs_.contains(job); }
@@ -125,7 +129,19 @@ class TenantJobs {
   /// and they say how late they are. O(ranges), and O(tasks log ranges) for fair.
   [[nodiscard]] DemandWindow window(std::size_t max_ranges, std::uint32_t max_tasks,
                                     std::uint64_t seen_deal, std::optional<WallTime> now) const;
-  /// Tasks that stand before this one in the tenant's own order.
+  /// Whose turn it is among several users who wait, where the queue is fair: see
+  /// policy/allocator/user_turns.hpp. The one that comes next and the one behind.
+  struct NextUsers {
+    std::string next;
+    UserShare next_share;
+    std::string second;
+    UserShare second_share;
+    std::size_t waiting = 0;  ///< users
+  };
+  [[nodiscard]] std::optional<NextUsers> next_users() const;
+  [[nodiscard]] UserShare share_of(const std::string& user) const;
+  /// Tasks that stand before this one in the tenant's own order; where users take turns, of its own
+  /// user.
   [[nodiscard]] std::uint64_t tasks_before(JobId job, std::uint32_t index) const;
   [[nodiscard]] bool waits(JobId job, std::uint32_t index) const;
   /// It waits for idle room, in no quota.
@@ -138,6 +154,8 @@ class TenantJobs {
   struct Job {
     JobRecord record;
     ResourceVector demand;
+    Units cost = 1;  ///< of the next task
+    Units held = 0;  ///< by its tasks that run, but those by which it has grown
     PlacementRulePtr rule;
     WaitingTasks waiting;
     /// That run, or have run and wait again; of a gang all that have run.
@@ -175,6 +193,13 @@ class TenantJobs {
   /// (minus priority, the time limit in milliseconds, the running tasks, or 0, by the policy; id):
   /// smaller first.
   using QueueKey = std::pair<std::int64_t, JobId>;
+  /// Of users who wait, where the queue is fair: smaller comes next.
+  struct UserTurn {
+    UserShare share;
+    JobId first;  ///< of its jobs
+    std::string user;
+    friend auto operator<=>(const UserTurn&, const UserTurn&) = default;
+  };
   /// (milliseconds of the wall clock from which on its tasks are late; id).
   using LateKey = std::pair<std::int64_t, JobId>;
 
@@ -200,8 +225,16 @@ class TenantJobs {
                                            std::optional<WallTime> now) const;
   void append_growth(DemandWindow& window, std::size_t max_ranges,
                      std::optional<WallTime> now) const;
+  class FairOrder;
   void append_fair(DemandWindow& window, std::size_t max_ranges, std::uint32_t max_tasks,
                    std::optional<WallTime> now) const;
+  /// In which queue of ready_ it is.
+  [[nodiscard]] const std::string& queue_of(const Job& job) const;
+  [[nodiscard]] std::optional<UserTurn> turn_of(const std::string& user) const;
+  /// Applies what changes the user's turn.
+  template <class Change>
+  void change_turn(const std::string& user, Change&& apply);
+  void set_demand(Job& job) const;
   void erase(std::map<JobId, Job>::iterator job);
   /// Of the job's tasks that are granted next.
   [[nodiscard]] ResourceVector demand_of(const JobRecord& job) const;
@@ -227,9 +260,14 @@ class TenantJobs {
   std::map<JobId, Job> jobs_;
   std::map<JobId, std::set<JobId>> dependents_;  ///< by the job that they wait for
   std::size_t bytes_ = 0;
-  std::set<QueueKey> ready_;
-  std::set<LateKey> late_;   ///< the same jobs
-  std::set<JobId> growing_;  ///< those that would grow
+  DealMode mode_ = DealMode::sized;
+  /// By user where the queue is fair, else all in one; none is empty.
+  std::map<std::string, std::set<QueueKey>> ready_;
+  std::set<UserTurn> turns_;           ///< one for each of ready_, where the queue is fair
+  std::map<std::string, Units> held_;  ///< by user; none is 0
+  std::map<std::string, std::uint64_t> served_;  ///< of tenants that have had a user, by user
+  std::set<LateKey> late_;                       ///< the same jobs
+  std::set<JobId> growing_;                      ///< those that would grow
   ResourceVector pending_;
   std::uint64_t pending_tasks_ = 0;
   RunTimePredictor run_times_;

@@ -72,7 +72,8 @@ WaitingRange TenantJobs::waiting_range(const Job& job, const Alike& tasks,
           .home = tasks.home,
           .is_gang = job.starts_together(),
           .preemption = preemption_terms(job.record.spec),
-          .placement = placement_for(job.record.spec.placement, placement_)};
+          .placement = placement_for(job.record.spec.placement, placement_),
+          .user = job.record.spec.user};
 }
 
 // -- the window -----------------------------------------------------------------------------------
@@ -102,8 +103,35 @@ TenantJobs::LateKey TenantJobs::lateness_of(const Job& job) {
 void TenantJobs::set_policy(QueuePolicy policy) {
   policy_ = policy;
   ready_.clear();
+  turns_.clear();
   for (const auto& [id, job] : jobs_)
-    if (job.ready()) ready_.insert(key_of(job));
+    if (job.ready()) ready_[queue_of(job)].insert(key_of(job));
+  for (const auto& [user, jobs] : ready_)
+    if (const auto turn = turn_of(user)) turns_.insert(*turn);
+}
+
+const std::string& TenantJobs::queue_of(const Job& job) const {
+  static const std::string kOfAll;
+  return policy_ == QueuePolicy::fair ? job.record.spec.user : kOfAll;
+}
+
+UserShare TenantJobs::share_of(const std::string& user) const {
+  const auto held = held_.find(user);
+  const auto served = served_.find(user);
+  return {held == held_.end() ? 0 : held->second, served == served_.end() ? 0 : served->second};
+}
+
+std::optional<TenantJobs::UserTurn> TenantJobs::turn_of(const std::string& user) const {
+  const auto queue = ready_.find(user);
+  if (policy_ != QueuePolicy::fair || queue == ready_.end()) return std::nullopt;
+  return UserTurn{share_of(user), queue->second.begin()->second, user};
+}
+
+std::optional<TenantJobs::NextUsers> TenantJobs::next_users() const {
+  if (turns_.size() < 2) return std::nullopt;
+  const UserTurn& next = *turns_.begin();
+  const UserTurn& second = *std::next(turns_.begin());
+  return NextUsers{next.user, next.share, second.user, second.share, turns_.size()};
 }
 
 std::vector<TenantJobs::Alike> TenantJobs::alike(const Job& job, std::size_t limit,
@@ -128,42 +156,107 @@ std::vector<TenantJobs::Alike> TenantJobs::alike(const Job& job, std::size_t lim
   return all;
 }
 
-/// Fair among the tenant's jobs: the next task is always of the job with the fewest running or
-/// chosen ones. Each job that is begun makes a range, so only the first `max_ranges` can be.
+/// The tasks of ready jobs in a fair order: users in their turns, and of one user the next task is
+/// of the job with the fewest running or chosen ones. Jobs are looked at when their turn comes.
+class TenantJobs::FairOrder {
+ public:
+  FairOrder(const TenantJobs& jobs, std::size_t max_users) : jobs_(jobs) {
+    for (const UserTurn& turn : jobs.turns_) {
+      if (turns_.size() == max_users) break;
+      turns_.push(turn);
+      served_ = std::max(served_, turn.share.served);
+      const std::set<QueueKey>& queue = jobs.ready_.at(turn.user);
+      users_[turn.user] = {queue.begin(), queue.end(), {}};
+    }
+  }
+  [[nodiscard]] bool takes_turns() const { return users_.size() > 1; }
+
+  struct Next {
+    const Job* job = nullptr;
+    Alike tasks;  ///< one, or all of those that start together
+  };
+  /// At most `max_ranges` ranges of a job are looked at.
+  [[nodiscard]] std::optional<Next> next(std::size_t max_ranges) {
+    while (!turns_.empty()) {
+      UserTurn turn = turns_.top();
+      turns_.pop();
+      const auto found = next_of(users_.at(turn.user), max_ranges);
+      if (!found) continue;
+      turn.share.held += found->job->cost * found->tasks.range.count;
+      turn.share.served = ++served_;
+      turns_.push(std::move(turn));
+      return found;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  struct JobTurn {
+    std::int64_t busy = 0;
+    JobId id;
+    auto operator<=>(const JobTurn&) const = default;
+  };
+  struct User {
+    std::set<QueueKey>::const_iterator next, end;  ///< that are not begun
+    std::set<JobTurn> begun;
+  };
+
+  [[nodiscard]] std::optional<Next> next_of(User& user, std::size_t max_ranges) {
+    while (user.next != user.end || !user.begun.empty()) {
+      const bool is_begun = user.next == user.end ||
+                            (!user.begun.empty() && QueueKey{user.begun.begin()->busy,
+                                                             user.begun.begin()->id} < *user.next);
+      JobTurn turn;
+      if (is_begun) {
+        turn = user.begun.extract(user.begun.begin()).value();
+      } else {
+        turn = {user.next->first, user.next->second};
+        ++user.next;
+        const Job& job = jobs_.other(turn.id);
+        rest_[turn.id] = alike(job, max_ranges, job.claimed());
+      }
+      auto& rest = rest_.at(turn.id);
+      if (rest.empty()) continue;
+      const Job& job = jobs_.jobs_.at(turn.id);
+      Next next{&job, rest.front()};
+      if (job.starts_together()) {
+        rest.clear();
+        return next;
+      }
+      next.tasks.range.count = 1;
+      auto& first = rest.front().range;
+      ++first.first;
+      if (--first.count == 0) rest.erase(rest.begin());
+      user.begun.insert({turn.busy + 1, turn.id});
+      return next;
+    }
+    return std::nullopt;
+  }
+
+  const TenantJobs& jobs_;
+  std::priority_queue<UserTurn, std::vector<UserTurn>, std::greater<>> turns_;
+  std::map<std::string, User> users_;
+  std::map<JobId, std::vector<Alike>> rest_;  ///< of jobs that were looked at
+  std::uint64_t served_ = 0;                  ///< last, of all
+};
+
 void TenantJobs::append_fair(DemandWindow& window, std::size_t max_ranges, std::uint32_t max_tasks,
                              std::optional<WallTime> now) const {
-  struct Turn {
-    std::uint32_t busy;
-    JobId id;
-    auto operator<=>(const Turn&) const = default;
-  };
-  std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns;
-  std::map<JobId, std::vector<Alike>> rest;
-  for (const auto& key : ready_) {
-    if (turns.size() == max_ranges) break;
-    const auto& job = other(key.second);
-    turns.push({job.record.tasks.running, key.second});
-    rest[key.second] = alike(job, max_ranges, job.claimed());
-  }
-  for (std::uint32_t tasks = 0; tasks < max_tasks && !turns.empty();) {
-    if (window.next.size() >= max_ranges) return;
-    const auto turn = turns.top();
-    turns.pop();
-    auto& ranges = rest[turn.id];
-    if (ranges.empty()) continue;
-    const auto& job = jobs_.at(turn.id);
-    if (job.starts_together()) {
-      window.next.push_back(waiting_range(job, ranges.front(), expected(job), now));
-      tasks += job.claimed();
-      ranges.clear();
-      continue;
-    }
-    auto& [first, home] = ranges.front();
-    append(window, waiting_range(job, {{first.first, 1, first.attempt}, home}, expected(job), now));
-    ++tasks;
-    ++first.first;
-    if (--first.count == 0) ranges.erase(ranges.begin());
-    turns.push({turn.busy + 1, turn.id});
+  FairOrder order(*this, max_ranges);
+  window.takes_turns = order.takes_turns();
+  std::map<JobId, Prediction> predictions;
+  for (std::uint32_t tasks = 0; tasks < max_tasks && window.next.size() < max_ranges;) {
+    const auto next = order.next(max_ranges);
+    if (!next) break;
+    const Job& job = *next->job;
+    const auto [known, is_new] = predictions.try_emplace(job.record.id);
+    if (is_new) known->second = expected(job);
+    const WaitingRange range = waiting_range(job, next->tasks, known->second, now);
+    if (job.starts_together())
+      window.next.push_back(range);
+    else
+      append(window, range);
+    tasks += range.count;
   }
 }
 
@@ -193,12 +286,16 @@ DemandWindow TenantJobs::window(std::size_t max_ranges, std::uint32_t max_tasks,
     append_fair(window, max_ranges, max_tasks, now);
   } else {
     std::uint32_t tasks = 0;
-    for (const auto& key : ready_) {
-      if (window.next.size() >= max_ranges || tasks >= max_tasks) break;
-      tasks += append_job(window, key.second, max_ranges, max_tasks - tasks, now);
-    }
+    for (const auto& [queue, jobs] : ready_)
+      for (const auto& key : jobs) {
+        if (window.next.size() >= max_ranges || tasks >= max_tasks) break;
+        tasks += append_job(window, key.second, max_ranges, max_tasks - tasks, now);
+      }
   }
   if (now) show_first_late(window, max_ranges, now);
+  if (window.takes_turns)
+    for (const WaitingRange& range : window.next)
+      window.served.try_emplace(range.user, share_of(range.user).served);
   return window;
 }
 
@@ -225,7 +322,11 @@ void TenantJobs::show_first_late(DemandWindow& window, std::size_t max_ranges,
 
 std::uint64_t TenantJobs::tasks_before(JobId id, std::uint32_t index) const {
   std::uint64_t before = 0;
-  for (const auto& key : ready_) {
+  const auto place = jobs_.find(id);
+  if (place == jobs_.end()) return before;
+  const auto queue = ready_.find(queue_of(place->second));
+  if (queue == ready_.end()) return before;
+  for (const auto& key : queue->second) {
     const auto& job = jobs_.at(key.second);
     if (key.second != id) {
       before += job.claimed();

@@ -41,6 +41,8 @@ Expected<CoordinatorStart> read_start(const Ledger& ledger, const ResourceCatalo
     add_runs(job, work.runs);
     work.jobs.push_back(std::move(job));
   }
+  for (const auto& tenant : start.tenants)
+    start.work[tenant.id].served = ledger.served_users(tenant.id);
   const std::size_t max_tasks = kMaxPastTasks / std::max<std::size_t>(start.tenants.size(), 1);
   for (const auto& tenant : start.tenants)
     if (const auto problem =

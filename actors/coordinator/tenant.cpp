@@ -7,6 +7,7 @@
 #include "actors/coordinator/backoff_text.hpp"
 #include "actors/coordinator/gang_order.hpp"
 #include "actors/coordinator/tenant_state.hpp"
+#include "actors/coordinator/user_turn_text.hpp"
 #include "policy/core/check.hpp"
 
 namespace fairwater::tenancy {
@@ -231,9 +232,15 @@ WaitingDescription describe(const TenantActorState& state, const DescribeWaiting
          "else can use, by its tenant's credit"});
     return description;
   }
+  const std::string& user = state.jobs.record(request.id).spec.user;
+  const auto users = state.jobs.next_users();
   if (const auto before = state.jobs.tasks_before(request.id, request.index); before > 0)
+    description.obstacles.push_back({"order", std::to_string(before) + " task(s) of the " +
+                                                  (users ? "same user" : "tenant") +
+                                                  " stand before it in its queue"});
+  if (users)
     description.obstacles.push_back(
-        {"order", std::to_string(before) + " task(s) of the tenant stand before it in its queue"});
+        {"user", user_turn_text(*users, user, state.jobs.share_of(user))});
   return description;
 }
 
@@ -267,10 +274,12 @@ TenantBase::behavior_type tenant_behavior(TenantSelf self,
   state.id = record.id;
   state.tenant_name = record.spec.name;
   state.run_as = record.spec.run_as;
-  state.jobs = TenantJobs{record.id, record.spec.queue, state.context->catalog};
+  state.jobs =
+      TenantJobs{record.id, record.spec.queue, state.context->catalog, state.context->mode};
   state.jobs.set_placement(record.spec.placement);
   std::set<JobId> awaited;
   state.jobs.remember(std::move(start.runs));
+  state.jobs.remember_served(std::move(start.served));
   for (auto& job : start.jobs) {
     awaited.insert(job.waits_for.begin(), job.waits_for.end());
     state.jobs.add(std::move(job));

@@ -77,7 +77,8 @@ struct Wait {
 /// What a restart hands to a tenant.
 struct TenantStart {
   std::vector<UnfinishedJob> jobs;
-  std::vector<PastRun> runs;  ///< see storage/past_runs.hpp
+  std::vector<PastRun> runs;                         ///< see storage/past_runs.hpp
+  std::map<std::string, std::uint64_t> served = {};  ///< see TenantJobs::remember_served
 };
 /// What in the tenant's own order keeps a task waiting.
 struct DescribeWaiting {

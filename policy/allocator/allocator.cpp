@@ -80,6 +80,7 @@ void Allocator::restore(const AccountsSnapshot& accounts) { impl_->state.restore
 void Allocator::restore_held(std::span<const HeldTask> held) { impl_->state.restore_held(held); }
 
 std::optional<Deal> Allocator::deal(NodeId node, bool gives_all_places) {
+  impl_->state.arrange_turns();
   return impl_->dealer.run(node, gives_all_places);
 }
 
@@ -114,6 +115,7 @@ bool Allocator::may_reclaim() const {
 bool Allocator::allocates_by_share() const { return impl_->state.allocates_by_share(); }
 
 SharedDeals Allocator::deal_by_share(std::size_t max_deals, std::size_t max_entries) {
+  impl_->state.arrange_turns();
   return fairwater::deal_by_share(impl_->state, max_deals, max_entries);
 }
 

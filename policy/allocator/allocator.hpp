@@ -155,6 +155,7 @@ struct WaitingRange {
   PreemptionTerms preemption = {};
   /// By which a node is chosen among those with room; not for gangs, nor while `home` has room.
   Placement placement = Placement::unset;
+  std::string user = {};  ///< of the tenant; empty: none
 };
 
 [[nodiscard]] inline QuotaPlace place_of(const TenantTerms& terms) {
@@ -173,6 +174,11 @@ struct DemandWindow {
   /// The last deal (by number) that the tenant had seen when it made this window; tasks granted
   /// later are struck from it.
   std::uint64_t seen_deal = 0;
+  /// Its users come in turns, as in `next`, and go on so while tasks begin and end
+  /// (policy/allocator/user_turns.hpp).
+  bool takes_turns = false;
+  /// Then when those in `next` were served last: UserShare::served. Of the others: never.
+  std::map<std::string, std::uint64_t> served = {};
 };
 
 /// What a listing shows of a tenant.
@@ -242,6 +248,7 @@ struct HeldTask {
   PlannedRun run{};        ///< read where the ledger counts time
   bool reclaimed = false;  ///< it has been told to end, see Allocator::reclaim
   PreemptionTerms preemption{};
+  std::string user = {};  ///< of the tenant
 };
 
 struct SharedDeals {

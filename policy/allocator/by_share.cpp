@@ -168,7 +168,7 @@ class ShareFilling {
     --range.count;
     NodeRoom& node = state_.node(id);
     state_.place(node, tenant, grant, {range.limit_ms, range.expected_ms, 0, range.is_service},
-                 range.preemption);
+                 range.preemption, range.user);
     state_.refresh_room(node);
     granted_.insert(tenant.rank.slot);
     const auto [found, is_new] = deal_of_.try_emplace(id, deals_.size());

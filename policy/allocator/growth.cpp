@@ -106,7 +106,7 @@ class Growing {
     ++range.first_index;
     --range.count;
     state_.place_extra(node, tenant, grant, {range.limit_ms, range.expected_ms, 0, false},
-                       range.preemption);
+                       range.preemption, range.user);
     return grant;
   }
 

@@ -260,7 +260,8 @@ void PlaceStage::place_task(ClaimantIndex index, std::uint32_t range_index, Gran
   ++range.first_index;
   --range.count;
   deal_.state.place(*deal_.node, tenant, grant,
-                    {range.limit_ms, range.expected_ms, 0, range.is_service}, range.preemption);
+                    {range.limit_ms, range.expected_ms, 0, range.is_service}, range.preemption,
+                    range.user);
   deal_.grants.push_back(grant);
   if (step == GrantStep::guarantee) {
     claimant.guaranteed += cost;

@@ -143,6 +143,7 @@ void AllocatorState::forget(TenantState& leaver) {
   for (RankedList* list : {&waiting_, &unsettled_, &idle_unsettled_, &growing_, &preempting_})
     list->erase(leaver.rank);
   may_not_borrow_.erase(id);
+  stale_turns_.erase(leaver.rank.slot);
   free_slots_.push_back(leaver.rank.slot);
   slot_of_.erase(id.value);
   leaver = TenantState{};

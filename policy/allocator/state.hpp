@@ -113,6 +113,9 @@ class AllocatorState {
   // -------------------------------------------------------------------------------------
   void set_window(DemandWindow window);
   void withdraw(TenantId id, JobId job);
+  /// Users come in their turns again, where tasks have begun or ended since. To be called before a
+  /// deal.
+  void arrange_turns();
   /// A deal placed some of its tasks.
   void forget_granted(TenantState& tenant);
   [[nodiscard]] Units cost(const ResourceVector& demand) const;
@@ -166,7 +169,7 @@ class AllocatorState {
   std::optional<CreditSettlement> settle_credits(std::int64_t period_ms);
   /// The deal places the task into idle room: it is held, and no quota counts it.
   void place_extra(NodeRoom& node, TenantState& tenant, const Grant& grant, const PlannedRun& run,
-                   const PreemptionTerms& preemption);
+                   const PreemptionTerms& preemption, const std::string& user);
   /// The task has been told to end.
   void note_reclaim(const TaskKey& task);
 
@@ -188,7 +191,7 @@ class AllocatorState {
   [[nodiscard]] bool may_matter(NodeId node) const;
   /// A deal places the task: it is held, and waits no longer.
   void place(NodeRoom& node, TenantState& tenant, const Grant& grant, const PlannedRun& run,
-             const PreemptionTerms& preemption);
+             const PreemptionTerms& preemption, const std::string& user);
   void restore_held(std::span<const HeldTask> held);
   bool release(const TaskKey& task);
   /// Whether the task's rule allows the node and its room is not kept for somebody else's.
@@ -292,12 +295,16 @@ class AllocatorState {
   void refresh_claims(TenantState& tenant);
   /// Takes the room on the node and in what the tenant holds; not yet in the water level.
   void hold(NodeRoom& node, TenantState& holder, const Grant& grant, const PlannedRun& run,
-            const PreemptionTerms& preemption);
+            const PreemptionTerms& preemption, const std::string& user);
+  /// One of the tenant's users holds so much more, or less.
+  void count_user(TenantState& tenant, const std::string& user, Units more);
   /// By the ledger's time, or from any moment.
   [[nodiscard]] LedgerMs clock_ms() const { return counts_time() ? now_ms() : clock_ms_; }
   void strike(TenantState& tenant, const TaskKey& task, const ResourceVector& demand,
               bool counted_as_pending);
   [[nodiscard]] WindowRange entry_of(WaitingRange range) const;
+  /// Of the tenant's users, by the window and by what was granted since.
+  void take_served(TenantState& tenant, const DemandWindow& window);
 
   std::vector<TenantState> tenants_;  ///< by slot; slots of tenants that left are used again
   std::vector<std::uint32_t> free_slots_;
@@ -325,6 +332,7 @@ class AllocatorState {
   WaitingShapes shapes_;
   std::vector<GangPlan> gang_plans_;
   std::set<JobId> gangs_without_room_;
+  std::set<std::uint32_t> stale_turns_;  ///< slots of tenants, see arrange_turns()
   struct Held {
     NodeId node;
     Grant grant;
@@ -334,6 +342,7 @@ class AllocatorState {
     bool reclaimed = false;
     PreemptionTerms preemption;
     LedgerMs begun_ms = 0;  ///< by the clock
+    std::string user;
   };
   /// When it is expected to end, as is known now. Later than now.
   [[nodiscard]] LedgerMs expected_end(const Held& held, Predict predict) const;

@@ -104,8 +104,10 @@ bool AllocatorState::somewhere_has_room(const TenantState& tenant, const Waiting
 }
 
 void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& grant,
-                          const PlannedRun& run, const PreemptionTerms& preemption) {
-  Held held{node.id, grant, run, now_ms(), kNever, false, preemption, clock_ms() - run.ran_ms};
+                          const PlannedRun& run, const PreemptionTerms& preemption,
+                          const std::string& user) {
+  Held held{node.id, grant, run, now_ms(), kNever, false, preemption, clock_ms() - run.ran_ms,
+            user};
   held.ends_ms = expected_end(held, settings.predict);
   if (counts_time() && held.ends_ms != kNever)
     node.ends.emplace(ExpectedEnd{held.ends_ms, grant.task},
@@ -126,6 +128,7 @@ void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& gran
   } else {
     holder.used += grant.demand;
     if (grant.beyond_quota) holder.used_beyond_quota += grant.demand;
+    count_user(holder, user, grant.cost);
   }
   ++holder.running_tasks;
   quotas_.hold(holder, grant.demand);
@@ -133,20 +136,23 @@ void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& gran
 }
 
 void AllocatorState::place(NodeRoom& node, TenantState& tenant, const Grant& grant,
-                           const PlannedRun& run, const PreemptionTerms& preemption) {
+                           const PlannedRun& run, const PreemptionTerms& preemption,
+                           const std::string& user) {
   if (tenant.pending_tasks > 0) --tenant.pending_tasks;
   for (std::size_t r = 0; r < kMaxResources; ++r)
     tenant.pending[r] = std::max<Amount>(0, tenant.pending[r] - grant.demand[r]);
-  tenant.unseen.push_back({deals + 1, grant.task, grant.demand, false});
+  tenant.unseen.push_back({deals + 1, grant.task, grant.demand, false, user});
   FAIRWATER_CHECK(grant.demand.fits(node.free()), "a node holds no more than it has");
-  hold(node, tenant, grant, run, preemption);
+  hold(node, tenant, grant, run, preemption, user);
+  if (tenant.takes_turns) tenant.users[user].served = kServedSince + deals + 1;
 }
 
 void AllocatorState::place_extra(NodeRoom& node, TenantState& tenant, const Grant& grant,
-                                 const PlannedRun& run, const PreemptionTerms& preemption) {
-  tenant.unseen.push_back({deals + 1, grant.task, grant.demand, true});
+                                 const PlannedRun& run, const PreemptionTerms& preemption,
+                                 const std::string& user) {
+  tenant.unseen.push_back({deals + 1, grant.task, grant.demand, true, user});
   FAIRWATER_CHECK(grant.demand.fits(node.free()), "a node holds no more than it has");
-  hold(node, tenant, grant, run, preemption);
+  hold(node, tenant, grant, run, preemption, user);
 }
 
 std::vector<AllocatorState::Preemptible> AllocatorState::preemptible() const {
@@ -173,6 +179,13 @@ void AllocatorState::note_reclaim(const TaskKey& task) {
   ending_on_.insert(there.id);
 }
 
+void AllocatorState::count_user(TenantState& tenant, const std::string& user, Units more) {
+  const auto share = tenant.users.try_emplace(user).first;
+  share->second.held += more;
+  if (share->second == UserShare{}) tenant.users.erase(share);
+  if (tenant.takes_turns) stale_turns_.insert(tenant.rank.slot);
+}
+
 LedgerMs AllocatorState::expected_end(const Held& held, Predict predict) const {
   const std::int64_t ran_ms = held.run.ran_ms + now_ms() - held.since_ms;
   const std::int64_t planned_ms = planned_run_ms(predict, held.run, ran_ms);
@@ -193,7 +206,7 @@ void AllocatorState::correct_ends(NodeRoom& node) {
 void AllocatorState::restore_held(std::span<const HeldTask> held) {
   for (const HeldTask& task : held) {
     TenantState& holder = tenant(task.grant.tenant);
-    hold(node(task.node), holder, task.grant, task.run, task.preemption);
+    hold(node(task.node), holder, task.grant, task.run, task.preemption, task.user);
     if (task.reclaimed) note_reclaim(task.grant.task);
     quotas_.refresh(holder);
     refresh_room(node(task.node));
@@ -230,6 +243,7 @@ bool AllocatorState::release(const TaskKey& task) {
     holder.used -= held.grant.demand;
     if (held.reclaimed) holder.ending -= held.grant.demand;
     if (held.grant.beyond_quota) holder.used_beyond_quota -= held.grant.demand;
+    count_user(holder, held.user, -held.grant.cost);
   }
   --holder.running_tasks;
   quotas_.release(holder, held.grant.demand);

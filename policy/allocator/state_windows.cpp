@@ -4,6 +4,7 @@
 
 #include "policy/allocator/deal_steps.hpp"
 #include "policy/allocator/state.hpp"
+#include "policy/allocator/user_turns.hpp"
 #include "policy/core/check.hpp"
 
 namespace fairwater {
@@ -116,8 +117,31 @@ void AllocatorState::set_window(DemandWindow window) {
       changed.least_demand[r] = std::min(changed.least_demand[r], entry.range.demand[r]);
   }
   first_late_ms_ = std::min(first_late_ms_, changed.first_late_ms);
+  take_served(changed, window);
   refresh_lists(changed);
   quotas_.refresh(changed);
+}
+
+void AllocatorState::take_served(TenantState& tenant, const DemandWindow& window) {
+  tenant.takes_turns = window.takes_turns;
+  for (auto& [user, share] : tenant.users) share.served = 0;
+  if (tenant.takes_turns) {
+    for (const auto& [user, served] : window.served) tenant.users[user].served = served;
+    for (const UnseenGrant& grant : tenant.unseen)
+      if (!grant.is_growth) tenant.users[grant.user].served = kServedSince + grant.deal;
+    stale_turns_.insert(tenant.rank.slot);
+  }
+  std::erase_if(tenant.users, [](const auto& user) { return user.second == UserShare{}; });
+}
+
+void AllocatorState::arrange_turns() {
+  if (begun_gang) return;
+  for (const std::uint32_t slot : std::exchange(stale_turns_, {})) {
+    TenantState& tenant = tenants_[slot];
+    if (!tenant.takes_turns) continue;
+    tenant.window = in_turns(std::move(tenant.window), tenant.users);
+    refresh_claims(tenant);
+  }
 }
 
 WindowRange AllocatorState::entry_of(WaitingRange range) const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "policy/allocator/allocator.hpp"
+#include "policy/allocator/user_share.hpp"
 #include "policy/core/ranked_list.hpp"
 #include "policy/core/resource_set.hpp"
 #include "policy/quota/quota_tree.hpp"
@@ -77,6 +78,7 @@ struct UnseenGrant {
   TaskKey task;
   ResourceVector demand;
   bool is_growth = false;
+  std::string user = {};
 };
 
 /// What a tenant holds of one resource and may hold: follows from its state, and lies together
@@ -137,6 +139,8 @@ struct alignas(64) TenantState {
   /// Of its next task, while it waits and others owe it; else -1. What it may take back, and what
   /// its debtors give way for, follow from it.
   std::int64_t claims_for_ms = -1;
+  UserShares users;          ///< who hold something or are in the window
+  bool takes_turns = false;  ///< see DemandWindow
   [[nodiscard]] bool waits() const { return pending_tasks > 0 || !window.empty(); }
   [[nodiscard]] ResourceVector held_against_quota() const { return used - used_beyond_quota; }
   [[nodiscard]] ResourceVector held_in_all() const { return used + grown; }

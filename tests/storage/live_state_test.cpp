@@ -42,6 +42,8 @@ class LiveTenants {
   /// The same as if it were read from the ledger now.
   void compare(const Ledger& ledger) {
     LiveTenants restarted(policy_);
+    for (const auto& [id, jobs] : tenants_)
+      restarted.of(id).remember_served(ledger.served_users(id));
     for (const JobId id : ledger.live_jobs()) {
       UnfinishedJob job{*ledger.job(id), {}, {}};
       for (const StoredTask& task : ledger.tasks(id)) job.tasks.emplace(task.index, task.record);
