@@ -336,7 +336,7 @@ Expected<std::unique_ptr<AgentProcess>> AgentProcess::start(
   const auto probe = probe_limits();
   AgentSettings settings;
   settings.spec.traits = {config.name.empty() ? default_node_name() : config.name, config.site,
-                          config.labels};
+                          config.labels, told_devices(resources->devices)};
   settings.spec.capacity = std::move(resources->capacity);
   settings.spec.limits = std::string(to_string(probe.method));
   settings.spec.isolation = isolation->words;

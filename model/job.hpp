@@ -52,9 +52,9 @@ struct JobSpec {
   bool gang = false;  ///< its tasks start at once or not at all, and end as one: state/gang.hpp
   std::string labels;
   std::vector<std::string> sites;
-  std::vector<std::string> devices;
-  std::int64_t time_limit_ms = 0;  ///< 0: none
-  std::int64_t grace_ms = 5000;    ///< between SIGTERM and SIGKILL
+  std::vector<std::string> devices;  ///< by name: each task takes all of them
+  std::int64_t time_limit_ms = 0;    ///< 0: none
+  std::int64_t grace_ms = 5000;      ///< between SIGTERM and SIGKILL
   std::uint32_t retries = 0;
   std::vector<JobId> after;
   bool preemptible = true;
@@ -97,7 +97,6 @@ inline constexpr std::int64_t kMaxGrace_ms = 3'600'000;
 [[nodiscard]] caf::error validate_reason(const std::string& reason);
 
 /// Everything that can be said against a spec without knowing the cluster; names the field.
-/// `not_supported` for what the format has and this version does not do: particular devices.
 [[nodiscard]] caf::error validate(const JobSpec& spec);
 
 enum class TaskState : std::uint8_t {
@@ -184,6 +183,7 @@ struct TaskRecord {
   std::uint32_t restarts = 0;         ///< of a service, in a row: see state/service.hpp
   std::uint32_t memory_step = 0;      ///< of the current or last run: see amounts_at()
   bool reclaimed = false;             ///< the current run was told to end for others: see Reclaim
+  std::vector<std::string> devices = {};  ///< of the current or last run: Grant::devices
   friend bool operator==(const TaskRecord&, const TaskRecord&) = default;
 };
 

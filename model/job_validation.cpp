@@ -14,10 +14,6 @@ caf::error invalid(std::string field, std::string message) {
   return make_error(ErrorCode::invalid_input, std::move(message), std::move(field));
 }
 
-caf::error not_supported(std::string field, std::string message) {
-  return make_error(ErrorCode::not_supported, std::move(message), std::move(field));
-}
-
 template <class Number>
 caf::error out_of_range(const char* field, Number value, Number least, Number most) {
   return invalid(field, std::to_string(value) + " is not between " + std::to_string(least) +
@@ -141,6 +137,29 @@ caf::error check_size(const JobSpec& spec) {
   return check_own_cpus(spec);
 }
 
+caf::error check_devices(const JobSpec& spec) {
+  if (spec.devices.size() > kMaxListEntries)
+    return invalid("devices", "more than " + std::to_string(kMaxListEntries));
+  std::set<std::string_view> names;
+  for (const auto& name : spec.devices) {
+    if (!is_valid_name(name))
+      return invalid("devices", "'" + name + "' is not a device's name, as gpu0 is");
+    if (!names.insert(name).second) return invalid("devices", "'" + name + "' is named twice");
+  }
+  if (spec.devices.empty()) return {};
+  if (spec.gang || is_elastic(spec))
+    return invalid(
+        "devices",
+        "each task takes all of them, so tasks would wait for each other; leave them out, "
+        "or " +
+            std::string(spec.gang ? "leave gang out" : "write one number of tasks"));
+  if (spec.preempt)
+    return invalid("devices", "who preempts takes room, not devices; leave one of both out");
+  if (spec.profiled.all)
+    return invalid("resources", "auto does not count devices; write amounts beside them");
+  return {};
+}
+
 caf::error check_placement(const JobSpec& spec) {
   if (spec.labels.size() > kMaxLabelsBytes)
     return invalid("labels", std::to_string(spec.labels.size()) + " bytes are more than " +
@@ -153,9 +172,7 @@ caf::error check_placement(const JobSpec& spec) {
     if (!is_valid_name(site)) return invalid("sites", "'" + site + "' is not a site's name");
     if (!sites.insert(site).second) return invalid("sites", "'" + site + "' is named twice");
   }
-  if (!spec.devices.empty())
-    return not_supported("devices", "particular devices are not in this version");
-  return {};
+  return check_devices(spec);
 }
 
 caf::error check_order(const JobSpec& spec) {
@@ -259,11 +276,11 @@ std::size_t spec_bytes(const JobSpec& spec) {
 }
 
 Expected<PlacementRulePtr> placement_of(const JobSpec& spec) {
-  if (spec.sites.empty() && spec.labels.empty()) return PlacementRulePtr{};
+  if (spec.sites.empty() && spec.labels.empty() && spec.devices.empty()) return PlacementRulePtr{};
   auto labels = LabelExpression::parse(spec.labels);
   if (const auto* reason = std::get_if<std::string>(&labels)) return invalid("labels", *reason);
   return std::make_shared<const PlacementRule>(
-      PlacementRule{spec.sites, std::get<LabelExpression>(std::move(labels))});
+      PlacementRule{spec.sites, std::get<LabelExpression>(std::move(labels)), spec.devices});
 }
 
 Expected<Placement> parse_placement(std::string_view text) {

@@ -1,6 +1,9 @@
 #include "model/node.hpp"
 
 #include <algorithm>
+#include <set>
+
+#include "model/tenant.hpp"
 
 namespace fairwater {
 
@@ -18,6 +21,12 @@ std::string_view to_string(NodeState state) {
   return "down";
 }
 
+namespace {
+
+constexpr std::size_t kMaxShownResourceBytes = 100;
+
+}  // namespace
+
 bool is_valid_host(std::string_view host) {
   constexpr std::size_t kMostBytes = 255;
   return !host.empty() && host.size() <= kMostBytes &&
@@ -25,6 +34,26 @@ bool is_valid_host(std::string_view host) {
            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                   std::string_view(".-_:%").find(c) != std::string_view::npos;
          });
+}
+
+caf::error validate(const std::vector<NodeDevices>& devices, const NamedAmounts& capacity) {
+  std::set<std::string_view> names, resources;
+  for (const NodeDevices& kind : devices) {
+    const auto amount = capacity.find(kind.resource);
+    const Amount count = amount == capacity.end() ? 0 : amount->second;
+    if (!resources.insert(kind.resource).second || count != static_cast<Amount>(kind.names.size()))
+      return make_error(
+          ErrorCode::invalid_input,
+          std::to_string(kind.names.size()) + " names of " + std::to_string(count) + " devices",
+          "devices." + cut_text(kind.resource, kMaxShownResourceBytes));
+    for (const std::string& name : kind.names)
+      if (!is_valid_name(name) || !names.insert(name).second)
+        return make_error(ErrorCode::invalid_input,
+                          "'" + cut_text(name, kMaxShownResourceBytes) +
+                              "' is no name for a device, or is given twice",
+                          "devices." + kind.resource);
+  }
+  return {};
 }
 
 LaunchOrder launch_order(const JobRecord& job, const TaskKey& task, std::uint32_t memory_step) {

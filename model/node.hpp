@@ -36,6 +36,10 @@ struct NodeSpec {
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };
 
+/// Refuses names that are none or given twice, and lists of another length than the capacity says.
+[[nodiscard]] caf::error validate(const std::vector<NodeDevices>& devices,
+                                  const NamedAmounts& capacity);
+
 /// One start of an agent. An agent whose data directory was copied is told from the first one by
 /// it.
 struct AgentRun {
@@ -83,6 +87,8 @@ struct LaunchOrder {
   std::vector<GangHost> gang;    ///< of all its tasks, by their indices; empty: it is of no gang
   std::string gang_key;          ///< known to the tasks of this run of the gang, and to nobody else
   bool follows_members = false;  ///< it is told which tasks of its job run: JobMembers
+  std::vector<std::string> devices =
+      {};  ///< it gets these; of what it takes beside, the node chooses
   friend bool operator==(const LaunchOrder&, const LaunchOrder&) = default;
 };
 

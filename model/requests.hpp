@@ -137,6 +137,15 @@ struct TenantChange {
   friend bool operator==(const TenantChange&, const TenantChange&) = default;
 };
 
+/// One of a node's devices.
+struct DeviceState {
+  std::string name;
+  std::string resource;
+  bool held = false;
+  TaskKey task = {};  ///< that holds it
+  friend bool operator==(const DeviceState&, const DeviceState&) = default;
+};
+
 struct NodeInfo {
   NodeRecord record;
   NodeState state = NodeState::down;
@@ -145,6 +154,7 @@ struct NodeInfo {
   std::uint64_t running_tasks = 0;
   WallTime last_heartbeat;
   std::string problem;  ///< e.g. a second agent with a copy of its data; empty: none
+  std::vector<DeviceState> devices = {};  ///< as far as the node knows their names
   friend bool operator==(const NodeInfo&, const NodeInfo&) = default;
 };
 

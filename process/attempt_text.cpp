@@ -11,7 +11,7 @@ namespace {
 
 // -- the fields of each section, in the order of writing
 
-static_assert(kMembers<TaskOrder> == 8 && kMembers<LaunchOrder> == 15 && kMembers<TaskUser> == 4,
+static_assert(kMembers<TaskOrder> == 8 && kMembers<LaunchOrder> == 16 && kMembers<TaskUser> == 4,
               "a member is missing below");
 
 /// Of a task of a gang, which has hosts.
@@ -21,7 +21,8 @@ constexpr std::string_view kFollowsMembers = "follows_members";
 
 /// Calls `visit(name, member)` for what an order says, but for its user, its gang's key and
 /// whether it follows members, which not every task has. The task is the file's name; whom it runs
-/// as has become the user, and whether it has processors of its own, which.
+/// as has become the user, whether it has processors of its own, which, and the devices that it is
+/// to get, those that it has.
 template <class Order, class Visit>
 void each_order_field(Order& order, Visit&& visit) {
   visit("epoch", order.launch.epoch);

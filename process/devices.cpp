@@ -62,20 +62,40 @@ caf::error validate(const NamedDevices& devices, const NamedAmounts& amounts) {
 
 Expected<NamedDevices> pick_devices(const NamedDevices& node,
                                     const std::vector<const NamedDevices*>& held,
-                                    const NamedAmounts& amounts) {
+                                    const NamedAmounts& amounts,
+                                    const std::vector<std::string>& names) {
   NamedDevices picked;
+  std::size_t found_names = 0;
   for (const auto& [resource, ids] : node) {
     auto& taken = picked[resource];
+    std::set<std::string_view> asked_for;
+    for (const std::string& id : ids)
+      if (std::find(names.begin(), names.end(), device_name(resource, id)) != names.end())
+        asked_for.insert(id);
+    found_names += asked_for.size();
     const auto asked = amounts.find(resource);
     const auto count =
         asked == amounts.end() ? std::size_t{0} : static_cast<std::size_t>(asked->second);
-    if (count == 0) continue;
+    if (count == 0 && asked_for.empty()) continue;
     std::set<std::string_view> busy;
     for (const NamedDevices* holder : held)
       if (const auto found = holder->find(resource); found != holder->end())
         busy.insert(found->second.begin(), found->second.end());
-    for (const std::string& id : ids)
-      if (taken.size() < count && !busy.contains(id)) taken.push_back(id);
+    for (const std::string_view id : asked_for)
+      if (busy.contains(id) || asked_for.size() > count)
+        return make_error(ErrorCode::unavailable,
+                          "the task is to get " + device_name(resource, id) + ", " +
+                              (busy.contains(id) ? "which another task has"
+                                                 : "and takes only " + counted(count, resource)),
+                          resource);
+    std::size_t others = count - asked_for.size();
+    for (const std::string& id : ids) {
+      if (busy.contains(id)) continue;
+      const bool is_other = !asked_for.contains(id);
+      if (is_other && others == 0) continue;
+      others -= is_other ? 1 : 0;
+      taken.push_back(id);
+    }
     if (taken.size() < count)
       return make_error(ErrorCode::unavailable,
                         "the task takes " + counted(count, resource) + ", and of the node's " +
@@ -83,7 +103,22 @@ Expected<NamedDevices> pick_devices(const NamedDevices& node,
                             " are free",
                         resource);
   }
+  if (found_names < names.size())
+    return make_error(
+        ErrorCode::unavailable,
+        "the task is to get " + joined(names) + ", and this node does not have all of them",
+        "devices");
   return picked;
+}
+
+std::vector<NodeDevices> told_devices(const NamedDevices& devices) {
+  std::vector<NodeDevices> told;
+  for (const auto& [resource, ids] : devices) {
+    if (ids.empty()) continue;
+    told.push_back({resource, {}});
+    for (const std::string& id : ids) told.back().names.push_back(device_name(resource, id));
+  }
+  return told;
 }
 
 std::vector<std::string> find_gpus(const std::filesystem::path& directory) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/errors.hpp"
+#include "model/node.hpp"
 #include "model/resources.hpp"
 
 namespace fairwater {
@@ -30,11 +31,16 @@ using NamedDevices = std::map<std::string, std::vector<std::string>>;
 /// says. Names the field below `devices`.
 [[nodiscard]] caf::error validate(const NamedDevices& devices, const NamedAmounts& amounts);
 
-/// The first of each resource that nobody holds, as many as `amounts` asks for. `unavailable`,
-/// naming the resource, when there are not enough. O(devices x holders).
+/// Those of these names, and beyond them the first of each resource that nobody holds, as many as
+/// `amounts` asks for. `unavailable`, naming the resource, when there are not enough, or when a
+/// name is not the node's or is held. O(devices x holders).
 [[nodiscard]] Expected<NamedDevices> pick_devices(const NamedDevices& node,
                                                   const std::vector<const NamedDevices*>& held,
-                                                  const NamedAmounts& amounts);
+                                                  const NamedAmounts& amounts,
+                                                  const std::vector<std::string>& names = {});
+
+/// As the coordinator is told; without resources of which the node has none.
+[[nodiscard]] std::vector<NodeDevices> told_devices(const NamedDevices& devices);
 
 /// The numbers N of NVIDIA's device files `nvidiaN`, smallest first.
 [[nodiscard]] std::vector<std::string> find_gpus(const std::filesystem::path& directory = "/dev");

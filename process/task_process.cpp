@@ -165,11 +165,11 @@ void TaskHost::Impl::share_other_cpus() {
 }
 
 Expected<NamedDevices> TaskHost::Impl::pick_devices_for(const LaunchOrder& order) const {
-  if (options_.devices.empty()) return NamedDevices{};
+  if (options_.devices.empty() && order.devices.empty()) return NamedDevices{};
   std::vector<const NamedDevices*> held;
   held.reserve(running_.size());
   for (const auto& [task, attempt] : running_) held.push_back(&attempt.devices);
-  return pick_devices(options_.devices, held, order.limits);
+  return pick_devices(options_.devices, held, order.limits, order.devices);
 }
 
 Expected<std::vector<FoundTask>> TaskHost::Impl::scan() {

@@ -200,6 +200,7 @@ struct LaunchOrder {
   gang @12 :List(GangHost);  # of all tasks of its gang, by their indices; an older agent names none
   gangKey @13 :Text;         # known to the tasks of this run of the gang alone
   followsMembers @14 :Bool;  # it is told which tasks of its job run: JobMembers
+  devices @15 :List(Text);   # by name; an older agent chooses by itself
 }
 
 struct JobMembers {
@@ -388,6 +389,14 @@ struct NodeInfo {
   runningTasks @4 :UInt64;
   lastHeartbeat @5 :Int64;
   problem @6 :Text;
+  devices @7 :List(DeviceState);
+}
+
+struct DeviceState {
+  name @0 :Text;
+  resource @1 :Text;
+  held @2 :Bool;
+  task @3 :Records.TaskKey;  # that holds it
 }
 
 struct JobQuery {

@@ -170,6 +170,7 @@ struct TaskRecord {
   restarts @14 :UInt32;  # of a service, in a row
   memoryStep @15 :UInt32;  # of the current or last run: 0 as the job asks, n as its memorySteps[n - 1]
   reclaimed @16 :Bool;  # the current run was told to end for others
+  devices @17 :List(Text);  # of the current or last run
 }
 
 struct TaskCounts {
@@ -254,10 +255,17 @@ struct TenantRecord {
   credit @13 :Int64;  # for growth, in unit-milliseconds
 }
 
+struct NodeDevices {
+  # A node's devices of one resource, in the order in which they are given out.
+  resource @0 :Text;
+  names @1 :List(Text);
+}
+
 struct NodeTraits {
   name @0 :Text;
   site @1 :Text;
   labels @2 :List(KeyValue);
+  devices @3 :List(NodeDevices);  # as far as it knows their names
 }
 
 struct NodeSpec {
@@ -291,6 +299,7 @@ struct Grant {
   step @4 :GrantStep;
   beyondQuota @5 :Bool;
   placement @6 :Placement;  # the rule that chose the node; unset: none did
+  devices @7 :List(Text);   # by name, where the node has told them
 }
 
 struct TenantLine {

@@ -302,6 +302,7 @@ void grant_task(JobRecord& job, TaskRecord& task, const Grant& grant, NodeId nod
   task.beyond_quota = grant.beyond_quota;
   task.grant_cycle = moment.record;
   task.granted_at = moment.time;
+  task.devices = grant.devices;
   task.memory_step = memory_step;
   task.waits_until = {};
   task.reclaimed = false;

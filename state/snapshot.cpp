@@ -34,6 +34,7 @@ HeldTask held_task(const JobRecord& job, std::uint32_t index, const TaskRecord& 
   grant.demand = *demand;
   grant.step = task.step;
   grant.beyond_quota = task.beyond_quota;
+  grant.devices = task.devices;
   const std::int64_t ran_ms = (now.microseconds - task.granted_at.microseconds) / 1000;
   return {task.node,
           grant,

@@ -163,7 +163,10 @@ std::optional<LaunchOrder> TenantJobs::grant(const Grant& grant, NodeId node, Mo
                granted_step(job.record.spec, grant));
     job.held += held_by(job.tasks.at(grant.task.index));
   });
-  return launch_order(job.record, grant.task, job.tasks.at(grant.task.index).memory_step);
+  LaunchOrder order =
+      launch_order(job.record, grant.task, job.tasks.at(grant.task.index).memory_step);
+  order.devices = grant.devices;
+  return order;
 }
 
 template <class Event>

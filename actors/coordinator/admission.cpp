@@ -6,6 +6,47 @@
 namespace fairwater::coordination {
 namespace {
 
+/// How many of the node's devices of that kind the job names.
+Amount named_of(const NodeDevices& kind, const JobSpec& spec) {
+  return std::count_if(spec.devices.begin(), spec.devices.end(), [&](const std::string& name) {
+    return std::find(kind.names.begin(), kind.names.end(), name) != kind.names.end();
+  });
+}
+
+caf::error no_such_devices(const JobSpec& spec) {
+  return make_error(ErrorCode::invalid_input,
+                    "no node that the job allows has " + list_of(spec.devices) +
+                        "; fairwater node show NAME lists a node's devices",
+                    "devices");
+}
+
+/// Amounts of the devices that the job names, where it says none; by the first node that it allows.
+/// `invalid_input` where it says less, or where no node has them.
+Expected<NamedAmounts> amounts_of_devices(const CoordinatorState& state, const JobSpec& spec) {
+  NamedAmounts amounts;
+  if (spec.devices.empty()) return amounts;
+  const auto rule = placement_of(spec);
+  if (!rule) return rule.error();
+  for (const auto& [id, node] : state.nodes) {
+    if (!(*rule)->allows(node.record.spec.traits)) continue;
+    for (const NodeDevices& kind : node.record.spec.traits.devices) {
+      const Amount named = named_of(kind, spec);
+      const auto asked = spec.resources.find(kind.resource);
+      if (named == 0) continue;
+      if (asked == spec.resources.end())
+        amounts[kind.resource] = named;
+      else if (asked->second < named)
+        return make_error(ErrorCode::invalid_input,
+                          "a task asks for " + std::to_string(asked->second) +
+                              ", and devices names " + std::to_string(named) +
+                              " of them; leave the amount out, or raise it",
+                          "resources." + kind.resource);
+    }
+    return amounts;
+  }
+  return no_such_devices(spec);
+}
+
 /// A job that no node could ever run is refused by the first of its demands that none meets: sites,
 /// then labels, then size.
 caf::error check_some_node_fits(const CoordinatorState& state, const JobSpec& spec,
@@ -87,16 +128,19 @@ caf::result<TenantAddress> find_tenant(const CoordinatorState& state, const Find
 
 caf::result<TenantAddress> admit_job(const CoordinatorState& state, const AdmitJob& request) {
   if (auto refused = refuse_untrusted(state)) return refused;
-  const auto& spec = request.spec;
-  const auto known = state.tenant_ids.find(spec.tenant);
+  const auto known = state.tenant_ids.find(request.spec.tenant);
   if (known == state.tenant_ids.end())
-    return make_error(ErrorCode::invalid_input, "there is no tenant '" + spec.tenant + "'",
+    return make_error(ErrorCode::invalid_input, "there is no tenant '" + request.spec.tenant + "'",
                       "tenant");
   if (state.nesting.has_tenants(known->second))
     return make_error(ErrorCode::invalid_input,
-                      "tenant " + spec.tenant + " has tenants, which run its jobs: " +
+                      "tenant " + request.spec.tenant + " has tenants, which run its jobs: " +
                           list_of(state.nesting.names_in(known->second)),
                       "tenant");
+  JobSpec spec = request.spec;
+  const auto of_devices = amounts_of_devices(state, spec);
+  if (!of_devices) return of_devices.error();
+  for (const auto& [resource, amount] : *of_devices) spec.resources[resource] = amount;
   auto demand = state.context->catalog.to_vector(spec.resources, "resources");
   if (!demand) return demand.error();
   if (demand->is_zero())
@@ -107,7 +151,7 @@ caf::result<TenantAddress> admit_job(const CoordinatorState& state, const AdmitJ
   if (!rule) return rule.error();
   if (auto wrong = check_some_node_fits(state, spec, *demand, rule->get())) return wrong;
   return TenantAddress{known->second, spec.tenant, state.tenants.at(known->second).actor,
-                       steps_that_fit(state, known->second, spec, rule->get())};
+                       steps_that_fit(state, known->second, spec, rule->get()), *of_devices};
 }
 
 }  // namespace fairwater::coordination

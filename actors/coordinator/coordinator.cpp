@@ -26,12 +26,14 @@ void start(CoordinatorSelf self, CoordinatorStart start) {
     add_tenant(self, tenant, std::move(work));
     const auto& actor = state.tenants.at(tenant.id).actor;
     for (const auto& job : unfinished) {
-      std::map<std::uint32_t, std::shared_ptr<LaunchOrder>> orders;  // by memory step
+      std::map<std::pair<std::uint32_t, std::vector<std::string>>, std::shared_ptr<LaunchOrder>>
+          orders;  // by memory step and devices
       for (const auto& [index, task] : job.tasks) {
         if (task.state != TaskState::running) continue;
-        auto& order = orders[task.memory_step];
+        auto& order = orders[{task.memory_step, task.devices}];
         if (!order) {
           order = std::make_shared<LaunchOrder>(launch_order(job.record, {}, task.memory_step));
+          order->devices = task.devices;
           if (job.record.spec.gang)
             tell_gang(*order, *state.context, parts_of(job.tasks),
                       run_of(job.record.id, index, task));

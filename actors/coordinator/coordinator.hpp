@@ -79,6 +79,8 @@ struct TenantAddress {
   std::string name;
   TenantActor actor;
   std::size_t memory_steps = 0;  ///< to AdmitJob: so many of the job's some node could give
+  NamedAmounts of_devices =
+      {};  ///< the same: amounts of the devices that it names, where it names no amount
 };
 /// Where a tenant's actor is: by name, or by id when the name is empty. `not_found`.
 struct FindTenant {

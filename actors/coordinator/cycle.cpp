@@ -122,6 +122,7 @@ void rebuild(CoordinatorState& state, ClusterSnapshot snapshot, std::uint64_t la
   AllocatorSettings settings;
   settings.granules = context.catalog.granules();
   settings.units = context.catalog.units();
+  for (const ResourceKind& kind : context.catalog.kinds()) settings.resources.push_back(kind.name);
   settings.mode = context.mode;
   settings.accounting = context.measure.accounting;
   settings.debts = context.settings.debts;

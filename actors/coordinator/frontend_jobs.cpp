@@ -156,6 +156,8 @@ void admit(FrontendSelf self, JobSpec spec, SubmissionRequest request,
       .then(
           [promise, spec, request](const TenantAddress& tenant) mutable {
             spec.profiled.memory_steps.resize(tenant.memory_steps);
+            for (const auto& [resource, amount] : tenant.of_devices)
+              spec.resources[resource] = amount;
             promise.delegate(tenant.actor, Submit{std::move(spec), std::move(request)});
           },
           fail(promise));

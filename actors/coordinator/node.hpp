@@ -118,8 +118,8 @@ using NodeActor = caf::typed_actor<
     caf::reacts_to<TellMembers>>;
 
 /// A task that was granted to the node. Its order is kept once for all of a job's tasks with the
-/// same amounts, which differ only in their keys: command and environment may be large and the
-/// tasks many.
+/// same amounts and devices, which differ only in their keys: command and environment may be large
+/// and the tasks many.
 struct AssignedTask {
   TaskKey task;
   std::shared_ptr<const LaunchOrder> order_of_job;

@@ -23,7 +23,9 @@ NodeBook::NodeBook(std::vector<AssignedTask> assigned) {
 std::shared_ptr<const LaunchOrder> NodeBook::order_of_job(const LaunchOrder& order) const {
   for (auto other = assigned_.lower_bound(TaskKey{order.task.job, 0, 0});
        other != assigned_.end() && other->first.job == order.task.job; ++other)
-    if (other->second.order_of_job->limits == order.limits) return other->second.order_of_job;
+    if (const LaunchOrder& known = *other->second.order_of_job;
+        known.limits == order.limits && known.devices == order.devices)
+      return other->second.order_of_job;
   return std::make_shared<const LaunchOrder>(order);
 }
 

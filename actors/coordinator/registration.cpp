@@ -101,6 +101,7 @@ caf::error check_request(const CoordinatorState& state, const RegisterNode& requ
   if (auto capacity = state.context->catalog.to_vector(request.spec.capacity, "resources");
       !capacity)
     return capacity.error();
+  if (auto wrong = validate(request.spec.traits.devices, request.spec.capacity)) return wrong;
   const std::string& address = request.spec.address;
   if (!address.empty() && !is_valid_host(address))
     return make_error(ErrorCode::invalid_input,

@@ -68,6 +68,12 @@ NodeInfo describe(const CoordinatorState& state, NodeId id, const NodeEntry& nod
   info.running_tasks = view.running_tasks;
   info.last_heartbeat = node.last_heartbeat;
   info.problem = node.problem;
+  for (const NodeDevices& kind : node.record.spec.traits.devices)
+    for (const std::string& name : kind.names) {
+      const auto holder = view.device_holders.find(name);
+      const bool held = holder != view.device_holders.end();
+      info.devices.push_back({name, kind.resource, held, held ? holder->second : TaskKey{}});
+    }
   return info;
 }
 

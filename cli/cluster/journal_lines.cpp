@@ -265,6 +265,7 @@ struct RecordFields {
                      {"step", to_string(grant.step)},
                      {"beyond_quota", grant.beyond_quota}});
     if (grant.placement != Placement::unset) json["placement"] = to_string(grant.placement);
+    if (!grant.devices.empty()) json["devices"] = grant.devices;
     return json;
   }
   Json repayment_json(const Repayment& repayment) const {

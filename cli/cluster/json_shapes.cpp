@@ -146,6 +146,22 @@ Json tenant_change_json(const TenantChange& change) {
               {"fields", change.fields}};
 }
 
+namespace {
+
+/// `task`: of whoever holds it, else null.
+Json devices_json(const std::vector<DeviceState>& devices) {
+  Json all = Json::array();
+  for (const DeviceState& device : devices) {
+    const Json task = device.held
+                          ? Json{{"job", device.task.job.value}, {"task", device.task.index}}
+                          : Json(nullptr);
+    all.push_back(Json{{"name", device.name}, {"resource", device.resource}, {"task", task}});
+  }
+  return all;
+}
+
+}  // namespace
+
 Json node_json(const NodeInfo& node) {
   const NodeTraits& traits = node.record.spec.traits;
   Json labels = Json::object();
@@ -163,6 +179,7 @@ Json node_json(const NodeInfo& node) {
               {"isolation", node.record.spec.isolation},
               {"address", node.record.spec.address},
               {"problem", node.problem},
+              {"devices", devices_json(node.devices)},
               {"agent_starts", node.record.run.starts}};
 }
 
@@ -226,6 +243,7 @@ Json task_json(const TaskInfo& task) {
             {"restarts", record.restarts},
             {"grown", record.state == TaskState::running && record.step == GrantStep::growth},
             {"reclaimed", record.reclaimed},
+            {"devices", record.devices},
             {"waits_until", json_time(record.waits_until)}};
   if (record.result) {
     const TaskResult& last = *record.result;

@@ -285,6 +285,16 @@ std::string node_table(const std::vector<NodeInfo>& nodes) {
   return table.str();
 }
 
+/// `gpu0 (task 7.0), gpu1`.
+std::string devices_text(const std::vector<DeviceState>& devices) {
+  std::string text;
+  for (const DeviceState& device : devices)
+    text +=
+        (text.empty() ? "" : ", ") + device.name +
+        (device.held ? fmt::format(" (task {}.{})", device.task.job.value, device.task.index) : "");
+  return text;
+}
+
 std::string node_text(const NodeInfo& node) {
   const NodeSpec& spec = node.record.spec;
   return paragraph({
@@ -296,12 +306,20 @@ std::string node_text(const NodeInfo& node) {
       {"capacity", format_amounts(node.capacity)},
       {"free", format_amounts(node.free)},
       {"tasks", std::to_string(node.running_tasks)},
+      {"devices", devices_text(node.devices)},
       {"limits by", spec.limits},
       {"tasks run as", spec.isolation},
       {"address", spec.address},
       {"heartbeat", table_time(node.last_heartbeat)},
       {"PROBLEM", node.problem},
   });
+}
+
+/// Of the current or last run.
+std::string listed_devices(const TaskRecord& task) {
+  std::string text;
+  for (const std::string& name : task.devices) text += (text.empty() ? "" : ",") + name;
+  return text.empty() ? "-" : text;
 }
 
 std::string job_table(const std::vector<JobRecord>& jobs) {
@@ -366,11 +384,12 @@ std::string job_text(const JobDetail& detail) {
                {"NODE"},
                {"ATTEMPTS", Align::right},
                {"TIME", Align::right},
+               {"DEVICES"},
                {"ENDED"}}};
   for (const auto& task : detail.tasks)
     table.add_row({std::to_string(task.index), std::string{to_string(task.record.state)},
                    task.node.empty() ? "-" : task.node, std::to_string(attempts_begun(task.record)),
-                   wall_time(task.record), ending_shown(task.record)});
+                   wall_time(task.record), listed_devices(task.record), ending_shown(task.record)});
   return detail.tasks.empty() ? text : text + "\n" + table.str();
 }
 

@@ -179,6 +179,8 @@ NodeView Allocator::node(NodeId id) const {
                 .running_tasks = node.running_tasks,
                 .accepts = node.accepts,
                 .reserved_for = std::nullopt};
+  for (const auto& [task, use] : node.device_uses)
+    for (const std::string& name : use.names) view.device_holders.emplace(name, task);
   if (const GangPlan* plan = impl_->state.gang_plan_on(node)) {
     view.reserved_for = impl_->state.at(plan->tenant_slot).id;
     if (plan->from_ms != kNever) view.reserved_from_ms = plan->from_ms;

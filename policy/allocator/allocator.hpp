@@ -63,7 +63,8 @@ struct AllocatorSettings {
   Predict predict = Predict::limits;  ///< where time is counted
   AllocationRule allocation = AllocationRule::sequence;
   GrowthRule growth = GrowthRule::qrea;
-  std::int64_t preempt_after_ms = 30'000;  ///< a task has run for so long before it is preempted
+  std::int64_t preempt_after_ms = 30'000;   ///< a task has run for so long before it is preempted
+  std::vector<std::string> resources = {};  ///< names by index; empty: no device is given by name
 };
 
 /// Of tenants, or of groups of tenants, that share one quota. Not a tenant: it is in no sequence
@@ -216,13 +217,14 @@ struct NodeView {
   std::optional<TenantId> reserved_for;  ///< its room is kept for a task of that tenant
   /// Then that task is expected to have room, in the ledger's time; none: that is not known.
   std::optional<LedgerMs> reserved_from_ms = std::nullopt;
+  std::map<std::string, TaskKey> device_holders = {};  ///< by the device's name
 };
 
 /// Why a waiting task waits: `first` is what a deal would stumble over first, `also` everything
 /// else.
 struct Obstacle {
-  std::string code;     ///< no_node_up, placement, node_size, gang_size, gang, node_busy, max,
-                        ///< quota, share, may_not_borrow, order
+  std::string code;  ///< no_node_up, placement, node_size, gang_size, gang, node_busy, device, max,
+                     ///< quota, share, may_not_borrow, order
   std::string message;  ///< plain words with the numbers
   friend bool operator==(const Obstacle&, const Obstacle&) = default;
 };

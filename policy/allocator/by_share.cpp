@@ -167,6 +167,7 @@ class ShareFilling {
     ++range.first_index;
     --range.count;
     NodeRoom& node = state_.node(id);
+    grant.devices = state_.devices_for(node, range).value_or(std::vector<std::string>{});
     state_.place(node, tenant, grant, {range.limit_ms, range.expected_ms, 0, range.is_service},
                  range.preemption, range.user);
     state_.refresh_room(node);

@@ -76,7 +76,8 @@ void PlaceByTime::place_late() {
     if (start(*late->tenant, late->range, GrantStep::reserved)) continue;
     predict_ = Predict::limits;
     keep_room(*late->tenant, entry, true);
-    const bool waits_elsewhere = entry.is_gang() && !keeps_room_for(entry);
+    const bool waits_elsewhere =
+        names_devices(entry.range) || (entry.is_gang() && !keeps_room_for(entry));
     if (waits_elsewhere) {
       elsewhere_.push_back(entry.range.job);
       continue;
@@ -212,6 +213,8 @@ void PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool 
   AllocatorState& state = deal_.state;
   NodeRoom& node = *deal_.node;
   const WaitingRange& task = entry.range;
+  // When a device is free, no time limit of room tells.
+  if (names_devices(task)) return;
   if (!profile_) profile_ = expected_room(node, state.now_ms(), predict_);
   const LedgerMs from_ms =
       profile_->earliest(task.demand, duration_of(task, predict_), kNever).value_or(kNever);

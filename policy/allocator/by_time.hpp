@@ -107,9 +107,10 @@ class PlaceByTime {
   std::optional<RoomProfile> profile_;  ///< once there is a place
   std::size_t places_ = 0;
   std::int64_t memory_ms_ = 0;
-  bool is_closed_ = false;        ///< nobody else gets a place
-  bool keeps_all_ = false;        ///< nothing else is placed
-  std::vector<JobId> elsewhere_;  ///< late gangs for which other nodes keep room, or none does
+  bool is_closed_ = false;  ///< nobody else gets a place
+  bool keeps_all_ = false;  ///< nothing else is placed
+  /// Late gangs for which other nodes keep room, or none does; late jobs that wait for a device.
+  std::vector<JobId> elsewhere_;
   Predict predict_ = Predict::limits;
   std::optional<Reservation> kept_;
 };

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -53,6 +54,7 @@ struct Grant {
   bool beyond_quota = false;
   /// The rule that chose the node among those with room; unset: none did.
   Placement placement = Placement::unset;
+  std::vector<std::string> devices = {};  ///< by name, where the node has told them
   friend bool operator==(const Grant&, const Grant&) = default;
 };
 

@@ -18,6 +18,9 @@ std::string resource_name(std::size_t resource, const ObstacleNames& names) {
                                                     : "resource " + std::to_string(resource));
 }
 
+/// Devices in one message.
+constexpr std::size_t kMostHolders = 8;
+
 class Explanation {
  public:
   Explanation(AllocatorState& state, TenantState& tenant, const WindowRange& entry,
@@ -62,6 +65,7 @@ class Explanation {
     std::size_t allowed = 0;
     std::size_t large_enough = 0;
     std::size_t with_room = 0;
+    std::size_t with_devices = 0;
     std::size_t kept = 0;
     std::size_t kept_for_it = 0;
     ResourceVector most_capacity;
@@ -85,7 +89,12 @@ class Explanation {
       large_enough_one_day += range_.demand.fits(one_day) ? 1 : 0;
       if (node.reservation && !is_kept_for_another(node)) ++kept_for_it;
       if (!range_.demand.fits(free)) continue;
+      if (!state_.has_devices_for(node, range_)) {
+        ++with_room;
+        continue;
+      }
       ++with_room;
+      ++with_devices;
       kept += is_kept_for_another(node) ? 1 : 0;
     }
     const std::size_t known = state_.nodes().size();
@@ -93,7 +102,8 @@ class Explanation {
       add("no_node_up", "none of " + std::to_string(known) + " nodes is up and accepts tasks");
     else if (allowed == 0)
       add("placement", "none of the " + std::to_string(up) +
-                           " nodes that accept tasks is at an allowed site with matching labels");
+                           " nodes that accept tasks is at an allowed site with matching labels" +
+                           (names_devices(range_) ? " and has the devices that it names" : ""));
     else if (large_enough == 0)
       add("node_size",
           "no allowed node is large enough even when empty: " + shortage(most_capacity));
@@ -109,10 +119,32 @@ class Explanation {
                                 : "; " + std::to_string(kept_for_it) +
                                       " of them keep what becomes free for the tenant") +
               expected_start());
-    else if (with_room == kept)
+    else if (with_devices == 0)
+      add("device", holders_text());
+    else if (with_devices == kept)
       add("node_busy", "the " + std::to_string(kept) +
                            " allowed nodes with room keep it for larger tasks that are due");
     return large_enough > 0;
+  }
+
+  /// Who holds what it asks for by name, on allowed nodes.
+  [[nodiscard]] std::string holders_text() const {
+    std::string text;
+    std::size_t told = 0;
+    for (const auto& [id, node] : state_.nodes()) {
+      if (!node.accepts || !range_.rule->allows(node.traits)) continue;
+      for (const std::string& device : range_.rule->devices) {
+        const TaskKey* const holder = holder_of(node.device_uses, device);
+        if (holder == nullptr || told == kMostHolders) continue;
+        ++told;
+        text += (text.empty() ? "" : "; ") + device + " of node " + node.traits.name +
+                " is held by task " + std::to_string(holder->index) + " of job " +
+                std::to_string(holder->job.value);
+      }
+    }
+    return text.empty() ? "tasks that were started without names hold devices of its kind, and it "
+                          "is not known which"
+                        : text;
   }
 
   /// True when no waiting makes room for all of it.

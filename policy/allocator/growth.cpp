@@ -94,15 +94,16 @@ class Growing {
 
   Grant place(NodeRoom& node, TenantState& tenant, WindowRange& entry) {
     WaitingRange& range = entry.range;
-    const Grant grant{.task = {.job = range.job,
-                               .index = range.first_index,
-                               .attempt = range.attempt,
-                               .incarnation = state_.settings.incarnation},
-                      .tenant = tenant.id,
-                      .cost = entry.task_cost(),
-                      .demand = range.demand,
-                      .step = GrantStep::growth,
-                      .beyond_quota = true};
+    Grant grant{.task = {.job = range.job,
+                         .index = range.first_index,
+                         .attempt = range.attempt,
+                         .incarnation = state_.settings.incarnation},
+                .tenant = tenant.id,
+                .cost = entry.task_cost(),
+                .demand = range.demand,
+                .step = GrantStep::growth,
+                .beyond_quota = true};
+    grant.devices = state_.devices_for(node, range).value_or(std::vector<std::string>{});
     ++range.first_index;
     --range.count;
     state_.place_extra(node, tenant, grant, {range.limit_ms, range.expected_ms, 0, false},

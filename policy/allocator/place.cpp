@@ -255,6 +255,7 @@ void PlaceStage::place_task(ClaimantIndex index, std::uint32_t range_index, Gran
   const std::optional<BegunGang>& gang = deal_.state.begun_gang;
   grant.beyond_quota = gang ? gang->beyond_quota : is_beyond_quota(claimant, step);
   if (!range.is_gang) grant.placement = deal_.tasks.chosen_by(tenant, range);
+  grant.devices = deal_.state.devices_for(*deal_.node, range).value_or(std::vector<std::string>{});
   deal_.tasks.take(range);
   claimant.standing.reset();
   ++range.first_index;

@@ -193,7 +193,13 @@ bool LabelExpression::allows(const std::map<std::string, std::string>& labels) c
 bool PlacementRule::allows(const NodeTraits& node) const {
   const bool site_allowed =
       sites.empty() || std::find(sites.begin(), sites.end(), node.site) != sites.end();
-  return site_allowed && labels.allows(node.labels);
+  const auto has_device = [&](const std::string& name) {
+    return std::any_of(node.devices.begin(), node.devices.end(), [&](const NodeDevices& kind) {
+      return std::find(kind.names.begin(), kind.names.end(), name) != kind.names.end();
+    });
+  };
+  return site_allowed && labels.allows(node.labels) &&
+         std::all_of(devices.begin(), devices.end(), has_device);
 }
 
 }  // namespace fairwater

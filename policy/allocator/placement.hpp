@@ -45,11 +45,19 @@ enum class Placement : std::uint8_t {
   return "in-turn";
 }
 
+/// A node's devices of one resource, by name, in the order in which they are given out.
+struct NodeDevices {
+  std::string resource;
+  std::vector<std::string> names;
+  friend bool operator==(const NodeDevices&, const NodeDevices&) = default;
+};
+
 /// What a node says of itself that placement rules look at.
 struct NodeTraits {
   std::string name;
   std::string site;
   std::map<std::string, std::string> labels;
+  std::vector<NodeDevices> devices = {};  ///< as far as it knows their names
   friend bool operator==(const NodeTraits&, const NodeTraits&) = default;
 };
 
@@ -76,6 +84,7 @@ class LabelExpression {
 struct PlacementRule {
   std::vector<std::string> sites;  ///< empty: any site
   LabelExpression labels;
+  std::vector<std::string> devices = {};  ///< each task takes all of these
   [[nodiscard]] bool allows(const NodeTraits& node) const;
 };
 using PlacementRulePtr = std::shared_ptr<const PlacementRule>;

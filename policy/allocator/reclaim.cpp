@@ -108,6 +108,7 @@ class Reclaiming {
   void serve(TenantState& tenant) {
     ResourceVector left = state_.quotas().quota(tenant) - tenant.held_against_quota();
     for (const WindowRange& entry : tenant.window) {
+      if (names_devices(entry.range)) continue;  // room alone would not do
       const std::uint32_t at_once = entry.starts_at_once;
       for (std::uint32_t tasks = 0; tasks < entry.range.count; tasks += at_once) {
         if (served_ >= kMostReclaimers || !is_within(left, entry)) return;

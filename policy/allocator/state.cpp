@@ -144,6 +144,7 @@ void AllocatorState::forget(TenantState& leaver) {
     list->erase(leaver.rank);
   may_not_borrow_.erase(id);
   stale_turns_.erase(leaver.rank.slot);
+  naming_devices_.erase(leaver.rank.slot);
   free_slots_.push_back(leaver.rank.slot);
   slot_of_.erase(id.value);
   leaver = TenantState{};

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "policy/allocator/allocator.hpp"
+#include "policy/allocator/device_choice.hpp"
 #include "policy/allocator/node_choice.hpp"
 #include "policy/allocator/node_rooms.hpp"
 #include "policy/allocator/quotas.hpp"
@@ -65,7 +66,8 @@ struct NodeRoom {
   std::optional<NodeReservation> reservation;
   std::uint64_t running_tasks = 0;
   std::vector<std::uint32_t>
-      places_of;  ///< tenants' slots: whose tasks have places here, see by_time.hpp
+      places_of;           ///< tenants' slots: whose tasks have places here, see by_time.hpp
+  DeviceUses device_uses;  ///< of tasks that hold something that is counted
   std::map<ExpectedEnd, EndingTask> ends;  ///< tasks that may never end are not in it
   /// Where the ledger counts time: for whose gang, by its place among the plans, see gangs.hpp.
   struct KeptForGang {
@@ -82,6 +84,11 @@ struct NodeRoom {
   /// Free when all has ended that ends by itself.
   [[nodiscard]] ResourceVector free_one_day() const { return capacity - held_by_services; }
 };
+
+/// Whether its job asks for devices by name.
+[[nodiscard]] inline bool names_devices(const WaitingRange& task) {
+  return task.rule != nullptr && !task.rule->devices.empty();
+}
 
 class AllocatorState {
  public:
@@ -213,6 +220,12 @@ class AllocatorState {
     return choices_.choose(*this, tenant, task);
   }
   [[nodiscard]] NodeChoices& choices() { return choices_; }
+  /// What the task would get there by name; none: what it names is not free there now.
+  [[nodiscard]] std::optional<std::vector<std::string>> devices_for(const NodeRoom& node,
+                                                                    const WaitingRange& task) const;
+  [[nodiscard]] bool has_devices_for(const NodeRoom& node, const WaitingRange& task) const {
+    return !names_devices(task) || devices_for(node, task).has_value();
+  }
   /// Calls `visit(node, demand)` for each task that is held. O(such).
   template <class Visit>
   void visit_held(Visit&& visit) const {
@@ -332,7 +345,8 @@ class AllocatorState {
   WaitingShapes shapes_;
   std::vector<GangPlan> gang_plans_;
   std::set<JobId> gangs_without_room_;
-  std::set<std::uint32_t> stale_turns_;  ///< slots of tenants, see arrange_turns()
+  std::set<std::uint32_t> naming_devices_;  ///< slots of tenants whose windows name some
+  std::set<std::uint32_t> stale_turns_;     ///< slots of tenants, see arrange_turns()
   struct Held {
     NodeId node;
     Grant grant;

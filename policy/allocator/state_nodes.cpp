@@ -13,6 +13,13 @@ void forget_places_of(TenantState& tenant, NodeId node) {
   std::erase_if(tenant.kept, [&](const KeptPlace& place) { return place.node == node; });
 }
 
+/// Of what is counted one by one.
+bool takes_devices(const Grant& grant) {
+  for (std::size_t r = kMemory + 1; r < kMaxResources; ++r)
+    if (grant.demand[r] > 0) return true;
+  return !grant.devices.empty();
+}
+
 /// What the water level counts of it.
 const ResourceVector& counted_capacity(const NodeRoom& node) {
   return node.accepts ? node.capacity : node.used;
@@ -74,7 +81,20 @@ bool AllocatorState::may_use(const NodeRoom& node, const TenantState& tenant,
   const GangPlan* gang = gang_plan_on(node);
   const bool is_kept = (node.reservation && node.reservation->tenant_slot != tenant.rank.slot) ||
                        (gang != nullptr && gang->job != task.job);
-  return !is_kept && (task.rule == nullptr || task.rule->allows(node.traits));
+  return !is_kept && (task.rule == nullptr || task.rule->allows(node.traits)) &&
+         has_devices_for(node, task);
+}
+
+std::optional<std::vector<std::string>> AllocatorState::devices_for(
+    const NodeRoom& node, const WaitingRange& task) const {
+  static const std::vector<std::string> kNone;
+  if (node.traits.devices.empty()) return kNone;
+  std::set<std::string> left_for_last;
+  for (const std::uint32_t slot : naming_devices_)
+    left_for_last.insert(tenants_[slot].named_devices.begin(), tenants_[slot].named_devices.end());
+  return choose_devices(
+      node.traits, settings.resources, node.device_uses,
+      {task.demand, task.rule == nullptr ? kNone : task.rule->devices, left_for_last});
 }
 
 bool AllocatorState::site_has_room(const std::string& site, const TenantState& tenant,
@@ -118,6 +138,8 @@ void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& gran
   node.used += grant.demand;
   choices_.note_task(node.id, grant.demand, true);
   if (run.is_service) node.held_by_services += grant.demand;
+  if (takes_devices(grant))
+    node.device_uses.emplace(grant.task, DeviceUse{grant.demand, grant.devices});
   used_ += grant.demand;
   if (!node.accepts) capacity_ += grant.demand;
   ++node.running_tasks;
@@ -222,6 +244,7 @@ bool AllocatorState::release(const TaskKey& task) {
   held_on.used -= held.grant.demand;
   choices_.note_task(held_on.id, held.grant.demand, false);
   if (held.run.is_service) held_on.held_by_services -= held.grant.demand;
+  held_on.device_uses.erase(task);
   used_ -= held.grant.demand;
   if (!held_on.accepts) capacity_ -= held.grant.demand;
   site_rooms_.raise(held_on.traits.site, held_on.free());

@@ -118,6 +118,15 @@ void AllocatorState::set_window(DemandWindow window) {
   }
   first_late_ms_ = std::min(first_late_ms_, changed.first_late_ms);
   take_served(changed, window);
+  changed.named_devices.clear();
+  for (const WindowRange& entry : changed.window)
+    if (names_devices(entry.range))
+      changed.named_devices.insert(entry.range.rule->devices.begin(),
+                                   entry.range.rule->devices.end());
+  if (changed.named_devices.empty())
+    naming_devices_.erase(changed.rank.slot);
+  else
+    naming_devices_.insert(changed.rank.slot);
   refresh_lists(changed);
   quotas_.refresh(changed);
 }

@@ -186,7 +186,8 @@ std::optional<std::uint32_t> TaskFinder::largest_backup(Claimant& claimant) {
 const WindowRange* TaskFinder::task_to_reserve(const TenantState& tenant) {
   std::uint32_t skipped = 0;
   for (const WindowRange& entry : tenant.window) {
-    if (entry.is_gang()) continue;
+    // Room alone would not do for those who wait for a device.
+    if (entry.is_gang() || names_devices(entry.range)) continue;
     if (!could_hold(tenant, entry)) {
       if (entry.range.count > 0 && ++skipped > kMaxLookPast) break;
       continue;

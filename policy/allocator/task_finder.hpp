@@ -80,7 +80,8 @@ class TaskFinder {
   static constexpr std::uint32_t kMaxLookPast = 64;
 
   [[nodiscard]] bool fits(const TenantState& tenant, const WindowRange& entry) {
-    return fits(tenant, entry, free_) && (!entry.is_gang() || !gang_shares(entry).empty());
+    return fits(tenant, entry, free_) && state_.has_devices_for(*node_, entry.range) &&
+           (!entry.is_gang() || !gang_shares(entry).empty());
   }
   /// The same for a node with that much free.
   [[nodiscard]] bool fits(const TenantState& tenant, const WindowRange& entry,

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "policy/allocator/allocator.hpp"
@@ -139,8 +141,9 @@ struct alignas(64) TenantState {
   /// Of its next task, while it waits and others owe it; else -1. What it may take back, and what
   /// its debtors give way for, follow from it.
   std::int64_t claims_for_ms = -1;
-  UserShares users;          ///< who hold something or are in the window
-  bool takes_turns = false;  ///< see DemandWindow
+  UserShares users;                     ///< who hold something or are in the window
+  std::set<std::string> named_devices;  ///< that its window asks for
+  bool takes_turns = false;             ///< see DemandWindow
   [[nodiscard]] bool waits() const { return pending_tasks > 0 || !window.empty(); }
   [[nodiscard]] ResourceVector held_against_quota() const { return used - used_beyond_quota; }
   [[nodiscard]] ResourceVector held_in_all() const { return used + grown; }

@@ -76,6 +76,7 @@ struct Fields<LaunchOrder> {
     FAIRWATER_FIELD(gang, Gang);
     FAIRWATER_SPARSE_FIELD(gang_key, GangKey);
     FAIRWATER_FIELD(follows_members, FollowsMembers);
+    FAIRWATER_SPARSE_FIELD(devices, Devices);
   }
 };
 

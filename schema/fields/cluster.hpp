@@ -62,12 +62,22 @@ struct Fields<TenantRecord> {
 };
 
 template <>
+struct Fields<NodeDevices> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(resource, Resource);
+    FAIRWATER_FIELD(names, Names);
+  }
+};
+
+template <>
 struct Fields<NodeTraits> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
     FAIRWATER_FIELD(name, Name);
     FAIRWATER_FIELD(site, Site);
     FAIRWATER_FIELD(labels, Labels);
+    FAIRWATER_SPARSE_FIELD(devices, Devices);
   }
 };
 

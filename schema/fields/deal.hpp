@@ -18,6 +18,7 @@ struct Fields<Grant> {
     FAIRWATER_FIELD(step, Step);
     FAIRWATER_FIELD(beyond_quota, BeyondQuota);
     FAIRWATER_FIELD(placement, Placement);
+    FAIRWATER_SPARSE_FIELD(devices, Devices);
   }
   static void take_rest(const Grant& grant, const wire::Grant::Reader&) {
     if (grant.step == GrantStep{})

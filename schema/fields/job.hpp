@@ -129,6 +129,7 @@ struct Fields<TaskRecord> {
     FAIRWATER_FIELD(restarts, Restarts);
     FAIRWATER_FIELD(memory_step, MemoryStep);
     FAIRWATER_FIELD(reclaimed, Reclaimed);
+    FAIRWATER_SPARSE_FIELD(devices, Devices);
   }
 };
 

@@ -165,6 +165,17 @@ struct Fields<TokenInfo> {
 };
 
 template <>
+struct Fields<DeviceState> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(name, Name);
+    FAIRWATER_FIELD(resource, Resource);
+    FAIRWATER_FIELD(held, Held);
+    FAIRWATER_FIELD(task, Task);
+  }
+};
+
+template <>
 struct Fields<NodeInfo> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
@@ -175,6 +186,7 @@ struct Fields<NodeInfo> {
     FAIRWATER_FIELD(running_tasks, RunningTasks);
     FAIRWATER_FIELD(last_heartbeat, LastHeartbeat);
     FAIRWATER_FIELD(problem, Problem);
+    FAIRWATER_FIELD(devices, Devices);
   }
 };
 

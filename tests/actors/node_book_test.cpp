@@ -41,6 +41,19 @@ AgentReport report(std::vector<TaskKey> running, std::vector<TaskResult> finishe
 
 }  // namespace
 
+TEST_CASE("Orders that are sent again name the same devices as before", "[unit][devices]") {
+  NodeBook book{{}};
+  for (const std::uint32_t index : {0u, 1u, 2u}) {
+    LaunchOrder with_device = order(key(index));
+    with_device.devices = {index == 1 ? "gpu1" : "gpu0"};
+    book.assign({}, with_device);
+  }
+  const auto again = book.take_report(report({}), true, 0).launches;
+  REQUIRE(again.size() == 3);
+  for (const LaunchOrder& launch : again)
+    CHECK(launch.devices == std::vector<std::string>{launch.task.index == 1 ? "gpu1" : "gpu0"});
+}
+
 TEST_CASE("A result of an assigned task is settled once, any other is forgotten", "[unit]") {
   NodeBook book = book_of_two();
   const auto told = report({key(1)}, {result(key(0)), result(key(7))});

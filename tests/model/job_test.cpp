@@ -34,7 +34,6 @@ TEST_CASE("a plain job is valid", "[unit][job]") { CHECK_FALSE(validate(sleeping
 TEST_CASE("an invalid job is refused naming the field", "[unit][job]") {
   using S = JobSpec;
   constexpr auto invalid = ErrorCode::invalid_input;
-  constexpr auto unsupported = ErrorCode::not_supported;
   const Rejection rejections[] = {
       {"tenant", [](S& s) { s.tenant = "no such!"; }, invalid, "tenant", "'no such!'"},
       {"long name", [](S& s) { s.name.assign(201, 'x'); }, invalid, "name", "201 bytes"},
@@ -110,7 +109,32 @@ TEST_CASE("an invalid job is refused naming the field", "[unit][job]") {
          s.sites = {"a", "a"};
        },
        invalid, "sites", "'a' is named twice"},
-      {"devices", [](S& s) { s.devices = {"gpu0"}; }, unsupported, "devices", "devices"},
+      {"device", [](S& s) { s.devices = {"gpu 0"}; }, invalid, "devices",
+       "'gpu 0' is not a device's name"},
+      {"device twice",
+       [](S& s) {
+         s.devices = {"gpu0", "gpu0"};
+       },
+       invalid, "devices", "'gpu0' is named twice"},
+      {"devices of a gang",
+       [](S& s) {
+         s.devices = {"gpu0"};
+         s.gang = true;
+       },
+       invalid, "devices", "leave gang out"},
+      {"devices of an elastic job",
+       [](S& s) {
+         s.devices = {"gpu0"};
+         s.tasks_max = s.tasks_min + 1;
+       },
+       invalid, "devices", "one number of tasks"},
+      {"devices and preemption",
+       [](S& s) {
+         s.devices = {"gpu0"};
+         s.preempt = true;
+         s.priority = 1;
+       },
+       invalid, "devices", "leave one of both out"},
       {"limited service",
        [](S& s) {
          s.kind = JobKind::service;

@@ -38,6 +38,28 @@ TEST_CASE("The first free devices of each resource are picked", "[process][devic
         "the task takes 1 gpu, and of the node's 4 only 0 are free");
 }
 
+TEST_CASE("A task gets the devices that its order names, or does not start", "[process][devices]") {
+  const NamedDevices other{{"gpu", {"1"}}};
+  const NamedAmounts two{{"gpu", 2}};
+  CHECK(*pick_devices(kNode, {&other}, two, {"gpu3", "gpu2"}) ==
+        NamedDevices{{"fpga", {}}, {"gpu", {"2", "3"}}});
+  CHECK(*pick_devices(kNode, {&other}, two, {"gpu3"}) ==
+        NamedDevices{{"fpga", {}}, {"gpu", {"0", "3"}}});
+  CHECK(*pick_devices(kNode, {}, {{"fpga", 1}, {"gpu", 1}}, {"right", "gpu1"}) ==
+        NamedDevices{{"fpga", {"right"}}, {"gpu", {"1"}}});
+  const auto said = [&](const std::vector<std::string>& names) {
+    const auto picked = pick_devices(kNode, {&other}, two, names);
+    REQUIRE_FALSE(picked);
+    CHECK(details(picked.error()).code == ErrorCode::unavailable);
+    return details(picked.error()).message;
+  };
+  CHECK(said({"gpu0", "gpu1"}) == "the task is to get gpu1, which another task has");
+  CHECK(said({"gpu7"}) == "the task is to get gpu7, and this node does not have all of them");
+  CHECK(said({"gpu0", "gpu2", "gpu3"}) == "the task is to get gpu0, and takes only 2 gpu");
+  CHECK(told_devices({{"fpga", {}}, {"gpu", {"0", "card"}}}) ==
+        std::vector<NodeDevices>{{"gpu", {"gpu0", "card"}}});
+}
+
 TEST_CASE("Whoever comes and goes, no device is held twice and none is left out",
           "[process][devices][property]") {
   std::mt19937 random(7);

@@ -217,16 +217,14 @@ TEST_CASE("a bad job file is refused naming line and key", "[golden][job_file]")
   }
 }
 
-TEST_CASE("what this version does not do is refused by name", "[golden][job_file]") {
-  const std::pair<const char*, const char*> refusals[] = {
-      {"devices: [gpu0]", "devices"},
-  };
-  for (const auto& [line, field] : refusals) {
-    const ErrorDetails said = job_refusal("command: [a]\n" + std::string{line} + "\n");
-    CHECK(said.code == ErrorCode::not_supported);
-    CHECK(said.field == field);
-    CHECK_THAT(said.message, Catch::EndsWith("(line 2 of job.yaml)"));
-  }
+TEST_CASE("devices are read by name, and refused where tasks start together", "[unit][job_file]") {
+  const auto file = parse_job_file("command: [a]\ndevices: [gpu0, card]\n", "job.yaml");
+  REQUIRE(file);
+  CHECK(file->spec.devices == std::vector<std::string>{"gpu0", "card"});
+  const ErrorDetails said = job_refusal("command: [a]\ndevices: [gpu0]\ntasks: {min: 1, max: 2}\n");
+  CHECK(said.code == ErrorCode::invalid_input);
+  CHECK(said.field == "devices");
+  CHECK_THAT(said.message, Catch::EndsWith("(line 2 of job.yaml)"));
 }
 
 TEST_CASE("what a coordinator says against a job gets its line", "[unit][job_file]") {

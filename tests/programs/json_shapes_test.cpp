@@ -115,7 +115,7 @@ TEST_CASE("node list has the contract's shape", "[golden][json]") {
       R"({"name":"node-1","site":"north","labels":{"ssd":"","zone":"a"},"state":"draining",)"
       R"("capacity":{"cpu":8000},"free":{},"running_tasks":3,)"
       R"("last_heartbeat":"2026-11-21T12:00:00.000000Z","drain_reason":"",)"
-      R"("limits":"cgroup_v1","isolation":"root","address":"10.0.0.1","problem":"","agent_starts":0})");
+      R"("limits":"cgroup_v1","isolation":"root","address":"10.0.0.1","problem":"","devices":[],"agent_starts":0})");
 }
 
 TEST_CASE("a job has the contract's shape", "[golden][json]") {
@@ -147,7 +147,7 @@ TEST_CASE("job show lists its tasks", "[golden][json]") {
       json_text(json.at("job").at("task_list").at(0)) ==
       R"({"index":0,"state":"failed","node":"node-1","attempts":2,"exit_code":3,)"
       R"("started_at":"2026-11-21T12:00:00.000001Z","finished_at":"2026-11-21T12:00:00.000002Z",)"
-      R"("cost":10,"launch_failures":0,"losses":0,"restarts":0,"grown":false,"reclaimed":false,"waits_until":null,)"
+      R"("cost":10,"launch_failures":0,"losses":0,"restarts":0,"grown":false,"reclaimed":false,"devices":[],"waits_until":null,)"
       R"("last_result":{"attempt":2,"reason":"exited","exit_code":3,"signal":0,)"
       R"("cpu_seconds":1.5,"peak_memory_kib":0,"message":""}})");
 }

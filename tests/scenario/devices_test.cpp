@@ -38,7 +38,7 @@ std::string output_of(const Cluster& cluster, std::uint64_t job, int task) {
 
 TEST_CASE("the examples of docs/devices.md do what the page says", "[scenario]") {
   const auto examples = examples_of("devices.md");
-  REQUIRE(examples.size() == 3);
+  REQUIRE(examples.size() == 4);
   Cluster cluster({.agents = {node_with(examples[0])}, .tenants = tenants({{"physics", 1}})});
   cluster.start();
   CHECK_THAT(cluster.log_of("node1"), Catch::Contains("devices: gpu0,gpu1"));
@@ -53,7 +53,12 @@ TEST_CASE("the examples of docs/devices.md do what the page says", "[scenario]")
   said.erase("gpu1 1\n");
   CHECK(said.empty());
 
-  const auto alone = cluster.submit(examples[2]);
+  const auto named = cluster.submit(examples[2]);
+  REQUIRE(cluster.wait({named}) == 0);
+  CHECK(output_of(cluster, named, 0) == "gpu1\n");
+  CHECK(cluster.job(named)["task_list"][0]["devices"] == json({"gpu1"}));
+
+  const auto alone = cluster.submit(examples[3]);
   REQUIRE(cluster.wait({alone}) == 0);
   const std::string output = output_of(cluster, alone, 0);
   CHECK(output.ends_with("\n1\n"));
@@ -114,6 +119,57 @@ TEST_CASE("no device or processor is given twice, whatever is killed", "[scenari
     CHECK(std::set<std::string>{"", "card", "gpu0", "gpu1", "gpu0,gpu1", "gpu0,card", "gpu1,card"}
               .contains(names));
   }
+  CHECK(ledger_is_sound(cluster));
+}
+
+TEST_CASE("named devices are given to those who name them and to nobody twice, whatever is killed",
+          "[scenario][crash]") {
+  const auto seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  auto first = node_with("devices: {gpu: [0, 1, card]}\n");
+  auto second = node_with("devices: {gpu: [0]}\n");
+  second.name = "node2";
+  Cluster cluster(
+      {.agents = {first, second}, .tenants = tenants({{"physics", 1}}), .lease = "30s"});
+  cluster.start();
+  // Both nodes are this machine: locks are of a node.
+  const auto job_of = [&](int tasks, const std::string& lines) {
+    const std::string script = fmt::format(
+        "at={0}/$(dirname $FAIRWATER_ATTEMPT | tr / _); mkdir -p $at; for d in "
+        "${{FAIRWATER_DEVICES//,/ }}; do exec "
+        "{{lock}}> $at/$d; "
+        "flock -n $lock || echo $d twice >> {0}/twice; done; echo $FAIRWATER_DEVICES; sleep 0.2",
+        (cluster.directory() / "locks").string());
+    return cluster.submit(fmt::format(
+        "tenant: physics\ntasks: {}\nresources: {{cpu: 50m, memory: 16MiB}}\n{}command: {}\n",
+        tasks, lines, json({"bash", "-c", script}).dump()));
+  };
+  std::filesystem::create_directories(cluster.directory() / "locks");
+  const std::map<std::uint64_t, std::string> named{
+      {job_of(10, "devices: [card]\n"), "card\n"},
+      {job_of(6, "devices: [card, gpu0]\n"), "gpu0,card\n"},
+      {job_of(10, "devices: [gpu0]\n"), "gpu0\n"}};
+  const auto any = job_of(1, "");
+  for (int round = 0; round < 3; ++round) {
+    std::this_thread::sleep_for(Duration(300 + random() % 500));
+    const std::string agent = random() % 2 == 0 ? "node1" : "node2";
+    cluster.stop_agent(agent);
+    if (round == 1) {
+      cluster.stop_coordinator();
+      cluster.start_coordinator();
+    }
+    cluster.start_agent(agent);
+  }
+  for (const auto& [job, printed] : named) {
+    CHECK(cluster.wait({job}, Duration(120'000)) == 0);
+    for (const auto& task : cluster.job(job)["task_list"])
+      CHECK(output_of(cluster, job, task["index"]) == printed);
+  }
+  CHECK(cluster.wait({any}) == 0);
+  CHECK_FALSE(std::filesystem::exists(cluster.directory() / "locks" / "twice"));
+  for (const char* node : {"node1", "node2"})
+    for (const auto& device : cluster.node(node)["devices"]) CHECK(device["task"].is_null());
   CHECK(ledger_is_sound(cluster));
 }
 

@@ -154,7 +154,8 @@ void Checker::apply(const JournalRecord& record) {
                       job->spec.profiled.memory_steps,
                       is_elastic(job->spec),
                       preemption_terms(job->spec).is_preemptible,
-                      job->spec.user};
+                      job->spec.user,
+                      job->spec.devices};
   if (const auto* cancel = std::get_if<JobCancelled>(&record.body))
     jobs_[cancel->id].is_cancelled = true;
   if (const auto* finished = std::get_if<TasksFinished>(&record.body)) {
@@ -314,6 +315,22 @@ void Checker::check_gang(const TaskKey& granted) {
   }
 }
 
+void Checker::check_devices(const RunningTask& granted) {
+  const auto has = [](const RunningTask& task, const std::string& device) {
+    return std::find(task.devices.begin(), task.devices.end(), device) != task.devices.end();
+  };
+  for (const std::string& device : jobs_[granted.task.job].devices)
+    if (!has(granted, device))
+      stage_.broken("task {} was granted without {}, for which its job asks", text_of(granted.task),
+                    device);
+  for (const auto& [id, other] : running_)
+    for (const std::string& device : granted.devices)
+      if (other.node == granted.node && other.task != granted.task &&
+          !stopped_.contains(other.task) && has(other, device))
+        stage_.broken("task {} was granted {}, which {} has", text_of(granted.task), device,
+                      text_of(other.task));
+}
+
 void Checker::grant(const Deal& deal, const Grant& grant) {
   const auto& key = grant.task;
   const auto id = task_of(key);
@@ -343,7 +360,8 @@ void Checker::grant(const Deal& deal, const Grant& grant) {
   const bool has_grown = grant.step == GrantStep::growth;
   if (has_grown && job != jobs_.end() && !job->second.is_elastic)
     stage_.broken("task {} was granted by growth, and its job is not elastic", text_of(key));
-  running_[id] = {key, deal.node, grant.tenant, grant.demand, has_grown, false};
+  running_[id] = {key, deal.node, grant.tenant, grant.demand, has_grown, false, grant.devices};
+  check_devices(running_[id]);
   if (nesting_.is_leaf(grant.tenant))
     check_max(grant);
   else

@@ -83,6 +83,7 @@ class Checker {
     bool is_elastic = false;
     bool is_preemptible = false;
     std::string user = {};
+    std::vector<std::string> devices = {};
   };
   struct RunningTask {
     TaskKey task;
@@ -91,6 +92,7 @@ class Checker {
     ResourceVector demand;
     bool has_grown = false;
     bool is_reclaimed = false;
+    std::vector<std::string> devices = {};
   };
   struct NodeModel {
     std::string name;
@@ -112,6 +114,8 @@ class Checker {
   /// All tasks of its gang run now, as the same attempt.
   void check_gang(const TaskKey& granted);
   void check_room(NodeId node);
+  /// The task has what its job names, and nobody else on the node has any of it.
+  void check_devices(const RunningTask& granted);
   /// Of what a task asks for that was just granted.
   void check_max(const Grant& grant);
   void check_nets(const Ledger& ledger);

@@ -116,13 +116,14 @@ JobSpec Clients::some_job() {
   spec.tasks_min = spec.tasks_max = static_cast<std::uint32_t>(1 + chance.below(max_tasks_));
   spec.resources = {{"cpu", 500 << chance.below(3)}, {"memory", 256 << chance.below(3)}};
   if (chance.percent(25)) spec.resources["gpu"] = chance.between(1, 2);
+  if (chance.percent(15)) spec.devices = {chance.percent(50) ? "gpu0" : "gpu1"};
   if (chance.percent(25)) {
     spec.exclusive_cpus = true;
     spec.resources["cpu"] = kMillicoresPerCpu * chance.between(1, 2);
   }
   if (has_users_ && chance.percent(75)) spec.user = chance.percent(60) ? "ada" : "bob";
   spec.priority = static_cast<std::int32_t>(chance.below(3));
-  spec.preempt = chance.percent(20);
+  spec.preempt = spec.devices.empty() && chance.percent(20);
   spec.preemptible = !chance.percent(10);
   spec.retries = static_cast<std::uint32_t>(chance.below(3));
   spec.grace_ms = chance.between(0, 3'000);
@@ -135,6 +136,7 @@ JobSpec Clients::some_job() {
 JobSpec Clients::some_gang() {
   JobSpec spec = some_job();
   spec.gang = true;
+  spec.devices.clear();
   spec.tasks_min = spec.tasks_max = static_cast<std::uint32_t>(stage_.chance.between(2, 3));
   spec.resources = {{"cpu", 500}, {"memory", 256}};
   spec.exclusive_cpus = false;  // for which that is too little
@@ -146,6 +148,7 @@ JobSpec Clients::some_gang() {
 JobSpec Clients::some_elastic_job() {
   auto& chance = stage_.chance;
   JobSpec spec = some_job();
+  spec.devices.clear();
   spec.tasks_min = static_cast<std::uint32_t>(chance.between(1, 2));
   spec.tasks_max = spec.tasks_min + static_cast<std::uint32_t>(chance.between(1, 6));
   spec.resources = {{"cpu", 500}, {"memory", 256}};
@@ -162,6 +165,7 @@ void Clients::follow_profile(JobSpec& spec) {
   if (!chance.percent(50)) return;
   spec.exclusive_cpus = false;
   spec.profiled.all = true;
+  spec.devices.clear();
   spec.resources.clear();
 }
 
@@ -174,6 +178,7 @@ JobSpec Clients::some_service() {
   spec.tasks_min = spec.tasks_max = 1;
   spec.resources = {{"cpu", 500}, {"memory", 256}};
   spec.exclusive_cpus = false;  // for which that is too little
+  spec.devices.clear();         // it would hold them for ever
   spec.retries = 0;
   return spec;
 }

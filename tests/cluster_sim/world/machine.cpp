@@ -30,6 +30,8 @@ Machine::Machine(Stage& stage, Checker& checker, std::string name, Amount cpu)
       clock_(stage.chance.between(-kMaxDrift_ppm, kMaxDrift_ppm)) {
   spec.traits = {std::move(name), "here", {}};
   spec.capacity = {{"cpu", cpu}, {"memory", cpu}, {"gpu", 2}};
+  // The others' tasks have devices that the coordinator does not know.
+  if (stage.chance.percent(70)) spec.traits.devices = told_devices(kDevices);
   spec.limits = "none";
   empty_directory();
 }
@@ -115,7 +117,7 @@ void Machine::hand_out(const LaunchOrder& order, Attempt& attempt) {
     stage_.broken("{} is sent task {}: {}", spec.traits.name, text_of(order.task),
                   details(error).message);
   };
-  auto devices = pick_devices(kDevices, held, order.limits);
+  auto devices = pick_devices(kDevices, held, order.limits, order.devices);
   if (!devices) return too_few(devices.error());
   for (const std::string& id : devices->at("gpu"))
     if (given.contains(id))

@@ -110,6 +110,20 @@ void World::finish() {
   run_until(stage_.time.now_us() + kTimeToFinish_us);
   if (stage_.violation) return;
   if (!is_done_) {
+    if (coordinator_.is_up()) {  // so that the log says which
+      for (const JobId id : coordinator_.ledger().live_jobs()) {
+        const JobSpec spec = coordinator_.ledger().job(id)->spec;
+        std::string asks;
+        for (const auto& [resource, amount] : spec.resources)
+          asks += fmt::format(" {} {}", resource, amount);
+        for (const std::string& device : spec.devices) asks += " " + device;
+        stage_.log.line("job {} of {} asks for{}", id.value, spec.tenant, asks);
+      }
+      for (const NodeRecord& node : coordinator_.ledger().nodes())
+        stage_.log.line("node {} has {} cpu, drains: {}, lost: {}, tells names: {}", node.id.value,
+                        node.spec.capacity.at("cpu"), node.draining, node.lost,
+                        !node.spec.traits.devices.empty());
+    }
     const auto jobs = coordinator_.is_up() ? coordinator_.ledger().live_jobs().size() : 0;
     return stage_.broken(
         "{} jobs and {} tasks do not come to an end, {} tasks of services do not run, the "

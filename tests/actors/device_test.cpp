@@ -1,0 +1,145 @@
+// Devices asked for by name: who gets which, who waits for whom, and what a restart knows of it.
+#include <algorithm>
+
+#include "tests/actors/cluster_fixture.hpp"
+
+namespace fairwater {
+namespace {
+
+using Catch::Matchers::Contains;
+using Names = std::vector<std::string>;
+
+NodeSpec gpu_node(const std::string& name, const Names& gpus, bool tells_names = true) {
+  NodeSpec spec;
+  spec.traits = {name, "here", {}};
+  if (tells_names) spec.traits.devices = {{"gpu", gpus}};
+  spec.capacity = {{"cpu", 8000}, {"memory", 1 << 20}, {"gpu", static_cast<Amount>(gpus.size())}};
+  spec.instance = "instance of " + name;
+  spec.limits = "none";
+  return spec;
+}
+
+Expected<JobAccepted> submit_for(ClusterFixture& cluster, const Names& devices, Amount gpus = 0,
+                                 std::uint32_t tasks = 1) {
+  JobSpec spec;
+  spec.tenant = "physics";
+  spec.command = {"true"};
+  spec.tasks_min = spec.tasks_max = tasks;
+  spec.resources = {{"cpu", 100}};
+  if (gpus > 0) spec.resources["gpu"] = gpus;
+  spec.devices = devices;
+  auto accepted = cluster.ask<JobAccepted>(SubmitJob{cluster.operator_caller(), spec});
+  cluster.run();
+  return accepted;
+}
+
+Names devices_of(ClusterFixture& cluster, JobId job, std::uint32_t index = 0) {
+  return cluster.show(job).tasks.at(index).record.devices;
+}
+
+TEST_CASE("a job gets the devices that it names, on the node that has them", "[actor][devices]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("physics", 1)});
+  FakeAgent one = cluster.join(gpu_node("one", {"gpu0"}));
+  FakeAgent two = cluster.join(gpu_node("two", {"gpu0", "gpu1", "card"}));
+  for (FakeAgent* agent : {&one, &two}) REQUIRE(cluster.report(*agent).engaged());
+  const auto pair = submit_for(cluster, {"card", "gpu1"});
+  REQUIRE(pair.engaged());
+  CHECK(cluster.show(pair->id).job.spec.resources.at("gpu") == 2);
+  CHECK(devices_of(cluster, pair->id) == Names{"gpu1", "card"});
+  REQUIRE(two.launches().size() == 1);
+  CHECK(two.launches()[0].devices == Names{"gpu1", "card"});
+  CHECK(one.launches().empty());
+
+  const auto waits = submit_for(cluster, {"card"}, 1);
+  REQUIRE(waits.engaged());
+  CHECK(cluster.show(waits->id).job.tasks.running == 0);
+  const auto why = cluster.ask<Explanation>(ExplainTask{cluster.operator_caller(), waits->id, 0});
+  const auto& obstacles = why->obstacles;
+  const auto device = std::find_if(obstacles.begin(), obstacles.end(),
+                                   [](const Obstacle& known) { return known.code == "device"; });
+  REQUIRE(device != obstacles.end());
+  CHECK(device->message == "card of node two is held by task 0 of job 1");
+  const auto shown = cluster.node("two").devices;
+  REQUIRE(shown.size() == 3);
+  CHECK_FALSE(shown[0].held);
+  CHECK(shown[2] == DeviceState{"card", "gpu", true, {pair->id, 0, 1}});
+
+  cluster.restart();
+  two.running = {{pair->id, 0, 1}};
+  for (FakeAgent* agent : {&one, &two}) REQUIRE_FALSE(cluster.reattach(*agent));
+  cluster.run();
+  CHECK(cluster.node("two").devices == shown);
+  CHECK(cluster.show(waits->id).job.tasks.running == 0);
+  TaskResult ended;
+  ended.task = {pair->id, 0, 1};
+  ended.started_at = ended.finished_at = wall_time_now();
+  two.running.clear();
+  REQUIRE(cluster.report(two, {ended}).engaged());
+  CHECK(devices_of(cluster, waits->id) == Names{"card"});
+  CHECK(cluster.verify().ok);
+}
+
+TEST_CASE("tasks that name no device get names, too, and leave what others name for last",
+          "[actor][devices]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("physics", 1)});
+  FakeAgent agent = cluster.join(gpu_node("one", {"gpu0", "gpu1"}));
+  REQUIRE(cluster.report(agent).engaged());
+  const auto first = submit_for(cluster, {}, 1);
+  CHECK(devices_of(cluster, first->id) == Names{"gpu0"});
+  const auto named = submit_for(cluster, {"gpu0"});
+  CHECK(devices_of(cluster, named->id).empty());
+  const auto other = submit_for(cluster, {}, 1);
+  CHECK(devices_of(cluster, other->id) == Names{"gpu1"});
+}
+
+TEST_CASE("a node that tells no names is given no task by name", "[actor][devices]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("physics", 1)});
+  FakeAgent agent = cluster.join(gpu_node("one", {"gpu0", "gpu1"}, false));
+  REQUIRE(cluster.report(agent).engaged());
+  const auto refused = submit_for(cluster, {"gpu0"});
+  REQUIRE_FALSE(refused.engaged());
+  CHECK(details(refused.error()).field == "devices");
+  CHECK_THAT(details(refused.error()).message, Contains("no node that the job allows has gpu0"));
+  const auto job = submit_for(cluster, {}, 1);
+  CHECK(cluster.show(job->id).job.tasks.running == 1);
+  CHECK(agent.launches()[0].devices.empty());
+}
+
+TEST_CASE("devices of nodes that nobody knows yet are refused", "[actor][devices]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("physics", 1)});
+  CHECK(submit_for(cluster, {}, 1).engaged());
+  const auto refused = submit_for(cluster, {"gpu0"});
+  REQUIRE_FALSE(refused.engaged());
+  CHECK(details(refused.error()).field == "devices");
+}
+
+TEST_CASE("an amount below the devices that are named is refused", "[actor][devices]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("physics", 1)});
+  FakeAgent agent = cluster.join(gpu_node("one", {"gpu0", "gpu1"}));
+  const auto refused = submit_for(cluster, {"gpu0", "gpu1"}, 1);
+  REQUIRE_FALSE(refused.engaged());
+  CHECK(details(refused.error()).field == "resources.gpu");
+  CHECK_THAT(details(refused.error()).message,
+             Contains("a task asks for 1, and devices names 2 of them"));
+}
+
+TEST_CASE("a node whose devices and amount differ is refused", "[unit][devices]") {
+  NodeSpec spec = gpu_node("one", {"gpu0", "gpu1"});
+  spec.capacity["gpu"] = 3;
+  const auto wrong = validate(spec.traits.devices, spec.capacity);
+  CHECK(details(wrong).field == "devices.gpu");
+  CHECK_THAT(details(wrong).message, Contains("2 names of 3 devices"));
+  spec.capacity["gpu"] = 2;
+  CHECK_FALSE(validate(spec.traits.devices, spec.capacity));
+  spec.traits.devices[0].names[1] = "gpu0";
+  CHECK_THAT(details(validate(spec.traits.devices, spec.capacity)).message,
+             Contains("'gpu0' is no name for a device, or is given twice"));
+}
+
+}  // namespace
+}  // namespace fairwater
