@@ -55,9 +55,8 @@ enum class Family : std::uint8_t {
 };
 inline constexpr std::size_t kFamilyCount = 15;
 inline constexpr std::array<const char*, kFamilyCount> kFamilyNames{
-    "journal", "meta",   "balances", "tenants",     "nodes",        "jobs",       "tasks",
-    "live",    "tokens", "classes",  "tenant_jobs", "reservations", "class_jobs", "requests",
-    "users"};
+    "journal", "meta",    "balances",    "tenants",      "nodes",      "jobs",     "tasks", "live",
+    "tokens",  "classes", "tenant_jobs", "reservations", "class_jobs", "requests", "users"};
 
 [[nodiscard]] inline const char* name_of(Family family) {
   return kFamilyNames[static_cast<std::size_t>(family)];

@@ -1,5 +1,4 @@
 // Several coordinators of which one leads: whom clients and agents ask.
-#include "rpc/coordinators.hpp"
 
 #include <caf/all.hpp>
 #include <catch2/catch.hpp>
@@ -35,35 +34,6 @@ const std::string kNobody = "127.0.0.1:1";
 
 }  // namespace
 
-TEST_CASE("of several coordinators each is asked in turn, and whom they name", "[unit][gateway]") {
-  auto found = Coordinators::parse("a:1,b:2,[::1]:3");
-  REQUIRE(found);
-  CHECK(found->count() == 3);
-  CHECK(found->current() == "a:1");
-  const auto gone = make_error(ErrorCode::unavailable, "gone");
-  found->turn(gone);
-  CHECK(found->current() == "b:2");
-  // Who leads need not be among them; if it is gone, the turn goes on.
-  found->turn(make_error(ErrorCode::not_leader, "another leads", "c:4"));
-  CHECK(found->current() == "c:4");
-  found->turn(gone);
-  CHECK(found->current() == "b:2");
-  found->turn(make_error(ErrorCode::not_leader, "nobody leads"));
-  CHECK(found->current() == "[::1]:3");
-  // It names itself, or nonsense: no place to stay at.
-  found->turn(make_error(ErrorCode::not_leader, "I", "[::1]:3"));
-  CHECK(found->current() == "a:1");
-  found->turn(make_error(ErrorCode::not_leader, "nonsense", "nonsense"));
-  CHECK(found->current() == "b:2");
-
-  for (const char* text : {"", "a", "a:1,", ",a:1", "a:1,,b:2", "a:1, b"}) {
-    INFO(text);
-    const auto refused = Coordinators::parse(text, "coordinator");
-    REQUIRE_FALSE(refused);
-    CHECK(details(refused.error()).field == "coordinator");
-  }
-}
-
 TEST_CASE("a client finds the coordinator that leads", "[gateway]") {
   FakeCoordinator leader;
   Follower follower;
@@ -71,9 +41,8 @@ TEST_CASE("a client finds the coordinator that leads", "[gateway]") {
   // As long as nobody is known to lead it says so.
   const auto refused = Client::connect(several, kOperatorToken);
   REQUIRE_FALSE(refused);
-  CHECK(details(refused.error()).code == ErrorCode::unavailable);
-  CHECK_THAT(details(refused.error()).message,
-             Catch::Contains("no coordinator answers at " + several));
+  CHECK(details(refused.error()).code == ErrorCode::not_leader);
+  CHECK_THAT(details(refused.error()).message, Catch::Contains("nobody leads at the moment"));
 
   follower.leader->set("one", leader.address());
   for (const auto& addresses :
@@ -104,16 +73,4 @@ TEST_CASE("an agent finds the coordinator that leads, and the next one", "[gatew
   CHECK(agent.seen->downs.take());
   CHECK_FALSE(second.seen->registrations.take().joining);
   (void)agent.seen->ups.take();
-}
-
-TEST_CASE("an agent of several leaves a coordinator that is silent", "[gateway]") {
-  FakeCoordinator silent;
-  FakeCoordinator second;
-  FakeAgent agent(silent.address() + "," + second.address());
-  agent.start();
-  const LinkUp up = agent.seen->ups.take();
-  AgentReport unanswered;
-  unanswered.running = kUnansweredReport;
-  CHECK_FALSE(agent.report(up, unanswered));
-  CHECK_FALSE(second.seen->registrations.take().joining);
 }

@@ -451,8 +451,7 @@ void Checker::acknowledged(const std::string& node, const TaskKey& task) {
                   text_of(task));
 }
 
-void Checker::accepted(JobId job, const std::string& request_id,
-                       const std::string& user) {
+void Checker::accepted(JobId job, const std::string& request_id, const std::string& user) {
   stage_.log.line("accepted job {} {}", job.value, request_id);
   if (!jobs_.contains(job)) stage_.broken("job {} was accepted and is not durable", job.value);
   if (jobs_[job].user != user)
