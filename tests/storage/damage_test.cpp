@@ -128,6 +128,8 @@ TEST_CASE("a second coordinator is told who is in its way", "[unit][damage]") {
 TEST_CASE("verify names a planted difference in every family", "[unit][damage]") {
   const TemporaryDirectory directory;
   make_ledger(directory.path());
+  JobSubmitted named{{}, TenantId{1}, job_spec("a", 1), {"nightly", Hash{}}};
+  must(must(Ledger::open(existing(directory.path())))->append({named}));
   REQUIRE(must(Ledger::verify_directory(directory.path())).ok);
   for (std::size_t i = 0; i < kFamilyCount; ++i) {
     const auto family = static_cast<Family>(i);
