@@ -235,7 +235,7 @@ TEST_CASE("tokens are kept by their hash until they are revoked", "[unit][ledger
 }
 
 TEST_CASE("when users were served last is kept, from a tenant's first user on", "[unit][ledger]") {
-  const auto env = memory();
+  const auto env = memory_disk();
   auto ledger = must(Ledger::open(options_for("/ledger", env.get())));
   must(ledger->append(founding()));
   using Served = std::map<std::string, std::uint64_t>;
