@@ -30,14 +30,14 @@ struct Follower {
   std::unique_ptr<Server> server;
 };
 
-const std::string kNobody = "127.0.0.1:1";
+const std::string kUnusedAddress = "127.0.0.1:1";
 
 }  // namespace
 
 TEST_CASE("a client finds the coordinator that leads", "[gateway]") {
   FakeCoordinator leader;
   Follower follower;
-  const std::string several = kNobody + "," + follower.server->address();
+  const std::string several = kUnusedAddress + "," + follower.server->address();
   // As long as nobody is known to lead it says so.
   const auto refused = Client::connect(several, kOperatorToken);
   REQUIRE_FALSE(refused);
@@ -46,7 +46,7 @@ TEST_CASE("a client finds the coordinator that leads", "[gateway]") {
 
   follower.leader->set("one", leader.address());
   for (const auto& addresses :
-       {several, follower.server->address(), follower.server->address() + "," + kNobody}) {
+       {several, follower.server->address(), follower.server->address() + "," + kUnusedAddress}) {
     INFO(addresses);
     const auto client = Client::connect(addresses, kOperatorToken);
     REQUIRE(client);
@@ -63,7 +63,7 @@ TEST_CASE("an agent finds the coordinator that leads, and the next one", "[gatew
   FakeCoordinator second;
   Follower follower;
   follower.leader->set("one", first->address());
-  FakeAgent agent(kNobody + "," + follower.server->address());
+  FakeAgent agent(kUnusedAddress + "," + follower.server->address());
   agent.start();
   CHECK(first->seen->registrations.take().joining);
   (void)agent.seen->ups.take();

@@ -2,6 +2,7 @@
 #include <rocksdb/env.h>
 
 #include "tests/storage/folded.hpp"
+#include "tests/storage/memory_disk.hpp"
 #include "tests/storage/support.hpp"
 
 using namespace fairwater;
@@ -62,7 +63,7 @@ TEST_CASE("a request id is forgotten by the first submissions after seven days",
 }
 
 TEST_CASE("request ids read the same after opening again, and verify", "[unit][ledger]") {
-  const std::unique_ptr<rocksdb::Env> env{rocksdb::NewMemEnv(rocksdb::Env::Default())};
+  const auto env = memory_disk();
   std::int64_t now_us = kDay_us;
   auto options = options_for("/ledger", env.get());
   options.clock = [&now_us] { return WallTime{now_us}; };
