@@ -24,6 +24,7 @@ Coordinator::Coordinator(Stage& stage, Checker& checker) : stage_(stage), checke
   const std::size_t coordinators = stage_.chance.percent(40) ? 3 : 1;
   for (std::size_t i = 0; i < coordinators; ++i)
     disks_.push_back(std::make_unique<Disk>(stage_.chance));
+  has_ledger_.resize(coordinators);
   if (coordinators > 1) journal_ = std::make_unique<AgreedJournal>(stage_);
   if (stage_.chance.percent(30)) debts_.cap_part_ms = stage_.chance.between(1'000, 120'000);
   if (stage_.chance.percent(30)) debts_.half_life_ms = stage_.chance.between(1'000, 600'000);
@@ -109,13 +110,15 @@ void Coordinator::lose_ledger() {
   kill(true);
   stage_.log.line("the ledger is lost");
   if (journal_)
-    disks_[leads_] = std::make_unique<Disk>(stage_.chance);  // the others have it
+    replace_disk();
   else
     is_lost_ = true;
+  lost_at_us_ = stage_.time.now_us();
 }
 
 bool Coordinator::restore() {
-  if (disk().full) return false;
+  // Lives of a ledger are told apart by seconds (actors/coordinator/ledger_trust.hpp).
+  if (disk().full || stage_.time.now_us() < lost_at_us_ + kSecond) return false;
   FAIRWATER_CHECK(remove_tree(&disk(), kDirectory).ok(), "files can be removed");
   RestoreOptions options;
   options.backup = backup_->directory;
@@ -147,7 +150,14 @@ bool Coordinator::failed_to_start(const caf::error& error) {
   process_.reset();
   ledger_.reset();
   if (disk().has_failed()) disk().recover(stage_.chance.percent(30));
+  // One whose making was broken off, an operator makes anew.
+  if (journal_ && !has_ledger_[leads_]) replace_disk();
   return false;
+}
+
+void Coordinator::replace_disk() {
+  disks_[leads_] = std::make_unique<Disk>(stage_.chance);
+  has_ledger_[leads_] = false;
 }
 
 bool Coordinator::start() {
@@ -163,6 +173,7 @@ bool Coordinator::start() {
   auto opened = open_ledger();
   if (!opened) return failed_to_start(opened.error());
   ledger_ = std::move(*opened);
+  has_ledger_[leads_] = true;
   checker_.reopened(*ledger_);
   checker_.audit(*ledger_);
   const bool counts_units = ledger_->cluster().accounting == Accounting::units;

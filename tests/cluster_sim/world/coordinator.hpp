@@ -84,6 +84,8 @@ class Coordinator {
   bool restore();
   [[nodiscard]] const caf::resumable* held_back() const;
   bool failed_to_start(const caf::error& error);
+  /// Of the one that leads, where others have the ledger.
+  void replace_disk();
 
   /// Another of several takes over, with what it has on its own disk and reads of the journal.
   [[nodiscard]] caf::error take_over(Ledger& ledger) const;
@@ -92,6 +94,7 @@ class Coordinator {
   Checker& checker_;
   DebtTerms debts_;
   std::vector<std::unique_ptr<Disk>> disks_;  ///< one for each coordinator
+  std::vector<bool> has_ledger_;              ///< likewise; false while it is made
   std::size_t leads_ = 0;
   std::unique_ptr<AgreedJournal> journal_;  ///< null: there is one coordinator
   std::unique_ptr<ActorProcess> process_;
@@ -109,6 +112,7 @@ class Coordinator {
   std::optional<Backup> backup_;
   std::uint64_t backups_ = 0;
   bool is_lost_ = false;      ///< the ledger
+  std::int64_t lost_at_us_ = 0;
   bool is_restored_ = false;  ///< from a backup, and nothing was granted since
   std::vector<std::weak_ptr<Connection>> connections_;
 };
