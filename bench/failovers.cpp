@@ -85,6 +85,7 @@ class Failovers {
                const std::function<void(const std::string&)>& fall,
                const std::function<void(const std::string&)>& rise, bool leader_changes) {
     std::vector<std::pair<double, double>> falls;
+    falls.reserve(static_cast<std::size_t>(rounds));
     for (int round = 0; round < rounds; ++round) {
       wait_for_growth(file_, kLinesBetween);
       const std::string leader = replicas_.wait_for_leader();
@@ -95,10 +96,13 @@ class Failovers {
       falls.emplace_back(fell, now_seconds());
       rise(leader);
     }
+    const auto runs = log_.runs();
     std::vector<double> starts;
-    for (const auto& run : log_.runs()) starts.push_back(run.started);
+    starts.reserve(runs.size());
+    for (const auto& run : runs) starts.push_back(run.started);
     std::sort(starts.begin(), starts.end());
     std::vector<double> gaps;
+    gaps.reserve(falls.size());
     for (const auto& [fell, went_on] : falls) gaps.push_back(gap_at(starts, fell, went_on));
     print(kind, gaps);
   }

@@ -1,7 +1,6 @@
-#include "daemon/replica_fields.hpp"
-
 #include <set>
 
+#include "daemon/replica_fields.hpp"
 #include "input/document.hpp"
 #include "model/tenant.hpp"
 #include "rpc/sockets.hpp"

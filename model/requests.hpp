@@ -79,8 +79,8 @@ struct ClusterStatus {
   std::uint64_t tasks_pending = 0;
   NamedAmounts capacity;
   NamedAmounts used;
-  std::string storage_damage;  ///< what of the ledger could not be read; empty: nothing
-  std::string leader;          ///< the coordinator that answers; empty: there is one alone
+  std::string storage_damage;         ///< what of the ledger could not be read; empty: nothing
+  std::string leader;                 ///< the coordinator that answers; empty: there is one alone
   std::vector<ReplicaInfo> replicas;  ///< by name; empty likewise
   friend bool operator==(const ClusterStatus&, const ClusterStatus&) = default;
 };

@@ -46,8 +46,7 @@ rocksdb::DBOptions database_options(rocksdb::Env* env) {
 /// Added after the first release: ledgers made before lack it until a coordinator opens them.
 bool is_later(Family family) {
   return family == Family::tenant_jobs || family == Family::reservations ||
-         family == Family::class_jobs || family == Family::requests ||
-         family == Family::users;
+         family == Family::class_jobs || family == Family::requests || family == Family::users;
 }
 
 std::vector<rocksdb::ColumnFamilyDescriptor> descriptors(const std::vector<Family>& families) {
@@ -177,7 +176,8 @@ Expected<std::unique_ptr<Database>> Database::open(const std::string& directory,
     if (mode == Mode::read_only) families = *present;
   }
   options.create_missing_column_families = mode != Mode::read_only;
-  // A reader keeps all tables open: what a writer beside it compacts away could not be opened later.
+  // A reader keeps all tables open: what a writer beside it compacts away could not be opened
+  // later.
   if (mode == Mode::read_only) options.max_open_files = -1;
   Handles handles;
   rocksdb::DB* db = nullptr;

@@ -20,7 +20,8 @@ class Leadership {
   /// Why nothing becomes durable for now; empty: it does.
   [[nodiscard]] virtual std::string why_waiting() const = 0;
   [[nodiscard]] virtual std::vector<ReplicaInfo> replicas() const = 0;
-  /// Lets another lead, soon; `wrong_state` when none is there and near enough to the newest record.
+  /// Lets another lead, soon; `wrong_state` when none is there and near enough to the newest
+  /// record.
   [[nodiscard]] virtual caf::error hand_over() const = 0;
 };
 

@@ -111,7 +111,7 @@ class Coordinator {
   };
   std::optional<Backup> backup_;
   std::uint64_t backups_ = 0;
-  bool is_lost_ = false;      ///< the ledger
+  bool is_lost_ = false;  ///< the ledger
   std::int64_t lost_at_us_ = 0;
   bool is_restored_ = false;  ///< from a backup, and nothing was granted since
   std::vector<std::weak_ptr<Connection>> connections_;
