@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -101,8 +102,11 @@ TEST_CASE("A supervisor that vanished leaves no process and a lost task", "[proc
     CHECK(result.started_at);
   }
   SECTION("while there was no agent") {
+    const FileDescriptor watched = open_process(started(fixture, order.task).supervisor);
     fixture.close();
     ::kill(supervisor, SIGKILL);
+    pollfd ended{watched.get(), POLLIN, 0};
+    REQUIRE(::poll(&ended, 1, 10'000) == 1);  // a signal takes its time on a busy machine
     fixture.reopen();
     const auto found = fixture.host().scan();
     REQUIRE(found);
