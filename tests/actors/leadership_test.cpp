@@ -21,14 +21,19 @@ struct ShownLeadership final : Leadership {
   std::string waiting;
 };
 
+ClusterSettings settings_with(const std::shared_ptr<const Leadership>& leadership) {
+  ClusterSettings settings = ClusterFixture::default_settings();
+  settings.leadership = leadership;
+  return settings;
+}
+const std::int64_t kLeaseMs = ClusterFixture::default_settings().lease_ms;
+
 TEST_CASE("no lease is extended by a coordinator that may have been overtaken",
           "[actor][replica]") {
   const auto leadership = std::make_shared<ShownLeadership>();
-  auto settings = ClusterFixture::default_settings();
-  settings.leadership = leadership;
-  ClusterFixture cluster(settings);
+  ClusterFixture cluster(settings_with(leadership));
   auto agent = cluster.join("node1", 2);
-  CHECK(cluster.report(agent)->lease_ms == settings.lease_ms);
+  CHECK(cluster.report(agent)->lease_ms == kLeaseMs);
 
   leadership->confirmed = false;
   CHECK(cluster.report(agent)->lease_ms == 0);
@@ -47,15 +52,13 @@ TEST_CASE("no lease is extended by a coordinator that may have been overtaken",
   CHECK(state_of(cluster.show(job).job) == JobState::succeeded);
 
   leadership->confirmed = true;
-  CHECK(cluster.report(agent)->lease_ms == settings.lease_ms);
+  CHECK(cluster.report(agent)->lease_ms == kLeaseMs);
 }
 
 TEST_CASE("the status says who leads, how far the others are, and why it waits",
           "[actor][replica]") {
   const auto leadership = std::make_shared<ShownLeadership>();
-  auto settings = ClusterFixture::default_settings();
-  settings.leadership = leadership;
-  ClusterFixture cluster(settings);
+  ClusterFixture cluster(settings_with(leadership));
   const auto ask = [&] { return *cluster.ask<ClusterStatus>(GetStatus{}); };
   auto status = ask();
   CHECK(status.leader == "one");
@@ -73,9 +76,7 @@ TEST_CASE("the status says who leads, how far the others are, and why it waits",
 
 TEST_CASE("an operator lets another coordinator lead, where there is one", "[actor][replica]") {
   const auto leadership = std::make_shared<ShownLeadership>();
-  auto settings = ClusterFixture::default_settings();
-  settings.leadership = leadership;
-  ClusterFixture cluster(settings);
+  ClusterFixture cluster(settings_with(leadership));
   CHECK(cluster.ask<Done>(HandOver{cluster.operator_caller()}));
   CHECK(details(cluster.ask<Done>(HandOver{{Role::tenant, TenantId{1}, "a"}}).error()).code ==
         ErrorCode::not_permitted);

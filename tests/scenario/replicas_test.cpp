@@ -38,6 +38,13 @@ ClusterSetup beside(const Replicas& replicas) {
           .addresses = replicas.addresses()};
 }
 
+/// All of it, with one tenant; returns when the nodes are up.
+void start(Replicas& replicas, Cluster& cluster) {
+  replicas.start();
+  cluster.apply_tenants(tenants({{"steady", 1}}));
+  cluster.start_agents();
+}
+
 /// Keeps the nodes busy with jobs from a thread of its own, and what of them was acknowledged.
 class SteadyWork {
  public:
@@ -115,11 +122,9 @@ TEST_CASE("leaders are killed, stopped and told to go, and each task runs once",
   CAPTURE(seed);
   std::mt19937 random(seed);
   Replicas replicas(kConfiguration);
-  replicas.start();
   Cluster cluster(beside(replicas));
   const WorkLog log(cluster.directory() / "work");
-  cluster.apply_tenants(tenants({{"steady", 1}}));
-  cluster.start_agents();
+  start(replicas, cluster);
   SteadyWork work(cluster, log);
 
   for (int round = 0; round < rounds(); ++round) {
@@ -171,11 +176,9 @@ TEST_CASE("without a majority nothing is acknowledged, tasks run on, and it heal
           "[scenario][replicas]") {
   if (!has_etcd_or_skips()) return;
   Replicas replicas(kConfiguration);
-  replicas.start();
   Cluster cluster(beside(replicas));
   const WorkLog log(cluster.directory() / "work");
-  cluster.apply_tenants(tenants({{"steady", 1}}));
-  cluster.start_agents();
+  start(replicas, cluster);
   const auto before = cluster.submit(job_file("steady", 2, log.command_line("sleep 4")));
   harness::wait_until("both run", Duration(20'000), [&] { return log.runs().size() == 2; });
   const std::string leader = replicas.leader();
