@@ -6,8 +6,6 @@
 #include <kj/compat/http.h>
 #include <kj/compat/tls.h>
 
-#include "policy/core/check.hpp"
-#include "rpc/faults.hpp"
 #include "rpc/loop_thread.hpp"
 #include "rpc/sockets.hpp"
 #include "storage/etcd/etcd.hpp"

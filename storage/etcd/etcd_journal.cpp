@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "policy/core/check.hpp"
 #include "storage/etcd/etcd_text.hpp"
 
 namespace fairwater {
