@@ -4,7 +4,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/scenario/small_disk.hpp"
 #include "tests/scenario/support.hpp"
 
 namespace fairwater::scenario {

@@ -1,4 +1,5 @@
-#include <sys/mount.h>
+#include "tests/harness/network.hpp"
+
 #include <thread>
 
 #include <catch2/catch.hpp>
@@ -8,108 +9,7 @@
 namespace fairwater::scenario {
 namespace {
 
-constexpr const char* kNamespaces = "/run/netns";
-
-/// `ip netns add` makes the folder of namespaces a mount point for good. This takes it away again
-/// where there was none before; while somebody else has a namespace in it, it is busy and stays.
-class NamespaceFolder {
- public:
-  NamespaceFolder() : was_mounted_(is_mounted()) {}
-  ~NamespaceFolder() {
-    if (!was_mounted_ && is_mounted()) umount(kNamespaces);
-  }
-  NamespaceFolder(const NamespaceFolder&) = delete;
-  NamespaceFolder& operator=(const NamespaceFolder&) = delete;
-
- private:
-  static bool is_mounted() {
-    return read_file("/proc/self/mountinfo").find(fmt::format(" {} ", kNamespaces)) !=
-           std::string::npos;
-  }
-  bool was_mounted_;
-};
-
-/// `ip` inside a namespace. `ip -n` and `ip netns exec` would change mounts first, which needs a
-/// root that is a mount point: in a chroot it is none.
-std::vector<std::string> ip_in(const std::string& space, std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(),
-                   {"nsenter", fmt::format("--net={}/{}", kNamespaces, space), "ip"});
-  return arguments;
-}
-
-/// Hosts as network namespaces on one switch, itself a namespace: nothing touches the machine's own
-/// network.
-class Network {
- public:
-  explicit Network(std::vector<std::string> hosts) : Network(std::move(hosts), NothingYet()) {
-    const std::string hub = name("switch");
-    run({"ip", "netns", "add", hub});
-    run(ip_in(hub, {"link", "add", "name", "hub", "type", "bridge"}));
-    run(ip_in(hub, {"link", "set", "dev", "hub", "up"}));
-    for (std::size_t i = 0; i < hosts_.size(); ++i) {
-      const std::string host = name(hosts_[i]);
-      run({"ip", "netns", "add", host});
-      run(ip_in(hub, {"link", "add", "name", hosts_[i], "type", "veth", "peer", "name", "uplink",
-                      "netns", host}));
-      run(ip_in(hub, {"link", "set", "dev", hosts_[i], "master", "hub", "up"}));
-      run(ip_in(host, {"address", "add", fmt::format("10.77.0.{}/24", i + 1), "dev", "uplink"}));
-      run(ip_in(host, {"link", "set", "dev", "uplink", "up"}));
-      run(ip_in(host, {"link", "set", "dev", "lo", "up"}));
-    }
-  }
-  ~Network() {
-    hosts_.emplace_back("switch");
-    for (const std::string& host : hosts_)
-      harness::run({.command = {"ip", "netns", "delete", name(host)}});
-  }
-  Network(const Network&) = delete;
-  Network& operator=(const Network&) = delete;
-
-  [[nodiscard]] static std::string name(const std::string& host) {
-    return fmt::format("fw{}-{}", getpid(), host);
-  }
-  /// Pulls the host's cable, or plugs it in again.
-  void cut(const std::string& host) const {
-    run(ip_in(name("switch"), {"link", "set", "dev", host, "down"}));
-  }
-  void join(const std::string& host) const {
-    run(ip_in(name("switch"), {"link", "set", "dev", host, "up"}));
-  }
-
-  /// Empty when namespaces can be made here, else why not.
-  [[nodiscard]] static std::string obstacle() {
-    if (geteuid() != 0) return "network namespaces need root";
-    const NamespaceFolder folder;
-    try {
-      run({"ip", "netns", "add", name("probe")});
-    } catch (const std::runtime_error& why) {
-      return fmt::format("ip netns does not work here: {}", why.what());
-    }
-    // The switch needs bridges, its cables pairs of devices.
-    std::string why;
-    try {
-      run(ip_in(name("probe"), {"link", "add", "name", "hub", "type", "bridge"}));
-      run(ip_in(name("probe"), {"link", "add", "name", "a", "type", "veth", "peer", "name", "b"}));
-    } catch (const std::runtime_error& obstacle) {
-      why = fmt::format("no devices can be made in a network namespace: {}", obstacle.what());
-    }
-    harness::run({.command = {"ip", "netns", "delete", name("probe")}});
-    return why;
-  }
-
- private:
-  // The destructor runs once this one is done, so that a failure on the way leaves no namespace
-  // behind.
-  struct NothingYet {};
-  Network(std::vector<std::string> hosts, NothingYet) : hosts_(std::move(hosts)) {}
-
-  static void run(const std::vector<std::string>& command) {
-    const Completed done = harness::run({.command = command});
-    if (done.status != 0) throw std::runtime_error(done.errors);
-  }
-  NamespaceFolder folder_;  ///< goes last: after the namespaces in it
-  std::vector<std::string> hosts_;
-};
+using harness::Network;
 
 TEST_CASE(
     "an agent that is cut off past its lease stops its tasks, joins again, and everything runs "

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "tests/harness/cluster.hpp"
+#include "tests/harness/small_disk.hpp"
 #include "tests/harness/work_log.hpp"
 
 namespace fairwater::scenario {
@@ -24,6 +25,7 @@ using harness::ClusterSetup;
 using harness::CommandOptions;
 using harness::Completed;
 using harness::Duration;
+using harness::SmallDisk;
 using harness::WorkLog;
 using nlohmann::json;
 

@@ -3,20 +3,20 @@
 
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 #include <sys/mount.h>
 
-#include <catch2/catch.hpp>
-
 #include "process/temporary_directory.hpp"
 
-namespace fairwater::scenario {
+namespace fairwater::harness {
 
-/// A tmpfs of the test's own, gone with the object. Needs root.
+/// A tmpfs of its owner's, gone with the object. Needs root.
 class SmallDisk {
  public:
   explicit SmallDisk(const std::string& size) {
-    REQUIRE(mount("tmpfs", where_.path().c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0);
+    if (mount("tmpfs", where_.path().c_str(), "tmpfs", 0, ("size=" + size).c_str()) != 0)
+      throw std::runtime_error("cannot mount a tmpfs of " + size);
   }
   ~SmallDisk() { umount2(where_.path().c_str(), MNT_DETACH); }
   SmallDisk(const SmallDisk&) = delete;
@@ -37,4 +37,4 @@ class SmallDisk {
   TemporaryDirectory where_;
 };
 
-}  // namespace fairwater::scenario
+}  // namespace fairwater::harness
