@@ -228,6 +228,8 @@ void take(Member& member, const FieldType& field, const Reader& reader) {
       if (field.has(reader)) member = from_raw<Value>(field.get(reader), field);
     }
   } else {
+    if constexpr (FieldType::rule.sparse)
+      if (!field.has(reader)) return;
     member = from_raw<Member>(field.get(reader), field);
   }
 }

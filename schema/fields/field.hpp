@@ -50,7 +50,7 @@ struct FieldRule {
 
 /// One member and the accessors of its wire field.
 template <FieldRule kRule, class Of, class Get, class Set, class Init, class Has>
-struct Field {
+struct WireField {
   static constexpr FieldRule rule = kRule;
   std::string_view member;  ///< as the list names it: `run.starts`
   std::string_view wire;    ///< as the accessors have it: `RunStarts`
@@ -70,7 +70,7 @@ struct Field {
 
 template <FieldRule kRule, class... Parts>
 constexpr auto make_field(std::string_view member, std::string_view wire, Parts... parts) {
-  return Field<kRule, Parts...>{member, wire, parts...};
+  return WireField<kRule, Parts...>{member, wire, parts...};
 }
 
 // The accessors of a field exist or not by its kind; unused lambdas are never instantiated.
