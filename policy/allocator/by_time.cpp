@@ -237,7 +237,7 @@ void PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool 
   if (from_ms == kNever)
     keeps_all_ = true;
   else
-    profile_->take(from_ms, from_ms + duration_of(task, predict_), task.demand);
+    profile_->take(from_ms, moment_in(from_ms, duration_of(task, predict_)), task.demand);
   is_closed_ = is_closed_ || ++places_ == kMostPlaces;
 }
 
@@ -253,7 +253,7 @@ void PlaceByTime::keep_gang_room(const TenantState& tenant, const WindowRange& g
     return;
   }
   if (!profile_) profile_ = expected_room(*deal_.node, state.now_ms(), predict_);
-  profile_->take(plan->from_ms, plan->from_ms + duration_of(gang.range, predict_),
+  profile_->take(plan->from_ms, moment_in(plan->from_ms, duration_of(gang.range, predict_)),
                  gang.range.demand * Amount{deal_.node->kept_for_gang->tasks});
 }
 
@@ -276,7 +276,7 @@ void PlaceByTime::place(TenantState& tenant, std::uint32_t range, GrantStep step
   const ClaimantIndex index = take_part(tenant, range, step);
   const WaitingRange& task = tenant.window[range].range;
   const LedgerMs now_ms = deal_.state.now_ms();
-  if (profile_) profile_->take(now_ms, now_ms + duration_of(task, predict_), task.demand);
+  if (profile_) profile_->take(now_ms, moment_in(now_ms, duration_of(task, predict_)), task.demand);
   place_.place(index, range, step);
 }
 

@@ -37,7 +37,7 @@ std::optional<RoomProfile> room_beside_places(const AllocatorState& state, const
   const auto take = [&](const TenantState& tenant, JobId job, LedgerMs from_ms, Amount tasks) {
     const WindowRange* waiting = waiting_task_of(tenant, job);
     if (waiting == nullptr) return;
-    profile.take(from_ms, from_ms + duration_of(waiting->range, predict),
+    profile.take(from_ms, moment_in(from_ms, duration_of(waiting->range, predict)),
                  waiting->range.demand * tasks);
   };
   for (const std::uint32_t slot : node.places_of) {

@@ -47,7 +47,7 @@ std::optional<LedgerMs> RoomProfile::earliest(const ResourceVector& demand, Ledg
                                               LedgerMs limit) const {
   LedgerMs start = steps_.front().from;
   for (std::size_t i = 0; i < steps_.size() && start < limit; ++i) {
-    if (steps_[i].from >= start + duration_ms) return start;
+    if (steps_[i].from - start >= duration_ms) return start;
     if (demand.fits(steps_[i].free)) continue;
     if (i + 1 == steps_.size()) return std::nullopt;
     start = steps_[i + 1].from;

@@ -6,6 +6,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "policy/allocator/tenant.hpp"
+
 namespace fairwater::test::room_profile {
 namespace {
 
@@ -89,6 +91,20 @@ TEST_CASE("a profile is as if each moment had its own number", "[property]") {
       REQUIRE(profile.earliest(wanted, duration, kEnd) == expected);
     }
   }
+}
+
+TEST_CASE("tasks that may never end wait for each other until time itself ends", "[unit]") {
+  constexpr std::int64_t kForeverMs = kNever / 4;
+  RoomProfile profile(room(1));
+  LedgerMs before = -1;
+  for (int i = 0; i < 5; ++i) {
+    const auto from = profile.earliest(room(1), kForeverMs, kNever);
+    REQUIRE(from);
+    CHECK(*from > before);
+    before = *from;
+    profile.take(*from, moment_in(*from, kForeverMs), room(1));
+  }
+  CHECK_FALSE(profile.earliest(room(1), kForeverMs, kNever));
 }
 
 }  // namespace
