@@ -15,10 +15,13 @@ class Preloaded {
  public:
   explicit Preloaded(const char* failing_fsync) {
     ::setenv("LD_PRELOAD", FAILING_FSYNC_LIBRARY, 1);
+    // In a build with AddressSanitizer, whose library wants to be the first.
+    ::setenv("ASAN_OPTIONS", "verify_asan_link_order=0", 1);
     ::setenv("FAIRWATER_FAILING_FSYNC", failing_fsync, 1);
   }
   ~Preloaded() {
     ::unsetenv("LD_PRELOAD");
+    ::unsetenv("ASAN_OPTIONS");
     ::unsetenv("FAIRWATER_FAILING_FSYNC");
   }
 };
