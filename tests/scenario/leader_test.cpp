@@ -93,14 +93,15 @@ TEST_CASE("agents and those who follow go on when the coordinator is at another 
     return options;
   };
   const auto gate = cluster.directory() / "gate";
-  const auto job = std::to_string(cluster.submit(
-      job_file("steady", 1,
-               fmt::format("command: [bash, -c, \"until [ -e {} ]; do sleep 0.1; done\"]\n",
-                           gate.string()))));
   ChildProcess follower(command({"ledger", "journal", "--follow", "--json"}));
-  ChildProcess waiter(command({"job", "wait", job}));
+  ChildProcess waiter(
+      command({"job", "run", "--wait", "--quiet", "--tenant", "steady", "--", "bash", "-c",
+               fmt::format("until [ -e {} ]; do sleep 0.1; done", gate.string())}));
+  // What they say shows that both are connected: the first connection fails where nobody is there.
+  json record = json::parse(follower.read_line(Duration(30'000)));
+  const auto job = std::stoull(waiter.read_line(Duration(30'000)));
   harness::wait_until("the job runs", Duration(20'000),
-                      [&] { return cluster.job(std::stoull(job))["state"] == "running"; });
+                      [&] { return cluster.job(job)["state"] == "running"; });
 
   cluster.stop_coordinator();
   ChildProcess successor(listening_on(cluster, second));
@@ -108,12 +109,12 @@ TEST_CASE("agents and those who follow go on when the coordinator is at another 
   std::ofstream(gate) << "open";
   CHECK(waiter.wait(Duration(60'000)) == 0);
   int coordinators = 0;
-  std::string kind;
-  for (std::uint64_t next = 1; kind != "tasks_finished"; ++next) {  // no gap, and nothing twice
-    const json record = json::parse(follower.read_line(Duration(30'000)));
+  for (std::uint64_t next = 1;; ++next) {  // no gap, and nothing twice
+    INFO(record.dump());
     REQUIRE(record["cycle"] == next);
-    kind = record["kind"];
-    coordinators += kind == "coordinator_started" ? 1 : 0;
+    coordinators += record["kind"] == "coordinator_started" ? 1 : 0;
+    if (record["kind"] == "tasks_finished") break;
+    record = json::parse(follower.read_line(Duration(30'000)));
   }
   CHECK(coordinators == 2);
 }
