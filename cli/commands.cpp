@@ -94,6 +94,7 @@ int run_fairwater(const std::vector<std::string>& arguments, std::ostream& out, 
   add_gang_commands(app, context);
   add_profile_commands(app, context);
   add_ledger_commands(app, context);
+  add_usage_command(app, context);
   add_replay_command(app, context);
   add_policy_command(app, context);
   add_sim_commands(app, context);

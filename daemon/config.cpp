@@ -82,6 +82,25 @@ BalanceConversion read_conversion(const Field& field) {
   return conversion;
 }
 
+/// `history: {checkpoint_every: 250000, keep_jobs: 30d, archive: {age: 1000d, bytes: 100GiB}}`.
+HistoryLimits read_history(const Field& field) {
+  HistoryLimits limits;
+  const FieldMap fields = field.object();
+  fields.read("checkpoint_every", limits.checkpoint_every, [](const Field& records) {
+    return static_cast<std::uint64_t>(records.integer(1, 1'000'000'000));
+  });
+  fields.read("keep_jobs", limits.keep_jobs_ms, &Field::duration_ms);
+  if (const auto archive = fields.find("archive")) {
+    const FieldMap bounds = archive->object();
+    bounds.read("age", limits.keep_archive_ms, &Field::duration_ms);
+    bounds.read("bytes", limits.max_archive_bytes,
+                [](const Field& size) { return size.parsed(parse_bytes); });
+    bounds.done();
+  }
+  fields.done();
+  return limits;
+}
+
 std::uint32_t read_connections(const Field& field) {
   return static_cast<std::uint32_t>(field.integer(1, 10'000'000));
 }
@@ -104,6 +123,7 @@ void read(const FieldMap& fields, CoordinatorConfig& config) {
   fields.read("allocation", config.allocation, read_allocation);
   fields.read("elastic", config.elastic, read_growth_rule);
   fields.read("preempt_after", config.preempt_after_ms, &Field::duration_ms);
+  fields.read("history", config.history, read_history);
   fields.read("replicas", config.replicas, [](const Field& field) { return read_replicas(field); });
   fields.read("member", config.member);
 }

@@ -11,6 +11,7 @@
 #include "daemon/replica_config.hpp"
 #include "model/balances.hpp"
 #include "model/errors.hpp"
+#include "model/history.hpp"
 #include "model/journal.hpp"
 #include "model/resources.hpp"
 #include "policy/allocator/allocator.hpp"
@@ -47,6 +48,7 @@ struct CoordinatorConfig {
   /// By which elastic jobs grow and give back; may change from start to start.
   GrowthRule elastic = GrowthRule::qrea;
   std::int64_t preempt_after_ms = 30'000;
+  HistoryLimits history;
   std::optional<ReplicaConfig> replicas;  ///< none: this coordinator is alone
   std::string member;                     ///< which of them it is
 };

@@ -226,6 +226,7 @@ Expected<ClusterSettings> cluster_settings(const CoordinatorConfig& config,
   settings.allocation = config.allocation;
   settings.growth = config.elastic;
   settings.preempt_after_ms = config.preempt_after_ms;
+  settings.history = config.history;
   return settings;
 }
 
@@ -271,6 +272,7 @@ Expected<std::unique_ptr<CoordinatorProcess>> CoordinatorProcess::start_on(
   watch(running.context->ledger, "ledger", process->stopping_, on_end);
   watch(running.context->reader, "ledger's reader", process->stopping_, on_end);
   watch(running.context->scanner, "ledger's scanner", process->stopping_, on_end);
+  watch(running.context->historian, "historian", process->stopping_, on_end);
   auto server = Server::start(system, running.frontend, server_options(config, *limits, opened));
   if (!server) return server.error();
   process->server_ = std::move(*server);

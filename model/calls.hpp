@@ -11,6 +11,7 @@
 #include "model/backup.hpp"
 #include "model/profile.hpp"
 #include "model/requests.hpp"
+#include "model/usage.hpp"
 #include "model/verify_report.hpp"
 
 namespace fairwater {
@@ -120,6 +121,17 @@ struct ShowProfile {
   std::string job_class;
 };
 
+struct UsageList {
+  std::vector<UsageRow> rows;  ///< by group
+  bool more = false;           ///< there are others after these
+};
+/// What was used, by attempts that have ended.
+struct QueryUsage {
+  using Answer = UsageList;
+  Caller caller;
+  UsageQuery query;
+};
+
 struct TenantsApplied {
   std::vector<TenantChange> changes;
 };
@@ -192,6 +204,7 @@ struct VerifyLedger {
   using Answer = VerifyReport;
   static constexpr bool kTakesLong = true;  ///< reads the whole journal
   Caller caller;
+  bool with_archive = false;  ///< proves what was archived, too
 };
 
 /// On the coordinator's machine, in a directory that is not there yet; one at a time.
@@ -256,7 +269,8 @@ struct ForgiveDebt {
   X(explainTask, ExplainTask)              \
   X(readLog, ReadLog)                      \
   X(showLedger, ShowLedger)                \
-  X(showProfile, ShowProfile)
+  X(showProfile, ShowProfile)              \
+  X(queryUsage, QueryUsage)
 #define FAIRWATER_COORDINATOR_TENANT_CALLS(X) X(listNodes, ListNodes)
 
 /// Of an operator alone; the frontend refuses others.

@@ -48,6 +48,8 @@ struct CoordinatorStarted {
   std::string version;
   LeaseTerms lease = {};
   DebtTerms debts = {};  ///< by which it settles time
+  /// What tasks use is added up from here on; older versions did not.
+  bool counts_usage = false;
   friend bool operator==(const CoordinatorStarted&, const CoordinatorStarted&) = default;
 };
 /// Tenants added or changed, in input order. New ones come with the id they got.
@@ -272,12 +274,22 @@ struct TasksDisowned {
   friend bool operator==(const TasksDisowned&, const TasksDisowned&) = default;
 };
 
+/// What follows from the records up to `number` has this hash (storage/standing_state.hpp):
+/// they can be put into the archive, and the rest of the journal still proves the state.
+struct Checkpointed {
+  static constexpr std::string_view kName = "checkpointed";
+  std::uint64_t number = 0;  ///< of a record before this one
+  Hash state_hash{};
+  friend bool operator==(const Checkpointed&, const Checkpointed&) = default;
+};
+
 using JournalBody =
     std::variant<ClusterCreated, CoordinatorStarted, TenantsChanged, TenantRemoved, TokenIssued,
                  JobSubmitted, JobCancelled, NodeChanged, TasksFinished, TasksRequeued, Cycle,
                  LaunchesFailed, LedgerTrusted, TokenRevoked, NodeRemoved, NodeAdmitted,
                  NodeDrained, NodeLost, NodeReturned, NodeSuperseded, TimeSettled, DebtForgiven,
-                 AccountingChanged, TasksReclaimed, CreditsSettled, JobWindsDown, TasksDisowned>;
+                 AccountingChanged, TasksReclaimed, CreditsSettled, JobWindsDown, TasksDisowned,
+                 Checkpointed>;
 
 struct JournalRecord {
   std::uint64_t number = 0;  ///< "cycle number": 1, 2, 3, .. without gaps

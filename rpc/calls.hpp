@@ -121,6 +121,14 @@ struct Fields<ShowProfile> {
 };
 
 template <>
+struct Fields<QueryUsage> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(query, Query);
+  }
+};
+
+template <>
 struct Fields<ApplyTenants> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
@@ -195,7 +203,9 @@ struct Fields<ReadJournal> {
 template <>
 struct Fields<VerifyLedger> {
   template <class Visit>
-  static constexpr void each(Visit&&) {}
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(with_archive, WithArchive);
+  }
 };
 
 template <>
@@ -271,6 +281,15 @@ struct Fields<JobList> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
     FAIRWATER_PEER_LIST(jobs, Jobs, 1);
+    FAIRWATER_FIELD(more, More);
+  }
+};
+
+template <>
+struct Fields<UsageList> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_PEER_LIST(rows, Rows, 1);
     FAIRWATER_FIELD(more, More);
   }
 };

@@ -94,19 +94,22 @@ class Client::Impl {
           rpc_ = nullptr;
         }) {}
 
-  /// At the current address, else at the next in turn, once round.
+  /// At the current address, else at the next in turn, once round. Where one only follows that is
+  /// what is wrong, whatever the others say: another is about to lead.
   caf::error log_in() {
+    caf::error follows;
     int redirects = 0;
     for (std::size_t failed = 0;;) {
       const auto error = log_in_here();
       if (!error) return error;
       const ErrorDetails said = details(error);
+      if (said.code == ErrorCode::not_leader) follows = error;
       const bool is_redirected = said.code == ErrorCode::not_leader &&
                                  redirects++ < kMostRedirects && addresses_.follow(said.leader);
       if (is_redirected) continue;
       if (!is_elsewhere(said.code)) return error;
       addresses_.advance();
-      if (++failed == addresses_.size()) return error;
+      if (++failed == addresses_.size()) return follows ? follows : error;
     }
   }
 
@@ -363,6 +366,18 @@ Expected<std::vector<JobRecord>> Client::list_jobs(const JobQuery& query) {
   }
 }
 
+Expected<std::vector<UsageRow>> Client::query_usage(const UsageQuery& query) {
+  std::vector<UsageRow> rows;
+  for (UsageQuery rest = query;;) {
+    auto page = call(QueryUsage{{}, rest});
+    if (!page) return page.error();
+    const bool progress = !page->rows.empty();
+    append(rows, std::move(page->rows));
+    if (!page->more || !progress) return rows;
+    rest.after = rows.back().group;
+  }
+}
+
 Expected<JobDetail> Client::show_job(JobId id) {
   JobDetail whole;
   for (;;) {
@@ -418,7 +433,9 @@ Expected<JournalPage> Client::journal(std::uint64_t since, std::uint32_t limit,
   return call(ReadJournal{{}, since, limit, wait_ms});
 }
 
-Expected<VerifyReport> Client::verify_ledger() { return call(VerifyLedger{}); }
+Expected<VerifyReport> Client::verify_ledger(bool with_archive) {
+  return call(VerifyLedger{{}, with_archive});
+}
 
 Expected<LedgerBackup> Client::backup_ledger(const std::string& directory) {
   return call(BackupLedger{{}, directory});

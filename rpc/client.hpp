@@ -71,10 +71,12 @@ class Client {
   [[nodiscard]] Expected<LogChunk> read_log(JobId id, std::uint32_t index, bool standard_error,
                                             std::uint64_t offset);
   [[nodiscard]] Expected<LedgerView> ledger();
+  /// All groups, by group.
+  [[nodiscard]] Expected<std::vector<UsageRow>> query_usage(const UsageQuery& query);
   /// Records from `since` on, at most `limit`; waits up to `wait_ms` for the first.
   [[nodiscard]] Expected<JournalPage> journal(std::uint64_t since, std::uint32_t limit,
                                               std::int64_t wait_ms);
-  [[nodiscard]] Expected<VerifyReport> verify_ledger();
+  [[nodiscard]] Expected<VerifyReport> verify_ledger(bool with_archive = false);
   /// In a directory on the coordinator's machine that is not there yet.
   [[nodiscard]] Expected<LedgerBackup> backup_ledger(const std::string& directory);
   /// Another of several coordinators is to lead. `unavailable` may mean that it does.

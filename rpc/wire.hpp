@@ -7,6 +7,7 @@
 #include "model/node.hpp"
 #include "model/profile.hpp"
 #include "model/requests.hpp"
+#include "model/usage.hpp"
 #include "rpc/identity.hpp"
 #include "schema/control.capnp.h"
 #include "schema/fields/convert.hpp"
@@ -34,6 +35,8 @@ FAIRWATER_CODEC(TenantInfo);
 FAIRWATER_CODEC(TenantChange);
 FAIRWATER_CODEC(NodeInfo);
 FAIRWATER_CODEC(JobQuery);
+FAIRWATER_CODEC(UsageQuery);
+FAIRWATER_CODEC(UsageRow);
 FAIRWATER_CODEC(TaskInfo);
 FAIRWATER_CODEC(JobDetail);
 FAIRWATER_CODEC(ClassProfile);

@@ -16,6 +16,7 @@
 #include "model/journal.hpp"
 #include "model/node.hpp"
 #include "model/tenant.hpp"
+#include "model/usage.hpp"
 #include "schema/records.capnp.h"
 
 namespace fairwater {
@@ -73,6 +74,7 @@ FAIRWATER_CODEC(Deal);
 FAIRWATER_CODEC(ResourceKind);
 FAIRWATER_CODEC(ClusterCreated);
 FAIRWATER_CODEC(JournalRecord);
+FAIRWATER_CODEC(UsageRecord);
 
 [[nodiscard]] Role read(wire::Role role);
 [[nodiscard]] inline wire::Role to_wire(Role role) { return static_cast<wire::Role>(role); }

@@ -135,6 +135,8 @@ interface TenantSession {
       -> (error :Error, ledger :LedgerView);
   showProfile @11 (tenant :Text, jobClass :Text) -> (error :Error, profile :ClassProfile);
   # What the newest runs of a tenant's class took. `tenant` empty: the caller's.
+  queryUsage @12 (query :UsageQuery) -> (error :Error, rows :List(UsageRow), more :Bool);
+  # What attempts that have ended used, by group, in ascending order.
 }
 
 interface OperatorSession extends(TenantSession) {
@@ -147,7 +149,7 @@ interface OperatorSession extends(TenantSession) {
   # `drain` false ends it.
   readJournal @4 (since :UInt64, limit :UInt32, waitMs :Int64) -> (error :Error, page :JournalPage);
   # Records from number `since` on; waits for the first up to `waitMs` (at most 60,000).
-  verifyLedger @5 () -> (error :Error, report :VerifyReport);
+  verifyLedger @5 (withArchive :Bool) -> (error :Error, report :VerifyReport);
   showStanding @6 () -> (error :Error, standing :LedgerStanding);
   trustLedger @7 (reason :Text) -> (error :Error);
   # The operator vouches for a ledger that nodes doubt, or that was copied.
@@ -411,6 +413,36 @@ struct JobQuery {
   user @5 :Text;  # empty: all users', and what has none
 }
 
+enum UsagePeriod {
+  whole @0;
+  day @1;
+  month @2;
+}
+
+struct UsageGroup {
+  # What is not told apart is 0, or empty.
+  day @0 :UInt32;  # since 1970-01-01 UTC; of a month its first
+  tenant @1 :UInt32;
+  user @2 :Text;
+}
+
+struct UsageQuery {
+  firstDay @0 :UInt32;
+  lastDay @1 :UInt32;  # included
+  tenant @2 :Text;  # and all that are in it; empty: all that the caller may see
+  user @3 :Text;  # empty: all users', and what has none
+  period @4 :UsagePeriod;
+  byTenant @5 :Bool;
+  byUser @6 :Bool;
+  after @7 :UsageGroup;  # only groups that follow it; null: from the first
+}
+
+struct UsageRow {
+  group @0 :UsageGroup;
+  tenant @1 :Text;  # its name; empty when it was removed, or is not told apart
+  usage @2 :Records.UsageRecord;
+}
+
 struct TaskInfo {
   index @0 :UInt32;
   record @1 :Records.TaskRecord;
@@ -558,4 +590,5 @@ struct VerifyReport {
   records @1 :UInt64;
   netSum @2 :Int64;
   differences @3 :List(Text);
+  beginsAfter @4 :UInt64;  # what stood after this record was taken as given
 }

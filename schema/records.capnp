@@ -391,6 +391,7 @@ struct CoordinatorStarted {
   version @1 :Text;
   lease @2 :LeaseTerms;
   debts @3 :DebtTerms;  # by which it settles time
+  countsUsage @4 :Bool;  # what tasks use is added up from here on
 }
 
 struct DebtTerms {
@@ -622,6 +623,12 @@ struct TasksDisowned {
   results @1 :List(TaskResult);
 }
 
+struct Checkpointed {
+  # What follows from the records up to `number` has this hash.
+  number @0 :UInt64;
+  stateHash @1 :Hash;
+}
+
 struct JournalRecord {
   number @0 :UInt64;
   time @1 :Int64;
@@ -655,6 +662,7 @@ struct JournalRecord {
     creditsSettled @28 :CreditsSettled;
     jobWindsDown @29 :JobWindsDown;
     tasksDisowned @30 :TasksDisowned;
+    checkpointed @31 :Checkpointed;
   }
 }
 
@@ -716,6 +724,25 @@ struct UserRecord {
   served @0 :UInt64;  # the journal record by which it was granted something last; 0: never
 }
 
+struct UsedResource {
+  # What was held of a resource: (low + high * 2^64) base units times milliseconds.
+  name @0 :Text;
+  low @1 :UInt64;
+  high @2 :UInt64;
+}
+
+struct UsageRecord {
+  # What a tenant's jobs of one user used in one day (UTC).
+  used @0 :List(UsedResource);  # by name
+  succeeded @1 :UInt64;  # attempts that ended so, likewise the next three
+  failed @2 :UInt64;
+  cancelled @3 :UInt64;  # stopped on order
+  lost @4 :UInt64;  # given back, or ended by what is not the task's doing
+  submitted @5 :UInt64;  # jobs
+  firstStarts @6 :UInt64;  # tasks that were granted for the first time
+  waitedMs @7 :UInt64;  # of these, from the job's submission
+}
+
 struct MetaRecord {
   # What the ledger as a whole remembers; changes with every journal record.
   lastNumber @0 :UInt64;
@@ -738,4 +765,7 @@ struct MetaRecord {
   unitMsPerUnit @17 :Int64;  # as in AccountingChanged
   oldestRequest @18 :RequestKey;  # that is remembered; null: none is
   newestRequest @19 :RequestKey;
+  countsUsage @20 :Bool;  # since a coordinator started that does
+  checkpoint @21 :UInt64;  # the newest's number; 0: none was made
+  checkpointHash @22 :Hash;  # and its stateHash
 }

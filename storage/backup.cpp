@@ -183,6 +183,7 @@ class BackupInWork {
       if (is_near && name.ends_with(".sst")) continue;
       if (env_->GetFileSize(database + "/" + name, &size).ok()) bytes += size;
     }
+    if (!is_near) bytes += Archive(database_.directory(), env_).bytes();
     if (is_near) {
       if (const auto removed = env_->DeleteFile(link); !removed.ok()) return failed(removed);
       return space_.admit(bytes);
@@ -196,10 +197,29 @@ class BackupInWork {
                                                 " MiB. Nothing was written.");
   }
 
+  /// The files do not change: links will do. Those that are removed meanwhile are not needed.
+  rocksdb::Status add_archive() {
+    const Archive archive(database_.directory(), env_);
+    const auto segments = archive.segments();
+    if (segments.empty()) return {};
+    const std::string target = Archive::path_in(work_);
+    rocksdb::Status status = env_->CreateDir(target);
+    for (const SegmentName& segment : segments) {
+      const std::string from = archive.path() + "/" + segment.text();
+      const std::string to = target + "/" + segment.text();
+      if (!status.ok()) break;
+      if (env_->LinkFile(from, to).ok()) continue;
+      status = copy_file(env_, from, to);
+      if (!status.ok() && env_->FileExists(from).IsNotFound()) status = env_->DeleteFile(to);
+    }
+    return status.ok() ? sync_directory(env_, target) : status;
+  }
+
   Expected<LedgerBackup> fill(const AddFiles& add_files, const std::function<WallTime()>& clock) {
     const auto began = std::chrono::steady_clock::now();
     if (caf::error full = check_space()) return full;
     rocksdb::Status status = database_.checkpoint(LedgerDirectory::database_path(work_));
+    if (status.ok()) status = add_archive();
     if (status.ok())
       status = copy_file(env_, LedgerDirectory::identity_path(database_.directory()),
                          LedgerDirectory::identity_path(work_));

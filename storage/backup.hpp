@@ -5,6 +5,7 @@
 //     FAIRWATER    as in a ledger's directory, so that verify reads a backup as it reads a ledger
 //     high-water   the backup's newest record
 //     db/          the database at one moment; tables are hard links where that is possible
+//     history/     the archive, if there is one; likewise
 //     ..           what the caller adds
 //
 //   BACKUP := "fairwater backup 1" NL "cluster " id NL "incarnation " number NL "number " number NL

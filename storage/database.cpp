@@ -46,7 +46,8 @@ rocksdb::DBOptions database_options(rocksdb::Env* env) {
 /// Added after the first release: ledgers made before lack it until a coordinator opens them.
 bool is_later(Family family) {
   return family == Family::tenant_jobs || family == Family::reservations ||
-         family == Family::class_jobs || family == Family::requests || family == Family::users;
+         family == Family::class_jobs || family == Family::requests || family == Family::users ||
+         family == Family::usage;
 }
 
 std::vector<rocksdb::ColumnFamilyDescriptor> descriptors(const std::vector<Family>& families) {
@@ -118,6 +119,17 @@ void scan_all(const Database& database, const rocksdb::ReadOptions& options, Fam
               const std::function<void(std::string_view, std::string_view)>& visit) {
   walk_from(database, options, family, "", false,
             [&](std::string_view key, std::string_view value) {
+              visit(key, value);
+              return true;
+            });
+}
+
+void scan_those(const Database& database, const rocksdb::ReadOptions& options, Family family,
+                const std::string& prefix,
+                const std::function<void(std::string_view, std::string_view)>& visit) {
+  walk_from(database, options, family, prefix, false,
+            [&](std::string_view key, std::string_view value) {
+              if (!key.starts_with(prefix)) return false;
               visit(key, value);
               return true;
             });
@@ -247,9 +259,24 @@ std::optional<std::string> Snapshot::get(Family family, const std::string& key) 
   return get_from(database_, at(snapshot_), family, key);
 }
 
+std::optional<std::string> Snapshot::note(const std::string& name) const {
+  std::string value;
+  const rocksdb::Status status =
+      database_.rocks().Get(at(snapshot_), database_.rocks().DefaultColumnFamily(), name, &value);
+  if (status.IsNotFound()) return std::nullopt;
+  if (!status.ok()) fail(status, database_);
+  return value;
+}
+
 void Snapshot::scan(Family family,
                     const std::function<void(std::string_view, std::string_view)>& visit) const {
   scan_all(database_, at(snapshot_), family, visit);
+}
+
+void Snapshot::scan_prefix(
+    Family family, const std::string& prefix,
+    const std::function<void(std::string_view, std::string_view)>& visit) const {
+  scan_those(database_, at(snapshot_), family, prefix, visit);
 }
 
 void Snapshot::walk(Family family, const std::string& first, bool backwards,
@@ -264,6 +291,12 @@ std::optional<std::string> LatestView::get(Family family, const std::string& key
 void LatestView::scan(Family family,
                       const std::function<void(std::string_view, std::string_view)>& visit) const {
   scan_all(database_, {}, family, visit);
+}
+
+void LatestView::scan_prefix(
+    Family family, const std::string& prefix,
+    const std::function<void(std::string_view, std::string_view)>& visit) const {
+  scan_those(database_, {}, family, prefix, visit);
 }
 
 }  // namespace fairwater

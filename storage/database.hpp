@@ -64,7 +64,12 @@ class Snapshot final : public StateView {
                                                const std::string& key) const override;
   void scan(Family family,
             const std::function<void(std::string_view, std::string_view)>& visit) const override;
+  void scan_prefix(
+      Family family, const std::string& prefix,
+      const std::function<void(std::string_view, std::string_view)>& visit) const override;
   [[nodiscard]] bool has(Family family) const { return database_.has(family); }
+  /// What is noted beside the families under a name.
+  [[nodiscard]] std::optional<std::string> note(const std::string& name) const;
   /// Records from `first` on (downwards from it with `backwards`), until `visit` returns false.
   void walk(Family family, const std::string& first, bool backwards,
             const std::function<bool(std::string_view, std::string_view)>& visit) const;
@@ -89,6 +94,9 @@ class LatestView final : public StateView {
                                                const std::string& key) const override;
   void scan(Family family,
             const std::function<void(std::string_view, std::string_view)>& visit) const override;
+  void scan_prefix(
+      Family family, const std::string& prefix,
+      const std::function<void(std::string_view, std::string_view)>& visit) const override;
 
  private:
   const Database& database_;

@@ -20,4 +20,12 @@ NamedAmounts amounts_in_class_key(std::string_view key) {
   return amounts;
 }
 
+std::optional<UsageGroup> usage_group_of(std::string_view key) {
+  constexpr std::size_t kNumbers = 2 * sizeof(std::uint32_t);
+  if (key.size() < kNumbers) return std::nullopt;
+  return UsageGroup{from_big_endian<DayNumber>(key),
+                    TenantId{from_big_endian<TenantId::rep>(key.substr(sizeof(DayNumber)))},
+                    std::string(key.substr(kNumbers))};
+}
+
 }  // namespace fairwater

@@ -20,6 +20,9 @@
 //   class_jobs   tenant:u32be class 0x00 (name "=" amount ",")* 0x00 job:u64be
 //                                                  ClassJobRecord; every batch job with a class
 //   requests     tenant:u32be id                   RequestRecord; submissions of the last 7 days
+//   usage        day:u32be tenant:u32be user       UsageRecord; of days since 1970-01-01 UTC, ""
+//   for
+//                                                  jobs without a user
 //
 // Integers are big-endian, so that the order of keys is the order of numbers. `journal` is the
 // truth; every other family is a pure function of it (storage/fold.hpp) and changes in the same
@@ -28,10 +31,12 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "model/journal.hpp"
+#include "model/usage.hpp"
 #include "policy/core/types.hpp"
 
 namespace fairwater {
@@ -52,11 +57,13 @@ enum class Family : std::uint8_t {
   class_jobs,
   requests,
   users,
+  usage,
 };
-inline constexpr std::size_t kFamilyCount = 15;
+inline constexpr std::size_t kFamilyCount = 16;
 inline constexpr std::array<const char*, kFamilyCount> kFamilyNames{
-    "journal", "meta",    "balances",    "tenants",      "nodes",      "jobs",     "tasks", "live",
-    "tokens",  "classes", "tenant_jobs", "reservations", "class_jobs", "requests", "users"};
+    "journal",    "meta",     "balances", "tenants", "nodes",       "jobs",
+    "tasks",      "live",     "tokens",   "classes", "tenant_jobs", "reservations",
+    "class_jobs", "requests", "users",    "usage"};
 
 [[nodiscard]] inline const char* name_of(Family family) {
   return kFamilyNames[static_cast<std::size_t>(family)];
@@ -95,6 +102,11 @@ template <class Integer>
 [[nodiscard]] inline std::string user_key(TenantId tenant, const std::string& user) {
   return big_endian(tenant.value) + user;
 }
+[[nodiscard]] inline std::string usage_key(const UsageGroup& group) {
+  return big_endian(group.day) + big_endian(group.tenant.value) + group.user;
+}
+/// The inverse; none for what is no such key.
+[[nodiscard]] std::optional<UsageGroup> usage_group_of(std::string_view key);
 [[nodiscard]] inline std::string balance_key(std::uint32_t debtor, std::uint32_t creditor) {
   return big_endian(debtor) + big_endian(creditor);
 }

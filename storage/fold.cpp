@@ -12,12 +12,11 @@
 #include "state/job.hpp"
 #include "state/node.hpp"
 #include "storage/deal_fold.hpp"
+#include "storage/request_fold.hpp"
+#include "storage/usage_fold.hpp"
 
 namespace fairwater {
 namespace {
-
-constexpr std::int64_t kRequestsRemembered_us = std::int64_t{7} * 24 * 3600 * 1'000'000;
-constexpr int kRequestsForgottenAtOnce = 4;
 
 /// One record's effect on the state. Each operator() takes one kind of body.
 class Fold {
@@ -36,6 +35,7 @@ class Fold {
     state_.meta.epoch = body.epoch;
     state_.meta.lease = body.lease;
     state_.meta.debts = body.debts;
+    state_.meta.counts_usage = body.counts_usage;
   }
   void operator()(const TenantsChanged& body);
   void operator()(const TenantRemoved& body);
@@ -90,6 +90,13 @@ class Fold {
     meta.epoch += body.skipped_epochs;
   }
   void operator()(const TasksDisowned& body) { (void)node_of(body.node); }
+  void operator()(const Checkpointed& body) {
+    if (body.number <= state_.meta.checkpoint || body.number >= record_.number)
+      refuse("a checkpoint of record " + std::to_string(body.number) + " does not follow on " +
+             std::to_string(state_.meta.checkpoint));
+    state_.meta.checkpoint = body.number;
+    state_.meta.checkpoint_hash = body.state_hash;
+  }
   void operator()(const TimeSettled& body) {
     if (state_.meta.cluster.accounting != Accounting::time)
       refuse("time is settled in a ledger that counts units");
@@ -152,6 +159,9 @@ class Fold {
   /// The record of a task that runs there under this very attempt, else null.
   TaskRecord* running(NodeId node, const TaskKey& task);
   JobRecord& job_of(const TaskKey& task);
+  /// The job, or null when it has ended: nothing happens to it any more, and its record may be
+  /// archived already.
+  JobRecord* unfinished(JobId id);
   /// Applies an event to the job; whether it lives, and its entry in its tenant's list, follow.
   template <class Event>
   void change(const JobRecord& job, Event&& event) {
@@ -169,9 +179,6 @@ class Fold {
   }
   /// Keeps the job's entry in its tenant's list.
   void list(const JobRecord& job);
-  void remember_request(const JobSubmitted& body);
-  /// A few of those that are older than they need be: more than come.
-  void forget_requests();
   void remember_runtime(const JobRecord& job, const TaskRecord& task);
   /// Of a service's task that has just returned.
   void note_restart(const JobRecord& job, const TaskRecord& task, const TaskKey& over);
@@ -255,8 +262,7 @@ void Fold::operator()(const JobSubmitted& body) {
     refuse("the id " + std::to_string(body.id.value) + " was given to another job before");
   if (!state_.tenants.find(key_of(body.tenant)))
     refuse("tenant " + std::to_string(body.tenant.value) + " does not exist");
-  forget_requests();
-  if (!body.request.id.empty()) remember_request(body);
+  remember_request(state_, body, record_.time);
   JobRecord job = submitted_job(body, record_.time);
   state_.meta.next_job.value = body.id.value + 1;
   state_.live.put(key_of(body.id), {body.tenant});
@@ -265,47 +271,26 @@ void Fold::operator()(const JobSubmitted& body) {
     note_user(body.tenant, {});
     note_user(body.tenant, job.spec.user);
   }
+  count_submission(state_, job);
   list(state_.jobs.put(key_of(body.id), std::move(job)));
 }
 
-void Fold::forget_requests() {
-  LedgerMeta& meta = state_.meta;
-  for (int i = 0; i < kRequestsForgottenAtOnce && !meta.oldest_request.id.empty(); ++i) {
-    const std::string key = request_key(meta.oldest_request.tenant, meta.oldest_request.id);
-    const RequestRecord* oldest = state_.requests.find(key);
-    if (!oldest) refuse("the request id '" + meta.oldest_request.id + "' is not remembered");
-    if (record_.time.microseconds - oldest->submitted_at.microseconds < kRequestsRemembered_us)
-      return;
-    meta.oldest_request = oldest->next;
-    if (meta.oldest_request.id.empty()) meta.newest_request = {};
-    state_.requests.erase(key);
-  }
-}
-
-void Fold::remember_request(const JobSubmitted& body) {
-  LedgerMeta& meta = state_.meta;
-  const RequestKey key{body.tenant, body.request.id};
-  const std::string bytes = request_key(key.tenant, key.id);
-  if (const RequestRecord* known = state_.requests.find(bytes))
-    refuse("the request id '" + key.id + "' is that of job " + std::to_string(known->job.value));
-  if (meta.newest_request.id.empty())
-    meta.oldest_request = key;
-  else
-    state_.requests.edit(request_key(meta.newest_request.tenant, meta.newest_request.id))->next =
-        key;
-  meta.newest_request = key;
-  state_.requests.put(bytes, {body.id, body.request.hash, record_.time, {}});
+JobRecord* Fold::unfinished(JobId id) {
+  const JobRecord* job = state_.jobs.find(key_of(id));
+  if (!job && id >= state_.meta.next_job)
+    refuse("job " + std::to_string(id.value) + " does not exist");
+  return job && !job->finished_at ? state_.jobs.edit(key_of(id)) : nullptr;
 }
 
 void Fold::operator()(const JobCancelled& body) {
-  JobRecord* job = state_.jobs.edit(key_of(body.id));
-  if (!job) refuse("job " + std::to_string(body.id.value) + " does not exist");
+  JobRecord* job = unfinished(body.id);
+  if (!job) return;
   change(*job, [&] { (void)cancel_job(*job, body.reason, record_.time); });
 }
 
 void Fold::operator()(const JobWindsDown& body) {
-  JobRecord* job = state_.jobs.edit(key_of(body.id));
-  if (!job) refuse("job " + std::to_string(body.id.value) + " does not exist");
+  JobRecord* job = unfinished(body.id);
+  if (!job) return;
   change(*job, [&] { (void)wind_down(*job, record_.time); });
 }
 
@@ -319,6 +304,7 @@ void Fold::run(NodeId node, const Grant& grant) {
   const TaskRecord* found = state_.tasks.find(task_key(key.job, key.index));
   TaskRecord task = found ? *found : TaskRecord{};
   const std::uint32_t step = granted_step(job->spec, grant);
+  if (task.grant_cycle == 0) count_first_start(state_, *job, grant, record_.time);
   const bool starts_together = job->spec.gang || (is_elastic(job->spec) && !job->started_at);
   change(*job, [&] { grant_task(*job, task, grant, node, {record_.number, record_.time}, step); });
   state_.tasks.put(task_key(key.job, key.index), std::move(task));
@@ -374,6 +360,7 @@ void Fold::finish(NodeId node, const TaskResult& result) {
   TaskRecord* task = running(node, result.task);
   if (!task) return;
   JobRecord& job = job_of(result.task);
+  count_end(state_, job, *task, &result, record_.time);
   change(job, [&] { end_task(job, *task, result, record_.time); });
   note_restart(job, *task, result.task);
   if (task->state == TaskState::succeeded) remember_runtime(job, *task);
@@ -398,6 +385,7 @@ void Fold::requeue(NodeId node, const TaskKey& key, bool node_lost) {
   TaskRecord* task = running(node, key);
   if (!task) return;
   JobRecord& job = job_of(key);
+  count_end(state_, job, *task, nullptr, record_.time);
   change(job, [&] { requeue_task(job, *task, key, node_lost, record_.time); });
   note_restart(job, *task, key);
   gather_gang(job);

@@ -74,6 +74,9 @@ caf::error fill_later_families(Database& database) {
   // Its tenants had no users.
   if (!database.has(Family::users))
     if (caf::error failed = begin_empty(database, Family::users)) return failed;
+  // It counted nothing.
+  if (!database.has(Family::usage))
+    if (caf::error failed = begin_empty(database, Family::usage)) return failed;
   if (!database.has(Family::class_jobs))
     return fill_from_jobs(database, Family::class_jobs, class_entry);
   return {};

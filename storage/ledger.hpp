@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/backup.hpp"
+#include "model/history.hpp"
 #include "model/journal.hpp"
 #include "model/verify_report.hpp"
 #include "policy/ledger/accounts.hpp"
@@ -44,6 +45,11 @@ struct Receipt {
   std::uint64_t number = 0;  ///< of the journal record
   WallTime time;             ///< likewise
   JobId job;                 ///< given to a JobSubmitted
+};
+
+struct MeasuredCheckpoint {
+  Checkpointed record;
+  std::uint64_t standing_records = 0;  ///< of the state that it measured
 };
 
 /// A task with its place, as listings and restarts need it.
@@ -103,6 +109,10 @@ class Ledger {
   [[nodiscard]] std::map<Hash, TokenGrant> tokens() const;
   /// Of those who share a tenant: TenantUser::served.
   [[nodiscard]] std::map<std::string, std::uint64_t> served_users(TenantId tenant) const;
+  /// What was used, by day, tenant and user, beginning with `from`, until `visit` returns false.
+  void visit_usage(const UsageGroup& from,
+                   const std::function<bool(const UsageGroup&, const UsageRecord&)>& visit) const;
+  /// Of one that ended long ago, and of its tasks, from the archive.
   [[nodiscard]] std::optional<JobRecord> job(JobId id) const;
   /// The tenant's submission with this request id, while it is remembered: at least 7 days.
   [[nodiscard]] std::optional<RequestRecord> request(TenantId tenant, const std::string& id) const;
@@ -134,17 +144,34 @@ class Ledger {
   [[nodiscard]] std::optional<TaskRecord> task(JobId job, std::uint32_t index) const;
   /// Jobs that are not terminal, by id. O(their number).
   [[nodiscard]] std::vector<JobId> live_jobs() const;
+  /// Likewise from the archive; none that is not kept any more.
   [[nodiscard]] std::optional<JournalRecord> record(std::uint64_t number) const;
+  /// From `from` on, or from the oldest that is kept.
   void visit_journal(std::uint64_t from,
                      const std::function<bool(const JournalRecord&)>& visit) const;
 
+  // -- history (storage/history.hpp)
+  // ---------------------------------------------------------------
+  /// The newest checkpoint's record; 0 when there is none.
+  [[nodiscard]] std::uint64_t checkpoint() const;
+  /// What a checkpoint would say now. Beside the writer, from any thread. O(what stands).
+  [[nodiscard]] Expected<MeasuredCheckpoint> measure_checkpoint() const;
+  /// While it rests cut_history() does nothing, and ends soon where it is at work.
+  void rest_history(bool rests);
+  /// Archives what lies behind the newest checkpoint, and lets go of what was kept long enough.
+  /// Beside the writer, from any thread. Errors: disk_full, storage_damaged (the journal comes to
+  /// something else than the checkpoint says), storage_failed.
+  [[nodiscard]] Expected<HistoryReport> cut_history(const HistoryLimits& limits);
+
   /// Rebuilds everything from the journal in memory and compares it, family by family, with what is
-  /// stored; checks the hash chain and that nets sum to zero. O(journal) time, O(state) memory.
-  [[nodiscard]] VerifyReport verify() const;
+  /// stored; checks the hash chain and that nets sum to zero. Where history was archived it begins
+  /// with what stood there, or proves the archive, too. O(journal) time, O(state) memory.
+  [[nodiscard]] VerifyReport verify(VerifyScope scope = VerifyScope::database) const;
   /// Opens a directory for reading only and verifies it, beside a running coordinator or without
   /// one. Errors as for open(), but for storage_locked.
-  [[nodiscard]] static Expected<VerifyReport> verify_directory(const std::string& directory,
-                                                               rocksdb::Env* env = nullptr);
+  [[nodiscard]] static Expected<VerifyReport> verify_directory(
+      const std::string& directory, rocksdb::Env* env = nullptr,
+      VerifyScope scope = VerifyScope::database);
   /// Makes `directory` a backup (storage/backup.hpp), which has to be new, of what is durable at
   /// some moment of the call, and verifies it. `add_files` puts more into it. Takes as long as
   /// verify().
@@ -153,6 +180,9 @@ class Ledger {
 
  private:
   class Impl;
+  void visit_tasks(JobId job, std::uint32_t first,
+                   const std::function<bool(std::uint32_t index, TaskRecord)>& visit) const;
+  [[nodiscard]] std::optional<JobRecord> archived_job(JobId id) const;
   explicit Ledger(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -17,21 +17,23 @@ void stage(rocksdb::WriteBatch& batch, const Database& database, Family family,
 }  // namespace
 
 void RebuiltRecords::take_changes(State& state) {
-  if (is_plain()) {
-    state.write_changes(
-        [&](Family family, const std::string& key, const std::optional<std::string>& bytes) {
-          change(family, key, bytes);
-        });
-    if (plain_bytes_ > most_plain_bytes_) move_to_database();
-  } else {
-    rocksdb::WriteBatch batch;
-    state.write_changes(
-        [&](Family family, const std::string& key, const std::optional<std::string>& bytes) {
-          stage(batch, *database_, family, key, bytes);
-        });
-    write(batch);
-  }
+  take([&](const ChangeSink& sink) { state.write_changes(sink); });
   state.stored();
+}
+
+void RebuiltRecords::take(const std::function<void(const ChangeSink&)>& changes) {
+  if (is_plain()) {
+    changes([&](Family family, const std::string& key, const std::optional<std::string>& bytes) {
+      change(family, key, bytes);
+    });
+    if (plain_bytes_ > most_plain_bytes_) move_to_database();
+    return;
+  }
+  rocksdb::WriteBatch batch;
+  changes([&](Family family, const std::string& key, const std::optional<std::string>& bytes) {
+    stage(batch, *database_, family, key, bytes);
+  });
+  write(batch);
 }
 
 void RebuiltRecords::change(Family family, const std::string& key,
@@ -84,6 +86,16 @@ void RebuiltRecords::scan(
     Family family, const std::function<void(std::string_view, std::string_view)>& visit) const {
   if (!is_plain()) return LatestView(*database_).scan(family, visit);
   for (const auto& [key, bytes] : plain_[static_cast<std::size_t>(family)]) visit(key, bytes);
+}
+
+void RebuiltRecords::scan_prefix(
+    Family family, const std::string& prefix,
+    const std::function<void(std::string_view, std::string_view)>& visit) const {
+  if (!is_plain()) return LatestView(*database_).scan_prefix(family, prefix, visit);
+  const auto& records = plain_[static_cast<std::size_t>(family)];
+  for (auto next = records.lower_bound(prefix);
+       next != records.end() && next->first.starts_with(prefix); ++next)
+    visit(next->first, next->second);
 }
 
 }  // namespace fairwater

@@ -24,11 +24,16 @@ class RebuiltRecords final : public StateView {
   /// Takes every change of `state` since it was last taken. Throws StorageFault when there is no
   /// memory left for them.
   void take_changes(State& state);
+  /// Takes what `changes` hands to its argument. Throws likewise.
+  void take(const std::function<void(const ChangeSink&)>& changes);
 
   [[nodiscard]] std::optional<std::string> get(Family family,
                                                const std::string& key) const override;
   void scan(Family family,
             const std::function<void(std::string_view, std::string_view)>& visit) const override;
+  void scan_prefix(
+      Family family, const std::string& prefix,
+      const std::function<void(std::string_view, std::string_view)>& visit) const override;
   [[nodiscard]] bool is_plain() const { return database_ == nullptr; }
 
  private:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "schema/fields/field.hpp"
+#include "schema/fields/usage.hpp"
 #include "storage/records.hpp"
 
 namespace fairwater {
@@ -115,6 +116,9 @@ struct Fields<LedgerMeta> {
     FAIRWATER_FIELD(unit_ms_per_unit, UnitMsPerUnit);
     FAIRWATER_SPARSE_FIELD(oldest_request, OldestRequest);
     FAIRWATER_SPARSE_FIELD(newest_request, NewestRequest);
+    FAIRWATER_FIELD(counts_usage, CountsUsage);
+    FAIRWATER_FIELD(checkpoint, Checkpoint);
+    FAIRWATER_FIELD(checkpoint_hash, CheckpointHash);
   }
 };
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "model/journal.hpp"
+#include "model/usage.hpp"
 #include "schema/codec.hpp"
 
 namespace fairwater {
@@ -98,6 +99,9 @@ struct LedgerMeta {
   Units unit_ms_per_unit = 0;       ///< as in AccountingChanged
   RequestKey oldest_request;        ///< that is remembered; without an id: none is
   RequestKey newest_request;
+  bool counts_usage = false;     ///< since a coordinator started that does
+  std::uint64_t checkpoint = 0;  ///< the newest Checkpointed's number; 0: none was made
+  std::optional<Hash> checkpoint_hash;
   friend bool operator==(const LedgerMeta&, const LedgerMeta&) = default;
 };
 

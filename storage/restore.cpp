@@ -1,6 +1,7 @@
 #include <memory>
 #include <set>
 
+#include "storage/archive.hpp"
 #include "storage/backup.hpp"
 #include "storage/files.hpp"
 #include "storage/ledger.hpp"
@@ -110,16 +111,22 @@ class Restore {
   }
 
   rocksdb::Status copy() const {
-    const std::string from = LedgerDirectory::database_path(options_.backup);
-    const std::string to = LedgerDirectory::database_path(work_);
     rocksdb::Status status = env_->CreateDir(work_);
-    if (status.ok()) status = env_->CreateDir(to);
-    for (const std::string& name : children_of(env_, from))
-      if (status.ok()) status = copy_file(env_, from + "/" + name, to + "/" + name);
-    if (status.ok()) status = sync_directory(env_, to);
+    if (status.ok()) status = copy_folder("/db");
+    if (status.ok() && !children_of(env_, Archive::path_in(options_.backup)).empty())
+      status = copy_folder("/history");
     for (const char* name : {"/high-water", "/FAIRWATER"})
       if (status.ok()) status = copy_file(env_, options_.backup + name, work_ + name);
     return status;
+  }
+
+  rocksdb::Status copy_folder(const std::string& name) const {
+    const std::string from = options_.backup + name;
+    const std::string to = work_ + name;
+    rocksdb::Status status = env_->CreateDir(to);
+    for (const std::string& file : children_of(env_, from))
+      if (status.ok()) status = copy_file(env_, from + "/" + file, to + "/" + file);
+    return status.ok() ? sync_directory(env_, to) : status;
   }
 
   caf::error verify(const BackupManifest& manifest) const {
@@ -129,11 +136,12 @@ class Restore {
           ErrorCode::storage_damaged,
           "the backup " + options_.backup + " does not verify, nothing was restored: " +
               (report ? report->differences.front() : details(report.error()).message));
-    if (report->records == manifest.end.number) return {};
+    const std::uint64_t end = report->begins_after + report->records;
+    if (end == manifest.end.number) return {};
     return make_error(ErrorCode::storage_damaged,
-                      "the backup " + options_.backup + " ends at record " +
-                          std::to_string(report->records) + ", and its file BACKUP says " +
-                          std::to_string(manifest.end.number) + ": nothing was restored");
+                      "the backup " + options_.backup + " ends at record " + std::to_string(end) +
+                          ", and its file BACKUP says " + std::to_string(manifest.end.number) +
+                          ": nothing was restored");
   }
 
   /// Checks that it is the ledger that the backup says, and begins its new life.

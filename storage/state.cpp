@@ -128,7 +128,8 @@ State::State(const StateView& view)
       reservations(view, Family::reservations),
       class_jobs(view, Family::class_jobs),
       requests(view, Family::requests),
-      users(view, Family::users) {
+      users(view, Family::users),
+      usage(view, Family::usage) {
   accounts.follow_tree(nesting().members(), {});
   accounts.restore(read_accounts(view));
   (void)accounts.take_changes();
@@ -189,6 +190,7 @@ void State::write_changes(const ChangeSink& sink) {
   class_jobs.write_changes(sink);
   requests.write_changes(sink);
   users.write_changes(sink);
+  usage.write_changes(sink);
 }
 
 void State::stored() {
@@ -205,6 +207,7 @@ void State::stored() {
   class_jobs.stored();
   requests.stored();
   users.stored();
+  usage.stored();
 }
 
 }  // namespace fairwater

@@ -42,6 +42,10 @@ class StateView {
   virtual void scan(
       Family family,
       const std::function<void(std::string_view key, std::string_view value)>& visit) const = 0;
+  /// Those whose keys begin so, likewise.
+  virtual void scan_prefix(
+      Family family, const std::string& prefix,
+      const std::function<void(std::string_view key, std::string_view value)>& visit) const = 0;
 };
 
 /// Holds nothing: a rebuild from the journal begins here.
@@ -52,6 +56,8 @@ class EmptyView final : public StateView {
   }
   void scan(Family, const std::function<void(std::string_view, std::string_view)>&) const override {
   }
+  void scan_prefix(Family, const std::string&,
+                   const std::function<void(std::string_view, std::string_view)>&) const override {}
 };
 
 /// Decodes a stored record or throws StorageFault naming family and key.
@@ -201,6 +207,7 @@ struct State {
   StateTable<ClassJob> class_jobs;
   StateTable<RequestRecord> requests;
   StateTable<TenantUser> users;
+  StateTable<UsageRecord> usage;
 };
 
 /// Printable form of a key for messages: its bytes in hexadecimal.

@@ -5,16 +5,14 @@
 
 #include <capnp/pretty-print.h>
 
-#include "storage/fold.hpp"
-#include "storage/rebuilt_records.hpp"
+#include "storage/history.hpp"
+#include "storage/replay.hpp"
 
 namespace fairwater {
 namespace {
 
 constexpr std::size_t kMaxDifferences = 100;
 constexpr std::size_t kMaxValueText = 300;
-/// So much of the journal is folded before its changes are put away.
-constexpr std::size_t kBytesPerStep = std::size_t{4} << 20;
 
 template <class Wire>
 std::string text_as(std::string_view bytes) {
@@ -74,6 +72,9 @@ std::string text_of(Family family, std::string_view bytes) {
     case Family::users:
       text = text_as<wire::UserRecord>(bytes);
       break;
+    case Family::usage:
+      text = text_as<wire::UsageRecord>(bytes);
+      break;
   }
   if (text.size() > kMaxValueText) text = text.substr(0, kMaxValueText) + "..";
   return text;
@@ -111,6 +112,10 @@ std::string text_of_key(Family family, std::string_view key) {
         return std::to_string(from_big_endian<std::uint32_t>(key)) + "." +
                std::string(key.substr(4));
       break;
+    case Family::usage:
+      if (const auto group = usage_group_of(key))
+        return iso_date(group->day) + " " + std::to_string(group->tenant.value) + "." + group->user;
+      break;
     case Family::meta:
     case Family::tokens:
     case Family::classes:
@@ -121,16 +126,33 @@ std::string text_of_key(Family family, std::string_view key) {
   return printable_key(key);
 }
 
+std::string text_of_part(SegmentPart part) {
+  switch (part) {
+    case SegmentPart::journal:
+      return "journal";
+    case SegmentPart::jobs:
+      return "jobs";
+    case SegmentPart::tasks:
+      return "tasks";
+    case SegmentPart::standing:
+      break;
+  }
+  return "state";
+}
+
 class Verification {
  public:
-  explicit Verification(const Snapshot& snapshot) : snapshot_(snapshot) {}
+  Verification(const Snapshot& snapshot, const Archive& archive)
+      : snapshot_(snapshot), archive_(archive) {}
 
-  VerifyReport run() {
-    State rebuilt(records_);
-    const bool is_whole = replay(rebuilt);
+  VerifyReport run(VerifyScope scope) {
+    const std::uint64_t begin = journal_begin(snapshot_);
+    const bool is_whole =
+        (scope == VerifyScope::archive ? prove_archive(begin - 1) : begin_with(begin - 1)) &&
+        replay();
     // What follows from half a journal differs everywhere: the break alone says more.
     if (is_whole) {
-      if (report_.records > 0) records_.take_changes(rebuilt);
+      add_listed(begin - 1);
       compare();
       check_balances();
     }
@@ -143,40 +165,114 @@ class Verification {
     if (report_.differences.size() < kMaxDifferences) report_.differences.push_back(sentence);
   }
 
-  /// Folds the whole journal; false when it breaks off.
-  bool replay(State& rebuilt) {
-    bool is_whole = true;
-    snapshot_.walk(Family::journal, "", false, [&](std::string_view key, std::string_view bytes) {
-      is_whole = replay_one(rebuilt, key, bytes);
-      return is_whole;
-    });
-    return is_whole;
+  /// Takes what stood after record `end` from the archive; false when it is not there.
+  bool begin_with(std::uint64_t end) {
+    if (end == 0) return true;
+    for (const SegmentName& segment : archive_.segments())
+      if (const auto reader = segment.last == end ? archive_.open(segment) : nullptr) {
+        load_standing(*reader, records_);
+        report_.begins_after = end;
+        return true;
+      }
+    differ("journal: its first record is " + std::to_string(end + 1) +
+           ", and the archive has no file that ends with the one before");
+    return false;
   }
 
-  bool replay_one(State& rebuilt, std::string_view key, std::string_view bytes) {
-    const std::uint64_t expected = rebuilt.meta.last_number + 1;
-    const std::string place = "journal " + text_of_key(Family::journal, key) + ": ";
-    if (key != journal_key(expected)) {
-      differ(place + "record " + std::to_string(expected) + " is missing before it");
+  /// Folds the archive up to record `end`, and compares what comes of it with what it holds; false
+  /// when it breaks off.
+  bool prove_archive(std::uint64_t end) {
+    const auto segments = archive_.segments();
+    std::uint64_t proved = 0;
+    for (const SegmentName& segment : segments) {
+      if (segment.last > end) break;
+      const auto reader = archive_.open(segment);
+      if (!reader) continue;
+      if (segment.first == proved + 1) {
+        if (!prove(segment, *reader)) return false;
+      } else if (proved == 0) {
+        // The oldest that is kept: from what stood after it the others are proved.
+        load_standing(*reader, records_);
+        report_.begins_after = segment.last;
+      } else {
+        differ("archive: records " + std::to_string(proved + 1) + " to " +
+               std::to_string(segment.first - 1) + " are missing");
+        return false;
+      }
+      proved = segment.last;
+    }
+    if (proved == end) return true;
+    differ("archive: it ends with record " + std::to_string(proved) +
+           ", and the journal begins with record " + std::to_string(end + 1));
+    return false;
+  }
+
+  bool prove(const SegmentName& segment, const SegmentReader& reader) {
+    JournalReplay replay(records_);
+    std::optional<std::string> wrong;
+    reader.walk(SegmentPart::journal, "", [&](std::string_view key, std::string_view bytes) {
+      wrong = replay.take(key, bytes);
+      if (!wrong) ++report_.records;
+      return !wrong;
+    });
+    replay.end();
+    const std::string place = "archive " + segment.text() + ": ";
+    if (!wrong && replay.last_number() != segment.last)
+      wrong = "its journal ends with record " + std::to_string(replay.last_number());
+    if (wrong) {
+      differ(place + *wrong);
       return false;
     }
-    const Expected<JournalRecord> record = from_bytes<JournalRecord>(bytes);
-    if (!record) {
-      differ(place + details(record.error()).message);
-      return false;
-    }
-    if (const caf::error error = apply(rebuilt, *record)) {
-      differ(place + details(error).message);
-      return false;
-    }
-    rebuilt.meta.last_hash = hash_of(bytes);
-    ++report_.records;
-    step_bytes_ += bytes.size();
-    if (step_bytes_ > kBytesPerStep) {
-      step_bytes_ = 0;
-      records_.take_changes(rebuilt);
-    }
+    compare_segment(place, reader);
     return true;
+  }
+
+  /// All but its journal, with what the fold gave: both come in the order of keys.
+  void compare_segment(const std::string& place, const SegmentReader& reader) {
+    SegmentCursor held(reader, SegmentPart::jobs);
+    const auto is_before = [&](SegmentPart part, std::string_view key) {
+      return held.is_valid() && std::pair(held.part(), held.key()) < std::pair(part, key);
+    };
+    const auto differ_at = [&](SegmentPart part, std::string_view key, const char* how) {
+      differ(place + text_of_part(part) + " " + printable_key(key) + how);
+    };
+    cut_history(records_, [&](SegmentPart part, std::string_view key, std::string_view value) {
+      for (; is_before(part, key); held.next())
+        differ_at(held.part(), held.key(), " is there, its journal gives nothing");
+      if (!held.is_valid() || held.part() != part || held.key() != key)
+        return differ_at(part, key, " is not there, its journal gives it");
+      if (held.value() != value) differ_at(part, key, " is not what its journal gives");
+      held.next();
+    });
+    for (; held.is_valid(); held.next())
+      differ_at(held.part(), held.key(), " is there, its journal gives nothing");
+  }
+
+  /// Folds the database's journal; false when it breaks off.
+  bool replay() {
+    JournalReplay replay(records_);
+    std::optional<std::string> wrong;
+    snapshot_.walk(Family::journal, "", false, [&](std::string_view key, std::string_view bytes) {
+      wrong = replay.take(key, bytes);
+      if (!wrong) ++report_.records;
+      return !wrong;
+    });
+    if (wrong) {
+      differ(*wrong);
+      return false;
+    }
+    replay.end();
+    return true;
+  }
+
+  /// Jobs that the archive holds up to record `end`, and the database lists, too.
+  void add_listed(std::uint64_t end) {
+    const DroppedJobs dropped = read_dropped(snapshot_);
+    for (const SegmentName& segment : archive_.segments()) {
+      if (segment.last > end || dropped.all_of(segment)) continue;
+      if (const auto reader = archive_.open(segment))
+        load_jobs(*reader, records_, [&](JobId id) { return !dropped.has(segment, id); });
+    }
   }
 
   void compare() {
@@ -237,13 +333,15 @@ class Verification {
   }
 
   const Snapshot& snapshot_;
+  const Archive& archive_;
   RebuiltRecords records_;
-  std::size_t step_bytes_ = 0;  ///< of the journal, since changes were put away
   VerifyReport report_;
 };
 
 }  // namespace
 
-VerifyReport verify_snapshot(const Snapshot& snapshot) { return Verification(snapshot).run(); }
+VerifyReport verify_snapshot(const Snapshot& snapshot, const Archive& archive, VerifyScope scope) {
+  return Verification(snapshot, archive).run(scope);
+}
 
 }  // namespace fairwater

@@ -6,6 +6,7 @@
 #include <caf/all.hpp>
 #include <spdlog/spdlog.h>
 
+#include "actors/coordinator/historian.hpp"
 #include "policy/core/check.hpp"
 #include "storage/past_runs.hpp"
 
@@ -17,30 +18,56 @@ std::vector<JobId> open_dependencies(const Ledger& ledger, const JobSpec& spec) 
   std::vector<JobId> open;
   for (const auto& id : spec.after) {
     const auto job = ledger.job(id);
-    FAIRWATER_CHECK(job.has_value(), "a job waits for one that was submitted before");
-    if (state_of(*job) != JobState::succeeded) open.push_back(id);
+    FAIRWATER_CHECK(id < ledger.next_job_id(), "a job waits for one that was submitted before");
+    // What is not kept any more ended long ago, and well: this one would have ended with it.
+    if (job && state_of(*job) != JobState::succeeded) open.push_back(id);
   }
   return open;
 }
 
+UnfinishedJob read_job(const Ledger& ledger, JobId id) {
+  UnfinishedJob job;
+  job.record = *ledger.job(id);
+  if (!job.record.started_at) return job;  // no task of it was granted yet: none has a record
+  for (auto& task : ledger.tasks(id)) job.tasks.emplace(task.index, std::move(task.record));
+  return job;
+}
+
+/// All but what runs.
+ClusterSnapshot snapshot_without_tasks(const Ledger& ledger, const ResourceCatalog& catalog) {
+  ClusterSnapshot snapshot;
+  snapshot.accounts = ledger.accounts();
+  snapshot.tree = tree_of(ledger.tenants(), catalog);
+  for (const auto& node : ledger.nodes()) snapshot.nodes.push_back(node_of(node, catalog));
+  return snapshot;
+}
+
+void add_held(const UnfinishedJob& job, const ResourceCatalog& catalog, WallTime now,
+              std::vector<HeldTask>& held) {
+  for (const auto& [index, task] : job.tasks)
+    if (task.state == TaskState::running)
+      held.push_back(held_task(job.record, index, task, catalog, now));
+}
+
+/// Reads each job that has not ended once: they are what a start takes long for.
 Expected<CoordinatorStart> read_start(const Ledger& ledger, const ResourceCatalog& catalog,
                                       WallTime now) try {
   CoordinatorStart start;
-  start.snapshot = std::make_shared<const ClusterSnapshot>(read_snapshot(ledger, catalog, now));
+  ClusterSnapshot snapshot = snapshot_without_tasks(ledger, catalog);
   start.tenants = ledger.tenants();
   start.nodes = ledger.nodes();
   start.tokens = ledger.tokens();
   start.next_tenant = ledger.next_tenant_id().value;
   start.next_node = ledger.next_node_id().value;
   for (const auto& id : ledger.live_jobs()) {
-    UnfinishedJob job;
-    job.record = *ledger.job(id);
-    for (auto& task : ledger.tasks(id)) job.tasks.emplace(task.index, std::move(task.record));
+    UnfinishedJob job = read_job(ledger, id);
     job.waits_for = open_dependencies(ledger, job.record.spec);
+    add_held(job, catalog, now, snapshot.held);
     TenantStart& work = start.work[job.record.tenant];
     add_runs(job, work.runs);
     work.jobs.push_back(std::move(job));
   }
+  start.snapshot = std::make_shared<const ClusterSnapshot>(std::move(snapshot));
   for (const auto& tenant : start.tenants)
     start.work[tenant.id].served = ledger.served_users(tenant.id);
   const std::size_t max_tasks = kMaxPastTasks / std::max<std::size_t>(start.tenants.size(), 1);
@@ -58,18 +85,22 @@ Expected<CoordinatorStart> read_start(const Ledger& ledger, const ResourceCatalo
 }  // namespace
 
 ClusterSnapshot read_snapshot(const Ledger& ledger, const ResourceCatalog& catalog, WallTime now) {
-  ClusterSnapshot snapshot;
-  snapshot.accounts = ledger.accounts();
-  snapshot.tree = tree_of(ledger.tenants(), catalog);
-  for (const auto& node : ledger.nodes()) snapshot.nodes.push_back(node_of(node, catalog));
-  for (const auto& id : ledger.live_jobs()) {
-    const auto job = ledger.job(id);
-    for (const auto& task : ledger.tasks(id))
-      if (task.record.state == TaskState::running)
-        snapshot.held.push_back(held_task(*job, task.index, task.record, catalog, now));
-  }
+  ClusterSnapshot snapshot = snapshot_without_tasks(ledger, catalog);
+  for (const auto& id : ledger.live_jobs())
+    add_held(read_job(ledger, id), catalog, now, snapshot.held);
   return snapshot;
 }
+
+namespace {
+
+HistorianSettings historian_settings(const ClusterSettings& settings) {
+  HistorianSettings historian{settings.history, settings.version, {}};
+  if (settings.leadership)
+    historian.replicas = [leadership = settings.leadership] { return leadership->replicas(); };
+  return historian;
+}
+
+}  // namespace
 
 Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledger> ledger,
                                 ClusterSettings settings,
@@ -82,8 +113,8 @@ Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledge
   const auto older_leases_ms = longest_lease_left_ms(ledger->lease_terms(), now);
   const LeaseTerms lease{
       settings.lease_ms, settings.grace_ms, {now.microseconds + older_leases_ms * 1000}};
-  auto took_over =
-      ledger->append({CoordinatorStarted{epoch, settings.version, lease, settings.debts}});
+  auto took_over = ledger->append(
+      {CoordinatorStarted{epoch, settings.version, lease, settings.debts, /*counts_usage=*/true}});
   if (!took_over) return took_over.error();
 
   auto start = read_start(*ledger, *catalog, now);
@@ -109,11 +140,15 @@ Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledge
   context->scanner = spawn_ledger_scanner(system, threading, ledger, context->alarm, *catalog,
                                           context->wall_clock, set.add_to_backup);
   context->ledger = spawn_ledger(system, threading, ledger, context->scanner, std::move(on_fatal));
+  ledger->rest_history(false);
+  context->historian = spawn_historian(system, threading, ledger, context->ledger, context->alarm,
+                                       historian_settings(set));
   context->ledger_end = [ledger = std::weak_ptr<Ledger>(ledger), epoch]() -> LedgerEnd {
     const auto held = ledger.lock();
     return held ? LedgerEnd{held->end(), held->given_up(), epoch} : LedgerEnd{};
   };
   Cluster cluster;
+  cluster.ledger = ledger;
   cluster.context = context;
   cluster.coordinator = spawn_coordinator(system, context, std::move(*start));
   cluster.frontend = spawn_frontend(system, context, cluster.coordinator);
@@ -121,11 +156,13 @@ Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledge
 }
 
 void stop_cluster(Cluster& cluster) {
-  for (const auto& actor : {caf::actor_cast<caf::actor>(cluster.frontend),
-                            caf::actor_cast<caf::actor>(cluster.coordinator),
-                            caf::actor_cast<caf::actor>(cluster.context->ledger),
-                            caf::actor_cast<caf::actor>(cluster.context->reader),
-                            caf::actor_cast<caf::actor>(cluster.context->scanner)})
+  cluster.ledger->rest_history(true);
+  for (const auto& actor :
+       {caf::actor_cast<caf::actor>(cluster.frontend),
+        caf::actor_cast<caf::actor>(cluster.coordinator), cluster.context->historian,
+        caf::actor_cast<caf::actor>(cluster.context->ledger),
+        caf::actor_cast<caf::actor>(cluster.context->reader),
+        caf::actor_cast<caf::actor>(cluster.context->scanner)})
     caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
   cluster = {};
 }

@@ -15,6 +15,7 @@
 #include "actors/coordinator/leadership.hpp"
 #include "actors/coordinator/ledger_trust.hpp"
 #include "actors/coordinator/name_book.hpp"
+#include "model/history.hpp"
 #include "state/snapshot.hpp"
 
 namespace fairwater {
@@ -26,6 +27,7 @@ struct ClusterSettings {
   AllocationRule allocation = AllocationRule::sequence;
   GrowthRule growth = GrowthRule::qrea;
   std::int64_t preempt_after_ms = 30'000;
+  HistoryLimits history;
   std::int64_t grace_ms = 10'000;
   std::int64_t heartbeat_interval_ms = 1'000;
   std::int64_t heartbeats_per_second = 4'000;  ///< see HeartbeatPace
@@ -67,6 +69,7 @@ struct ClusterContext {
   LedgerActor ledger;
   LedgerReader reader;
   LedgerScanner scanner;
+  caf::actor historian;
   std::shared_ptr<StorageAlarm> alarm;
   std::shared_ptr<NameBook> names;
   std::shared_ptr<HeartbeatPace> pace;
@@ -79,6 +82,7 @@ struct ClusterContext {
                                             WallTime now);
 
 struct Cluster {
+  std::shared_ptr<Ledger> ledger;
   std::shared_ptr<const ClusterContext> context;
   CoordinatorActor coordinator;
   FrontendActor frontend;

@@ -10,7 +10,30 @@ namespace {
 
 using namespace coordination;
 
-void start(CoordinatorSelf self, CoordinatorStart start) {
+/// What runs of a tenant's jobs, but for its actor.
+std::vector<std::pair<NodeId, AssignedTask>> running_tasks(const ClusterContext& context,
+                                                           const std::vector<UnfinishedJob>& jobs) {
+  std::vector<std::pair<NodeId, AssignedTask>> running;
+  for (const auto& job : jobs) {
+    std::map<std::pair<std::uint32_t, std::vector<std::string>>, std::shared_ptr<LaunchOrder>>
+        orders;  // by memory step and devices
+    for (const auto& [index, task] : job.tasks) {
+      if (task.state != TaskState::running) continue;
+      auto& order = orders[{task.memory_step, task.devices}];
+      if (!order) {
+        order = std::make_shared<LaunchOrder>(launch_order(job.record, {}, task.memory_step));
+        order->devices = task.devices;
+        if (job.record.spec.gang)
+          tell_gang(*order, context, parts_of(job.tasks), run_of(job.record.id, index, task));
+      }
+      running.emplace_back(task.node, AssignedTask{run_of(job.record.id, index, task), order,
+                                                   TenantActor{}, job.record.spec.kind});
+    }
+  }
+  return running;
+}
+
+void start(CoordinatorSelf self, CoordinatorStart& start) {
   auto& state = self->state;
   state.next_tenant = start.next_tenant;
   state.next_node = start.next_node;
@@ -22,25 +45,11 @@ void start(CoordinatorSelf self, CoordinatorStart start) {
   std::map<NodeId, std::vector<AssignedTask>> assigned;
   for (const auto& tenant : start.tenants) {
     TenantStart& work = start.work[tenant.id];
-    const auto unfinished = work.jobs;
+    auto running = running_tasks(*state.context, work.jobs);
     add_tenant(self, tenant, std::move(work));
-    const auto& actor = state.tenants.at(tenant.id).actor;
-    for (const auto& job : unfinished) {
-      std::map<std::pair<std::uint32_t, std::vector<std::string>>, std::shared_ptr<LaunchOrder>>
-          orders;  // by memory step and devices
-      for (const auto& [index, task] : job.tasks) {
-        if (task.state != TaskState::running) continue;
-        auto& order = orders[{task.memory_step, task.devices}];
-        if (!order) {
-          order = std::make_shared<LaunchOrder>(launch_order(job.record, {}, task.memory_step));
-          order->devices = task.devices;
-          if (job.record.spec.gang)
-            tell_gang(*order, *state.context, parts_of(job.tasks),
-                      run_of(job.record.id, index, task));
-        }
-        assigned[task.node].push_back(
-            {run_of(job.record.id, index, task), order, actor, job.record.spec.kind});
-      }
+    for (auto& [node, task] : running) {
+      task.tenant = state.tenants.at(tenant.id).actor;
+      assigned[node].push_back(std::move(task));
     }
   }
   for (const auto& node : start.nodes) add_node(self, node, std::move(assigned[node.id]));
@@ -51,9 +60,9 @@ void start(CoordinatorSelf self, CoordinatorStart start) {
 
 CoordinatorBase::behavior_type coordinator_behavior(CoordinatorSelf self,
                                                     std::shared_ptr<const ClusterContext> context,
-                                                    CoordinatorStart from) {
+                                                    std::shared_ptr<CoordinatorStart> from) {
   self->state.context = std::move(context);
-  start(self, std::move(from));
+  start(self, *from);
 #define FAIRWATER_ANSWERING(method, Request) \
   [self](const Request& request) { return answer(self, request); },
   return {
@@ -104,7 +113,9 @@ CoordinatorBase::behavior_type coordinator_behavior(CoordinatorSelf self,
 CoordinatorActor spawn_coordinator(caf::actor_system& system,
                                    std::shared_ptr<const ClusterContext> context,
                                    CoordinatorStart start) {
-  return system.spawn(coordinator_behavior, std::move(context), std::move(start));
+  // The actor's arguments are copied on their way to it: not what all unfinished jobs take.
+  return system.spawn(coordinator_behavior, std::move(context),
+                      std::make_shared<CoordinatorStart>(std::move(start)));
 }
 
 }  // namespace fairwater

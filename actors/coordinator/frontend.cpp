@@ -107,8 +107,10 @@ caf::result<JournalPage> answer(FrontendSelf self, const ReadJournal& request) {
   return promise;
 }
 
-caf::result<VerifyReport> answer(FrontendSelf self, const VerifyLedger&) {
-  return self->delegate(self->state.context->scanner, RunVerify{});
+caf::result<VerifyReport> answer(FrontendSelf self, const VerifyLedger& request) {
+  return self->delegate(
+      self->state.context->scanner,
+      RunVerify{request.with_archive ? VerifyScope::archive : VerifyScope::database});
 }
 
 caf::result<LedgerBackup> answer(FrontendSelf self, const BackupLedger& request) {

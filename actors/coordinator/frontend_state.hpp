@@ -36,7 +36,7 @@ void with_profile(FrontendSelf self, JobSpec spec, caf::typed_response_promise<J
                   std::function<void(JobSpec&&)> then);
 
 // -- the calls that the frontend answers itself: frontend.cpp, frontend_jobs.cpp,
-// frontend_profiles.cpp
+// frontend_profiles.cpp, frontend_usage.cpp
 
 #define FAIRWATER_ANSWER(method, Request) \
   caf::result<Request::Answer> answer(FrontendSelf self, const Request& request);

@@ -44,6 +44,7 @@ FAIRWATER_MESSAGE(Committed)
 FAIRWATER_MESSAGE(GetJob)
 FAIRWATER_MESSAGE(QueryJobs)
 FAIRWATER_MESSAGE(QueryProfile)
+FAIRWATER_MESSAGE(QuerySums)
 FAIRWATER_MESSAGE(FindRequest)
 FAIRWATER_MESSAGE(FoundRequest)
 FAIRWATER_MESSAGE(GetRecord)
@@ -101,6 +102,11 @@ struct QueryProfile {
   std::string tenant_name;
   std::string job_class;
 };
+/// What was used. `of`: whose caller sees nothing else, with all that are in it; none: an operator.
+struct QuerySums {
+  UsageQuery query;
+  TenantId of;
+};
 /// The tenant's submission with this request id, if it is remembered.
 struct FindRequest {
   TenantId tenant;
@@ -143,7 +149,9 @@ struct ReadTenants {
 struct TenantRecords {
   std::vector<TenantRecord> tenants;
 };
-struct RunVerify {};
+struct RunVerify {
+  VerifyScope scope = VerifyScope::database;
+};
 /// See Ledger::backup. `wrong_state` while another is being made.
 struct RunBackup {
   std::string directory;
@@ -167,8 +175,8 @@ using LedgerReader = caf::typed_actor<
 /// Listings. Verifying and backups get threads of their own.
 using LedgerScanner = caf::typed_actor<
     caf::replies_to<QueryJobs>::with<JobList>, caf::replies_to<QueryProfile>::with<ClassProfile>,
-    caf::replies_to<ReadRecords>::with<JournalPage>, caf::replies_to<RunVerify>::with<VerifyReport>,
-    caf::replies_to<RunBackup>::with<LedgerBackup>,
+    caf::replies_to<QuerySums>::with<UsageList>, caf::replies_to<ReadRecords>::with<JournalPage>,
+    caf::replies_to<RunVerify>::with<VerifyReport>, caf::replies_to<RunBackup>::with<LedgerBackup>,
     caf::replies_to<ReadSnapshot>::with<SnapshotRead>, caf::reacts_to<JournalGrew>>;
 
 /// Whether an actor that blocks gets a thread of its own; shared only in tests on virtual time.

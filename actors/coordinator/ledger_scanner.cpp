@@ -13,6 +13,7 @@
 #include "actors/coordinator/job_scan.hpp"
 #include "actors/coordinator/ledger.hpp"
 #include "actors/coordinator/profile_scan.hpp"
+#include "actors/coordinator/usage_scan.hpp"
 #include "schema/byte_budget.hpp"
 #include "schema/codec.hpp"
 
@@ -27,6 +28,9 @@ struct ScanOn {
 struct ProfileOn {
   std::uint64_t scan = 0;
 };
+struct UsageOn {
+  std::uint64_t scan = 0;
+};
 struct FollowersTurn {};
 
 }  // namespace fairwater
@@ -34,6 +38,7 @@ struct FollowersTurn {};
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::WaitEnded)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::ScanOn)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::ProfileOn)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::UsageOn)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::FollowersTurn)
 
 namespace fairwater {
@@ -50,7 +55,8 @@ constexpr std::size_t kRecordsPerTurn = 1000;
 constexpr std::size_t kBytesPerRecord = 1024;
 
 using ScannerBase = LedgerScanner::extend<caf::reacts_to<WaitEnded>, caf::reacts_to<ScanOn>,
-                                          caf::reacts_to<ProfileOn>, caf::reacts_to<FollowersTurn>>;
+                                          caf::reacts_to<ProfileOn>, caf::reacts_to<UsageOn>,
+                                          caf::reacts_to<FollowersTurn>>;
 
 struct Follower {
   std::uint64_t id = 0;
@@ -75,10 +81,11 @@ struct ScannerState {
   std::function<WallTime()> wall_clock;
   AddFiles add_to_backup;
   bool makes_backup = false;
-  // Bound of all three: each is a call that the gateway has admitted.
+  // Bound of all four: each is a call that the gateway has admitted.
   std::deque<Follower> followers;  ///< in the order in which they asked
   OpenScans<JobScan> scans;
   OpenScans<ProfileScan> profiles;
+  OpenScans<UsageScan> usages;
   bool turn_due = false;
   std::uint64_t last_id = 0;
 };
@@ -104,14 +111,24 @@ void scan_on(ScannerSelf self, OpenScans<Scan>& scans, std::uint64_t id) {
   scans.erase(id);
 }
 
-template <class Turn, class Scan, class Request>
-caf::result<typename Scan::Answer> begin_scan(ScannerSelf self, OpenScans<Scan>& scans,
-                                              const Request& request) {
+template <class Turn, class Scan>
+caf::result<typename Scan::Answer> begin_scan(ScannerSelf self, OpenScans<Scan>& scans, Scan scan) {
   const std::uint64_t id = ++self->state.last_id;
   auto promise = self->make_response_promise<typename Scan::Answer>();
-  scans.emplace(id, OpenScan<Scan>{Scan{request}, promise});
+  scans.emplace(id, OpenScan<Scan>{std::move(scan), promise});
   scan_on<Turn>(self, scans, id);
   return promise;
+}
+
+caf::result<UsageList> begin_usage(ScannerSelf self, const QuerySums& request) {
+  auto& state = self->state;
+  try {
+    auto scan = UsageScan::make(*state.ledger, request);
+    if (!scan) return scan.error();
+    return begin_scan<UsageOn>(self, state.usages, std::move(*scan));
+  } catch (const StorageFault& fault) {
+    return state.alarm->raise(fault);
+  }
 }
 
 // -- the journal ----------------------------------------------------------------------------------
@@ -213,9 +230,9 @@ void end_wait(ScannerState& state, std::uint64_t id) {
 using Verifier = caf::typed_actor<caf::replies_to<RunVerify>::with<VerifyReport>>;
 Verifier::behavior_type verifier(Verifier::pointer self, std::shared_ptr<const Ledger> ledger,
                                  std::shared_ptr<StorageAlarm> alarm) {
-  return {[self, ledger = std::move(ledger), alarm = std::move(alarm)](const RunVerify&) {
+  return {[self, ledger = std::move(ledger), alarm = std::move(alarm)](const RunVerify& request) {
     self->quit();
-    return read_or_raise<VerifyReport>(*alarm, [&] { return ledger->verify(); });
+    return read_or_raise<VerifyReport>(*alarm, [&] { return ledger->verify(request.scope); });
   }};
 }
 
@@ -271,11 +288,12 @@ ScannerBase::behavior_type ledger_scanner(ScannerSelf self, std::shared_ptr<cons
   self->state.catalog = std::move(catalog);
   return {
       [self](const QueryJobs& request) {
-        return begin_scan<ScanOn>(self, self->state.scans, request);
+        return begin_scan<ScanOn>(self, self->state.scans, JobScan(request));
       },
       [self](const QueryProfile& request) {
-        return begin_scan<ProfileOn>(self, self->state.profiles, request);
+        return begin_scan<ProfileOn>(self, self->state.profiles, ProfileScan(request));
       },
+      [self](const QuerySums& request) { return begin_usage(self, request); },
       [self](const ReadRecords& request) { return read_or_wait(self, request); },
       [self](const RunVerify& request) {
         const auto& state = self->state;
@@ -292,6 +310,7 @@ ScannerBase::behavior_type ledger_scanner(ScannerSelf self, std::shared_ptr<cons
       [self](const WaitEnded& ended) { end_wait(self->state, ended.waiter); },
       [self](const ScanOn& turn) { scan_on<ScanOn>(self, self->state.scans, turn.scan); },
       [self](const ProfileOn& turn) { scan_on<ProfileOn>(self, self->state.profiles, turn.scan); },
+      [self](const UsageOn& turn) { scan_on<UsageOn>(self, self->state.usages, turn.scan); },
   };
 }
 

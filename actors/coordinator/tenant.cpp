@@ -267,7 +267,7 @@ void resume(TenantSelf self) {
 TenantBase::behavior_type tenant_behavior(TenantSelf self,
                                           std::shared_ptr<const ClusterContext> context,
                                           TenantSink coordinator, const TenantRecord& record,
-                                          TenantStart start) {
+                                          std::shared_ptr<TenantStart> start) {
   auto& state = self->state;
   state.context = std::move(context);
   state.coordinator = std::move(coordinator);
@@ -278,9 +278,9 @@ TenantBase::behavior_type tenant_behavior(TenantSelf self,
       TenantJobs{record.id, record.spec.queue, state.context->catalog, state.context->mode};
   state.jobs.set_placement(record.spec.placement);
   std::set<JobId> awaited;
-  state.jobs.remember(std::move(start.runs));
-  state.jobs.remember_served(std::move(start.served));
-  for (auto& job : start.jobs) {
+  state.jobs.remember(std::move(start->runs));
+  state.jobs.remember_served(std::move(start->served));
+  for (auto& job : start->jobs) {
     awaited.insert(job.waits_for.begin(), job.waits_for.end());
     state.jobs.add(std::move(job));
   }
@@ -323,7 +323,7 @@ namespace fairwater {
 TenantActor spawn_tenant(caf::actor_system& system, std::shared_ptr<const ClusterContext> context,
                          TenantSink coordinator, const TenantRecord& record, TenantStart start) {
   return system.spawn(tenancy::tenant_behavior, std::move(context), std::move(coordinator), record,
-                      std::move(start));
+                      std::make_shared<TenantStart>(std::move(start)));
 }
 
 }  // namespace fairwater

@@ -13,5 +13,6 @@ void add_token_commands(CLI::App& app, Context& context);
 void add_node_commands(CLI::App& app, Context& context);
 void add_job_commands(CLI::App& app, Context& context);
 void add_ledger_commands(CLI::App& app, Context& context);
+void add_usage_command(CLI::App& app, Context& context);
 
 }  // namespace fairwater

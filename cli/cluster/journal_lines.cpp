@@ -50,7 +50,11 @@ struct RecordFields {
                 {"software", body.version},
                 {"lease", static_cast<double>(body.lease.lease_ms) / 1000},
                 {"grace", static_cast<double>(body.lease.grace_ms) / 1000},
-                {"debts", debts_json(body.debts)}};
+                {"debts", debts_json(body.debts)},
+                {"counts_usage", body.counts_usage}};
+  }
+  Json operator()(const Checkpointed& body) const {
+    return Json{{"of_cycle", body.number}, {"state_hash", to_hex(body.state_hash)}};
   }
   Json operator()(const TenantsChanged& body) const {
     Json tenants = Json::array();

@@ -301,10 +301,12 @@ Json forgiven_json(const ForgiveDebt& wanted, const DebtsForgiven& forgiven) {
 }
 
 Json verify_json(const VerifyReport& report) {
-  return Json{{"ok", report.ok},
-              {"cycles", report.records},
-              {"net_sum", report.net_sum},
-              {"differences", report.differences}};
+  Json json{{"ok", report.ok},
+            {"cycles", report.records},
+            {"net_sum", report.net_sum},
+            {"differences", report.differences}};
+  if (report.begins_after > 0) json["begins_after"] = report.begins_after;
+  return json;
 }
 
 namespace {

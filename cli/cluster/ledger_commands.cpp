@@ -56,16 +56,24 @@ int read_journal(const Context& context, const JournalOptions& options, Printer 
   }
 }
 
-Expected<VerifyReport> verify_anywhere(const Context& context, const std::string& directory) {
+struct VerifyOptions {
+  std::string directory;
+  bool with_archive = false;
+};
+
+Expected<VerifyReport> verify_anywhere(const Context& context, const VerifyOptions& options) {
   const ProgressLine progress{"rebuilding the ledger from its journal"};
-  if (!directory.empty()) return Ledger::verify_directory(directory);
+  if (!options.directory.empty())
+    return Ledger::verify_directory(
+        options.directory, nullptr,
+        options.with_archive ? VerifyScope::archive : VerifyScope::database);
   auto client = context.connect();
   if (!client) return client.error();
-  return (*client)->verify_ledger();
+  return (*client)->verify_ledger(options.with_archive);
 }
 
-int verify(const Context& context, const std::string& directory) {
-  const auto report = verify_anywhere(context, directory);
+int verify(const Context& context, const VerifyOptions& options) {
+  const auto report = verify_anywhere(context, options);
   const int printed = print_answer(context, report, verify_json, verify_text);
   return report && !report->ok ? kExitFailed : printed;
 }
@@ -140,12 +148,15 @@ void add_ledger_commands(CLI::App& app, Context& context) {
                      "  fairwater ledger journal --follow --json",
                      print_record);
 
-  auto directory = std::make_shared<std::string>();
+  auto options = std::make_shared<VerifyOptions>();
   auto* verify_verb =
       add_verb(*noun, "verify", "Rebuild everything from the journal and compare",
                "  fairwater ledger verify\n  fairwater ledger verify --data /var/lib/fairwater");
-  verify_verb->add_option("--data", *directory, "a data directory, without asking a coordinator");
-  on_run(verify_verb, context, [&context, directory] { return verify(context, *directory); });
+  verify_verb->add_option("--data", options->directory,
+                          "a data directory, without asking a coordinator");
+  verify_verb->add_flag("--archive", options->with_archive,
+                        "prove what was archived, too, from its first record on");
+  on_run(verify_verb, context, [&context, options] { return verify(context, *options); });
 
   auto target = std::make_shared<std::string>();
   auto* backup_verb =

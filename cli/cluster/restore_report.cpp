@@ -36,6 +36,8 @@ Expected<JournalPage> read_window(Client& client, std::uint64_t from, std::uint6
   while (from <= to) {
     auto page = client.journal(from, static_cast<std::uint32_t>(to - from + 1), 0);
     if (!page) return page.error();
+    // The oldest that is kept may come after all of these.
+    std::erase_if(page->records, [to](const auto& record) { return record.number > to; });
     if (page->records.empty()) break;
     from = page->records.back().number + 1;
     std::move(page->records.begin(), page->records.end(), std::back_inserter(window.records));
@@ -79,9 +81,12 @@ Expected<std::optional<RestoreReport>> read_restore_report(Client& client) {
     const std::uint64_t from = to > kWindow ? to - kWindow + 1 : 1;
     const auto page = read_window(client, from, to);
     if (!page) return page.error();
-    if (!add_page(report, *page)) break;
+    if (page->records.empty() || !add_page(report, *page)) break;
     to = from - 1;
   }
+  if (report.cycle == 0)
+    return make_error(ErrorCode::not_found,
+                      "this ledger was taken back, and the record of it is not kept any more");
   return std::optional(std::move(report));
 }
 

@@ -429,9 +429,13 @@ std::string forgiven_text(const ForgiveDebt& wanted, const DebtsForgiven& forgiv
 }
 
 std::string verify_text(const VerifyReport& report) {
+  const std::string after =
+      report.begins_after == 0
+          ? ""
+          : fmt::format(" after record {}, which stands in the archive", report.begins_after);
   std::string text =
-      fmt::format("ledger verify: {} ({}, nets sum to {})\n", report.ok ? "ok" : "DIFFERENCES",
-                  counted(report.records, "journal record"), report.net_sum);
+      fmt::format("ledger verify: {} ({}{}, nets sum to {})\n", report.ok ? "ok" : "DIFFERENCES",
+                  counted(report.records, "journal record"), after, report.net_sum);
   for (const auto& difference : report.differences) text += "  " + printable(difference) + "\n";
   return text;
 }

@@ -414,6 +414,12 @@ class QuestionBuilder {
 }  // namespace
 
 caf::error JournalState::add(const JournalRecord& record) {
+  if (records() == 0 && record.number > 1)
+    return make_error(ErrorCode::wrong_state,
+                      "the coordinator keeps its journal from record " +
+                          std::to_string(record.number) +
+                          " on, and what if needs all of it: the rest of the archive was removed "
+                          "(history in coordinator.yaml)");
   // Whether the chain of hashes holds is for `ledger verify` to say.
   state_.meta.last_hash = record.previous;
   newest_ = std::max(newest_, record.time);

@@ -80,6 +80,7 @@ struct Fields<CoordinatorStarted> {
     FAIRWATER_FIELD(version, Version);
     FAIRWATER_SPARSE_FIELD(lease, Lease);
     FAIRWATER_SPARSE_FIELD(debts, Debts);
+    FAIRWATER_FIELD(counts_usage, CountsUsage);
   }
 };
 
@@ -379,6 +380,15 @@ struct Fields<TasksDisowned> {
   }
 };
 
+template <>
+struct Fields<Checkpointed> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(number, Number);
+    FAIRWATER_FIELD(state_hash, StateHash);
+  }
+};
+
 /// One kind of record: its value type and its member of the union JournalRecord.body.
 template <class Kind, class Init, class Is, class Get>
 struct BodyMember {
@@ -428,6 +438,7 @@ constexpr void each_body(Visit&& visit) {
   FAIRWATER_BODY(CreditsSettled);
   FAIRWATER_BODY(JobWindsDown);
   FAIRWATER_BODY(TasksDisowned);
+  FAIRWATER_BODY(Checkpointed);
 }
 #undef FAIRWATER_BODY
 

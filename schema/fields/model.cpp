@@ -2,6 +2,7 @@
 #include "schema/fields/cluster.hpp"
 #include "schema/fields/convert.hpp"
 #include "schema/fields/job.hpp"
+#include "schema/fields/usage.hpp"
 
 namespace fairwater {
 
@@ -11,6 +12,7 @@ FAIRWATER_DEFINE_CODEC(TaskResult)
 FAIRWATER_DEFINE_CODEC(TaskRecord)
 FAIRWATER_DEFINE_CODEC(TaskCounts)
 FAIRWATER_DEFINE_CODEC(JobRecord)
+FAIRWATER_DEFINE_CODEC(UsageRecord)
 FAIRWATER_DEFINE_CODEC(RunAs)
 FAIRWATER_DEFINE_CODEC(TenantSpec)
 FAIRWATER_DEFINE_CODEC(TenantRecord)

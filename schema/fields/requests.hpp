@@ -4,9 +4,11 @@
 #include "model/backup.hpp"
 #include "model/profile.hpp"
 #include "model/requests.hpp"
+#include "model/usage.hpp"
 #include "schema/codec.hpp"
 #include "schema/control.capnp.h"
 #include "schema/fields/convert.hpp"
+#include "schema/fields/usage.hpp"
 
 namespace fairwater {
 
@@ -205,6 +207,46 @@ struct Fields<JobQuery> {
 };
 
 template <>
+struct EnumLast<UsagePeriod> {
+  static constexpr UsagePeriod value = kLastUsagePeriod;
+};
+
+template <>
+struct Fields<UsageGroup> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(day, Day);
+    FAIRWATER_FIELD(tenant, Tenant);
+    FAIRWATER_FIELD(user, User);
+  }
+};
+
+template <>
+struct Fields<UsageQuery> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(first_day, FirstDay);
+    FAIRWATER_FIELD(last_day, LastDay);
+    FAIRWATER_FIELD(tenant, Tenant);
+    FAIRWATER_FIELD(user, User);
+    FAIRWATER_FIELD(period, Period);
+    FAIRWATER_FIELD(by_tenant, ByTenant);
+    FAIRWATER_FIELD(by_user, ByUser);
+    FAIRWATER_FIELD(after, After);
+  }
+};
+
+template <>
+struct Fields<UsageRow> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(group, Group);
+    FAIRWATER_FIELD(tenant, Tenant);
+    FAIRWATER_FIELD(usage, Usage);
+  }
+};
+
+template <>
 struct Fields<TaskInfo> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
@@ -388,6 +430,7 @@ struct Fields<VerifyReport> {
     FAIRWATER_FIELD(records, Records);
     FAIRWATER_FIELD(net_sum, NetSum);
     FAIRWATER_FIELD(differences, Differences);
+    FAIRWATER_FIELD(begins_after, BeginsAfter);
   }
 };
 

@@ -22,6 +22,8 @@ constexpr const char* kGroupsEnd = "/j0";
 constexpr std::int64_t kGroupsAtOnce = 16;
 /// A large group needs longer than a beat, on its way and on the members' disks.
 constexpr std::int64_t kBytesPerMs = 4096;
+/// Each of three members twice: a long one would be lost on the member that is gone.
+constexpr int kShortLooks = 6;
 constexpr std::int64_t kPauseMs = 20;
 constexpr int kBeatsBetweenDeletions = 50;
 /// Within the time that groups are kept: one a second of ten minutes.
@@ -85,18 +87,21 @@ caf::error EtcdJournal::found(const JournalHead& head) {
                     "etcd holds a journal under '" + options_.prefix + "' already");
 }
 
+ReplicaHolds EtcdJournal::own() const {
+  return {options_.name, options_.address, on_disk_, options_.version, wall_time_now(), disk_full_};
+}
+
 Expected<JournalView> EtcdJournal::look(std::uint64_t next) {
-  const ReplicaHolds own{options_.name, options_.address, next - 1, options_.version,
-                         wall_time_now()};
   on_disk_ = next - 1;
   const json request = etcd_text::transaction(
       json::array(),
-      {etcd_text::put(key(kReplicas) + own.name, etcd_text::text_of(own)),
+      {etcd_text::put(key(kReplicas) + options_.name, etcd_text::text_of(own())),
        etcd_text::range(key(kHead)), etcd_text::range(key(kLeader)), etcd_text::range(key(kBeat)),
        etcd_text::range(key(kReplicas), key(kReplicasEnd), 0),
        etcd_text::range(key(kGroups) + etcd_text::group_name(next), key(kGroupsEnd),
                         kGroupsAtOnce)});
-  const auto answered = call(kTransaction, request, 4 * options_.try_ms);
+  const bool is_long = expects_much_ || looks_in_vain_++ >= kShortLooks;
+  const auto answered = call(kTransaction, request, (is_long ? 4 : 1) * options_.try_ms);
   if (!answered) return answered.error();
   const auto answer = etcd_text::read_answer(*answered);
   if (!answer) return answer.error();
@@ -126,6 +131,8 @@ Expected<JournalView> EtcdJournal::look(std::uint64_t next) {
     const std::string number = name.substr(key(kGroups).size());
     view.groups.push_back({std::strtoull(number.c_str(), nullptr, 16), std::move(*records)});
   }
+  looks_in_vain_ = 0;
+  expects_much_ = view.groups.size() == static_cast<std::size_t>(kGroupsAtOnce);
   const std::lock_guard lock(mutex_);
   replicas_ = view.replicas;
   return view;
@@ -256,15 +263,13 @@ void EtcdJournal::leave() {
 
 bool EtcdJournal::beat() {
   const auto asked_at = Clock::now();
-  const ReplicaHolds own{options_.name, options_.address, on_disk_, options_.version,
-                         wall_time_now()};
   const std::string leader =
       etcd_text::text_of(ReplicaLeader{epoch_, options_.name, options_.address});
-  const json request =
-      etcd_text::transaction({etcd_text::compare(key(kLeader), leader)},
-                             {etcd_text::put(key(kBeat), std::to_string(++beats_)),
-                              etcd_text::put(key(kReplicas) + own.name, etcd_text::text_of(own)),
-                              etcd_text::range(key(kReplicas), key(kReplicasEnd), 0)});
+  const json request = etcd_text::transaction(
+      {etcd_text::compare(key(kLeader), leader)},
+      {etcd_text::put(key(kBeat), std::to_string(++beats_)),
+       etcd_text::put(key(kReplicas) + options_.name, etcd_text::text_of(own())),
+       etcd_text::range(key(kReplicas), key(kReplicasEnd), 0)});
   const auto answered = call(kTransaction, request, options_.try_ms);
   if (!answered) return false;
   const auto answer = etcd_text::read_answer(*answered);

@@ -4,7 +4,9 @@
 //   PREFIX/leader        := {"epoch", "name", "address"}: who leads since that epoch
 //   PREFIX/beat          := a number that the leader changes while it has the majority's ear;
 //                           `left` when it goes
-//   PREFIX/replicas/NAME := {"address", "number", "version", "at"}: what a coordinator holds itself
+//   PREFIX/replicas/NAME := {"address", "number", "version", "at", "full"}: what a coordinator
+//   holds
+//                           itself; `full` while its disk is, else it is left out
 //   PREFIX/j/FIRST       := (length:u32le bytes)*, a group's records, the first being number FIRST
 //                           (16 hex digits)
 //
@@ -49,6 +51,7 @@ struct ReplicaHolds {
   std::uint64_t number = 0;  ///< the newest record on its disk
   std::string version;
   WallTime at;  ///< when it said so, by its own clock
+  bool disk_full = false;
 };
 
 struct StoredGroup {
@@ -86,7 +89,8 @@ class EtcdJournal final : public JournalStore {
   /// `already_exists` when one was begun.
   [[nodiscard]] caf::error found(const JournalHead& head);
   /// What is there, with groups from record `next` on; says meanwhile what this coordinator holds.
-  /// `unavailable`: no answer by a majority. One attempt.
+  /// `unavailable`: no answer by a majority. One attempt, which waits long only where much may
+  /// come, or where short ones have failed: a member that is cut off must not hold up a follower.
   [[nodiscard]] Expected<JournalView> look(std::uint64_t next);
   [[nodiscard]] caf::error commit(const RecordGroup& group) override;
 
@@ -107,11 +111,15 @@ class EtcdJournal final : public JournalStore {
   [[nodiscard]] std::optional<std::int64_t> unanswered_ms() const;
   /// As last seen by look() or a beat.
   [[nodiscard]] std::vector<ReplicaHolds> replicas() const;
+  /// What is said of this coordinator's disk from the next look() or beat on. From any thread.
+  void set_disk_full(bool full) { disk_full_ = full; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
   [[nodiscard]] std::string key(const std::string& name) const { return options_.prefix + name; }
+  /// What this coordinator says of itself.
+  [[nodiscard]] ReplicaHolds own() const;
   [[nodiscard]] Expected<nlohmann::json> call(const char* path, const nlohmann::json& request,
                                               std::int64_t timeout_ms);
   void confirmed(Clock::time_point asked_at);
@@ -128,7 +136,10 @@ class EtcdJournal final : public JournalStore {
   std::atomic<std::int64_t> answered_at_ms_;
   std::atomic<bool> answered_ = true;
   std::atomic<std::uint64_t> on_disk_ = 0;  // number of the newest group that was written here
-  std::uint64_t epoch_ = 0;                 // while leading
+  std::atomic<bool> disk_full_ = false;
+  bool expects_much_ = true;  // of the next look(): how far it is behind is not known, or it is far
+  int looks_in_vain_ = 0;     // in a row
+  std::uint64_t epoch_ = 0;   // while leading
   std::uint64_t beats_ = 0;
 
   mutable std::mutex mutex_;

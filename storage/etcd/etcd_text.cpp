@@ -138,11 +138,12 @@ std::string text_of(const ReplicaLeader& leader) {
 }
 
 std::string text_of(const ReplicaHolds& holds) {
-  return json{{"address", holds.address},
-              {"number", holds.number},
-              {"version", holds.version},
-              {"at", holds.at.microseconds}}
-      .dump();
+  json text{{"address", holds.address},
+            {"number", holds.number},
+            {"version", holds.version},
+            {"at", holds.at.microseconds}};
+  if (holds.disk_full) text["full"] = true;
+  return text.dump();
 }
 
 Expected<JournalHead> head_in(const std::string& text) {
@@ -159,8 +160,12 @@ Expected<ReplicaLeader> leader_in(const std::string& text) {
 
 Expected<ReplicaHolds> holds_in(const std::string& name, const std::string& text) {
   return read_object<ReplicaHolds>("replica", text, [&](const json& holds) {
-    return ReplicaHolds{name, holds.at("address"), holds.at("number"), holds.at("version"),
-                        WallTime{holds.at("at")}};
+    return ReplicaHolds{name,
+                        holds.at("address"),
+                        holds.at("number"),
+                        holds.at("version"),
+                        WallTime{holds.at("at")},
+                        holds.value("full", false)};
   });
 }
 

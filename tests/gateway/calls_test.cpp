@@ -92,6 +92,24 @@ TEST_CASE("a class's profile arrives as the frontend gave it", "[gateway]") {
   CHECK(asked.caller.tenant == TenantId{3});
 }
 
+TEST_CASE("usage is asked for page after page", "[gateway]") {
+  FakeCoordinator coordinator;
+  const auto client = coordinator.client(kTenantToken);
+  UsageQuery query = sample_usage_query();
+  query.after.reset();
+  const auto rows = client->query_usage(query);
+  REQUIRE(rows);
+  const std::vector<UsageRow> page = sample_usage_rows();
+  REQUIRE(rows->size() == 2 * page.size());
+  CHECK(std::equal(page.begin(), page.end(), rows->begin()));
+  CHECK(std::equal(page.rbegin(), page.rend(), rows->rbegin()));
+  const auto first = next_request<QueryUsage>(coordinator);
+  CHECK(first.query == query);
+  CHECK(first.caller.tenant == TenantId{3});
+  query.after = page.back().group;
+  CHECK(next_request<QueryUsage>(coordinator).query == query);
+}
+
 TEST_CASE("a submission keeps every field", "[gateway]") {
   FakeCoordinator coordinator;
   const auto client = coordinator.client(kTenantToken);

@@ -111,6 +111,12 @@ caf::result<NodeList> answer(FakeFrontendSelf, Seen& seen, const ListNodes& requ
   return list;
 }
 
+/// Two pages.
+caf::result<UsageList> answer(FakeFrontendSelf, Seen& seen, const QueryUsage& request) {
+  seen.requests.put(request);
+  return UsageList{sample_usage_rows(), !request.query.after};
+}
+
 caf::result<TenantsApplied> answer(FakeFrontendSelf, Seen& seen, const ApplyTenants& request) {
   seen.requests.put(request);
   return TenantsApplied{{sample_change()}};

@@ -39,6 +39,8 @@ JobDetail sample_detail() {
 }
 
 ClassProfile sample_profile() { return sample<ClassProfile>(); }
+UsageQuery sample_usage_query() { return sample<UsageQuery>(); }
+std::vector<UsageRow> sample_usage_rows() { return sample<UsageList>().rows; }
 
 LedgerView sample_ledger() {
   return {.cycle = 99,

@@ -23,6 +23,8 @@ namespace fairwater::test {
 [[nodiscard]] Explanation sample_explanation();
 [[nodiscard]] TokenInfo sample_token();
 [[nodiscard]] ClassProfile sample_profile();
+[[nodiscard]] UsageQuery sample_usage_query();
+[[nodiscard]] std::vector<UsageRow> sample_usage_rows();
 [[nodiscard]] LedgerView sample_ledger();
 [[nodiscard]] JournalPage sample_page();
 [[nodiscard]] VerifyReport sample_verification();

@@ -12,6 +12,7 @@
 #include "cli/cluster/explain_text.hpp"
 #include "cli/cluster/json_shapes.hpp"
 #include "cli/cluster/restore_report.hpp"
+#include "cli/cluster/usage_output.hpp"
 #include "cli/commands.hpp"
 #include "cli/profile/report.hpp"
 
@@ -99,7 +100,7 @@ TEST_CASE("docs/cli.md names every key that is always there", "[golden][commands
        {status_json(status), tenants_json({tenant}), tenant_change_json({}), token_json({}),
         node_json({}), job_detail_json({{}, {task}}), explain_json({}), ledger_json({}),
         verify_json({}), standing_json(standing), backup_json("", {}), restore_json(report),
-        forgiven_json({}, {}), profile_json(profile)})
+        forgiven_json({}, {}), profile_json(profile), usage_json({}, {UsageRow{}})})
     collect_keys(json, keys);
   keys.erase("cpu");  // a resource's own name
   const std::string text = reference();

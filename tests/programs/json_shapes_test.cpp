@@ -238,6 +238,8 @@ TEST_CASE("whom a tenant owes has a name, and no line of its own", "[golden][jso
 TEST_CASE("ledger verify has the contract's shape", "[golden][json]") {
   CHECK(json_text(verify_json({true, 12, 0, {}})) ==
         R"({"ok":true,"cycles":12,"net_sum":0,"differences":[]})");
+  CHECK(json_text(verify_json({true, 12, 0, {}, 40})) ==
+        R"({"ok":true,"cycles":12,"net_sum":0,"differences":[],"begins_after":40})");
 }
 
 }  // namespace fairwater

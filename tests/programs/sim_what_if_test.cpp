@@ -345,6 +345,13 @@ TEST_CASE("a proposal names resources that the cluster has", "[unit][what-if]") 
   CHECK(details(refused.error()).field == "tenants[0].max.tapes");
 }
 
+TEST_CASE("a journal whose beginning is not kept is refused", "[unit][what-if]") {
+  JournalState state;
+  const ErrorDetails error = details(state.add({500, at_s(1001), {}, CoordinatorStarted{2, ""}}));
+  CHECK(error.code == ErrorCode::wrong_state);
+  CHECK_THAT(error.message, Catch::Contains("from record 500 on"));
+}
+
 TEST_CASE("a journal that contradicts itself is refused", "[unit][what-if]") {
   SmallJournal journal;
   const auto error =

@@ -47,6 +47,7 @@ Lines written_now() {
   add<TenantJob>(lines, "tenant_job");
   add<RequestRecord>(lines, "request");
   add<TenantUser>(lines, "tenant_user");
+  add<UsageRecord>(lines, "usage");
   add<IouRecord>(lines, "iou");
   add<Reservation>(lines, "reservation");
   add<ClassHistory>(lines, "class_history");

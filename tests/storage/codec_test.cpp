@@ -36,6 +36,7 @@ TEST_CASE("records survive the way to bytes and back", "[property][codec]") {
   CHECK(rc::check("tenants' jobs", [] { round_trip(any<TenantJob>()); }));
   CHECK(rc::check("requests", [] { round_trip(any<RequestRecord>()); }));
   CHECK(rc::check("tenants' users", [] { round_trip(any<TenantUser>()); }));
+  CHECK(rc::check("usage", [] { round_trip(any<UsageRecord>()); }));
   CHECK(rc::check("IOUs", [] { round_trip(any<IouRecord>()); }));
   CHECK(rc::check("reservations", [] { round_trip(any<Reservation>()); }));
   CHECK(rc::check("class history", [] { round_trip(any<ClassHistory>()); }));
@@ -72,6 +73,7 @@ TEST_CASE("every field of the schema's records is in a list", "[unit][codec]") {
   CHECK(unlisted_fields<TenantJob, wire::TenantJobRecord>().empty());
   CHECK_LISTED(RequestRecord);
   CHECK(unlisted_fields<TenantUser, wire::UserRecord>().empty());
+  CHECK_LISTED(UsageRecord);
   CHECK_LISTED(IouRecord);
   CHECK_LISTED(Reservation);
   CHECK(unlisted_fields<ClassHistory, wire::ClassRecord>().empty());

@@ -77,6 +77,15 @@ void check_journal(Etcd& line) {
   const auto beat = view.beat;
   CHECK(comes_true([&] { return must(two.look(10)).beat != beat; }));
   CHECK(comes_true([&] { return one.replicas().size() == 2; }));
+  // Whoever leads hears whose disk is full.
+  const auto full = [&] { return one.replicas()[1].disk_full; };
+  CHECK_FALSE(full());
+  two.set_disk_full(true);
+  (void)must(two.look(10));
+  CHECK(comes_true(full));
+  two.set_disk_full(false);
+  (void)must(two.look(10));
+  CHECK(comes_true([&] { return !full(); }));
   const auto late = head_at(5, 10, 10);
   const auto newer = head_at(6, 10, 66);
   REQUIRE(!two.commit(group_of(led, newer, std::string(3'000'000, 'x'))));
@@ -155,6 +164,40 @@ TEST_CASE("who hears of no majority is confirmed no longer, and stops when told"
   journal.resume();
   CHECK(comes_true([&] { return journal.is_confirmed(50) && !journal.unanswered_ms(); }));
   REQUIRE(!journal.commit(group_of(led, head_at(2, 3, 3))));
+}
+
+TEST_CASE("a follower waits long for etcd only where much may come, or when it was short in vain",
+          "[unit][etcd]") {
+  EtcdModel model;
+  EtcdLine line(model);
+  const auto options = options_named("one");
+  EtcdJournal journal(line, options);
+  auto head = head_at(1, 1, 1);
+  REQUIRE(!journal.found(head));
+  const std::int64_t short_ms = options.try_ms;
+  const std::int64_t long_ms = 4 * short_ms;
+  const auto waits_ms = [&](std::uint64_t next) {
+    const auto view = journal.look(next);
+    CHECK(static_cast<bool>(view) == !line.cut);
+    return line.waits_ms.load();
+  };
+  CHECK(waits_ms(2) == long_ms);  // how far it is behind is not known yet
+  CHECK(waits_ms(2) == short_ms);
+  line.cut = true;
+  // Each member is asked twice before one is given long.
+  for (int look = 0; look < 6; ++look) CHECK(waits_ms(2) == short_ms);
+  CHECK(waits_ms(2) == long_ms);
+  line.cut = false;
+  CHECK(waits_ms(2) == long_ms);
+  CHECK(waits_ms(2) == short_ms);
+  for (std::uint8_t number = 2; number < 22; ++number) {
+    const auto next = head_at(1, number, number);
+    REQUIRE(!journal.commit(group_of(head, next)));
+    head = next;
+  }
+  CHECK(waits_ms(2) == short_ms);
+  CHECK(waits_ms(18) == long_ms);  // as many groups had come as one answer has
+  CHECK(waits_ms(22) == short_ms);
 }
 
 TEST_CASE("groups that a majority holds are forgotten after a while", "[unit][etcd]") {

@@ -81,7 +81,9 @@ json EtcdModel::transact(const json& request) {
   return answer;
 }
 
-Expected<json> EtcdLine::call(const std::string& path, const json& request, std::int64_t) {
+Expected<json> EtcdLine::call(const std::string& path, const json& request,
+                              std::int64_t timeout_ms) {
+  waits_ms = timeout_ms;
   const auto lost = make_error(ErrorCode::unavailable, "no answer");
   const auto chance = [this] {
     const std::lock_guard lock(mutex_);

@@ -35,6 +35,8 @@ class EtcdLine final : public Etcd {
   Expected<nlohmann::json> call(const std::string& path, const nlohmann::json& request,
                                 std::int64_t timeout_ms) override;
   std::atomic<bool> cut = false;  ///< nothing passes, either way
+  /// How long the last call would have waited.
+  std::atomic<std::int64_t> waits_ms = 0;
 
  private:
   EtcdModel& model_;

@@ -52,6 +52,32 @@ TEST_CASE("a ledger without reservations is opened, and keeps them from then on"
   CHECK(ledger->verify().differences == std::vector<std::string>{});
 }
 
+TEST_CASE("an older ledger counts usage from its next coordinator on", "[unit][older-ledger]") {
+  const TemporaryDirectory directory;
+  const LedgerOptions options = options_of_copy(directory.path() + "/ledger");
+  const auto submitted = [](const Ledger& ledger) {
+    std::uint64_t jobs = 0;
+    ledger.visit_usage({}, [&](const UsageGroup&, const UsageRecord& usage) {
+      jobs += usage.submitted;
+      return true;
+    });
+    return jobs;
+  };
+  {
+    auto ledger = must(Ledger::open(options));
+    const TenantRecord owner = ledger->tenants().front();
+    const JobSubmitted job{{}, owner.id, job_spec(owner.spec.name, 1)};
+    must(ledger->append({job}));
+    CHECK(submitted(*ledger) == 0);
+    CHECK(ledger->verify().differences == std::vector<std::string>{});
+    must(ledger->append({CoordinatorStarted{ledger->epoch() + 1, "newer", {}, {}, true}, job}));
+    CHECK(submitted(*ledger) == 1);
+  }
+  auto ledger = must(Ledger::open(options));
+  CHECK(submitted(*ledger) == 1);
+  CHECK(ledger->verify().differences == std::vector<std::string>{});
+}
+
 TEST_CASE("an older ledger begins to count time, and every balance is so many times as large",
           "[unit][older-ledger]") {
   const TemporaryDirectory directory;

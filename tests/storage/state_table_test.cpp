@@ -25,6 +25,12 @@ class CountingView final : public StateView {
             const std::function<void(std::string_view, std::string_view)>& visit) const override {
     for (const auto& [key, bytes] : records) visit(key, bytes);
   }
+  void scan_prefix(
+      Family, const std::string& prefix,
+      const std::function<void(std::string_view, std::string_view)>& visit) const override {
+    for (const auto& [key, bytes] : records)
+      if (key.starts_with(prefix)) visit(key, bytes);
+  }
 };
 
 struct Stored {

@@ -47,7 +47,7 @@ JobSpec job_spec(const std::string& tenant, std::uint32_t tasks) {
 }
 
 std::vector<JournalBody> founding() {
-  return {small_cluster(), CoordinatorStarted{1, "test"},
+  return {small_cluster(), CoordinatorStarted{1, "test", {}, {}, /*counts_usage=*/true},
           TenantsChanged{{tenant(1, "a", 5), tenant(2, "b", 3), tenant(3, "c", 2)}, 0},
           registered(1, "n1"), registered(2, "n2")};
 }

@@ -24,6 +24,8 @@ void each_wire_type(Visit visit) {
   FAIRWATER_VISIT(TenantChange);
   FAIRWATER_VISIT(NodeInfo);
   FAIRWATER_VISIT(JobQuery);
+  FAIRWATER_VISIT(UsageQuery);
+  FAIRWATER_VISIT(UsageRow);
   FAIRWATER_VISIT(TaskInfo);
   FAIRWATER_VISIT(JobDetail);
   FAIRWATER_VISIT(ClassProfile);

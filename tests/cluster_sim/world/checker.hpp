@@ -31,12 +31,13 @@
 #include "model/tenant_nesting.hpp"
 #include "storage/ledger.hpp"
 #include "tests/cluster_sim/world/stage.hpp"
+#include "tests/cluster_sim/world/usage_sums.hpp"
 
 namespace fairwater::cluster_sim {
 
 class Checker {
  public:
-  explicit Checker(Stage& stage) : stage_(stage) {}
+  explicit Checker(Stage& stage) : stage_(stage), usage_(names_of(catalog_)) {}
 
   // -- the journal --------------------------------------------------------------------------------
   /// Reads what has become durable since the last call.
@@ -101,6 +102,7 @@ class Checker {
     std::int64_t changed_at_us = 0;
   };
 
+  static std::vector<std::string> names_of(const ResourceCatalog& catalog);
   void apply(const JournalRecord& record);
   void apply(const CoordinatorStarted& body);
   void apply(const TenantsChanged& body);
@@ -110,6 +112,7 @@ class Checker {
   void apply(const Cycle& body);
   void apply(const TasksReclaimed& body);
   void check_reclaimed(const Ledger& ledger);
+  void check_usage(const Ledger& ledger);
   void grant(const Deal& deal, const Grant& grant);
   /// All tasks of its gang run now, as the same attempt.
   void check_gang(const TaskKey& granted);
@@ -156,6 +159,7 @@ class Checker {
   enum class NetsState : std::uint8_t { as_known, moved_by_deals, moved_otherwise };
   NetsState nets_ = NetsState::as_known;
   std::map<TenantId, Units> net_;
+  UsageSums usage_;
 
   std::set<TaskKey> started_;
   std::map<TaskId, std::map<TaskKey, std::string>> alive_;

@@ -26,6 +26,10 @@ Coordinator::Coordinator(Stage& stage, Checker& checker) : stage_(stage), checke
     disks_.push_back(std::make_unique<Disk>(stage_.chance));
   has_ledger_.resize(coordinators);
   if (coordinators > 1) journal_ = std::make_unique<AgreedJournal>(stage_);
+  if (stage_.chance.percent(75)) {
+    history_.checkpoint_every = static_cast<std::uint64_t>(stage_.chance.between(1, 150));
+    history_.keep_jobs_ms = stage_.chance.between(0, 300'000);
+  }
   if (stage_.chance.percent(30)) debts_.cap_part_ms = stage_.chance.between(1'000, 120'000);
   if (stage_.chance.percent(30)) debts_.half_life_ms = stage_.chance.between(1'000, 600'000);
 }
@@ -191,6 +195,7 @@ bool Coordinator::start() {
   settings.window_ranges = 4;
   settings.ledger_threads = false;
   settings.debts = debts_;
+  settings.history = history_;
   is_restored_ = is_restored_ && !checker_.has_granted_since_taken_back();
   settings.copied = settings.restored = is_restored_;
   settings.wall_clock = [this] { return stage_.time.wall_time(); };
@@ -219,6 +224,7 @@ bool Coordinator::start() {
   process_->own(cluster_->context->ledger, part("ledger"));
   process_->own(cluster_->context->reader, part("reader"));
   process_->own(cluster_->context->scanner, part("scanner"));
+  process_->own(cluster_->context->historian, part("historian"));
   checker_.follow(*ledger_);
   return true;
 }
@@ -229,6 +235,8 @@ void Coordinator::kill(bool keeps_unsynced) {
   checker_.follow(*ledger_);
   dies_after_messages = 0;
   ended_by_disk_ = ended_by_disk_ || disk().has_failed();
+  if (const std::string alarm = cluster_->context->alarm->text(); !alarm.empty() && !ended_by_disk_)
+    stage_.broken("alarm: {}", alarm);
   disk().cut_off();
   cluster_.reset();
   process_.reset();

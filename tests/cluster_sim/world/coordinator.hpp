@@ -93,6 +93,7 @@ class Coordinator {
   Stage& stage_;
   Checker& checker_;
   DebtTerms debts_;
+  HistoryLimits history_;
   std::vector<std::unique_ptr<Disk>> disks_;  ///< one for each coordinator
   std::vector<bool> has_ledger_;              ///< likewise; false while it is made
   std::size_t leads_ = 0;

@@ -131,6 +131,7 @@ void World::finish() {
         jobs, checker_.running(), checker_.services_not_seen(),
         coordinator_.is_up() ? "up" : "down");
   }
+  checker_.follow(coordinator_.ledger());
   checker_.audit(coordinator_.ledger());
   is_done_ = false;
   restart_and_compare();

@@ -1,0 +1,167 @@
+// The historian: checkpoints come when they are due, and history is cut behind them.
+#include <catch2/catch.hpp>
+
+#include "actors/coordinator/historian.hpp"
+#include "storage/archive.hpp"
+#include "tests/actors/cluster_fixture.hpp"
+
+namespace fairwater {
+namespace {
+
+using Catch::Matchers::Contains;
+
+ClusterSettings settings_keeping_history(std::uint64_t checkpoint_every,
+                                         std::int64_t keep_jobs_ms) {
+  ClusterSettings settings = ClusterFixture::default_settings();
+  settings.version = "1";
+  settings.history.checkpoint_every = checkpoint_every;
+  settings.history.keep_jobs_ms = keep_jobs_ms;
+  return settings;
+}
+
+/// Runs so many jobs of one task, one after the other.
+std::vector<JobId> run_jobs(ClusterFixture& cluster, FakeAgent& agent, int count) {
+  std::vector<JobId> jobs;
+  for (int i = 0; i < count; ++i) {
+    jobs.push_back(cluster.submit("only", 1));
+    (void)cluster.report(agent);
+    (void)cluster.report(agent, {succeeded(agent.launches().back().task)});
+  }
+  return jobs;
+}
+
+std::size_t checkpoints_in(ClusterFixture& cluster) {
+  std::size_t count = 0;
+  for (const JournalRecord& record : cluster.journal())
+    count += std::holds_alternative<Checkpointed>(record.body) ? 1 : 0;
+  return count;
+}
+
+JobList listed(ClusterFixture& cluster) {
+  return *cluster.ask<JobList>(ListJobs{cluster.operator_caller(), {}});
+}
+
+constexpr std::int64_t kTurn_ms = std::chrono::milliseconds(kHistoryPause).count();
+
+TEST_CASE("history is archived behind checkpoints, and jobs of long ago are still shown",
+          "[actor][history]") {
+  ClusterFixture cluster(settings_keeping_history(40, 0));
+  cluster.apply({tenant_spec("only", 1)});
+  auto agent = cluster.join("node1", 1);
+  const auto jobs = run_jobs(cluster, agent, 20);
+  CHECK(checkpoints_in(cluster) == 0);
+  const JobDetail before = cluster.show(jobs.front());
+  const auto records = cluster.journal();
+  cluster.advance(kTurn_ms);
+  CHECK(checkpoints_in(cluster) == 1);
+  CHECK(listed(cluster).jobs.empty());
+  CHECK(cluster.show(jobs.front()).job == before.job);
+  CHECK(cluster.show(jobs.front()).tasks.front().record == before.tasks.front().record);
+  const auto after = cluster.journal();
+  REQUIRE(after.size() == records.size() + 1);
+  CHECK(std::equal(records.begin(), records.end(), after.begin()));
+  for (const bool with_archive : {false, true}) {
+    const auto report =
+        *cluster.ask<VerifyReport>(VerifyLedger{cluster.operator_caller(), with_archive});
+    CHECK(report.ok);
+    CHECK(report.begins_after == (with_archive ? 0 : records.size()));
+  }
+  SECTION("a restart goes on") {
+    cluster.restart();
+    CHECK(cluster.show(jobs.back()).job.tasks.succeeded == 1);
+    REQUIRE_FALSE(cluster.reattach(agent));
+    run_jobs(cluster, agent, 20);
+    cluster.advance(kTurn_ms);
+    CHECK(checkpoints_in(cluster) == 2);
+    CHECK(cluster.verify().ok);
+  }
+  SECTION("what comes late for an archived job is answered as before") {
+    (void)cluster.report(agent, {succeeded({jobs.front(), 0, 1})});
+    const auto refused =
+        cluster.ask<Done>(CancelJob{cluster.tenant_caller("only"), jobs.front(), ""});
+    REQUIRE_FALSE(refused);
+    CHECK(details(refused.error()).code == ErrorCode::wrong_state);
+    CHECK(cluster.show(jobs.front()).job == before.job);
+    CHECK(cluster.verify().ok);
+  }
+}
+
+TEST_CASE("jobs are listed for as long as they are kept", "[actor][history]") {
+  ClusterFixture cluster(settings_keeping_history(40, 60'000));
+  cluster.apply({tenant_spec("only", 1)});
+  auto agent = cluster.join("node1", 1);
+  const auto jobs = run_jobs(cluster, agent, 20);
+  cluster.advance(kTurn_ms);
+  CHECK(checkpoints_in(cluster) == 1);
+  CHECK(listed(cluster).jobs.size() == jobs.size());
+}
+
+TEST_CASE("a checkpoint comes when the journal has grown by as much as the state is large",
+          "[unit][history]") {
+  HistoryLimits limits;
+  limits.checkpoint_every = 100;
+  CHECK_FALSE(is_checkpoint_due(limits, 99, 0));
+  CHECK(is_checkpoint_due(limits, 100, 0));
+  CHECK(is_checkpoint_due(limits, 100, 100));
+  CHECK_FALSE(is_checkpoint_due(limits, 100, 101));
+  CHECK(is_checkpoint_due(limits, 101, 101));
+}
+
+struct WithFollower final : Leadership {
+  std::string name() const override { return "one"; }
+  bool is_confirmed() const override { return true; }
+  std::string why_waiting() const override { return {}; }
+  std::vector<ReplicaInfo> replicas() const override {
+    return {{"one", "head1:7400", 1, "1", {}}, {"two", "head2:7400", 2, version_of_other, {}}};
+  }
+  caf::error hand_over() const override { return {}; }
+  std::string version_of_other = "0";
+};
+
+TEST_CASE("no checkpoint is made before all replicas know what it is", "[actor][history]") {
+  const auto leadership = std::make_shared<WithFollower>();
+  ClusterSettings settings = settings_keeping_history(10, 0);
+  settings.leadership = leadership;
+  ClusterFixture cluster(settings);
+  cluster.apply({tenant_spec("only", 1)});
+  auto agent = cluster.join("node1", 1);
+  run_jobs(cluster, agent, 10);
+  cluster.advance(kTurn_ms);
+  CHECK(checkpoints_in(cluster) == 0);
+  leadership->version_of_other = "1";
+  cluster.advance(kTurn_ms);
+  CHECK(checkpoints_in(cluster) == 1);
+}
+
+TEST_CASE("a journal that does not come to its checkpoint's state is told, and kept",
+          "[actor][history][damage]") {
+  ClusterFixture cluster(settings_keeping_history(1'000'000, 0));
+  cluster.apply({tenant_spec("only", 1)});
+  const auto end = cluster.ledger_end().number;
+  auto committed = cluster.ask_actor<Committed>(cluster.actors().context->ledger,
+                                                Commit{{Checkpointed{end, {}}}, 0});
+  REQUIRE(committed);
+  cluster.advance(kTurn_ms);
+  CHECK_THAT(cluster.ask<ClusterStatus>(GetStatus{})->storage_damage,
+             Contains("cannot be archived"));
+  CHECK(cluster.journal().front().number == 1);
+  CHECK(cluster.verify().ok);
+}
+
+TEST_CASE("a full disk keeps history where it is until there is room", "[actor][history]") {
+  ClusterFixture cluster(settings_keeping_history(10, 0));
+  cluster.apply({tenant_spec("only", 1)});
+  auto agent = cluster.join("node1", 1);
+  const auto jobs = run_jobs(cluster, agent, 10);
+  cluster.fill_disk(true);
+  cluster.advance(kTurn_ms);
+  cluster.fill_disk(false);
+  CHECK(checkpoints_in(cluster) == 0);
+  cluster.advance(kTurn_ms);
+  CHECK(checkpoints_in(cluster) == 1);
+  CHECK(listed(cluster).jobs.empty());
+  CHECK(cluster.show(jobs.front()).job.tasks.succeeded == 1);
+}
+
+}  // namespace
+}  // namespace fairwater

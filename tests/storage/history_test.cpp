@@ -1,0 +1,422 @@
+// History that is cut: what the archive takes over is what was there, whenever it is broken off.
+#include "storage/history.hpp"
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+
+#include <catch2/catch.hpp>
+
+#include "storage/archive.hpp"
+#include "storage/backup.hpp"
+#include "storage/standing_state.hpp"
+#include "tests/storage/memory_disk.hpp"
+#include "tests/storage/support.hpp"
+
+namespace fairwater::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Catch::Matchers::Contains;
+
+constexpr std::int64_t kHour_us = std::int64_t{3600} * 1'000'000;
+
+/// Each record is an hour later than the one before.
+std::function<WallTime()> hourly() {
+  auto time = std::make_shared<std::int64_t>(0);
+  return [time] { return WallTime{*time += kHour_us}; };
+}
+
+HistoryLimits keeping_jobs(std::int64_t hours) {
+  HistoryLimits limits;
+  limits.keep_jobs_ms = hours * 3'600'000;
+  return limits;
+}
+
+void checkpoint(Ledger& ledger) { must(ledger.append({must(ledger.measure_checkpoint()).record})); }
+
+void must_verify(const Ledger& ledger) {
+  for (const VerifyScope scope : {VerifyScope::database, VerifyScope::archive}) {
+    const VerifyReport report = ledger.verify(scope);
+    for (const std::string& difference : report.differences) FAIL_CHECK(difference);
+    CHECK(report.ok);
+    CHECK(report.begins_after + report.records == ledger.last_number());
+  }
+}
+
+std::vector<JournalRecord> journal_of(const Ledger& ledger, std::uint64_t from) {
+  std::vector<JournalRecord> records;
+  ledger.visit_journal(from, [&](const JournalRecord& record) {
+    records.push_back(record);
+    return true;
+  });
+  return records;
+}
+
+/// What is asked of both has the same answer.
+void must_be_alike(const Ledger& cut, const Ledger& whole) {
+  REQUIRE(cut.last_number() == whole.last_number());
+  CHECK(cut.end().hash == whole.end().hash);
+  CHECK(cut.tenants() == whole.tenants());
+  CHECK(cut.live_jobs() == whole.live_jobs());
+  for (JobId id{1}; id < whole.next_job_id(); ++id.value) {
+    CHECK(cut.job(id) == whole.job(id));
+    const auto tasks = cut.tasks(id);
+    const auto expected = whole.tasks(id);
+    REQUIRE(tasks.size() == expected.size());
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      CHECK(tasks[i].index == expected[i].index);
+      CHECK(tasks[i].record == expected[i].record);
+      CHECK(cut.task(id, tasks[i].index) == whole.task(id, tasks[i].index));
+    }
+    CHECK(cut.tasks(id, 1, 1).size() == whole.tasks(id, 1, 1).size());
+  }
+  const std::uint64_t half = whole.last_number() / 2;
+  CHECK(journal_of(cut, 1) == journal_of(whole, 1));
+  CHECK(journal_of(cut, half) == journal_of(whole, half));
+  CHECK(cut.record(half) == whole.record(half));
+  CHECK_FALSE(cut.record(whole.last_number() + 1));
+  CHECK_FALSE(cut.job(whole.next_job_id()));
+}
+
+/// A ledger with traffic, in a directory on the disk.
+struct Written {
+  explicit Written(const std::string& path, std::uint64_t seed = 5, int batches = 60,
+                   rocksdb::Env* env = nullptr)
+      : options(options_for(path, env)) {
+    options.clock = hourly();
+    options.sync = false;  // what is broken off here is writes, not syncs
+    ledger = must(Ledger::open(options));
+    must(ledger->append(founding()));
+    Traffic traffic(*ledger, seed);
+    for (int i = 0; i < batches; ++i) {
+      must(ledger->append(traffic.next_batch(4)));
+      if (i % 20 == 19) cut();
+    }
+  }
+  void cut() {
+    checkpoint(*ledger);
+    must(ledger->cut_history(keeping_jobs(0)));
+  }
+  LedgerOptions options;
+  std::unique_ptr<Ledger> ledger;
+};
+
+TEST_CASE("a ledger with cut history answers and verifies as one with all of it", "[history]") {
+  const auto seed = GENERATE(range(std::uint64_t{1}, std::uint64_t{9}));
+  CAPTURE(seed);
+  const auto disk = memory_disk();
+  std::mt19937_64 random(seed);
+  const auto chance = [&](std::uint64_t percent) { return random() % 100 < percent; };
+  LedgerOptions cut_options = options_for("/cut", disk.get());
+  LedgerOptions whole_options = options_for("/whole", disk.get());
+  auto cut = must(Ledger::open(cut_options));
+  auto whole = must(Ledger::open(whole_options));
+  std::int64_t now_us = kHour_us;
+  const auto append = [&](const std::vector<JournalBody>& bodies) {
+    must(cut->append(bodies));
+    must(whole->append(bodies));
+  };
+  const auto reopen = [&] {
+    cut.reset();
+    cut_options.clock = [&] { return WallTime{now_us}; };
+    cut = must(Ledger::open(cut_options));
+    whole.reset();
+    whole_options.clock = cut_options.clock;
+    whole = must(Ledger::open(whole_options));
+  };
+  reopen();
+  append(founding());
+  Traffic traffic(*cut, seed);
+  std::uint64_t archived_jobs = 0;
+  std::uint64_t dropped_jobs = 0;
+  for (int step = 0; step < 120; ++step) {
+    now_us += static_cast<std::int64_t>(random() % (2 * kHour_us));
+    append(traffic.next_batch(6));
+    if (chance(8)) append({must(cut->measure_checkpoint()).record});
+    if (chance(10)) {
+      const auto report = must(cut->cut_history(keeping_jobs(chance(50) ? 0 : 24)));
+      archived_jobs += report.archived_jobs;
+      dropped_jobs += report.dropped_jobs;
+    }
+    if (chance(3)) reopen();
+    if (chance(10)) must_verify(*cut);
+  }
+  must_be_alike(*cut, *whole);
+  must_verify(*cut);
+  CHECK(archived_jobs >= dropped_jobs);
+  CHECK(dropped_jobs > 0);
+}
+
+TEST_CASE("what happens to an archived job comes late and changes nothing", "[history]") {
+  const TemporaryDirectory directory;
+  auto ledger = must(Ledger::open(options_for(directory.path())));
+  must(ledger->append(founding()));
+  must(ledger->append({JobSubmitted{JobId{1}, TenantId{1}, job_spec("a", 1)}}));
+  const TaskKey task{JobId{1}, 0, 1};
+  must(ledger->append({Cycle{{plain_deal(ledger->position(), TenantId{1}, {task})}}}));
+  must(ledger->append({TasksFinished{NodeId{1}, {success(task)}}}));
+  checkpoint(*ledger);
+  const HistoryReport report = must(ledger->cut_history(keeping_jobs(0)));
+  CHECK(report.archived_jobs == 1);
+  CHECK(report.dropped_jobs == 1);
+  const auto before = ledger->job(JobId{1});
+  REQUIRE(before);
+  must(ledger->append({TasksFinished{NodeId{1}, {success(task)}}, JobCancelled{JobId{1}, "late"},
+                       JobWindsDown{JobId{1}}, TasksRequeued{NodeId{1}, {task}, "late", true}}));
+  CHECK(ledger->job(JobId{1}) == before);
+  CHECK_FALSE(ledger->append({JobCancelled{JobId{2}, "was never there"}}));
+  must_verify(*ledger);
+  CHECK(must(ledger->cut_history(keeping_jobs(0))).is_empty());
+}
+
+TEST_CASE("a checkpoint of another state archives nothing", "[history][damage]") {
+  const TemporaryDirectory directory;
+  auto ledger = must(Ledger::open(options_for(directory.path())));
+  must(ledger->append(founding()));
+  Checkpointed wrong = must(ledger->measure_checkpoint()).record;
+  wrong.state_hash[3] ^= 1;
+  must(ledger->append({wrong}));
+  const auto refused = ledger->cut_history(keeping_jobs(0));
+  REQUIRE_FALSE(refused);
+  CHECK(code_of(refused.error()) == ErrorCode::storage_damaged);
+  CHECK_THAT(details(refused.error()).message, Contains("cannot be archived"));
+  CHECK(Archive(directory.path(), rocksdb::Env::Default()).segments().empty());
+  CHECK(ledger->record(1));
+  must_verify(*ledger);
+  // Checkpoints follow on each other.
+  CHECK_FALSE(ledger->append({Checkpointed{wrong.number, {}}}));
+  CHECK_FALSE(ledger->append({Checkpointed{ledger->last_number() + 1, {}}}));
+}
+
+TEST_CASE("the archive's files go with age and size, but not what is needed", "[history]") {
+  const TemporaryDirectory directory;
+  const Written written(directory.path());
+  const Archive archive(directory.path(), rocksdb::Env::Default());
+  const auto all = archive.segments();
+  REQUIRE(all.size() == 3);
+  HistoryLimits limits = keeping_jobs(0);
+  SECTION("by size") { limits.max_archive_bytes = 1; }
+  SECTION("by age") { limits.keep_archive_ms = 1; }
+  CHECK(must(written.ledger->cut_history(limits)).removed_files == 2);
+  CHECK(archive.segments() == std::vector{all.back()});
+  must_verify(*written.ledger);
+  CHECK(written.ledger->verify(VerifyScope::archive).begins_after == all.back().last);
+  CHECK_FALSE(written.ledger->record(1));
+  CHECK(journal_of(*written.ledger, 1).front().number == all.back().first);
+}
+
+TEST_CASE("jobs that are listed keep their files", "[history]") {
+  const TemporaryDirectory directory;
+  auto ledger = must(Ledger::open(options_for(directory.path())));
+  must(ledger->append(founding()));
+  Traffic traffic(*ledger, 2);
+  for (int i = 0; i < 3; ++i) {
+    must(ledger->append(traffic.next_batch(40)));
+    checkpoint(*ledger);
+    must(ledger->cut_history({}));
+  }
+  HistoryLimits limits;
+  limits.max_archive_bytes = 1;
+  CHECK(must(ledger->cut_history(limits)).is_empty());
+  must_verify(*ledger);
+}
+
+TEST_CASE("a damaged archive is named, and the rest goes on", "[history][damage]") {
+  const TemporaryDirectory directory;
+  Written written(directory.path());
+  const Archive archive(directory.path(), rocksdb::Env::Default());
+  const auto segments = archive.segments();
+  const std::string file = archive.path() + "/" + segments[1].text();
+  SECTION("bytes") {
+    std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
+    bytes.seekp(static_cast<std::streamoff>(fs::file_size(file) / 3));
+    bytes << "spoilt";
+    bytes.close();
+    CHECK_THROWS_AS(written.ledger->record(segments[1].last), StorageFault);
+    CHECK_THROWS_AS(written.ledger->verify(VerifyScope::archive), StorageFault);
+  }
+  SECTION("a file that is gone") {
+    fs::remove(file);
+    const VerifyReport report = written.ledger->verify(VerifyScope::archive);
+    REQUIRE_FALSE(report.ok);
+    CHECK_THAT(report.differences.front(),
+               Contains("archive: records " + std::to_string(segments[1].first) + " to " +
+                        std::to_string(segments[1].last) + " are missing"));
+  }
+  SECTION("the newest is gone") {
+    fs::remove(archive.path() + "/" + segments[2].text());
+    const VerifyReport report = written.ledger->verify();
+    REQUIRE_FALSE(report.ok);
+    CHECK_THAT(report.differences.front(), Contains("the archive has no file that ends with"));
+  }
+  SECTION("another job") {
+    // A whole segment in which one job says something else.
+    SegmentWriter writer(archive.path(), rocksdb::Env::Default());
+    const auto reader = archive.open(segments[1]);
+    for (const SegmentPart part :
+         {SegmentPart::journal, SegmentPart::jobs, SegmentPart::tasks, SegmentPart::standing})
+      reader->walk(part, "", [&](std::string_view key, std::string_view value) {
+        std::string bytes{value};
+        if (part == SegmentPart::jobs && key == key_of(segments[1].lowest)) {
+          auto job = decode_stored<JobRecord>(Family::jobs, key, value);
+          job.tasks.succeeded += 1;
+          bytes = to_bytes(job);
+        }
+        writer.add(part, key, bytes);
+        return true;
+      });
+    writer.publish(segments[1]);
+    const VerifyReport report = written.ledger->verify(VerifyScope::archive);
+    REQUIRE_FALSE(report.ok);
+    CHECK_THAT(report.differences.front(), Contains(segments[1].text() + ": jobs"));
+  }
+  CHECK(written.ledger->append({JobSubmitted{{}, TenantId{1}, job_spec("a", 1)}}));
+}
+
+TEST_CASE("a backup holds the archive, and what is restored from it verifies", "[history]") {
+  const TemporaryDirectory directory;
+  Written written(directory / "ledger");
+  must(written.ledger->append({JobSubmitted{{}, TenantId{1}, job_spec("a", 1)}}));
+  const std::string backup = directory / "backup";
+  must(written.ledger->backup(backup));
+  CHECK(must(Ledger::verify_directory(backup, nullptr, VerifyScope::archive)).ok);
+  RestoreOptions options;
+  options.backup = backup;
+  options.directory = directory / "restored";
+  options.beginning = [](const BackupManifest& manifest) {
+    return LedgerTrusted{manifest.end.incarnation + 1, ~std::uint64_t{0}, 1000, "a test"};
+  };
+  must(restore_backup(options));
+  auto restored = must(Ledger::open(existing(options.directory)));
+  must_verify(*restored);
+  CHECK(restored->record(1) == written.ledger->record(1));
+  checkpoint(*restored);
+  CHECK(must(restored->cut_history(keeping_jobs(0))).archived_records > 0);
+  must_verify(*restored);
+}
+
+// -- broken off -----------------------------------------------------------------------------------
+
+/// Refuses every write from some operation on.
+class FailingDisk final : public rocksdb::EnvWrapper {
+ public:
+  FailingDisk() : EnvWrapper(rocksdb::Env::Default()) {}
+  std::atomic<std::int64_t> left = std::int64_t{1} << 60;
+
+  rocksdb::Status admit() {
+    return --left >= 0 ? rocksdb::Status::OK() : rocksdb::Status::IOError("the disk is broken");
+  }
+  rocksdb::Status NewWritableFile(const std::string& name,
+                                  std::unique_ptr<rocksdb::WritableFile>* file,
+                                  const rocksdb::EnvOptions& options) override {
+    rocksdb::Status status = admit();
+    if (status.ok()) status = EnvWrapper::NewWritableFile(name, file, options);
+    if (status.ok()) *file = std::make_unique<File>(*this, std::move(*file));
+    return status;
+  }
+  rocksdb::Status RenameFile(const std::string& from, const std::string& to) override {
+    const rocksdb::Status status = admit();
+    return status.ok() ? EnvWrapper::RenameFile(from, to) : status;
+  }
+  rocksdb::Status DeleteFile(const std::string& name) override {
+    const rocksdb::Status status = admit();
+    return status.ok() ? EnvWrapper::DeleteFile(name) : status;
+  }
+
+ private:
+  class File final : public rocksdb::WritableFileWrapper {
+   public:
+    File(FailingDisk& disk, std::unique_ptr<rocksdb::WritableFile> file)
+        : WritableFileWrapper(file.get()), disk_(disk), file_(std::move(file)) {}
+    rocksdb::Status Append(const rocksdb::Slice& data) override {
+      const rocksdb::Status status = disk_.admit();
+      return status.ok() ? file_->Append(data) : status;
+    }
+    rocksdb::Status Append(const rocksdb::Slice& data,
+                           const rocksdb::DataVerificationInfo&) override {
+      return Append(data);
+    }
+    rocksdb::Status Sync() override {
+      const rocksdb::Status status = disk_.admit();
+      return status.ok() ? file_->Sync() : status;
+    }
+
+   private:
+    FailingDisk& disk_;
+    std::unique_ptr<rocksdb::WritableFile> file_;
+  };
+};
+
+TEST_CASE("a cut that is broken off at any write loses nothing, and the next one ends it",
+          "[history][damage]") {
+  std::int64_t operations = 0;
+  for (bool broke = true; broke; ++operations) {
+    CAPTURE(operations);
+    const TemporaryDirectory directory;
+    std::vector<JournalRecord> before;
+    HistoryLimits limits = keeping_jobs(0);
+    limits.max_archive_bytes = 1;
+    {
+      FailingDisk disk;
+      Written written(directory.path(), 5, 39, &disk);
+      checkpoint(*written.ledger);
+      before = journal_of(*written.ledger, 1);
+      disk.left = operations;
+      broke = !written.ledger->cut_history(limits);
+    }
+    LedgerOptions options = existing(directory.path());
+    options.clock = [] { return WallTime{1000 * kHour_us}; };
+    auto ledger = must(Ledger::open(options));
+    must_verify(*ledger);
+    if (broke) CHECK(ledger->last_number() == before.back().number);
+    must(ledger->cut_history(keeping_jobs(0)));
+    must_verify(*ledger);
+    CHECK(ledger->record(before.back().number) == before.back());
+  }
+  CHECK(operations > 5);
+}
+
+TEST_CASE("history rests when it is told to", "[history]") {
+  const TemporaryDirectory directory;
+  auto ledger = must(Ledger::open(options_for(directory.path())));
+  must(ledger->append(founding()));
+  checkpoint(*ledger);
+  ledger->rest_history(true);
+  CHECK(must(ledger->cut_history(keeping_jobs(0))).is_empty());
+  ledger->rest_history(false);
+  CHECK(must(ledger->cut_history(keeping_jobs(0))).archived_records > 0);
+}
+
+TEST_CASE("a finished task takes less than 200 bytes in the archive", "[history]") {
+  const auto disk = memory_disk();
+  auto ledger = must(Ledger::open(options_for("/ledger", disk.get())));
+  must(ledger->append(founding()));
+  constexpr std::uint64_t kJobs = 3000;
+  for (std::uint64_t id = 1; id <= kJobs; ++id) {
+    JobSpec spec = job_spec("a", 1);
+    spec.name = "job-" + std::to_string(id);
+    spec.command = {"python3", "train.py", "--seed", std::to_string(id * 7919 % 10'007)};
+    must(ledger->append({JobSubmitted{JobId{id}, TenantId{1}, spec}}));
+    const TaskKey task{JobId{id}, 0, 1};
+    must(ledger->append({Cycle{{plain_deal(ledger->position(), TenantId{1}, {task})}}}));
+    must(ledger->append({TasksFinished{NodeId{1}, {success(task)}}}));
+  }
+  checkpoint(*ledger);
+  const HistoryReport report = must(ledger->cut_history(keeping_jobs(0)));
+  REQUIRE(report.archived_jobs == kJobs);
+  CHECK(report.archived_bytes / kJobs < 200);
+  WARN("bytes of the archive a task: " << report.archived_bytes / kJobs);
+}
+
+TEST_CASE("a segment's name says what is in it", "[history]") {
+  const SegmentName name{12, 3456, JobId{7}, JobId{99}, 1'700'000'000};
+  CHECK(name.text() == "00000000000000000012-00000000000000003456.jobs-7-99.until-1700000000.sst");
+  CHECK(SegmentName::parse(name.text()) == name);
+  for (const char* foreign : {"", "unfinished", "000012.sst", "12-11.jobs-0-0.until-0.sst",
+                              "0-3.jobs-0-0.until-0.sst", "1-3.jobs-0-0.until-0.sst.bak"})
+    CHECK_FALSE(SegmentName::parse(foreign));
+}
+
+}  // namespace
+}  // namespace fairwater::test
