@@ -14,9 +14,12 @@
 
 #include "actors/coordinator/follower.hpp"
 #include "cli/core/version.hpp"
+#include "daemon/history_keeper.hpp"
+#include "daemon/leader_silence.hpp"
 #include "daemon/restore.hpp"
 #include "policy/core/check.hpp"
 #include "storage/backup.hpp"
+#include "storage/directory.hpp"
 #include "storage/etcd/etcd_journal.hpp"
 
 namespace fairwater {
@@ -27,8 +30,7 @@ using Clock = std::chrono::steady_clock;
 /// Says in a data directory that its ledger is one of several.
 constexpr const char* kReplicaFile = "replica";
 constexpr int kLookMs = 100;
-/// The others let the next in line try for so long before they do.
-constexpr std::int64_t kTurnMs = 150;
+constexpr int kLookAtDiskMs = 500;
 
 std::string replica_file(const CoordinatorConfig& config) {
   return config.data + "/" + kReplicaFile;
@@ -50,19 +52,45 @@ class Notice {
   ~Notice() { ::close(event_); }
   Notice(const Notice&) = delete;
   Notice& operator=(const Notice&) = delete;
-  void give() const {
+  void give() {
+    given_ = true;
     const std::uint64_t one = 1;
     FAIRWATER_CHECK(::write(event_, &one, sizeof one) == sizeof one, "an event can be posted");
   }
+  [[nodiscard]] bool was_given() const { return given_; }
   [[nodiscard]] int descriptor() const { return event_; }
 
  private:
   int event_;
+  std::atomic<bool> given_ = false;
+};
+
+/// Whether the ledger's disk has room to lead.
+class DiskRoom {
+ public:
+  explicit DiskRoom(const std::string& directory)
+      : space_(directory, rocksdb::Env::Default(), least_) {}
+  /// One that was full has to have room for twice the least before it counts as empty: else it
+  /// would lead, be full, let another lead, and so on.
+  [[nodiscard]] bool is_full() {
+    full_ = static_cast<bool>(space_.admit(full_ ? least_ : 0));
+    return full_;
+  }
+  /// The ledger was refused something that needs more than the least.
+  void set_full() { full_ = true; }
+
+ private:
+  const std::uint64_t least_ = LedgerOptions().min_free_bytes;
+  SpaceGuard space_;
+  bool full_ = false;
 };
 
 /// What a follower may be behind, and silent for, that is asked to take over.
 constexpr std::uint64_t kMostBehind = 10'000;
 constexpr std::int64_t kMostSilentUs = 10'000'000;
+
+/// A disk that is full for so long does not empty by itself.
+constexpr std::chrono::seconds kFullTooLong{3};
 
 class Leading final : public Leadership {
  public:
@@ -84,18 +112,19 @@ class Leading final : public Leadership {
   }
 
   caf::error hand_over() const override {
-    const auto all = replicas();
+    const auto all = journal_.replicas();
     const auto own = std::find_if(all.begin(), all.end(),
-                                  [&](const ReplicaInfo& info) { return info.name == name_; });
-    const auto can_lead = [&](const ReplicaInfo& info) {
-      return info.name != name_ && own != all.end() && info.cycle + kMostBehind >= own->cycle &&
-             info.heard.microseconds + kMostSilentUs >= own->heard.microseconds;
+                                  [&](const ReplicaHolds& holds) { return holds.name == name_; });
+    const auto can_lead = [&](const ReplicaHolds& holds) {
+      return holds.name != name_ && own != all.end() && !holds.disk_full &&
+             holds.number + kMostBehind >= own->number &&
+             holds.at.microseconds + kMostSilentUs >= own->at.microseconds;
     };
     if (std::none_of(all.begin(), all.end(), can_lead))
       return make_error(
           ErrorCode::wrong_state,
           "no other coordinator was heard of within 10 s that has all but the newest " +
-              std::to_string(kMostBehind) + " records");
+              std::to_string(kMostBehind) + " records and room on its disk");
     on_hand_over_();
     return {};
   }
@@ -106,48 +135,14 @@ class Leading final : public Leadership {
   std::function<void()> on_hand_over_;
 };
 
-/// When to take over: pure but for the moments that it is told.
-class Silence {
- public:
-  Silence(const ReplicaConfig& config, std::string own) : config_(config), own_(std::move(own)) {}
-
-  /// Nothing can be said while etcd does not answer.
-  void lost_sight() { since_.reset(); }
-  /// Whether it is this coordinator's turn, at `now`.
-  [[nodiscard]] bool is_over(const JournalView& view, Clock::time_point now) {
-    const std::pair heard{view.leader.epoch, view.beat};
-    if (!since_ || heard != heard_) {
-      since_ = now;
-      heard_ = heard;
-    }
-    const std::int64_t patience_ms = view.leader_left ? 0 : config_.takeover_after_ms;
-    return now - *since_ >=
-           std::chrono::milliseconds(patience_ms + turn(view.leader.name) * kTurnMs);
-  }
-
- private:
-  /// How many others come before, by name from the leader's on.
-  [[nodiscard]] std::int64_t turn(const std::string& leader) const {
-    const auto place = [&](const std::string& name) {
-      return std::distance(config_.members.begin(), config_.members.lower_bound(name));
-    };
-    const auto count = static_cast<std::int64_t>(config_.members.size());
-    return (place(own_) - place(leader) - (leader.empty() ? 0 : 1) + 2 * count) % count;
-  }
-
-  const ReplicaConfig& config_;
-  std::string own_;
-  std::optional<Clock::time_point> since_;
-  std::pair<std::uint64_t, std::uint64_t> heard_;
-};
-
 class Replica {
  public:
   Replica(const CoordinatorConfig& config, const StopSignal& stop, const DaemonLog& log)
       : config_(config),
         stop_(stop),
         log_(log),
-        address_(config.replicas->members.at(config.member)) {}
+        address_(config.replicas->members.at(config.member)),
+        room_(config.data) {}
 
   caf::error open(const ReplicaStart& start) {
     auto etcd = connect_etcd({config_.replicas->etcd, config_.replicas->tls});
@@ -159,6 +154,7 @@ class Replica {
     options.address = address_;
     options.version = std::string(kVersion);
     options.replicas = config_.replicas->members.size();
+    heard_again_ms_ = options.try_ms + options.beat_ms;  // a try that fails, and the next
     journal_ = std::make_unique<EtcdJournal>(*etcd_, options);
     if (!start.join.empty())
       if (caf::error failed = copy_replica(config_, start.join)) return failed;
@@ -167,6 +163,7 @@ class Replica {
     auto opened = open_ledger(config_, false, journal_.get());
     if (!opened) return opened.error();
     opened_ = std::move(*opened);
+    history_ = std::make_unique<HistoryKeeper>(opened_.ledger, config_.history, log_);
     return start.found || !start.join.empty() ? mark_replica(config_) : caf::error{};
   }
 
@@ -228,7 +225,8 @@ class Replica {
     if (!server) return server.error();
     if (!std::exchange(announced_, true)) announce((*server)->address(), *limits);
     log_.info("following");
-    Silence silence(*config_.replicas, config_.member);
+    history_->follows(true);
+    LeaderSilence silence(*config_.replicas, config_.member, heard_again_ms_);
     for (;;) {
       const auto view = journal_->look(opened_.ledger->last_number() + 1);
       bool behind = false;
@@ -240,7 +238,8 @@ class Replica {
         said_ = false;
         if (caf::error wrong = take_in(*view, behind)) return wrong;
         leader->set(view->leader.name, view->leader.address);
-        if (!behind && silence.is_over(*view, Clock::now())) return {};
+        const bool can_lead = !has_full_disk();
+        if (!behind && silence.is_over(*view, Clock::now()) && can_lead) return {};
       }
       if (stop_.wait(-1, behind ? 0 : kLookMs)) {
         stopped = true;
@@ -260,7 +259,7 @@ class Replica {
       if (group.first != ledger.last_number() + 1) return left_behind(group.first);
       const caf::error failed = ledger.follow(group.records);
       if (details(failed).code == ErrorCode::disk_full) {
-        say_once(details(failed).message);
+        room_.set_full();
         return {};
       }
       if (failed) return failed;
@@ -288,7 +287,7 @@ class Replica {
   caf::error lead(bool& stopped) {
     journal_->resume();
     // Used by actors until the system's end.
-    const Notice overtaken;
+    Notice overtaken;
     std::atomic<bool> ending = false;
     std::atomic<bool> hands_over = false;
     DaemonActorConfig actor_config;
@@ -305,15 +304,19 @@ class Replica {
       std::_Exit(kExitFailed);
     };
     log_.info("taking over");
+    history_->follows(false);
     auto process = CoordinatorProcess::start_on(system, config_, opened_, standing, on_fatal);
     if (!process) {
-      if (details(process.error()).code != ErrorCode::not_leader) return process.error();
-      log_.info("another coordinator was faster");
+      const ErrorDetails why = details(process.error());
+      if (why.code != ErrorCode::not_leader && why.code != ErrorCode::disk_full)
+        return process.error();
+      if (why.code == ErrorCode::disk_full) room_.set_full();
+      log_.info(why.code == ErrorCode::disk_full ? why.message : "another coordinator was faster");
       return {};
     }
     journal_->lead(opened_.ledger->epoch(), [&overtaken] { overtaken.give(); });
     log_.info("leading since epoch " + std::to_string(opened_.ledger->epoch()));
-    stopped = stop_.wait(overtaken.descriptor());
+    stopped = wait_while_leading(overtaken, *standing.leadership);
     log_.info(stopped      ? "stopping; another may lead"
               : hands_over ? "handing over"
                            : "another coordinator leads");
@@ -324,6 +327,35 @@ class Replica {
     journal_->give_up();
     process->reset();
     return {};
+  }
+
+  /// Until it is told to stop (true), or another is to lead. Lets another lead itself when the disk
+  /// stays full, if one could.
+  bool wait_while_leading(const Notice& overtaken, const Leadership& leadership) {
+    Clock::time_point had_room = Clock::now();
+    bool refused = false;  // since then
+    for (;;) {
+      if (stop_.wait(overtaken.descriptor(), kLookAtDiskMs)) return true;
+      if (overtaken.was_given()) return false;
+      if (!has_full_disk()) {
+        had_room = Clock::now();
+        refused = false;
+        continue;
+      }
+      if (Clock::now() - had_room < kFullTooLong) continue;
+      const caf::error nobody = leadership.hand_over();
+      if (nobody && !std::exchange(refused, true)) log_.warn(details(nobody).message);
+    }
+  }
+
+  /// Says so to the others, and in the log.
+  bool has_full_disk() {
+    const bool full = room_.is_full();
+    journal_->set_disk_full(full);
+    if (full != std::exchange(disk_was_full_, full))
+      log_.warn("the disk of " + config_.data +
+                (full ? " is full: another coordinator is to lead" : " has room again"));
+    return full;
   }
 
   void announce(const std::string& address, const ConnectionLimits& limits) const {
@@ -339,11 +371,15 @@ class Replica {
   const StopSignal& stop_;
   const DaemonLog& log_;
   const std::string address_;
+  DiskRoom room_;
   std::unique_ptr<Etcd> etcd_;
   std::unique_ptr<EtcdJournal> journal_;
   OpenedLedger opened_;
+  std::unique_ptr<HistoryKeeper> history_;
+  std::int64_t heard_again_ms_ = 0;
   bool announced_ = false;
-  bool said_ = false;  ///< what is wrong with etcd or the disk, since it was well
+  bool said_ = false;  ///< what is wrong with etcd, since it was well
+  bool disk_was_full_ = false;
 };
 
 }  // namespace

@@ -1,11 +1,19 @@
 #include "cli/core/context.hpp"
 
+#include <chrono>
 #include <cstdlib>
+#include <optional>
+#include <thread>
 
 #include "rpc/tokens.hpp"
 
 namespace fairwater {
 namespace {
+
+/// Of several coordinators nobody leads for a second or two when the leader falls, five in bad
+/// cases (docs/performance.md).
+constexpr std::chrono::seconds kTakeoverPatience{10};
+constexpr std::chrono::milliseconds kTakeoverPause{100};
 
 std::string environment_or(const char* name, const char* otherwise) {
   const char* value = std::getenv(name);
@@ -62,10 +70,19 @@ Expected<std::unique_ptr<Client>> Context::connect(const AddressList& addresses)
   if (options.token.empty())
     return make_error(ErrorCode::invalid_input,
                       "no token: set FAIRWATER_TOKEN, or give --token or --token-file", "token");
-  if (options.coordinator_key.empty()) return Client::connect(addresses, options.token);
-  const auto key = parse_key(options.coordinator_key);
-  if (!key) return key.error();
-  return Client::connect(addresses, options.token, kConnectTimeoutMs, *key);
+  std::optional<PublicKey> pinned;
+  if (!options.coordinator_key.empty()) {
+    const auto key = parse_key(options.coordinator_key);
+    if (!key) return key.error();
+    pinned = *key;
+  }
+  const auto deadline = std::chrono::steady_clock::now() + kTakeoverPatience;
+  for (;;) {
+    auto client = Client::connect(addresses, options.token, kConnectTimeoutMs, pinned);
+    const bool nobody_leads = !client && details(client.error()).code == ErrorCode::not_leader;
+    if (!nobody_leads || std::chrono::steady_clock::now() > deadline) return client;
+    std::this_thread::sleep_for(kTakeoverPause);  // nothing tells when another leads
+  }
 }
 
 int Context::with_client(const std::function<int(Client&)>& use) const {

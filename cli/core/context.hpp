@@ -53,7 +53,8 @@ class Context {
   [[nodiscard]] std::ostream& err() const { return *err_; }
   [[nodiscard]] bool json() const { return options.json; }
 
-  /// A connection as the options say. `invalid_input` when no token is given.
+  /// A connection as the options say, where several coordinators are, once one of them leads: waits
+  /// for that for 10 s. `invalid_input` when no token is given.
   [[nodiscard]] Expected<std::unique_ptr<Client>> connect() const;
   /// Beginning with the current one of these.
   [[nodiscard]] Expected<std::unique_ptr<Client>> connect(const AddressList& addresses) const;

@@ -10,6 +10,7 @@
 #include <spdlog/spdlog.h>
 
 #include "rpc/addresses.hpp"
+#include "rpc/agent/back_off.hpp"
 #include "rpc/agent/credential.hpp"
 #include "rpc/answers.hpp"
 #include "rpc/bridge.hpp"
@@ -241,7 +242,9 @@ class Connector {
         network_(network),
         addresses_(std::move(addresses)),
         credential_(shared.options.credential_file),
-        pinned_(shared.options.coordinator_key_file) {}
+        pinned_(shared.options.coordinator_key_file),
+        back_off_(shared.options.reconnect_min_ms, shared.options.reconnect_max_ms,
+                  std::random_device{}()) {}
 
   kj::Promise<void> run_for_ever() {
     return kj::evalNow([this] { return connect_once(); })
@@ -380,33 +383,22 @@ class Connector {
     if (session_.get() != nullptr && session_->was_left())
       addresses_.advance();
     else if (session_.get() != nullptr)
-      failures_ = 0;
+      back_off_.reset();
     session_ = nullptr;
     rpc_ = nullptr;
   }
 
   void report_failure(const char* what) {
     // Once per outage in the log: it may go on for days.
-    if (failures_ == 0)
+    if (back_off_.failures() == 0)
       spdlog::warn("gateway: not registered with {}: {}", addresses_.current(), what);
     else
       spdlog::debug("gateway: not registered with {}: {}", addresses_.current(), what);
   }
 
-  /// At random up to what doubles with each failure of all addresses, so that all agents of a
-  /// cluster return spread over the longest delay: a coordinator that starts anew lets in some
-  /// thousand a second.
   kj::Duration next_delay() {
     if (std::exchange(is_redirected_, false)) return 0 * kj::MILLISECONDS;
-    std::int64_t delay_ms = shared_.options.reconnect_min_ms;
-    const auto rounds = failures_ / addresses_.size();
-    for (std::size_t i = 0; i < rounds && delay_ms < shared_.options.reconnect_max_ms; ++i)
-      delay_ms *= 2;
-    delay_ms = std::clamp<std::int64_t>(delay_ms, 1, shared_.options.reconnect_max_ms);
-    ++failures_;
-    const std::int64_t least_ms = std::min(shared_.options.reconnect_min_ms, delay_ms);
-    return std::uniform_int_distribution<std::int64_t>(least_ms, delay_ms)(random_) *
-           kj::MILLISECONDS;
+    return back_off_.next_ms(addresses_.size()) * kj::MILLISECONDS;
   }
 
   Shared& shared_;
@@ -418,9 +410,8 @@ class Connector {
   Credential credential_;
   PinnedKey pinned_;
   std::optional<PublicKey> new_key_;  ///< of the coordinator at hand, while none is pinned
-  std::mt19937_64 random_{std::random_device{}()};
-  std::size_t failures_ = 0;   ///< since the last registration
-  kj::Own<RpcClient> trying_;  ///< a connection that is not registered yet
+  BackOff back_off_;                  ///< since the last registration
+  kj::Own<RpcClient> trying_;         ///< a connection that is not registered yet
   kj::Own<RpcClient> rpc_;
   kj::Own<Session> session_;  ///< after rpc_: it ends first
 };

@@ -39,10 +39,17 @@ TEST_CASE("a client finds the coordinator that leads", "[gateway]") {
   Follower follower;
   const std::string several = kUnusedAddress + "," + follower.server->address();
   // As long as nobody is known to lead it says so.
-  const auto refused = Client::connect(several, kOperatorToken);
-  REQUIRE_FALSE(refused);
-  CHECK(details(refused.error()).code == ErrorCode::not_leader);
-  CHECK_THAT(details(refused.error()).message, Catch::Contains("nobody leads at the moment"));
+  for (const auto& addresses : {several, follower.server->address() + "," + kUnusedAddress}) {
+    const auto refused = Client::connect(addresses, kOperatorToken);
+    REQUIRE_FALSE(refused);
+    CHECK(details(refused.error()).code == ErrorCode::not_leader);
+    CHECK_THAT(details(refused.error()).message, Catch::Contains("nobody leads at the moment"));
+  }
+  // The one that leads has fallen, and nobody has noticed yet.
+  follower.leader->set("one", kUnusedAddress);
+  const auto fallen = Client::connect(several, kOperatorToken);
+  REQUIRE_FALSE(fallen);
+  CHECK(details(fallen.error()).code == ErrorCode::not_leader);
 
   follower.leader->set("one", leader.address());
   for (const auto& addresses :

@@ -8,6 +8,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "rpc/client.hpp"
 #include "tests/gateway/rpc_peer.hpp"
 
 namespace fairwater::test {

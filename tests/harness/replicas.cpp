@@ -1,5 +1,6 @@
 #include "tests/harness/replicas.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
@@ -8,6 +9,7 @@
 #include <iostream>
 #include <iterator>
 #include <netinet/in.h>
+#include <set>
 #include <stdexcept>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -20,7 +22,8 @@
 namespace fairwater::harness {
 namespace {
 
-std::string url(std::uint16_t port) { return fmt::format("http://127.0.0.1:{}", port); }
+/// Of transactions, while some are under way and the members are asked one after another.
+constexpr std::uint64_t kMostUnapplied = 100;
 
 }  // namespace
 
@@ -47,7 +50,7 @@ bool has_etcd() {
   return std::system("etcd --version >/dev/null 2>&1") == 0;  // NOLINT(concurrency-mt-unsafe)
 }
 
-Replicas::Replicas(std::string configuration) {
+Replicas::Replicas(ReplicasSetup setup) : setup_(std::move(setup)) {
   adopt_orphans();
   const auto ports = free_ports(3 * names_.size());
   for (std::size_t i = 0; i < names_.size(); ++i)
@@ -56,10 +59,10 @@ Replicas::Replicas(std::string configuration) {
   std::string etcd;
   for (const auto& name : names_) {
     members += fmt::format("  {}: {}\n", name, address(name));
-    etcd += fmt::format("  - {}\n", url(ports_[name].etcd_clients));
+    etcd += fmt::format("  - {}\n", url(name, ports_[name].etcd_clients));
   }
   std::ofstream(directory_ / "replicas.yaml") << "members:\n" << members << "etcd:\n" << etcd;
-  std::ofstream(directory_ / "coordinator.yaml") << configuration;
+  std::ofstream(directory_ / "coordinator.yaml") << setup_.configuration;
 }
 
 Replicas::~Replicas() {
@@ -72,7 +75,24 @@ Replicas::~Replicas() {
 }
 
 std::string Replicas::address(const std::string& name) const {
-  return fmt::format("127.0.0.1:{}", ports_.at(name).coordinator);
+  return fmt::format("{}:{}", host(name), ports_.at(name).coordinator);
+}
+
+std::string Replicas::host(const std::string& name) const {
+  return setup_.network == nullptr ? "127.0.0.1" : setup_.network->address(name);
+}
+
+std::string Replicas::network_namespace(const std::string& host) const {
+  return setup_.network == nullptr ? std::string{} : Network::name(host);
+}
+
+std::string Replicas::url(const std::string& name, std::uint16_t port) const {
+  return fmt::format("http://{}:{}", host(name), port);
+}
+
+std::string Replicas::data(const std::string& name) const {
+  const auto given = setup_.data.find(name);
+  return given == setup_.data.end() ? directory_ / name : given->second.string();
 }
 
 std::string Replicas::addresses() const {
@@ -89,7 +109,8 @@ std::string Replicas::log_of(const std::string& name) const {
 void Replicas::start_etcd(const std::string& name) {
   std::string cluster;
   for (const auto& [member, ports] : ports_)
-    cluster += fmt::format("{}{}={}", cluster.empty() ? "" : ",", member, url(ports.etcd_peers));
+    cluster +=
+        fmt::format("{}{}={}", cluster.empty() ? "" : ",", member, url(member, ports.etcd_peers));
   const Ports& own = ports_.at(name);
   CommandOptions options;
   options.command = {"etcd",
@@ -98,13 +119,13 @@ void Replicas::start_etcd(const std::string& name) {
                      "--data-dir",
                      directory_ / ("etcd-" + name),
                      "--listen-client-urls",
-                     url(own.etcd_clients),
+                     url(name, own.etcd_clients),
                      "--advertise-client-urls",
-                     url(own.etcd_clients),
+                     url(name, own.etcd_clients),
                      "--listen-peer-urls",
-                     url(own.etcd_peers),
+                     url(name, own.etcd_peers),
                      "--initial-advertise-peer-urls",
-                     url(own.etcd_peers),
+                     url(name, own.etcd_peers),
                      "--initial-cluster",
                      cluster,
                      "--heartbeat-interval",
@@ -113,6 +134,7 @@ void Replicas::start_etcd(const std::string& name) {
                      "500",
                      "--max-request-bytes",
                      "16777216"};
+  options.network_namespace = network_namespace(name);
   options.error_file = directory_ / ("etcd-" + name + ".log");
   etcd_[name] = std::make_unique<ChildProcess>(options);
 }
@@ -133,6 +155,7 @@ CommandOptions Replicas::command(const std::string& name,
                      "--listen",
                      address(name)};
   options.command.insert(options.command.end(), flags.begin(), flags.end());
+  options.network_namespace = network_namespace(name);
   options.error_file = directory_ / (name + ".log");
   return options;
 }
@@ -176,27 +199,52 @@ Completed Replicas::fairwater(std::vector<std::string> arguments,
   options.environment = {{"FAIRWATER_ADDRESS", addresses.empty() ? this->addresses() : addresses}};
   std::ifstream file(data("one") + "/operator.token");
   std::getline(file, options.environment["FAIRWATER_TOKEN"]);
+  options.network_namespace = network_namespace("desk");
   return run(options);
+}
+
+nlohmann::json Replicas::etcd_status(const std::string& name) const {
+  const Completed status = run(
+      {.command = {"curl", "-s", "--max-time", "1",
+                   url(name, ports_.at(name).etcd_clients) + "/v3/maintenance/status", "-d", "{}"},
+       .network_namespace = network_namespace("desk")});
+  auto answer = nlohmann::json::parse(status.output, nullptr, false);
+  return answer.is_object() && answer.contains("leader") ? answer : nlohmann::json{};
 }
 
 std::string Replicas::etcd_leader() const {
   for (const auto& [name, process] : etcd_) {
-    const Completed status = run(
-        {.command = {"curl", "-s", "--max-time", "1",
-                     url(ports_.at(name).etcd_clients) + "/v3/maintenance/status", "-d", "{}"}});
-    const auto answer = nlohmann::json::parse(status.output, nullptr, false);
-    if (answer.is_object() && answer.contains("leader") &&
-        answer["leader"] == answer["header"]["member_id"])
-      return name;
+    const auto answer = etcd_status(name);
+    if (!answer.is_null() && answer["leader"] == answer["header"]["member_id"]) return name;
   }
   return {};
 }
 
-std::string Replicas::leader() const {
+void Replicas::wait_for_etcd(Duration limit) const {
+  wait_until("all members of etcd follow one leader, and are up to date", limit, [&] {
+    std::set<std::string> leaders;
+    std::vector<std::uint64_t> applied;
+    for (const auto& [name, process] : etcd_) {
+      const auto answer = etcd_status(name);
+      if (answer.is_null()) return false;
+      leaders.insert(answer["leader"].get<std::string>());
+      applied.push_back(std::stoull(answer["raftAppliedIndex"].get<std::string>()));
+    }
+    const auto [least, most] = std::minmax_element(applied.begin(), applied.end());
+    return leaders.size() == 1 && *most - *least <= kMostUnapplied;
+  });
+}
+
+nlohmann::json Replicas::cluster() const {
   const auto status = fairwater({"status", "--json"});
   if (status.status != 0) return {};
-  const auto leader = nlohmann::json::parse(status.output)["cluster"]["leader"];
-  return leader.is_string() ? leader.get<std::string>() : std::string{};
+  auto cluster = nlohmann::json::parse(status.output)["cluster"];
+  return cluster["granting"] == true ? cluster : nlohmann::json{};
+}
+
+std::string Replicas::leader() const {
+  const auto status = cluster();
+  return status.is_null() ? std::string{} : status["leader"].get<std::string>();
 }
 
 std::string Replicas::wait_for_leader(const std::string& other, Duration limit) const {
@@ -206,6 +254,18 @@ std::string Replicas::wait_for_leader(const std::string& other, Duration limit) 
     return !found.empty() && found != other;
   });
   return found;
+}
+
+void Replicas::wait_for_all(std::uint64_t most_behind, Duration limit) const {
+  wait_until("all hold the ledger", limit, [&] {
+    const auto status = cluster();
+    if (status.is_null()) return false;
+    const auto& all = status["replicas"];
+    return all.size() == names_.size() &&
+           std::all_of(all.begin(), all.end(), [&](const nlohmann::json& replica) {
+             return replica["behind"].get<std::uint64_t>() <= most_behind;
+           });
+  });
 }
 
 }  // namespace fairwater::harness

@@ -1,14 +1,18 @@
-// Several coordinators of one cluster, and the members of etcd by which they agree, on this
-// machine.
+// Several coordinators of one cluster, and the members of etcd by which they agree, on this machine
+// or each pair on a host of a network of its own.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "process/temporary_directory.hpp"
 #include "tests/harness/child_process.hpp"
+#include "tests/harness/network.hpp"
 
 namespace fairwater::harness {
 
@@ -18,10 +22,19 @@ namespace fairwater::harness {
 /// That nobody listened on a moment ago, no two the same.
 [[nodiscard]] std::vector<std::uint16_t> free_ports(std::size_t count);
 
+/// Where the coordinators and members of etcd run that are not to share this machine.
+struct ReplicasSetup {
+  std::string configuration = {};  ///< more lines of coordinator.yaml
+  /// Has hosts `one`, `two` and `three`, and `desk` where the command line is; null: this machine.
+  const Network* network = nullptr;
+  /// Of coordinators whose data are not below the replicas' own directory.
+  std::map<std::string, std::filesystem::path> data = {};
+};
+
 class Replicas {
  public:
-  /// `configuration`: more lines of coordinator.yaml. Starts nothing.
-  explicit Replicas(std::string configuration);
+  /// Starts nothing.
+  explicit Replicas(ReplicasSetup setup);
   ~Replicas();
   Replicas(const Replicas&) = delete;
   Replicas& operator=(const Replicas&) = delete;
@@ -41,7 +54,9 @@ class Replicas {
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
   [[nodiscard]] std::string addresses() const;  ///< of all, with commas
   [[nodiscard]] std::string address(const std::string& name) const;
-  [[nodiscard]] std::string data(const std::string& name) const { return directory_ / name; }
+  [[nodiscard]] std::string data(const std::string& name) const;
+  /// The namespace of one of the network's hosts; empty: there is none.
+  [[nodiscard]] std::string network_namespace(const std::string& host) const;
   [[nodiscard]] std::string log_of(const std::string& name) const;
   /// The command that starts a coordinator, for tests that expect it to fail.
   [[nodiscard]] CommandOptions command(const std::string& name,
@@ -51,19 +66,33 @@ class Replicas {
                                     const std::string& addresses = {}) const;
   /// The member that leads etcd; empty when none does.
   [[nodiscard]] std::string etcd_leader() const;
-  /// Who leads, as whoever leads says; empty when nobody does.
+  /// Who leads and grants; empty when nobody does.
   [[nodiscard]] std::string leader() const;
   /// Returns its name once somebody leads that is not `other`.
   [[nodiscard]] std::string wait_for_leader(const std::string& other = {},
                                             Duration limit = Duration(20'000)) const;
+  /// Returns once all members of etcd that run follow one leader and hold about what it holds: one
+  /// that was cut off comes back seconds after its machine.
+  void wait_for_etcd(Duration limit = Duration(20'000)) const;
+  /// Returns once all coordinators lack at most so many records.
+  void wait_for_all(std::uint64_t most_behind, Duration limit = Duration(20'000)) const;
 
  private:
+  /// Null when it does not answer.
+  [[nodiscard]] nlohmann::json etcd_status(const std::string& name) const;
   struct Ports {
     std::uint16_t coordinator = 0;
     std::uint16_t etcd_clients = 0;
     std::uint16_t etcd_peers = 0;
   };
 
+  /// As whoever leads and grants says; null when nobody does. One that was cut off says for a
+  /// moment that it leads, but not that it grants.
+  [[nodiscard]] nlohmann::json cluster() const;
+  [[nodiscard]] std::string host(const std::string& name) const;
+  [[nodiscard]] std::string url(const std::string& name, std::uint16_t port) const;
+
+  ReplicasSetup setup_;
   TemporaryDirectory directory_;
   std::vector<std::string> names_{"one", "three", "two"};
   std::map<std::string, Ports> ports_;

@@ -8,12 +8,14 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/harness/network.hpp"
 #include "tests/scenario/pages.hpp"
 #include "tests/scenario/support.hpp"
 
 namespace fairwater::scenario {
 namespace {
 
+using harness::Network;
 using harness::Replicas;
 
 int rounds() {
@@ -33,7 +35,9 @@ const Duration kPatience{90'000};
 
 /// Agents and the command line, with all addresses.
 ClusterSetup beside(const Replicas& replicas) {
-  return {.agents = {{"node1"}, {"node2"}},
+  return {.agents = {{.name = "node1", .network_namespace = replicas.network_namespace("node1")},
+                     {.name = "node2", .network_namespace = replicas.network_namespace("node2")}},
+          .network_namespace = replicas.network_namespace("desk"),
           .data = replicas.data("one"),
           .addresses = replicas.addresses()};
 }
@@ -92,15 +96,7 @@ void check_ledgers(Replicas& replicas) {
   // What was committed last may be on the leader's disk alone so far: each reads it at its start.
   for (const auto& name : replicas.names()) replicas.start_coordinator(name);
   const std::string leader = replicas.wait_for_leader();
-  harness::wait_until("all hold the whole ledger", Duration(20'000), [&] {
-    const auto status = replicas.fairwater({"status", "--json"});
-    if (status.status != 0) return false;
-    const json answer = json::parse(status.output);
-    const json& all = answer["cluster"]["replicas"];
-    return all.size() == 3 && std::all_of(all.begin(), all.end(), [](const json& replica) {
-             return replica["behind"] == 0;
-           });
-  });
+  replicas.wait_for_all(0);
   std::vector<std::uint64_t> records;
   for (const auto& name : replicas.names()) {
     if (name != leader) CHECK(replicas.stop_coordinator(name, SIGKILL) != 0);
@@ -121,7 +117,7 @@ TEST_CASE("leaders are killed, stopped and told to go, and each task runs once",
   const auto seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937 random(seed);
-  Replicas replicas(kConfiguration);
+  Replicas replicas({.configuration = kConfiguration});
   Cluster cluster(beside(replicas));
   const WorkLog log(cluster.directory() / "work");
   start(replicas, cluster);
@@ -135,6 +131,8 @@ TEST_CASE("leaders are killed, stopped and told to go, and each task runs once",
     switch (round % 4) {
       case 0:
         CHECK(replicas.stop_coordinator(leader, SIGKILL) == 128 + SIGKILL);
+        // Asked while nobody leads.
+        CHECK(replicas.fairwater({"job", "list"}).status == 0);
         CHECK(replicas.wait_for_leader(leader) != leader);
         replicas.start_coordinator(leader);
         break;
@@ -172,16 +170,53 @@ TEST_CASE("leaders are killed, stopped and told to go, and each task runs once",
   check_ledgers(replicas);
 }
 
+TEST_CASE("a leader that nobody hears, or that hears nobody either, is followed by another",
+          "[scenario][replicas]") {
+  if (!has_etcd_or_skips()) return;
+  for (const std::string& obstacle : {Network::obstacle(), Network::obstacle_to_muting()})
+    if (!obstacle.empty()) return skip(obstacle);
+  const Network network({"one", "two", "three", "node1", "node2", "desk"});
+  Replicas replicas({.configuration = kConfiguration, .network = &network});
+  Cluster cluster(beside(replicas));
+  const WorkLog log(cluster.directory() / "work");
+  start(replicas, cluster);
+  SteadyWork work(cluster, log);
+  for (int round = 0; round < rounds() / 2; ++round) {
+    const auto goes_on = [&] {
+      const std::size_t runs = log.runs().size();
+      harness::wait_until("work goes on", kPatience, [&] { return log.runs().size() >= runs + 8; });
+    };
+    goes_on();
+    const std::string leader = replicas.wait_for_leader();
+    INFO("round " << round << ", " << leader << " leads");
+    if (round % 2 == 0)
+      network.cut(leader);
+    else
+      network.mute(leader);
+    CHECK(replicas.wait_for_leader(leader, kPatience) != leader);
+    goes_on();
+    if (round % 2 == 0)
+      network.join(leader);
+    else
+      network.unmute(leader);
+    replicas.wait_for_all(100, kPatience);
+  }
+  work.stop();
+  REQUIRE(work.acknowledged().size() >= static_cast<std::size_t>(rounds()) / 2);
+  check_work(cluster, log, work.acknowledged());
+  check_ledgers(replicas);
+}
+
 TEST_CASE("without a majority nothing is acknowledged, tasks run on, and it heals by itself",
           "[scenario][replicas]") {
   if (!has_etcd_or_skips()) return;
-  Replicas replicas(kConfiguration);
+  Replicas replicas({.configuration = kConfiguration});
   Cluster cluster(beside(replicas));
   const WorkLog log(cluster.directory() / "work");
   start(replicas, cluster);
   const auto before = cluster.submit(job_file("steady", 2, log.command_line("sleep 4")));
   harness::wait_until("both run", Duration(20'000), [&] { return log.runs().size() == 2; });
-  const std::string leader = replicas.leader();
+  const std::string leader = replicas.wait_for_leader();
 
   for (const char* member : {"one", "two"})
     CHECK(replicas.stop_etcd(member, SIGKILL) == 128 + SIGKILL);
@@ -211,12 +246,67 @@ TEST_CASE("without a majority nothing is acknowledged, tasks run on, and it heal
   CHECK(cluster.wait({after}) == 0);
 }
 
+TEST_CASE("a leader whose disk stays full lets another lead that has room",
+          "[scenario][replicas]") {
+  if (!has_etcd_or_skips() || !is_root_or_skips("a tmpfs")) return;
+  const SmallDisk first("192m");
+  const SmallDisk second("192m");
+  Replicas replicas({.configuration = kConfiguration,
+                     .data = {{"one", first / "data"}, {"two", second / "data"}}});
+  Cluster cluster(beside(replicas));
+  const WorkLog log(cluster.directory() / "work");
+  start(replicas, cluster);
+  SteadyWork work(cluster, log);
+  const auto goes_on = [&] {
+    const std::size_t runs = log.runs().size();
+    harness::wait_until("work goes on", kPatience, [&] { return log.runs().size() >= runs + 8; });
+  };
+  const auto says = [&](const std::string& name, const std::string& words) {
+    harness::wait_until(name + " says: " + words, kPatience,
+                        [&] { return replicas.log_of(name).find(words) != std::string::npos; });
+  };
+  goes_on();
+  CHECK(replicas.wait_for_leader() == "one");
+  first.fill();
+  CHECK(replicas.wait_for_leader("one") == "three");
+  CHECK(replicas.log_of("one").find("handing over") != std::string::npos);
+  goes_on();
+
+  // Nobody takes over that could not write: rather the one that leads goes on.
+  second.fill();
+  says("two", "is full: another coordinator is to lead");
+  harness::wait_until("three has heard of it", kPatience, [&] {
+    const auto refused = replicas.fairwater({"coordinator", "handover"});
+    return refused.errors.find("and room on its disk") != std::string::npos;
+  });
+  // Asked before it had heard, it left and came back, for want of another.
+  CHECK(replicas.wait_for_leader() == "three");
+  goes_on();
+  CHECK(replicas.stop_coordinator("three", SIGKILL) == 128 + SIGKILL);
+  second.make_room();
+  CHECK(replicas.wait_for_leader("three") == "two");
+  replicas.start_coordinator("three");
+  goes_on();
+
+  // With room it follows as any other does, and can lead again.
+  first.make_room();
+  says("one", "has room again");
+  harness::wait_until("one leads", kPatience, [&] {
+    (void)replicas.fairwater({"coordinator", "handover"});
+    return replicas.wait_for_leader() == "one";
+  });
+  goes_on();
+  work.stop();
+  check_work(cluster, log, work.acknowledged());
+  check_ledgers(replicas);
+}
+
 TEST_CASE("what would part the ledgers of several coordinators is refused",
           "[scenario][replicas]") {
   if (!has_etcd_or_skips()) return;
-  Replicas replicas(kConfiguration);
+  Replicas replicas({.configuration = kConfiguration});
   replicas.start();
-  const std::string leader = replicas.leader();
+  const std::string leader = replicas.wait_for_leader();
   CHECK(leader == "one");
 
   // Whoever follows says who leads.
