@@ -7,6 +7,11 @@ RUN ./dev packages
 COPY . ./
 RUN ./dev build release fairwater fairwaterd
 
+# By which several coordinators agree (docker-compose.replicas.yml).
+FROM debian:bookworm-slim AS etcd
+RUN apt-get update && apt-get install -y --no-install-recommends etcd-server && rm -rf /var/lib/apt/lists/*
+COPY deploy/docker/start-etcd /usr/bin/
+
 FROM debian:bookworm-slim
 RUN apt-get update \
  && apt-get install -y --no-install-recommends \
@@ -14,10 +19,11 @@ RUN apt-get update \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --system --create-home --home-dir /var/lib/fairwater fairwater \
  && install -d -o fairwater -g fairwater -m 0700 /var/lib/fairwater \
- && install -d -o fairwater -g fairwater /run/fairwater
+ && install -d -o fairwater -g fairwater /run/fairwater \
+ && install -d -o fairwater -g fairwater -m 0700 /run/heads
 COPY --from=build /source/build/release/bin/fairwater /source/build/release/bin/fairwaterd \
      /source/build/release/bin/fairwater-supervisor /usr/bin/
-COPY deploy/docker/create-cluster /usr/bin/
+COPY deploy/docker/create-cluster deploy/docker/start-replica deploy/docker/publish-tokens /usr/bin/
 # Not root: tasks are held to their limits by rlimits, which the agent says in its log and registers with its node.
 USER fairwater
 WORKDIR /var/lib/fairwater

@@ -3,19 +3,23 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <stdexcept>
+#include <unistd.h>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "bench/measure.hpp"
 #include "tests/harness/cluster.hpp"
+#include "tests/harness/network.hpp"
 #include "tests/harness/replicas.hpp"
+#include "tests/harness/small_disk.hpp"
 #include "tests/harness/work_log.hpp"
 
 namespace fairwater::bench {
@@ -25,6 +29,26 @@ using harness::Duration;
 using harness::Replicas;
 
 constexpr Duration kPatience{60'000};
+/// Room for a ledger, and for what counts as room to lead again.
+constexpr const char* kDiskSize = "256m";
+
+const std::vector<std::string> kOfProcesses = {"killed", "told_to_go", "stopped", "etcd_killed"};
+const std::vector<std::string> kOfNetworks = {"cut_off", "unheard"};
+const std::vector<std::string> kKinds = {"killed",    "told_to_go", "stopped", "etcd_killed",
+                                         "disk_full", "cut_off",    "unheard"};
+constexpr int kMostRounds = 10'000;
+
+struct Plan {
+  int rounds = 10;
+  std::vector<std::string> kinds;  ///< empty: all
+
+  [[nodiscard]] bool has(const std::string& kind) const {
+    return kinds.empty() || std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+  }
+  [[nodiscard]] bool has_any(const std::vector<std::string>& some) const {
+    return std::any_of(some.begin(), some.end(), [&](const auto& kind) { return has(kind); });
+  }
+};
 
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -65,13 +89,13 @@ void print(const std::string& kind, const std::vector<double>& gaps) {
   std::cout << std::flush;
 }
 
+/// Three coordinators under work, on this machine or on hosts of a network.
 class Failovers {
  public:
-  Failovers()
-      : replicas_("lease: 15s\ngrace: 4s\nheartbeat_interval: 250ms\n"),
-        cluster_((replicas_.start(), harness::ClusterSetup{.agents = {{"node1"}, {"node2"}},
-                                                           .data = replicas_.data("one"),
-                                                           .addresses = replicas_.addresses()})),
+  explicit Failovers(const harness::Network* network,
+                     std::map<std::string, std::filesystem::path> data = {})
+      : replicas_({"lease: 15s\ngrace: 4s\nheartbeat_interval: 250ms\n", network, std::move(data)}),
+        cluster_((replicas_.start(), beside(replicas_))),
         file_(cluster_.directory() / "work"),
         log_(file_) {
     cluster_.apply_tenants("tenants: [{name: steady, weight: 1}]\n");
@@ -80,10 +104,12 @@ class Failovers {
                     log_.command_line("sleep 0.05"));
   }
 
-  /// `fall(leader)` brings it down, `rise(leader)` back.
-  void measure(const std::string& kind, int rounds,
+  /// `fall(leader)` brings it down, `rise(leader)` back. Nothing when the kind is not asked for.
+  void measure(const std::string& kind, const Plan& plan,
                const std::function<void(const std::string&)>& fall,
                const std::function<void(const std::string&)>& rise, bool leader_changes) {
+    if (!plan.has(kind)) return;
+    const int rounds = plan.rounds;
     std::vector<std::pair<double, double>> falls;
     falls.reserve(static_cast<std::size_t>(rounds));
     for (int round = 0; round < rounds; ++round) {
@@ -91,10 +117,12 @@ class Failovers {
       const std::string leader = replicas_.wait_for_leader();
       const double fell = now_seconds();
       fall(leader);
-      if (leader_changes) (void)replicas_.wait_for_leader(leader);
+      if (leader_changes) (void)replicas_.wait_for_leader(leader, kPatience);
       wait_for_growth(file_, kLinesBetween);
       falls.emplace_back(fell, now_seconds());
       rise(leader);
+      replicas_.wait_for_all(kMostBehind, kPatience);
+      replicas_.wait_for_etcd(kPatience);  // or the next fall is of two machines of three
     }
     const auto runs = log_.runs();
     std::vector<double> starts;
@@ -107,38 +135,49 @@ class Failovers {
     print(kind, gaps);
   }
 
-  void measure_all(int rounds) {
+  /// How often each task was started.
+  [[nodiscard]] std::map<std::pair<std::uint64_t, std::uint32_t>, int> starts() const {
+    return log_.starts();
+  }
+
+  void measure_processes(const Plan& plan) {
     const auto start = [this](const std::string& leader) { replicas_.start_coordinator(leader); };
     measure(
-        "killed", rounds,
+        "killed", plan,
         [this](const std::string& leader) { replicas_.stop_coordinator(leader, SIGKILL); }, start,
         true);
     measure(
-        "told_to_go", rounds,
+        "told_to_go", plan,
         [this](const std::string& leader) { replicas_.stop_coordinator(leader, SIGTERM); }, start,
         true);
     measure(
-        "stopped", rounds,
+        "stopped", plan,
         [this](const std::string& leader) { replicas_.coordinator(leader).send_signal(SIGSTOP); },
         [this](const std::string& leader) { replicas_.coordinator(leader).send_signal(SIGCONT); },
         true);
     std::string member;
     measure(
-        "etcd_killed", rounds,
+        "etcd_killed", plan,
         [&](const std::string&) {
           member = replicas_.etcd_leader();
           replicas_.stop_etcd(member, SIGKILL);
         },
         [&](const std::string&) { replicas_.start_etcd(member); }, false);
-    int twice = 0;
-    for (const auto& [task, count] : log_.starts()) twice += count > 1 ? 1 : 0;
-    figure("failover_tasks", static_cast<double>(log_.starts().size()), "tasks");
-    figure("failover_tasks_twice", twice, "tasks");
   }
 
  private:
   /// Of marks, some forty bytes each.
   static constexpr std::uintmax_t kLinesBetween = 1600;
+  /// Of records, while work goes on: what a coordinator lacks that is there again.
+  static constexpr std::uint64_t kMostBehind = 50;
+
+  static harness::ClusterSetup beside(const Replicas& replicas) {
+    return {.agents = {{.name = "node1", .network_namespace = replicas.network_namespace("node1")},
+                       {.name = "node2", .network_namespace = replicas.network_namespace("node2")}},
+            .network_namespace = replicas.network_namespace("desk"),
+            .data = replicas.data("one"),
+            .addresses = replicas.addresses()};
+  }
 
   Replicas replicas_;
   harness::Cluster cluster_;
@@ -146,17 +185,82 @@ class Failovers {
   harness::WorkLog log_;
 };
 
-int run(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 10;
-  if (argc > 2 || rounds < 1) {
-    std::cerr << "usage: fairwater_failovers [ROUNDS]   of each kind; 10 unless given\n";
-    return 2;
+/// Tasks that were started meanwhile, and those of them more than once.
+struct Started {
+  std::size_t tasks = 0;
+  std::size_t twice = 0;
+  void add(const Failovers& failovers) {
+    const auto starts = failovers.starts();
+    tasks += starts.size();
+    twice += static_cast<std::size_t>(std::count_if(
+        starts.begin(), starts.end(), [](const auto& task) { return task.second > 1; }));
   }
+};
+
+void measure_full_disks(const Plan& plan, Started& started) {
+  std::map<std::string, harness::SmallDisk> disks;
+  std::map<std::string, std::filesystem::path> data;
+  for (const char* name : {"one", "two", "three"})
+    data[name] = disks.try_emplace(name, kDiskSize).first->second / "data";
+  Failovers failovers(nullptr, data);
+  failovers.measure(
+      "disk_full", plan, [&](const std::string& leader) { disks.at(leader).fill(); },
+      [&](const std::string& leader) { disks.at(leader).make_room(); }, true);
+  started.add(failovers);
+}
+
+void measure_networks(const Plan& plan, Started& started) {
+  const harness::Network network({"one", "two", "three", "node1", "node2", "desk"});
+  Failovers failovers(&network);
+  failovers.measure(
+      "cut_off", plan, [&](const std::string& leader) { network.cut(leader); },
+      [&](const std::string& leader) { network.join(leader); }, true);
+  failovers.measure(
+      "unheard", plan, [&](const std::string& leader) { network.mute(leader); },
+      [&](const std::string& leader) { network.unmute(leader); }, true);
+  started.add(failovers);
+}
+
+/// As far as this machine lets it; what it does not is left out, and said.
+void measure_all(const Plan& plan) {
+  Started started;
+  if (plan.has_any(kOfProcesses)) {
+    Failovers failovers(nullptr);
+    failovers.measure_processes(plan);
+    started.add(failovers);
+  }
+  if (plan.has("disk_full")) {
+    if (geteuid() == 0)
+      measure_full_disks(plan, started);
+    else
+      std::cout << "left out: disk_full needs root\n";
+  }
+  if (plan.has_any(kOfNetworks)) {
+    std::string obstacle = harness::Network::obstacle();
+    if (obstacle.empty()) obstacle = harness::Network::obstacle_to_muting();
+    if (obstacle.empty())
+      measure_networks(plan, started);
+    else
+      std::cout << "left out: cut_off and unheard: " << obstacle << '\n';
+  }
+  figure("failover_tasks", static_cast<double>(started.tasks), "tasks");
+  figure("failover_tasks_twice", static_cast<double>(started.twice), "tasks");
+}
+
+int run(int argc, char** argv) {
+  Plan plan;
+  CLI::App app{"Measures how long nothing starts when the leader of three coordinators falls."};
+  app.add_option("rounds", plan.rounds, "falls of each kind")
+      ->capture_default_str()
+      ->check(CLI::Range(1, kMostRounds));
+  app.add_option("--kinds", plan.kinds, "only these; all unless given")
+      ->check(CLI::IsMember(kKinds));
+  CLI11_PARSE(app, argc, argv);
   if (!harness::has_etcd()) {
     std::cerr << "fairwater_failovers: etcd is not installed (apt-get install etcd-server)\n";
     return 1;
   }
-  Failovers().measure_all(rounds);
+  measure_all(plan);
   return 0;
 }
 
@@ -164,10 +268,5 @@ int run(int argc, char** argv) {
 }  // namespace fairwater::bench
 
 int main(int argc, char** argv) {
-  try {
-    return fairwater::bench::run(argc, argv);
-  } catch (const std::exception& error) {
-    std::cerr << "fairwater_failovers: " << error.what() << '\n';
-    return 1;
-  }
+  return fairwater::bench::run_program("fairwater_failovers", fairwater::bench::run, argc, argv);
 }

@@ -1,6 +1,7 @@
 #include "bench/measure.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -36,6 +37,15 @@ double quantile(std::vector<double> samples, double part) {
   const auto at = samples.begin() + static_cast<std::ptrdiff_t>(rank);
   std::nth_element(samples.begin(), at, samples.end());
   return *at;
+}
+
+int run_program(const char* name, int (*run)(int argc, char** argv), int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::cerr << name << ": " << error.what() << '\n';
+    return 1;
+  }
 }
 
 double cpu_seconds(pid_t pid) {

@@ -21,6 +21,10 @@ void figure(const std::string& name, double value, const std::string& unit);
 /// Bytes that a process caused to be written to disks; 0 where /proc does not say.
 [[nodiscard]] double disk_bytes_written(pid_t pid);
 
+/// `run`'s exit status; what it throws is told under the program's name, and fails it.
+[[nodiscard]] int run_program(const char* name, int (*run)(int argc, char** argv), int argc,
+                              char** argv);
+
 /// What a process used from one moment on.
 class Usage {
  public:

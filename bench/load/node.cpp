@@ -79,6 +79,7 @@ Node::Node(FleetLoop& fleet, std::uint32_t number)
       spec_(spec_of(fleet.options, number)),
       credential_(make_token("fw_ag_")),
       identity_{{}, {1, fmt::format("{:032x}", number + 1)}},
+      back_off_(kAsAgents.reconnect_min_ms, kAsAgents.reconnect_max_ms, number),
       slots_never_used_(fleet.options.slots) {}
 
 Node::~Node() = default;
@@ -91,7 +92,7 @@ kj::Promise<void> Node::live_for_ever() {
       .catch_([](kj::Exception&&) {})  // it tries again, and the fleet counts those it has
       .then([this] {
         disconnect();
-        return fleet_.loop.timer().afterDelay(pause_before_next_try());
+        return fleet_.loop.timer().afterDelay(back_off_.next_ms(1) * kj::MILLISECONDS);
       })
       .then([this] { return live_for_ever(); });
 }
@@ -132,7 +133,7 @@ kj::Promise<void> Node::register_node() {
       return;
     }
     session_ = kj::heap<Session>(response.getSession());
-    failures_ = 0;
+    back_off_.reset();
     identity_.memory.cluster_id = to_std_string(response.getClusterId());
     take(read(response.getReply()), sent);
     if (!std::exchange(joined_, true)) fleet_.joined();
@@ -157,16 +158,6 @@ void Node::disconnect() {
   rpc_ = nullptr;
   report_under_way_ = report_wanted_ = false;
   free_since_.clear();
-}
-
-/// As rpc/agent does it.
-kj::Duration Node::pause_before_next_try() {
-  const auto least_ms = kAsAgents.reconnect_min_ms;
-  const auto most_ms = std::min(kAsAgents.reconnect_max_ms, least_ms << std::min(failures_, 10));
-  ++failures_;
-  return static_cast<std::int64_t>(
-             fleet_.random(static_cast<double>(least_ms), static_cast<double>(most_ms) + 1)) *
-         kj::MILLISECONDS;
 }
 
 // -- reports --------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@
 
 #include "bench/load/fleet.hpp"
 #include "model/node.hpp"
+#include "rpc/agent/back_off.hpp"
 #include "rpc/loop_thread.hpp"
 #include "rpc/rpc_client.hpp"
 
@@ -83,7 +84,6 @@ class Node {
   void send_report();
   void take(const ReportReply& reply, Clock::time_point sent);
   void end_what_outlived_the_lease();
-  [[nodiscard]] kj::Duration pause_before_next_try();
 
   FleetLoop& fleet_;
   const std::uint32_t number_;
@@ -91,7 +91,7 @@ class Node {
   const std::string credential_;
   AgentIdentity identity_;
   bool joined_ = false;
-  int failures_ = 0;  ///< since the last registration
+  BackOff back_off_;  ///< since the last registration
   kj::Own<RpcClient> rpc_;
   kj::Own<Session> session_;  ///< after rpc_: it ends first
   bool report_under_way_ = false;

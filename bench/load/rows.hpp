@@ -20,6 +20,7 @@ void restart(const Sizes& sizes);
 void full_cluster(const Sizes& sizes);
 void mixed(const Sizes& sizes);
 void real_tasks(const Sizes& sizes);
+void replicated_tasks(const Sizes& sizes);
 void durable_tasks(const Sizes& sizes);
 void journal_bytes(const Sizes& sizes);
 void many_waiting(const Sizes& sizes);

@@ -5,14 +5,16 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/harness/replicas.hpp"
 #include "tests/scenario/support.hpp"
 
 namespace fairwater::scenario {
 namespace {
 
 /// The figures by name.
-std::map<std::string, double> measure(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), harness::programs_directory() / "fairwater_load");
+std::map<std::string, double> measure(std::vector<std::string> arguments,
+                                      const char* program = "fairwater_load") {
+  arguments.insert(arguments.begin(), harness::programs_directory() / program);
   const Completed done = harness::run({.command = arguments}, {}, Duration(120'000));
   INFO(done.errors);
   REQUIRE(done.status == 0);
@@ -28,20 +30,47 @@ TEST_CASE("every row of the load counts what it must", "[scenario][load]") {
   auto figures =
       measure({"--nodes", "30", "--tenants", "3", "--tasks", "300", "--jobs", "60", "--waiting",
                "2000", "--followers", "2", "--pollers", "5", "--seconds", "2", "--real", "40"});
-  for (const char* name :
-       {"scale_idle/30.heartbeats", "scale_idle/30.coordinator_memory", "scale_full/30.busy",
-        "scale_full/30.ends", "scale_durable_arrays/1.tasks", "scale_durable_arrays/3.tasks",
-        "scale_durable_jobs/1.tasks", "scale_journal/3.written", "scale_journal/3.kept",
-        "scale_durable_jobs/3.tasks", "scale_waiting/2000.tasks", "scale_restart/30.all_heard",
-        "scale_followers/30/2.submit_to_done", "scale_followers/30/2.pages", "scale_mixed/30.jobs",
-        "scale_mixed/30.tasks", "scale_real/1.tasks", "scale_pollers/30/5.answers",
-        "scale_scans/60.scans"}) {
+  for (const char* name : {"scale_idle/30.heartbeats",
+                           "scale_idle/30.coordinator_memory",
+                           "scale_full/30.busy",
+                           "scale_full/30.ends",
+                           "scale_durable_arrays/1.tasks",
+                           "scale_durable_arrays/3.tasks",
+                           "scale_durable_jobs/1.tasks",
+                           "scale_journal/3.written",
+                           "scale_journal/3.kept",
+                           "scale_durable_jobs/3.tasks",
+                           "scale_waiting/2000.tasks",
+                           "scale_restart/30.all_heard",
+                           "scale_followers/30/2.submit_to_done",
+                           "scale_followers/30/2.pages",
+                           "scale_mixed/30.jobs",
+                           "scale_mixed/30.tasks",
+                           "scale_real/1.tasks",
+                           "scale_real/1.jobs_one_by_one",
+                           "scale_pollers/30/5.answers",
+                           "scale_scans/60.scans"}) {
     INFO(name);
     CHECK(figures[name] > 0);
+  }
+  for (const char* name : {"scale_replicated/3.tasks", "scale_replicated/3.jobs_one_by_one"}) {
+    INFO(name);
+    CHECK((figures[name] > 0) == harness::has_etcd());
   }
   CHECK(figures["scale_full/30.busy"] <= 100);
   CHECK(figures["scale_restart/30.leases_ended"] == 0);
   CHECK(figures["scale_idle/30.lost_connections"] == 0);
+}
+
+TEST_CASE("the measure of a start ends when all that waits has been read", "[scenario][load]") {
+  const auto figures =
+      measure({"--ended", "12000", "--waiting", "300", "--nodes", "20"}, "fairwater_restart");
+  CHECK(figures.size() == 5);
+  for (const auto& [name, value] : figures) {
+    INFO(name);
+    CHECK(value > 0);
+  }
+  CHECK(figures.at("restart_ready") >= figures.at("restart_open") + figures.at("restart_read"));
 }
 
 TEST_CASE("the load says what it cannot do", "[scenario][load]") {
@@ -52,6 +81,21 @@ TEST_CASE("the load says what it cannot do", "[scenario][load]") {
   const Completed too_many = harness::run({.command = {load, "idle", "--nodes", "10000000"}});
   CHECK(too_many.status == 1);
   CHECK_THAT(too_many.errors, Catch::Contains("descriptors"));
+}
+
+TEST_CASE("a measurement refuses a size that is none", "[scenario][load]") {
+  const auto refuses = [](const char* program, const std::vector<std::string>& arguments) {
+    CommandOptions options;
+    options.command = {harness::programs_directory() / program};
+    options.command.insert(options.command.end(), arguments.begin(), arguments.end());
+    const Completed refused = harness::run(options);
+    CHECK(refused.status > 0);
+    INFO(refused.errors);
+    CHECK(refused.errors.find(arguments.front()) != std::string::npos);
+  };
+  refuses("fairwater_restart", {"--ended", "-3"});
+  refuses("fairwater_restart", {"--nodes", "0"});
+  refuses("fairwater_failovers", {"--kinds", "nonsense"});
 }
 
 }  // namespace

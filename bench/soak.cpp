@@ -1,0 +1,232 @@
+// Three coordinators at work for long, whose leader falls again and again: is memory flat, is the
+// disk bounded, has each task run once, and does every ledger verify? (bench/README.md)
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "bench/measure.hpp"
+#include "tests/harness/cluster.hpp"
+#include "tests/harness/replicas.hpp"
+
+namespace fairwater::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using harness::Duration;
+using nlohmann::json;
+
+struct Plan {
+  double minutes = 30;
+  std::uint32_t tasks_per_second = 500;
+  std::uint32_t seconds_between_falls = 20;
+};
+
+constexpr const char* kConfiguration =
+    "lease: 15s\ngrace: 4s\nheartbeat_interval: 250ms\n"
+    "history: {checkpoint_every: 10000, keep_jobs: 60s, archive: {bytes: 20MiB}}\n";
+
+struct Sample {
+  double memory_mib = 0;  ///< of the coordinator that takes most
+  double disk_mib = 0;    ///< of the data directory that is largest
+};
+
+double mib_below(const std::filesystem::path& directory) {
+  std::error_code gone;  // files come and go meanwhile
+  double bytes = 0;
+  for (auto file = std::filesystem::recursive_directory_iterator(directory, gone);
+       !gone && file != std::filesystem::recursive_directory_iterator(); file.increment(gone)) {
+    std::error_code none;
+    const auto size = file->file_size(none);
+    if (!none) bytes += static_cast<double>(size);
+  }
+  return bytes / (1 << 20);
+}
+
+class Soak {
+ public:
+  explicit Soak(const Plan& plan)
+      : plan_(plan),
+        replicas_({.configuration = kConfiguration}),
+        cluster_((replicas_.start(), agents())),
+        marks_(cluster_.directory() / "marks") {
+    cluster_.apply_tenants(
+        "tenants: [{name: t0, weight: 3}, {name: t1, weight: 2}, {name: t2, weight: 1}]\n");
+    cluster_.start_agents();
+  }
+
+  int run() {
+    const auto start = Clock::now();
+    const auto end = start + std::chrono::duration_cast<Clock::duration>(
+                                 std::chrono::duration<double>(60 * plan_.minutes));
+    auto next_fall = start + std::chrono::seconds(plan_.seconds_between_falls);
+    auto next_sample = start;
+    for (auto second = start; Clock::now() < end; second += std::chrono::seconds(1)) {
+      std::this_thread::sleep_until(second);
+      if (is_behind()) continue;
+      submit();
+      if (Clock::now() >= next_fall) {
+        fall();
+        next_fall = Clock::now() + std::chrono::seconds(plan_.seconds_between_falls);
+      }
+      if (Clock::now() >= next_sample) {
+        samples_.push_back(sample());
+        next_sample = Clock::now() + std::chrono::seconds(5);
+      }
+    }
+    wait_for_all();
+    const double took = std::chrono::duration<double>(Clock::now() - start).count();
+    figure("soak_time", took, "s");
+    figure("soak_tasks", static_cast<double>(tasks_), "tasks");
+    figure("soak_rate", static_cast<double>(tasks_) / took, "1/s");
+    figure("soak_falls", falls_, "times");
+    print_thirds();
+    return check() ? 0 : 1;
+  }
+
+ private:
+  [[nodiscard]] harness::ClusterSetup agents() const {
+    harness::ClusterSetup setup;
+    for (const char* name : {"node1", "node2"})
+      setup.agents.push_back({name, "cpu: 64, memory: 64GiB"});
+    setup.data = replicas_.data("one");
+    setup.addresses = replicas_.addresses();
+    setup.log_limit = "1MiB";
+    return setup;
+  }
+
+  /// Ten seconds of work wait: the machine does not keep up.
+  [[nodiscard]] bool is_behind() const {
+    std::error_code none;
+    const auto bytes = std::filesystem::file_size(marks_, none);
+    const double done = none ? 0 : static_cast<double>(bytes) / kBytesPerMark;
+    return static_cast<double>(tasks_) - done > 10.0 * plan_.tasks_per_second;
+  }
+
+  void submit() {
+    const std::string script =
+        "printf '%9s.%5s\\\\n' $FAIRWATER_JOB_ID $FAIRWATER_TASK_INDEX >>" + marks_.string();
+    jobs_.push_back(cluster_.submit(fmt::format(
+        "tenant: t{}\ntasks: {}\nresources: {{cpu: 1, memory: 64MiB}}\ncommand: [sh, -c, \"{}\"]\n",
+        jobs_.size() % 3, plan_.tasks_per_second, script)));
+    tasks_ += plan_.tasks_per_second;
+  }
+
+  /// In turn killed, told to go, and stopped until another leads.
+  void fall() {
+    const std::string leader = replicas_.wait_for_leader();
+    switch (falls_++ % 3) {
+      case 0:
+        replicas_.stop_coordinator(leader, SIGKILL);
+        break;
+      case 1:
+        replicas_.stop_coordinator(leader, SIGTERM);
+        break;
+      default:
+        replicas_.coordinator(leader).send_signal(SIGSTOP);
+        (void)replicas_.wait_for_leader(leader);
+        replicas_.coordinator(leader).send_signal(SIGCONT);
+        return;
+    }
+    (void)replicas_.wait_for_leader(leader);
+    replicas_.start_coordinator(leader);
+  }
+
+  [[nodiscard]] Sample sample() {
+    Sample most;
+    for (const std::string& name : replicas_.names()) {
+      most.memory_mib = std::max(most.memory_mib, resident_mib(replicas_.coordinator(name).pid()));
+      most.disk_mib = std::max(most.disk_mib, mib_below(replicas_.data(name)));
+    }
+    return most;
+  }
+
+  void wait_for_all() const {
+    for (const auto job : jobs_)
+      if (cluster_.wait({job}, Duration(600'000)) != 0)
+        throw std::runtime_error(fmt::format("job {} did not end well", job));
+  }
+
+  void print_thirds() const {
+    for (std::size_t third = 0; third < 3; ++third) {
+      Sample most;
+      for (std::size_t i = third * samples_.size() / 3; i < (third + 1) * samples_.size() / 3;
+           ++i) {
+        most.memory_mib = std::max(most.memory_mib, samples_[i].memory_mib);
+        most.disk_mib = std::max(most.disk_mib, samples_[i].disk_mib);
+      }
+      figure(fmt::format("soak_memory_{}_third", third + 1), most.memory_mib, "MiB");
+      figure(fmt::format("soak_disk_{}_third", third + 1), most.disk_mib, "MiB");
+    }
+  }
+
+  /// By what the tasks themselves wrote, and by each coordinator's ledger.
+  [[nodiscard]] bool check() const {
+    std::map<std::string, int> starts;
+    std::ifstream file(marks_);
+    for (std::string mark; std::getline(file, mark);) ++starts[mark];
+    const auto twice = std::count_if(starts.begin(), starts.end(),
+                                     [](const auto& start) { return start.second > 1; });
+    figure("soak_tasks_twice", static_cast<double>(twice), "tasks");
+    figure("soak_tasks_lost", static_cast<double>(tasks_) - static_cast<double>(starts.size()),
+           "tasks");
+    replicas_.wait_for_all(0);
+    double wrong = 0;
+    for (const std::string& name : replicas_.names()) {
+      const auto done = replicas_.fairwater(
+          {"ledger", "verify", "--archive", "--json", "--data", replicas_.data(name)});
+      const json report = json::parse(done.output, nullptr, false);
+      const bool is_ok = !report.is_discarded() && report.value("ok", false);
+      if (!is_ok) std::cerr << name << ": " << done.output << done.errors << '\n';
+      wrong += is_ok ? 0 : 1;
+    }
+    figure("soak_ledgers_wrong", wrong, "ledgers");
+    return twice == 0 && starts.size() == tasks_ && wrong == 0;
+  }
+
+  static constexpr double kBytesPerMark = 16;
+
+  Plan plan_;
+  harness::Replicas replicas_;
+  harness::Cluster cluster_;
+  std::filesystem::path marks_;
+  std::vector<std::uint64_t> jobs_;
+  std::vector<Sample> samples_;
+  std::uint64_t tasks_ = 0;
+  int falls_ = 0;
+};
+
+int run(int argc, char** argv) {
+  Plan plan;
+  CLI::App app{"Lets the leader of three coordinators fall again and again under load."};
+  app.add_option("--minutes", plan.minutes)->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--rate", plan.tasks_per_second, "tasks a second")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--every", plan.seconds_between_falls, "seconds between two falls")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  CLI11_PARSE(app, argc, argv);
+  if (!harness::has_etcd()) {
+    std::cerr << "fairwater_soak: etcd is not installed (apt-get install etcd-server)\n";
+    return 1;
+  }
+  return Soak(plan).run();
+}
+
+}  // namespace
+}  // namespace fairwater::bench
+
+int main(int argc, char** argv) {
+  return fairwater::bench::run_program("fairwater_soak", fairwater::bench::run, argc, argv);
+}
