@@ -12,6 +12,7 @@
 #include "rpc/addresses.hpp"
 #include "rpc/agent/back_off.hpp"
 #include "rpc/agent/credential.hpp"
+#include "rpc/agent/overdue.hpp"
 #include "rpc/answers.hpp"
 #include "rpc/bridge.hpp"
 #include "rpc/faults.hpp"
@@ -163,17 +164,18 @@ class Session final : private kj::TaskSet::ErrorHandler {
   }
 
  private:
-  /// One and a half heartbeats: an answer takes a commit, which is milliseconds, and a longer wait
-  /// costs the other coordinator no more than a word. Well below any lease.
-  [[nodiscard]] kj::Duration patience() const { return interval_ms_ * 3 / 2 * kj::MILLISECONDS; }
-  [[nodiscard]] bool is_overdue() const {
-    return waiting_for_ != 0 && shared_.timer.now() - waiting_since_ >= patience();
+  [[nodiscard]] kj::Duration patience() const {
+    return overdue_after_ms(interval_ms_) * kj::MILLISECONDS;
   }
+  [[nodiscard]] kj::Duration waited() const { return shared_.timer.now() - waiting_since_; }
+  [[nodiscard]] bool is_overdue() const { return waiting_for_ != 0 && waited() >= patience(); }
   kj::Promise<void> overdue() {
-    if (is_overdue())
-      return shared_.timer.afterDelay(patience()).then([this]() -> kj::Promise<void> {
+    if (is_overdue()) {
+      const auto pause = ask_again_after_ms(interval_ms_, waited() / kj::MILLISECONDS);
+      return shared_.timer.afterDelay(pause * kj::MILLISECONDS).then([this]() -> kj::Promise<void> {
         return is_overdue() ? kj::Promise<void>(kj::READY_NOW) : overdue();
       });
+    }
     auto pair = kj::newPromiseAndFulfiller<void>();
     overdue_ = kj::mv(pair.fulfiller);
     return kj::mv(pair.promise);
