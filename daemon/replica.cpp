@@ -30,7 +30,7 @@ using Clock = std::chrono::steady_clock;
 /// Says in a data directory that its ledger is one of several.
 constexpr const char* kReplicaFile = "replica";
 constexpr int kLookMs = 100;
-constexpr int kLookAtDiskMs = 500;
+constexpr int kLookAtDiskMs = 250;
 
 std::string replica_file(const CoordinatorConfig& config) {
   return config.data + "/" + kReplicaFile;
@@ -89,8 +89,9 @@ class DiskRoom {
 constexpr std::uint64_t kMostBehind = 10'000;
 constexpr std::int64_t kMostSilentUs = 10'000'000;
 
-/// A disk that is full for so long does not empty by itself.
-constexpr std::chrono::seconds kFullTooLong{3};
+/// For so long nothing was acknowledged. A hand-over takes a fifth of that, so to wait for the disk
+/// to empty by itself costs the others more.
+constexpr std::chrono::seconds kFullTooLong{1};
 
 class Leading final : public Leadership {
  public:
