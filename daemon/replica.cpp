@@ -93,6 +93,21 @@ constexpr std::int64_t kMostSilentUs = 10'000'000;
 /// to empty by itself costs the others more.
 constexpr std::chrono::seconds kFullTooLong{1};
 
+std::vector<ReplicaInfo> replicas_of(const EtcdJournal& journal) {
+  std::vector<ReplicaInfo> infos;
+  for (const auto& holds : journal.replicas())
+    infos.push_back({holds.name, holds.address, holds.number, holds.version, holds.at});
+  return infos;
+}
+
+/// When its newest record was the newest there was, as far as it tells.
+Clock::time_point held_at(const Ledger& ledger) {
+  const auto newest = ledger.record(ledger.last_number());
+  if (!newest) return Clock::now();
+  const auto age_us = wall_time_now().microseconds - newest->time.microseconds;
+  return Clock::now() - std::chrono::microseconds(std::max<std::int64_t>(age_us, 0));
+}
+
 class Leading final : public Leadership {
  public:
   Leading(const EtcdJournal& journal, std::string name, std::function<void()> on_hand_over)
@@ -105,12 +120,7 @@ class Leading final : public Leadership {
     return "no majority of etcd has answered for " + std::to_string(*silent_ms / 1000) +
            " s: nothing becomes durable and no lease is extended until it does";
   }
-  std::vector<ReplicaInfo> replicas() const override {
-    std::vector<ReplicaInfo> infos;
-    for (const auto& holds : journal_.replicas())
-      infos.push_back({holds.name, holds.address, holds.number, holds.version, holds.at});
-    return infos;
-  }
+  std::vector<ReplicaInfo> replicas() const override { return replicas_of(journal_); }
 
   caf::error hand_over() const override {
     const auto all = journal_.replicas();
@@ -220,16 +230,21 @@ class Replica {
     caf::actor_system system{actor_config};
     const auto limits = connection_limits(config_, descriptor_limit());
     if (!limits) return limits.error();
-    auto leader = std::make_shared<KnownLeader>();
-    auto server = Server::start(system, spawn_follower(system, leader),
-                                server_options(config_, *limits, opened_));
+    const auto following = std::make_shared<Following>(held_at(*opened_.ledger));
+    const Follower follower(
+        system, opened_.ledger, following,
+        {config_.member, std::string(kVersion), [this] { return replicas_of(*journal_); }});
+    auto server =
+        Server::start(system, follower.frontend(), server_options(config_, *limits, opened_));
     if (!server) return server.error();
     if (!std::exchange(announced_, true)) announce((*server)->address(), *limits);
     log_.info("following");
     history_->follows(true);
     LeaderSilence silence(*config_.replicas, config_.member, heard_again_ms_);
     for (;;) {
-      const auto view = journal_->look(opened_.ledger->last_number() + 1);
+      const auto asked_at = Clock::now();
+      const std::uint64_t held = opened_.ledger->last_number();
+      const auto view = journal_->look(held + 1);
       bool behind = false;
       if (!view) {
         if (details(view.error()).code != ErrorCode::unavailable) return view.error();
@@ -238,7 +253,10 @@ class Replica {
       } else {
         said_ = false;
         if (caf::error wrong = take_in(*view, behind)) return wrong;
-        leader->set(view->leader.name, view->leader.address);
+        following->set_leader(view->leader.name, view->leader.address);
+        const std::uint64_t holds = opened_.ledger->last_number();
+        if (holds == view->head->number) following->set_held(asked_at, holds);
+        if (holds > held) follower.grew(holds);
         const bool can_lead = !has_full_disk();
         if (!behind && silence.is_over(*view, Clock::now()) && can_lead) return {};
       }

@@ -32,7 +32,7 @@ class GatewayServer final : public wire::Gateway::Server {
     const std::uint32_t version = params.getProtocolVersion();
     if (auto refused = connection_->begin_entry(version))
       return refuse_late(*connection_, context, refused);
-    const Login request{hash_token(to_std_string(params.getToken()))};
+    const Login request{hash_token(to_std_string(params.getToken())), params.getAcceptsFollower()};
     context.allowCancellation();
     auto& services = connection_->services();
     return services.bridge.ask<Caller>(services.frontend, request, services.answer_timeout())

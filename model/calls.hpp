@@ -24,6 +24,18 @@ struct GetStatus {
   Caller caller;
 };
 
+/// How old what a coordinator shows may be. Of one that leads, nothing: empty.
+struct Freshness {
+  std::string follower;     ///< its name among the replicas
+  std::int64_t age_ms = 0;  ///< so long ago it held all that was durable, or less
+  friend bool operator==(const Freshness&, const Freshness&) = default;
+};
+/// Asked before something is read, it bounds how old that will be.
+struct GetFreshness {
+  using Answer = Freshness;
+  Caller caller;
+};
+
 struct TenantList {
   std::vector<TenantInfo> tenants;  ///< by id
   bool more = false;                ///< there are others after these
@@ -270,7 +282,8 @@ struct ForgiveDebt {
   X(readLog, ReadLog)                      \
   X(showLedger, ShowLedger)                \
   X(showProfile, ShowProfile)              \
-  X(queryUsage, QueryUsage)
+  X(queryUsage, QueryUsage)                \
+  X(getFreshness, GetFreshness)
 #define FAIRWATER_COORDINATOR_TENANT_CALLS(X) X(listNodes, ListNodes)
 
 /// Of an operator alone; the frontend refuses others.
@@ -308,6 +321,16 @@ struct ForgiveDebt {
   FAIRWATER_TENANT_CALLS(X) \
   FAIRWATER_OPERATOR_CALLS(X)
 
+/// What a coordinator that follows answers itself, from its ledger, to those who accept that.
+#define FAIRWATER_FOLLOWER_CALLS(X) \
+  X(getFreshness, GetFreshness)     \
+  X(getStatus, GetStatus)           \
+  X(listJobs, ListJobs)             \
+  X(showJob, ShowJob)               \
+  X(showLedger, ShowLedger)         \
+  X(queryUsage, QueryUsage)         \
+  X(readJournal, ReadJournal)
+
 /// What the client is told; the answer itself unless the request says otherwise.
 template <class Request>
 struct ShownTo {
@@ -335,6 +358,9 @@ inline constexpr bool kForOperators = false FAIRWATER_OPERATOR_CALLS(FAIRWATER_I
 /// Whether the frontend passes it on.
 template <class Type>
 inline constexpr bool kByCoordinator = false FAIRWATER_COORDINATOR_CALLS(FAIRWATER_IS_REQUEST);
+/// Whether a coordinator that follows answers it.
+template <class Type>
+inline constexpr bool kByFollower = false FAIRWATER_FOLLOWER_CALLS(FAIRWATER_IS_REQUEST);
 #undef FAIRWATER_IS_REQUEST
 
 }  // namespace fairwater

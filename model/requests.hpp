@@ -23,6 +23,8 @@ struct Caller {
   std::string tenant_name;
   WallTime expires_at = {};  ///< of the token; not set: never
   std::string user = {};     ///< of the tenant; empty: its token names none
+  /// Of one who logged in with a coordinator that follows, which judges it anew in each call.
+  Hash token_hash = {};
   friend bool operator==(const Caller&, const Caller&) = default;
 };
 

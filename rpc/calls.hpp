@@ -22,6 +22,12 @@ struct Fields<GetStatus> {
 };
 
 template <>
+struct Fields<GetFreshness> {
+  template <class Visit>
+  static constexpr void each(Visit&&) {}
+};
+
+template <>
 struct Fields<ListTenants> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
@@ -249,6 +255,15 @@ struct Fields<ForgiveDebt> {
 };
 
 // -- answers whose fields are the results
+
+template <>
+struct Fields<Freshness> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(follower, Follower);
+    FAIRWATER_FIELD(age_ms, AgeMs);
+  }
+};
 
 template <>
 struct Fields<TenantList> {

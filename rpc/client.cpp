@@ -82,11 +82,12 @@ caf::error error_of(const Expected<Done>& answer) { return answer ? caf::error{}
 class Client::Impl {
  public:
   Impl(AddressList addresses, std::string token, std::int64_t timeout_ms,
-       std::optional<PublicKey> key)
+       std::optional<PublicKey> key, Reads reads)
       : addresses_(std::move(addresses)),
         token_(std::move(token)),
         timeout_ms_(addresses_.size() > 1 ? std::min(timeout_ms, kTryTimeoutMs) : timeout_ms),
         key_(key),
+        reads_(reads),
         thread_([this](Loop& loop) {
           loop_ = &loop;
           loop.stopped.wait(loop.io.waitScope);
@@ -213,6 +214,7 @@ class Client::Impl {
     auto request = rpc_->gateway().loginRequest();
     request.setToken(to_text(token_));
     request.setProtocolVersion(kProtocolVersion);
+    request.setAcceptsFollower(reads_ == Reads::of_any);
     return response_of(request).then([this](auto&& response) -> Expected<Caller> {
       if (response.hasError()) return read(response.getError());
       remembers_requests_ = response.getRemembersRequests();
@@ -250,6 +252,7 @@ class Client::Impl {
   const std::string token_;
   const std::int64_t timeout_ms_;
   const std::optional<PublicKey> key_;
+  const Reads reads_;
   bool remembers_requests_ = false;
   Caller caller_;
   LoopThread thread_;  ///< last: it uses what stands above
@@ -257,17 +260,17 @@ class Client::Impl {
 
 Expected<std::unique_ptr<Client>> Client::connect(const std::string& address,
                                                   const std::string& token, std::int64_t timeout_ms,
-                                                  std::optional<PublicKey> key) {
+                                                  std::optional<PublicKey> key, Reads reads) {
   auto addresses = AddressList::parse(address);
   if (!addresses) return addresses.error();
-  return connect(std::move(*addresses), token, timeout_ms, key);
+  return connect(std::move(*addresses), token, timeout_ms, key, reads);
 }
 
 Expected<std::unique_ptr<Client>> Client::connect(AddressList addresses, const std::string& token,
                                                   std::int64_t timeout_ms,
-                                                  std::optional<PublicKey> key) {
+                                                  std::optional<PublicKey> key, Reads reads) {
   const std::string tried = addresses.text();
-  auto impl = std::make_unique<Impl>(std::move(addresses), token, timeout_ms, key);
+  auto impl = std::make_unique<Impl>(std::move(addresses), token, timeout_ms, key, reads);
   if (auto failed = impl->log_in()) {
     const ErrorDetails parts = details(failed);
     if (parts.code != ErrorCode::unavailable && parts.code != ErrorCode::internal) return failed;
@@ -294,6 +297,12 @@ FAIRWATER_CALLS(FAIRWATER_CALL)
 #undef FAIRWATER_CALL
 
 Expected<ClusterStatus> Client::status() { return call(GetStatus{}); }
+
+Expected<Freshness> Client::freshness() {
+  auto answer = call(GetFreshness{});
+  if (!answer && details(answer.error()).code == ErrorCode::not_permitted) return Freshness{};
+  return answer;
+}
 
 Expected<std::vector<TenantInfo>> Client::list_tenants() {
   return whole_list<TenantInfo>([this](TenantId after) {

@@ -16,19 +16,24 @@ namespace fairwater {
 
 inline constexpr std::int64_t kConnectTimeoutMs = 5000;
 
+/// Whose answers a client takes.
+enum class Reads : bool { of_leader, of_any };
+
 class Client {
  public:
   /// Connects to HOST:PORT, or to one of several with commas between them, and logs in; with `key`
   /// only when the coordinator proves that it has it. Goes where a coordinator that does not lead
   /// says, here and in each call. `unavailable` when nobody answers within `timeout_ms`,
-  /// `unauthenticated` for a wrong token.
+  /// `unauthenticated` for a wrong token. `reads`: whether a coordinator that follows will do, for
+  /// calls of FAIRWATER_FOLLOWER_CALLS; see freshness().
   [[nodiscard]] static Expected<std::unique_ptr<Client>> connect(
       const std::string& address, const std::string& token,
-      std::int64_t timeout_ms = kConnectTimeoutMs, std::optional<PublicKey> key = {});
+      std::int64_t timeout_ms = kConnectTimeoutMs, std::optional<PublicKey> key = {},
+      Reads reads = Reads::of_leader);
   /// The same, beginning with the current one of `addresses`.
   [[nodiscard]] static Expected<std::unique_ptr<Client>> connect(
       AddressList addresses, const std::string& token, std::int64_t timeout_ms = kConnectTimeoutMs,
-      std::optional<PublicKey> key = {});
+      std::optional<PublicKey> key = {}, Reads reads = Reads::of_leader);
   ~Client();
 
   [[nodiscard]] const Caller& caller() const;
@@ -45,6 +50,9 @@ class Client {
   // Each call: the coordinator's answer or its error; `unavailable` when the connection is lost,
   // after which only a new Client helps.
   [[nodiscard]] Expected<ClusterStatus> status();
+  /// How old, at most, what is asked for afterwards will be, but for the time since. Of one that
+  /// leads, or is too old to follow: empty.
+  [[nodiscard]] Expected<Freshness> freshness();
   [[nodiscard]] Expected<std::vector<TenantInfo>> list_tenants();
   [[nodiscard]] Expected<std::vector<TenantChange>> apply_tenants(
       const std::vector<TenantSpec>& specs, bool dry_run);

@@ -75,7 +75,9 @@ struct Error {
 interface Gateway {
   # All that a peer can call before it has shown a token. One identity per connection.
 
-  login @0 (token :Text, protocolVersion :UInt32) -> (
+  login @0 (token :Text, protocolVersion :UInt32,
+      acceptsFollower :Bool)             # answers of one that follows will do; others refuse it
+      -> (
       error :Error,
       session :TenantSession,            # for a tenant's token and for an operator's
       operatorSession :OperatorSession,  # the same object, for an operator's token only
@@ -137,6 +139,9 @@ interface TenantSession {
   # What the newest runs of a tenant's class took. `tenant` empty: the caller's.
   queryUsage @12 (query :UsageQuery) -> (error :Error, rows :List(UsageRow), more :Bool);
   # What attempts that have ended used, by group, in ascending order.
+  getFreshness @13 () -> (error :Error, follower :Text, ageMs :Int64);
+  # `follower`: the coordinator that answers, which does not lead; empty: it does. What is asked for
+  # afterwards is at most `ageMs` and the time since older than what is durable.
 }
 
 interface OperatorSession extends(TenantSession) {

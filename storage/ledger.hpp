@@ -107,6 +107,7 @@ class Ledger {
   [[nodiscard]] AccountsSnapshot accounts() const;
   [[nodiscard]] std::vector<IouBook::Iou> ious() const;  ///< by debtor, creditor
   [[nodiscard]] std::map<Hash, TokenGrant> tokens() const;
+  [[nodiscard]] std::optional<TokenGrant> token(const Hash& hash) const;
   /// Of those who share a tenant: TenantUser::served.
   [[nodiscard]] std::map<std::string, std::uint64_t> served_users(TenantId tenant) const;
   /// What was used, by day, tenant and user, beginning with `from`, until `visit` returns false.

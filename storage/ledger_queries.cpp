@@ -62,6 +62,10 @@ std::map<Hash, TokenGrant> Ledger::tokens() const {
   return tokens;
 }
 
+std::optional<TokenGrant> Ledger::token(const Hash& hash) const {
+  return Snapshot(impl_->database()).find<TokenGrant>(Family::tokens, token_key(hash));
+}
+
 std::map<std::string, std::uint64_t> Ledger::served_users(TenantId tenant) const {
   std::map<std::string, std::uint64_t> served;
   const std::string prefix = key_of(tenant);

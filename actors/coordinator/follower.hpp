@@ -1,41 +1,82 @@
-// Stands in for the frontend while this coordinator follows another.
+// Stands in for the frontend while this coordinator follows another. Who accepts that at the login
+// is shown what this one holds, and how old it may be; everybody else hears who leads.
 //
 //   takes  what the frontend takes                         from the gateway
-//   sends  nothing: every answer is `not_leader` and says who leads
+//   sends  look-ups and listings                           to the ledger's reader and scanner
 //   bound  as the frontend's
 //
-//              any call
-//   following ──────────> following
+//              a call of FAIRWATER_FOLLOWER_CALLS: read
+//   following ──────────────────────────────────────────> following
+//              any other: `not_leader`
 #pragma once
 
+#include <chrono>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include <caf/actor_system.hpp>
 
 #include "actors/coordinator/frontend.hpp"
+#include "actors/coordinator/ledger.hpp"
 
 namespace fairwater {
 
-/// Who leads, as far as this coordinator knows. From any thread.
-class KnownLeader {
+/// What a coordinator that follows knows of the others. From any thread.
+class Following {
  public:
-  void set(std::string name, std::string address) {
-    const std::lock_guard lock(mutex_);
-    name_ = std::move(name);
-    address_ = std::move(address);
-  }
-  /// The answer to every call.
+  using Clock = std::chrono::steady_clock;
+
+  /// `held_at`: when the ledger held all that was durable, as far as its newest record tells.
+  explicit Following(Clock::time_point held_at = Clock::now()) : held_at_(held_at) {}
+
+  void set_leader(std::string name, std::string address);
+  /// All that was durable at that moment is held; `end` is the newest record.
+  void set_held(Clock::time_point at, std::uint64_t end);
+
+  [[nodiscard]] std::string leader() const;
+  /// The newest durable record, as far as is known.
+  [[nodiscard]] std::uint64_t end() const;
+  [[nodiscard]] std::int64_t age_ms(Clock::time_point now) const;
+  /// The answer to what only a leader may do.
   [[nodiscard]] caf::error refusal() const;
 
  private:
   mutable std::mutex mutex_;
-  std::string name_;     // guarded by mutex_; empty: nobody is known to
-  std::string address_;  // guarded by mutex_
+  std::string name_;           // guarded by mutex_; empty: nobody is known to lead
+  std::string address_;        // guarded by mutex_
+  Clock::time_point held_at_;  // guarded by mutex_
+  std::uint64_t end_ = 0;      // guarded by mutex_
 };
 
-[[nodiscard]] FrontendActor spawn_follower(caf::actor_system& system,
-                                           std::shared_ptr<const KnownLeader> leader);
+struct FollowerSettings {
+  std::string name;  ///< among the replicas
+  std::string version;
+  std::function<std::vector<ReplicaInfo>()> replicas;
+  std::function<WallTime()> wall_clock = wall_time_now;
+  Threading threading = Threading::own;
+};
+
+/// The actors of a coordinator that follows; they end with it.
+class Follower {
+ public:
+  Follower(caf::actor_system& system, std::shared_ptr<const Ledger> ledger,
+           std::shared_ptr<const Following> following, FollowerSettings settings);
+  ~Follower();
+  Follower(const Follower&) = delete;
+  Follower& operator=(const Follower&) = delete;
+
+  [[nodiscard]] const FrontendActor& frontend() const { return frontend_; }
+  /// For those who follow the journal here.
+  void grew(std::uint64_t number) const;
+
+ private:
+  LedgerReader reader_;
+  LedgerScanner scanner_;
+  FrontendActor frontend_;
+};
 
 }  // namespace fairwater

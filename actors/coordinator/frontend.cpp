@@ -2,7 +2,6 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "actors/coordinator/frontend_state.hpp"
@@ -66,25 +65,6 @@ caf::result<TenantList> answer(FrontendSelf self, const ListTenants& request) {
   return promise;
 }
 
-namespace {
-
-LedgerView visible_part(const Caller& caller, LedgerView view) {
-  if (caller.role == Role::operator_role) return view;
-  std::erase_if(view.ious, [&](const IouBook::Iou& iou) {
-    return iou.debtor != caller.tenant.value && iou.creditor != caller.tenant.value;
-  });
-  std::set<TenantId> partners;
-  for (const auto& iou : view.ious)
-    partners.insert(TenantId{iou.debtor == caller.tenant.value ? iou.creditor : iou.debtor});
-  for (const auto& tenant : view.tenants)
-    if (partners.contains(tenant.id)) view.counterparties.emplace(tenant.id, tenant.spec.name);
-  std::erase_if(view.tenants, [&](const TenantRecord& t) { return t.id != caller.tenant; });
-  std::erase_if(view.net, [&](const auto& entry) { return entry.first != caller.tenant; });
-  return view;
-}
-
-}  // namespace
-
 caf::result<LedgerView> answer(FrontendSelf self, const ShowLedger& request) {
   auto promise = self->make_response_promise<LedgerView>();
   self->request(self->state.context->reader, caf::infinite, ReadLedger{})
@@ -117,6 +97,10 @@ caf::result<LedgerBackup> answer(FrontendSelf self, const BackupLedger& request)
   return self->delegate(self->state.context->scanner, RunBackup{request.directory});
 }
 
+caf::result<Freshness> answer(FrontendSelf, const GetFreshness&) {
+  return Freshness{};  // what it shows is what is
+}
+
 caf::result<Done> answer(FrontendSelf self, const HandOver&) {
   const auto& leadership = self->state.context->settings.leadership;
   if (!leadership)
@@ -131,17 +115,11 @@ namespace {
 
 using namespace frontend_work;
 
-template <class Request>
-caf::error refuse(const Request& request) {
-  if (!kForOperators<Request> || request.caller.role == Role::operator_role) return {};
-  return make_error(ErrorCode::not_permitted, "only the operator may do this");
-}
-
 /// A call goes to the frontend's own answer(), or as a whole to the coordinator.
 template <class Request>
 auto answering(FrontendSelf self) {
   return [self](const Request& request) -> caf::result<typename Request::Answer> {
-    if (auto refused = refuse(request)) return refused;
+    if (auto refused = check_role(request)) return refused;
     if constexpr (kByCoordinator<Request>)
       return self->delegate(self->state.coordinator, request);
     else

@@ -24,6 +24,7 @@ namespace fairwater {
 /// Who does this token (its hash) belong to? `unauthenticated` when nobody's.
 struct Login {
   Hash token_hash{};
+  bool accepts_follower = false;  ///< answers of a coordinator that follows will do
 };
 
 #define FAIRWATER_REPLY(method, Request) , caf::replies_to<Request>::with<Request::Answer>

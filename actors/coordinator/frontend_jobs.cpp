@@ -12,15 +12,6 @@
 namespace fairwater::frontend_work {
 namespace {
 
-/// Tasks of one job in one answer. With messages of kMaxResultMessageBytes they fit one message;
-/// the gateway cuts what is larger.
-constexpr std::uint32_t kMaxTasksInAnswer = 1'000;
-
-/// Somebody else's job is as good as none: whether it exists is nobody else's business.
-caf::error no_such_job(JobId id) {
-  return make_error(ErrorCode::not_found, "there is no job " + std::to_string(id.value), "id");
-}
-
 caf::error no_such_task(const JobRecord& job) {
   const auto last = job.tasks.total - 1;
   return make_error(ErrorCode::invalid_input,
@@ -238,16 +229,11 @@ caf::result<JobList> answer(FrontendSelf self, const ListJobs& request) {
   const auto& scanner = self->state.context->scanner;
   const auto& query = request.query;
   const auto& caller = request.caller;
-  const auto& wanted = query.tenant;
-  if (caller.role == Role::tenant) {
-    if (!wanted.empty() && wanted != caller.tenant_name)
-      return make_error(ErrorCode::not_permitted,
-                        "this token sees the jobs of " + caller.tenant_name + " only", "tenant");
-    return self->delegate(scanner, QueryJobs{caller.tenant, query});
-  }
-  if (wanted.empty()) return self->delegate(scanner, QueryJobs{TenantId{}, query});
+  if (auto refused = check_listing(caller, query)) return refused;
+  if (caller.role == Role::tenant) return self->delegate(scanner, QueryJobs{caller.tenant, query});
+  if (query.tenant.empty()) return self->delegate(scanner, QueryJobs{TenantId{}, query});
   auto promise = self->make_response_promise<JobList>();
-  self->request(self->state.coordinator, caf::infinite, FindTenant{wanted, {}})
+  self->request(self->state.coordinator, caf::infinite, FindTenant{query.tenant, {}})
       .then(
           [promise, scanner, query](const TenantAddress& tenant) mutable {
             promise.delegate(scanner, QueryJobs{tenant.id, query});

@@ -9,6 +9,7 @@
 
 #include "actors/coordinator/cluster.hpp"
 #include "actors/coordinator/shared_answers.hpp"
+#include "actors/coordinator/visible.hpp"
 
 namespace fairwater::frontend_work {
 
@@ -25,10 +26,6 @@ using FrontendSelf = FrontendActor::stateful_pointer<FrontendState>;
 template <class T>
 auto fail(caf::typed_response_promise<T> promise) {
   return [promise](const caf::error& error) mutable { promise.deliver(error); };
-}
-
-inline bool may_see(const Caller& caller, TenantId tenant) {
-  return caller.role == Role::operator_role || caller.tenant == tenant;
 }
 
 /// Goes on with the spec's amounts as the profile of its class tells them (frontend_profiles.cpp).

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "actors/coordinator/login.hpp"
 #include "actors/coordinator/state.hpp"
 
 namespace fairwater::coordination {
@@ -17,10 +18,6 @@ constexpr std::size_t kIdBytes = 6;
 constexpr std::int64_t kMaxLifetime_ms = 36'525LL * 24 * 60 * 60 * 1'000;
 
 using Tokens = std::map<Hash, TokenEntry>;
-
-bool has_expired(const CoordinatorState& state, const TokenGrant& grant) {
-  return grant.expires_at && grant.expires_at <= state.context->wall_clock();
-}
 
 /// The part of the hash that is shown: enough to tell tokens apart, useless to log in with.
 std::string id_of(const Hash& hash) {
@@ -117,30 +114,22 @@ caf::error check_new_token(const CoordinatorState& state, const NewToken& wanted
 
 Expected<TokenGrant> use_token(CoordinatorState& state, const Hash& hash) {
   const auto token = state.tokens.find(hash);
-  if (token == state.tokens.end() || token->second.state != TokenEntry::State::good)
-    return make_error(ErrorCode::unauthenticated, "this token is not known", "token");
-  auto& [grant, status, last_used] = token->second;
-  if (has_expired(state, grant))
-    return make_error(ErrorCode::unauthenticated,
-                      "this token has expired; an operator makes new ones: fairwater token create",
-                      "token");
-  last_used = state.context->wall_clock();
-  return grant;
+  const bool is_good =
+      token != state.tokens.end() && token->second.state == TokenEntry::State::good;
+  const WallTime now = state.context->wall_clock();
+  if (auto refused = check_token(is_good ? &token->second.grant : nullptr, now)) return refused;
+  token->second.last_used = now;
+  return token->second.grant;
 }
 
 caf::result<Caller> log_in(CoordinatorState& state, const Login& request) {
   const auto grant = use_token(state, request.token_hash);
   if (!grant) return grant.error();
-  if (grant->role == Role::join)
-    return make_error(ErrorCode::not_permitted, "a join token lets nodes join, it logs nobody in",
-                      "token");
-  Caller caller{grant->role, grant->tenant, {}, grant->expires_at, grant->user};
-  if (grant->role == Role::operator_role) return caller;
   const auto tenant = state.tenants.find(grant->tenant);
-  if (tenant == state.tenants.end())
-    return make_error(ErrorCode::unauthenticated, "this token's tenant was removed", "token");
-  caller.tenant_name = tenant->second.spec.name;
-  return caller;
+  const auto caller =
+      caller_of(*grant, tenant == state.tenants.end() ? nullptr : &tenant->second.spec.name);
+  if (!caller) return caller.error();
+  return *caller;
 }
 
 caf::result<TokenInfo> answer(CoordinatorSelf self, const CreateToken& request) {

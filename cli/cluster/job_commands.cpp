@@ -161,12 +161,14 @@ void add_reading_verbs(CLI::App& noun, Context& context) {
   list_verb->add_option("--state", list_options->state,
                         "pending, running, succeeded, failed or cancelled");
   list_verb->add_option("--limit", list_options->limit, "at most so many (default 100)");
+  add_stale_option(list_verb, context);
   on_run_with_client(list_verb, context, list_options, list_jobs);
 
   auto* show_verb = add_verb(noun, "show", "A job and its tasks",
                              "  fairwater job show 7\n  fairwater job show last --json");
   auto id = std::make_shared<std::string>();
   show_verb->add_option("id", *id, "a job's id, or last")->required();
+  add_stale_option(show_verb, context);
   on_run_with_client(show_verb, context, id, show_job);
 
   auto* logs_verb = add_verb(noun, "logs", "What a task printed",

@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::uint32_t kPage = 1000;
 constexpr std::int64_t kFollowWait_ms = 30'000;
+/// Of a coordinator that follows: it tells no one by itself that it hears nothing.
+constexpr std::int64_t kStaleWait_ms = 5'000;
 
 struct JournalOptions {
   std::uint64_t since = 1;
@@ -39,14 +41,40 @@ void print_events(const Context& context, const JournalRecord& record, const Nam
 
 using Printer = void (*)(const Context&, const JournalRecord&, const NameTable&);
 
+/// Says how old a stream from a coordinator that follows may be: when it begins, when another one
+/// answers, and when it hears nothing for long.
+class AgeNote {
+ public:
+  explicit AgeNote(const Context& context) : context_(&context) {}
+
+  caf::error look(Session& session) {
+    if (!context_->options.stale) return {};
+    const auto freshness = session.ask([](Client& client) { return client.freshness(); });
+    if (!freshness) return freshness.error();
+    const bool is_old = freshness->age_ms >= kOld_ms;
+    if (freshness->follower != said_of_ || is_old != was_old_) context_->say_age(*freshness);
+    said_of_ = freshness->follower;
+    was_old_ = is_old;
+    return {};
+  }
+
+ private:
+  static constexpr std::int64_t kOld_ms = 5'000;
+  const Context* context_;
+  std::string said_of_;  ///< nobody, or one that leads: nothing to say
+  bool was_old_ = false;
+};
+
 /// Reads page by page to the end; with `follow` it goes on, also through a coordinator's restart.
 int read_journal(const Context& context, const JournalOptions& options, Printer print) {
   Session session{context};
   if (const auto error = session.connect()) return context.fail(error);
+  AgeNote age(context);
+  const std::int64_t wait_ms = context.options.stale ? kStaleWait_ms : kFollowWait_ms;
   for (std::uint64_t next = std::max<std::uint64_t>(options.since, 1);;) {
-    const auto page = session.ask([&](Client& client) {
-      return client.journal(next, kPage, options.follow ? kFollowWait_ms : 0);
-    });
+    if (auto error = age.look(session)) return context.fail(error);
+    const auto page = session.ask(
+        [&](Client& client) { return client.journal(next, kPage, options.follow ? wait_ms : 0); });
     if (!page) return context.fail(page.error());
     for (const auto& record : page->records) print(context, record, page->names);
     if (!page->records.empty())
@@ -130,6 +158,7 @@ void add_journal_reader(CLI::App& parent, Context& context, const char* name,
   auto options = std::make_shared<JournalOptions>();
   verb->add_option("--since", options->since, "from this cycle on (default 1)");
   verb->add_flag("--follow", options->follow, "go on with what comes, until Ctrl-C");
+  add_stale_option(verb, context);
   on_run(verb, context,
          [&context, options, print] { return read_journal(context, *options, print); });
 }
@@ -141,6 +170,7 @@ void add_ledger_commands(CLI::App& app, Context& context) {
 
   auto* show_verb = add_verb(*noun, "show", "Net positions and IOUs",
                              "  fairwater ledger show\n  fairwater ledger show --json");
+  add_stale_option(show_verb, context);
   on_run_with_client(show_verb, context, show_ledger);
 
   add_journal_reader(*noun, context, "journal", "The committed cycles, a line each",

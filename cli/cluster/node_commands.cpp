@@ -47,7 +47,7 @@ int drain(const Context& context, const DrainOptions& options) {
     return context.fail(make_error(ErrorCode::not_supported,
                                    "stopping tasks at a deadline is not in this version",
                                    "deadline"));
-  return context.with_client([&](Client& client) {
+  return context.with_client([&](const Context&, Client& client) {
     return say_changed(context, client.drain_node(options.name, options.reason), options.name,
                        true);
   });

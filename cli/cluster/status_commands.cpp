@@ -52,7 +52,7 @@ int run_top(Context& context, const TopOptions& options) {
     return context.fail_usage("'" + options.interval + "' is not a duration such as 2s",
                               "interval");
   const bool clear = isatty(STDOUT_FILENO) == 1;
-  return context.with_client([&](Client& client) {
+  return context.with_client([&](const Context&, Client& client) {
     auto next = std::chrono::steady_clock::now();
     for (std::uint32_t frame = 1;; ++frame) {
       const int status = print_frame(context, client, clear);
@@ -101,7 +101,9 @@ int print_version(const Context& context) {
 
 void add_status_commands(CLI::App& app, Context& context) {
   auto* status = add_verb(app, "status", "The cluster in a few lines",
-                          "  fairwater status\n  fairwater status --json");
+                          "  fairwater status\n  fairwater status --json\n"
+                          "  fairwater status --stale --address head2:7400");
+  add_stale_option(status, context);
   on_run_with_client(status, context, print_status);
 
   auto* top = add_verb(app, "top", "The cluster and its tenants, live, until Ctrl-C",

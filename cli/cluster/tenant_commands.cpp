@@ -46,7 +46,7 @@ int apply(const Context& context, const ApplyOptions& options) {
   if (!text) return context.fail(text.error());
   const auto specs = parse_tenant_file(*text, options.file);
   if (!specs) return context.fail(specs.error());
-  return context.with_client([&](Client& client) {
+  return context.with_client([&](const Context&, Client& client) {
     const auto warnings = excess_after(client, *specs);
     if (!warnings) return context.fail(warnings.error());
     const auto changes = client.apply_tenants(*specs, options.dry_run);

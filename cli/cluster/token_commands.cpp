@@ -52,7 +52,7 @@ int create(const Context& context, const CreateOptions& options) {
   if (!wanted) return context.fail(wanted.error());
   if (!options.file.empty())
     if (const auto error = check_secret_file(options.file)) return context.fail(error);
-  return context.with_client([&](Client& client) {
+  return context.with_client([&](const Context&, Client& client) {
     const auto made = client.create_token(*wanted);
     if (!made) return context.fail(made.error());
     Json fields = token_json(made->info);

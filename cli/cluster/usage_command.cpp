@@ -12,10 +12,10 @@ namespace {
 int show_usage(const Context& context, const UsageOptions& options) {
   const auto query = usage_query(options, wall_time_now());
   if (!query) return context.fail(query.error());
-  return context.with_client([&](Client& client) {
+  return context.with_client([&](const Context& dated, Client& client) {
     const auto text = [&](const std::vector<UsageRow>& rows) { return usage_text(*query, rows); };
     const auto json = [&](const std::vector<UsageRow>& rows) { return usage_json(*query, rows); };
-    return print_answer(context, client.query_usage(*query), json, text);
+    return print_answer(dated, client.query_usage(*query), json, text);
   });
 }
 
@@ -37,6 +37,7 @@ void add_usage_command(CLI::App& app, Context& context) {
                    "(default tenant)")
       ->delimiter(',')
       ->allow_extra_args(false);
+  add_stale_option(verb, context);
   on_run(verb, context, [&context, options] { return show_usage(context, *options); });
 }
 

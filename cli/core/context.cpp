@@ -5,6 +5,8 @@
 #include <optional>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "rpc/tokens.hpp"
 
 namespace fairwater {
@@ -78,17 +80,31 @@ Expected<std::unique_ptr<Client>> Context::connect(const AddressList& addresses)
   }
   const auto deadline = std::chrono::steady_clock::now() + kTakeoverPatience;
   for (;;) {
-    auto client = Client::connect(addresses, options.token, kConnectTimeoutMs, pinned);
+    auto client = Client::connect(addresses, options.token, kConnectTimeoutMs, pinned,
+                                  options.stale ? Reads::of_any : Reads::of_leader);
     const bool nobody_leads = !client && details(client.error()).code == ErrorCode::not_leader;
     if (!nobody_leads || std::chrono::steady_clock::now() > deadline) return client;
     std::this_thread::sleep_for(kTakeoverPause);  // nothing tells when another leads
   }
 }
 
-int Context::with_client(const std::function<int(Client&)>& use) const {
+int Context::with_client(const std::function<int(const Context&, Client&)>& use) const {
   auto client = connect();
   if (!client) return fail(client.error());
-  return use(**client);
+  if (!options.stale) return use(*this, **client);
+  const auto freshness = (*client)->freshness();
+  if (!freshness) return fail(freshness.error());
+  Context dated = *this;
+  dated.freshness_ = *freshness;
+  if (!json()) say_age(*freshness);
+  return use(dated, **client);
+}
+
+void Context::say_age(const Freshness& of) const {
+  if (of.follower.empty()) return;
+  const std::int64_t tenths = (of.age_ms + 99) / 100;  // rounded up: it is a bound
+  *err_ << fmt::format("fairwater: {} answers, which follows: this is at most {}.{} s old\n",
+                       printable(of.follower), tenths / 10, tenths % 10);
 }
 
 int Context::fail(const caf::error& error) const {
@@ -121,6 +137,8 @@ void Context::warn(const std::vector<std::string>& warnings) const {
 void Context::print_json(const Json& fields) const {
   Json value;
   value["version"] = 1;
+  if (!freshness_.follower.empty())
+    value["as_of"] = {{"coordinator", freshness_.follower}, {"age_ms", freshness_.age_ms}};
   value.update(fields);
   print_line(json_text(value));
 }

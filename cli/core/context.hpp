@@ -32,6 +32,7 @@ struct GlobalOptions {
   std::string token_file;
   std::string coordinator_key;
   bool json = false;
+  bool stale = false;  ///< of commands that offer it: what a coordinator that follows holds will do
 };
 
 class Context {
@@ -58,8 +59,11 @@ class Context {
   [[nodiscard]] Expected<std::unique_ptr<Client>> connect() const;
   /// Beginning with the current one of these.
   [[nodiscard]] Expected<std::unique_ptr<Client>> connect(const AddressList& addresses) const;
-  /// Connects, runs `use(Client&)` and prints a failure to connect.
-  [[nodiscard]] int with_client(const std::function<int(Client&)>& use) const;
+  /// Connects, runs `use` and prints a failure to connect. What it prints by the context that it is
+  /// given says how old it may be, where that is not from one that leads.
+  [[nodiscard]] int with_client(const std::function<int(const Context&, Client&)>& use) const;
+  /// Says so on standard error. Nothing of one that leads.
+  void say_age(const Freshness& of) const;
 
   /// Prints the error as the output format wants it and returns its exit status.
   [[nodiscard]] int fail(const caf::error& error) const;
@@ -75,6 +79,7 @@ class Context {
  private:
   std::ostream* out_;
   std::ostream* err_;
+  Freshness freshness_;  ///< of what is printed
 };
 
 }  // namespace fairwater

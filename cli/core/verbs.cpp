@@ -26,9 +26,12 @@ void on_run(CLI::App* verb, Context& context, std::function<int()> run) {
 
 void on_run_with_client(CLI::App* verb, Context& context,
                         std::function<int(const Context&, Client&)> work) {
-  on_run(verb, context, [&context, work = std::move(work)] {
-    return context.with_client([&](Client& client) { return work(context, client); });
-  });
+  on_run(verb, context, [&context, work = std::move(work)] { return context.with_client(work); });
+}
+
+void add_stale_option(CLI::App* verb, Context& context) {
+  verb->add_flag("--stale", context.options.stale,
+                 "what a coordinator that follows holds will do; it says how old that may be");
 }
 
 Expected<std::string> read_input(const std::string& path, std::size_t max_bytes) {

@@ -31,6 +31,9 @@ void on_run_with_client(CLI::App* verb, Context& context, const std::shared_ptr<
   });
 }
 
+/// For a verb whose calls a coordinator that follows answers, too.
+void add_stale_option(CLI::App* verb, Context& context);
+
 /// Prints what was answered, as `json(answer)` or `text(answer)`, or the error; returns the exit
 /// status.
 template <class Answer, class JsonShape, class TextShape>

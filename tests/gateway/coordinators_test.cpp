@@ -2,9 +2,11 @@
 
 #include <caf/all.hpp>
 #include <catch2/catch.hpp>
+#include <rocksdb/env.h>
 
 #include "actors/coordinator/follower.hpp"
 #include "gateway/server.hpp"
+#include "rpc/tokens.hpp"
 #include "tests/gateway/fake_agent.hpp"
 #include "tests/gateway/fake_frontend.hpp"
 
@@ -13,20 +15,39 @@ using namespace fairwater::test;
 
 namespace {
 
+std::shared_ptr<Ledger> make_ledger(rocksdb::Env* memory) {
+  LedgerOptions options;
+  options.directory = "/ledger";
+  options.create = true;
+  options.env = memory;
+  auto ledger = Ledger::open(options);
+  REQUIRE(ledger);
+  REQUIRE((*ledger)->append({ClusterCreated{"test", ResourceCatalog{}.kinds(), {}},
+                             TokenIssued{Role::operator_role, {}, hash_token(kOperatorToken)}}));
+  return std::move(*ledger);
+}
+
 /// A coordinator that follows.
-struct Follower {
-  Follower() {
+struct FollowingCoordinator {
+  FollowingCoordinator() {
     ServerOptions options;
     options.listen = "127.0.0.1:0";
-    auto started = Server::start(system, spawn_follower(system, leader), options);
+    auto started = Server::start(system, follower->frontend(), options);
     REQUIRE(started);
     server = std::move(*started);
   }
-  ~Follower() { server.reset(); }
+  ~FollowingCoordinator() {
+    server.reset();
+    follower.reset();
+  }
 
+  std::unique_ptr<rocksdb::Env> memory{rocksdb::NewMemEnv(rocksdb::Env::Default())};
+  std::shared_ptr<Following> leader = std::make_shared<Following>();
   caf::actor_system_config config;
   caf::actor_system system{config};
-  std::shared_ptr<KnownLeader> leader = std::make_shared<KnownLeader>();
+  std::unique_ptr<Follower> follower = std::make_unique<Follower>(
+      system, make_ledger(memory.get()), leader,
+      FollowerSettings{"two", "1", [] { return std::vector<ReplicaInfo>{}; }});
   std::unique_ptr<Server> server;
 };
 
@@ -36,7 +57,7 @@ const std::string kUnusedAddress = "127.0.0.1:1";
 
 TEST_CASE("a client finds the coordinator that leads", "[gateway]") {
   FakeCoordinator leader;
-  Follower follower;
+  FollowingCoordinator follower;
   const std::string several = kUnusedAddress + "," + follower.server->address();
   // As long as nobody is known to lead it says so.
   for (const auto& addresses : {several, follower.server->address() + "," + kUnusedAddress}) {
@@ -46,12 +67,12 @@ TEST_CASE("a client finds the coordinator that leads", "[gateway]") {
     CHECK_THAT(details(refused.error()).message, Catch::Contains("nobody leads at the moment"));
   }
   // The one that leads has fallen, and nobody has noticed yet.
-  follower.leader->set("one", kUnusedAddress);
+  follower.leader->set_leader("one", kUnusedAddress);
   const auto fallen = Client::connect(several, kOperatorToken);
   REQUIRE_FALSE(fallen);
   CHECK(details(fallen.error()).code == ErrorCode::not_leader);
 
-  follower.leader->set("one", leader.address());
+  follower.leader->set_leader("one", leader.address());
   for (const auto& addresses :
        {several, follower.server->address(), follower.server->address() + "," + kUnusedAddress}) {
     INFO(addresses);
@@ -68,16 +89,39 @@ TEST_CASE("a client finds the coordinator that leads", "[gateway]") {
 TEST_CASE("an agent finds the coordinator that leads, and the next one", "[gateway]") {
   auto first = std::make_unique<FakeCoordinator>();
   FakeCoordinator second;
-  Follower follower;
-  follower.leader->set("one", first->address());
+  FollowingCoordinator follower;
+  follower.leader->set_leader("one", first->address());
   FakeAgent agent(kUnusedAddress + "," + follower.server->address());
   agent.start();
   CHECK(first->seen->registrations.take().joining);
   (void)agent.seen->ups.take();
 
-  follower.leader->set("two", second.address());
+  follower.leader->set_leader("two", second.address());
   first.reset();
   CHECK(agent.seen->downs.take());
   CHECK_FALSE(second.seen->registrations.take().joining);
   (void)agent.seen->ups.take();
+}
+
+TEST_CASE("a client that accepts it is answered by a coordinator that follows", "[gateway]") {
+  FakeCoordinator leader;
+  FollowingCoordinator follower;
+  follower.leader->set_leader("one", leader.address());
+  const auto connect = [&](const std::string& address) {
+    auto client = Client::connect(address, kOperatorToken, kConnectTimeoutMs, {}, Reads::of_any);
+    REQUIRE(client);
+    return std::move(*client);
+  };
+  const auto client = connect(follower.server->address());
+  const auto freshness = client->freshness();
+  REQUIRE(freshness);
+  CHECK(freshness->follower == "two");
+  const auto status = client->status();
+  REQUIRE(status);
+  CHECK(status->leader == "one");
+  CHECK_FALSE(status->granting);
+  // What it may not do it does where that is done.
+  CHECK(client->drain_node("node1", "maintenance") == caf::error{});
+  CHECK(client->freshness()->follower.empty());
+  CHECK(connect(leader.address())->freshness()->follower.empty());
 }

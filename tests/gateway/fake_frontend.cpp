@@ -96,6 +96,8 @@ caf::result<ClusterStatus> answer(FakeFrontendSelf, Seen& seen, const GetStatus&
   return sample_status();
 }
 
+caf::result<Freshness> answer(FakeFrontendSelf, Seen&, const GetFreshness&) { return Freshness{}; }
+
 caf::result<TenantList> answer(FakeFrontendSelf, Seen& seen, const ListTenants& request) {
   seen.requests.put(request);
   return TenantList{listing(seen, sample_tenant_info())};

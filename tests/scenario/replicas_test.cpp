@@ -246,6 +246,66 @@ TEST_CASE("without a majority nothing is acknowledged, tasks run on, and it heal
   CHECK(cluster.wait({after}) == 0);
 }
 
+TEST_CASE("a coordinator that follows shows what it holds, and how old that is",
+          "[scenario][replicas]") {
+  if (!has_etcd_or_skips()) return;
+  Replicas replicas({.configuration = kConfiguration});
+  Cluster cluster(beside(replicas));
+  start(replicas, cluster);
+  const auto job = cluster.submit(job_file("steady", 2, "command: [\"true\"]\n"));
+  CHECK(cluster.wait({job}) == 0);
+  const std::string leader = replicas.wait_for_leader();
+  const std::string follower = leader == "one" ? "two" : "one";
+  replicas.wait_for_all(0);
+  const auto ask = [&](std::vector<std::string> arguments) {
+    return replicas.fairwater(std::move(arguments), replicas.address(follower));
+  };
+  const auto shown = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--stale", "--json"});
+    const Completed asked = ask(std::move(arguments));
+    INFO(asked.errors);
+    REQUIRE(asked.status == 0);
+    json answer = json::parse(asked.output);
+    CHECK(answer["as_of"]["coordinator"] == follower);
+    return answer;
+  };
+  const json status = shown({"status"});
+  CHECK(status["as_of"]["age_ms"] < 10'000);
+  CHECK(status["cluster"]["leader"] == leader);
+  CHECK(status["cluster"]["nodes_up"] == 2);
+  CHECK(shown({"job", "list"})["jobs"] == cluster.list("job"));
+  CHECK(shown({"job", "show", "last"})["job"]["id"] == job);
+  CHECK(shown({"ledger", "show"})["net"] == cluster.ask({"ledger", "show"})["net"]);
+  (void)shown({"usage"});
+  CHECK_THAT(ask({"job", "list", "--stale"}).errors, Catch::Contains(follower + " answers"));
+  // Who does not ask for it is answered by the one that leads, and so is who changes something.
+  CHECK_FALSE(json::parse(ask({"status", "--json"}).output).contains("as_of"));
+  CHECK(ask({"job", "run", "--wait", "--tenant", "steady", "--", "true"}).status == 0);
+
+  harness::ChildProcess events({.command = {harness::programs_directory() / "fairwater", "ledger",
+                                            "journal", "--follow", "--stale", "--json"},
+                                .environment = {{"FAIRWATER_ADDRESS", replicas.address(follower)},
+                                                {"FAIRWATER_TOKEN", cluster.operator_token()}}});
+  json record = json::parse(events.read_line(Duration(30'000)));
+  const auto next = cluster.submit(job_file("steady", 1, "command: [\"true\"]\n"));
+  for (std::uint64_t number = 1; record["kind"] != "job_submitted" || record["job"] != next;
+       ++number) {
+    INFO(record.dump());
+    REQUIRE(record["cycle"] == number);
+    record = json::parse(events.read_line(Duration(30'000)));
+  }
+  CHECK(cluster.wait({next}) == 0);
+
+  // Without a majority it is all that is left.
+  for (const char* member : {"one", "two"}) CHECK(replicas.stop_etcd(member, SIGKILL) != 0);
+  harness::wait_until("what it holds gets old", Duration(20'000),
+                      [&] { return shown({"status"})["as_of"]["age_ms"] >= 2'000; });
+  CHECK(shown({"job", "list"})["jobs"].size() == 3);
+  for (const char* member : {"one", "two"}) replicas.start_etcd(member);
+  harness::wait_until("it is as good as new", kPatience,
+                      [&] { return shown({"status"})["as_of"]["age_ms"] < 1'000; });
+}
+
 TEST_CASE("a leader whose disk stays full lets another lead that has room",
           "[scenario][replicas]") {
   if (!has_etcd_or_skips() || !is_root_or_skips("a tmpfs")) return;

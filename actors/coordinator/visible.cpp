@@ -1,0 +1,48 @@
+#include "actors/coordinator/visible.hpp"
+
+#include <set>
+#include <string>
+
+namespace fairwater {
+
+caf::error no_such_job(JobId id) {
+  return make_error(ErrorCode::not_found, "there is no job " + std::to_string(id.value), "id");
+}
+
+LedgerView visible_part(const Caller& caller, LedgerView view) {
+  if (caller.role == Role::operator_role) return view;
+  std::erase_if(view.ious, [&](const IouBook::Iou& iou) {
+    return iou.debtor != caller.tenant.value && iou.creditor != caller.tenant.value;
+  });
+  std::set<TenantId> partners;
+  for (const auto& iou : view.ious)
+    partners.insert(TenantId{iou.debtor == caller.tenant.value ? iou.creditor : iou.debtor});
+  for (const auto& tenant : view.tenants)
+    if (partners.contains(tenant.id)) view.counterparties.emplace(tenant.id, tenant.spec.name);
+  std::erase_if(view.tenants, [&](const TenantRecord& t) { return t.id != caller.tenant; });
+  std::erase_if(view.net, [&](const auto& entry) { return entry.first != caller.tenant; });
+  return view;
+}
+
+caf::error check_listing(const Caller& caller, const JobQuery& query) {
+  if (caller.role == Role::operator_role || query.tenant.empty() ||
+      query.tenant == caller.tenant_name)
+    return {};
+  return make_error(ErrorCode::not_permitted,
+                    "this token sees the jobs of " + caller.tenant_name + " only", "tenant");
+}
+
+caf::error check_usage(const Caller& caller, const UsageQuery& query) {
+  if (query.first_day > query.last_day)
+    return make_error(
+        ErrorCode::invalid_input,
+        iso_date(query.last_day) + " is before the first day, " + iso_date(query.first_day),
+        "last_day");
+  if (caller.role == Role::operator_role || query.tenant.empty() ||
+      query.tenant == caller.tenant_name)
+    return {};
+  return make_error(ErrorCode::not_permitted,
+                    "this token sees what " + caller.tenant_name + " used only", "tenant");
+}
+
+}  // namespace fairwater
