@@ -114,6 +114,44 @@ TEST_CASE("etcd itself does as its model", "[etcd]") {
   check_journal(*etcd);
 }
 
+TEST_CASE("etcd is asked by those alone whom it knows, and known itself", "[etcd]") {
+  if (!Authority::can_be_made()) {
+    std::cout << "skipped: openssl is not installed\n";
+    return;
+  }
+  const Authority authority;
+  const Authority stranger;
+  const KeyFiles own = authority.issue("coordinator", "coordinator");
+  const auto server =
+      EtcdServer::start(EtcdIdentity{authority.file(), authority.issue("etcd", "localhost")});
+  if (!server) {
+    std::cout << "skipped: etcd is not installed\n";
+    return;
+  }
+  const auto etcd =
+      must(connect_etcd({{server->endpoint()}, {authority.file(), own.certificate, own.key}}));
+  check_journal(*etcd);
+
+  const auto refusal = [&](const std::string& endpoint, const EtcdTls& tls) {
+    const auto wrong = must(connect_etcd({{endpoint}, tls}));
+    const auto view = EtcdJournal(*wrong, options_named("wrong")).look(1);
+    REQUIRE_FALSE(view);
+    CHECK(details(view.error()).code == ErrorCode::unavailable);
+    return details(view.error()).message;
+  };
+  const std::string& good = server->endpoint();
+  // What etcd says of a client that it does not take may be lost: it closes the connection, too.
+  CHECK_FALSE(refusal(good, {authority.file(), {}, {}}).empty());
+  const KeyFiles foreign = stranger.issue("coordinator", "coordinator");
+  CHECK_FALSE(refusal(good, {authority.file(), foreign.certificate, foreign.key}).empty());
+  CHECK_THAT(refusal(good, {stranger.file(), own.certificate, own.key}),
+             Contains("certificate is not trusted"));
+  // The certificate is for another name.
+  const std::string by_number = "https://127.0.0.1" + good.substr(good.rfind(':'));
+  CHECK_THAT(refusal(by_number, {authority.file(), own.certificate, own.key}),
+             Contains("hostname mismatch", Catch::CaseSensitive::No));
+}
+
 TEST_CASE("a group is taken once, however often it is repeated", "[property][etcd]") {
   EtcdModel model;
   EtcdLine sound(model);

@@ -16,7 +16,7 @@ namespace fairwater::test {
 namespace {
 
 /// Nobody else's a moment ago.
-std::string free_address() {
+std::string free_port() {
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -26,22 +26,24 @@ std::string free_address() {
       ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) != 0)
     throw std::runtime_error("no free port");
   ::close(listener);
-  return "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  return std::to_string(ntohs(address.sin_port));
 }
 
 }  // namespace
 
-std::unique_ptr<EtcdServer> EtcdServer::start() {
+std::unique_ptr<EtcdServer> EtcdServer::start(const std::optional<EtcdIdentity>& identity) {
   std::unique_ptr<EtcdServer> server{new EtcdServer};
-  server->endpoint_ = free_address();
-  const std::string peers = free_address();
+  const std::string port = free_port();
+  const std::string listens = (identity ? "https://127.0.0.1:" : "http://127.0.0.1:") + port;
+  server->endpoint_ = identity ? "https://localhost:" + port : listens;
+  const std::string peers = "http://127.0.0.1:" + free_port();
   std::vector<std::string> words{"etcd",
                                  "--name",
                                  "one",
                                  "--data-dir",
                                  server->directory_ / "data",
                                  "--listen-client-urls",
-                                 server->endpoint_,
+                                 listens,
                                  "--advertise-client-urls",
                                  server->endpoint_,
                                  "--listen-peer-urls",
@@ -52,6 +54,10 @@ std::unique_ptr<EtcdServer> EtcdServer::start() {
                                  "one=" + peers,
                                  "--max-request-bytes",
                                  "16777216"};
+  if (identity)
+    words.insert(words.end(),
+                 {"--cert-file", identity->own.certificate, "--key-file", identity->own.key,
+                  "--trusted-ca-file", identity->authority, "--client-cert-auth"});
   std::vector<char*> arguments;
   for (auto& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);

@@ -2,17 +2,27 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <sys/types.h>
 
 #include "process/temporary_directory.hpp"
+#include "tests/storage/certificates.hpp"
 
 namespace fairwater::test {
 
+/// By which it proves who it is, and whose clients it takes.
+struct EtcdIdentity {
+  std::string authority;
+  KeyFiles own;  ///< for `localhost`
+};
+
 class EtcdServer {
  public:
-  /// Null where etcd is not installed. It may not listen yet.
-  [[nodiscard]] static std::unique_ptr<EtcdServer> start();
+  /// Null where etcd is not installed. It may not listen yet. With an identity at
+  /// https://localhost.
+  [[nodiscard]] static std::unique_ptr<EtcdServer> start(
+      const std::optional<EtcdIdentity>& identity = std::nullopt);
   ~EtcdServer();
   EtcdServer(const EtcdServer&) = delete;
   EtcdServer& operator=(const EtcdServer&) = delete;
