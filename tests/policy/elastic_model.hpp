@@ -73,8 +73,8 @@ class ElasticModel {
     return all;
   }
 
-  /// The task ends; it waits again, or is done.
-  void end(const TaskKey& key, bool again) {
+  /// The task ends; it waits again, or is done. The key may stand in what goes with the task.
+  void end(TaskKey key, bool again) {
     const Running task = running_.at(key);
     running_.erase(key);
     REQUIRE(cycle.release(key));
