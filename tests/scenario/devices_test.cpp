@@ -163,13 +163,15 @@ TEST_CASE("named devices are given to those who name them and to nobody twice, w
   }
   for (const auto& [job, printed] : named) {
     CHECK(cluster.wait({job}, Duration(120'000)) == 0);
-    for (const auto& task : cluster.job(job)["task_list"])
-      CHECK(output_of(cluster, job, task["index"]) == printed);
+    const json tasks = cluster.job(job)["task_list"];
+    for (const auto& task : tasks) CHECK(output_of(cluster, job, task["index"]) == printed);
   }
   CHECK(cluster.wait({any}) == 0);
   CHECK_FALSE(std::filesystem::exists(cluster.directory() / "locks" / "twice"));
-  for (const char* node : {"node1", "node2"})
-    for (const auto& device : cluster.node(node)["devices"]) CHECK(device["task"].is_null());
+  for (const char* node : {"node1", "node2"}) {
+    const json devices = cluster.node(node)["devices"];
+    for (const auto& device : devices) CHECK(device["task"].is_null());
+  }
   CHECK(ledger_is_sound(cluster));
 }
 
