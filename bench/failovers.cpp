@@ -133,7 +133,11 @@ class Failovers {
     gaps.reserve(falls.size());
     for (const auto& [fell, went_on] : falls) gaps.push_back(gap_at(starts, fell, went_on));
     print(kind, gaps);
+    gaps_.insert(gaps_.end(), gaps.begin(), gaps.end());
   }
+
+  /// Around every fall so far.
+  [[nodiscard]] const std::vector<double>& gaps() const { return gaps_; }
 
   /// How often each task was started.
   [[nodiscard]] std::map<std::pair<std::uint64_t, std::uint32_t>, int> starts() const {
@@ -183,13 +187,16 @@ class Failovers {
   harness::Cluster cluster_;
   std::filesystem::path file_;
   harness::WorkLog log_;
+  std::vector<double> gaps_;
 };
 
-/// Tasks that were started meanwhile, and those of them more than once.
-struct Started {
+/// Tasks that were started meanwhile, those of them more than once, and all gaps.
+struct Outcome {
   std::size_t tasks = 0;
   std::size_t twice = 0;
+  std::vector<double> gaps;
   void add(const Failovers& failovers) {
+    gaps.insert(gaps.end(), failovers.gaps().begin(), failovers.gaps().end());
     const auto starts = failovers.starts();
     tasks += starts.size();
     twice += static_cast<std::size_t>(std::count_if(
@@ -197,7 +204,7 @@ struct Started {
   }
 };
 
-void measure_full_disks(const Plan& plan, Started& started) {
+void measure_full_disks(const Plan& plan, Outcome& outcome) {
   std::map<std::string, harness::SmallDisk> disks;
   std::map<std::string, std::filesystem::path> data;
   for (const char* name : {"one", "two", "three"})
@@ -206,10 +213,10 @@ void measure_full_disks(const Plan& plan, Started& started) {
   failovers.measure(
       "disk_full", plan, [&](const std::string& leader) { disks.at(leader).fill(); },
       [&](const std::string& leader) { disks.at(leader).make_room(); }, true);
-  started.add(failovers);
+  outcome.add(failovers);
 }
 
-void measure_networks(const Plan& plan, Started& started) {
+void measure_networks(const Plan& plan, Outcome& outcome) {
   const harness::Network network({"one", "two", "three", "node1", "node2", "desk"});
   Failovers failovers(&network);
   failovers.measure(
@@ -218,20 +225,20 @@ void measure_networks(const Plan& plan, Started& started) {
   failovers.measure(
       "unheard", plan, [&](const std::string& leader) { network.mute(leader); },
       [&](const std::string& leader) { network.unmute(leader); }, true);
-  started.add(failovers);
+  outcome.add(failovers);
 }
 
 /// As far as this machine lets it; what it does not is left out, and said.
 void measure_all(const Plan& plan) {
-  Started started;
+  Outcome outcome;
   if (plan.has_any(kOfProcesses)) {
     Failovers failovers(nullptr);
     failovers.measure_processes(plan);
-    started.add(failovers);
+    outcome.add(failovers);
   }
   if (plan.has("disk_full")) {
     if (geteuid() == 0)
-      measure_full_disks(plan, started);
+      measure_full_disks(plan, outcome);
     else
       std::cout << "left out: disk_full needs root\n";
   }
@@ -239,12 +246,13 @@ void measure_all(const Plan& plan) {
     std::string obstacle = harness::Network::obstacle();
     if (obstacle.empty()) obstacle = harness::Network::obstacle_to_muting();
     if (obstacle.empty())
-      measure_networks(plan, started);
+      measure_networks(plan, outcome);
     else
       std::cout << "left out: cut_off and unheard: " << obstacle << '\n';
   }
-  figure("failover_tasks", static_cast<double>(started.tasks), "tasks");
-  figure("failover_tasks_twice", static_cast<double>(started.twice), "tasks");
+  if (!outcome.gaps.empty()) print("all", outcome.gaps);
+  figure("failover_tasks", static_cast<double>(outcome.tasks), "tasks");
+  figure("failover_tasks_twice", static_cast<double>(outcome.twice), "tasks");
 }
 
 int run(int argc, char** argv) {
