@@ -17,6 +17,15 @@ namespace {
 constexpr std::chrono::seconds kTakeoverPatience{10};
 constexpr std::chrono::milliseconds kTakeoverPause{100};
 
+/// Whoever is named to lead does not answer.
+caf::error nobody_led(const caf::error& refusal) {
+  const ErrorDetails said = details(refusal);
+  return make_not_leader(said.message + ". Nobody took over for " +
+                             std::to_string(kTakeoverPatience.count()) +
+                             " s; status, job list and others show with --stale what it holds",
+                         said.leader);
+}
+
 std::string environment_or(const char* name, const char* otherwise) {
   const char* value = std::getenv(name);
   return value != nullptr && *value != '\0' ? value : otherwise;
@@ -83,7 +92,8 @@ Expected<std::unique_ptr<Client>> Context::connect(const AddressList& addresses)
     auto client = Client::connect(addresses, options.token, kConnectTimeoutMs, pinned,
                                   options.stale ? Reads::of_any : Reads::of_leader);
     const bool nobody_leads = !client && details(client.error()).code == ErrorCode::not_leader;
-    if (!nobody_leads || std::chrono::steady_clock::now() > deadline) return client;
+    if (!nobody_leads) return client;
+    if (std::chrono::steady_clock::now() > deadline) return nobody_led(client.error());
     std::this_thread::sleep_for(kTakeoverPause);  // nothing tells when another leads
   }
 }

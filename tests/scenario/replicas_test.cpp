@@ -301,6 +301,12 @@ TEST_CASE("a coordinator that follows shows what it holds, and how old that is",
   harness::wait_until("what it holds gets old", Duration(20'000),
                       [&] { return shown({"status"})["as_of"]["age_ms"] >= 2'000; });
   CHECK(shown({"job", "list"})["jobs"].size() == 3);
+  CHECK(replicas.stop_coordinator(leader, SIGKILL) != 0);
+  const Completed nobody = replicas.fairwater({"status"});
+  CHECK(nobody.status == 3);
+  CHECK_THAT(nobody.errors,
+             Catch::Contains("Nobody took over for 10 s") && Catch::Contains("--stale"));
+  replicas.start_coordinator(leader);
   for (const char* member : {"one", "two"}) replicas.start_etcd(member);
   harness::wait_until("it is as good as new", kPatience,
                       [&] { return shown({"status"})["as_of"]["age_ms"] < 1'000; });
