@@ -191,8 +191,8 @@ TEST_CASE("waiting says why a job failed and how its output ended; attaching pri
   CHECK(warned.status == 0);
   CHECK(warned.errors.find("warning: priority 5 has no effect: tenant steady runs its jobs in the "
                            "order fifo") != std::string::npos);
-  const json told = cluster.ask({"job", "submit", "-"},
-                                "tenant: steady\ncommand: [\"true\"]\npriority: 5\n");
+  const json told =
+      cluster.ask({"job", "submit", "-"}, "tenant: steady\ncommand: [\"true\"]\npriority: 5\n");
   REQUIRE(told.contains("warnings"));
   CHECK(told["warnings"].size() == 1);
 }
