@@ -1,8 +1,10 @@
 #include "policy/saturation/class_curve.hpp"
 
 #include <algorithm>
+#include <boost/math/distributions/fisher_f.hpp>
 #include <cmath>
 #include <map>
+#include <numbers>
 #include <numeric>
 #include <tuple>
 
@@ -83,30 +85,36 @@ double squares_of(const std::vector<double>& times, const MeasuredAmount& amount
   return std::accumulate(squares.begin(), squares.begin() + telling, 0.0);
 }
 
-/// Whether chance alone could have put the medians as far apart as they are. A median of n runs
-/// strays by 1.25 standard deviations over the root of n, and the farthest of some medians by four
-/// times that, hardly ever more.
+/// Whether chance could have put the medians as far apart as they are, which it does in one of a
+/// hundred curves of a program that gains nothing: the analysis of variance of one factor, of the
+/// logarithms of times. The variance of a median is pi / 2 of that of a mean.
 bool is_flat(const std::vector<MeasuredPoint>& runs, const std::vector<MeasuredAmount>& amounts) {
   std::map<std::vector<double>, std::vector<double>> times;
   for (const MeasuredPoint& run : runs) times[run.resources].push_back(run.time);
-  double squares = 0;
+  double within = 0;
   std::size_t freedom = 0;
-  double least = amounts.front().time;
-  double most = least;
-  std::size_t fewest = amounts.front().runs;
+  double runs_told = 0;
+  double sum = 0;
+  double sum_of_squares = 0;
   for (const MeasuredAmount& amount : amounts) {
     const std::vector<double>& of_amount = times.at(amount.resources);
-    squares += squares_of(of_amount, amount);
-    freedom += telling_runs(of_amount.size(), amount) - 1;
-    least = std::min(least, amount.time);
-    most = std::max(most, amount.time);
-    fewest = std::min(fewest, amount.runs);
+    const std::size_t telling = telling_runs(of_amount.size(), amount);
+    within += squares_of(of_amount, amount);
+    freedom += telling - 1;
+    const auto weight = static_cast<double>(telling);
+    const double median = std::log(amount.time / amounts.front().time);
+    runs_told += weight;
+    sum += weight * median;
+    sum_of_squares += weight * median * median;
   }
   if (freedom == 0 || amounts.size() < 2) return false;
-  constexpr double kFarthest = 4, kOfMedian = 1.25;
-  const double deviation = std::sqrt(squares / static_cast<double>(freedom));
-  return std::log(most / least) <=
-         kFarthest * kOfMedian * deviation / std::sqrt(static_cast<double>(fewest));
+  const double between = std::max(0.0, sum_of_squares - sum * sum / runs_told);
+  const auto more_amounts = static_cast<double>(amounts.size() - 1);
+  const auto more_runs = static_cast<double>(freedom);
+  constexpr double kHardlyEver = 0.01;
+  const boost::math::fisher_f by_chance(more_amounts, more_runs);
+  const double most = boost::math::quantile(boost::math::complement(by_chance, kHardlyEver));
+  return between / more_amounts <= most * std::numbers::pi / 2 * within / more_runs;
 }
 
 /// Of the amounts that run.

@@ -2,6 +2,8 @@
 #include "policy/saturation/class_curve.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <random>
 
 #include <catch2/catch.hpp>
 
@@ -112,9 +114,31 @@ TEST_CASE("a curve within the noise of its runs is flat: its point is the least 
     for (const double factor : {0.98, 0.99, 1.0, 1.01, 1.02, 9.0})
       many.push_back({{cpu}, 100 / cpu * factor, true});
   CHECK_FALSE(class_curve(many).flat);
+  // Times that are all alike, whatever their logarithms are rounded to.
+  std::vector<ClassSample> alike;
+  for (const double cpu : {1.0, 2.0, 3.0})
+    for (int run = 0; run < 3; ++run) alike.push_back({{cpu}, 0.1, true});
+  CHECK(class_curve(alike).flat);
   // The same times once each: nobody knows what is noise.
   const std::vector<ClassSample> once{{{1}, 104, true}, {{2}, 98, true}, {{4}, 101, true}};
   CHECK_FALSE(class_curve(once).flat);
+}
+
+TEST_CASE("chance alone makes a curve of hardly any program that gains nothing", "[unit][curve]") {
+  std::mt19937_64 random(1);
+  std::normal_distribution<double> noise(0, 0.1);
+  for (const int repeats : {2, 3, 10}) {
+    int curves = 0;
+    for (int i = 0; i < 1000; ++i) {
+      std::vector<ClassSample> samples;
+      for (const double cpu : {1.0, 2.0, 3.0, 4.0})
+        for (int run = 0; run < repeats; ++run)
+          samples.push_back({{cpu}, 100 * std::exp(noise(random)), true});
+      curves += class_curve(samples).flat ? 0 : 1;
+    }
+    INFO(repeats);
+    CHECK(curves <= 20);
+  }
 }
 
 TEST_CASE("what is above an amount has as much of all else", "[unit][curve]") {
