@@ -156,6 +156,10 @@ void add_run_options(CLI::App& verb, RunOptions& options) {
                   "per task: 1, 0.5, 1500m (default 1), or auto: by the class's profile");
   verb.add_option("--memory", options.memory, "per task: 512MiB, 2GiB (default 512MiB), or auto");
   verb.add_option("--resource", options.resources, "per task: gpu=1");
+  verb.add_option("--device", options.devices, "by name, for each task: gpu1; once for each");
+  verb.add_option("--cpus", options.cpus,
+                  "shared (the default), or exclusive: processors that no other such task has")
+      ->check(CLI::IsMember({"shared", "exclusive"}));
   auto* tasks = verb.add_option("--tasks", options.tasks, "how many (default 1)");
   verb.add_option("--min", options.tasks_min, "at least so many tasks")->excludes(tasks);
   verb.add_option("--max", options.tasks_max, "at most so many tasks")->excludes(tasks);
@@ -200,6 +204,8 @@ Expected<JobSpec> spec_of(const RunOptions& options, const std::vector<std::stri
   spec.directory = options.directory;
   spec.labels = options.labels;
   spec.sites = options.sites;
+  spec.devices = options.devices;
+  spec.exclusive_cpus = options.cpus == "exclusive";
   spec.priority = options.priority;
   spec.retries = options.retries;
   if (options.kind == "service") spec.kind = JobKind::service;

@@ -26,6 +26,8 @@ struct RunOptions {
   std::string cpu;
   std::string memory;
   std::vector<std::string> resources;
+  std::vector<std::string> devices;
+  std::string cpus = "shared";
   std::uint32_t tasks = 1;
   std::uint32_t tasks_min = 0;  ///< 0: not given
   std::uint32_t tasks_max = 0;  ///< 0: not given

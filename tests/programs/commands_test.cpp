@@ -283,6 +283,11 @@ TEST_CASE("job run builds a job from its flags", "[unit][commands]") {
   CHECK(spec->environment == std::map<std::string, std::string>{{"A", "1"}, {"B", "x=y"}});
   CHECK(spec->time_limit_ms == 600'000);
   CHECK(spec->kind == JobKind::batch);
+  CHECK_FALSE(spec->exclusive_cpus);
+  options.devices = {"gpu1", "fpga-left"};
+  options.cpus = "exclusive";
+  CHECK(spec_of(options, {"/bin/test"})->devices == options.devices);
+  CHECK(spec_of(options, {"/bin/test"})->exclusive_cpus);
   options.kind = "service";
   const auto limited = spec_of(options, {"/bin/test"});
   REQUIRE_FALSE(limited);

@@ -58,6 +58,12 @@ TEST_CASE("the examples of docs/devices.md do what the page says", "[scenario]")
   CHECK(output_of(cluster, named, 0) == "gpu1\n");
   CHECK(cluster.job(named)["task_list"][0]["devices"] == json({"gpu1"}));
 
+  const auto by_option = cluster.fairwater({"job", "run", "--tenant", "physics", "--device", "gpu1",
+                                            "--cpus", "exclusive", "--attach", "--", "sh", "-c",
+                                            "echo $FAIRWATER_DEVICES; nproc"});
+  CHECK(by_option.status == 0);
+  CHECK(by_option.output == "gpu1\n1\n");
+
   const auto alone = cluster.submit(examples[3]);
   REQUIRE(cluster.wait({alone}) == 0);
   const std::string output = output_of(cluster, alone, 0);
