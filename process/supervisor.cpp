@@ -316,8 +316,10 @@ void Supervisor::pass_on(int signal) const {
 }
 
 void Supervisor::signal_task(int signal) const {
+  // First, as it must not see that nobody can fork any more, and end by itself. It may not have
+  // entered its cgroup yet.
+  if (!main_ended_) ::kill(main_pid_, signal);
   cgroup_.signal_all(signal);
-  if (!main_ended_) ::kill(main_pid_, signal);  // may not have entered its cgroup yet
   if (!cgroup_.empty()) return;
   for (const pid_t pid : ProcessTree().descendants_of(::getpid())) ::kill(pid, signal);
 }

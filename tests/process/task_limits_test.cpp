@@ -75,6 +75,24 @@ TEST_CASE("A stop order asks first and kills after the grace", "[process]") {
   CHECK(processes_with_argument(fixture.marker()).empty());
 }
 
+TEST_CASE("What is killed while it forks was killed", "[process]") {
+  // Nobody forks ahead of the kills; the command must not learn of that, and end by itself.
+  for (const LimitMethod method : available_methods()) {
+    CAPTURE(to_string(method));
+    for (int i = 0; i < 30; ++i) {
+      HostFixture fixture(method);
+      LaunchOrder order = fixture.shell(
+          "trap '' TERM; for i in $(seq 300); do sleep 30 & done; echo ready; while :; do (:); "
+          "done");
+      order.grace_ms = 0;
+      REQUIRE(!fixture.host().launch(order));
+      REQUIRE(eventually([&] { return fixture.output(order.task) == "ready\n"; }));
+      REQUIRE(!fixture.host().stop(order.task, EndReason::cancelled));
+      REQUIRE(fixture.wait_for(order.task).signal == SIGKILL);
+    }
+  }
+}
+
 TEST_CASE("A stop order right behind the launch is not lost", "[process]") {
   HostFixture fixture;
   const LaunchOrder order = fixture.shell("sleep 30");
