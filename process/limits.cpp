@@ -253,7 +253,7 @@ std::string TaskCgroup::members() const {
   return content ? *content : std::string();
 }
 
-void TaskCgroup::signal_all(int signal) const {
+void TaskCgroup::signal_all(int signal, pid_t told) const {
   if (signal == SIGKILL) {
     if (paths_.contains("unified") && !write_existing(of("unified", "cgroup.kill"), "1")) return;
     // Nobody can fork ahead of the kills any more. A cgroup that is gone already needs neither.
@@ -262,7 +262,7 @@ void TaskCgroup::signal_all(int signal) const {
   }
   std::istringstream pids(members());
   for (pid_t pid = 0; pids >> pid;)
-    if (pid > 0) ::kill(pid, signal);
+    if (pid > 0 && pid != told) ::kill(pid, signal);
 }
 
 void TaskCgroup::kill_and_wait() const {

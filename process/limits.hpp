@@ -54,8 +54,9 @@ class TaskCgroup {
   /// itself.
   [[nodiscard]] FileDescriptor memory_event() const;
 
-  /// Sends a signal to every member; SIGKILL also keeps them from forking.
-  void signal_all(int signal) const;
+  /// Sends a signal to every member but `told`, who has had it; SIGKILL also keeps them from
+  /// forking.
+  void signal_all(int signal, pid_t told = 0) const;
   [[nodiscard]] bool populated() const { return !members().empty(); }
   /// Kills every member and returns when all are gone; for a task whose supervisor is no more.
   void kill_and_wait() const;

@@ -316,12 +316,15 @@ void Supervisor::pass_on(int signal) const {
 }
 
 void Supervisor::signal_task(int signal) const {
-  // First, as it must not see that nobody can fork any more, and end by itself. It may not have
-  // entered its cgroup yet.
-  if (!main_ended_) ::kill(main_pid_, signal);
-  cgroup_.signal_all(signal);
+  // The command first, as it must not see that nobody can fork any more, and end by itself; and
+  // once, as the second SIGTERM tells many programs to leave their work. It may not have entered
+  // its cgroup yet.
+  const pid_t told = main_ended_ ? 0 : main_pid_;
+  if (told != 0) ::kill(told, signal);
+  cgroup_.signal_all(signal, told);
   if (!cgroup_.empty()) return;
-  for (const pid_t pid : ProcessTree().descendants_of(::getpid())) ::kill(pid, signal);
+  for (const pid_t pid : ProcessTree().descendants_of(::getpid()))
+    if (pid != told) ::kill(pid, signal);
 }
 
 /// Whoever was forked while the others were being killed becomes our child when its parent ends,

@@ -75,6 +75,19 @@ TEST_CASE("A stop order asks first and kills after the grace", "[process]") {
   CHECK(processes_with_argument(fixture.marker()).empty());
 }
 
+TEST_CASE("A command is asked to stop once", "[process]") {
+  const LimitMethod method = GENERATE(from_range(available_methods()));
+  CAPTURE(to_string(method));
+  HostFixture fixture(method);
+  LaunchOrder order = fixture.shell("trap 'echo asked' TERM; echo ready; while :; do :; done");
+  order.grace_ms = 300;
+  REQUIRE(!fixture.host().launch(order));
+  REQUIRE(eventually([&] { return fixture.output(order.task) == "ready\n"; }));
+  REQUIRE(!fixture.host().stop(order.task, EndReason::cancelled));
+  CHECK(fixture.wait_for(order.task).signal == SIGKILL);
+  CHECK(fixture.output(order.task) == "ready\nasked\n");
+}
+
 TEST_CASE("What is killed while it forks was killed", "[process]") {
   // Nobody forks ahead of the kills; the command must not learn of that, and end by itself.
   for (const LimitMethod method : available_methods()) {
