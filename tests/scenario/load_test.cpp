@@ -26,7 +26,7 @@ std::map<std::string, double> measure(std::vector<std::string> arguments,
   return figures;
 }
 
-TEST_CASE("every row of the load counts what it must", "[scenario][load]") {
+TEST_CASE("every row of the load counts what it must", "[scenario][load][long]") {
   auto figures =
       measure({"--nodes", "30", "--tenants", "3", "--tasks", "300", "--jobs", "60", "--waiting",
                "2000", "--followers", "2", "--pollers", "5", "--seconds", "2", "--real", "40"});

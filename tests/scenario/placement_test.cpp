@@ -28,7 +28,8 @@ TEST_CASE("the examples of docs/placement.md run as they stand", "[scenario][pla
   check_page(cluster, "docs/placement.md");
 }
 
-TEST_CASE("the examples of docs/dominant-shares.md run as they stand", "[scenario][placement]") {
+TEST_CASE("the examples of docs/dominant-shares.md run as they stand",
+          "[scenario][placement][long]") {
   Cluster cluster({.agents = {{"big", "cpu: 9, memory: 18GiB"}},
                    .tenants = tenants({{"a", 1}, {"b", 1}}),
                    .coordinator_lines = "allocation: drf\n"});

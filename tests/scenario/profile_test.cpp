@@ -43,7 +43,7 @@ json measure(const Cluster& cluster, const std::string& file,
 
 }  // namespace
 
-TEST_CASE("docs/profiling.md does what it says", "[scenario][profile]") {
+TEST_CASE("docs/profiling.md does what it says", "[scenario][profile][long]") {
   if (!is_root_or_skips("a memory limit by control group")) return;
   Cluster cluster(roomy_node());
   cluster.start();
