@@ -85,10 +85,22 @@ double squares_of(const std::vector<double>& times, const MeasuredAmount& amount
   return std::accumulate(squares.begin(), squares.begin() + telling, 0.0);
 }
 
+/// Whether all medians are within a twentieth: whoever gains less by more of a resource wastes it,
+/// however sure the gain is. What else the machine does moves runs that follow on each other alike,
+/// and so by more than their noise tells.
+bool is_hardly_moved(const std::vector<MeasuredAmount>& amounts) {
+  constexpr double kWorthIt = 1.05;
+  const auto [least, most] =
+      std::minmax_element(amounts.begin(), amounts.end(),
+                          [](const auto& one, const auto& other) { return one.time < other.time; });
+  return amounts.size() > 1 && most->time < kWorthIt * least->time;
+}
+
 /// Whether chance could have put the medians as far apart as they are, which it does in one of a
 /// hundred curves of a program that gains nothing: the analysis of variance of one factor, of the
 /// logarithms of times. The variance of a median is pi / 2 of that of a mean.
-bool is_flat(const std::vector<MeasuredPoint>& runs, const std::vector<MeasuredAmount>& amounts) {
+bool is_by_chance(const std::vector<MeasuredPoint>& runs,
+                  const std::vector<MeasuredAmount>& amounts) {
   std::map<std::vector<double>, std::vector<double>> times;
   for (const MeasuredPoint& run : runs) times[run.resources].push_back(run.time);
   double within = 0;
@@ -152,7 +164,7 @@ ClassCurve class_curve(std::span<const ClassSample> samples) {
     if (method == SaturationMethod::chord && curve.varied.size() != 1) continue;
     SaturationAdvice advice = advise_saturation(
         runs, settings_for(method, std::max<std::size_t>(curve.varied.size(), 1)));
-    curve.flat = is_flat(runs, advice.amounts);
+    curve.flat = is_hardly_moved(advice.amounts) || is_by_chance(runs, advice.amounts);
     CurvePoint point{
         method, measured[curve.flat ? least_of(advice.amounts) : advice.point], std::nullopt, {}};
     if (advice.interval && measured.size() > 1 && !curve.flat) {

@@ -124,6 +124,17 @@ TEST_CASE("a curve within the noise of its runs is flat: its point is the least 
   CHECK_FALSE(class_curve(once).flat);
 }
 
+TEST_CASE("a curve that falls by less than a twentieth is flat, however sure", "[unit][curve]") {
+  const auto falls_to = [](double time) {
+    std::vector<ClassSample> samples;
+    for (int run = 0; run < 3; ++run)
+      samples.insert(samples.end(), {{{1}, 100, true}, {{2}, time + 0.1 * run, true}});
+    return class_curve(samples);
+  };
+  CHECK(falls_to(96).flat);
+  CHECK_FALSE(falls_to(94).flat);
+}
+
 TEST_CASE("chance alone makes a curve of hardly any program that gains nothing", "[unit][curve]") {
   std::mt19937_64 random(1);
   std::normal_distribution<double> noise(0, 0.1);
