@@ -25,6 +25,7 @@ const std::vector<Row>& rows() {
       {"followers", "jobs from submission to end beside followers of the journal", followers},
       {"pollers", "the status, once a second for each poller", pollers},
       {"scans", "logins beside four scans over jobs that have ended", scans},
+      {"flood", "one tenant's submissions beside another's flood of them", flood},
   };
   return all;
 }

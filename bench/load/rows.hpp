@@ -27,5 +27,6 @@ void many_waiting(const Sizes& sizes);
 void followers(const Sizes& sizes);
 void pollers(const Sizes& sizes);
 void scans(const Sizes& sizes);
+void flood(const Sizes& sizes);
 
 }  // namespace fairwater::load

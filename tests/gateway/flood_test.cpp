@@ -8,7 +8,6 @@
 #include <memory>
 #include <numeric>
 #include <optional>
-#include <sched.h>
 #include <vector>
 
 #include "rpc/message_guard.hpp"
@@ -16,9 +15,11 @@
 #include "tests/gateway/hostile_peer.hpp"
 #include "tests/gateway/raw_peer.hpp"
 #include "tests/gateway/samples.hpp"
+#include "tests/harness/on_processor.hpp"
 
 using namespace fairwater;
 using namespace fairwater::test;
+using harness::OnProcessor;
 
 namespace {
 
@@ -59,28 +60,6 @@ class Flood final : public kj::TaskSet::ErrorHandler {
   std::vector<std::unique_ptr<RpcPeer>> peers_;
   std::vector<kj::Own<kj::TaskSet>> tasks_;
   std::atomic<std::uint64_t> accepted_{0};
-};
-
-/// While it lives, the calling thread and those that it starts run on one processor: the n-th of
-/// those that the process may use, counted round.
-class OnProcessor {
- public:
-  explicit OnProcessor(int n) {
-    REQUIRE(::sched_getaffinity(0, sizeof before_, &before_) == 0);
-    n %= CPU_COUNT(&before_);
-    int processor = 0;
-    while (!CPU_ISSET(processor, &before_) || n-- > 0) ++processor;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(processor, &one);
-    REQUIRE(::sched_setaffinity(0, sizeof one, &one) == 0);
-  }
-  OnProcessor(const OnProcessor&) = delete;
-  OnProcessor& operator=(const OnProcessor&) = delete;
-  ~OnProcessor() { ::sched_setaffinity(0, sizeof before_, &before_); }
-
- private:
-  cpu_set_t before_{};
 };
 
 std::chrono::microseconds timed(const std::function<void()>& what) {

@@ -49,6 +49,10 @@ TEST_CASE("every row of the load counts what it must", "[scenario][load][long]")
                            "scale_real/1.tasks",
                            "scale_real/1.jobs_one_by_one",
                            "scale_pollers/30/5.answers",
+                           "scale_flood/30.submission_mean_alone",
+                           "scale_flood/30.submission_mean",
+                           "scale_flood/30.heartbeat_p99",
+                           "scale_flood/30.accepted_of_flood",
                            "scale_scans/60.scans"}) {
     INFO(name);
     CHECK(figures[name] > 0);

@@ -1,0 +1,104 @@
+// What one tenant's flood costs the others, on a coordinator that syncs its ledger.
+#include <optional>
+#include <stdexcept>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "bench/load/rows.hpp"
+#include "bench/load/workload.hpp"
+#include "tests/harness/on_processor.hpp"
+
+namespace fairwater::load {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::uint32_t kFlooders = 8, kAtOnce = 1000;  ///< submissions open on each connection
+constexpr int kRounds = 5;
+
+/// What was measured in the stretches without a flood, or in those beside one.
+struct Stretches {
+  std::vector<double> submissions_ms, heartbeats_ms;
+};
+
+double mean(const std::vector<double>& samples) {
+  double sum = 0;
+  for (const double sample : samples) sum += sample;
+  return sum / static_cast<double>(samples.size());
+}
+
+/// Submits jobs that wait for one of an hour.
+Turn submit_for(Setting& setting, const std::string& tenant) {
+  JobSpec spec = array_of(1, 3'600'000);
+  spec.tenant = tenant;
+  const JobId awaited = value_of(setting.client().submit(spec));
+  spec.after = {awaited};
+  return submit_and_maybe_cancel([spec](const Member&) { return spec; },
+                                 [](const Member&) { return false; });
+}
+
+/// How long the crowd's turns and the nodes' reports took for so long, once what came before is
+/// answered.
+void measure(Setting& setting, Crowd& crowd, const Turn& turn, double seconds, Stretches& to) {
+  (void)value_of(setting.client().status());
+  (void)setting.fleet().take_samples();
+  crowd.repeat(turn, milliseconds(1));
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  const auto seen = crowd.finish();
+  require_no_failure(seen);
+  to.submissions_ms.insert(to.submissions_ms.end(), seen.turn_ms.begin(), seen.turn_ms.end());
+  const auto beats = setting.fleet().take_samples().report_ms;
+  to.heartbeats_ms.insert(to.heartbeats_ms.end(), beats.begin(), beats.end());
+}
+
+void print(const std::string& name, const std::string& what, const std::vector<double>& quiet,
+           const std::vector<double>& flooded) {
+  if (quiet.empty() || flooded.empty())
+    throw std::runtime_error("no " + what + " was measured: give more --seconds");
+  const auto row = [&](const char* which, double without, double beside) {
+    bench::figure(fmt::format("{}.{}_{}_alone", name, what, which), without, "ms");
+    bench::figure(fmt::format("{}.{}_{}", name, what, which), beside, "ms");
+    bench::figure(fmt::format("{}.{}_{}_slower", name, what, which), 100 * (beside / without - 1),
+                  "%");
+  };
+  row("p50", bench::quantile(quiet, 0.5), bench::quantile(flooded, 0.5));
+  row("mean", mean(quiet), mean(flooded));
+  row("p99", bench::quantile(quiet, 0.99), bench::quantile(flooded, 0.99));
+}
+
+}  // namespace
+
+void flood(const Sizes& sizes) {
+  // The flood comes from other machines in truth: it has a processor of its own, and coordinator,
+  // nodes and the measured tenant share the other.
+  const harness::OnProcessor here(0);
+  Setting setting(sizes, 2);
+  FleetOptions options;
+  options.nodes = sizes.nodes;
+  setting.start_nodes(options);
+  const auto& tokens = setting.tenant_tokens();
+  Crowd other(setting.address(), {tokens[1]});
+  std::optional<Crowd> flooders;
+  std::thread([&] {
+    const harness::OnProcessor there(1);
+    flooders.emplace(setting.address(), std::vector<std::string>(kFlooders, tokens[0]));
+  }).join();
+  // Quiet and flooded stretches in turn, so that what else the machine does disturbs both alike.
+  Stretches quiet, flooded;
+  const Turn submission = submit_for(setting, "t1"), flooding = submit_for(setting, "t0");
+  double accepted = 0;
+  const double seconds = sizes.seconds / kRounds;
+  for (int round = 0; round < kRounds; ++round) {
+    measure(setting, other, submission, seconds, quiet);
+    flooders->repeat(flooding, milliseconds(0), kAtOnce);
+    measure(setting, other, submission, seconds, flooded);
+    accepted += static_cast<double>(flooders->stop().turn_ms.size());
+  }
+  const auto name = fmt::format("scale_flood/{}", sizes.nodes);
+  print(name, "submission", quiet.submissions_ms, flooded.submissions_ms);
+  print(name, "heartbeat", quiet.heartbeats_ms, flooded.heartbeats_ms);
+  bench::figure(name + ".accepted_of_flood", accepted / (seconds * kRounds), "1/s");
+}
+
+}  // namespace fairwater::load
