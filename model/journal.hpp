@@ -55,7 +55,7 @@ struct CoordinatorStarted {
 /// Tenants added or changed, in input order. New ones come with the id they got.
 struct TenantsChanged {
   static constexpr std::string_view kName = "tenants_changed";
-  std::vector<TenantRecord> tenants;  ///< totals and carry are ignored for tenants that exist
+  std::vector<TenantRecord> tenants;  ///< totals and deficit are ignored for tenants that exist
   std::uint64_t position = 0;         ///< of the sequence, afterwards
   friend bool operator==(const TenantsChanged&, const TenantsChanged&) = default;
 };

@@ -64,7 +64,7 @@ struct TenantRecord {
   Units granted_units_total = 0;  ///< sum of the costs of all grants so far
   Units borrowed_total = 0;       ///< loans taken
   Units lent_total = 0;
-  Units carry = 0;                               ///< see TenantLine
+  Units deficit = 0;                             ///< see Account
   std::uint32_t repay_remainder_millionths = 0;  ///< likewise
   std::int64_t time_rest = 0;                    ///< as in TimeAccount
   UnitTime held_total;                           ///< likewise

@@ -244,7 +244,7 @@ struct TenantRecord {
   grantedUnitsTotal @2 :Int64;
   borrowedTotal @3 :Int64;
   lentTotal @4 :Int64;
-  carry @5 :Int64;
+  deficit @5 :Int64;
   repayRemainder @6 :UInt32;  # as in TenantLine
   timeRest @7 :Int64;  # micro-unit-milliseconds that were too little for the book
   heldUnitMs @8 :Int64;
@@ -305,7 +305,7 @@ struct Grant {
 struct TenantLine {
   # One tenant's arithmetic in a deal. All in units but for the two vectors.
   tenant @0 :UInt32;
-  carried @1 :Int64;
+  deficitBefore @1 :Int64;
   granted @2 :Int64;
   passedOn @3 :Int64;
   passedTo @4 :Int64;
@@ -316,7 +316,7 @@ struct TenantLine {
   guaranteed @9 :Int64;
   placed @10 :Int64;
   rolledBack @11 :Int64;
-  carry @12 :Int64;
+  deficitAfter @12 :Int64;
   quota @13 :Vector;
   used @14 :Vector;
   repayRemainder @15 :UInt32;  # afterwards, in millionths of a unit; 0 where an older version forgot it

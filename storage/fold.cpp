@@ -224,7 +224,7 @@ void Fold::follow_tree() {
   state_.accounts.follow_tree(nesting.members(), divided);
   for (const auto& [tenant, heirs] : divided) {
     TenantRecord& record = *state_.tenants.edit(key_of(tenant));
-    record.carry = record.time_rest = record.forgiven_total = record.credit = 0;
+    record.deficit = record.time_rest = record.forgiven_total = record.credit = 0;
     record.repay_remainder_millionths = 0;
     record.held_total = record.part_total = {};
   }

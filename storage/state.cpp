@@ -37,7 +37,7 @@ void check_accounts(const AccountsSnapshot& accounts, Weight period) {
   for (const Account& account : accounts.tenants) sum += account.deficit;
   if (sum != 0)
     throw StorageFault(ErrorCode::storage_damaged,
-                       "the carries of all tenants add up to " + std::to_string(sum));
+                       "the deficits of all tenants add up to " + std::to_string(sum));
   std::int64_t rests = 0;
   for (const TimeAccount& account : accounts.time.accounts) rests += account.rest;
   if (rests != 0)
@@ -88,7 +88,7 @@ AccountsSnapshot read_accounts(const StateView& view) {
   const TenantNesting nesting(std::move(specs));
   for (const TenantRecord& tenant : tenants) {
     if (nesting.has_tenants(tenant.id)) continue;
-    accounts.tenants.push_back({tenant.id, tenant.carry, tenant.repay_remainder_millionths,
+    accounts.tenants.push_back({tenant.id, tenant.deficit, tenant.repay_remainder_millionths,
                                 tenant.forgiven_total, tenant.credit});
     if (meta.ledger_ms > 0) {
       TimeAccount& account = accounts.time.accounts.emplace_back();
@@ -146,7 +146,7 @@ void State::store_accounts() {
   for (const TenantId id : changes.tenants) {
     if (!accounts.has(id)) continue;
     TenantRecord& tenant = *tenants.edit(key_of(id));
-    tenant.carry = accounts.account(id).deficit;
+    tenant.deficit = accounts.account(id).deficit;
     tenant.repay_remainder_millionths = accounts.account(id).repay_remainder_millionths;
     tenant.forgiven_total = accounts.account(id).forgiven_total;
     tenant.credit = accounts.account(id).credit;

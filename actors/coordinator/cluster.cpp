@@ -135,7 +135,7 @@ Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledge
                                                   set.heartbeats_per_second);
   std::vector<std::string> resources;
   for (const auto& kind : catalog->kinds()) resources.push_back(kind.name);
-  context->names = std::make_shared<NameBook>(std::move(resources));
+  context->names = std::make_shared<NameDirectory>(std::move(resources));
   context->reader = spawn_ledger_reader(system, threading, ledger, context->alarm);
   context->scanner = spawn_ledger_scanner(system, threading, ledger, context->alarm, *catalog,
                                           context->wall_clock, set.add_to_backup);

@@ -14,7 +14,7 @@
 #include "actors/coordinator/heartbeat_pace.hpp"
 #include "actors/coordinator/leadership.hpp"
 #include "actors/coordinator/ledger_trust.hpp"
-#include "actors/coordinator/name_book.hpp"
+#include "actors/coordinator/name_directory.hpp"
 #include "model/history.hpp"
 #include "state/snapshot.hpp"
 
@@ -71,7 +71,7 @@ struct ClusterContext {
   LedgerScanner scanner;
   caf::actor historian;
   std::shared_ptr<StorageAlarm> alarm;
-  std::shared_ptr<NameBook> names;
+  std::shared_ptr<NameDirectory> names;
   std::shared_ptr<HeartbeatPace> pace;
   std::function<LedgerEnd()> ledger_end;  ///< the newest durable record
   std::function<WallTime()> wall_clock = wall_time_now;

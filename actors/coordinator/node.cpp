@@ -15,7 +15,7 @@ namespace {
 NodeState shown_state(const NodeActorState& state) {
   if (state.liveness != Liveness::up) return NodeState::down;
   if (!state.record.draining) return NodeState::up;
-  return state.book.size() == 0 ? NodeState::drained : NodeState::draining;
+  return state.tasks.size() == 0 ? NodeState::drained : NodeState::draining;
 }
 
 }  // namespace
@@ -50,7 +50,8 @@ void send_orders(NodeSelf self, std::vector<LaunchOrder> launches, std::vector<S
 
 void tell_members_again(NodeSelf self) {
   auto& state = self->state;
-  std::erase_if(state.members, [&](const auto& job) { return !state.book.has_task_of(job.first); });
+  std::erase_if(state.members,
+                [&](const auto& job) { return !state.tasks.has_task_of(job.first); });
   std::vector<JobMembers> members;
   for (const auto& [id, job] : state.members) members.push_back(job);
   send_orders(self, {}, {}, std::move(members));
@@ -104,7 +105,7 @@ void launch(NodeSelf self, LaunchTasks& request) {
   auto& state = self->state;
   for (const auto& order : request.orders) {
     const bool is_service = request.services.contains(order.task.job);
-    state.book.assign(request.tenant, order, is_service ? JobKind::service : JobKind::batch);
+    state.tasks.assign(request.tenant, order, is_service ? JobKind::service : JobKind::batch);
   }
   if (state.liveness == Liveness::lost)
     give_back_late(self);
@@ -115,7 +116,7 @@ void launch(NodeSelf self, LaunchTasks& request) {
 void stop(NodeSelf self, const StopTasks& request) {
   std::vector<StopOrder> stops;
   for (const auto& task : request.tasks)
-    if (self->state.book.request_stop(task)) stops.push_back({task, 0});
+    if (self->state.tasks.request_stop(task)) stops.push_back({task, 0});
   send_orders(self, {}, std::move(stops));
 }
 
@@ -136,9 +137,9 @@ caf::result<Done> retire(NodeActorState& state) {
   const auto& name = name_of(state);
   if (state.giving_up)
     return make_error(ErrorCode::unavailable, "node " + name + " is just being given up");
-  if (state.book.size() > 0)
+  if (state.tasks.size() > 0)
     return make_error(ErrorCode::wrong_state,
-                      "node " + name + " has " + std::to_string(state.book.size()) +
+                      "node " + name + " has " + std::to_string(state.tasks.size()) +
                           " tasks; drain it, or wait until they were given out again");
   if (state.liveness == Liveness::up && !state.record.draining)
     return make_error(ErrorCode::wrong_state, "node " + name +
@@ -164,7 +165,7 @@ NodeBase::behavior_type node_behavior(NodeSelf self, std::shared_ptr<const Clust
   // A lost node with tasks still assigned: the commit that gave them back did not happen. Give up
   // anew.
   state.liveness = state.record.lost && assigned.empty() ? Liveness::lost : Liveness::silent;
-  state.book = NodeBook{std::move(assigned)};
+  state.tasks = NodeTasks{std::move(assigned)};
   state.last_heard =
       self->clock().now();  // after a restart every node has a whole lease to come back
   state.older_leases_until =

@@ -10,7 +10,7 @@ namespace fairwater::machine {
 std::vector<StopOrder> stops_of_services(NodeActorState& state) {
   std::vector<StopOrder> stops;
   if (!state.record.draining || state.record.drained_itself) return stops;
-  for (const auto& task : state.book.request_stop_of_services()) stops.push_back({task, 0});
+  for (const auto& task : state.tasks.request_stop_of_services()) stops.push_back({task, 0});
   if (!stops.empty())
     spdlog::info("node {} drains: {} tasks of services are stopped there, to start elsewhere",
                  name_of(state), stops.size());

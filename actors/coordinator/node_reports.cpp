@@ -44,7 +44,7 @@ void return_withheld(NodeSelf self, const AgentReport& report, ReportOutcome& ou
   for (const auto& task : report.running) unnamed.erase(task);
   for (const auto& result : report.finished) unnamed.erase(result.task);
   ReturnTasks back;
-  for (const auto& task : state.book.unsettled())
+  for (const auto& task : state.tasks.unsettled())
     if (unnamed.contains(task)) back.tasks.push_back(task);
   std::erase_if(outcome.launches,
                 [&](const LaunchOrder& order) { return unnamed.contains(order.task); });
@@ -75,7 +75,7 @@ void answer_later(NodeSelf self, const std::vector<TaskResult>& results,
                   std::vector<TaskKey> acknowledged, const caf::error& error,
                   ReportPromise promise) {
   auto& state = self->state;
-  state.book.not_settled(results);
+  state.tasks.not_settled(results);
   if (state.liveness == Liveness::lost) {
     schedule_check(self, kRetryGivingBack);
     promise.deliver(error);
@@ -103,7 +103,7 @@ void settle_failed_launches(NodeSelf self, const std::vector<TaskResult>& failed
       .then(
           [self, failed, acknowledged, promise](const FailedLaunchesSettled& settled) mutable {
             self->state.keeps_results = true;
-            tell_tenants(self, self->state.book.settled(failed), settled.time);
+            tell_tenants(self, self->state.tasks.settled(failed), settled.time);
             count_failed_launches(self, failed, settled.longest_backoff_ms);
             for (const auto& key : keys_of(failed)) acknowledged.push_back(key);
             promise.deliver(make_reply(self->state, std::move(acknowledged)));
@@ -116,7 +116,7 @@ void settle_failed_launches(NodeSelf self, const std::vector<TaskResult>& failed
 /// What nobody waits for, or a life of the ledger that was lost had started.
 void log_strangers(const NodeActorState& state, const ReportOutcome& outcome) {
   for (const auto& order : outcome.stops)
-    if (!state.book.knows(order.task))
+    if (!state.tasks.knows(order.task))
       spdlog::info("node {} runs task {}, which the ledger does not know there: stopped",
                    name_of(state), text_of(order.task));
   for (const auto& task : outcome.acknowledge)
@@ -146,9 +146,9 @@ void commit_report(NodeSelf self, ReportOutcome outcome, bool was_lost, ReportPr
             auto& state = self->state;
             state.keeps_results = true;
             if (was_lost) apply(state.record, returned);
-            tell_tenants(self, state.book.settled(outcome.settle), committed.receipts.back().time);
+            tell_tenants(self, state.tasks.settled(outcome.settle), committed.receipts.back().time);
             if (state.record.draining) send_beat(self, {});
-            (void)state.book.settled(outcome.disowned);  // nobody's
+            (void)state.tasks.settled(outcome.disowned);  // nobody's
             auto acknowledged = outcome.acknowledge;
             for (const auto* results : {&outcome.settle, &outcome.disowned})
               for (const auto& key : keys_of(*results)) acknowledged.push_back(key);
@@ -159,8 +159,8 @@ void commit_report(NodeSelf self, ReportOutcome outcome, bool was_lost, ReportPr
               self->state.liveness = Liveness::lost;
               send_beat(self, {});
             }
-            self->state.book.not_settled(outcome.failed_launches);
-            self->state.book.not_settled(outcome.disowned);
+            self->state.tasks.not_settled(outcome.failed_launches);
+            self->state.tasks.not_settled(outcome.disowned);
             answer_later(self, outcome.settle, outcome.acknowledge, error, promise);
           });
 }
@@ -175,8 +175,8 @@ caf::result<ReportReply> take_report(NodeSelf self, const AgentReport& report, b
   const bool was_lost = state.liveness == Liveness::lost;
   const bool was_away = heard(self);
   if (registering) (void)stops_of_services(state);  // the report's outcome has all stops
-  auto outcome = state.book.take_report(report, registering || was_away,
-                                        state.context->ledger_end().mark.incarnation);
+  auto outcome = state.tasks.take_report(report, registering || was_away,
+                                         state.context->ledger_end().mark.incarnation);
   if (registering || !outcome.disowned.empty()) log_strangers(state, outcome);
   return_tasks(self, {outcome.returns, std::string(kReturnedFromLostLife)});
   if (!registering) return_withheld(self, report, outcome);

@@ -33,7 +33,7 @@ void finish_return(NodeSelf self, const Return& back, WallTime time) {
   if (!back.tasks.empty())
     spdlog::warn("tasks of node {} wait again, {} in all: {}", name_of(state), back.tasks.size(),
                  back.reason);
-  tell_tenants(self, state.book.take_back(back.tasks), time, back.were_ordered);
+  tell_tenants(self, state.tasks.take_back(back.tasks), time, back.were_ordered);
   send_beat(self, back.tasks);
 }
 
@@ -41,7 +41,7 @@ void finish_return(NodeSelf self, const Return& back, WallTime time) {
 void give_back(NodeSelf self, const std::string& reason, bool were_ordered,
                std::vector<JournalBody> events) {
   auto& state = self->state;
-  const Return back{state.book.unsettled(), reason, were_ordered};
+  const Return back{state.tasks.unsettled(), reason, were_ordered};
   if (state.giving_up || (back.tasks.empty() && events.empty())) return;
   state.giving_up = true;
   commit_return(
@@ -53,7 +53,7 @@ void give_back(NodeSelf self, const std::string& reason, bool were_ordered,
         apply(state.record, NodeLost{state.record.id});
         state.fence_to_write.reset();
         finish_return(self, back, time);
-        if (state.book.size() > 0) schedule_check(self, kRetryGivingBack);
+        if (state.tasks.size() > 0) schedule_check(self, kRetryGivingBack);
       },
       [self, reason](const caf::error& error) {
         self->state.giving_up = false;
@@ -67,7 +67,7 @@ void give_back(NodeSelf self, const std::string& reason, bool were_ordered,
 
 void return_tasks(NodeSelf self, const ReturnTasks& again) {
   if (again.tasks.empty()) return;
-  self->state.book.begin_return(again.tasks);
+  self->state.tasks.begin_return(again.tasks);
   const Return back{again.tasks, again.reason, false};
   commit_return(
       self, back, {}, [self, back](WallTime time) { finish_return(self, back, time); },

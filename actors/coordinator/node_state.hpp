@@ -15,7 +15,7 @@
 #include "actors/coordinator/cluster.hpp"
 #include "actors/coordinator/launch_pauses.hpp"
 #include "actors/coordinator/node.hpp"
-#include "actors/coordinator/node_book.hpp"
+#include "actors/coordinator/node_tasks.hpp"
 #include "actors/coordinator/rivals.hpp"
 #include "state/node.hpp"
 
@@ -52,7 +52,7 @@ struct NodeActorState {
   std::shared_ptr<const ClusterContext> context;
   NodeBeatSink coordinator;
   NodeRecord record;  ///< but for registrations and a fence, which say so first: what is durable
-  NodeBook book{{}};
+  NodeTasks tasks{{}};
   AgentLink link;             ///< null while the agent is not connected
   std::uint64_t session = 0;  ///< whose reports are taken; 0: nobody's
   Liveness liveness = Liveness::silent;

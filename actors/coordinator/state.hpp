@@ -159,7 +159,7 @@ void pass_time(CoordinatorSelf self);
 /// The ledger's time as it goes on by the actors' clock; where the ledger counts units, time since
 /// this coordinator began.
 LedgerMs clock_ms(CoordinatorSelf self);
-/// Brings the book up to now, and makes it durable.
+/// Brings the accounts up to now, and makes it durable.
 void settle_time(CoordinatorSelf self);
 /// The same each second.
 void settle_on_time(CoordinatorSelf self);

@@ -124,7 +124,7 @@ TenantNesting nesting_after(const CoordinatorState& state,
   return TenantNesting(std::move(specs));
 }
 
-/// Those that become groups with it: they leave sequence and book.
+/// Those that become groups with it: they leave sequence and accounts.
 std::vector<Accounts::Division> divided_by(const CoordinatorState& state,
                                            const TenantNesting& after) {
   return after.divisions([&](TenantId tenant) {

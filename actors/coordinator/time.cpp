@@ -1,5 +1,5 @@
 // The ledger's time, where it counts time: it passes with the actors' clock, and what was held goes
-// into the book each second. So do credits for growth, wherever something has grown.
+// into the accounts each second. So do credits for growth, wherever something has grown.
 #include <chrono>
 #include <utility>
 

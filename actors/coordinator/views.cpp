@@ -22,7 +22,7 @@ TenantView view_of(const CoordinatorState& state, TenantId id) {
     sum.pending_tasks += view.pending_tasks;
     sum.running_tasks += view.running_tasks;
     sum.net += view.net;
-    sum.carry += view.carry;
+    sum.deficit += view.deficit;
     sum.credit += view.credit;
     if (leaf == id) sum.advice = view.advice;
   }
@@ -35,7 +35,7 @@ TenantInfo describe(const CoordinatorState& state, TenantId id, const TenantEntr
   TenantInfo info;
   info.record.id = id;
   info.record.spec = tenant.spec;
-  info.record.carry = view.carry;
+  info.record.deficit = view.deficit;
   info.record.credit = view.credit;
   info.credit_advice = view.advice;
   info.request = catalog.to_named(view.request);

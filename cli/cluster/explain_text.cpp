@@ -158,7 +158,8 @@ std::string quota_text(const TenantLine& line, const NameTable& names) {
 
 std::string account_text(const TenantLine& line) {
   Account account;
-  account.add(line.carried, "carried over from earlier deals: parts too small for a whole task");
+  account.add(line.deficit_before,
+              "carried over from earlier deals: parts too small for a whole task");
   account.add(line.granted, "granted by the sequence");
   account.add(-line.passed_on, "passed on without a claim: at its runtime quota");
   account.add(line.passed_to, "its part of what others passed on");
@@ -170,7 +171,7 @@ std::string account_text(const TenantLine& line) {
   if (line.guaranteed != 0) account.total(line.guaranteed, "placed by its guarantee, not charged");
   account.total(line.placed, "placed in this deal");
   account.add(-line.rolled_back, "rolled back: slots that nobody could use");
-  if (line.carry != 0) account.add(line.carry, "carried on to the next deal");
+  if (line.deficit_after != 0) account.add(line.deficit_after, "carried on to the next deal");
   return account.take();
 }
 

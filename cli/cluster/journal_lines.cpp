@@ -284,7 +284,7 @@ struct RecordFields {
   }
   Json line_json(const TenantLine& line) const {
     return Json{{"tenant", tenant_name(names, line.tenant)},
-                {"carried", line.carried},
+                {"carried", line.deficit_before},
                 {"granted", line.granted},
                 {"passed_on", line.passed_on},
                 {"passed_to", line.passed_to},
@@ -295,7 +295,7 @@ struct RecordFields {
                 {"guaranteed", line.guaranteed},
                 {"placed", line.placed},
                 {"rolled_back", line.rolled_back},
-                {"carry", line.carry},
+                {"carry", line.deficit_after},
                 {"repay_remainder_millionths", line.repay_remainder_millionths},
                 {"quota", json_amounts(named(names, line.quota))},
                 {"used", json_amounts(named(names, line.used))}};

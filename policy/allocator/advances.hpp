@@ -1,11 +1,11 @@
 // What a grant used of others' slots, and how that goes back when its launch failed. Pure functions
 // that the allocator and the ledger share.
 //
-// A tenant's standing is net + carry. A deal moves standing from tenants that place more than fell
-// to them to those to whom more fell than they placed: as loans, as repayments, or as carries that
-// are settled later. An advance is such a move for one grant. Returning all advances of a deal's
-// grants brings every standing to where it was without the deal, whatever was netted in between;
-// the slots themselves stay dealt.
+// A tenant's standing is net + deficit. A deal moves standing from tenants that place more than
+// fell to them to those to whom more fell than they placed: as loans, as repayments, or as deficits
+// that are settled later. An advance is such a move for one grant. Returning all advances of a
+// deal's grants brings every standing to where it was without the deal, whatever was netted in
+// between; the slots themselves stay dealt.
 #pragma once
 
 #include <vector>

@@ -162,7 +162,7 @@ TenantView Allocator::tenant(TenantId id) const {
           .pending_tasks = tenant.pending_tasks,
           .running_tasks = tenant.running_tasks,
           .net = tenant.net,
-          .carry = tenant.deficit,
+          .deficit = tenant.deficit,
           .credit = tenant.credit,
           .extras = tenant.extras,
           .advice = credit_advice(impl_->state.growth_standing(tenant)),

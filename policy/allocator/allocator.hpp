@@ -190,10 +190,10 @@ struct TenantView {
   ResourceVector used;
   std::uint64_t pending_tasks = 0;
   std::uint64_t running_tasks = 0;
-  Units net = 0;     ///< where the ledger counts time, in unit-milliseconds
-  Units carry = 0;   ///< its deficit in the accounts
-  Units credit = 0;  ///< for growth, in unit-milliseconds
-  Units extras = 0;  ///< units that its elastic jobs hold beyond what they started with
+  Units net = 0;      ///< where the ledger counts time, in unit-milliseconds
+  Units deficit = 0;  ///< in the accounts
+  Units credit = 0;   ///< for growth, in unit-milliseconds
+  Units extras = 0;   ///< units that its elastic jobs hold beyond what they started with
   CreditAdvice advice = CreditAdvice::none;
   /// Where the ledger counts time, else zeros.
   MicroUnits held = 0;
@@ -278,8 +278,8 @@ class Allocator {
   /// known and is not among them is divided: it must hold no task and owe nothing, and what it is
   /// owed its heirs are owed. O(tenants * log) where the groups are others than before.
   void set_tree(const TenantTree& tree, std::span<const Accounts::Division> divided);
-  /// The tenant leaves the sequence and the book; it must hold no task and owe nothing. Returns the
-  /// units forgiven, see Accounts::leave: net and deficit of other tenants change.
+  /// The tenant leaves the sequence and the accounts; it must hold no task and owe nothing. Returns
+  /// the units forgiven, see Accounts::leave: net and deficit of other tenants change.
   Units remove_tenant(TenantId tenant);
   /// Adds a node or changes it. `accepts` is false while it drains or is silent: nothing is dealt
   /// there.
@@ -292,7 +292,8 @@ class Allocator {
   /// What happens from here on happens then. Time never goes back. Where the ledger counts units,
   /// it counts from any moment.
   void pass_to(LedgerMs now_ms);
-  /// Where the ledger counts time: brings the book up to now. What went into it, if anything did.
+  /// Where the ledger counts time: brings the accounts up to now. What went into them, if
+  /// anything did.
   /// O(tenants + loans). To be called at least once a second while time passes, and before a tenant
   /// is removed.
   std::optional<TimeSettlement> settle_time();

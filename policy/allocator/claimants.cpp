@@ -66,7 +66,7 @@ void Claimants::strike_entries() {
 
 TenantBalance balance_of(const Claimant& claimant) {
   TenantBalance balance;
-  balance.carried = claimant.opening;
+  balance.deficit_before = claimant.opening;
   balance.granted = claimant.sum_of(EntryReason::granted);
   balance.passed_on = -claimant.sum_of(EntryReason::passed_on);
   balance.passed_to = claimant.sum_of(EntryReason::passed_to);
@@ -77,7 +77,7 @@ TenantBalance balance_of(const Claimant& claimant) {
   balance.guaranteed = claimant.guaranteed;
   balance.placed = -claimant.sum_of(EntryReason::placed);
   balance.rolled_back = -claimant.sum_of(EntryReason::rolled_back);
-  balance.carry = claimant.credit;
+  balance.deficit_after = claimant.credit;
   return balance;
 }
 

@@ -60,25 +60,25 @@ struct Grant {
 
 /// What a deal moves for one tenant, in units. The closing equation, checked before a deal is
 /// written:
-///   balance = carried + granted - passed_on + passed_to + received - paid - rolled_back - placed
+///   balance = deficit_before + granted - passed_on + passed_to + received - paid - rolled_back
+///             - placed
 /// (`placed` without guarantees). Each column is the sum of one reason's entries
 /// (policy/ledger/entries.hpp), without their signs. What a deal adds to balances sums to zero over
-/// its lines
-/// (`carried` sums to zero over all tenants, touched or not), and carry + lent - borrowed (the
-/// deal's `loans`) = balance.
+/// its lines (deficits sum to zero over all tenants, touched or not), and deficit_after + lent -
+/// borrowed (the deal's `loans`) = balance.
 struct TenantBalance {
-  Units carried = 0;    ///< deficit from earlier deals: parts too small for a whole task
-  Units granted = 0;    ///< the sequence's window
-  Units passed_on = 0;  ///< at its runtime quota: gives its part away without a claim
-  Units passed_to = 0;  ///< its part of what the others passed on
-  Units paid = 0;       ///< settlement, as debtor
-  Units received = 0;   ///< settlement, as creditor
+  Units deficit_before = 0;  ///< of earlier deals: parts too small for a whole task
+  Units granted = 0;         ///< the sequence's window
+  Units passed_on = 0;       ///< at its runtime quota: gives its part away without a claim
+  Units passed_to = 0;       ///< its part of what the others passed on
+  Units paid = 0;            ///< settlement, as debtor
+  Units received = 0;        ///< settlement, as creditor
   Units pooled = 0;  ///< taken from (+) or left to (-) the pool of allowances that are not needed
-  Units allowance = 0;    ///< what step 7 could use
-  Units guaranteed = 0;   ///< placed by step 3
-  Units placed = 0;       ///< placed by steps 7 and 8, reserved tasks too
-  Units rolled_back = 0;  ///< slots that nobody could use
-  Units carry = 0;        ///< kept for the next deal
+  Units allowance = 0;      ///< what step 7 could use
+  Units guaranteed = 0;     ///< placed by step 3
+  Units placed = 0;         ///< placed by steps 7 and 8, reserved tasks too
+  Units rolled_back = 0;    ///< slots that nobody could use
+  Units deficit_after = 0;  ///< kept for the next deal
   friend bool operator==(const TenantBalance&, const TenantBalance&) = default;
 };
 

@@ -79,10 +79,10 @@ std::optional<std::string> line_problem(const TenantLine& line, const Movements&
   if (moved.paid != line.paid || moved.received != line.received)
     return "the repayments of " + name_of(line.tenant) + " do not add up to its line";
   const Units balance = closing_balance(line);
-  if (line.carry + moved.lent - moved.borrowed != balance)
-    return "the closing equation of " + name_of(line.tenant) + " does not hold: carry " +
-           std::to_string(line.carry) + " + lent " + std::to_string(moved.lent) + " - borrowed " +
-           std::to_string(moved.borrowed) + " is not " + std::to_string(balance);
+  if (line.deficit_after + moved.lent - moved.borrowed != balance)
+    return "the closing equation of " + name_of(line.tenant) + " does not hold: deficit " +
+           std::to_string(line.deficit_after) + " + lent " + std::to_string(moved.lent) +
+           " - borrowed " + std::to_string(moved.borrowed) + " is not " + std::to_string(balance);
   if (moved.cost != line.guaranteed + line.placed)
     return "the grants of " + name_of(line.tenant) + " cost " + std::to_string(moved.cost) +
            " units, its line says " + std::to_string(line.guaranteed + line.placed);
@@ -106,7 +106,7 @@ std::optional<std::string> arithmetic_problem(const Deal& deal) {
   Units added = 0;
   for (const TenantLine& line : deal.lines) {
     if (auto problem = line_problem(line, *table.find(line.tenant))) return problem;
-    added += closing_balance(line) - line.carried;
+    added += closing_balance(line) - line.deficit_before;
   }
   if (const auto tenant = table.without_line())
     return name_of(*tenant) + " takes part without a line";
@@ -127,7 +127,7 @@ Transaction transaction_of(const Deal& deal, Transaction&& reuse) {
   transaction.entries.clear();
   for (const TenantLine& line : deal.lines) {
     transaction.statements.push_back(
-        {line.tenant, line.carried, line.carry, line.repay_remainder_millionths});
+        {line.tenant, line.deficit_before, line.deficit_after, line.repay_remainder_millionths});
     const auto enter = [&](EntryReason reason, Units units) {
       if (units != 0) transaction.entries.push_back({line.tenant, reason, units});
     };

@@ -11,7 +11,7 @@ constexpr Units kFewSlots = 128;
 }  // namespace
 
 Units closing_balance(const TenantBalance& balance) {
-  return balance.carried + balance.granted - balance.passed_on + balance.passed_to +
+  return balance.deficit_before + balance.granted - balance.passed_on + balance.passed_to +
          balance.received - balance.paid - balance.rolled_back - balance.placed;
 }
 

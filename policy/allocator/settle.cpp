@@ -11,7 +11,7 @@ namespace {
 bool is_touched(const TenantBalance& balance) {
   return balance.granted != 0 || balance.placed != 0 || balance.guaranteed != 0 ||
          balance.received != 0 || balance.passed_to != 0 || balance.passed_on != 0 ||
-         balance.carried != balance.carry;
+         balance.deficit_before != balance.deficit_after;
 }
 
 }  // namespace

@@ -160,7 +160,7 @@ Accounts::Refusal Accounts::apply(const Transaction& transaction) {
     Entered* at = find(statement.tenant);
     if (at == nullptr) return name(statement.tenant) + " does not exist";
     if (at->account.deficit != statement.opening)
-      return name(statement.tenant) + " carries " + std::to_string(at->account.deficit) +
+      return name(statement.tenant) + " has a deficit of " + std::to_string(at->account.deficit) +
              " units, not " + std::to_string(statement.opening);
     at->takes_part = true;
   }

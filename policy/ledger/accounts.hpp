@@ -112,7 +112,7 @@ class Accounts {
   // ---------------------------------------------------------------
   [[nodiscard]] TimeAccounts& time() { return time_; }
   [[nodiscard]] const TimeAccounts& time() const { return time_; }
-  /// Brings the book up to now, and counts time of that resource from here on. What is to be
+  /// Brings the accounts up to now, and counts time of that resource from here on. What is to be
   /// remembered, if anything is. O(tenants + loans * log); where debts shrink now and then
   /// O(IOUs * log).
   std::optional<TimeSettlement> settle_time(const DebtTerms& debts, std::uint32_t resource);

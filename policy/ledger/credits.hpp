@@ -1,5 +1,6 @@
-// The ledger's second book: credit for growth, after Liu et al. 2018 ("QREA"). Who leaves a part of
-// the cluster unused earns what those pay whose elastic jobs run on it. One period:
+// Accounts of their own in the ledger: credit for growth, after Liu et al. 2018 ("QREA"). Who
+// leaves a part of the cluster unused earns what those pay whose elastic jobs run on it. One
+// period:
 //
 //   credit += theta * all extras * period - own extras * period
 //

@@ -49,7 +49,7 @@ struct Fields<TenantRecord> {
     FAIRWATER_FIELD(granted_units_total, GrantedUnitsTotal);
     FAIRWATER_FIELD(borrowed_total, BorrowedTotal);
     FAIRWATER_FIELD(lent_total, LentTotal);
-    FAIRWATER_FIELD(carry, Carry);
+    FAIRWATER_FIELD(deficit, Deficit);
     FAIRWATER_FIELD(repay_remainder_millionths, RepayRemainder);
     FAIRWATER_FIELD(time_rest, TimeRest);
     FAIRWATER_FIELD(held_total.unit_ms, HeldUnitMs);

@@ -32,7 +32,7 @@ struct Fields<TenantLine> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
     FAIRWATER_FIELD(tenant, Tenant);
-    FAIRWATER_FIELD(carried, Carried);
+    FAIRWATER_FIELD(deficit_before, DeficitBefore);
     FAIRWATER_FIELD(granted, Granted);
     FAIRWATER_FIELD(passed_on, PassedOn);
     FAIRWATER_FIELD(passed_to, PassedTo);
@@ -43,7 +43,7 @@ struct Fields<TenantLine> {
     FAIRWATER_FIELD(guaranteed, Guaranteed);
     FAIRWATER_FIELD(placed, Placed);
     FAIRWATER_FIELD(rolled_back, RolledBack);
-    FAIRWATER_FIELD(carry, Carry);
+    FAIRWATER_FIELD(deficit_after, DeficitAfter);
     FAIRWATER_FIELD(quota, Quota);
     FAIRWATER_FIELD(used, Used);
     FAIRWATER_FIELD(repay_remainder_millionths, RepayRemainder);

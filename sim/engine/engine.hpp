@@ -1,5 +1,5 @@
 // The simulator's clock: lets jobs arrive and tasks end in virtual time, asks the policy in
-// between, and keeps the books that no policy can bend: what runs where, and that no node is over
+// between, and keeps the account that no policy can bend: what runs where, and that no node is over
 // capacity.
 //
 // Exact: time is in whole milliseconds, the work of an elastic job in unit-milliseconds. Events of

@@ -49,9 +49,9 @@ Workload elastic_jobs(const ElasticRates& rates, const ElasticAssumptions& assum
   return workload;
 }
 
-class ExtrasBook final : public Observer {
+class ExtrasAccounts final : public Observer {
  public:
-  ExtrasBook(const Workload& workload, const ElasticAssumptions& assumptions)
+  ExtrasAccounts(const Workload& workload, const ElasticAssumptions& assumptions)
       : workload_(workload), assumptions_(assumptions), was_killed_(workload.jobs.size()) {}
 
   void advance(TimeMs now) override {
@@ -107,13 +107,13 @@ class ExtrasBook final : public Observer {
       // As in QREA, nothing is earned or paid when no quota is unused.
       const double earned =
           unused == 0 ? taken : own / static_cast<double>(unused) * static_cast<double>(extras);
-      const auto book = [&](ExtrasAccount& account) {
+      const auto add_to = [&](ExtrasAccount& account) {
         account.extras += taken * seconds;
         account.earned += earned * seconds;
         account.unused += own * seconds;
       };
-      book(run_.accounts[u]);
-      if (contended) book(run_.contended[u]);
+      add_to(run_.accounts[u]);
+      if (contended) add_to(run_.contended[u]);
       beyond += std::max(taken - earned, 0.0);
       const double credit = run_.accounts[u].earned - run_.accounts[u].extras;
       squares += credit * credit;
@@ -217,9 +217,10 @@ Expected<ElasticRun> run_elastic(const ElasticRule& rule, const ElasticRates& ra
                                            .rebalance = rule.rebalance},
                                           cluster, workload);
   if (!scheduler) return scheduler.error();
-  ExtrasBook book(workload, assumptions);
-  run_engine(cluster, workload, **scheduler, book, {.cycle_ms = assumptions.cycle_ms, .end_ms = 0});
-  return std::move(book).finish();
+  ExtrasAccounts extras(workload, assumptions);
+  run_engine(cluster, workload, **scheduler, extras,
+             {.cycle_ms = assumptions.cycle_ms, .end_ms = 0});
+  return std::move(extras).finish();
 }
 
 Expected<ElasticSamples> sample_elastic(std::span<const ElasticRule> rules,

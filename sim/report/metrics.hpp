@@ -95,7 +95,7 @@ class Recorder final : public Observer {
   void ended(TaskId task, NodeIndex node, Units units, bool killed) override;
   void cycle_done(const Scheduler& scheduler) override;
 
-  /// Takes the books out; to be called once, with what the engine returned.
+  /// Takes what was measured out; to be called once, with what the engine returned.
   [[nodiscard]] RunMetrics finish(const EngineResult& engine, const Scheduler& scheduler);
 
  private:

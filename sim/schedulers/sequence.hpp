@@ -66,7 +66,7 @@ class SequenceScheduler final : public Scheduler {
   [[nodiscard]] DemandWindow window(TenantIndex tenant) const;
   void grant(const Deal& deal, Actions& actions);
   [[nodiscard]] bool somebody_waits() const;
-  /// Brings the book up to now, where it counts time.
+  /// Brings the accounts up to now, where it counts time.
   void settle();
   /// What was held, and what belonged to it: micro-unit-milliseconds, also of stretches in which
   /// nothing was lent.

@@ -34,7 +34,7 @@ TEST_CASE("launches that fail are neither use nor loan, and the node drains itse
   CHECK(reply->acknowledged.size() == 4);
   for (const auto& tenant : cluster.tenants()) {
     CHECK(tenant.net == 0);
-    CHECK(tenant.record.carry == 0);
+    CHECK(tenant.record.deficit == 0);
     CHECK(tenant.record.granted_units_total == 0);
     CHECK(tenant.record.borrowed_total == 0);
     CHECK(tenant.record.lent_total == 0);

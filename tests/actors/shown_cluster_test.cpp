@@ -144,18 +144,18 @@ TEST_CASE("a listing is put together some at a time", "[actor]") {
 }
 
 TEST_CASE("names are those that are shown", "[unit]") {
-  NameBook book({"cpu"});
-  for (std::uint32_t i = 1; i <= 1000; ++i) book.put(NodeId{i}, "node" + std::to_string(i), "");
-  book.put(TenantId{1}, "one");
+  NameDirectory names({"cpu"});
+  for (std::uint32_t i = 1; i <= 1000; ++i) names.put(NodeId{i}, "node" + std::to_string(i), "");
+  names.put(TenantId{1}, "one");
   JournalRecord record;
   record.body = TasksFinished{NodeId{7}, {}};
   const std::vector<JournalRecord> shown{record};
-  CHECK(book.names_in(shown).nodes == std::map<NodeId, std::string>{{NodeId{7}, "node7"}});
-  CHECK(book.names_in(shown).tenants.empty());
-  CHECK(book.name_of(NodeId{1000}) == "node1000");
-  book.remove(NodeId{7});
-  CHECK(book.names_in(shown).nodes.empty());
-  CHECK(book.name_of(NodeId{7}).empty());
+  CHECK(names.names_in(shown).nodes == std::map<NodeId, std::string>{{NodeId{7}, "node7"}});
+  CHECK(names.names_in(shown).tenants.empty());
+  CHECK(names.name_of(NodeId{1000}) == "node1000");
+  names.remove(NodeId{7});
+  CHECK(names.names_in(shown).nodes.empty());
+  CHECK(names.name_of(NodeId{7}).empty());
 }
 
 TEST_CASE("followers of the journal hear together of what gathered", "[actor]") {

@@ -102,7 +102,7 @@ TEST_CASE("accounts refuse what does not add up", "[unit][accounts]") {
   wrong.statements.back().closing = -1;
   CHECK(refusal(accounts, wrong) == "applied");
   wrong.statements.back().opening = 1;
-  CHECK(refusal(accounts, wrong) == "tenant 2 carries 0 units, not 1");
+  CHECK(refusal(accounts, wrong) == "tenant 2 has a deficit of 0 units, not 1");
 
   Transaction moved = transaction(accounts);
   moved.position_after = 10;

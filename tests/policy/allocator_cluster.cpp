@@ -157,16 +157,16 @@ void TestCluster::check_lines(const Deal& deal, const std::map<std::uint32_t, Un
   Units change = 0;
   for (const TenantLine& line : deal.lines) {
     const Units balance = closing_balance(line);
-    REQUIRE(line.carry + lent[line.tenant] == balance);
+    REQUIRE(line.deficit_after + lent[line.tenant] == balance);
     REQUIRE(line.placed == placed[line.tenant]);
-    REQUIRE(allocator.tenant(line.tenant).carry == line.carry);
+    REQUIRE(allocator.tenant(line.tenant).deficit == line.deficit_after);
     REQUIRE(net(line.tenant.value) - nets.at(line.tenant.value) ==
             lent[line.tenant] + line.paid - line.received);
     lent.erase(line.tenant);
     placed.erase(line.tenant);
     granted += line.granted;
     rolled_back += line.rolled_back;
-    change += balance - line.carried;
+    change += balance - line.deficit_before;
   }
   REQUIRE(lent.empty());
   REQUIRE(placed.empty());
@@ -177,16 +177,16 @@ void TestCluster::check_lines(const Deal& deal, const std::map<std::uint32_t, Un
 
 void TestCluster::check_book() {
   Units sum_of_nets = 0;
-  Units sum_of_carries = 0;
+  Units sum_of_deficits = 0;
   for (const auto& [id, tenant] : tenants_) {
     sum_of_nets += net(id);
-    sum_of_carries += carry(id);
+    sum_of_deficits += deficit(id);
     const bool owes = !allocator.book().debts_of(id).empty();
     const bool lends = !allocator.book().claims_of(id).empty();
     REQUIRE_FALSE((owes && lends));
   }
   REQUIRE(sum_of_nets == 0);
-  REQUIRE(sum_of_carries == 0);
+  REQUIRE(sum_of_deficits == 0);
 }
 
 void TestCluster::check_room(std::uint32_t node) {
@@ -306,8 +306,8 @@ std::uint64_t TestCluster::granted(std::uint32_t tenant) const {
 
 Units TestCluster::net(std::uint32_t tenant) const { return allocator.book().net(tenant); }
 
-Units TestCluster::carry(std::uint32_t tenant) const {
-  return allocator.tenant(TenantId{tenant}).carry;
+Units TestCluster::deficit(std::uint32_t tenant) const {
+  return allocator.tenant(TenantId{tenant}).deficit;
 }
 
 std::vector<std::uint32_t> TestCluster::tenants() const {

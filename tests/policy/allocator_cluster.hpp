@@ -76,7 +76,7 @@ class TestCluster {
     return tenants_.at(tenant).terms;
   }
   [[nodiscard]] Units net(std::uint32_t tenant) const;
-  [[nodiscard]] Units carry(std::uint32_t tenant) const;
+  [[nodiscard]] Units deficit(std::uint32_t tenant) const;
   [[nodiscard]] const std::map<TaskKey, Running>& running() const { return running_; }
   [[nodiscard]] std::vector<std::uint32_t> tenants() const;
   [[nodiscard]] std::uint64_t deals() const { return deals_checked_; }

@@ -91,7 +91,7 @@ TEST_CASE("unknown tasks are not released", "[unit][allocator]") {
   CHECK_FALSE(allocator.release({JobId{1}, 0, 1}));
 }
 
-/// Three tenants with IOUs, carries and held tasks in the middle of their lives.
+/// Three tenants with IOUs, deficits and held tasks in the middle of their lives.
 TestCluster middle_of_life() {
   TestCluster cluster;
   const Weight weights[] = {5, 3, 2};
@@ -113,7 +113,7 @@ TEST_CASE("a restored allocator decides as if it had never stopped", "[unit][all
   for (std::uint32_t i = 1; i <= 3; ++i) cluster.refresh(i);
   const Allocator& old = cluster.allocator;
   REQUIRE_FALSE(old.book().empty());
-  REQUIRE(cluster.carry(1) != 0);
+  REQUIRE(cluster.deficit(1) != 0);
 
   Allocator fresh(default_settings());
   const Weight weights[] = {5, 3, 2};
@@ -148,7 +148,7 @@ TEST_CASE("a restored allocator decides as if it had never stopped", "[unit][all
   CHECK(fresh.book().ious() == old.book().ious());
 }
 
-TEST_CASE("who leaves takes its claims and its carry along", "[unit][allocator]") {
+TEST_CASE("who leaves takes its claims and its deficit along", "[unit][allocator]") {
   TestCluster cluster = middle_of_life();
   REQUIRE(cluster.net(3) > 0);
   const Units claims = cluster.net(3);
@@ -156,7 +156,7 @@ TEST_CASE("who leaves takes its claims and its carry along", "[unit][allocator]"
   CHECK(forgiven > 0);
   CHECK(forgiven <= claims);
   CHECK(cluster.net(1) + cluster.net(2) == 0);
-  CHECK(cluster.carry(1) + cluster.carry(2) == 0);
+  CHECK(cluster.deficit(1) + cluster.deficit(2) == 0);
   CHECK(cluster.allocator.tenant(TenantId{1}).quota[kCpu] +
             cluster.allocator.tenant(TenantId{2}).quota[kCpu] ==
         13'000);

@@ -22,7 +22,7 @@ std::string name(TenantId tenant) { return std::string(1, static_cast<char>('@' 
 
 /// Field names and values, those that are zero left out.
 std::string fields(const TenantLine& line) {
-  const std::pair<const char*, Units> all[] = {{"carried", line.carried},
+  const std::pair<const char*, Units> all[] = {{"deficit before", line.deficit_before},
                                                {"granted", line.granted},
                                                {"passed on", line.passed_on},
                                                {"passed to", line.passed_to},
@@ -33,7 +33,7 @@ std::string fields(const TenantLine& line) {
                                                {"guaranteed", line.guaranteed},
                                                {"placed", line.placed},
                                                {"rolled back", line.rolled_back},
-                                               {"carry", line.carry}};
+                                               {"deficit", line.deficit_after}};
   std::string text;
   for (const auto& [field, value] : all)
     if (value != 0) text += fmt::format(" {} {},", field, value);

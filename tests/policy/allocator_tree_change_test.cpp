@@ -120,7 +120,7 @@ class ChangingTree {
       RC_ASSERT(one.request == other.request);
       RC_ASSERT(one.used == other.used);
       RC_ASSERT(one.net == other.net);
-      RC_ASSERT(one.carry == other.carry);
+      RC_ASSERT(one.deficit == other.deficit);
       // Before the first settlement a snapshot does not say of what time is counted.
       if (allocator_.accounts().time().settled_ms() > 0) RC_ASSERT(one.part == other.part);
     }

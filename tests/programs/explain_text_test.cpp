@@ -21,7 +21,7 @@ Explanation task_of_physics(TaskState state) {
 Deal lending_deal() {
   TenantLine line;
   line.tenant = {1};
-  line.carried = 2;
+  line.deficit_before = 2;
   line.granted = 20;
   line.passed_on = 1;
   line.passed_to = 4;
@@ -32,7 +32,7 @@ Deal lending_deal() {
   line.guaranteed = 10;
   line.placed = 40;
   line.rolled_back = 6;
-  line.carry = 1;
+  line.deficit_after = 1;
   line.quota[kCpu] = 8000;
   line.quota[kMemory] = 16384;
   line.used[kCpu] = 6000;

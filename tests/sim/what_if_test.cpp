@@ -219,7 +219,7 @@ TEST_CASE("a simulation goes on with what runs and waits already", "[unit][sim]"
   CHECK(result.waiting == 0);
 }
 
-TEST_CASE("position, carries and IOUs are taken over before terms change", "[unit][sim]") {
+TEST_CASE("position, deficits and IOUs are taken over before terms change", "[unit][sim]") {
   WhatIf question = small_cluster({"art", "botany", "chemistry"});
   question.cluster.tenants[1].terms.weight = 3;
   question.state.accounts = {.position = 1,
@@ -231,8 +231,8 @@ TEST_CASE("position, carries and IOUs are taken over before terms change", "[uni
   const SequenceScheduler scheduler{
       {.name = "sequence"}, question.cluster, question.workload, question.state};
   const Allocator& allocator = scheduler.allocator();
-  CHECK(allocator.tenant(TenantId{1}).carry == 2);
-  CHECK(allocator.tenant(TenantId{2}).carry == -2);
+  CHECK(allocator.tenant(TenantId{1}).deficit == 2);
+  CHECK(allocator.tenant(TenantId{2}).deficit == -2);
   CHECK(allocator.tenant(TenantId{1}).net == 7);
   CHECK(allocator.tenant(TenantId{2}).net == -7);
   CHECK(allocator.accounts().account(TenantId{2}).repay_remainder_millionths == 250'000);

@@ -78,7 +78,7 @@ TEST_CASE("a cycle is restored with its accounts, its nodes and what they hold",
   const Allocator& allocator = cycle.allocator();
   CHECK(allocator.accounts().snapshot() == snapshot.accounts);
   CHECK(allocator.last_deal() == 12);
-  CHECK(allocator.tenant(TenantId{1}).carry == 3);
+  CHECK(allocator.tenant(TenantId{1}).deficit == 3);
   CHECK(allocator.tenant(TenantId{1}).net == -25);
   CHECK(allocator.tenant(TenantId{1}).running_tasks == 1);
   CHECK(allocator.tenant(TenantId{2}).net == 25);

@@ -109,7 +109,7 @@ class Cluster {
     for (const auto& [id, moved] : moves_of(deal)) {
       const auto line = std::find_if(deal.lines.begin(), deal.lines.end(),
                                      [&](const TenantLine& other) { return other.tenant == id; });
-      // What a tenant passed on of an earlier carry is no grant's.
+      // What a tenant passed on of an earlier deficit is no grant's.
       is_whole = is_whole && queues_.contains(id) && -moved <= line->placed;
     }
     if (!is_whole) {
@@ -124,7 +124,7 @@ class Cluster {
   void compare_standings() {
     for (const TenantRecord& tenant : ledger->tenants()) {
       const TenantView view = allocator.tenant(tenant.id);
-      CHECK(view.net + view.carry == standing_[tenant.id]);
+      CHECK(view.net + view.deficit == standing_[tenant.id]);
       CHECK(tenant.granted_units_total == granted_[tenant.id]);
       CHECK(tenant.lent_total >= 0);
       CHECK(tenant.borrowed_total >= 0);
@@ -176,11 +176,11 @@ class Cluster {
 
   std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
 
-  /// What a deal moved of net and carry, by tenant.
+  /// What a deal moved of net and deficit, by tenant.
   static std::map<TenantId, Units> moves_of(const Deal& deal) {
     std::map<TenantId, Units> moves;
     for (const TenantLine& line : deal.lines)
-      moves[line.tenant] += line.carry - line.carried + line.paid - line.received;
+      moves[line.tenant] += line.deficit_after - line.deficit_before + line.paid - line.received;
     for (const Loan& loan : deal.loans) {
       moves[loan.lender] += loan.units;
       moves[loan.borrower] -= loan.units;
@@ -191,7 +191,7 @@ class Cluster {
 
   void follow_standings() {
     for (const auto& [id, queue] : queues_)
-      standing_[id] = allocator.tenant(id).net + allocator.tenant(id).carry;
+      standing_[id] = allocator.tenant(id).net + allocator.tenant(id).deficit;
   }
 
   void take_back(const Grant& grant, const std::vector<Advance>& advances) {
@@ -315,7 +315,7 @@ class Cluster {
   std::vector<HeldTask> running_;
   std::set<std::uint32_t> closed_;  ///< nodes that take no tasks
   std::vector<Deal> made_;
-  std::map<TenantId, Units> standing_;  ///< net + carry, by the deals whose launches did not fail
+  std::map<TenantId, Units> standing_;  ///< net + deficit, by the deals whose launches did not fail
   std::map<TenantId, Units> granted_;   ///< likewise
 };
 

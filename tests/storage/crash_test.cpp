@@ -1,4 +1,4 @@
-// kill -9 at random instants: what was acknowledged is there, and the books still add up.
+// kill -9 at random instants: what was acknowledged is there, and the accounts still add up.
 //
 // A child appends random traffic and tells each number once append() returned. The parent kills it
 // at a random instant, opens the ledger, checks, and lets the next child go on in the same
@@ -54,13 +54,13 @@ void check_invariants(const Ledger& ledger) {
   Units net_sum = 0;
   IouBook book;
   for (const IouBook::Iou& iou : ledger.ious()) book.restore(iou);
-  Units carry_sum = 0;
+  Units deficit_sum = 0;
   for (const TenantRecord& tenant : ledger.tenants()) {
     net_sum += book.net(tenant.id.value);
-    carry_sum += tenant.carry;
+    deficit_sum += tenant.deficit;
   }
   CHECK(net_sum == 0);
-  CHECK(carry_sum == 0);
+  CHECK(deficit_sum == 0);
   for (const JobId id : ledger.live_jobs()) {
     const JobRecord job = *ledger.job(id);
     TaskCounts counts{.total = job.tasks.total};

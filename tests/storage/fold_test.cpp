@@ -360,14 +360,15 @@ TEST_CASE("records that contradict the state are refused", "[unit][fold]") {
           "task 1.1 attempt 2 was granted while it is pending with attempt 1");
   }
   SECTION("arithmetic") {
-    CHECK(folded.refusal(cycle([](Deal& deal) { deal.lines[0].granted = 2; })) ==
-          "the closing equation of tenant 1 does not hold: carry 0 + lent 0 - borrowed 0 is not 1");
+    CHECK(
+        folded.refusal(cycle([](Deal& deal) { deal.lines[0].granted = 2; })) ==
+        "the closing equation of tenant 1 does not hold: deficit 0 + lent 0 - borrowed 0 is not 1");
     CHECK(folded.refusal(cycle([](Deal& deal) {
-      deal.lines[0].carry = deal.lines[0].granted = 1, deal.lines[0].placed = 0;
+      deal.lines[0].deficit_after = deal.lines[0].granted = 1, deal.lines[0].placed = 0;
     })) == "the grants of tenant 1 cost 1 units, its line says 0");
     CHECK(folded.refusal(cycle([](Deal& deal) {
       deal.lines[0].granted = 2;
-      deal.lines[0].carry = 1;
+      deal.lines[0].deficit_after = 1;
     })) == "the deal adds 1 units to the balances instead of none");
     CHECK(folded.refusal(cycle([](Deal& deal) {
       deal.loans.push_back({TenantId{2}, TenantId{3}, 1});
@@ -386,10 +387,10 @@ TEST_CASE("records that contradict the state are refused", "[unit][fold]") {
     CHECK(folded.refusal(cycle([](Deal& deal) { deal.keeps_accounts = false; })) ==
           "a deal without accounts moves units");
   }
-  SECTION("a carry that does not go on") {
+  SECTION("a deficit that does not go on") {
     CHECK(folded.refusal(cycle([](Deal& deal) {
-      deal.lines[0].carried = deal.lines[0].carry = 1;
-    })) == "tenant 1 carries 0 units, not 1");
+      deal.lines[0].deficit_before = deal.lines[0].deficit_after = 1;
+    })) == "tenant 1 has a deficit of 0 units, not 1");
   }
 }
 

@@ -39,7 +39,7 @@ TEST_CASE("a ledger without reservations is opened, and keeps them from then on"
     deal.reservation = kept;
     TenantLine line;
     line.tenant = before.tenants[0].tenant;
-    line.carried = line.carry = before.tenants[0].deficit;
+    line.deficit_before = line.deficit_after = before.tenants[0].deficit;
     line.repay_remainder_millionths = 400'000;
     deal.lines = {line};
     must(ledger->append({Cycle{{deal}}}));

@@ -230,11 +230,11 @@ void Traffic::settle_debts(Deal& deal, std::map<TenantId, TenantLine>& lines) {
 void Traffic::close(Deal& deal, std::map<TenantId, TenantLine>& lines) {
   std::vector<Position> positions;
   const auto kept = static_cast<Units>(below(3));
-  lines.begin()->second.carry += kept;
-  lines.rbegin()->second.carry -= kept;
+  lines.begin()->second.deficit_after += kept;
+  lines.rbegin()->second.deficit_after -= kept;
   for (const auto& [id, line] : lines) {
-    positions.push_back({id, closing_balance(line) - line.carry});
-    tenants_.at(id).carry = line.carry;
+    positions.push_back({id, closing_balance(line) - line.deficit_after});
+    tenants_.at(id).deficit = line.deficit_after;
     deal.lines.push_back(line);
   }
   deal.loans = match_loans(positions);
@@ -251,7 +251,7 @@ JournalBody Traffic::cycle() {
   std::map<TenantId, TenantLine> lines;
   for (const auto& [id, tenant] : tenants_) {
     lines[id].tenant = id;
-    lines[id].carried = tenant.carry;
+    lines[id].deficit_before = tenant.deficit;
   }
   place_tasks(deal, lines);
   settle_debts(deal, lines);

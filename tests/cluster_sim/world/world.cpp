@@ -165,9 +165,9 @@ void World::restart_and_compare() {
     if (one.record != other.record || !is_same_net || one.running_tasks != 0 ||
         one.pending_tasks != 0)
       stage_.broken(
-          "tenant {} has net {}, carry {} and {} tasks that run, and after a restart {}, {}",
-          one.record.spec.name, one.net, one.record.carry, one.running_tasks, other.net,
-          other.record.carry);
+          "tenant {} has net {}, deficit {} and {} tasks that run, and after a restart {}, {}",
+          one.record.spec.name, one.net, one.record.deficit, one.running_tasks, other.net,
+          other.record.deficit);
   }
 }
 

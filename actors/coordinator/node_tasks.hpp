@@ -30,9 +30,9 @@ struct TenantTasks {
   std::vector<TaskKey> keys;
 };
 
-class NodeBook {
+class NodeTasks {
  public:
-  explicit NodeBook(std::vector<AssignedTask> assigned);
+  explicit NodeTasks(std::vector<AssignedTask> assigned);
 
   void assign(const TenantActor& tenant, const LaunchOrder& order, JobKind kind = JobKind::batch);
   /// Remembers that the task is to be stopped, until it has ended; false when it is not assigned.
@@ -50,7 +50,7 @@ class NodeBook {
     const auto first = assigned_.lower_bound(TaskKey{job, 0, 0});
     return first != assigned_.end() && first->first.job == job;
   }
-  /// The results are durable: the tasks are gone from the book, grouped for their tenants.
+  /// The results are durable: the tasks are forgotten, grouped for their tenants.
   [[nodiscard]] std::vector<TenantTasks> settled(const std::vector<TaskResult>& results);
   /// The results could not be made durable; the agent will name them again.
   void not_settled(const std::vector<TaskResult>& results);
@@ -58,7 +58,7 @@ class NodeBook {
   [[nodiscard]] std::vector<TaskKey> unsettled() const;
   /// These are being given back: they are neither launched nor given back once more meanwhile.
   void begin_return(const std::vector<TaskKey>& keys);
-  /// Takes these tasks off the book, grouped for their tenants.
+  /// Forgets these tasks, grouped for their tenants.
   [[nodiscard]] std::vector<TenantTasks> take_back(const std::vector<TaskKey>& keys);
   [[nodiscard]] std::size_t size() const { return assigned_.size(); }
 

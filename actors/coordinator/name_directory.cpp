@@ -1,36 +1,36 @@
-#include "actors/coordinator/name_book.hpp"
+#include "actors/coordinator/name_directory.hpp"
 
 namespace fairwater {
 
-void NameBook::put(TenantId tenant, const std::string& name) {
+void NameDirectory::put(TenantId tenant, const std::string& name) {
   const std::lock_guard lock(mutex_);
   all_.tenants[tenant] = name;
 }
 
-void NameBook::put(NodeId node, const std::string& name, const std::string& address) {
+void NameDirectory::put(NodeId node, const std::string& name, const std::string& address) {
   const std::lock_guard lock(mutex_);
   all_.nodes[node] = name;
   addresses_[node] = address;
 }
 
-void NameBook::remove(TenantId tenant) {
+void NameDirectory::remove(TenantId tenant) {
   const std::lock_guard lock(mutex_);
   all_.tenants.erase(tenant);
 }
 
-void NameBook::remove(NodeId node) {
+void NameDirectory::remove(NodeId node) {
   const std::lock_guard lock(mutex_);
   all_.nodes.erase(node);
   addresses_.erase(node);
 }
 
-std::string NameBook::name_of(NodeId node) const {
+std::string NameDirectory::name_of(NodeId node) const {
   const std::lock_guard lock(mutex_);
   const auto known = all_.nodes.find(node);
   return known == all_.nodes.end() ? std::string{} : known->second;
 }
 
-std::vector<GangHost> NameBook::hosts_of(const std::vector<GangPart>& gang) const {
+std::vector<GangHost> NameDirectory::hosts_of(const std::vector<GangPart>& gang) const {
   const std::lock_guard lock(mutex_);
   std::vector<GangHost> hosts;
   for (const GangPart& part : gang) {

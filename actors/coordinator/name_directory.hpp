@@ -14,9 +14,11 @@
 
 namespace fairwater {
 
-class NameBook {
+class NameDirectory {
  public:
-  explicit NameBook(std::vector<std::string> resources) { all_.resources = std::move(resources); }
+  explicit NameDirectory(std::vector<std::string> resources) {
+    all_.resources = std::move(resources);
+  }
 
   void put(TenantId tenant, const std::string& name);
   void put(NodeId node, const std::string& name, const std::string& address);

@@ -1,4 +1,4 @@
-#include "actors/coordinator/node_book.hpp"
+#include "actors/coordinator/node_tasks.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -16,11 +16,11 @@ TenantTasks& group_of(std::vector<TenantTasks>& groups, const TenantActor& tenan
 
 }  // namespace
 
-NodeBook::NodeBook(std::vector<AssignedTask> assigned) {
+NodeTasks::NodeTasks(std::vector<AssignedTask> assigned) {
   for (auto& task : assigned) assigned_.emplace(task.task, std::move(task));
 }
 
-std::shared_ptr<const LaunchOrder> NodeBook::order_of_job(const LaunchOrder& order) const {
+std::shared_ptr<const LaunchOrder> NodeTasks::order_of_job(const LaunchOrder& order) const {
   for (auto other = assigned_.lower_bound(TaskKey{order.task.job, 0, 0});
        other != assigned_.end() && other->first.job == order.task.job; ++other)
     if (const LaunchOrder& known = *other->second.order_of_job;
@@ -29,17 +29,17 @@ std::shared_ptr<const LaunchOrder> NodeBook::order_of_job(const LaunchOrder& ord
   return std::make_shared<const LaunchOrder>(order);
 }
 
-void NodeBook::assign(const TenantActor& tenant, const LaunchOrder& order, JobKind kind) {
+void NodeTasks::assign(const TenantActor& tenant, const LaunchOrder& order, JobKind kind) {
   assigned_.emplace(order.task, AssignedTask{order.task, order_of_job(order), tenant, kind});
 }
 
-bool NodeBook::request_stop(const TaskKey& task) {
+bool NodeTasks::request_stop(const TaskKey& task) {
   if (!assigned_.contains(task)) return false;
   stop_requested_.insert(task);
   return true;
 }
 
-std::vector<TaskKey> NodeBook::request_stop_of_services() {
+std::vector<TaskKey> NodeTasks::request_stop_of_services() {
   std::vector<TaskKey> requested;
   for (const auto& [key, task] : assigned_)
     if (task.kind == JobKind::service && stop_requested_.insert(key).second)
@@ -47,8 +47,8 @@ std::vector<TaskKey> NodeBook::request_stop_of_services() {
   return requested;
 }
 
-ReportOutcome NodeBook::take_report(const AgentReport& report, bool registering,
-                                    std::uint32_t incarnation) {
+ReportOutcome NodeTasks::take_report(const AgentReport& report, bool registering,
+                                     std::uint32_t incarnation) {
   ReportOutcome outcome;
   std::set<TaskKey> named(report.running.begin(), report.running.end());
   for (const auto& result : report.finished) {
@@ -81,7 +81,7 @@ ReportOutcome NodeBook::take_report(const AgentReport& report, bool registering,
   return outcome;
 }
 
-std::vector<TenantTasks> NodeBook::settled(const std::vector<TaskResult>& results) {
+std::vector<TenantTasks> NodeTasks::settled(const std::vector<TaskResult>& results) {
   std::vector<TenantTasks> groups;
   for (const auto& result : results) {
     settling_.erase(result.task);
@@ -94,22 +94,22 @@ std::vector<TenantTasks> NodeBook::settled(const std::vector<TaskResult>& result
   return groups;
 }
 
-void NodeBook::not_settled(const std::vector<TaskResult>& results) {
+void NodeTasks::not_settled(const std::vector<TaskResult>& results) {
   for (const auto& result : results) settling_.erase(result.task);
 }
 
-std::vector<TaskKey> NodeBook::unsettled() const {
+std::vector<TaskKey> NodeTasks::unsettled() const {
   std::vector<TaskKey> keys;
   for (const auto& [key, task] : assigned_)
     if (!settling_.contains(key)) keys.push_back(key);
   return keys;
 }
 
-void NodeBook::begin_return(const std::vector<TaskKey>& keys) {
+void NodeTasks::begin_return(const std::vector<TaskKey>& keys) {
   settling_.insert(keys.begin(), keys.end());
 }
 
-std::vector<TenantTasks> NodeBook::take_back(const std::vector<TaskKey>& keys) {
+std::vector<TenantTasks> NodeTasks::take_back(const std::vector<TaskKey>& keys) {
   std::vector<TenantTasks> groups;
   for (const auto& key : keys) {
     auto task = assigned_.find(key);
