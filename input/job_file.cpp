@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "input/placement.hpp"
+#include "model/job_validation.hpp"
 
 namespace fairwater {
 namespace {
@@ -99,8 +100,9 @@ Expected<JobFile> parse_job_file(std::string_view text, const std::string& name)
   auto spec = document->read([&](const Field& root) { return read_spec(root, warnings); });
   if (!spec) return spec.error();
   fill_defaults(*spec);
-  if (const auto error = validate(*spec)) return document->locate(error);
-  return JobFile{std::move(*spec), std::move(warnings), std::move(*document)};
+  auto job = validate(std::move(*spec));
+  if (!job) return document->locate(job.error());
+  return JobFile{std::move(*job).take(), std::move(warnings), std::move(*document)};
 }
 
 }  // namespace fairwater

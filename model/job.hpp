@@ -96,9 +96,6 @@ inline constexpr std::int64_t kMaxGrace_ms = 3'600'000;
 /// `invalid_input` naming `reason` when it is too long to be kept.
 [[nodiscard]] caf::error validate_reason(const std::string& reason);
 
-/// Everything that can be said against a spec without knowing the cluster; names the field.
-[[nodiscard]] caf::error validate(const JobSpec& spec);
-
 enum class TaskState : std::uint8_t {
   pending = 0,
   running = 1,  ///< granted, launched or about to be

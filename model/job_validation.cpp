@@ -1,9 +1,10 @@
-// What can be said against a job without knowing the cluster.
+#include "model/job_validation.hpp"
+
 #include <algorithm>
 #include <set>
+#include <utility>
 #include <variant>
 
-#include "model/job.hpp"
 #include "model/tenant.hpp"
 #include "policy/allocator/placement.hpp"
 
@@ -88,6 +89,14 @@ bool is_left_to_profile(const JobSpec& spec, const std::string& resource) {
          (spec.profiled.runs == 0 && std::find(left.begin(), left.end(), resource) != left.end());
 }
 
+/// Not after the submission: what was taken of the profile is among the amounts.
+bool waits_for_profile(const JobSpec& spec) {
+  const auto& left = spec.profiled.resources;
+  return spec.profiled.all || std::any_of(left.begin(), left.end(), [&](const std::string& name) {
+           return !spec.resources.contains(name);
+         });
+}
+
 caf::error check_own_cpus(const JobSpec& spec) {
   if (!spec.exclusive_cpus || is_left_to_profile(spec, "cpu")) return {};
   const auto cpu = spec.resources.find("cpu");
@@ -132,7 +141,7 @@ caf::error check_size(const JobSpec& spec) {
       return invalid(field, std::to_string(amount) + " is not between 0 and 2^50");
     asks = asks || amount > 0;
   }
-  if (!asks && !spec.profiled.wanted())
+  if (!asks && !waits_for_profile(spec))
     return invalid("resources", "a task must ask for some resource, as in {cpu: 1}");
   return check_own_cpus(spec);
 }
@@ -160,11 +169,13 @@ caf::error check_devices(const JobSpec& spec) {
   return {};
 }
 
-caf::error check_placement(const JobSpec& spec) {
-  if (spec.labels.size() > kMaxLabelsBytes)
-    return invalid("labels", std::to_string(spec.labels.size()) + " bytes are more than " +
-                                 std::to_string(kMaxLabelsBytes));
-  if (const auto placement = placement_of(spec); !placement) return placement.error();
+caf::error check_labels(const JobSpec& spec) {
+  if (spec.labels.size() <= kMaxLabelsBytes) return {};
+  return invalid("labels", std::to_string(spec.labels.size()) + " bytes are more than " +
+                               std::to_string(kMaxLabelsBytes));
+}
+
+caf::error check_sites(const JobSpec& spec) {
   if (spec.sites.size() > kMaxListEntries)
     return invalid("sites", "more than " + std::to_string(kMaxListEntries));
   std::set<std::string_view> sites;
@@ -172,7 +183,7 @@ caf::error check_placement(const JobSpec& spec) {
     if (!is_valid_name(site)) return invalid("sites", "'" + site + "' is not a site's name");
     if (!sites.insert(site).second) return invalid("sites", "'" + site + "' is named twice");
   }
-  return check_devices(spec);
+  return {};
 }
 
 caf::error check_order(const JobSpec& spec) {
@@ -297,11 +308,15 @@ caf::error validate_reason(const std::string& reason) {
                                std::to_string(kMaxReasonBytes));
 }
 
-caf::error validate(const JobSpec& spec) {
-  for (const auto check : {check_bytes, check_names, check_command, check_size, check_placement,
-                           check_order, check_gang, check_elastic, check_service})
+Expected<AdmittedJob> validate(JobSpec spec) {
+  for (const auto check : {check_bytes, check_names, check_command, check_size, check_labels})
     if (auto error = check(spec)) return error;
-  return {};
+  auto rule = placement_of(spec);
+  if (!rule) return rule.error();
+  for (const auto check :
+       {check_sites, check_devices, check_order, check_gang, check_elastic, check_service})
+    if (auto error = check(spec)) return error;
+  return AdmittedJob{std::move(spec), std::move(*rule)};
 }
 
 }  // namespace fairwater

@@ -22,13 +22,12 @@ caf::error no_such_devices(const JobSpec& spec) {
 
 /// Amounts of the devices that the job names, where it says none; by the first node that it allows.
 /// `invalid_input` where it says less, or where no node has them.
-Expected<NamedAmounts> amounts_of_devices(const CoordinatorState& state, const JobSpec& spec) {
+Expected<NamedAmounts> amounts_of_devices(const CoordinatorState& state, const AdmittedJob& job) {
+  const JobSpec& spec = job.spec();
   NamedAmounts amounts;
   if (spec.devices.empty()) return amounts;
-  const auto rule = placement_of(spec);
-  if (!rule) return rule.error();
   for (const auto& [id, node] : state.nodes) {
-    if (!(*rule)->allows(node.record.spec.traits)) continue;
+    if (!job.rule()->allows(node.record.spec.traits)) continue;
     for (const NodeDevices& kind : node.record.spec.traits.devices) {
       const Amount named = named_of(kind, spec);
       const auto asked = spec.resources.find(kind.resource);
@@ -128,30 +127,26 @@ caf::result<TenantAddress> find_tenant(const CoordinatorState& state, const Find
 
 caf::result<TenantAddress> admit_job(const CoordinatorState& state, const AdmitJob& request) {
   if (auto refused = refuse_untrusted(state)) return refused;
-  const auto known = state.tenant_ids.find(request.spec.tenant);
+  JobSpec spec = request.job.spec();
+  const auto known = state.tenant_ids.find(spec.tenant);
   if (known == state.tenant_ids.end())
-    return make_error(ErrorCode::invalid_input, "there is no tenant '" + request.spec.tenant + "'",
+    return make_error(ErrorCode::invalid_input, "there is no tenant '" + spec.tenant + "'",
                       "tenant");
   if (state.nesting.has_tenants(known->second))
     return make_error(ErrorCode::invalid_input,
-                      "tenant " + request.spec.tenant + " has tenants, which run its jobs: " +
+                      "tenant " + spec.tenant + " has tenants, which run its jobs: " +
                           list_of(state.nesting.names_in(known->second)),
                       "tenant");
-  JobSpec spec = request.spec;
-  const auto of_devices = amounts_of_devices(state, spec);
+  const auto of_devices = amounts_of_devices(state, request.job);
   if (!of_devices) return of_devices.error();
   for (const auto& [resource, amount] : *of_devices) spec.resources[resource] = amount;
-  auto demand = state.context->catalog.to_vector(spec.resources, "resources");
+  const auto demand = state.context->catalog.to_vector(spec.resources, "resources");
   if (!demand) return demand.error();
-  if (demand->is_zero())
-    return make_error(ErrorCode::invalid_input, "a task needs some of a resource, e.g. cpu: 1",
-                      "resources");
   if (auto wrong = check_max(state, known->second, spec, *demand)) return wrong;
-  const auto rule = placement_of(spec);
-  if (!rule) return rule.error();
-  if (auto wrong = check_some_node_fits(state, spec, *demand, rule->get())) return wrong;
+  const PlacementRule* rule = request.job.rule();
+  if (auto wrong = check_some_node_fits(state, spec, *demand, rule)) return wrong;
   return TenantAddress{known->second, spec.tenant, state.tenants.at(known->second).actor,
-                       steps_that_fit(state, known->second, spec, rule->get()), *of_devices};
+                       steps_that_fit(state, known->second, spec, rule), *of_devices};
 }
 
 }  // namespace fairwater::coordination

@@ -89,7 +89,7 @@ struct FindTenant {
 };
 /// As FindTenant, and refuses a job that could not run on any node of the cluster.
 struct AdmitJob {
-  JobSpec spec;
+  AdmittedJob job;
 };
 struct NodeAddress {
   NodeActor actor;

@@ -140,35 +140,47 @@ void deliver_with_start(FrontendSelf self, caf::typed_response_promise<JobDetail
           fail(promise));
 }
 
-/// Hands the job to its tenant if some node could run it. Steps that none could are left out.
-void admit(FrontendSelf self, JobSpec spec, SubmissionRequest request,
+/// With what the coordinator found: amounts of the devices that the job names, and no step of
+/// memory that no node could give.
+Expected<AdmittedJob> as_nodes_allow(AdmittedJob job, const TenantAddress& tenant) {
+  const std::size_t steps = job.spec().profiled.memory_steps.size();
+  if (tenant.of_devices.empty() && tenant.memory_steps == steps) return job;
+  JobSpec spec = std::move(job).take();
+  spec.profiled.memory_steps.resize(tenant.memory_steps);
+  for (const auto& [resource, amount] : tenant.of_devices) spec.resources[resource] = amount;
+  return validate(std::move(spec));
+}
+
+/// Hands the job to its tenant if some node could run it.
+void admit(FrontendSelf self, AdmittedJob job, SubmissionRequest request,
            caf::typed_response_promise<JobAccepted> promise) {
-  self->request(self->state.coordinator, caf::infinite, AdmitJob{spec})
+  self->request(self->state.coordinator, caf::infinite, AdmitJob{job})
       .then(
-          [promise, spec, request](const TenantAddress& tenant) mutable {
-            spec.profiled.memory_steps.resize(tenant.memory_steps);
-            for (const auto& [resource, amount] : tenant.of_devices)
-              spec.resources[resource] = amount;
-            promise.delegate(tenant.actor, Submit{std::move(spec), std::move(request)});
+          [promise, job = std::move(job), request](const TenantAddress& tenant) mutable {
+            auto allowed = as_nodes_allow(std::move(job), tenant);
+            if (allowed)
+              promise.delegate(tenant.actor, Submit{std::move(*allowed), std::move(request)});
+            else
+              promise.deliver(allowed.error());
           },
           fail(promise));
 }
 
-void submit_new(FrontendSelf self, JobSpec spec, SubmissionRequest request,
+void submit_new(FrontendSelf self, AdmittedJob job, SubmissionRequest request,
                 caf::typed_response_promise<JobAccepted> promise) {
-  if (!spec.profiled.wanted())
-    return admit(self, std::move(spec), std::move(request), std::move(promise));
-  with_profile(self, std::move(spec), promise,
-               [self, request = std::move(request), promise](JobSpec&& complete) {
+  if (!job.spec().profiled.wanted())
+    return admit(self, std::move(job), std::move(request), std::move(promise));
+  with_profile(self, std::move(job), promise,
+               [self, request = std::move(request), promise](AdmittedJob&& complete) {
                  admit(self, std::move(complete), request, promise);
                });
 }
 
 /// What was submitted before under its request id is answered so, also where it would not be
 /// admitted now: its class has run since, its nodes are gone.
-void submit_once(FrontendSelf self, JobSpec spec, SubmissionRequest request,
+void submit_once(FrontendSelf self, AdmittedJob job, SubmissionRequest request,
                  caf::typed_response_promise<JobAccepted> promise) {
-  const FindTenant owner{spec.tenant, {}};
+  const FindTenant owner{job.spec().tenant, {}};
   self->request(self->state.coordinator, caf::infinite, owner)
       .then(
           [=](const TenantAddress& tenant) mutable {
@@ -177,7 +189,7 @@ void submit_once(FrontendSelf self, JobSpec spec, SubmissionRequest request,
                 .then(
                     [=](const FoundRequest& found) mutable {
                       if (!found.first)
-                        return submit_new(self, std::move(spec), std::move(request), promise);
+                        return submit_new(self, std::move(job), std::move(request), promise);
                       const auto answer = answer_again(request, *found.first);
                       if (answer)
                         promise.deliver(*answer);
@@ -187,7 +199,7 @@ void submit_once(FrontendSelf self, JobSpec spec, SubmissionRequest request,
                     fail(promise));
           },
           [=](const caf::error&) mutable {  // what there is to say of it is said there
-            submit_new(self, std::move(spec), std::move(request), promise);
+            submit_new(self, std::move(job), std::move(request), promise);
           });
 }
 
@@ -211,16 +223,17 @@ caf::result<JobAccepted> answer(FrontendSelf self, const SubmitJob& request) {
   }
   // Only what is wanted is the client's to say.
   spec.profiled = {.all = spec.profiled.all, .resources = std::move(spec.profiled.resources)};
-  if (auto wrong = validate(spec)) return wrong;
+  auto job = validate(std::move(spec));
+  if (!job) return job.error();
   const std::string& id = request.request_id;
   if (!id.empty())
     if (auto wrong = validate_request_id(id)) return wrong;
   auto promise = self->make_response_promise<JobAccepted>();
   if (id.empty()) {
-    submit_new(self, std::move(spec), {}, promise);
+    submit_new(self, std::move(*job), {}, promise);
   } else {
-    SubmissionRequest named{id, hash_of(to_bytes(spec))};
-    submit_once(self, std::move(spec), std::move(named), promise);
+    SubmissionRequest named{id, hash_of(to_bytes(job->spec()))};
+    submit_once(self, std::move(*job), std::move(named), promise);
   }
   return promise;
 }

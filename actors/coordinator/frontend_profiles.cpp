@@ -25,24 +25,30 @@ Expected<std::string> tenant_meant(const Caller& caller, const std::string& want
                     "this token sees the profiles of " + caller.tenant_name + " only", "tenant");
 }
 
+Expected<AdmittedJob> with_profiled(AdmittedJob job, const ClassProfile& profile) {
+  auto complete = with_profiled_amounts(std::move(job).take(), profile);
+  if (!complete) return complete.error();
+  return validate(std::move(*complete));
+}
+
 }  // namespace
 
-void with_profile(FrontendSelf self, JobSpec spec, caf::typed_response_promise<JobAccepted> promise,
-                  std::function<void(JobSpec&&)> then) {
-  const FindTenant owner{spec.tenant, {}};
+void with_profile(FrontendSelf self, AdmittedJob job,
+                  caf::typed_response_promise<JobAccepted> promise,
+                  std::function<void(AdmittedJob&&)> then) {
+  const FindTenant owner{job.spec().tenant, {}};
   self->request(self->state.coordinator, caf::infinite, owner)
       .then(
-          [self, spec = std::move(spec), promise, then](const TenantAddress& tenant) mutable {
-            QueryProfile wanted{tenant.id, tenant.name, spec.job_class};
+          [self, job = std::move(job), promise, then](const TenantAddress& tenant) mutable {
+            QueryProfile wanted{tenant.id, tenant.name, job.spec().job_class};
             self->request(self->state.context->scanner, caf::infinite, std::move(wanted))
                 .then(
-                    [spec, promise, then](const ClassProfile& profile) mutable {
-                      auto complete = with_profiled_amounts(std::move(spec), profile);
-                      const caf::error wrong = complete ? validate(*complete) : complete.error();
-                      if (wrong)
-                        promise.deliver(wrong);
-                      else
+                    [job, promise, then](const ClassProfile& profile) mutable {
+                      auto complete = with_profiled(std::move(job), profile);
+                      if (complete)
                         then(std::move(*complete));
+                      else
+                        promise.deliver(complete.error());
                     },
                     fail(promise));
           },

@@ -10,6 +10,7 @@
 #include "actors/coordinator/cluster.hpp"
 #include "actors/coordinator/shared_answers.hpp"
 #include "actors/coordinator/visible.hpp"
+#include "model/job_validation.hpp"
 
 namespace fairwater::frontend_work {
 
@@ -28,9 +29,10 @@ auto fail(caf::typed_response_promise<T> promise) {
   return [promise](const caf::error& error) mutable { promise.deliver(error); };
 }
 
-/// Goes on with the spec's amounts as the profile of its class tells them (frontend_profiles.cpp).
-void with_profile(FrontendSelf self, JobSpec spec, caf::typed_response_promise<JobAccepted> promise,
-                  std::function<void(JobSpec&&)> then);
+/// Goes on with the job's amounts as the profile of its class tells them (frontend_profiles.cpp).
+void with_profile(FrontendSelf self, AdmittedJob job,
+                  caf::typed_response_promise<JobAccepted> promise,
+                  std::function<void(AdmittedJob&&)> then);
 
 // -- the calls that the frontend answers itself: frontend.cpp, frontend_jobs.cpp,
 // frontend_profiles.cpp, frontend_usage.cpp

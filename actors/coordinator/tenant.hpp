@@ -37,7 +37,7 @@
 
 #include "actors/coordinator/ledger.hpp"
 #include "actors/message.hpp"
-#include "model/job.hpp"
+#include "model/job_validation.hpp"
 #include "model/resources.hpp"
 #include "model/tenant.hpp"
 #include "policy/allocator/allocator.hpp"
@@ -61,7 +61,7 @@ namespace fairwater {
 /// Answered when the job is durable; with the first one's where it was submitted before under its
 /// request id, or is just being. `overloaded` beyond max_live_jobs.
 struct Submit {
-  JobSpec spec;
+  AdmittedJob job;
   SubmissionRequest request = {};
 };
 /// Answered when the cancellation is durable; running tasks end after their grace.

@@ -55,7 +55,8 @@ void finish(TenantSelf self, Submitter submitter, const Expected<JobAccepted>& a
   for (auto& promise : under_way.mapped().repeated) deliver(promise, answer);
 }
 
-void make_durable(TenantSelf self, const JobSpec& spec, const Submitter& submitter) {
+void make_durable(TenantSelf self, const AdmittedJob& job, const Submitter& submitter) {
+  const JobSpec& spec = job.spec();
   // What was true before its dependencies were asked for may not be any more.
   auto refused = self->state.retired ? being_removed(self->state) : check_room(self->state, spec);
   if (refused) return finish(self, submitter, refused);
@@ -106,22 +107,23 @@ caf::error check_awaited(const TenantActorState& state, const JobRecord& job,
 }
 
 /// Checks `after`, one job after the other, then makes the submission durable.
-void check_dependencies(TenantSelf self, JobSpec spec, std::size_t next, Submitter submitter) {
+void check_dependencies(TenantSelf self, AdmittedJob job, std::size_t next, Submitter submitter) {
+  const std::vector<JobId>& after = job.spec().after;
   const auto& jobs = self->state.jobs;
   const auto is_live_batch = [&](JobId id) {
     return jobs.knows(id) && jobs.record(id).spec.kind == JobKind::batch;
   };
-  while (next < spec.after.size() && is_live_batch(spec.after[next])) ++next;
-  if (next == spec.after.size()) return make_durable(self, spec, submitter);
-  const auto awaited = spec.after[next];
+  while (next < after.size() && is_live_batch(after[next])) ++next;
+  if (next == after.size()) return make_durable(self, job, submitter);
+  const auto awaited = after[next];
   const auto field = "after[" + std::to_string(next) + "]";
   self->request(self->state.context->reader, caf::infinite, GetJob{awaited, {}})
       .then(
-          [self, spec = std::move(spec), next, submitter, field](const JobDetail& detail) mutable {
+          [self, job = std::move(job), next, submitter, field](const JobDetail& detail) mutable {
             if (auto refused = check_awaited(self->state, detail.job, field))
               finish(self, submitter, refused);
             else
-              check_dependencies(self, std::move(spec), next + 1, submitter);
+              check_dependencies(self, std::move(job), next + 1, submitter);
           },
           [self, submitter, field, awaited](const caf::error& error) {
             const bool is_missing = details(error).code == ErrorCode::not_found;
@@ -132,15 +134,15 @@ void check_dependencies(TenantSelf self, JobSpec spec, std::size_t next, Submitt
 }
 
 /// What the ledger knows already is not submitted again.
-void look_for_first(TenantSelf self, JobSpec spec, Submitter submitter) {
+void look_for_first(TenantSelf self, AdmittedJob job, Submitter submitter) {
   self->request(self->state.context->reader, caf::infinite,
                 FindRequest{self->state.id, submitter.request.id})
       .then(
-          [self, spec = std::move(spec), submitter](const FoundRequest& found) mutable {
+          [self, job = std::move(job), submitter](const FoundRequest& found) mutable {
             if (found.first)
               finish(self, submitter, answer_again(submitter.request, *found.first));
             else
-              check_dependencies(self, std::move(spec), 0, submitter);
+              check_dependencies(self, std::move(job), 0, submitter);
           },
           [self, submitter](const caf::error& error) { finish(self, submitter, error); });
 }
@@ -152,13 +154,13 @@ caf::result<JobAccepted> submit(TenantSelf self, Submit& request) {
   Submitter submitter{std::move(request.request), self->make_response_promise<JobAccepted>()};
   const auto& id = submitter.request.id;
   if (id.empty()) {
-    check_dependencies(self, std::move(request.spec), 0, submitter);
+    check_dependencies(self, std::move(request.job), 0, submitter);
     return submitter.promise;
   }
   const auto [under_way, is_first] =
       self->state.requested.try_emplace(id, SubmissionUnderWay{submitter.request.hash, {}});
   if (is_first)
-    look_for_first(self, std::move(request.spec), submitter);
+    look_for_first(self, std::move(request.job), submitter);
   else if (under_way->second.hash == submitter.request.hash)
     under_way->second.repeated.push_back(submitter.promise);
   else

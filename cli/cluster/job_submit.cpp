@@ -7,6 +7,7 @@
 #include "cli/cluster/job_wait.hpp"
 #include "cli/cluster/json_shapes.hpp"
 #include "input/job_file.hpp"
+#include "model/job_validation.hpp"
 
 namespace fairwater {
 namespace {
@@ -228,8 +229,9 @@ Expected<JobSpec> spec_of(const RunOptions& options, const std::vector<std::stri
     spec.time_limit_ms = *limit_ms;
   }
   fill_defaults(spec);
-  if (auto error = validate(spec)) return error;
-  return spec;
+  auto job = validate(std::move(spec));
+  if (!job) return job.error();
+  return std::move(*job).take();
 }
 
 void add_job_submit_commands(CLI::App& noun, Context& context) {

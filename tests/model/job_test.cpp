@@ -1,6 +1,8 @@
-#include "model/job.hpp"
+#include <type_traits>
 
 #include <catch2/catch.hpp>
+
+#include "model/job_validation.hpp"
 
 namespace fairwater {
 namespace {
@@ -29,7 +31,7 @@ JobRecord job_of_three() {
 
 }  // namespace
 
-TEST_CASE("a plain job is valid", "[unit][job]") { CHECK_FALSE(validate(sleeping_job())); }
+TEST_CASE("a plain job is valid", "[unit][job]") { CHECK(validate(sleeping_job())); }
 
 TEST_CASE("an invalid job is refused naming the field", "[unit][job]") {
   using S = JobSpec;
@@ -177,9 +179,9 @@ TEST_CASE("an invalid job is refused naming the field", "[unit][job]") {
     INFO(rejection.what);
     JobSpec spec = sleeping_job();
     rejection.spoil(spec);
-    const auto error = validate(spec);
-    REQUIRE(error);
-    const ErrorDetails said = details(error);
+    const auto job = validate(spec);
+    REQUIRE_FALSE(job);
+    const ErrorDetails said = details(job.error());
     CHECK(said.code == rejection.code);
     CHECK(said.field == rejection.field);
     CHECK_THAT(said.message, Catch::Contains(rejection.message));
@@ -191,17 +193,17 @@ TEST_CASE("amounts are left to the profile of a class, by jobs that end", "[unit
   spec.job_class = "render";
   spec.resources = {{"cpu", 1000}};
   spec.profiled.resources = {"memory"};
-  CHECK_FALSE(validate(spec));
+  CHECK(validate(spec));
   JobSpec all = spec;
   all.resources.clear();
   all.profiled = {.all = true};
   all.exclusive_cpus = true;  // of as many as the profile gives
-  CHECK_FALSE(validate(all));
+  CHECK(validate(all));
   const auto refused = [](JobSpec wrong, auto spoil) {
     spoil(wrong);
-    const auto error = validate(wrong);
-    REQUIRE(error);
-    return details(error).field + ": " + details(error).message;
+    const auto job = validate(std::move(wrong));
+    REQUIRE_FALSE(job);
+    return details(job.error()).field + ": " + details(job.error()).message;
   };
   CHECK(refused(spec, [](JobSpec& s) { s.job_class.clear(); }) ==
         "resources: auto takes the amounts from the profile of the job's class; write class: NAME");
@@ -216,11 +218,32 @@ TEST_CASE("amounts are left to the profile of a class, by jobs that end", "[unit
   // What the coordinator filled in is held to the rules, too.
   spec.profiled.runs = 3;
   spec.resources["memory"] = 64;
-  CHECK_FALSE(validate(spec));
+  CHECK(validate(spec));
+  CHECK(refused(spec, [](JobSpec& s) {
+          s.resources = {{"memory", 0}};
+        }) == "resources: a task must ask for some resource, as in {cpu: 1}");
   spec.exclusive_cpus = true;
   spec.profiled.resources = {"cpu"};
   spec.resources["cpu"] = 1500;
-  CHECK(details(validate(spec)).field == "cpus");
+  CHECK(details(validate(spec).error()).field == "cpus");
+}
+
+TEST_CASE("only validation makes a job that may be submitted", "[unit][job]") {
+  STATIC_REQUIRE_FALSE(std::is_default_constructible_v<AdmittedJob>);
+  STATIC_REQUIRE_FALSE(std::is_constructible_v<AdmittedJob, JobSpec>);
+  STATIC_REQUIRE_FALSE(std::is_constructible_v<AdmittedJob, JobSpec, PlacementRulePtr>);
+  JobSpec spec = sleeping_job();
+  const auto anywhere = validate(spec);
+  REQUIRE(anywhere);
+  CHECK(anywhere->spec() == spec);
+  CHECK(anywhere->rule() == nullptr);
+  spec.sites = {"north"};
+  const auto there = validate(spec);
+  REQUIRE(there);
+  REQUIRE(there->rule() != nullptr);
+  CHECK(there->rule()->sites == spec.sites);
+  spec.labels = "a &&";
+  CHECK_FALSE(validate(spec));
 }
 
 TEST_CASE("a job's state follows from its counts", "[unit][job]") {

@@ -6,6 +6,7 @@
 #include "input/id_list.hpp"
 #include "input/job_file.hpp"
 #include "input/tenants.hpp"
+#include "model/job_validation.hpp"
 #include "sim/traces/swf.hpp"
 
 namespace fairwater {
@@ -76,7 +77,7 @@ void feed_all(const std::string& text) {
   INFO(text);
   const auto job = parse_job_file(text, "f");
   check_answer(job);
-  if (job) CHECK_FALSE(validate(job->spec));
+  if (job) CHECK(validate(job->spec));
   check_answer(parse_tenant_file(text, "f"));
   const auto log = parse_swf(text, 0);
   check_answer(log);
