@@ -37,6 +37,8 @@ rocksdb::DBOptions database_options(rocksdb::Env* env) {
   options.db_write_buffer_size = 16 << 20;
   options.max_background_jobs = 2;
   options.max_open_files = 256;
+  // What is in memory one thread opens as fast as the sixteen for each family that are the default.
+  if (env != rocksdb::Env::Default()) options.max_file_opening_threads = 1;
   options.keep_log_file_num = 2;
   options.max_log_file_size = 1 << 20;
   options.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
