@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
-#include <functional>
 #include <iostream>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
@@ -15,7 +14,8 @@
 #include "actors/coordinator/follower.hpp"
 #include "cli/core/version.hpp"
 #include "daemon/history_keeper.hpp"
-#include "daemon/leader_silence.hpp"
+#include "daemon/replication/leader_silence.hpp"
+#include "daemon/replication/replica_steps.hpp"
 #include "daemon/restore.hpp"
 #include "policy/core/check.hpp"
 #include "storage/backup.hpp"
@@ -85,20 +85,9 @@ class DiskRoom {
   bool full_ = false;
 };
 
-/// What a follower may be behind, and silent for, that is asked to take over.
-constexpr std::uint64_t kMostBehind = 10'000;
-constexpr std::int64_t kMostSilentUs = 10'000'000;
-
 /// For so long nothing was acknowledged. A hand-over takes a fifth of that, so to wait for the disk
 /// to empty by itself costs the others more.
 constexpr std::chrono::seconds kFullTooLong{1};
-
-std::vector<ReplicaInfo> replicas_of(const EtcdJournal& journal) {
-  std::vector<ReplicaInfo> infos;
-  for (const auto& holds : journal.replicas())
-    infos.push_back({holds.name, holds.address, holds.number, holds.version, holds.at});
-  return infos;
-}
 
 /// When its newest record was the newest there was, as far as it tells.
 Clock::time_point held_at(const Ledger& ledger) {
@@ -107,44 +96,6 @@ Clock::time_point held_at(const Ledger& ledger) {
   const auto age_us = wall_time_now().microseconds - newest->time.microseconds;
   return Clock::now() - std::chrono::microseconds(std::max<std::int64_t>(age_us, 0));
 }
-
-class Leading final : public Leadership {
- public:
-  Leading(const EtcdJournal& journal, std::string name, std::function<void()> on_hand_over)
-      : journal_(journal), name_(std::move(name)), on_hand_over_(std::move(on_hand_over)) {}
-  std::string name() const override { return name_; }
-  bool is_confirmed() const override { return journal_.is_confirmed(kConfirmedMs); }
-  std::string why_waiting() const override {
-    const auto silent_ms = journal_.unanswered_ms();
-    if (!silent_ms || *silent_ms < kConfirmedMs) return {};
-    return "no majority of etcd has answered for " + std::to_string(*silent_ms / 1000) +
-           " s: nothing becomes durable and no lease is extended until it does";
-  }
-  std::vector<ReplicaInfo> replicas() const override { return replicas_of(journal_); }
-
-  caf::error hand_over() const override {
-    const auto all = journal_.replicas();
-    const auto own = std::find_if(all.begin(), all.end(),
-                                  [&](const ReplicaHolds& holds) { return holds.name == name_; });
-    const auto can_lead = [&](const ReplicaHolds& holds) {
-      return holds.name != name_ && own != all.end() && !holds.disk_full &&
-             holds.number + kMostBehind >= own->number &&
-             holds.at.microseconds + kMostSilentUs >= own->at.microseconds;
-    };
-    if (std::none_of(all.begin(), all.end(), can_lead))
-      return make_error(
-          ErrorCode::wrong_state,
-          "no other coordinator was heard of within 10 s that has all but the newest " +
-              std::to_string(kMostBehind) + " records and room on its disk");
-    on_hand_over_();
-    return {};
-  }
-
- private:
-  const EtcdJournal& journal_;
-  std::string name_;
-  std::function<void()> on_hand_over_;
-};
 
 class Replica {
  public:
@@ -252,7 +203,11 @@ class Replica {
         say_once(details(view.error()).message);
       } else {
         said_ = false;
-        if (caf::error wrong = take_in(*view, behind)) return wrong;
+        const auto taken =
+            take_in(*opened_.ledger, *view, {config_.data, config_.replicas->prefix});
+        if (!taken) return taken.error();
+        behind = taken->behind;
+        if (taken->disk_full) room_.set_full();
         following->set_leader(view->leader.name, view->leader.address);
         const std::uint64_t holds = opened_.ledger->last_number();
         if (holds == view->head->number) following->set_held(asked_at, holds);
@@ -265,42 +220,6 @@ class Replica {
         return {};
       }
     }
-  }
-
-  /// Appends what is new; `behind` when there is more.
-  caf::error take_in(const JournalView& view, bool& behind) {
-    Ledger& ledger = *opened_.ledger;
-    if (!view.head)
-      return make_error(ErrorCode::wrong_state,
-                        "etcd holds no journal under '" + config_.replicas->prefix +
-                            "': the first coordinator begins one with --found");
-    for (const auto& group : view.groups) {
-      if (group.first != ledger.last_number() + 1) return left_behind(group.first);
-      const caf::error failed = ledger.follow(group.records);
-      if (details(failed).code == ErrorCode::disk_full) {
-        room_.set_full();
-        return {};
-      }
-      if (failed) return failed;
-    }
-    const JournalHead head = ledger.head();
-    behind = head.number < view.head->number;
-    if (behind) return view.groups.empty() ? left_behind(view.head->number) : caf::error{};
-    if (head == *view.head) return {};
-    return make_error(ErrorCode::storage_damaged,
-                      "the ledger in " + config_.data + " ends with record " +
-                          std::to_string(head.number) + ", the journal in etcd with record " +
-                          std::to_string(view.head->number) +
-                          ": they are of two histories. Replace this one by a copy of another "
-                          "coordinator's (--join)");
-  }
-
-  caf::error left_behind(std::uint64_t next) const {
-    return make_error(ErrorCode::storage_behind,
-                      "the ledger in " + config_.data + " ends with record " +
-                          std::to_string(opened_.ledger->last_number()) +
-                          ", and etcd keeps records from " + std::to_string(next) +
-                          " on alone: begin with a backup of another coordinator (--join)");
   }
 
   caf::error lead(bool& stopped) {

@@ -25,7 +25,7 @@ constexpr std::int64_t kBytesPerMs = 4096;
 /// Each of three members twice: a long one would be lost on the member that is gone.
 constexpr int kShortLooks = 6;
 constexpr std::int64_t kPauseMs = 20;
-constexpr int kBeatsBetweenDeletions = 50;
+constexpr std::uint64_t kBeatsBetweenDeletions = 50;
 /// Within the time that groups are kept: one a second of ten minutes.
 constexpr std::int64_t kNotedCommits = 600;
 
@@ -63,14 +63,14 @@ std::uint64_t held_by(std::size_t replicas, const std::vector<ReplicaHolds>& hol
 }  // namespace
 
 EtcdJournal::EtcdJournal(Etcd& etcd, EtcdJournalOptions options)
-    : etcd_(etcd), options_(std::move(options)), answered_at_ms_(ms_of(Clock::now())) {}
+    : etcd_(etcd), options_(std::move(options)), answered_at_ms_(ms_of(options_.now())) {}
 
 EtcdJournal::~EtcdJournal() { stop_leading(); }
 
 Expected<json> EtcdJournal::call(const char* path, const json& request, std::int64_t timeout_ms) {
   auto answer = etcd_.call(path, request, timeout_ms);
   answered_ = answer || details(answer.error()).code != ErrorCode::unavailable;
-  if (answered_) answered_at_ms_ = ms_of(Clock::now());
+  if (answered_) answered_at_ms_ = ms_of(options_.now());
   return answer;
 }
 
@@ -88,7 +88,8 @@ caf::error EtcdJournal::found(const JournalHead& head) {
 }
 
 ReplicaHolds EtcdJournal::own() const {
-  return {options_.name, options_.address, on_disk_, options_.version, wall_time_now(), disk_full_};
+  return {options_.name,    options_.address,      on_disk_,
+          options_.version, options_.wall_clock(), disk_full_};
 }
 
 Expected<JournalView> EtcdJournal::look(std::uint64_t next) {
@@ -157,7 +158,7 @@ caf::error EtcdJournal::commit(const RecordGroup& group) {
   for (const auto& record : group.records) bytes += static_cast<std::int64_t>(record.size());
   on_disk_ = group.before.number;
   while (!giving_up_) {
-    const auto asked_at = Clock::now();
+    const auto asked_at = options_.now();
     const auto answered = call(kTransaction, request, options_.try_ms + bytes / kBytesPerMs);
     if (!answered && details(answered.error()).code == ErrorCode::invalid_input)
       return answered.error();
@@ -195,12 +196,12 @@ void EtcdJournal::confirmed(Clock::time_point asked_at) {
 
 bool EtcdJournal::is_confirmed(std::int64_t within_ms) const {
   const std::int64_t at = confirmed_at_ms_;
-  return at >= 0 && ms_of(Clock::now()) - at <= within_ms;
+  return at >= 0 && ms_of(options_.now()) - at <= within_ms;
 }
 
 std::optional<std::int64_t> EtcdJournal::unanswered_ms() const {
   if (answered_) return std::nullopt;
-  return ms_of(Clock::now()) - answered_at_ms_;
+  return ms_of(options_.now()) - answered_at_ms_;
 }
 
 std::vector<ReplicaHolds> EtcdJournal::replicas() const {
@@ -209,6 +210,7 @@ std::vector<ReplicaHolds> EtcdJournal::replicas() const {
 }
 
 void EtcdJournal::pause(std::int64_t ms) {
+  if (options_.pause) return options_.pause(ms);
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, std::chrono::milliseconds(ms), [&] { return giving_up_.load(); });
 }
@@ -223,18 +225,14 @@ void EtcdJournal::give_up() {
 
 void EtcdJournal::lead(std::uint64_t epoch, std::function<void()> on_overtaken) {
   stop_leading();
-  epoch_ = epoch;
+  lead(epoch);
   {
     const std::lock_guard lock(mutex_);
     leading_ = true;
   }
   beating_ = std::jthread([this, on_overtaken = std::move(on_overtaken)] {
-    for (int beats = 1;; ++beats) {
+    for (;;) {
       if (beat()) return on_overtaken();
-      if (beats % kBeatsBetweenDeletions == 0) {
-        const std::size_t majority = options_.replicas / 2 + 1;
-        forget_old_groups(held_by(majority, replicas()));
-      }
       std::unique_lock lock(mutex_);
       if (changed_.wait_for(lock, std::chrono::milliseconds(options_.beat_ms),
                             [&] { return !leading_; }))
@@ -242,6 +240,8 @@ void EtcdJournal::lead(std::uint64_t epoch, std::function<void()> on_overtaken) 
     }
   });
 }
+
+void EtcdJournal::lead(std::uint64_t epoch) { epoch_ = epoch; }
 
 void EtcdJournal::stop_leading() {
   {
@@ -262,7 +262,16 @@ void EtcdJournal::leave() {
 }
 
 bool EtcdJournal::beat() {
-  const auto asked_at = Clock::now();
+  if (is_overtaken()) return true;
+  if (beats_ % kBeatsBetweenDeletions == 0) {
+    const std::size_t majority = options_.replicas / 2 + 1;
+    forget_old_groups(held_by(majority, replicas()));
+  }
+  return false;
+}
+
+bool EtcdJournal::is_overtaken() {
+  const auto asked_at = options_.now();
   const std::string leader =
       etcd_text::text_of(ReplicaLeader{epoch_, options_.name, options_.address});
   const json request = etcd_text::transaction(
@@ -288,7 +297,7 @@ void EtcdJournal::forget_old_groups(std::uint64_t held_by_majority) {
   std::uint64_t keep_from = 0;
   {
     const std::lock_guard lock(mutex_);
-    const auto oldest = Clock::now() - std::chrono::milliseconds(options_.keep_ms);
+    const auto oldest = options_.now() - std::chrono::milliseconds(options_.keep_ms);
     const auto may_begin = [&](const auto& group) {
       return group.first < oldest && group.second <= held_by_majority + 1;
     };

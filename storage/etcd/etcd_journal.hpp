@@ -78,6 +78,12 @@ struct EtcdJournalOptions {
   std::int64_t beat_ms = 200;
   std::int64_t try_ms = 250;  ///< one member's time for a small request
   std::int64_t keep_ms = 600'000;
+
+  // For one that runs on virtual time.
+  std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
+  std::function<WallTime()> wall_clock = wall_time_now;
+  /// Empty: the thread waits, or somebody tells it to give up.
+  std::function<void(std::int64_t ms)> pause = {};
 };
 
 class EtcdJournal final : public JournalStore {
@@ -97,6 +103,10 @@ class EtcdJournal final : public JournalStore {
   /// From a commit that began an epoch on: beats, until stop_leading(). `on_overtaken` is called
   /// once from another thread when somebody else leads.
   void lead(std::uint64_t epoch, std::function<void()> on_overtaken);
+  /// The same without a thread: its caller beats every beat_ms.
+  void lead(std::uint64_t epoch);
+  /// Once; and lets go of old groups now and then. True when somebody else leads.
+  [[nodiscard]] bool beat();
   void stop_leading();
   /// After stop_leading(): says that another may lead at once. One attempt; it does no harm when it
   /// is lost.
@@ -124,7 +134,7 @@ class EtcdJournal final : public JournalStore {
                                               std::int64_t timeout_ms);
   void confirmed(Clock::time_point asked_at);
   /// True when somebody else leads.
-  [[nodiscard]] bool beat();
+  [[nodiscard]] bool is_overtaken();
   void forget_old_groups(std::uint64_t held_by_majority);
   /// Waits for a moment, or until somebody gives up or stops leading.
   void pause(std::int64_t ms);

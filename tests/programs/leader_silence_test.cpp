@@ -1,4 +1,4 @@
-#include "daemon/leader_silence.hpp"
+#include "daemon/replication/leader_silence.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <tuple>
 
-#include "daemon/replica_config.hpp"
+#include "daemon/replication/members.hpp"
 #include "storage/etcd/etcd_journal.hpp"
 
 namespace fairwater {

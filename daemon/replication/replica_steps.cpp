@@ -1,0 +1,78 @@
+#include "daemon/replication/replica_steps.hpp"
+
+#include <algorithm>
+
+namespace fairwater {
+namespace {
+
+/// What a follower may be behind, and silent for, that is asked to take over.
+constexpr std::uint64_t kMostBehind = 10'000;
+constexpr std::int64_t kMostSilentUs = 10'000'000;
+
+caf::error left_behind(const Ledger& ledger, const ReplicaPlace& place, std::uint64_t next) {
+  return make_error(ErrorCode::storage_behind,
+                    "the ledger in " + place.data + " ends with record " +
+                        std::to_string(ledger.last_number()) + ", and etcd keeps records from " +
+                        std::to_string(next) +
+                        " on alone: begin with a backup of another coordinator (--join)");
+}
+
+}  // namespace
+
+Expected<TakenIn> take_in(Ledger& ledger, const JournalView& view, const ReplicaPlace& place) {
+  if (!view.head)
+    return make_error(ErrorCode::wrong_state,
+                      "etcd holds no journal under '" + place.prefix +
+                          "': the first coordinator begins one with --found");
+  for (const auto& group : view.groups) {
+    if (group.first != ledger.last_number() + 1) return left_behind(ledger, place, group.first);
+    const caf::error failed = ledger.follow(group.records);
+    if (details(failed).code == ErrorCode::disk_full) return TakenIn{false, true};
+    if (failed) return failed;
+  }
+  const JournalHead head = ledger.head();
+  if (head.number < view.head->number) {
+    if (view.groups.empty()) return left_behind(ledger, place, view.head->number);
+    return TakenIn{true, false};
+  }
+  if (head == *view.head) return TakenIn{};
+  return make_error(ErrorCode::storage_damaged,
+                    "the ledger in " + place.data + " ends with record " +
+                        std::to_string(head.number) + ", the journal in etcd with record " +
+                        std::to_string(view.head->number) +
+                        ": they are of two histories. Replace this one by a copy of another "
+                        "coordinator's (--join)");
+}
+
+std::vector<ReplicaInfo> replicas_of(const EtcdJournal& journal) {
+  std::vector<ReplicaInfo> infos;
+  for (const auto& holds : journal.replicas())
+    infos.push_back({holds.name, holds.address, holds.number, holds.version, holds.at});
+  return infos;
+}
+
+std::string Leading::why_waiting() const {
+  const auto silent_ms = journal_.unanswered_ms();
+  if (!silent_ms || *silent_ms < kConfirmedMs) return {};
+  return "no majority of etcd has answered for " + std::to_string(*silent_ms / 1000) +
+         " s: nothing becomes durable and no lease is extended until it does";
+}
+
+caf::error Leading::hand_over() const {
+  const auto all = journal_.replicas();
+  const auto own = std::find_if(all.begin(), all.end(),
+                                [&](const ReplicaHolds& holds) { return holds.name == name_; });
+  const auto can_lead = [&](const ReplicaHolds& holds) {
+    return holds.name != name_ && own != all.end() && !holds.disk_full &&
+           holds.number + kMostBehind >= own->number &&
+           holds.at.microseconds + kMostSilentUs >= own->at.microseconds;
+  };
+  if (std::none_of(all.begin(), all.end(), can_lead))
+    return make_error(ErrorCode::wrong_state,
+                      "no other coordinator was heard of within 10 s that has all but the newest " +
+                          std::to_string(kMostBehind) + " records and room on its disk");
+  on_hand_over_();
+  return {};
+}
+
+}  // namespace fairwater

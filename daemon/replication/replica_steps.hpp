@@ -1,0 +1,52 @@
+// What one of several coordinators does on the journal that they share, apart from when: no thread,
+// no waiting, no clock but the journal's.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "actors/coordinator/leadership.hpp"
+#include "storage/etcd/etcd_journal.hpp"
+#include "storage/ledger.hpp"
+
+namespace fairwater {
+
+/// How errors name a replica's ledger, and the journal in etcd.
+struct ReplicaPlace {
+  std::string data;
+  std::string prefix;
+};
+
+struct TakenIn {
+  bool behind = false;  ///< there is more
+  bool disk_full = false;
+};
+
+/// Appends what is new to the ledger of one that follows. `storage_behind`: etcd keeps no longer
+/// what it needs; `storage_damaged`: it is of another history; `wrong_state`: there is no journal;
+/// else as Ledger::follow.
+[[nodiscard]] Expected<TakenIn> take_in(Ledger& ledger, const JournalView& view,
+                                        const ReplicaPlace& place);
+
+[[nodiscard]] std::vector<ReplicaInfo> replicas_of(const EtcdJournal& journal);
+
+/// How one that leads stands, as the journal tells it.
+class Leading final : public Leadership {
+ public:
+  Leading(const EtcdJournal& journal, std::string name, std::function<void()> on_hand_over)
+      : journal_(journal), name_(std::move(name)), on_hand_over_(std::move(on_hand_over)) {}
+
+  std::string name() const override { return name_; }
+  bool is_confirmed() const override { return journal_.is_confirmed(kConfirmedMs); }
+  std::string why_waiting() const override;
+  std::vector<ReplicaInfo> replicas() const override { return replicas_of(journal_); }
+  caf::error hand_over() const override;
+
+ private:
+  const EtcdJournal& journal_;
+  std::string name_;
+  std::function<void()> on_hand_over_;
+};
+
+}  // namespace fairwater
