@@ -2,6 +2,7 @@
 // says.
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include <catch2/catch.hpp>
 #include <spdlog/spdlog.h>
@@ -9,6 +10,8 @@
 #include "tests/cluster_sim/world/actor_process.hpp"
 #include "tests/cluster_sim/world/checker.hpp"
 #include "tests/cluster_sim/world/disk.hpp"
+#include "tests/cluster_sim/world/etcd.hpp"
+#include "tests/cluster_sim/world/threads.hpp"
 #include "tests/cluster_sim/world/world.hpp"
 
 namespace fairwater::cluster_sim {
@@ -95,7 +98,7 @@ TEST_CASE("a simulated disk keeps what was synced, and loses the rest as it is t
 }
 
 TEST_CASE("a drifting clock goes there and back", "[cluster_sim]") {
-  for (const std::int64_t gain_ppm : {-5'000, 0, 4'999}) {
+  for (const std::int64_t gain_ppm : {-10'000, 0, 9'999}) {
     const DriftingClock clock{gain_ppm};
     for (const std::int64_t us : {0L, 1L, 999'999L, 123'456'789L, 4'000'000'000L}) {
       const auto there = clock.local_us(us);
@@ -103,6 +106,124 @@ TEST_CASE("a drifting clock goes there and back", "[cluster_sim]") {
       CHECK(clock.when_us(there) <= us);
     }
   }
+}
+
+TEST_CASE("threads of a simulated process wait on virtual time", "[cluster_sim]") {
+  Stage stage{1, false};
+  std::int64_t paused_until_us = 0;
+  Threads threads{stage, paused_until_us};
+  std::vector<std::string> said;
+  const auto run_until = [&](std::int64_t us) {
+    while (stage.time.next_us() && *stage.time.next_us() <= us) {
+      stage.time.move_to(*stage.time.next_us());
+      while (stage.time.run_one()) {
+      }
+    }
+    stage.time.move_to(us);
+  };
+  std::function<void()> alarm;
+  threads.run([&] {
+    said.push_back("begun");
+    threads.wait(kSecond);
+    said.push_back("waited");
+    alarm = threads.alarm();
+    threads.wait(kSecond);
+    said.push_back(threads.are_ending() ? "broken off" : "woken");
+  });
+  CHECK(said == std::vector<std::string>{"begun"});
+  SECTION("for as long as they said") {
+    run_until(kSecond - 1);
+    CHECK(said.size() == 1);
+    run_until(kSecond);
+    CHECK(said.back() == "waited");
+  }
+  SECTION("longer, where the process stands still") {
+    paused_until_us = 5 * kSecond;
+    run_until(5 * kSecond - 1);
+    CHECK(said.size() == 1);
+    run_until(5 * kSecond);
+    CHECK(said.back() == "waited");
+  }
+  SECTION("until an alarm, and a second one does nothing") {
+    run_until(kSecond);
+    alarm();
+    alarm();
+    CHECK(said.back() == "woken");
+    CHECK(threads.count() == 0);
+  }
+  SECTION("no longer, when they are to end") {
+    run_until(kSecond);
+    threads.end();
+    CHECK(said.back() == "broken off");
+  }
+  threads.end();
+}
+
+TEST_CASE("what a simulated etcd was asked may be done without an answer", "[cluster_sim]") {
+  Stage stage{7, false};
+  EtcdCluster etcd{stage};
+  EtcdLine line{stage, etcd};
+  EtcdJournalOptions options;
+  options.prefix = kEtcdPrefix;
+  EtcdJournal founder(line, options);
+  REQUIRE_FALSE(founder.found({}));
+  std::int64_t paused_until_us = 0;
+  Threads threads{stage, paused_until_us};
+  line.threads = &threads;
+  options.now = [&] {
+    return std::chrono::steady_clock::time_point(std::chrono::microseconds(stage.time.now_us()));
+  };
+  options.pause = [&](std::int64_t ms) { threads.wait(ms * kMs); };
+  EtcdJournal journal(line, options);
+  etcd.mend();
+  const JournalHead first{1, 1, Hash{1}};
+  std::optional<caf::error> told;
+  const auto begin = [&] { threads.run([&] { told = journal.commit({{}, first, {"record"}}); }); };
+  const auto run_for = [&](std::int64_t us) {
+    const auto end_us = stage.time.now_us() + us;
+    while (!told && stage.time.next_us() && *stage.time.next_us() <= end_us) {
+      stage.time.move_to(*stage.time.next_us());
+      while (stage.time.run_one()) {
+      }
+    }
+  };
+  SECTION("the way back is cut: it is done, and nobody knows") {
+    line.down_cut_until_us = 20 * kSecond;
+    begin();
+    run_for(10 * kSecond);
+    CHECK_FALSE(told);
+    CHECK(etcd.head() == first);
+    run_for(20 * kSecond);  // repeated, it finds itself done
+    REQUIRE(told);
+    CHECK_FALSE(*told);
+  }
+  SECTION("without a quorum nothing is done before it is back") {
+    etcd.no_quorum_until_us = 20 * kSecond;
+    begin();
+    run_for(19 * kSecond);
+    CHECK_FALSE(told);
+    CHECK(etcd.head() == JournalHead{});
+    run_for(20 * kSecond);
+    REQUIRE(told);
+    CHECK_FALSE(*told);
+    CHECK(etcd.head() == first);
+  }
+  SECTION("somebody else was faster") {
+    line.up_cut_until_us = 5 * kSecond;
+    const JournalHead other{2, 1, Hash{1}};
+    EtcdLine other_line{stage, etcd};
+    EtcdJournalOptions other_options = options;
+    other_options.pause = {};
+    EtcdJournal faster(other_line, other_options);
+    begin();
+    stage.time.in(kSecond, [&] { CHECK_FALSE(faster.commit({{}, other, {"another"}})); });
+    run_for(30 * kSecond);
+    REQUIRE(told);
+    CHECK(details(*told).code == ErrorCode::not_leader);
+    CHECK(etcd.head() == other);
+  }
+  threads.end();
+  line.threads = nullptr;
 }
 
 TEST_CASE("the checker sees that the newest record is another", "[cluster_sim]") {
@@ -127,8 +248,13 @@ TEST_CASE("the checker sees that the newest record is another", "[cluster_sim]")
   const auto ledger = ledger_of(disk, "one");
   checker.follow(*ledger);
   checker.reopened(*ledger);
+  checker.compare(*ledger);
   CHECK_FALSE(stage.violation);
-  checker.reopened(*ledger_of(other_disk, "another"));
+  const auto other = ledger_of(other_disk, "another");
+  checker.compare(*other);
+  CHECK_THAT(stage.violation.value_or("nothing is wrong"), Contains("another than that of the"));
+  stage.violation.reset();
+  checker.reopened(*other);
   CHECK_THAT(stage.violation.value_or("nothing is wrong"), Contains("is another than before"));
 }
 

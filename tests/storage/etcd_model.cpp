@@ -38,6 +38,19 @@ std::size_t EtcdModel::keys_of(const std::string& prefix) const {
                     [&](const auto& pair) { return pair.first.starts_with(prefix); }));
 }
 
+std::optional<std::string> EtcdModel::value(const std::string& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = values_.find(key);
+  return found == values_.end() ? std::nullopt : std::optional(decoded(found->second));
+}
+
+std::optional<std::string> EtcdModel::first_key(const std::string& prefix) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = values_.lower_bound(prefix);
+  if (found == values_.end() || !found->first.starts_with(prefix)) return std::nullopt;
+  return found->first;
+}
+
 bool EtcdModel::holds(const json& compare) const {
   const auto found = values_.find(decoded(compare.at("key")));
   if (compare.at("target") == "VERSION") return found == values_.end();

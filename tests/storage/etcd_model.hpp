@@ -4,6 +4,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <string>
 
@@ -17,6 +18,9 @@ class EtcdModel {
   [[nodiscard]] nlohmann::json transact(const nlohmann::json& request);
   /// How many begin with this.
   [[nodiscard]] std::size_t keys_of(const std::string& prefix) const;
+  [[nodiscard]] std::optional<std::string> value(const std::string& key) const;
+  /// The first key that begins with this.
+  [[nodiscard]] std::optional<std::string> first_key(const std::string& prefix) const;
 
  private:
   [[nodiscard]] bool holds(const nlohmann::json& compare) const;

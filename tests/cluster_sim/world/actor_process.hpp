@@ -27,6 +27,9 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::cluster_sim::Errand)
 
 namespace fairwater::cluster_sim {
 
+/// A quarter of an hour in a day.
+inline constexpr std::int64_t kMaxDrift_ppm = 10'000;
+
 /// A machine's clock: it gains or loses against the simulator's.
 class DriftingClock {
  public:

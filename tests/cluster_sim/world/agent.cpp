@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "tests/cluster_sim/world/coordinator.hpp"
 #include "tests/cluster_sim/world/fake_host.hpp"
 
 namespace fairwater::cluster_sim {
@@ -18,9 +17,12 @@ Term term_of(const LinkUp& up) { return {up.reply.committed.incarnation, up.epoc
 
 }  // namespace
 
-Agent::Agent(Stage& stage, Checker& checker, Coordinator& coordinator, const std::string& name,
+Agent::Agent(Stage& stage, Checker& checker, Coordinators& coordinators, const std::string& name,
              Amount cpu)
-    : machine(stage, checker, name, cpu), stage_(stage), coordinator_(coordinator) {}
+    : machine(stage, checker, name, cpu),
+      paths(coordinators.count()),
+      stage_(stage),
+      coordinators_(coordinators) {}
 
 Agent::~Agent() = default;
 
@@ -69,7 +71,8 @@ void Agent::connect_later() {
 }
 
 void Agent::connect() {
-  connection_ = std::make_shared<Connection>(stage_, *this, coordinator_);
+  connection_ =
+      std::make_shared<Connection>(stage_, *this, coordinators_.at(target_), paths[target_]);
   process_->ask<NodeDescription>(
       port_, DescribeNode{},
       [this, connection = connection_](const Expected<NodeDescription>& node) {
@@ -92,7 +95,7 @@ void Agent::connect() {
 }
 
 const LinkUp* Agent::pick_deposed() {
-  if (let_in_by_.empty() || !stage_.chance.percent(15)) return nullptr;
+  if (!coordinators_.lone() || let_in_by_.empty() || !stage_.chance.percent(15)) return nullptr;
   const LinkUp& one = let_in_by_[stage_.chance.below(let_in_by_.size())];
   return may_answer(one) ? &one : nullptr;
 }
@@ -100,8 +103,9 @@ const LinkUp* Agent::pick_deposed() {
 bool Agent::may_answer(const LinkUp& deposed) const {
   const Term term = term_of(deposed);
   if (machine.newest_term() > term) return true;
-  return coordinator_.newest_term() > term &&
-         stage_.time.now_us() <= coordinator_.started_at_us() + kDeposedAnswers_us;
+  const LoneCoordinator& coordinator = *coordinators_.lone();
+  return coordinator.newest_term() > term &&
+         stage_.time.now_us() <= coordinator.started_at_us() + kDeposedAnswers_us;
 }
 
 void Agent::on_registered(const LinkUp& up) {
@@ -123,6 +127,7 @@ void Agent::on_refused(Connection& connection, const caf::error& error) {
   if (why.code == ErrorCode::already_exists) caf::anon_send(port_, FoundDuplicate{why.message});
   if (why.code == ErrorCode::unauthenticated) join_anew_later();
   connection.close_at_agent();
+  if (const auto leader = coordinators_.index_of(why.leader)) target_ = *leader;
 }
 
 /// The node was removed, or joined in a life of the ledger that was lost. Sooner or later somebody
@@ -139,6 +144,7 @@ void Agent::join_anew_later() {
 void Agent::on_closed(Connection& connection) {
   if (connection_.get() != &connection) return;
   stage_.log.line("agent {} has lost its connection", name());
+  if (!connection.is_registered()) target_ = (target_ + 1) % coordinators_.count();
   connection_.reset();
   if (!is_up()) return;
   caf::anon_send(port_, LinkDown{});

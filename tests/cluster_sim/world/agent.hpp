@@ -8,13 +8,14 @@
 
 #include "actors/agent/agent.hpp"
 #include "tests/cluster_sim/world/connection.hpp"
+#include "tests/cluster_sim/world/coordinators.hpp"
 #include "tests/cluster_sim/world/machine.hpp"
 
 namespace fairwater::cluster_sim {
 
 class Agent {
  public:
-  Agent(Stage& stage, Checker& checker, Coordinator& coordinator, const std::string& name,
+  Agent(Stage& stage, Checker& checker, Coordinators& coordinators, const std::string& name,
         Amount cpu);
   ~Agent();
 
@@ -27,6 +28,7 @@ class Agent {
 
   Machine machine;
   NetworkQuality network;
+  std::vector<CutPath> paths;  ///< by coordinator
 
   // -- called by its connection -------------------------------------------------------------------
   void on_registered(const LinkUp& up);
@@ -51,7 +53,8 @@ class Agent {
   void haunt(std::uint64_t epoch);
 
   Stage& stage_;
-  Coordinator& coordinator_;
+  Coordinators& coordinators_;
+  std::size_t target_ = 0;  ///< which coordinator it asks
   std::unique_ptr<ActorProcess> process_;
   AgentPort port_;
   std::shared_ptr<Connection> connection_;

@@ -22,7 +22,7 @@ std::vector<std::string> Checker::names_of(const ResourceCatalog& catalog) {
 }
 
 void Checker::follow(const Ledger& ledger) {
-  if (ledger.last_number() == last_number_) return;
+  if (ledger.last_number() <= last_number_) return;
   ledger.visit_journal(last_number_ + 1, [&](const JournalRecord& record) {
     apply(record);
     return record.number < ledger.last_number() && !stage_.violation;
@@ -58,8 +58,8 @@ void Checker::check_restarts(const std::vector<TaskKey>& over,
                                     [&](const auto& restart) { return restart.task == task; });
     if (found == restarts.end())
       return stage_.broken("the journal does not say when service {} starts again", text_of(task));
-    // Pauses go by a clock that may gain half a percent.
-    not_before_us_[task_of(task)] = record_us_ + found->in_ms * kMs / 100 * 99;
+    // Pauses go by a clock that may gain a percent.
+    not_before_us_[task_of(task)] = record_us_ + found->in_ms * kMs / 100 * 98;
   }
 }
 
@@ -121,9 +121,19 @@ void Checker::reopened(const Ledger& ledger) {
     stage_.broken("record {} of the ledger is another than before", last_number_);
 }
 
+void Checker::compare(const Ledger& ledger) {
+  const LedgerMark end = ledger.end();
+  if (end.number == 0 || end.number > last_number_) return;
+  const bool is_newest = end.number == last_number_;
+  if (end.hash != (is_newest ? last_hash_ : std::optional(hashes_[end.number - 1])))
+    stage_.broken("record {} of a ledger is another than that of the others", end.number);
+}
+
 void Checker::apply(const JournalRecord& record) {
   if (record.number != last_number_ + 1)
     return stage_.broken("record {} follows on record {}", record.number, last_number_);
+  hashes_.resize(last_number_);
+  if (last_number_ > 0) hashes_.back() = record.previous;
   last_number_ = record.number;
   record_us_ = record.time.microseconds;
   usage_.take(record);
@@ -408,7 +418,7 @@ void Checker::end(NodeId node, const TaskKey& task, const char* how) {
   over_.insert(task);
 }
 
-void Checker::audit(const Ledger& ledger) {
+void Checker::verify(const Ledger& ledger) {
   // Each at every other number of records: what is archived is proved, or taken as given.
   const auto scope = ledger.last_number() % 2 == 0 ? VerifyScope::database : VerifyScope::archive;
   const auto report = ledger.verify(scope);
@@ -428,6 +438,11 @@ void Checker::audit(const Ledger& ledger) {
   Units credits = 0;
   for (const auto& tenant : ledger.tenants()) credits += tenant.credit;
   if (credits != 0) stage_.broken("credits sum to {}", credits);
+  stage_.log.line("verified {} records", report.records);
+}
+
+void Checker::audit(const Ledger& ledger) {
+  verify(ledger);
   check_reclaimed(ledger);
   check_usage(ledger);
   for (const auto id : accepted_)
@@ -437,14 +452,12 @@ void Checker::audit(const Ledger& ledger) {
     if (job && !job->cancelled && !is_terminal(state_of(*job)))
       stage_.broken("job {} was cancelled and is not", id.value);
   }
-  stage_.log.line("audit of {} records", report.records);
 }
 
 // -- what leaves the coordinator ------------------------------------------------------------------
 
-void Checker::ordered(const std::string& node, const LaunchOrder& order) {
+void Checker::ordered(const std::string& node, const LaunchOrder& order, std::uint64_t epoch) {
   const TaskKey& task = order.task;
-  const std::uint64_t epoch = order.epoch;
   stage_.log.line("order {} to {}", text_of(task), node);
   const auto granted = granted_.find(task);
   if (granted == granted_.end() || nodes_[granted->second].name != node)
@@ -455,11 +468,12 @@ void Checker::ordered(const std::string& node, const LaunchOrder& order) {
       order.limits.at("memory") != running->second.demand[kMemory])
     stage_.broken("task {} was ordered to start with {} MiB, and was granted {}", text_of(task),
                   order.limits.at("memory"), running->second.demand[kMemory]);
-  if (returned_.contains(task))
+  // One that was deposed and does not know it does not know what others wrote since, either.
+  if (epoch == epoch_ && returned_.contains(task))
     stage_.broken("task {} was ordered to start after it was given back", text_of(task));
-  if (epoch != epoch_)
-    stage_.broken("task {} was ordered in epoch {}, and it is epoch {}", text_of(task), epoch,
-                  epoch_);
+  if (order.epoch != epoch)
+    stage_.broken("task {} was ordered in epoch {}, and it is epoch {}", text_of(task), order.epoch,
+                  epoch);
 }
 
 void Checker::acknowledged(const std::string& node, const TaskKey& task) {

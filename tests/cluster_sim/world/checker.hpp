@@ -26,6 +26,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "model/journal.hpp"
 #include "model/tenant_nesting.hpp"
@@ -40,10 +41,15 @@ class Checker {
   explicit Checker(Stage& stage) : stage_(stage), usage_(names_of(catalog_)) {}
 
   // -- the journal --------------------------------------------------------------------------------
-  /// Reads what has become durable since the last call.
+  /// Reads what has become durable since the last call: that this ledger has, where there are
+  /// several.
   void follow(const Ledger& ledger);
   /// A ledger that was opened: what was durable before is there, and unchanged.
   void reopened(const Ledger& ledger);
+  /// Its newest record is the one that is known by this number.
+  void compare(const Ledger& ledger);
+  /// A ledger by itself: its records come to its state, and its balances to zero.
+  void verify(const Ledger& ledger);
   /// The whole ledger: verify, sides of the IOUs, every job that was acknowledged.
   void audit(const Ledger& ledger);
   [[nodiscard]] std::uint64_t records() const { return last_number_; }
@@ -60,7 +66,8 @@ class Checker {
   [[nodiscard]] std::size_t services_not_seen() const;
 
   // -- what leaves the coordinator ----------------------------------------------------------------
-  void ordered(const std::string& node, const LaunchOrder& order);
+  /// `epoch`: of the coordinator that it leaves.
+  void ordered(const std::string& node, const LaunchOrder& order, std::uint64_t epoch);
   void acknowledged(const std::string& node, const TaskKey& task);
   /// `request_id`: that it was submitted with, or empty.
   void accepted(JobId job, const std::string& request_id, const std::string& user);
@@ -134,6 +141,7 @@ class Checker {
   ResourceCatalog catalog_;
   std::uint64_t last_number_ = 0;
   std::optional<Hash> last_hash_;  ///< of that record
+  std::vector<Hash> hashes_;       ///< of those before it
   std::uint64_t epoch_ = 0;
   std::map<JobId, JobModel> jobs_;
   std::map<NodeId, NodeModel> nodes_;

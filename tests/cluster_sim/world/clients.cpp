@@ -12,9 +12,9 @@ const Caller kOperator{Role::operator_role, {}, ""};
 
 }  // namespace
 
-Clients::Clients(Stage& stage, Coordinator& coordinator, const Agents& agents)
+Clients::Clients(Stage& stage, Coordinators& coordinators, const Agents& agents)
     : stage_(stage),
-      coordinator_(coordinator),
+      coordinators_(coordinators),
       agents_(agents),
       tenants_(1 + stage.chance.below(4)),
       groups_(stage.chance.below(4)),
@@ -56,8 +56,8 @@ void Clients::act_later() {
 
 void Clients::act() {
   const auto choice = stage_.chance.below(100);
-  if (choice < 55 && coordinator_.is_up() && coordinator_.ledger().live_jobs().size() > kEnoughJobs)
-    return;
+  const Coordinator* leader = coordinators_.leader();
+  if (choice < 55 && leader != nullptr && leader->ledger().live_jobs().size() > kEnoughJobs) return;
   if (choice < 55) return submit();
   if (choice < 68) return cancel();
   if (choice < 74) return apply_tenants();
@@ -72,7 +72,7 @@ void Clients::act() {
 // -- asking ---------------------------------------------------------------------------------------
 
 template <class Result, class Request>
-void Clients::call(Request request, std::function<void(const Result&)> told,
+void Clients::call(Request request, std::function<void(Coordinator&, const Result&)> told,
                    std::function<void(const Expected<Result>&)> answered) {
   const auto lost = [this] { return !stopped_ && stage_.chance.percent(kLostPercent); };
   const auto answer = [this, answered, lost](const Expected<Result>& result) {
@@ -81,10 +81,10 @@ void Clients::call(Request request, std::function<void(const Result&)> told,
   };
   if (lost()) return;
   stage_.time.in(stage_.chance.spread(200, 5 * kMs), [this, request, told, answer] {
-    if (!coordinator_.is_up())
-      return answer(make_error(ErrorCode::unavailable, "no coordinator listens"));
-    coordinator_.ask<Result>(request, [told, answer](const Expected<Result>& result) {
-      if (result && told) told(*result);
+    Coordinator* asked = coordinators_.asked();
+    if (asked == nullptr) return answer(make_error(ErrorCode::unavailable, "no coordinator leads"));
+    asked->ask<Result>(request, [asked, told, answer](const Expected<Result>& result) {
+      if (result && told && asked->leads()) told(*asked, *result);
       answer(result);
     });
   });
@@ -185,9 +185,10 @@ JobSpec Clients::some_service() {
 
 std::vector<JobId> Clients::live_services() const {
   std::vector<JobId> services;
-  if (!coordinator_.is_up()) return services;
-  for (const auto id : coordinator_.ledger().live_jobs()) {
-    const auto job = coordinator_.ledger().job(id);
+  const Coordinator* leader = coordinators_.leader();
+  if (leader == nullptr) return services;
+  for (const auto id : leader->ledger().live_jobs()) {
+    const auto job = leader->ledger().job(id);
     if (job && job->spec.kind == JobKind::service && !job->cancelled) services.push_back(id);
   }
   return services;
@@ -196,7 +197,7 @@ std::vector<JobId> Clients::live_services() const {
 void Clients::cancel_services() {
   for (const auto id : live_services()) call<Done>(CancelJob{kOperator, id, "the run ends"});
   stage_.time.in(kSecond, [this] {
-    if (!coordinator_.is_up() || !live_services().empty()) cancel_services();
+    if (coordinators_.leader() == nullptr || !live_services().empty()) cancel_services();
   });
 }
 
@@ -245,10 +246,10 @@ void Clients::try_submission(const std::shared_ptr<Submission>& submission) {
   const std::uint64_t number = ++submission->number;
   call<JobAccepted>(
       submission->request,
-      [this, submission](const JobAccepted& accepted) {
-        coordinator_.checker().follow(coordinator_.ledger());
-        coordinator_.checker().accepted(accepted.id, submission->request.request_id,
-                                        submission->request.spec.user);
+      [submission](Coordinator& told_by, const JobAccepted& accepted) {
+        told_by.checker().follow(told_by.ledger());
+        told_by.checker().accepted(accepted.id, submission->request.request_id,
+                                   submission->request.spec.user);
       },
       [this, submission, number](const Expected<JobAccepted>& accepted) {
         if (number != submission->number) return;  // it came late
@@ -274,9 +275,9 @@ void Clients::try_again_later(const std::shared_ptr<Submission>& submission, std
 
 void Clients::cancel() {
   const auto job = some_job_id();
-  call<Done>(CancelJob{kOperator, job, "not needed"}, [this, job](const Done&) {
-    coordinator_.checker().follow(coordinator_.ledger());
-    coordinator_.checker().cancelled(job, coordinator_.ledger());
+  call<Done>(CancelJob{kOperator, job, "not needed"}, [job](Coordinator& told_by, const Done&) {
+    told_by.checker().follow(told_by.ledger());
+    told_by.checker().cancelled(job, told_by.ledger());
   });
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/cluster_sim/world/agent.hpp"
-#include "tests/cluster_sim/world/coordinator.hpp"
+#include "tests/cluster_sim/world/coordinators.hpp"
 
 namespace fairwater::cluster_sim {
 
@@ -16,7 +16,7 @@ using Agents = std::vector<std::unique_ptr<Agent>>;
 
 class Clients {
  public:
-  Clients(Stage& stage, Coordinator& coordinator, const Agents& agents);
+  Clients(Stage& stage, Coordinators& coordinators, const Agents& agents);
 
   void begin();
   /// Nothing new is asked for; nodes that drain take work again.
@@ -55,14 +55,14 @@ class Clients {
   [[nodiscard]] std::string some_tenant_name();
   [[nodiscard]] static std::string group_name(std::uint64_t number);
   [[nodiscard]] JobId some_job_id();
-  /// `told`: the answer leaves the coordinator. `answered`: it has arrived; never, if it or the
+  /// `told`: the answer leaves this coordinator. `answered`: it has arrived; never, if it or the
   /// question is lost.
   template <class Result, class Request>
-  void call(Request request, std::function<void(const Result&)> told = {},
+  void call(Request request, std::function<void(Coordinator&, const Result&)> told = {},
             std::function<void(const Expected<Result>&)> answered = {});
 
   Stage& stage_;
-  Coordinator& coordinator_;
+  Coordinators& coordinators_;
   const Agents& agents_;
   bool stopped_ = false;
   std::uint64_t tenants_ = 0;

@@ -92,12 +92,12 @@ CoordinatorEnd::behavior_type coordinator_end(
 
 }  // namespace
 
-Connection::Connection(Stage& stage, Agent& agent, Coordinator& coordinator)
+Connection::Connection(Stage& stage, Agent& agent, Coordinator& coordinator, const CutPath& path)
     : stage_(stage),
       agent_(agent),
       coordinator_(coordinator),
-      up_(stage, agent.network, Wire::Direction::up),
-      down_(stage, agent.network, Wire::Direction::down) {}
+      up_(stage, agent.network, path, Wire::Direction::up),
+      down_(stage, agent.network, path, Wire::Direction::down) {}
 
 void Connection::to_agent(std::function<void()> deliver) {
   down_.send([self = shared_from_this(), deliver = std::move(deliver)] {
@@ -115,7 +115,8 @@ void Connection::to_coordinator(std::function<void()> deliver) {
 
 void Connection::register_node(RegisterNode request) {
   sent_boottime_ms_ = agent_.machine.boottime_ms();
-  if (!coordinator_.is_up()) {
+  sent_at_us_ = stage_.time.now_us();
+  if (!coordinator_.is_running()) {
     open_at_coordinator_ = false;
     stage_.time.in(kMs, [self = shared_from_this()] { self->close_at_agent(); });
     return;
@@ -143,6 +144,8 @@ AgentEnd Connection::open_agent_end() {
 
 void Connection::take_registration(RegisterNode request) {
   if (coordinator_end_) return;  // it came twice
+  if (!coordinator_.leads())
+    return refuse(make_not_leader("this coordinator follows", coordinator_.leader_name()));
   auto& process = coordinator_.process();
   coordinator_end_ = process.system().spawn(coordinator_end, shared_from_this());
   process.own(coordinator_end_, [self = shared_from_this()](const caf::error&) {
@@ -155,13 +158,14 @@ void Connection::take_registration(RegisterNode request) {
       });
 }
 
+void Connection::refuse(const caf::error& error) {
+  to_agent([this, error] { agent_.on_refused(*this, error); });
+}
+
 void Connection::registered(const Expected<NodeRegistered>& answer) {
-  if (!coordinator_.is_up()) return;  // it is just being killed
-  if (!answer) {
-    to_agent([this, error = answer.error()] { agent_.on_refused(*this, error); });
-    return;
-  }
-  coordinator_.check_reply(agent_.name(), answer->reply);
+  if (!coordinator_.leads()) return;  // it is just being killed
+  if (!answer) return refuse(answer.error());
+  coordinator_.check_reply(agent_.name(), answer->reply, sent_at_us_);
   port_ = answer->port;
   session_ = answer->session;
   // As the gateway does: when the node's actor ends, the agent is to register again.
@@ -211,7 +215,7 @@ void Connection::answer_as_deposed() {
 void Connection::report(std::uint64_t number, AgentReport report) {
   agent_.check_report(report);
   if (!open_at_agent_) return;
-  reported_at_ms_[number] = agent_.machine.boottime_ms();
+  reported_[number] = {agent_.machine.boottime_ms(), stage_.time.now_us()};
   to_coordinator([this, number, report = std::move(report)] { take_report(number, report); });
   stage_.time.in(kCallTimeout_us, [self = shared_from_this(), number] {
     if (!self->answered_.contains(number)) self->close_at_agent();
@@ -227,7 +231,9 @@ void Connection::take_report(std::uint64_t number, AgentReport report) {
   coordinator_.process().ask<ReportReply>(
       port_, std::move(report),
       [self = shared_from_this(), number](const Expected<ReportReply>& reply) {
-        if (reply) self->coordinator_.check_reply(self->agent_.name(), *reply);
+        if (reply && self->coordinator_.leads())
+          self->coordinator_.check_reply(self->agent_.name(), *reply,
+                                         self->reported_[number].at_us);
         self->deliver_reply(number, reply);
       });
 }
@@ -237,7 +243,7 @@ void Connection::deliver_reply(std::uint64_t number, const Expected<ReportReply>
     answered_.insert(number);
     if (reply)
       agent_.machine.offer_lease({reply->committed.incarnation, reply->epoch},
-                                 reported_at_ms_[number] + reply->lease_ms);
+                                 reported_[number].boottime_ms + reply->lease_ms);
     caf::anon_send(agent_end_, ReportAnswered{number, reply});
   });
 }
@@ -245,7 +251,8 @@ void Connection::deliver_reply(std::uint64_t number, const Expected<ReportReply>
 // -- orders ---------------------------------------------------------------------------------------
 
 void Connection::orders(std::uint64_t number, const AgentOrders& orders) {
-  for (const auto& launch : orders.launches) coordinator_.checker().ordered(agent_.name(), launch);
+  for (const auto& launch : orders.launches)
+    coordinator_.checker().ordered(agent_.name(), launch, coordinator_.epoch());
   keep_as_ghost(orders);
   to_agent([this, number, orders] {
     agent_.take_orders(orders);

@@ -35,7 +35,7 @@ using CoordinatorEnd = AgentLink::extend<caf::reacts_to<OrdersAnswered>, caf::re
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(Stage& stage, Agent& agent, Coordinator& coordinator);
+  Connection(Stage& stage, Agent& agent, Coordinator& coordinator, const CutPath& path);
 
   // -- the agent's side ---------------------------------------------------------------------------
   void register_node(RegisterNode request);
@@ -47,13 +47,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // -- the coordinator's side ---------------------------------------------------------------------
   void orders(std::uint64_t number, const AgentOrders& orders);
   void close_at_coordinator();
-  /// The process is gone; its side of the connection with it.
+  /// The process is gone, or leads no more; its side of the connection with it.
   void coordinator_died();
+  [[nodiscard]] bool is_registered() const { return is_registered_; }
 
  private:
   void to_agent(std::function<void()> deliver);
   void to_coordinator(std::function<void()> deliver);
   void take_registration(RegisterNode request);
+  void refuse(const caf::error& error);
   void registered(const Expected<NodeRegistered>& answer);
   void close_when_unregistered();
   [[nodiscard]] AgentEnd open_agent_end();
@@ -70,9 +72,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool open_at_agent_ = true;
   bool open_at_coordinator_ = true;
   std::int64_t sent_boottime_ms_ = 0;  ///< of the registration
+  std::int64_t sent_at_us_ = 0;        ///< likewise
   bool is_registered_ = false;
   std::optional<LinkUp> deposed_;  ///< the far end, where it does not lead any more
-  std::map<std::uint64_t, std::int64_t> reported_at_ms_;
+  struct Sent {
+    std::int64_t boottime_ms = 0;
+    std::int64_t at_us = 0;
+  };
+  std::map<std::uint64_t, Sent> reported_;
   AgentEnd agent_end_;
   CoordinatorEnd coordinator_end_;
   NodePort port_;

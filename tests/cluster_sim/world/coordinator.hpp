@@ -1,15 +1,15 @@
-// The coordinator's process: the real actors on a ledger whose disk is simulated.
+// A coordinator's process: the real actors on a ledger whose disk is simulated.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "actors/coordinator/cluster.hpp"
 #include "tests/cluster_sim/world/actor_process.hpp"
-#include "tests/cluster_sim/world/agreed_journal.hpp"
 #include "tests/cluster_sim/world/checker.hpp"
 #include "tests/cluster_sim/world/disk.hpp"
-#include "tests/cluster_sim/world/machine.hpp"
 
 namespace fairwater::cluster_sim {
 
@@ -18,44 +18,47 @@ class Connection;
 inline constexpr std::int64_t kLease_ms = 12'000;
 inline constexpr std::int64_t kGrace_ms = 5'000;
 inline constexpr std::int64_t kHeartbeat_ms = 2'000;
+inline constexpr const char* kLedgerDirectory = "/ledger";
 [[nodiscard]] Hash join_hash();
+
+/// What the coordinators of a run are told, all the same.
+struct CoordinatorTerms {
+  explicit CoordinatorTerms(Chance& chance);
+  DebtTerms debts;
+  HistoryLimits history;
+  Accounting accounting = Accounting::units;
+  bool may_change_accounting = true;  ///< a ledger that counts units may begin to count time
+};
 
 class Coordinator {
  public:
-  Coordinator(Stage& stage, Checker& checker);
-  ~Coordinator();
+  Coordinator(Stage& stage, Checker& checker, const CoordinatorTerms& terms, std::string name,
+              std::int64_t clock_gain_ppm);
+  virtual ~Coordinator();
+  Coordinator(const Coordinator&) = delete;
+  Coordinator& operator=(const Coordinator&) = delete;
 
-  /// Of the one that leads, where there are several.
-  [[nodiscard]] Disk& disk() { return *disks_[leads_]; }
-  /// Of all coordinators.
-  void fill_disks(bool full);
-  void mend_disks();
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] Disk& disk() { return *disk_; }
   /// A sync takes up to this long.
   std::int64_t max_sync_us = 20 * kMs;
   /// It is killed after so many messages; 0: it is not.
   std::uint64_t dies_after_messages = 0;
+  /// The process is slow, or stopped: it does nothing before.
+  std::int64_t paused_until_us = 0;
 
-  /// A ledger that counts units may begin to count time at a start.
-  bool may_change_accounting = true;
-
-  /// The next start finds the end of its write-ahead log gone, and gets it back when it says so.
-  bool loses_end = false;
-
-  [[nodiscard]] bool is_up() const { return process_ != nullptr; }
-  /// When the newest one took over, and as which.
-  [[nodiscard]] std::int64_t started_at_us() const { return started_at_us_; }
-  [[nodiscard]] Term newest_term() const { return newest_term_; }
-  [[nodiscard]] bool debts_fade() const { return debts_.half_life_ms > 0; }
+  /// The process lives.
+  [[nodiscard]] bool is_running() const { return ledger_ != nullptr; }
+  /// It believes that it leads: its actors live.
+  [[nodiscard]] bool leads() const { return cluster_.has_value(); }
+  /// In which it leads.
+  [[nodiscard]] std::uint64_t epoch() const { return cluster_->context->epoch; }
   [[nodiscard]] ActorProcess& process() { return *process_; }
   [[nodiscard]] const Ledger& ledger() const { return *ledger_; }
   [[nodiscard]] Checker& checker() { return checker_; }
   /// False when its disk does not let it, for now.
-  bool start();
-  /// Makes a backup of the ledger, in place of the one before.
-  void back_up();
-  /// Nothing is left of the ledger: the next start goes on from the backup, if there is one.
-  void lose_ledger();
-  void kill(bool keeps_unsynced);
+  virtual bool start() = 0;
+  virtual void kill(bool keeps_unsynced) = 0;
   /// When somebody else has to kill it: from within an actor.
   void kill_soon();
 
@@ -66,55 +69,55 @@ class Coordinator {
   }
   /// What the coordinator actor knows by itself, nothing of it read from the ledger.
   void describe_tenants(std::function<void(Expected<TenantViews>)> answer);
-  /// What it tells an agent must be durable.
-  void check_reply(const std::string& node, const ReportReply& reply);
-  /// Connections hear of its death.
+  /// What it tells an agent must be durable, and a lease its own to give; the report was sent then.
+  void check_reply(const std::string& node, const ReportReply& reply, std::int64_t sent_at_us);
+  /// Connections hear of its death, or that it leads no more.
   void remember(const std::shared_ptr<Connection>& connection);
+  /// Whom one that follows names, as far as it knows.
+  [[nodiscard]] virtual std::string leader_name() const { return {}; }
 
   [[nodiscard]] bool has_work() const;
-  void run_one();
-  /// When the disk has synced, if somebody waits for it.
+  virtual void run_one() = 0;
+  /// When it may go on, if somebody has work.
   [[nodiscard]] std::int64_t next_work_us() const;
+  /// When the next timeout of its actors is due.
+  [[nodiscard]] std::optional<std::int64_t> next_timeout_us() const;
+  void catch_up();
 
- private:
-  [[nodiscard]] Expected<std::shared_ptr<Ledger>> open_ledger();
-  /// A log without its end must be refused.
-  void try_without_end();
-  /// False when its disk does not let it, for now.
-  bool restore();
-  [[nodiscard]] const caf::resumable* held_back() const;
-  bool failed_to_start(const caf::error& error);
-  /// Of the one that leads, where others have the ledger.
-  void replace_disk();
-
-  /// Another of several takes over, with what it has on its own disk and reads of the journal.
-  [[nodiscard]] caf::error take_over(Ledger& ledger) const;
+ protected:
+  [[nodiscard]] LedgerOptions ledger_options();
+  /// The first records of a new ledger.
+  [[nodiscard]] caf::error found_cluster(Ledger& ledger) const;
+  [[nodiscard]] ClusterSettings settings() const;
+  /// Now and then a ledger of units begins to count time.
+  [[nodiscard]] caf::error change_accounting();
+  /// Takes over with `process_`, which lives.
+  [[nodiscard]] caf::error begin_cluster(ClusterSettings settings,
+                                         std::function<void(const caf::error&)> on_fatal);
+  /// Its actors end, and all connections.
+  void end_cluster();
+  /// Lets an actor take a message.
+  void take_message();
+  void count_message();
+  /// Whether it may extend a lease from then on.
+  virtual void check_lease(std::int64_t /*sent_at_us*/) {}
 
   Stage& stage_;
   Checker& checker_;
-  DebtTerms debts_;
-  HistoryLimits history_;
-  std::vector<std::unique_ptr<Disk>> disks_;  ///< one for each coordinator
-  std::vector<bool> has_ledger_;              ///< likewise; false while it is made
-  std::size_t leads_ = 0;
-  std::unique_ptr<AgreedJournal> journal_;  ///< null: there is one coordinator
+  const CoordinatorTerms& terms_;
+  const std::string name_;
+  const DriftingClock clock_;
+  std::unique_ptr<Disk> disk_;
   std::unique_ptr<ActorProcess> process_;
   std::shared_ptr<Ledger> ledger_;
   std::optional<Cluster> cluster_;
-  const caf::resumable* writer_ = nullptr;
-  std::int64_t started_at_us_ = 0;
-  Term newest_term_;
-  std::int64_t synced_at_us_ = 0;
   bool ended_by_disk_ = false;  ///< the last life: its last commit may have no mark
-  struct Backup {
-    std::string directory;
-    Checker known;  ///< what was known of the ledger then
-  };
-  std::optional<Backup> backup_;
-  std::uint64_t backups_ = 0;
-  bool is_lost_ = false;  ///< the ledger
-  std::int64_t lost_at_us_ = 0;
-  bool is_restored_ = false;  ///< from a backup, and nothing was granted since
+  std::int64_t synced_at_us_ = 0;
+
+ private:
+  [[nodiscard]] const caf::resumable* held_back() const;
+
+  const caf::resumable* writer_ = nullptr;
   std::vector<std::weak_ptr<Connection>> connections_;
 };
 

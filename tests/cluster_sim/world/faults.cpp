@@ -5,7 +5,7 @@
 namespace fairwater::cluster_sim {
 
 void Faults::begin() {
-  const std::vector<std::pair<std::int64_t, void (Faults::*)()>> kinds = {
+  std::vector<std::pair<std::int64_t, void (Faults::*)()>> kinds = {
       {60 * kSecond, &Faults::kill_coordinator},
       {90 * kSecond, &Faults::break_disk},
       {90 * kSecond, &Faults::fill_disk},
@@ -20,6 +20,15 @@ void Faults::begin() {
       {60 * kSecond, &Faults::refuse_launches},
       {60 * kSecond, &Faults::freeze_agent},
   };
+  if (coordinators_.etcd())
+    kinds.insert(kinds.end(), {
+                                  {60 * kSecond, &Faults::change_leader_of_etcd},
+                                  {90 * kSecond, &Faults::lose_quorum},
+                                  {60 * kSecond, &Faults::slow_etcd},
+                                  {60 * kSecond, &Faults::confuse_etcd},
+                                  {40 * kSecond, &Faults::cut_from_etcd},
+                                  {40 * kSecond, &Faults::partition},
+                              });
   for (const auto& [mean_us, strike] : kinds)
     if (stage_.chance.percent(50))
       every(stage_.chance.spread(mean_us / 2, 4 * mean_us), [this, strike] { (this->*strike)(); });
@@ -39,12 +48,19 @@ void Faults::every(std::int64_t mean_pause_us, std::function<void()> strike) {
 void Faults::stop() {
   stopped_ = true;
   stage_.log.line("faults stop");
-  coordinator_.mend_disks();
-  coordinator_.max_sync_us = 20 * kMs;
-  coordinator_.dies_after_messages = 0;
-  if (coordinator_.is_up()) coordinator_.process().paused_until_us = 0;
+  for (const auto& coordinator : coordinators_.all()) {
+    coordinator->disk().full = false;
+    coordinator->disk().fail_after(0);
+    coordinator->max_sync_us = 20 * kMs;
+    coordinator->dies_after_messages = 0;
+    coordinator->paused_until_us = 0;
+  }
+  for (Replica* replica : coordinators_.replicas())
+    replica->line().up_cut_until_us = replica->line().down_cut_until_us = 0;
+  if (coordinators_.etcd()) coordinators_.etcd()->mend();
   for (const auto& agent : agents_) {
     agent->network = {};
+    for (CutPath& path : agent->paths) path = {};
     agent->machine.refuses_launches = false;
     agent->machine.hurries = true;
     if (agent->is_up()) agent->process().paused_until_us = 0;
@@ -60,39 +76,124 @@ void Faults::for_a_while(std::int64_t low_us, std::int64_t high_us, std::functio
   });
 }
 
-// -- the coordinator ------------------------------------------------------------------------------
+// -- coordinators ---------------------------------------------------------------------------------
+
+Coordinator& Faults::some_coordinator() {
+  Coordinator* leader = coordinators_.leader();
+  if (leader != nullptr && stage_.chance.percent(70)) return *leader;
+  return coordinators_.at(stage_.chance.below(coordinators_.count()));
+}
+
+Replica& Faults::some_replica() {
+  const auto leader = coordinators_.leader();
+  if (leader != nullptr && stage_.chance.percent(60))
+    return *coordinators_.replicas()[*coordinators_.index_of(leader->name())];
+  return *coordinators_.replicas()[stage_.chance.below(coordinators_.replicas().size())];
+}
 
 void Faults::kill_coordinator() {
+  Coordinator& coordinator = some_coordinator();
+  if (LoneCoordinator* lone = coordinators_.lone())
+    lone->loses_end = stage_.chance.percent(20) && coordinators_.checker().records() > 0;
+  if (!coordinator.leads()) return coordinator.kill(stage_.chance.percent(50));
   // In the middle of what it does.
-  coordinator_.dies_after_messages = 1 + stage_.chance.below(200);
-  coordinator_.loses_end = stage_.chance.percent(20) && coordinator_.checker().records() > 0;
+  coordinator.dies_after_messages = 1 + stage_.chance.below(200);
 }
 
 void Faults::break_disk() {
-  coordinator_.disk().fail_after(static_cast<std::int64_t>(1 + stage_.chance.below(30)));
+  some_coordinator().disk().fail_after(static_cast<std::int64_t>(1 + stage_.chance.below(30)));
 }
 
+/// Of one, or of all.
 void Faults::fill_disk() {
   stage_.log.line("the disk is full");
-  coordinator_.fill_disks(true);
-  for_a_while(kSecond, 40 * kSecond, [this] { coordinator_.fill_disks(false); });
+  Coordinator& one = some_coordinator();
+  const bool of_all = stage_.chance.percent(30);
+  for (const auto& each : coordinators_.all())
+    if (of_all || each.get() == &one) each->disk().full = true;
+  for_a_while(kSecond, 40 * kSecond, [this] {
+    for (const auto& each : coordinators_.all()) each->disk().full = false;
+  });
 }
 
 void Faults::slow_disk() {
-  coordinator_.max_sync_us = stage_.chance.spread(100 * kMs, 4 * kSecond);
-  for_a_while(5 * kSecond, 30 * kSecond, [this] { coordinator_.max_sync_us = 20 * kMs; });
+  Coordinator& coordinator = some_coordinator();
+  coordinator.max_sync_us = stage_.chance.spread(100 * kMs, 4 * kSecond);
+  for_a_while(5 * kSecond, 30 * kSecond, [&coordinator] { coordinator.max_sync_us = 20 * kMs; });
 }
 
 void Faults::stop_coordinator_for_a_while() {
-  if (!coordinator_.is_up()) return;
-  coordinator_.process().paused_until_us =
-      stage_.time.now_us() + stage_.chance.spread(kSecond, 25 * kSecond);
+  Coordinator& coordinator = some_coordinator();
+  if (!coordinator.is_running()) return;
+  stage_.log.line("{} stands still", coordinator.name());
+  coordinator.paused_until_us =
+      stage_.time.now_us() + stage_.chance.spread(500 * kMs, 25 * kSecond);
 }
 
-/// Some time after the newest backup.
+/// Some time after the newest backup, or where others have it.
 void Faults::lose_ledger() {
-  coordinator_.back_up();
-  for_a_while(kSecond, 60 * kSecond, [this] { coordinator_.lose_ledger(); });
+  if (LoneCoordinator* lone = coordinators_.lone()) {
+    lone->back_up();
+    return for_a_while(kSecond, 60 * kSecond, [lone] { lone->lose_ledger(); });
+  }
+  Replica& replica = some_replica();
+  if (coordinators_.can_lose_disk(replica)) replica.lose_disk();
+}
+
+// -- etcd -----------------------------------------------------------------------------------------
+
+void Faults::change_leader_of_etcd() {
+  stage_.log.line("etcd changes its leader");
+  coordinators_.etcd()->electing_until_us =
+      stage_.time.now_us() + stage_.chance.spread(500 * kMs, 4 * kSecond);
+}
+
+void Faults::lose_quorum() {
+  stage_.log.line("etcd has no quorum");
+  coordinators_.etcd()->no_quorum_until_us =
+      stage_.time.now_us() + stage_.chance.spread(2 * kSecond, 60 * kSecond);
+}
+
+void Faults::slow_etcd() {
+  EtcdCluster& etcd = *coordinators_.etcd();
+  etcd.max_delay_us = stage_.chance.spread(50 * kMs, 3 * kSecond);
+  for_a_while(5 * kSecond, 30 * kSecond, [&etcd] { etcd.max_delay_us = 4 * kMs; });
+}
+
+void Faults::confuse_etcd() {
+  EtcdCluster& etcd = *coordinators_.etcd();
+  etcd.loses_permille = stage_.chance.below(300);
+  etcd.repeats_permille = stage_.chance.below(300);
+  for_a_while(10 * kSecond, 60 * kSecond,
+              [&etcd] { etcd.loses_permille = etcd.repeats_permille = 2; });
+}
+
+void Faults::cut_from_etcd() {
+  Replica& replica = some_replica();
+  const auto until_us = stage_.time.now_us() + stage_.chance.spread(500 * kMs, 40 * kSecond);
+  const auto ways = stage_.chance.below(3);
+  stage_.log.line("cut {} off from etcd, {}", replica.name(), ways);
+  if (ways != 1) replica.line().up_cut_until_us = until_us;
+  if (ways != 2) replica.line().down_cut_until_us = until_us;
+}
+
+/// Each way of each pair of those that talk to each other is cut, or it is not.
+void Faults::partition() {
+  const auto until_us = stage_.time.now_us() + stage_.chance.spread(kSecond, 60 * kSecond);
+  const std::uint64_t share = 20 + stage_.chance.below(60);
+  stage_.log.line("a partition, of {} percent of all ways", share);
+  const auto cut = [&](std::int64_t& way_until_us) {
+    if (stage_.chance.percent(share)) way_until_us = until_us;
+  };
+  for (Replica* replica : coordinators_.replicas()) {
+    cut(replica->line().up_cut_until_us);
+    cut(replica->line().down_cut_until_us);
+  }
+  for (const auto& agent : agents_)
+    for (CutPath& path : agent->paths) {
+      cut(path.up_until_us);
+      cut(path.down_until_us);
+    }
 }
 
 // -- machines -------------------------------------------------------------------------------------

@@ -9,8 +9,8 @@ namespace fairwater::cluster_sim {
 
 class Faults {
  public:
-  Faults(Stage& stage, Coordinator& coordinator, const Agents& agents)
-      : stage_(stage), coordinator_(coordinator), agents_(agents) {}
+  Faults(Stage& stage, Coordinators& coordinators, const Agents& agents)
+      : stage_(stage), coordinators_(coordinators), agents_(agents) {}
 
   void begin();
   /// Everything is mended, and whatever is down comes back.
@@ -23,12 +23,22 @@ class Faults {
   /// `end` comes after the time, or when faults stop.
   void for_a_while(std::int64_t low_us, std::int64_t high_us, std::function<void()> end);
 
+  /// Mostly the one that leads.
+  [[nodiscard]] Coordinator& some_coordinator();
+  [[nodiscard]] Replica& some_replica();
+
   void kill_coordinator();
   void break_disk();
   void fill_disk();
   void slow_disk();
   void stop_coordinator_for_a_while();
   void lose_ledger();
+  void change_leader_of_etcd();
+  void lose_quorum();
+  void slow_etcd();
+  void confuse_etcd();
+  void cut_from_etcd();
+  void partition();
   void kill_agent();
   void reboot_machine();
   void cut_network();
@@ -39,7 +49,7 @@ class Faults {
   void change_capacity(Agent& agent);
 
   Stage& stage_;
-  Coordinator& coordinator_;
+  Coordinators& coordinators_;
   const Agents& agents_;
   bool stopped_ = false;
 };

@@ -8,7 +8,6 @@
 namespace fairwater::cluster_sim {
 namespace {
 
-constexpr std::int64_t kMaxDrift_ppm = 5'000;  // seven minutes a day
 constexpr std::uint64_t kLossesOfPercent = 8;  // tasks that fail by themselves
 constexpr std::uint32_t kCpus = 8;             // the most that a node's capacity is ever set to
 

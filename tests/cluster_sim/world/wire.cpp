@@ -7,8 +7,9 @@ namespace fairwater::cluster_sim {
 std::int64_t Wire::delay_us() { return stage_.chance.spread(200, quality_.max_delay_us); }
 
 void Wire::send(const std::function<void()>& deliver) {
-  const auto cut_until_us =
-      direction_ == Direction::up ? quality_.up_cut_until_us : quality_.down_cut_until_us;
+  const auto cut_until_us = direction_ == Direction::up
+                                ? std::max(quality_.up_cut_until_us, path_.up_until_us)
+                                : std::max(quality_.down_cut_until_us, path_.down_until_us);
   const auto now_us = stage_.time.now_us();
   const bool is_cut = now_us < cut_until_us;
   // What is sent while the network is away is sent again for a while, and may arrive afterwards.

@@ -19,11 +19,17 @@ struct NetworkQuality {
   std::uint64_t reorders_permille = 0;
 };
 
+/// Between a machine and one coordinator.
+struct CutPath {
+  std::int64_t up_until_us = 0;    ///< towards the coordinator
+  std::int64_t down_until_us = 0;  ///< towards the machine
+};
+
 class Wire {
  public:
   enum class Direction : bool { up, down };
-  Wire(Stage& stage, const NetworkQuality& quality, Direction direction)
-      : stage_(stage), quality_(quality), direction_(direction) {}
+  Wire(Stage& stage, const NetworkQuality& quality, const CutPath& path, Direction direction)
+      : stage_(stage), quality_(quality), path_(path), direction_(direction) {}
 
   /// `deliver` is called once, twice, or never.
   void send(const std::function<void()>& deliver);
@@ -33,6 +39,7 @@ class Wire {
 
   Stage& stage_;
   const NetworkQuality& quality_;
+  const CutPath& path_;
   Direction direction_;
   bool is_dead_ = false;  ///< what was lost was not sent again: nothing behind it arrives
   std::int64_t last_delivery_us_ = 0;

@@ -19,27 +19,30 @@ constexpr std::int64_t kLookInterval_us = 5 * kSecond;
 class World {
  public:
   World(std::uint64_t seed, bool verbose)
-      : stage_(seed, verbose), checker_(stage_), coordinator_(stage_, checker_) {
+      : stage_(seed, verbose), checker_(stage_), coordinators_(stage_, checker_) {
     const auto machines = 1 + stage_.chance.below(4);
     for (std::uint64_t i = 1; i <= machines; ++i)
-      agents_.push_back(std::make_unique<Agent>(stage_, checker_, coordinator_,
+      agents_.push_back(std::make_unique<Agent>(stage_, checker_, coordinators_,
                                                 "node" + std::to_string(i),
                                                 1'000 * stage_.chance.between(2, 8)));
-    clients_.emplace(stage_, coordinator_, agents_);
-    faults_.emplace(stage_, coordinator_, agents_);
+    clients_.emplace(stage_, coordinators_, agents_);
+    faults_.emplace(stage_, coordinators_, agents_);
   }
 
-  /// What the coordinator's end tells its agents, they hear.
+  /// What a coordinator's end tells its agents, they hear.
   ~World() {
-    if (coordinator_.is_up()) coordinator_.kill(true);
+    for (const auto& coordinator : coordinators_.all()) coordinator->kill(true);
   }
   RunResult run();
 
  private:
-  void watch_coordinator();
+  void watch(Coordinator& coordinator);
   void look_for_services();
   void look_for_the_end();
   void finish();
+  [[nodiscard]] std::string why_it_does_not_end();
+  /// True when that came in time.
+  bool wait_for(std::int64_t most_us, const std::function<bool()>& has_come);
   void restart_and_compare();
   void run_until(std::int64_t end_us);
   bool run_some_actor();
@@ -48,23 +51,26 @@ class World {
 
   Stage stage_;
   Checker checker_;
-  Coordinator coordinator_;
+  Coordinators coordinators_;
   Agents agents_;
   std::optional<Clients> clients_;
   std::optional<Faults> faults_;
   bool is_done_ = false;
+  // Of the moment; kept for their memory.
+  std::vector<ActorProcess*> awake_agents_;
+  std::vector<Coordinator*> awake_coordinators_;
 };
 
 /// Somebody starts it again, sooner or later.
-void World::watch_coordinator() {
-  if (!coordinator_.is_up() && !stage_.violation) (void)coordinator_.start();
+void World::watch(Coordinator& coordinator) {
+  if (!stage_.violation) (void)coordinator.start();
   const auto pause_us = stage_.chance.percent(10) ? stage_.chance.spread(kSecond, 40 * kSecond)
                                                   : stage_.chance.spread(100 * kMs, 3 * kSecond);
-  if (!is_done_) stage_.time.in(pause_us, [this] { watch_coordinator(); });
+  if (!is_done_) stage_.time.in(pause_us, [this, &coordinator] { watch(coordinator); });
 }
 
 RunResult World::run() {
-  watch_coordinator();
+  for (const auto& coordinator : coordinators_.all()) watch(*coordinator);
   for (const auto& agent : agents_)
     stage_.time.in(stage_.chance.spread(kMs, 3 * kSecond), [&agent] { agent->start(); });
   stage_.time.in(kSecond, [this] { clients_->begin(); });
@@ -85,7 +91,7 @@ RunResult World::run() {
 
 /// Every service runs, once nothing goes wrong any more; then they are cancelled.
 void World::look_for_services() {
-  if (coordinator_.is_up() && checker_.services_not_seen() == 0) {
+  if (coordinators_.leader() != nullptr && checker_.services_not_seen() == 0) {
     clients_->cancel_services();
     look_for_the_end();
   } else {
@@ -94,10 +100,18 @@ void World::look_for_services() {
 }
 
 void World::look_for_the_end() {
-  if (coordinator_.is_up() && checker_.running() == 0 && coordinator_.ledger().live_jobs().empty())
+  const Coordinator* leader = coordinators_.leader();
+  if (leader != nullptr && checker_.running() == 0 && leader->ledger().live_jobs().empty())
     is_done_ = true;
   else
     stage_.time.in(kLookInterval_us, [this] { look_for_the_end(); });
+}
+
+bool World::wait_for(std::int64_t most_us, const std::function<bool()>& has_come) {
+  const auto end_us = stage_.time.now_us() + most_us;
+  while (!has_come() && !stage_.violation && stage_.time.now_us() < end_us)
+    run_until(stage_.time.now_us() + 20 * kMs);
+  return has_come();
 }
 
 void World::finish() {
@@ -109,39 +123,48 @@ void World::finish() {
   stage_.time.in(kLookInterval_us, [this] { look_for_services(); });
   run_until(stage_.time.now_us() + kTimeToFinish_us);
   if (stage_.violation) return;
-  if (!is_done_) {
-    if (coordinator_.is_up()) {  // so that the log says which
-      for (const JobId id : coordinator_.ledger().live_jobs()) {
-        const JobSpec spec = coordinator_.ledger().job(id)->spec;
-        std::string asks;
-        for (const auto& [resource, amount] : spec.resources)
-          asks += fmt::format(" {} {}", resource, amount);
-        for (const std::string& device : spec.devices) asks += " " + device;
-        stage_.log.line("job {} of {} asks for{}", id.value, spec.tenant, asks);
-      }
-      for (const NodeRecord& node : coordinator_.ledger().nodes())
-        stage_.log.line("node {} has {} cpu, drains: {}, lost: {}, tells names: {}", node.id.value,
-                        node.spec.capacity.at("cpu"), node.draining, node.lost,
-                        !node.spec.traits.devices.empty());
-    }
-    const auto jobs = coordinator_.is_up() ? coordinator_.ledger().live_jobs().size() : 0;
-    return stage_.broken(
-        "{} jobs and {} tasks do not come to an end, {} tasks of services do not run, the "
-        "coordinator is {}",
-        jobs, checker_.running(), checker_.services_not_seen(),
-        coordinator_.is_up() ? "up" : "down");
-  }
-  checker_.follow(coordinator_.ledger());
-  checker_.audit(coordinator_.ledger());
+  if (!is_done_) return stage_.broken("{}", why_it_does_not_end());
   is_done_ = false;
+  const Coordinator& leader = *coordinators_.leader();
+  checker_.follow(leader.ledger());
+  checker_.audit(leader.ledger());
+  if (!wait_for(60 * kSecond, [this] { return coordinators_.are_level(); })) {
+    if (!stage_.violation) stage_.broken("the coordinators that follow do not catch up");
+    return;
+  }
+  coordinators_.compare_states();
   restart_and_compare();
+}
+
+std::string World::why_it_does_not_end() {
+  const Coordinator* leader = coordinators_.leader();
+  std::size_t jobs = 0;
+  if (leader != nullptr) {  // so that the log says which
+    jobs = leader->ledger().live_jobs().size();
+    for (const JobId id : leader->ledger().live_jobs()) {
+      const JobSpec spec = leader->ledger().job(id)->spec;
+      std::string asks;
+      for (const auto& [resource, amount] : spec.resources)
+        asks += fmt::format(" {} {}", resource, amount);
+      for (const std::string& device : spec.devices) asks += " " + device;
+      stage_.log.line("job {} of {} asks for{}", id.value, spec.tenant, asks);
+    }
+    for (const NodeRecord& node : leader->ledger().nodes())
+      stage_.log.line("node {} has {} cpu, drains: {}, lost: {}, tells names: {}", node.id.value,
+                      node.spec.capacity.at("cpu"), node.draining, node.lost,
+                      !node.spec.traits.devices.empty());
+  }
+  return fmt::format(
+      "{} jobs and {} tasks do not come to an end, {} tasks of services do not run, {} leads", jobs,
+      checker_.running(), checker_.services_not_seen(),
+      leader != nullptr ? leader->name() : "nobody");
 }
 
 /// What the coordinator knows after a restart, from the ledger, is what it knew before by itself.
 void World::restart_and_compare() {
   const auto list = [this] {
     std::optional<TenantViews> found;
-    coordinator_.describe_tenants([&](Expected<TenantViews> answer) {
+    coordinators_.leader()->describe_tenants([&](Expected<TenantViews> answer) {
       if (answer) found = std::move(*answer);
     });
     run_until(stage_.time.now_us() + kSecond);
@@ -149,9 +172,13 @@ void World::restart_and_compare() {
   };
   run_until(stage_.time.now_us() + 2 * kSecond);  // the last second's time goes into the book
   const auto before = list();
-  coordinator_.may_change_accounting = false;
-  coordinator_.kill(true);
-  if (!coordinator_.start()) return stage_.broken("the coordinator does not start at the end");
+  coordinators_.keep_accounting();
+  coordinators_.leader()->kill(true);
+  (void)coordinators_.at(0).start();
+  if (!wait_for(60 * kSecond, [this] { return coordinators_.leader() != nullptr; })) {
+    if (!stage_.violation) stage_.broken("no coordinator leads at the end");
+    return;
+  }
   const auto after = list();
   if (!before || !after || before->tenants.size() != after->tenants.size())
     return stage_.broken("tenants are not the same after a restart at the end");
@@ -159,7 +186,7 @@ void World::restart_and_compare() {
     const auto& one = before->tenants[i];
     const auto& other = after->tenants[i];
     // Debts that fade go on fading.
-    const bool has_faded = coordinator_.debts_fade() && std::abs(other.net) <= std::abs(one.net) &&
+    const bool has_faded = coordinators_.debts_fade() && std::abs(other.net) <= std::abs(one.net) &&
                            (other.net == 0 || (other.net < 0) == (one.net < 0));
     const bool is_same_net = has_faded || one.net == other.net;
     if (one.record != other.record || !is_same_net || one.running_tasks != 0 ||
@@ -182,45 +209,48 @@ void World::run_until(std::int64_t end_us) {
 
 /// One message of one actor, of any process that is awake.
 bool World::run_some_actor() {
-  std::vector<ActorProcess*> awake;
-  const bool coordinator_works = coordinator_.has_work();
+  awake_agents_.clear();
+  awake_coordinators_.clear();
   for (const auto& agent : agents_)
     if (agent->is_up() && agent->process().paused_until_us <= stage_.time.now_us() &&
         agent->process().has_work())
-      awake.push_back(&agent->process());
-  const auto count = awake.size() + (coordinator_works ? 1 : 0);
+      awake_agents_.push_back(&agent->process());
+  for (const auto& coordinator : coordinators_.all())
+    if (coordinator->has_work()) awake_coordinators_.push_back(coordinator.get());
+  const auto count = awake_agents_.size() + awake_coordinators_.size();
   if (count == 0) return false;
   const auto chosen = stage_.chance.below(count);
-  if (chosen < awake.size())
-    awake[chosen]->run_one(stage_.chance, nullptr);
+  if (chosen < awake_agents_.size())
+    awake_agents_[chosen]->run_one(stage_.chance, nullptr);
   else
-    coordinator_.run_one();
+    awake_coordinators_[chosen - awake_agents_.size()]->run_one();
   return true;
 }
 
 void World::move_to_next_event(std::int64_t end_us) {
   auto next_us = std::min(end_us, stage_.time.next_us().value_or(end_us));
-  const auto consider = [&](ActorProcess& process, const caf::resumable* held_back,
-                            std::int64_t work_us) {
-    if (process.has_work(held_back)) next_us = std::min(next_us, work_us);
-    if (const auto due = process.next_timeout_us())
-      next_us = std::min(next_us, std::max(*due, process.paused_until_us));
-  };
-  if (coordinator_.is_up()) consider(coordinator_.process(), nullptr, coordinator_.next_work_us());
-  for (const auto& agent : agents_)
-    if (agent->is_up()) consider(agent->process(), nullptr, agent->process().paused_until_us);
+  for (const auto& coordinator : coordinators_.all()) {
+    if (!coordinator->leads()) continue;
+    if (coordinator->process().has_work()) next_us = std::min(next_us, coordinator->next_work_us());
+    if (const auto due_us = coordinator->next_timeout_us()) next_us = std::min(next_us, *due_us);
+  }
+  for (const auto& agent : agents_) {
+    if (!agent->is_up()) continue;
+    ActorProcess& process = agent->process();
+    if (process.has_work()) next_us = std::min(next_us, process.paused_until_us);
+    if (const auto due_us = process.next_timeout_us())
+      next_us = std::min(next_us, std::max(*due_us, process.paused_until_us));
+  }
   stage_.time.move_to(next_us);
   catch_up();
 }
 
 /// The clocks of processes that are awake, from when they were stopped to now.
 void World::catch_up() {
-  const auto catch_up = [&](ActorProcess& process) {
-    if (process.paused_until_us <= stage_.time.now_us()) process.catch_up();
-  };
-  if (coordinator_.is_up()) catch_up(coordinator_.process());
+  for (const auto& coordinator : coordinators_.all()) coordinator->catch_up();
   for (const auto& agent : agents_)
-    if (agent->is_up()) catch_up(agent->process());
+    if (agent->is_up() && agent->process().paused_until_us <= stage_.time.now_us())
+      agent->process().catch_up();
 }
 
 }  // namespace
