@@ -143,6 +143,13 @@ void read_devices(const Field& field, AgentConfig& config) {
   }
 }
 
+/// `device_files: {left: [/dev/fpga0]}`.
+void read_device_files(const Field& field, AgentConfig& config) {
+  config.device_files.clear();
+  for (const auto& [device, files] : field.entries())
+    for (const std::string& file : files.texts()) config.device_files[device].emplace_back(file);
+}
+
 /// `coordinator: host:7400`, or a list of such.
 std::string read_addresses(const Field& field) {
   if (!field.is(InputValue::Kind::list)) return field.text();
@@ -160,6 +167,7 @@ void read(const FieldMap& fields, AgentConfig& config) {
   fields.read("labels", config.labels);
   fields.read("resources", config.resources);
   if (const auto devices = fields.find("devices")) read_devices(*devices, config);
+  if (const auto files = fields.find("device_files")) read_device_files(*files, config);
   fields.read("data", config.data);
   fields.read("join_token_file", config.join_token_file);
   fields.read("log_limit", config.log_limit_mib,

@@ -15,6 +15,7 @@
 #include "model/journal.hpp"
 #include "model/resources.hpp"
 #include "policy/allocator/allocator.hpp"
+#include "process/device_access.hpp"
 #include "process/devices.hpp"
 #include "process/forgotten_tasks.hpp"
 #include "process/task_user.hpp"
@@ -63,6 +64,7 @@ struct AgentConfig {
   NamedAmounts resources;      ///< default: all processors, memory and gpus of the machine
   NamedDevices devices;        ///< by id; of gpus the default is what is found
   bool gpus_as_found = false;  ///< `gpu: auto`
+  DeviceFiles device_files;    ///< of those that are no gpus with a number
   std::string data = "/var/lib/fairwater/agent";
   std::string join_token_file;
   std::uint64_t log_limit_mib = 16;

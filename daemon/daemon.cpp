@@ -321,6 +321,7 @@ Expected<TaskHostActor> start_host(caf::actor_system& system, const AgentConfig&
   options.hide_processes = isolation.hide_processes;
   options.limits = limits;
   options.devices = devices;
+  options.device_files = isolation.device_files;
   auto host = TaskHost::open(options);
   if (!host) return host.error();
   return spawn_task_host(system, std::move(*host), std::move(*directory));
@@ -331,11 +332,11 @@ Expected<TaskHostActor> start_host(caf::actor_system& system, const AgentConfig&
 Expected<std::unique_ptr<AgentProcess>> AgentProcess::start(
     caf::actor_system& system, const AgentConfig& config,
     std::function<void(const std::string&)> on_fatal) {
-  auto isolation = task_isolation(config);
-  if (!isolation) return isolation.error();
   auto resources = node_resources(config, find_gpus());
   if (!resources) return resources.error();
   const auto probe = probe_limits();
+  auto isolation = task_isolation(config, resources->devices, probe.method);
+  if (!isolation) return isolation.error();
   AgentSettings settings;
   settings.spec.traits = {config.name.empty() ? default_node_name() : config.name, config.site,
                           config.labels, told_devices(resources->devices)};

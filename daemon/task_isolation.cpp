@@ -49,16 +49,21 @@ std::string words_of(const TaskUserRules& rules, bool root, bool hidden) {
 
 }  // namespace
 
-Expected<TaskIsolation> task_isolation(const AgentConfig& config) {
+Expected<TaskIsolation> task_isolation(const AgentConfig& config, const NamedDevices& devices,
+                                       LimitMethod method) {
   const bool root = ::geteuid() == 0;
   auto rules = rules_of(config, root);
   if (!rules) return rules.error();
   if (auto error = probe_task_users(*rules)) return error;
+  auto control = probe_device_control(method, devices, config.device_files);
+  if (!control) return control.error();
   TaskIsolation isolation;
   isolation.users = std::move(*rules);
   isolation.hide_processes = isolation.users.fallback != DefaultUser::own && can_hide_processes();
   isolation.apart = isolation.users.fallback == DefaultUser::per_tenant;
   isolation.words = words_of(isolation.users, root, isolation.hide_processes);
+  isolation.device_files = std::move(control->files);
+  if (!control->words.empty()) isolation.words += "; " + control->words;
   return isolation;
 }
 

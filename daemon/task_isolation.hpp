@@ -5,6 +5,7 @@
 #include <string>
 
 #include "daemon/config.hpp"
+#include "process/device_access.hpp"
 #include "process/task_user.hpp"
 
 namespace fairwater {
@@ -13,12 +14,15 @@ struct TaskIsolation {
   TaskUserRules users;
   bool hide_processes = false;
   bool apart = false;  ///< tenants without a run_as share no user with each other or the agent
-  std::string words;   ///< for the log and `node show`
+  DeviceFiles device_files;  ///< those that tasks are kept from
+  std::string words;         ///< for the log and `node show`
 };
 
-/// `invalid_input` where the configuration asks for what this process cannot do, or for tasks that
-/// run as root without saying so.
-[[nodiscard]] Expected<TaskIsolation> task_isolation(const AgentConfig& config);
+/// `invalid_input` where the configuration asks for what this process cannot do, for tasks that
+/// run as root without saying so, or names device files that are none.
+[[nodiscard]] Expected<TaskIsolation> task_isolation(const AgentConfig& config,
+                                                     const NamedDevices& devices,
+                                                     LimitMethod method);
 
 /// Where the tasks' private directories are. Beside the data of an agent that is root, because
 /// other users must come through to them; else inside.

@@ -44,6 +44,8 @@ struct TaskOrder {
   std::filesystem::path work_directory;  ///< the task's own; empty: none (an older host's order)
   NamedDevices devices;  ///< the task's, while the attempt lives; empty: the node has none
   CpuNumbers cpus;       ///< of its own; empty: whichever others left
+  /// The numbers of device files that it cannot open (process/device_access.hpp).
+  std::vector<std::string> denied_devices;
   friend bool operator==(const TaskOrder&, const TaskOrder&) = default;
 };
 struct TaskStarted {

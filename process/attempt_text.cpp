@@ -11,7 +11,7 @@ namespace {
 
 // -- the fields of each section, in the order of writing
 
-static_assert(kMembers<TaskOrder> == 8 && kMembers<LaunchOrder> == 16 && kMembers<TaskUser> == 4,
+static_assert(kMembers<TaskOrder> == 9 && kMembers<LaunchOrder> == 16 && kMembers<TaskUser> == 4,
               "a member is missing below");
 
 /// Of a task of a gang, which has hosts.
@@ -40,6 +40,7 @@ void each_order_field(Order& order, Visit&& visit) {
   visit("cgroup", order.cgroup);
   visit("device", order.devices);
   visit("processor", order.cpus);
+  visit("denied_device", order.denied_devices);
   visit("gang", order.launch.gang);
 }
 

@@ -97,15 +97,20 @@ Expected<CgroupPaths> make_version_2_parent(const std::string& name) {
   return CgroupPaths{{"unified", own / name}};
 }
 
+caf::error add_version_1_path(CgroupPaths& paths, std::string_view controller,
+                              const std::string& name) {
+  const auto own = own_cgroup(controller);
+  if (own.empty())
+    return make_error(ErrorCode::not_supported,
+                      "cgroup v1 has no " + std::string(controller) + " hierarchy mounted");
+  paths[std::string(controller)] = own / name;
+  return caf::none;
+}
+
 Expected<CgroupPaths> make_version_1_parent(const std::string& name) {
   CgroupPaths paths;
-  for (const std::string_view controller : kVersion1Controllers) {
-    const auto own = own_cgroup(controller);
-    if (own.empty())
-      return make_error(ErrorCode::not_supported,
-                        "cgroup v1 has no " + std::string(controller) + " hierarchy mounted");
-    paths[std::string(controller)] = own / name;
-  }
+  for (const std::string_view controller : kVersion1Controllers)
+    if (auto error = add_version_1_path(paths, controller, name)) return error;
   for (const auto& [controller, path] : paths)
     if (auto error = make_directory(path)) return error;
   return paths;
@@ -169,6 +174,11 @@ Expected<CgroupPaths> make_cgroup_parent(LimitMethod method, const std::string& 
   return CgroupPaths{};
 }
 
+caf::error add_device_control(CgroupPaths& parent, const std::string& name) {
+  if (auto error = add_version_1_path(parent, "devices", name)) return error;
+  return make_directory(parent["devices"]);
+}
+
 CgroupPaths cgroup_member(const CgroupPaths& parent, const std::string& name) {
   CgroupPaths paths;
   for (const auto& [controller, path] : parent) paths[controller] = path / name;
@@ -180,7 +190,8 @@ std::filesystem::path TaskCgroup::of(const std::string& controller, const char* 
   return found == paths_.end() ? std::filesystem::path() : found->second / file;
 }
 
-caf::error TaskCgroup::create(const NamedAmounts& limits) {
+caf::error TaskCgroup::create(const NamedAmounts& limits,
+                              const std::vector<std::string>& denied_devices) {
   for (const auto& [controller, path] : paths_) {
     // The parent is removed when a host without tasks ends.
     if (auto error = make_directory(path.parent_path())) return error;
@@ -204,7 +215,7 @@ caf::error TaskCgroup::create(const NamedAmounts& limits) {
       settings.emplace_back(of("unified", "memory.swap.max"), "0");
       settings.emplace_back(of("unified", "memory.oom.group"), "1");
     }
-  } else if (!paths_.empty()) {
+  } else if (paths_.contains("pids")) {
     settings.emplace_back(of("pids", "pids.max"), std::to_string(kMaxThreadsPerTask));
     if (cpu > 0)
       settings.emplace_back(of("cpu", "cpu.shares"),
@@ -214,6 +225,8 @@ caf::error TaskCgroup::create(const NamedAmounts& limits) {
       settings.emplace_back(of("memory", "memory.memsw.limit_in_bytes"), memory_bytes);
     }
   }
+  for (const std::string& number : denied_devices)
+    settings.emplace_back(of("devices", "devices.deny"), number + " rwm");
   for (const auto& [file, value] : settings) {
     auto error = write_existing(file, value);
     // A kernel without swap accounting lacks the two swap files; then there is no swap to bound

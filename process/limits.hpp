@@ -30,12 +30,14 @@ struct LimitProbe {
 inline constexpr std::int64_t kMaxThreadsPerTask = 8192;
 
 /// A cgroup's directory per hierarchy: `unified` in version 2; `memory`, `pids`, `cpu` in
-/// version 1. Empty with `rlimit`.
+/// version 1, and `devices` where tasks are held to theirs. Empty with `rlimit`.
 using CgroupPaths = std::map<std::string, std::filesystem::path>;
 
 /// Makes the directory under the caller's own cgroup that holds a host's tasks, and lets it limit
 /// them.
 [[nodiscard]] Expected<CgroupPaths> make_cgroup_parent(LimitMethod method, const std::string& name);
+/// Adds the directory that holds a host's tasks in the devices controller of version 1.
+[[nodiscard]] caf::error add_device_control(CgroupPaths& parent, const std::string& name);
 /// The paths of a member of `parent`.
 [[nodiscard]] CgroupPaths cgroup_member(const CgroupPaths& parent, const std::string& name);
 
@@ -46,8 +48,10 @@ class TaskCgroup {
   explicit TaskCgroup(CgroupPaths paths) : paths_(std::move(paths)) {}
 
   /// Makes it and sets its limits. `limits` as in LaunchOrder: cpu in millicores is a weight (idle
-  /// cpu may be used), memory in MiB is a bound, without swap.
-  [[nodiscard]] caf::error create(const NamedAmounts& limits);
+  /// cpu may be used), memory in MiB is a bound, without swap. What is denied are numbers of device
+  /// files, as `c 195:0`, for which there must be a `devices` controller.
+  [[nodiscard]] caf::error create(const NamedAmounts& limits,
+                                  const std::vector<std::string>& denied_devices = {});
   /// Puts the calling process, which has one thread, in.
   [[nodiscard]] caf::error enter() const;
   /// Readable when the memory limit killed somebody; empty where the kernel kills the whole task by

@@ -245,14 +245,18 @@ caf::error TaskHost::Impl::launch(const LaunchOrder& order) {
   auto cpus = pick_cpus_for(order);
   if (!cpus) return cpus.error();
   const auto name = attempt_name(order.task);
+  auto denied_devices = numbers_of_others(options_.device_files, *devices);
+  auto cgroup = cgroup_member(cgroup_parent_, name);
+  if (denied_devices.empty()) cgroup.erase("devices");
   const TaskOrder whole{order,
                         options_.limits,
-                        cgroup_member(cgroup_parent_, name),
+                        std::move(cgroup),
                         options_.log_limit_bytes,
                         std::move(*user),
                         options_.work_directory / name,
                         std::move(*devices),
-                        std::move(*cpus)};
+                        std::move(*cpus),
+                        std::move(denied_devices)};
   caf::error error;
   if (order.follows_members)
     error = make_members_file(members_file(options_.work_directory, order.task.job), whole.user);
@@ -396,6 +400,8 @@ Expected<std::unique_ptr<TaskHost>> TaskHost::open(TaskHostOptions options) {
     return failed;
   auto cgroup = make_cgroup_parent(options.limits, cgroup_name(options.directory));
   if (!cgroup) return cgroup.error();
+  if (!options.device_files.empty())
+    if (auto failed = add_device_control(*cgroup, cgroup_name(options.directory))) return failed;
   auto lease = Lease::open(options.directory);
   if (!lease) return lease.error();
   auto forgotten = ForgottenTasks::open(options.directory, options.log_retention);

@@ -17,6 +17,7 @@
 
 #include "model/errors.hpp"
 #include "model/node.hpp"
+#include "process/device_access.hpp"
 #include "process/devices.hpp"
 #include "process/forgotten_tasks.hpp"
 #include "process/limits.hpp"
@@ -34,7 +35,9 @@ struct TaskHostOptions {
   std::uint64_t log_limit_bytes = 16ull << 20;  ///< per stream; the rest is drained and marked
   LimitMethod limits = LimitMethod::rlimit;
   LogRetention log_retention;
-  NamedDevices devices;  ///< of this node: what tasks take of them they get by id, none twice
+  NamedDevices devices;      ///< of this node: what tasks take of them they get by id, none twice
+  DeviceFiles device_files;  ///< which tasks open only where they have the device; `limits` is
+                             ///< cgroup_v1 then
 };
 
 /// What was found of an attempt on disk.

@@ -111,6 +111,9 @@ TEST_CASE("a node's devices are listed, found or counted", "[unit][daemon_config
         "2 ids, but resources.gpu is 3; name as many, or leave the amount out (line 2 of a.yaml)");
   CHECK(message("devices: {fpga: auto}\n") ==
         "write the ids of its devices, as in [0, 1] (line 1 of a.yaml)");
+  CHECK(message("device_files: {left: /dev/fpga0}\n").starts_with("'/dev/fpga0' is not a list"));
+  CHECK(message("device_files: {left: [/dev/fpga0, /dev/fpga1]}\n").empty());
+  CHECK(config.device_files == DeviceFiles{{"left", {"/dev/fpga0", "/dev/fpga1"}}});
   CHECK(message("devices: {gpu: all}\n") == "'all' is not one of auto (line 1 of a.yaml)");
 }
 

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <random>
 #include <set>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <thread>
 
 #include <catch2/catch.hpp>
@@ -69,6 +71,49 @@ TEST_CASE("the examples of docs/devices.md do what the page says", "[scenario]")
   const std::string output = output_of(cluster, alone, 0);
   CHECK(output.ends_with("\n1\n"));
   CHECK(output.find_first_not_of("0123456789") == output.size() - 3);
+}
+
+TEST_CASE("a task opens the device files of its own devices only, also when the agent was killed",
+          "[scenario]") {
+  if (!is_root_or_skips("making device files")) return;
+  const TemporaryDirectory files;
+  auto node = node_with("devices: {gpu: [0, 1]}\ndevice_files:\n");
+  // The numbers of /dev/full and /dev/zero, for which no task here has another use.
+  for (const auto& [name, minor] : {std::pair{"gpu0", 7u}, {"gpu1", 5u}}) {
+    const auto file = std::filesystem::path(files.path()) / name;
+    REQUIRE(mknod(file.c_str(), S_IFCHR | 0666, makedev(1, minor)) == 0);
+    node.configuration += fmt::format("  {}: [{}]\n", name, file.string());
+  }
+  Cluster cluster({.agents = {node}, .tenants = tenants({{"physics", 1}}), .lease = "30s"});
+  cluster.start();
+  const auto words = cluster.node("node1")["isolation"].get<std::string>();
+  CHECK_THAT(cluster.log_of("node1"), Catch::Contains(words));
+  if (words.find("not held to their devices") != std::string::npos) {
+    WARN(words);
+    return;
+  }
+  CHECK_THAT(words, Catch::EndsWith("; held to their devices by a control group"));
+  const auto go = cluster.directory() / "go";
+  const auto opening_job = [&](const std::string& lines) {
+    const auto script = fmt::format(
+        "echo $FAIRWATER_DEVICES has; until [ -e {} ]; do sleep 0.02; done; cd {}; for d in gpu0 "
+        "gpu1; do (exec 3< $d) 2> /dev/null && echo $d; done; exit 0",
+        go.string(), files.path());
+    return cluster.submit("tenant: physics\nresources: {cpu: 100m, memory: 16MiB}\n" + lines +
+                          fmt::format("command: {}\n", json({"sh", "-c", script}).dump()));
+  };
+  const auto holder = opening_job("devices: [gpu1]\n");
+  harness::wait_until("it has the device", Duration(10'000),
+                      [&] { return !output_of(cluster, holder, 0).empty(); });
+  cluster.stop_agent("node1");
+  cluster.start_agent("node1");
+  const auto none = opening_job("");
+  const auto other = opening_job("devices: [gpu0]\n");
+  std::ofstream{go};
+  REQUIRE(cluster.wait({holder, none, other}) == 0);
+  CHECK(output_of(cluster, holder, 0) == "gpu1 has\ngpu1\n");
+  CHECK(output_of(cluster, none, 0) == "has\n");
+  CHECK(output_of(cluster, other, 0) == "gpu0 has\ngpu0\n");
 }
 
 /// Holds a lock per device for as long as one of its processes lives. Some kill their supervisor
