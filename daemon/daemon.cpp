@@ -321,6 +321,7 @@ Expected<TaskHostActor> start_host(caf::actor_system& system, const AgentConfig&
   options.hide_processes = isolation.hide_processes;
   options.limits = limits;
   options.devices = devices;
+  options.cpusets = isolation.cpusets;
   options.device_files = isolation.device_files;
   auto host = TaskHost::open(options);
   if (!host) return host.error();

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include "process/cpuset.hpp"
+
 namespace fairwater {
 namespace {
 
@@ -62,6 +64,11 @@ Expected<TaskIsolation> task_isolation(const AgentConfig& config, const NamedDev
   isolation.hide_processes = isolation.users.fallback != DefaultUser::own && can_hide_processes();
   isolation.apart = isolation.users.fallback == DefaultUser::per_tenant;
   isolation.words = words_of(isolation.users, root, isolation.hide_processes);
+  const std::string why_not = why_no_cpusets(method);
+  isolation.cpusets = why_not.empty();
+  isolation.words += isolation.cpusets
+                         ? "; held to their processors by a control group"
+                         : "; bound to their processors only as by taskset: " + why_not;
   isolation.device_files = std::move(control->files);
   if (!control->words.empty()) isolation.words += "; " + control->words;
   return isolation;

@@ -13,7 +13,8 @@ namespace fairwater {
 struct TaskIsolation {
   TaskUserRules users;
   bool hide_processes = false;
-  bool apart = false;  ///< tenants without a run_as share no user with each other or the agent
+  bool apart = false;    ///< tenants without a run_as share no user with each other or the agent
+  bool cpusets = false;  ///< tasks are held to processors by control group
   DeviceFiles device_files;  ///< those that tasks are kept from
   std::string words;         ///< for the log and `node show`
 };

@@ -46,6 +46,8 @@ struct TaskOrder {
   CpuNumbers cpus;       ///< of its own; empty: whichever others left
   /// The numbers of device files that it cannot open (process/device_access.hpp).
   std::vector<std::string> denied_devices;
+  /// The control group of all that have no processors of their own; empty: none, or it has some.
+  std::filesystem::path shared_cpuset;
   friend bool operator==(const TaskOrder&, const TaskOrder&) = default;
 };
 struct TaskStarted {

@@ -85,6 +85,19 @@ void give_away_pipes(const ChildEnds& ends, const TaskUser& user) {
     [[maybe_unused]] const int changed = ::fchown(pipe, user.uid, user.gid);
 }
 
+/// Where a control group says which, the supervisor's own, which it inherited, must not narrow them
+/// further: they would stay so when the group is widened.
+void take_processors(const Command& command, int report) {
+  if (!command.shared_cpuset.empty()) {
+    if (write_existing(command.shared_cpuset / "tasks", "0")) give_up(report, StartFailure::cgroup);
+    errno = unbind_from_cpus();
+    if (errno != 0) give_up(report, StartFailure::processors);
+  } else if (!command.cpus.empty()) {
+    errno = bind_to_cpus(0, command.cpus);
+    if (errno != 0) give_up(report, StartFailure::processors);
+  }
+}
+
 /// Runs in the child, which has one thread and its own copy of everything.
 [[noreturn]] void become(const Command& command, const TaskCgroup& cgroup, ChildEnds ends,
                          pid_t supervisor) {
@@ -92,10 +105,7 @@ void give_away_pipes(const ChildEnds& ends, const TaskUser& user) {
   if (cgroup.enter()) give_up(ends.report, StartFailure::cgroup);
   // The kernel takes tasks before agents and supervisors when the machine runs out of memory.
   static_cast<void>(write_existing("/proc/self/oom_score_adj", "500"));
-  if (!command.cpus.empty()) {
-    errno = bind_to_cpus(0, command.cpus);
-    if (errno != 0) give_up(ends.report, StartFailure::processors);
-  }
+  take_processors(command, ends.report);
   reset_limits(command);
   if (command.user) {
     give_away_pipes(ends, *command.user);
@@ -165,6 +175,7 @@ Command prepare_command(const TaskOrder& order, const AttemptFile& file) {
     environment["FAIRWATER_MEMBERS"] =
         members_file(order.work_directory.parent_path(), launch.task.job).string();
   command.cpus = order.cpus;
+  command.shared_cpuset = order.shared_cpuset;
   if (!order.cpus.empty()) environment["FAIRWATER_CPUS"] = to_text(order.cpus);
   for (const auto& [name, value] : environment) command.environment.push_back(name + "=" + value);
   if (const auto memory = launch.limits.find("memory");

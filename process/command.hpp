@@ -17,9 +17,10 @@ struct Command {
   std::vector<std::string> arguments;
   std::vector<std::string> environment;  ///< `NAME=value`
   std::string directory;
-  std::int64_t data_limit_bytes = 0;  ///< RLIMIT_DATA; 0: none
-  std::optional<TaskUser> user;       ///< none: whoever we are
-  CpuNumbers cpus;                    ///< on which alone it runs; empty: where we do
+  std::int64_t data_limit_bytes = 0;    ///< RLIMIT_DATA; 0: none
+  std::optional<TaskUser> user;         ///< none: whoever we are
+  CpuNumbers cpus;                      ///< on which alone it runs; empty: where we do, or
+  std::filesystem::path shared_cpuset;  ///< where this control group lets it
 };
 /// The order's command, with what every task is given: FAIRWATER_JOB_ID, FAIRWATER_TASK_INDEX,
 /// FAIRWATER_TASK_COUNT, FAIRWATER_ATTEMPT (its file, which no other task on the machine has),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -93,6 +94,12 @@ int bind_to_cpus(pid_t thread, const CpuNumbers& cpus) {
   for (const std::uint32_t cpu : cpus)
     if (cpu < CPU_SETSIZE) CPU_SET(cpu, &set);
   return ::sched_setaffinity(thread, sizeof set, &set) == 0 ? 0 : errno;
+}
+
+int unbind_from_cpus() {
+  cpu_set_t all;
+  std::memset(&all, 0xff, sizeof all);
+  return ::sched_setaffinity(0, sizeof all, &all) == 0 ? 0 : errno;
 }
 
 void move_to_cpus(const std::vector<pid_t>& roots, const std::vector<pid_t>& alone,

@@ -20,6 +20,8 @@ namespace fairwater {
 /// Binds one thread, or a process that has one thread, and what it forks from then on; 0: the
 /// caller. Returns errno, 0 for done.
 [[nodiscard]] int bind_to_cpus(pid_t thread, const CpuNumbers& cpus);
+/// Lets the calling thread run wherever its control group does. Returns errno, 0 for done.
+[[nodiscard]] int unbind_from_cpus();
 
 /// Moves the threads of these processes, whatever they start meanwhile, to `cpus`: `roots` with
 /// everything below them, `alone` without. Who bound itself to some of `cpus` stays there; who was

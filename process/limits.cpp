@@ -12,6 +12,8 @@
 #include <sys/syscall.h>
 #include <vector>
 
+#include "process/cpuset.hpp"
+
 namespace fairwater {
 namespace {
 
@@ -97,16 +99,6 @@ Expected<CgroupPaths> make_version_2_parent(const std::string& name) {
   return CgroupPaths{{"unified", own / name}};
 }
 
-caf::error add_version_1_path(CgroupPaths& paths, std::string_view controller,
-                              const std::string& name) {
-  const auto own = own_cgroup(controller);
-  if (own.empty())
-    return make_error(ErrorCode::not_supported,
-                      "cgroup v1 has no " + std::string(controller) + " hierarchy mounted");
-  paths[std::string(controller)] = own / name;
-  return caf::none;
-}
-
 Expected<CgroupPaths> make_version_1_parent(const std::string& name) {
   CgroupPaths paths;
   for (const std::string_view controller : kVersion1Controllers)
@@ -174,6 +166,16 @@ Expected<CgroupPaths> make_cgroup_parent(LimitMethod method, const std::string& 
   return CgroupPaths{};
 }
 
+caf::error add_version_1_path(CgroupPaths& paths, std::string_view controller,
+                              const std::string& name) {
+  const auto own = own_cgroup(controller);
+  if (own.empty())
+    return make_error(ErrorCode::not_supported,
+                      "cgroup v1 has no " + std::string(controller) + " hierarchy mounted");
+  paths[std::string(controller)] = own / name;
+  return caf::none;
+}
+
 caf::error add_device_control(CgroupPaths& parent, const std::string& name) {
   if (auto error = add_version_1_path(parent, "devices", name)) return error;
   return make_directory(parent["devices"]);
@@ -191,12 +193,15 @@ std::filesystem::path TaskCgroup::of(const std::string& controller, const char* 
 }
 
 caf::error TaskCgroup::create(const NamedAmounts& limits,
-                              const std::vector<std::string>& denied_devices) {
+                              const std::vector<std::string>& denied_devices,
+                              const CpuNumbers& cpus) {
   for (const auto& [controller, path] : paths_) {
     // The parent is removed when a host without tasks ends.
     if (auto error = make_directory(path.parent_path())) return error;
     if (auto error = make_directory(path)) return error;
   }
+  if (const auto group = paths_.find("cpuset"); group != paths_.end())
+    if (auto error = set_cpuset(group->second, cpus)) return error;
   const auto amount = [&](const char* name) {
     const auto found = limits.find(name);
     return found == limits.end() ? Amount{0} : found->second;

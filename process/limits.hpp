@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/resources.hpp"
+#include "process/cpus.hpp"
 #include "process/file_descriptor.hpp"
 
 namespace fairwater {
@@ -30,12 +31,16 @@ struct LimitProbe {
 inline constexpr std::int64_t kMaxThreadsPerTask = 8192;
 
 /// A cgroup's directory per hierarchy: `unified` in version 2; `memory`, `pids`, `cpu` in
-/// version 1, and `devices` where tasks are held to theirs. Empty with `rlimit`.
+/// version 1, and where tasks are held to theirs `devices` and `cpuset`. Empty with `rlimit`.
 using CgroupPaths = std::map<std::string, std::filesystem::path>;
 
 /// Makes the directory under the caller's own cgroup that holds a host's tasks, and lets it limit
 /// them.
 [[nodiscard]] Expected<CgroupPaths> make_cgroup_parent(LimitMethod method, const std::string& name);
+/// Adds the path of a host's directory in a controller of version 1, without making it;
+/// `not_supported` where that is not mounted.
+[[nodiscard]] caf::error add_version_1_path(CgroupPaths& paths, std::string_view controller,
+                                            const std::string& name);
 /// Adds the directory that holds a host's tasks in the devices controller of version 1.
 [[nodiscard]] caf::error add_device_control(CgroupPaths& parent, const std::string& name);
 /// The paths of a member of `parent`.
@@ -49,9 +54,11 @@ class TaskCgroup {
 
   /// Makes it and sets its limits. `limits` as in LaunchOrder: cpu in millicores is a weight (idle
   /// cpu may be used), memory in MiB is a bound, without swap. What is denied are numbers of device
-  /// files, as `c 195:0`, for which there must be a `devices` controller.
+  /// files, as `c 195:0`, for which there must be a `devices` controller; with a `cpuset` it runs
+  /// on these processors.
   [[nodiscard]] caf::error create(const NamedAmounts& limits,
-                                  const std::vector<std::string>& denied_devices = {});
+                                  const std::vector<std::string>& denied_devices = {},
+                                  const CpuNumbers& cpus = {});
   /// Puts the calling process, which has one thread, in.
   [[nodiscard]] caf::error enter() const;
   /// Readable when the memory limit killed somebody; empty where the kernel kills the whole task by

@@ -124,7 +124,8 @@ caf::error Supervisor::start() {
     return make_error(ErrorCode::storage_damaged, file_.path().string() + " holds no whole order");
   order_ = std::move(*record->order);
   cgroup_ = TaskCgroup(order_.cgroup);
-  if (auto error = cgroup_.create(order_.launch.limits, order_.denied_devices)) return error;
+  if (auto error = cgroup_.create(order_.launch.limits, order_.denied_devices, order_.cpus))
+    return error;
   if (!order_.work_directory.empty())
     if (auto error = make_work_directory(order_.work_directory, order_.user)) return error;
   if (memory_limit_mib() > 0) memory_event_ = cgroup_.memory_event();

@@ -13,6 +13,7 @@
 
 #include "process/attempt_file.hpp"
 #include "process/cpu_affinity.hpp"
+#include "process/cpuset.hpp"
 #include "process/forgotten_tasks.hpp"
 #include "process/fork_server.hpp"
 #include "process/lease.hpp"
@@ -62,7 +63,11 @@ class TaskHost::Impl {
                      options_.hide_processes),
         events_(::epoll_create1(EPOLL_CLOEXEC)) {}
 
-  ~Impl() { TaskCgroup(cgroup_parent_).remove(); }
+  ~Impl() {
+    // A supervisor that is about to start its command needs them.
+    if (running_.empty()) remove_cpusets(cgroup_parent_);
+    TaskCgroup(cgroup_parent_).remove();
+  }
 
   [[nodiscard]] caf::error start() {
     if (!events_) return system_error("cannot make an epoll", errno);
@@ -90,6 +95,7 @@ class TaskHost::Impl {
     FileDescriptor supervisor;  ///< a pidfd
     NamedDevices devices;
     CpuNumbers cpus;  ///< of its own
+    bool in_shared_cpuset = false;
   };
 
   [[nodiscard]] AttemptFile file_of(const TaskKey& task) const {
@@ -158,9 +164,12 @@ void TaskHost::Impl::share_other_cpus() {
   std::vector<pid_t> whole_tasks, supervisors;
   for (const auto& [task, attempt] : running_)
     if (const pid_t supervisor = pid_of(attempt.supervisor); supervisor > 0)
-      (attempt.cpus.empty() ? whole_tasks : supervisors).push_back(supervisor);
+      (attempt.cpus.empty() && !attempt.in_shared_cpuset ? whole_tasks : supervisors)
+          .push_back(supervisor);
   fork_server_.use_cpus(others);
   move_to_cpus(whole_tasks, supervisors, others);
+  if (const auto shared = shared_cpuset(cgroup_parent_); !shared.empty())
+    if (set_cpuset(shared, others)) return;  // the next start or end of a task tries again
   shared_cpus_ = std::move(others);
 }
 
@@ -216,10 +225,11 @@ Expected<FoundTask> TaskHost::Impl::inspect(const TaskKey& task, const Unrecorde
       return FoundTask{task, false, clean_up(file, *record, end)};
     if (record->started) {
       if (auto supervisor = open_process(record->started->supervisor)) {
-        LiveAttempt attempt{std::move(supervisor), {}, {}};
+        LiveAttempt attempt{std::move(supervisor), {}, {}, false};
         if (record->order) {
           attempt.devices = std::move(record->order->devices);
           attempt.cpus = std::move(record->order->cpus);
+          attempt.in_shared_cpuset = !record->order->shared_cpuset.empty();
         }
         if (auto error = watch(task, std::move(attempt))) return error;
         return FoundTask{task, true, std::nullopt};
@@ -248,6 +258,8 @@ caf::error TaskHost::Impl::launch(const LaunchOrder& order) {
   auto denied_devices = numbers_of_others(options_.device_files, *devices);
   auto cgroup = cgroup_member(cgroup_parent_, name);
   if (denied_devices.empty()) cgroup.erase("devices");
+  auto shared = cpus->empty() ? shared_cpuset(cgroup_parent_) : std::filesystem::path();
+  if (cpus->empty()) cgroup.erase("cpuset");
   const TaskOrder whole{order,
                         options_.limits,
                         std::move(cgroup),
@@ -256,7 +268,8 @@ caf::error TaskHost::Impl::launch(const LaunchOrder& order) {
                         options_.work_directory / name,
                         std::move(*devices),
                         std::move(*cpus),
-                        std::move(denied_devices)};
+                        std::move(denied_devices),
+                        std::move(shared)};
   caf::error error;
   if (order.follows_members)
     error = make_members_file(members_file(options_.work_directory, order.task.job), whole.user);
@@ -265,7 +278,8 @@ caf::error TaskHost::Impl::launch(const LaunchOrder& order) {
   if (!error) {
     auto supervisor = fork_server_.fork_supervisor(order.task);
     if (supervisor) {
-      error = watch(order.task, {std::move(*supervisor), whole.devices, whole.cpus});
+      error = watch(order.task, {std::move(*supervisor), whole.devices, whole.cpus,
+                                 !whole.shared_cpuset.empty()});
       share_other_cpus();
       return error;
     }
@@ -402,6 +416,9 @@ Expected<std::unique_ptr<TaskHost>> TaskHost::open(TaskHostOptions options) {
   if (!cgroup) return cgroup.error();
   if (!options.device_files.empty())
     if (auto failed = add_device_control(*cgroup, cgroup_name(options.directory))) return failed;
+  if (options.cpusets)
+    if (auto failed = add_cpusets(*cgroup, cgroup_name(options.directory), usable_cpus()))
+      return failed;
   auto lease = Lease::open(options.directory);
   if (!lease) return lease.error();
   auto forgotten = ForgottenTasks::open(options.directory, options.log_retention);

@@ -36,6 +36,8 @@ struct TaskHostOptions {
   LimitMethod limits = LimitMethod::rlimit;
   LogRetention log_retention;
   NamedDevices devices;      ///< of this node: what tasks take of them they get by id, none twice
+  bool cpusets = false;      ///< tasks are held to processors by control group; `limits` is
+                             ///< cgroup_v1 then
   DeviceFiles device_files;  ///< which tasks open only where they have the device; `limits` is
                              ///< cgroup_v1 then
 };

@@ -56,6 +56,7 @@ TEST_CASE("Orders and results keep every byte", "[process]") {
   }
   SECTION("with devices") { order.devices = {{"fpga", {}}, {"gpu", {"0", "GPU-8932f937"}}}; }
   SECTION("with devices of others") { order.denied_devices = {"c 195:0", "b 8:16"}; }
+  SECTION("among others on their processors") { order.shared_cpuset = "/sys/a b/shared"; }
   SECTION("as a user") { order.user = TaskUser{4'000'000'000, 11, {12, 13}, "alice"}; }
   REQUIRE(!host.file.create(order));
   CHECK(details(host.file.create(order)).code == ErrorCode::already_exists);

@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "process/cpu_affinity.hpp"
+#include "process/cpuset.hpp"
 #include "task_host_fixture.hpp"
 
 using namespace fairwater;
@@ -114,6 +115,9 @@ TEST_CASE("A task has its processors to itself", "[process][cpus]") {
   const CpuNumbers machine = usable_cpus();
   if (machine.size() < 2) return;  // a machine with one processor has none to share
   HostFixture fixture;
+  fixture.options().cpusets = GENERATE(false, true);
+  if (fixture.options().cpusets && !why_no_cpusets(fixture.options().limits).empty()) return;
+  fixture.reopen();
   const auto print = "echo $FAIRWATER_CPUS; nproc; grep Cpus_allowed_list /proc/self/status";
   const auto list = [](const std::string& cpus) { return "Cpus_allowed_list:\t" + cpus + "\n"; };
   const std::string first = std::to_string(machine[0]);
@@ -137,7 +141,8 @@ TEST_CASE("A task has its processors to itself", "[process][cpus]") {
   const LaunchOrder next = fixture.shell("echo ${FAIRWATER_CPUS-unset} $$; sleep 30");
   REQUIRE(!fixture.host().launch(next));
   REQUIRE(eventually([&] { return fixture.output(next.task).ends_with("\n"); }));
-  CHECK_FALSE(holds(std::stoi(fixture.output(next.task).substr(6))));
+  const pid_t newcomer = std::stoi(fixture.output(next.task).substr(6));
+  CHECK_FALSE(holds(newcomer));
   CHECK(fixture.output(next.task).starts_with("unset "));
 
   // Over a restart of the agent they stay its own.
@@ -157,6 +162,7 @@ TEST_CASE("A task has its processors to itself", "[process][cpus]") {
   REQUIRE(!fixture.host().stop(alone.task, EndReason::cancelled));
   fixture.wait_for(alone.task);
   CHECK(affinity_of(child) == everywhere);
+  CHECK(affinity_of(newcomer) == everywhere);
 
   // Nobody was there to move it back.
   const LaunchOrder brief = alone_on(fixture.shell("sleep 0.2"), 1);
@@ -168,4 +174,52 @@ TEST_CASE("A task has its processors to itself", "[process][cpus]") {
   fixture.reopen();
   REQUIRE(fixture.host().scan());
   CHECK(affinity_of(child) == everywhere);
+  for (const TaskKey& task : {shared.task, next.task}) {
+    REQUIRE(!fixture.host().stop(task, EndReason::cancelled));
+    fixture.wait_for(task);
+  }
+}
+
+TEST_CASE("A task cannot move to other processors where control groups hold it",
+          "[process][cpus]") {
+  const CpuNumbers machine = usable_cpus();
+  HostFixture fixture;
+  const auto why_not = why_no_cpusets(fixture.options().limits);
+  if (machine.size() < 2 || !why_not.empty()) {
+    WARN("not tried: " << why_not);
+    return;
+  }
+  fixture.options().cpusets = true;
+  fixture.reopen();
+  const auto moving_to = [](std::uint32_t cpu) {
+    return "taskset -cp " + std::to_string(cpu) +
+           " $$ > /dev/null 2>&1 && echo moved || echo kept; ";
+  };
+  const auto until = [&](const char* file) {
+    return "until [ -e " + (fixture.directory() / file).string() + " ]; do sleep 0.01; done; ";
+  };
+  const auto now = [&](const char* file) { std::ofstream{fixture.directory() / file}; };
+  // It is there before the other one and goes back when that is over.
+  const LaunchOrder shared =
+      fixture.shell(until("begun") + moving_to(machine[0]) + until("over") + moving_to(machine[0]));
+  REQUIRE(!fixture.host().launch(shared));
+  const LaunchOrder alone =
+      alone_on(fixture.shell(moving_to(machine[1]) + moving_to(machine[0]) + until("end") +
+                             "grep :cpuset: /proc/self/cgroup | cut -d: -f3"),
+               1);
+  REQUIRE(!fixture.host().launch(alone));
+  REQUIRE(eventually([&] { return fixture.output(alone.task).ends_with("moved\n"); }));
+  CHECK(fixture.output(alone.task) == "kept\nmoved\n");
+  now("begun");
+  REQUIRE(eventually([&] { return !fixture.output(shared.task).empty(); }));
+  CHECK(fixture.output(shared.task) == "kept\n");
+  fixture.reopen();
+  REQUIRE(fixture.host().scan());
+  now("end");
+  fixture.wait_for(alone.task);
+  const std::string group = fixture.output(alone.task).substr(std::string("kept\nmoved\n").size());
+  CHECK(group.ends_with(attempt_name(alone.task) + "\n"));
+  now("over");
+  fixture.wait_for(shared.task);
+  CHECK(fixture.output(shared.task) == "kept\nmoved\n");
 }

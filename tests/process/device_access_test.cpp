@@ -2,6 +2,8 @@
 #include "process/device_access.hpp"
 
 #include <fstream>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "task_host_fixture.hpp"
 
@@ -76,6 +78,44 @@ TEST_CASE("A machine says whether tasks are held to their devices", "[process][d
   CHECK(control->files == files);
   CHECK(control->words ==
         "held to their devices by a control group, but no device file of right is known");
+}
+
+TEST_CASE("Who may open a kind of devices as a whole cannot keep tasks from some of them",
+          "[process][devices]") {
+  if (probe_limits().method != LimitMethod::cgroup_v1) return;
+  const NamedDevices node{{"fpga", {"left"}}};
+  const DeviceFiles files{{"left", {"/dev/full"}}};
+  // As in a container: its group lists what it may open.
+  CgroupPaths group;
+  REQUIRE(!add_device_control(group, "fairwater-test-" + std::to_string(::getpid())));
+  const auto& directory = group["devices"];
+  REQUIRE(!write_existing(directory / "devices.deny", "a"));
+  const auto said_by_member = [&](const char* allowed) {
+    REQUIRE(!write_existing(directory / "devices.allow", allowed));
+    int ends[2];
+    REQUIRE(::pipe(ends) == 0);
+    const FileDescriptor reader(ends[0]);
+    FileDescriptor writer(ends[1]);
+    if (const pid_t child = ::fork(); child == 0) {
+      std::string words = "cannot enter the group";
+      if (!write_existing(directory / "cgroup.procs", "0"))
+        if (const auto control = probe_device_control(LimitMethod::cgroup_v1, node, files))
+          words = control->words;
+      ::_exit(write_all(writer.get(), words, "pipe") ? 1 : 0);
+    } else {
+      writer.reset();
+      std::string words(512, '\0');
+      words.resize(static_cast<std::size_t>(
+          std::max<ssize_t>(::read(reader.get(), words.data(), words.size()), 0)));
+      ::waitpid(child, nullptr, 0);
+      return words;
+    }
+  };
+  CHECK(said_by_member("c 1:7 rwm") == "held to their devices by a control group");
+  CHECK(said_by_member("c 1:* rwm") ==
+        "not held to their devices: the agent's own control group allows 'c 1:* rwm', which cannot "
+        "be allowed in part");
+  TaskCgroup(group).remove();
 }
 
 TEST_CASE("A task opens the devices that it was given, and no others", "[process][devices]") {

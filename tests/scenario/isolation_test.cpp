@@ -127,6 +127,9 @@ TEST_CASE("an agent says that tasks are not kept apart, and refuses it unless it
     return done.errors;
   };
   CHECK_THAT(refused("run_as_default: agent\n"), Catch::Contains("allow_root_tasks: true as well"));
+  CHECK_THAT(refused("run_as_default: agent\nallow_root_tasks: true\n"
+                     "device_files: {left: [/dev/full]}\n"),
+             Catch::Contains("device_files.left: this node has no device left"));
   CHECK_THAT(refused(""), Catch::Contains("work_directory: tasks cannot reach their directories"));
 }
 
