@@ -10,6 +10,7 @@
 #include "cli/sim/file_parts.hpp"
 #include "input/document.hpp"
 #include "input/resource_kinds.hpp"
+#include "model/job.hpp"
 
 namespace fairwater {
 namespace {
@@ -95,12 +96,28 @@ void check_generator(const sim::Cluster& cluster, const sim::Generator& generato
     asks = asks || generator.demand[r].low > 0;
   }
   if (!asks) throw InputError(path + "resources", "asks for nothing");
-  const auto& nodes = cluster.nodes;
-  if (std::none_of(nodes.begin(), nodes.end(),
-                   [&](const sim::SimNode& node) { return largest.fits(node.capacity); }))
-    throw InputError(path + "resources", "fits no node");
+  const auto fits = [&](std::int64_t tasks, bool is_gang) {
+    sim::Job job;
+    job.tasks = static_cast<std::uint32_t>(tasks);
+    job.demand = largest;
+    job.is_gang = is_gang;
+    return sim::could_ever_run(cluster, job);
+  };
+  if (!fits(1, false)) throw InputError(path + "resources", "fits no node");
   if (generator.tasks.high > 1 && generator.max_units > 1)
     throw InputError(path + "tasks", "an elastic job is one task");
+  if (!generator.is_gang) return;
+  if (generator.max_units > 1)
+    throw InputError(path + "units", "a gang has a fixed size: leave out units, or gang");
+  if (generator.placement != Placement::unset)
+    throw InputError(path + "placement", "is not for gangs: their nodes are chosen together");
+  if (generator.tasks.high > kMaxGangTasks)
+    throw InputError(path + "tasks", fmt::format("{} is above {}, the most that a gang may have",
+                                                 generator.tasks.high, kMaxGangTasks));
+  if (!fits(generator.tasks.high, true))
+    throw InputError(
+        path + "tasks",
+        fmt::format("a gang of {} tasks fits not even all nodes together", generator.tasks.high));
 }
 
 /// What can be said only of the whole.

@@ -87,7 +87,8 @@ caf::error read_swf_trace(SimFileDraft& draft, const FieldMap& trace, const Trac
   trace.read("shape", options.shape, [](const Field& field) {
     return field.choice<sim::JobShape>({{"whole", sim::JobShape::whole},
                                         {"split", sim::JobShape::split},
-                                        {"nodes", sim::JobShape::nodes}});
+                                        {"nodes", sim::JobShape::nodes},
+                                        {"gang", sim::JobShape::gang}});
   });
   trace.read("processors_per_task", options.processors_per_task, integer_from(1, kMaxSimTasks));
   trace.read("memory_in_bytes_per_node", options.memory_in_bytes_per_node);
@@ -161,6 +162,7 @@ sim::Generator read_generator(const SimFileDraft& draft, const Field& at) {
   fields.read("estimate", generator.estimate_factor, number_from(0.001, 1000));
   fields.read("units", units, read_counts);
   fields.read("placement", generator.placement, read_placement);
+  fields.read("gang", generator.is_gang);
   fields.done();
   generator.min_units = units.low;
   generator.max_units = units.high;

@@ -213,6 +213,7 @@ class QuestionBuilder {
     result.demand = *demand;
     result.rule = *rule;
     result.placement = job.spec.placement;
+    result.is_gang = job.spec.gang;
     return result;
   }
 
@@ -260,7 +261,6 @@ class QuestionBuilder {
       facts.waiting_tasks += waiting_ms.size();
       if (!waiting_ms.empty()) ++facts.waiting_jobs;
       if (!waiting_ms.empty() && waits_for_others(record)) ++jobs_after_others_;
-      if (!waiting_ms.empty() && record.spec.gang) ++gangs_;
       running_ms.insert(running_ms.end(), waiting_ms.begin(), waiting_ms.end());
       if (!running_ms.empty())
         add_job(*std::move(job), std::move(running_ms), -since_ms(record.submitted_at, rules_.now));
@@ -311,7 +311,6 @@ class QuestionBuilder {
       add_job(*std::move(job), std::move(runs_ms), rules_.horizon_ms - age_ms);
       ++question_.facts.arriving_jobs;
       if (!record.spec.after.empty()) ++jobs_after_others_;
-      if (record.spec.gang) ++gangs_;
     }
     return {};
   }
@@ -383,7 +382,6 @@ class QuestionBuilder {
       if (number > 0) notes.push_back(fmt::format("{}: {}", what, number));
     };
     count("jobs that wait for others are simulated as if they did not", jobs_after_others_);
-    count("gangs are simulated as if each of their tasks started by itself", gangs_);
     count("jobs of tenants that are gone do not come again", jobs_of_the_gone_);
     count("services that came do not come again", services_of_the_past_);
     count("services that are there hold their room to the horizon", services_now_);
@@ -404,7 +402,6 @@ class QuestionBuilder {
   std::map<TenantId, MeanRun> runs_of_tenant_;
   std::uint64_t tenants_not_fifo_ = 0;
   std::uint64_t jobs_after_others_ = 0;
-  std::uint64_t gangs_ = 0;  ///< that wait, or come again
   std::uint64_t jobs_of_the_gone_ = 0;
   std::uint64_t services_of_the_past_ = 0;
   std::uint64_t services_now_ = 0;

@@ -12,6 +12,11 @@ namespace fairwater {
 /// Costs are linear in the steps, of which each interval that is taken makes two at most.
 class RoomProfile {
  public:
+  struct Step {
+    LedgerMs from = 0;
+    ResourceVector free;  ///< until the next step
+  };
+
   explicit RoomProfile(const ResourceVector& capacity) : steps_{{0, capacity}} {}
 
   /// From `at_ms` on, later than any moment so far, so much more is free. O(1).
@@ -26,11 +31,10 @@ class RoomProfile {
   [[nodiscard]] std::optional<LedgerMs> earliest(const ResourceVector& demand, LedgerMs duration_ms,
                                                  LedgerMs limit) const;
 
+  /// By time; the last one has no end.
+  [[nodiscard]] const std::vector<Step>& steps() const { return steps_; }
+
  private:
-  struct Step {
-    LedgerMs from = 0;
-    ResourceVector free;  ///< until the next step
-  };
   /// The step that begins at `at`, which is made when there is none.
   std::size_t split(LedgerMs at);
   /// Makes one step of this one and the one before where they are alike.

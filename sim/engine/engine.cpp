@@ -31,6 +31,11 @@ struct End {
   }
 };
 
+struct WaitingOfJob {
+  std::vector<bool> is_waiting;  ///< by task
+  std::uint32_t count = 0;
+};
+
 class Engine {
  public:
   Engine(const Cluster& cluster, const Workload& workload, Scheduler& scheduler, Observer& observer,
@@ -116,7 +121,8 @@ class Engine {
     for (; next_arrival_ < workload_.jobs.size() && workload_.jobs[next_arrival_].submit_ms <= now_;
          ++next_arrival_) {
       const auto job = static_cast<JobIndex>(next_arrival_);
-      waiting_[job].resize(workload_.jobs[job].tasks, true);
+      waiting_[job] = {std::vector<bool>(workload_.jobs[job].tasks, true),
+                       workload_.jobs[job].tasks};
       result_.waiting += workload_.jobs[job].tasks;
       observer_.submitted(job);
       scheduler_.submit(job);
@@ -133,6 +139,7 @@ class Engine {
     for (const auto& task : actions.kill) kill(task);
     for (const auto& start : actions.start) apply(start);
     for (const auto& resize : actions.grow) apply(resize, false);
+    check_gangs(actions);
     observer_.cycle_done(scheduler_);
   }
 
@@ -141,14 +148,28 @@ class Engine {
   static std::uint64_t key_of(TaskId task) { return std::uint64_t{task.job} << 32 | task.index; }
 
   [[nodiscard]] bool waits(TaskId task) const {
-    return task.job < waiting_.size() && task.index < waiting_[task.job].size() &&
-           waiting_[task.job][task.index];
+    return task.job < waiting_.size() && task.index < waiting_[task.job].is_waiting.size() &&
+           waiting_[task.job].is_waiting[task.index];
+  }
+
+  void set_waiting(TaskId task, bool waits) {
+    WaitingOfJob& job = waiting_[task.job];
+    job.is_waiting[task.index] = waits;
+    job.count += waits ? 1 : -1;
+    result_.waiting += waits ? 1 : -1;
   }
 
   [[nodiscard]] Slot slot_of(TaskId task) const {
     const auto found = slot_by_task_.find(key_of(task));
     FAIRWATER_CHECK(found != slot_by_task_.end(), "a task that is resized or killed runs");
     return found->second;
+  }
+
+  void check_gangs(const Actions& actions) const {
+    for (const auto& start : actions.start)
+      FAIRWATER_CHECK(
+          !workload_.jobs[start.task.job].is_gang || waiting_[start.task.job].count == 0,
+          "a gang starts whole");
   }
 
   /// Brings what is left of the task's work up to now.
@@ -193,7 +214,7 @@ class Engine {
     const Job& job = workload_.jobs[start.task.job];
     FAIRWATER_CHECK(start.units >= job.min_units && start.units <= job.max_units,
                     "a job runs with min to max units");
-    waiting_[start.task.job][start.task.index] = false;
+    set_waiting(start.task, false);
     take_room(start.node, demand_of(job, start.units));
     Slot slot = 0;
     if (unused_.empty()) {
@@ -205,7 +226,6 @@ class Engine {
     }
     slots_[slot] = {start.task, start.node, start.units, work, now_, 0};
     slot_by_task_.emplace(key_of(start.task), slot);
-    --result_.waiting;
     ++result_.running;
     plan_end(slot);
     observer_.started(start);
@@ -232,8 +252,7 @@ class Engine {
     settle(slot);
     const Running killed = slots_[slot];
     vacate(slot);
-    waiting_[task.job][task.index] = true;
-    ++result_.waiting;
+    set_waiting(task, true);
     observer_.ended(task, killed.node, killed.units, true);
     changed_ = true;
   }
@@ -243,7 +262,7 @@ class Engine {
   Observer& observer_;
   const EngineOptions options_;
   std::vector<ResourceVector> free_;
-  std::vector<std::vector<bool>> waiting_;  ///< by job and task, from its arrival on
+  std::vector<WaitingOfJob> waiting_;  ///< by job, from its arrival on
   std::vector<Running> slots_;
   std::vector<Slot> unused_;
   std::unordered_map<std::uint64_t, Slot> slot_by_task_;  ///< looked up, never iterated

@@ -1,5 +1,7 @@
 #include "sim/engine/workload.hpp"
 
+#include <algorithm>
+
 #include "policy/quota/tree_weights.hpp"
 
 namespace fairwater::sim {
@@ -41,6 +43,24 @@ ResourceVector demand_of(const Job& job, Units units) {
   ResourceVector demand = job.demand;
   for (auto& amount : demand.amount) amount *= units;
   return demand;
+}
+
+std::uint32_t tasks_that_fit(const Job& job, const ResourceVector& free) {
+  Amount tasks = job.tasks;
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    if (job.demand[r] > 0) tasks = std::min(tasks, std::max<Amount>(free[r], 0) / job.demand[r]);
+  return static_cast<std::uint32_t>(tasks);
+}
+
+bool could_ever_run(const Cluster& cluster, const Job& job) {
+  const ResourceVector demand = demand_of(job, job.min_units);
+  std::uint64_t tasks = 0;
+  for (const SimNode& node : cluster.nodes) {
+    if (job.rule && !job.rule->allows(node.traits)) continue;
+    if (demand.fits(node.capacity)) tasks += job.is_gang ? tasks_that_fit(job, node.capacity) : 1;
+    if (tasks >= starts_at_once(job)) return true;
+  }
+  return false;
 }
 
 Units cost_of(const Cluster& cluster, const Job& job) {

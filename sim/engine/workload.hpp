@@ -38,8 +38,8 @@ struct Cluster {
   std::vector<GroupTerms> groups;
 };
 
-/// `tasks` alike tasks that run independently of each other. An elastic job (`min_units` <
-/// `max_units`) is one task that runs with any number of units in between; its work is `run_ms *
+/// `tasks` alike tasks that run independently of each other, or a gang. An elastic job (`min_units`
+/// < `max_units`) is one task that runs with any number of units in between; its work is `run_ms *
 /// min_units`, so that it takes `run_ms` with the least. Others have one unit.
 struct Job {
   TimeMs submit_ms = 0;
@@ -54,6 +54,7 @@ struct Job {
   std::vector<TimeMs> task_run_ms{};  ///< by task; empty: `run_ms` each
   Placement placement = Placement::unset;
   bool has_estimate = true;  ///< false: for want of one, `estimate_ms` is `run_ms`
+  bool is_gang = false;      ///< its tasks start at once, on whichever nodes, or not at all
 };
 struct Workload {
   std::vector<Job> jobs;  ///< by submit_ms
@@ -73,6 +74,15 @@ void weigh_by_tree(Cluster& cluster);
 }
 /// What `units` units of the job hold.
 [[nodiscard]] ResourceVector demand_of(const Job& job, Units units);
+/// For how many of its tasks, with one unit each, there is room: at most all of them.
+[[nodiscard]] std::uint32_t tasks_that_fit(const Job& job, const ResourceVector& free);
+/// Whether the cluster, when it is empty, has room for a task of the job, or for all of a gang's.
+/// O(nodes).
+[[nodiscard]] bool could_ever_run(const Cluster& cluster, const Job& job);
+/// So many of its tasks start at once, or none.
+[[nodiscard]] inline std::uint32_t starts_at_once(const Job& job) {
+  return job.is_gang ? job.tasks : 1;
+}
 /// What one unit of the job costs in the ledger's currency.
 [[nodiscard]] Units cost_of(const Cluster& cluster, const Job& job);
 

@@ -191,13 +191,14 @@ Json estimate_json(const Estimate& estimate) {
 
 std::vector<std::string> notes_on(const Scenario& scenario,
                                   const std::vector<PolicyRuns>& policies) {
-  std::string no_limits, no_weights, no_tree;
+  std::string no_limits, no_weights, no_tree, no_gangs;
   const auto name = [](std::string& list, const std::string& policy) {
     list += (list.empty() ? "" : ", ") + policy;
   };
   for (const auto& policy : policies) {
     PolicyOptions options = scenario.policy;
     options.name = policy.policy;
+    if (!knows_gangs(policy.policy)) name(no_gangs, policy.policy);
     if (knows_limits(options)) continue;
     name(no_limits, policy.policy);
     name(knows_weights(policy.policy) ? no_tree : no_weights, policy.policy);
@@ -215,6 +216,8 @@ std::vector<std::string> notes_on(const Scenario& scenario,
   if (!no_tree.empty() && !scenario.cluster.groups.empty())
     notes.push_back("each tenant's part alone is known of the tree to " + no_tree +
                     ": what one leaves idle does not go to its siblings first");
+  if (!no_gangs.empty() && has_gangs(scenario))
+    notes.push_back("gangs are not known to " + no_gangs + ": their tasks start one by one");
   return notes;
 }
 

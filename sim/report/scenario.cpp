@@ -52,6 +52,7 @@ Job draw_job(const Scenario& scenario, const Generator& generator, TimeMs submit
       std::llround(static_cast<double>(job.run_ms) * generator.estimate_factor));
   job.min_units = generator.min_units;
   job.placement = generator.placement;
+  job.is_gang = generator.is_gang;
   job.max_units = generator.max_units;
   return job;
 }
@@ -77,8 +78,18 @@ Workload draw_workload(const Scenario& scenario, std::uint64_t seed) {
   return workload;
 }
 
+bool has_gangs(const Scenario& scenario) {
+  const auto& jobs = scenario.trace.jobs;
+  const auto& generators = scenario.generators;
+  return std::any_of(jobs.begin(), jobs.end(), [](const Job& job) { return job.is_gang; }) ||
+         std::any_of(generators.begin(), generators.end(),
+                     [](const Generator& generator) { return generator.is_gang; });
+}
+
 Expected<RunMetrics> run_once(const Scenario& scenario, std::uint64_t seed) {
-  const Workload workload = draw_workload(scenario, seed);
+  Workload workload = draw_workload(scenario, seed);
+  if (!knows_gangs(scenario.policy.name))
+    for (Job& job : workload.jobs) job.is_gang = false;
   const Cluster cluster =
       needs_pool(scenario.policy.name) ? pooled(scenario.cluster) : scenario.cluster;
   auto scheduler = make_scheduler(scenario.policy, cluster, workload);

@@ -47,6 +47,7 @@ struct Generator {
   Units min_units = 1;
   Units max_units = 1;
   Placement placement = Placement::unset;
+  bool is_gang = false;  ///< the tasks of a job start at once
 };
 
 /// Jobs of a log that are not in a scenario's trace.
@@ -69,8 +70,10 @@ struct Scenario {
 /// The workload of one seed: the trace and what the generators draw, each generator from a state of
 /// its own. O(jobs log jobs).
 [[nodiscard]] Workload draw_workload(const Scenario& scenario, std::uint64_t seed);
+[[nodiscard]] bool has_gangs(const Scenario& scenario);
 
-/// A file's sample_ms of 0 gives about 300 samples.
+/// A policy that knows no gangs starts their tasks one by one. A file's sample_ms of 0 gives about
+/// 300 samples.
 [[nodiscard]] Expected<RunMetrics> run_once(const Scenario& scenario, std::uint64_t seed);
 
 /// Runs seeds 1 .. scenario.seeds, some at once; results by seed. `progress` gets what is done, 0

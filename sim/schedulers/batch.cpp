@@ -23,13 +23,11 @@ void FifoScheduler::end(TaskId task, NodeIndex node) {
 Actions FifoScheduler::cycle(TimeMs /*now*/) {
   Actions actions;
   while (!queue_.empty()) {
-    const TaskId task = queue_.task(0);
-    const Job& job = workload_.jobs[task.job];
-    const auto node = room_.first_fit(job);
-    if (!node) break;
-    room_.take(job, *node);
-    queue_.take(0);
-    actions.start.push_back({task, *node, 1});
+    const Job& job = workload_.jobs[queue_.task(0).job];
+    const std::vector<NodeIndex> nodes = room_.first_fit_of_all(job);
+    if (nodes.empty()) break;
+    for (const NodeIndex node : nodes) room_.take(job, node);
+    queue_.start(0, nodes, actions);
   }
   return actions;
 }
@@ -37,11 +35,7 @@ Actions FifoScheduler::cycle(TimeMs /*now*/) {
 // -- easy ----------------------------------------------------------------------------------------
 
 EasyScheduler::EasyScheduler(const Cluster& cluster, const Workload& workload, BackfillOrder order)
-    : cluster_(cluster),
-      workload_(workload),
-      order_(order),
-      room_(cluster),
-      running_(cluster.nodes.size()) {}
+    : workload_(workload), order_(order), room_(cluster), running_(cluster.nodes.size()) {}
 
 void EasyScheduler::submit(JobIndex job) { queue_.add(job, workload_.jobs[job].tasks); }
 
@@ -52,19 +46,25 @@ void EasyScheduler::end(TaskId task, NodeIndex node) {
   expected_end_.erase(found);
 }
 
-void EasyScheduler::start(TaskId task, NodeIndex node, TimeMs now, Actions& actions) {
+bool EasyScheduler::start(std::size_t place, const std::vector<NodeIndex>& nodes, TimeMs now,
+                          Actions& actions) {
+  TaskId task = queue_.task(place);
   const Job& job = workload_.jobs[task.job];
-  room_.take(job, node);
-  running_[node].insert({now + job.estimate_ms, task});
-  expected_end_[task] = now + job.estimate_ms;
-  actions.start.push_back({task, node, 1});
+  for (const NodeIndex node : nodes) {
+    room_.take(job, node);
+    running_[node].insert({now + job.estimate_ms, task});
+    expected_end_[task] = now + job.estimate_ms;
+    ++task.index;
+  }
+  return queue_.start(place, nodes, actions);
 }
 
 /// O(running). A task beyond its estimate is expected to end at once.
 EasyScheduler::Reservation EasyScheduler::reserve(const Job& head, TimeMs now) const {
-  Reservation best{0, std::numeric_limits<TimeMs>::max(), {}};
+  if (head.is_gang) return reserve_for_gang(head, now);
+  Reservation best{std::numeric_limits<TimeMs>::max(), {}};
   for (NodeIndex node = 0; node < room_.size(); ++node) {
-    if (head.rule && !head.rule->allows(cluster_.nodes[node].traits)) continue;
+    if (!room_.allows(head, node)) continue;
     ResourceVector free = room_.free(node);
     const auto& running = running_[node];
     for (auto next = running.begin(); next != running.end();) {
@@ -73,7 +73,7 @@ EasyScheduler::Reservation EasyScheduler::reserve(const Job& head, TimeMs now) c
       for (; next != running.end() && std::max(next->end, now) == at; ++next)
         free += workload_.jobs[next->task.job].demand;
       if (!head.demand.fits(free)) continue;
-      best = {node, at, free - head.demand};
+      best = {at, {{node, free - head.demand}}};
       break;
     }
   }
@@ -82,14 +82,84 @@ EasyScheduler::Reservation EasyScheduler::reserve(const Job& head, TimeMs now) c
   return best;
 }
 
-std::optional<NodeIndex> EasyScheduler::backfill_node(const Job& job, const Reservation& head,
-                                                      TimeMs now) const {
+/// When all that runs on nodes that the job may use has ended, in order; by when it must have.
+std::vector<EasyScheduler::Ending> EasyScheduler::endings_for(const Job& job, TimeMs now) const {
+  std::vector<Ending> endings;
+  for (NodeIndex node = 0; node < room_.size(); ++node)
+    if (room_.allows(job, node))
+      for (const Expected& running : running_[node])
+        endings.push_back({std::max(running.end, now), node, running.task.job});
+  std::stable_sort(endings.begin(), endings.end(),
+                   [](const Ending& a, const Ending& b) { return a.at < b.at; });
+  return endings;
+}
+
+/// O(running * log). Of the nodes those that have least room now come first: what is free now is
+/// left to others.
+EasyScheduler::Reservation EasyScheduler::reserve_for_gang(const Job& head, TimeMs now) const {
+  std::vector<ResourceVector> free;
+  std::vector<std::pair<std::uint32_t, NodeIndex>> by_room_now;
+  std::uint64_t fitting = 0;
+  for (NodeIndex node = 0; node < room_.size(); ++node) {
+    free.push_back(room_.free(node));
+    by_room_now.emplace_back(room_.tasks_that_fit(head, node), node);
+    fitting += by_room_now.back().first;
+  }
+  Reservation reservation{now, {}};
+  for (const Ending& ending : endings_for(head, now)) {
+    if (fitting >= head.tasks && ending.at > reservation.at) break;
+    reservation.at = ending.at;
+    fitting -= tasks_that_fit(head, free[ending.node]);
+    free[ending.node] += workload_.jobs[ending.job].demand;
+    fitting += tasks_that_fit(head, free[ending.node]);
+  }
+  FAIRWATER_CHECK(fitting >= head.tasks, "every job fits an empty cluster");
+  std::sort(by_room_now.begin(), by_room_now.end());
+  std::uint32_t left = head.tasks;
+  for (const auto& [room_now, node] : by_room_now) {
+    if (!room_.allows(head, node)) continue;
+    const std::uint32_t tasks = std::min(left, tasks_that_fit(head, free[node]));
+    if (tasks > 0) reservation.spare[node] = free[node] - head.demand * Amount{tasks};
+    left -= tasks;
+  }
+  return reservation;
+}
+
+/// On nodes that the head leaves alone first, but what ends in time goes where it is to start.
+std::vector<NodeIndex> EasyScheduler::backfill_nodes_of_gang(const Job& gang,
+                                                             const Reservation& head,
+                                                             TimeMs now) const {
+  const bool ends_in_time = now + gang.estimate_ms <= head.at;
+  std::vector<NodeIndex> nodes;
+  const auto add = [&](NodeIndex node, std::uint32_t fitting) {
+    const std::size_t left = gang.tasks - nodes.size();
+    nodes.insert(nodes.end(), std::min<std::size_t>(left, fitting), node);
+  };
+  const auto add_reserved = [&] {
+    for (const auto& [node, spare] : head.spare) {
+      const std::uint32_t fitting = room_.tasks_that_fit(gang, node);
+      add(node, ends_in_time ? fitting : std::min(fitting, tasks_that_fit(gang, spare)));
+    }
+  };
+  if (ends_in_time) add_reserved();
+  for (NodeIndex node = 0; node < room_.size() && nodes.size() < gang.tasks; ++node)
+    if (!head.spare.contains(node)) add(node, room_.tasks_that_fit(gang, node));
+  if (!ends_in_time) add_reserved();
+  if (nodes.size() < gang.tasks) nodes.clear();
+  return nodes;
+}
+
+std::vector<NodeIndex> EasyScheduler::backfill_nodes(const Job& job, const Reservation& head,
+                                                     TimeMs now) const {
+  if (job.is_gang) return backfill_nodes_of_gang(job, head, now);
   for (NodeIndex node = 0; node < room_.size(); ++node) {
     if (!room_.fits(job, node)) continue;
-    if (node != head.node || now + job.estimate_ms <= head.at || job.demand.fits(head.spare))
-      return node;
+    const auto reserved = head.spare.find(node);
+    if (reserved == head.spare.end() || now + job.estimate_ms <= head.at ||
+        job.demand.fits(reserved->second))
+      return {node};
   }
-  return std::nullopt;
+  return {};
 }
 
 std::vector<std::size_t> EasyScheduler::candidates() const {
@@ -107,17 +177,18 @@ void EasyScheduler::backfill(TimeMs now, Actions& actions) {
   Reservation head = reserve(workload_.jobs[queue_.task(0).job], now);
   std::vector<std::size_t> places = candidates();
   for (auto next = places.begin(); next != places.end();) {
-    const TaskId task = queue_.task(*next);
-    const Job& job = workload_.jobs[task.job];
-    const auto node = backfill_node(job, head, now);
-    if (!node) {
+    const std::size_t place = *next;
+    const Job& job = workload_.jobs[queue_.task(place).job];
+    const std::vector<NodeIndex> nodes = backfill_nodes(job, head, now);
+    if (nodes.empty()) {
       ++next;
       continue;
     }
-    if (*node == head.node && now + job.estimate_ms > head.at) head.spare -= job.demand;
-    const std::size_t place = *next;
-    start(task, *node, now, actions);
-    if (!queue_.take(place)) continue;
+    if (now + job.estimate_ms > head.at)
+      for (const NodeIndex node : nodes)
+        if (const auto reserved = head.spare.find(node); reserved != head.spare.end())
+          reserved->second -= job.demand;
+    if (!start(place, nodes, now, actions)) continue;
     ++next;
     for (auto& behind : std::span(next, places.end()))
       if (behind > place) --behind;
@@ -127,11 +198,10 @@ void EasyScheduler::backfill(TimeMs now, Actions& actions) {
 Actions EasyScheduler::cycle(TimeMs now) {
   Actions actions;
   while (!queue_.empty()) {
-    const TaskId task = queue_.task(0);
-    const auto node = room_.first_fit(workload_.jobs[task.job]);
-    if (!node) break;
-    queue_.take(0);
-    start(task, *node, now, actions);
+    const Job& head = workload_.jobs[queue_.task(0).job];
+    const std::vector<NodeIndex> nodes = room_.first_fit_of_all(head);
+    if (nodes.empty()) break;
+    start(0, nodes, now, actions);
   }
   if (!queue_.empty()) backfill(now, actions);
   return actions;

@@ -1,10 +1,12 @@
-// What batch systems do, without regard for tenants.
+// What batch systems do, without regard for tenants. But for `proportional` they start a gang on
+// the first nodes that have room for all of it.
 //
 // `fifo`: first come first served; the head of the queue holds everybody behind it back.
 // `easy`: EASY backfilling (Lifka, "The ANL/IBM SP scheduling system", 1995): the head gets a
 //   reservation on the node where, by the estimates, it can start first; tasks behind it start now
 //   where they fit and do not delay it: on another node, or when they end before the reservation,
-//   or on room that the head leaves then.
+//   or on room that the head leaves then. A gang's reservation is on several nodes, for when all of
+//   it can start.
 // `easy-sjbf`: the same, but those behind the head are tried by the shortest estimate first
 // (Tsafrir,
 //   Etsion and Feitelson, "Backfilling using system-generated predictions rather than user runtime
@@ -51,19 +53,29 @@ class EasyScheduler final : public Scheduler {
     friend constexpr auto operator<=>(const Expected&, const Expected&) = default;
   };
   struct Reservation {
-    NodeIndex node = 0;
     TimeMs at = 0;
-    ResourceVector spare;  ///< room on the node that the head leaves then
+    std::map<NodeIndex, ResourceVector> spare;  ///< room that the head leaves then on its nodes
   };
-  void start(TaskId task, NodeIndex node, TimeMs now, Actions& actions);
+  struct Ending {
+    TimeMs at = 0;
+    NodeIndex node = 0;
+    JobIndex job = 0;
+  };
+  /// True when the job at that place left the queue.
+  bool start(std::size_t place, const std::vector<NodeIndex>& nodes, TimeMs now, Actions& actions);
   [[nodiscard]] Reservation reserve(const Job& head, TimeMs now) const;
-  [[nodiscard]] std::optional<NodeIndex> backfill_node(const Job& job, const Reservation& head,
-                                                       TimeMs now) const;
+  [[nodiscard]] Reservation reserve_for_gang(const Job& head, TimeMs now) const;
+  [[nodiscard]] std::vector<Ending> endings_for(const Job& job, TimeMs now) const;
+  /// For what starts at once of the job; none: nowhere now.
+  [[nodiscard]] std::vector<NodeIndex> backfill_nodes(const Job& job, const Reservation& head,
+                                                      TimeMs now) const;
+  [[nodiscard]] std::vector<NodeIndex> backfill_nodes_of_gang(const Job& gang,
+                                                              const Reservation& head,
+                                                              TimeMs now) const;
   /// The places in the queue behind the head, as they are tried.
   [[nodiscard]] std::vector<std::size_t> candidates() const;
   void backfill(TimeMs now, Actions& actions);
 
-  const Cluster& cluster_;
   const Workload& workload_;
   const BackfillOrder order_;
   Room room_;

@@ -40,27 +40,47 @@ bool ConservativeScheduler::may_run(const Job& job, NodeIndex node) const {
 // -- reservations --------------------------------------------------------------------------------
 
 void ConservativeScheduler::take_room(const Reservation& reservation) {
-  nodes_[reservation.node].profile.take(reservation.start,
-                                        reservation.start + duration_of(reservation.task),
-                                        workload_.jobs[reservation.task.job].demand);
+  const TimeMs end = reservation.start + duration_of(reservation.task);
+  const ResourceVector& demand = workload_.jobs[reservation.task.job].demand;
+  for (const auto& [node, tasks] : reservation.nodes)
+    nodes_[node].profile.take(reservation.start, end, demand * Amount{tasks});
 }
 
 void ConservativeScheduler::give_room_back(const Reservation& reservation) {
-  nodes_[reservation.node].profile.give_back(reservation.start,
-                                             reservation.start + duration_of(reservation.task),
-                                             workload_.jobs[reservation.task.job].demand);
+  const TimeMs end = reservation.start + duration_of(reservation.task);
+  const ResourceVector& demand = workload_.jobs[reservation.task.job].demand;
+  for (const auto& [node, tasks] : reservation.nodes)
+    nodes_[node].profile.give_back(reservation.start, end, demand * Amount{tasks});
+}
+
+std::optional<GangPlace> ConservativeScheduler::earliest_of_gang(const Job& gang, TaskId task,
+                                                                 TimeMs limit) const {
+  std::vector<const RoomProfile*> profiles;
+  profiles.reserve(nodes_.size());
+  for (NodeIndex node = 0; node < nodes_.size(); ++node)
+    profiles.push_back(may_run(gang, node) ? &nodes_[node].profile : nullptr);
+  return earliest_gang_place(gang, duration_of(task), limit, profiles);
 }
 
 void ConservativeScheduler::reserve_earliest(TaskId task) {
   const Job& job = workload_.jobs[task.job];
-  Place best{kForever, 0};
+  if (job.is_gang) {
+    auto place = earliest_of_gang(job, task, kForever);
+    FAIRWATER_CHECK(place.has_value(), "every gang fits an empty cluster");
+    take_room(*reservations_.insert({place->start, task, std::move(place->nodes)}).first);
+    return;
+  }
+  TimeMs best_start = kForever;
+  NodeIndex best = 0;
   for (NodeIndex node = 0; node < nodes_.size(); ++node) {
     if (!may_run(job, node)) continue;
-    const auto start = nodes_[node].profile.earliest(job.demand, duration_of(task), best.start);
-    if (start) best = {*start, node};
+    const auto start = nodes_[node].profile.earliest(job.demand, duration_of(task), best_start);
+    if (!start) continue;
+    best_start = *start;
+    best = node;
   }
-  FAIRWATER_CHECK(best.start != kForever, "every job fits an empty node of the cluster");
-  take_room(*reservations_.insert({best.start, task, best.node}).first);
+  FAIRWATER_CHECK(best_start != kForever, "every job fits an empty node of the cluster");
+  take_room(*reservations_.insert({best_start, task, {{best, 1}}}).first);
 }
 
 // -- tasks that did not end when they should have
@@ -82,7 +102,7 @@ std::vector<bool> ConservativeScheduler::broken_nodes(TimeMs now) const {
   for (NodeIndex node = 0; node < nodes_.size(); ++node)
     broken[node] = !nodes_[node].profile.is_sound_now();
   for (auto late = reservations_.begin(); late != reservations_.end() && late->start < now; ++late)
-    broken[late->node] = true;
+    for (const NodeTasks& there : late->nodes) broken[there.node] = true;
   return broken;
 }
 
@@ -90,42 +110,59 @@ void ConservativeScheduler::mend(const std::vector<bool>& broken) {
   if (std::find(broken.begin(), broken.end(), true) == broken.end()) return;
   std::vector<Reservation> anew;
   std::copy_if(reservations_.begin(), reservations_.end(), std::back_inserter(anew),
-               [&](const Reservation& reservation) { return broken[reservation.node]; });
+               [&](const Reservation& reservation) {
+                 return std::any_of(reservation.nodes.begin(), reservation.nodes.end(),
+                                    [&](const NodeTasks& there) { return broken[there.node]; });
+               });
+  std::vector<bool> left = broken;  // nodes that they may have left
   for (const auto& reservation : anew) {
+    for (const NodeTasks& there : reservation.nodes) left[there.node] = true;
     give_room_back(reservation);
     reservations_.erase(reservation);
   }
   for (const auto& reservation : anew) reserve_earliest(reservation.task);
   for (NodeIndex node = 0; node < nodes_.size(); ++node)
-    if (broken[node]) nodes_[node].freed_until = nodes_.size() == 1 ? 0 : kForever;
+    if (left[node]) nodes_[node].freed_until = nodes_.size() == 1 ? 0 : kForever;
 }
 
 // -- tasks that ended early
 // ------------------------------------------------------------------------
 
-std::optional<ConservativeScheduler::Place> ConservativeScheduler::earlier_place(
+/// Where no node got room that it may use, its place is the same as before.
+std::optional<GangPlace> ConservativeScheduler::earlier_place_of_gang(
+    const Reservation& reservation) const {
+  const Job& gang = workload_.jobs[reservation.task.job];
+  TimeMs freed_until = 0;
+  for (NodeIndex node = 0; node < nodes_.size(); ++node)
+    if (may_run(gang, node)) freed_until = std::max(freed_until, nodes_[node].freed_until);
+  if (freed_until == 0) return std::nullopt;
+  return earliest_of_gang(gang, reservation.task, std::min(freed_until, reservation.start));
+}
+
+std::optional<GangPlace> ConservativeScheduler::earlier_place(
     const Reservation& reservation) const {
   const Job& job = workload_.jobs[reservation.task.job];
-  std::optional<Place> best;
+  if (job.is_gang) return earlier_place_of_gang(reservation);
+  std::optional<GangPlace> best;
   for (NodeIndex node = 0; node < nodes_.size(); ++node) {
     if (nodes_[node].freed_until == 0 || !may_run(job, node)) continue;
     const TimeMs limit = std::min(nodes_[node].freed_until, best ? best->start : reservation.start);
     const auto start =
         nodes_[node].profile.earliest(job.demand, duration_of(reservation.task), limit);
-    if (start) best = Place{*start, node};
+    if (start) best = GangPlace{*start, {{node, 1}}};
   }
   return best;
 }
 
 bool ConservativeScheduler::move_up(const Reservation& before) {
   give_room_back(before);
-  const auto place = earlier_place(before);
+  auto place = earlier_place(before);
   if (!place) {
     take_room(before);
     return false;
   }
   reservations_.erase(before);
-  take_room(*reservations_.insert({place->start, before.task, place->node}).first);
+  take_room(*reservations_.insert({place->start, before.task, std::move(place->nodes)}).first);
   return true;
 }
 
@@ -136,8 +173,10 @@ bool ConservativeScheduler::compress_once() {
   for (const auto& before : all) {
     if (!move_up(before)) continue;
     const TimeMs end = before.start + duration_of(before.task);
-    left_until[before.node] = std::max(left_until[before.node], end);
-    nodes_[before.node].freed_until = std::max(nodes_[before.node].freed_until, end);
+    for (const NodeTasks& there : before.nodes) {
+      left_until[there.node] = std::max(left_until[there.node], end);
+      nodes_[there.node].freed_until = std::max(nodes_[there.node].freed_until, end);
+    }
     moved = true;
   }
   for (NodeIndex node = 0; node < nodes_.size(); ++node)
@@ -160,9 +199,13 @@ void ConservativeScheduler::start_due(TimeMs now, Actions& actions) {
   while (!reservations_.empty() && reservations_.begin()->start <= now) {
     const Reservation due = reservations_.extract(reservations_.begin()).value();
     const TimeMs end = now + duration_of(due.task);
-    nodes_[due.node].running.insert({end, due.task});
-    expected_end_[due.task] = end;
-    actions.start.push_back({due.task, due.node, 1});
+    TaskId task = due.task;
+    for (const auto& [node, tasks] : due.nodes)
+      for (std::uint32_t i = 0; i < tasks; ++i, ++task.index) {
+        nodes_[node].running.insert({end, task});
+        expected_end_[task] = end;
+        actions.start.push_back({task, node, 1});
+      }
   }
 }
 
@@ -176,7 +219,8 @@ Actions ConservativeScheduler::cycle(TimeMs now) {
   mend(broken_nodes(now));
   compress();
   for (const JobIndex job : std::exchange(arrived_, {}))
-    for (std::uint32_t index = 0; index < workload_.jobs[job].tasks; ++index)
+    for (std::uint32_t index = 0; index < workload_.jobs[job].tasks;
+         index += starts_at_once(workload_.jobs[job]))
       reserve_earliest({job, index});
   start_due(now, actions);
   return actions;

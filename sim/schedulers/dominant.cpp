@@ -115,13 +115,18 @@ std::optional<NodeIndex> DominantScheduler::choose_node(const Job& job) const {
 bool DominantScheduler::place_next(TenantIndex index, Actions& actions) {
   Tenant& tenant = tenants_[index];
   const Job& job = next_job(index);
-  const auto node = choose_node(job);
-  if (!node) return false;
-  room_.take(job, *node);
-  tenant.held += job.demand;
-  loads_[*node] = with_task(loads_[*node], placed_user(job));
-  actions.start.push_back({tenant.queue.task(0), *node, 1});
-  tenant.queue.take(0);
+  // Alike tasks: where all have room, they have it by any choice of nodes one by one.
+  if (job.is_gang && room_.first_fit_of_all(job).empty()) return false;
+  std::vector<NodeIndex> nodes;
+  while (nodes.size() < starts_at_once(job)) {
+    const auto node = choose_node(job);
+    if (!node) return false;
+    room_.take(job, *node);
+    tenant.held += job.demand;
+    loads_[*node] = with_task(loads_[*node], placed_user(job));
+    nodes.push_back(*node);
+  }
+  tenant.queue.start(0, nodes, actions);
   return true;
 }
 
@@ -160,7 +165,7 @@ std::vector<TenantIndex> DominantScheduler::next_round(
           return a.amount != b.amount ? a.amount < b.amount : comes_first(a, b);
         });
     round.push_back(*next);
-    next->amount += next->user.demand_sum;
+    next->amount += next->user.demand_sum * Amount{starts_at_once(next_job(next->tenant))};
   }
   std::stable_sort(round.begin(), round.end(), comes_first);
   std::vector<TenantIndex> order;

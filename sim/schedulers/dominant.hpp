@@ -1,4 +1,5 @@
 // The policies for several resources, task by task as room appears. What a tenant holds now counts.
+// A gang is placed where there is room for all of it, each of its tasks by the policy's rule.
 //
 // `drf`: the tenant with the least dominant share / weight is next (Ghodsi et al., NSDI 2011), the
 //   first in order on a tie; its next task goes to the first node with room. A tenant whose next

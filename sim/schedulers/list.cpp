@@ -31,6 +31,10 @@ bool knows_limits(const PolicyOptions& policy) {
   return policy.name == "sequence" && policy.accounting != SequenceAccounting::resource_time;
 }
 
+bool knows_gangs(std::string_view policy) {
+  return policy != "proportional" && !needs_pool(policy);
+}
+
 Expected<std::unique_ptr<Scheduler>> make_scheduler(const PolicyOptions& options,
                                                     const Cluster& cluster,
                                                     const Workload& workload) {

@@ -47,6 +47,8 @@ struct PolicyOptions {
 /// True when the policy keeps to tenants' `min` and `max` and to the tree; others share out as if
 /// there were none, or by each tenant's part of the tree.
 [[nodiscard]] bool knows_limits(const PolicyOptions& policy);
+/// False when it starts the tasks of gangs one by one: it is to be given none.
+[[nodiscard]] bool knows_gangs(std::string_view policy);
 /// `invalid_input` for an unknown name, or when the policy cannot run such a workload.
 [[nodiscard]] Expected<std::unique_ptr<Scheduler>> make_scheduler(const PolicyOptions& options,
                                                                   const Cluster& cluster,

@@ -192,6 +192,7 @@ WaitingRange SequenceScheduler::waiting_range(JobIndex index,
           .expected_from = run_time.source,
           .limit_ms = std::max<TimeMs>(job.estimate_ms, 1),
           .late_in_ms = lateness_of(index).first - now,
+          .is_gang = job.is_gang,
           .placement = placement_for(job.placement, cluster_.tenants[job.tenant].placement)};
 }
 
@@ -329,17 +330,15 @@ Actions TimeSequenceScheduler::cycle(TimeMs /*now*/) {
     for (auto other = next + 1; other != asking.end(); ++other)
       if (comes_before(*other, *next)) next = other;
     Tenant& tenant = tenants_[*next];
-    const TaskId task = tenant.queue.task(0);
-    const Job& job = workload_.jobs[task.job];
-    const auto node = room_.first_fit(job);
-    if (!node) {
+    const Job& job = workload_.jobs[tenant.queue.task(0).job];
+    const std::vector<NodeIndex> nodes = room_.first_fit_of_all(job);
+    if (nodes.empty()) {
       asking.erase(next);
       continue;
     }
-    room_.take(job, *node);
-    tenant.charge += Wide{cost_of(cluster_, job)} * job.estimate_ms;
-    tenant.queue.take(0);
-    actions.start.push_back({task, *node, 1});
+    for (const NodeIndex node : nodes) room_.take(job, node);
+    tenant.charge += Wide{cost_of(cluster_, job)} * job.estimate_ms * starts_at_once(job);
+    tenant.queue.start(0, nodes, actions);
     if (tenant.queue.empty()) asking.erase(next);
   }
   return actions;

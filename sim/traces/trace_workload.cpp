@@ -88,11 +88,13 @@ class Reader {
       case JobShape::whole:
         add_part(std::move(job), 1, line.processors);
         break;
-      case JobShape::split: {
+      case JobShape::split:
+      case JobShape::gang: {
         const auto width = options_.processors_per_task;
         if (line.processors % width != 0)
           return refuse_job(
               line, fmt::format("{} processors are not a multiple of {}", line.processors, width));
+        job.is_gang = options_.shape == JobShape::gang;
         add_part(std::move(job), line.processors / width, width);
         break;
       }
@@ -135,12 +137,8 @@ Expected<TraceWorkload> workload_from(const SwfLog& log, const TraceOptions& opt
 }
 
 std::size_t remove_impossible_jobs(const Cluster& cluster, Workload& workload) {
-  return std::erase_if(workload.jobs, [&](const Job& job) {
-    return std::none_of(cluster.nodes.begin(), cluster.nodes.end(), [&](const SimNode& node) {
-      return demand_of(job, job.min_units).fits(node.capacity) &&
-             (!job.rule || job.rule->allows(node.traits));
-    });
-  });
+  return std::erase_if(workload.jobs,
+                       [&](const Job& job) { return !could_ever_run(cluster, job); });
 }
 
 }  // namespace fairwater::sim

@@ -31,7 +31,7 @@ void require_reason(const caf::error& error, std::string_view input) {
 sim::TraceOptions options_from(std::uint8_t choice) {
   sim::TraceOptions options;
   options.tenants = static_cast<TenantColumn>(choice % 3);
-  options.shape = static_cast<sim::JobShape>(choice / 3 % 3);
+  options.shape = static_cast<sim::JobShape>(choice / 3 % 4);
   options.processors_per_task = choice & 0x80 ? 4 : 1;
   options.memory_in_bytes_per_node = (choice & 0x40) != 0;
   options.clusters_as_sites = (choice & 0x20) != 0;

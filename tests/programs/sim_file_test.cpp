@@ -94,6 +94,45 @@ TEST_CASE("a generator's arrivals may start later", "[unit][sim-file]") {
   CHECK(scenario->generators.at(0).start_ms == 120'000);
 }
 
+TEST_CASE("a generator's jobs may be gangs, and a trace's", "[unit][sim-file][gang]") {
+  const auto scenario =
+      parse_sim_file(changed("tasks: [1, 4]", "tasks: [2, 16]\n      gang: true"), "s.yaml");
+  REQUIRE(scenario);
+  CHECK(scenario->generators.at(0).is_gang);
+  CHECK(has_gangs(*scenario));
+  for (const auto& job : draw_workload(*scenario, 1).jobs) CHECK(job.is_gang);
+  const TemporaryDirectory directory;
+  std::ofstream{directory / "log.swf"} << "1 10 0 60 12 -1 -1 12 600 -1 1 5 2 1 1 -1 -1 -1\n";
+  const std::string text = R"(
+nodes: [{count: 3, resources: {cpu: 4}}]
+workload: {trace: {file: log.swf, shape: gang, processors_per_task: 2}}
+)";
+  const auto traced = parse_sim_file(text, directory / "s.yaml");
+  if (!traced) FAIL(details(traced.error()).message);
+  CHECK(has_gangs(*traced));
+  CHECK(traced->trace.jobs.at(0).tasks == 6);
+  CHECK_THAT(
+      details(
+          parse_sim_file(changed_in(text, "count: 3", "count: 2"), directory / "s.yaml").error())
+          .message,
+      Catch::StartsWith("1 jobs of the trace fit no node"));
+}
+
+TEST_CASE("gangs that could never start are refused", "[golden][sim-file][gang]") {
+  const auto gang = [](const std::string& keys) {
+    return changed("tasks: [1, 4]", keys + "\n      gang: true");
+  };
+  CHECK_THAT(refusal_of(gang("tasks: 17")),
+             Catch::StartsWith("workload.generators[0].tasks: a gang of 17 tasks fits not even all "
+                               "nodes together"));
+  CHECK_THAT(refusal_of(gang("tasks: [1, 1001]")),
+             Catch::StartsWith("workload.generators[0].tasks: 1001 is above 1000, the most"));
+  CHECK_THAT(refusal_of(gang("units: [1, 4]")),
+             Catch::StartsWith("workload.generators[0].units: a gang has a fixed size"));
+  CHECK_THAT(refusal_of(gang("placement: pack")),
+             Catch::StartsWith("workload.generators[0].placement: is not for gangs"));
+}
+
 TEST_CASE("a tree's leaves share as their parents do", "[unit][sim-file]") {
   const auto scenario = parse_sim_file(
       changed("  - {name: a, weight: 3, quota: 7}\n",

@@ -201,14 +201,17 @@ TEST_CASE("services hold their room to the horizon, and do not come again", "[un
   CHECK(question.facts.arriving_jobs == 0);
 }
 
-TEST_CASE("a note says that gangs' tasks start one by one there", "[unit][what-if]") {
+TEST_CASE("gangs that wait and that come again are gangs there", "[unit][what-if][gang]") {
   SmallJournal journal;
   journal.submit(1010, JobId{1}, kArt, 50, 0, "ring", JobKind::batch, true);
   const auto question = question_of(journal, 1070, 100);
-  CHECK(question.facts.notes ==
-        std::vector<std::string>{
-            "gangs are simulated as if each of their tasks started by itself: 2"});
-  // It waits, and comes once more.
+  CHECK(question.facts.notes.empty());
+  const auto& jobs = question.what_if.workload.jobs;
+  REQUIRE(jobs.size() == 2);
+  for (const auto& job : jobs) {
+    CHECK(job.is_gang);
+    CHECK(job.tasks == 50);
+  }
 }
 
 TEST_CASE("a journal becomes what runs, what waits and what comes again", "[unit][what-if]") {

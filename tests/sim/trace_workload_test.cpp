@@ -50,6 +50,24 @@ TEST_CASE("a job can be split into tasks of a width", "[unit][sim]") {
   CHECK(details(refused.error()).message == "job 7: 64 processors are not a multiple of 48");
 }
 
+TEST_CASE("a job can be a gang of tasks of a width", "[unit][sim][gang]") {
+  TraceOptions options;
+  options.shape = JobShape::gang;
+  auto gangs = traced(kTwoJobs, options);
+  CHECK(gangs.workload.jobs[0].is_gang);
+  CHECK(gangs.workload.jobs[0].tasks == 64);
+  CHECK(gangs.workload.jobs[0].demand[kCpu] == 1'000);
+  options.processors_per_task = 16;
+  gangs = traced(kTwoJobs, options);
+  CHECK(gangs.workload.jobs[0].tasks == 4);
+  CHECK(gangs.workload.jobs[0].demand[kCpu] == 16'000);
+  Cluster cluster;
+  for (int i = 0; i < 4; ++i) cluster.nodes.emplace_back().capacity[kCpu] = 31'000;
+  CHECK(remove_impossible_jobs(cluster, gangs.workload) == 0);
+  cluster.nodes.pop_back();
+  CHECK(remove_impossible_jobs(cluster, gangs.workload) == 1);
+}
+
 TEST_CASE("an extended log says nodes, memory per node and site", "[unit][sim]") {
   TraceOptions options;
   options.shape = JobShape::nodes;

@@ -245,7 +245,7 @@ TEST_CASE("a damaged log gives a workload that can run, or is refused", "[proper
     if (!log) continue;
     TraceOptions options;
     options.tenants = static_cast<TenantColumn>(random.below(3));
-    options.shape = static_cast<JobShape>(random.below(3));
+    options.shape = static_cast<JobShape>(random.below(4));
     options.memory_in_bytes_per_node = options.clusters_as_sites = random.below(2) == 0;
     const auto made = workload_from(*log, options);
     INFO(text);
