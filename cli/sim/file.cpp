@@ -41,6 +41,14 @@ void read_policy_allocation(SimFileDraft& draft, const Field& field) {
     field.fail("is for policy sequence with accounting units or time");
 }
 
+/// Once the policy's name, accounting and allocation are read.
+void read_policy_growth(SimFileDraft& draft, const Field& field) {
+  sim::PolicyOptions& policy = draft.scenario.policy;
+  policy.growth = read_growth_rule(field);
+  if (!sim::grows_over_nodes(policy))
+    field.fail("is for policy sequence with accounting units or time, and without allocation: drf");
+}
+
 void read_policy(SimFileDraft& draft, const Field& field) {
   const FieldMap policy = field.object();
   auto& scenario = draft.scenario;
@@ -69,6 +77,7 @@ void read_policy(SimFileDraft& draft, const Field& field) {
       predict->fail("places in time are given with 'accounting: time' alone");
   }
   if (const auto allocation = policy.find("allocation")) read_policy_allocation(draft, *allocation);
+  if (const auto elastic = policy.find("elastic")) read_policy_growth(draft, *elastic);
   policy.read("cycle", scenario.engine.cycle_ms, read_time);
   policy.read("credit_period", scenario.policy.credit_period_ms, read_time);
   policy.done();
@@ -92,7 +101,7 @@ void check_generator(const sim::Cluster& cluster, const sim::Generator& generato
   ResourceVector largest;
   bool asks = false;
   for (std::size_t r = 0; r < generator.demand.size(); ++r) {
-    largest[r] = generator.demand[r].high * generator.min_units;
+    largest[r] = generator.demand[r].high;
     asks = asks || generator.demand[r].low > 0;
   }
   if (!asks) throw InputError(path + "resources", "asks for nothing");
@@ -105,10 +114,15 @@ void check_generator(const sim::Cluster& cluster, const sim::Generator& generato
   };
   if (!fits(1, false)) throw InputError(path + "resources", "fits no node");
   if (generator.tasks.high > 1 && generator.max_units > 1)
-    throw InputError(path + "tasks", "an elastic job is one task");
+    throw InputError(path + "tasks", "a job of several units is one task");
+  if (!fits(generator.min_units, true))
+    throw InputError(
+        path + "resources",
+        fmt::format("{} times as much fits not even all nodes together", generator.min_units));
   if (!generator.is_gang) return;
   if (generator.max_units > 1)
-    throw InputError(path + "units", "a gang has a fixed size: leave out units, or gang");
+    throw InputError(path + "gang",
+                     "its tasks have one unit, and it no min: their number is fixed");
   if (generator.placement != Placement::unset)
     throw InputError(path + "placement", "is not for gangs: their nodes are chosen together");
   if (generator.tasks.high > kMaxGangTasks)

@@ -137,10 +137,29 @@ sim::TenantIndex read_tenant(const SimFileDraft& draft, const Field& field) {
   return found->second;
 }
 
+/// `tasks: {min, max}` is an elastic job, as in job files; so is `units: [min, max]`.
+void read_tasks(const FieldMap& fields, sim::Generator& generator) {
+  sim::Range units{1, 1};
+  fields.read("units", units, read_counts);
+  if (const auto tasks = fields.find("tasks")) {
+    if (!tasks->is(InputValue::Kind::mapping)) {
+      generator.tasks = read_counts(*tasks);
+    } else {
+      if (units != sim::Range{1, 1}) tasks->fail("says what units says: leave one of them out");
+      const FieldMap bounds = tasks->object();
+      units.low = integer_from(1, kMaxSimTasks)(bounds.at("min"));
+      units.high = integer_from(1, kMaxSimTasks)(bounds.at("max"));
+      bounds.done();
+      if (units.low > units.high) tasks->fail("min is above max");
+    }
+  }
+  generator.min_units = units.low;
+  generator.max_units = units.high;
+}
+
 sim::Generator read_generator(const SimFileDraft& draft, const Field& at) {
   const FieldMap fields = at.object();
   sim::Generator generator;
-  sim::Range units{1, 1};
   generator.tenant = read_tenant(draft, fields.at("tenant"));
   fields.read("arrivals", generator.arrivals, [](const Field& field) {
     return field.choice<sim::ArrivalProcess>({{"backlog", sim::ArrivalProcess::backlog},
@@ -154,18 +173,15 @@ sim::Generator read_generator(const SimFileDraft& draft, const Field& at) {
   fields.read("period", generator.period_ms, read_time);
   fields.read("start", generator.start_ms, read_time);
   fields.read("duration", generator.duration_ms, read_time);
-  fields.read("tasks", generator.tasks, read_counts);
+  read_tasks(fields, generator);
   generator.demand = read_demand(draft, fields.at("resources"));
   fields.read("run", generator.run_ms,
               [](const Field& field) { return read_range(field, &Field::duration_ms); });
   fields.read("run_per_unit", generator.run_ms_per_unit, read_time);
   fields.read("estimate", generator.estimate_factor, number_from(0.001, 1000));
-  fields.read("units", units, read_counts);
   fields.read("placement", generator.placement, read_placement);
   fields.read("gang", generator.is_gang);
   fields.done();
-  generator.min_units = units.low;
-  generator.max_units = units.high;
   const bool is_backlog = generator.arrivals == sim::ArrivalProcess::backlog;
   if (is_backlog && generator.jobs == 0)
     throw InputError(fields.path_of("jobs"), "a backlog needs its number of jobs");

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
 #include <queue>
 #include <unordered_map>
+#include <utility>
 
 #include "policy/core/check.hpp"
 
@@ -34,6 +36,12 @@ struct End {
 struct WaitingOfJob {
   std::vector<bool> is_waiting;  ///< by task
   std::uint32_t count = 0;
+};
+
+/// An elastic job over nodes while it runs.
+struct Spread {
+  Slot slot = 0;                             ///< of all of its work; its units are tasks
+  std::map<std::uint32_t, NodeIndex> nodes;  ///< by task that runs
 };
 
 class Engine {
@@ -109,10 +117,14 @@ class Engine {
       const Running ended = slots_[slot];
       settle(slot);
       FAIRWATER_CHECK(slots_[slot].work_left <= 0, "a task ends when its work is done");
+      changed_ = true;
+      if (shares_work(workload_.jobs[ended.task.job])) {
+        end_spread(ended.task.job);
+        continue;
+      }
       vacate(slot);
       observer_.ended(ended.task, ended.node, ended.units, false);
       scheduler_.end(ended.task, ended.node);
-      changed_ = true;
       ++result_.events;
     }
   }
@@ -166,10 +178,13 @@ class Engine {
   }
 
   void check_gangs(const Actions& actions) const {
-    for (const auto& start : actions.start)
+    for (const auto& start : actions.start) {
+      const Job& job = workload_.jobs[start.task.job];
+      FAIRWATER_CHECK(!job.is_gang || waiting_[start.task.job].count == 0, "a gang starts whole");
       FAIRWATER_CHECK(
-          !workload_.jobs[start.task.job].is_gang || waiting_[start.task.job].count == 0,
-          "a gang starts whole");
+          !shares_work(job) || spread_.at(start.task.job).nodes.size() >= job.least_tasks,
+          "an elastic job starts with its least");
+    }
   }
 
   /// Brings what is left of the task's work up to now.
@@ -192,9 +207,13 @@ class Engine {
     Running& running = slots_[slot];
     free_[running.node] += demand_of(workload_.jobs[running.task.job], running.units);
     slot_by_task_.erase(key_of(running.task));
-    running.order = 0;
-    unused_.push_back(slot);
+    give_up(slot);
     --result_.running;
+  }
+
+  void give_up(Slot slot) {
+    slots_[slot].order = 0;
+    unused_.push_back(slot);
   }
 
   void take_room(NodeIndex node, const ResourceVector& demand) {
@@ -205,7 +224,10 @@ class Engine {
   void apply(const Start& start) {
     FAIRWATER_CHECK(waits(start.task), "a task that starts waits");
     const Job& job = workload_.jobs[start.task.job];
-    occupy(start, run_ms_of(job, start.task.index) * job.min_units);
+    if (shares_work(job))
+      join_spread(start);
+    else
+      occupy(start, run_ms_of(job, start.task.index) * job.min_units);
   }
 
   /// The task runs from now on, for `work` unit-milliseconds.
@@ -216,19 +238,22 @@ class Engine {
                     "a job runs with min to max units");
     set_waiting(start.task, false);
     take_room(start.node, demand_of(job, start.units));
-    Slot slot = 0;
-    if (unused_.empty()) {
-      slot = static_cast<Slot>(slots_.size());
-      slots_.emplace_back();
-    } else {
-      slot = unused_.back();
-      unused_.pop_back();
-    }
+    const Slot slot = take_slot();
     slots_[slot] = {start.task, start.node, start.units, work, now_, 0};
     slot_by_task_.emplace(key_of(start.task), slot);
     ++result_.running;
     plan_end(slot);
     observer_.started(start);
+  }
+
+  [[nodiscard]] Slot take_slot() {
+    if (unused_.empty()) {
+      slots_.emplace_back();
+      return static_cast<Slot>(slots_.size() - 1);
+    }
+    const Slot slot = unused_.back();
+    unused_.pop_back();
+    return slot;
   }
 
   void apply(const Resize& resize, bool shrink) {
@@ -248,6 +273,7 @@ class Engine {
   }
 
   void kill(TaskId task) {
+    if (shares_work(workload_.jobs[task.job])) return leave_spread(task);
     const Slot slot = slot_of(task);
     settle(slot);
     const Running killed = slots_[slot];
@@ -257,12 +283,70 @@ class Engine {
     changed_ = true;
   }
 
+  // -- elastic jobs over nodes -------------------------------------------------------------------
+
+  void join_spread(const Start& start) {
+    const JobIndex index = start.task.job;
+    const Job& job = workload_.jobs[index];
+    FAIRWATER_CHECK(start.node < free_.size(), "a task starts on a node of the cluster");
+    set_waiting(start.task, false);
+    take_room(start.node, job.demand);
+    const auto [spread, is_new] = spread_.try_emplace(index);
+    if (is_new) {
+      spread->second.slot = take_slot();
+      slots_[spread->second.slot] = {{index, 0}, 0, 0, job.run_ms * job.least_tasks, now_, 0};
+    }
+    spread->second.nodes.emplace(start.task.index, start.node);
+    change_units(spread->second.slot, 1);
+    ++result_.running;
+    observer_.started(start);
+  }
+
+  /// The task gives its room back; what it did stays done.
+  void leave_spread(TaskId task) {
+    const auto spread = spread_.find(task.job);
+    FAIRWATER_CHECK(spread != spread_.end(), "a task that is given back runs");
+    const auto place = spread->second.nodes.find(task.index);
+    FAIRWATER_CHECK(place != spread->second.nodes.end(), "a task that is given back runs");
+    const Job& job = workload_.jobs[task.job];
+    FAIRWATER_CHECK(spread->second.nodes.size() > job.least_tasks,
+                    "an elastic job keeps its least");
+    const NodeIndex node = place->second;
+    spread->second.nodes.erase(place);
+    change_units(spread->second.slot, -1);
+    free_[node] += job.demand;
+    set_waiting(task, true);
+    --result_.running;
+    observer_.ended(task, node, 1, true);
+  }
+
+  void change_units(Slot slot, Units change) {
+    settle(slot);
+    slots_[slot].units += change;
+    plan_end(slot);
+  }
+
+  void end_spread(JobIndex index) {
+    const auto node = spread_.extract(index);
+    const Spread& ended = node.mapped();
+    give_up(ended.slot);
+    for (const auto& [task, where] : ended.nodes) {
+      free_[where] += workload_.jobs[index].demand;
+      --result_.running;
+      observer_.ended({index, task}, where, 1, false);
+      scheduler_.end({index, task}, where);
+      ++result_.events;
+    }
+    result_.waiting -= std::exchange(waiting_[index], {}).count;
+  }
+
   const Workload& workload_;
   Scheduler& scheduler_;
   Observer& observer_;
   const EngineOptions options_;
   std::vector<ResourceVector> free_;
   std::vector<WaitingOfJob> waiting_;  ///< by job, from its arrival on
+  std::map<JobIndex, Spread> spread_;
   std::vector<Running> slots_;
   std::vector<Slot> unused_;
   std::unordered_map<std::uint64_t, Slot> slot_by_task_;  ///< looked up, never iterated

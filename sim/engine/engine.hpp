@@ -37,7 +37,7 @@ class Observer {
   virtual void submitted(JobIndex /*job*/) {}
   virtual void started(const Start& /*start*/) {}
   virtual void resized(TaskId /*task*/, Units /*before*/, Units /*after*/) {}
-  /// `killed`: by the policy; it waits again.
+  /// `killed`: by the policy; it waits again. Of an elastic job over nodes: it was given back.
   virtual void ended(TaskId /*task*/, NodeIndex /*node*/, Units /*units*/, bool /*killed*/) {}
   virtual void cycle_done(const Scheduler& /*scheduler*/) {}
 };

@@ -41,7 +41,7 @@ struct Account {
   Units lent = 0;      ///< in all so far
   Units borrowed = 0;  ///< in all so far
   Units repaid = 0;    ///< in all so far
-  double credit = 0;   ///< of the elastic policies, in units
+  double credit = 0;   ///< of the elastic policies, in units; of `sequence` in unit-seconds
   /// Where the ledger counts time: what it held so far, and what belonged to it.
   Units held = 0;
   Units part = 0;

@@ -1,6 +1,7 @@
 #include "sim/engine/workload.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "policy/quota/tree_weights.hpp"
 
@@ -54,13 +55,26 @@ std::uint32_t tasks_that_fit(const Job& job, const ResourceVector& free) {
 
 bool could_ever_run(const Cluster& cluster, const Job& job) {
   const ResourceVector demand = demand_of(job, job.min_units);
+  const std::uint32_t at_once = starts_at_once(job);
   std::uint64_t tasks = 0;
   for (const SimNode& node : cluster.nodes) {
     if (job.rule && !job.rule->allows(node.traits)) continue;
-    if (demand.fits(node.capacity)) tasks += job.is_gang ? tasks_that_fit(job, node.capacity) : 1;
-    if (tasks >= starts_at_once(job)) return true;
+    if (!demand.fits(node.capacity)) continue;
+    tasks += at_once == 1 ? 1 : tasks_that_fit(job, node.capacity);
+    if (tasks >= at_once) return true;
   }
   return false;
+}
+
+Job spread_over_nodes(Job job, bool grows) {
+  const auto least = static_cast<std::uint32_t>(std::exchange(job.min_units, 1));
+  const auto most = static_cast<std::uint32_t>(std::exchange(job.max_units, 1));
+  if (most == 1) return job;
+  const bool is_elastic = grows && most > least;
+  job.tasks = is_elastic ? most : least;
+  job.least_tasks = is_elastic ? least : 0;
+  job.is_gang = !is_elastic && least > 1;
+  return job;
 }
 
 Units cost_of(const Cluster& cluster, const Job& job) {

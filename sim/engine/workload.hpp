@@ -1,6 +1,7 @@
 // What is simulated: a cluster, its tenants, and the jobs that they submit.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -38,9 +39,13 @@ struct Cluster {
   std::vector<GroupTerms> groups;
 };
 
-/// `tasks` alike tasks that run independently of each other, or a gang. An elastic job (`min_units`
-/// < `max_units`) is one task that runs with any number of units in between; its work is `run_ms *
-/// min_units`, so that it takes `run_ms` with the least. Others have one unit.
+/// `tasks` alike tasks that run independently of each other, or a gang.
+///
+/// An elastic job takes `run_ms` with the least that it runs with, and less with more. For policies
+/// of a pool it is one task with `min_units` to `max_units` units; others have one unit. For those
+/// that know nodes (spread_over_nodes) it is `least_tasks` to `tasks` tasks, which share its work
+/// out: the least starts at once and stays, the others come and go, and all end when the work is
+/// done.
 struct Job {
   TimeMs submit_ms = 0;
   TenantIndex tenant = 0;
@@ -53,8 +58,9 @@ struct Job {
   PlacementRulePtr rule = nullptr;
   std::vector<TimeMs> task_run_ms{};  ///< by task; empty: `run_ms` each
   Placement placement = Placement::unset;
-  bool has_estimate = true;  ///< false: for want of one, `estimate_ms` is `run_ms`
-  bool is_gang = false;      ///< its tasks start at once, on whichever nodes, or not at all
+  bool has_estimate = true;       ///< false: for want of one, `estimate_ms` is `run_ms`
+  bool is_gang = false;           ///< its tasks start at once, on whichever nodes, or not at all
+  std::uint32_t least_tasks = 0;  ///< of an elastic job over nodes; 0: it is none
 };
 struct Workload {
   std::vector<Job> jobs;  ///< by submit_ms
@@ -76,13 +82,17 @@ void weigh_by_tree(Cluster& cluster);
 [[nodiscard]] ResourceVector demand_of(const Job& job, Units units);
 /// For how many of its tasks, with one unit each, there is room: at most all of them.
 [[nodiscard]] std::uint32_t tasks_that_fit(const Job& job, const ResourceVector& free);
-/// Whether the cluster, when it is empty, has room for a task of the job, or for all of a gang's.
-/// O(nodes).
+/// Whether the cluster, when it is empty, has room for what starts at once of the job: a task,
+/// all of a gang, the least of an elastic job. O(nodes).
 [[nodiscard]] bool could_ever_run(const Cluster& cluster, const Job& job);
 /// So many of its tasks start at once, or none.
 [[nodiscard]] inline std::uint32_t starts_at_once(const Job& job) {
-  return job.is_gang ? job.tasks : 1;
+  return job.is_gang ? job.tasks : std::max(job.least_tasks, std::uint32_t{1});
 }
+[[nodiscard]] inline bool shares_work(const Job& job) { return job.least_tasks > 0; }
+/// What a job of several units is where there are nodes: tasks of one unit. With `grows` an elastic
+/// one has as many as its most, else its least, which starts at once.
+[[nodiscard]] Job spread_over_nodes(Job job, bool grows);
 /// What one unit of the job costs in the ledger's currency.
 [[nodiscard]] Units cost_of(const Cluster& cluster, const Job& job);
 

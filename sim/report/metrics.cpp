@@ -172,7 +172,7 @@ void Recorder::submitted(JobIndex index) {
   const Job& job = workload_.jobs[index];
   outcomes_[index].tasks_left = job.tasks;
   ++tenants_[job.tenant].submitted;
-  wait(job.tenant, job, job.tasks, 1);
+  wait(job.tenant, job, shares_work(job) ? job.least_tasks : job.tasks, 1);
   refresh(job.tenant);
 }
 
@@ -180,7 +180,8 @@ void Recorder::started(const Start& start) {
   const Job& job = workload_.jobs[start.task.job];
   Outcome& outcome = outcomes_[start.task.job];
   if (outcome.first_start < 0) outcome.first_start = now_;
-  wait(job.tenant, job, 1, -1);
+  const bool has_grown = shares_work(job) && outcome.running++ >= job.least_tasks;
+  if (!has_grown) wait(job.tenant, job, 1, -1);
   hold(job.tenant, job, start.units, 1);
   refresh(job.tenant);
 }
@@ -196,7 +197,10 @@ void Recorder::ended(TaskId task, NodeIndex /*node*/, Units units, bool killed) 
   const Job& job = workload_.jobs[task.job];
   Outcome& outcome = outcomes_[task.job];
   hold(job.tenant, job, units, -1);
-  if (killed) {
+  if (shares_work(job)) {
+    --outcome.running;
+    if (!killed) outcome.end = now_;
+  } else if (killed) {
     outcome.killed = true;
     ++tenants_[job.tenant].killed_tasks;
     wait(job.tenant, job, 1, 1);

@@ -4,8 +4,9 @@
 // A tenant's share at a moment is its dominant share: what it holds of the resource of which it
 // holds the largest part. Its entitled share is the water level (policy/quota/water_fill.hpp) of
 // all shares that tenants hold or wait for, by weight (level by level where they are in groups),
-// with the cluster as capacity: exact for one resource, and for several an upper bound, as tenants
-// may dominate in different ones. Tenants and groups are entitled to no more than their `max`.
+// with the cluster as capacity (an elastic job over nodes waits for its least alone): exact for one
+// resource, and for several an upper bound, as tenants may dominate in different ones. Tenants and
+// groups are entitled to no more than their `max`.
 #pragma once
 
 #include <cstdint>
@@ -103,6 +104,7 @@ class Recorder final : public Observer {
     TimeMs first_start = -1;
     TimeMs end = -1;
     std::uint32_t tasks_left = 0;
+    std::uint32_t running = 0;  ///< tasks of an elastic job over nodes
     bool killed = false;
   };
   struct Tenant {

@@ -191,7 +191,7 @@ Json estimate_json(const Estimate& estimate) {
 
 std::vector<std::string> notes_on(const Scenario& scenario,
                                   const std::vector<PolicyRuns>& policies) {
-  std::string no_limits, no_weights, no_tree, no_gangs;
+  std::string no_limits, no_weights, no_tree, no_gangs, no_growth;
   const auto name = [](std::string& list, const std::string& policy) {
     list += (list.empty() ? "" : ", ") + policy;
   };
@@ -199,6 +199,7 @@ std::vector<std::string> notes_on(const Scenario& scenario,
     PolicyOptions options = scenario.policy;
     options.name = policy.policy;
     if (!knows_gangs(policy.policy)) name(no_gangs, policy.policy);
+    if (!needs_pool(policy.policy) && !grows_over_nodes(options)) name(no_growth, policy.policy);
     if (knows_limits(options)) continue;
     name(no_limits, policy.policy);
     name(knows_weights(policy.policy) ? no_tree : no_weights, policy.policy);
@@ -218,6 +219,8 @@ std::vector<std::string> notes_on(const Scenario& scenario,
                     ": what one leaves idle does not go to its siblings first");
   if (!no_gangs.empty() && has_gangs(scenario))
     notes.push_back("gangs are not known to " + no_gangs + ": their tasks start one by one");
+  if (!no_growth.empty() && has_elastic_jobs(scenario))
+    notes.push_back("elastic jobs do not grow under " + no_growth + ": they keep their least");
   return notes;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "sim/traces/generators.hpp"
 
@@ -63,6 +64,15 @@ TimeMs default_sample(const Scenario& scenario, const Workload& workload) {
   return std::max<TimeMs>(end / kSamplesPerRun, 1);
 }
 
+/// What the policy can run of it.
+Workload workload_for(const PolicyOptions& policy, Workload workload) {
+  for (Job& job : workload.jobs) {
+    if (!needs_pool(policy.name)) job = spread_over_nodes(std::move(job), grows_over_nodes(policy));
+    if (!knows_gangs(policy.name)) job.is_gang = false;
+  }
+  return workload;
+}
+
 }  // namespace
 
 Workload draw_workload(const Scenario& scenario, std::uint64_t seed) {
@@ -86,10 +96,15 @@ bool has_gangs(const Scenario& scenario) {
                      [](const Generator& generator) { return generator.is_gang; });
 }
 
+bool has_elastic_jobs(const Scenario& scenario) {
+  const auto& generators = scenario.generators;
+  return std::any_of(generators.begin(), generators.end(), [](const Generator& generator) {
+    return generator.max_units > generator.min_units;
+  });
+}
+
 Expected<RunMetrics> run_once(const Scenario& scenario, std::uint64_t seed) {
-  Workload workload = draw_workload(scenario, seed);
-  if (!knows_gangs(scenario.policy.name))
-    for (Job& job : workload.jobs) job.is_gang = false;
+  const Workload workload = workload_for(scenario.policy, draw_workload(scenario, seed));
   const Cluster cluster =
       needs_pool(scenario.policy.name) ? pooled(scenario.cluster) : scenario.cluster;
   auto scheduler = make_scheduler(scenario.policy, cluster, workload);

@@ -71,8 +71,10 @@ struct Scenario {
 /// its own. O(jobs log jobs).
 [[nodiscard]] Workload draw_workload(const Scenario& scenario, std::uint64_t seed);
 [[nodiscard]] bool has_gangs(const Scenario& scenario);
+[[nodiscard]] bool has_elastic_jobs(const Scenario& scenario);
 
-/// A policy that knows no gangs starts their tasks one by one. A file's sample_ms of 0 gives about
+/// A policy that knows no gangs starts their tasks one by one, and where elastic jobs do not grow
+/// they run with their least. A file's sample_ms of 0 gives about
 /// 300 samples.
 [[nodiscard]] Expected<RunMetrics> run_once(const Scenario& scenario, std::uint64_t seed);
 

@@ -35,6 +35,11 @@ bool knows_gangs(std::string_view policy) {
   return policy != "proportional" && !needs_pool(policy);
 }
 
+bool grows_over_nodes(const PolicyOptions& policy) {
+  return policy.name == "sequence" && policy.allocation == AllocationRule::sequence &&
+         policy.accounting != SequenceAccounting::resource_time;
+}
+
 Expected<std::unique_ptr<Scheduler>> make_scheduler(const PolicyOptions& options,
                                                     const Cluster& cluster,
                                                     const Workload& workload) {

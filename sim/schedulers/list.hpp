@@ -36,6 +36,7 @@ struct PolicyOptions {
   QueueOrder order = QueueOrder::fifo;
   Predict predict = Predict::limits;  ///< where time is counted; limits are estimates
   AllocationRule allocation = AllocationRule::sequence;  ///< of `sequence`
+  GrowthRule growth = GrowthRule::qrea;                  ///< of `sequence`
   std::int64_t patience_percent = kPatiencePercent;      ///< of the estimate; where time is counted
 };
 [[nodiscard]] const std::vector<std::string_view>& policy_names();
@@ -49,6 +50,9 @@ struct PolicyOptions {
 [[nodiscard]] bool knows_limits(const PolicyOptions& policy);
 /// False when it starts the tasks of gangs one by one: it is to be given none.
 [[nodiscard]] bool knows_gangs(std::string_view policy);
+/// True where elastic jobs grow over nodes, by the coordinator's rule; false: they keep their least
+/// there. On a pool they always grow.
+[[nodiscard]] bool grows_over_nodes(const PolicyOptions& policy);
 /// `invalid_input` for an unknown name, or when the policy cannot run such a workload.
 [[nodiscard]] Expected<std::unique_ptr<Scheduler>> make_scheduler(const PolicyOptions& options,
                                                                   const Cluster& cluster,

@@ -6,6 +6,7 @@
 
 #include "model/job.hpp"
 #include "policy/core/check.hpp"
+#include "policy/ledger/credits.hpp"
 #include "state/snapshot.hpp"
 
 namespace fairwater::sim {
@@ -59,6 +60,7 @@ DealCycle make_cycle(const PolicyOptions& options, const Cluster& cluster, const
   settings.debts = options.debts;
   settings.predict = options.predict;
   settings.allocation = options.allocation;
+  settings.growth = options.growth;
   ClusterSnapshot snapshot;
   for (std::uint32_t i = 0; i < cluster.groups.size(); ++i)
     snapshot.tree.groups.push_back({GroupId{i + 1}, cluster.groups[i]});
@@ -98,6 +100,7 @@ SequenceScheduler::SequenceScheduler(const PolicyOptions& options, const Cluster
 
 // While nothing happens, the settlement of the last second does for all before it.
 void SequenceScheduler::pass_to(TimeMs now) {
+  settle_credits(now);
   if (!counts_time_) return;
   const TimeAccounts& time = cycle_.allocator().accounts().time();
   const LedgerMs then = time.now_ms(), until = began_ms_ + now;
@@ -109,6 +112,15 @@ void SequenceScheduler::pass_to(TimeMs now) {
     settle();
   }
   cycle_.allocator().pass_to(until);
+}
+
+void SequenceScheduler::settle_credits(TimeMs now) {
+  if (!cycle_.allocator().may_reclaim()) credits_settled_ms_ = now;
+  while (credits_settled_ms_ < now) {
+    const TimeMs period_ms = std::min(now - credits_settled_ms_, kMaxCreditPeriod_ms);
+    (void)cycle_.settle_credits(period_ms);
+    credits_settled_ms_ += period_ms;
+  }
 }
 
 // A position against what its tenant was owed or owed returns it; the rest is a loan.
@@ -140,7 +152,7 @@ void SequenceScheduler::submit(JobIndex index) {
   Queue& queue = queues_[job.tenant];
   const auto running = running_at_start_.find(index);
   const std::uint32_t first = running == running_at_start_.end() ? 0 : running->second;
-  const std::uint32_t waiting = job.tasks - first;
+  const std::uint32_t waiting = shares_work(job) ? job.least_tasks : job.tasks - first;
   if (waiting == 0) return;
   queue.jobs[index].add(first, waiting, 1);
   queue.order.insert(place_of(index));
@@ -152,12 +164,17 @@ void SequenceScheduler::submit(JobIndex index) {
 }
 
 void SequenceScheduler::end(TaskId task, NodeIndex node) {
-  if (predict_ == Predict::history) {
-    const Job& job = workload_.jobs[task.job];
+  const Job& job = workload_.jobs[task.job];
+  if (shares_work(job)) {  // its work is done; how long that took says nothing of others
+    queues_[job.tenant].growth.erase(task.job);
+    cycle_.withdraw(tenant_id(job.tenant), job_id(task.job));
+  } else if (predict_ == Predict::history) {
     run_times_.finished(class_of(job), tenant_id(job.tenant), run_ms_of(job, task.index));
     if (queues_[job.tenant].pending_tasks > 0) changed_.insert(job.tenant);
   }
-  cycle_.allocator().release({job_id(task.job), task.index, 1});
+  const auto attempt = attempts_.extract(task);
+  cycle_.allocator().release(
+      {job_id(task.job), task.index, attempt.empty() ? 1 : attempt.mapped()});
   cycle_.beat(node_id(node));
 }
 
@@ -192,7 +209,7 @@ WaitingRange SequenceScheduler::waiting_range(JobIndex index,
           .expected_from = run_time.source,
           .limit_ms = std::max<TimeMs>(job.estimate_ms, 1),
           .late_in_ms = lateness_of(index).first - now,
-          .is_gang = job.is_gang,
+          .is_gang = job.is_gang || (range.first == 0 && job.least_tasks > 1),
           .placement = placement_for(job.placement, cluster_.tenants[job.tenant].placement)};
 }
 
@@ -219,6 +236,11 @@ DemandWindow SequenceScheduler::window(TenantIndex tenant) const {
     if (window.next.size() >= kWindowRanges || shown >= kWindowTasks) break;
     shown += show(index, queue, kWindowTasks - shown, window);
   }
+  for (const auto& [index, waiting] : queue.growth) {
+    if (window.growth.size() >= kWindowRanges) break;
+    for (const auto& range : waiting.ranges(kWindowRanges - window.growth.size()))
+      window.growth.push_back(waiting_range(index, range));
+  }
   if (counts_time_ && !queue.late.empty())
     show_first_late(queue.late.begin()->second, queue, window);
   return window;
@@ -237,17 +259,12 @@ void SequenceScheduler::grant(const Deal& deal, Actions& actions) {
   for (const auto& grant : deal.grants) {
     const auto job = static_cast<JobIndex>(grant.task.job.value - 1);
     const TenantIndex tenant = grant.tenant.value - 1;
-    Queue& queue = queues_[tenant];
-    const auto found = queue.jobs.find(job);
-    FAIRWATER_CHECK(found != queue.jobs.end(), "a grant is for a waiting task");
-    found->second.take(grant.task.index, grant.task.attempt);
-    if (found->second.empty()) {
-      queue.jobs.erase(found);
-      queue.order.erase(place_of(job));
-      queue.late.erase(lateness_of(job));
+    if (grant.step == GrantStep::growth) {
+      queues_[tenant].growth.at(job).take(grant.task.index, grant.task.attempt);
+      attempts_[{job, grant.task.index}] = grant.task.attempt;
+    } else {
+      start_waiting(grant, queues_[tenant]);
     }
-    queue.pending -= grant.demand;
-    --queue.pending_tasks;
     changed_.insert(tenant);
     actions.start.push_back({{job, grant.task.index}, deal.node.value - 1, 1});
   }
@@ -259,9 +276,50 @@ void SequenceScheduler::grant(const Deal& deal, Actions& actions) {
     accounts_[repayment.debtor.value - 1].repaid += repayment.units;
 }
 
+void SequenceScheduler::start_waiting(const Grant& grant, Queue& queue) {
+  const auto index = static_cast<JobIndex>(grant.task.job.value - 1);
+  const auto found = queue.jobs.find(index);
+  FAIRWATER_CHECK(found != queue.jobs.end(), "a grant is for a waiting task");
+  found->second.take(grant.task.index, grant.task.attempt);
+  queue.pending -= grant.demand;
+  --queue.pending_tasks;
+  if (!found->second.empty()) return;
+  queue.jobs.erase(found);
+  queue.order.erase(place_of(index));
+  queue.late.erase(lateness_of(index));
+  const Job& job = workload_.jobs[index];
+  if (shares_work(job)) queue.growth[index].add(job.least_tasks, job.tasks - job.least_tasks, 1);
+}
+
+bool SequenceScheduler::give_back(Actions& actions) {
+  const std::vector<Reclaim> reclaims = cycle_.take_reclaims();
+  for (const Reclaim& reclaim : reclaims) {
+    const TaskId task{static_cast<JobIndex>(reclaim.task.job.value - 1), reclaim.task.index};
+    cycle_.release(reclaim.task);
+    cycle_.beat(reclaim.node);
+    const auto started = std::find_if(actions.start.begin(), actions.start.end(),
+                                      [task](const Start& start) { return start.task == task; });
+    if (started == actions.start.end())
+      actions.kill.push_back(task);
+    else
+      actions.start.erase(started);
+    given_back_.push_back(task);
+  }
+  return !reclaims.empty();
+}
+
+void SequenceScheduler::wait_for_growth() {
+  for (const TaskId task : std::exchange(given_back_, {})) {
+    const TenantIndex tenant = workload_.jobs[task.job].tenant;
+    queues_[tenant].growth.at(task.job).add(task.index, 1, attempts_.at(task) + 1);
+    changed_.insert(tenant);
+  }
+}
+
 bool SequenceScheduler::somebody_waits() const {
-  return std::any_of(queues_.begin(), queues_.end(),
-                     [](const Queue& queue) { return queue.pending_tasks > 0; });
+  return std::any_of(queues_.begin(), queues_.end(), [](const Queue& queue) {
+    return queue.pending_tasks > 0 || !queue.growth.empty();
+  });
 }
 
 bool SequenceScheduler::deal_due_nodes(Actions& actions) {
@@ -272,7 +330,7 @@ bool SequenceScheduler::deal_due_nodes(Actions& actions) {
     grant(deal, actions);
     deals_.push_back(std::move(deal));
   }
-  return goes_on;
+  return give_back(actions) || goes_on;
 }
 
 Actions SequenceScheduler::cycle(TimeMs /*now*/) {
@@ -285,12 +343,14 @@ Actions SequenceScheduler::cycle(TimeMs /*now*/) {
     if (counts_time_ && !somebody_waits()) break;
     cycle_.consider_all_nodes();
   } while (deal_due_nodes(actions));
+  wait_for_growth();
   return actions;
 }
 
 Account SequenceScheduler::account(TenantIndex tenant) const {
   Account account = accounts_[tenant];
   account.net = cycle_.allocator().book().net(tenant_id(tenant).value);
+  account.credit = static_cast<double>(cycle_.allocator().tenant(tenant_id(tenant)).credit) / 1000;
   if (!counts_time_) return account;
   const Total so_far = total(tenant);
   account.held = static_cast<Units>(so_far.held / kMicroUnitsPerUnit);

@@ -4,7 +4,9 @@
 // what changed in their queues, also by those deals, and every node is dealt, be it for the windows
 // or at its next heartbeat, until nobody can use any room: the heartbeats take no time here.
 // tests/actors/simulator_equality_test.cpp holds it against the actors. Where its ledger counts
-// time, it is settled each second as a coordinator's is.
+// time, it is settled each second as a coordinator's is. Elastic jobs grow and give back by the
+// coordinator's rule; a task that is to end does so at once, and credits are settled whenever
+// something happens.
 //
 // `sequence` by resource-time: the measure is units times time, as Wang, Hong, Feng propose for
 // tasks of known length. The next task is of the tenant with the least charge / weight (the
@@ -48,9 +50,10 @@ class SequenceScheduler final : public Scheduler {
   /// Smaller first; by arrival where equal.
   using Place = std::pair<TimeMs, JobIndex>;
   struct Queue {
-    std::map<JobIndex, WaitingTasks> jobs;  ///< by arrival
-    std::set<Place> order;                  ///< in which they are to run
-    std::set<Place> late;                   ///< by when they are late
+    std::map<JobIndex, WaitingTasks> jobs;    ///< by arrival
+    std::set<Place> order;                    ///< in which they are to run
+    std::set<Place> late;                     ///< by when they are late
+    std::map<JobIndex, WaitingTasks> growth;  ///< of elastic jobs that have their least
     ResourceVector pending;
     std::uint64_t pending_tasks = 0;
   };
@@ -65,6 +68,13 @@ class SequenceScheduler final : public Scheduler {
                      DemandWindow& window) const;
   [[nodiscard]] DemandWindow window(TenantIndex tenant) const;
   void grant(const Deal& deal, Actions& actions);
+  void start_waiting(const Grant& grant, Queue& queue);
+  /// Ends what the allocator takes back, at once. It grows again in the next cycle at the earliest.
+  /// True when there was any.
+  bool give_back(Actions& actions);
+  void wait_for_growth();
+  /// Credits for growth, up to now.
+  void settle_credits(TimeMs now);
   [[nodiscard]] bool somebody_waits() const;
   /// Brings the accounts up to now, where it counts time.
   void settle();
@@ -93,6 +103,9 @@ class SequenceScheduler final : public Scheduler {
   std::vector<Total> totals_;      ///< up to the last settlement
   std::set<TenantIndex> changed_;  ///< whose windows are to be shown anew
   std::vector<Deal> deals_;
+  std::map<TaskId, std::uint32_t> attempts_;  ///< of tasks that have grown; others have 1
+  std::vector<TaskId> given_back_;            ///< in this cycle
+  TimeMs credits_settled_ms_ = 0;
 };
 
 class TimeSequenceScheduler final : public Scheduler {

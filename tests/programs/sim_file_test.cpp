@@ -127,10 +127,38 @@ TEST_CASE("gangs that could never start are refused", "[golden][sim-file][gang]"
                                "nodes together"));
   CHECK_THAT(refusal_of(gang("tasks: [1, 1001]")),
              Catch::StartsWith("workload.generators[0].tasks: 1001 is above 1000, the most"));
-  CHECK_THAT(refusal_of(gang("units: [1, 4]")),
-             Catch::StartsWith("workload.generators[0].units: a gang has a fixed size"));
+  for (const char* elastic : {"units: [1, 4]", "tasks: {min: 1, max: 4}"})
+    CHECK_THAT(refusal_of(gang(elastic)), Catch::StartsWith("workload.generators[0].gang: "));
   CHECK_THAT(refusal_of(gang("placement: pack")),
              Catch::StartsWith("workload.generators[0].placement: is not for gangs"));
+}
+
+TEST_CASE("elastic jobs have units or tasks from a least to a most", "[unit][sim-file]") {
+  for (const char* elastic : {"units: [2, 4]", "tasks: {min: 2, max: 4}"}) {
+    const auto scenario = parse_sim_file(changed("tasks: [1, 4]", elastic), "s.yaml");
+    if (!scenario) FAIL(details(scenario.error()).message);
+    CHECK(scenario->generators.at(0).tasks == sim::Range{1, 1});
+    CHECK(scenario->generators.at(0).min_units == 2);
+    CHECK(scenario->generators.at(0).max_units == 4);
+    CHECK(has_elastic_jobs(*scenario));
+  }
+  CHECK_THAT(refusal_of(changed("tasks: [1, 4]", "tasks: {min: 5, max: 4}")),
+             Catch::StartsWith("workload.generators[0].tasks: min is above max"));
+  CHECK_THAT(refusal_of(changed("tasks: [1, 4]", "tasks: {min: 1, max: 4}\n      units: [1, 4]")),
+             Catch::StartsWith("workload.generators[0].tasks: says what units says"));
+  CHECK_THAT(refusal_of(changed("tasks: [1, 4]", "tasks: {min: 17, max: 40}")),
+             Catch::StartsWith("workload.generators[0].resources: 17 times as much fits not even"));
+}
+
+TEST_CASE("a simulation file says by which rule elastic jobs grow", "[unit][sim-file]") {
+  const auto scenario =
+      parse_sim_file(changed("name: easy", "name: sequence, elastic: crea"), "s.yaml");
+  REQUIRE(scenario);
+  CHECK(scenario->policy.growth == GrowthRule::crea);
+  for (const char* policy : {"name: easy", "name: sequence, accounting: resource-time",
+                             "name: sequence, allocation: drf"})
+    CHECK_THAT(refusal_of(changed("name: easy", std::string{policy} + ", elastic: qrea")),
+               Catch::StartsWith("policy.elastic: is for policy sequence"));
 }
 
 TEST_CASE("a tree's leaves share as their parents do", "[unit][sim-file]") {

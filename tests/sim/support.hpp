@@ -110,7 +110,10 @@ class Books : public Observer {
     run.killed = killed;
     running.erase(task);
     units.erase(task);
-    if (killed) ++waiting[task.job];
+    if (killed)
+      ++waiting[task.job];
+    else if (shares_work(workload_.jobs[task.job]))
+      waiting.erase(task.job);  // what has not begun is not needed
     hold(task, node, -held);
   }
   [[nodiscard]] bool sound() const {

@@ -1,0 +1,229 @@
+// Elastic jobs over nodes: they grow and give back task by task, by the coordinator's rule.
+#include <numeric>
+#include <set>
+
+#include "sim/report/run_report.hpp"
+#include "sim/schedulers/list.hpp"
+#include "sim/schedulers/sequence.hpp"
+#include "tests/sim/support.hpp"
+
+namespace fairwater::sim {
+namespace {
+
+using namespace test;
+
+Job spread_job(TimeMs submit_ms, TenantIndex tenant, std::uint32_t least, std::uint32_t most,
+               TimeMs run_ms) {
+  Job job = job_of(submit_ms, tenant, most, 1, run_ms);
+  job.least_tasks = least;
+  return job;
+}
+
+std::vector<PolicyOptions> growing_policies() {
+  std::vector<PolicyOptions> all;
+  for (const auto accounting : {SequenceAccounting::units, SequenceAccounting::time})
+    for (const auto rule :
+         {GrowthRule::qrea, GrowthRule::qrea_rebalance, GrowthRule::crea, GrowthRule::bra})
+      all.push_back({.name = "sequence", .accounting = accounting, .growth = rule});
+  return all;
+}
+
+/// A span in which a task ran.
+struct RunSpan {
+  TaskId task;
+  TimeMs start = 0;
+  TimeMs end = 0;
+  bool given_back = false;
+  friend bool operator==(const RunSpan&, const RunSpan&) = default;
+};
+
+struct ElasticOutcome {
+  std::vector<RunSpan> spans;  ///< by start
+  std::vector<double> credits;
+};
+
+ElasticOutcome elastic_run(const PolicyOptions& options, const RandomCase& made) {
+  Books books(made.cluster, made.workload);
+  SequenceScheduler scheduler(options, made.cluster, made.workload);
+  const auto result = run_engine(made.cluster, made.workload, scheduler, books, {});
+  CHECK(books.sound());
+  CHECK(books.waiting.empty());
+  CHECK(result.waiting == 0);
+  CHECK(result.running == 0);
+  ElasticOutcome outcome;
+  for (const auto& run : books.runs)
+    outcome.spans.push_back({run.task, run.start, run.end, run.killed});
+  for (TenantIndex i = 0; i < made.cluster.tenants.size(); ++i)
+    outcome.credits.push_back(scheduler.account(i).credit);
+  return outcome;
+}
+
+/// Every third job is elastic, of one resource.
+RandomCase case_with_elastic_jobs(std::uint64_t seed, int jobs) {
+  RandomCase made = random_case(seed, jobs);
+  SplitMix64 random(seed);
+  for (auto& job : made.workload.jobs) {
+    if (random.below(3) != 0) continue;
+    job.least_tasks = 1 + static_cast<std::uint32_t>(random.below(job.tasks));
+    job.tasks += 1 + static_cast<std::uint32_t>(random.below(6));
+    job.run_ms = std::max<TimeMs>(job.run_ms, 1);
+  }
+  remove_impossible_jobs(made.cluster, made.workload);
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("an elastic job's tasks share its work out", "[unit][engine][elastic]") {
+  const Cluster cluster = processors({2, 2}, {1});
+  const Workload workload{
+      {spread_job(0, 0, 1, 4, 1000), job_of(100, 0, 1, 1, 50), job_of(200, 0, 1, 1, 50)}};
+  // One task until 100, three until 200, two from then on: 100 + 300, and 600 by two take 300.
+  ScriptedScheduler scheduler([](TimeMs now) {
+    Actions actions;
+    if (now == 0) actions.start = {{{0, 0}, 0, 1}};
+    if (now == 100) actions.start = {{{0, 1}, 1, 1}, {{0, 3}, 1, 1}, {{1, 0}, 0, 1}};
+    if (now == 200) {
+      actions.kill = {{0, 3}};
+      actions.start = {{{2, 0}, 1, 1}};
+    }
+    return actions;
+  });
+  Books books(cluster, workload);
+  const auto result = run_engine(cluster, workload, scheduler, books, {});
+  CHECK(books.sound());
+  CHECK(result.end_ms == 500);
+  CHECK(result.waiting == 0);
+  CHECK(result.work_done == 1100);
+  CHECK(books.runs.at(0) == TaskRun{{0, 0}, 0, 0, 500, false});
+  CHECK(books.runs.at(1) == TaskRun{{0, 1}, 1, 100, 500, false});
+  CHECK(books.runs.at(2) == TaskRun{{0, 3}, 1, 100, 200, true});
+}
+
+TEST_CASE("an elastic job starts with its least and keeps it", "[unit][engine][elastic]") {
+  const Cluster cluster = processors({4}, {1});
+  const Workload workload{{spread_job(0, 0, 2, 4, 1000), job_of(100, 0, 1, 1, 50)}};
+  const auto said = [&](const std::function<Actions(TimeMs)>& script) {
+    return last_words([&] {
+      ScriptedScheduler scheduler(script);
+      Books books(cluster, workload);
+      run_engine(cluster, workload, scheduler, books, {});
+    });
+  };
+  CHECK_THAT(said([](TimeMs) {
+               Actions actions;
+               actions.start = {{{0, 0}, 0, 1}};
+               return actions;
+             }),
+             Catch::Matchers::Contains("an elastic job starts with its least"));
+  CHECK_THAT(said([](TimeMs now) {
+               Actions actions;
+               if (now == 0) actions.start = {{{0, 0}, 0, 1}, {{0, 1}, 0, 1}};
+               if (now == 100) actions.kill = {{0, 1}};
+               return actions;
+             }),
+             Catch::Matchers::Contains("an elastic job keeps its least"));
+}
+
+TEST_CASE("an elastic job grows into idle nodes and gives back what others come for",
+          "[unit][policy][elastic]") {
+  // Two nodes of two. Job 0 has all four until tenant 1 comes for its part at 10 s, and again from
+  // 30 s on: 40 + 40 of its 100 unit-seconds are done by then, the last 20 take 5 s.
+  RandomCase made{processors({2, 2}, {1, 1}), {}};
+  made.workload.jobs = {spread_job(0, 0, 1, 4, 100'000), job_of(10'000, 1, 2, 1, 20'000)};
+  for (const auto accounting : {SequenceAccounting::units, SequenceAccounting::time}) {
+    const auto outcome = elastic_run({.name = "sequence", .accounting = accounting}, made);
+    CHECK(outcome.spans == std::vector<RunSpan>{{{0, 0}, 0, 35'000},
+                                                {{0, 1}, 0, 35'000},
+                                                {{0, 2}, 0, 10'000, true},
+                                                {{0, 3}, 0, 10'000, true},
+                                                {{1, 0}, 10'000, 30'000},
+                                                {{1, 1}, 10'000, 30'000},
+                                                {{0, 2}, 30'000, 35'000},
+                                                {{0, 3}, 30'000, 35'000}});
+    // It had three extras for 10 s, one for 20 s and three for 5 s. It left one of its own part of
+    // two unused, tenant 1 both of its two but from 10 s to 30 s, when all was earned by tenant 0.
+    CHECK(outcome.credits == std::vector<double>{-30, 30});
+  }
+}
+
+TEST_CASE("nothing grows under bra, and elastic jobs run with their least",
+          "[unit][policy][elastic]") {
+  RandomCase made{processors({2, 2}, {1, 1}), {}};
+  made.workload.jobs = {spread_job(0, 0, 2, 4, 100'000)};
+  const auto outcome = elastic_run({.name = "sequence", .growth = GrowthRule::bra}, made);
+  CHECK(outcome.spans == std::vector<RunSpan>{{{0, 0}, 0, 100'000}, {{0, 1}, 0, 100'000}});
+}
+
+TEST_CASE("elastic jobs do all of their work, begin with their least, and credits sum to zero",
+          "[property][policy][elastic]") {
+  for (const auto& options : growing_policies()) {
+    std::size_t given_back = 0, grown = 0;
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+      const RandomCase made = case_with_elastic_jobs(seed, 50);
+      CAPTURE(static_cast<int>(options.accounting), to_string(options.growth), seed);
+      const auto outcome = elastic_run(options, made);
+      std::map<JobIndex, TimeMs> begin, end, work;
+      for (const auto& span : outcome.spans) {
+        begin.try_emplace(span.task.job, span.start);
+        end[span.task.job] = std::max(end[span.task.job], span.end);
+        work[span.task.job] += span.end - span.start;
+      }
+      std::map<JobIndex, std::set<std::uint32_t>> first;
+      for (const auto& span : outcome.spans) {
+        const Job& job = made.workload.jobs[span.task.job];
+        if (!shares_work(job)) continue;
+        if (span.start == begin[span.task.job]) first[span.task.job].insert(span.task.index);
+        if (span.given_back) CHECK(span.task.index >= job.least_tasks);
+        if (!span.given_back) CHECK(span.end == end[span.task.job]);
+        given_back += span.given_back ? 1 : 0;
+        grown += span.task.index >= job.least_tasks ? 1 : 0;
+      }
+      for (const auto& [index, tasks] : first) {
+        const Job& job = made.workload.jobs[index];
+        CHECK(tasks.size() >= job.least_tasks);
+        // The last millisecond may end with less left than its tasks could do.
+        CHECK(work[index] >= job.run_ms * job.least_tasks);
+        CHECK(work[index] < job.run_ms * job.least_tasks + job.tasks);
+      }
+      CHECK(std::accumulate(outcome.credits.begin(), outcome.credits.end(), 0.0) ==
+            Approx(0).margin(1e-6));
+    }
+    CHECK((options.growth == GrowthRule::bra ? grown == 0 : grown > 300));
+    CHECK((options.growth == GrowthRule::bra ? given_back == 0 : given_back > 50));
+  }
+}
+
+TEST_CASE("where elastic jobs do not grow they run with their least, and the report says so",
+          "[unit][sim][elastic]") {
+  Scenario scenario;
+  scenario.cluster = processors({2, 2}, {1});
+  scenario.cluster.tenants[0].name = "a";
+  Generator generator;
+  generator.arrivals = ArrivalProcess::backlog;
+  generator.jobs = 1;
+  generator.demand = {{1000, 1000}};
+  generator.run_ms = {100'000, 100'000};
+  generator.min_units = 2;
+  generator.max_units = 4;
+  scenario.generators = {generator};
+  std::vector<PolicyRuns> runs;
+  std::vector<TimeMs> ends;
+  for (const char* name : {"sequence", "qrea", "easy", "conservative", "drf", "proportional"}) {
+    scenario.policy.name = name;
+    const auto run = run_once(scenario, 1);
+    REQUIRE(run);
+    CHECK(run->failed_jobs == 0);
+    ends.push_back(run->engine.end_ms);
+    runs.push_back({name, {*run}});
+  }
+  CHECK(ends == std::vector<TimeMs>{50'000, 50'000, 100'000, 100'000, 100'000, 100'000});
+  CHECK(notes_on(scenario, runs) ==
+        std::vector<std::string>{
+            "elastic jobs do not grow under easy, conservative, drf, proportional: they keep their "
+            "least"});
+  CHECK(runs[0].runs[0].jobs.mean_wait_s == 0);
+  CHECK(runs[0].runs[0].jobs.mean_completion_s == 50);
+}
+
+}  // namespace fairwater::sim
