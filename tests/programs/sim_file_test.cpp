@@ -161,6 +161,40 @@ TEST_CASE("a simulation file says by which rule elastic jobs grow", "[unit][sim-
                Catch::StartsWith("policy.elastic: is for policy sequence"));
 }
 
+TEST_CASE("a simulation file may allocate by dominant shares", "[unit][sim-file]") {
+  // Ghodsi and others, NSDI 2011, section 4.1: 3 tasks of <1 processor, 4 GB> and 2 of <3, 1 GB>.
+  const std::string text = R"(
+resources: [{name: cpu, granule: 1}, {name: memory, granule: 1GiB}]
+nodes: [{resources: {cpu: 9, memory: 18GiB}}]
+tenants: [{name: a}, {name: b}]
+workload:
+  generators:
+    - {tenant: a, arrivals: backlog, jobs: 10, resources: {cpu: 1, memory: 4GiB}, run: 2h}
+    - {tenant: b, arrivals: backlog, jobs: 10, resources: {cpu: 3, memory: 1GiB}, run: 2h}
+policy: {name: sequence, allocation: drf}
+metrics: {sample: 10m}
+end: 1h
+)";
+  const auto held_of = [](const std::string& file) {
+    const auto scenario = parse_sim_file(file, "s.yaml");
+    if (!scenario) FAIL(details(scenario.error()).message);
+    const auto run = run_once(*scenario, 1);
+    REQUIRE(run);
+    std::vector<std::pair<Amount, Amount>> held;
+    for (const auto& tenant : run->samples.back())
+      held.emplace_back(tenant.held[kCpu] / 1000, tenant.held[kMemory] / 1024);
+    return held;
+  };
+  using Held = std::vector<std::pair<Amount, Amount>>;
+  CHECK(held_of(text) == Held{{3, 12}, {6, 2}});
+  CHECK(held_of(changed_in(text, "{name: a}", "{name: a, max: {cpu: 1}}")) == Held{{1, 4}, {6, 2}});
+  CHECK(held_of(changed_in(text, ", allocation: drf", "")) != Held{{3, 12}, {6, 2}});
+  for (const char* policy :
+       {"name: drf, allocation: drf", "name: sequence, accounting: resource-time, allocation: drf"})
+    CHECK_THAT(refusal_of(changed_in(text, "name: sequence, allocation: drf", policy)),
+               Catch::StartsWith("policy.allocation: is for policy sequence"));
+}
+
 TEST_CASE("a tree's leaves share as their parents do", "[unit][sim-file]") {
   const auto scenario = parse_sim_file(
       changed("  - {name: a, weight: 3, quota: 7}\n",
