@@ -8,20 +8,25 @@
 
 #include "model/calls.hpp"
 
-#define FAIRWATER_MESSAGE(name) \
-  namespace fairwater {         \
-  struct name;                  \
-  }                             \
+/// `folder` is the inner namespace of the struct, as its file opens it.
+#define FAIRWATER_MESSAGE(folder, name) \
+  namespace fairwater::folder {         \
+  struct name;                          \
+  }                                     \
   CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::name)
+#define FAIRWATER_MODEL_MESSAGE(name) FAIRWATER_MESSAGE(inline model, name)
+#define FAIRWATER_COORDINATOR_MESSAGE(name) \
+  FAIRWATER_MESSAGE(inline actors::inline coordinator, name)
+#define FAIRWATER_AGENT_MESSAGE(name) FAIRWATER_MESSAGE(inline actors::inline agent, name)
 
-FAIRWATER_MESSAGE(AgentOrders)
-FAIRWATER_MESSAGE(ReadAgentLog)
-FAIRWATER_MESSAGE(AgentReport)
-FAIRWATER_MESSAGE(ReportReply)
-FAIRWATER_MESSAGE(LaunchOrder)
-FAIRWATER_MESSAGE(StopOrder)
-FAIRWATER_MESSAGE(TaskResult)
-FAIRWATER_MESSAGE(Caller)
+FAIRWATER_MODEL_MESSAGE(AgentOrders)
+FAIRWATER_MODEL_MESSAGE(ReadAgentLog)
+FAIRWATER_MODEL_MESSAGE(AgentReport)
+FAIRWATER_MODEL_MESSAGE(ReportReply)
+FAIRWATER_MODEL_MESSAGE(LaunchOrder)
+FAIRWATER_MODEL_MESSAGE(StopOrder)
+FAIRWATER_MODEL_MESSAGE(TaskResult)
+FAIRWATER_MODEL_MESSAGE(Caller)
 
 template <class Type>
 requires fairwater::kInCalls<Type>

@@ -13,7 +13,7 @@
 #include "cli/replay/command.hpp"
 #include "cli/sim/commands.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
@@ -119,4 +119,4 @@ int run_fairwater(const std::vector<std::string>& arguments, std::ostream& out, 
   return context.action();
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-namespace fairwater {
+namespace fairwater::inline cli {
 
 /// Runs one command; `arguments` are those after the program's name. Returns the exit status.
 [[nodiscard]] int run_fairwater(const std::vector<std::string>& arguments, std::ostream& out,
                                 std::ostream& err);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli

@@ -5,7 +5,7 @@
 
 #include "cli/core/verbs.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli {
 namespace {
 
 std::string options_of(const CLI::App& app) {
@@ -64,4 +64,4 @@ void add_completion_command(CLI::App& app, Context& context) {
   });
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli

@@ -2,7 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
-namespace fairwater {
+namespace fairwater::inline daemon {
 
 caf::error change_accounting(Ledger& ledger, const CoordinatorConfig& config) {
   const ClusterCreated cluster = ledger.cluster();
@@ -22,4 +22,4 @@ caf::error change_accounting(Ledger& ledger, const CoordinatorConfig& config) {
   return {};
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline daemon

@@ -22,7 +22,7 @@
 #include "process/temporary_directory.hpp"
 #include "rpc/tokens.hpp"
 
-namespace fairwater {
+namespace fairwater::inline daemon {
 namespace {
 
 struct CommonFlags {
@@ -463,4 +463,4 @@ int run_fairwaterd(int argc, char** argv) {
   return status;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline daemon

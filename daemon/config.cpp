@@ -15,7 +15,7 @@
 #include "rpc/addresses.hpp"
 #include "rpc/sockets.hpp"
 
-namespace fairwater {
+namespace fairwater::inline daemon {
 namespace {
 
 /// More than any machine has: an amount beyond it does not count devices.
@@ -309,6 +309,8 @@ caf::error read_config(std::string_view text, const std::string& name, AgentConf
   return read_file(text, name, config);
 }
 
+using process::validate;
+
 caf::error validate(const CoordinatorConfig& config) {
   if (auto wrong = validate_address(config.listen, "listen")) return wrong;
   if (config.data.empty())
@@ -413,4 +415,4 @@ NamedAmounts machine_resources() {
           {"memory", static_cast<Amount>(info.totalram * info.mem_unit / kMebibyte)}};
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline daemon

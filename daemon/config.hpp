@@ -20,7 +20,7 @@
 #include "process/forgotten_tasks.hpp"
 #include "process/task_user.hpp"
 
-namespace fairwater {
+namespace fairwater::inline daemon {
 
 enum class LogFormat : std::uint8_t { text, json };
 
@@ -115,4 +115,4 @@ struct NodeResources {
 [[nodiscard]] Expected<NodeResources> node_resources(const AgentConfig& config,
                                                      const std::vector<std::string>& gpus);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline daemon

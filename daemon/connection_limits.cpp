@@ -5,7 +5,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline daemon {
 namespace {
 
 constexpr std::uint64_t kLeastForOperators = 8;
@@ -61,4 +61,4 @@ std::string text_of(const ConnectionLimits& limits) {
          std::to_string(limits.for_operators) + " more for operators";
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline daemon

@@ -8,7 +8,7 @@
 #include "daemon/config.hpp"
 #include "model/errors.hpp"
 
-namespace fairwater {
+namespace fairwater::inline daemon {
 
 struct ConnectionLimits {
   std::uint32_t connections = 0;
@@ -33,4 +33,4 @@ void raise_descriptor_limit();
 /// For the log, at the start.
 [[nodiscard]] std::string text_of(const ConnectionLimits& limits);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline daemon

@@ -32,7 +32,7 @@
 #include "rpc/tokens.hpp"
 #include "storage/backup.hpp"
 
-namespace fairwater {
+namespace fairwater::inline daemon {
 
 // -- logging and stopping -------------------------------------------------------------------------
 
@@ -390,4 +390,4 @@ AgentProcess::~AgentProcess() {
   caf::anon_send_exit(caf::actor_cast<caf::actor>(agent_), caf::exit_reason::user_shutdown);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline daemon

@@ -17,7 +17,7 @@
 #include "gateway/server.hpp"
 #include "rpc/agent/agent_client.hpp"
 
-namespace fairwater {
+namespace fairwater::inline daemon {
 
 /// Structured lines on standard error: `TIME level message`, or one JSON object each.
 class DaemonLog {
@@ -141,4 +141,4 @@ inline constexpr const char* kCoordinatorKeyFile = "coordinator.key";
 /// `fairwaterd` without its name; returns the exit status.
 [[nodiscard]] int run_fairwaterd(int argc, char** argv);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline daemon

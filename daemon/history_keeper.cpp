@@ -6,7 +6,7 @@
 
 #include "actors/coordinator/historian.hpp"
 
-namespace fairwater {
+namespace fairwater::inline daemon {
 
 HistoryKeeper::HistoryKeeper(std::shared_ptr<Ledger> ledger, const HistoryLimits& limits,
                              const DaemonLog& log)
@@ -57,4 +57,4 @@ bool HistoryKeeper::cut() {
   return true;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline daemon

@@ -11,7 +11,7 @@
 #include "model/history.hpp"
 #include "storage/ledger.hpp"
 
-namespace fairwater {
+namespace fairwater::inline daemon {
 
 /// A thread that cuts every 10 s while follows(true) was said. A cut that is at work ends before
 /// the keeper does, and goes on beside a takeover.
@@ -40,4 +40,4 @@ class HistoryKeeper {
   std::thread thread_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline daemon

@@ -22,7 +22,7 @@
 #include "storage/directory.hpp"
 #include "storage/etcd/etcd_journal.hpp"
 
-namespace fairwater {
+namespace fairwater::inline daemon {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -340,4 +340,4 @@ caf::error refuse_replica_alone(const CoordinatorConfig& config) {
                         replica_file(config));
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline daemon

@@ -11,7 +11,7 @@
 
 #include "daemon/daemon.hpp"
 
-namespace fairwater {
+namespace fairwater::inline daemon {
 
 struct ReplicaStart {
   bool init = false;   ///< create the data directory; with `found`
@@ -28,4 +28,4 @@ struct ReplicaStart {
 /// where the others may have gone on already.
 [[nodiscard]] caf::error refuse_replica_alone(const CoordinatorConfig& config);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline daemon

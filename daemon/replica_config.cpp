@@ -5,7 +5,7 @@
 #include "model/tenant.hpp"
 #include "rpc/sockets.hpp"
 
-namespace fairwater {
+namespace fairwater::inline daemon {
 namespace {
 
 EtcdTls read_tls(const Field& field) {
@@ -82,4 +82,4 @@ caf::error check_member(const ReplicaConfig& config, const std::string& member) 
                                         : "'" + member + "' is none of " + names);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline daemon

@@ -8,7 +8,7 @@
 #include "daemon/replication/members.hpp"
 #include "model/errors.hpp"
 
-namespace fairwater {
+namespace fairwater::inline daemon {
 
 /// Of a file's content; `name` is how errors call it.
 [[nodiscard]] Expected<ReplicaConfig> read_replicas(std::string_view text, const std::string& name);
@@ -17,4 +17,4 @@ namespace fairwater {
 /// `member` is this coordinator's name in it.
 [[nodiscard]] caf::error check_member(const ReplicaConfig& config, const std::string& member);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline daemon

@@ -4,9 +4,9 @@
 #include "daemon/replica_config.hpp"
 #include "input/field.hpp"
 
-namespace fairwater {
+namespace fairwater::inline daemon {
 
 /// Types alone; ranges are validate()'s. Throws InputError.
 [[nodiscard]] ReplicaConfig read_replicas(const Field& field);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline daemon

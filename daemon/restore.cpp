@@ -13,7 +13,7 @@
 #include "rpc/tokens.hpp"
 #include "storage/backup.hpp"
 
-namespace fairwater {
+namespace fairwater::inline daemon {
 namespace {
 
 std::string end_text(const BackupManifest& manifest) {
@@ -93,4 +93,4 @@ caf::error restore_cluster(const CoordinatorConfig& config, const std::string& b
   return {};
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline daemon

@@ -6,7 +6,7 @@
 #include "daemon/config.hpp"
 #include "model/errors.hpp"
 
-namespace fairwater {
+namespace fairwater::inline daemon {
 
 /// The coordinator's key and tokens, as far as they are in `from`: agents take no coordinator with
 /// another key for theirs.
@@ -21,4 +21,4 @@ namespace fairwater {
 /// same life of the ledger.
 [[nodiscard]] caf::error copy_replica(const CoordinatorConfig& config, const std::string& backup);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline daemon

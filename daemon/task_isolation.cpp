@@ -4,7 +4,7 @@
 
 #include "process/cpuset.hpp"
 
-namespace fairwater {
+namespace fairwater::inline daemon {
 namespace {
 
 Expected<TaskUserRules> rules_of(const AgentConfig& config, bool root) {
@@ -79,4 +79,4 @@ std::string work_directory(const AgentConfig& config) {
   return config.data + (::geteuid() == 0 ? ".work" : "/work");
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline daemon

@@ -8,7 +8,7 @@
 #include "process/device_access.hpp"
 #include "process/task_user.hpp"
 
-namespace fairwater {
+namespace fairwater::inline daemon {
 
 struct TaskIsolation {
   TaskUserRules users;
@@ -29,4 +29,4 @@ struct TaskIsolation {
 /// other users must come through to them; else inside.
 [[nodiscard]] std::string work_directory(const AgentConfig& config);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline daemon

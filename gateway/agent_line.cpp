@@ -6,7 +6,7 @@
 #include "rpc/faults.hpp"
 #include "schema/byte_budget.hpp"
 
-namespace fairwater {
+namespace fairwater::inline gateway {
 namespace {
 
 constexpr auto kReadLogTimeout = 10 * kj::SECONDS;
@@ -178,4 +178,4 @@ void AgentLine::answer_log(std::uint64_t request, Expected<LogChunk> answer) con
 
 void AgentLine::taskFailed(kj::Exception&&) { fail(); }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline gateway

@@ -16,7 +16,7 @@
 #include "rpc/bridge.hpp"
 #include "rpc/wire.hpp"
 
-namespace fairwater {
+namespace fairwater::inline gateway {
 
 class AgentLine;
 
@@ -91,4 +91,4 @@ class AgentLine final : private kj::TaskSet::ErrorHandler {
   kj::TaskSet tasks_;  ///< last: its promises refer to the rest
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline gateway

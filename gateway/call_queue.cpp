@@ -5,7 +5,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline gateway {
 
 /// Waits in its lane while it lives, until it begins.
 class CallQueue::Turn {
@@ -157,4 +157,4 @@ kj::Promise<void> Refusals::next() {
   return timer_.atTime(last_);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline gateway

@@ -25,7 +25,7 @@
 #include "model/errors.hpp"
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline gateway {
 
 struct CallLimits {
   std::uint32_t open = 16'384;
@@ -133,4 +133,4 @@ class Refusals {
   kj::TimePoint last_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline gateway

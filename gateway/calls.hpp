@@ -7,7 +7,7 @@
 
 #include "gateway/connection.hpp"
 
-namespace fairwater {
+namespace fairwater::inline gateway {
 
 /// Words of an answer that is no list: without a hint each takes 8 KiB until it has left.
 inline constexpr capnp::MessageSize kSmallAnswer{32, 0};
@@ -112,4 +112,4 @@ inline std::int64_t bounded_wait_ms(std::int64_t asked_ms) {
   return std::clamp<std::int64_t>(asked_ms, 0, kMaxWaitMs);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline gateway

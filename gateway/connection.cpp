@@ -8,7 +8,7 @@
 
 #include "gateway/sessions.hpp"
 
-namespace fairwater {
+namespace fairwater::inline gateway {
 namespace {
 
 /// What a wrong token costs, doubled each time.
@@ -223,4 +223,4 @@ void Connection::read_or_pause() {
     messages_.pause();
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline gateway

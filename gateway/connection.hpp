@@ -19,7 +19,7 @@
 #include "rpc/message_guard.hpp"
 #include "rpc/wire.hpp"
 
-namespace fairwater {
+namespace fairwater::inline gateway {
 
 class Connection;
 
@@ -182,4 +182,4 @@ class Connection final : public kj::Refcounted {
   std::uint32_t waiting_calls_ = 0;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline gateway

@@ -3,7 +3,7 @@
 #include "gateway/sessions.hpp"
 #include "rpc/tokens.hpp"
 
-namespace fairwater {
+namespace fairwater::inline gateway {
 namespace {
 
 std::uint32_t version_in_use(std::uint32_t peer_version) {
@@ -192,4 +192,4 @@ wire::Gateway::Client make_gateway(Connection& connection) {
   return kj::heap<GatewayServer>(connection);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline gateway

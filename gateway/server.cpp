@@ -10,7 +10,7 @@
 #include "rpc/loop_thread.hpp"
 #include "rpc/sockets.hpp"
 
-namespace fairwater {
+namespace fairwater::inline gateway {
 namespace {
 
 /// After a failed accept (no file descriptor left, ..) until the next try.
@@ -147,4 +147,4 @@ Server::~Server() = default;
 
 const std::string& Server::address() const { return impl_->address; }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline gateway

@@ -12,7 +12,7 @@
 #include "model/errors.hpp"
 #include "rpc/identity.hpp"
 
-namespace fairwater {
+namespace fairwater::inline gateway {
 
 struct ServerOptions {
   std::string listen = "127.0.0.1:7400";  ///< HOST:PORT; port 0 picks one
@@ -52,4 +52,4 @@ class Server {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline gateway

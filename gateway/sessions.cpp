@@ -6,7 +6,7 @@
 #include "rpc/tokens.hpp"
 #include "schema/byte_budget.hpp"
 
-namespace fairwater {
+namespace fairwater::inline gateway {
 namespace {
 
 /// The answer says of each tenant what changes: up to three times the bytes of the question.
@@ -257,4 +257,4 @@ wire::NodeSession::Client make_node_session(Connection& connection, const NodeRe
   return kj::heap<NodeSessionServer>(connection, node, kj::mv(line));
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline gateway

@@ -4,7 +4,7 @@
 
 #include "gateway/connection.hpp"
 
-namespace fairwater {
+namespace fairwater::inline gateway {
 
 /// The bootstrap interface: all that a peer can reach before it has shown a token.
 [[nodiscard]] wire::Gateway::Client make_gateway(Connection& connection);
@@ -21,4 +21,4 @@ struct SessionPair {
                                                           const NodeRegistered& node,
                                                           kj::Own<AgentLine> line);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline gateway

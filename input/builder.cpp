@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fairwater {
+namespace fairwater::inline input {
 namespace {
 
 using Kind = InputValue::Kind;
@@ -73,4 +73,4 @@ std::string DocumentBuilder::path() const {
   return path;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline input

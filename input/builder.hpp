@@ -9,7 +9,7 @@
 
 #include "input/document.hpp"
 
-namespace fairwater {
+namespace fairwater::inline input {
 
 class DocumentBuilder {
  public:
@@ -38,4 +38,4 @@ class DocumentBuilder {
   std::vector<Open> open_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline input

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-namespace fairwater {
+namespace fairwater::inline input {
 namespace {
 
 using Kind = InputValue::Kind;
@@ -76,4 +76,4 @@ caf::error Document::refusal(const InputError& error) const {
   return make_error(error.code(), with_line(error.what(), line, name_), error.path());
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline input

@@ -11,7 +11,7 @@
 #include "input/field.hpp"
 #include "model/errors.hpp"
 
-namespace fairwater {
+namespace fairwater::inline input {
 
 /// Larger YAML files are refused before they are parsed.
 inline constexpr std::size_t kMaxYamlBytes = 4 * 1024 * 1024;
@@ -72,4 +72,4 @@ enum class IfNoKeys : std::uint8_t { refuse, accept };
 /// One JSON value and nothing after it.
 [[nodiscard]] Expected<Document> parse_json(std::string_view text);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline input

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-namespace fairwater {
+namespace fairwater::inline input {
 namespace {
 
 using Kind = InputValue::Kind;
@@ -250,4 +250,4 @@ const std::string& UniqueNames::add(std::string name, const Field& field) {
   return *added;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline input

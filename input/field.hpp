@@ -25,7 +25,7 @@
 #include "model/errors.hpp"
 #include "model/resources.hpp"
 
-namespace fairwater {
+namespace fairwater::inline input {
 
 /// One value as it was written. What it may stand for is the reader's to say.
 struct InputValue {
@@ -197,4 +197,4 @@ class UniqueNames {
   std::set<std::string, std::less<>> seen_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline input

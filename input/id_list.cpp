@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-namespace fairwater {
+namespace fairwater::inline input {
 namespace {
 
 caf::error refuse(std::string_view part, const char* why) {
@@ -48,4 +48,4 @@ Expected<IdList> parse_id_list(std::string_view text) {
   return list;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline input

@@ -7,7 +7,7 @@
 #include "model/errors.hpp"
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline input {
 
 /// Bounds what a range like `1-999999999` may ask for.
 inline constexpr std::size_t kMaxIdsInList = 1'000'000;
@@ -22,4 +22,4 @@ struct IdList {
 /// `invalid_input` naming the offending part.
 [[nodiscard]] Expected<IdList> parse_id_list(std::string_view text);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline input

@@ -7,7 +7,7 @@
 #include "input/placement.hpp"
 #include "model/job_validation.hpp"
 
-namespace fairwater {
+namespace fairwater::inline input {
 namespace {
 
 /// `tasks: 20` or `tasks: {min: 2, max: 8}`.
@@ -105,4 +105,4 @@ Expected<JobFile> parse_job_file(std::string_view text, const std::string& name)
   return JobFile{std::move(*job).take(), std::move(warnings), std::move(*document)};
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline input

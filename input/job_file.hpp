@@ -8,7 +8,7 @@
 #include "input/document.hpp"
 #include "model/job.hpp"
 
-namespace fairwater {
+namespace fairwater::inline input {
 
 /// What a task gets that does not name an amount.
 inline constexpr Amount kDefaultCpu = 1000;
@@ -31,4 +31,4 @@ struct JobFile {
 /// What is left open gets its default: the amounts above, and the program's name as the job's name.
 void fill_defaults(JobSpec& spec);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline input

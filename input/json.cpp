@@ -5,7 +5,7 @@
 
 #include "input/builder.hpp"
 
-namespace fairwater {
+namespace fairwater::inline input {
 namespace {
 
 using Kind = InputValue::Kind;
@@ -77,4 +77,4 @@ Expected<Document> parse_json(std::string_view text) {
   return document;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline input

@@ -4,10 +4,10 @@
 #include "input/field.hpp"
 #include "model/job.hpp"
 
-namespace fairwater {
+namespace fairwater::inline input {
 
 [[nodiscard]] inline Placement read_placement(const Field& field) {
   return field.parsed(parse_placement);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline input

@@ -1,6 +1,6 @@
 #include "input/resource_kinds.hpp"
 
-namespace fairwater {
+namespace fairwater::inline input {
 
 std::vector<ResourceKind> read_resource_kinds(const Field& list) {
   std::vector<ResourceKind> kinds;
@@ -55,4 +55,4 @@ DebtSettings read_debts(const Field& field) {
   return settings;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline input

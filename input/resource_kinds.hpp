@@ -9,7 +9,7 @@
 #include "model/resources.hpp"
 #include "policy/allocator/allocator.hpp"
 
-namespace fairwater {
+namespace fairwater::inline input {
 
 /// A list of {name, granule, units}. What makes a catalogue is ResourceCatalog::make()'s to say.
 [[nodiscard]] std::vector<ResourceKind> read_resource_kinds(const Field& list);
@@ -22,4 +22,4 @@ namespace fairwater {
 /// What a cap is, terms_of() says.
 [[nodiscard]] DebtSettings read_debts(const Field& field);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline input

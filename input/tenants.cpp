@@ -5,7 +5,7 @@
 #include "input/document.hpp"
 #include "input/placement.hpp"
 
-namespace fairwater {
+namespace fairwater::inline input {
 namespace {
 
 constexpr int kMaxDepth = 16;
@@ -102,4 +102,4 @@ Expected<std::vector<TenantSpec>> parse_tenant_file(std::string_view text,
   });
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline input

@@ -10,7 +10,7 @@
 #include "model/errors.hpp"
 #include "model/tenant.hpp"
 
-namespace fairwater {
+namespace fairwater::inline input {
 
 /// A tenant, not validated, and the tenants within it.
 struct DeclaredTenant {
@@ -32,4 +32,4 @@ using ReadTenantMore = std::function<void(const FieldMap&, TenantSpec&)>;
 [[nodiscard]] Expected<std::vector<TenantSpec>> parse_tenant_file(std::string_view text,
                                                                   const std::string& name);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline input

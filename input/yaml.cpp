@@ -8,7 +8,7 @@
 
 #include "input/builder.hpp"
 
-namespace fairwater {
+namespace fairwater::inline input {
 namespace {
 
 using Kind = InputValue::Kind;
@@ -83,4 +83,4 @@ Expected<Document> parse_yaml(std::string_view text, const std::string& name, If
   return document;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline input

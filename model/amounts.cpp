@@ -10,7 +10,7 @@
 #include "model/numbers.hpp"
 #include "model/resources.hpp"
 
-namespace fairwater {
+namespace fairwater::inline model {
 namespace {
 
 bool is_digits(std::string_view text) {
@@ -222,4 +222,4 @@ Expected<std::int64_t> parse_lifetime_ms(std::string_view text) {
           "' is neither a duration such as 12h or 30m, of at most 100 years, nor never");
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

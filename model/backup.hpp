@@ -7,7 +7,7 @@
 #include "model/ledger_mark.hpp"
 #include "model/time.hpp"
 
-namespace fairwater {
+namespace fairwater::inline model {
 
 /// What a backup is of.
 struct BackupManifest {
@@ -26,4 +26,4 @@ struct LedgerBackup {
   friend bool operator==(const LedgerBackup&, const LedgerBackup&) = default;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

@@ -5,7 +5,7 @@
 
 #include "model/numbers.hpp"
 
-namespace fairwater {
+namespace fairwater::inline model {
 namespace {
 
 constexpr Wide kSecond_ms = 1000;
@@ -111,4 +111,4 @@ Expected<Units> unit_ms_of(const BalanceConversion& conversion, const LedgerMeas
   return static_cast<Units>(product / divisor);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

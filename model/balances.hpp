@@ -6,7 +6,7 @@
 
 #include "model/requests.hpp"
 
-namespace fairwater {
+namespace fairwater::inline model {
 
 /// `12` where the ledger counts units. Where it counts time `8core-s` or `1.5 core-h`, as listings
 /// show it (`unit-s`, `unit-h` on a cluster that counts no processors), or `8000unit_ms`, as JSON
@@ -36,4 +36,4 @@ struct BalanceConversion {
 [[nodiscard]] Expected<Units> unit_ms_of(const BalanceConversion& conversion,
                                          const LedgerMeasure& measure);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

@@ -14,7 +14,7 @@
 #include "model/usage.hpp"
 #include "model/verify_report.hpp"
 
-namespace fairwater {
+namespace fairwater::inline model {
 
 /// Carried out; nothing to say.
 struct Done {};
@@ -363,4 +363,4 @@ template <class Type>
 inline constexpr bool kByFollower = false FAIRWATER_FOLLOWER_CALLS(FAIRWATER_IS_REQUEST);
 #undef FAIRWATER_IS_REQUEST
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

@@ -8,7 +8,7 @@
 #include <caf/message.hpp>
 #include <caf/message_handler.hpp>
 
-namespace fairwater {
+namespace fairwater::inline model {
 namespace {
 
 constexpr caf::atom_value kCategory = caf::atom("fairwater");
@@ -83,4 +83,4 @@ ErrorDetails details(const caf::error& error) {
   return result;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

@@ -7,7 +7,7 @@
 #include <caf/error.hpp>
 #include <caf/expected.hpp>
 
-namespace fairwater {
+namespace fairwater::inline model {
 
 enum class ErrorCode : std::uint8_t {
   invalid_input = 1,  ///< the caller must change what it sent; `field` names where
@@ -56,4 +56,4 @@ struct ErrorDetails {
 template <class T>
 using Expected = caf::expected<T>;
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

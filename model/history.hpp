@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace fairwater {
+namespace fairwater::inline model {
 
 struct HistoryLimits {
   /// After so many records, or as many as the state has if that is more, comes a checkpoint, behind
@@ -29,4 +29,4 @@ struct HistoryReport {
   friend bool operator==(const HistoryReport&, const HistoryReport&) = default;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

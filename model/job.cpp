@@ -4,7 +4,7 @@
 #include <csignal>
 #include <utility>
 
-namespace fairwater {
+namespace fairwater::inline model {
 namespace {
 
 constexpr std::array<std::pair<JobState, std::string_view>, 5> kJobStates{
@@ -120,4 +120,4 @@ std::string cut_text(std::string text, std::size_t max_bytes) {
   return text;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

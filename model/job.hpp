@@ -16,7 +16,7 @@
 #include "policy/allocator/placement.hpp"
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline model {
 
 /// A service runs until it is cancelled: whatever ends it, it is started again (state/service.hpp).
 enum class JobKind : std::uint8_t { batch = 0, service = 1 };
@@ -225,4 +225,4 @@ struct JobRecord {
 [[nodiscard]] JobState state_of(const JobRecord& job);
 [[nodiscard]] bool is_terminal(JobState state);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

@@ -8,7 +8,7 @@
 #include "model/tenant.hpp"
 #include "policy/allocator/placement.hpp"
 
-namespace fairwater {
+namespace fairwater::inline model {
 namespace {
 
 caf::error invalid(std::string field, std::string message) {
@@ -319,4 +319,4 @@ Expected<AdmittedJob> validate(JobSpec spec) {
   return AdmittedJob{std::move(spec), std::move(*rule)};
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

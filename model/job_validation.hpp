@@ -4,7 +4,7 @@
 
 #include "model/job.hpp"
 
-namespace fairwater {
+namespace fairwater::inline model {
 
 /// A job that keeps every rule of validate(), which alone makes one: a tenant takes no other, so
 /// nothing else reaches its queue or the journal.
@@ -28,4 +28,4 @@ class AdmittedJob {
 /// `invalid_input` naming the field. The only place that knows the ranges of a job's fields.
 [[nodiscard]] Expected<AdmittedJob> validate(JobSpec spec);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fairwater {
+namespace fairwater::inline model {
 namespace {
 
 struct ApproximateBytes {
@@ -93,4 +93,4 @@ std::string_view kind_of(const JournalBody& body) {
   return std::visit([](const auto& kind) { return kind.kName; }, body);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

@@ -14,7 +14,7 @@
 #include "model/tenant.hpp"
 #include "policy/allocator/deal.hpp"
 
-namespace fairwater {
+namespace fairwater::inline model {
 
 /// The first record of every cluster.
 struct ClusterCreated {
@@ -306,4 +306,4 @@ struct JournalRecord {
 /// Its kName, which `ledger journal` prints as `kind`.
 [[nodiscard]] std::string_view kind_of(const JournalBody& body);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

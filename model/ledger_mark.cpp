@@ -1,6 +1,6 @@
 #include "model/ledger_mark.hpp"
 
-namespace fairwater {
+namespace fairwater::inline model {
 namespace {
 
 constexpr std::string_view kDigits = "0123456789abcdef";
@@ -29,4 +29,4 @@ std::optional<Hash> hash_from_hex(std::string_view text) {
   return hash;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

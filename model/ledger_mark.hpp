@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace fairwater {
+namespace fairwater::inline model {
 
 using Hash = std::array<std::uint8_t, 32>;
 
@@ -49,4 +49,4 @@ struct ClusterMemory {
                                                 : epoch < memory.epoch;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace fairwater {
+namespace fairwater::inline model {
 
 namespace members {
 
@@ -26,4 +26,4 @@ constexpr std::size_t count() {
 template <class Aggregate>
 inline constexpr std::size_t kMembers = members::count<Aggregate>();
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

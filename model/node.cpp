@@ -5,7 +5,7 @@
 
 #include "model/tenant.hpp"
 
-namespace fairwater {
+namespace fairwater::inline model {
 
 std::string_view to_string(NodeState state) {
   switch (state) {
@@ -72,4 +72,4 @@ LaunchOrder launch_order(const JobRecord& job, const TaskKey& task, std::uint32_
   return order;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

@@ -14,7 +14,7 @@
 #include "policy/allocator/placement.hpp"
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline model {
 
 /// Of the IP address or the name by which others reach a node: at most 255 letters, digits, '.',
 /// '-', '_', ':' and '%'.
@@ -159,4 +159,4 @@ struct ReportReply {
   friend bool operator==(const ReportReply&, const ReportReply&) = default;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

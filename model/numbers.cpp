@@ -1,6 +1,6 @@
 #include "model/numbers.hpp"
 
-namespace fairwater {
+namespace fairwater::inline model {
 namespace {
 
 constexpr std::size_t kMaxDigits = 18;
@@ -30,4 +30,4 @@ std::optional<Number> read_number(std::string_view text) {
   return number;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

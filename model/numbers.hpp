@@ -7,7 +7,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline model {
 
 /// A decimal number times 10^9, so that nine digits after the point are exact.
 inline constexpr Wide kNano = 1'000'000'000;
@@ -21,4 +21,4 @@ struct Number {
 /// after it, or for more digits than can be exact.
 [[nodiscard]] std::optional<Number> read_number(std::string_view text);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-namespace fairwater {
+namespace fairwater::inline model {
 namespace {
 
 ClassAmounts& entry_of(ClassProfile& profile, const NamedAmounts& resources) {
@@ -154,4 +154,4 @@ Expected<JobSpec> with_profiled_amounts(JobSpec spec, const ClassProfile& profil
   return spec;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

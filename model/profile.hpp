@@ -11,7 +11,7 @@
 #include "model/job.hpp"
 #include "policy/saturation/class_curve.hpp"
 
-namespace fairwater {
+namespace fairwater::inline model {
 
 /// Of one class, with the newest runs of each: what an answer holds and a choice reads. Without a
 /// bound a class that runs every minute would cost more with each year.
@@ -71,4 +71,4 @@ struct ProfileCurve {
 /// completed.
 [[nodiscard]] Expected<JobSpec> with_profiled_amounts(JobSpec spec, const ClassProfile& profile);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

@@ -1,6 +1,6 @@
 #include "model/requests.hpp"
 
-namespace fairwater {
+namespace fairwater::inline model {
 namespace {
 
 /// Collects the names of what it is shown.
@@ -100,4 +100,4 @@ std::uint64_t records_behind(const ReplicaInfo& replica, const ClusterStatus& st
   return is_behind ? status.cycle - replica.cycle : 0;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

@@ -14,7 +14,7 @@
 #include "model/tenant.hpp"
 #include "model/verify_report.hpp"
 
-namespace fairwater {
+namespace fairwater::inline model {
 
 /// Who asks, as the token said. A tenant sees and touches its own jobs only.
 struct Caller {
@@ -241,4 +241,4 @@ struct Explanation {
 /// As names_in() for records.
 [[nodiscard]] NameTable names_in(const Explanation& explanation, const NameTable& all);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-namespace fairwater {
+namespace fairwater::inline model {
 namespace {
 
 caf::error unknown_resource(const ResourceCatalog& catalog, std::string_view field,
@@ -103,4 +103,4 @@ NamedAmounts ResourceCatalog::to_named(const ResourceVector& vector) const {
   return result;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

@@ -10,7 +10,7 @@
 #include "model/errors.hpp"
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline model {
 
 /// Largest amount of a resource that anybody may name: exact in JSON, and sums of thousands cannot
 /// overflow.
@@ -72,4 +72,4 @@ class ResourceCatalog {
 /// How long something is good: a duration above zero, or `never`, which is 0.
 [[nodiscard]] Expected<std::int64_t> parse_lifetime_ms(std::string_view text);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

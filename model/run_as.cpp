@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fairwater {
+namespace fairwater::inline model {
 namespace {
 
 bool is_user_name(std::string_view name) {
@@ -52,4 +52,4 @@ std::string to_text(const RunAs& run_as) {
   return text;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

@@ -7,7 +7,7 @@
 
 #include "model/errors.hpp"
 
-namespace fairwater {
+namespace fairwater::inline model {
 
 /// Names or numbers, as the user database of each node knows them. Without a user: whom the node
 /// takes for tenants that name none.
@@ -30,4 +30,4 @@ inline constexpr std::size_t kMaxSupplementaryGroups = 64;
 /// `alice:staff,+gpu,+docker`; empty for nobody in particular.
 [[nodiscard]] std::string to_text(const RunAs& run_as);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-namespace fairwater {
+namespace fairwater::inline model {
 namespace {
 
 constexpr std::array<std::pair<QueuePolicy, std::string_view>, 4> kQueuePolicies{
@@ -125,4 +125,4 @@ std::vector<std::string> guarantees_beyond(const NamedAmounts& capacity,
   return sentences;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

@@ -12,7 +12,7 @@
 #include "model/run_as.hpp"
 #include "policy/allocator/allocator.hpp"
 
-namespace fairwater {
+namespace fairwater::inline model {
 
 enum class QueuePolicy : std::uint8_t { fifo = 0, fair = 1, priority = 2, shortest_first = 3 };
 [[nodiscard]] std::string_view to_string(QueuePolicy policy);
@@ -74,4 +74,4 @@ struct TenantRecord {
   friend bool operator==(const TenantRecord&, const TenantRecord&) = default;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

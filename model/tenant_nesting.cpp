@@ -5,7 +5,7 @@
 
 #include "policy/quota/tree_weights.hpp"
 
-namespace fairwater {
+namespace fairwater::inline model {
 namespace {
 
 constexpr TenantId kTop{};
@@ -196,4 +196,4 @@ std::optional<TenantNesting::Fault> TenantNesting::group_fault(TenantId tenant) 
   return std::nullopt;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

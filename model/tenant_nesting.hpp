@@ -17,7 +17,7 @@
 #include "model/tenant.hpp"
 #include "policy/allocator/allocator.hpp"
 
-namespace fairwater {
+namespace fairwater::inline model {
 
 /// So many tenants, at most, are around one.
 inline constexpr std::size_t kMaxTenantDepth = 16;
@@ -91,4 +91,4 @@ class TenantNesting {
   std::vector<Accounts::Member> members_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

@@ -5,7 +5,7 @@
 #include <compare>
 #include <cstdint>
 
-namespace fairwater {
+namespace fairwater::inline model {
 
 using Milliseconds = std::chrono::milliseconds;
 
@@ -22,4 +22,4 @@ struct WallTime {
               .count()};
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-namespace fairwater {
+namespace fairwater::inline model {
 namespace {
 
 std::chrono::year_month_day date_of(DayNumber day) {
@@ -59,4 +59,4 @@ UsageGroup group_of(const UsageGroup& sums, const UsageQuery& query) {
   return group;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

@@ -10,7 +10,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline model {
 
 /// Base units of a resource times milliseconds: no sum of them overflows.
 using AmountMs = unsigned __int128;
@@ -84,4 +84,4 @@ struct UsageRow {
   friend bool operator==(const UsageRow&, const UsageRow&) = default;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

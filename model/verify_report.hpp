@@ -7,7 +7,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline model {
 
 /// What is proved: that the database follows from the journal that it has and from what stood
 /// before that; or also that all of this follows from what the archive has.
@@ -23,4 +23,4 @@ struct VerifyReport {
   friend bool operator==(const VerifyReport&, const VerifyReport&) = default;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline model

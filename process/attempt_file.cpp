@@ -8,7 +8,7 @@
 
 #include "process/attempt_text.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 namespace {
 
 constexpr const char* kTasks = "tasks";
@@ -110,4 +110,4 @@ void AttemptFile::remove() const {
   for (const auto& path : {standard_output_, standard_error_, path_}) ::unlink(path.c_str());
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

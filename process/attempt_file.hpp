@@ -28,7 +28,7 @@
 #include "process/process_identity.hpp"
 #include "process/task_user.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 /// `12.0.1`: job, index, attempt; and the ledger's incarnation, where it is not the first.
 [[nodiscard]] std::string attempt_name(const TaskKey& task);
@@ -105,4 +105,4 @@ class AttemptFile {
   std::filesystem::path standard_error_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

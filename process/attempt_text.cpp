@@ -6,7 +6,7 @@
 
 #include "model/members.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 namespace {
 
 // -- the fields of each section, in the order of writing
@@ -343,4 +343,4 @@ AttemptRecord read_attempt(const TaskKey& task, std::string_view content) {
   return record;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

@@ -29,7 +29,7 @@
 
 #include "process/attempt_file.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 /// One section each. A result's message is cut to kMaxResultMessageBytes.
 [[nodiscard]] std::string to_text(const TaskOrder& order);
@@ -40,4 +40,4 @@ namespace fairwater {
 /// What is whole of it.
 [[nodiscard]] AttemptRecord read_attempt(const TaskKey& task, std::string_view content);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

@@ -16,7 +16,7 @@
 #include "process/gang_environment.hpp"
 #include "process/members_file.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 namespace {
 
 std::vector<char*> pointers(const std::vector<std::string>& strings) {
@@ -225,4 +225,4 @@ StartFailureText describe(const StartFailure& failure, const Command& command) {
           command.arguments[0] + ": " + why};
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

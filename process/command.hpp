@@ -10,7 +10,7 @@
 
 #include "process/attempt_file.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 /// What the child needs, prepared before the fork so that little is left to do after it.
 struct Command {
@@ -58,4 +58,4 @@ struct StartFailureText {
 };
 [[nodiscard]] StartFailureText describe(const StartFailure& failure, const Command& command);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

@@ -11,7 +11,7 @@
 
 #include "process/file_descriptor.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 namespace {
 
 /// A pass over all threads per round, until one finds nobody to move. Each sees at least whom
@@ -119,4 +119,4 @@ void move_to_cpus(const std::vector<pid_t>& roots, const std::vector<pid_t>& alo
   }
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

@@ -8,7 +8,7 @@
 #include "process/cpus.hpp"
 #include "process/process_identity.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 /// Those of `usable`, with what `/sys` says of their cores and memory nodes; a processor of which
 /// it says nothing is a core of its own on memory node 0.
@@ -29,4 +29,4 @@ namespace fairwater {
 void move_to_cpus(const std::vector<pid_t>& roots, const std::vector<pid_t>& alone,
                   const CpuNumbers& cpus);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

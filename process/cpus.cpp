@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-namespace fairwater {
+namespace fairwater::inline process {
 namespace {
 
 /// Far above any machine's.
@@ -130,4 +130,4 @@ Expected<CpuNumbers> pick_cpus(const std::vector<Cpu>& machine, const std::set<s
   return picked;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

@@ -11,7 +11,7 @@
 
 #include "model/errors.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 using CpuNumbers = std::vector<std::uint32_t>;  ///< ascending
 
@@ -37,4 +37,4 @@ struct Cpu {
                                              const std::set<std::uint32_t>& busy,
                                              std::size_t count);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

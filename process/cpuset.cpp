@@ -7,7 +7,7 @@
 
 #include "process/cpu_affinity.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 namespace {
 
 constexpr std::string_view kController = "cpuset";
@@ -71,4 +71,4 @@ void remove_cpusets(const CgroupPaths& parent) {
   ::rmdir(shared.parent_path().c_str());
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

@@ -9,7 +9,7 @@
 #include "process/cpus.hpp"
 #include "process/limits.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 /// Why this machine cannot hold tasks so; empty where it can. Probes by making and removing a
 /// group.
@@ -27,4 +27,4 @@ namespace fairwater {
 /// Removes both directories of a host whose tasks are gone.
 void remove_cpusets(const CgroupPaths& parent);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

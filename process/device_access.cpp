@@ -8,7 +8,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-namespace fairwater {
+namespace fairwater::inline process {
 namespace {
 
 /// None of what is no device, or not there.
@@ -136,4 +136,4 @@ Expected<DeviceControl> probe_device_control(LimitMethod method, const NamedDevi
   return DeviceControl{std::move(*files), unknown.empty() ? held : held + ", but " + no_file};
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

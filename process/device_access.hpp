@@ -9,7 +9,7 @@
 #include "process/devices.hpp"
 #include "process/limits.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 /// The files by which a device is opened, by its name among all of its node (`device_name`).
 using DeviceFiles = std::map<std::string, std::vector<std::filesystem::path>>;
@@ -35,4 +35,4 @@ struct DeviceControl {
                                                            const NamedDevices& node,
                                                            const DeviceFiles& configured);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

@@ -6,7 +6,7 @@
 
 #include "model/tenant.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 namespace {
 
 caf::error refuse(const std::string& resource, const std::string& message) {
@@ -139,4 +139,4 @@ std::vector<std::string> find_gpus(const std::filesystem::path& directory) {
   return ids;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

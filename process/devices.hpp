@@ -15,7 +15,7 @@
 #include "model/node.hpp"
 #include "model/resources.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 using NamedDevices = std::map<std::string, std::vector<std::string>>;
 
@@ -45,4 +45,4 @@ using NamedDevices = std::map<std::string, std::vector<std::string>>;
 /// The numbers N of NVIDIA's device files `nvidiaN`, smallest first.
 [[nodiscard]] std::vector<std::string> find_gpus(const std::filesystem::path& directory = "/dev");
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

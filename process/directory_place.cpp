@@ -9,7 +9,7 @@
 
 #include "process/file_descriptor.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 namespace {
 
 constexpr const char* kName = "place";
@@ -79,4 +79,4 @@ caf::error mark_place(const std::filesystem::path& directory) {
   return sync_directory(directory);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

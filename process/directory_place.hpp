@@ -11,7 +11,7 @@
 
 #include "model/errors.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 enum class Place : std::uint8_t {
   unmarked,  ///< nobody marked it yet
@@ -22,4 +22,4 @@ enum class Place : std::uint8_t {
 /// Durable when it returns. Two fsyncs.
 [[nodiscard]] caf::error mark_place(const std::filesystem::path& directory);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <fcntl.h>
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 caf::error system_error(std::string_view what, int error_number) {
   ErrorCode code = ErrorCode::internal;
@@ -72,4 +72,4 @@ caf::error write_existing(const std::filesystem::path& path, std::string_view co
   return write_all(file.get(), content, path);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

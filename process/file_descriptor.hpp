@@ -11,7 +11,7 @@
 
 #include "model/errors.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 /// Closes its descriptor when it goes. Every one of ours is close-on-exec.
 class FileDescriptor {
@@ -61,4 +61,4 @@ enum class Durability : bool {
 [[nodiscard]] caf::error write_existing(const std::filesystem::path& path,
                                         std::string_view content);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

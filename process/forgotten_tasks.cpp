@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace fairwater {
+namespace fairwater::inline process {
 namespace {
 
 /// What the attempt takes on the disk, a block at least: it bounds the number of small ones too.
@@ -114,4 +114,4 @@ void ForgottenTasks::drop_oldest(TenantLogs& logs) {
   });
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

@@ -14,7 +14,7 @@
 #include "process/attempt_file.hpp"
 #include "process/removal_thread.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 /// Of each tenant, on one node.
 struct LogRetention {
@@ -63,4 +63,4 @@ class ForgottenTasks {
   RemovalThread removals_;  ///< goes first: it counts down `bytes_in_removal_`
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

@@ -21,7 +21,7 @@
 #include "process/supervisor.hpp"
 #include "process/task_process.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 namespace {
 
 // -- a packet of one number and perhaps one descriptor --------------------------------------------
@@ -304,4 +304,4 @@ Expected<FileDescriptor> ForkServer::request(const TaskKey& task) {
   return std::move(reply->descriptor);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

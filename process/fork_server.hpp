@@ -19,7 +19,7 @@
 #include "process/file_descriptor.hpp"
 #include "process/limits.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 /// The host's end.
 class ForkServer {
@@ -56,4 +56,4 @@ class ForkServer {
   pid_t server_ = 0;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

@@ -1,6 +1,6 @@
 #include "process/gang_environment.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 namespace {
 
 /// Below the ports that Linux gives to whoever asks for any.
@@ -46,4 +46,4 @@ void name_gang(const LaunchOrder& order, std::map<std::string, std::string>& env
   environment.emplace("MASTER_PORT", port);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

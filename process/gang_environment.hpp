@@ -6,7 +6,7 @@
 
 #include "model/node.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 /// Adds, to what a task of a gang gets:
 ///   FAIRWATER_HOSTS        its nodes with the tasks on each, by index: `node1:2,node2:1`
@@ -21,4 +21,4 @@ namespace fairwater {
 /// that is of no gang. O(nodes of the gang).
 void name_gang(const LaunchOrder& order, std::map<std::string, std::string>& environment);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

@@ -21,7 +21,7 @@
 #include "process/memory_board.hpp"
 #include "process/process_identity.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 namespace {
 
 constexpr std::int64_t kSampleMs = 100;
@@ -233,4 +233,4 @@ Expected<FileDescriptor> start_guard(const std::filesystem::path& host_directory
   return own;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

@@ -20,7 +20,7 @@
 #include "process/file_descriptor.hpp"
 #include "process/limits.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 /// Starts the guard of a host whose tasks' cgroups are members of `cgroup_parent`. The descriptor
 /// reads as ended when the guard has; the guard takes the end of all its copies for the end of the
@@ -28,4 +28,4 @@ namespace fairwater {
 [[nodiscard]] Expected<FileDescriptor> start_guard(const std::filesystem::path& host_directory,
                                                    const CgroupPaths& cgroup_parent);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

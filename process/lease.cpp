@@ -9,7 +9,7 @@
 #include "process/file_descriptor.hpp"
 #include "process/process_identity.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 Expected<Lease> Lease::open(const std::filesystem::path& host_directory) {
   const auto path = host_directory / ("lease." + current_boot_id());
@@ -43,4 +43,4 @@ void Lease::extend(std::int64_t deadline_boottime_ms) {
   std::atomic_ref(*mapped_).store(deadline_boottime_ms, std::memory_order_relaxed);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

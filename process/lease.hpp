@@ -7,7 +7,7 @@
 
 #include "model/errors.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 /// How soon a supervisor that was started before any lease notices the first one.
 inline constexpr std::int64_t kNoLeaseYetMs = 1000;
@@ -40,4 +40,4 @@ class Lease {
   std::int64_t* mapped_ = nullptr;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

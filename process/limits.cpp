@@ -14,7 +14,7 @@
 
 #include "process/cpuset.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 namespace {
 
 constexpr std::string_view kVersion1Controllers[] = {"memory", "pids", "cpu"};
@@ -336,4 +336,4 @@ void kill_processes_and_wait(const std::vector<pid_t>& pids) {
   }
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

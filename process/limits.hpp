@@ -13,7 +13,7 @@
 #include "process/cpus.hpp"
 #include "process/file_descriptor.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 /// How this machine can hold a task to its amounts.
 enum class LimitMethod : std::uint8_t { cgroup_v2 = 0, cgroup_v1 = 1, rlimit = 2 };
@@ -88,4 +88,4 @@ class TaskCgroup {
 /// Kills the processes and returns when they are gone, or after five seconds each.
 void kill_processes_and_wait(const std::vector<pid_t>& pids);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

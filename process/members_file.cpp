@@ -8,7 +8,7 @@
 
 #include "process/file_descriptor.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 namespace {
 
 constexpr std::string_view kPrefix = "members-";
@@ -63,4 +63,4 @@ std::optional<JobId> job_of_members_file(const std::filesystem::path& file) {
   return job;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

@@ -11,7 +11,7 @@
 #include "model/node.hpp"
 #include "process/task_user.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 [[nodiscard]] std::filesystem::path members_file(const std::filesystem::path& work, JobId job);
 
@@ -27,4 +27,4 @@ namespace fairwater {
 /// The job whose members the file names; none: it is no such file.
 [[nodiscard]] std::optional<JobId> job_of_members_file(const std::filesystem::path& file);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

@@ -10,7 +10,7 @@
 
 #include "process/supervisor.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 /// All zero when the file is new.
 struct MemoryBoard::Table {
   /// Free while `pid` is 0, and filled once `start_ticks` is not.
@@ -112,4 +112,4 @@ void MemoryBoard::measure(std::int64_t now_ms) {
   table_->measured_at_ms = now_ms;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

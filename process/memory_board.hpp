@@ -16,7 +16,7 @@
 
 #include "process/process_identity.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 class MemoryBoard {
  public:
@@ -51,4 +51,4 @@ class MemoryBoard {
   Table* table_ = nullptr;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

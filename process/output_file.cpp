@@ -6,7 +6,7 @@
 #include <cstring>
 #include <fcntl.h>
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 void OutputFile::drain() {
   static std::array<char, 64 * 1024> buffer;  // one supervisor, one thread
@@ -48,4 +48,4 @@ void OutputFile::write(std::string_view bytes) {
   }
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

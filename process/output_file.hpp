@@ -9,7 +9,7 @@
 
 #include "process/file_descriptor.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 class OutputFile {
  public:
@@ -39,4 +39,4 @@ class OutputFile {
   std::string trouble_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-namespace fairwater {
+namespace fairwater::inline process {
 namespace {
 
 struct StatLine {
@@ -161,4 +161,4 @@ void kill_if_stopped(const ProcessIdentity& identity) {
   if (process && stopped) ::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

@@ -9,7 +9,7 @@
 
 #include "process/file_descriptor.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 struct ProcessIdentity {
   pid_t pid = 0;
@@ -61,4 +61,4 @@ class ProcessTree {
 /// Kills exactly this process if it is stopped (SIGSTOP, a debugger).
 void kill_if_stopped(const ProcessIdentity& identity);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

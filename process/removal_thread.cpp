@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 RemovalThread::~RemovalThread() {
   {
@@ -34,4 +34,4 @@ void RemovalThread::run() {
   }
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

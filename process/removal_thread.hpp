@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 /// The queue needs no bound: each entry stands for files that are on the disk anyway.
 class RemovalThread {
@@ -31,4 +31,4 @@ class RemovalThread {
   std::thread thread_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

@@ -21,7 +21,7 @@
 #include "process/output_file.hpp"
 #include "process/work_directory.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
@@ -466,4 +466,4 @@ int supervise_task(const std::filesystem::path& host_directory, const TaskKey& t
       .run();
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

@@ -21,7 +21,7 @@
 #include "model/job.hpp"
 #include "process/file_descriptor.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 /// Supervises one attempt under `host_directory` from start to recorded result, in the calling
 /// process, which has been forked for it and holds the attempt's lock. Returns the process's exit
@@ -44,4 +44,4 @@ namespace fairwater {
 /// The same where the task is not to stop, but to get that signal.
 [[nodiscard]] constexpr int notice_value(int signal) { return 0x5800 + signal; }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

@@ -22,7 +22,7 @@
 #include "process/supervisor.hpp"
 #include "process/work_directory.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 namespace {
 
 /// Different for every host directory on the machine, the same for the same one: names its cgroup.
@@ -452,4 +452,4 @@ Expected<std::string> TaskHost::read_log(const TaskKey& task, bool standard_erro
   return impl_->read_log(task, standard_error, offset, max_bytes);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

@@ -23,7 +23,7 @@
 #include "process/limits.hpp"
 #include "process/task_user.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 struct TaskHostOptions {
   std::filesystem::path directory;       ///< holds a file per attempt, the lease, and the logs
@@ -99,4 +99,4 @@ class TaskHost {
 /// standard input until the host closes it. Must be called before anything starts a thread.
 [[nodiscard]] int supervise(const std::vector<std::string>& arguments);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace fairwater {
+namespace fairwater::inline process {
 namespace {
 
 /// What the user database says of one user may take this much: a hundred thousand members of a
@@ -179,4 +179,4 @@ int hide_other_users_processes() {
 
 bool can_hide_processes() { return in_child(hide_other_users_processes) == 0; }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

@@ -11,7 +11,7 @@
 #include "model/run_as.hpp"
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 struct TaskUser {
   uid_t uid = 0;
@@ -60,4 +60,4 @@ struct TaskUserRules {
 /// Whether that works here, tried out in a child.
 [[nodiscard]] bool can_hide_processes();
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

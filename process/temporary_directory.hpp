@@ -7,7 +7,7 @@
 #include <string>
 #include <system_error>
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 /// A new directory under the machine's temporary one, readable by its owner alone. Throws
 /// std::filesystem::filesystem_error when it cannot be made.
@@ -35,4 +35,4 @@ class TemporaryDirectory {
   bool kept_ = false;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

@@ -9,7 +9,7 @@
 
 #include "process/file_descriptor.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 namespace {
 
 constexpr const char* kTemporary = "tmp";
@@ -149,4 +149,4 @@ bool remove_tree(const std::filesystem::path& directory) {
   return ::rmdir(directory.c_str()) == 0 || errno == ENOENT;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

@@ -11,7 +11,7 @@
 
 #include "process/task_user.hpp"
 
-namespace fairwater {
+namespace fairwater::inline process {
 
 /// Makes `WORK`. With `others_enter` other users can go through to their directories; with
 /// `must_be_reached` they have to be able to: `invalid_input` (field `work_directory`) when a
@@ -32,4 +32,4 @@ namespace fairwater {
 /// cannot be removed, stays. True when all is gone. O(entries).
 bool remove_tree(const std::filesystem::path& directory);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline process

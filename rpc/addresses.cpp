@@ -4,7 +4,7 @@
 
 #include "rpc/sockets.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 namespace {
 
 constexpr std::size_t kMostAddresses = 16;
@@ -61,4 +61,4 @@ std::string AddressList::text() const {
   return all;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

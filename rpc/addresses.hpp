@@ -8,7 +8,7 @@
 
 #include "model/errors.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 
 class AddressList {
  public:
@@ -43,4 +43,4 @@ inline constexpr int kMostRedirects = 3;
 /// How long one of several addresses is tried before the next is.
 inline constexpr std::int64_t kTryTimeoutMs = 2000;
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

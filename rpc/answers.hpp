@@ -11,7 +11,7 @@
 
 #include "model/errors.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 
 template <class Response>
 struct Answered {
@@ -56,7 +56,7 @@ void fail_on_exit(Self* self, Requests requests) {
   });
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc
 
 template <class Response>
 struct caf::allowed_unsafe_message_type<fairwater::Answered<Response>> : std::true_type {};

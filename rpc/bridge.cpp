@@ -4,7 +4,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 namespace {
 
 /// How often late answers are looked for, all at once: a timer for each call would cost more than
@@ -83,4 +83,4 @@ kj::Promise<void> Bridge::sweep() {
   });
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

@@ -26,9 +26,9 @@
 #include "model/errors.hpp"
 #include "rpc/outbox.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 class LoopActor;
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc
 
 template <>
 class caf::behavior_type_of<fairwater::LoopActor> {
@@ -36,7 +36,7 @@ class caf::behavior_type_of<fairwater::LoopActor> {
   using type = caf::behavior;
 };
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 
 /// Errors of CAF's own in words for callers: who is gone or silent is `unavailable`.
 [[nodiscard]] caf::error translate_actor_error(const caf::error& error);
@@ -149,4 +149,4 @@ class Bridge {
   kj::Promise<void> sweep_ = nullptr;  ///< last: it refers to the rest
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

@@ -9,7 +9,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 
 kj::Promise<bool> ReadAhead::read_more() {
   if (begin_ > 0) {
@@ -76,4 +76,4 @@ kj::Promise<void> WriteBehind::flush() {
   return written.attach(kj::mv(leaving)).then([this] { return flush(); });
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

@@ -9,7 +9,7 @@
 #include <capnp/common.h>
 #include <kj/async-io.h>
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 
 /// Bytes of a stream that have been read and not been asked for yet.
 class ReadAhead {
@@ -64,4 +64,4 @@ class WriteBehind {
   kj::Promise<void> flush_ = nullptr;                       ///< last: it refers to the rest
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

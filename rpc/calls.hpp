@@ -11,7 +11,7 @@
 #include "schema/fields/journal.hpp"
 #include "schema/fields/requests.hpp"
 
-namespace fairwater {
+namespace fairwater::inline schema {
 
 // -- requests; the caller is known by the connection
 
@@ -353,6 +353,10 @@ struct Fields<MadeToken> {
   }
 };
 
+}  // namespace fairwater::inline schema
+
+namespace fairwater::inline rpc {
+
 // -- answers that are one of the results
 
 /// Which result holds what the client is told.
@@ -400,4 +404,4 @@ template <class Request, class Results>
     return read_fields<ShownOf<Request>>(results);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

@@ -13,7 +13,7 @@
 #include "rpc/sockets.hpp"
 #include "rpc/wire.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 namespace {
 
 /// A coordinator that has not answered by then is taken for gone.
@@ -460,4 +460,4 @@ caf::error Client::trust_ledger(const std::string& reason) {
 
 Expected<DebtsForgiven> Client::forgive_debt(const ForgiveDebt& wanted) { return call(wanted); }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

@@ -12,7 +12,7 @@
 #include "rpc/addresses.hpp"
 #include "rpc/identity.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 
 inline constexpr std::int64_t kConnectTimeoutMs = 5000;
 
@@ -100,4 +100,4 @@ class Client {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

@@ -1,6 +1,6 @@
 #include "rpc/faults.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 
 caf::error translate_fault(const kj::Exception& fault) {
   switch (fault.getType()) {
@@ -16,4 +16,4 @@ caf::error translate_fault(const kj::Exception& fault) {
   return make_error(ErrorCode::internal, fault.getDescription().cStr());
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

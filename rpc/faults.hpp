@@ -9,7 +9,7 @@
 #include "model/errors.hpp"
 #include "rpc/wire.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 
 /// A failed call in Fairwater's words: a lost or silent peer is `unavailable`, a method that the
 /// session does not have `not_permitted`.
@@ -31,4 +31,4 @@ template <class Response, class ReadValue>
   return guard_decoding(read_value, ErrorCode::internal);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

@@ -6,7 +6,7 @@
 #include "policy/core/check.hpp"
 #include "rpc/tokens.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 namespace {
 
 constexpr std::string_view kPublicPrefix = "fw_ck_";
@@ -146,4 +146,4 @@ caf::error PinnedKey::keep(const PublicKey& key) const {
   return replace_secret_file(file_, key_text(key));
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

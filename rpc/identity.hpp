@@ -16,7 +16,7 @@
 
 #include "model/errors.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 
 using PublicKey = std::array<std::uint8_t, 32>;
 using Signature = std::array<std::uint8_t, 64>;
@@ -77,4 +77,4 @@ class PinnedKey {
   std::string file_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

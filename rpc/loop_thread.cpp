@@ -4,7 +4,7 @@
 
 #include <spdlog/spdlog.h>
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 namespace {
 
 /// A poll costs about as much as one event, and an event some 20 us: what arrives waits less than a
@@ -40,4 +40,4 @@ LoopThread::~LoopThread() {
   outbox_->close();
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

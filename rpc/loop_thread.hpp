@@ -11,7 +11,7 @@
 
 #include "rpc/outbox.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 
 /// What the thread's main function works with.
 struct Loop {
@@ -52,4 +52,4 @@ class LoopThread {
   std::thread thread_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

@@ -7,7 +7,7 @@
 
 #include <kj/debug.h>
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 namespace {
 
 using capnp::word;
@@ -271,4 +271,4 @@ kj::Promise<void> MessageGuard::end() {
   return leaving_.flushed().then([this] { stream_.shutdownWrite(); });
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

@@ -11,7 +11,7 @@
 
 #include "rpc/buffered_stream.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 
 inline constexpr std::uint32_t kMaxSegments = 512;
 /// A message is read once or twice (its size is asked for); one that refers to itself is read more
@@ -72,4 +72,4 @@ class MessageGuard final : public capnp::MessageStream {
   kj::Maybe<kj::Own<kj::PromiseFulfiller<void>>> waiting_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

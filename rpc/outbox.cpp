@@ -7,7 +7,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 
 Outbox::Outbox() : wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   FAIRWATER_CHECK(wake_fd_ >= 0, "no file descriptor left for an event loop");
@@ -71,4 +71,4 @@ void Outbox::run_gathered() {
   }
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

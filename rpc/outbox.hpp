@@ -8,7 +8,7 @@
 
 #include <kj/async-unix.h>
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 
 class Outbox {
  public:
@@ -45,4 +45,4 @@ class Outbox {
   std::uint64_t wake_ups_ = 0;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

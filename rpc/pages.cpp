@@ -8,7 +8,7 @@
 #include "rpc/wire.hpp"
 #include "schema/byte_budget.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 namespace {
 
 constexpr std::size_t kLedgerBudgetBytes = 4 * kMessageBudgetBytes;
@@ -98,4 +98,4 @@ LedgerCursor cursor_behind(const LedgerView& ledger) {
   return cursor;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

@@ -4,7 +4,7 @@
 
 #include "model/calls.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 
 /// Of the list those after the one with this id; there are more where the list says so, too.
 [[nodiscard]] TenantList page_after(TenantList list, TenantId after);
@@ -18,4 +18,4 @@ namespace fairwater {
 /// Where the next page begins.
 [[nodiscard]] LedgerCursor cursor_behind(const LedgerView& ledger);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

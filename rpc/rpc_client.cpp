@@ -2,7 +2,7 @@
 
 #include "rpc/faults.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 namespace {
 
 capnp::ReaderOptions answer_options() {
@@ -76,4 +76,4 @@ RpcClient::RpcClient(kj::Own<kj::AsyncIoStream> stream)
       rpc_(capnp::makeRpcClient(network_)),
       gateway_(bootstrap(rpc_)) {}
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

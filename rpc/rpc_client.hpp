@@ -7,7 +7,7 @@
 #include "rpc/message_guard.hpp"
 #include "rpc/wire.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 
 /// Answers (listings, batches of orders) may be larger than what a coordinator accepts as a
 /// request.
@@ -34,4 +34,4 @@ class RpcClient {
   wire::Gateway::Client gateway_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

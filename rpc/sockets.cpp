@@ -8,7 +8,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 namespace {
 
 constexpr int kKeepIdleSeconds = 10;
@@ -115,4 +115,4 @@ std::string peer_of(kj::AsyncIoStream& stream) {
   return text.data();
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

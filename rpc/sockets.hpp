@@ -7,7 +7,7 @@
 
 #include "model/errors.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 
 /// HOST:PORT with both parts given; an IPv6 address stands in brackets. `invalid_input` of `field`
 /// otherwise.
@@ -30,4 +30,4 @@ void set_socket_options(kj::AsyncIoStream& stream);
 /// The peer's IP address, or `unknown`.
 [[nodiscard]] std::string peer_of(kj::AsyncIoStream& stream);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

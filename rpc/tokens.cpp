@@ -13,7 +13,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 namespace {
 
 constexpr std::size_t kRandomBytes = 32;
@@ -184,4 +184,4 @@ Expected<std::string> read_secret_file(const std::string& path) {
   return text;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

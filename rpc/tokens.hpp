@@ -8,7 +8,7 @@
 #include "model/errors.hpp"
 #include "model/journal.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 
 /// Before the first use of libsodium; may be called again.
 void ensure_sodium();
@@ -33,4 +33,4 @@ void ensure_sodium();
 /// The file's content without trailing white space; `not_permitted` when others can read it.
 [[nodiscard]] Expected<std::string> read_secret_file(const std::string& path);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc

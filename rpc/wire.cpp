@@ -7,7 +7,7 @@
 #include "schema/fields/journal.hpp"
 #include "schema/fields/requests.hpp"
 
-namespace fairwater {
+namespace fairwater::inline schema {
 namespace {
 
 /// Errors quote what they refuse.
@@ -87,4 +87,4 @@ void Fields<JobQuery>::take_rest(JobQuery& query, wire::JobQuery::Reader reader)
   query.state = static_cast<JobState>(state.getOnly());
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline schema

@@ -12,12 +12,16 @@
 #include "schema/control.capnp.h"
 #include "schema/fields/convert.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc {
 
 inline constexpr std::uint32_t kProtocolVersion = wire::PROTOCOL_VERSION;
 inline constexpr std::uint32_t kOldestProtocolVersion = 1;
 /// The longest that a call may ask to wait for an event.
 inline constexpr std::int64_t kMaxWaitMs = 60'000;
+
+}  // namespace fairwater::inline rpc
+
+namespace fairwater::inline schema {
 
 void encode(const caf::error& error, wire::Error::Builder builder);
 [[nodiscard]] caf::error read(wire::Error::Reader reader);
@@ -51,4 +55,6 @@ FAIRWATER_CODEC_AS(AgentOrders, wire::AgentControl::OrdersParams);
 /// Without the cycle that was seen: agents have always sent it with the report.
 FAIRWATER_CODEC(AgentIdentity);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline schema
+
+namespace fairwater::inline rpc {}  // namespace fairwater::inline rpc

@@ -9,7 +9,7 @@
 
 #include <capnp/message.h>
 
-namespace fairwater {
+namespace fairwater::inline schema {
 
 /// For one message's list. Far enough below the limit for what a message has beside its list and
 /// for a last element that is large itself: one job is bounded by kMaxSpecBytes.
@@ -53,4 +53,4 @@ template <class Wire, class Value>
   return last - first;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline schema

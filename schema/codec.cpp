@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-namespace fairwater {
+namespace fairwater::inline schema {
 
 namespace {
 
@@ -34,4 +34,4 @@ RecordReader::RecordReader(std::string_view bytes)
       segment_(words_.asPtr()),
       reader_(kj::arrayPtr(&segment_, 1), limits_for(words_.size())) {}
 
-}  // namespace fairwater
+}  // namespace fairwater::inline schema

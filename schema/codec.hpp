@@ -19,7 +19,7 @@
 #include "model/usage.hpp"
 #include "schema/records.capnp.h"
 
-namespace fairwater {
+namespace fairwater::inline schema {
 
 /// A wire value that no value type can hold. Thrown by read(), turned into an error by decode().
 class MalformedRecord : public std::runtime_error {
@@ -145,4 +145,4 @@ template <class Value>
       ErrorCode::storage_damaged);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline schema

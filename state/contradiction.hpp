@@ -7,7 +7,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline state {
 
 /// An event contradicts the state or itself. The ledger refuses the record; where the event is
 /// durable already, what lives has gone astray and the process must end.
@@ -28,4 +28,4 @@ decltype(auto) apply_durable(Event&& event) {
   }
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline state

@@ -17,7 +17,7 @@
 
 #include "model/job.hpp"
 
-namespace fairwater {
+namespace fairwater::inline state {
 
 /// It is to wind down, and does not yet.
 [[nodiscard]] inline bool has_run_out_of_work(const JobRecord& job) {
@@ -39,4 +39,4 @@ namespace fairwater {
   return std::min(waiting, job.spec.tasks_min - std::min(job.spec.tasks_min, has));
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline state

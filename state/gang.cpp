@@ -2,7 +2,7 @@
 
 #include "state/contradiction.hpp"
 
-namespace fairwater {
+namespace fairwater::inline state {
 namespace {
 
 bool lives_as_gang(const JobRecord& job) { return job.spec.gang && !job.cancelled; }
@@ -40,4 +40,4 @@ void start_over(JobRecord& job, TaskRecord& task) {
   --job.tasks.succeeded;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline state

@@ -20,7 +20,7 @@
 
 #include "model/job.hpp"
 
-namespace fairwater {
+namespace fairwater::inline state {
 
 /// Some of it ended otherwise than by success, or was given back, and the rest still runs: that is
 /// to be stopped. False of a job that is cancelled, which is stopped anyway.
@@ -44,4 +44,4 @@ struct GangPart {
 /// The task had succeeded, and waits as its next attempt.
 void start_over(JobRecord& job, TaskRecord& task);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline state

@@ -7,7 +7,7 @@
 #include "state/gang.hpp"
 #include "state/service.hpp"
 
-namespace fairwater {
+namespace fairwater::inline state {
 namespace {
 
 std::string name_of(const TaskKey& task) {
@@ -356,4 +356,4 @@ bool cancel_job(JobRecord& job, const std::string& reason, WallTime now) {
   return true;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline state

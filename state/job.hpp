@@ -17,7 +17,7 @@
 #include "model/journal.hpp"
 #include "state/contradiction.hpp"
 
-namespace fairwater {
+namespace fairwater::inline state {
 
 /// The journal record by which something happens.
 struct Moment {
@@ -83,4 +83,4 @@ bool wind_down(JobRecord& job, WallTime now);
 /// What waits will not run. Nothing happens to a job that was cancelled or has ended: false.
 bool cancel_job(JobRecord& job, const std::string& reason, WallTime now);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline state

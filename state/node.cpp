@@ -1,6 +1,6 @@
 #include "state/node.hpp"
 
-namespace fairwater {
+namespace fairwater::inline state {
 
 void apply(NodeRecord& node, const NodeAdmitted& event) {
   node.id = event.node;
@@ -21,4 +21,4 @@ void apply(NodeRecord& node, const NodeReturned&) { node.lost = false; }
 
 void apply(NodeRecord& node, const NodeSuperseded& event) { node.run = event.run; }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline state

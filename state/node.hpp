@@ -7,7 +7,7 @@
 
 #include "model/journal.hpp"
 
-namespace fairwater {
+namespace fairwater::inline state {
 
 /// The node is known from here on, where it was not.
 void apply(NodeRecord& node, const NodeAdmitted& event);
@@ -16,4 +16,4 @@ void apply(NodeRecord& node, const NodeLost& event);
 void apply(NodeRecord& node, const NodeReturned& event);
 void apply(NodeRecord& node, const NodeSuperseded& event);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline state

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace fairwater {
+namespace fairwater::inline state {
 
 /// The first pause is one that a service with customers can bear; it doubles each time.
 inline constexpr std::int64_t kFirstServicePause_ms = 1000;
@@ -30,4 +30,4 @@ struct NextStart {
   return {restarts + 1, std::min(pause_ms, kLongestServicePause_ms)};
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline state

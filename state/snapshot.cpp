@@ -6,7 +6,7 @@
 #include "model/tenant_nesting.hpp"
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline state {
 
 TenantTree tree_of(const std::vector<TenantRecord>& tenants, const ResourceCatalog& catalog) {
   TenantNesting::Specs specs;
@@ -59,4 +59,4 @@ DealCycle restore(const AllocatorSettings& settings, const ClusterSnapshot& snap
   return cycle;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline state

@@ -11,7 +11,7 @@
 #include "model/tenant.hpp"
 #include "policy/allocator/deal_cycle.hpp"
 
-namespace fairwater {
+namespace fairwater::inline state {
 
 struct ClusterSnapshot {
   struct Node {
@@ -42,4 +42,4 @@ struct ClusterSnapshot {
 /// Same snapshot, same deals.
 [[nodiscard]] DealCycle restore(const AllocatorSettings& settings, const ClusterSnapshot& snapshot);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline state

@@ -2,7 +2,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline state {
 
 namespace {
 
@@ -390,4 +390,4 @@ const std::set<JobId>& TenantJobs::dependencies(JobId id) const {
   return place->second.waits_for;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline state

@@ -22,7 +22,7 @@
 #include "state/gang.hpp"
 #include "state/job.hpp"
 
-namespace fairwater {
+namespace fairwater::inline state {
 
 /// A live job as the ledger has it.
 struct UnfinishedJob {
@@ -274,4 +274,4 @@ class TenantJobs {
   mutable std::uint64_t others_looked_at_ = 0;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline state

@@ -8,7 +8,7 @@
 #include "policy/prediction/patience.hpp"
 #include "state/tenant_jobs.hpp"
 
-namespace fairwater {
+namespace fairwater::inline state {
 namespace {
 
 /// What makes a tenant's tasks alike.
@@ -354,4 +354,4 @@ bool TenantJobs::waits(JobId id, std::uint32_t index) const {
   return place != jobs_.end() && place->second.waiting.contains(index);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline state

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fairwater {
+namespace fairwater::inline state {
 namespace {
 
 constexpr std::int64_t kMsPerDay = 86'400'000;
@@ -62,4 +62,4 @@ void count_outcome(UsageRecord& usage, const TaskResult* result) {
   }
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline state

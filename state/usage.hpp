@@ -7,7 +7,7 @@
 #include "model/job.hpp"
 #include "model/usage.hpp"
 
-namespace fairwater {
+namespace fairwater::inline state {
 
 /// A clock that was set wrong may make an attempt as long as it likes: it touches so many days at
 /// most.
@@ -36,4 +36,4 @@ struct DayPart {
 /// Counts one attempt among those that ended so. `result` null: it was given back.
 void count_outcome(UsageRecord& usage, const TaskResult* result);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline state

@@ -13,7 +13,7 @@
 #include "storage/directory.hpp"
 #include "storage/files.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 namespace {
 
 constexpr const char* kUnfinishedSegment = "/unfinished";
@@ -259,4 +259,4 @@ void Archive::walk_tasks(
                 });
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

@@ -32,7 +32,7 @@ class SstFileReader;
 class SstFileWriter;
 }  // namespace rocksdb
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 struct SegmentName {
   std::uint64_t first = 0;
@@ -153,4 +153,4 @@ class Archive {
   rocksdb::Env* env_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

@@ -10,7 +10,7 @@
 #include "storage/high_water.hpp"
 #include "storage/ledger.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 namespace {
 
 constexpr std::string_view kBackupHeader = "fairwater backup 1\n";
@@ -311,4 +311,4 @@ Expected<BackupManifest> read_manifest(const std::string& directory, rocksdb::En
                         "another version of Fairwater.");
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

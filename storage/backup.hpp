@@ -28,7 +28,7 @@
 #include "storage/directory.hpp"
 #include "storage/ledger.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 /// Beside the database's writer, from any thread; of what was durable at some moment of the call.
 /// Makes nothing in `directory` unless the copy verifies. Errors: invalid_input (`directory` is not
@@ -60,4 +60,4 @@ struct RestoreOptions {
 [[nodiscard]] bool is_restored(const std::string& directory, rocksdb::Env* env = nullptr);
 [[nodiscard]] caf::error forget_restore(const std::string& directory, rocksdb::Env* env = nullptr);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

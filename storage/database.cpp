@@ -12,7 +12,7 @@
 #include "policy/core/check.hpp"
 #include "storage/directory.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 namespace {
 
 rocksdb::ColumnFamilyOptions family_options() {
@@ -301,4 +301,4 @@ void LatestView::scan_prefix(
   scan_those(database_, {}, family, prefix, visit);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

@@ -12,7 +12,7 @@
 
 #include "storage/state.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 class Database {
  public:
@@ -102,4 +102,4 @@ class LatestView final : public StateView {
   const Database& database_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

@@ -5,7 +5,7 @@
 
 #include "policy/allocator/deal_arithmetic.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 namespace {
 
 std::string name(TenantId tenant) { return "tenant " + std::to_string(tenant.value); }
@@ -48,4 +48,4 @@ void take_back(State& state, TenantId borrower, Units cost, const std::vector<Ad
   }
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

@@ -7,7 +7,7 @@
 #include "state/contradiction.hpp"
 #include "storage/state.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 /// The deal's arithmetic, what it does to the accounts, and tenants' totals. Throws Contradiction.
 void apply_accounts(State& state, const Deal& deal);
@@ -16,4 +16,4 @@ void apply_accounts(State& state, const Deal& deal);
 /// others advanced for it goes back (Accounts::take_back). Throws Contradiction.
 void take_back(State& state, TenantId borrower, Units cost, const std::vector<Advance>& advances);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

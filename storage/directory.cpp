@@ -6,7 +6,7 @@
 
 #include "storage/files.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 namespace {
 
 constexpr std::string_view kIdentity = "fairwater ledger 1\n";
@@ -182,4 +182,4 @@ void SpaceGuard::release() const {
   env_->DeleteFile(reserve_file(directory_)).PermitUncheckedError();
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

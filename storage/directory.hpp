@@ -17,7 +17,7 @@
 
 #include "model/errors.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 /// `sentence` names the directory; the status's own words follow.
 [[nodiscard]] caf::error storage_error(const rocksdb::Status& status, const std::string& sentence);
@@ -84,4 +84,4 @@ class SpaceGuard {
   std::uint64_t reserve_bytes_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

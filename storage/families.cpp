@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 NamedAmounts amounts_in_class_key(std::string_view key) {
   NamedAmounts amounts;
@@ -28,4 +28,4 @@ std::optional<UsageGroup> usage_group_of(std::string_view key) {
                     std::string(key.substr(kNumbers))};
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

@@ -39,7 +39,7 @@
 #include "model/usage.hpp"
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 enum class Family : std::uint8_t {
   journal,
@@ -135,4 +135,4 @@ template <class Integer>
   return !spec.job_class.empty() && spec.kind == JobKind::batch;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-namespace fairwater {
+namespace fairwater::inline storage {
 namespace {
 
 constexpr std::size_t kCopyBytes = std::size_t{1} << 20;
@@ -68,4 +68,4 @@ std::uint64_t bytes_below(rocksdb::Env* env, const std::string& path) {
   return sum;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

@@ -7,7 +7,7 @@
 
 #include <rocksdb/env.h>
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 [[nodiscard]] rocksdb::Status sync_directory(rocksdb::Env* env, const std::string& path);
 /// What lies in a directory, by name, without `.` and `..`; empty when there is no directory.
@@ -20,4 +20,4 @@ namespace fairwater {
 /// Of all files below a directory.
 [[nodiscard]] std::uint64_t bytes_below(rocksdb::Env* env, const std::string& path);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

@@ -15,7 +15,7 @@
 #include "storage/request_fold.hpp"
 #include "storage/usage_fold.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 namespace {
 
 /// One record's effect on the state. Each operator() takes one kind of body.
@@ -466,4 +466,4 @@ Hash hash_of(std::string_view bytes) {
   return hash;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

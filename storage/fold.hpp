@@ -13,7 +13,7 @@
 #include "model/journal.hpp"
 #include "storage/state.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 /// Applies the record, whose number and hash of the predecessor must follow on the state's.
 /// On an error (`internal`, a sentence that names the record's number) the state is half changed
@@ -30,4 +30,4 @@ void note_restarts(JournalRecord& record, std::vector<ServiceRestart> restarts);
 /// Hash of a journal record's bytes: BLAKE2b-256.
 [[nodiscard]] Hash hash_of(std::string_view bytes);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

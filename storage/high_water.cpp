@@ -7,7 +7,7 @@
 #include "storage/directory.hpp"
 #include "storage/fold.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 namespace {
 
 constexpr std::string_view kHeader = "fairwater high-water 2\n";
@@ -103,4 +103,4 @@ caf::error HighWaterFile::write(const HighWater& mark) {
   return {};
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

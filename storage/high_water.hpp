@@ -19,7 +19,7 @@
 #include "model/errors.hpp"
 #include "model/journal.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 /// A journal record that was durable.
 struct HighWater {
@@ -50,4 +50,4 @@ class HighWaterFile {
   bool writes_second_ = false;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

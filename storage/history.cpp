@@ -9,7 +9,7 @@
 #include "storage/replay.hpp"
 #include "storage/standing_state.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 namespace {
 
 /// In the default family: DroppedJobs, as two u64be.
@@ -218,4 +218,4 @@ void HistoryCutter::expire(const HistoryLimits& limits, WallTime now, HistoryRep
   }
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

@@ -27,7 +27,7 @@
 #include "storage/database.hpp"
 #include "storage/directory.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 /// What of the archived jobs is not in the database any more: all of segments that end before
 /// `segment_end`, and of the one that ends with it those up to `job`.
@@ -72,4 +72,4 @@ class HistoryCutter {
   std::atomic<bool> rests_ = false;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

@@ -2,7 +2,7 @@
 
 #include "model/time.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 namespace {
 constexpr Milliseconds kRenewalInterval{1000};
@@ -29,4 +29,4 @@ void Housekeeper::run() {
   }
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

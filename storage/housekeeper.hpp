@@ -7,7 +7,7 @@
 
 #include "storage/directory.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 /// Makes the reserve again about a second after there is room for it.
 class Housekeeper {
@@ -28,4 +28,4 @@ class Housekeeper {
   std::thread thread_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

@@ -13,7 +13,7 @@
 #include "model/errors.hpp"
 #include "model/journal.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 /// The newest record of a journal, and the epoch that it belongs to.
 struct JournalHead {
@@ -40,4 +40,4 @@ class JournalStore {
   [[nodiscard]] virtual caf::error commit(const RecordGroup& group) = 0;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

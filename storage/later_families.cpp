@@ -8,7 +8,7 @@
 #include "policy/core/check.hpp"
 #include "storage/directory.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 namespace {
 
 /// Keeps a batch at some hundred kilobytes.
@@ -82,4 +82,4 @@ caf::error fill_later_families(Database& database) {
   return {};
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

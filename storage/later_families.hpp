@@ -3,7 +3,7 @@
 
 #include "storage/database.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 /// Fills the lists of each tenant's jobs, and of those of its classes, from the jobs, once, and
 /// makes room for reservations, requests, users and usage. A crash leaves it for the next start:
@@ -11,4 +11,4 @@ namespace fairwater {
 /// StorageFault when a job cannot be read.
 [[nodiscard]] caf::error fill_later_families(Database& database);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

@@ -11,7 +11,7 @@
 #include "storage/standing_state.hpp"
 #include "storage/verify.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 namespace {
 
 /// Runs `body`; what storage throws becomes an error, that of damage names the directory.
@@ -303,4 +303,4 @@ Expected<VerifyReport> Ledger::verify_directory(const std::string& directory, ro
   });
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

@@ -24,7 +24,7 @@ namespace rocksdb {
 class Env;
 }
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 struct LedgerOptions {
   std::string directory;
@@ -188,4 +188,4 @@ class Ledger {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

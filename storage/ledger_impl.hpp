@@ -16,7 +16,7 @@
 #include "storage/housekeeper.hpp"
 #include "storage/ledger.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 [[nodiscard]] inline JournalHead head_of(const LedgerMeta& meta) {
   return {meta.epoch, meta.last_number, meta.last_hash};
@@ -94,4 +94,4 @@ class Ledger::Impl {
   std::unique_ptr<Housekeeper> housekeeper_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

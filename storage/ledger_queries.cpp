@@ -4,7 +4,7 @@
 
 #include "storage/ledger_impl.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 namespace {
 
 /// A cancelled job's waiting tasks are cancelled by its counts; their records were left alone.
@@ -245,4 +245,4 @@ void Ledger::visit_journal(std::uint64_t from,
   if (goes_on) snapshot.walk(Family::journal, journal_key(from), false, take);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

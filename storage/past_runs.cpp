@@ -5,7 +5,7 @@
 
 #include "storage/state.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 namespace {
 
 constexpr std::uint32_t kLastTasksOfJob = 100;
@@ -41,4 +41,4 @@ std::optional<std::string> add_past_runs(const Ledger& ledger, TenantId tenant,
   return fault.what();
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

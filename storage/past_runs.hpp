@@ -10,7 +10,7 @@
 #include "state/tenant_jobs.hpp"
 #include "storage/ledger.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 /// Of all tenants together, and of one: a start reads no more, however long the history is. A class
 /// is expected to take what its last runs took.
@@ -26,4 +26,4 @@ void add_runs(const UnfinishedJob& job, std::vector<PastRun>& runs);
                                                        std::size_t max_tasks,
                                                        std::vector<PastRun>& runs);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

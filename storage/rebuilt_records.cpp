@@ -2,7 +2,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 namespace {
 
 constexpr const char* kDirectory = "/rebuilt";
@@ -98,4 +98,4 @@ void RebuiltRecords::scan_prefix(
     visit(next->first, next->second);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

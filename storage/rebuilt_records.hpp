@@ -11,7 +11,7 @@
 
 #include "storage/database.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 class RebuiltRecords final : public StateView {
  public:
@@ -50,4 +50,4 @@ class RebuiltRecords final : public StateView {
   std::unique_ptr<Database> database_;  ///< after memory_, in which it is
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

@@ -5,7 +5,7 @@
 #include "schema/fields/usage.hpp"
 #include "storage/records.hpp"
 
-namespace fairwater {
+namespace fairwater::inline schema {
 
 template <>
 struct Fields<TokenGrant> {
@@ -122,4 +122,4 @@ struct Fields<LedgerMeta> {
   }
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline schema

@@ -3,7 +3,7 @@
 #include "schema/fields/journal.hpp"
 #include "storage/record_fields.hpp"
 
-namespace fairwater {
+namespace fairwater::inline schema {
 
 FAIRWATER_DEFINE_CODEC_AS(TokenGrant, wire::TokenRecord)
 FAIRWATER_DEFINE_CODEC_AS(LiveJob, wire::LiveRecord)
@@ -15,4 +15,4 @@ FAIRWATER_DEFINE_CODEC_AS(ClassJob, wire::ClassJobRecord)
 FAIRWATER_DEFINE_CODEC_AS(TenantUser, wire::UserRecord)
 FAIRWATER_DEFINE_CODEC_AS(LedgerMeta, wire::MetaRecord)
 
-}  // namespace fairwater
+}  // namespace fairwater::inline schema

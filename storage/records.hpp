@@ -9,7 +9,7 @@
 #include "model/usage.hpp"
 #include "schema/codec.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 /// What a token opens.
 struct TokenGrant {
@@ -105,6 +105,10 @@ struct LedgerMeta {
   friend bool operator==(const LedgerMeta&, const LedgerMeta&) = default;
 };
 
+}  // namespace fairwater::inline storage
+
+namespace fairwater::inline schema {
+
 FAIRWATER_CODEC_AS(TokenGrant, wire::TokenRecord);
 FAIRWATER_CODEC_AS(LiveJob, wire::LiveRecord);
 FAIRWATER_CODEC_AS(TenantJob, wire::TenantJobRecord);
@@ -115,4 +119,6 @@ FAIRWATER_CODEC(IouRecord);
 FAIRWATER_CODEC_AS(ClassHistory, wire::ClassRecord);
 FAIRWATER_CODEC_AS(LedgerMeta, wire::MetaRecord);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline schema
+
+namespace fairwater::inline storage {}  // namespace fairwater::inline storage

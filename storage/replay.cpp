@@ -6,7 +6,7 @@
 #include "storage/fold.hpp"
 #include "storage/standing_state.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 namespace {
 
 /// So much of the journal is folded before its changes are put away.
@@ -135,4 +135,4 @@ EndedJobs cut_history(RebuiltRecords& records, const PartVisit& visit) {
           JobId{from_big_endian<std::uint64_t>(ended.back())}};
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

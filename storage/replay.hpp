@@ -13,7 +13,7 @@
 #include "storage/rebuilt_records.hpp"
 #include "storage/state.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 class JournalReplay {
  public:
@@ -53,4 +53,4 @@ struct EndedJobs {
 /// what stands.
 EndedJobs cut_history(RebuiltRecords& records, const PartVisit& visit);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

@@ -2,7 +2,7 @@
 
 #include <string>
 
-namespace fairwater {
+namespace fairwater::inline storage {
 namespace {
 
 constexpr std::int64_t kRequestsRemembered_us = std::int64_t{7} * 24 * 3600 * 1'000'000;
@@ -40,4 +40,4 @@ void remember_request(State& state, const JobSubmitted& body, WallTime now) {
   state.requests.put(bytes, {body.id, body.request.hash, now, {}});
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

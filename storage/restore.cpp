@@ -6,7 +6,7 @@
 #include "storage/files.hpp"
 #include "storage/ledger.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 namespace {
 
 constexpr std::string_view kRestoreWork = "restoring";
@@ -205,4 +205,4 @@ caf::error forget_restore(const std::string& directory, rocksdb::Env* env) {
   return removed.ok() ? caf::error{} : storage_error(removed, "cannot remove " + file);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

@@ -8,7 +8,7 @@
 #include "policy/core/check.hpp"
 #include "state/job.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 namespace {
 
 /// The records of those that live, of families that hold those that have ended, too.
@@ -117,4 +117,4 @@ std::vector<DerivedEntry> entries_of(const JobRecord& job) {
   return entries;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

@@ -11,7 +11,7 @@
 
 #include "storage/state.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 using RecordVisit =
     std::function<void(Family family, std::string_view key, std::string_view value)>;
@@ -38,4 +38,4 @@ struct DerivedEntry {
 /// Those of tenant_jobs and class_jobs.
 [[nodiscard]] std::vector<DerivedEntry> entries_of(const JobRecord& job);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

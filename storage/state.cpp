@@ -4,7 +4,7 @@
 #include <set>
 #include <vector>
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 std::string printable_key(std::string_view key) {
   static constexpr char kDigits[] = "0123456789abcdef";
@@ -210,4 +210,4 @@ void State::stored() {
   usage.stored();
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

@@ -18,7 +18,7 @@
 #include "storage/families.hpp"
 #include "storage/records.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 /// What is stored cannot be read. The ledger's functions that return Expected turn it into an
 /// error; those that do not let it pass, and the process ends loudly.
@@ -223,4 +223,4 @@ Value decode_stored(Family family, std::string_view key, std::string_view bytes)
   return std::move(*value);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

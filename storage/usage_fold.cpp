@@ -4,7 +4,7 @@
 
 #include "state/usage.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 namespace {
 
 UsageRecord& usage_on(State& state, DayNumber day, const JobRecord& job) {
@@ -44,4 +44,4 @@ void count_end(State& state, const JobRecord& job, const TaskRecord& task, const
   }
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

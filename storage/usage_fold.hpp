@@ -5,7 +5,7 @@
 
 #include "storage/state.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 void count_submission(State& state, const JobRecord& job);
 
@@ -17,4 +17,4 @@ void count_first_start(State& state, const JobRecord& job, const Grant& grant, W
 void count_end(State& state, const JobRecord& job, const TaskRecord& task, const TaskResult* result,
                WallTime now);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

@@ -8,7 +8,7 @@
 #include "storage/history.hpp"
 #include "storage/replay.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 namespace {
 
 constexpr std::size_t kMaxDifferences = 100;
@@ -344,4 +344,4 @@ VerifyReport verify_snapshot(const Snapshot& snapshot, const Archive& archive, V
   return Verification(snapshot, archive).run(scope);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

@@ -5,7 +5,7 @@
 #include "storage/database.hpp"
 #include "storage/ledger.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage {
 
 /// Rebuilds everything from the snapshot's journal in memory and compares it, family by family,
 /// with the snapshot. Reads only. O(journal * log state) time; beyond some 100 MiB memory grows
@@ -14,4 +14,4 @@ namespace fairwater {
 [[nodiscard]] VerifyReport verify_snapshot(const Snapshot& snapshot, const Archive& archive,
                                            VerifyScope scope);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage

@@ -13,17 +13,17 @@
 #include "schema/byte_budget.hpp"
 #include "schema/codec.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline agent {
 
 struct AgentBeat {};
 struct AgentLeaseOver {};
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline agent
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::AgentBeat)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::AgentLeaseOver)
 
-namespace fairwater {
+namespace fairwater::inline actors::inline agent {
 namespace {
 
 using AgentActor = AgentPort::extend<caf::reacts_to<AttemptsEnded>, caf::reacts_to<AttemptOver>,
@@ -423,4 +423,4 @@ AgentPort spawn_agent(caf::actor_system& system, AgentSettings settings, TaskHos
   return system.spawn(agent_behavior, std::move(settings), std::move(host));
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline agent

@@ -45,7 +45,7 @@
 #include "model/node.hpp"
 #include "process/process_identity.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline agent {
 
 struct AgentSettings {
   NodeSpec spec;
@@ -62,4 +62,4 @@ struct AgentSettings {
 [[nodiscard]] AgentPort spawn_agent(caf::actor_system& system, AgentSettings settings,
                                     TaskHostActor host);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline agent

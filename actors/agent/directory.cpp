@@ -13,7 +13,7 @@
 
 #include "process/directory_place.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline agent {
 namespace {
 
 constexpr std::string_view kHead = "fairwater-agent 1\ninstance ";
@@ -172,4 +172,4 @@ caf::error AgentDirectory::settle() const {
   return *place == Place::same ? caf::error() : mark_place(path_);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline agent

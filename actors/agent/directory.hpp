@@ -20,7 +20,7 @@
 #include "model/node.hpp"
 #include "process/file_descriptor.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline agent {
 
 enum class IfEmpty : bool { refuse, create };
 
@@ -51,4 +51,4 @@ class AgentDirectory {
   AgentIdentity identity_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline agent

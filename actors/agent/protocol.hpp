@@ -10,13 +10,13 @@
 #include "model/node.hpp"
 #include "model/requests.hpp"
 
-FAIRWATER_MESSAGE(DescribeNode)
-FAIRWATER_MESSAGE(NodeDescription)
-FAIRWATER_MESSAGE(LinkUp)
-FAIRWATER_MESSAGE(LinkDown)
-FAIRWATER_MESSAGE(FoundDuplicate)
+FAIRWATER_AGENT_MESSAGE(DescribeNode)
+FAIRWATER_AGENT_MESSAGE(NodeDescription)
+FAIRWATER_AGENT_MESSAGE(LinkUp)
+FAIRWATER_AGENT_MESSAGE(LinkDown)
+FAIRWATER_AGENT_MESSAGE(FoundDuplicate)
 
-namespace fairwater {
+namespace fairwater::inline actors::inline agent {
 
 /// The coordinator as an agent sees it; errors are `unavailable` while there is no connection.
 using CoordinatorLink = caf::typed_actor<caf::replies_to<AgentReport>::with<ReportReply>>;
@@ -49,4 +49,4 @@ using AgentPort =
                      caf::reacts_to<LinkDown>, caf::reacts_to<FoundDuplicate>,
                      caf::reacts_to<AgentOrders>, caf::replies_to<ReadAgentLog>::with<LogChunk>>;
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline agent

@@ -4,7 +4,7 @@
 
 #include <caf/all.hpp>
 
-namespace fairwater {
+namespace fairwater::inline actors::inline agent {
 namespace {
 
 using TaskSelf = TaskActor::stateful_pointer<TaskActorState>;
@@ -83,4 +83,4 @@ TaskActor::behavior_type adopt_task(TaskSelf self, const TaskKey& task, const Ta
   return behavior(self);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline agent

@@ -25,11 +25,11 @@
 #include "actors/agent/task_host.hpp"
 #include "actors/message.hpp"
 
-FAIRWATER_MESSAGE(StopRun)
-FAIRWATER_MESSAGE(RunEnded)
-FAIRWATER_MESSAGE(AttemptOver)
+FAIRWATER_AGENT_MESSAGE(StopRun)
+FAIRWATER_AGENT_MESSAGE(RunEnded)
+FAIRWATER_AGENT_MESSAGE(AttemptOver)
 
-namespace fairwater {
+namespace fairwater::inline actors::inline agent {
 
 struct StopRun {
   EndReason reason = EndReason::cancelled;
@@ -70,4 +70,4 @@ struct TaskActorState {
                                                   const TaskKey& task, const TaskHostActor& host,
                                                   const AttemptOverSink& agent);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline agent

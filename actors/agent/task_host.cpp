@@ -12,16 +12,16 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline agent {
 
 /// From the waiting thread: some supervisor has ended.
 struct CollectEnded {};
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline agent
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::CollectEnded)
 
-namespace fairwater {
+namespace fairwater::inline actors::inline agent {
 namespace {
 
 using HostBase = TaskHostActor::extend<caf::reacts_to<CollectEnded>>;
@@ -147,4 +147,4 @@ TaskHostActor spawn_task_host(caf::actor_system& system, std::unique_ptr<TaskHos
                                      std::make_shared<AgentDirectory>(std::move(directory)));
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline agent

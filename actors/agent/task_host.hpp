@@ -27,19 +27,19 @@
 #include "actors/message.hpp"
 #include "process/task_process.hpp"
 
-FAIRWATER_MESSAGE(AttemptsEnded)
-FAIRWATER_MESSAGE(WatchHost)
-FAIRWATER_MESSAGE(HostInventory)
-FAIRWATER_MESSAGE(LaunchAttempt)
-FAIRWATER_MESSAGE(AttemptLaunched)
-FAIRWATER_MESSAGE(StopAttempt)
-FAIRWATER_MESSAGE(ForgetAttempts)
-FAIRWATER_MESSAGE(ExtendHostLease)
-FAIRWATER_MESSAGE(KeepMemory)
-FAIRWATER_MESSAGE(SettleDirectory)
-FAIRWATER_MESSAGE(TellAttempts)
+FAIRWATER_AGENT_MESSAGE(AttemptsEnded)
+FAIRWATER_AGENT_MESSAGE(WatchHost)
+FAIRWATER_AGENT_MESSAGE(HostInventory)
+FAIRWATER_AGENT_MESSAGE(LaunchAttempt)
+FAIRWATER_AGENT_MESSAGE(AttemptLaunched)
+FAIRWATER_AGENT_MESSAGE(StopAttempt)
+FAIRWATER_AGENT_MESSAGE(ForgetAttempts)
+FAIRWATER_AGENT_MESSAGE(ExtendHostLease)
+FAIRWATER_AGENT_MESSAGE(KeepMemory)
+FAIRWATER_AGENT_MESSAGE(SettleDirectory)
+FAIRWATER_AGENT_MESSAGE(TellAttempts)
 
-namespace fairwater {
+namespace fairwater::inline actors::inline agent {
 
 struct AttemptsEnded {
   std::vector<TaskResult> results;
@@ -94,4 +94,4 @@ inline constexpr std::uint32_t kLogChunkBytes = 256 * 1024;
                                             std::unique_ptr<TaskHost> host,
                                             AgentDirectory directory);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline agent

@@ -3,7 +3,7 @@
 
 #include "actors/coordinator/state.hpp"
 
-namespace fairwater::coordination {
+namespace fairwater::inline actors::inline coordinator::coordination {
 namespace {
 
 /// How many of the node's devices of that kind the job names.
@@ -149,4 +149,4 @@ caf::result<TenantAddress> admit_job(const CoordinatorState& state, const AdmitJ
                        steps_that_fit(state, known->second, spec, rule), *of_devices};
 }
 
-}  // namespace fairwater::coordination
+}  // namespace fairwater::inline actors::inline coordinator::coordination

@@ -1,6 +1,6 @@
 #include "actors/coordinator/backoff_text.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 namespace {
 
 std::string seconds_left(const TaskRecord& task, WallTime now) {
@@ -38,4 +38,4 @@ std::string backoff_text(JobKind kind, const TaskRecord& task, WallTime now) {
   return text;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -7,7 +7,7 @@
 #include "state/job.hpp"
 #include "state/service.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 /// No pause is longer.
 inline constexpr std::int64_t kLongestPause_ms = std::max(kMaxBackoff_ms, kLongestServicePause_ms);
@@ -15,4 +15,4 @@ inline constexpr std::int64_t kLongestPause_ms = std::max(kMaxBackoff_ms, kLonge
 /// Of a task that backs off.
 [[nodiscard]] std::string backoff_text(JobKind kind, const TaskRecord& task, WallTime now);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

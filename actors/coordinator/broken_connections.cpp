@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 void BrokenConnections::broke(std::uint64_t session, TimePoint now) {
   if (std::exchange(last_session_, session) == session) return;
@@ -14,4 +14,4 @@ void BrokenConnections::forgive(TimePoint now, std::chrono::milliseconds pause) 
   if (are_too_many() && now - last_at_ >= pause) in_row_ = 0;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 class BrokenConnections {
  public:
@@ -28,4 +28,4 @@ class BrokenConnections {
   TimePoint last_at_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -10,7 +10,7 @@
 #include "policy/core/check.hpp"
 #include "storage/past_runs.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 namespace {
 
 /// What a live job still waits for: jobs of `after` that have not succeeded.
@@ -167,4 +167,4 @@ void stop_cluster(Cluster& cluster) {
   cluster = {};
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

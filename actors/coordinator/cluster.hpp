@@ -18,7 +18,7 @@
 #include "model/history.hpp"
 #include "state/snapshot.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 struct ClusterSettings {
   std::int64_t lease_ms = 15'000;
@@ -98,4 +98,4 @@ struct Cluster {
 /// Ends the actors; the ledger is closed when the last of them is gone.
 void stop_cluster(Cluster& cluster);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -5,7 +5,7 @@
 #include "actors/coordinator/gang_order.hpp"
 #include "actors/coordinator/state.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 namespace {
 
 using namespace coordination;
@@ -118,4 +118,4 @@ CoordinatorActor spawn_coordinator(caf::actor_system& system,
                       std::make_shared<CoordinatorStart>(std::move(start)));
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

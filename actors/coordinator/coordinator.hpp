@@ -35,23 +35,23 @@
 #include "actors/coordinator/tenant.hpp"
 #include "actors/message.hpp"
 
-FAIRWATER_MESSAGE(Granted)
-FAIRWATER_MESSAGE(NodeBeat)
-FAIRWATER_MESSAGE(DemandWindow)
-FAIRWATER_MESSAGE(Withdraw)
-FAIRWATER_MESSAGE(TenantAddress)
-FAIRWATER_MESSAGE(FindTenant)
-FAIRWATER_MESSAGE(AdmitJob)
-FAIRWATER_MESSAGE(NodeAddress)
-FAIRWATER_MESSAGE(FindNode)
-FAIRWATER_MESSAGE(DescribeCluster)
-FAIRWATER_MESSAGE(DescribeTenants)
-FAIRWATER_MESSAGE(TenantViews)
-FAIRWATER_MESSAGE(ExplainWaiting)
-FAIRWATER_MESSAGE(GetExpectedStart)
-FAIRWATER_MESSAGE(ExpectedStart)
+FAIRWATER_COORDINATOR_MESSAGE(Granted)
+FAIRWATER_COORDINATOR_MESSAGE(NodeBeat)
+FAIRWATER_MESSAGE(inline policy::inline allocator, DemandWindow)
+FAIRWATER_COORDINATOR_MESSAGE(Withdraw)
+FAIRWATER_COORDINATOR_MESSAGE(TenantAddress)
+FAIRWATER_COORDINATOR_MESSAGE(FindTenant)
+FAIRWATER_COORDINATOR_MESSAGE(AdmitJob)
+FAIRWATER_COORDINATOR_MESSAGE(NodeAddress)
+FAIRWATER_COORDINATOR_MESSAGE(FindNode)
+FAIRWATER_COORDINATOR_MESSAGE(DescribeCluster)
+FAIRWATER_COORDINATOR_MESSAGE(DescribeTenants)
+FAIRWATER_COORDINATOR_MESSAGE(TenantViews)
+FAIRWATER_COORDINATOR_MESSAGE(ExplainWaiting)
+FAIRWATER_COORDINATOR_MESSAGE(GetExpectedStart)
+FAIRWATER_COORDINATOR_MESSAGE(ExpectedStart)
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 inline constexpr std::uint32_t kMaxCyclesInFlight = 4;
 /// In one answer of the coordinator, which has other things to do: some milliseconds' work. Who
@@ -135,8 +135,7 @@ using CoordinatorActor = caf::typed_actor<
     caf::replies_to<Login>::with<Caller> FAIRWATER_COORDINATOR_CALLS(FAIRWATER_REPLY)>;
 #undef FAIRWATER_REPLY
 
-struct ClusterContext;   // cluster.hpp
-struct ClusterSnapshot;  // state/snapshot.hpp
+struct ClusterContext;  // cluster.hpp
 
 /// Everything that a restart hands to the coordinator; it spawns the tenants and nodes.
 struct CoordinatorStart {
@@ -155,4 +154,4 @@ struct CoordinatorStart {
                                            std::shared_ptr<const ClusterContext> context,
                                            CoordinatorActor coordinator);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

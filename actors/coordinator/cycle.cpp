@@ -8,7 +8,7 @@
 #include "policy/allocator/deal_cycle.hpp"
 #include "policy/core/check.hpp"
 
-namespace fairwater::coordination {
+namespace fairwater::inline actors::inline coordinator::coordination {
 namespace {
 
 constexpr auto kRetryAfterFailure = std::chrono::seconds(1);
@@ -234,4 +234,4 @@ caf::result<Done> withdraw(CoordinatorSelf self, const Withdraw& request) {
   return promise;
 }
 
-}  // namespace fairwater::coordination
+}  // namespace fairwater::inline actors::inline coordinator::coordination

@@ -3,7 +3,7 @@
 
 #include "actors/coordinator/state.hpp"
 
-namespace fairwater::coordination {
+namespace fairwater::inline actors::inline coordinator::coordination {
 namespace {
 
 /// Gives the name free for the next registration or removal, and answers.
@@ -85,4 +85,4 @@ void take_back_leaving_nodes(CoordinatorSelf self) {
   }
 }
 
-}  // namespace fairwater::coordination
+}  // namespace fairwater::inline actors::inline coordinator::coordination

@@ -12,15 +12,15 @@
 #include "actors/coordinator/visible.hpp"
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 struct StatusDue {};
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::StatusDue)
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 namespace {
 
 using FollowerBase = FrontendActor::extend<caf::reacts_to<StatusDue>>;
@@ -283,4 +283,4 @@ Follower::~Follower() {
 
 void Follower::grew(std::uint64_t number) const { caf::anon_send(scanner_, JournalGrew{number}); }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

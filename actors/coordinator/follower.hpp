@@ -23,7 +23,7 @@
 #include "actors/coordinator/frontend.hpp"
 #include "actors/coordinator/ledger.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 /// What a coordinator that follows knows of the others. From any thread.
 class Following {
@@ -79,4 +79,4 @@ class Follower {
   FrontendActor frontend_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

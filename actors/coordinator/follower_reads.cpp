@@ -1,6 +1,6 @@
 #include "actors/coordinator/follower_reads.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 namespace {
 
 void add(NamedAmounts& sum, const NamedAmounts& amounts, Amount times) {
@@ -56,4 +56,4 @@ std::optional<TenantId> find_tenant(const Ledger& ledger, const std::string& nam
   return std::nullopt;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

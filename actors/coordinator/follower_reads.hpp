@@ -8,7 +8,7 @@
 #include "model/requests.hpp"
 #include "storage/ledger.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 // All throw StorageFault.
 
@@ -21,4 +21,4 @@ namespace fairwater {
 
 [[nodiscard]] std::optional<TenantId> find_tenant(const Ledger& ledger, const std::string& name);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -6,7 +6,7 @@
 
 #include "actors/coordinator/frontend_state.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 namespace frontend_work {
 
 namespace {
@@ -154,4 +154,4 @@ FrontendActor spawn_frontend(caf::actor_system& system,
   return system.spawn(frontend_behavior, std::move(context), std::move(coordinator));
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

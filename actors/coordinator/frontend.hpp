@@ -17,9 +17,9 @@
 #include "actors/message.hpp"
 #include "model/calls.hpp"
 
-FAIRWATER_MESSAGE(Login)
+FAIRWATER_COORDINATOR_MESSAGE(Login)
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 /// Who does this token (its hash) belong to? `unauthenticated` when nobody's.
 struct Login {
@@ -33,4 +33,4 @@ using FrontendActor = caf::typed_actor<
     caf::replies_to<RegisterNode>::with<NodeRegistered> FAIRWATER_CALLS(FAIRWATER_REPLY)>;
 #undef FAIRWATER_REPLY
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -9,7 +9,7 @@
 #include "schema/codec.hpp"
 #include "storage/fold.hpp"
 
-namespace fairwater::frontend_work {
+namespace fairwater::inline actors::inline coordinator::frontend_work {
 namespace {
 
 caf::error no_such_task(const JobRecord& job) {
@@ -374,4 +374,4 @@ caf::result<LogChunk> answer(FrontendSelf self, const ReadLog& request) {
   return promise;
 }
 
-}  // namespace fairwater::frontend_work
+}  // namespace fairwater::inline actors::inline coordinator::frontend_work

@@ -4,7 +4,7 @@
 
 #include "actors/coordinator/frontend_state.hpp"
 
-namespace fairwater::frontend_work {
+namespace fairwater::inline actors::inline coordinator::frontend_work {
 namespace {
 
 caf::error no_class() {
@@ -70,4 +70,4 @@ caf::result<ClassProfile> answer(FrontendSelf self, const ShowProfile& request) 
   return promise;
 }
 
-}  // namespace fairwater::frontend_work
+}  // namespace fairwater::inline actors::inline coordinator::frontend_work

@@ -12,7 +12,7 @@
 #include "actors/coordinator/visible.hpp"
 #include "model/job_validation.hpp"
 
-namespace fairwater::frontend_work {
+namespace fairwater::inline actors::inline coordinator::frontend_work {
 
 struct FrontendState {
   static inline const char* name = "frontend";
@@ -42,4 +42,4 @@ void with_profile(FrontendSelf self, AdmittedJob job,
 FAIRWATER_FRONTEND_CALLS(FAIRWATER_ANSWER)
 #undef FAIRWATER_ANSWER
 
-}  // namespace fairwater::frontend_work
+}  // namespace fairwater::inline actors::inline coordinator::frontend_work

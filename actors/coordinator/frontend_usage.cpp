@@ -1,7 +1,7 @@
 // The frontend's part that has to do with what was used.
 #include "actors/coordinator/frontend_state.hpp"
 
-namespace fairwater::frontend_work {
+namespace fairwater::inline actors::inline coordinator::frontend_work {
 
 caf::result<UsageList> answer(FrontendSelf self, const QueryUsage& request) {
   const Caller& caller = request.caller;
@@ -10,4 +10,4 @@ caf::result<UsageList> answer(FrontendSelf self, const QueryUsage& request) {
   return self->delegate(self->state.context->scanner, QuerySums{request.query, of});
 }
 
-}  // namespace fairwater::frontend_work
+}  // namespace fairwater::inline actors::inline coordinator::frontend_work

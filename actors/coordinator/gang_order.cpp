@@ -5,7 +5,7 @@
 #include "model/ledger_mark.hpp"
 #include "storage/fold.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 namespace {
 
 /// A hash of a secret and what it is for: BLAKE2b with a secret prefix is a message authentication
@@ -23,4 +23,4 @@ void tell_gang(LaunchOrder& order, const ClusterContext& context,
   order.gang_key = key_of(context.settings.gang_secret, task);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 /// A lease has at least so many intervals, where the configured one lets it.
 inline constexpr std::int64_t kIntervalsPerLease = 4;
@@ -33,4 +33,4 @@ class HeartbeatPace {
       0;  ///< that are not lost: after a restart, before they are back
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -6,15 +6,15 @@
 #include <caf/all.hpp>
 #include <spdlog/spdlog.h>
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 struct HistoryTurn {};
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::HistoryTurn)
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 namespace {
 
 using HistorianActor = caf::typed_actor<caf::reacts_to<HistoryTurn>>;
@@ -122,4 +122,4 @@ caf::actor spawn_historian(caf::actor_system& system, Threading threading,
       historian, std::move(ledger), std::move(writer), std::move(alarm), std::move(settings)));
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -28,7 +28,7 @@
 #include "model/history.hpp"
 #include "model/requests.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 /// Long beside what a turn without work costs, short beside the time in which history grows.
 inline constexpr std::chrono::seconds kHistoryPause{10};
@@ -55,4 +55,4 @@ struct HistorianSettings {
                                          std::shared_ptr<StorageAlarm> alarm,
                                          HistorianSettings settings);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -6,7 +6,7 @@
 
 #include "schema/codec.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 namespace {
 
 /// A slice takes about ten milliseconds: as long as a short listing waits for each long one.
@@ -141,4 +141,4 @@ bool JobScan::read_slice(const Ledger& ledger) {
   return true;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

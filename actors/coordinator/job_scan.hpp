@@ -16,7 +16,7 @@
 #include "actors/coordinator/ledger.hpp"
 #include "schema/byte_budget.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 class JobScan {
  public:
@@ -62,4 +62,4 @@ class JobScan {
   std::set<JobId> found_;  ///< the newest that are wanted, at most `limit_`
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

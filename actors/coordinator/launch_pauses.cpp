@@ -5,7 +5,7 @@
 #include "policy/core/check.hpp"
 #include "state/job.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 void LaunchPauses::begin() {
   is_paused_ = true;
@@ -29,4 +29,4 @@ void LaunchPauses::decided() {
   is_paused_ = false;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 /// So many launches that fail in a row are the node's own fault and will not mend by themselves:
 /// one may be a moment's full disk, two the end of it.
@@ -47,4 +47,4 @@ class LaunchPauses {
   bool is_paused_ = false;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

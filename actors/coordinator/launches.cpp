@@ -4,7 +4,7 @@
 
 #include "actors/coordinator/state.hpp"
 
-namespace fairwater::coordination {
+namespace fairwater::inline actors::inline coordinator::coordination {
 namespace {
 
 std::vector<TaskKey> keys_of(const std::vector<TaskResult>& results) {
@@ -80,4 +80,4 @@ caf::result<FailedLaunchesSettled> settle_failed_launches(CoordinatorSelf self,
   return promise;
 }
 
-}  // namespace fairwater::coordination
+}  // namespace fairwater::inline actors::inline coordinator::coordination

@@ -6,7 +6,7 @@
 
 #include "model/requests.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 /// Asked from any thread; must not block.
 class Leadership {
@@ -28,4 +28,4 @@ class Leadership {
 /// A deposed coordinator's agents hear of no lease beyond this.
 inline constexpr std::int64_t kConfirmedMs = 1000;
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -7,15 +7,15 @@
 #include <caf/all.hpp>
 #include <spdlog/spdlog.h>
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 struct Flush {};
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::Flush)
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 namespace {
 
 /// Keep one WriteBatch at a few megabytes: by number for small records, by bytes for large ones.
@@ -131,4 +131,4 @@ LedgerActor spawn_ledger(caf::actor_system& system, Threading threading,
                                      std::move(on_fatal));
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -39,31 +39,33 @@
 #include "actors/message.hpp"
 #include "storage/ledger.hpp"
 
-FAIRWATER_MESSAGE(Commit)
-FAIRWATER_MESSAGE(Committed)
-FAIRWATER_MESSAGE(GetJob)
-FAIRWATER_MESSAGE(QueryJobs)
-FAIRWATER_MESSAGE(QueryProfile)
-FAIRWATER_MESSAGE(QuerySums)
-FAIRWATER_MESSAGE(FindRequest)
-FAIRWATER_MESSAGE(FoundRequest)
-FAIRWATER_MESSAGE(GetRecord)
-FAIRWATER_MESSAGE(FoundRecord)
-FAIRWATER_MESSAGE(TraceGrants)
-FAIRWATER_MESSAGE(TracedGrants)
-FAIRWATER_MESSAGE(ReadRecords)
-FAIRWATER_MESSAGE(ReadLedger)
-FAIRWATER_MESSAGE(ReadTenants)
-FAIRWATER_MESSAGE(TenantRecords)
-FAIRWATER_MESSAGE(RunVerify)
-FAIRWATER_MESSAGE(RunBackup)
-FAIRWATER_MESSAGE(JournalGrew)
-FAIRWATER_MESSAGE(ReadSnapshot)
-FAIRWATER_MESSAGE(SnapshotRead)
-
-namespace fairwater {
-
+namespace fairwater::inline state {
 struct ClusterSnapshot;  // state/snapshot.hpp
+}
+
+FAIRWATER_COORDINATOR_MESSAGE(Commit)
+FAIRWATER_COORDINATOR_MESSAGE(Committed)
+FAIRWATER_COORDINATOR_MESSAGE(GetJob)
+FAIRWATER_COORDINATOR_MESSAGE(QueryJobs)
+FAIRWATER_COORDINATOR_MESSAGE(QueryProfile)
+FAIRWATER_COORDINATOR_MESSAGE(QuerySums)
+FAIRWATER_COORDINATOR_MESSAGE(FindRequest)
+FAIRWATER_COORDINATOR_MESSAGE(FoundRequest)
+FAIRWATER_COORDINATOR_MESSAGE(GetRecord)
+FAIRWATER_COORDINATOR_MESSAGE(FoundRecord)
+FAIRWATER_COORDINATOR_MESSAGE(TraceGrants)
+FAIRWATER_COORDINATOR_MESSAGE(TracedGrants)
+FAIRWATER_COORDINATOR_MESSAGE(ReadRecords)
+FAIRWATER_COORDINATOR_MESSAGE(ReadLedger)
+FAIRWATER_COORDINATOR_MESSAGE(ReadTenants)
+FAIRWATER_COORDINATOR_MESSAGE(TenantRecords)
+FAIRWATER_COORDINATOR_MESSAGE(RunVerify)
+FAIRWATER_COORDINATOR_MESSAGE(RunBackup)
+FAIRWATER_COORDINATOR_MESSAGE(JournalGrew)
+FAIRWATER_COORDINATOR_MESSAGE(ReadSnapshot)
+FAIRWATER_COORDINATOR_MESSAGE(SnapshotRead)
+
+namespace fairwater::inline actors::inline coordinator {
 
 /// Make these records durable, in order, together.
 struct Commit {
@@ -196,4 +198,4 @@ enum class Threading : bool { shared, own };
                                                  std::function<WallTime()> wall_clock,
                                                  AddFiles add_to_backup);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -9,7 +9,7 @@
 #include "policy/allocator/advances.hpp"
 #include "state/elastic.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 namespace {
 
 struct ReaderState {
@@ -152,4 +152,4 @@ LedgerReader spawn_ledger_reader(caf::actor_system& system, Threading threading,
   return system.spawn<caf::detached>(ledger_reader, std::move(ledger), std::move(alarm));
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -17,7 +17,7 @@
 #include "schema/byte_budget.hpp"
 #include "schema/codec.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 struct WaitEnded {
   std::uint64_t waiter = 0;
@@ -33,7 +33,7 @@ struct UsageOn {
 };
 struct FollowersTurn {};
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::WaitEnded)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::ScanOn)
@@ -41,7 +41,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::ProfileOn)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::UsageOn)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::FollowersTurn)
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 namespace {
 
 /// Those who follow the journal hear of a record so much later, with what came meanwhile: a message
@@ -328,4 +328,4 @@ LedgerScanner spawn_ledger_scanner(caf::actor_system& system, Threading threadin
                                      std::move(add_to_backup));
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 namespace {
 
 /// What the lost life may have written after the newest record that a node tells of: an agent hears
@@ -161,4 +161,4 @@ LedgerTrusted restoring(const LedgerMark& end, WallTime recorded, WallTime now,
   return record;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -21,7 +21,7 @@
 #include "model/journal.hpp"
 #include "model/requests.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 /// A ledger that was restored counts a second as an incarnation: three years. Of one that is
 /// farther ahead no agent can have been told.
@@ -97,4 +97,4 @@ class LedgerTrust {
   std::map<NodeId, Doubt> doubts_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -1,6 +1,6 @@
 #include "actors/coordinator/login.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 caf::error check_token(const TokenGrant* token, WallTime now) {
   if (token == nullptr)
@@ -24,4 +24,4 @@ Expected<Caller> caller_of(const TokenGrant& token, const std::string* tenant_na
   return caller;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

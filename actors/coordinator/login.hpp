@@ -5,7 +5,7 @@
 #include "model/requests.hpp"
 #include "storage/records.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 /// `unauthenticated` for one that nobody knows (null) or that has expired.
 [[nodiscard]] caf::error check_token(const TokenGrant* token, WallTime now);
@@ -14,4 +14,4 @@ namespace fairwater {
 /// removed. A join token speaks for nobody.
 [[nodiscard]] Expected<Caller> caller_of(const TokenGrant& token, const std::string* tenant_name);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

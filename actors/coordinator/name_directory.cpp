@@ -1,6 +1,6 @@
 #include "actors/coordinator/name_directory.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 void NameDirectory::put(TenantId tenant, const std::string& name) {
   const std::lock_guard lock(mutex_);
@@ -45,4 +45,4 @@ std::vector<GangHost> NameDirectory::hosts_of(const std::vector<GangPart>& gang)
   return hosts;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

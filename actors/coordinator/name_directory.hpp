@@ -12,7 +12,7 @@
 #include "model/requests.hpp"
 #include "state/gang.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 class NameDirectory {
  public:
@@ -42,4 +42,4 @@ class NameDirectory {
   std::map<NodeId, std::string> addresses_;  // guarded by mutex_; of those that say
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -5,7 +5,7 @@
 
 #include "actors/coordinator/node_state.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 namespace machine {
 
 // -- what the others hear -------------------------------------------------------------------------
@@ -205,4 +205,4 @@ NodeActor spawn_node(caf::actor_system& system, std::shared_ptr<const ClusterCon
                       std::move(record), std::move(assigned));
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -42,18 +42,18 @@
 #include "actors/coordinator/tenant.hpp"
 #include "actors/message.hpp"
 
-FAIRWATER_MESSAGE(JudgeRun)
-FAIRWATER_MESSAGE(Attach)
-FAIRWATER_MESSAGE(LaunchTasks)
-FAIRWATER_MESSAGE(StopTasks)
-FAIRWATER_MESSAGE(TellMembers)
-FAIRWATER_MESSAGE(SetDrain)
-FAIRWATER_MESSAGE(SettleFailedLaunches)
-FAIRWATER_MESSAGE(FailedLaunchesSettled)
-FAIRWATER_MESSAGE(RetireNode)
-FAIRWATER_MESSAGE(ReinstateNode)
+FAIRWATER_COORDINATOR_MESSAGE(JudgeRun)
+FAIRWATER_COORDINATOR_MESSAGE(Attach)
+FAIRWATER_COORDINATOR_MESSAGE(LaunchTasks)
+FAIRWATER_COORDINATOR_MESSAGE(StopTasks)
+FAIRWATER_COORDINATOR_MESSAGE(TellMembers)
+FAIRWATER_COORDINATOR_MESSAGE(SetDrain)
+FAIRWATER_COORDINATOR_MESSAGE(SettleFailedLaunches)
+FAIRWATER_COORDINATOR_MESSAGE(FailedLaunchesSettled)
+FAIRWATER_COORDINATOR_MESSAGE(RetireNode)
+FAIRWATER_COORDINATOR_MESSAGE(ReinstateNode)
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 /// May this run of the node's agent be let in? `already_exists`: another holds the node, this is a
 /// duplicate. `unavailable`: not yet.
@@ -135,4 +135,4 @@ struct ClusterContext;  // cluster.hpp
                                    NodeBeatSink coordinator, NodeRecord record,
                                    std::vector<AssignedTask> assigned);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -5,7 +5,7 @@
 
 #include "actors/coordinator/node_state.hpp"
 
-namespace fairwater::machine {
+namespace fairwater::inline actors::inline coordinator::machine {
 
 std::vector<StopOrder> stops_of_services(NodeActorState& state) {
   std::vector<StopOrder> stops;
@@ -48,4 +48,4 @@ caf::result<Done> set_drain(NodeSelf self, const SetDrain& request) {
   return promise;
 }
 
-}  // namespace fairwater::machine
+}  // namespace fairwater::inline actors::inline coordinator::machine

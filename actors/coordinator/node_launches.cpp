@@ -5,7 +5,7 @@
 
 #include "actors/coordinator/node_state.hpp"
 
-namespace fairwater::machine {
+namespace fairwater::inline actors::inline coordinator::machine {
 void end_pause(NodeSelf self, const PauseOver& over) {
   if (self->state.pauses.end(over.pause)) send_beat(self, {});
 }
@@ -31,4 +31,4 @@ void count_failed_launches(NodeSelf self, const std::vector<TaskResult>& failed,
   });
 }
 
-}  // namespace fairwater::machine
+}  // namespace fairwater::inline actors::inline coordinator::machine

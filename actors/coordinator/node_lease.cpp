@@ -5,7 +5,7 @@
 
 #include "actors/coordinator/node_state.hpp"
 
-namespace fairwater::machine {
+namespace fairwater::inline actors::inline coordinator::machine {
 
 void schedule_check(NodeSelf self, Clock::duration delay) {
   self->delayed_send(self, std::chrono::ceil<std::chrono::milliseconds>(delay),
@@ -49,4 +49,4 @@ bool heard(NodeSelf self) {
   return before != Liveness::up;
 }
 
-}  // namespace fairwater::machine
+}  // namespace fairwater::inline actors::inline coordinator::machine

@@ -7,7 +7,7 @@
 
 #include "actors/coordinator/node_state.hpp"
 
-namespace fairwater::machine {
+namespace fairwater::inline actors::inline coordinator::machine {
 namespace {
 
 using ReportPromise = caf::typed_response_promise<ReportReply>;
@@ -192,4 +192,4 @@ caf::result<ReportReply> take_report(NodeSelf self, const AgentReport& report, b
   return promise;
 }
 
-}  // namespace fairwater::machine
+}  // namespace fairwater::inline actors::inline coordinator::machine

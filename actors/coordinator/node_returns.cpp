@@ -5,7 +5,7 @@
 
 #include "actors/coordinator/node_state.hpp"
 
-namespace fairwater::machine {
+namespace fairwater::inline actors::inline coordinator::machine {
 namespace {
 
 struct Return {
@@ -90,4 +90,4 @@ void give_back_late(NodeSelf self) {
   give_back(self, "the node was lost before the order was sent", false, {});
 }
 
-}  // namespace fairwater::machine
+}  // namespace fairwater::inline actors::inline coordinator::machine

@@ -5,7 +5,7 @@
 
 #include "actors/coordinator/node_state.hpp"
 
-namespace fairwater::machine {
+namespace fairwater::inline actors::inline coordinator::machine {
 namespace {
 
 caf::error duplicate(const NodeActorState& state, const std::string& why) {
@@ -84,4 +84,4 @@ caf::error refuse_fenced(const NodeActorState& state) {
   return duplicate(state, "a later start of it has asked for the node");
 }
 
-}  // namespace fairwater::machine
+}  // namespace fairwater::inline actors::inline coordinator::machine

@@ -19,11 +19,11 @@
 #include "actors/coordinator/rivals.hpp"
 #include "state/node.hpp"
 
-FAIRWATER_MESSAGE(LeaseCheck)
-FAIRWATER_MESSAGE(ReturnTasks)
-FAIRWATER_MESSAGE(PauseOver)
+FAIRWATER_COORDINATOR_MESSAGE(LeaseCheck)
+FAIRWATER_COORDINATOR_MESSAGE(ReturnTasks)
+FAIRWATER_COORDINATOR_MESSAGE(PauseOver)
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 struct LeaseCheck {
   std::uint64_t number = 0;
@@ -37,9 +37,9 @@ struct PauseOver {
   std::uint64_t pause = 0;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator
 
-namespace fairwater::machine {
+namespace fairwater::inline actors::inline coordinator::machine {
 
 using NodeBase = NodeActor::extend<caf::reacts_to<LeaseCheck>, caf::reacts_to<ReturnTasks>,
                                    caf::reacts_to<PauseOver>>;
@@ -153,4 +153,4 @@ caf::error refuse_fenced(const NodeActorState& state);
 /// Makes the report's results durable and answers it then; orders and the beat go out at once.
 caf::result<ReportReply> take_report(NodeSelf self, const AgentReport& report, bool registering);
 
-}  // namespace fairwater::machine
+}  // namespace fairwater::inline actors::inline coordinator::machine

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 namespace {
 
 TenantTasks& group_of(std::vector<TenantTasks>& groups, const TenantActor& tenant) {
@@ -122,4 +122,4 @@ std::vector<TenantTasks> NodeTasks::take_back(const std::vector<TaskKey>& keys) 
   return groups;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

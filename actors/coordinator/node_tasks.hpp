@@ -9,7 +9,7 @@
 
 #include "actors/coordinator/node.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 /// What to do about a report.
 struct ReportOutcome {
@@ -70,4 +70,4 @@ class NodeTasks {
   std::set<TaskKey> stop_requested_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -3,7 +3,7 @@
 
 #include "actors/coordinator/state.hpp"
 
-namespace fairwater::coordination {
+namespace fairwater::inline actors::inline coordinator::coordination {
 
 void add_node(CoordinatorSelf self, NodeRecord record, std::vector<AssignedTask> assigned) {
   auto& state = self->state;
@@ -34,4 +34,4 @@ caf::result<Done> answer(CoordinatorSelf self, const DrainNode& request) {
   return promise;
 }
 
-}  // namespace fairwater::coordination
+}  // namespace fairwater::inline actors::inline coordinator::coordination

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 namespace {
 
 /// A slice takes about ten milliseconds.
@@ -69,4 +69,4 @@ bool ProfileScan::read_slice(const Ledger& ledger) {
   return false;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

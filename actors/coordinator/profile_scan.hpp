@@ -8,7 +8,7 @@
 #include "actors/coordinator/ledger.hpp"
 #include "model/profile.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 class ProfileScan {
  public:
@@ -30,4 +30,4 @@ class ProfileScan {
   ClassProfile profile_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

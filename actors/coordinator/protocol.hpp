@@ -8,12 +8,12 @@
 #include "model/node.hpp"
 #include "model/requests.hpp"
 
-FAIRWATER_MESSAGE(OrdersTaken)
-FAIRWATER_MESSAGE(AgentCredential)
-FAIRWATER_MESSAGE(RegisterNode)
-FAIRWATER_MESSAGE(NodeRegistered)
+FAIRWATER_COORDINATOR_MESSAGE(OrdersTaken)
+FAIRWATER_COORDINATOR_MESSAGE(AgentCredential)
+FAIRWATER_COORDINATOR_MESSAGE(RegisterNode)
+FAIRWATER_COORDINATOR_MESSAGE(NodeRegistered)
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 /// The agent has the orders.
 struct OrdersTaken {};
@@ -54,4 +54,4 @@ struct NodeRegistered {
   std::string cluster_id;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

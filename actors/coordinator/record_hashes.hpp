@@ -9,7 +9,7 @@
 
 #include "model/journal.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 class RecordHashes {
  public:
@@ -29,4 +29,4 @@ class RecordHashes {
   std::map<std::uint64_t, Hash> hashes_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

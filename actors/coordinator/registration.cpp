@@ -14,7 +14,7 @@
 #include "actors/coordinator/state.hpp"
 #include "state/node.hpp"
 
-namespace fairwater::coordination {
+namespace fairwater::inline actors::inline coordinator::coordination {
 namespace {
 
 struct Registration {
@@ -283,4 +283,4 @@ caf::result<NodeRegistered> register_node(CoordinatorSelf self, const RegisterNo
   return promise;
 }
 
-}  // namespace fairwater::coordination
+}  // namespace fairwater::inline actors::inline coordinator::coordination

@@ -7,7 +7,7 @@
 #include "model/journal.hpp"
 #include "storage/records.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 /// `job` names the first one in words.
 [[nodiscard]] inline caf::error request_id_taken(const std::string& id, const std::string& job) {
@@ -24,4 +24,4 @@ namespace fairwater {
   return request_id_taken(again.id, "job " + std::to_string(first.job.value));
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

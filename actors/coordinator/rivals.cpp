@@ -4,7 +4,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 Rivals::Verdict Rivals::judge(const AgentRun& run, bool moved, const Holder& holder,
                               TimePoint now) {
@@ -49,4 +49,4 @@ const std::string& Rivals::problem(TimePoint now) {
   return problem_;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

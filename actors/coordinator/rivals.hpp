@@ -21,7 +21,7 @@
 
 #include "model/node.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 class Rivals {
  public:
@@ -69,4 +69,4 @@ class Rivals {
   std::string problem_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

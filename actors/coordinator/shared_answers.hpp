@@ -7,7 +7,7 @@
 
 #include <caf/all.hpp>
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 template <class Answer>
 class SharedAnswers {
@@ -32,4 +32,4 @@ class SharedAnswers {
   bool asking_ = false;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

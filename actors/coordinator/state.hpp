@@ -18,7 +18,7 @@
 #include "model/tenant_nesting.hpp"
 #include "policy/allocator/allocation.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 struct RunCycle {};
 struct BeginAnew {};
 struct NextChange {};
@@ -26,7 +26,7 @@ struct SettleTime {};
 struct SettleCredits {};
 /// Those that were given before the coordinator's start.
 struct LeasesOver {};
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::RunCycle)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::BeginAnew)
@@ -35,7 +35,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::SettleTime)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::SettleCredits)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::LeasesOver)
 
-namespace fairwater::coordination {
+namespace fairwater::inline actors::inline coordinator::coordination {
 
 using CoordinatorBase =
     CoordinatorActor::extend<caf::reacts_to<RunCycle>, caf::reacts_to<BeginAnew>,
@@ -245,4 +245,4 @@ WaitingDescription explain_waiting(const CoordinatorState& state, const ExplainW
 /// Of the job's next task, by its place in time; none where it has no place, or no moment is known.
 WallTime expected_start(const CoordinatorState& state, TenantId tenant, JobId job);
 
-}  // namespace fairwater::coordination
+}  // namespace fairwater::inline actors::inline coordinator::coordination

@@ -4,7 +4,7 @@
 
 #include <spdlog/spdlog.h>
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 caf::error StorageAlarm::raise(const StorageFault& fault) {
   const std::lock_guard lock(mutex_);
@@ -20,4 +20,4 @@ std::string StorageAlarm::text() const {
   return "could not be read " + std::to_string(faults_) + " times, last: " + newest_;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

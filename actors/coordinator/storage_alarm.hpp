@@ -12,7 +12,7 @@
 
 #include "storage/state.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 class StorageAlarm {
  public:
@@ -38,4 +38,4 @@ caf::result<Answer> read_or_raise(StorageAlarm& alarm, Read read) {
   }
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -10,7 +10,7 @@
 #include "actors/coordinator/user_turn_text.hpp"
 #include "policy/core/check.hpp"
 
-namespace fairwater::tenancy {
+namespace fairwater::inline actors::inline coordinator::tenancy {
 
 void refresh(TenantSelf self) {
   if (!std::exchange(self->state.refresh_due, true)) self->send(self, RefreshWindow{});
@@ -316,9 +316,9 @@ TenantBase::behavior_type tenant_behavior(TenantSelf self,
 }
 
 }  // namespace
-}  // namespace fairwater::tenancy
+}  // namespace fairwater::inline actors::inline coordinator::tenancy
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 TenantActor spawn_tenant(caf::actor_system& system, std::shared_ptr<const ClusterContext> context,
                          TenantSink coordinator, const TenantRecord& record, TenantStart start) {
@@ -326,4 +326,4 @@ TenantActor spawn_tenant(caf::actor_system& system, std::shared_ptr<const Cluste
                       std::make_shared<TenantStart>(std::move(start)));
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -43,20 +43,20 @@
 #include "policy/allocator/allocator.hpp"
 #include "state/tenant_jobs.hpp"
 
-FAIRWATER_MESSAGE(Submit)
-FAIRWATER_MESSAGE(Cancel)
-FAIRWATER_MESSAGE(Wait)
-FAIRWATER_MESSAGE(DescribeWaiting)
-FAIRWATER_MESSAGE(WaitingDescription)
-FAIRWATER_MESSAGE(TasksEnded)
-FAIRWATER_MESSAGE(TasksReturned)
-FAIRWATER_MESSAGE(SetTerms)
-FAIRWATER_MESSAGE(Retire)
-FAIRWATER_MESSAGE(Reinstate)
-FAIRWATER_MESSAGE(Reclaimed)
+FAIRWATER_COORDINATOR_MESSAGE(Submit)
+FAIRWATER_COORDINATOR_MESSAGE(Cancel)
+FAIRWATER_COORDINATOR_MESSAGE(Wait)
+FAIRWATER_COORDINATOR_MESSAGE(DescribeWaiting)
+FAIRWATER_COORDINATOR_MESSAGE(WaitingDescription)
+FAIRWATER_COORDINATOR_MESSAGE(TasksEnded)
+FAIRWATER_COORDINATOR_MESSAGE(TasksReturned)
+FAIRWATER_COORDINATOR_MESSAGE(SetTerms)
+FAIRWATER_COORDINATOR_MESSAGE(Retire)
+FAIRWATER_COORDINATOR_MESSAGE(Reinstate)
+FAIRWATER_COORDINATOR_MESSAGE(Reclaimed)
 #include "state/tenant_jobs.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 /// Answered when the job is durable; with the first one's where it was submitted before under its
 /// request id, or is just being. `overloaded` beyond max_live_jobs.
@@ -152,4 +152,4 @@ using TenantSink =
                                        TenantSink coordinator, const TenantRecord& record,
                                        TenantStart start);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -7,7 +7,7 @@
 #include "actors/coordinator/state.hpp"
 #include "model/balances.hpp"
 
-namespace fairwater::coordination {
+namespace fairwater::inline actors::inline coordinator::coordination {
 namespace {
 
 Expected<TenantId> tenant_named(const CoordinatorState& state, const std::string& name,
@@ -105,4 +105,4 @@ caf::result<DebtsForgiven> answer(CoordinatorSelf self, const ForgiveDebt& reque
   return promise;
 }
 
-}  // namespace fairwater::coordination
+}  // namespace fairwater::inline actors::inline coordinator::coordination

@@ -6,7 +6,7 @@
 
 #include "actors/coordinator/tenant_state.hpp"
 
-namespace fairwater::tenancy {
+namespace fairwater::inline actors::inline coordinator::tenancy {
 namespace {
 
 constexpr auto kRetryAfterFailure = std::chrono::seconds(1);
@@ -56,4 +56,4 @@ void take_reclaimed(TenantSelf self, const Reclaimed& reclaimed) {
   send_stops(self, stops);
 }
 
-}  // namespace fairwater::tenancy
+}  // namespace fairwater::inline actors::inline coordinator::tenancy

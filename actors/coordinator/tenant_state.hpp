@@ -15,13 +15,13 @@
 #include "actors/coordinator/tenant.hpp"
 #include "state/tenant_jobs.hpp"
 
-FAIRWATER_MESSAGE(RefreshWindow)
-FAIRWATER_MESSAGE(BackoffOver)
-FAIRWATER_MESSAGE(HomingOver)
-FAIRWATER_MESSAGE(WaitOver)
-FAIRWATER_MESSAGE(OutOfWork)
+FAIRWATER_COORDINATOR_MESSAGE(RefreshWindow)
+FAIRWATER_COORDINATOR_MESSAGE(BackoffOver)
+FAIRWATER_COORDINATOR_MESSAGE(HomingOver)
+FAIRWATER_COORDINATOR_MESSAGE(WaitOver)
+FAIRWATER_COORDINATOR_MESSAGE(OutOfWork)
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 struct RefreshWindow {};
 struct BackoffOver {
@@ -40,9 +40,9 @@ struct OutOfWork {
   JobId job;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator
 
-namespace fairwater::tenancy {
+namespace fairwater::inline actors::inline coordinator::tenancy {
 
 using TenantBase = TenantActor::extend<caf::reacts_to<RefreshWindow>, caf::reacts_to<BackoffOver>,
                                        caf::reacts_to<HomingOver>, caf::reacts_to<WaitOver>,
@@ -101,4 +101,4 @@ void take_reclaimed(TenantSelf self, const Reclaimed& reclaimed);
 /// Answered when the job is durable.
 caf::result<JobAccepted> submit(TenantSelf self, Submit& request);
 
-}  // namespace fairwater::tenancy
+}  // namespace fairwater::inline actors::inline coordinator::tenancy

@@ -5,7 +5,7 @@
 #include "actors/coordinator/repeated_submission.hpp"
 #include "actors/coordinator/tenant_state.hpp"
 
-namespace fairwater::tenancy {
+namespace fairwater::inline actors::inline coordinator::tenancy {
 namespace {
 
 caf::error being_removed(const TenantActorState& state) {
@@ -168,4 +168,4 @@ caf::result<JobAccepted> submit(TenantSelf self, Submit& request) {
   return submitter.promise;
 }
 
-}  // namespace fairwater::tenancy
+}  // namespace fairwater::inline actors::inline coordinator::tenancy

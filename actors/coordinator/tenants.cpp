@@ -4,7 +4,7 @@
 
 #include "actors/coordinator/state.hpp"
 
-namespace fairwater::coordination {
+namespace fairwater::inline actors::inline coordinator::coordination {
 namespace {
 
 /// `0.5` for 500,000 millionths.
@@ -398,4 +398,4 @@ caf::result<Done> answer(CoordinatorSelf self, const RemoveTenant& request) {
   return promise;
 }
 
-}  // namespace fairwater::coordination
+}  // namespace fairwater::inline actors::inline coordinator::coordination

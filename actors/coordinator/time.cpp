@@ -5,7 +5,7 @@
 
 #include "actors/coordinator/state.hpp"
 
-namespace fairwater::coordination {
+namespace fairwater::inline actors::inline coordinator::coordination {
 namespace {
 
 constexpr auto kSettlementPeriod = std::chrono::seconds(1);
@@ -78,4 +78,4 @@ void settle_credits(CoordinatorSelf self) {
         [](const caf::error&) {});
 }
 
-}  // namespace fairwater::coordination
+}  // namespace fairwater::inline actors::inline coordinator::coordination

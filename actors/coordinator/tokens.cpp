@@ -7,7 +7,7 @@
 #include "actors/coordinator/login.hpp"
 #include "actors/coordinator/state.hpp"
 
-namespace fairwater::coordination {
+namespace fairwater::inline actors::inline coordinator::coordination {
 namespace {
 
 /// Every login looks at one, every listing at all of them.
@@ -207,4 +207,4 @@ void forget_tokens_of(CoordinatorState& state, TenantId tenant) {
   });
 }
 
-}  // namespace fairwater::coordination
+}  // namespace fairwater::inline actors::inline coordinator::coordination

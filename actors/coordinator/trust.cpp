@@ -5,7 +5,7 @@
 
 #include "actors/coordinator/state.hpp"
 
-namespace fairwater::coordination {
+namespace fairwater::inline actors::inline coordinator::coordination {
 namespace {
 
 std::string name_of(const CoordinatorState& state, NodeId node) {
@@ -112,4 +112,4 @@ caf::result<Done> answer(CoordinatorSelf self, const TrustLedger& request) {
   return promise;
 }
 
-}  // namespace fairwater::coordination
+}  // namespace fairwater::inline actors::inline coordinator::coordination

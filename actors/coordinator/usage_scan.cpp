@@ -8,7 +8,7 @@
 #include "schema/byte_budget.hpp"
 #include "schema/codec.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 namespace {
 
 /// A slice takes about ten milliseconds.
@@ -135,4 +135,4 @@ UsageList UsageScan::take() {
   return list;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

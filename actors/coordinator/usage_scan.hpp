@@ -13,7 +13,7 @@
 #include "actors/coordinator/ledger.hpp"
 #include "model/usage.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 class UsageScan {
  public:
@@ -51,4 +51,4 @@ class UsageScan {
   std::map<UsageGroup, UsageRecord> sums_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -1,6 +1,6 @@
 #include "actors/coordinator/user_turn_text.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 namespace {
 
 std::string named_user(const std::string& user) {
@@ -33,4 +33,4 @@ std::string user_turn_text(const TenantJobs::NextUsers& users, const std::string
                      is_next ? users.second_share : share);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -1,7 +1,7 @@
 // What the coordinator tells of the cluster.
 #include "actors/coordinator/state.hpp"
 
-namespace fairwater::coordination {
+namespace fairwater::inline actors::inline coordinator::coordination {
 namespace {
 
 std::string why_not_granting(const CoordinatorState& state) {
@@ -172,4 +172,4 @@ WallTime expected_start(const CoordinatorState& state, TenantId tenant, JobId jo
   return {state.context->wall_clock().microseconds + *left_ms * 1000};
 }
 
-}  // namespace fairwater::coordination
+}  // namespace fairwater::inline actors::inline coordinator::coordination

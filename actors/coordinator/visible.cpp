@@ -3,7 +3,7 @@
 #include <set>
 #include <string>
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 caf::error no_such_job(JobId id) {
   return make_error(ErrorCode::not_found, "there is no job " + std::to_string(id.value), "id");
@@ -45,4 +45,4 @@ caf::error check_usage(const Caller& caller, const UsageQuery& query) {
                     "this token sees what " + caller.tenant_name + " used only", "tenant");
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -4,7 +4,7 @@
 
 #include "model/calls.hpp"
 
-namespace fairwater {
+namespace fairwater::inline actors::inline coordinator {
 
 [[nodiscard]] inline bool may_see(const Caller& caller, TenantId tenant) {
   return caller.role == Role::operator_role || caller.tenant == tenant;
@@ -31,4 +31,4 @@ inline constexpr std::uint32_t kMaxTasksInAnswer = 1'000;
 [[nodiscard]] caf::error check_listing(const Caller& caller, const JobQuery& query);
 [[nodiscard]] caf::error check_usage(const Caller& caller, const UsageQuery& query);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline actors::inline coordinator

@@ -5,7 +5,7 @@
 
 #include "cli/core/context.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 
 void add_status_commands(CLI::App& app, Context& context);
 void add_tenant_commands(CLI::App& app, Context& context);
@@ -15,4 +15,4 @@ void add_job_commands(CLI::App& app, Context& context);
 void add_ledger_commands(CLI::App& app, Context& context);
 void add_usage_command(CLI::App& app, Context& context);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

@@ -9,7 +9,7 @@
 #include "cli/cluster/mark_text.hpp"
 #include "cli/cluster/measure_text.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 namespace {
 
 const char* step_words(GrantStep step) {
@@ -246,4 +246,4 @@ Json explain_json(const Explanation& explanation) {
   return json;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

@@ -12,7 +12,7 @@
 #include "cli/core/verbs.hpp"
 #include "input/id_list.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 namespace {
 
 struct ListOptions {
@@ -216,4 +216,4 @@ void add_job_commands(CLI::App& app, Context& context) {
   on_run(wait_verb, context, [&context, ids] { return wait(context, *ids); });
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

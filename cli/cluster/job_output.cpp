@@ -5,7 +5,7 @@
 
 #include "cli/cluster/json_shapes.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 namespace {
 
 constexpr std::size_t kTailLines = 10;
@@ -132,4 +132,4 @@ caf::error stream_output(const Context& context, Session& session, JobId job) {
   }
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

@@ -9,7 +9,7 @@
 #include "cli/core/session.hpp"
 #include "model/requests.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 
 /// How long a follower waits for a job's end before it looks for more output.
 inline constexpr std::int64_t kOutputInterval_ms = 200;
@@ -54,4 +54,4 @@ inline constexpr std::uint32_t kMaxTasksAttached = 16;
 /// index in brackets. At most kMaxTasksAttached tasks.
 [[nodiscard]] caf::error stream_output(const Context& context, Session& session, JobId job);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

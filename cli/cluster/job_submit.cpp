@@ -9,7 +9,7 @@
 #include "input/job_file.hpp"
 #include "model/job_validation.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 namespace {
 
 struct SubmitOptions {
@@ -257,4 +257,4 @@ void add_job_submit_commands(CLI::App& noun, Context& context) {
   on_run(run_verb, context, [&context, run_options] { return run(context, *run_options); });
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

@@ -8,7 +8,7 @@
 #include "cli/core/verbs.hpp"
 #include "model/job.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 
 /// What `submit` and `run` do once the job is durable.
 struct AfterSubmission {
@@ -53,4 +53,4 @@ struct RunOptions {
 /// Adds `submit` and `run` to `job`.
 void add_job_submit_commands(CLI::App& noun, Context& context);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

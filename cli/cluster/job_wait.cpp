@@ -10,7 +10,7 @@
 #include "cli/cluster/tables.hpp"
 #include "cli/core/progress.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 namespace {
 
 /// The longest that one call asks a coordinator to hold its answer.
@@ -134,4 +134,4 @@ int wait_for_jobs(const Context& context, Session& session, const std::vector<Jo
   return highest;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

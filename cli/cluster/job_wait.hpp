@@ -8,7 +8,7 @@
 #include "cli/core/session.hpp"
 #include "model/requests.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 
 /// 0 when every task succeeded, else the highest exit status of a task (128 + signal for a killed
 /// one); 125 when the job was cancelled or a task could not run.
@@ -32,4 +32,4 @@ enum class OutputSeen : std::uint8_t { no, yes };
                                 const std::vector<JobId>& ids, OutputSeen seen = OutputSeen::no,
                                 const std::vector<std::string>& warnings = {});
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

@@ -6,7 +6,7 @@
 
 #include "cli/cluster/json_shapes.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 namespace {
 
 Json task_key_json(const TaskKey& task) {
@@ -483,4 +483,4 @@ std::string event_text(const Json& event) {
          fields_text(event);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

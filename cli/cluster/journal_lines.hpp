@@ -8,7 +8,7 @@
 #include "cli/core/output.hpp"
 #include "model/requests.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 
 /// The tenants of a ledger.
 [[nodiscard]] NameTable names_of(const LedgerView& ledger);
@@ -32,4 +32,4 @@ namespace fairwater {
 /// An event for people, on one line.
 [[nodiscard]] std::string event_text(const Json& event);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

@@ -5,7 +5,7 @@
 #include "cli/cluster/journal_lines.hpp"
 #include "cli/cluster/measure_text.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 namespace {
 
 double seconds(std::int64_t milliseconds) { return static_cast<double>(milliseconds) / 1000.0; }
@@ -345,4 +345,4 @@ Json standing_json(const LedgerStanding& standing) {
   return Json{{"ledger", std::move(ledger)}, {"doubts", std::move(doubts)}};
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

@@ -4,7 +4,7 @@
 #include "cli/core/output.hpp"
 #include "model/calls.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 
 [[nodiscard]] Json status_json(const ClusterStatus& status);
 /// Null at the top.
@@ -46,4 +46,4 @@ template <class T>
 /// How a service's task ended last, if it did by itself, whatever it does now; else null.
 [[nodiscard]] const TaskResult* last_end_of_service(const TaskRecord& task);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

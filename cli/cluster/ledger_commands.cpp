@@ -12,7 +12,7 @@
 #include "model/requests.hpp"
 #include "storage/ledger.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 namespace {
 
 constexpr std::uint32_t kPage = 1000;
@@ -223,4 +223,4 @@ void add_ledger_commands(CLI::App& app, Context& context) {
                      print_events);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

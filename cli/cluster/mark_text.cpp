@@ -7,7 +7,7 @@
 #include "cli/cluster/journal_lines.hpp"
 #include "cli/cluster/measure_text.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 namespace {
 
 /// Of more debtors or creditors, a line says what they come to.
@@ -192,4 +192,4 @@ Json mark_json(const Explanation& explanation) {
       {"next_task", mark.next ? next_json(mark, *mark.next) : Json(nullptr)}};
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

@@ -7,11 +7,11 @@
 #include "cli/core/output.hpp"
 #include "model/requests.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 
 /// How its mark comes about, then whether its credit covers its next task. Empty without a mark.
 [[nodiscard]] std::string mark_text(const Explanation& explanation);
 /// Of an explanation with a mark.
 [[nodiscard]] Json mark_json(const Explanation& explanation);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

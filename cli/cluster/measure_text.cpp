@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 namespace {
 
 bool has_cores(const LedgerMeasure& measure) { return measure.millicores_per_unit > 0; }
@@ -42,4 +42,4 @@ void put_measure(Json& json, const LedgerMeasure& measure) {
   if (measure.millicores_per_unit > 0) json["millicores_per_unit"] = measure.millicores_per_unit;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

@@ -6,7 +6,7 @@
 #include "cli/core/output.hpp"
 #include "model/requests.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 
 /// A balance: in units; where time is counted, in core-seconds or core-hours, or without processors
 /// in units' seconds or hours.
@@ -20,4 +20,4 @@ namespace fairwater {
 /// Names the currency of an answer's balances.
 void put_measure(Json& json, const LedgerMeasure& measure);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

@@ -6,7 +6,7 @@
 #include "cli/cluster/tables.hpp"
 #include "cli/core/verbs.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 namespace {
 
 struct DrainOptions {
@@ -100,4 +100,4 @@ void add_node_commands(CLI::App& app, Context& context) {
   on_run_with_client(remove_verb, context, name, remove_node);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

@@ -8,7 +8,7 @@
 
 #include "cli/cluster/journal_lines.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 namespace {
 
 constexpr std::uint64_t kWindow = 1000;
@@ -132,4 +132,4 @@ Json restore_json(const std::optional<RestoreReport>& report) {
       {"tasks", std::move(tasks)}};
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

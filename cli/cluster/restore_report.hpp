@@ -10,7 +10,7 @@
 #include "model/requests.hpp"
 #include "rpc/client.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 
 struct ReportedTask {
   WallTime time;
@@ -34,4 +34,4 @@ struct RestoreReport {
 [[nodiscard]] std::string restore_text(const std::optional<RestoreReport>& report);
 [[nodiscard]] Json restore_json(const std::optional<RestoreReport>& report);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

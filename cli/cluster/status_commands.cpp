@@ -13,7 +13,7 @@
 #include "cli/core/verbs.hpp"
 #include "cli/core/version.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 namespace {
 
 constexpr std::chrono::seconds kHandOverPatience{20};
@@ -123,4 +123,4 @@ void add_status_commands(CLI::App& app, Context& context) {
   on_run(version, context, [&context] { return print_version(context); });
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

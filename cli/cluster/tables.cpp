@@ -11,7 +11,7 @@
 #include "cli/cluster/measure_text.hpp"
 #include "cli/core/output.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 namespace {
 
 /// `name: value` with the values under each other; rows without a value are left out.
@@ -473,4 +473,4 @@ std::string standing_text(const LedgerStanding& standing) {
   return text;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

@@ -7,7 +7,7 @@
 
 #include "model/calls.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 
 [[nodiscard]] std::string status_text(const ClusterStatus& status);
 [[nodiscard]] std::string token_table(const std::vector<TokenInfo>& tokens);
@@ -27,4 +27,4 @@ namespace fairwater {
 [[nodiscard]] std::string forgiven_text(const ForgiveDebt& wanted, const DebtsForgiven& forgiven);
 [[nodiscard]] std::string standing_text(const LedgerStanding& standing);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

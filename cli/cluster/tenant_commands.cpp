@@ -12,7 +12,7 @@
 #include "model/tenant_nesting.hpp"
 #include "rpc/tokens.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 namespace {
 
 struct ApplyOptions {
@@ -151,4 +151,4 @@ void add_tenant_commands(CLI::App& app, Context& context) {
   on_run_with_client(token_verb, context, token_options, create_token);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

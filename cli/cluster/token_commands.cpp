@@ -7,7 +7,7 @@
 #include "cli/core/verbs.hpp"
 #include "rpc/tokens.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 namespace {
 
 /// A join token is copied to other machines: it is good for a day unless said otherwise.
@@ -122,4 +122,4 @@ void add_token_commands(CLI::App& app, Context& context) {
   on_run_with_client(revoke_verb, context, token, revoke);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

@@ -6,7 +6,7 @@
 #include "cli/cluster/usage_query.hpp"
 #include "cli/core/verbs.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 namespace {
 
 int show_usage(const Context& context, const UsageOptions& options) {
@@ -41,4 +41,4 @@ void add_usage_command(CLI::App& app, Context& context) {
   on_run(verb, context, [&context, options] { return show_usage(context, *options); });
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

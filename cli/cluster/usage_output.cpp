@@ -8,7 +8,7 @@
 #include "cli/core/output.hpp"
 #include "model/resources.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 namespace {
 
 constexpr double kMsPerHour = 3'600'000;
@@ -173,4 +173,4 @@ Json usage_json(const UsageQuery& query, const std::vector<UsageRow>& rows) {
               {"usage", std::move(list)}};
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

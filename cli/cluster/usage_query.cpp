@@ -6,7 +6,7 @@
 #include "model/resources.hpp"
 #include "state/usage.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 namespace {
 
 constexpr const char* kDateForm = "write it as 2026-11-23";
@@ -86,4 +86,4 @@ Expected<UsageQuery> usage_query(const UsageOptions& options, WallTime now) {
   return query;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

@@ -10,7 +10,7 @@
 #include "model/time.hpp"
 #include "model/usage.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline cluster {
 
 struct UsageOptions {
   std::string since = {};  ///< a date, or how long ago; empty: kDefaultUsageSince
@@ -28,4 +28,4 @@ inline constexpr const char* kDefaultUsageSince = "30d";
 /// A date as `2026-11-23`, from 1970 to 9999; none for anything else.
 [[nodiscard]] std::optional<DayNumber> day_from_date(std::string_view text);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline cluster

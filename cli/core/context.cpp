@@ -9,7 +9,7 @@
 
 #include "rpc/tokens.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline core {
 namespace {
 
 /// Of several coordinators nobody leads for a second or two when the leader falls, five in bad
@@ -155,4 +155,4 @@ void Context::print_json(const Json& fields) const {
 
 void Context::print_line(const std::string& line) const { *out_ << line << "\n" << std::flush; }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline core

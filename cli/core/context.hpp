@@ -12,7 +12,7 @@
 #include "model/errors.hpp"
 #include "rpc/client.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline core {
 
 inline constexpr int kExitDone = 0;
 inline constexpr int kExitFailed = 1;
@@ -82,4 +82,4 @@ class Context {
   Freshness freshness_;  ///< of what is printed
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline core

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <system_error>
 
-namespace fairwater {
+namespace fairwater::inline cli::inline core {
 
 caf::error write_file(const std::string& path, const std::string& text) {
   std::ofstream file{path, std::ios::binary};
@@ -24,4 +24,4 @@ caf::error make_folder(const std::string& path) {
   return make_error(ErrorCode::storage_failed, "cannot be made: " + problem.message(), path);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline core

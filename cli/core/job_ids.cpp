@@ -5,7 +5,7 @@
 
 #include "input/id_list.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline core {
 namespace {
 
 constexpr std::uint32_t kPage = 1000;
@@ -85,4 +85,4 @@ Expected<JobId> resolve_job_id(Client& client, std::string_view text) {
   return list->ids.front();
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline core

@@ -10,7 +10,7 @@
 #include "model/requests.hpp"
 #include "rpc/client.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline core {
 
 /// One page of jobs, newest first: what Client::list_jobs answers.
 using JobPages = std::function<Expected<std::vector<JobRecord>>(const JobQuery&)>;
@@ -31,4 +31,4 @@ using JobPages = std::function<Expected<std::vector<JobRecord>>(const JobQuery&)
 /// The same for exactly one job.
 [[nodiscard]] Expected<JobId> resolve_job_id(Client& client, std::string_view text);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline core

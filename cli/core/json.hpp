@@ -3,9 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
-namespace fairwater {
+namespace fairwater::inline cli::inline core {
 
 /// Keeps the order in which fields were written.
 using Json = nlohmann::ordered_json;
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline core

@@ -8,7 +8,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline core {
 namespace {
 
 /// Code points, which is what columns of names need; bytes would misalign accents.
@@ -108,4 +108,4 @@ std::string printable(std::string_view text) {
   return result;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline core

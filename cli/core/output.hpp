@@ -10,7 +10,7 @@
 #include "model/resources.hpp"
 #include "model/time.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline core {
 
 enum class Align : std::uint8_t { left, right };
 
@@ -50,4 +50,4 @@ class Table {
 /// What a terminal would take for a command becomes `?`: text from tenants, nodes and programs.
 [[nodiscard]] std::string printable(std::string_view text);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline core

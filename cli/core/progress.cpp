@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace fairwater {
+namespace fairwater::inline cli::inline core {
 namespace {
 
 constexpr std::chrono::seconds kPatience{1};
@@ -57,4 +57,4 @@ std::string progress_bar(const std::string& what, double done) {
                      std::string(kWidth - filled, ' '), 100 * part);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline core

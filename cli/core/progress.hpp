@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-namespace fairwater {
+namespace fairwater::inline cli::inline core {
 
 /// Shows its text on standard error once it is a second old, renewed as time goes by, and wipes it
 /// when it goes out of scope. Does nothing when standard error is no terminal. Thread-safe.
@@ -32,4 +32,4 @@ class ProgressLine {
 /// `what [=====>    ]  52 %`; `done` from 0 to 1.
 [[nodiscard]] std::string progress_bar(const std::string& what, double done);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline core

@@ -8,7 +8,7 @@
 #include "cli/core/progress.hpp"
 #include "model/ledger_mark.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline core {
 namespace {
 
 constexpr std::chrono::milliseconds kFirstPause{50};
@@ -78,4 +78,4 @@ Expected<JobId> Session::submit(const JobSpec& spec, std::string request_id) {
   }
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline core

@@ -12,7 +12,7 @@
 #include "cli/core/context.hpp"
 #include "rpc/client.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline core {
 
 class Session {
  public:
@@ -51,4 +51,4 @@ class Session {
   std::unique_ptr<Client> client_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline core

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <iostream>
 
-namespace fairwater {
+namespace fairwater::inline cli::inline core {
 
 CLI::App* add_noun(CLI::App& app, const char* name, const char* description) {
   CLI::App* noun = app.add_subcommand(name, description);
@@ -57,4 +57,4 @@ Expected<std::string> read_input(const std::string& path, std::size_t max_bytes)
   return text;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline core

@@ -9,7 +9,7 @@
 
 #include "cli/core/context.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline core {
 
 /// A noun that needs a verb.
 [[nodiscard]] CLI::App* add_noun(CLI::App& app, const char* name, const char* description);
@@ -51,4 +51,4 @@ template <class Answer, class JsonShape, class TextShape>
 /// large.
 [[nodiscard]] Expected<std::string> read_input(const std::string& path, std::size_t max_bytes);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline core

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-namespace fairwater {
+namespace fairwater::inline cli::inline core {
 
 inline constexpr std::string_view kVersion = FAIRWATER_VERSION;
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline core

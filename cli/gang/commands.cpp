@@ -5,7 +5,7 @@
 
 #include "cli/gang/tasks.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline gang {
 namespace {
 
 int status_of(const Context& context, const Expected<int>& ended) {
@@ -65,4 +65,4 @@ void add_gang_commands(CLI::App& app, Context& context) {
   on_run(reach_verb, context, [&context] { return reach(context); });
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline gang

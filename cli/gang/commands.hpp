@@ -4,8 +4,8 @@
 #include "cli/core/context.hpp"
 #include "cli/core/verbs.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline gang {
 
 void add_gang_commands(CLI::App& app, Context& context);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline gang

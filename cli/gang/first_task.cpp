@@ -13,7 +13,7 @@
 #include "cli/gang/tasks.hpp"
 #include "schema/gang.capnp.h"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline gang {
 namespace {
 
 constexpr int kShellNotFound = 127;
@@ -191,4 +191,4 @@ Expected<int> run_first_task(const GangPlace& place, const std::vector<std::stri
   }
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline gang

@@ -9,7 +9,7 @@
 #include "cli/gang/tasks.hpp"
 #include "schema/gang.capnp.h"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline gang {
 namespace {
 
 /// The first task may be started later, or not listen yet; if it never does, this one is stopped
@@ -97,4 +97,4 @@ Expected<int> reach_task(const std::string& socket, std::uint32_t index, const s
   }
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline gang

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cstdlib>
 
-namespace fairwater {
+namespace fairwater::inline cli::inline gang {
 namespace {
 
 caf::error no_gang(const char* variable) {
@@ -41,4 +41,4 @@ Expected<GangPlace> gang_place_from_environment() {
   return place;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline gang

@@ -6,7 +6,7 @@
 
 #include "model/errors.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline gang {
 
 struct GangPlace {
   std::uint32_t index = 0;
@@ -19,4 +19,4 @@ struct GangPlace {
 /// `invalid_input` naming the variable that is missing or wrong: then this is no task of a gang.
 [[nodiscard]] Expected<GangPlace> gang_place_from_environment();
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline gang

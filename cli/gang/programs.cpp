@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace fairwater {
+namespace fairwater::inline cli::inline gang {
 namespace {
 
 std::vector<std::string> environment_with(const std::map<std::string, std::string>& added) {
@@ -45,4 +45,4 @@ kj::Promise<int> run_program(kj::UnixEventPort& port, const std::vector<std::str
   });
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline gang

@@ -7,7 +7,7 @@
 
 #include <kj/async-unix.h>
 
-namespace fairwater {
+namespace fairwater::inline cli::inline gang {
 
 /// Runs the program, found by PATH, with the environment of this process and what is added to it.
 /// Its exit status when it has ended, 128 + signal when it was killed, 127 when it could not be
@@ -17,4 +17,4 @@ namespace fairwater {
                                            const std::vector<std::string>& command,
                                            const std::map<std::string, std::string>& added = {});
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline gang

@@ -4,7 +4,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline gang {
 namespace {
 
 constexpr std::size_t kNonceBytes = 32;
@@ -44,4 +44,4 @@ bool is_gang_proof(std::string_view shown, std::string_view key, GangRole role, 
          sodium_memcmp(shown.data(), expected.data(), expected.size()) == 0;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline gang

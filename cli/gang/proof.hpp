@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace fairwater {
+namespace fairwater::inline cli::inline gang {
 
 enum class GangRole : char { first = 'f', other = 'o' };
 
@@ -22,4 +22,4 @@ enum class GangRole : char { first = 'f', other = 'o' };
 [[nodiscard]] bool is_gang_proof(std::string_view shown, std::string_view key, GangRole role,
                                  std::uint32_t index, std::string_view nonce);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline gang

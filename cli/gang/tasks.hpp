@@ -7,7 +7,7 @@
 
 #include "cli/gang/place.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline gang {
 
 /// In the first task: waits for all others, runs the command, and lets them go. Its exit status.
 /// `unavailable` when the meeting's port is taken.
@@ -23,4 +23,4 @@ namespace fairwater {
 [[nodiscard]] Expected<int> reach_task(const std::string& socket, std::uint32_t index,
                                        const std::string& words);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline gang

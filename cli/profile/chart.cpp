@@ -10,7 +10,7 @@
 #include "cli/core/output.hpp"
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline profile {
 namespace {
 
 std::string marks_at(const ClassCurve& curve, std::size_t amount) {
@@ -237,4 +237,4 @@ std::string charts_svg(const std::string& title, const std::vector<Chart>& chart
   return svg;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline profile

@@ -7,7 +7,7 @@
 
 #include "model/profile.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline profile {
 
 /// Of one resource, with all others as they are at the point.
 struct ChartPoint {
@@ -32,4 +32,4 @@ struct Chart {
 /// A document of its own, the charts below each other.
 [[nodiscard]] std::string charts_svg(const std::string& title, const std::vector<Chart>& charts);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline profile

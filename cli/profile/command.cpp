@@ -12,7 +12,7 @@
 #include "cli/profile/vary.hpp"
 #include "input/job_file.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline profile {
 namespace {
 
 struct ShowOptions {
@@ -151,4 +151,4 @@ void add_profile_commands(CLI::App& app, Context& context) {
   on_run(run_verb, context, [&context, measure_options] { return run(context, *measure_options); });
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline profile

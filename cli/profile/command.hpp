@@ -5,8 +5,8 @@
 
 #include "cli/core/context.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline profile {
 
 void add_profile_commands(CLI::App& app, Context& context);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline profile

@@ -10,7 +10,7 @@
 #include "cli/core/output.hpp"
 #include "cli/core/progress.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline profile {
 namespace {
 
 const ClassAmounts* runs_at(const ClassProfile& profile, const NamedAmounts& amounts) {
@@ -165,4 +165,4 @@ void Measuring::refuse(const NamedAmounts& amounts, const caf::error& why) {
   if (std::find(refused_.begin(), refused_.end(), line) == refused_.end()) refused_.push_back(line);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline profile

@@ -17,9 +17,11 @@
 #include "cli/core/session.hpp"
 #include "model/profile.hpp"
 
-namespace fairwater {
-
+namespace fairwater::inline cli::inline core {
 class ProgressLine;
+}
+
+namespace fairwater::inline cli::inline profile {
 
 /// More at once would be a load test, not a measurement.
 inline constexpr std::uint32_t kMostParallelRuns = 16;
@@ -77,4 +79,4 @@ class Measuring {
   std::vector<std::string> refused_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline profile

@@ -9,7 +9,7 @@
 #include "cli/core/output.hpp"
 #include "cli/profile/chart.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline profile {
 namespace {
 
 std::string_view method_name(SaturationMethod method) {
@@ -202,4 +202,4 @@ std::string profile_svg(const ClassProfile& profile) {
                     charts_of(curve_of(profile)));
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline profile

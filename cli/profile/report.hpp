@@ -6,11 +6,11 @@
 #include "cli/core/json.hpp"
 #include "model/profile.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline profile {
 
 /// The runs by amounts, the charts and the points.
 [[nodiscard]] std::string profile_text(const ClassProfile& profile);
 [[nodiscard]] Json profile_json(const ClassProfile& profile);
 [[nodiscard]] std::string profile_svg(const ClassProfile& profile);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline profile

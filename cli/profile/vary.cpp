@@ -6,7 +6,7 @@
 
 #include "model/profile.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline profile {
 namespace {
 
 caf::error invalid(std::string message) {
@@ -122,4 +122,4 @@ Expected<std::vector<NamedAmounts>> combinations(const NamedAmounts& base,
   return std::vector<NamedAmounts>(all.begin(), all.end());
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline profile

@@ -14,7 +14,7 @@
 
 #include "model/resources.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline profile {
 
 struct Variation {
   std::string resource;
@@ -30,4 +30,4 @@ struct Variation {
 [[nodiscard]] Expected<std::vector<NamedAmounts>> combinations(
     const NamedAmounts& base, const std::vector<Variation>& variations);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline profile

@@ -11,7 +11,7 @@
 #include "input/document.hpp"
 #include "input/tenants.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline replay {
 namespace {
 
 struct ReplayOptions {
@@ -91,4 +91,4 @@ void add_replay_command(CLI::App& app, Context& context) {
   on_run(verb, context, [&context, options] { return replay(context, *options); });
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline replay

@@ -7,7 +7,7 @@
 
 #include "cli/cluster/journal_lines.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline replay {
 namespace {
 
 /// The nearest whole unit-millisecond.
@@ -144,4 +144,4 @@ Json held_json(const SettledTimes& times) {
   return Json{{"settled", times_json(times.all)}, {"settled_while_full", times_json(times.full)}};
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline replay

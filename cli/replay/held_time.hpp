@@ -16,7 +16,7 @@
 #include "cli/core/output.hpp"
 #include "model/requests.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline replay {
 
 /// One tenant's, in micro-unit-milliseconds and unit-milliseconds.
 struct HeldTime {
@@ -57,4 +57,4 @@ struct SettledTimes {
 [[nodiscard]] std::string held_text(const SettledTimes& times, const LedgerMeasure& measure);
 [[nodiscard]] Json held_json(const SettledTimes& times);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline replay

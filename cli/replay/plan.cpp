@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace fairwater {
+namespace fairwater::inline cli::inline replay {
 namespace {
 
 std::int64_t scaled_us(std::int64_t seconds, double speedup) {
@@ -61,4 +61,4 @@ Expected<ReplayPlan> plan_replay(const SwfLog& log, const ReplayRules& rules) {
   return plan;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline replay

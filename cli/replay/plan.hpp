@@ -9,7 +9,7 @@
 #include "model/tenant.hpp"
 #include "sim/traces/swf.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline replay {
 
 struct ReplayRules {
   double speedup = 1;  ///< > 0: the log's time runs so much faster
@@ -37,4 +37,4 @@ struct ReplayPlan {
 /// tasks. O(jobs).
 [[nodiscard]] Expected<ReplayPlan> plan_replay(const SwfLog& log, const ReplayRules& rules);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline replay

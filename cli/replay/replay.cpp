@@ -9,7 +9,7 @@
 #include "cli/cluster/job_wait.hpp"
 #include "cli/core/job_ids.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline replay {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -169,4 +169,4 @@ Expected<ReplayMeasures> Replay::measure() {
   return measures;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline replay

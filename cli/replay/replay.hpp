@@ -12,7 +12,7 @@
 #include "cli/replay/plan.hpp"
 #include "cli/replay/report.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline replay {
 
 /// One replay: applies the tenants, submits every job at its time, waits for the end. Goes on
 /// through restarts of the coordinator without submitting a job twice: a job whose answer was lost
@@ -48,4 +48,4 @@ class Replay {
   std::int64_t elapsed_us_ = 0;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline replay

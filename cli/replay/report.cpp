@@ -8,7 +8,7 @@
 #include "cli/cluster/json_shapes.hpp"
 #include "cli/cluster/measure_text.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline replay {
 namespace {
 
 double mean(const std::vector<std::int64_t>& values) {
@@ -176,4 +176,4 @@ Json replay_json(const ReplayMeasures& measures, const ReplayFacts& facts) {
   return Json{{"replay", std::move(replay)}};
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline replay

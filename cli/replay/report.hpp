@@ -10,7 +10,7 @@
 #include "cli/replay/held_time.hpp"
 #include "model/requests.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline replay {
 
 struct TenantMeasures {
   std::uint64_t jobs = 0;
@@ -54,4 +54,4 @@ struct ReplayFacts {
 /// none.
 [[nodiscard]] std::int64_t percentile(std::vector<std::int64_t> values, int percent);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline replay

@@ -9,7 +9,7 @@
 #include "cli/sim/commands.hpp"
 #include "cli/sim/reproduce.hpp"
 
-namespace fairwater {
+namespace fairwater::inline cli::inline sim_commands {
 namespace {
 
 constexpr std::uint32_t kMaxSeeds = 1'000'000;
@@ -22,7 +22,7 @@ int reproduce_with_environment(const Context& context, ReproduceOptions options)
     return context.fail_usage("is not a folder", options.traces);
   if (!options.table_file.empty() && options.name != "all")
     return context.fail_usage("only 'all' fills the table", "--table");
-  return reproduce(context, sim::experiments(), options);
+  return reproduce(context, sim::all_experiments(), options);
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ void add_sim_reproduce(CLI::App& sim, Context& context) {
   auto options = std::make_shared<ReproduceOptions>();
   options->threads = std::clamp(std::thread::hardware_concurrency(), 1U, kMaxThreads);
   std::string names;
-  for (const sim::Experiment& experiment : sim::experiments())
+  for (const sim::Experiment& experiment : sim::all_experiments())
     names += std::string{experiment.name} + ", ";
   verb->add_option("name", options->name, names + "or all")->required();
   verb->add_option("--out", options->out,
@@ -52,4 +52,4 @@ void add_sim_reproduce(CLI::App& sim, Context& context) {
          [&context, options] { return reproduce_with_environment(context, *options); });
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline cli::inline sim_commands

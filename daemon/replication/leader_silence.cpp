@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-namespace fairwater {
+namespace fairwater::inline daemon::inline replication {
 namespace {
 
 /// The others let the next in line try for so long before they do.
@@ -46,4 +46,4 @@ std::int64_t LeaderSilence::turn(const std::string& leader) const {
   return (place(own_) - place(leader) - (leader.empty() ? 0 : 1) + 2 * count) % count;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline daemon::inline replication

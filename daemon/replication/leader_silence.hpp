@@ -9,7 +9,7 @@
 #include "daemon/replication/members.hpp"
 #include "storage/etcd/etcd_journal.hpp"
 
-namespace fairwater {
+namespace fairwater::inline daemon::inline replication {
 
 class LeaderSilence {
  public:
@@ -39,4 +39,4 @@ class LeaderSilence {
   std::tuple<std::uint64_t, std::uint64_t, std::uint64_t> heard_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline daemon::inline replication

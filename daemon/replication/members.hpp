@@ -8,7 +8,7 @@
 
 #include "storage/etcd/etcd.hpp"
 
-namespace fairwater {
+namespace fairwater::inline daemon::inline replication {
 
 struct ReplicaConfig {
   /// Every coordinator's name, and HOST:PORT by which clients, agents and the others reach it.
@@ -23,4 +23,4 @@ struct ReplicaConfig {
 /// The least that takeover_after may be: the leader beats five times in a second.
 inline constexpr std::int64_t kLeastTakeoverMs = 500;
 
-}  // namespace fairwater
+}  // namespace fairwater::inline daemon::inline replication

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fairwater {
+namespace fairwater::inline daemon::inline replication {
 namespace {
 
 /// What a follower may be behind, and silent for, that is asked to take over.
@@ -75,4 +75,4 @@ caf::error Leading::hand_over() const {
   return {};
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline daemon::inline replication

@@ -10,7 +10,7 @@
 #include "storage/etcd/etcd_journal.hpp"
 #include "storage/ledger.hpp"
 
-namespace fairwater {
+namespace fairwater::inline daemon::inline replication {
 
 /// How errors name a replica's ledger, and the journal in etcd.
 struct ReplicaPlace {
@@ -49,4 +49,4 @@ class Leading final : public Leadership {
   std::function<void()> on_hand_over_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline daemon::inline replication

@@ -5,7 +5,7 @@
 
 #include "policy/allocator/deal_steps.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 namespace {
 
 /// What each borrower got from whom, in the order in which it is used up.
@@ -47,4 +47,4 @@ std::vector<std::vector<Advance>> advances_of(const Deal& deal) {
   return advances;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

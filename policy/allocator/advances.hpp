@@ -12,11 +12,11 @@
 
 #include "policy/allocator/deal.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// By the grants of the deal, in its order. Guarantees use nobody's slots. What a tenant placed
 /// last is what it had least for, so advances belong to its last grants first. The deal's
 /// arithmetic must have been checked. O(lines + loans + grants * tenants with advances).
 [[nodiscard]] std::vector<std::vector<Advance>> advances_of(const Deal& deal);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -13,7 +13,7 @@
 
 #include "policy/allocator/allocator.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 class Allocation {
  public:
@@ -82,4 +82,4 @@ class Allocation {
   [[nodiscard]] virtual std::optional<ExplainedMark> explain_mark(TenantId tenant) const = 0;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -12,7 +12,7 @@
 #include "policy/allocator/time_marks.hpp"
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 class Allocator::Impl {
  public:
@@ -242,4 +242,4 @@ std::optional<ExplainedMark> Allocator::explain_mark(TenantId tenant) const {
   return fairwater::explain_mark(impl_->state, impl_->state.tenant(tenant));
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -25,7 +25,7 @@
 #include "policy/ledger/accounts.hpp"
 #include "policy/prediction/planned_run.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 enum class DealMode : std::uint8_t {
   sized = 0,  ///< a task costs `cost_in_units`
@@ -404,4 +404,4 @@ class Allocator {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -13,7 +13,7 @@
 #include "policy/allocator/state.hpp"
 #include "policy/dominant/weighted_share.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 namespace {
 
 /// Ranges of a window without room that are looked past in a cycle, as in a deal.
@@ -194,4 +194,4 @@ SharedDeals deal_by_share(AllocatorState& state, std::size_t max_deals, std::siz
   return ShareFilling{state}.run(max_deals, max_entries);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

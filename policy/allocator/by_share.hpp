@@ -24,7 +24,7 @@
 
 #include "policy/allocator/allocator.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 class AllocatorState;
 
@@ -33,4 +33,4 @@ class AllocatorState;
 [[nodiscard]] SharedDeals deal_by_share(AllocatorState& state, std::size_t max_deals,
                                         std::size_t max_entries);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

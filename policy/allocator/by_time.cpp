@@ -6,7 +6,7 @@
 #include "policy/allocator/expected_room.hpp"
 #include "policy/allocator/gangs.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 namespace {
 
 using Standing = AllocatorQuotas::Standing;
@@ -280,4 +280,4 @@ void PlaceByTime::place(TenantState& tenant, std::uint32_t range, GrantStep step
   place_.place(index, range, step);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

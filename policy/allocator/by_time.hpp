@@ -54,7 +54,7 @@
 #include "policy/allocator/place.hpp"
 #include "policy/allocator/room_profile.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 class PlaceByTime {
  public:
@@ -115,4 +115,4 @@ class PlaceByTime {
   std::optional<Reservation> kept_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 void Claimants::forget() {
   for (const Claimant& claimant : claimants_) at_slot_[claimant.tenant->rank.slot] = -1;
@@ -81,4 +81,4 @@ TenantBalance balance_of(const Claimant& claimant) {
   return balance;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -11,7 +11,7 @@
 #include "policy/allocator/quotas.hpp"
 #include "policy/allocator/tenant.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// Place in a tenant's window.
 struct Cursor {
@@ -100,4 +100,4 @@ class Claimants {
 /// The claimant's line in the deal: its entries by reason, as sums.
 [[nodiscard]] TenantBalance balance_of(const Claimant& claimant);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

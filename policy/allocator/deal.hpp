@@ -12,7 +12,7 @@
 #include "policy/core/types.hpp"
 #include "policy/ledger/entries.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// Which step of a heartbeat's life (docs/architecture.md, "Life of a heartbeat") placed a task.
 enum class GrantStep : std::uint8_t {
@@ -128,4 +128,4 @@ struct Reclaim {
   friend bool operator==(const Reclaim&, const Reclaim&) = default;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

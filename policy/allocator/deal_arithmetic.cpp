@@ -5,7 +5,7 @@
 
 #include "policy/allocator/deal_steps.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 namespace {
 
 std::string name_of(TenantId tenant) { return "tenant " + std::to_string(tenant.value); }
@@ -140,4 +140,4 @@ Transaction transaction_of(const Deal& deal, Transaction&& reuse) {
   return transaction;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -7,7 +7,7 @@
 #include "policy/allocator/deal.hpp"
 #include "policy/ledger/accounts.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// Whether the deal adds up, which needs no accounts: closing equations, sums, and grants, loans
 /// and repayments against the lines. A sentence that says what does not; none when all is well.
@@ -17,4 +17,4 @@ namespace fairwater {
 /// repayments and loans, which must stay. Takes the memory of `reuse`.
 [[nodiscard]] Transaction transaction_of(const Deal& deal, Transaction&& reuse = {});
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

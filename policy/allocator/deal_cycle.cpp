@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 void DealCycle::set_node(NodeId node, const NodeTraits& traits, const ResourceVector& capacity,
                          bool accepts) {
@@ -155,4 +155,4 @@ void DealCycle::grow(std::vector<Deal>& deals, std::size_t max_deals, std::size_
   growth_due_ = grown.size() >= max_deals || entries >= max_entries;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -11,7 +11,7 @@
 
 #include "policy/allocator/allocation.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// Where the ledger counts time and there are many nodes: how the places of those who wait follow.
 enum class PlaceCare : std::uint8_t {
@@ -139,4 +139,4 @@ class DealCycle final : public Allocation {
   std::vector<Reclaim> reclaims_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -2,7 +2,7 @@
 
 #include "policy/allocator/deal_steps.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 void DealProgress::begin(NodeRoom& of_node) {
   node = &of_node;
@@ -28,4 +28,4 @@ void DealProgress::undo_draws() {
   claimants.strike_entries();
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

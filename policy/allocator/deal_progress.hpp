@@ -7,7 +7,7 @@
 #include "policy/allocator/claimants.hpp"
 #include "policy/allocator/task_finder.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 struct DealProgress {
   explicit DealProgress(AllocatorState& of) : state(of), tasks(of) {}
@@ -29,4 +29,4 @@ struct DealProgress {
   std::vector<Grant> grants;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

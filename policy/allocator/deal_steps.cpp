@@ -2,7 +2,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 namespace {
 
 // Below this many slots a walk from slot to slot is cheaper than counting a window.
@@ -85,4 +85,4 @@ std::vector<Units> pool_changes(std::span<const PoolMember> members, WaterFiller
   return changes;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

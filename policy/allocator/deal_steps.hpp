@@ -16,7 +16,7 @@
 #include "policy/quota/water_fill.hpp"
 #include "policy/sequence/sequence.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// Most slots that one deal hands out; what Sequence::advance takes.
 inline constexpr Units kMaxDealUnits = 1'000'000'000'000;
@@ -74,4 +74,4 @@ struct PoolMember {
 [[nodiscard]] std::vector<Units> pool_changes(std::span<const PoolMember> members,
                                               WaterFiller& filler);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 namespace {
 
 bool is_among(const std::vector<std::string>& names, const std::string& name) {
@@ -72,4 +72,4 @@ const TaskKey* holder_of(const DeviceUses& held, const std::string& device) {
   return nullptr;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

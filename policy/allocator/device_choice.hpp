@@ -17,7 +17,7 @@
 #include "policy/allocator/placement.hpp"
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// What a task on the node holds of resources that are counted.
 struct DeviceUse {
@@ -41,4 +41,4 @@ struct WantedDevices {
 /// Who holds it; null: nobody is known to.
 [[nodiscard]] const TaskKey* holder_of(const DeviceUses& held, const std::string& device);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

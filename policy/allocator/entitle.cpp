@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 Entitlement EntitleStage::run(Units units) {
   Entitlement entitlement;
@@ -99,4 +99,4 @@ void EntitleStage::pool() {
   }
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

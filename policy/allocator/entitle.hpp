@@ -6,7 +6,7 @@
 #include "policy/allocator/deal_progress.hpp"
 #include "policy/allocator/deal_steps.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// What the first stage hands on, beside credits and allowances of the claimants.
 struct Entitlement {
@@ -35,4 +35,4 @@ class EntitleStage {
   WaterFiller filler_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 namespace {
 
 /// Of what may never end.
@@ -55,4 +55,4 @@ std::optional<RoomProfile> room_beside_places(const AllocatorState& state, const
   return profile;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

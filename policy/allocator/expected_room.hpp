@@ -8,7 +8,7 @@
 #include "policy/allocator/room_profile.hpp"
 #include "policy/allocator/state.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// How long the task holds its room at most, as far as plans go. What may never end: for longer
 /// than anything else.
@@ -25,4 +25,4 @@ namespace fairwater {
                                                             const NodeRoom& node, JobId gang,
                                                             Predict predict);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

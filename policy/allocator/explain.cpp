@@ -8,7 +8,7 @@
 #include "policy/allocator/time_marks.hpp"
 #include "policy/dominant/weighted_share.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 namespace {
 
 std::string resource_name(std::size_t resource, const ObstacleNames& names) {
@@ -315,4 +315,4 @@ std::vector<Obstacle> explain_waiting(AllocatorState& state, TenantId tenant_id,
                         " wait in all"}};
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

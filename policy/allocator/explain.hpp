@@ -7,7 +7,7 @@
 
 #include "policy/allocator/state.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// Everything that keeps the task from being placed now, what a deal would stumble over first in
 /// front. Empty when the next deal may place it. O(nodes + window).
@@ -20,4 +20,4 @@ namespace fairwater {
 [[nodiscard]] std::optional<std::int64_t> starts_in_ms(const AllocatorState& state,
                                                        const TenantState& tenant, JobId job);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -10,7 +10,7 @@
 #include "policy/core/types.hpp"
 #include "policy/prediction/run_time.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// By how much one tenant's debt to another moves both their marks:
 ///   due = repay * debtor_part * owed / debtor_owes.
@@ -49,4 +49,4 @@ struct ExplainedMark {
   friend bool operator==(const ExplainedMark&, const ExplainedMark&) = default;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -8,7 +8,7 @@
 
 #include "policy/allocator/expected_room.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 namespace {
 
 /// So long all room is kept for a gang where nobody knows when it will do, and so long it is not.
@@ -238,4 +238,4 @@ GangRoom gang_room(const AllocatorState& state, const WindowRange& gang) {
   return room;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -33,7 +33,7 @@
 #include "policy/allocator/room_profile.hpp"
 #include "policy/allocator/state.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// What a deal has left of the node that it deals.
 struct RoomHere {
@@ -71,4 +71,4 @@ struct GangRoom {
 /// O(nodes).
 [[nodiscard]] GangRoom gang_room(const AllocatorState& state, const WindowRange& gang);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 std::vector<TenantInOrder> in_growth_order(const AllocatorState& state,
                                            const std::vector<std::uint32_t>& slots) {
@@ -125,4 +125,4 @@ std::vector<Deal> grow(AllocatorState& state, std::size_t max_deals, std::size_t
   return Growing(state, max_deals, max_entries).run();
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -15,7 +15,7 @@
 
 #include "policy/allocator/state.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// Nodes that one range of tasks is tried on in vain. Bounds the work where rules rule most out.
 inline constexpr std::size_t kMaxNodesTriedInVain = 1024;
@@ -33,4 +33,4 @@ struct TenantInOrder {
 [[nodiscard]] std::vector<Deal> grow(AllocatorState& state, std::size_t max_deals,
                                      std::size_t max_entries);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

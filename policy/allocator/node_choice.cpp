@@ -7,7 +7,7 @@
 #include "policy/allocator/state.hpp"
 #include "policy/dominant/machine_fit.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 namespace {
 
 /// Shapes whose nodes are kept in order; the one that was asked for longest ago makes room.
@@ -228,4 +228,4 @@ bool NodeChoices::gave_up(const WaitingRange& task) {
   return shape != nullptr && shape->refused.size() == kMostRefusals;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

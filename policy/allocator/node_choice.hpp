@@ -36,7 +36,7 @@
 #include "policy/core/types.hpp"
 #include "policy/dominant/machine_load.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 class AllocatorState;
 struct NodeRoom;
@@ -119,4 +119,4 @@ class NodeChoices {
   bool totals_are_stale_ = true;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

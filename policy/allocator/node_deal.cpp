@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 namespace {
 
 /// floor(units * free / demand) without 128-bit division where it is not needed.
@@ -166,4 +166,4 @@ Units NodeDeal::free_units() {
   return units;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

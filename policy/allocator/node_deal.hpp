@@ -40,7 +40,7 @@
 #include "policy/allocator/reserve.hpp"
 #include "policy/allocator/settle.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// Deals one node after another, and keeps its working memory.
 class NodeDeal {
@@ -80,4 +80,4 @@ class NodeDeal {
   SettleStage settle_{deal_, entitle_};
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

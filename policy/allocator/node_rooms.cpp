@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 namespace {
 
 /// No demand fits it.
@@ -94,4 +94,4 @@ bool NodeRooms::has_room(NodeId node, std::span<const ResourceVector> demands) c
   return place != kNone && fits_one(demands, most_free_[leaves_ + place]);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

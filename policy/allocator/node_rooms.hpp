@@ -9,7 +9,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// A tournament over nodes by id: each match keeps, per resource, the most that any node below it
 /// has free. A match without room for any of the demands is not entered.
@@ -46,4 +46,4 @@ class NodeRooms {
   std::vector<ResourceVector> most_free_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -5,7 +5,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 namespace {
 
 /// How well a tenant stands with its next task, best first.
@@ -274,4 +274,4 @@ void PlaceStage::place_task(ClaimantIndex index, std::uint32_t range_index, Gran
     deal_.draw(deal_.placed - deal_.dealt);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -9,7 +9,7 @@
 #include "policy/allocator/deal_progress.hpp"
 #include "policy/allocator/turns.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// Five phases, each of which says who may place what and who is first; none reopens. Guarantees
 /// come before the entitlement, because what they take is not dealt; the others follow it. Where
@@ -52,4 +52,4 @@ class PlaceStage {
   std::vector<QueuedTurn> queue_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

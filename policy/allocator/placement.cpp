@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 namespace {
 
 constexpr std::size_t kMaxExpressionLength = 4096;
@@ -202,4 +202,4 @@ bool PlacementRule::allows(const NodeTraits& node) const {
          std::all_of(devices.begin(), devices.end(), has_device);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

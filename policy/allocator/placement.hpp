@@ -12,7 +12,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// By which rule a task's node is chosen among those with room: policy/allocator/node_choice.hpp.
 enum class Placement : std::uint8_t {
@@ -89,4 +89,4 @@ struct PlacementRule {
 };
 using PlacementRulePtr = std::shared_ptr<const PlacementRule>;
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -8,7 +8,7 @@
 #include "policy/core/check.hpp"
 #include "policy/core/exact_share.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 namespace {
 
@@ -307,4 +307,4 @@ bool AllocatorQuotas::may_reserve(const TenantState& tenant, const WindowRange& 
   return true;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -18,7 +18,7 @@
 #include "policy/allocator/tenant.hpp"
 #include "policy/quota/quota_tree.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 class AllocatorQuotas {
  public:
@@ -140,4 +140,4 @@ class AllocatorQuotas {
   std::map<GroupId, QuotaTree::Group> numbers_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -6,7 +6,7 @@
 
 #include "policy/allocator/growth.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 namespace {
 
 class Reclaiming {
@@ -328,4 +328,4 @@ std::vector<Reclaim> reclaim(AllocatorState& state) {
   return Reclaiming(state).run();
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -23,7 +23,7 @@
 
 #include "policy/allocator/state.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// See Allocator::reclaim. O(extras * log, and for each task that takes room back; tasks that run,
 /// once somebody preempts), at most kMostReclaimers of those.
@@ -32,4 +32,4 @@ namespace fairwater {
 /// Tasks for which one call takes room back: a bound of its work. Those behind have the next.
 inline constexpr std::size_t kMostReclaimers = 256;
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -1,6 +1,6 @@
 #include "policy/allocator/reserve.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 namespace {
 
 struct Blocked {
@@ -48,4 +48,4 @@ KeptRoom review_room(DealProgress& deal, const std::optional<Reservation>& befor
   return {.reservation = reservation_of(most_due(deal, holder)), .kept_for = std::nullopt};
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

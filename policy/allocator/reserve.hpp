@@ -24,7 +24,7 @@
 
 #include "policy/allocator/deal_progress.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// What a deal decides of its node's room before anything is dealt.
 struct KeptRoom {
@@ -36,4 +36,4 @@ struct KeptRoom {
 [[nodiscard]] KeptRoom review_room(DealProgress& deal, const std::optional<Reservation>& before,
                                    bool somebody_is_blocked);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 void RoomProfile::pass_to(LedgerMs now) {
   std::size_t current = 0;
@@ -56,4 +56,4 @@ std::optional<LedgerMs> RoomProfile::earliest(const ResourceVector& demand, Ledg
   return start;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -7,7 +7,7 @@
 #include "policy/core/types.hpp"
 #include "policy/ledger/time_accounts.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// Costs are linear in the steps, of which each interval that is taken makes two at most.
 class RoomProfile {
@@ -43,4 +43,4 @@ class RoomProfile {
   std::vector<Step> steps_;  ///< by time; the last one's room is all there is
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -5,7 +5,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 namespace {
 
 bool is_touched(const TenantBalance& balance) {
@@ -147,4 +147,4 @@ void SettleStage::write_lines(Deal& deal) {
     deal.lines[splits_[claimants.of(state.tenant(grant.tenant))].line].used -= grant.demand;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

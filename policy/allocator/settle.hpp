@@ -8,7 +8,7 @@
 #include "policy/allocator/deal_progress.hpp"
 #include "policy/allocator/entitle.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 class SettleStage {
  public:
@@ -42,4 +42,4 @@ class SettleStage {
   std::vector<Split> splits_;  ///< by claimant
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

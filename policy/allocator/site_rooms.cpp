@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 void SiteRooms::add(NodeId node, const std::string& site, const ResourceVector& free) {
   sites_[site].nodes.insert(node);
@@ -36,4 +36,4 @@ bool SiteRooms::has_room(const std::string& site, const ResourceVector& demand, 
   return false;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

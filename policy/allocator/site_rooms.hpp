@@ -9,7 +9,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// Keeps per site its nodes and, per resource, an upper bound of what any of them has free. What
 /// becomes free raises the bound; a look that finds nothing lowers it to what is there.
@@ -42,4 +42,4 @@ class SiteRooms {
   std::map<std::string, Site, std::less<>> sites_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -6,7 +6,7 @@
 #include "policy/allocator/deal_steps.hpp"
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 SizedDeal::SizedDeal(const SizedSettings& settings, const std::vector<SizedTenant>& tenants)
     : settings_(settings) {
@@ -179,4 +179,4 @@ void SizedDeal::close(Heartbeat& heartbeat) {
     book_.lend(loan.lender.value, loan.borrower.value, loan.units);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

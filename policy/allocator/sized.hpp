@@ -17,7 +17,7 @@
 #include "policy/quota/water_fill.hpp"
 #include "policy/sequence/sequence.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 struct SizedSettings {
   Amount granule = 1;                          ///< amount per unit; sizes are rounded up
@@ -94,4 +94,4 @@ class SizedDeal {
   std::vector<QueuedTurn> turns_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -6,7 +6,7 @@
 #include "policy/allocator/deal_steps.hpp"
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 AllocatorState::AllocatorState(AllocatorSettings allocator_settings)
     : settings(allocator_settings), quotas_(allocator_settings.granules, allocator_settings.units) {
@@ -317,4 +317,4 @@ void AllocatorState::refresh_plain_shares() {
   for (const TenantId id : may_not_borrow_) quotas_.refresh(tenant(id));
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -36,7 +36,7 @@
 #include "policy/ledger/accounts.hpp"
 #include "policy/sequence/sequence.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// A reservation that counts, see policy/allocator/reserve.hpp.
 struct NodeReservation {
@@ -364,4 +364,4 @@ class AllocatorState {
   AllocatorQuotas quotas_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -6,7 +6,7 @@
 #include "policy/allocator/state.hpp"
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 namespace {
 
 void forget_places_of(TenantState& tenant, NodeId node) {
@@ -380,4 +380,4 @@ void AllocatorState::record(const Deal& deal) {
   follow_accounts();
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

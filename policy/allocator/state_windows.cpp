@@ -7,7 +7,7 @@
 #include "policy/allocator/user_turns.hpp"
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 namespace {
 
 void put_in(RankedList& list, const RankKey& key, bool member) {
@@ -179,4 +179,4 @@ void AllocatorState::withdraw(TenantId id, JobId job) {
   quotas_.refresh(changed);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -7,7 +7,7 @@
 #include "policy/allocator/gangs.hpp"
 #include "policy/allocator/time_marks.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 void TaskFinder::begin(const NodeRoom& node) {
   node_ = &node;
@@ -233,4 +233,4 @@ bool TaskFinder::is_guaranteed(const Claimant& claimant) {
   return asks;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

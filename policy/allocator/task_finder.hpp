@@ -11,7 +11,7 @@
 #include "policy/allocator/claimants.hpp"
 #include "policy/allocator/state.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 class TaskFinder {
  public:
@@ -121,4 +121,4 @@ class TaskFinder {
   std::optional<AllocatorQuotas::WaterMarks> marks_;  ///< grants do not move them
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

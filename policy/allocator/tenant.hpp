@@ -16,7 +16,7 @@
 #include "policy/core/resource_set.hpp"
 #include "policy/quota/quota_tree.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// No moment of the ledger's time.
 inline constexpr LedgerMs kNever = std::numeric_limits<LedgerMs>::max();
@@ -149,4 +149,4 @@ struct alignas(64) TenantState {
   [[nodiscard]] ResourceVector held_in_all() const { return used + grown; }
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

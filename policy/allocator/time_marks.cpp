@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 namespace {
 
 using Standing = AllocatorQuotas::Standing;
@@ -177,4 +177,4 @@ Standing standing_in_time(AllocatorState& state, TenantState& tenant, const Wind
   return base_is_at_least(after + away) ? by_quota : std::max(by_quota, Standing::straddling);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

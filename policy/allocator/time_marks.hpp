@@ -27,7 +27,7 @@
 #include "policy/allocator/quotas.hpp"
 #include "policy/allocator/state.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 struct TimeMark {
   MicroUnits held = 0;
@@ -51,4 +51,4 @@ struct TimeMark {
                                                          AllocatorQuotas::Standing by_quota,
                                                          const AllocatorQuotas::WaterMarks& marks);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -9,7 +9,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// Where one stands in a phase's queue: the smaller `first` is before the others, then the smaller
 /// `second / per`.
@@ -80,4 +80,4 @@ void run_phase(Phase& phase, std::size_t candidates, std::vector<QueuedTurn>& qu
   }
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -7,7 +7,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 struct UserShare {
   Units held = 0;            ///< by its tasks that run, but those by which elastic jobs have grown
@@ -22,4 +22,4 @@ using UserShares = std::map<std::string, UserShare>;
 /// Of grants that have no number in the journal yet: later than all that have, in their order.
 inline constexpr std::uint64_t kServedSince = std::uint64_t{1} << 63;
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

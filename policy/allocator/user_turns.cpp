@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 namespace {
 
 /// What is left of one user's tasks.
@@ -84,4 +84,4 @@ std::vector<WindowRange> in_turns(std::vector<WindowRange> window, const UserSha
   return ordered;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

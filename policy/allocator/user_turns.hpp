@@ -23,7 +23,7 @@
 #include "policy/allocator/tenant.hpp"
 #include "policy/allocator/user_share.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// The same tasks, in turns: a range is cut where another user comes in between; what starts at
 /// once is not. `users` has what its users hold and when they were served; who is not in it holds
@@ -31,4 +31,4 @@ namespace fairwater {
 [[nodiscard]] std::vector<WindowRange> in_turns(std::vector<WindowRange> window,
                                                 const UserShares& users);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -2,7 +2,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 void WaitingShapes::add(const ResourceVector& shape) {
   if (++shapes_[shape.amount] > 1) return;
@@ -33,4 +33,4 @@ void WaitingShapes::refresh() {
   for (std::size_t r = 0; r < kMaxResources; ++r) least[r] = amounts_[r].begin()->first;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -10,7 +10,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 class WaitingShapes {
  public:
@@ -32,4 +32,4 @@ class WaitingShapes {
   std::vector<ResourceVector> least_{ResourceVector::filled(kUnlimited)};
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -4,7 +4,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 void WaitingTasks::add(std::uint32_t first, std::uint32_t count, std::uint32_t attempt) {
   if (count == 0) return;
@@ -62,4 +62,4 @@ std::vector<WaitingTasks::Range> WaitingTasks::ranges(std::size_t limit) const {
   return result;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

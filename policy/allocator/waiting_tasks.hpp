@@ -7,7 +7,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline allocator {
 
 /// A set of (index, attempt); memory follows the number of ranges, not of tasks. Operations are
 /// O(log ranges).
@@ -40,4 +40,4 @@ class WaitingTasks {
   std::uint32_t size_ = 0;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline allocator

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace fairwater {
+namespace fairwater::inline policy::inline core {
 
 void check_failed(const char* expression, const char* file, int line, const char* message) {
   std::fprintf(stderr, "fairwater: broken invariant: %s (%s) at %s:%d\n", message, expression, file,
@@ -11,4 +11,4 @@ void check_failed(const char* expression, const char* file, int line, const char
   std::abort();
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline core

@@ -2,13 +2,13 @@
 // ledger.
 #pragma once
 
-namespace fairwater {
+namespace fairwater::inline policy::inline core {
 
 /// Writes the expression, place and message to standard error and aborts.
 [[noreturn]] void check_failed(const char* expression, const char* file, int line,
                                const char* message);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline core
 
 /// Not compiled out in any build.
 #define FAIRWATER_CHECK(condition, message) \

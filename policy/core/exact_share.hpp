@@ -6,7 +6,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline core {
 
 /// To the nearest double or the one beside it; faster than the library's conversion where it
 /// matters.
@@ -72,4 +72,4 @@ class ProportionalShare {
   bool is_small_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline core

@@ -7,7 +7,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline core {
 
 /// Ranked order: heavier first, then by id, in which a coordinator's tenants joined; the same as
 /// the allocator's Sequence.
@@ -41,4 +41,4 @@ class RankedList {
   std::vector<RankKey> keys_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline core

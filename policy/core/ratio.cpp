@@ -1,6 +1,6 @@
 #include "policy/core/ratio.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline core {
 
 bool is_reached(Amount need, Weight weight, Wide amount, Wide whole) {
   if (amount < 0) return false;
@@ -22,4 +22,4 @@ bool Ratio::before_exactly(const Ratio& other) const {
   return mine != others ? mine < others : key < other.key;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline core

@@ -6,7 +6,7 @@
 #include "policy/core/exact_share.hpp"
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline core {
 
 /// True when pouring `amount`, below 2^63, over weights `whole` reaches need / weight or more.
 [[nodiscard]] bool is_reached(Amount need, Weight weight, Wide amount, Wide whole);
@@ -64,4 +64,4 @@ struct RatioSums {
   friend bool operator==(const RatioSums&, const RatioSums&) = default;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline core

@@ -7,7 +7,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline core {
 
 /// A range over the indices of some resources, ascending.
 class ResourceSet {
@@ -45,4 +45,4 @@ class ResourceSet {
   std::uint8_t bits_ = 0;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline core

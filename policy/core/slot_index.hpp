@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace fairwater {
+namespace fairwater::inline policy::inline core {
 
 /// Where each key's group is kept. Keys are mostly small and dense; others are hashed.
 class SlotIndex {
@@ -38,4 +38,4 @@ class SlotIndex {
   std::unordered_map<std::uint32_t, std::uint32_t> sparse_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline core

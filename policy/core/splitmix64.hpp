@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace fairwater {
+namespace fairwater::inline policy::inline core {
 
 class SplitMix64 {
  public:
@@ -26,4 +26,4 @@ class SplitMix64 {
   std::uint64_t state_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline core

@@ -9,7 +9,7 @@
 #include <functional>
 #include <limits>
 
-namespace fairwater {
+namespace fairwater::inline policy::inline core {
 
 /// An identifier that cannot be mixed up with another kind. `value` 0 means "none" for every id
 /// that the runtime hands out.
@@ -119,7 +119,7 @@ constexpr MicroUnits micro_units(Amount amount, Amount granule, Amount units) {
   return static_cast<MicroUnits>(std::min(micro, Wide{kUnlimited}));
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline core
 
 template <class Tag, class Rep>
 struct std::hash<fairwater::StrongId<Tag, Rep>> {

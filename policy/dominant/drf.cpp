@@ -7,7 +7,7 @@
 #include "policy/core/check.hpp"
 #include "policy/dominant/share_order.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline dominant {
 namespace {
 
 std::vector<ShareStep> steps_of(const ResourceVector& capacity, std::span<const DrfUser> users) {
@@ -251,4 +251,4 @@ DrfResult drf_by_level(const ResourceVector& capacity, std::span<const DrfUser> 
   return std::move(filling).result();
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline dominant

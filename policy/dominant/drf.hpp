@@ -26,7 +26,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline dominant {
 
 struct DrfUser {
   ResourceVector demand;  ///< of one task; amounts 0 to kUnlimited, at least one above 0
@@ -57,4 +57,4 @@ struct DrfResult {
 [[nodiscard]] DrfResult drf_by_level(const ResourceVector& capacity, std::span<const DrfUser> users,
                                      DrfStop stop = DrfStop::fill);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline dominant

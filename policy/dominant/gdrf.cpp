@@ -10,7 +10,7 @@
 #include "policy/dominant/machine_states.hpp"
 #include "policy/dominant/share_order.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline dominant {
 namespace {
 
 /// The first machine with room for each user in turn. A machine without room for a user never has
@@ -249,4 +249,4 @@ ClusterFilling fill_cluster(ClusterPolicy policy, std::span<const MachineClass> 
   return result;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline dominant

@@ -42,7 +42,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline dominant {
 
 struct MachineClass {
   ResourceVector capacity;  ///< of each machine
@@ -74,4 +74,4 @@ inline constexpr std::uint64_t kMaxMachines = std::uint64_t{1} << 31;
                                           std::span<const MachineClass> machines,
                                           std::span<const ClusterUser> users);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline dominant

@@ -4,7 +4,7 @@
 
 #include "policy/dominant/machine_load.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline dominant {
 
 /// Scores closer than this to the best one, relative to it, tie: rounding is a hundredth of it.
 inline constexpr double kScoreTie = 1e-14;
@@ -22,4 +22,4 @@ inline constexpr double kScoreTie = 1e-14;
   return static_cast<double>(distance) / static_cast<double>(free[first]);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline dominant

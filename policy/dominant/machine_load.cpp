@@ -4,7 +4,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline dominant {
 
 std::size_t resource_type(const ResourceVector& amounts, const ResourceVector& totals) {
   std::size_t best = 0;
@@ -48,4 +48,4 @@ Amount sum_over_resources(const ResourceVector& amounts) {
   return std::accumulate(amounts.amount.begin(), amounts.amount.end(), Amount{0});
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline dominant

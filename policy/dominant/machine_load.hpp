@@ -8,7 +8,7 @@
 
 #include "policy/dominant/gdrf.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline dominant {
 
 /// The resource with the largest part of its total; the larger amount, then the first on a tie. An
 /// amount of a resource whose total is 0 outweighs all others.
@@ -64,4 +64,4 @@ struct PlacedUser {
 
 [[nodiscard]] Amount sum_over_resources(const ResourceVector& amounts);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline dominant

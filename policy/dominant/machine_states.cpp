@@ -6,7 +6,7 @@
 #include "policy/core/check.hpp"
 #include "policy/dominant/machine_fit.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline dominant {
 MachineStates::MachineStates(MachinePreference preference, std::span<const MachineClass> machines,
                              std::span<const PlacedUser> users, const ResourceVector& totals,
                              double gdrs_denominator)
@@ -178,4 +178,4 @@ double MachineStates::f_over_k() const {
   return sum;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline dominant

@@ -17,7 +17,7 @@
 
 #include "policy/dominant/machine_load.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline dominant {
 
 enum class MachinePreference : std::uint8_t {
   largest_f = 0,  ///< GDRF: the user's own type first, then the largest f
@@ -104,4 +104,4 @@ class MachineStates {
   ResourceVector used_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline dominant

@@ -5,7 +5,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline dominant {
 namespace {
 
 using Bits = unsigned __int128;
@@ -125,4 +125,4 @@ void ShareOrder::play_all() {
     nodes_[i] = smaller(nodes_[2 * i], nodes_[2 * i + 1]);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline dominant

@@ -17,7 +17,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline dominant {
 
 /// What one more task adds to a user's share: `demand / (total * weight)`.
 struct ShareStep {
@@ -78,4 +78,4 @@ class ShareOrder {
   std::vector<Bits> nodes_;  ///< 1 is the root, the children of i are 2i and 2i + 1
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline dominant

@@ -7,7 +7,7 @@
 #include "policy/core/types.hpp"
 #include "policy/dominant/drf.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline dominant {
 
 /// `amount / (total * weight)`: of what somebody holds, by the resource of which it holds the
 /// largest part (Ghodsi et al., NSDI 2011, section 4.3, with a weight that is alike for all).
@@ -41,4 +41,4 @@ struct WeightedShare {
   return product(a.amount, b.total, b.weight) <=> product(b.amount, a.total, a.weight);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline dominant

@@ -8,7 +8,7 @@
 #include "policy/elastic/rebalance.hpp"
 #include "policy/elastic/round.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline elastic {
 namespace {
 
 /// Users ordered by `comes_first(a, b)`, input order on ties.
@@ -142,4 +142,4 @@ std::unique_ptr<ElasticPolicy> make_elastic_policy(std::string_view name) {
   return nullptr;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline elastic

@@ -22,7 +22,7 @@
 
 #include "policy/elastic/elastic.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline elastic {
 
 class Bra final : public ElasticPolicy {
  public:
@@ -39,4 +39,4 @@ class Fair final : public ElasticPolicy {
   [[nodiscard]] ElasticRound round(const ElasticCluster& cluster) const override;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline elastic

@@ -14,7 +14,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline elastic {
 
 /// An amount of credit in 10^-12 units. Whole numbers, so that the sum over users stays what it was
 /// to the last digit.
@@ -78,4 +78,4 @@ class ElasticPolicy {
 /// policy/elastic/rebalance.hpp and policy/elastic/baselines.hpp); null for others.
 [[nodiscard]] std::unique_ptr<ElasticPolicy> make_elastic_policy(std::string_view name);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline elastic

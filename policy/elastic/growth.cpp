@@ -3,7 +3,7 @@
 #include <array>
 #include <cstddef>
 
-namespace fairwater {
+namespace fairwater::inline policy::inline elastic {
 namespace {
 
 constexpr std::array<std::string_view, 4> kNames{"qrea", "qrea-rebalance", "crea", "bra"};
@@ -51,4 +51,4 @@ std::optional<Units> most_extras(GrowthRule rule, const GrowthStanding& standing
   return static_cast<Units>(Wide{totals.extras} * standing.unused / totals.unused);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline elastic

@@ -10,7 +10,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline elastic {
 
 enum class GrowthRule : std::uint8_t {
   qrea = 0,            ///< by credit: the largest grows first, the smallest gives back first
@@ -57,4 +57,4 @@ struct GrowthTotals {
 [[nodiscard]] std::optional<Units> most_extras(GrowthRule rule, const GrowthStanding& standing,
                                                const GrowthTotals& totals);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline elastic

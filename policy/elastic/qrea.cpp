@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace fairwater {
+namespace fairwater::inline policy::inline elastic {
 
 std::vector<std::size_t> users_by_credit(const ElasticCluster& cluster, CreditOrder order) {
   std::vector<std::size_t> users(cluster.users.size());
@@ -67,4 +67,4 @@ ElasticRound Qrea::round(const ElasticCluster& cluster) const {
   return std::move(round).finish(std::move(credits));
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline elastic

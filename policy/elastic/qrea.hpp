@@ -22,7 +22,7 @@
 
 #include "policy/elastic/round.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline elastic {
 
 class Qrea final : public ElasticPolicy {
  public:
@@ -43,4 +43,4 @@ void start_by_credit(const ElasticCluster& cluster, RoundInProgress& round);
 [[nodiscard]] std::vector<Credit> settle_credits(const ElasticCluster& cluster,
                                                  const RoundInProgress& round);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline elastic

@@ -6,7 +6,7 @@
 #include "policy/elastic/qrea.hpp"
 #include "policy/elastic/round.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline elastic {
 namespace {
 
 constexpr Units kMaxDebtLine = 1'000'000'000;
@@ -112,4 +112,4 @@ ElasticRound QreaRebalance::round(const ElasticCluster& cluster) const {
   return std::move(round).finish(std::move(credits));
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline elastic

@@ -24,7 +24,7 @@
 
 #include "policy/elastic/elastic.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline elastic {
 
 /// In rounds: how often a user may owe its whole quota. Bound: 10^9.
 inline constexpr Units kDebtLineRounds = 10;
@@ -43,4 +43,4 @@ class QreaRebalance final : public ElasticPolicy {
   RebalanceOptions options_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline elastic

@@ -5,7 +5,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline elastic {
 
 bool uses_less_of_quota(Units left_used, Units left_quota, Units right_used, Units right_quota) {
   if (left_quota == 0 || right_quota == 0) return left_quota > right_quota;
@@ -112,4 +112,4 @@ std::vector<Credit> credits_of(const ElasticCluster& cluster) {
   return credits;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline elastic

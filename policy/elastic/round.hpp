@@ -6,7 +6,7 @@
 
 #include "policy/elastic/elastic.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline elastic {
 
 /// `left.used / left.quota < right.used / right.quota`, exactly; a quota of 0 is used up already.
 [[nodiscard]] bool uses_less_of_quota(Units left_used, Units left_quota, Units right_used,
@@ -63,4 +63,4 @@ class RoundInProgress {
 /// The credits as they are: for policies without.
 [[nodiscard]] std::vector<Credit> credits_of(const ElasticCluster& cluster);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline elastic

@@ -5,7 +5,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline gpu {
 namespace {
 
 using WideGpu = __int128;
@@ -138,4 +138,4 @@ std::int64_t GpuTaskMix::leftover_micro(std::int64_t free_milli) const {
   return leftover_[static_cast<std::size_t>(free_milli)];
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline gpu

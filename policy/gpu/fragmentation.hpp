@@ -11,7 +11,7 @@
 
 #include "policy/gpu/node.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline gpu {
 
 /// Tasks of one kind; how many of them stands for how often they come.
 struct GpuTaskKind {
@@ -61,4 +61,4 @@ class GpuTaskMix {
   std::array<std::int64_t, kMaxGpuModels> wanted_{};
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline gpu

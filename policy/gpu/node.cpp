@@ -5,7 +5,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline gpu {
 
 std::int64_t GpuNode::total_gpu_milli() const {
   return std::accumulate(gpu_milli.begin(), gpu_milli.begin() + gpus, std::int64_t{0});
@@ -57,4 +57,4 @@ GpuNode node_after(const GpuNode& node, const GpuRequest& request,
   return rest;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline gpu

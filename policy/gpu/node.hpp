@@ -8,7 +8,7 @@
 #include <limits>
 #include <optional>
 
-namespace fairwater {
+namespace fairwater::inline policy::inline gpu {
 
 inline constexpr std::int64_t kMilliPerGpu = 1000;
 inline constexpr std::size_t kMaxGpusPerNode = 16;
@@ -52,4 +52,4 @@ struct GpuNode {
 [[nodiscard]] GpuNode node_after(const GpuNode& node, const GpuRequest& request,
                                  std::optional<std::size_t> device = std::nullopt);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline gpu

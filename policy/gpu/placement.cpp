@@ -6,7 +6,7 @@
 #include "policy/core/check.hpp"
 #include "policy/core/splitmix64.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline gpu {
 namespace {
 
 constexpr std::int64_t kMicroPerGpu = 1'000'000;
@@ -130,4 +130,4 @@ std::int64_t GpuPlacer::rounded(std::int64_t growth) const {
   return growth;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline gpu

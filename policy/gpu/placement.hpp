@@ -9,7 +9,7 @@
 #include "policy/gpu/fragmentation.hpp"
 #include "policy/gpu/node.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline gpu {
 
 enum class GpuPolicy : std::uint8_t {
   random = 0,    ///< any node with room, any of its devices
@@ -74,4 +74,4 @@ class GpuPlacer {
   std::map<GpuRequest, std::vector<Score>> scores_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline gpu

@@ -7,7 +7,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline ledger {
 namespace {
 
 /// The part of a deficit that can make up for one of `units` on the other side.
@@ -307,4 +307,4 @@ const Accounts::Changes& Accounts::take_changes() {
   return taken_;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline ledger

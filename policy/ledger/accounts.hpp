@@ -26,7 +26,7 @@
 #include "policy/ledger/iou_book.hpp"
 #include "policy/ledger/time_accounts.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline ledger {
 
 struct Account {
   TenantId tenant;
@@ -186,4 +186,4 @@ class Accounts {
   Changes taken_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline ledger

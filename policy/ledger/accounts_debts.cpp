@@ -7,7 +7,7 @@
 #include "policy/ledger/accounts.hpp"
 #include "policy/ledger/decay.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline ledger {
 
 // -- debts
 // -----------------------------------------------------------------------------------------
@@ -176,4 +176,4 @@ void Accounts::spread_credit(Entered& leaver, const std::vector<IouBook::MemberW
   }
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline ledger

@@ -2,7 +2,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline ledger {
 namespace {
 
 /// `whole * before / all`, rounded down, where whole * times of it is asked for.
@@ -49,4 +49,4 @@ std::vector<Units> credit_parts(Units credit, const std::vector<Weight>& weights
   return parts;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline ledger

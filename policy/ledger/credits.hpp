@@ -15,7 +15,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline ledger {
 
 /// What one tenant had in a period, and what that does to its credit.
 struct CreditLine {
@@ -46,4 +46,4 @@ void settle_credits(CreditSettlement& settlement);
 /// Empty weights: none.
 [[nodiscard]] std::vector<Units> credit_parts(Units credit, const std::vector<Weight>& weights);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline ledger

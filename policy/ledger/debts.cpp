@@ -4,7 +4,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline ledger {
 namespace {
 
 /// In each half-life so many steps: a debt is at most 0.02 % larger than it would be at the moment.
@@ -74,4 +74,4 @@ std::vector<ForgivenDebt> parts_of_debt(std::span<const IouBook::Iou> debts, Uni
   return forgiven;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline ledger

@@ -8,7 +8,7 @@
 #include "policy/ledger/iou_book.hpp"
 #include "policy/ledger/time_accounts.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline ledger {
 
 /// No bound by default.
 struct DebtTerms {
@@ -41,4 +41,4 @@ struct ForgivenDebt {
 [[nodiscard]] std::vector<ForgivenDebt> parts_of_debt(std::span<const IouBook::Iou> debts,
                                                       Units units);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline ledger

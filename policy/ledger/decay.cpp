@@ -5,7 +5,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline ledger {
 namespace {
 
 using UnsignedWide = unsigned __int128;
@@ -56,4 +56,4 @@ DecayFactor::Balance DecayFactor::of(const Balance& balance) const {
           .rest = static_cast<std::uint32_t>(product >> 32)};
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline ledger

@@ -7,7 +7,7 @@
 #include "policy/core/types.hpp"
 #include "policy/ledger/time_accounts.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline ledger {
 
 /// 2^-(passed / half_life), to about 2^-58 of itself.
 class DecayFactor {
@@ -28,4 +28,4 @@ class DecayFactor {
   Wide fraction_ = 0;      ///< 2^64 times the rest of the factor: above 2^63, at most 2^64
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline ledger

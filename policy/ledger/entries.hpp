@@ -10,7 +10,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline ledger {
 
 /// Why units come into a tenant's account (+) or go out of it (-).
 enum class EntryReason : std::uint8_t {
@@ -85,4 +85,4 @@ struct Transaction {
   std::optional<Reservation> reservation;  ///< that the node has afterwards
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline ledger

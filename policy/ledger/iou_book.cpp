@@ -10,7 +10,7 @@
 #include "policy/core/slot_index.hpp"
 #include "policy/ledger/decay.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline ledger {
 
 class IouBook::Impl {
  public:
@@ -339,4 +339,4 @@ std::size_t IouBook::count(Member member) const { return impl_->count(member); }
 void IouBook::forget_changes() { impl_->forget_changes(); }
 std::vector<IouBook::Iou> IouBook::take_changes() { return impl_->take_changes(); }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline ledger

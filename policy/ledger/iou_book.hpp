@@ -12,7 +12,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline ledger {
 
 class DecayFactor;
 
@@ -87,4 +87,4 @@ class IouBook {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline ledger

@@ -5,7 +5,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline ledger {
 
 std::vector<Loan> match_loans(std::span<const Position> positions) {
   std::vector<Loan> loans;
@@ -26,4 +26,4 @@ std::vector<Loan> match_loans(std::span<const Position> positions) {
   return loans;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline ledger

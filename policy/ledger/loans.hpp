@@ -6,7 +6,7 @@
 
 #include "policy/ledger/entries.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline ledger {
 
 /// A balance that becomes IOUs.
 struct Position {
@@ -19,4 +19,4 @@ struct Position {
 /// the given (ranked) order, each pair is one loan. The balances must add up to zero. Linear time.
 [[nodiscard]] std::vector<Loan> match_loans(std::span<const Position> positions);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline ledger

@@ -6,7 +6,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline ledger {
 namespace {
 
 /// floor(whole * part / all) for 0 <= part <= all. Where the product might not fit, `part` and
@@ -265,4 +265,4 @@ TimeSnapshot TimeAccounts::snapshot() const {
   return snapshot;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline ledger

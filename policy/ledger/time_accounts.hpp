@@ -22,7 +22,7 @@
 
 #include "policy/ledger/loans.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline ledger {
 
 /// A moment of the ledger: milliseconds that counted so far. They pass only under a coordinator's
 /// eyes, so it is no time of day.
@@ -168,4 +168,4 @@ class TimeAccounts {
   LedgerMs decayed_ms_ = 0;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline ledger

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace fairwater {
+namespace fairwater::inline policy::inline prediction {
 
 /// Beside what a task may run itself.
 inline constexpr std::int64_t kLeastPatienceMs = 3'600'000;
@@ -22,4 +22,4 @@ inline constexpr std::int64_t kPatiencePercent = 50;
   return (limit_ms > 0 ? limit_ms : kUnknownRunMs) / 100 * percent + kLeastPatienceMs;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline prediction

@@ -7,7 +7,7 @@
 
 #include "policy/prediction/run_time.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline prediction {
 
 /// What plans go by.
 enum class Predict : std::uint8_t {
@@ -33,4 +33,4 @@ struct PlannedRun {
   return limit_ms ? std::max(*limit_ms, ran_ms + 1) : 0;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline prediction

@@ -5,7 +5,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline prediction {
 
 void RunTimePredictor::add(History& history, std::int64_t run_ms, std::uint64_t end) const {
   if (history.recent_ms.size() == recent_runs_) history.recent_ms.erase(history.recent_ms.begin());
@@ -68,4 +68,4 @@ std::int64_t PredictionErrors::mean_absolute_ms() const {
   return runs_ == 0 ? 0 : static_cast<std::int64_t>(absolute_ms_ / static_cast<Wide>(runs_));
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline prediction

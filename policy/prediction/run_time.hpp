@@ -16,7 +16,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline prediction {
 
 enum class PredictionSource : std::uint8_t {
   task_class = 0,  ///< runs of the class
@@ -89,4 +89,4 @@ class PredictionErrors {
   Wide absolute_ms_ = 0;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline prediction

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace fairwater {
+namespace fairwater::inline policy::inline quota {
 namespace {
 
 /// Stable. Gives up, with the items in some order, after more than `budget` moves.
@@ -64,4 +64,4 @@ void RatioSorter::sort_bucket(RatioItem* begin, std::size_t count) {
   });
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline quota

@@ -11,7 +11,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline quota {
 
 struct RatioItem {
   double ratio;
@@ -69,4 +69,4 @@ class RatioSorter {
   std::vector<std::uint32_t> slots_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline quota

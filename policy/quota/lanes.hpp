@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace fairwater {
+namespace fairwater::inline policy::inline quota {
 
 using Doubles = double __attribute__((vector_size(16)));
 using Integers = std::int64_t __attribute__((vector_size(16)));
@@ -17,4 +17,4 @@ template <class Lanes, class Element>
   return lanes;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline quota

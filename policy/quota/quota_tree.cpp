@@ -4,7 +4,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline quota {
 namespace {
 
 constexpr Wide kMaxSum = Wide{1} << 62;
@@ -121,4 +121,4 @@ std::optional<WaterMark> QuotaTree::level(Group parent, std::size_t resource) co
   return filled_level(parent, resource).level();
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline quota

@@ -18,7 +18,7 @@
 #include "policy/core/types.hpp"
 #include "policy/quota/water_fill.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline quota {
 
 class QuotaTree {
  public:
@@ -92,4 +92,4 @@ class QuotaTree {
   std::vector<Node> nodes_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline quota

@@ -6,7 +6,7 @@
 #include "policy/core/check.hpp"
 #include "policy/quota/lanes.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline quota {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
@@ -276,4 +276,4 @@ bool RatioTree::merge_inners(NodeId parent_id, std::uint32_t at, std::size_t hei
   return true;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline quota

@@ -18,7 +18,7 @@
 #include "policy/core/ratio.hpp"
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline quota {
 
 class RatioTree {
  public:
@@ -142,4 +142,4 @@ class RatioTree {
   std::optional<Finger> finger_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline quota

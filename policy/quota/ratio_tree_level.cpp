@@ -5,7 +5,7 @@
 #include "policy/quota/lanes.hpp"
 #include "policy/quota/ratio_tree.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline quota {
 
 Wide RatioTree::weight_before(const Ratio& ratio) const {
   const Leaf& leaf = leaves_[leaf_of_[ratio.slot]];
@@ -160,4 +160,4 @@ RatioSums RatioTree::saturated_exactly(const Leaf& leaf, const RatioSums& before
   return saturated;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline quota

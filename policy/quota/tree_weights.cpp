@@ -4,7 +4,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline quota {
 
 std::vector<Weight> tree_weights(std::span<const PlacedWeight> groups,
                                  std::span<const PlacedWeight> members) {
@@ -23,4 +23,4 @@ std::vector<Weight> tree_weights(std::span<const PlacedWeight> groups,
   return result;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline quota

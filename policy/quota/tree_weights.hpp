@@ -8,7 +8,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline quota {
 
 struct PlacedWeight {
   std::uint32_t group = 0;  ///< whose part it shares: 0 the whole, n the n-th group
@@ -23,4 +23,4 @@ inline constexpr Weight kTreeWeight = 1'000'000'000;
 [[nodiscard]] std::vector<Weight> tree_weights(std::span<const PlacedWeight> groups,
                                                std::span<const PlacedWeight> members);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline quota

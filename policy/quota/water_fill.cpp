@@ -9,7 +9,7 @@
 #include "policy/core/ratio.hpp"
 #include "policy/quota/bucket_sort.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline quota {
 namespace {
 
 /// About need / weight: three roundings, each of at most 2^-53 of it. Where both are below 2^53 it
@@ -238,4 +238,4 @@ WaterFillResult water_fill(Amount capacity, std::span<const QuotaGroup> groups) 
   return std::move(filler.impl_->fill(capacity, groups));
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline quota

@@ -20,7 +20,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline quota {
 
 struct QuotaGroup {
   Weight weight = 1;
@@ -98,4 +98,4 @@ class WaterLevel {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline quota

@@ -7,7 +7,7 @@
 #include "policy/quota/ratio_tree.hpp"
 #include "policy/quota/water_fill.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline quota {
 
 class WaterLevel::Impl {
  public:
@@ -168,4 +168,4 @@ const QuotaGroup& WaterLevel::group(Key key) const { return impl_->group(key); }
 Amount WaterLevel::runtime(Key key) const { return impl_->runtime(key); }
 std::optional<WaterMark> WaterLevel::level() const { return impl_->level(); }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline quota

@@ -7,7 +7,7 @@
 #include "policy/core/check.hpp"
 #include "policy/core/splitmix64.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline saturation {
 namespace {
 
 /// Logarithms of the times of the runs with these resources.
@@ -241,4 +241,4 @@ SaturationAdvice advise_saturation(std::span<const MeasuredPoint> runs,
   return advice;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline saturation

@@ -28,7 +28,7 @@
 
 #include "policy/saturation/saturation.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline saturation {
 
 struct AdviceSettings {
   SaturationMethod method = SaturationMethod::diagonal;
@@ -72,4 +72,4 @@ struct SaturationAdvice {
 [[nodiscard]] SaturationAdvice advise_saturation(std::span<const MeasuredPoint> runs,
                                                  const AdviceSettings& settings);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline saturation

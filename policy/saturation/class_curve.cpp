@@ -10,7 +10,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline saturation {
 namespace {
 
 std::vector<CurveAmount> amounts_of(std::span<const ClassSample> samples) {
@@ -192,4 +192,4 @@ std::vector<std::size_t> amounts_above(const ClassCurve& curve, std::size_t amou
   return above;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline saturation

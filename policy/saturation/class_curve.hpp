@@ -24,7 +24,7 @@
 
 #include "policy/saturation/advice.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline saturation {
 
 /// One run.
 struct ClassSample {
@@ -68,4 +68,4 @@ struct ClassCurve {
 [[nodiscard]] std::vector<std::size_t> amounts_above(const ClassCurve& curve, std::size_t amount,
                                                      std::size_t resource);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline saturation

@@ -6,7 +6,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline saturation {
 namespace {
 
 constexpr double kDistanceTie = 1e-12;
@@ -98,4 +98,4 @@ SaturationPoint saturation_point(SaturationMethod method, std::span<const Measur
   return result;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline saturation

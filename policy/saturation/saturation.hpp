@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-namespace fairwater {
+namespace fairwater::inline policy::inline saturation {
 
 enum class SaturationMethod : std::uint8_t {
   diagonal = 0,  ///< smallest `sum of scaled coordinates / sqrt(axes)`; any number of resources
@@ -39,4 +39,4 @@ struct SaturationPoint {
 /// True when a line leads from the first to the last point.
 [[nodiscard]] bool chord_is_defined(std::span<const MeasuredPoint> points);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline saturation

@@ -4,7 +4,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater::sequence_detail {
+namespace fairwater::inline policy::inline sequence::sequence_detail {
 namespace {
 
 /// A time in [0, 1] as a multiple of 2^-63. Weights are below 2^30, so any two times j / R are more
@@ -121,4 +121,4 @@ std::vector<ClassProgress> count_prefix(std::span<const WeightClass> classes, st
   return progress;
 }
 
-}  // namespace fairwater::sequence_detail
+}  // namespace fairwater::inline policy::inline sequence::sequence_detail

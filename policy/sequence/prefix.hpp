@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-namespace fairwater::sequence_detail {
+namespace fairwater::inline policy::inline sequence::sequence_detail {
 
 struct WeightClass {
   std::uint32_t weight;   ///< 1..10^9
@@ -32,4 +32,4 @@ struct ClassProgress {
 [[nodiscard]] std::vector<ClassProgress> count_prefix(std::span<const WeightClass> classes,
                                                       std::uint64_t cycle, std::uint64_t slots);
 
-}  // namespace fairwater::sequence_detail
+}  // namespace fairwater::inline policy::inline sequence::sequence_detail

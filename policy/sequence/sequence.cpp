@@ -9,7 +9,7 @@
 #include "policy/sequence/prefix.hpp"
 #include "policy/sequence/tournament.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline sequence {
 
 using sequence_detail::ClassProgress;
 using sequence_detail::SlotTimes;
@@ -383,4 +383,4 @@ std::vector<Sequence::Count> Sequence::rollback(std::uint64_t slots) {
 }
 Sequence::Member Sequence::next() { return impl_->next(); }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline sequence

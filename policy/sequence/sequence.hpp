@@ -16,7 +16,7 @@
 
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline sequence {
 
 class Sequence {
  public:
@@ -80,4 +80,4 @@ class Sequence {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline sequence

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace fairwater::sequence_detail {
+namespace fairwater::inline policy::inline sequence::sequence_detail {
 
 /// The times j / R of a class's slots, one after the other, as multiples of 2^-62 rounded down.
 /// Weights are below 2^30, so times that differ do so by more than 2^-60 and compare exactly.
@@ -76,4 +76,4 @@ class Tournament {
   std::vector<Key> nodes_;  ///< 1 is the root, the children of i are 2i and 2i + 1
 };
 
-}  // namespace fairwater::sequence_detail
+}  // namespace fairwater::inline policy::inline sequence::sequence_detail

@@ -20,7 +20,7 @@
 #include "rpc/rpc_client.hpp"
 #include "rpc/sockets.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc::inline agent {
 namespace {
 
 /// For the agent actor, which never waits for the network.
@@ -469,4 +469,4 @@ Expected<std::unique_ptr<AgentClient>> AgentClient::start(caf::actor_system& sys
 AgentClient::AgentClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 AgentClient::~AgentClient() = default;
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc::inline agent

@@ -12,7 +12,7 @@
 #include "model/errors.hpp"
 #include "rpc/identity.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc::inline agent {
 
 struct AgentClientOptions {
   std::string coordinator = "127.0.0.1:7400";  ///< or several, with commas between them
@@ -39,4 +39,4 @@ class AgentClient {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc::inline agent

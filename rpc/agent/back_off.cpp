@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fairwater {
+namespace fairwater::inline rpc::inline agent {
 
 std::int64_t BackOff::next_ms(std::size_t addresses) {
   const std::size_t rounds = failures_++ / addresses;
@@ -12,4 +12,4 @@ std::int64_t BackOff::next_ms(std::size_t addresses) {
   return std::uniform_int_distribution<std::int64_t>(0, most_ms)(random_);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc::inline agent

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <random>
 
-namespace fairwater {
+namespace fairwater::inline rpc::inline agent {
 
 /// At random up to what doubles with each failure of all addresses. When a coordinator goes, all
 /// agents of a cluster lose it in one instant: they must not come back in one, because it lets in
@@ -29,4 +29,4 @@ class BackOff {
   std::size_t failures_ = 0;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc::inline agent

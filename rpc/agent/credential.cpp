@@ -6,7 +6,7 @@
 
 #include "rpc/tokens.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc::inline agent {
 
 caf::error Credential::prepare() {
   if (!secret_.empty()) return {};
@@ -44,4 +44,4 @@ caf::error Credential::accept() {
   return {};
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc::inline agent

@@ -10,7 +10,7 @@
 
 #include "model/errors.hpp"
 
-namespace fairwater {
+namespace fairwater::inline rpc::inline agent {
 
 class Credential {
  public:
@@ -36,4 +36,4 @@ class Credential {
   bool was_shown_ = false;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc::inline agent

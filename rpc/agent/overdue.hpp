@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace fairwater {
+namespace fairwater::inline rpc::inline agent {
 
 /// So long a take-over may last (docs/replicas.md), in which every moment counts. Who waits longer
 /// waits for a slow coordinator, or for the network.
@@ -21,4 +21,4 @@ inline constexpr std::int64_t kTakeoverMs = 3'000;
   return waited_ms < kTakeoverMs ? heartbeat_ms / 2 : heartbeat_ms * 3 / 2;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline rpc::inline agent

@@ -7,7 +7,7 @@
 #include "schema/control.capnp.h"
 #include "schema/fields/field.hpp"
 
-namespace fairwater {
+namespace fairwater::inline schema {
 
 /// What these have in version 1 of the protocol, and more in later ones. A list of a peer's must
 /// not become much larger by being read.
@@ -139,4 +139,4 @@ struct Fields<LogChunk> {
   }
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline schema

@@ -5,7 +5,7 @@
 #include "model/tenant.hpp"
 #include "schema/fields/field.hpp"
 
-namespace fairwater {
+namespace fairwater::inline schema {
 
 template <>
 struct EnumLast<QueuePolicy> {
@@ -110,4 +110,4 @@ struct Fields<NodeRecord> {
   }
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline schema

@@ -18,7 +18,7 @@
 #include "schema/codec.hpp"
 #include "schema/fields/field.hpp"
 
-namespace fairwater {
+namespace fairwater::inline schema {
 
 /// The fields of a map's entry, a pair, by the wire struct that holds it; `repeated(key)` words the
 /// refusal of a key that comes twice.
@@ -287,7 +287,7 @@ struct EntryFields<wire::NamedAmount> {
   }
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline schema
 
 // Defines what FAIRWATER_CODEC of codec.hpp declares.
 #define FAIRWATER_DEFINE_CODEC_AS(Value, Wire)                                              \

@@ -5,7 +5,7 @@
 #include "schema/codec.hpp"
 #include "schema/fields/field.hpp"
 
-namespace fairwater {
+namespace fairwater::inline schema {
 
 template <>
 struct Fields<Grant> {
@@ -122,4 +122,4 @@ struct Fields<Deal> {
   }
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline schema

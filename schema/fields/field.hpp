@@ -33,7 +33,7 @@
 
 #include "model/members.hpp"
 
-namespace fairwater {
+namespace fairwater::inline schema {
 
 /// The list of a type; see above.
 template <class Value>
@@ -121,4 +121,4 @@ constexpr std::size_t listed_members() {
 }
 
 }  // namespace fields
-}  // namespace fairwater
+}  // namespace fairwater::inline schema

@@ -4,7 +4,7 @@
 #include "model/job.hpp"
 #include "schema/fields/field.hpp"
 
-namespace fairwater {
+namespace fairwater::inline schema {
 
 template <>
 struct EnumLast<JobKind> {
@@ -167,4 +167,4 @@ struct Fields<JobRecord> {
   }
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline schema

@@ -5,7 +5,7 @@
 #include "schema/fields/deal.hpp"
 #include "schema/fields/job.hpp"
 
-namespace fairwater {
+namespace fairwater::inline schema {
 
 FAIRWATER_DEFINE_CODEC(Grant)
 FAIRWATER_DEFINE_CODEC(TenantLine)
@@ -51,4 +51,4 @@ void Fields<JournalRecord>::take_rest(JournalRecord& record, wire::JournalRecord
                                       ": written by a newer version, or damaged");
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline schema

@@ -5,7 +5,7 @@
 #include "schema/codec.hpp"
 #include "schema/fields/field.hpp"
 
-namespace fairwater {
+namespace fairwater::inline schema {
 
 template <>
 struct EnumLast<DealMode> {
@@ -455,4 +455,4 @@ struct Fields<JournalRecord> {
   static void take_rest(JournalRecord& record, wire::JournalRecord::Reader reader);
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline schema

@@ -4,7 +4,7 @@
 #include "schema/fields/job.hpp"
 #include "schema/fields/usage.hpp"
 
-namespace fairwater {
+namespace fairwater::inline schema {
 
 FAIRWATER_DEFINE_CODEC(TaskKey)
 FAIRWATER_DEFINE_CODEC(JobSpec)
@@ -20,4 +20,4 @@ FAIRWATER_DEFINE_CODEC(NodeTraits)
 FAIRWATER_DEFINE_CODEC(NodeSpec)
 FAIRWATER_DEFINE_CODEC(NodeRecord)
 
-}  // namespace fairwater
+}  // namespace fairwater::inline schema

@@ -10,7 +10,7 @@
 #include "schema/fields/convert.hpp"
 #include "schema/fields/usage.hpp"
 
-namespace fairwater {
+namespace fairwater::inline schema {
 
 template <>
 struct EnumLast<CreditAdvice> {
@@ -449,4 +449,4 @@ struct Fields<LedgerBackup> {
   }
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline schema

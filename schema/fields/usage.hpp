@@ -4,7 +4,7 @@
 #include "model/usage.hpp"
 #include "schema/fields/field.hpp"
 
-namespace fairwater {
+namespace fairwater::inline schema {
 
 template <>
 struct Fields<UsedResource> {
@@ -31,4 +31,4 @@ struct Fields<UsageRecord> {
   }
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline schema

@@ -10,7 +10,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline engine {
 namespace {
 
 using Slot = std::uint32_t;
@@ -365,4 +365,4 @@ EngineResult run_engine(const Cluster& cluster, const Workload& workload, Schedu
   return Engine{cluster, workload, scheduler, observer, options}.run();
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline engine

@@ -15,7 +15,7 @@
 #include "sim/engine/scheduler.hpp"
 #include "sim/engine/workload.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline engine {
 
 struct EngineOptions {
   /// 0: a cycle follows every instant at which something happened. Else cycles are at multiples of
@@ -54,4 +54,4 @@ struct EngineResult {
 EngineResult run_engine(const Cluster& cluster, const Workload& workload, Scheduler& scheduler,
                         Observer& observer, const EngineOptions& options);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline engine

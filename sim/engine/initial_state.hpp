@@ -8,7 +8,7 @@
 #include "policy/ledger/accounts.hpp"
 #include "sim/engine/scheduler.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline engine {
 
 /// A task that runs at time 0. Its job was submitted by then, and it is among the job's first
 /// tasks: those behind them wait.
@@ -39,4 +39,4 @@ struct InitialState {
   std::vector<TermsChange> changes;  ///< made in this order, when all of the above stands
 };
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline engine

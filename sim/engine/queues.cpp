@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline engine {
 
 Room::Room(const Cluster& cluster) : cluster_(&cluster) {
   for (const auto& node : cluster.nodes) free_.push_back(node.capacity);
@@ -28,4 +28,4 @@ std::vector<NodeIndex> Room::first_fit_of_all(const Job& job) const {
   return nodes;
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline engine

@@ -10,7 +10,7 @@
 #include "policy/allocator/waiting_tasks.hpp"
 #include "sim/engine/scheduler.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline engine {
 
 /// Jobs with tasks that wait, in the order of arrival; of each the next tasks in order of index.
 class ArrivalQueue {
@@ -79,4 +79,4 @@ class Room {
   std::vector<ResourceVector> free_;
 };
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline engine

@@ -6,7 +6,7 @@
 
 #include "sim/engine/workload.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline engine {
 
 struct TaskId {
   JobIndex job = 0;
@@ -63,4 +63,4 @@ class Scheduler {
   [[nodiscard]] virtual Account account(TenantIndex /*tenant*/) const { return {}; }
 };
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline engine

@@ -5,7 +5,7 @@
 
 #include "policy/quota/tree_weights.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline engine {
 
 std::string class_of(const Job& job) {
   std::string text = std::to_string(job.has_estimate ? job.estimate_ms : 0);
@@ -82,4 +82,4 @@ Units cost_of(const Cluster& cluster, const Job& job) {
   return cost_in_units(job.demand, cluster.settings.granules, cluster.settings.units);
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline engine

@@ -10,7 +10,7 @@
 #include "policy/allocator/placement.hpp"
 #include "policy/core/types.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline engine {
 
 /// Virtual time since the simulation's start.
 using TimeMs = std::int64_t;
@@ -96,4 +96,4 @@ void weigh_by_tree(Cluster& cluster);
 /// What one unit of the job costs in the ledger's currency.
 [[nodiscard]] Units cost_of(const Cluster& cluster, const Job& job);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline engine

@@ -14,7 +14,7 @@
 #include "sim/experiments/parallel.hpp"
 #include "sim/report/statistics.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 namespace {
 
 struct DrfExample {
@@ -246,4 +246,4 @@ Expected<ExperimentReport> run_drf(const ExperimentOptions& options) {
   return report;
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 namespace {
 
 constexpr std::array kVerdicts{Verdict::holds, Verdict::holds_in_part, Verdict::does_not_hold,
@@ -95,4 +95,4 @@ std::vector<std::string> markdown_rows(std::string_view name, const ExperimentRe
   return rows;
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

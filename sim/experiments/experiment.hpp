@@ -12,7 +12,7 @@
 #include "model/errors.hpp"
 #include "sim/report/page.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 
 enum class Verdict : std::uint8_t {
   holds = 0,
@@ -53,7 +53,7 @@ struct Experiment {
 };
 
 /// All of them, in the order in which `all` runs them.
-[[nodiscard]] const std::vector<Experiment>& experiments();
+[[nodiscard]] const std::vector<Experiment>& all_experiments();
 
 [[nodiscard]] Page to_page(const ExperimentReport& report);
 
@@ -69,4 +69,4 @@ struct Reproduction {
 [[nodiscard]] std::vector<std::string> markdown_rows(std::string_view name,
                                                      const ExperimentReport& report);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

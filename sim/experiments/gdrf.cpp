@@ -11,7 +11,7 @@
 #include "sim/report/statistics.hpp"
 #include "sim/traces/swf.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 namespace {
 
 constexpr std::string_view kShapesFile = "/google-2011-shapes/machine_shapes.csv";
@@ -221,4 +221,4 @@ Expected<ExperimentReport> run_gdrf(const ExperimentOptions& options) {
                            options);
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

@@ -6,7 +6,7 @@
 #include "policy/core/splitmix64.hpp"
 #include "sim/experiments/parallel.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 namespace {
 
 constexpr std::uint64_t kAmountsPerUnit = 1000;  ///< amounts are in thousandths: shapes stay whole
@@ -99,4 +99,4 @@ std::vector<ClusterSamples> sample_clusters(const std::vector<MachineShape>& sha
   return all;
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

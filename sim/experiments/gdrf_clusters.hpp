@@ -11,7 +11,7 @@
 #include "sim/experiments/experiment.hpp"
 #include "sim/experiments/gdrf_shapes.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 
 /// A task's amounts: whole ones, any thousandth, or 1 and 4 alone.
 enum class Demands : std::uint8_t { whole, thousandths, extremes };
@@ -67,4 +67,4 @@ inline constexpr std::size_t kClusterUsers = 20;
                                                  const GdrfPlan& plan,
                                                  const ExperimentOptions& options);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

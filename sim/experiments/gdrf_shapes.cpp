@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 namespace {
 
 constexpr std::string_view kShapesHeader = "cpu_normalised,ram_normalised,percent_of_machines";
@@ -107,4 +107,4 @@ std::vector<std::uint64_t> apportion_machines(const std::vector<MachineShape>& s
   return counts;
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

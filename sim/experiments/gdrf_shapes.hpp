@@ -8,7 +8,7 @@
 
 #include "model/errors.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 
 struct MachineShape {
   double cpu = 0;      ///< of the largest machine's, in (0, 1]
@@ -25,4 +25,4 @@ struct MachineShape {
 [[nodiscard]] std::vector<std::uint64_t> apportion_machines(const std::vector<MachineShape>& shapes,
                                                             std::uint64_t machines);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

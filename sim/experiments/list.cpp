@@ -1,8 +1,8 @@
 #include "sim/experiments/list.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 
-const std::vector<Experiment>& experiments() {
+const std::vector<Experiment>& all_experiments() {
   static const std::vector<Experiment> all{
       {.name = "sequence-table1", .run = run_sequence_table1},
       {.name = "sequence-table2", .run = run_sequence_table2},
@@ -23,4 +23,4 @@ const std::vector<Experiment>& experiments() {
   return all;
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

@@ -4,7 +4,7 @@
 #include "sim/experiments/experiment.hpp"
 #include "sim/experiments/trace_logs.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 
 [[nodiscard]] Expected<ExperimentReport> run_sequence_slots(const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_sequence_sized(const ExperimentOptions& options);
@@ -25,4 +25,4 @@ namespace fairwater::sim {
 [[nodiscard]] Expected<ExperimentReport> run_qrea_load(const ExperimentOptions& options);
 [[nodiscard]] Expected<ExperimentReport> run_qrea_fairness(const ExperimentOptions& options);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

@@ -20,7 +20,7 @@
 
 #include <fmt/format.h>
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 namespace {
 
 using MeasureClock = std::chrono::steady_clock;
@@ -246,4 +246,4 @@ Expected<double> ProgramRunner::run(std::span<const ProgramCommand> commands,
   }
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

@@ -14,7 +14,7 @@
 
 #include "model/errors.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 
 enum class CpuEnforcement : std::uint8_t { quota_v1 = 0, quota_v2 = 1, stop_signals = 2 };
 /// As in "cpu is enforced by ..".
@@ -60,4 +60,4 @@ class ProgramRunner {
   std::vector<int> processors_;
 };
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

@@ -12,7 +12,7 @@
 #include "sim/report/statistics.hpp"
 #include "sim/traces/swf.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 namespace {
 
 constexpr std::string_view kFolder = "alibaba-gpu-v2023";
@@ -288,4 +288,4 @@ Expected<ExperimentReport> run_openb(const ExperimentOptions& options) {
   return report;
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

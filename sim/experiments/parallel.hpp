@@ -7,7 +7,7 @@
 #include "sim/experiments/experiment.hpp"
 #include "sim/report/scenario.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 
 /// Calls `work(i)` once for each i below `count`, on up to `options.threads` threads, in no order:
 /// each call writes its own result. Reports progress from `from` to `to`.
@@ -23,4 +23,4 @@ void for_each_index(std::size_t count, const ExperimentOptions& options, double 
   });
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

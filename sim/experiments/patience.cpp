@@ -11,7 +11,7 @@
 #include "sim/experiments/trace_logs.hpp"
 #include "sim/report/run_report.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 namespace {
 
 const std::vector<std::int64_t> kPercents{25, kPatiencePercent, 75, 100, 200};
@@ -92,4 +92,4 @@ Expected<ExperimentReport> run_patience(const ExperimentOptions& options) {
   return report;
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

@@ -11,7 +11,7 @@
 #include "sim/experiments/list.hpp"
 #include "sim/schedulers/list.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 namespace {
 
 /// The first is the predictor's own; the others show what the number does.
@@ -143,4 +143,4 @@ Expected<ExperimentReport> run_predictions(const ExperimentOptions& options) {
   return report;
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

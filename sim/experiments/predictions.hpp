@@ -8,7 +8,7 @@
 #include "policy/prediction/run_time.hpp"
 #include "sim/engine/workload.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 
 /// Of tasks whose users said how long they may take.
 struct PredictedRuns {
@@ -23,4 +23,4 @@ struct PredictedRuns {
 [[nodiscard]] PredictedRuns measure_predictions(const Cluster& cluster, const Workload& workload,
                                                 const std::vector<std::size_t>& recent_runs);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

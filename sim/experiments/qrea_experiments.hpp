@@ -7,7 +7,7 @@
 
 #include "sim/experiments/qrea_runs.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 
 struct QreaPlan {
   std::vector<double> rates;          ///< jobs per second
@@ -34,4 +34,4 @@ struct QreaPlan {
 /// Where the paper is silent, as both assume it.
 [[nodiscard]] std::vector<std::string> qrea_assumptions(const QreaPlan& plan);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

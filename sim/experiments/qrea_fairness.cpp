@@ -11,7 +11,7 @@
 #include "sim/experiments/list.hpp"
 #include "sim/experiments/qrea_experiments.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 namespace {
 
 constexpr double kPaperDecrease = 0.345;
@@ -292,4 +292,4 @@ Expected<ExperimentReport> run_qrea_fairness(const ExperimentOptions& options) {
   return measure_qrea_fairness(default_qrea_plan(options), options);
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

@@ -8,7 +8,7 @@
 #include "sim/experiments/list.hpp"
 #include "sim/experiments/qrea_experiments.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 namespace {
 
 constexpr std::array<ElasticRule, 4> kLoadRules{
@@ -235,4 +235,4 @@ Expected<ExperimentReport> run_qrea_load(const ExperimentOptions& options) {
   return measure_qrea_load(default_qrea_plan(options), options);
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

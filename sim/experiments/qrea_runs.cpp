@@ -10,7 +10,7 @@
 #include "sim/schedulers/elastic.hpp"
 #include "sim/traces/generators.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 namespace {
 
 constexpr Units kUserQuota = kElasticPool / static_cast<Units>(kElasticUsers);
@@ -248,4 +248,4 @@ Estimate relative_decrease(std::span<const double> base, std::span<const double>
   return {difference.mean / scale, difference.half_width / scale};
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

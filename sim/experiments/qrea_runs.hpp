@@ -14,7 +14,7 @@
 #include "sim/experiments/experiment.hpp"
 #include "sim/report/statistics.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 
 inline constexpr std::size_t kElasticUsers = 4;
 inline constexpr Units kElasticPool = 200;
@@ -112,4 +112,4 @@ struct ElasticSamples {
 [[nodiscard]] Estimate relative_decrease(std::span<const double> base,
                                          std::span<const double> values);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

@@ -15,7 +15,7 @@
 #include "sim/experiments/list.hpp"
 #include "sim/experiments/saturation_programs.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 namespace {
 
 struct PaperExample {
@@ -225,4 +225,4 @@ Expected<ExperimentReport> run_saturation(const ExperimentOptions& options) {
                   load_known ? fmt::format(" and had a load of {:.1f} in the end", load) : ""));
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

@@ -8,7 +8,7 @@
 
 #include "policy/core/splitmix64.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 namespace {
 
 constexpr std::size_t kFiles = 4;  ///< compressed at once
@@ -133,4 +133,4 @@ Expected<std::vector<MeasuredCurve>> measure_programs(const ProgramPlan& plan,
   return measured;
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

@@ -10,7 +10,7 @@
 #include "sim/experiments/experiment.hpp"
 #include "sim/experiments/measured_programs.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 
 /// Running times of one program over amounts of one resource, in the order in which they were
 /// measured.
@@ -41,4 +41,4 @@ struct ProgramPlan {
 [[nodiscard]] ExperimentReport report_saturation(const std::vector<MeasuredCurve>& curves,
                                                  std::string_view circumstances);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

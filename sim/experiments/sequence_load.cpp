@@ -10,7 +10,7 @@
 #include "sim/experiments/list.hpp"
 #include "sim/report/run_report.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 namespace {
 
 /// Beyond any amount of work that a tenant can get done.
@@ -320,4 +320,4 @@ Expected<ExperimentReport> run_sequence_sized(const ExperimentOptions& options) 
       "MiB seconds", options);
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

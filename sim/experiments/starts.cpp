@@ -13,7 +13,7 @@
 #include "sim/experiments/trace_logs.hpp"
 #include "sim/schedulers/sequence.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 namespace {
 
 /// After each cycle every waiting job that has a place in time is told when that is.
@@ -128,4 +128,4 @@ Expected<ExperimentReport> run_starts(const ExperimentOptions& options) {
   return report;
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

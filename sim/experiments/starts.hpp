@@ -6,7 +6,7 @@
 
 #include "sim/schedulers/list.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 
 struct StartEstimates {
   std::uint64_t started = 0;     ///< tasks
@@ -21,4 +21,4 @@ struct StartEstimates {
 [[nodiscard]] StartEstimates measure_starts(const Cluster& cluster, const Workload& workload,
                                             const PolicyOptions& options);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

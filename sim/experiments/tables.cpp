@@ -14,7 +14,7 @@
 #include "policy/sequence/sequence.hpp"
 #include "sim/experiments/list.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 namespace {
 
 constexpr Sequence::Member kA = 0, kB = 1;
@@ -321,4 +321,4 @@ Expected<ExperimentReport> run_sequence_table2(const ExperimentOptions& options)
   return report;
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

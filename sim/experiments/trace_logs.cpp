@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 namespace {
 
 constexpr TimeMs kHour = 3'600'000;
@@ -99,4 +99,4 @@ caf::error visit_logs(const std::vector<TraceLog>& logs, const ExperimentOptions
   return {};
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

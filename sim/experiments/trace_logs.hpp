@@ -8,7 +8,7 @@
 #include "sim/experiments/experiment.hpp"
 #include "sim/report/scenario.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 
 struct TraceLog {
   std::string title;
@@ -33,4 +33,4 @@ struct LoadedLog {
     const std::vector<TraceLog>& logs, const ExperimentOptions& options,
     const std::function<caf::error(const TraceLog&, const LoadedLog&)>& visit);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

@@ -10,7 +10,7 @@
 #include "sim/experiments/trace_logs.hpp"
 #include "sim/report/run_report.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 namespace {
 
 constexpr TimeMs kDay = 86'400'000;
@@ -178,4 +178,4 @@ Expected<ExperimentReport> run_traces(const ExperimentOptions& options) {
   return compare_on_logs(trace_logs(), options);
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

@@ -13,7 +13,7 @@
 #include "policy/quota/water_fill.hpp"
 #include "sim/experiments/list.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 namespace {
 
 constexpr std::uint64_t kLargestWeight = 100, kLargestRequest = 1'000'000;
@@ -329,4 +329,4 @@ Expected<ExperimentReport> run_water_fill_scaling(const ExperimentOptions& optio
                                     options);
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

@@ -9,7 +9,7 @@
 #include "policy/core/types.hpp"
 #include "sim/experiments/experiment.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline experiments {
 
 /// A group that shares one resource: no min, no max.
 struct PlainGroup {
@@ -41,4 +41,4 @@ struct ScalingPlan {
 [[nodiscard]] ExperimentReport measure_water_fill_scaling(const ScalingPlan& plan,
                                                           const ExperimentOptions& options);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline experiments

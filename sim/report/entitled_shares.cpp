@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline report {
 namespace {
 
 /// Cuts `asked`, which makes `amount`, to where its first resource reaches its `max`.
@@ -78,4 +78,4 @@ void EntitledShares::collect_wants() {
   }
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline report

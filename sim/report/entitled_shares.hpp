@@ -10,7 +10,7 @@
 #include "policy/quota/water_fill.hpp"
 #include "sim/engine/workload.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline report {
 
 class EntitledShares {
  public:
@@ -45,4 +45,4 @@ class EntitledShares {
   WaterFiller filler_;
 };
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline report

@@ -8,7 +8,7 @@
 
 #include "policy/allocator/allocator.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline report {
 
 /// Units granted, or unit-seconds held.
 class LedgerUnit {
@@ -41,4 +41,4 @@ class LedgerUnit {
   bool counts_time_;
 };
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline report

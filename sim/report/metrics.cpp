@@ -6,7 +6,7 @@
 
 #include "sim/report/statistics.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline report {
 namespace {
 
 constexpr double kShortestRun_ms = 10'000;
@@ -285,4 +285,4 @@ RunMetrics Recorder::finish(const EngineResult& engine, const Scheduler& schedul
   return std::move(result_);
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline report

@@ -15,7 +15,7 @@
 #include "sim/engine/engine.hpp"
 #include "sim/report/entitled_shares.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline report {
 
 /// Shares are counted in these parts of the cluster.
 inline constexpr Amount kShareParts = 1'000'000'000'000;
@@ -169,4 +169,4 @@ class Recorder final : public Observer {
   RunMetrics result_;
 };
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline report

@@ -10,7 +10,7 @@
 #include "sim/report/page_assets.hpp"
 #include "sim/report/page_data.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline report {
 namespace {
 
 constexpr std::size_t kMaxDrawnPoints = 2000;   ///< per series: more than a screen has columns
@@ -244,4 +244,4 @@ std::string render_page(const Page& page) {
   return result + "</body>\n</html>\n";
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline report

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline report {
 
 struct Heading {
   std::string text;
@@ -58,4 +58,4 @@ struct Page {
 /// dark mode; the same bytes for the same page. O(points).
 [[nodiscard]] std::string render_page(const Page& page);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline report

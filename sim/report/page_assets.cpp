@@ -12,7 +12,7 @@ extern const char fairwater_chart_library[];
 extern const char fairwater_chart_library_end[];
 }
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline report {
 namespace {
 
 std::string_view between(const char* begin, const char* end) {
@@ -27,4 +27,4 @@ std::string_view chart_library() {
   return between(fairwater_chart_library, fairwater_chart_library_end);
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline report

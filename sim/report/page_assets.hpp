@@ -4,10 +4,10 @@
 
 #include <string_view>
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline report {
 
 [[nodiscard]] std::string_view page_style();     ///< sim/report/page.css
 [[nodiscard]] std::string_view page_script();    ///< sim/report/page.js
 [[nodiscard]] std::string_view chart_library();  ///< Chart.js, with its licence in the first lines
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline report

@@ -8,7 +8,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline report {
 namespace {
 
 std::string json_string(const std::string& text) {
@@ -108,4 +108,4 @@ std::string chart_json(const Chart& chart) {
       json_array(chart.categories, json_string), json_array(chart.series, series_json));
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline report

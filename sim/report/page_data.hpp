@@ -8,7 +8,7 @@
 
 #include "sim/report/page.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline report {
 
 using Points = std::vector<std::pair<double, double>>;
 
@@ -28,4 +28,4 @@ using Points = std::vector<std::pair<double, double>>;
 /// script element.
 [[nodiscard]] std::string chart_json(const Chart& chart);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline report

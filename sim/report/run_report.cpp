@@ -10,7 +10,7 @@
 #include "sim/report/ledger_unit.hpp"
 #include "sim/report/run_series.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline report {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -399,4 +399,4 @@ Page compare_page(const std::string& title, const Scenario& scenario,
   return page;
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline report

@@ -11,7 +11,7 @@
 #include "sim/report/scenario.hpp"
 #include "sim/report/statistics.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline report {
 
 /// All seeds of a scenario under one policy.
 struct PolicyRuns {
@@ -48,4 +48,4 @@ struct Figure {
 [[nodiscard]] Page compare_page(const std::string& title, const Scenario& scenario,
                                 const std::vector<PolicyRuns>& policies);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline report

@@ -6,7 +6,7 @@
 
 #include "sim/report/ledger_unit.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline report {
 namespace {
 
 using SeriesJson = nlohmann::ordered_json;
@@ -68,4 +68,4 @@ std::string series_csv(const Cluster& cluster, const RunMetrics& run) {
   return csv;
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline report

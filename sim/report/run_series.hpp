@@ -9,11 +9,11 @@
 
 #include "sim/report/metrics.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline report {
 
 /// `times_s`, and for each tenant an array per value, by sample.
 [[nodiscard]] nlohmann::ordered_json series_json(const Cluster& cluster, const RunMetrics& run);
 /// One line for each sample and tenant, with a line of titles.
 [[nodiscard]] std::string series_csv(const Cluster& cluster, const RunMetrics& run);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline report

@@ -9,7 +9,7 @@
 
 #include "sim/traces/generators.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline report {
 namespace {
 
 constexpr TimeMs kSamplesPerRun = 300;
@@ -151,4 +151,4 @@ void for_each_parallel(std::size_t count, std::uint32_t threads,
   take_turns();
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline report

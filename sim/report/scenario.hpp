@@ -13,7 +13,7 @@
 #include "sim/schedulers/list.hpp"
 #include "sim/traces/trace_workload.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline report {
 
 /// Whole numbers from `low` to `high`, all as likely.
 struct Range {
@@ -87,4 +87,4 @@ struct Scenario {
 void for_each_parallel(std::size_t count, std::uint32_t threads,
                        const std::function<void(std::size_t)>& work);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline report

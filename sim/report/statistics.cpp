@@ -7,7 +7,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline report {
 
 double mean(std::span<const double> values) {
   FAIRWATER_CHECK(!values.empty(), "no values");
@@ -64,4 +64,4 @@ double jain_index(std::span<const double> values) {
   return squares == 0 ? 1 : sum * sum / (static_cast<double>(values.size()) * squares);
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline report

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline report {
 
 /// The arithmetic mean; `values` must not be empty. O(n).
 [[nodiscard]] double mean(std::span<const double> values);
@@ -38,4 +38,4 @@ struct Estimate {
 /// and there is one at least. O(n).
 [[nodiscard]] double jain_index(std::span<const double> values);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline report

@@ -9,7 +9,7 @@
 #include "sim/schedulers/list.hpp"
 #include "sim/schedulers/sequence.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline report {
 namespace {
 
 constexpr TimeMs kOutlookSamples = 500;
@@ -155,4 +155,4 @@ WhatIfReport compare(const WhatIf& question) {
   return report;
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline report

@@ -12,7 +12,7 @@
 #include "sim/engine/workload.hpp"
 #include "sim/report/page.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline report {
 
 /// New terms of a tenant, or a tenant that comes.
 struct ProposedTenant {
@@ -70,4 +70,4 @@ struct WhatIfReport {
 [[nodiscard]] std::vector<std::string> what_if_columns(const WhatIfReport& report);
 [[nodiscard]] std::vector<std::vector<std::string>> what_if_rows(const WhatIfReport& report);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline report

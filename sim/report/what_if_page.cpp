@@ -5,7 +5,7 @@
 #include "sim/report/ledger_unit.hpp"
 #include "sim/report/what_if.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline report {
 namespace {
 
 /// `41.5 s`, `12.3 min`, `5.2 h`, `3.1 d`: at most four digits.
@@ -100,4 +100,4 @@ Page to_page(const WhatIfReport& report, const std::string& summary) {
   return page;
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline report

@@ -7,7 +7,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline schedulers {
 
 // -- fifo ----------------------------------------------------------------------------------------
 
@@ -291,4 +291,4 @@ Actions ProportionalScheduler::cycle(TimeMs /*now*/) {
   return actions;
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline schedulers

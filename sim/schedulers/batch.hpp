@@ -21,7 +21,7 @@
 
 #include "sim/engine/queues.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline schedulers {
 
 class FifoScheduler final : public Scheduler {
  public:
@@ -104,4 +104,4 @@ class ProportionalScheduler final : public Scheduler {
   std::set<NodeIndex> due_;
 };
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline schedulers

@@ -6,7 +6,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline schedulers {
 namespace {
 
 constexpr TimeMs kForever = std::numeric_limits<TimeMs>::max();
@@ -226,4 +226,4 @@ Actions ConservativeScheduler::cycle(TimeMs now) {
   return actions;
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline schedulers

@@ -17,7 +17,7 @@
 #include "sim/engine/queues.hpp"
 #include "sim/schedulers/gang_places.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline schedulers {
 
 class ConservativeScheduler final : public Scheduler {
  public:
@@ -75,4 +75,4 @@ class ConservativeScheduler final : public Scheduler {
   std::map<TaskId, TimeMs> expected_end_;  ///< of what runs
 };
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline schedulers

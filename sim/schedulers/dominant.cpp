@@ -5,7 +5,7 @@
 
 #include "policy/dominant/drf.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline schedulers {
 namespace {
 
 /// sum over r of |demand_r / demand_1 - free_r / free_1|, 1 being the first resource asked for.
@@ -196,4 +196,4 @@ Actions DominantScheduler::cycle(TimeMs /*now*/) {
   return actions;
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline schedulers

@@ -18,7 +18,7 @@
 #include "policy/dominant/machine_load.hpp"
 #include "sim/engine/queues.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline schedulers {
 
 enum class DominantPolicy : std::uint8_t { drf = 0, drfh_best_fit = 1, gdrf = 2 };
 
@@ -57,4 +57,4 @@ class DominantScheduler final : public Scheduler {
   std::vector<std::size_t> types_;  ///< of nodes
 };
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline schedulers

@@ -7,7 +7,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline schedulers {
 namespace {
 
 /// Tasks and the policy's jobs, one to one; no id is 0.
@@ -234,4 +234,4 @@ Account ElasticScheduler::account(TenantIndex tenant) const {
                     static_cast<double>(kPicounitsPerUnit)};
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline schedulers

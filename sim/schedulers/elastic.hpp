@@ -22,7 +22,7 @@
 #include "policy/elastic/rebalance.hpp"
 #include "sim/engine/scheduler.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline schedulers {
 
 struct ElasticOptions {
   std::string policy = "qrea";  ///< a name that make_elastic_policy knows
@@ -92,4 +92,4 @@ class ElasticScheduler final : public Scheduler {
   TimeMs last_round_ms_ = 0;
 };
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline schedulers

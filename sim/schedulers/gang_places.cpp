@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline schedulers {
 namespace {
 
 /// From then on so many more, or fewer, tasks may start.
@@ -84,4 +84,4 @@ std::optional<GangPlace> earliest_gang_place(const Job& gang, TimeMs duration_ms
   return place;
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline schedulers

@@ -7,7 +7,7 @@
 #include "policy/allocator/room_profile.hpp"
 #include "sim/engine/workload.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline schedulers {
 
 struct NodeTasks {
   NodeIndex node = 0;
@@ -26,4 +26,4 @@ struct GangPlace {
     const Job& gang, TimeMs duration_ms, TimeMs limit,
     const std::vector<const RoomProfile*>& profiles);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline schedulers

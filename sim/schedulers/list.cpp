@@ -11,7 +11,7 @@
 #include "sim/schedulers/elastic.hpp"
 #include "sim/schedulers/sequence.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline schedulers {
 
 const std::vector<std::string_view>& policy_names() {
   static const std::vector<std::string_view> names{
@@ -72,4 +72,4 @@ Expected<std::unique_ptr<Scheduler>> make_scheduler(const PolicyOptions& options
       "policy");
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline schedulers

@@ -11,7 +11,7 @@
 #include "policy/prediction/patience.hpp"
 #include "sim/engine/scheduler.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline schedulers {
 
 /// What `sequence` counts.
 enum class SequenceAccounting : std::uint8_t {
@@ -58,4 +58,4 @@ struct PolicyOptions {
                                                                   const Cluster& cluster,
                                                                   const Workload& workload);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline schedulers

@@ -9,7 +9,7 @@
 #include "policy/ledger/credits.hpp"
 #include "state/snapshot.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline schedulers {
 namespace {
 
 constexpr LedgerMs kSecond_ms = 1000;  ///< between settlements
@@ -404,4 +404,4 @@ Actions TimeSequenceScheduler::cycle(TimeMs /*now*/) {
   return actions;
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline schedulers

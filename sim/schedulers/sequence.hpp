@@ -24,7 +24,7 @@
 #include "sim/engine/queues.hpp"
 #include "sim/schedulers/list.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline schedulers {
 
 /// Bounds of a tenant's window, as a coordinator has them by default.
 inline constexpr std::size_t kWindowRanges = 64;
@@ -129,4 +129,4 @@ class TimeSequenceScheduler final : public Scheduler {
   std::vector<Tenant> tenants_;
 };
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline schedulers

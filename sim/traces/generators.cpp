@@ -9,7 +9,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline traces {
 namespace {
 
 /// Two independent numbers of the standard normal distribution (Box and Muller 1958), as one
@@ -100,4 +100,4 @@ std::vector<std::int64_t> self_similar_arrivals_ms(const SelfSimilarArrivals& ar
   return times;
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline traces

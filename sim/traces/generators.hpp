@@ -8,7 +8,7 @@
 
 #include "policy/core/splitmix64.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline traces {
 
 /// Uniform in (0, 1], in steps of 2^-53: its logarithm is finite.
 [[nodiscard]] double draw_uniform(SplitMix64& random);
@@ -55,4 +55,4 @@ struct SelfSimilarArrivals {
 [[nodiscard]] std::vector<std::int64_t> self_similar_arrivals_ms(
     const SelfSimilarArrivals& arrivals, const std::vector<double>& noise, SplitMix64& random);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline traces

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline traces {
 namespace {
 
 constexpr std::string_view kNodeHead = "sn,cpu_milli,memory_mib,gpu,model";
@@ -226,4 +226,4 @@ Expected<std::vector<OpenbResult>> parse_openb_results(std::string_view text) {
   return results;
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline traces

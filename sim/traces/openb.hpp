@@ -21,7 +21,7 @@
 #include "model/errors.hpp"
 #include "policy/gpu/placement.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline traces {
 
 struct OpenbCluster {
   std::vector<GpuNode> nodes;       ///< as in the list, all free
@@ -75,4 +75,4 @@ struct OpenbResult {
                                          const std::vector<GpuRequest>& pods, GpuPolicy policy,
                                          std::uint64_t seed);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline traces

@@ -5,7 +5,7 @@
 #include "policy/core/splitmix64.hpp"
 #include "sim/traces/openb.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline traces {
 namespace {
 
 /// Streams of random numbers that one seed gives.
@@ -103,4 +103,4 @@ OpenbAllocation pack_openb(const std::vector<GpuNode>& nodes, const std::vector<
   return in_percent(samples, capacity);
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline traces

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline traces {
 namespace {
 
 const std::string kNoQos = "none";
@@ -103,4 +103,4 @@ Expected<TraceWorkload> openb_workload(const std::vector<OpenbPod>& pods,
   return result;
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline traces

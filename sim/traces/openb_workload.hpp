@@ -13,7 +13,7 @@
 #include "sim/traces/openb.hpp"
 #include "sim/traces/trace_workload.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline traces {
 
 inline constexpr std::string_view kGpuMilliResource = "gpu_milli";
 inline constexpr std::string_view kGpuModelLabel = "gpu_model";
@@ -31,4 +31,4 @@ inline constexpr std::string_view kGpuModelLabel = "gpu_model";
                                                      const std::vector<std::string>& models,
                                                      std::size_t gpu, std::size_t max_jobs);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline traces

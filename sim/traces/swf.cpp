@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
-namespace fairwater {
+namespace fairwater::inline swf {
 namespace {
 
 constexpr std::size_t kColumns = 18;
@@ -159,4 +159,4 @@ Expected<std::string> read_maybe_gzip(const std::string& path, std::size_t max_b
   return text;
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline swf

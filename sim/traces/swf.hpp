@@ -10,7 +10,7 @@
 
 #include "model/errors.hpp"
 
-namespace fairwater {
+namespace fairwater::inline swf {
 
 /// A job of the log. Seconds and counts as they stand there: -1 is "not known".
 struct SwfJob {
@@ -46,4 +46,4 @@ inline constexpr std::size_t kMaxSwfBytes = 1u << 30;
 /// A plain file or one packed by gzip.
 [[nodiscard]] Expected<std::string> read_maybe_gzip(const std::string& path, std::size_t max_bytes);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline swf

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline traces {
 namespace {
 
 constexpr std::int64_t kMaxProcessors = 1'000'000;
@@ -141,4 +141,4 @@ std::size_t remove_impossible_jobs(const Cluster& cluster, Workload& workload) {
                        [&](const Job& job) { return !could_ever_run(cluster, job); });
 }
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline traces

@@ -9,7 +9,7 @@
 #include "sim/engine/workload.hpp"
 #include "sim/traces/swf.hpp"
 
-namespace fairwater::sim {
+namespace fairwater::sim::inline traces {
 
 /// What becomes of a job that ran on several processors.
 enum class JobShape : std::uint8_t {
@@ -44,4 +44,4 @@ struct TraceWorkload {
 /// nodes together, and says how many these were. O(jobs * nodes) at worst.
 std::size_t remove_impossible_jobs(const Cluster& cluster, Workload& workload);
 
-}  // namespace fairwater::sim
+}  // namespace fairwater::sim::inline traces

@@ -11,7 +11,7 @@
 
 #include "model/errors.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage::inline etcd {
 
 class Etcd {
  public:
@@ -43,4 +43,4 @@ struct EtcdOptions {
 /// `invalid_input` for what is wrong with the options, or files that cannot be read.
 [[nodiscard]] Expected<std::unique_ptr<Etcd>> connect_etcd(const EtcdOptions& options);
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage::inline etcd

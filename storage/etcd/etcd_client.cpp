@@ -10,7 +10,7 @@
 #include "rpc/sockets.hpp"
 #include "storage/etcd/etcd.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage::inline etcd {
 namespace {
 
 constexpr std::string_view kPlain = "http://";
@@ -197,4 +197,4 @@ Expected<std::unique_ptr<Etcd>> connect_etcd(const EtcdOptions& options) {
   }
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage::inline etcd

@@ -5,7 +5,7 @@
 
 #include "storage/etcd/etcd_text.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage::inline etcd {
 namespace {
 
 constexpr const char* kTransaction = "/v3/kv/txn";
@@ -317,4 +317,4 @@ void EtcdJournal::forget_old_groups(std::uint64_t held_by_majority) {
                4 * options_.try_ms);
 }
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage::inline etcd

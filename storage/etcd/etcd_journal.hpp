@@ -35,7 +35,7 @@
 #include "storage/etcd/etcd.hpp"
 #include "storage/journal_store.hpp"
 
-namespace fairwater {
+namespace fairwater::inline storage::inline etcd {
 
 struct ReplicaLeader {
   std::uint64_t epoch = 0;
@@ -161,4 +161,4 @@ class EtcdJournal final : public JournalStore {
   std::jthread beating_;
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline storage::inline etcd

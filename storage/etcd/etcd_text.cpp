@@ -5,7 +5,7 @@
 
 #include "policy/core/check.hpp"
 
-namespace fairwater::etcd_text {
+namespace fairwater::inline storage::inline etcd::etcd_text {
 namespace {
 
 std::string base64(std::string_view bytes) {
@@ -201,4 +201,4 @@ Expected<std::vector<std::string>> records_in(const std::string& text) {
 
 std::string group_name(std::uint64_t first) { return fmt::format("{:016x}", first); }
 
-}  // namespace fairwater::etcd_text
+}  // namespace fairwater::inline storage::inline etcd::etcd_text

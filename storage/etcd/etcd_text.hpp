@@ -12,7 +12,7 @@
 
 #include "storage/etcd/etcd_journal.hpp"
 
-namespace fairwater::etcd_text {
+namespace fairwater::inline storage::inline etcd::etcd_text {
 
 using nlohmann::json;
 
@@ -47,4 +47,4 @@ struct Answer {
 /// The last part of a group's key.
 [[nodiscard]] std::string group_name(std::uint64_t first);
 
-}  // namespace fairwater::etcd_text
+}  // namespace fairwater::inline storage::inline etcd::etcd_text

@@ -185,7 +185,7 @@ TEST_CASE("what sim reproduce's help runs is there to be run", "[unit][commands]
     const auto name = help.substr(at + command.size())
                           .substr(0, help.substr(at + command.size()).find_first_of(" \n"));
     INFO(name);
-    const auto& known = sim::experiments();
+    const auto& known = sim::all_experiments();
     CHECK((name == "all" || std::any_of(known.begin(), known.end(), [&](const auto& experiment) {
              return experiment.name == name;
            })));

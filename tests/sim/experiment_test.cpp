@@ -62,7 +62,7 @@ const std::map<std::string, ExperimentReport>& repeated() {
     options.threads = 2;
     options.traces = traces_folder();
     std::map<std::string, ExperimentReport> all;
-    for (const Experiment& experiment : experiments()) {
+    for (const Experiment& experiment : all_experiments()) {
       const std::string name{experiment.name};
       if (!experiment.deterministic || experiment.slow) continue;
       if (experiment.needs_traces && options.traces.empty()) {
@@ -118,7 +118,7 @@ TEST_CASE("the rows of a document are found again", "[unit][experiment]") {
 
 TEST_CASE("experiments have names of their own that can be files", "[unit][experiment]") {
   std::set<std::string_view> names{"all", "index"};
-  for (const Experiment& experiment : experiments()) {
+  for (const Experiment& experiment : all_experiments()) {
     CAPTURE(experiment.name);
     CHECK(names.insert(experiment.name).second);
     CHECK(experiment.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") ==
@@ -130,7 +130,7 @@ TEST_CASE("experiments have names of their own that can be files", "[unit][exper
 TEST_CASE("docs/reproduction.md quotes what comes out", "[golden][experiment][long]") {
   const std::string document = reproduction_document();
   std::size_t rows = 2;  // the titles and the line under them
-  for (const Experiment& experiment : experiments()) {
+  for (const Experiment& experiment : all_experiments()) {
     CAPTURE(experiment.name, "mend by ./dev reproduce");
     const auto quoted = quoted_rows(document, std::string{experiment.name});
     CHECK_FALSE(quoted.empty());
