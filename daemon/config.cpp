@@ -110,6 +110,7 @@ void read(const FieldMap& fields, CoordinatorConfig& config) {
   fields.read("data", config.data);
   fields.read("log_format", config.log_format, read_log_format);
   fields.read("lease", config.lease_ms, &Field::duration_ms);
+  fields.read("longest_lease", config.longest_lease_ms, &Field::duration_ms);
   fields.read("grace", config.grace_ms, &Field::duration_ms);
   fields.read("heartbeat_interval", config.heartbeat_interval_ms, &Field::duration_ms);
   fields.read("connections", config.connections, read_connections);
@@ -309,6 +310,10 @@ caf::error read_config(std::string_view text, const std::string& name, AgentConf
   return read_file(text, name, config);
 }
 
+std::int64_t longest_lease_ms(const CoordinatorConfig& config) {
+  constexpr std::int64_t kDefault_ms = 5 * 60'000;
+  return config.longest_lease_ms.value_or(std::max(config.lease_ms, kDefault_ms));
+}
 using process::validate;
 
 caf::error validate(const CoordinatorConfig& config) {
@@ -318,6 +323,11 @@ caf::error validate(const CoordinatorConfig& config) {
   if (auto wrong = at_least(config.heartbeat_interval_ms, 10, "heartbeat_interval")) return wrong;
   if (auto wrong = at_least(config.lease_ms, 2 * config.heartbeat_interval_ms, "lease"))
     return wrong;
+  const std::int64_t longest_ms = longest_lease_ms(config);
+  if (auto wrong = at_least(longest_ms, config.lease_ms, "longest_lease")) return wrong;
+  if (longest_ms > kMaxLease_ms)
+    return make_error(ErrorCode::invalid_input,
+                      std::to_string(longest_ms) + " ms is more than one day", "longest_lease");
   if (config.grace_ms < kLeaseEndMs)
     return make_error(ErrorCode::invalid_input,
                       std::to_string(config.grace_ms) + " ms is less than the " +

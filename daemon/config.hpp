@@ -29,6 +29,8 @@ struct CoordinatorConfig {
   std::string data = "/var/lib/fairwater/coordinator";
   LogFormat log_format = LogFormat::text;
   std::int64_t lease_ms = 15'000;
+  /// That a job may ask for. None: five minutes, or `lease` where that is longer.
+  std::optional<std::int64_t> longest_lease_ms;
   std::int64_t grace_ms = 5'000;
   std::int64_t heartbeat_interval_ms = 1'000;
   /// 0: as many as there are file descriptors for (daemon/connection_limits.hpp).
@@ -85,6 +87,8 @@ struct AgentConfig {
                                      CoordinatorConfig& config);
 [[nodiscard]] caf::error read_config(std::string_view text, const std::string& name,
                                      AgentConfig& config);
+
+[[nodiscard]] std::int64_t longest_lease_ms(const CoordinatorConfig& config);
 
 /// What one field says against another, after flags were added: lease above heartbeat interval,
 /// resource kinds that make a catalogue, HOST:PORT addresses.

@@ -215,6 +215,7 @@ Expected<ClusterSettings> cluster_settings(const CoordinatorConfig& config,
     return copy_secrets(data, backup);
   };
   settings.lease_ms = config.lease_ms;
+  settings.longest_lease_ms = longest_lease_ms(config);
   settings.grace_ms = config.grace_ms;
   settings.heartbeat_interval_ms = config.heartbeat_interval_ms;
   settings.version = std::string(kVersion);

@@ -66,6 +66,7 @@ JobSpec read_spec(const Field& root, std::vector<std::string>& warnings) {
   fields.read("placement", spec.placement, read_placement);
   fields.read("time_limit", spec.time_limit_ms, &Field::duration_ms);
   fields.read("grace", spec.grace_ms, &Field::duration_ms);
+  fields.read("lease", spec.lease_ms, &Field::duration_ms);
   fields.read("retries", spec.retries);
   if (const auto after = fields.find("after"))
     for (const Field& id : after->list()) spec.after.push_back(JobId{id.whole<std::uint64_t>()});

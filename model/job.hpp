@@ -64,6 +64,7 @@ struct JobSpec {
   ProfiledAmounts profiled;     ///< of `resources`, those that were left to the profile
   Placement placement = Placement::unset;
   std::string user = {};  ///< of the tenant; the coordinator takes it from the token that submits
+  std::int64_t lease_ms = 0;  ///< how long tasks run on without a coordinator; 0: the cluster's
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "model/lease.hpp"
 #include "model/tenant.hpp"
 #include "policy/allocator/placement.hpp"
 
@@ -194,6 +195,8 @@ caf::error check_order(const JobSpec& spec) {
                    std::to_string(spec.time_limit_ms) + " ms is not between 0 and ten years");
   if (spec.grace_ms < 0 || spec.grace_ms > kMaxGrace_ms)
     return invalid("grace", std::to_string(spec.grace_ms) + " ms is not between 0 and one hour");
+  if (spec.lease_ms < 0 || spec.lease_ms > kMaxLease_ms)
+    return invalid("lease", std::to_string(spec.lease_ms) + " ms is not between 0 and one day");
   if (spec.retries > kMaxRetries) return out_of_range("retries", spec.retries, 0u, kMaxRetries);
   if (spec.after.size() > kMaxListEntries)
     return invalid("after", "more than " + std::to_string(kMaxListEntries) + " jobs");

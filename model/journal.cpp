@@ -71,12 +71,6 @@ caf::error validate_request_id(std::string_view id) {
                     "request_id");
 }
 
-std::int64_t longest_lease_left_ms(const LeaseTerms& previous, WallTime now) {
-  const std::int64_t older_ms = (previous.older_until.microseconds - now.microseconds) / 1000;
-  if (previous.lease_ms == 0) return std::max<std::int64_t>(older_ms, 0);
-  return std::max(previous.lease_ms + previous.grace_ms + kDeposedAnswersMs, older_ms);
-}
-
 std::string_view to_string(Role role) {
   switch (role) {
     case Role::operator_role:

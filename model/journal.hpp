@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/job.hpp"
+#include "model/lease.hpp"
 #include "model/node.hpp"
 #include "model/tenant.hpp"
 #include "policy/allocator/deal.hpp"
@@ -25,22 +26,6 @@ struct ClusterCreated {
   Accounting accounting = Accounting::units;
   friend bool operator==(const ClusterCreated&, const ClusterCreated&) = default;
 };
-/// For how long agents may run tasks without word from a coordinator.
-struct LeaseTerms {
-  std::int64_t lease_ms = 0;  ///< 0: not noted by an older version
-  std::int64_t grace_ms = 0;
-  /// No lease that earlier coordinators gave outlasts this moment, grace included.
-  WallTime older_until;
-  friend bool operator==(const LeaseTerms&, const LeaseTerms&) = default;
-};
-/// For so long after its successor's start a deposed coordinator may still answer reports: before
-/// it answers, it makes sure that it led a second ago.
-inline constexpr std::int64_t kDeposedAnswersMs = 1000;
-/// How long agents may hold on to leases of the coordinator with these terms, which has just ended
-/// or been deposed, and of those before it. A wall clock that was set in between cannot make it
-/// shorter than the last one's own terms.
-[[nodiscard]] std::int64_t longest_lease_left_ms(const LeaseTerms& previous, WallTime now);
-
 /// A coordinator took over; grants carry the epoch.
 struct CoordinatorStarted {
   static constexpr std::string_view kName = "coordinator_started";

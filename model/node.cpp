@@ -66,6 +66,7 @@ LaunchOrder launch_order(const JobRecord& job, const TaskKey& task, std::uint32_
   order.limits = amounts_at(job.spec, memory_step);
   order.time_limit_ms = job.spec.time_limit_ms;
   order.grace_ms = job.spec.grace_ms;
+  order.lease_ms = job.spec.lease_ms;
   order.tenant = job.tenant;
   order.exclusive_cpus = job.spec.exclusive_cpus;
   order.follows_members = is_elastic(job.spec);

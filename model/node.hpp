@@ -88,7 +88,8 @@ struct LaunchOrder {
   std::string gang_key;          ///< known to the tasks of this run of the gang, and to nobody else
   bool follows_members = false;  ///< it is told which tasks of its job run: JobMembers
   std::vector<std::string> devices =
-      {};  ///< it gets these; of what it takes beside, the node chooses
+      {};                     ///< it gets these; of what it takes beside, the node chooses
+  std::int64_t lease_ms = 0;  ///< its own; 0: as every task's
   friend bool operator==(const LaunchOrder&, const LaunchOrder&) = default;
 };
 
@@ -156,6 +157,8 @@ struct ReportReply {
   std::int64_t lease_ms = 0;          ///< from the sending of the report that this answers
   std::int64_t heartbeat_interval_ms = 1000;
   std::uint64_t epoch = 0;  ///< of the coordinator; 0: an older one, which does not say
+  /// Of tasks with a lease of their own, the longest; 0: an older one, which gives none.
+  std::int64_t longest_lease_ms = 0;
   friend bool operator==(const ReportReply&, const ReportReply&) = default;
 };
 

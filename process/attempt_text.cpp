@@ -11,7 +11,7 @@ namespace {
 
 // -- the fields of each section, in the order of writing
 
-static_assert(kMembers<TaskOrder> == 10 && kMembers<LaunchOrder> == 16 && kMembers<TaskUser> == 4,
+static_assert(kMembers<TaskOrder> == 10 && kMembers<LaunchOrder> == 17 && kMembers<TaskUser> == 4,
               "a member is missing below");
 
 /// Of a task of a gang, which has hosts.
@@ -20,11 +20,13 @@ constexpr std::string_view kGangKey = "gang_key";
 constexpr std::string_view kFollowsMembers = "follows_members";
 /// Of a task that shares processors, where there are control groups for them.
 constexpr std::string_view kSharedCpuset = "shared_cpuset";
+/// Of a task with a lease of its own.
+constexpr std::string_view kLease = "lease_ms";
 
 /// Calls `visit(name, member)` for what an order says, but for its user, its gang's key, its shared
-/// cpuset and whether it follows members, which not every task has. The task is the file's name;
-/// whom it runs as has become the user, whether it has processors of its own, which, and the
-/// devices that it is to get, those that it has.
+/// cpuset, whether it follows members, and its lease, which not every task has. The task is the
+/// file's name; whom it runs as has become the user, whether it has processors of its own, which,
+/// and the devices that it is to get, those that it has.
 template <class Order, class Visit>
 void each_order_field(Order& order, Visit&& visit) {
   visit("epoch", order.launch.epoch);
@@ -260,6 +262,7 @@ bool read_order(TaskOrder& order, const std::vector<Field>& fields) {
     each_order_field(order, reader);
     reader(kGangKey, order.launch.gang_key);
     reader(kSharedCpuset, order.shared_cpuset);
+    reader(kLease, order.launch.lease_ms);
     if (field.name == kFollowsMembers) order.launch.follows_members = true;
     if (field.name == "uid") order.user.emplace();
     if (order.user) each_user_field(*order.user, reader);
@@ -316,6 +319,7 @@ std::string to_text(const TaskOrder& order) {
   if (!order.launch.gang.empty()) section(kGangKey, order.launch.gang_key);
   if (!order.shared_cpuset.empty()) section(kSharedCpuset, order.shared_cpuset);
   if (order.launch.follows_members) section(kFollowsMembers, std::uint32_t{1});
+  if (order.launch.lease_ms > 0) section(kLease, order.launch.lease_ms);
   if (order.user) each_user_field(*order.user, section);
   return section.finish();
 }

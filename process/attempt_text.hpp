@@ -13,8 +13,9 @@
 //              cgroup: pair, repeated; device: pair, repeated, a resource and the id of one that
 //              the task has, or nothing where it has none; processor: number, repeated, those of
 //              its own; denied_device: text, repeated; shared_cpuset: text, where it is in one;
-//              follows_members: number, where it does; and where the task runs as another user than
-//              the host: uid, gid: number; group: number, repeated; user: text
+//              follows_members: number, where it does; lease_ms: number, where it has one of its
+//              own; and where the task runs as another user than the host: uid, gid: number; group:
+//              number, repeated; user: text
 //   started:   pid, start_ticks, started_at_us: number; boot_id: text
 //   result:    reason, exit_code, signal, started_at_us, finished_at_us, cpu_ms, peak_memory_kib:
 //              number; message: text

@@ -1,10 +1,13 @@
 #include "process/guard.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <limits>
 #include <linux/close_range.h>
+#include <map>
 #include <optional>
 #include <poll.h>
 #include <set>
@@ -24,8 +27,10 @@
 namespace fairwater::inline process {
 namespace {
 
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kSampleMs = 100;
 constexpr int kKernelPatienceMs = 5000;  // until a killed process is gone
+constexpr std::int64_t kPatienceMs = kLeaseGraceMs + kGuardDelayMs;
 /// How soon a first lease, an extended one or one more process to kill is noticed.
 constexpr std::int64_t kLookAgainMs = 1000;
 /// A supervisor that was forked right before its fork server ended has written `started` by then.
@@ -51,7 +56,12 @@ class Guard {
   [[nodiscard]] std::vector<pid_t> processes_of_tasks() const;
   [[nodiscard]] bool anything_runs() const;
   [[nodiscard]] bool anything_may_start() const;
-  [[nodiscard]] bool end_tasks() const;
+  [[nodiscard]] std::int64_t lease_of(const TaskKey& task);
+  [[nodiscard]] bool may_run_on(const TaskKey& task, std::int64_t now_ms);
+  [[nodiscard]] std::set<pid_t> processes_that_run_on(std::int64_t now_ms);
+  [[nodiscard]] bool end_tasks(std::int64_t now_ms);
+  [[nodiscard]] bool end_cgroups(std::int64_t now_ms);
+  [[nodiscard]] bool end_processes(std::int64_t now_ms);
   void end_stopped_supervisors(const std::set<TaskKey>& tasks) const;
 
   std::filesystem::path directory_;
@@ -59,8 +69,10 @@ class Guard {
   FileDescriptor fork_server_;  ///< empty once that has ended
   FileDescriptor timer_;
   std::optional<Lease> lease_;
-  std::int64_t ended_deadline_ms_ = 0;  ///< of the lease whose tasks are all gone
-  std::optional<MemoryBoard> board_;    ///< only where no cgroup bounds memory
+  std::int64_t ended_deadline_ms_ = 0;      ///< of the lease whose tasks are all gone
+  std::int64_t next_end_ms_ = kNever;       ///< of a task whose own lease goes on
+  std::map<TaskKey, std::int64_t> leases_;  ///< of tasks' own, as far as they were asked for
+  std::optional<MemoryBoard> board_;        ///< only where no cgroup bounds memory
 };
 
 // -- waiting --------------------------------------------------------------------------------------
@@ -110,20 +122,25 @@ void Guard::wait_until(std::int64_t at_ms) {
 
 std::int64_t Guard::next_look_ms(std::int64_t now_ms) const {
   if (board_ && board_->in_use()) return now_ms + kSampleMs;
-  const std::int64_t deadline = lease_->deadline_ms();
-  const std::int64_t over = deadline + kLeaseGraceMs + kGuardDelayMs;
+  const std::int64_t deadline = lease_->times().deadline_ms;
+  const std::int64_t over = deadline + kPatienceMs;
   // Nobody says that a lease was given, a supervisor has entered its name, or the last one ended.
-  if (deadline == 0 || now_ms >= over || board_ || !fork_server_) return now_ms + kLookAgainMs;
+  if (deadline == 0 || now_ms >= over || board_ || !fork_server_)
+    return std::min(now_ms + kLookAgainMs, next_end_ms_);
   return over;
 }
 
 void Guard::look(std::int64_t now_ms) {
   if (board_ && board_->in_use()) board_->measure(now_ms);
-  const std::int64_t deadline = lease_->deadline_ms();
-  const bool over = deadline > 0 && now_ms >= deadline + kLeaseGraceMs + kGuardDelayMs;
+  const std::int64_t deadline = lease_->times().deadline_ms;
+  const bool over = deadline > 0 && now_ms >= deadline + kPatienceMs;
+  next_end_ms_ = kNever;
   // What is seen next time is killed next time. Once nothing is seen, nothing comes any more: who
   // starts a task looks at the lease itself.
-  if (over && deadline != ended_deadline_ms_ && !end_tasks()) ended_deadline_ms_ = deadline;
+  if (over && deadline != ended_deadline_ms_ && !end_tasks(now_ms)) {
+    ended_deadline_ms_ = deadline;
+    leases_.clear();
+  }
 }
 
 // -- what runs ------------------------------------------------------------------------------------
@@ -179,19 +196,69 @@ bool Guard::anything_may_start() const {
 
 // -- ending ---------------------------------------------------------------------------------------
 
-/// False when there was nothing to end.
-bool Guard::end_tasks() const {
-  const auto tasks = cgroups_with_members();
-  for (const TaskKey& task : tasks)
-    TaskCgroup(cgroup_member(cgroup_parent_, attempt_name(task))).signal_all(SIGKILL);
-  if (board_) {
-    const auto processes = processes_of_tasks();
-    kill_processes_and_wait(processes);
-    for (const ProcessIdentity& supervisor : board_->supervisors()) kill_if_stopped(supervisor);
-    return !processes.empty();
+/// Its order does not change. One that cannot be read yet has not started.
+std::int64_t Guard::lease_of(const TaskKey& task) {
+  if (const auto known = leases_.find(task); known != leases_.end()) return known->second;
+  const auto record = AttemptFile(directory_, task).read();
+  if (!record || !record->order) return 0;
+  return leases_[task] = record->order->launch.lease_ms;
+}
+
+bool Guard::may_run_on(const TaskKey& task, std::int64_t now_ms) {
+  const std::int64_t over = lease_->times().deadline_of(lease_of(task)) + kPatienceMs;
+  if (now_ms >= over) return false;
+  next_end_ms_ = std::min(next_end_ms_, over);
+  return true;
+}
+
+/// Without cgroups: of tasks whose own leases go on. O(attempts + processes on the machine for each
+/// of them).
+std::set<pid_t> Guard::processes_that_run_on(std::int64_t now_ms) {
+  std::set<pid_t> found;
+  const auto tasks = AttemptFile::list(directory_);
+  if (!tasks) return found;
+  for (const TaskKey& task : *tasks) {
+    if (!may_run_on(task, now_ms)) continue;
+    const AttemptFile file(directory_, task);
+    const auto record = file.read();
+    if (!record || record->result) continue;
+    for (const pid_t pid : processes_with_environment("FAIRWATER_ATTEMPT=" + file.path().string()))
+      found.insert(pid);
+    if (!record->started || !open_process(record->started->supervisor)) continue;
+    found.insert(record->started->supervisor.pid);
+    const auto below = ProcessTree().descendants_of(record->started->supervisor.pid);
+    found.insert(below.begin(), below.end());
   }
-  end_stopped_supervisors(tasks);
-  return !tasks.empty();
+  return found;
+}
+
+/// False when nothing runs.
+bool Guard::end_tasks(std::int64_t now_ms) {
+  return board_ ? end_processes(now_ms) : end_cgroups(now_ms);
+}
+
+bool Guard::end_cgroups(std::int64_t now_ms) {
+  const auto running = cgroups_with_members();
+  std::set<TaskKey> over;
+  for (const TaskKey& task : running)
+    if (!may_run_on(task, now_ms)) over.insert(task);
+  for (const TaskKey& task : over)
+    TaskCgroup(cgroup_member(cgroup_parent_, attempt_name(task))).signal_all(SIGKILL);
+  end_stopped_supervisors(over);
+  return !running.empty();
+}
+
+bool Guard::end_processes(std::int64_t now_ms) {
+  const auto running = processes_of_tasks();
+  // Looked for after them: whoever is among them and runs on is found here, too.
+  const auto spared = processes_that_run_on(now_ms);
+  std::vector<pid_t> over;
+  for (const pid_t pid : running)
+    if (!spared.contains(pid)) over.push_back(pid);
+  kill_processes_and_wait(over);
+  for (const ProcessIdentity& supervisor : board_->supervisors())
+    if (!spared.contains(supervisor.pid)) kill_if_stopped(supervisor);
+  return !running.empty();
 }
 
 /// A stopped supervisor holds its attempt for as long as it is stopped, and its agent the room.

@@ -1,9 +1,9 @@
 // The guard of a host: one small process outside the family of agent, fork server and supervisors,
 // for what they cannot do when they are killed or stopped, and what is done once for all tasks.
 //
-//   lease    kills what still runs `kGuardDelayMs` after the supervisors should have, through
-//   control
-//            groups, or by what tasks have in their environment; and supervisors that are stopped
+//   lease    kills what still runs `kGuardDelayMs` after the supervisors should have, each task by
+//            its own lease, through control groups, or by what tasks have in their environment; and
+//            supervisors that are stopped
 //   memory   measures all tasks in one look over /proc, where no cgroup bounds them (MemoryBoard)
 //
 //   fork server -- forks twice --> guard --> takes over from the guard of an earlier host

@@ -1,5 +1,6 @@
 #include "process/lease.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <fcntl.h>
@@ -11,17 +12,30 @@
 
 namespace fairwater::inline process {
 
+std::int64_t LeaseTimes::deadline_of(std::int64_t own_lease_ms) const {
+  if (deadline_ms == 0 || own_lease_ms == 0) return deadline_ms;
+  return std::max(deadline_ms, std::min(heard_ms + own_lease_ms, longest_ms));
+}
+
+bool LeaseTimes::extend(const LeaseTimes& given) {
+  const LeaseTimes before = *this;
+  deadline_ms = std::max(deadline_ms, given.deadline_ms);
+  heard_ms = std::max(heard_ms, given.heard_ms);
+  longest_ms = std::max(longest_ms, given.longest_ms);
+  return *this != before;
+}
+
 Expected<Lease> Lease::open(const std::filesystem::path& host_directory) {
   const auto path = host_directory / ("lease." + current_boot_id());
   const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!file) return system_error("cannot make " + path.string(), errno);
   // Not a hole: writing to one through the mapping would end the process on a full disk (SIGBUS).
-  if (const int error = ::posix_fallocate(file.get(), 0, sizeof(std::int64_t)); error != 0)
+  if (const int error = ::posix_fallocate(file.get(), 0, sizeof(Numbers)); error != 0)
     return system_error("cannot make room for " + path.string(), error);
   void* mapped =
-      ::mmap(nullptr, sizeof(std::int64_t), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+      ::mmap(nullptr, sizeof(Numbers), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (mapped == MAP_FAILED) return system_error("cannot map " + path.string(), errno);
-  return Lease(static_cast<std::int64_t*>(mapped));
+  return Lease(static_cast<Numbers*>(mapped));
 }
 
 Lease::Lease(Lease&& other) noexcept : mapped_(std::exchange(other.mapped_, nullptr)) {}
@@ -32,15 +46,20 @@ Lease& Lease::operator=(Lease&& other) noexcept {
 }
 
 Lease::~Lease() {
-  if (mapped_ != nullptr) ::munmap(mapped_, sizeof(std::int64_t));
+  if (mapped_ != nullptr) ::munmap(mapped_, sizeof(Numbers));
 }
 
-std::int64_t Lease::deadline_ms() const {
-  return std::atomic_ref(*mapped_).load(std::memory_order_relaxed);
+LeaseTimes Lease::times() const {
+  const auto number = [this](std::size_t place) {
+    return std::atomic_ref((*mapped_)[place]).load(std::memory_order_relaxed);
+  };
+  return {number(0), number(1), number(2)};
 }
 
-void Lease::extend(std::int64_t deadline_boottime_ms) {
-  std::atomic_ref(*mapped_).store(deadline_boottime_ms, std::memory_order_relaxed);
+void Lease::extend(const LeaseTimes& times) {
+  const Numbers numbers{times.deadline_ms, times.heard_ms, times.longest_ms};
+  for (std::size_t place = 0; place < numbers.size(); ++place)
+    std::atomic_ref((*mapped_)[place]).store(numbers[place], std::memory_order_relaxed);
 }
 
 }  // namespace fairwater::inline process

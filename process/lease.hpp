@@ -1,7 +1,8 @@
-// Until when tasks may run without word from the coordinator. One number in a file that the host
-// and all its supervisors map: extending it wakes nobody.
+// Until when tasks may run without word from the coordinator. A few numbers in a file that the host
+// and all its supervisors map: extending them wakes nobody.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 
@@ -22,6 +23,22 @@ inline constexpr std::int64_t kGuardDelayMs = 500;
 /// coordinator must wait no less before it gives the task to another node.
 inline constexpr std::int64_t kLeaseEndMs = kNoLeaseYetMs + kLeaseGraceMs + kGuardDelayMs + 500;
 
+/// Moments on CLOCK_BOOTTIME, in milliseconds. None of them ever goes back.
+struct LeaseTimes {
+  /// Of tasks without a lease of their own; 0: none was ever given, nothing expires.
+  std::int64_t deadline_ms = 0;
+  /// When the newest report left that a coordinator has answered.
+  std::int64_t heard_ms = 0;
+  /// No task goes on beyond it, however long its own lease is.
+  std::int64_t longest_ms = 0;
+
+  /// Of a task whose own lease is so long; 0: it has none.
+  [[nodiscard]] std::int64_t deadline_of(std::int64_t own_lease_ms) const;
+  /// Takes each moment that is later; false when none is.
+  bool extend(const LeaseTimes& given);
+  friend bool operator==(const LeaseTimes&, const LeaseTimes&) = default;
+};
+
 class Lease {
  public:
   /// Opens or makes the lease in a host's directory. It is bound to this boot: after another one,
@@ -31,13 +48,16 @@ class Lease {
   Lease& operator=(Lease&& other) noexcept;
   ~Lease();
 
-  /// CLOCK_BOOTTIME in milliseconds; 0: none was ever given, nothing expires.
-  [[nodiscard]] std::int64_t deadline_ms() const;
-  void extend(std::int64_t deadline_boottime_ms);
+  /// While another process extends it, each number may be the old or the new one: what follows
+  /// from them is never later than what the new ones say.
+  [[nodiscard]] LeaseTimes times() const;
+  void extend(const LeaseTimes& times);
 
  private:
-  explicit Lease(std::int64_t* mapped) : mapped_(mapped) {}
-  std::int64_t* mapped_ = nullptr;
+  /// In the order of LeaseTimes. Earlier versions know the first alone.
+  using Numbers = std::array<std::int64_t, 3>;
+  explicit Lease(Numbers* mapped) : mapped_(mapped) {}
+  Numbers* mapped_ = nullptr;
 };
 
 }  // namespace fairwater::inline process

@@ -56,6 +56,7 @@ class Supervisor {
   void kill_everything();
   void signal_task(int signal) const;
   void pass_on(int signal) const;
+  [[nodiscard]] std::int64_t lease_deadline_ms() const;
   [[nodiscard]] bool lease_is_over() const;
   void check_lease(std::int64_t now);
   void have_memory_watched(std::int64_t now);
@@ -252,13 +253,17 @@ void Supervisor::on_timer() {
   arm_timer();
 }
 
+std::int64_t Supervisor::lease_deadline_ms() const {
+  return lease_.times().deadline_of(order_.launch.lease_ms);
+}
+
 bool Supervisor::lease_is_over() const {
-  const std::int64_t deadline = lease_.deadline_ms();
+  const std::int64_t deadline = lease_deadline_ms();
   return deadline > 0 && boottime_ms() >= deadline;
 }
 
 void Supervisor::check_lease(std::int64_t now) {
-  const std::int64_t deadline = lease_.deadline_ms();
+  const std::int64_t deadline = lease_deadline_ms();
   if (deadline == 0) {
     lease_at_ = now + kNoLeaseYetMs;
   } else if (now < deadline) {

@@ -82,8 +82,8 @@ class TaskHost::Impl {
   [[nodiscard]] int event_fd() const { return events_.get(); }
   std::vector<TaskResult> collect();
   void forget(const TaskKey& task);
-  void extend_lease(std::int64_t deadline_ms) {
-    lease_.extend(deadline_ms);
+  void extend_lease(const LeaseTimes& times) {
+    lease_.extend(times);
     forgotten_->expire();
   }
   [[nodiscard]] Expected<std::string> read_log(const TaskKey& task, bool standard_error,
@@ -96,6 +96,7 @@ class TaskHost::Impl {
     NamedDevices devices;
     CpuNumbers cpus;  ///< of its own
     bool in_shared_cpuset = false;
+    std::int64_t lease_ms = 0;
   };
 
   [[nodiscard]] AttemptFile file_of(const TaskKey& task) const {
@@ -188,7 +189,7 @@ Expected<std::vector<FoundTask>> TaskHost::Impl::scan() {
   for (const TaskKey& task : *tasks) {
     if (forgotten_->contains(task)) continue;
     if (running_.contains(task)) {
-      found.push_back({task, true, std::nullopt});
+      found.push_back({task, true, std::nullopt, running_.at(task).lease_ms});
       continue;
     }
     auto one = inspect(task, {});
@@ -225,14 +226,16 @@ Expected<FoundTask> TaskHost::Impl::inspect(const TaskKey& task, const Unrecorde
       return FoundTask{task, false, clean_up(file, *record, end)};
     if (record->started) {
       if (auto supervisor = open_process(record->started->supervisor)) {
-        LiveAttempt attempt{std::move(supervisor), {}, {}, false};
+        LiveAttempt attempt{std::move(supervisor), {}, {}, false, 0};
         if (record->order) {
+          attempt.lease_ms = record->order->launch.lease_ms;
           attempt.devices = std::move(record->order->devices);
           attempt.cpus = std::move(record->order->cpus);
           attempt.in_shared_cpuset = !record->order->shared_cpuset.empty();
         }
+        const std::int64_t lease_ms = attempt.lease_ms;
         if (auto error = watch(task, std::move(attempt))) return error;
-        return FoundTask{task, true, std::nullopt};
+        return FoundTask{task, true, std::nullopt, lease_ms};
       }
     }
     ::poll(nullptr, 0, 1);  // between its fork and `started`, or between its end and unlocking
@@ -279,7 +282,7 @@ caf::error TaskHost::Impl::launch(const LaunchOrder& order) {
     auto supervisor = fork_server_.fork_supervisor(order.task);
     if (supervisor) {
       error = watch(order.task, {std::move(*supervisor), whole.devices, whole.cpus,
-                                 !whole.shared_cpuset.empty()});
+                                 !whole.shared_cpuset.empty(), order.lease_ms});
       share_other_cpus();
       return error;
     }
@@ -444,9 +447,7 @@ bool TaskHost::runs(const TaskKey& task) const { return impl_->runs(task); }
 int TaskHost::event_fd() const { return impl_->event_fd(); }
 std::vector<TaskResult> TaskHost::collect() { return impl_->collect(); }
 void TaskHost::forget(const TaskKey& task) { impl_->forget(task); }
-void TaskHost::extend_lease(std::int64_t deadline_boottime_ms) {
-  impl_->extend_lease(deadline_boottime_ms);
-}
+void TaskHost::extend_lease(const LeaseTimes& times) { impl_->extend_lease(times); }
 Expected<std::string> TaskHost::read_log(const TaskKey& task, bool standard_error,
                                          std::uint64_t offset, std::uint32_t max_bytes) const {
   return impl_->read_log(task, standard_error, offset, max_bytes);

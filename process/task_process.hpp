@@ -20,6 +20,7 @@
 #include "process/device_access.hpp"
 #include "process/devices.hpp"
 #include "process/forgotten_tasks.hpp"
+#include "process/lease.hpp"
 #include "process/limits.hpp"
 #include "process/task_user.hpp"
 
@@ -47,6 +48,7 @@ struct FoundTask {
   TaskKey task;
   bool running = false;
   std::optional<TaskResult> result;  ///< when not running
+  std::int64_t lease_ms = 0;         ///< its own, while it runs; 0: none
 };
 
 /// Starts, finds, stops and forgets tasks. Blocking calls: own thread or detached actor. One host
@@ -82,9 +84,9 @@ class TaskHost {
   /// The result is durable elsewhere: forgets the attempt; its logs stay for as long as
   /// `log_retention` says.
   void forget(const TaskKey& task);
-  /// Supervisors kill their tasks when this moment passes (CLOCK_BOOTTIME, milliseconds). Told with
-  /// every heartbeat, so it also lets logs go whose time is over.
-  void extend_lease(std::int64_t deadline_boottime_ms);
+  /// Supervisors kill their tasks when their moment passes. Told with every heartbeat, so it also
+  /// lets logs go whose time is over.
+  void extend_lease(const LeaseTimes& times);
   /// A piece of a captured stream; empty at its end. not_found when the logs are gone.
   [[nodiscard]] Expected<std::string> read_log(const TaskKey& task, bool standard_error,
                                                std::uint64_t offset, std::uint32_t max_bytes) const;

@@ -208,6 +208,7 @@ struct LaunchOrder {
   gangKey @13 :Text;         # known to the tasks of this run of the gang alone
   followsMembers @14 :Bool;  # it is told which tasks of its job run: JobMembers
   devices @15 :List(Text);   # by name; an older agent chooses by itself
+  leaseMs @16 :Int64;        # its own; 0: as every task's, which an older agent gives it anyway
 }
 
 struct JobMembers {
@@ -261,6 +262,7 @@ struct ReportReply {
   committedHash @4 :Data;                  # of the record `committedCycle`
   ledgerIncarnation @5 :UInt32;
   epoch @6 :UInt64;                        # of the coordinator that answers
+  longestLeaseMs @7 :Int64;                # of tasks with a lease of their own; 0: none has one
 }
 
 # -- answers ---------------------------------------------------------------------------------------

@@ -94,6 +94,7 @@ struct JobSpec {
   profiled @21 :ProfiledAmounts;  # null: no amount was left to the class's profile
   placement @24 :Placement;       # unset: the tenant's
   user @25 :Text;                 # of the tenant; empty: none
+  leaseMs @26 :Int64;             # without a coordinator; 0: the cluster's
 }
 
 struct ProfiledAmounts {
@@ -402,9 +403,11 @@ struct DebtTerms {
 }
 
 struct LeaseTerms {
-  leaseMs @0 :Int64;  # 0: not noted
+  leaseMs @0 :Int64;  # the longest; 0: not noted
   graceMs @1 :Int64;
   olderUntil @2 :Int64;  # no earlier coordinator's lease outlasts this moment, grace included
+  ordinaryMs @3 :Int64;  # of tasks without a lease of their own; 0: all are as long
+  ordinaryOlderUntil @4 :Int64;  # as olderUntil, of those tasks
 }
 
 struct TenantsChanged {

@@ -16,7 +16,9 @@
 namespace fairwater::inline actors::inline agent {
 
 struct AgentBeat {};
-struct AgentLeaseOver {};
+struct AgentLeaseOver {
+  std::uint64_t number = 0;
+};
 
 }  // namespace fairwater::inline actors::inline agent
 
@@ -67,7 +69,7 @@ class Agent {
   void on_attempts_ended(AttemptsEnded& ended);
   void on_attempt_over(AttemptOver& over);
   void on_beat();
-  void on_lease_over();
+  void on_lease_over(std::uint64_t number);
   void read_log(const ReadAgentLog& request, LogPromise promise);
 
  private:
@@ -76,7 +78,8 @@ class Agent {
   void send_report();
   void take_reply(const ReportReply& reply, std::int64_t sent_boottime_ms);
   void forget(const std::vector<TaskKey>& acknowledged);
-  void extend_lease(std::int64_t deadline_ms);
+  void extend_lease(const LeaseTimes& given);
+  void check_lease_at(std::int64_t moment_ms);
   /// Whether it comes from a coordinator that a newer one has deposed, as this node knows.
   [[nodiscard]] bool is_deposed(const std::string& cluster_id, std::uint32_t incarnation,
                                 std::uint64_t epoch) const;
@@ -94,7 +97,12 @@ class Agent {
   bool took_stock_ = false;
   std::vector<DescriptionPromise> waiting_for_stock_;  ///< one client asks, one at a time
 
-  std::map<TaskKey, TaskActor> running_;
+  struct RunningTask {
+    TaskActor actor;
+    std::int64_t lease_ms = 0;    ///< its own; 0: none
+    bool outlived_lease = false;  ///< and was told to stop for it
+  };
+  std::map<TaskKey, RunningTask> running_;
   std::map<TaskKey, TaskResult> finished_;  ///< not acknowledged yet
 
   CoordinatorLink link_;
@@ -103,10 +111,11 @@ class Agent {
   bool report_wanted_ = false;
   std::int64_t reported_at_ms_ = 0;
   std::vector<AgentOrders> early_orders_;  ///< of a newer epoch, before it was let in by that
-  std::int64_t lease_deadline_ms_ = 0;
-  bool lease_check_under_way_ = false;
-  bool settled_ = false;    ///< this run has been let in once
-  bool duplicate_ = false;  ///< and has said so; until it is let in
+  LeaseTimes lease_;
+  std::optional<std::int64_t> lease_check_at_ms_;
+  std::uint64_t lease_checks_ = 0;  ///< number of the newest; earlier ones are void
+  bool settled_ = false;            ///< this run has been let in once
+  bool duplicate_ = false;          ///< and has said so; until it is let in
   ClusterMemory memory_;
   ClusterMemory memory_kept_;
   std::int64_t memory_kept_at_ms_ = -kMemoryIntervalMs;
@@ -132,8 +141,9 @@ void Agent::start(Self self, AgentSettings settings, TaskHostActor host) {
 void Agent::take_stock(HostInventory& inventory) {
   for (FoundTask& found : inventory.tasks) {
     if (found.running)
-      running_[found.task] =
-          self_->spawn<caf::linked>(adopt_task, found.task, host_, AttemptOverSink(self_));
+      running_[found.task] = {
+          self_->spawn<caf::linked>(adopt_task, found.task, host_, AttemptOverSink(self_)),
+          found.lease_ms};
     else if (found.result)
       finished_[found.task] = bounded(std::move(*found.result));
   }
@@ -156,7 +166,7 @@ void Agent::describe(DescriptionPromise promise) {
 AgentReport Agent::report() const {
   AgentReport report;
   report.running.reserve(running_.size());
-  for (const auto& [task, actor] : running_) report.running.push_back(task);
+  for (const auto& [task, run] : running_) report.running.push_back(task);
   ByteBudget budget;
   for (const auto& [task, result] : finished_) {
     if (report.finished.size() < kMaxResultsPerReport &&
@@ -202,7 +212,9 @@ void Agent::take_reply(const ReportReply& reply, std::int64_t sent_boottime_ms) 
   if (!reply.acknowledged.empty() && !finished_.empty()) report_wanted_ = true;
   if (reply.heartbeat_interval_ms > 0)
     settings_.heartbeat_interval_ms = reply.heartbeat_interval_ms;
-  if (reply.lease_ms > 0) extend_lease(sent_boottime_ms + reply.lease_ms);
+  if (reply.lease_ms <= 0) return;
+  extend_lease({sent_boottime_ms + reply.lease_ms, sent_boottime_ms,
+                sent_boottime_ms + std::max(reply.lease_ms, reply.longest_lease_ms)});
 }
 
 void Agent::forget(const std::vector<TaskKey>& acknowledged) {
@@ -300,27 +312,38 @@ void Agent::on_duplicate(const std::string& message) {
 
 // -- the lease ------------------------------------------------------------------------------------
 
-void Agent::extend_lease(std::int64_t deadline_ms) {
-  if (deadline_ms <= lease_deadline_ms_) return;
-  lease_deadline_ms_ = deadline_ms;
-  self_->send<caf::message_priority::high>(host_, ExtendHostLease{deadline_ms});
-  if (lease_check_under_way_) return;
-  lease_check_under_way_ = true;
-  self_->delayed_send(self_, Milliseconds(deadline_ms - settings_.boottime_ms()), AgentLeaseOver{});
+void Agent::extend_lease(const LeaseTimes& given) {
+  if (!lease_.extend(given)) return;
+  self_->send<caf::message_priority::high>(host_, ExtendHostLease{lease_});
+  check_lease_at(lease_.deadline_ms);
 }
 
-void Agent::on_lease_over() {
-  const std::int64_t left_ms = lease_deadline_ms_ - settings_.boottime_ms();
-  if (left_ms > 0) {  // extended meanwhile
-    self_->delayed_send(self_, Milliseconds(left_ms), AgentLeaseOver{});
-    return;
+void Agent::check_lease_at(std::int64_t moment_ms) {
+  if (lease_check_at_ms_ && *lease_check_at_ms_ <= moment_ms) return;
+  lease_check_at_ms_ = moment_ms;
+  self_->delayed_send(self_, Milliseconds(moment_ms - settings_.boottime_ms()),
+                      AgentLeaseOver{++lease_checks_});
+}
+
+/// The ordinary lease is over: tasks without one of their own are stopped, each of the others when
+/// its own is.
+void Agent::on_lease_over(std::uint64_t number) {
+  if (number != lease_checks_) return;
+  lease_check_at_ms_.reset();
+  const std::int64_t now_ms = settings_.boottime_ms();
+  if (now_ms < lease_.deadline_ms) return check_lease_at(lease_.deadline_ms);  // extended meanwhile
+  std::vector<TaskActor> over;
+  for (auto& [task, run] : running_) {
+    const std::int64_t deadline_ms = lease_.deadline_of(run.lease_ms);
+    if (now_ms < deadline_ms)
+      check_lease_at(deadline_ms);
+    else if (!std::exchange(run.outlived_lease, true))
+      over.push_back(run.actor);
   }
-  lease_check_under_way_ = false;
-  if (running_.empty()) return;
-  spdlog::warn(
-      "no word from the coordinator for longer than the lease: stopping all that runs ({})",
-      running_.size());
-  for (const auto& [task, actor] : running_) self_->send(actor, StopRun{EndReason::lease_expired});
+  if (over.empty()) return;
+  spdlog::warn("no word from the coordinator for longer than the lease: stopping {} of {} tasks",
+               over.size(), running_.size());
+  for (const TaskActor& task : over) self_->send(task, StopRun{EndReason::lease_expired});
 }
 
 // -- tasks ----------------------------------------------------------------------------------------
@@ -352,19 +375,20 @@ void Agent::carry_out(const AgentOrders& orders) {
 
 void Agent::launch(const LaunchOrder& order) {
   if (running_.contains(order.task) || finished_.contains(order.task)) return;  // told twice
-  running_[order.task] = self_->spawn<caf::linked>(launch_task, order, host_,
-                                                   AttemptOverSink(self_), settings_.wall_clock);
+  running_[order.task] = {self_->spawn<caf::linked>(launch_task, order, host_,
+                                                    AttemptOverSink(self_), settings_.wall_clock),
+                          order.lease_ms};
 }
 
 void Agent::stop(const TaskKey& task, EndReason reason) {
   const auto found = running_.find(task);
-  if (found != running_.end()) self_->send(found->second, StopRun{reason});
+  if (found != running_.end()) self_->send(found->second.actor, StopRun{reason});
 }
 
 void Agent::on_attempts_ended(AttemptsEnded& ended) {
   for (TaskResult& result : ended.results) {
     const auto found = running_.find(result.task);
-    if (found != running_.end()) self_->send(found->second, RunEnded{std::move(result)});
+    if (found != running_.end()) self_->send(found->second.actor, RunEnded{std::move(result)});
   }
 }
 
@@ -413,7 +437,7 @@ AgentActor::behavior_type agent_behavior(Agent::Self self, AgentSettings setting
       [&agent](AttemptsEnded& ended) { agent.on_attempts_ended(ended); },
       [&agent](AttemptOver& over) { agent.on_attempt_over(over); },
       [&agent](AgentBeat) { agent.on_beat(); },
-      [&agent](AgentLeaseOver) { agent.on_lease_over(); },
+      [&agent](AgentLeaseOver over) { agent.on_lease_over(over.number); },
   };
 }
 

@@ -19,7 +19,8 @@
 //                                       ^                               |
 //                                       +----- LinkDown, link dies -----+
 //
-// In either state, when the lease is over, every task is stopped; the agent stays and waits.
+// In either state, when the lease is over, every task is stopped but those with a longer one of
+// their own, which go on until that is over; the agent stays and waits.
 //
 // An agent that is told that it is a duplicate (its data were copied) has no link, so it is given
 // no orders and nothing extends its lease: what it runs ends with that. Orders may come before the

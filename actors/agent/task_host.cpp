@@ -112,9 +112,7 @@ HostBase::behavior_type task_host_behavior(HostBase::stateful_pointer<TaskHostSt
       [&state](const ForgetAttempts& forget) {
         for (const TaskKey& task : forget.tasks) state.host->forget(task);
       },
-      [&state](const ExtendHostLease& lease) {
-        state.host->extend_lease(lease.deadline_boottime_ms);
-      },
+      [&state](const ExtendHostLease& lease) { state.host->extend_lease(lease.times); },
       [&state](const KeepMemory& keep) {
         if (const auto error = state.directory->keep_memory(keep.memory))
           spdlog::error("keeping the high-water mark: {}", details(error).message);

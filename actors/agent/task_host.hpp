@@ -64,7 +64,7 @@ struct ForgetAttempts {
   std::vector<TaskKey> tasks;
 };
 struct ExtendHostLease {
-  std::int64_t deadline_boottime_ms = 0;
+  LeaseTimes times;
 };
 /// To be remembered over a restart; told about once a second at the most.
 struct KeepMemory {

@@ -110,11 +110,12 @@ Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledge
   if (!catalog) return catalog.error();
   const auto epoch = ledger->epoch() + 1;
   const auto now = settings.wall_clock();
-  const auto older_leases_ms = longest_lease_left_ms(ledger->lease_terms(), now);
-  const LeaseTerms lease{
-      settings.lease_ms, settings.grace_ms, {now.microseconds + older_leases_ms * 1000}};
+  const LeaseBounds leases{settings.lease_ms,
+                           std::max(settings.lease_ms, settings.longest_lease_ms)};
+  const auto older = older_leases(ledger->lease_terms(), now);
+  const auto terms = lease_terms(leases, settings.grace_ms, older, now);
   auto took_over = ledger->append(
-      {CoordinatorStarted{epoch, settings.version, lease, settings.debts, /*counts_usage=*/true}});
+      {CoordinatorStarted{epoch, settings.version, terms, settings.debts, /*counts_usage=*/true}});
   if (!took_over) return took_over.error();
 
   auto start = read_start(*ledger, *catalog, now);
@@ -126,7 +127,8 @@ Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledge
   context->mode = created.mode;
   context->measure = measure_of(created);
   context->epoch = epoch;
-  context->older_leases_ms = older_leases_ms;
+  context->leases = leases;
+  context->older_leases = older;
   context->wall_clock = context->settings.wall_clock;
   const auto threading = context->settings.ledger_threads ? Threading::own : Threading::shared;
   context->alarm = std::make_shared<StorageAlarm>();

@@ -16,12 +16,14 @@
 #include "actors/coordinator/ledger_trust.hpp"
 #include "actors/coordinator/name_directory.hpp"
 #include "model/history.hpp"
+#include "model/lease.hpp"
 #include "state/snapshot.hpp"
 
 namespace fairwater::inline actors::inline coordinator {
 
 struct ClusterSettings {
   std::int64_t lease_ms = 15'000;
+  std::int64_t longest_lease_ms = 0;  ///< that a job may ask for; 0: none may
   DebtTerms debts;                    ///< where the ledger counts time
   Predict predict = Predict::limits;  ///< where the ledger counts time
   AllocationRule allocation = AllocationRule::sequence;
@@ -63,9 +65,8 @@ struct ClusterContext {
   DealMode mode = DealMode::sized;
   LedgerMeasure measure;
   std::uint64_t epoch = 0;
-  /// From the start on: how long agents may hold leases that earlier coordinators gave, grace
-  /// included.
-  std::int64_t older_leases_ms = 0;
+  LeaseBounds leases;
+  OlderLeases older_leases;  ///< from the start on
   LedgerActor ledger;
   LedgerReader reader;
   LedgerScanner scanner;

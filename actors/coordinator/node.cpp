@@ -109,6 +109,8 @@ void launch(NodeSelf self, LaunchTasks& request) {
   }
   if (state.liveness == Liveness::lost)
     give_back_late(self);
+  else if (state.liveness == Liveness::silent && self->clock().now() >= over_at(state))
+    return_tasks(self, {keys_of(request.orders), std::string(kLostBeforeOrder)});
   else
     send_orders(self, std::move(request.orders), stops_of_services(state));
 }
@@ -151,7 +153,7 @@ caf::result<Done> retire(NodeActorState& state) {
 
 void reinstate(NodeSelf self) {
   self->state.retired = false;
-  schedule_check(self, std::chrono::milliseconds(self->state.context->settings.lease_ms));
+  schedule_check(self, std::chrono::milliseconds(self->state.context->leases.ordinary_ms));
   send_beat(self, {});
 }
 
@@ -168,14 +170,15 @@ NodeBase::behavior_type node_behavior(NodeSelf self, std::shared_ptr<const Clust
   state.tasks = NodeTasks{std::move(assigned)};
   state.last_heard =
       self->clock().now();  // after a restart every node has a whole lease to come back
-  state.older_leases_until =
-      state.last_heard + std::chrono::milliseconds(state.context->older_leases_ms);
+  const OlderLeases& older = state.context->older_leases;
+  state.older_leases_until = state.last_heard + std::chrono::milliseconds(older.ordinary_ms);
+  state.older_longest_until = state.last_heard + std::chrono::milliseconds(older.longest_ms);
   self->set_down_handler([self](const caf::down_msg& message) {
     if (!self->state.link || message.source != self->state.link.address()) return;
     self->state.link = nullptr;
     send_beat(self, {});
   });
-  schedule_check(self, std::chrono::milliseconds(state.context->settings.lease_ms));
+  schedule_check(self, std::chrono::milliseconds(state.context->leases.ordinary_ms));
   return {
       [self](const AgentReport& report) { return take_heartbeat(self, report); },
       [self](const ReadAgentLog& request) { return read_log(self, request); },

@@ -20,6 +20,10 @@
 //                      ^  <──────── report or Attach ───────────┘                            │
 //                      └───────────────────────── Attach ────────────────────────────────────┘
 //
+// "Lease" and "grace" here are those of all that runs there: a task goes back to its tenant when
+// its own are over, and the node is lost with the last one. So of a lost node nothing runs any
+// more.
+//
 // What follows from launches that fail is in launch_pauses.hpp, from connections that break in
 // broken_connections.hpp, which of two agents holds the node in rivals.hpp. All of that but a drain
 // and a fence is forgotten with the actor: a node in trouble shows it again.

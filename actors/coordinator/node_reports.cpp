@@ -17,8 +17,10 @@ ReportReply make_reply(const NodeActorState& state, std::vector<TaskKey> acknowl
   const ClusterContext& context = *state.context;
   const auto& leadership = context.settings.leadership;
   const bool leads = !leadership || leadership->is_confirmed();
-  return {std::move(acknowledged), context.ledger_end().mark, leads ? context.settings.lease_ms : 0,
-          context.pace->interval_ms(), context.epoch};
+  const LeaseBounds given = leads ? context.leases : LeaseBounds{};
+  return {std::move(acknowledged), context.ledger_end().mark,
+          given.ordinary_ms,       context.pace->interval_ms(),
+          context.epoch,           given.longest_ms};
 }
 
 /// Whether the command was started, however it ended.
@@ -58,7 +60,7 @@ void return_withheld(NodeSelf self, const AgentReport& report, ReportOutcome& ou
 void send_orders_after_report(NodeSelf self, ReportOutcome& outcome, bool registering) {
   auto& state = self->state;
   state.broken_connections.forgive(self->clock().now(),
-                                   std::chrono::milliseconds(state.context->settings.lease_ms));
+                                   std::chrono::milliseconds(state.context->leases.ordinary_ms));
   if (registering) state.withheld.clear();
   if (registering && state.broken_connections.are_too_many()) {
     // Every connection broke on these orders, so the next would, and with it the leases of all that

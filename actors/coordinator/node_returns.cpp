@@ -37,25 +37,26 @@ void finish_return(NodeSelf self, const Return& back, WallTime time) {
   send_beat(self, back.tasks);
 }
 
-/// One at a time: all that the node has and that is not being settled otherwise.
-void give_back(NodeSelf self, const std::string& reason, bool were_ordered,
-               std::vector<JournalBody> events) {
+/// One at a time. `loses_node`: these are all that it has, and it is lost with them.
+void give_back(NodeSelf self, const Return& back, std::vector<JournalBody> events,
+               bool loses_node) {
   auto& state = self->state;
-  const Return back{state.tasks.unsettled(), reason, were_ordered};
   if (state.giving_up || (back.tasks.empty() && events.empty())) return;
   state.giving_up = true;
   commit_return(
       self, back, std::move(events),
-      [self, back](WallTime time) {
+      [self, back, loses_node](WallTime time) {
         auto& state = self->state;
         state.giving_up = false;
-        state.liveness = Liveness::lost;
-        apply(state.record, NodeLost{state.record.id});
-        state.fence_to_write.reset();
+        if (loses_node) {
+          state.liveness = Liveness::lost;
+          apply(state.record, NodeLost{state.record.id});
+          state.fence_to_write.reset();
+        }
         finish_return(self, back, time);
-        if (state.tasks.size() > 0) schedule_check(self, kRetryGivingBack);
+        if (state.tasks.size() > 0 || !loses_node) schedule_check(self, kRetryGivingBack);
       },
-      [self, reason](const caf::error& error) {
+      [self, reason = back.reason](const caf::error& error) {
         self->state.giving_up = false;
         spdlog::error("cannot give back the tasks of node {} ({}), trying again: {}",
                       name_of(self->state), reason, details(error).message);
@@ -74,6 +75,12 @@ void return_tasks(NodeSelf self, const ReturnTasks& again) {
       [self, again](const caf::error&) { self->delayed_send(self, kRetryGivingBack, again); });
 }
 
+void give_back_early(NodeSelf self, std::vector<TaskKey> tasks) {
+  const auto& name = name_of(self->state);
+  give_back(self, {std::move(tasks), "node " + name + " was silent beyond their lease", true}, {},
+            false);
+}
+
 void declare_lost(NodeSelf self) {
   auto& state = self->state;
   if (!state.giving_up)
@@ -82,12 +89,14 @@ void declare_lost(NodeSelf self) {
   std::vector<JournalBody> events;
   if (state.fence_to_write) events.emplace_back(*state.fence_to_write);
   events.emplace_back(NodeLost{state.record.id});
-  give_back(self, "node " + name_of(state) + " was silent beyond its lease", true,
-            std::move(events));
+  give_back(
+      self,
+      {state.tasks.unsettled(), "node " + name_of(state) + " was silent beyond its lease", true},
+      std::move(events), true);
 }
 
 void give_back_late(NodeSelf self) {
-  give_back(self, "the node was lost before the order was sent", false, {});
+  give_back(self, {self->state.tasks.unsettled(), std::string(kLostBeforeOrder), false}, {}, true);
 }
 
 }  // namespace fairwater::inline actors::inline coordinator::machine

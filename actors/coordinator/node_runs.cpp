@@ -57,7 +57,7 @@ bool is_contested(NodeSelf self) {
   auto& state = self->state;
   const auto& settings = state.context->settings;
   return state.rivals.is_contested(self->clock().now(),
-                                   std::chrono::milliseconds(settings.lease_ms),
+                                   std::chrono::milliseconds(state.context->leases.ordinary_ms),
                                    std::chrono::milliseconds(settings.heartbeat_interval_ms));
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <caf/all.hpp>
@@ -59,11 +60,12 @@ struct NodeActorState {
   Clock::time_point last_heard;
   std::uint64_t lease_checks = 0;  ///< number of the newest; earlier ones are void
   WallTime last_heartbeat;
-  bool giving_up = false;                ///< the commit that gives its tasks back is under way
-  Clock::time_point older_leases_until;  ///< of earlier coordinators, grace included
-  bool runs_lost_life = false;           ///< as the newest report said: see ReportOutcome
-  bool keeps_results = true;             ///< false while the ledger takes none: said once
-  bool retired = false;                  ///< see RetireNode
+  bool giving_up = false;  ///< the commit that gives tasks back is under way: no report is taken
+  Clock::time_point older_leases_until;   ///< of earlier coordinators, grace included
+  Clock::time_point older_longest_until;  ///< likewise, of tasks with a lease of their own
+  bool runs_lost_life = false;            ///< as the newest report said: see ReportOutcome
+  bool keeps_results = true;              ///< false while the ledger takes none: said once
+  bool retired = false;                   ///< see RetireNode
   BrokenConnections broken_connections;
   std::vector<TaskKey> withheld;  ///< from an agent that registered and takes no orders
   LaunchPauses pauses;
@@ -75,6 +77,7 @@ struct NodeActorState {
 
 using NodeSelf = NodeBase::stateful_pointer<NodeActorState>;
 
+inline constexpr std::string_view kLostBeforeOrder = "the node was lost before the order was sent";
 inline constexpr auto kRetryGivingBack = std::chrono::seconds(1);  // the disk may have room again
 
 template <class OfTask>
@@ -108,6 +111,8 @@ caf::error being_removed(const NodeActorState& state);
 
 /// Gives these tasks back to their tenants; tries again until that is durable.
 void return_tasks(NodeSelf self, const ReturnTasks& back);
+/// The same for tasks of a silent node whose leases are over, while others' go on.
+void give_back_early(NodeSelf self, std::vector<TaskKey> tasks);
 /// The same for all tasks of a node that is lost, of which the first time tells the ledger.
 void declare_lost(NodeSelf self);
 /// Tasks that a lost node still has: granted before it was known to be lost, or not given back
@@ -118,6 +123,9 @@ void give_back_late(NodeSelf self);
 
 void schedule_check(NodeSelf self, Clock::duration delay);
 void check_lease(NodeSelf self);
+/// From when on no process of the task is left on the silent node, if it stays silent.
+/// `own_lease_ms` 0: of any task without a lease of its own.
+Clock::time_point over_at(const NodeActorState& state, std::int64_t own_lease_ms = 0);
 /// The agent was heard: its lease starts anew. Returns whether it had been silent or lost.
 bool heard(NodeSelf self);
 

@@ -54,6 +54,10 @@ class NodeTasks {
   [[nodiscard]] std::vector<TenantTasks> settled(const std::vector<TaskResult>& results);
   /// The results could not be made durable; the agent will name them again.
   void not_settled(const std::vector<TaskResult>& results);
+  /// Of a task that is assigned; 0: it has no lease of its own.
+  [[nodiscard]] std::int64_t own_lease_ms(const TaskKey& task) const {
+    return assigned_.at(task).order_of_job->lease_ms;
+  }
   /// Everything that is assigned and not being settled, e.g. when the node is lost.
   [[nodiscard]] std::vector<TaskKey> unsettled() const;
   /// These are being given back: they are neither launched nor given back once more meanwhile.

@@ -13,6 +13,19 @@ caf::error being_removed(const TenantActorState& state) {
                     "tenant " + state.tenant_name + " is being removed or divided", "tenant");
 }
 
+/// A coordinator with other bounds may come: agents and coordinators bound a job's lease anew by
+/// what they are told (model/lease.hpp).
+caf::error check_lease(const TenantActorState& state, const JobSpec& spec) {
+  const LeaseBounds& leases = state.context->leases;
+  if (spec.lease_ms == 0 || spec.lease_ms == leases.lease_of(spec.lease_ms)) return {};
+  return make_error(ErrorCode::invalid_input,
+                    std::to_string(spec.lease_ms) + " ms is not between the cluster's lease, " +
+                        std::to_string(leases.ordinary_ms) + " ms, and the longest, " +
+                        std::to_string(leases.longest_ms) +
+                        " ms (longest_lease in coordinator.yaml); leave it out for the cluster's",
+                    "lease");
+}
+
 /// A tenant's own bounds keep its jobs from taking the memory that all share.
 caf::error check_room(const TenantActorState& state, const JobSpec& spec) {
   const auto& settings = state.context->settings;
@@ -59,6 +72,7 @@ void make_durable(TenantSelf self, const AdmittedJob& job, const Submitter& subm
   const JobSpec& spec = job.spec();
   // What was true before its dependencies were asked for may not be any more.
   auto refused = self->state.retired ? being_removed(self->state) : check_room(self->state, spec);
+  if (!refused) refused = check_lease(self->state, spec);
   if (refused) return finish(self, submitter, refused);
   const auto bytes = spec_bytes(spec);
   ++self->state.submitting;

@@ -34,10 +34,13 @@ void watch_trust(CoordinatorSelf self) {
     state.trust = LedgerTrust(known, copied);
     if (state.context->settings.restored) state.trust.vouch();
   });
-  const auto& settings = state.context->settings;
+  // Also of jobs that a life of the ledger had which was lost: how long their leases were is not
+  // known, but for the bound.
+  const auto& context = *state.context;
+  const std::int64_t longest_ms = context.leases.silence_of(context.leases.longest_ms);
   self->delayed_send(self,
-                     std::chrono::milliseconds(std::max(state.context->older_leases_ms,
-                                                        settings.lease_ms + settings.grace_ms)),
+                     std::chrono::milliseconds(std::max(context.older_leases.longest_ms,
+                                                        longest_ms + context.settings.grace_ms)),
                      LeasesOver{});
   if (!state.trust.holds()) spdlog::info("nothing is granted yet: {}", state.trust.why_not());
 }

@@ -170,6 +170,9 @@ void add_run_options(CLI::App& verb, RunOptions& options) {
   verb.add_option("--site", options.sites, "allowed sites, preferred first");
   verb.add_option("--priority", options.priority, "within the tenant (default 0)");
   verb.add_option("--time-limit", options.time_limit, "per task: 1h30m");
+  verb.add_option("--lease", options.lease,
+                  "how long tasks run on without word from a coordinator: 5m (default: the "
+                  "cluster's)");
   verb.add_option("--retries", options.retries, "more runs of a task that fails (default 0)");
   verb.add_option("--kind", options.kind, "batch (the default), or service: runs until cancelled")
       ->check(CLI::IsMember({"batch", "service"}));
@@ -191,6 +194,15 @@ void add_after_submission(CLI::App& verb, AfterSubmission& after) {
                 "wait for the end; its exit status is the job's, and what failed is printed");
   verb.add_flag("--attach", after.attach,
                 "print what the tasks print, to the end; the exit status as with --wait");
+}
+
+/// Of an option that was given.
+caf::error read_duration(const std::string& text, const char* field, std::int64_t& duration_ms) {
+  if (text.empty()) return {};
+  const auto parsed = parse_duration_ms(text);
+  if (!parsed) return make_error(ErrorCode::invalid_input, details(parsed.error()).message, field);
+  duration_ms = *parsed;
+  return {};
 }
 
 }  // namespace
@@ -222,12 +234,9 @@ Expected<JobSpec> spec_of(const RunOptions& options, const std::vector<std::stri
   spec.tasks_max = elastic && options.tasks_max != 0 ? options.tasks_max : spec.tasks_min;
   if (auto error = read_amounts(options, spec)) return error;
   if (auto error = read_environment(options.environment, spec.environment)) return error;
-  if (!options.time_limit.empty()) {
-    const auto limit_ms = parse_duration_ms(options.time_limit);
-    if (!limit_ms)
-      return make_error(ErrorCode::invalid_input, details(limit_ms.error()).message, "time_limit");
-    spec.time_limit_ms = *limit_ms;
-  }
+  if (auto error = read_duration(options.time_limit, "time_limit", spec.time_limit_ms))
+    return error;
+  if (auto error = read_duration(options.lease, "lease", spec.lease_ms)) return error;
   fill_defaults(spec);
   auto job = validate(std::move(spec));
   if (!job) return job.error();

@@ -37,6 +37,7 @@ struct RunOptions {
   std::vector<std::string> sites;
   std::int32_t priority = 0;
   std::string time_limit;
+  std::string lease;
   std::uint32_t retries = 0;
   std::string kind = "batch";
   bool gang = false;

@@ -46,10 +46,13 @@ struct RecordFields {
                 {"resources", resources}};
   }
   Json operator()(const CoordinatorStarted& body) const {
+    const LeaseTerms& lease = body.lease;
+    const std::int64_t ordinary_ms = lease.ordinary_ms > 0 ? lease.ordinary_ms : lease.lease_ms;
     return Json{{"epoch", body.epoch},
                 {"software", body.version},
-                {"lease", static_cast<double>(body.lease.lease_ms) / 1000},
-                {"grace", static_cast<double>(body.lease.grace_ms) / 1000},
+                {"lease", static_cast<double>(ordinary_ms) / 1000},
+                {"longest_lease", static_cast<double>(lease.lease_ms) / 1000},
+                {"grace", static_cast<double>(lease.grace_ms) / 1000},
                 {"debts", debts_json(body.debts)},
                 {"counts_usage", body.counts_usage}};
   }

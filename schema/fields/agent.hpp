@@ -40,6 +40,7 @@ struct Fields<ReportReply> {
     FAIRWATER_FIELD(lease_ms, LeaseMs);
     FAIRWATER_FIELD(heartbeat_interval_ms, HeartbeatIntervalMs);
     FAIRWATER_FIELD(epoch, Epoch);
+    FAIRWATER_FIELD(longest_lease_ms, LongestLeaseMs);
   }
 };
 
@@ -77,6 +78,7 @@ struct Fields<LaunchOrder> {
     FAIRWATER_SPARSE_FIELD(gang_key, GangKey);
     FAIRWATER_FIELD(follows_members, FollowsMembers);
     FAIRWATER_SPARSE_FIELD(devices, Devices);
+    FAIRWATER_FIELD(lease_ms, LeaseMs);
   }
 };
 

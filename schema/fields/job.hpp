@@ -89,6 +89,7 @@ struct Fields<JobSpec> {
     FAIRWATER_SPARSE_FIELD(profiled, Profiled);
     FAIRWATER_FIELD(placement, Placement);
     FAIRWATER_SPARSE_FIELD(user, User);
+    FAIRWATER_FIELD(lease_ms, LeaseMs);
   }
 };
 

@@ -39,6 +39,8 @@ struct Fields<LeaseTerms> {
     FAIRWATER_FIELD(lease_ms, LeaseMs);
     FAIRWATER_FIELD(grace_ms, GraceMs);
     FAIRWATER_FIELD(older_until, OlderUntil);
+    FAIRWATER_FIELD(ordinary_ms, OrdinaryMs);
+    FAIRWATER_FIELD(ordinary_older_until, OrdinaryOlderUntil);
   }
 };
 

@@ -22,7 +22,7 @@ FakeHostActor::behavior_type fake_host(FakeHostActor::pointer self,
         fake->forgotten.insert(fake->forgotten.end(), forget.tasks.begin(), forget.tasks.end());
       },
       [fake](const ExtendHostLease& lease) {
-        fake->leases.push_back(lease.deadline_boottime_ms);
+        fake->leases.push_back(lease.times.deadline_ms);
         fake->steps.emplace_back("lease");
       },
       [fake](const KeepMemory& keep) {

@@ -357,6 +357,60 @@ TEST_CASE("A ledger that was taken back counts its epochs anew", "[actor]") {
   CHECK(fixture.host->launches.size() == 1);
 }
 
+TEST_CASE("Each task with a lease of its own is stopped when that is over", "[actor]") {
+  AgentFixture fixture;
+  const TaskKey adopted{JobId{9}, 0, 1};
+  fixture.host->inventory.tasks = {{adopted, true, {}, 6000}};
+  fixture.spawn();
+  ReportReply reply = reply_with({}, 3000);
+  reply.longest_lease_ms = 10'000;
+  fixture.connect(1, reply);
+  AgentOrders orders{{launch_order(1), launch_order(2), launch_order(3)}, {}};
+  orders.launches[1].lease_ms = 8000;
+  orders.launches[2].lease_ms = 60'000;  // more than the coordinator gives
+  fixture.send(orders);
+  const auto stopped = [&] {
+    std::vector<std::uint64_t> jobs;
+    for (const auto& stop : fixture.host->stops) jobs.push_back(stop.task.job.value);
+    return jobs;
+  };
+  SECTION("counted from the same moment") {
+    fixture.advance(2950);
+    CHECK(stopped().empty());
+    fixture.advance(100);
+    CHECK(stopped() == std::vector<std::uint64_t>{1});
+    fixture.advance(2900);
+    CHECK(stopped().size() == 1);
+    fixture.advance(100);
+    CHECK(stopped() == std::vector<std::uint64_t>{1, 9});
+    fixture.advance(2000);
+    CHECK(stopped() == std::vector<std::uint64_t>{1, 9, 2});
+    fixture.advance(1900);
+    CHECK(stopped().size() == 3);
+    fixture.advance(100);
+    CHECK(stopped() == std::vector<std::uint64_t>{1, 9, 2, 3});
+    for (const auto& stop : fixture.host->stops) CHECK(stop.reason == EndReason::lease_expired);
+  }
+  SECTION("who waits for a longer one does not overlook the next end of the ordinary one") {
+    fixture.advance(3050);
+    CHECK(stopped() == std::vector<std::uint64_t>{1});
+    fixture.connect(1, reply);
+    fixture.send({{launch_order(4)}, {}});
+    fixture.advance(2900);
+    CHECK(stopped().size() == 1);
+    fixture.advance(150);
+    CHECK(stopped() == std::vector<std::uint64_t>{1, 4});
+  }
+  SECTION("a coordinator that knows none bounds them by the ordinary one") {
+    fixture.advance(100);
+    fixture.connect(1, reply_with({}, 3000));
+    fixture.advance(9'850);  // what was given before is not taken back
+    CHECK(stopped() == std::vector<std::uint64_t>{1, 9, 2});
+    fixture.advance(100);
+    CHECK(stopped().size() == 4);
+  }
+}
+
 TEST_CASE("A coordinator that was deposed extends no lease and acknowledges nothing", "[actor]") {
   AgentFixture fixture;
   fixture.host->inventory.tasks = {{{JobId{2}, 0, 1}, false, exited({JobId{2}, 0, 1})}};

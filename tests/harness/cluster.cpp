@@ -58,9 +58,12 @@ Cluster::~Cluster() {
 
 void Cluster::write_configuration() const {
   std::ofstream(coordinator_config())
-      << fmt::format("data: {}\nlease: {}\ngrace: {}\nheartbeat_interval: {}\nmode: {}\n",
-                     coordinator_data().string(), setup_.lease, setup_.grace,
-                     setup_.heartbeat_interval, setup_.mode)
+      << fmt::format(
+             "data: {}\nlease: {}\nlongest_lease: {}\ngrace: {}\nheartbeat_interval: {}\n"
+             "mode: {}\n",
+             coordinator_data().string(), setup_.lease,
+             setup_.longest_lease.empty() ? setup_.lease : setup_.longest_lease, setup_.grace,
+             setup_.heartbeat_interval, setup_.mode)
       << (setup_.accounting.empty() ? "" : "accounting: " + setup_.accounting + "\n")
       << setup_.coordinator_lines;
   for (const AgentSetup& agent : setup_.agents) {

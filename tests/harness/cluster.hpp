@@ -38,7 +38,8 @@ struct ClusterSetup {
   std::vector<AgentSetup> agents = {};
   std::string tenants = {};  ///< a tenant file's text, applied by `start`
   std::string lease = "10s";
-  std::string grace = "4s";  ///< the least that a coordinator takes
+  std::string longest_lease = {};  ///< empty: as `lease`
+  std::string grace = "4s";        ///< the least that a coordinator takes
   std::string heartbeat_interval = "250ms";
   std::string mode = "sized";
   std::string accounting = {};         ///< empty: the default of a new ledger

@@ -166,6 +166,8 @@ TEST_CASE("an invalid job is refused naming the field", "[unit][job]") {
        "-1 ms is not between 0 and ten years"},
       {"grace", [](S& s) { s.grace_ms = 3'600'001; }, invalid, "grace",
        "3600001 ms is not between 0 and one hour"},
+      {"lease", [](S& s) { s.lease_ms = 86'400'001; }, invalid, "lease",
+       "86400001 ms is not between 0 and one day"},
       {"retries", [](S& s) { s.retries = 1001; }, invalid, "retries",
        "1001 is not between 0 and 1000"},
       {"after 0", [](S& s) { s.after = {JobId{0}}; }, invalid, "after", "0 is not"},

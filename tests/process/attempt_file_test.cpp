@@ -54,6 +54,7 @@ TEST_CASE("Orders and results keep every byte", "[process]") {
     order.launch.gang_key = "ab12";
     order.launch.gang = {{"node1", "10.0.0.1", 2}, {"node2", "fe80::1%eth0", 1}};
   }
+  SECTION("with a lease of its own") { order.launch.lease_ms = 14; }
   SECTION("with devices") { order.devices = {{"fpga", {}}, {"gpu", {"0", "GPU-8932f937"}}}; }
   SECTION("with devices of others") { order.denied_devices = {"c 195:0", "b 8:16"}; }
   SECTION("among others on their processors") { order.shared_cpuset = "/sys/a b/shared"; }

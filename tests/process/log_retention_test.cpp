@@ -71,7 +71,7 @@ TEST_CASE("Logs go when they are too old, whether or not anything new comes", "[
   RetentionFixture fixture({.age_ms = 50, .bytes = 1 << 30, .keep_free_bytes = 0});
   const TaskKey task = fixture.log(1, 1);
   CHECK(eventually([&] {
-    fixture.host().extend_lease(0);  // as with every heartbeat
+    fixture.host().extend_lease({0});  // as with every heartbeat
     return !fixture.kept(task);
   }));
 }

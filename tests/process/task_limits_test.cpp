@@ -143,7 +143,7 @@ TEST_CASE("Whatever a task leaves behind ends with it", "[process]") {
 
 TEST_CASE("A command whose order comes after the lease's end is not started", "[process]") {
   HostFixture fixture;
-  fixture.host().extend_lease(boottime_ms() - 1);
+  fixture.host().extend_lease({boottime_ms() - 1});
   const LaunchOrder order = fixture.shell("echo started");
   CHECK(fixture.run(order).reason == EndReason::lease_expired);
   CHECK_FALSE(std::filesystem::exists(AttemptFile(fixture.directory(), order.task).log(false)));
@@ -151,13 +151,13 @@ TEST_CASE("A command whose order comes after the lease's end is not started", "[
 
 TEST_CASE("A task ends when the lease does, and not before", "[process]") {
   HostFixture fixture;
-  fixture.host().extend_lease(boottime_ms() + 60'000);
+  fixture.host().extend_lease({boottime_ms() + 60'000});
   LaunchOrder order = fixture.shell("trap '' TERM; echo ready; while :; do sleep 0.05; done");
   order.grace_ms = 60'000;  // cut short: others wait for the node to be empty
-  fixture.host().extend_lease(boottime_ms() + 300);
+  fixture.host().extend_lease({boottime_ms() + 300});
   REQUIRE(!fixture.host().launch(order));
   const std::int64_t deadline = boottime_ms() + 700;
-  fixture.host().extend_lease(deadline);
+  fixture.host().extend_lease({deadline});
   fixture.close();  // the agent is gone
   REQUIRE(eventually(
       [&] { return AttemptFile(fixture.directory(), order.task).read()->result.has_value(); }));
@@ -169,4 +169,29 @@ TEST_CASE("A task ends when the lease does, and not before", "[process]") {
   REQUIRE(found->front().result);
   CHECK(found->front().result->reason == EndReason::lease_expired);
   CHECK(processes_with_argument(fixture.marker()).empty());
+}
+
+TEST_CASE("A task with a lease of its own goes on beyond the others' end", "[process]") {
+  HostFixture fixture;
+  LaunchOrder ordinary = fixture.shell("sleep 60");
+  LaunchOrder own = fixture.shell("sleep 60");
+  LaunchOrder too_long = fixture.shell("sleep 60");
+  own.lease_ms = 1200;
+  too_long.lease_ms = 60'000;
+  const std::int64_t heard = boottime_ms();
+  fixture.host().extend_lease({heard + 500, heard, heard + 1900});
+  for (const LaunchOrder* order : {&ordinary, &own, &too_long})
+    REQUIRE(!fixture.host().launch(*order));
+  fixture.reopen();  // what a task's own lease is, is known by then too
+  const auto tasks = *fixture.host().scan();
+  for (const FoundTask& found : tasks)
+    CHECK(found.lease_ms == (found.task == own.task        ? 1200
+                             : found.task == too_long.task ? 60'000
+                                                           : 0));
+  for (const auto& [order, lease_ms] :
+       {std::pair{&ordinary, 500}, std::pair{&own, 1200}, std::pair{&too_long, 1900}}) {
+    CHECK(fixture.wait_for(order->task).reason == EndReason::lease_expired);
+    CHECK(boottime_ms() >= heard + lease_ms);
+    if (order != &too_long) CHECK(fixture.host().runs(too_long.task));
+  }
 }

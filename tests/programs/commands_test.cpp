@@ -145,6 +145,7 @@ TEST_CASE("wrong usage is 2 and says what is wrong", "[golden][commands]") {
        "--attach: follows at most 16 tasks, the job has 17"},
       {{"job", "run", "--memory", "500M", "--", "true"}, "write 500MiB"},
       {{"job", "run", "--time-limit", "60", "--", "true"}, "write 60s for seconds or 60m"},
+      {{"job", "run", "--lease", "long", "--", "true"}, "lease: 'long' is not a duration"},
       {{"job", "list", "--", "sleep"},
        "only job run, gang run and gang reach take a command after --"},
       {{"node", "drain", "n"}, "--reason is required"},
@@ -273,6 +274,7 @@ TEST_CASE("job run builds a job from its flags", "[unit][commands]") {
   options.tasks = 20;
   options.environment = {"A=1", "B=x=y"};
   options.time_limit = "10m";
+  options.lease = "5m";
   const auto spec = spec_of(options, {"/bin/test", "[a,b]"});
   REQUIRE(spec);
   CHECK(spec->name == "test");
@@ -282,6 +284,7 @@ TEST_CASE("job run builds a job from its flags", "[unit][commands]") {
   CHECK(spec->tasks_max == 20);
   CHECK(spec->environment == std::map<std::string, std::string>{{"A", "1"}, {"B", "x=y"}});
   CHECK(spec->time_limit_ms == 600'000);
+  CHECK(spec->lease_ms == 300'000);
   CHECK(spec->kind == JobKind::batch);
   CHECK_FALSE(spec->exclusive_cpus);
   options.devices = {"gpu1", "fpga-left"};

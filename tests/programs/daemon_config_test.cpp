@@ -42,6 +42,25 @@ TEST_CASE("what a key's text cannot mean is refused with its reason", "[unit][da
   CHECK(config.lease_ms == 20'000);
 }
 
+TEST_CASE("jobs may ask for leases of up to five minutes unless it says otherwise",
+          "[unit][daemon_config]") {
+  const auto longest_of = [](const std::string& text) {
+    CoordinatorConfig config;
+    REQUIRE_FALSE(read_config(text, "c.yaml", config));
+    REQUIRE_FALSE(validate(config));
+    return longest_lease_ms(config);
+  };
+  CHECK(longest_of("") == 300'000);
+  CHECK(longest_of("lease: 10m\n") == 600'000);
+  CHECK(longest_of("longest_lease: 15s\n") == 15'000);
+  CoordinatorConfig config;
+  const auto message = [&](const std::string& text) {
+    return details(read_config(text, "c.yaml", config)).message;
+  };
+  CHECK(message("longest_lease: 14s\n") == "14000 ms is less than 15000 ms (line 1 of c.yaml)");
+  CHECK(message("longest_lease: 25h\n") == "90000000 ms is more than one day (line 1 of c.yaml)");
+}
+
 TEST_CASE("an agent's configuration says who tasks run as, and how long logs stay",
           "[unit][daemon_config]") {
   AgentConfig config;

@@ -58,6 +58,7 @@ devices: []
 placement: best-fit
 time_limit: 10m
 grace: 2s
+lease: 5m
 retries: 3
 after: [41, 42]
 preemptible: false
@@ -80,6 +81,7 @@ preempt: true
   expected.sites = {"north", "south"};
   expected.time_limit_ms = 600'000;
   expected.grace_ms = 2000;
+  expected.lease_ms = 300'000;
   expected.retries = 3;
   expected.after = {JobId{41}, JobId{42}};
   expected.preemptible = false;
@@ -134,7 +136,8 @@ TEST_CASE("a bad job file is refused naming line and key", "[golden][job_file]")
       {"command: [a]\n---\ncommand: [b]\n", "", "more than one document (line 2 of job.yaml)"},
       {"command: [a]\ntaks: 3\n", "taks",
        "is not a key here; the keys are after, class, command, cpus, devices, directory, "
-       "environment, gang, grace, kind, labels, name, notify, placement, preempt, preemptible, "
+       "environment, gang, grace, kind, labels, lease, name, notify, placement, preempt, "
+       "preemptible, "
        "priority, resources, retries, sites, tasks, tenant, time_limit (line 2 of job.yaml)"},
       {"command: [a]\nname: b\nname: c\n", "name", "given twice (line 3 of job.yaml)"},
       {"command: [a]\n[x]: 1\n", "", "a key must be a name, not a list (line 2 of job.yaml)"},

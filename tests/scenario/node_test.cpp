@@ -86,6 +86,39 @@ TEST_CASE("a silent node's tasks run elsewhere only after lease and grace, when 
   CHECK(ledger_is_sound(cluster));
 }
 
+TEST_CASE("a task with a lease of its own outlives its node's silence", "[scenario]") {
+  Cluster cluster(
+      {.agents = {{.name = "node1", .resources = "cpu: 2, memory: 1GiB", .site = "west"},
+                  {"node2", "cpu: 2, memory: 1GiB"}},
+       .tenants = tenants({{"steady", 1}}),
+       .lease = "1s",
+       .longest_lease = "1m",
+       .heartbeat_interval = "200ms"});
+  const WorkLog log(cluster.directory() / "work");
+  cluster.start();
+  const auto submit = [&](const std::string& more) {
+    return cluster.submit(job_file("steady", 1, log.command_line("sleep 7") + more));
+  };
+  const auto own = submit("sites: [west]\nlease: 1m\n");
+  const auto ordinary = submit("sites: [west, here]\n");
+  harness::wait_until("both run", Duration(10'000), [&] { return log.runs().size() == 2; });
+  cluster.agent("node1").send_signal(SIGSTOP);
+  harness::wait_until("the other one runs again", Duration(20'000),
+                      [&] { return log.runs().size() == 3; });
+  CHECK(log.runs().back().job == ordinary);
+  cluster.agent("node1").send_signal(SIGCONT);
+  CHECK(cluster.wait({own, ordinary}) == 0);
+  CHECK(log.runs().size() == 3);
+  CHECK(cluster.job(own)["task_list"][0]["attempts"] == 1);
+  CHECK(ledger_is_sound(cluster));
+
+  const Completed refused =
+      cluster.fairwater({"job", "run", "--tenant", "steady", "--lease", "2m", "--", "true"});
+  CHECK(refused.status == 2);
+  CHECK_THAT(refused.errors,
+             Catch::Contains("lease: 120000 ms is not between the cluster's lease"));
+}
+
 TEST_CASE("a node that is back within its lease goes on as if nothing had been", "[scenario]") {
   Cluster cluster({.agents = {{"node1", "cpu: 2, memory: 1GiB"}},
                    .tenants = tenants({{"steady", 1}}),

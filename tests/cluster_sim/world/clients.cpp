@@ -127,6 +127,7 @@ JobSpec Clients::some_job() {
   spec.preemptible = !chance.percent(10);
   spec.retries = static_cast<std::uint32_t>(chance.below(3));
   spec.grace_ms = chance.between(0, 3'000);
+  if (chance.percent(30)) spec.lease_ms = chance.between(kLease_ms, kLongestLease_ms);
   if (chance.percent(10) && !jobs_.empty()) spec.after = {some_job_id()};
   if (!spec.job_class.empty()) follow_profile(spec);
   return spec;

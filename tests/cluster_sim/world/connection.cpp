@@ -179,8 +179,7 @@ void Connection::registered(const Expected<NodeRegistered>& answer) {
   to_agent([this, epoch = answer->epoch, reply = answer->reply, cluster_id = answer->cluster_id] {
     if (std::exchange(is_registered_, true)) return;
     agent_end_ = open_agent_end();
-    agent_.machine.offer_lease({reply.committed.incarnation, epoch},
-                               sent_boottime_ms_ + reply.lease_ms);
+    agent_.machine.offer_lease({reply.committed.incarnation, epoch}, sent_boottime_ms_, reply);
     agent_.on_registered(LinkUp{agent_end_, epoch, reply, sent_boottime_ms_, cluster_id});
   });
 }
@@ -203,8 +202,8 @@ void Connection::answer_as_deposed() {
                     deposed_->epoch);
     agent_end_ = open_agent_end();
     const ReportReply& reply = deposed_->reply;
-    agent_.machine.offer_lease({reply.committed.incarnation, deposed_->epoch},
-                               sent_boottime_ms_ + reply.lease_ms);
+    agent_.machine.offer_lease({reply.committed.incarnation, deposed_->epoch}, sent_boottime_ms_,
+                               reply);
     agent_.on_registered_by_deposed(
         LinkUp{agent_end_, deposed_->epoch, reply, sent_boottime_ms_, deposed_->cluster_id});
   });
@@ -243,7 +242,7 @@ void Connection::deliver_reply(std::uint64_t number, const Expected<ReportReply>
     answered_.insert(number);
     if (reply)
       agent_.machine.offer_lease({reply->committed.incarnation, reply->epoch},
-                                 reported_[number].boottime_ms + reply->lease_ms);
+                                 reported_[number].boottime_ms, *reply);
     caf::anon_send(agent_end_, ReportAnswered{number, reply});
   });
 }

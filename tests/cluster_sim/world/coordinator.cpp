@@ -54,6 +54,9 @@ caf::error Coordinator::found_cluster(Ledger& ledger) const {
 ClusterSettings Coordinator::settings() const {
   ClusterSettings settings;
   settings.lease_ms = kLease_ms;
+  settings.longest_lease_ms = stage_.chance.percent(70)
+                                  ? kLongestLease_ms
+                                  : stage_.chance.between(kLease_ms, kLongestLease_ms);
   settings.grace_ms = kGrace_ms;
   settings.heartbeat_interval_ms = kHeartbeat_ms;
   settings.window_tasks = 16;  // small ones, so that windows are refilled

@@ -16,6 +16,7 @@ namespace fairwater::cluster_sim {
 class Connection;
 
 inline constexpr std::int64_t kLease_ms = 12'000;
+inline constexpr std::int64_t kLongestLease_ms = 45'000;
 inline constexpr std::int64_t kGrace_ms = 5'000;
 inline constexpr std::int64_t kHeartbeat_ms = 2'000;
 inline constexpr const char* kLedgerDirectory = "/ledger";

@@ -45,7 +45,7 @@ FakeHost::behavior_type fake_host(FakeHost::stateful_pointer<FakeHostState> self
       [=](const ForgetAttempts& forget) {
         for (const auto& task : forget.tasks) machine->forget(task);
       },
-      [=](const ExtendHostLease& lease) { machine->extend_lease(lease.deadline_boottime_ms); },
+      [=](const ExtendHostLease& lease) { machine->extend_lease(lease.times); },
       [=](const KeepMemory& keep) { machine->keep(keep.memory); },
       [](const SettleDirectory&) {},
       [](const TellAttempts&) {},

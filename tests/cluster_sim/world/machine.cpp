@@ -73,7 +73,7 @@ std::vector<FoundTask> Machine::scan() {
       attempt.result = result_of(task, reason, 0);
       checker_.result(*attempt.result);
     }
-    found.push_back({task, attempt.phase == Phase::alive, attempt.result});
+    found.push_back({task, attempt.phase == Phase::alive, attempt.result, attempt.order.lease_ms});
   }
   return found;
 }
@@ -91,7 +91,7 @@ caf::error Machine::launch(const LaunchOrder& order) {
   hand_out(order, attempt);
   attempts_[order.task] = std::move(attempt);
   // A supervisor starts nothing when the lease is over: by now somebody else may run the task.
-  if (lease_deadline_ms_ > 0 && boottime_ms() >= lease_deadline_ms_) {
+  if (is_lease_over(order)) {
     end(order.task, EndReason::lease_expired, 0);
     return {};
   }
@@ -144,8 +144,7 @@ void Machine::run(const TaskKey& task, std::int64_t for_us) {
   stage_.time.in(for_us, [this, task, fails] {
     const auto& attempt = attempts_.at(task);
     if (attempt.phase != Phase::alive) return;
-    const bool lease_over = lease_deadline_ms_ > 0 && boottime_ms() >= lease_deadline_ms_;
-    if (attempt.stop_reason || lease_over)
+    if (attempt.stop_reason || is_lease_over(attempt.order))
       end(task, attempt.stop_reason.value_or(EndReason::lease_expired), 0);
     else if (has_too_little_memory(attempt.order))
       end(task, EndReason::memory_limit, 137);
@@ -176,50 +175,70 @@ void Machine::forget(const TaskKey& task) {
 
 // -- the lease ------------------------------------------------------------------------------------
 
-void Machine::offer_lease(Term term, std::int64_t deadline_ms) {
-  Term& newest = offered_leases_[deadline_ms];
-  newest = std::max(newest, term);
+void Machine::offer_lease(Term term, std::int64_t sent_ms, const ReportReply& reply) {
+  if (reply.lease_ms == 0) return;
+  Offer& offer = offered_leases_[sent_ms];
+  offer.term = std::max(offer.term, term);
+  (void)offer.times.extend({sent_ms + reply.lease_ms, sent_ms, sent_ms + reply.longest_lease_ms});
 }
 
-void Machine::extend_lease(std::int64_t deadline_ms) {
-  if (deadline_ms <= lease_deadline_ms_) return;
+void Machine::extend_lease(const LeaseTimes& times) {
   // The agent takes the time when it reports, which may be some time before that leaves it.
-  const auto offered = offered_leases_.lower_bound(deadline_ms);
-  if (offered == offered_leases_.end())
-    return stage_.broken("{} takes a lease that nobody offered", spec.traits.name);
+  const auto offered = offered_leases_.lower_bound(times.heard_ms);
+  LeaseTimes may = newest_offer_;
   Term term;
-  for (auto offer = offered; offer != offered_leases_.end(); ++offer)
-    term = std::max(term, offer->second);
-  if (term < newest_term_)
-    stage_.broken("{} takes a lease of epoch {}, and had one of epoch {} before", spec.traits.name,
-                  term.epoch, newest_term_.epoch);
-  if (Term{memory.seen.incarnation, memory.epoch} < term)
-    stage_.broken("{} takes a lease of epoch {} before that is durable", spec.traits.name,
-                  term.epoch);
-  newest_term_ = std::max(newest_term_, term);
+  for (auto offer = offered; offer != offered_leases_.end(); ++offer) {
+    term = std::max(term, offer->second.term);
+    (void)may.extend(offer->second.times);
+  }
+  LeaseTimes both = may;
+  if (both.extend(times))
+    return stage_.broken("{} takes a lease that nobody offered", spec.traits.name);
+  if (offered != offered_leases_.end()) {
+    if (term < newest_term_)
+      stage_.broken("{} takes a lease of epoch {}, and had one of epoch {} before",
+                    spec.traits.name, term.epoch, newest_term_.epoch);
+    if (Term{memory.seen.incarnation, memory.epoch} < term)
+      stage_.broken("{} takes a lease of epoch {} before that is durable", spec.traits.name,
+                    term.epoch);
+    newest_term_ = std::max(newest_term_, term);
+  }
+  newest_offer_ = may;
   offered_leases_.erase(offered_leases_.begin(), offered);
-  lease_deadline_ms_ = deadline_ms;
+  if (!lease_.extend(times)) return;
   watch_lease();
 }
 
-void Machine::watch_lease() {
-  const auto deadline_ms = lease_deadline_ms_;
-  const auto left_ms = deadline_ms - boottime_ms();
-  stage_.time.at(clock_.when_us(clock_.local_us(stage_.time.now_us()) + left_ms * kMs),
-                 [this, deadline_ms] {
-                   if (deadline_ms == lease_deadline_ms_) end_lease();
-                 });
+bool Machine::is_lease_over(const LaunchOrder& order) const {
+  const std::int64_t deadline_ms = lease_.deadline_of(order.lease_ms);
+  return deadline_ms > 0 && boottime_ms() >= deadline_ms;
 }
 
-/// The supervisors take up to what they promise, and no longer.
-void Machine::end_lease() {
-  for (const auto& task : alive()) {
-    const auto after_ms =
-        stage_.chance.percent(50) ? kLeaseEndMs : stage_.chance.between(0, kLeaseEndMs);
-    stage_.time.in(after_ms * kMs, [this, task] {
-      if (attempts_.at(task).phase == Phase::alive) end(task, EndReason::lease_expired, 0);
-    });
-  }
+void Machine::at_boottime(std::int64_t moment_ms, std::function<void()> what) {
+  const auto left_ms = moment_ms - boottime_ms();
+  stage_.time.at(clock_.when_us(clock_.local_us(stage_.time.now_us()) + left_ms * kMs),
+                 std::move(what));
+}
+
+void Machine::watch_lease() {
+  at_boottime(lease_.deadline_ms, [this, deadline_ms = lease_.deadline_ms] {
+    if (deadline_ms != lease_.deadline_ms) return;
+    for (const auto& task : alive()) end_or_watch(task);
+  });
+}
+
+/// When its lease is over. Its supervisor takes up to what it promises, and no longer.
+void Machine::end_or_watch(const TaskKey& task) {
+  const auto& attempt = attempts_.at(task);
+  if (attempt.phase != Phase::alive) return;
+  if (!is_lease_over(attempt.order))
+    return at_boottime(lease_.deadline_of(attempt.order.lease_ms),
+                       [this, task] { end_or_watch(task); });
+  const auto after_ms =
+      stage_.chance.percent(50) ? kLeaseEndMs : stage_.chance.between(0, kLeaseEndMs);
+  stage_.time.in(after_ms * kMs, [this, task] {
+    if (attempts_.at(task).phase == Phase::alive) end(task, EndReason::lease_expired, 0);
+  });
 }
 
 // -- ends -----------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@
 #include "model/node.hpp"
 #include "process/cpus.hpp"
 #include "process/devices.hpp"
+#include "process/lease.hpp"
 #include "process/task_process.hpp"
 #include "tests/cluster_sim/world/actor_process.hpp"
 #include "tests/cluster_sim/world/checker.hpp"
@@ -57,9 +58,9 @@ class Machine {
   void stop(const TaskKey& task, EndReason reason);
   void forget(const TaskKey& task);
   /// Somebody must have offered it, and nobody whom the agent knows to be deposed.
-  void extend_lease(std::int64_t deadline_ms);
-  /// An answer on its way to the agent carries this lease.
-  void offer_lease(Term term, std::int64_t deadline_ms);
+  void extend_lease(const LeaseTimes& times);
+  /// An answer on its way to the agent, to a report that left then, carries this lease.
+  void offer_lease(Term term, std::int64_t sent_ms, const ReportReply& reply);
   /// The newest coordinator whose lease was taken, by any run of the agent.
   [[nodiscard]] Term newest_term() const { return newest_term_; }
   /// Told of every attempt that ends, while an agent runs.
@@ -99,16 +100,24 @@ class Machine {
   void vanish(const TaskKey& task);
   [[nodiscard]] TaskResult result_of(const TaskKey& task, EndReason reason,
                                      std::int32_t exit_code) const;
+  [[nodiscard]] bool is_lease_over(const LaunchOrder& order) const;
   void watch_lease();
-  void end_lease();
+  void at_boottime(std::int64_t moment_ms, std::function<void()> what);
+  void end_or_watch(const TaskKey& task);
 
   Stage& stage_;
   Checker& checker_;
   DriftingClock clock_;
   std::uint8_t directories_ = 0;  ///< that the agent has had
   std::map<TaskKey, Attempt> attempts_;
-  std::int64_t lease_deadline_ms_ = 0;
-  std::map<std::int64_t, Term> offered_leases_;  ///< by deadline
+  LeaseTimes lease_;
+  /// By when the report left that it answers, by whom it may be, and until when it lets tasks run.
+  struct Offer {
+    Term term;
+    LeaseTimes times;
+  };
+  std::map<std::int64_t, Offer> offered_leases_;
+  LeaseTimes newest_offer_;  ///< of all that the agent may have taken
   Term newest_term_;
 };
 
