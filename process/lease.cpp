@@ -11,6 +11,13 @@
 #include "process/process_identity.hpp"
 
 namespace fairwater::inline process {
+namespace {
+
+std::filesystem::path path_in(const std::filesystem::path& host_directory) {
+  return host_directory / ("lease." + current_boot_id());
+}
+
+}  // namespace
 
 std::int64_t LeaseTimes::deadline_of(std::int64_t own_lease_ms) const {
   if (deadline_ms == 0 || own_lease_ms == 0) return deadline_ms;
@@ -26,7 +33,7 @@ bool LeaseTimes::extend(const LeaseTimes& given) {
 }
 
 Expected<Lease> Lease::open(const std::filesystem::path& host_directory) {
-  const auto path = host_directory / ("lease." + current_boot_id());
+  const auto path = path_in(host_directory);
   const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!file) return system_error("cannot make " + path.string(), errno);
   // Not a hole: writing to one through the mapping would end the process on a full disk (SIGBUS).
@@ -36,6 +43,11 @@ Expected<Lease> Lease::open(const std::filesystem::path& host_directory) {
       ::mmap(nullptr, sizeof(Numbers), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (mapped == MAP_FAILED) return system_error("cannot map " + path.string(), errno);
   return Lease(static_cast<Numbers*>(mapped));
+}
+
+bool Lease::exists(const std::filesystem::path& host_directory) {
+  std::error_code ignored;  // what cannot be looked at cannot be opened either
+  return std::filesystem::exists(path_in(host_directory), ignored);
 }
 
 Lease::Lease(Lease&& other) noexcept : mapped_(std::exchange(other.mapped_, nullptr)) {}

@@ -44,6 +44,8 @@ class Lease {
   /// Opens or makes the lease in a host's directory. It is bound to this boot: after another one,
   /// CLOCK_BOOTTIME starts anew and no task is left.
   [[nodiscard]] static Expected<Lease> open(const std::filesystem::path& host_directory);
+  /// Whether it was opened there since the machine was booted.
+  [[nodiscard]] static bool exists(const std::filesystem::path& host_directory);
   Lease(Lease&& other) noexcept;
   Lease& operator=(Lease&& other) noexcept;
   ~Lease();

@@ -38,6 +38,7 @@ struct Unrecorded {
   EndReason reason = EndReason::supervisor_lost;
   std::string why = "its supervisor vanished without recording how it ended";
 };
+const Unrecorded kWentWithMachine{EndReason::node_lost, "its machine went down"};
 constexpr int kLockTries = 1000;  // about a second
 
 TaskResult unknown_end(const TaskKey& task, const caf::error& error) {
@@ -74,6 +75,8 @@ class TaskHost::Impl {
     return fork_server_.start();
   }
 
+  /// The attempts that are there are of an earlier boot: this is the first host since the last one.
+  [[nodiscard]] caf::error find_earlier_boots_attempts();
   Expected<std::vector<FoundTask>> scan();
   caf::error launch(const LaunchOrder& order);
   caf::error stop(const TaskKey& task, EndReason reason);
@@ -124,6 +127,7 @@ class TaskHost::Impl {
   FileDescriptor events_;
   std::vector<Cpu> machine_ = read_cpus(usable_cpus());
   CpuNumbers shared_cpus_;  ///< by all that have none of their own; empty: not looked at yet
+  std::set<TaskKey> of_earlier_boot_;  ///< also those whose files say nothing any more
   std::map<TaskKey, LiveAttempt> running_;
   std::map<int, TaskKey> by_descriptor_;
 };
@@ -182,6 +186,13 @@ Expected<NamedDevices> TaskHost::Impl::pick_devices_for(const LaunchOrder& order
   return pick_devices(options_.devices, held, order.limits, order.devices);
 }
 
+caf::error TaskHost::Impl::find_earlier_boots_attempts() {
+  const auto tasks = AttemptFile::list(options_.directory);
+  if (!tasks) return tasks.error();
+  of_earlier_boot_.insert(tasks->begin(), tasks->end());
+  return {};
+}
+
 Expected<std::vector<FoundTask>> TaskHost::Impl::scan() {
   const auto tasks = AttemptFile::list(options_.directory);
   if (!tasks) return tasks.error();
@@ -192,7 +203,7 @@ Expected<std::vector<FoundTask>> TaskHost::Impl::scan() {
       found.push_back({task, true, std::nullopt, running_.at(task).lease_ms});
       continue;
     }
-    auto one = inspect(task, {});
+    auto one = inspect(task, of_earlier_boot_.contains(task) ? kWentWithMachine : Unrecorded{});
     if (!one) return one.error();
     found.push_back(std::move(*one));
   }
@@ -422,12 +433,15 @@ Expected<std::unique_ptr<TaskHost>> TaskHost::open(TaskHostOptions options) {
   if (options.cpusets)
     if (auto failed = add_cpusets(*cgroup, cgroup_name(options.directory), usable_cpus()))
       return failed;
+  const bool is_first_of_boot = !Lease::exists(options.directory);
   auto lease = Lease::open(options.directory);
   if (!lease) return lease.error();
   auto forgotten = ForgottenTasks::open(options.directory, options.log_retention);
   if (!forgotten) return forgotten.error();
   auto impl = std::make_unique<Impl>(std::move(options), std::move(*cgroup), std::move(*lease),
                                      std::move(*forgotten));
+  if (is_first_of_boot)
+    if (auto failed = impl->find_earlier_boots_attempts()) return failed;
   if (auto failed = impl->start()) return failed;
   return std::unique_ptr<TaskHost>(new TaskHost(std::move(impl)));
 }

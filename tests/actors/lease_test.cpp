@@ -89,6 +89,21 @@ TEST_CASE("each task of a silent node goes when its own lease and the grace are 
   CHECK(two.cluster.verify().ok);
 }
 
+TEST_CASE("a machine that was booted anew gives its tasks back at once, whatever their leases",
+          "[actor]") {
+  TwoLeases two;
+  two.pass(1'000);
+  two.node.running.clear();
+  CHECK_FALSE(two.cluster.reattach(two.node, {ended({two.ordinary, 0, 1}, EndReason::node_lost),
+                                              ended({two.own, 0, 1}, EndReason::node_lost)}));
+  const auto runs_again = [&](JobId job) {
+    const TaskRecord task = two.cluster.show(job).tasks.at(0).record;
+    return task.state == TaskState::running && task.attempt == 2 && task.losses == 0;
+  };
+  CHECK(runs_again(two.ordinary));
+  CHECK(runs_again(two.own));
+}
+
 TEST_CASE("a disk that is full when the first leases end delays, and loses nothing", "[actor]") {
   TwoLeases two;
   two.pass(14'000);

@@ -127,3 +127,33 @@ TEST_CASE("A machine that was booted since has lost its tasks", "[process]") {
       !AttemptFile::append(file.try_lock(), TaskStarted{{1, 1, "another boot"}, wall_time_now()}));
   CHECK(fixture.host().scan()->front().result->reason == EndReason::node_lost);
 }
+
+TEST_CASE(
+    "What an earlier boot left is gone with the machine, also where its files were not on disk",
+    "[process]") {
+  const TemporaryDirectory directory;  // in which nobody has worked since this boot
+  REQUIRE(!AttemptFile::make_directories(directory.path()));
+  const auto leave_file = [&](std::uint64_t job, const char* content) {
+    std::ofstream(AttemptFile(directory.path(), {JobId{job}, 0, 1}).path()) << content;
+  };
+  leave_file(1, "");
+  leave_file(2, "fairwater-order 1\nepo");
+  HostFixture fixture;
+  fixture.options().directory = directory.path();
+  fixture.reopen();
+  const auto of_earlier_boot = *fixture.host().scan();
+  CHECK(of_earlier_boot.size() == 2);
+  for (const FoundTask& found : of_earlier_boot) {
+    CHECK(found.result->reason == EndReason::node_lost);
+    CHECK(found.result->message == "its machine went down");
+  }
+  // Of this boot, and found by the next host, it is its supervisor that is lost.
+  leave_file(3, "");
+  fixture.reopen();
+  const auto found = *fixture.host().scan();
+  REQUIRE(found.size() == 3);
+  for (const FoundTask& one : found)
+    CHECK(one.result->reason ==
+          (one.task.job == JobId{3} ? EndReason::supervisor_lost : EndReason::node_lost));
+  fixture.close();
+}
