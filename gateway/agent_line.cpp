@@ -2,6 +2,7 @@
 
 #include <caf/all.hpp>
 
+#include "policy/core/check.hpp"
 #include "rpc/answers.hpp"
 #include "rpc/faults.hpp"
 #include "schema/byte_budget.hpp"
@@ -145,8 +146,10 @@ void AgentLine::send_waiting() {
 }
 
 void AgentLine::answered(std::size_t bytes, std::uint64_t request, bool whole_batch) {
+  FAIRWATER_CHECK(bytes_under_way_ >= bytes, "what is answered was under way");
   bytes_under_way_ -= bytes;
   if (whole_batch) {
+    FAIRWATER_CHECK(unanswered_batches_ > 0, "a batch of orders is answered once");
     --unanswered_batches_;
     caf::anon_send(caf::actor_cast<AgentLinkActor>(link_), OrdersAnswered{request, OrdersTaken{}});
   }

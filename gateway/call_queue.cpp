@@ -46,6 +46,7 @@ CallQueue::Call::Call(CallQueue& queue, TenantId tenant) : queue_(queue), tenant
 
 CallQueue::Call::~Call() noexcept {
   auto& lane = queue_.lanes_.at(tenant_);
+  FAIRWATER_CHECK(queue_.open_ > 0 && lane.open > 0, "a call is open until it ends");
   --queue_.open_;
   --lane.open;
   if (at_work_) queue_.ended(*this, lane);
@@ -64,7 +65,7 @@ Expected<kj::Own<CallQueue::Call>> CallQueue::open(TenantId tenant) {
     return make_error(ErrorCode::overloaded,
                       "more than " + std::to_string(limits_.open_per_tenant) +
                           " calls at once of one tenant; try again when some are answered");
-  return kj::heap<Call>(*this, tenant);
+  return kj::refcounted<Call>(*this, tenant);
 }
 
 void CallQueue::changed(TenantId tenant, const Lane& lane) {
@@ -97,6 +98,8 @@ void CallQueue::begun(Call& call, Lane& lane) {
   call.at_work_ = true;
   ++at_work_;
   ++lane.at_work;
+  FAIRWATER_CHECK(at_work_ <= limits_.at_work && lane.at_work <= limits_.at_work_per_tenant,
+                  "the actors have no more calls before them than they may");
 }
 
 void CallQueue::ended(const Call& call, Lane& lane) {

@@ -1,6 +1,10 @@
 // Calls of clients that are open, and whose turn it is to be worked on.
 //
-//   open ──turn()──> waiting ──its turn──> at work ──answered or cancelled──> gone
+//   open ──turn()──> waiting ──its turn──> at work ──answered by the actors──> gone
+//                        └── cancelled ────────────────────────────────────────^
+//
+// Who goes within a call does not end it: the actors are at it still, so it keeps its place. Else
+// whoever calls and goes, over and over, would fill their mailboxes.
 //
 // Tenants take turns, and only some calls of each are at work at a time, so what the actors have
 // before them is never long. Agents do not come here: a heartbeat is passed on when it arrives.
@@ -20,6 +24,7 @@
 #include <set>
 
 #include <kj/async.h>
+#include <kj/refcount.h>
 #include <kj/timer.h>
 
 #include "model/errors.hpp"
@@ -48,8 +53,8 @@ class CallQueue {
   /// Somebody calls who has done so within this time while none other of its calls was open.
   static constexpr auto kRecently = 1 * kj::SECONDS;
 
-  /// Counts as open while it lives; as at work from its turn on.
-  class Call {
+  /// Counts as open while anybody has it; as at work from its turn on.
+  class Call final : public kj::Refcounted {
    public:
     Call(CallQueue& queue, TenantId tenant);
     Call(const Call&) = delete;

@@ -91,7 +91,8 @@ kj::Promise<void> answer_agent(Connection& connection, Context context, Decode d
 /// would keep the place of those that work.
 enum class CallKind { work, wait };
 
-/// A client's call: carried out when it is its tenant's turn, decoded only then.
+/// A client's call: carried out when it is its tenant's turn, decoded only then. `ask(request,
+/// place)` keeps the place until the actors have answered.
 template <class Context, class Decode, class Ask, class Fill>
 kj::Promise<void> answer_client(Connection& connection, TenantId tenant, CallKind kind,
                                 Context context, Decode decode, Ask ask, Fill fill) {
@@ -100,9 +101,12 @@ kj::Promise<void> answer_client(Connection& connection, TenantId tenant, CallKin
   context.allowCancellation();
   auto turn = kind == CallKind::work ? (*admission)->turn() : kj::Promise<void>(kj::READY_NOW);
   return turn
-      .then([context, decode = std::move(decode), ask = std::move(ask),
-             fill = std::move(fill)]() mutable {
-        return carry_out(context, std::move(decode), std::move(ask), std::move(fill));
+      .then([context, decode = std::move(decode), ask = std::move(ask), fill = std::move(fill),
+             place = (*admission)->place()]() mutable {
+        auto ask_in_place = [ask = std::move(ask), place = kj::mv(place)](auto request) mutable {
+          return ask(std::move(request), kj::mv(place));
+        };
+        return carry_out(context, std::move(decode), std::move(ask_in_place), std::move(fill));
       })
       .attach(kj::mv(*admission));
 }

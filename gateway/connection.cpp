@@ -28,14 +28,15 @@ void Background::taskFailed(kj::Exception&& fault) {
 }
 
 // Bound: of each token one revocation waits for its commit; others are answered at once.
-kj::Promise<Expected<RevokedToken>> Services::revoke(RevokeToken request,
+kj::Promise<Expected<RevokedToken>> Services::revoke(RevokeToken request, Bridge::Kept place,
                                                      const Connection& caller) {
-  auto revoked = bridge.ask<RevokedToken>(frontend, std::move(request), Bridge::kNever)
-                     .then([this, caller = caller.number()](Expected<RevokedToken> answer) {
-                       if (answer) end_sessions_of(answer->token_hash, caller);
-                       return answer;
-                     })
-                     .fork();
+  auto revoked =
+      bridge.ask<RevokedToken>(frontend, std::move(request), Bridge::kNever, kj::mv(place))
+          .then([this, caller = caller.number()](Expected<RevokedToken> answer) {
+            if (answer) end_sessions_of(answer->token_hash, caller);
+            return answer;
+          })
+          .fork();
   background.add(revoked.addBranch().ignoreResult());
   auto late = timer.afterDelay(options.answer_timeout_ms * kj::MILLISECONDS).then([] {
     return Expected<RevokedToken>(translate_actor_error(caf::sec::request_timeout));

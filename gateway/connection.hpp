@@ -63,12 +63,12 @@ struct Services {
   FrontendActor frontend;
   ServerOptions options;
   kj::Timer& timer;
-  Bridge bridge;
+  CallQueue calls;
+  Bridge bridge;  ///< keeps calls until they are answered
   AgentLines agent_lines;
   std::set<Connection*> connections;
   std::uint64_t wrong_tokens = 0;
   std::uint32_t in_reserved_places = 0;  ///< of the connections
-  CallQueue calls{options.calls, timer};
   Refusals refusals{timer};
   ByteMeter anonymous_bytes{options.max_anonymous_bytes};
   ByteMeter client_bytes{options.max_client_bytes};
@@ -79,7 +79,7 @@ struct Services {
 
   /// Revokes a token and ends its sessions when that is durable, also when nobody waits for the
   /// answer any more: the caller has gone, or the commit took longer than a call may.
-  [[nodiscard]] kj::Promise<Expected<RevokedToken>> revoke(RevokeToken request,
+  [[nodiscard]] kj::Promise<Expected<RevokedToken>> revoke(RevokeToken request, Bridge::Kept place,
                                                            const Connection& caller);
   /// Closes every connection that logged in with the token but the caller's, which is to get its
   /// answer: calls that it makes from now on are refused.
@@ -137,8 +137,9 @@ class Connection final : public kj::Refcounted {
     Admission(const Admission&) = delete;
     Admission& operator=(const Admission&) = delete;
     ~Admission() { --connection_->calls_; }
-    /// Of a client's call.
+    /// Of a client's call: its turn, and its place among those that the actors work on.
     [[nodiscard]] kj::Promise<void> turn();
+    [[nodiscard]] Bridge::Kept place() { return kj::addRef(*call_); }
 
    private:
     kj::Own<Connection> connection_;

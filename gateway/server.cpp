@@ -116,8 +116,14 @@ class Server::Impl {
     }
     const std::string host = options.listen.substr(0, options.listen.rfind(':'));
     const std::string address = host + ":" + std::to_string((*receiver)->getPort());
-    Services services{system, frontend, options, loop.timer(), {system, loop.outbox, loop.timer()},
-                      {},     {}};
+    Services services{system,
+                      frontend,
+                      options,
+                      loop.timer(),
+                      {options.calls, loop.timer()},
+                      {system, loop.outbox, loop.timer()},
+                      {},
+                      {}};
     {
       Acceptor acceptor(services, kj::mv(*receiver));
       listening_.set_value(address);

@@ -88,10 +88,10 @@ class SessionServer : public virtual wire::TenantSession::Server {
 
   /// Asks the frontend.
   auto frontend_within(std::chrono::milliseconds timeout) {
-    return [this, timeout]<class Request>(Request request) {
+    return [this, timeout]<class Request>(Request request, Bridge::Kept place) {
       auto& services = connection_->services();
       return services.bridge.ask<typename Request::Answer>(services.frontend, std::move(request),
-                                                           timeout);
+                                                           timeout, kj::mv(place));
     };
   }
 
@@ -191,8 +191,8 @@ class OperatorSessionServer final : public SessionServer,
   kj::Promise<void> serve(Call<RevokeToken>, RevokeTokenContext context) {
     return answer_client(
         connection(), caller().tenant, CallKind::work, context, request_reader<RevokeToken>(),
-        [this](RevokeToken request) {
-          return connection().services().revoke(std::move(request), connection());
+        [this](RevokeToken request, Bridge::Kept place) {
+          return connection().services().revoke(std::move(request), kj::mv(place), connection());
         },
         [](const RevokedToken& revoked, auto results) {
           put_answer<RevokeToken>(revoked.info, results);

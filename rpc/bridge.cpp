@@ -62,6 +62,10 @@ Bridge::~Bridge() {
   actor_->end();
 }
 
+void Bridge::keep(std::uint64_t id, Kept kept) {
+  kept_.emplace(id, KeptUntil{kj::mv(kept), timer_.now() + kKeptAtMost});
+}
+
 Bridge::Deadline Bridge::deadline_of(Timeout timeout) {
   if (!timeout) return nullptr;
   if (!std::exchange(sweeping_, true)) sweep_ = sweep().eagerlyEvaluate(nullptr);
@@ -79,6 +83,7 @@ kj::Promise<void> Bridge::sweep() {
         next->second->fail(translate_actor_error(caf::sec::request_timeout));
       next = pending_.upper_bound(id);
     }
+    while (!kept_.empty() && kept_.begin()->second.end <= now) kept_.erase(kept_.begin());
     return sweep();
   });
 }

@@ -21,6 +21,7 @@
 #include <caf/mixin/sender.hpp>
 #include <caf/scheduled_actor.hpp>
 #include <kj/async.h>
+#include <kj/refcount.h>
 #include <kj/timer.h>
 
 #include "model/errors.hpp"
@@ -79,11 +80,19 @@ class Bridge {
   static constexpr std::nullopt_t kNever = std::nullopt;
   using Timeout = std::optional<std::chrono::milliseconds>;
 
+  /// What is given back when the receiver has answered, whether or not anybody still waits for
+  /// that: a place among those who ask.
+  using Kept = kj::Own<kj::Refcounted>;
+  /// At the latest then: an actor that ends takes what it has not answered with it (CAF 0.17).
+  static constexpr auto kKeptAtMost = 10 * kj::MINUTES;
+
   /// Sends `request` and promises the answer or its error; `unavailable` after `timeout`, or up to
   /// kTimeoutPrecision later. Dropping the promise drops the answer, not the request.
   template <class Response, class Receiver, class Request>
-  kj::Promise<Expected<Response>> ask(const Receiver& receiver, Request request, Timeout timeout) {
+  kj::Promise<Expected<Response>> ask(const Receiver& receiver, Request request, Timeout timeout,
+                                      Kept kept = {}) {
     const std::uint64_t id = next_id_++;
+    if (kept.get() != nullptr) keep(id, kj::mv(kept));
     auto answer = kj::newAdaptedPromise<Expected<Response>, Answer<Response>>(*this, id,
                                                                               deadline_of(timeout));
     actor_->request(receiver, caf::infinite, std::move(request))
@@ -135,7 +144,9 @@ class Bridge {
     const auto found = pending_.find(id);
     if (found != pending_.end())
       static_cast<Answer<Response>*>(found->second)->fulfill(std::move(value));
+    kept_.erase(id);
   }
+  void keep(std::uint64_t id, Kept kept);
   [[nodiscard]] Deadline deadline_of(Timeout timeout);
   [[nodiscard]] kj::Promise<void> sweep();
 
@@ -145,6 +156,11 @@ class Bridge {
   LoopActor* actor_;
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, Pending*> pending_;  ///< borrowed from the promises that wait
+  struct KeptUntil {
+    Kept kept;
+    kj::TimePoint end;
+  };
+  std::map<std::uint64_t, KeptUntil> kept_;  ///< of requests that are not answered
   bool sweeping_ = false;
   kj::Promise<void> sweep_ = nullptr;  ///< last: it refers to the rest
 };

@@ -123,6 +123,48 @@ TEST_CASE("more calls at once than admitted are answered overloaded", "[gateway]
   check_works(*client);
 }
 
+TEST_CASE("a call keeps its place until it is answered, also when its client has gone",
+          "[gateway][hostile]") {
+  constexpr int kCalls = 3;
+  ServerOptions options;
+  options.calls.open_per_tenant = kCalls;
+  options.max_connections_per_peer = 2 + kCalls;
+  FakeCoordinator coordinator(options);
+  const auto client = coordinator.client(kTenantToken);
+  const auto others = coordinator.client(kOperatorToken);
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  {
+    std::vector<std::unique_ptr<RpcPeer>> peers;
+    for (int i = 0; i < kCalls; ++i) {
+      peers.push_back(std::make_unique<RpcPeer>(coordinator.address()));
+      REQUIRE(peers.back()->run([](RpcPeer& self) { return self.log_in(kTenantToken); }).empty());
+      peers.back()->run([](RpcPeer& self) {
+        auto request = self.session().waitJobRequest();
+        request.setId(kHeldJob.value);
+        request.setTimeoutMs(60'000);
+        request.send().ignoreResult().detach([](kj::Exception&&) {});
+      });
+      coordinator.seen->requests.take();
+    }
+  }
+  // The server has seen all of them go when others find a place for their connections.
+  std::vector<std::unique_ptr<Client>> newcomers;
+  while (newcomers.size() < kCalls) {
+    REQUIRE(std::chrono::steady_clock::now() < deadline);
+    if (auto newcomer = Client::connect(coordinator.address(), kTenantToken))
+      newcomers.push_back(std::move(*newcomer));
+  }
+  const auto refused = client->status();
+  REQUIRE_FALSE(refused);
+  CHECK(details(refused.error()).code == ErrorCode::overloaded);
+  CHECK(is_retryable(details(refused.error()).code));
+  CHECK_THAT(details(refused.error()).message,
+             Catch::Contains("more than 3 calls at once of one tenant; try again when some"));
+  check_works(*others);
+  coordinator.release_waits();
+  while (!client->status()) REQUIRE(std::chrono::steady_clock::now() < deadline);
+}
+
 TEST_CASE("calls on a session that is not there yet are not gathered", "[gateway][hostile]") {
   FakeCoordinator coordinator;
   RpcPeer peer(coordinator.address());
