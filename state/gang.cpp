@@ -35,6 +35,8 @@ void start_over(JobRecord& job, TaskRecord& task) {
   if (task.state != TaskState::succeeded)
     refuse("a task of job " + std::to_string(job.id.value) + " starts over while it is " +
            std::string(to_string(task.state)));
+  if (job.tasks.succeeded == 0)
+    refuse("job " + std::to_string(job.id.value) + " has no succeeded task that could start over");
   task.state = TaskState::pending;
   ++task.attempt;
   --job.tasks.succeeded;

@@ -35,8 +35,23 @@ std::uint32_t* count_of(TaskCounts& counts, TaskState state) {
   return nullptr;
 }
 
+/// After every event. What this finds was wrong before it: the record, or whoever changed it.
+void check_counts(const JobRecord& job) {
+  const TaskCounts& tasks = job.tasks;
+  const std::uint64_t named = std::uint64_t{tasks.running} + tasks.succeeded + tasks.failed +
+                              tasks.cancelled + tasks.unneeded;
+  if (named > tasks.total)
+    refuse("job " + std::to_string(job.id.value) + " counts " + std::to_string(named) +
+           " tasks that do not wait, of " + std::to_string(tasks.total));
+  if (job.grown > tasks.running || job.begun > tasks.total)
+    refuse("job " + std::to_string(job.id.value) + " has grown by " + std::to_string(job.grown) +
+           " of " + std::to_string(tasks.running) + " running tasks, and begun " +
+           std::to_string(job.begun) + " of " + std::to_string(tasks.total));
+}
+
 /// The job has ended with this event, or lives again: a grant that crossed its cancellation runs.
 void note_end(JobRecord& job, WallTime now) {
+  check_counts(job);
   const bool has_ended = is_terminal(state_of(job));
   if (has_ended == static_cast<bool>(job.finished_at)) return;
   job.finished_at = has_ended ? now : WallTime{};

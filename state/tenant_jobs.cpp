@@ -36,13 +36,12 @@ void TenantJobs::count(const Job& job, bool add) {
   change_turn(job.record.spec.user, [&] {
     Units& held = held_[job.record.spec.user];
     held += add ? job.held : -job.held;
+    FAIRWATER_CHECK(held >= 0, "a user holds nothing negative");
     if (held == 0) held_.erase(job.record.spec.user);
     if (!job.ready()) return;
     auto& queue = ready_[queue_of(job)];
-    if (add)
-      queue.insert(key_of(job));
-    else
-      queue.erase(key_of(job));
+    const bool changed = add ? queue.insert(key_of(job)).second : queue.erase(key_of(job)) == 1;
+    FAIRWATER_CHECK(changed, "a job is in its queue once");
     if (queue.empty()) ready_.erase(queue_of(job));
   });
   if (!job.ready()) return;
@@ -55,6 +54,8 @@ void TenantJobs::count(const Job& job, bool add) {
     pending_tasks_ += tasks;
   } else {
     late_.erase(lateness_of(job));
+    FAIRWATER_CHECK(pending_tasks_ >= tasks && amount.fits(pending_),
+                    "what waits is counted before it is taken out");
     pending_ -= amount;
     pending_tasks_ -= tasks;
   }
@@ -126,13 +127,17 @@ void TenantJobs::add(UnfinishedJob unfinished) {
 }
 
 void TenantJobs::erase(std::map<JobId, Job>::iterator job) {
-  bytes_ -= spec_bytes(job->second.record.spec);
+  const std::size_t bytes = spec_bytes(job->second.record.spec);
+  FAIRWATER_CHECK(bytes <= bytes_, "a job's bytes were counted when it came");
+  bytes_ -= bytes;
   for (const JobId awaited : job->second.waits_for) {
     const auto dependents = dependents_.find(awaited);
     dependents->second.erase(job->first);
     if (dependents->second.empty()) dependents_.erase(dependents);
   }
   jobs_.erase(job);
+  FAIRWATER_CHECK(!jobs_.empty() || (bytes_ == 0 && pending_tasks_ == 0 && held_.empty()),
+                  "without jobs nothing waits and nothing is held");
 }
 
 const TenantJobs::Job& TenantJobs::other(JobId job) const {
@@ -292,7 +297,9 @@ void TenantJobs::hold(JobId id) {
 
 void TenantJobs::release_hold(JobId id) {
   auto place = jobs_.find(id);
-  if (place != jobs_.end()) change(place->second, [&] { --place->second.holds; });
+  if (place == jobs_.end()) return;
+  FAIRWATER_CHECK(place->second.holds > 0, "a hold is released once");
+  change(place->second, [&] { --place->second.holds; });
 }
 
 std::vector<RunningTask> TenantJobs::cancel(JobId id, const std::string& reason, WallTime now) {

@@ -251,6 +251,8 @@ bool AllocatorState::release(const TaskKey& task) {
   gangs_without_room_.clear();
   held_on.has_grown = counts_time();
   refresh_room(held_on);
+  FAIRWATER_CHECK(held_on.running_tasks > 0 && ResourceVector{}.fits(held_on.used),
+                  "what is released was held on its node");
   --held_on.running_tasks;
   held_on.ends.erase({held.ends_ms, task});
   TenantState& holder = tenant(held.grant.tenant);
@@ -268,6 +270,9 @@ bool AllocatorState::release(const TaskKey& task) {
     if (held.grant.beyond_quota) holder.used_beyond_quota -= held.grant.demand;
     count_user(holder, held.user, -held.grant.cost);
   }
+  FAIRWATER_CHECK(holder.running_tasks > 0 && ResourceVector{}.fits(holder.used) &&
+                      ResourceVector{}.fits(holder.grown),
+                  "what is released was held by its tenant");
   --holder.running_tasks;
   quotas_.release(holder, held.grant.demand);
   count_held(holder);

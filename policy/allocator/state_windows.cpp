@@ -1,5 +1,6 @@
 // Of AllocatorState: what tenants wait for, and the lists that follow from it.
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "policy/allocator/deal_steps.hpp"
@@ -9,6 +10,8 @@
 
 namespace fairwater::inline policy::inline allocator {
 namespace {
+
+constexpr std::uint32_t kLastTaskIndex = std::numeric_limits<std::uint32_t>::max();
 
 void put_in(RankedList& list, const RankKey& key, bool member) {
   if (member)
@@ -78,6 +81,8 @@ void AllocatorState::strike(TenantState& tenant, const TaskKey& task, const Reso
 
 void AllocatorState::set_window(DemandWindow window) {
   TenantState& changed = tenant(window.tenant);
+  FAIRWATER_CHECK(window.seen_deal <= deals, "a tenant has seen no deal that is still to come");
+  FAIRWATER_CHECK(ResourceVector{}.fits(window.pending), "nothing negative waits");
   if (window.seen_deal < changed.seen_deal) return;
   changed.seen_deal = window.seen_deal;
   changed.window.clear();
@@ -155,6 +160,9 @@ void AllocatorState::arrange_turns() {
 
 WindowRange AllocatorState::entry_of(WaitingRange range) const {
   FAIRWATER_CHECK(ResourceVector{}.fits(range.demand), "a task asks for nothing negative");
+  FAIRWATER_CHECK(range.attempt > 0 && range.count - 1 <= kLastTaskIndex - range.first_index,
+                  "a window names tasks that can be");
+  FAIRWATER_CHECK(range.expected_ms >= 0 && range.limit_ms >= 0, "a run takes some time or none");
   const ResourceSet asks = ResourceSet::asked_by(range.demand);
   const std::uint32_t at_once = range.is_gang ? range.count : 1;
   const Units range_cost = std::min(cost(range.demand), kMaxDealUnits / at_once) * at_once;

@@ -5,6 +5,7 @@
 
 #include "allocator_cluster.hpp"
 #include "policy/allocator/state.hpp"
+#include "tests/values/last_words.hpp"
 
 namespace fairwater::test {
 namespace {
@@ -70,6 +71,34 @@ TEST_CASE("held tasks are struck out of the middle of a range", "[unit][allocato
   window.seen_deal = allocator.last_deal();
   allocator.set_window(window);
   CHECK(allocator.tenant(TenantId{1}).pending_tasks == 1);
+}
+
+TEST_CASE("a window that cannot be ends the process", "[unit][allocator]") {
+  Allocator allocator(default_settings());
+  allocator.set_tenant(TenantId{1}, {});
+  DemandWindow window{
+      .tenant = TenantId{1}, .next = {}, .pending = cpu(1000), .pending_tasks = 1, .seen_deal = 0};
+  window.next.push_back({.job = JobId{7}, .demand = cpu(1000), .rule = nullptr});
+  allocator.set_window(window);
+  CHECK(allocator.tenant(TenantId{1}).pending_tasks == 1);
+  const auto said = [&](auto spoil) {
+    DemandWindow spoilt = window;
+    spoil(spoilt);
+    return test::last_words([&] { allocator.set_window(spoilt); });
+  };
+  using Catch::Contains;
+  CHECK_THAT(said([](DemandWindow& w) { w.seen_deal = 1; }),
+             Contains("a tenant has seen no deal that is still to come"));
+  CHECK_THAT(said([](DemandWindow& w) { w.pending = cpu(-1); }),
+             Contains("nothing negative waits"));
+  CHECK_THAT(said([](DemandWindow& w) { w.next[0].attempt = 0; }),
+             Contains("a window names tasks that can be"));
+  CHECK_THAT(said([](DemandWindow& w) { w.next[0].first_index = w.next[0].count = 0xFFFF'FFFF; }),
+             Contains("a window names tasks that can be"));
+  CHECK_THAT(said([](DemandWindow& w) { w.next[0].limit_ms = -1; }),
+             Contains("a run takes some time or none"));
+  CHECK_THAT(said([](DemandWindow& w) { w.next[0].demand = cpu(-1); }),
+             Contains("a task asks for nothing negative"));
 }
 
 TEST_CASE("a cancelled job is not dealt any more", "[unit][allocator]") {

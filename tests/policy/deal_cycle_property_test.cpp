@@ -33,7 +33,8 @@ class EveryNode {
   void beat(NodeId node) {
     if (accepting_.contains(node)) due_.insert(node);
   }
-  void take_window(const DemandWindow& window) {
+  void take_window(DemandWindow window) {
+    window.seen_deal = std::min(window.seen_deal, allocator.last_deal());  // where one twin rests
     allocator.set_window(window);
     if (!window.next.empty()) all_are_due_ = true;
   }

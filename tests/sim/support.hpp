@@ -3,12 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <csignal>
 #include <functional>
 #include <map>
 #include <string>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -16,6 +13,7 @@
 #include "policy/core/splitmix64.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/traces/trace_workload.hpp"
+#include "tests/values/last_words.hpp"
 
 namespace fairwater::sim::test {
 
@@ -182,31 +180,6 @@ inline RandomCase random_case(std::uint64_t seed, int jobs) {
   return made;
 }
 
-/// Runs it in a child process, which must end by SIGABRT; what it said before.
-inline std::string last_words(const std::function<void()>& fatal) {
-  int ends[2];
-  REQUIRE(pipe(ends) == 0);
-  const pid_t child = fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    for (const int number : {SIGABRT, SIGSEGV}) std::signal(number, SIG_DFL);
-    dup2(ends[1], STDERR_FILENO);
-    fatal();
-    _exit(0);
-  }
-  close(ends[1]);
-  std::string said;
-  char buffer[4096];
-  for (ssize_t size = read(ends[0], buffer, sizeof buffer); size > 0;
-       size = read(ends[0], buffer, sizeof buffer))
-    said.append(buffer, static_cast<std::size_t>(size));
-  close(ends[0]);
-  int status = 0;
-  REQUIRE(waitpid(child, &status, 0) == child);
-  INFO(said);
-  CHECK(WIFSIGNALED(status));
-  CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT));
-  return said;
-}
+using fairwater::test::last_words;
 
 }  // namespace fairwater::sim::test

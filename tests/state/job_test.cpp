@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "state/gang.hpp"
+
 namespace fairwater {
 namespace {
 
@@ -266,6 +268,32 @@ TEST_CASE("a job that has ended cannot be cancelled", "[unit][job]") {
   job.tasks = {.total = 3, .succeeded = 3};
   CHECK_FALSE(cancel_job(job, "too late", kNow));
   CHECK_FALSE(job.cancelled);
+}
+
+TEST_CASE("no event follows on counts that do not name every task once", "[unit][job]") {
+  JobRecord job = running_job();
+  TaskRecord task = running_task();
+  const auto end = [&] { end_task(job, task, ended(EndReason::exited), kNow); };
+  SECTION("more tasks than there are") {
+    job.tasks = {.total = 3, .running = 2, .succeeded = 2};
+    CHECK(contradiction_of(end) == "job 7 counts 4 tasks that do not wait, of 3");
+  }
+  SECTION("more that have grown than run") {
+    job.spec.tasks_max = 3;
+    job.tasks.running = job.grown = job.begun = 2;
+    CHECK(contradiction_of(end) == "job 7 has grown by 2 of 1 running tasks, and begun 2 of 3");
+  }
+  SECTION("more that were begun than there are") {
+    job.spec.tasks_max = 3;
+    job.begun = 4;
+    CHECK(contradiction_of([&] { (void)cancel_job(job, "", kNow); }) ==
+          "job 7 has grown by 0 of 1 running tasks, and begun 4 of 3");
+  }
+  SECTION("a task of a gang that starts over without having ended") {
+    task.state = TaskState::succeeded;
+    CHECK(contradiction_of([&] { start_over(job, task); }) ==
+          "job 7 has no succeeded task that could start over");
+  }
 }
 
 TEST_CASE("events that contradict a job are refused", "[unit][job]") {

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "policy/prediction/patience.hpp"
+#include "tests/values/last_words.hpp"
 
 namespace fairwater {
 namespace {
@@ -64,6 +65,16 @@ std::string shown(const TenantJobs& jobs, std::size_t max_ranges = 100,
 }
 
 }  // namespace
+
+TEST_CASE("a hold that nobody took ends the process when it is released", "[unit][tenant_jobs]") {
+  TenantJobs jobs = jobs_with(QueuePolicy::fifo);
+  jobs.add(job(1, 2));
+  jobs.hold(JobId{1});
+  jobs.release_hold(JobId{1});
+  CHECK(shown(jobs) == "1.0-1");
+  CHECK_THAT(test::last_words([&] { jobs.release_hold(JobId{1}); }),
+             Catch::Contains("a hold is released once"));
+}
 
 TEST_CASE("what ended before is remembered in the order in which it ended", "[unit][tenant_jobs]") {
   auto named = job(1, 3);
