@@ -131,4 +131,69 @@ TEST_CASE("What is being settled or given back is not given back once more", "[u
   CHECK(tasks.size() == 1);
 }
 
+TEST_CASE("A job's orders are kept once, and each task's is its own", "[unit]") {
+  NodeTasks tasks = two_tasks();
+  LaunchOrder other = order({JobId{2}, 0, 1});
+  other.command = {"false"};
+  tasks.assign({}, other);
+  CHECK(tasks.size() == 3);
+  const auto again = tasks.take_report(report({}), true, 0).launches;
+  REQUIRE(again.size() == 3);
+  CHECK(again[0].task == key(0));
+  CHECK(again[1].task == key(1));
+  CHECK(again[1].command == std::vector<std::string>{"true"});
+  CHECK(again[2].command == std::vector<std::string>{"false"});
+}
+
+TEST_CASE("Whether a job has tasks here is known until its last has ended", "[unit]") {
+  NodeTasks tasks = two_tasks();
+  CHECK(tasks.has_task_of(JobId{1}));
+  CHECK_FALSE(tasks.has_task_of(JobId{0}));
+  CHECK_FALSE(tasks.has_task_of(JobId{2}));
+  (void)tasks.settled({result(key(0))});
+  CHECK(tasks.has_task_of(JobId{1}));
+  (void)tasks.settled({result(key(1))});
+  CHECK_FALSE(tasks.has_task_of(JobId{1}));
+  CHECK(tasks.size() == 0);
+}
+
+TEST_CASE("Services' tasks are stopped once, others' are left alone", "[unit]") {
+  NodeTasks tasks = two_tasks();
+  const TaskKey service{JobId{2}, 0, 1};
+  tasks.assign({}, order(service), JobKind::service);
+  CHECK(tasks.request_stop_of_services() == std::vector{service});
+  CHECK(tasks.request_stop_of_services().empty());
+  const auto told = report({key(0), key(1), service});
+  REQUIRE(tasks.take_report(told, true, 0).stops.size() == 1);
+  CHECK(tasks.take_report(told, true, 0).stops[0].task == service);
+  // Given back, it is to be stopped no more: where it runs next it is another attempt.
+  (void)tasks.take_back({service});
+  CHECK(tasks.take_report(report({key(0), key(1)}), true, 0).stops.empty());
+}
+
+TEST_CASE("What a lost life of the ledger had started is disowned once, and told", "[unit]") {
+  NodeTasks tasks = two_tasks();
+  const auto told = report({key(8)}, {result(key(7))});
+  const auto outcome = tasks.take_report(told, false, 1);
+  REQUIRE(outcome.disowned.size() == 1);
+  CHECK(outcome.disowned[0].task == key(7));
+  CHECK(outcome.acknowledge.empty());
+  CHECK(outcome.runs_lost_life);
+  REQUIRE(outcome.stops.size() == 1);
+  CHECK(outcome.stops[0].task == key(8));
+  CHECK(tasks.take_report(told, false, 1).disowned.empty());  // it is being made durable
+  tasks.not_settled(outcome.disowned);
+  CHECK(tasks.take_report(told, false, 1).disowned.size() == 1);
+  CHECK(tasks.settled(outcome.disowned).empty());  // nobody's
+  CHECK_FALSE(tasks.take_report(report({key(0)}), false, 1).runs_lost_life);
+}
+
+TEST_CASE("A task that is given back is settled by no result that comes later", "[unit]") {
+  NodeTasks tasks = two_tasks();
+  (void)tasks.take_back({key(0)});
+  const auto outcome = tasks.take_report(report({key(1)}, {result(key(0))}), false, 0);
+  CHECK(outcome.settle.empty());
+  CHECK(outcome.acknowledge == std::vector{key(0)});
+}
+
 }  // namespace fairwater
