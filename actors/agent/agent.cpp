@@ -95,6 +95,7 @@ class Agent {
   AgentSettings settings_;
   TaskHostActor host_;
   bool took_stock_ = false;
+  std::uint32_t log_reads_ = 0;                        ///< that the host has before it
   std::vector<DescriptionPromise> waiting_for_stock_;  ///< one client asks, one at a time
 
   struct RunningTask {
@@ -402,16 +403,31 @@ void Agent::on_attempt_over(AttemptOver& over) {
 }
 
 void Agent::read_log(const ReadAgentLog& request, LogPromise promise) {
-  self_->request(host_, Milliseconds(settings_.report_timeout_ms), request)
-      .then([promise](LogChunk& chunk) mutable { promise.deliver(std::move(chunk)); },
-            [this, task = request.task, promise](const caf::error& error) mutable {
-              // Ordered to start, but the host has not come to it yet: the log is still to be
-              // written.
-              if (details(error).code == ErrorCode::not_found && running_.contains(task))
-                promise.deliver(LogChunk{});
-              else
-                promise.deliver(error);
-            });
+  if (log_reads_ >= kMaxLogReads) {
+    promise.deliver(make_error(ErrorCode::overloaded, "the node reads " +
+                                                          std::to_string(kMaxLogReads) +
+                                                          " pieces of logs already; try again "
+                                                          "later"));
+    return;
+  }
+  ++log_reads_;
+  // Without a time-out: what waits for a slow disk counts until it is read. Who asked waits no
+  // longer than its call may take.
+  self_->request(host_, caf::infinite, request)
+      .then(
+          [this, promise](LogChunk& chunk) mutable {
+            --log_reads_;
+            promise.deliver(std::move(chunk));
+          },
+          [this, task = request.task, promise](const caf::error& error) mutable {
+            --log_reads_;
+            // Ordered to start, but the host has not come to it yet: the log is still to be
+            // written.
+            if (details(error).code == ErrorCode::not_found && running_.contains(task))
+              promise.deliver(LogChunk{});
+            else
+              promise.deliver(error);
+          });
 }
 
 AgentActor::behavior_type agent_behavior(Agent::Self self, AgentSettings settings,

@@ -12,7 +12,7 @@
 //          the lease, and what may be forgotten or must be remembered    to the task host
 //          the end                 to a link whose coordinator a newer one has deposed
 //   bound  orders come over one connection whose peer waits for reports; a node's tasks are bounded
-//          by its capacity
+//          by its capacity; of logs kMaxLogReads pieces are read at once
 //
 //                                             LinkUp: reports flow
 //   scanning -- host's inventory --> unlinked ----------------------> linked
@@ -47,6 +47,9 @@
 #include "process/process_identity.hpp"
 
 namespace fairwater::inline actors::inline agent {
+
+/// Waiting for the host: more are refused `overloaded`. Each becomes a megabyte at most.
+inline constexpr std::uint32_t kMaxLogReads = 64;
 
 struct AgentSettings {
   NodeSpec spec;

@@ -6,7 +6,8 @@
 //          StopAttempt, ForgetAttempts, ExtendHostLease, KeepMemory, SettleDirectory,
 //          TellAttempts, ReadAgentLog
 //   sends  AttemptsEnded           to the sink, whatever gathered since the last one
-//   bound  what one agent sends: orders come over one connection, whose peer waits for reports
+//   bound  what one agent sends: of each attempt one launch, a stop or two and what it may forget;
+//          kMaxLogReads pieces of logs; one lease and one memory for each report that was answered
 //
 //   opened -- WatchHost --> watching -- exit message --> ended (supervisors and tasks go on)
 //

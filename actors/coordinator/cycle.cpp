@@ -54,6 +54,11 @@ void commit_failed(CoordinatorSelf self, const caf::error& error) {
   self->delayed_send(self, kRetryAfterFailure, BeginAnew{});
 }
 
+void note_cycle_ended(CoordinatorState& state) {
+  FAIRWATER_CHECK(state.cycles_in_flight > 0, "a cycle that is in flight ends once");
+  --state.cycles_in_flight;
+}
+
 }  // namespace
 
 void schedule_cycle(CoordinatorSelf self) {
@@ -83,7 +88,7 @@ void run_cycle(CoordinatorSelf self) {
   self->request(state.context->ledger, caf::infinite, std::move(commit))
       .then(
           [self, cycle, reclaims, last_deal](const Committed& committed) {
-            --self->state.cycles_in_flight;
+            note_cycle_ended(self->state);
             if (!self->state.why_not_granting.empty()) spdlog::info("granting again");
             self->state.why_not_granting.clear();
             const Receipt& receipt = committed.receipts.front();
@@ -92,7 +97,7 @@ void run_cycle(CoordinatorSelf self) {
             if (self->state.allocation->is_due()) schedule_cycle(self);
           },
           [self](const caf::error& error) {
-            --self->state.cycles_in_flight;
+            note_cycle_ended(self->state);
             commit_failed(self, error);
           });
 }

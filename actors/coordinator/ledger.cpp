@@ -7,6 +7,8 @@
 #include <caf/all.hpp>
 #include <spdlog/spdlog.h>
 
+#include "policy/core/check.hpp"
+
 namespace fairwater::inline actors::inline coordinator {
 
 struct Flush {};
@@ -29,7 +31,14 @@ using LedgerWriter = LedgerActor::extend<caf::reacts_to<Flush>>;
 struct QueuedCommit {
   Commit commit;
   caf::typed_response_promise<Committed> promise;
+  std::size_t bytes = 0;
 };
+
+std::size_t bytes_of(const Commit& commit) {
+  std::size_t bytes = 0;
+  for (const auto& body : commit.bodies) bytes += approximate_bytes(body);
+  return bytes;
+}
 
 struct WriterState {
   static inline const char* name = "ledger";
@@ -37,6 +46,7 @@ struct WriterState {
   LedgerScanner scanner;
   std::function<void(const caf::error&)> on_fatal;
   std::deque<QueuedCommit> queue;
+  std::size_t queued_bytes = 0;
   std::uint64_t failed_generation = 0;
   bool flush_due = false;
 };
@@ -49,6 +59,7 @@ std::vector<QueuedCommit> take_group(WriterState& state) {
   while (!state.queue.empty() && bodies < kMaxBodiesPerGroup && bytes < kMaxBytesPerGroup) {
     QueuedCommit next = std::move(state.queue.front());
     state.queue.pop_front();
+    state.queued_bytes -= next.bytes;
     const auto generation = next.commit.generation;
     if (generation != 0 && generation <= state.failed_generation) {
       next.promise.deliver(
@@ -56,10 +67,23 @@ std::vector<QueuedCommit> take_group(WriterState& state) {
       continue;
     }
     bodies += next.commit.bodies.size();
-    for (const auto& body : next.commit.bodies) bytes += approximate_bytes(body);
+    bytes += next.bytes;
     group.push_back(std::move(next));
   }
   return group;
+}
+
+/// Disks that are slower than what comes must not fill the memory. What is small passes. Chained
+/// commits are few, and refusing one would cost the coordinator a new beginning.
+bool is_too_much(const WriterState& state, const Commit& commit, std::size_t bytes) {
+  return commit.generation == 0 && bytes > 0 && !state.queue.empty() &&
+         state.queued_bytes + bytes > kMaxQueuedCommitBytes;
+}
+
+caf::error too_much() {
+  return make_error(ErrorCode::overloaded,
+                    std::to_string(kMaxQueuedCommitBytes >> 20) +
+                        " MiB wait to be written to the coordinator's disk; try again later");
 }
 
 void refuse(WriterState& state, std::vector<QueuedCommit>& group, const caf::error& error) {
@@ -106,14 +130,20 @@ LedgerWriter::behavior_type ledger_writer(LedgerWriter::stateful_pointer<WriterS
   self->state.on_fatal = std::move(on_fatal);
   return {
       [self](Commit& commit) -> caf::result<Committed> {
+        auto& state = self->state;
+        const std::size_t bytes = bytes_of(commit);
+        if (is_too_much(state, commit, bytes)) return too_much();
         auto promise = self->make_response_promise<Committed>();
-        self->state.queue.push_back({std::move(commit), promise});
-        if (!std::exchange(self->state.flush_due, true)) self->send(self, Flush{});
+        state.queue.push_back({std::move(commit), promise, bytes});
+        state.queued_bytes += bytes;
+        if (!std::exchange(state.flush_due, true)) self->send(self, Flush{});
         return promise;
       },
       [self](const Flush&) {
         self->state.flush_due = false;
         write_group(self);
+        FAIRWATER_CHECK(!self->state.queue.empty() || self->state.queued_bytes == 0,
+                        "an empty queue has no bytes");
         if (!self->state.queue.empty() && !std::exchange(self->state.flush_due, true))
           self->send(self, Flush{});
       },

@@ -4,7 +4,9 @@
 //   sends  Committed            once durable
 //          JournalGrew          to the scanner
 //   bound  every sender waits for its answer: the coordinator has at most kMaxCyclesInFlight cycles
-//          out, a node one commit, a tenant as many as the gateway admits submissions
+//          out, a node one commit for each of its tasks at most, a tenant as many as the gateway
+//          admits submissions; of those that stand alone kMaxQueuedCommitBytes, others are refused
+//          `overloaded`
 //
 // Group commit: whatever gathered in the mailbox during one sync shares the next.
 //
@@ -66,6 +68,9 @@ FAIRWATER_COORDINATOR_MESSAGE(ReadSnapshot)
 FAIRWATER_COORDINATOR_MESSAGE(SnapshotRead)
 
 namespace fairwater::inline actors::inline coordinator {
+
+/// Of commits that wait for their group: some seconds of a slow disk.
+inline constexpr std::size_t kMaxQueuedCommitBytes = 64u << 20;
 
 /// Make these records durable, in order, together.
 struct Commit {
@@ -174,7 +179,8 @@ using LedgerReader = caf::typed_actor<
     caf::replies_to<GetRecord>::with<FoundRecord>, caf::replies_to<TraceGrants>::with<TracedGrants>,
     caf::replies_to<ReadTenants>::with<TenantRecords>,
     caf::replies_to<ReadLedger>::with<LedgerView>>;
-/// Listings. Verifying and backups get threads of their own.
+/// Listings. Verifying and backups get threads of their own: two to verify, and one backup;
+/// `overloaded` and `wrong_state` beyond.
 using LedgerScanner = caf::typed_actor<
     caf::replies_to<QueryJobs>::with<JobList>, caf::replies_to<QueryProfile>::with<ClassProfile>,
     caf::replies_to<QuerySums>::with<UsageList>, caf::replies_to<ReadRecords>::with<JournalPage>,

@@ -1,5 +1,6 @@
 // The scanner: listings, in slices.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <deque>
 #include <map>
@@ -81,6 +82,8 @@ struct ScannerState {
   std::function<WallTime()> wall_clock;
   AddFiles add_to_backup;
   bool makes_backup = false;
+  /// Under way; their threads count them down.
+  std::shared_ptr<std::atomic<int>> verifications = std::make_shared<std::atomic<int>>(0);
   // Bound of all four: each is a call that the gateway has admitted.
   std::deque<Follower> followers;  ///< in the order in which they asked
   OpenScans<JobScan> scans;
@@ -226,14 +229,33 @@ void end_wait(ScannerState& state, std::uint64_t id) {
 
 // -- everything -----------------------------------------------------------------------------------
 
-/// Verifying reads the whole journal: it gets a thread of its own.
+/// Each reads the whole journal, on a thread of its own.
+constexpr int kMaxVerifications = 2;
+
 using Verifier = caf::typed_actor<caf::replies_to<RunVerify>::with<VerifyReport>>;
 Verifier::behavior_type verifier(Verifier::pointer self, std::shared_ptr<const Ledger> ledger,
-                                 std::shared_ptr<StorageAlarm> alarm) {
-  return {[self, ledger = std::move(ledger), alarm = std::move(alarm)](const RunVerify& request) {
+                                 std::shared_ptr<StorageAlarm> alarm,
+                                 std::shared_ptr<std::atomic<int>> under_way) {
+  return {[self, ledger = std::move(ledger), alarm = std::move(alarm),
+           under_way = std::move(under_way)](const RunVerify& request) {
     self->quit();
-    return read_or_raise<VerifyReport>(*alarm, [&] { return ledger->verify(request.scope); });
+    auto report =
+        read_or_raise<VerifyReport>(*alarm, [&] { return ledger->verify(request.scope); });
+    --*under_way;
+    return report;
   }};
+}
+
+caf::result<VerifyReport> begin_verify(ScannerSelf self, const RunVerify& request) {
+  const auto& state = self->state;
+  if (*state.verifications >= kMaxVerifications)
+    return make_error(ErrorCode::overloaded,
+                      "the ledger is being verified " + std::to_string(kMaxVerifications) +
+                          " times already; try again when one of them is done");
+  ++*state.verifications;
+  return self->delegate(
+      self->spawn<caf::detached>(verifier, state.ledger, state.alarm, state.verifications),
+      request);
 }
 
 /// The same for a backup.
@@ -295,11 +317,7 @@ ScannerBase::behavior_type ledger_scanner(ScannerSelf self, std::shared_ptr<cons
       },
       [self](const QuerySums& request) { return begin_usage(self, request); },
       [self](const ReadRecords& request) { return read_or_wait(self, request); },
-      [self](const RunVerify& request) {
-        const auto& state = self->state;
-        return self->delegate(self->spawn<caf::detached>(verifier, state.ledger, state.alarm),
-                              request);
-      },
+      [self](const RunVerify& request) { return begin_verify(self, request); },
       [self](const RunBackup& request) { return make_backup(self, request); },
       [self](const ReadSnapshot&) {
         return read_or_raise<SnapshotRead>(*self->state.alarm,

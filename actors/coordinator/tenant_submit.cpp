@@ -4,6 +4,7 @@
 
 #include "actors/coordinator/repeated_submission.hpp"
 #include "actors/coordinator/tenant_state.hpp"
+#include "policy/core/check.hpp"
 
 namespace fairwater::inline actors::inline coordinator::tenancy {
 namespace {
@@ -68,6 +69,14 @@ void finish(TenantSelf self, Submitter submitter, const Expected<JobAccepted>& a
   for (auto& promise : under_way.mapped().repeated) deliver(promise, answer);
 }
 
+/// It is on its way no more: durable, or refused.
+void note_submitted(TenantActorState& state, std::size_t bytes) {
+  FAIRWATER_CHECK(state.submitting > 0 && state.submitting_bytes >= bytes,
+                  "a submission that is under way ends once");
+  --state.submitting;
+  state.submitting_bytes -= bytes;
+}
+
 void make_durable(TenantSelf self, const AdmittedJob& job, const Submitter& submitter) {
   const JobSpec& spec = job.spec();
   // What was true before its dependencies were asked for may not be any more.
@@ -82,8 +91,7 @@ void make_durable(TenantSelf self, const AdmittedJob& job, const Submitter& subm
       .then(
           [self, spec, bytes, submitter](const Committed& committed) {
             auto& state = self->state;
-            --state.submitting;
-            state.submitting_bytes -= bytes;
+            note_submitted(state, bytes);
             const auto& receipt = committed.receipts.front();
             const auto id = receipt.job;
             state.jobs.add({submitted_job({id, state.id, spec}, receipt.time), {}, spec.after});
@@ -93,8 +101,7 @@ void make_durable(TenantSelf self, const AdmittedJob& job, const Submitter& subm
             finish(self, submitter, JobAccepted{id});
           },
           [self, bytes, submitter](const caf::error& error) {
-            --self->state.submitting;
-            self->state.submitting_bytes -= bytes;
+            note_submitted(self->state, bytes);
             finish(self, submitter, error);
           });
 }

@@ -31,12 +31,19 @@ FakeHostActor::behavior_type fake_host(FakeHostActor::pointer self,
       },
       [fake](const SettleDirectory&) { ++fake->settled; },
       [fake](const TellAttempts& told) { fake->told.push_back(told.members); },
-      [fake](const ReadAgentLog& request) -> caf::result<LogChunk> {
+      [self, fake](const ReadAgentLog& request) -> caf::result<LogChunk> {
         if (fake->log_error) return fake->log_error;
+        if (fake->hold_logs) {
+          fake->held_logs.push_back(self->make_response_promise<LogChunk>());
+          return fake->held_logs.back();
+        }
         return LogChunk{"log of " + std::to_string(request.task.job.value), true};
       },
       [fake](AttemptLaunched launched) {
         for (auto& promise : std::exchange(fake->held, {})) promise.deliver(launched);
+      },
+      [fake](const LogChunk& chunk) {
+        for (auto& promise : std::exchange(fake->held_logs, {})) promise.deliver(chunk);
       },
   };
 }

@@ -21,6 +21,8 @@ struct FakeHost {
   bool hold_launches = false;  ///< unanswered until `answer_launches`
   caf::error launch_error;
   caf::error log_error;
+  bool hold_logs = false;  ///< unanswered until a LogChunk comes, which then answers them
+  std::vector<caf::typed_response_promise<LogChunk>> held_logs;
   std::vector<LaunchOrder> launches;
   std::vector<caf::typed_response_promise<AttemptLaunched>> held;
   std::vector<StopAttempt> stops;
@@ -39,7 +41,8 @@ struct FakeCoordinator {
 };
 
 // Promises are delivered by the actor that made them: it is told to by these.
-using FakeHostActor = TaskHostActor::extend<caf::reacts_to<AttemptLaunched>>;
+using FakeHostActor =
+    TaskHostActor::extend<caf::reacts_to<AttemptLaunched>, caf::reacts_to<LogChunk>>;
 using FakeLinkActor = CoordinatorLink::extend<caf::reacts_to<ReportReply>>;
 
 class AgentFixture {

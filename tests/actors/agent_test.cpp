@@ -543,6 +543,32 @@ TEST_CASE("Logs are read from the host", "[actor]") {
   CHECK_FALSE(chunk->end);
 }
 
+TEST_CASE("A node has a bounded number of pieces of logs to read", "[actor][overload]") {
+  constexpr std::size_t kTooMany = 3;
+  AgentFixture fixture;
+  fixture.host->hold_logs = true;
+  fixture.spawn();
+  fixture.connect();
+  caf::scoped_actor self{*fixture.system};
+  for (std::size_t i = 0; i < kMaxLogReads + kTooMany; ++i)
+    self->send(fixture.agent, ReadAgentLog{kFirst, false, 0});
+  fixture.run();
+  CHECK(fixture.host->held_logs.size() == kMaxLogReads);
+  for (std::size_t i = 0; i < kTooMany; ++i)
+    self->receive([&](const caf::error& refused) {
+      CHECK(details(refused).code == ErrorCode::overloaded);
+      CHECK(is_retryable(details(refused).code));
+      CHECK(details(refused).message ==
+            "the node reads 64 pieces of logs already; try again later");
+    });
+  caf::anon_send(fixture.host_actor, LogChunk{"piece", true});
+  fixture.run();
+  for (std::size_t i = 0; i < kMaxLogReads; ++i)
+    self->receive([&](const LogChunk& chunk) { CHECK(chunk.data == "piece"); });
+  fixture.host->hold_logs = false;
+  CHECK(fixture.read_log(kFirst));
+}
+
 TEST_CASE("An agent ends with its host", "[actor]") {
   AgentFixture fixture;
   fixture.spawn();

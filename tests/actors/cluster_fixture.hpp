@@ -77,9 +77,15 @@ class ClusterFixture {
   /// Asks for all of it at once; the answers in the same order.
   template <class Result, class Request>
   std::vector<Expected<Result>> ask_at_once(const std::vector<Request>& requests) {
+    return ask_actor_at_once<Result>(cluster_->frontend, requests);
+  }
+  /// The same of another actor, which has all of it in its mailbox before it begins.
+  template <class Result, class Target, class Request>
+  std::vector<Expected<Result>> ask_actor_at_once(const Target& target,
+                                                  const std::vector<Request>& requests) {
     caf::scoped_actor self{*system_};
     std::vector<Expected<Result>> answers;
-    for (const auto& request : requests) self->send(cluster_->frontend, request);
+    for (const auto& request : requests) self->send(target, request);
     run();
     for (std::size_t i = 0; i < requests.size(); ++i)
       self->receive([&](Result& result) { answers.emplace_back(std::move(result)); },
