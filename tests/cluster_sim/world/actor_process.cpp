@@ -65,6 +65,7 @@ const caf::resumable* ActorProcess::run_one(Chance& chance, const caf::resumable
     if (jobs[static_cast<std::size_t>(chosen)] == held_back) continue;
     std::rotate(jobs.begin(), jobs.begin() + chosen, jobs.begin() + chosen + 1);
     const auto* actor = jobs.front();
+    mail_of_last_ = dynamic_cast<caf::scheduled_actor&>(*jobs.front()).mailbox().size();
     scheduler_->run_once();
     return actor;
   }

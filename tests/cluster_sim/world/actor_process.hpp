@@ -81,6 +81,8 @@ class ActorProcess {
   /// Lets one of the actors that have mail take one message, but not `held_back`. False when there
   /// is none. Returns the actor that ran.
   const caf::resumable* run_one(Chance& chance, const caf::resumable* held_back);
+  /// Messages that the actor that ran last had before it, that one included.
+  [[nodiscard]] std::size_t mail_of_last() const { return mail_of_last_; }
   /// The process is slow, or stopped: it runs nothing before.
   std::int64_t paused_until_us = 0;
 
@@ -101,6 +103,7 @@ class ActorProcess {
   std::unique_ptr<caf::actor_system> system_;
   caf::scheduler::test_coordinator* scheduler_;
   caf::actor_clock::time_point first_moment_;
+  std::size_t mail_of_last_ = 0;
   caf::actor errands_;
   std::vector<caf::actor> owned_;
   std::shared_ptr<bool> ending_ = std::make_shared<bool>(false);

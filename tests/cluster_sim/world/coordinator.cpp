@@ -78,6 +78,7 @@ caf::error Coordinator::change_accounting() {
 
 caf::error Coordinator::begin_cluster(ClusterSettings settings,
                                       std::function<void(const caf::error&)> on_fatal) {
+  open_calls_ = 0;
   auto started =
       start_cluster(process_->system(), ledger_, std::move(settings), std::move(on_fatal));
   if (!started) return started.error();

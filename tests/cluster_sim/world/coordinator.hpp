@@ -66,8 +66,15 @@ class Coordinator {
   /// Asks the frontend. `answer` is called from within an actor, or never.
   template <class Result, class Request>
   void ask(Request request, std::function<void(Expected<Result>)> answer) {
-    process_->ask<Result>(cluster_->frontend, std::move(request), std::move(answer));
+    ++open_calls_;
+    process_->ask<Result>(cluster_->frontend, std::move(request),
+                          [this, answer = std::move(answer)](Expected<Result> result) {
+                            --open_calls_;
+                            answer(std::move(result));
+                          });
   }
+  /// Calls that it has not answered.
+  [[nodiscard]] std::size_t open_calls() const { return open_calls_; }
   /// What the coordinator actor knows by itself, nothing of it read from the ledger.
   void describe_tenants(std::function<void(Expected<TenantViews>)> answer);
   /// What it tells an agent must be durable, and a lease its own to give; the report was sent then.
@@ -112,6 +119,7 @@ class Coordinator {
   std::unique_ptr<ActorProcess> process_;
   std::shared_ptr<Ledger> ledger_;
   std::optional<Cluster> cluster_;
+  std::size_t open_calls_ = 0;
   bool ended_by_disk_ = false;  ///< the last life: its last commit may have no mark
   std::int64_t synced_at_us_ = 0;
 

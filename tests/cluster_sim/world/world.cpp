@@ -46,6 +46,7 @@ class World {
   void restart_and_compare();
   void run_until(std::int64_t end_us);
   bool run_some_actor();
+  void check_mail(const ActorProcess& process);
   void catch_up();
   void move_to_next_event(std::int64_t end_us);
 
@@ -59,6 +60,7 @@ class World {
   // Of the moment; kept for their memory.
   std::vector<ActorProcess*> awake_agents_;
   std::vector<Coordinator*> awake_coordinators_;
+  std::size_t fullest_mailbox_ = 0;
 };
 
 /// Somebody starts it again, sooner or later.
@@ -83,6 +85,7 @@ RunResult World::run() {
   result.log_lines = stage_.log.lines();
   result.journal_records = checker_.records();
   result.attempts = checker_.ended();
+  result.fullest_mailbox = fullest_mailbox_;
   result.end_us = stage_.time.now_us();
   return result;
 }
@@ -170,7 +173,7 @@ void World::restart_and_compare() {
     run_until(stage_.time.now_us() + kSecond);
     return found;
   };
-  run_until(stage_.time.now_us() + 2 * kSecond);  // the last second's time goes into the book
+  run_until(stage_.time.now_us() + 2 * kSecond);  // the last second's time goes into the accounts
   const auto before = list();
   coordinators_.keep_accounting();
   coordinators_.leader()->kill(true);
@@ -220,11 +223,31 @@ bool World::run_some_actor() {
   const auto count = awake_agents_.size() + awake_coordinators_.size();
   if (count == 0) return false;
   const auto chosen = stage_.chance.below(count);
-  if (chosen < awake_agents_.size())
+  if (chosen < awake_agents_.size()) {
     awake_agents_[chosen]->run_one(stage_.chance, nullptr);
-  else
-    awake_coordinators_[chosen - awake_agents_.size()]->run_one();
+    check_mail(*awake_agents_[chosen]);
+  } else {
+    Coordinator& coordinator = *awake_coordinators_[chosen - awake_agents_.size()];
+    coordinator.run_one();
+    if (coordinator.leads()) check_mail(coordinator.process());
+  }
   return true;
+}
+
+/// What an actor has before it is for calls, nodes, tenants and tasks (docs/architecture.md, "What
+/// bounds each mailbox"): of each a few messages.
+void World::check_mail(const ActorProcess& process) {
+  constexpr std::size_t kOwn = 32;  // timers, turns, and words for what has just ended
+  constexpr std::size_t kOfEach = 4;
+  const std::size_t mail = process.mail_of_last();
+  fullest_mailbox_ = std::max(fullest_mailbox_, mail);
+  if (mail <= kOwn) return;
+  std::size_t bound = kOwn + kOfEach * (agents_.size() + checker_.running());
+  for (const auto& coordinator : coordinators_.all())
+    if (coordinator->leads())
+      bound += kOfEach * (coordinator->open_calls() + coordinator->ledger().tenants().size());
+  if (mail > bound)
+    stage_.broken("an actor has {} messages before it, and its bounds add up to {}", mail, bound);
 }
 
 void World::move_to_next_event(std::int64_t end_us) {

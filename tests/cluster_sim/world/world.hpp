@@ -13,7 +13,8 @@ struct RunResult {
   std::uint64_t log_lines = 0;
   std::uint64_t journal_records = 0;
   std::uint64_t attempts = 0;
-  std::int64_t end_us = 0;  ///< of virtual time
+  std::size_t fullest_mailbox = 0;  ///< messages
+  std::int64_t end_us = 0;          ///< of virtual time
 };
 
 /// The same seed gives the same result, on every machine. `verbose`: prints all that happens.
