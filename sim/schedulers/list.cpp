@@ -9,6 +9,7 @@
 #include "sim/schedulers/conservative.hpp"
 #include "sim/schedulers/dominant.hpp"
 #include "sim/schedulers/elastic.hpp"
+#include "sim/schedulers/resource_time.hpp"
 #include "sim/schedulers/sequence.hpp"
 
 namespace fairwater::sim::inline schedulers {

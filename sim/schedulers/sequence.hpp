@@ -7,13 +7,6 @@
 // time, it is settled each second as a coordinator's is. Elastic jobs grow and give back by the
 // coordinator's rule; a task that is to end does so at once, and credits are settled whenever
 // something happens.
-//
-// `sequence` by resource-time: the measure is units times time, as Wang, Hong, Feng propose for
-// tasks of known length. The next task is of the tenant with the least charge / weight (the
-// minimum-ratio order, by cost instead of by slot), the first in order on a tie, among those whose
-// next task fits somewhere; it is charged its units times its estimate when it starts, and the
-// difference to its true length when it ends. What an idle tenant leaves counts as lent: it comes
-// back with a smaller charge.
 #pragma once
 
 #include <map>
@@ -106,27 +99,6 @@ class SequenceScheduler final : public Scheduler {
   std::map<TaskId, std::uint32_t> attempts_;  ///< of tasks that have grown; others have 1
   std::vector<TaskId> given_back_;            ///< in this cycle
   TimeMs credits_settled_ms_ = 0;
-};
-
-class TimeSequenceScheduler final : public Scheduler {
- public:
-  TimeSequenceScheduler(const Cluster& cluster, const Workload& workload);
-
-  void submit(JobIndex job) override;
-  void end(TaskId task, NodeIndex node) override;
-  Actions cycle(TimeMs now) override;
-
- private:
-  struct Tenant {
-    ArrivalQueue queue;
-    Wide charge = 0;  ///< unit-milliseconds
-  };
-  [[nodiscard]] bool comes_before(TenantIndex left, TenantIndex right) const;
-
-  const Cluster& cluster_;
-  const Workload& workload_;
-  Room room_;
-  std::vector<Tenant> tenants_;
 };
 
 }  // namespace fairwater::sim::inline schedulers
