@@ -18,12 +18,15 @@ std::vector<TraceLog> all_logs() {
   memory.shape = JobShape::nodes;
   memory.memory_in_bytes_per_node = true;
   memory.clusters_as_sites = true;
+  TraceOptions gangs;
+  gangs.shape = JobShape::gang;
   return {{"KTH SP2 by user", kth, users, 100, 1'000},
           {"KTH SP2 by group", kth, groups, 100, 1'000},
           {"LANL CM-5 by user", lanl, users, 1024, 32'000},
           {"LANL CM-5 by group", lanl, groups, 1024, 32'000},
           {"CERIT-SC by user, with memory", "/metacentrum-wagap-2013/wagap-2013.swf.gz", memory, 0,
-           1'000}};
+           1'000},
+          {"KTH SP2 by user, gangs over 100 nodes", kth, gangs, 1, 1'000, 100}};
 }
 
 /// 20 zewura and 48 zegox, as the log's list of machines has them.
@@ -54,7 +57,8 @@ const std::vector<TraceLog>& trace_logs() {
 std::vector<TraceLog> logs_by_user() {
   std::vector<TraceLog> logs;
   for (const TraceLog& log : trace_logs())
-    if (log.trace.tenants == TenantColumn::user) logs.push_back(log);
+    if (log.trace.tenants == TenantColumn::user && log.trace.shape != JobShape::gang)
+      logs.push_back(log);
   return logs;
 }
 
@@ -75,7 +79,7 @@ Expected<LoadedLog> load_log(const TraceLog& log, const std::string& folder) {
     SimNode node;
     node.traits.name = "machine";
     node.capacity[kCpu] = log.processors * 1'000;
-    scenario.cluster.nodes = {node};
+    scenario.cluster.nodes.assign(static_cast<std::size_t>(log.nodes), node);
   } else {
     scenario.cluster.settings.granules[kMemory] = 7'000;  // about what a processor has here
     scenario.cluster.nodes = cerit_nodes();

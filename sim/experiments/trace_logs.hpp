@@ -14,12 +14,14 @@ struct TraceLog {
   std::string title;
   std::string file;  ///< below the folder of traces
   TraceOptions trace;
-  std::int64_t processors = 0;  ///< of the one node; 0: the nodes of `wagap`
+  std::int64_t processors = 0;  ///< of each node; 0: the nodes of `wagap`
   Amount granule = 1000;
+  int nodes = 1;
 };
-/// KTH and LANL by user and by group, CERIT-SC by user: there all are of one group.
+/// KTH and LANL by user and by group, CERIT-SC by user: there all are of one group. And KTH's jobs
+/// as gangs over its nodes.
 [[nodiscard]] const std::vector<TraceLog>& trace_logs();
-/// Those by user.
+/// Those by user, jobs as single tasks.
 [[nodiscard]] std::vector<TraceLog> logs_by_user();
 
 struct LoadedLog {

@@ -142,7 +142,11 @@ Expected<ExperimentReport> compare_on_logs(const std::vector<TraceLog>& logs,
   report.assumptions = {
       "A job is one task that needs all its processors on one node (KTH and LANL: one node with "
       "all processors), or a task on each of its nodes (CERIT-SC, with memory and the sites it "
-      "asked for). All tenants have weight 1, no min and no max. CERIT-SC's log has one group "
+      "asked for). Over 100 nodes of one processor, as the SP2 had, a job is a gang of as many "
+      "tasks: "
+      "for policies that start it whole wherever there is room that is the same as one node, but "
+      "conservative and sequence keep room on particular nodes. All tenants have weight 1, no min "
+      "and no max. CERIT-SC's log has one group "
       "only.",
       "Policies are told the requested time where the log has one, and the run time elsewhere; "
       "jobs run as long as the log says, also beyond what they requested (a third of LANL's). "
