@@ -5,17 +5,12 @@
 
 #include "policy/allocator/expected_room.hpp"
 #include "policy/allocator/gangs.hpp"
+#include "policy/core/wide.hpp"
 
 namespace fairwater::inline policy::inline allocator {
 namespace {
 
 using Standing = AllocatorQuotas::Standing;
-
-/// Without 128-bit division where it is not needed.
-Wide quotient(Wide value, std::int64_t by) {
-  const auto small = static_cast<std::int64_t>(value);
-  return small == value ? Wide{small / by} : value / by;
-}
 
 Units bounded(Wide value) {
   constexpr Wide kMost = Wide{1} << 60;

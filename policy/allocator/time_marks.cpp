@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "policy/core/wide.hpp"
+
 namespace fairwater::inline policy::inline allocator {
 namespace {
 
@@ -9,14 +11,14 @@ using Standing = AllocatorQuotas::Standing;
 
 /// What the debtor could give way to this creditor: its mu of its part, by what it owes whom.
 Wide due_from(const TenantState& debtor, Units owed) {
-  const Wide all = Wide{debtor.part} * debtor.terms.repay_millionths / kMicroUnitsPerUnit;
-  return all * owed / -debtor.net;
+  const Wide all = quotient(Wide{debtor.part} * debtor.terms.repay_millionths, kMicroUnitsPerUnit);
+  return quotient(all * owed, -debtor.net);
 }
 
 /// Up to so much beyond its part its credit covers.
 MicroUnits covered_by(const TenantState& creditor) {
   if (creditor.claims_for_ms <= 0) return 0;
-  const Wide covered = Wide{creditor.net} * kMicroUnitsPerUnit / creditor.claims_for_ms;
+  const Wide covered = quotient(Wide{creditor.net} * kMicroUnitsPerUnit, creditor.claims_for_ms);
   return static_cast<MicroUnits>(std::min(covered, Wide{kUnlimited}));
 }
 
@@ -47,7 +49,7 @@ void refresh_debtor(AllocatorState& state, TenantState& debtor) {
   Wide away = 0;
   const auto give_way = [&](TenantState& creditor, Units owed) {
     const TimeReturns& returns = refresh(state, creditor);
-    if (returns.back > 0) away += due_from(debtor, owed) * returns.back / returns.due;
+    if (returns.back > 0) away += quotient(due_from(debtor, owed) * returns.back, returns.due);
   };
   if (book.count(debtor.id.value) <= state.waiting().size()) {
     for (const IouBook::Iou& iou : book.debts_of(debtor.id.value))
@@ -168,8 +170,8 @@ Standing standing_in_time(AllocatorState& state, TenantState& tenant, const Wind
     if (!base_is_at_least(held - back + 1)) return by_quota;
     return base_is_at_least(after - back) ? Standing::within : Standing::straddling;
   }
-  const auto most_away = static_cast<MicroUnits>(Wide{tenant.part} * tenant.terms.repay_millionths /
-                                                 kMicroUnitsPerUnit);
+  const auto most_away = static_cast<MicroUnits>(
+      quotient(Wide{tenant.part} * tenant.terms.repay_millionths, kMicroUnitsPerUnit));
   if (after <= tenant.part - most_away) return by_quota;
   if (!base_is_at_least(held + 1) || base_is_at_least(after + most_away)) return by_quota;
   const MicroUnits away = refresh(state, tenant).away;
