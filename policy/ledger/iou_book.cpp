@@ -1,14 +1,13 @@
 #include "policy/ledger/iou_book.hpp"
 
 #include <algorithm>
-#include <deque>
 #include <map>
-#include <unordered_map>
 #include <utility>
 
 #include "policy/core/check.hpp"
 #include "policy/core/slot_index.hpp"
 #include "policy/ledger/decay.hpp"
+#include "policy/ledger/iou_table.hpp"
 
 namespace fairwater::inline policy::inline ledger {
 
@@ -16,12 +15,12 @@ class IouBook::Impl {
  public:
   void restore(const Iou& iou) {
     FAIRWATER_CHECK(iou.units > 0 && iou.debtor != iou.creditor, "an IOU is positive, to another");
-    const bool is_new =
-        ious_.emplace(pair_of(iou.debtor, iou.creditor), Entry{iou.units, iou.age, iou.rest})
-            .second;
+    const auto [entry, is_new] = ious_.insert(pair_of(iou.debtor, iou.creditor));
     FAIRWATER_CHECK(is_new, "an IOU is restored once");
-    link(iou.debtor, iou.creditor, iou.age);
-    move_net(side(iou.debtor), side(iou.creditor), iou.units);
+    entry = {pair_of(iou.debtor, iou.creditor), iou.units, iou.age, iou.rest};
+    const auto [debtor, creditor] = sides_of(iou.debtor, iou.creditor);
+    link({iou.debtor, debtor}, {iou.creditor, creditor}, iou.age);
+    move_net(debtor, creditor, iou.units);
     last_age_ = std::max(last_age_, iou.age);
   }
 
@@ -31,8 +30,7 @@ class IouBook::Impl {
   // will owe instead of `to`. Walking both at once finds every piece's debtor and creditor.
   void lend(Member from, Member to, Units units) {
     FAIRWATER_CHECK(units > 0 && from != to, "a loan is positive, to another");
-    Side& lender = side(from);
-    Side& borrower = side(to);
+    const auto [lender, borrower] = sides_of(from, to);
     if (lender.net < 0) units -= reduce_up_to(from, to, units);
     while (units > 0) {
       const bool lender_owes = lender.net < 0;
@@ -88,7 +86,7 @@ class IouBook::Impl {
     for (const Iou& iou : ious()) {
       const DecayFactor::Balance left = factor.of({.units = iou.units, .rest = iou.rest});
       const Pair pair = pair_of(iou.debtor, iou.creditor);
-      ious_.at(pair).rest = left.rest;
+      ious_.find(pair)->rest = left.rest;
       note_change(pair);
       if (left.units == iou.units) continue;
       less.push_back({iou.debtor, iou.creditor, iou.units - left.units, iou.age});
@@ -107,7 +105,8 @@ class IouBook::Impl {
       Units more = 0;
       const bool overflow = __builtin_mul_overflow(iou.units, times - 1, &more);
       FAIRWATER_CHECK(!overflow, "an IOU fits 64 bits");
-      if (more > 0) grow({iou.debtor, side(iou.debtor)}, {iou.creditor, side(iou.creditor)}, more);
+      const auto [debtor, creditor] = sides_of(iou.debtor, iou.creditor);
+      if (more > 0) grow({iou.debtor, debtor}, {iou.creditor, creditor}, more);
     }
   }
 
@@ -120,8 +119,8 @@ class IouBook::Impl {
     return found == nullptr ? 0 : found->by_age.size();
   }
   [[nodiscard]] Units owed(Member debtor, Member creditor) const {
-    const auto found = ious_.find(pair_of(debtor, creditor));
-    return found == ious_.end() ? 0 : found->second.units;
+    const Entry* found = ious_.find(pair_of(debtor, creditor));
+    return found == nullptr ? 0 : found->units;
   }
   [[nodiscard]] std::vector<Iou> debts_of(Member debtor) const {
     std::vector<Iou> debts;
@@ -142,7 +141,7 @@ class IouBook::Impl {
   [[nodiscard]] std::vector<Iou> ious() const {
     std::vector<Iou> all;
     all.reserve(ious_.size());
-    for (const auto& [pair, entry] : ious_) all.push_back(iou_of(pair, entry));
+    ious_.visit([&](const Entry& entry) { all.push_back(iou_of(entry)); });
     std::sort(all.begin(), all.end(), [](const Iou& a, const Iou& b) {
       return pair_of(a.debtor, a.creditor) < pair_of(b.debtor, b.creditor);
     });
@@ -157,29 +156,23 @@ class IouBook::Impl {
     std::vector<Iou> changes;
     changes.reserve(changed_.size());
     for (const Pair pair : changed_) {
-      const auto found = ious_.find(pair);
-      changes.push_back(iou_of(pair, found == ious_.end() ? Entry{0, 0} : found->second));
+      const Entry* found = ious_.find(pair);
+      changes.push_back(iou_of(found == nullptr ? Entry{.pair = pair} : *found));
     }
     changed_.clear();
     return changes;
   }
 
  private:
-  /// A debtor and its creditor in one number, ordered by debtor, then creditor.
-  using Pair = std::uint64_t;
-  struct Entry {
-    Units units;
-    std::uint64_t age;
-    std::uint32_t rest = 0;
-  };
+  using Pair = IouTable::Pair;
+  using Entry = IouTable::Entry;
   static Pair pair_of(Member debtor, Member creditor) { return (Pair{debtor} << 32) | creditor; }
-  static Iou iou_of(Pair pair, const Entry& entry) {
-    return {static_cast<Member>(pair >> 32), static_cast<Member>(pair), entry.units, entry.age,
-            entry.rest};
+  static Iou iou_of(const Entry& entry) {
+    return {static_cast<Member>(entry.pair >> 32), static_cast<Member>(entry.pair), entry.units,
+            entry.age, entry.rest};
   }
   [[nodiscard]] Iou iou_at(Member debtor, Member creditor) const {
-    const Pair pair = pair_of(debtor, creditor);
-    return iou_of(pair, ious_.at(pair));
+    return iou_of(*ious_.find(pair_of(debtor, creditor)));
   }
   /// A member is a debtor or a creditor, so one list by age holds its debts (net < 0) or claims
   /// (net > 0).
@@ -192,16 +185,27 @@ class IouBook::Impl {
     const std::uint32_t slot = slot_of_.find(member);
     return slot == SlotIndex::kNone ? nullptr : &sides_[slot];
   }
-  /// Good as long as the book.
-  Side& side(Member member) {
+  std::uint32_t slot_for(Member member) {
     std::uint32_t slot = slot_of_.find(member);
     if (slot == SlotIndex::kNone) {
       slot = static_cast<std::uint32_t>(sides_.size());
       slot_of_.set(member, slot);
       sides_.emplace_back();
     }
-    return sides_[slot];
+    return slot;
   }
+  struct Sides {
+    Side& first;
+    Side& second;
+  };
+  /// Good until somebody has an IOU who never had any.
+  Sides sides_of(Member first, Member second) {
+    const std::uint32_t first_slot = slot_for(first);
+    const std::uint32_t second_slot = slot_for(second);
+    return {sides_[first_slot], sides_[second_slot]};
+  }
+  /// The same, of one that has some.
+  Side& side(Member member) { return sides_[slot_of_.find(member)]; }
 
   struct Party {
     Member member;
@@ -212,12 +216,12 @@ class IouBook::Impl {
     FAIRWATER_CHECK(debtor.side.net <= 0 && creditor.side.net >= 0,
                     "a debtor or a creditor, never both");
     const Pair pair = pair_of(debtor.member, creditor.member);
-    const auto [found, is_new] = ious_.try_emplace(pair, Entry{0, 0});
+    const auto [entry, is_new] = ious_.insert(pair);
     if (is_new) {
-      found->second.age = ++last_age_;
-      link(debtor.member, creditor.member, last_age_);
+      entry.age = ++last_age_;
+      link(debtor, creditor, last_age_);
     }
-    const bool overflow = __builtin_add_overflow(found->second.units, units, &found->second.units);
+    const bool overflow = __builtin_add_overflow(entry.units, units, &entry.units);
     FAIRWATER_CHECK(!overflow, "an IOU fits 64 bits");
     move_net(debtor.side, creditor.side, units);
     note_change(pair);
@@ -225,18 +229,19 @@ class IouBook::Impl {
 
   /// Lowers an IOU of at least `units`.
   void reduce(Member debtor, Member creditor, Units units) {
-    const auto found = ious_.find(pair_of(debtor, creditor));
-    FAIRWATER_CHECK(found != ious_.end() && found->second.units >= units, "no more than is owed");
-    found->second.units -= units;
+    const Pair pair = pair_of(debtor, creditor);
+    Entry* found = ious_.find(pair);
+    FAIRWATER_CHECK(found != nullptr && found->units >= units, "no more than is owed");
+    found->units -= units;
     Side& owing = side(debtor);
     Side& owed = side(creditor);
-    if (found->second.units == 0) {
-      owing.by_age.erase(found->second.age);
-      owed.by_age.erase(found->second.age);
-      ious_.erase(found);
+    if (found->units == 0) {
+      owing.by_age.erase(found->age);
+      owed.by_age.erase(found->age);
+      ious_.erase(pair);
     }
     move_net(owed, owing, units);
-    note_change(pair_of(debtor, creditor));
+    note_change(pair);
   }
 
   /// Keeps a change once or more, and not many more than there are IOUs that changed.
@@ -259,15 +264,18 @@ class IouBook::Impl {
   void close_gaps_since(std::uint64_t age) {
     std::map<std::uint64_t, Pair> fresh;
     for (const Pair pair : changed_)
-      if (const auto found = ious_.find(pair); found != ious_.end() && found->second.age > age)
-        fresh.emplace(found->second.age, pair);
+      if (const Entry* found = ious_.find(pair); found != nullptr && found->age > age)
+        fresh.emplace(found->age, pair);
     last_age_ = age;
     for (const auto& [old_age, pair] : fresh) {
-      const Iou iou = iou_of(pair, ious_.at(pair));
-      side(iou.debtor).by_age.erase(old_age);
-      side(iou.creditor).by_age.erase(old_age);
-      ious_.at(pair).age = ++last_age_;
-      link(iou.debtor, iou.creditor, last_age_);
+      Entry& entry = *ious_.find(pair);
+      const Iou iou = iou_of(entry);
+      const Party debtor{iou.debtor, side(iou.debtor)};
+      const Party creditor{iou.creditor, side(iou.creditor)};
+      debtor.side.by_age.erase(old_age);
+      creditor.side.by_age.erase(old_age);
+      entry.age = ++last_age_;
+      link(debtor, creditor, last_age_);
     }
   }
 
@@ -278,9 +286,9 @@ class IouBook::Impl {
     return cancelled;
   }
 
-  void link(Member debtor, Member creditor, std::uint64_t age) {
-    const bool linked = side(debtor).by_age.emplace(age, creditor).second &&
-                        side(creditor).by_age.emplace(age, debtor).second;
+  static void link(const Party& debtor, const Party& creditor, std::uint64_t age) {
+    const bool linked = debtor.side.by_age.emplace(age, creditor.member).second &&
+                        creditor.side.by_age.emplace(age, debtor.member).second;
     FAIRWATER_CHECK(linked, "an IOU's age is unique");
   }
 
@@ -298,9 +306,9 @@ class IouBook::Impl {
                     "a net position is the sum of its IOUs");
   }
 
-  std::unordered_map<Pair, Entry> ious_;  ///< iterated only to be sorted
+  IouTable ious_;
   SlotIndex slot_of_;
-  std::deque<Side> sides_;     ///< by slot, of everybody who ever had an IOU
+  std::vector<Side> sides_;    ///< by slot, of everybody who ever had an IOU
   std::vector<Pair> changed_;  ///< some repeatedly
   std::uint64_t last_age_ = 0;
 };
