@@ -5,14 +5,17 @@
 #include <utility>
 
 #include "policy/core/check.hpp"
+#include "policy/core/exact_share.hpp"
+#include "policy/core/wide.hpp"
 
 namespace fairwater::inline policy::inline ledger {
 namespace {
 
+constexpr Wide kExact = Wide{1} << 63;
+
 /// floor(whole * part / all) for 0 <= part <= all. Where the product might not fit, `part` and
 /// `all` are taken to 40 bits: the same share for the same part, and everything for `part == all`.
 Wide share_of(Wide whole, Wide part, Wide all) {
-  constexpr Wide kExact = Wide{1} << 63;
   constexpr Wide kFewBits = Wide{1} << 40;
   if (part == all) return whole;
   if (whole >= kExact || all >= kExact) {
@@ -25,18 +28,46 @@ Wide share_of(Wide whole, Wide part, Wide all) {
   return whole * part / all;
 }
 
-Wide floor_of(Wide value, Wide divisor) {
-  const Wide quotient = value / divisor;
-  return value % divisor < 0 ? quotient - 1 : quotient;
-}
+/// Cuts `whole` into parts in proportion to amounts that make `all` together, cumulatively, so that
+/// the parts add up to it. As by share_of().
+class Parts {
+ public:
+  /// 0 <= whole, 0 < all
+  Parts(Wide whole, Wide all)
+      : whole_(whole),
+        all_(all),
+        is_exact_(whole < kExact && all < kExact),
+        exact_(is_exact_ ? static_cast<Amount>(whole) : 0, is_exact_ ? all : 1) {}
+  /// What falls to `amount` behind those before it.
+  Wide next(Wide amount) {
+    if (amount == 0) return 0;
+    sum_ += amount;
+    const Wide before = until_;
+    until_ = until(sum_);
+    return until_ - before;
+  }
+
+ private:
+  [[nodiscard]] Wide until(Wide part) const {
+    if (whole_ == all_) return part;
+    return is_exact_ ? Wide{exact_.until(part)} : share_of(whole_, part, all_);
+  }
+
+  Wide whole_;
+  Wide all_;
+  bool is_exact_;
+  ProportionalShare exact_;
+  Wide sum_ = 0;
+  Wide until_ = 0;
+};
 
 }  // namespace
 
 UnitTime UnitTime::of(Wide micro) {
-  FAIRWATER_CHECK(micro >= 0 && micro / kMicroUnitsPerUnit < kUnlimited,
-                  "a time held fits its account");
-  return {static_cast<std::int64_t>(micro / kMicroUnitsPerUnit),
-          static_cast<std::uint32_t>(micro % kMicroUnitsPerUnit)};
+  const Wide whole = quotient(micro, kMicroUnitsPerUnit);
+  FAIRWATER_CHECK(micro >= 0 && whole < kUnlimited, "a time held fits its account");
+  return {static_cast<std::int64_t>(whole),
+          static_cast<std::uint32_t>(micro - whole * kMicroUnitsPerUnit)};
 }
 
 std::vector<Loan> loans_of(const TimeSettlement& settlement) {
@@ -64,13 +95,16 @@ TimeAccounts::Entered& TimeAccounts::entered(TenantId tenant) {
 }
 
 void TimeAccounts::bring_up(Entered& entered) const {
-  const Wide passed = now_ms_ - entered.since_ms;
+  const LedgerMs passed = now_ms_ - entered.since_ms;
   entered.since_ms = now_ms_;
-  const Wide excess = Wide{entered.held} - entered.part;
-  (excess > 0 ? entered.account.borrowed : entered.account.spare) +=
-      (excess > 0 ? excess : -excess) * passed;
-  entered.account.held += entered.held * passed;
-  entered.account.part += entered.part * passed;
+  // Neither is negative, so that the difference fits.
+  const MicroUnits excess = entered.held - entered.part;
+  if (excess > 0)
+    entered.account.borrowed += Wide{excess} * passed;
+  else
+    entered.account.spare -= Wide{excess} * passed;
+  entered.account.held += Wide{entered.held} * passed;
+  entered.account.part += Wide{entered.part} * passed;
 }
 
 // -- what changes ---------------------------------------------------------------------------------
@@ -128,50 +162,35 @@ void TimeAccounts::pass_to(LedgerMs now_ms) {
 
 // -- settlement -----------------------------------------------------------------------------------
 
-TimeAccounts::Sums TimeAccounts::sums() const {
-  Sums sums;
-  for (const Entered& entered : entered_) {
-    sums.borrowed += entered.account.borrowed;
-    sums.spare += entered.account.spare;
-    if (entered.may_borrow) sums.charged += entered.account.borrowed;
-    if (entered.may_lend) sums.lendable += entered.account.spare;
-  }
-  return sums;
+void TimeAccounts::Sums::add(const Entered& entered) {
+  borrowed += entered.account.borrowed;
+  spare += entered.account.spare;
+  if (entered.may_borrow) charged += entered.account.borrowed;
+  if (entered.may_lend) lendable += entered.account.spare;
 }
 
 /// Of what was borrowed as much is lent as was spare, by each in proportion. What those lent that
-/// may not, or borrowed that may not, is no loan. Parts of a whole are cumulative, so that they add
-/// up.
-void TimeAccounts::lay_out(const Sums& sums) {
+/// may not, or borrowed that may not, is no loan. Whole unit-milliseconds are taken out of the
+/// rests, and they are cut cumulatively, too.
+std::vector<TimeLine> TimeAccounts::lay_out(const Sums& sums) {
   const Wide lent = std::min(sums.borrowed, sums.spare);
   const Wide loans =
       share_of(share_of(lent, sums.lendable, sums.spare), sums.charged, sums.borrowed);
-  // What falls to `amount` behind those before it.
-  const auto next_part = [&](Wide& before, Wide amount, Wide all) {
-    const auto until = [&](Wide part) { return loans == all ? part : share_of(loans, part, all); };
-    const Wide from = until(before);
-    before += amount;
-    return until(before) - from;
-  };
-  Wide lenders = 0;
-  Wide borrowers = 0;
-  for (Entered& entered : entered_) {
-    const TimeAccount& account = entered.account;
-    if (entered.may_lend) entered.due += next_part(lenders, account.spare, sums.lendable);
-    if (entered.may_borrow) entered.due -= next_part(borrowers, account.borrowed, sums.charged);
-  }
-}
-
-std::vector<TimeLine> TimeAccounts::take_lines() {
+  Parts lenders(loans, sums.lendable);
+  Parts borrowers(loans, sums.charged);
   std::vector<TimeLine> lines;
+  lines.reserve(entered_.size());
   Wide sum = 0;
   Wide whole_before = 0;
   for (Entered& entered : entered_) {
     TimeAccount& account = entered.account;
-    const Wide due = std::exchange(entered.due, 0) + account.rest;
+    Wide due = account.rest;
+    if (entered.may_lend) due += lenders.next(account.spare);
+    if (entered.may_borrow) due -= borrowers.next(account.borrowed);
     sum += due;
-    const Wide whole_after = floor_of(sum, kMicroUnitsPerUnit);
-    const Wide whole = whole_after - std::exchange(whole_before, whole_after);
+    const Wide whole_after = floor_quotient(sum, kMicroUnitsPerUnit);
+    const Wide whole = whole_after - whole_before;
+    whole_before = whole_after;
     FAIRWATER_CHECK(whole < kUnlimited && -whole < kUnlimited, "a position fits its account");
     account.rest = static_cast<std::int64_t>(due - whole * kMicroUnitsPerUnit);
     if (account.held == 0 && account.part == 0 && whole == 0) continue;
@@ -188,17 +207,21 @@ std::vector<TimeLine> TimeAccounts::take_lines() {
 }
 
 std::optional<TimeSettlement> TimeAccounts::settle() {
-  for (Entered& entered : entered_) bring_up(entered);
+  Sums stretch;
+  for (Entered& entered : entered_) {
+    bring_up(entered);
+    stretch.add(entered);
+  }
   TimeSettlement settlement{.from_ms = settled_ms_, .until_ms = now_ms_};
   settled_ms_ = now_ms_;
-  const Sums stretch = sums();
   const bool is_lent = stretch.charged > 0 && stretch.lendable > 0;
-  if (is_lent) {
-    lay_out(stretch);
-    settlement.lines = take_lines();
-  }
+  if (is_lent) settlement.lines = lay_out(stretch);
   for (Entered& entered : entered_) {
     TimeAccount& account = entered.account;
+    if (!is_lent) {
+      entered.unlent.held += account.held;
+      entered.unlent.part += account.part;
+    }
     account.borrowed = account.spare = account.held = account.part = 0;
   }
   if (!is_lent) return std::nullopt;
@@ -246,6 +269,13 @@ void TimeAccounts::restore(const TimeSnapshot& snapshot) {
     rests += account.rest;
   }
   FAIRWATER_CHECK(rests == 0, "rests sum to zero");
+}
+
+TimeAccounts::Integrals TimeAccounts::integrals(TenantId tenant) const {
+  Entered copy = entered(tenant);
+  bring_up(copy);
+  return {copy.account.held_total + copy.account.held + copy.unlent.held,
+          copy.account.part_total + copy.account.part + copy.unlent.part};
 }
 
 TimeAccount TimeAccounts::account(TenantId tenant) const {

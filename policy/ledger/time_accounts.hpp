@@ -132,6 +132,13 @@ class TimeAccounts {
   [[nodiscard]] MicroUnits part(TenantId tenant) const { return entered(tenant).part; }
   /// Up to now, also what is not settled.
   [[nodiscard]] TimeAccount account(TenantId tenant) const;
+  /// Of what it held, and of its part: micro-unit-milliseconds up to now, those that its account
+  /// was restored with, and also of stretches since then in which nothing was lent.
+  struct Integrals {
+    Wide held = 0;
+    Wide part = 0;
+  };
+  [[nodiscard]] Integrals integrals(TenantId tenant) const;
 
  private:
   struct Entered {
@@ -139,9 +146,9 @@ class TimeAccounts {
     MicroUnits held = 0;
     MicroUnits part = 0;
     LedgerMs since_ms = 0;  ///< the account is up to date to there
-    Wide due = 0;           ///< lent less borrowed, of the stretch that is being settled
     bool may_lend = true;
     bool may_borrow = true;
+    Integrals unlent;  ///< of settled stretches that are not in the account
   };
   /// Of the stretch that is settled, over all tenants.
   struct Sums {
@@ -149,17 +156,15 @@ class TimeAccounts {
     Wide spare = 0;
     Wide charged = 0;   ///< borrowed by those that may borrow
     Wide lendable = 0;  ///< spare of those that may lend
+    void add(const Entered& entered);
   };
   /// Its place, or where it would stand.
   [[nodiscard]] std::vector<Entered>::const_iterator place_of(TenantId tenant) const;
   [[nodiscard]] const Entered& entered(TenantId tenant) const;
   [[nodiscard]] Entered& entered(TenantId tenant);
   void bring_up(Entered& entered) const;
-  [[nodiscard]] Sums sums() const;
-  /// Lays what was lent out over both sides.
-  void lay_out(const Sums& sums);
-  /// Takes whole unit-milliseconds out of the rests.
-  [[nodiscard]] std::vector<TimeLine> take_lines();
+  /// Lays what was lent out over both sides, in whole unit-milliseconds.
+  [[nodiscard]] std::vector<TimeLine> lay_out(const Sums& sums);
 
   std::vector<Entered> entered_;  ///< by tenant
   std::uint32_t resource_ = 0;

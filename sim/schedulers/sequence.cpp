@@ -94,8 +94,12 @@ SequenceScheduler::SequenceScheduler(const PolicyOptions& options, const Cluster
       began_ms_(cycle_.allocator().accounts().time().now_ms()),
       queues_(cluster.tenants.size()),
       accounts_(cluster.tenants.size()),
-      totals_(cluster.tenants.size()) {
+      before_(cluster.tenants.size()) {
   for (const auto& running : initial.running) ++running_at_start_[running.task.job];
+  for (TenantIndex i = 0; counts_time_ && i < before_.size(); ++i) {
+    const TimeAccount account = cycle_.allocator().accounts().time().account(tenant_id(i));
+    before_[i] = {account.held_total, account.part_total};
+  }
 }
 
 // While nothing happens, the settlement of the last second does for all before it.
@@ -126,10 +130,10 @@ void SequenceScheduler::settle_credits(TimeMs now) {
 // A position against what its tenant was owed or owed returns it; the rest is a loan.
 void SequenceScheduler::settle() {
   if (!counts_time_) return;
-  for (TenantIndex i = 0; i < totals_.size(); ++i) totals_[i] = total(i);
   const auto settlement = cycle_.allocator().settle_time();
   if (!settlement) return;
   for (const TimeLine& line : settlement->lines) {
+    if (line.position == 0) continue;
     Account& account = accounts_[line.tenant.value - 1];
     const Units before = cycle_.allocator().book().net(line.tenant.value) - line.position;
     if (line.position > 0) {
@@ -140,11 +144,6 @@ void SequenceScheduler::settle() {
       account.borrowed -= line.position + std::clamp<Units>(before, 0, -line.position);
     }
   }
-}
-
-SequenceScheduler::Total SequenceScheduler::total(TenantIndex tenant) const {
-  const TimeAccount since = cycle_.allocator().accounts().time().account(tenant_id(tenant));
-  return {totals_[tenant].held + since.held, totals_[tenant].part + since.part};
 }
 
 void SequenceScheduler::submit(JobIndex index) {
@@ -352,9 +351,10 @@ Account SequenceScheduler::account(TenantIndex tenant) const {
   account.net = cycle_.allocator().book().net(tenant_id(tenant).value);
   account.credit = static_cast<double>(cycle_.allocator().tenant(tenant_id(tenant)).credit) / 1000;
   if (!counts_time_) return account;
-  const Total so_far = total(tenant);
-  account.held = static_cast<Units>(so_far.held / kMicroUnitsPerUnit);
-  account.part = static_cast<Units>(so_far.part / kMicroUnitsPerUnit);
+  const TimeAccounts& time = cycle_.allocator().accounts().time();
+  const TimeAccounts::Integrals integrals = time.integrals(tenant_id(tenant));
+  account.held = static_cast<Units>((integrals.held - before_[tenant].held) / kMicroUnitsPerUnit);
+  account.part = static_cast<Units>((integrals.part - before_[tenant].part) / kMicroUnitsPerUnit);
   return account;
 }
 

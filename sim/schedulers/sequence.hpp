@@ -71,13 +71,6 @@ class SequenceScheduler final : public Scheduler {
   [[nodiscard]] bool somebody_waits() const;
   /// Brings the accounts up to now, where it counts time.
   void settle();
-  /// What was held, and what belonged to it: micro-unit-milliseconds, also of stretches in which
-  /// nothing was lent.
-  struct Total {
-    Wide held = 0;
-    Wide part = 0;
-  };
-  [[nodiscard]] Total total(TenantIndex tenant) const;
   /// False when nothing came of it that others may go by.
   bool deal_due_nodes(Actions& actions);
 
@@ -92,9 +85,9 @@ class SequenceScheduler final : public Scheduler {
   std::map<JobIndex, std::uint32_t> running_at_start_;  ///< the first so many tasks of a job
   RunTimePredictor run_times_;                          ///< where it predicts by history
   std::vector<Queue> queues_;
-  std::vector<Account> accounts_;  ///< but for what the ledger knows
-  std::vector<Total> totals_;      ///< up to the last settlement
-  std::set<TenantIndex> changed_;  ///< whose windows are to be shown anew
+  std::vector<Account> accounts_;                ///< but for what the ledger knows
+  std::vector<TimeAccounts::Integrals> before_;  ///< of stretches that were settled before time 0
+  std::set<TenantIndex> changed_;                ///< whose windows are to be shown anew
   std::vector<Deal> deals_;
   std::map<TaskId, std::uint32_t> attempts_;  ///< of tasks that have grown; others have 1
   std::vector<TaskId> given_back_;            ///< in this cycle

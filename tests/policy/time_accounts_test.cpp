@@ -266,5 +266,99 @@ TEST_CASE("with idle room what is lent is what is borrowed, whatever its size", 
   }
 }
 
+/// What a settlement makes of these accounts, by plain divisions: positions and rests.
+struct PlainSettlement {
+  struct Line {
+    Wide position = 0;
+    Wide rest = 0;
+  };
+  std::vector<Line> lines;
+
+  /// floor(whole * part / all), of so large amounts only the first 40 bits.
+  static Wide share(Wide whole, Wide part, Wide all) {
+    if (part == all) return whole;
+    const bool is_large = whole >= (Wide{1} << 63) || all >= (Wide{1} << 63);
+    while (is_large && all >= (Wide{1} << 40)) {
+      all /= 2;
+      part /= 2;
+    }
+    return whole * part / all;
+  }
+
+  PlainSettlement(const std::vector<TimeAccount>& accounts, const std::vector<bool>& may_lend,
+                  const std::vector<bool>& may_borrow)
+      : lines(accounts.size()) {
+    Wide borrowed = 0, spare = 0, charged = 0, lendable = 0;
+    for (std::size_t t = 0; t < accounts.size(); ++t) {
+      borrowed += accounts[t].borrowed;
+      spare += accounts[t].spare;
+      if (may_borrow[t]) charged += accounts[t].borrowed;
+      if (may_lend[t]) lendable += accounts[t].spare;
+      lines[t].rest = accounts[t].rest;
+    }
+    if (charged == 0 || lendable == 0) return;
+    const Wide loans = share(share(std::min(borrowed, spare), lendable, spare), charged, borrowed);
+    const auto until = [&](Wide part, Wide all) {
+      return loans == all ? part : share(loans, part, all);
+    };
+    Wide lent = 0, owed = 0, sum = 0, whole = 0;
+    for (std::size_t t = 0; t < accounts.size(); ++t) {
+      const Wide lent_before = lent, owed_before = owed;
+      if (may_lend[t]) lent += accounts[t].spare;
+      if (may_borrow[t]) owed += accounts[t].borrowed;
+      const Wide due = accounts[t].rest + until(lent, lendable) - until(lent_before, lendable) -
+                       until(owed, charged) + until(owed_before, charged);
+      sum += due;
+      const Wide whole_before = whole;
+      whole = sum / kMicroUnitsPerUnit - (sum % kMicroUnitsPerUnit < 0 ? 1 : 0);
+      lines[t] = {whole - whole_before, due - (whole - whole_before) * kMicroUnitsPerUnit};
+    }
+  }
+};
+
+TEST_CASE("a settlement is what plain divisions make it, whatever its size", "[property]") {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937_64 random(seed);
+    const std::size_t tenants = 2 + random() % 40;
+    TimeAccounts accounts = accounts_with(
+        random_split(random, tenants, units(static_cast<std::int64_t>(1 + random() % 10'000'000))));
+    const auto id = [](std::size_t t) { return TenantId{static_cast<std::uint32_t>(t + 1)}; };
+    std::vector<bool> may_lend, may_borrow;
+    for (std::size_t t = 0; t < tenants; ++t) {
+      may_lend.push_back(random() % 8 != 0);
+      may_borrow.push_back(random() % 8 != 0);
+      accounts.set_rights(id(t), may_lend[t], may_borrow[t]);
+    }
+    // Seconds, hours or years at once.
+    const auto longest = std::uint64_t{1} << (10 + random() % 28);
+    std::vector<TimeAccounts::Integrals> passed(tenants);
+    for (int step = 0; step < 40; ++step) {
+      // Most hold nothing, as tenants that are asleep.
+      const TenantId holder = id(random() % (1 + tenants / 4));
+      const auto most = static_cast<std::uint64_t>(4 * accounts.part(holder) + 1);
+      accounts.set_held(holder, static_cast<MicroUnits>(random() % most));
+      const auto ms = static_cast<LedgerMs>(random() % longest);
+      accounts.pass_to(accounts.now_ms() + ms);
+      std::vector<TimeAccount> before;
+      for (std::size_t t = 0; t < tenants; ++t) {
+        before.push_back(accounts.account(id(t)));
+        passed[t].held += Wide{accounts.held(id(t))} * ms;
+        passed[t].part += Wide{accounts.part(id(t))} * ms;
+      }
+      if (random() % 3 == 0) continue;
+      const PlainSettlement plain(before, may_lend, may_borrow);
+      const auto positions = positions_of(accounts.settle());
+      for (std::size_t t = 0; t < tenants; ++t) {
+        const auto found = positions.find(id(t));
+        REQUIRE((found == positions.end() ? 0 : found->second) == plain.lines[t].position);
+        REQUIRE(accounts.account(id(t)).rest == plain.lines[t].rest);
+        const TimeAccounts::Integrals integrals = accounts.integrals(id(t));
+        REQUIRE((integrals.held == passed[t].held && integrals.part == passed[t].part));
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fairwater::test
