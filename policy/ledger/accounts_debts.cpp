@@ -84,6 +84,7 @@ std::map<TenantId, Units> Accounts::decay(const TimeSettlement& settlement) {
 }
 
 void Accounts::write_decay(TimeSettlement& settlement) {
+  if (settlement.decay_ms == 0) return;
   std::map<TenantId, Units> decayed = decay(settlement);
   for (TimeLine& line : settlement.lines) {
     const auto found = decayed.find(line.tenant);
@@ -127,8 +128,9 @@ void Accounts::enter(const TimeSettlement& settlement) {
       settlement.half_life_ms == 0 || settlement.decay_ms > 0 || book_.empty();
   if (nothing_waits) time_.note_decay();
   time_.count(settlement.resource);
-  for (const Loan& loan : loans_of(settlement))
+  visit_loans(positions_of(settlement), [&](const Loan& loan) {
     book_.lend(loan.lender.value, loan.borrower.value, loan.units);
+  });
   for (const TimeLine& line : settlement.lines) {
     entered(line.tenant).account.forgiven_total += line.beyond_cap + line.decayed;
     changes_.tenants.push_back(line.tenant);

@@ -15,7 +15,7 @@
 #include "policy/core/check.hpp"
 #include "policy/core/types.hpp"
 
-namespace fairwater {
+namespace fairwater::inline policy::inline ledger {
 
 class IouTable {
  public:
@@ -104,4 +104,4 @@ class IouTable {
   int shift_ = 64 - std::countr_zero(kFewestPlaces);
 };
 
-}  // namespace fairwater
+}  // namespace fairwater::inline policy::inline ledger

@@ -70,11 +70,12 @@ UnitTime UnitTime::of(Wide micro) {
           static_cast<std::uint32_t>(micro - whole * kMicroUnitsPerUnit)};
 }
 
-std::vector<Loan> loans_of(const TimeSettlement& settlement) {
+std::vector<Position> positions_of(const TimeSettlement& settlement) {
   std::vector<Position> positions;
+  positions.reserve(settlement.lines.size());
   for (const TimeLine& line : settlement.lines)
     if (line.position != 0) positions.push_back({line.tenant, line.position});
-  return match_loans(positions);
+  return positions;
 }
 
 std::vector<TimeAccounts::Entered>::const_iterator TimeAccounts::place_of(TenantId tenant) const {

@@ -88,8 +88,8 @@ struct TimeSettlement {
   friend bool operator==(const TimeSettlement&, const TimeSettlement&) = default;
 };
 
-/// The loans that a settlement makes.
-[[nodiscard]] std::vector<Loan> loans_of(const TimeSettlement& settlement);
+/// What becomes loans by a settlement.
+[[nodiscard]] std::vector<Position> positions_of(const TimeSettlement& settlement);
 
 class TimeAccounts {
  public:
