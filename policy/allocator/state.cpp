@@ -158,7 +158,7 @@ void AllocatorState::take_back(TenantId borrower, const std::vector<Advance>& ad
 void AllocatorState::forgive(TenantId debtor, std::span<const ForgivenDebt> debts) {
   const Accounts::Refusal refusal = accounts_.forgive(debtor, debts);
   FAIRWATER_CHECK(!refusal, "no more is forgiven than is owed");
-  ++claims_round_;
+  begin_debts_round();
   follow_accounts();
 }
 
@@ -199,6 +199,7 @@ void AllocatorState::follow_net(IouBook::Member member) {
 }
 
 void AllocatorState::follow_nets(const IouBook::Iou& changed) {
+  begin_debts_round();
   for (const IouBook::Member member : {changed.debtor, changed.creditor}) follow_net(member);
 }
 
@@ -225,9 +226,10 @@ std::optional<TimeSettlement> AllocatorState::settle_time() {
     parts_are_stale_ = true;
     refresh_parts();
   }
-  ++claims_round_;
+  begin_debts_round();
   // Who passed an IOU on has the same net as before.
-  for (const TimeLine& line : settlement->lines) follow_net(line.tenant.value);
+  for (const TimeLine& line : settlement->lines)
+    if (line.position != 0 || line.decayed != 0) follow_net(line.tenant.value);
   accounts_.forget_changes();
   return settlement;
 }
@@ -250,6 +252,11 @@ void AllocatorState::refresh_parts() {
     known.part = quotas_.part(known, resource);
     accounts_.time().set_part(known.id, known.part);
   }
+  begin_debts_round();
+}
+
+void AllocatorState::begin_debts_round() {
+  ++debts_round_;
   ++claims_round_;
 }
 

@@ -144,8 +144,10 @@ class AllocatorState {
   [[nodiscard]] LedgerMs first_late_ms() const { return first_late_ms_; }
   /// Of all who wait.
   void note_first_late(LedgerMs first_late_ms) { first_late_ms_ = first_late_ms; }
-  /// What was found of claims and debts in an earlier round may be out of date.
+  /// What was found in an earlier round of claims and debts, or of debts and parts alone, may be
+  /// out of date. Each round of debts begins one of claims, too.
   [[nodiscard]] std::uint64_t claims_round() const { return claims_round_; }
+  [[nodiscard]] std::uint64_t debts_round() const { return debts_round_; }
 
   // -- growth, see growth.hpp
   // ------------------------------------------------------------------------
@@ -296,6 +298,7 @@ class AllocatorState {
   void follow_account(const Account& account);
   void follow_net(IouBook::Member member);
   void follow_nets(const IouBook::Iou& changed);
+  void begin_debts_round();
   /// The sequence has moved because tenants came, changed or went.
   void follow_position();
   /// What the tenant holds has changed, or of what that is counted.
@@ -326,6 +329,7 @@ class AllocatorState {
   Transaction transaction_;  ///< of the last deal; its memory is used again
   bool parts_are_stale_ = false;
   std::uint64_t claims_round_ = 1;
+  std::uint64_t debts_round_ = 1;
   LedgerMs first_late_ms_ = kNever;
   std::set<TenantId> may_not_borrow_;
   RankedList waiting_;

@@ -101,6 +101,12 @@ struct TimeReturns {
   MicroUnits away = 0;      ///< by which it gives way to its creditors
 };
 
+/// What a tenant's debtors could give way to it, whether it waits or not.
+struct DueFromDebtors {
+  std::uint64_t round = 0;  ///< of debts: older than the state's, it is out of date
+  MicroUnits due = 0;
+};
+
 /// What a deal looks at for all who wait comes first: it fills a cache line, and the holdings of
 /// two resources another.
 struct alignas(64) TenantState {
@@ -144,6 +150,7 @@ struct alignas(64) TenantState {
   UserShares users;                     ///< who hold something or are in the window
   std::set<std::string> named_devices;  ///< that its window asks for
   bool takes_turns = false;             ///< see DemandWindow
+  DueFromDebtors due_from_debtors;      ///< in what would be padding: deals walk over tenants
   [[nodiscard]] bool waits() const { return pending_tasks > 0 || !window.empty(); }
   [[nodiscard]] ResourceVector held_against_quota() const { return used - used_beyond_quota; }
   [[nodiscard]] ResourceVector held_in_all() const { return used + grown; }

@@ -30,14 +30,20 @@ MicroUnits base_of(const AllocatorState& state, const TenantState& tenant) {
                   quotas.micro_units_of(quotas.exact_quota(tenant, resource), resource));
 }
 
-/// Of what is due to a creditor, what its credit covers.
+/// Of what is due to a creditor, what its credit covers. What is due stays while only claims
+/// change.
 void refresh_creditor(AllocatorState& state, TenantState& creditor) {
-  Wide due = 0;
-  for (const IouBook::Iou& iou : state.accounts().book().claims_of(creditor.id.value))
-    due += due_from(state.tenant(TenantId{iou.debtor}), iou.units);
-  creditor.returns.due = static_cast<MicroUnits>(due);
-  creditor.returns.covered = covered_by(creditor);
-  creditor.returns.back = static_cast<MicroUnits>(std::min<Wide>(due, creditor.returns.covered));
+  DueFromDebtors& known = creditor.due_from_debtors;
+  if (known.round != state.debts_round()) {
+    Wide due = 0;
+    for (const IouBook::Iou& iou : state.accounts().book().claims_of(creditor.id.value))
+      due += due_from(state.tenant(TenantId{iou.debtor}), iou.units);
+    known = {state.debts_round(), static_cast<MicroUnits>(due)};
+  }
+  TimeReturns& returns = creditor.returns;
+  returns.due = known.due;
+  returns.covered = covered_by(creditor);
+  returns.back = std::min(returns.due, returns.covered);
 }
 
 const TimeReturns& refresh(AllocatorState& state, TenantState& tenant);

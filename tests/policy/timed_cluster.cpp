@@ -213,6 +213,28 @@ void TimedCluster::check() const {
   }
   REQUIRE(nets == 0);
   REQUIRE(rests == 0);
+  for (const auto& [id, tenant] : tenants_) check_mark(id);
+}
+
+/// What the allocator remembers of debts and claims against what each IOU makes of them now.
+void TimedCluster::check_mark(std::uint32_t tenant) const {
+  const auto explained = allocator_.explain_mark(TenantId{tenant});
+  REQUIRE(explained.has_value());
+  const MicroUnits beyond = explained->mark - explained->base;
+  MicroUnits due = 0, moved = 0;
+  for (const MarkMove& move : explained->moves) {
+    due += move.due;
+    moved += move.moved;
+  }
+  if (explained->net <= 0) {
+    REQUIRE(beyond == -moved);
+    return;
+  }
+  // Each move is rounded down.
+  const auto moves = static_cast<MicroUnits>(explained->moves.size());
+  REQUIRE(beyond <= due);
+  REQUIRE(moved <= beyond);
+  REQUIRE(moved >= beyond - moves);
 }
 
 // -- views ----------------------------------------------------------------------------------------

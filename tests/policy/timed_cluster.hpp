@@ -109,6 +109,7 @@ class TimedCluster {
   /// Deals the node, and with it all nodes of a gang that begins there. Whether something started.
   bool deal(std::uint32_t node);
   void check() const;
+  void check_mark(std::uint32_t tenant) const;
 
   AllocatorSettings settings_;
   Allocator allocator_;
