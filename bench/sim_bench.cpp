@@ -53,10 +53,11 @@ Cluster parallel_machine(std::size_t tenants) {
   return cluster;
 }
 
-std::uint64_t simulate(benchmark::State& state, std::size_t tenants, Workload workload) {
+std::uint64_t simulate(benchmark::State& state, const PolicyOptions& policy, std::size_t tenants,
+                       Workload workload) {
   const Cluster cluster = parallel_machine(tenants);
   remove_impossible_jobs(cluster, workload);
-  const auto scheduler = make_scheduler({.name = "sequence"}, cluster, workload);
+  const auto scheduler = make_scheduler(policy, cluster, workload);
   if (!scheduler) {
     state.SkipWithError(details(scheduler.error()).message.c_str());
     return 0;
@@ -81,7 +82,7 @@ Expected<TraceWorkload> read_trace(const std::string& path) {
 }
 
 /// With the reading of the log, which a user waits for, too.
-void simulate_trace(benchmark::State& state, const std::string& path) {
+void simulate_trace(benchmark::State& state, const PolicyOptions& policy, const std::string& path) {
   forget_peak_memory();
   std::uint64_t events = 0;
   for (auto _ : state) {
@@ -91,7 +92,7 @@ void simulate_trace(benchmark::State& state, const std::string& path) {
       return;
     }
     const auto tenants = trace->tenants.size();
-    events += simulate(state, tenants, std::move(trace->workload));
+    events += simulate(state, policy, tenants, std::move(trace->workload));
   }
   report(state, events);
 }
@@ -119,7 +120,8 @@ Workload made_workload() {
 void BM_simulate_made_jobs(benchmark::State& state) {
   forget_peak_memory();
   std::uint64_t events = 0;
-  for (auto _ : state) events += simulate(state, kMadeTenants, made_workload());
+  for (auto _ : state)
+    events += simulate(state, {.name = "sequence"}, kMadeTenants, made_workload());
   report(state, events);
 }
 BENCHMARK(BM_simulate_made_jobs)->Iterations(1)->Unit(benchmark::kSecond);
@@ -130,12 +132,18 @@ BENCHMARK(BM_simulate_made_jobs)->Iterations(1)->Unit(benchmark::kSecond);
   const std::string path = std::string(shared != nullptr ? shared : "../shared") +
                            "/traces/pwa-lanl-cm5/LANL-CM5-1994-4.1-cln.swf.gz";
   if (!std::filesystem::exists(path)) {
-    std::cerr << "skipped: BM_simulate_lanl_cm5: no " << path << '\n';
+    std::cerr << "skipped: BM_simulate_lanl_cm5, _by_time: no " << path << '\n';
     return false;
   }
-  benchmark::RegisterBenchmark("BM_simulate_lanl_cm5", simulate_trace, path)
-      ->Iterations(1)
-      ->Unit(benchmark::kSecond);
+  const auto add = [&](const char* name, const PolicyOptions& policy) {
+    benchmark::RegisterBenchmark(name, simulate_trace, policy, path)
+        ->Iterations(1)
+        ->Unit(benchmark::kSecond);
+  };
+  add("BM_simulate_lanl_cm5", {.name = "sequence"});
+  add("BM_simulate_lanl_cm5_by_time", {.name = "sequence",
+                                       .accounting = SequenceAccounting::time,
+                                       .order = QueueOrder::shortest_first});
   return true;
 }();
 
