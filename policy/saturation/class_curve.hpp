@@ -9,9 +9,9 @@
 //   where another amount is as likely. Runs that were never repeated tell no noise: no confidence.
 //
 // - A curve whose medians lie no further apart than the noise of the runs moves them by chance, or
-//   within a twentieth, is *flat*: more of anything does not pay, and its point by every method is the least amount that
-//   runs. (Every method scales the times it sees to their whole range, and would take the noise for
-//   a curve.)
+//   within a twentieth, is *flat*: more of anything does not pay, and its point by every method is
+//   the least amount that runs. (Every method scales the times it sees to their whole range, and
+//   would take the noise for a curve.)
 //
 // A function of its input alone; the order of the samples does not matter.
 // O(methods * resamples * samples).
