@@ -82,7 +82,7 @@ EasyScheduler::Reservation EasyScheduler::reserve(const Job& head, TimeMs now) c
   return best;
 }
 
-/// When all that runs on nodes that the job may use has ended, in order; by when it must have.
+/// Of all that runs on nodes that the job may use: by when it is expected to end, in order.
 std::vector<EasyScheduler::Ending> EasyScheduler::endings_for(const Job& job, TimeMs now) const {
   std::vector<Ending> endings;
   for (NodeIndex node = 0; node < room_.size(); ++node)

@@ -175,20 +175,27 @@ policy: {name: sequence, allocation: drf}
 metrics: {sample: 10m}
 end: 1h
 )";
-  const auto held_of = [](const std::string& file) {
+  const auto run_of = [](const std::string& file) {
     const auto scenario = parse_sim_file(file, "s.yaml");
     if (!scenario) FAIL(details(scenario.error()).message);
-    const auto run = run_once(*scenario, 1);
+    auto run = run_once(*scenario, 1);
     REQUIRE(run);
+    return *run;
+  };
+  const auto held_of = [&](const std::string& file) {
+    const sim::RunMetrics run = run_of(file);
     std::vector<std::pair<Amount, Amount>> held;
-    for (const auto& tenant : run->samples.back())
+    for (const auto& tenant : run.samples.back())
       held.emplace_back(tenant.held[kCpu] / 1000, tenant.held[kMemory] / 1024);
     return held;
   };
   using Held = std::vector<std::pair<Amount, Amount>>;
   CHECK(held_of(text) == Held{{3, 12}, {6, 2}});
   CHECK(held_of(changed_in(text, "{name: a}", "{name: a, max: {cpu: 1}}")) == Held{{1, 4}, {6, 2}});
-  CHECK(held_of(changed_in(text, ", allocation: drf", "")) != Held{{3, 12}, {6, 2}});
+  // Alone at first, a borrows from nobody: there is no ledger.
+  const std::string alone = changed_in(text, "{tenant: b,", "{tenant: b, start: 30m,");
+  CHECK(run_of(alone).lent == 0);
+  CHECK(run_of(changed_in(alone, ", allocation: drf", "")).lent > 0);
   for (const char* policy :
        {"name: drf, allocation: drf", "name: sequence, accounting: resource-time, allocation: drf"})
     CHECK_THAT(refusal_of(changed_in(text, "name: sequence, allocation: drf", policy)),
