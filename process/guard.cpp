@@ -27,7 +27,7 @@
 namespace fairwater::inline process {
 namespace {
 
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kNoEnd = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kSampleMs = 100;
 constexpr int kKernelPatienceMs = 5000;  // until a killed process is gone
 constexpr std::int64_t kPatienceMs = kLeaseGraceMs + kGuardDelayMs;
@@ -70,7 +70,7 @@ class Guard {
   FileDescriptor timer_;
   std::optional<Lease> lease_;
   std::int64_t ended_deadline_ms_ = 0;      ///< of the lease whose tasks are all gone
-  std::int64_t next_end_ms_ = kNever;       ///< of a task whose own lease goes on
+  std::int64_t next_end_ms_ = kNoEnd;       ///< of a task whose own lease goes on
   std::map<TaskKey, std::int64_t> leases_;  ///< of tasks' own, as far as they were asked for
   std::optional<MemoryBoard> board_;        ///< only where no cgroup bounds memory
 };
@@ -134,7 +134,7 @@ void Guard::look(std::int64_t now_ms) {
   if (board_ && board_->in_use()) board_->measure(now_ms);
   const std::int64_t deadline = lease_->times().deadline_ms;
   const bool over = deadline > 0 && now_ms >= deadline + kPatienceMs;
-  next_end_ms_ = kNever;
+  next_end_ms_ = kNoEnd;
   // What is seen next time is killed next time. Once nothing is seen, nothing comes any more: who
   // starts a task looks at the lease itself.
   if (over && deadline != ended_deadline_ms_ && !end_tasks(now_ms)) {
