@@ -96,11 +96,11 @@ TEST_CASE("a task with a lease of its own outlives its node's silence", "[scenar
        .heartbeat_interval = "200ms"});
   const WorkLog log(cluster.directory() / "work");
   cluster.start();
-  const auto submit = [&](const std::string& more) {
-    return cluster.submit(job_file("steady", 1, log.command_line("sleep 7") + more));
+  const auto submit = [&](const std::string& work, const std::string& more) {
+    return cluster.submit(job_file("steady", 1, log.command_line(work) + more));
   };
-  const auto own = submit("sites: [west]\nlease: 1m\n");
-  const auto ordinary = submit("sites: [west, here]\n");
+  const auto own = submit("sleep 7", "sites: [west]\nlease: 1m\n");
+  const auto ordinary = submit("sleep 5", "sites: [west, here]\n");
   harness::wait_until("both run", Duration(10'000), [&] { return log.runs().size() == 2; });
   cluster.agent("node1").send_signal(SIGSTOP);
   harness::wait_until("the other one runs again", Duration(20'000),
