@@ -49,9 +49,9 @@ Workload elastic_jobs(const ElasticRates& rates, const ElasticAssumptions& assum
   return workload;
 }
 
-class ExtrasAccounts final : public Observer {
+class ExtrasMeter final : public Observer {
  public:
-  ExtrasAccounts(const Workload& workload, const ElasticAssumptions& assumptions)
+  ExtrasMeter(const Workload& workload, const ElasticAssumptions& assumptions)
       : workload_(workload), assumptions_(assumptions), was_killed_(workload.jobs.size()) {}
 
   void advance(TimeMs now) override {
@@ -217,7 +217,7 @@ Expected<ElasticRun> run_elastic(const ElasticRule& rule, const ElasticRates& ra
                                            .rebalance = rule.rebalance},
                                           cluster, workload);
   if (!scheduler) return scheduler.error();
-  ExtrasAccounts extras(workload, assumptions);
+  ExtrasMeter extras(workload, assumptions);
   run_engine(cluster, workload, **scheduler, extras,
              {.cycle_ms = assumptions.cycle_ms, .end_ms = 0});
   return std::move(extras).finish();
