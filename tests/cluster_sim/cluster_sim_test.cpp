@@ -35,13 +35,16 @@ TEST_CASE("no promise is broken in two hundred runs", "[cluster_sim]") {
   const SilentLog silent;
   const std::uint64_t seeds = number_of_seeds();
   std::uint64_t attempts = 0;
+  std::uint64_t rivalries = 0;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     const auto run = run_seed(seed);
     if (run.violation)
       FAIL("seed " << seed << ": " << *run.violation << "\n  ./dev soak --seed " << seed);
     attempts += run.attempts;
+    rivalries += run.rivalries;
   }
   CHECK(attempts > 20 * seeds);  // the runs are not idle
+  CHECK(rivalries > seeds / 2);  // nor is leading undisputed
 }
 
 TEST_CASE("one seed gives one run, byte for byte", "[cluster_sim]") {

@@ -32,12 +32,15 @@ bool run(std::uint64_t seed, bool verbose) {
                 static_cast<unsigned long long>(seed));
   const auto result = run_seed(seed, verbose);
   if (verbose)
-    std::printf("hash %016llx, %llu lines, %llu records, %llu attempts, %zu messages, %.0f s\n",
-                static_cast<unsigned long long>(result.log_hash),
-                static_cast<unsigned long long>(result.log_lines),
-                static_cast<unsigned long long>(result.journal_records),
-                static_cast<unsigned long long>(result.attempts), result.fullest_mailbox,
-                static_cast<double>(result.end_us) / 1e6);
+    std::printf(
+        "hash %016llx, %llu lines, %llu records, %llu attempts, %llu rivalries, %zu messages, %.0f "
+        "s\n",
+        static_cast<unsigned long long>(result.log_hash),
+        static_cast<unsigned long long>(result.log_lines),
+        static_cast<unsigned long long>(result.journal_records),
+        static_cast<unsigned long long>(result.attempts),
+        static_cast<unsigned long long>(result.rivalries), result.fullest_mailbox,
+        static_cast<double>(result.end_us) / 1e6);
   if (!result.violation) return true;
   std::printf("seed %llu: %s\n  ./dev soak --seed %llu\n", static_cast<unsigned long long>(seed),
               result.violation->c_str(), static_cast<unsigned long long>(seed));

@@ -42,13 +42,14 @@ Coordinator* Coordinators::leader() const {
   return newest;
 }
 
-Coordinator* Coordinators::asked() const {
+Coordinator* Coordinators::asked() {
   std::vector<Coordinator*> leaders;
   for (const auto& one : all_)
     if (one->leads()) leaders.push_back(one.get());
-  return leaders.empty()       ? nullptr
-         : leaders.size() == 1 ? leaders.front()
-                               : leaders[stage_.chance.below(leaders.size())];
+  if (leaders.empty()) return nullptr;
+  if (leaders.size() == 1) return leaders.front();
+  ++rivalries_;
+  return leaders[stage_.chance.below(leaders.size())];
 }
 
 bool Coordinators::follows_on(const Replica& one) const {

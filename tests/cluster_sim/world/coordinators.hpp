@@ -23,7 +23,9 @@ class Coordinators {
   [[nodiscard]] Coordinator* leader() const;
   /// Whom somebody reaches who asks for the leader: one that was deposed may still think that it
   /// is.
-  [[nodiscard]] Coordinator* asked() const;
+  [[nodiscard]] Coordinator* asked();
+  /// How often two believed that they lead when somebody asked.
+  [[nodiscard]] std::uint64_t rivalries() const { return rivalries_; }
   [[nodiscard]] Checker& checker() { return checker_; }
   [[nodiscard]] bool debts_fade() const { return terms_.debts.half_life_ms > 0; }
   void keep_accounting() { terms_.may_change_accounting = false; }
@@ -50,6 +52,7 @@ class Coordinators {
   std::vector<std::unique_ptr<Coordinator>> all_;
   LoneCoordinator* lone_ = nullptr;
   std::vector<Replica*> replicas_;
+  std::uint64_t rivalries_ = 0;
 };
 
 }  // namespace fairwater::cluster_sim

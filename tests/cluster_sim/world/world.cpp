@@ -86,6 +86,7 @@ RunResult World::run() {
   result.journal_records = checker_.records();
   result.attempts = checker_.ended();
   result.fullest_mailbox = fullest_mailbox_;
+  result.rivalries = coordinators_.rivalries();
   result.end_us = stage_.time.now_us();
   return result;
 }
@@ -167,7 +168,9 @@ std::string World::why_it_does_not_end() {
 void World::restart_and_compare() {
   const auto list = [this] {
     std::optional<TenantViews> found;
-    coordinators_.leader()->describe_tenants([&](Expected<TenantViews> answer) {
+    Coordinator* leader = coordinators_.leader();
+    if (leader == nullptr) return found;
+    leader->describe_tenants([&](Expected<TenantViews> answer) {
       if (answer) found = std::move(*answer);
     });
     run_until(stage_.time.now_us() + kSecond);
@@ -176,7 +179,9 @@ void World::restart_and_compare() {
   run_until(stage_.time.now_us() + 2 * kSecond);  // the last second's time goes into the accounts
   const auto before = list();
   coordinators_.keep_accounting();
-  coordinators_.leader()->kill(true);
+  Coordinator* leader = coordinators_.leader();
+  if (leader == nullptr) return stage_.broken("nobody leads, and nothing goes wrong any more");
+  leader->kill(true);
   (void)coordinators_.at(0).start();
   if (!wait_for(60 * kSecond, [this] { return coordinators_.leader() != nullptr; })) {
     if (!stage_.violation) stage_.broken("no coordinator leads at the end");

@@ -14,6 +14,7 @@ struct RunResult {
   std::uint64_t journal_records = 0;
   std::uint64_t attempts = 0;
   std::size_t fullest_mailbox = 0;  ///< messages
+  std::uint64_t rivalries = 0;      ///< see Coordinators
   std::int64_t end_us = 0;          ///< of virtual time
 };
 
