@@ -5,7 +5,7 @@
 
 #include "input/document.hpp"
 
-namespace fairwater::inline cli::inline policy_commands {
+namespace fairwater::inline cli::inline policy_cli {
 const std::vector<PolicyCommand>& policy_commands() {
   static const std::vector<PolicyCommand> commands = {
       {"drf", "tasks by dominant resource share", run_drf},
@@ -54,4 +54,4 @@ int policy_command(std::string_view name, std::string_view text, bool pretty, st
   return 0;
 }
 
-}  // namespace fairwater::inline cli::inline policy_commands
+}  // namespace fairwater::inline cli::inline policy_cli

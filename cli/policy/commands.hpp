@@ -11,7 +11,7 @@
 #include "cli/core/json.hpp"
 #include "input/field.hpp"
 
-namespace fairwater::inline cli::inline policy_commands {
+namespace fairwater::inline cli::inline policy_cli {
 
 /// Throws InputError for input that the caller must change.
 using PolicyFunction = std::function<Json(const Field& input)>;
@@ -43,4 +43,4 @@ struct PolicyCommand {
 int policy_command(std::string_view name, std::string_view text, bool pretty, std::ostream& out,
                    std::ostream& err);
 
-}  // namespace fairwater::inline cli::inline policy_commands
+}  // namespace fairwater::inline cli::inline policy_cli

@@ -5,7 +5,7 @@
 #include "cli/policy/resource_input.hpp"
 #include "policy/dominant/share_order.hpp"
 
-namespace fairwater::inline cli::inline policy_commands {
+namespace fairwater::inline cli::inline policy_cli {
 namespace {
 
 struct UserInput {
@@ -68,4 +68,4 @@ Json run_drf(const Field& input) {
   return output;
 }
 
-}  // namespace fairwater::inline cli::inline policy_commands
+}  // namespace fairwater::inline cli::inline policy_cli

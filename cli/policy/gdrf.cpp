@@ -7,7 +7,7 @@
 #include "cli/policy/resource_input.hpp"
 #include "policy/dominant/drf.hpp"
 
-namespace fairwater::inline cli::inline policy_commands {
+namespace fairwater::inline cli::inline policy_cli {
 namespace {
 
 /// Tasks are placed one by one: a bound keeps a run within minutes.
@@ -112,4 +112,4 @@ Json run_gdrf(const Field& input) {
   return output;
 }
 
-}  // namespace fairwater::inline cli::inline policy_commands
+}  // namespace fairwater::inline cli::inline policy_cli

@@ -11,7 +11,7 @@
 #include "input/field.hpp"
 #include "policy/core/types.hpp"
 
-namespace fairwater::inline cli::inline policy_commands {
+namespace fairwater::inline cli::inline policy_cli {
 
 inline constexpr Weight kMaxTenantWeight = 1'000'000'000;
 /// Of one window, heartbeat or task, in slots or units.
@@ -52,4 +52,4 @@ class TenantNames {
   std::map<std::string, std::uint32_t> numbers_;
 };
 
-}  // namespace fairwater::inline cli::inline policy_commands
+}  // namespace fairwater::inline cli::inline policy_cli

@@ -4,7 +4,7 @@
 #include "cli/policy/input.hpp"
 #include "policy/ledger/iou_book.hpp"
 
-namespace fairwater::inline cli::inline policy_commands {
+namespace fairwater::inline cli::inline policy_cli {
 namespace {
 
 /// Bounds the sum of all units that come into a book.
@@ -119,4 +119,4 @@ Json run_ledger(const Field& input) {
   return run.output();
 }
 
-}  // namespace fairwater::inline cli::inline policy_commands
+}  // namespace fairwater::inline cli::inline policy_cli

@@ -4,7 +4,7 @@
 #include "cli/policy/input.hpp"
 #include "policy/elastic/elastic.hpp"
 
-namespace fairwater::inline cli::inline policy_commands {
+namespace fairwater::inline cli::inline policy_cli {
 namespace {
 
 /// Jobs by name; a job's id is its place in the input, from 1.
@@ -128,4 +128,4 @@ Json run_qrea(const Field& input) {
   return output;
 }
 
-}  // namespace fairwater::inline cli::inline policy_commands
+}  // namespace fairwater::inline cli::inline policy_cli

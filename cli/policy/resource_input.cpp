@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace fairwater::inline cli::inline policy_commands {
+namespace fairwater::inline cli::inline policy_cli {
 namespace {
 
 constexpr double kMaxNumber = 1e18;
@@ -122,4 +122,4 @@ std::optional<std::uint64_t> read_task_limit(const FieldMap& user) {
   return static_cast<std::uint64_t>(user.at("tasks").count());
 }
 
-}  // namespace fairwater::inline cli::inline policy_commands
+}  // namespace fairwater::inline cli::inline policy_cli

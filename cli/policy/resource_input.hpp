@@ -11,7 +11,7 @@
 #include "input/field.hpp"
 #include "policy/core/types.hpp"
 
-namespace fairwater::inline cli::inline policy_commands {
+namespace fairwater::inline cli::inline policy_cli {
 
 /// A power of ten that makes whole numbers of all amounts seen. Add all, then convert.
 class DecimalScale {
@@ -58,4 +58,4 @@ class ResourceInput {
 /// A `tasks` field: a whole number, or null or missing for as many as fit.
 [[nodiscard]] std::optional<std::uint64_t> read_task_limit(const FieldMap& user);
 
-}  // namespace fairwater::inline cli::inline policy_commands
+}  // namespace fairwater::inline cli::inline policy_cli

@@ -6,7 +6,7 @@
 #include "cli/policy/input.hpp"
 #include "policy/saturation/advice.hpp"
 
-namespace fairwater::inline cli::inline policy_commands {
+namespace fairwater::inline cli::inline policy_cli {
 namespace {
 
 constexpr double kMaxMeasured = 1e15;
@@ -156,4 +156,4 @@ Json run_saturation_advice(const Field& input) {
   return to_json(advise_saturation(runs.points, settings), runs.resources);
 }
 
-}  // namespace fairwater::inline cli::inline policy_commands
+}  // namespace fairwater::inline cli::inline policy_cli

@@ -6,7 +6,7 @@
 #include "cli/policy/commands.hpp"
 #include "cli/policy/input.hpp"
 
-namespace fairwater::inline cli::inline policy_commands {
+namespace fairwater::inline cli::inline policy_cli {
 namespace {
 
 class SequenceRun {
@@ -107,4 +107,4 @@ Json run_sequence(const Field& input) {
   return output;
 }
 
-}  // namespace fairwater::inline cli::inline policy_commands
+}  // namespace fairwater::inline cli::inline policy_cli

@@ -5,7 +5,7 @@
 #include "cli/policy/commands.hpp"
 #include "cli/policy/input.hpp"
 
-namespace fairwater::inline cli::inline policy_commands {
+namespace fairwater::inline cli::inline policy_cli {
 namespace {
 
 SizedSettings sized_settings(const FieldMap& fields) {
@@ -68,4 +68,4 @@ Json run_sized(const Field& input) {
   return output;
 }
 
-}  // namespace fairwater::inline cli::inline policy_commands
+}  // namespace fairwater::inline cli::inline policy_cli

@@ -6,7 +6,7 @@
 #include "cli/core/verbs.hpp"
 #include "cli/policy/commands.hpp"
 
-namespace fairwater::inline cli::inline policy_commands {
+namespace fairwater::inline cli::inline policy_cli {
 namespace {
 
 struct PolicyOptions {
@@ -44,4 +44,4 @@ void add_policy_command(CLI::App& app, Context& context) {
   on_run(verb, context, [&context, options] { return run_policy(context, *options); });
 }
 
-}  // namespace fairwater::inline cli::inline policy_commands
+}  // namespace fairwater::inline cli::inline policy_cli

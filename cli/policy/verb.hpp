@@ -5,8 +5,8 @@
 
 #include "cli/core/context.hpp"
 
-namespace fairwater::inline cli::inline policy_commands {
+namespace fairwater::inline cli::inline policy_cli {
 
 void add_policy_command(CLI::App& app, Context& context);
 
-}  // namespace fairwater::inline cli::inline policy_commands
+}  // namespace fairwater::inline cli::inline policy_cli

@@ -6,7 +6,7 @@
 #include "cli/policy/input.hpp"
 #include "policy/quota/quota_tree.hpp"
 
-namespace fairwater::inline cli::inline policy_commands {
+namespace fairwater::inline cli::inline policy_cli {
 namespace {
 
 class WaterFillRun {
@@ -88,4 +88,4 @@ Json run_water_fill(const Field& input) {
   return run.output();
 }
 
-}  // namespace fairwater::inline cli::inline policy_commands
+}  // namespace fairwater::inline cli::inline policy_cli

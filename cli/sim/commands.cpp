@@ -2,7 +2,7 @@
 
 #include "cli/core/verbs.hpp"
 
-namespace fairwater::inline cli::inline sim_commands {
+namespace fairwater::inline cli::inline sim_cli {
 
 void add_sim_commands(CLI::App& app, Context& context) {
   auto* sim = add_noun(app, "sim", "Simulate clusters");
@@ -12,4 +12,4 @@ void add_sim_commands(CLI::App& app, Context& context) {
   add_sim_what_if(*sim, context);
 }
 
-}  // namespace fairwater::inline cli::inline sim_commands
+}  // namespace fairwater::inline cli::inline sim_cli

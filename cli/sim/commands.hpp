@@ -5,7 +5,7 @@
 
 #include "cli/core/context.hpp"
 
-namespace fairwater::inline cli::inline sim_commands {
+namespace fairwater::inline cli::inline sim_cli {
 
 void add_sim_commands(CLI::App& app, Context& context);
 
@@ -14,4 +14,4 @@ void add_sim_compare(CLI::App& sim, Context& context);
 void add_sim_reproduce(CLI::App& sim, Context& context);
 void add_sim_what_if(CLI::App& sim, Context& context);
 
-}  // namespace fairwater::inline cli::inline sim_commands
+}  // namespace fairwater::inline cli::inline sim_cli

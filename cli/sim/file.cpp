@@ -12,7 +12,7 @@
 #include "input/resource_kinds.hpp"
 #include "model/job.hpp"
 
-namespace fairwater::inline cli::inline sim_commands {
+namespace fairwater::inline cli::inline sim_cli {
 namespace {
 
 constexpr std::uint32_t kMaxSeedsOfFile = 10'000;
@@ -186,4 +186,4 @@ Expected<sim::Scenario> parse_sim_file(std::string_view text, const std::string&
   return document->read([&](const Field& root) { return read_sim_file(name, root); });
 }
 
-}  // namespace fairwater::inline cli::inline sim_commands
+}  // namespace fairwater::inline cli::inline sim_cli

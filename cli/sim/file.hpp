@@ -7,11 +7,11 @@
 #include "model/errors.hpp"
 #include "sim/report/scenario.hpp"
 
-namespace fairwater::inline cli::inline sim_commands {
+namespace fairwater::inline cli::inline sim_cli {
 
 /// Reads the file and the trace that it names, which is looked for beside it. `name` is the file's
 /// path; errors name key and line, or the trace's line.
 [[nodiscard]] Expected<sim::Scenario> parse_sim_file(std::string_view text,
                                                      const std::string& name);
 
-}  // namespace fairwater::inline cli::inline sim_commands
+}  // namespace fairwater::inline cli::inline sim_cli

@@ -8,7 +8,7 @@
 #include "input/resource_kinds.hpp"
 #include "sim/traces/openb_workload.hpp"
 
-namespace fairwater::inline cli::inline sim_commands {
+namespace fairwater::inline cli::inline sim_cli {
 namespace {
 
 constexpr std::int64_t kMaxNodes = 1'000'000;
@@ -76,4 +76,4 @@ void read_sim_cluster(SimFileDraft& draft, const FieldMap& file) {
   for (const Field& node : nodes->list()) read_nodes(draft, node.object());
 }
 
-}  // namespace fairwater::inline cli::inline sim_commands
+}  // namespace fairwater::inline cli::inline sim_cli

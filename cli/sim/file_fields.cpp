@@ -2,7 +2,7 @@
 
 #include <vector>
 
-namespace fairwater::inline cli::inline sim_commands {
+namespace fairwater::inline cli::inline sim_cli {
 
 sim::Range read_range(const Field& field, const std::function<std::int64_t(const Field&)>& read) {
   if (!field.is(InputValue::Kind::list)) {
@@ -28,4 +28,4 @@ sim::TimeMs read_time(const Field& field) {
   return time_ms;
 }
 
-}  // namespace fairwater::inline cli::inline sim_commands
+}  // namespace fairwater::inline cli::inline sim_cli

@@ -6,7 +6,7 @@
 #include "input/field.hpp"
 #include "sim/report/scenario.hpp"
 
-namespace fairwater::inline cli::inline sim_commands {
+namespace fairwater::inline cli::inline sim_cli {
 
 /// The largest count of tasks, units or processors that a file may name.
 inline constexpr std::int64_t kMaxSimTasks = 1'000'000;
@@ -19,4 +19,4 @@ inline constexpr std::int64_t kMaxSimTasks = 1'000'000;
 /// A duration from 1 ms to 100 years.
 [[nodiscard]] sim::TimeMs read_time(const Field& field);
 
-}  // namespace fairwater::inline cli::inline sim_commands
+}  // namespace fairwater::inline cli::inline sim_cli

@@ -9,7 +9,7 @@
 #include "model/resources.hpp"
 #include "sim/report/scenario.hpp"
 
-namespace fairwater::inline cli::inline sim_commands {
+namespace fairwater::inline cli::inline sim_cli {
 
 /// A simulation file that is being read.
 struct SimFileDraft {
@@ -32,4 +32,4 @@ void read_sim_tenants(SimFileDraft& draft, const FieldMap& file);
 /// and its nodes, if it has any, join the cluster. What is wrong with a trace is returned.
 [[nodiscard]] caf::error read_sim_workload(SimFileDraft& draft, const FieldMap& file);
 
-}  // namespace fairwater::inline cli::inline sim_commands
+}  // namespace fairwater::inline cli::inline sim_cli

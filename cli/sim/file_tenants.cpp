@@ -10,7 +10,7 @@
 #include "model/tenant.hpp"
 #include "policy/elastic/elastic.hpp"
 
-namespace fairwater::inline cli::inline sim_commands {
+namespace fairwater::inline cli::inline sim_cli {
 namespace {
 
 using Quotas = std::map<std::string, Units>;  // by tenant; 0: none given
@@ -88,4 +88,4 @@ void read_sim_tenants(SimFileDraft& draft, const FieldMap& file) {
   SimTenantTree{draft, quotas}.add(tenants, {});
 }
 
-}  // namespace fairwater::inline cli::inline sim_commands
+}  // namespace fairwater::inline cli::inline sim_cli

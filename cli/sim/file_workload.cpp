@@ -11,7 +11,7 @@
 #include "input/placement.hpp"
 #include "sim/traces/openb_workload.hpp"
 
-namespace fairwater::inline cli::inline sim_commands {
+namespace fairwater::inline cli::inline sim_cli {
 namespace {
 
 /// Tenants of the trace that the file does not name have weight 1.
@@ -213,4 +213,4 @@ caf::error read_sim_workload(SimFileDraft& draft, const FieldMap& file) {
   return {};
 }
 
-}  // namespace fairwater::inline cli::inline sim_commands
+}  // namespace fairwater::inline cli::inline sim_cli

@@ -7,7 +7,7 @@
 #include "cli/core/verbs.hpp"
 #include "sim/report/page_data.hpp"
 
-namespace fairwater::inline cli::inline sim_commands {
+namespace fairwater::inline cli::inline sim_cli {
 namespace {
 
 constexpr std::size_t kMaxDocumentBytes = 16U << 20;
@@ -169,4 +169,4 @@ int reproduce(const Context& context, const std::vector<sim::Experiment>& experi
   return kExitDone;
 }
 
-}  // namespace fairwater::inline cli::inline sim_commands
+}  // namespace fairwater::inline cli::inline sim_cli

@@ -11,7 +11,7 @@
 #include "cli/core/output.hpp"
 #include "sim/experiments/experiment.hpp"
 
-namespace fairwater::inline cli::inline sim_commands {
+namespace fairwater::inline cli::inline sim_cli {
 
 struct ReproduceOptions {
   std::string name;                  ///< an experiment's, or `all`
@@ -38,4 +38,4 @@ inline constexpr std::string_view kTableEnd = "<!-- end of claims -->\n";
 [[nodiscard]] Expected<std::string> replace_table(const std::string& document,
                                                   const std::vector<std::string>& rows);
 
-}  // namespace fairwater::inline cli::inline sim_commands
+}  // namespace fairwater::inline cli::inline sim_cli

@@ -9,7 +9,7 @@
 #include "cli/sim/commands.hpp"
 #include "cli/sim/reproduce.hpp"
 
-namespace fairwater::inline cli::inline sim_commands {
+namespace fairwater::inline cli::inline sim_cli {
 namespace {
 
 constexpr std::uint32_t kMaxSeeds = 1'000'000;
@@ -52,4 +52,4 @@ void add_sim_reproduce(CLI::App& sim, Context& context) {
          [&context, options] { return reproduce_with_environment(context, *options); });
 }
 
-}  // namespace fairwater::inline cli::inline sim_commands
+}  // namespace fairwater::inline cli::inline sim_cli

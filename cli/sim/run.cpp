@@ -15,7 +15,7 @@
 #include "sim/report/run_report.hpp"
 #include "sim/report/run_series.hpp"
 
-namespace fairwater::inline cli::inline sim_commands {
+namespace fairwater::inline cli::inline sim_cli {
 namespace {
 
 struct SimOptions {
@@ -174,4 +174,4 @@ void add_sim_compare(CLI::App& sim, Context& context) {
   on_run(verb, context, [&context, options] { return compare(context, *options); });
 }
 
-}  // namespace fairwater::inline cli::inline sim_commands
+}  // namespace fairwater::inline cli::inline sim_cli

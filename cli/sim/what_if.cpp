@@ -10,7 +10,7 @@
 #include "storage/families.hpp"
 #include "storage/fold.hpp"
 
-namespace fairwater::inline cli::inline sim_commands {
+namespace fairwater::inline cli::inline sim_cli {
 namespace {
 
 constexpr std::int64_t kUnknownRun_ms = 60'000;
@@ -436,4 +436,4 @@ Expected<WhatIfQuestion> what_if_question(const State& state, const std::vector<
   return QuestionBuilder{state, std::move(*catalog), rules}.build(nodes, proposal);
 }
 
-}  // namespace fairwater::inline cli::inline sim_commands
+}  // namespace fairwater::inline cli::inline sim_cli

@@ -12,7 +12,7 @@
 #include "sim/report/what_if.hpp"
 #include "storage/state.hpp"
 
-namespace fairwater::inline cli::inline sim_commands {
+namespace fairwater::inline cli::inline sim_cli {
 
 inline constexpr std::int64_t kMinWhatIfHorizon_ms = 1000;
 inline constexpr std::int64_t kMaxWhatIfHorizon_ms = 90LL * 86'400'000;
@@ -72,4 +72,4 @@ struct WhatIfQuestion {
                                                         const std::vector<TenantSpec>& proposal,
                                                         const WhatIfRules& rules);
 
-}  // namespace fairwater::inline cli::inline sim_commands
+}  // namespace fairwater::inline cli::inline sim_cli

@@ -15,7 +15,7 @@
 #include "input/document.hpp"
 #include "input/tenants.hpp"
 
-namespace fairwater::inline cli::inline sim_commands {
+namespace fairwater::inline cli::inline sim_cli {
 namespace {
 
 constexpr std::uint32_t kWhatIfPage = 1000;  ///< journal records that are asked for at once
@@ -161,4 +161,4 @@ void add_sim_what_if(CLI::App& sim, Context& context) {
   on_run(verb, context, [&context, options] { return what_if(context, *options); });
 }
 
-}  // namespace fairwater::inline cli::inline sim_commands
+}  // namespace fairwater::inline cli::inline sim_cli

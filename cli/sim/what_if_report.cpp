@@ -7,7 +7,7 @@
 
 #include "sim/report/ledger_unit.hpp"
 
-namespace fairwater::inline cli::inline sim_commands {
+namespace fairwater::inline cli::inline sim_cli {
 namespace {
 
 Json outlook_json(const sim::TenantOutlook& tenant, const sim::LedgerUnit& unit) {
@@ -82,4 +82,4 @@ Json what_if_json(const sim::WhatIfReport& report, const WhatIfFacts& facts,
       {"tenants", tenants}};
 }
 
-}  // namespace fairwater::inline cli::inline sim_commands
+}  // namespace fairwater::inline cli::inline sim_cli

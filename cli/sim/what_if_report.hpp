@@ -6,7 +6,7 @@
 #include "cli/core/output.hpp"
 #include "cli/sim/what_if.hpp"
 
-namespace fairwater::inline cli::inline sim_commands {
+namespace fairwater::inline cli::inline sim_cli {
 
 /// What was asked, for the report.
 struct WhatIfSource {
@@ -24,4 +24,4 @@ struct WhatIfSource {
 [[nodiscard]] Json what_if_json(const sim::WhatIfReport& report, const WhatIfFacts& facts,
                                 const WhatIfSource& source);
 
-}  // namespace fairwater::inline cli::inline sim_commands
+}  // namespace fairwater::inline cli::inline sim_cli
