@@ -101,6 +101,7 @@ struct CoordinatorState {
   bool settling = false;  ///< a settlement is on its way to the ledger
   /// While anything has grown or preempts: since when credits are to be settled.
   std::optional<caf::actor_clock::time_point> credits_since;
+  bool settling_credits = false;  ///< likewise; without an answer for long, one waits there
 
   bool cycle_due = false;
   std::uint32_t cycles_in_flight = 0;

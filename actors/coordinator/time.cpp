@@ -60,6 +60,11 @@ void count_credits(CoordinatorSelf self) {
 
 void settle_credits(CoordinatorSelf self) {
   auto& state = self->state;
+  // While the ledger waits for a majority one settlement waits there, not one more each second.
+  if (state.settling_credits) {
+    self->delayed_send(self, kSettlementPeriod, SettleCredits{});
+    return;
+  }
   const auto since = *std::exchange(state.credits_since, std::nullopt);
   const auto now = self->clock().now();
   const auto period = std::chrono::duration_cast<std::chrono::milliseconds>(now - since);
@@ -72,10 +77,12 @@ void settle_credits(CoordinatorSelf self) {
     self->delayed_send(self, kSettlementPeriod, SettleCredits{});
   }
   if (state.allocation->is_due()) schedule_cycle(self);
-  if (settlement)
-    commit_chained(
-        self, CreditsSettled{std::move(*settlement)}, [](const Committed&) {},
-        [](const caf::error&) {});
+  if (!settlement) return;
+  state.settling_credits = true;
+  commit_chained(
+      self, CreditsSettled{std::move(*settlement)},
+      [self](const Committed&) { self->state.settling_credits = false; },
+      [self](const caf::error&) { self->state.settling_credits = false; });
 }
 
 }  // namespace fairwater::inline actors::inline coordinator::coordination
