@@ -8,6 +8,8 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
+#include <kj/io.h>
+
 namespace fairwater::inline rpc {
 namespace {
 

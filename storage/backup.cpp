@@ -5,6 +5,7 @@
 #include <memory>
 #include <sys/stat.h>
 
+#include "storage/archive.hpp"
 #include "storage/files.hpp"
 #include "storage/fold.hpp"
 #include "storage/high_water.hpp"

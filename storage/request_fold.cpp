@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "state/contradiction.hpp"
+
 namespace fairwater::inline storage {
 namespace {
 
