@@ -29,7 +29,7 @@ std::size_t refused(const std::vector<Expected<Committed>>& answers) {
 }
 
 TEST_CASE("the ledger refuses what is more than it can hold until it is written",
-          "[actor][overload]") {
+          "[actor][overload][long]") {
   ClusterFixture cluster;
   cluster.apply({tenant_spec("only", 1)});
   const auto large = large_submission(cluster.tenants().front().record.id);
@@ -52,7 +52,7 @@ TEST_CASE("the ledger refuses what is more than it can hold until it is written"
   CHECK(cluster.verify().ok);
 }
 
-TEST_CASE("cycles are not refused by a ledger that has much to write", "[actor][overload]") {
+TEST_CASE("cycles are not refused by a ledger that has much to write", "[actor][overload][long]") {
   ClusterFixture cluster;
   cluster.apply({tenant_spec("only", 1)});
   const auto large = large_submission(cluster.tenants().front().record.id);
