@@ -12,6 +12,7 @@
 #include <spdlog/spdlog.h>
 
 #include "actors/coordinator/follower.hpp"
+#include "cli/core/context.hpp"
 #include "cli/core/version.hpp"
 #include "daemon/history_keeper.hpp"
 #include "daemon/replication/leader_silence.hpp"

@@ -6,6 +6,7 @@
 #include "rpc/answers.hpp"
 #include "rpc/faults.hpp"
 #include "schema/byte_budget.hpp"
+#include "schema/fields/agent.hpp"
 
 namespace fairwater::inline gateway {
 namespace {
@@ -133,7 +134,8 @@ void AgentLine::send_waiting() {
     const auto [message, size] = batch.next_message();
     auto request = control_.ordersRequest(
         capnp::MessageSize{kWordsBesideOrders + size / sizeof(capnp::word), 0});
-    encode(message, request);
+    wire::AgentControl::OrdersParams::Builder parameters = request;
+    encode(message, parameters);
     const auto bytes = request.totalSize().wordCount * sizeof(capnp::word);
     bytes_under_way_ += bytes;
     const auto number = batch.request;
