@@ -7,6 +7,7 @@
 #include <map>
 
 #include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/system_messages.hpp>
 #include <caf/typed_response_promise.hpp>
 
 #include "model/errors.hpp"
