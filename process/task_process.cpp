@@ -80,7 +80,7 @@ class TaskHost::Impl {
   Expected<std::vector<FoundTask>> scan();
   caf::error launch(const LaunchOrder& order);
   caf::error stop(const TaskKey& task, EndReason reason);
-  caf::error tell_members(const JobMembers& members);
+  caf::error tell_members(const TaskKey& task, const JobMembers& members);
   [[nodiscard]] bool runs(const TaskKey& task) const { return running_.contains(task); }
   [[nodiscard]] int event_fd() const { return events_.get(); }
   std::vector<TaskResult> collect();
@@ -316,15 +316,13 @@ bool TaskHost::Impl::runs_task_of(JobId job) const {
   return first != running_.end() && first->first.job == job;
 }
 
-caf::error TaskHost::Impl::tell_members(const JobMembers& members) {
-  if (!runs_task_of(members.job)) return {};
+caf::error TaskHost::Impl::tell_members(const TaskKey& task, const JobMembers& members) {
+  const auto found = running_.find(task);
+  if (found == running_.end()) return {};
   const auto file = members_file(options_.work_directory, members.job);
   if (auto error = replace_members_file(file, members)) return error;
   if (members.notify_signal == 0) return {};
-  for (auto task = running_.lower_bound(TaskKey{members.job, 0, 0});
-       task != running_.end() && task->first.job == members.job; ++task)
-    if (auto error = order_notice(task->second.supervisor, members.notify_signal)) return error;
-  return {};
+  return order_notice(found->second.supervisor, members.notify_signal);
 }
 
 /// With the last task of its job here.
@@ -451,8 +449,8 @@ TaskHost::~TaskHost() = default;
 
 Expected<std::vector<FoundTask>> TaskHost::scan() { return impl_->scan(); }
 caf::error TaskHost::launch(const LaunchOrder& order) { return impl_->launch(order); }
-caf::error TaskHost::tell_members(const JobMembers& members) {
-  return impl_->tell_members(members);
+caf::error TaskHost::tell_members(const TaskKey& task, const JobMembers& members) {
+  return impl_->tell_members(task, members);
 }
 caf::error TaskHost::stop(const TaskKey& task, EndReason reason) {
   return impl_->stop(task, reason);

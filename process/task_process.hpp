@@ -72,9 +72,9 @@ class TaskHost {
   /// SIGTERM to the whole task, SIGKILL after its grace; returns at once. Tasks that do not run:
   /// not_found.
   [[nodiscard]] caf::error stop(const TaskKey& task, EndReason reason);
-  /// The job's attempts that run here are to find these in their members file, and get the signal
+  /// If the attempt runs, it is to find its job's members in their file, and to get the signal
   /// where there is one to get.
-  [[nodiscard]] caf::error tell_members(const JobMembers& members);
+  [[nodiscard]] caf::error tell_members(const TaskKey& task, const JobMembers& members);
   /// True from a launch, or a scan that found it running, until `collect` has told its end.
   [[nodiscard]] bool runs(const TaskKey& task) const;
   /// Readable when some supervisor has ended: poll it, then call `collect`.

@@ -89,6 +89,7 @@ class Agent {
   void carry_out(const AgentOrders& orders);
   void launch(const LaunchOrder& order);
   void stop(const TaskKey& task, EndReason reason);
+  void tell(const JobMembers& members);
   [[nodiscard]] bool too_old(std::uint64_t epoch, const TaskKey& task) const;
 
   Self self_ = nullptr;
@@ -371,7 +372,7 @@ void Agent::carry_out(const AgentOrders& orders) {
   for (const StopOrder& order : orders.stops)
     if (!too_old(order.epoch, order.task)) stop(order.task, EndReason::cancelled);
   for (const JobMembers& members : orders.members)
-    if (!too_old(members.epoch, {members.job})) self_->send(host_, TellAttempts{members});
+    if (!too_old(members.epoch, {members.job})) tell(members);
 }
 
 void Agent::launch(const LaunchOrder& order) {
@@ -384,6 +385,13 @@ void Agent::launch(const LaunchOrder& order) {
 void Agent::stop(const TaskKey& task, EndReason reason) {
   const auto found = running_.find(task);
   if (found != running_.end()) self_->send(found->second.actor, StopRun{reason});
+}
+
+void Agent::tell(const JobMembers& members) {
+  const auto told = std::make_shared<const JobMembers>(members);
+  for (auto run = running_.lower_bound(TaskKey{members.job, 0, 0});
+       run != running_.end() && run->first.job == members.job; ++run)
+    self_->send(run->second.actor, TellRun{told});
 }
 
 void Agent::on_attempts_ended(AttemptsEnded& ended) {

@@ -49,6 +49,9 @@ TaskActor::behavior_type behavior(TaskSelf self) {
         if (state.launched) order_stop(self);
       },
       [self](RunEnded& ended) { end(self, std::move(ended.result)); },
+      [self](const TellRun& told) {
+        self->send(self->state.host, TellAttempt{self->state.task, told.members});
+      },
   };
 }
 

@@ -2,8 +2,10 @@
 //
 //   takes  StopRun      from the agent, at any time
 //          RunEnded     from the agent, which has it from the host
-//   sends  LaunchAttempt, StopAttempt to the host;  AttemptOver, once and last, to the agent
-//   bound  a handful of messages per attempt
+//          TellRun      from the agent, which has it from the coordinator
+//   sends  LaunchAttempt, StopAttempt, TellAttempt to the host;  AttemptOver, once and last, to
+//          the agent
+//   bound  a handful of messages per attempt, and one for each change of an elastic job
 //
 //                              StopRun
 //               +--------------------------------+
@@ -13,10 +15,12 @@
 //      | host's error, RunEnded     | RunEnded   | RunEnded
 //      +----------------------------+------------+-----> ended (AttemptOver, quits)
 //
-// A stop order that comes while the host still starts the task waits for the host's answer.
+// A stop order that comes while the host still starts the task waits for the host's answer. What a
+// task is to be told goes through its actor, so that it never overtakes the launch.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include <caf/actor_system.hpp>
@@ -27,6 +31,7 @@
 
 FAIRWATER_AGENT_MESSAGE(StopRun)
 FAIRWATER_AGENT_MESSAGE(RunEnded)
+FAIRWATER_AGENT_MESSAGE(TellRun)
 FAIRWATER_AGENT_MESSAGE(AttemptOver)
 
 namespace fairwater::inline actors::inline agent {
@@ -37,6 +42,10 @@ struct StopRun {
 struct RunEnded {
   TaskResult result;
 };
+/// Which tasks of its job run now.
+struct TellRun {
+  std::shared_ptr<const JobMembers> members;
+};
 /// The attempt is over. Without a result when it had run before and is forgotten: nothing was
 /// started.
 struct AttemptOver {
@@ -44,7 +53,8 @@ struct AttemptOver {
   std::optional<TaskResult> result;
 };
 
-using TaskActor = caf::typed_actor<caf::reacts_to<StopRun>, caf::reacts_to<RunEnded>>;
+using TaskActor =
+    caf::typed_actor<caf::reacts_to<StopRun>, caf::reacts_to<RunEnded>, caf::reacts_to<TellRun>>;
 using AttemptOverSink = caf::typed_actor<caf::reacts_to<AttemptOver>>;
 
 enum class TaskPhase : std::uint8_t { starting, running, stopping };

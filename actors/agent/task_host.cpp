@@ -121,8 +121,8 @@ HostBase::behavior_type task_host_behavior(HostBase::stateful_pointer<TaskHostSt
         if (const auto error = state.directory->settle())
           spdlog::error("marking the data directory's place: {}", details(error).message);
       },
-      [&state](const TellAttempts& told) {
-        if (const auto error = state.host->tell_members(told.members))
+      [&state](const TellAttempt& told) {
+        if (const auto error = state.host->tell_members(told.task, *told.members))
           spdlog::error("telling tasks of each other: {}", details(error).message);
       },
       [&state](const ReadAgentLog& request) -> caf::result<LogChunk> {

@@ -4,9 +4,10 @@
 //   takes  WatchHost               once, first: where ends are told; answered with what is on disk
 //          LaunchAttempt           answered when its supervisor runs
 //          StopAttempt, ForgetAttempts, ExtendHostLease, KeepMemory, SettleDirectory,
-//          TellAttempts, ReadAgentLog
+//          TellAttempt, ReadAgentLog
 //   sends  AttemptsEnded           to the sink, whatever gathered since the last one
-//   bound  what one agent sends: of each attempt one launch, a stop or two and what it may forget;
+//   bound  what one agent sends: of each attempt one launch, a stop or two, what it may forget, and
+//          a word for each change of its elastic job;
 //          kMaxLogReads pieces of logs; one lease and one memory for each report that was answered
 //
 //   opened -- WatchHost --> watching -- exit message --> ended (supervisors and tasks go on)
@@ -38,7 +39,7 @@ FAIRWATER_AGENT_MESSAGE(ForgetAttempts)
 FAIRWATER_AGENT_MESSAGE(ExtendHostLease)
 FAIRWATER_AGENT_MESSAGE(KeepMemory)
 FAIRWATER_AGENT_MESSAGE(SettleDirectory)
-FAIRWATER_AGENT_MESSAGE(TellAttempts)
+FAIRWATER_AGENT_MESSAGE(TellAttempt)
 
 namespace fairwater::inline actors::inline agent {
 
@@ -71,20 +72,20 @@ struct ExtendHostLease {
 struct KeepMemory {
   ClusterMemory memory;
 };
-/// To the job's attempts that run.
-struct TellAttempts {
-  JobMembers members;
+/// To one attempt that runs, of the job that they are of.
+struct TellAttempt {
+  TaskKey task;
+  std::shared_ptr<const JobMembers> members;
 };
 /// The coordinator has let this run in: AgentDirectory::settle.
 struct SettleDirectory {};
 
-using TaskHostActor =
-    caf::typed_actor<caf::replies_to<WatchHost>::with<HostInventory>,
-                     caf::replies_to<LaunchAttempt>::with<AttemptLaunched>,
-                     caf::reacts_to<StopAttempt>, caf::reacts_to<ForgetAttempts>,
-                     caf::reacts_to<ExtendHostLease>, caf::reacts_to<KeepMemory>,
-                     caf::reacts_to<SettleDirectory>, caf::reacts_to<TellAttempts>,
-                     caf::replies_to<ReadAgentLog>::with<LogChunk>>;
+using TaskHostActor = caf::typed_actor<caf::replies_to<WatchHost>::with<HostInventory>,
+                                       caf::replies_to<LaunchAttempt>::with<AttemptLaunched>,
+                                       caf::reacts_to<StopAttempt>, caf::reacts_to<ForgetAttempts>,
+                                       caf::reacts_to<ExtendHostLease>, caf::reacts_to<KeepMemory>,
+                                       caf::reacts_to<SettleDirectory>, caf::reacts_to<TellAttempt>,
+                                       caf::replies_to<ReadAgentLog>::with<LogChunk>>;
 
 /// One answer to ReadAgentLog holds no more than this.
 inline constexpr std::uint32_t kLogChunkBytes = 256 * 1024;

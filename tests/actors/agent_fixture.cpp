@@ -1,5 +1,7 @@
 #include "agent_fixture.hpp"
 
+#include <algorithm>
+
 namespace fairwater {
 namespace {
 
@@ -30,7 +32,11 @@ FakeHostActor::behavior_type fake_host(FakeHostActor::pointer self,
         fake->steps.push_back("epoch " + std::to_string(keep.memory.epoch));
       },
       [fake](const SettleDirectory&) { ++fake->settled; },
-      [fake](const TellAttempts& told) { fake->told.push_back(told.members); },
+      [fake](const TellAttempt& told) {
+        const auto launched = [&](const LaunchOrder& order) { return order.task == told.task; };
+        if (std::any_of(fake->launches.begin(), fake->launches.end(), launched))
+          fake->told.push_back(told);
+      },
       [self, fake](const ReadAgentLog& request) -> caf::result<LogChunk> {
         if (fake->log_error) return fake->log_error;
         if (fake->hold_logs) {

@@ -31,7 +31,7 @@ struct FakeHost {
   std::vector<ClusterMemory> memories;
   std::vector<std::string> steps;  ///< what became of epochs and leases, in order
   int settled = 0;
-  std::vector<JobMembers> told;
+  std::vector<TellAttempt> told;  ///< of attempts that it has launched; the others hear nothing
 };
 
 /// The reports that came, unanswered until the test answers them.

@@ -250,6 +250,26 @@ TEST_CASE("A stop order reaches a task in whatever state it is", "[actor]") {
   }
 }
 
+TEST_CASE("Tasks that are launched with the word on their job hear it", "[actor]") {
+  AgentFixture fixture;
+  fixture.spawn();
+  fixture.connect();
+  AgentOrders orders;
+  for (std::uint32_t index = 0; index < 2; ++index) {
+    orders.launches.push_back(launch_order(1));
+    orders.launches.back().task.index = index;
+  }
+  orders.launches.push_back(launch_order(2));
+  orders.members.push_back({JobId{1}, 1, {{0, "node1", "10.0.0.1"}, {1, "node1", "10.0.0.1"}}});
+  fixture.send(orders);
+  const auto& told = fixture.host->told;
+  REQUIRE(told.size() == 2);
+  for (std::uint32_t index = 0; index < 2; ++index) {
+    CHECK(told[index].task == orders.launches[index].task);
+    CHECK(*told[index].members == orders.members[0]);
+  }
+}
+
 TEST_CASE("What the host cannot start is told with its reason", "[actor]") {
   AgentFixture fixture;
   fixture.spawn();

@@ -48,7 +48,7 @@ FakeHost::behavior_type fake_host(FakeHost::stateful_pointer<FakeHostState> self
       [=](const ExtendHostLease& lease) { machine->extend_lease(lease.times); },
       [=](const KeepMemory& keep) { machine->keep(keep.memory); },
       [](const SettleDirectory&) {},
-      [](const TellAttempts&) {},
+      [](const TellAttempt&) {},
       [](const ReadAgentLog&) {
         return LogChunk{"", true};
       },
