@@ -1,6 +1,8 @@
 #include "policy/allocator/expected_room.hpp"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace fairwater::inline policy::inline allocator {
 namespace {
@@ -24,10 +26,17 @@ std::int64_t duration_of(const WaitingRange& task, Predict predict) {
 RoomProfile expected_room(const NodeRoom& node, LedgerMs now_ms, Predict predict) {
   RoomProfile profile(node.free());
   profile.pass_to(now_ms);
+  std::vector<std::pair<LedgerMs, const ResourceVector*>> ends;
+  ends.reserve(node.ends.size());
   for (const auto& [end, task] : node.ends) {
     const LedgerMs at_ms = predict == Predict::limits ? task.limit_ends_ms : end.at_ms;
-    if (at_ms != kNever) profile.grow(std::max(at_ms, now_ms + 1), task.demand);
+    if (at_ms != kNever) ends.emplace_back(std::max(at_ms, now_ms + 1), &task.demand);
   }
+  // They are in the order in which they are expected, which need not be that of limits.
+  const auto is_earlier = [](const auto& a, const auto& b) { return a.first < b.first; };
+  if (!std::is_sorted(ends.begin(), ends.end(), is_earlier))
+    std::stable_sort(ends.begin(), ends.end(), is_earlier);
+  for (const auto& [at_ms, demand] : ends) profile.grow(at_ms, *demand);
   return profile;
 }
 

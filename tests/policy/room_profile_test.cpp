@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "policy/allocator/expected_room.hpp"
 #include "policy/allocator/tenant.hpp"
 
 namespace fairwater::test::room_profile {
@@ -19,6 +20,20 @@ ResourceVector room(Amount cpu, Amount memory = 0) {
 }
 
 constexpr LedgerMs kEnd = 1000;
+
+TEST_CASE("by limits room grows in their order, whatever is expected", "[unit]") {
+  NodeRoom node;
+  node.capacity = node.used = room(2);
+  node.ends.emplace(ExpectedEnd{5, TaskKey{JobId{1}, 0, 1}}, EndingTask{room(1), 20});
+  node.ends.emplace(ExpectedEnd{10, TaskKey{JobId{2}, 0, 1}}, EndingTask{room(1), 12});
+  const auto first_for = [&](Amount cpu, Predict predict) {
+    return expected_room(node, 0, predict).earliest(room(cpu), 1, kEnd);
+  };
+  CHECK(first_for(1, Predict::history) == 5);
+  CHECK(first_for(2, Predict::history) == 10);
+  CHECK(first_for(1, Predict::limits) == 12);
+  CHECK(first_for(2, Predict::limits) == 20);
+}
 
 TEST_CASE("what grows is free from then on, and adds up", "[unit]") {
   RoomProfile profile(room(2));
