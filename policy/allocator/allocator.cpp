@@ -181,7 +181,12 @@ NodeView Allocator::node(NodeId id) const {
                 .reserved_for = std::nullopt};
   for (const auto& [task, use] : node.device_uses)
     for (const std::string& name : use.names) view.device_holders.emplace(name, task);
-  if (const GangPlan* plan = impl_->state.gang_plan_on(node)) {
+  const auto& plans = impl_->state.gang_plans();
+  const auto first = std::min_element(
+      node.kept_for_gangs.begin(), node.kept_for_gangs.end(),
+      [&](const auto& a, const auto& b) { return plans[a.plan].from_ms < plans[b.plan].from_ms; });
+  if (first != node.kept_for_gangs.end()) {
+    const GangPlan* plan = &plans[first->plan];
     view.reserved_for = impl_->state.at(plan->tenant_slot).id;
     if (plan->from_ms != kNever) view.reserved_from_ms = plan->from_ms;
   } else if (node.reservation) {

@@ -146,7 +146,7 @@ class ShareFilling {
     if (!node) return std::nullopt;
     const NodeRoom& here = state_.node(*node);
     auto shares = gang_start(state_, gang, {&here, here.free(), nullptr}, Predict::limits,
-                             OtherPlaces::yield);
+                             OtherPlaces::count);
     if (!shares) return std::nullopt;
     return Place{*std::move(shares), Placement::unset};
   }

@@ -72,7 +72,7 @@ void PlaceByTime::place_late() {
     predict_ = Predict::limits;
     keep_room(*late->tenant, entry, true);
     const bool waits_elsewhere =
-        names_devices(entry.range) || (entry.is_gang() && !keeps_room_for(entry));
+        names_devices(entry.range) || (entry.is_gang() && !may_use_node(*late->tenant, entry));
     if (waits_elsewhere) {
       elsewhere_.push_back(entry.range.job);
       continue;
@@ -169,7 +169,8 @@ bool PlaceByTime::start(TenantState& tenant, std::uint32_t range, GrantStep step
   // Since it was found others may have been placed, up to a max that they share.
   if (!deal_.tasks.could_hold(tenant, entry)) return false;
   const RoomHere here{deal_.node, deal_.tasks.free(), profile_ ? &*profile_ : nullptr};
-  const auto places = step == GrantStep::reserved ? OtherPlaces::yield : OtherPlaces::count;
+  const auto places =
+      step == GrantStep::reserved ? OtherPlaces::of_later_yield : OtherPlaces::count;
   const auto shares = gang_start(deal_.state, entry, here, predict_, places);
   if (!shares) return false;
   place_.begin_gang(take_part(tenant, range, step), range, *shares, step);
@@ -225,7 +226,7 @@ void PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool 
   if (!has_place && state.somewhere_has_room(tenant, task)) return;
   if (!has_place || kept->node != node.id) {
     if (has_place) tenant.kept.erase(kept);
-    tenant.kept.push_back({task.job, node.id, from_ms});
+    tenant.kept.push_back({task.job, node.id, from_ms, entry.late_from_ms});
     node.places_of.push_back(tenant.rank.slot);
   }
   if (!kept_) kept_ = Reservation{tenant.id, task.demand};
@@ -241,7 +242,9 @@ void PlaceByTime::keep_gang_room(const TenantState& tenant, const WindowRange& g
                                  bool has_claim) {
   AllocatorState& state = deal_.state;
   const GangPlan* plan = gang_plan(state, tenant, gang, predict_, has_claim);
-  if (plan == nullptr || !keeps_room_for(gang)) return;
+  if (plan == nullptr) return;
+  const std::uint32_t tasks = state.tasks_kept_on(*deal_.node, gang.range.job);
+  if (tasks == 0) return;
   if (plan->from_ms == kNever) {
     keeps_all_ = true;
     kept_.reset();
@@ -249,12 +252,14 @@ void PlaceByTime::keep_gang_room(const TenantState& tenant, const WindowRange& g
   }
   if (!profile_) profile_ = expected_room(*deal_.node, state.now_ms(), predict_);
   profile_->take(plan->from_ms, moment_in(plan->from_ms, duration_of(gang.range, predict_)),
-                 gang.range.demand * Amount{deal_.node->kept_for_gang->tasks});
+                 gang.range.demand * Amount{tasks});
 }
 
-bool PlaceByTime::keeps_room_for(const WindowRange& gang) const {
-  const GangPlan* plan = deal_.state.gang_plan_on(*deal_.node);
-  return plan != nullptr && plan->job == gang.range.job;
+bool PlaceByTime::may_use_node(const TenantState& tenant, const WindowRange& gang) const {
+  const GangPlan* plan = deal_.state.gang_plan_of(tenant.rank.slot, gang.range.job);
+  const PlacementRule* rule = gang.range.rule.get();
+  return plan != nullptr && !plan->shares.empty() &&
+         (rule == nullptr || rule->allows(deal_.node->traits));
 }
 
 ClaimantIndex PlaceByTime::take_part(TenantState& tenant, std::uint32_t range, GrantStep step) {

@@ -37,8 +37,8 @@
 // a place each. The others keep theirs elsewhere, or are given one by a later deal.
 //
 // A gang (policy/allocator/gangs.hpp) has its turn as one task of all its tasks' size, and its plan
-// is its place. With the start of a gang the deal ends: its other nodes come first, then this one
-// again.
+// is its place: late, on each node that it may use. With the start of a gang the deal ends: its
+// other nodes come first, then this one again.
 //
 // Guarantees go before all this (policy/allocator/place.hpp). The sequence takes no part in the
 // order: the units that were placed are dealt by it afterwards, so that the journal's lines say who
@@ -92,9 +92,9 @@ class PlaceByTime {
                                                           const WaitingRange& task);
   /// Gives the task, which has no room now, a place.
   void keep_room(TenantState& tenant, const WindowRange& entry, bool has_claim);
+  /// Whether the gang, which has a plan, could have tasks here, too.
+  [[nodiscard]] bool may_use_node(const TenantState& tenant, const WindowRange& gang) const;
   void keep_gang_room(const TenantState& tenant, const WindowRange& gang, bool has_claim);
-  /// Whether the node is one of the gang's plan.
-  [[nodiscard]] bool keeps_room_for(const WindowRange& gang) const;
   /// Places so far count for nothing.
   void forget_places();
   ClaimantIndex take_part(TenantState& tenant, std::uint32_t range, GrantStep step);
@@ -109,7 +109,7 @@ class PlaceByTime {
   std::int64_t memory_ms_ = 0;
   bool is_closed_ = false;  ///< nobody else gets a place
   bool keeps_all_ = false;  ///< nothing else is placed
-  /// Late gangs for which other nodes keep room, or none does; late jobs that wait for a device.
+  /// Late gangs that may not run here or have no plan; late jobs that wait for a device.
   std::vector<JobId> elsewhere_;
   Predict predict_ = Predict::limits;
   std::optional<Reservation> kept_;

@@ -16,6 +16,26 @@ const WindowRange* waiting_task_of(const TenantState& tenant, JobId job) {
   return found == tenant.window.end() ? nullptr : &*found;
 }
 
+void take(RoomProfile& profile, const TenantState& tenant, JobId job, LedgerMs from_ms,
+          Amount tasks, Predict predict) {
+  const WindowRange* waiting = waiting_task_of(tenant, job);
+  if (waiting == nullptr) return;
+  profile.take(from_ms, moment_in(from_ms, duration_of(waiting->range, predict)),
+               waiting->range.demand * tasks);
+}
+
+/// False: all is kept for one of them.
+bool take_for_gangs(RoomProfile& profile, const AllocatorState& state, const NodeRoom& node,
+                    JobId gang, Predict predict, LedgerMs late_by_ms) {
+  for (const NodeRoom::KeptForGang& kept : node.kept_for_gangs) {
+    const GangPlan& plan = state.gang_plans()[kept.plan];
+    if (plan.job == gang || plan.late_from_ms > late_by_ms) continue;
+    if (plan.from_ms == kNever) return false;
+    take(profile, state.at(plan.tenant_slot), plan.job, plan.from_ms, kept.tasks, predict);
+  }
+  return true;
+}
+
 }  // namespace
 
 std::int64_t duration_of(const WaitingRange& task, Predict predict) {
@@ -40,26 +60,39 @@ RoomProfile expected_room(const NodeRoom& node, LedgerMs now_ms, Predict predict
   return profile;
 }
 
-std::optional<RoomProfile> room_beside_places(const AllocatorState& state, const NodeRoom& node,
-                                              JobId gang, Predict predict) {
-  RoomProfile profile = expected_room(node, state.now_ms(), predict);
-  const auto take = [&](const TenantState& tenant, JobId job, LedgerMs from_ms, Amount tasks) {
-    const WindowRange* waiting = waiting_task_of(tenant, job);
-    if (waiting == nullptr) return;
-    profile.take(from_ms, moment_in(from_ms, duration_of(waiting->range, predict)),
-                 waiting->range.demand * tasks);
+bool keeps_for_late(const AllocatorState& state, const NodeRoom& node) {
+  const LedgerMs now_ms = state.now_ms();
+  const auto is_late_here = [&](const KeptPlace& place) {
+    return place.node == node.id && place.late_from_ms <= now_ms;
   };
+  return std::any_of(node.kept_for_gangs.begin(), node.kept_for_gangs.end(),
+                     [&](const NodeRoom::KeptForGang& kept) {
+                       return state.gang_plans()[kept.plan].late_from_ms <= now_ms;
+                     }) ||
+         std::any_of(node.places_of.begin(), node.places_of.end(), [&](std::uint32_t slot) {
+           const std::vector<KeptPlace>& places = state.at(slot).kept;
+           return std::any_of(places.begin(), places.end(), is_late_here);
+         });
+}
+
+std::optional<RoomProfile> room_beside_gangs(const AllocatorState& state, const NodeRoom& node,
+                                             JobId gang, Predict predict, LedgerMs late_by_ms) {
+  RoomProfile profile = expected_room(node, state.now_ms(), predict);
+  if (!take_for_gangs(profile, state, node, gang, predict, late_by_ms)) return std::nullopt;
+  return profile;
+}
+
+std::optional<RoomProfile> room_beside_places(const AllocatorState& state, const NodeRoom& node,
+                                              JobId gang, Predict predict, LedgerMs late_by_ms) {
+  auto profile = room_beside_gangs(state, node, gang, predict, late_by_ms);
+  if (!profile) return std::nullopt;
   for (const std::uint32_t slot : node.places_of) {
     const TenantState& tenant = state.at(slot);
     for (const KeptPlace& place : tenant.kept) {
-      if (place.node != node.id) continue;
+      if (place.node != node.id || place.late_from_ms > late_by_ms) continue;
       if (place.from_ms == kNever) return std::nullopt;
-      take(tenant, place.job, place.from_ms, 1);
+      take(*profile, tenant, place.job, place.from_ms, 1, predict);
     }
-  }
-  if (const GangPlan* plan = state.gang_plan_on(node); plan != nullptr && plan->job != gang) {
-    if (plan->from_ms == kNever) return std::nullopt;
-    take(state.at(plan->tenant_slot), plan->job, plan->from_ms, node.kept_for_gang->tasks);
   }
   return profile;
 }

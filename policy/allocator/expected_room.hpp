@@ -19,10 +19,19 @@ namespace fairwater::inline policy::inline allocator {
 /// log).
 [[nodiscard]] RoomProfile expected_room(const NodeRoom& node, LedgerMs now_ms, Predict predict);
 
-/// The same without what has a place there, but for the gang's own. None: somebody has all room
-/// kept as it becomes free. O((tasks + places on the node) * log).
+/// Whether something late has a place there, beside which all goes by limits. O(places there).
+[[nodiscard]] bool keeps_for_late(const AllocatorState& state, const NodeRoom& node);
+
+/// The same without what the node keeps for gangs, but for that one. Plans of what is late from
+/// `late_by_ms` at the latest count, others do not. None: one has all room kept as it becomes free.
+/// O((tasks + plans on the node) * log).
+[[nodiscard]] std::optional<RoomProfile> room_beside_gangs(const AllocatorState& state,
+                                                           const NodeRoom& node, JobId gang,
+                                                           Predict predict, LedgerMs late_by_ms);
+
+/// The same without single tasks' places there, either. O((tasks + places on the node) * log).
 [[nodiscard]] std::optional<RoomProfile> room_beside_places(const AllocatorState& state,
                                                             const NodeRoom& node, JobId gang,
-                                                            Predict predict);
+                                                            Predict predict, LedgerMs late_by_ms);
 
 }  // namespace fairwater::inline policy::inline allocator

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "policy/allocator/expected_room.hpp"
+#include "policy/allocator/gang_moment.hpp"
 
 namespace fairwater::inline policy::inline allocator {
 namespace {
@@ -15,6 +16,8 @@ namespace {
 constexpr LedgerMs kKeepMs = 10 * 60'000;
 /// A gang's plan takes a look at all that runs: so many are made until all are made anew.
 constexpr std::size_t kMostPlans = 8;
+/// With those of late gangs.
+constexpr std::size_t kMostWithLate = 2 * kMostPlans;
 /// Enough nodes to choose from, once all of a gang fits.
 constexpr std::size_t kEnoughNodes = 1024;
 
@@ -22,14 +25,8 @@ struct NodeChoice {
   const NodeRoom* node = nullptr;
   std::uint32_t tasks = 0;       ///< as many as it may start
   std::uint32_t tasks_free = 0;  ///< for which it has room now
+  LedgerMs from_ms = 0;          ///< from when on
 };
-
-std::uint32_t tasks_that_fit(const WindowRange& gang, const ResourceVector& free) {
-  Amount tasks = gang.starts_at_once;
-  for (const std::size_t r : gang.asks)
-    tasks = std::min(tasks, std::max<Amount>(free[r], 0) / gang.range.demand[r]);
-  return static_cast<std::uint32_t>(tasks);
-}
 
 bool is_allowed(const WindowRange& gang, const NodeRoom& node) {
   return node.accepts && (gang.range.rule == nullptr || gang.range.rule->allows(node.traits));
@@ -55,10 +52,12 @@ std::uint32_t tasks_beside(const RoomProfile& profile, const WindowRange& gang, 
 std::uint32_t tasks_elsewhere(const AllocatorState& state, const NodeRoom& node,
                               const WindowRange& gang, std::uint32_t tasks, Predict predict,
                               OtherPlaces places) {
-  if (tasks == 0 || places == OtherPlaces::yield) return tasks;
+  if (tasks == 0) return 0;
   if (!state.counts_time()) return node.reservation ? 0 : tasks;
-  if (node.places_of.empty() && !node.kept_for_gang) return tasks;
-  const auto profile = room_beside_places(state, node, gang.range.job, predict);
+  if (node.places_of.empty() && node.kept_for_gangs.empty()) return tasks;
+  if (keeps_for_late(state, node)) predict = Predict::limits;
+  const LedgerMs late_by_ms = places == OtherPlaces::count ? kNever : gang.late_from_ms;
+  const auto profile = room_beside_places(state, node, gang.range.job, predict, late_by_ms);
   return profile ? tasks_beside(*profile, gang, tasks, state.now_ms(), predict) : 0;
 }
 
@@ -105,6 +104,7 @@ std::vector<GangShare> choose(const WindowRange& gang, std::vector<NodeChoice> c
   std::sort(choices.begin(), choices.end(), [](const NodeChoice& a, const NodeChoice& b) {
     if (a.tasks_free != b.tasks_free) return a.tasks_free > b.tasks_free;
     if (a.tasks != b.tasks) return a.tasks > b.tasks;
+    if (a.from_ms != b.from_ms) return a.from_ms > b.from_ms;
     return a.node->id < b.node->id;
   });
   return shares_of(gang, choices);
@@ -120,70 +120,58 @@ bool is_time_to_keep(const AllocatorState& state, const WindowRange& gang) {
   return turn % 2 == 0;
 }
 
-/// Nodes of which it may plan, with what they have free now.
-std::vector<NodeChoice> plannable(const AllocatorState& state, const WindowRange& gang) {
+bool is_late(const AllocatorState& state, const WindowRange& gang) {
+  return gang.late_from_ms <= state.now_ms();
+}
+
+/// What a node is expected to have beside the plans of others.
+struct Plannable {
+  const NodeRoom* node = nullptr;
+  RoomProfile profile;
+};
+
+std::vector<Plannable> plannable(const AllocatorState& state, const WindowRange& gang,
+                                 Predict predict) {
+  const LedgerMs late_by_ms = is_late(state, gang) ? gang.late_from_ms : kNever;
+  std::vector<Plannable> nodes;
+  for (const auto& [id, node] : state.nodes()) {
+    if (!is_allowed(gang, node) || tasks_that_fit(gang, node.capacity) == 0) continue;
+    if (auto profile = room_beside_gangs(state, node, gang.range.job, predict, late_by_ms))
+      nodes.push_back({&node, std::move(*profile)});
+  }
+  return nodes;
+}
+
+/// Nodes where all that becomes free may be kept.
+std::vector<NodeChoice> nodes_to_keep(const AllocatorState& state, const WindowRange& gang) {
   std::vector<NodeChoice> choices;
   for (const auto& [id, node] : state.nodes()) {
-    if (!is_allowed(gang, node) || node.kept_for_gang) continue;
-    if (tasks_that_fit(gang, node.capacity) == 0) continue;
-    const std::uint32_t tasks = tasks_that_fit(gang, node.free());
-    choices.push_back({&node, tasks, tasks});
+    if (!is_allowed(gang, node) || !node.kept_for_gangs.empty()) continue;
+    choices.push_back(
+        {&node, tasks_that_fit(gang, node.free_one_day()), tasks_that_fit(gang, node.free()), 0});
   }
   return choices;
 }
 
-struct Ending {
-  LedgerMs at_ms;
-  std::size_t choice;
-  const ResourceVector* demand;
-};
-
-std::vector<Ending> endings_on(std::span<const NodeChoice> choices, Predict predict) {
-  std::vector<Ending> endings;
-  for (std::size_t i = 0; i < choices.size(); ++i)
-    for (const auto& [end, task] : choices[i].node->ends)
-      endings.push_back(
-          {predict == Predict::limits ? task.limit_ends_ms : end.at_ms, i, &task.demand});
-  std::erase_if(endings, [](const Ending& ending) { return ending.at_ms == kNever; });
-  std::stable_sort(endings.begin(), endings.end(),
-                   [](const Ending& a, const Ending& b) { return a.at_ms < b.at_ms; });
-  return endings;
-}
-
-/// Waits, in thought, until the choices are enough. None: they never are for certain.
-std::optional<LedgerMs> wait_until_enough(const AllocatorState& state, const WindowRange& gang,
-                                          std::vector<NodeChoice>& choices, Predict predict) {
-  std::uint64_t tasks = 0;
-  std::vector<ResourceVector> free;
-  for (const NodeChoice& choice : choices) {
-    tasks += choice.tasks;
-    free.push_back(choice.node->free());
-  }
-  if (tasks >= gang.starts_at_once) return state.now_ms();
-  for (const Ending& ending : endings_on(choices, predict)) {
-    NodeChoice& choice = choices[ending.choice];
-    free[ending.choice] += *ending.demand;
-    tasks -= choice.tasks;
-    choice.tasks = tasks_that_fit(gang, free[ending.choice]);
-    tasks += choice.tasks;
-    if (tasks >= gang.starts_at_once) return std::max(ending.at_ms, state.now_ms() + 1);
-  }
-  return std::nullopt;
-}
-
 GangPlan make_plan(const AllocatorState& state, const TenantState& tenant, const WindowRange& gang,
                    Predict predict, bool may_keep_all) {
-  GangPlan plan{tenant.rank.slot, gang.range.job, kNever, {}};
-  std::vector<NodeChoice> choices = plannable(state, gang);
-  if (const auto from_ms = wait_until_enough(state, gang, choices, predict)) {
+  GangPlan plan{tenant.rank.slot, gang.range.job, kNever, gang.late_from_ms, {}};
+  const std::vector<Plannable> nodes = plannable(state, gang, predict);
+  std::vector<std::vector<PossibleTasks>> possible;
+  possible.reserve(nodes.size());
+  for (const Plannable& node : nodes)
+    possible.push_back(possible_tasks(node.profile, gang, duration_of(gang.range, predict)));
+  if (const auto from_ms = first_moment(gang.starts_at_once, possible)) {
     plan.from_ms = *from_ms;
+    std::vector<NodeChoice> choices;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const PossibleTasks then = possible_at(possible[i], *from_ms);
+      choices.push_back({nodes[i].node, then.tasks, then.tasks, then.from_ms});
+    }
+    plan.shares = choose(gang, std::move(choices));
   } else if (may_keep_all && is_time_to_keep(state, gang)) {
-    for (NodeChoice& choice : choices)
-      choice.tasks = tasks_that_fit(gang, choice.node->free_one_day());
-  } else {
-    return plan;
+    plan.shares = choose(gang, nodes_to_keep(state, gang));
   }
-  plan.shares = choose(gang, std::move(choices));
   return plan;
 }
 
@@ -199,7 +187,7 @@ std::optional<std::vector<GangShare>> gang_start(AllocatorState& state, const Wi
   std::uint64_t with_room = 0;  // whatever is kept for others
   const auto add = [&](const NodeRoom& node, std::uint32_t fitting) {
     if (fitting == 0) return;
-    choices.push_back({&node, fitting, fitting});
+    choices.push_back({&node, fitting, fitting, 0});
     tasks += fitting;
   };
   if (is_allowed(gang, *here.node)) {
@@ -223,7 +211,8 @@ std::optional<std::vector<GangShare>> gang_start(AllocatorState& state, const Wi
 const GangPlan* gang_plan(AllocatorState& state, const TenantState& tenant, const WindowRange& gang,
                           Predict predict, bool may_keep_all) {
   const GangPlan* known = state.gang_plan_of(tenant.rank.slot, gang.range.job);
-  if (known == nullptr && state.gang_plans().size() < kMostPlans)
+  const std::size_t most = is_late(state, gang) ? kMostWithLate : kMostPlans;
+  if (known == nullptr && state.gang_plans().size() < most)
     known = &state.add_gang_plan(make_plan(state, tenant, gang, predict, may_keep_all));
   return known == nullptr || known->shares.empty() ? nullptr : known;
 }

@@ -12,9 +12,12 @@
 // Kept room, where the ledger counts time. A gang that has no room at its turn gets a plan: the
 // first moment at which its tasks must have room together, by when what runs must end, and so many
 // of them on each node. The nodes keep that room from that moment on; others run meanwhile where
-// they end before it or fit beside it. A plan is whole or there is none, no two plans share a node,
-// and all are made anew each second (on few nodes in every cycle), in the order of the deals: no
-// two gangs ever wait for what the other keeps.
+// they end before it or fit beside it. A plan is whole or there is none, and it takes what earlier
+// plans leave, for as long as the gang may run: plans may share nodes. Of nodes that would do it
+// takes those that become free last, so that others may hold what is free now. All plans are made
+// anew each second (on few nodes in every cycle), in the order of the deals: no two gangs ever wait
+// for what the other keeps. A late gang's plan, or start, takes nothing from what is late longer,
+// and everything from others; where it could have tasks nothing else gets a place meanwhile.
 //
 // Where no moment can be told, because something there has no limit, the nodes keep all that
 // becomes free, for a gang that is below its mark or late. Nobody knows how long that may take, so
@@ -44,8 +47,8 @@ struct RoomHere {
 
 /// How a gang looks at what others have kept on other nodes.
 enum class OtherPlaces : std::uint8_t {
-  count,  ///< nothing is taken from them
-  yield,  ///< a late gang comes before them
+  count,           ///< nothing is taken from them
+  of_later_yield,  ///< a late gang comes before all that was not late before it
 };
 
 /// Where all of the gang's tasks may start now; none when that is nowhere. Whether its tenant may

@@ -69,14 +69,14 @@ struct NodeRoom {
       places_of;           ///< tenants' slots: whose tasks have places here, see by_time.hpp
   DeviceUses device_uses;  ///< of tasks that hold something that is counted
   std::map<ExpectedEnd, EndingTask> ends;  ///< tasks that may never end are not in it
-  /// Where the ledger counts time: for whose gang, by its place among the plans, see gangs.hpp.
+  /// Where the ledger counts time: for a gang, by its place among the plans, see gangs.hpp.
   struct KeptForGang {
     std::size_t plan = 0;
     std::uint32_t tasks = 0;
   };
-  std::optional<KeptForGang> kept_for_gang;
-  ResourceVector coming;           ///< of tasks that have been told to end; part of `used`
-  std::uint64_t ending_tasks = 0;  ///< those
+  std::vector<KeptForGang> kept_for_gangs;  ///< in the order of the plans
+  ResourceVector coming;                    ///< of tasks that have been told to end; part of `used`
+  std::uint64_t ending_tasks = 0;           ///< those
   bool accepts = false;
   /// Where the ledger counts time: its room has grown since its last deal.
   bool has_grown = false;
@@ -245,9 +245,11 @@ class AllocatorState {
   [[nodiscard]] const std::vector<GangPlan>& gang_plans() const { return gang_plans_; }
   /// Null: none was made since all were forgotten.
   [[nodiscard]] const GangPlan* gang_plan_of(std::uint32_t tenant_slot, JobId job) const;
-  /// By which the node keeps room; null: by none.
-  [[nodiscard]] const GangPlan* gang_plan_on(const NodeRoom& node) const;
-  /// Its nodes, which have no other plan, keep room by it.
+  /// Whether the node keeps room for a gang other than that.
+  [[nodiscard]] bool keeps_for_other_gang(const NodeRoom& node, JobId gang) const;
+  /// For so many tasks of the gang the node keeps room.
+  [[nodiscard]] std::uint32_t tasks_kept_on(const NodeRoom& node, JobId gang) const;
+  /// Its nodes keep room by it, beside what they keep for others.
   const GangPlan& add_gang_plan(GangPlan plan);
   void forget_gang_plans();
   /// All nodes together had too little room for the gang, and none has got more since.

@@ -78,9 +78,8 @@ void AllocatorState::remove_node(NodeId id) {
 
 bool AllocatorState::may_use(const NodeRoom& node, const TenantState& tenant,
                              const WaitingRange& task) const {
-  const GangPlan* gang = gang_plan_on(node);
   const bool is_kept = (node.reservation && node.reservation->tenant_slot != tenant.rank.slot) ||
-                       (gang != nullptr && gang->job != task.job);
+                       keeps_for_other_gang(node, task.job);
   return !is_kept && (task.rule == nullptr || task.rule->allows(node.traits)) &&
          has_devices_for(node, task);
 }
@@ -343,15 +342,21 @@ const GangPlan* AllocatorState::gang_plan_of(std::uint32_t tenant_slot, JobId jo
   return nullptr;
 }
 
-const GangPlan* AllocatorState::gang_plan_on(const NodeRoom& node) const {
-  return node.kept_for_gang ? &gang_plans_[node.kept_for_gang->plan] : nullptr;
+bool AllocatorState::keeps_for_other_gang(const NodeRoom& node, JobId gang) const {
+  return std::any_of(node.kept_for_gangs.begin(), node.kept_for_gangs.end(),
+                     [&](const auto& kept) { return gang_plans_[kept.plan].job != gang; });
+}
+
+std::uint32_t AllocatorState::tasks_kept_on(const NodeRoom& node, JobId gang) const {
+  for (const NodeRoom::KeptForGang& kept : node.kept_for_gangs)
+    if (gang_plans_[kept.plan].job == gang) return kept.tasks;
+  return 0;
 }
 
 const GangPlan& AllocatorState::add_gang_plan(GangPlan plan) {
   for (const GangShare& share : plan.shares) {
     NodeRoom& keeper = node(share.node);
-    FAIRWATER_CHECK(!keeper.kept_for_gang, "a node keeps room for one gang");
-    keeper.kept_for_gang = NodeRoom::KeptForGang{gang_plans_.size(), share.tasks};
+    keeper.kept_for_gangs.push_back({gang_plans_.size(), share.tasks});
   }
   return gang_plans_.emplace_back(std::move(plan));
 }
@@ -360,7 +365,7 @@ void AllocatorState::forget_gang_plans() {
   for (const GangPlan& plan : gang_plans_)
     for (const GangShare& share : plan.shares)
       if (const auto keeper = nodes_.find(share.node); keeper != nodes_.end())
-        keeper->second.kept_for_gang.reset();
+        keeper->second.kept_for_gangs.clear();
   gang_plans_.clear();
 }
 

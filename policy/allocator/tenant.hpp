@@ -55,6 +55,7 @@ struct GangPlan {
   std::uint32_t tenant_slot = 0;
   JobId job;
   LedgerMs from_ms = kNever;
+  LedgerMs late_from_ms = kNever;  ///< of the gang, see WindowRange
   std::vector<GangShare> shares;
 };
 
@@ -71,7 +72,8 @@ struct BegunGang {
 struct KeptPlace {
   JobId job;  ///< none: it is not known, after a restart
   NodeId node;
-  LedgerMs from_ms = kNever;  ///< the task is expected to have room then
+  LedgerMs from_ms = kNever;       ///< the task is expected to have room then
+  LedgerMs late_from_ms = kNever;  ///< of the task, see WindowRange
 };
 
 /// A grant that the tenant's window may not have heard of yet.

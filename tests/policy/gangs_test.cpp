@@ -118,6 +118,52 @@ TEST_CASE("of two gangs that do not fit together one runs, then the other") {
         std::set<LedgerMs>{1_s, 11_s});
 }
 
+TEST_CASE("gangs that wait have plans on the same nodes, one after the other") {
+  Cluster cluster;
+  for (std::uint32_t node = 1; node <= 4; ++node) cluster.node(node, slots(1));
+  (void)cluster.submit(kA, 4, task_of(1, 1_s));
+  const JobId first = cluster.submit(kB, 3, gang_of(1, 10_s));
+  const JobId second = cluster.submit(kA, 3, gang_of(1, 10_s));
+  CHECK_THAT(cluster.why(kB, first).front(), Catch::Matchers::EndsWith("starts within 1 s"));
+  CHECK_THAT(cluster.why(kA, second).front(), Catch::Matchers::EndsWith("starts within 11 s"));
+  // Beside both of them one node is left, whichever of them it is.
+  const JobId beside = cluster.submit(kB, 1, task_of(1, 40_s));
+  const JobId in_the_way = cluster.submit(kB, 1, task_of(1, 40_s));
+  cluster.run_until(60_s);
+  CHECK(cluster.start_ms(first) == 1_s);
+  CHECK(cluster.start_ms(beside) == 1_s);
+  CHECK(cluster.start_ms(second) == 11_s);
+  CHECK(cluster.start_ms(in_the_way) == 21_s);
+}
+
+TEST_CASE("a plan leaves to others the nodes that it does not need") {
+  // By 10 s all are free, of which the gang needs two: that which is free now may be held longer.
+  Cluster cluster;
+  cluster.tenant(kA, terms_of(8));
+  for (std::uint32_t node = 1; node <= 4; ++node) cluster.node(node, slots(1));
+  (void)cluster.submit(kB, 3, task_of(1, 10_s));
+  const JobId gang = cluster.submit(kA, 2, gang_of(1, 10_s));
+  const JobId long_one = cluster.submit(kB, 1, task_of(1, 100_s));
+  CHECK(cluster.start_ms(long_one) == 0);
+  cluster.run_until(10_s);
+  CHECK(cluster.start_ms(gang) == 10_s);
+}
+
+TEST_CASE("a gang that is late takes nothing from one that is late longer") {
+  Cluster cluster;
+  for (std::uint32_t node = 1; node <= 5; ++node) cluster.node(node, slots(1));
+  (void)cluster.submit(kB, 2, task_of(1, 10_s));
+  TimedCluster::Task wide_task = gang_of(1, 5_s);
+  wide_task.patience_ms = 1_s;
+  TimedCluster::Task narrow_task = gang_of(1, 100_s);
+  narrow_task.patience_ms = 2_s;
+  const JobId wide = cluster.submit(kA, 4, wide_task);
+  const JobId narrow = cluster.submit(kB, 3, narrow_task);
+  cluster.run_until(200_s);
+  CHECK(cluster.start_ms(wide) == 10_s);
+  CHECK(cluster.start_ms(narrow) == 15_s);
+}
+
 TEST_CASE("a gang larger than its max, or than the cluster, keeps nobody back") {
   Cluster cluster;
   TenantTerms terms = terms_of(1);

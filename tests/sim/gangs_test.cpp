@@ -1,6 +1,8 @@
 // Gangs: jobs whose tasks start at once, on whichever nodes, or not at all.
+#include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "sim/report/run_report.hpp"
 #include "sim/schedulers/list.hpp"
@@ -65,6 +67,28 @@ std::vector<PolicyOptions> policies_that_know_gangs() {
     all.push_back({.name = "sequence", .accounting = accounting});
   all.push_back({.name = "sequence", .allocation = AllocationRule::drf});
   return all;
+}
+
+/// Jobs as gangs over nodes of one processor, and as single tasks on one node that has as many.
+std::pair<RandomCase, RandomCase> gangs_and_whole(std::uint64_t seed) {
+  SplitMix64 random(seed);
+  RandomCase gangs{processors(std::vector<Amount>(16, 1), {1, 2, 3}), {}};
+  RandomCase whole{processors({16}, {1, 2, 3}), {}};
+  TimeMs now = 0;
+  for (int i = 0; i < 80; ++i) {
+    now += static_cast<TimeMs>(random.below(1500));
+    const std::uint64_t widest = random.below(3) == 0 ? 16 : 5;
+    const auto width = static_cast<std::uint32_t>(1 + random.below(widest));
+    Job job = gang_of(now, static_cast<TenantIndex>(random.below(3)), width, 1,
+                      1 + static_cast<TimeMs>(random.below(6000)));
+    job.estimate_ms = job.run_ms + static_cast<TimeMs>(random.below(2) * random.below(5000));
+    gangs.workload.jobs.push_back(job);
+    job.demand[kCpu] *= width;
+    job.tasks = 1;
+    job.is_gang = false;
+    whole.workload.jobs.push_back(job);
+  }
+  return {std::move(gangs), std::move(whole)};
 }
 
 /// What EASY promises to a gang at the head of the queue: the first moment at which all of its
@@ -161,23 +185,7 @@ TEST_CASE("gangs over nodes of one processor start when one task on a machine of
   for (const auto& options : policies) {
     TimeMs waited = 0;
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-      SplitMix64 random(seed);
-      RandomCase gangs{processors(std::vector<Amount>(16, 1), {1, 2, 3}), {}};
-      RandomCase whole{processors({16}, {1, 2, 3}), {}};
-      TimeMs now = 0;
-      for (int i = 0; i < 80; ++i) {
-        now += static_cast<TimeMs>(random.below(1500));
-        const std::uint64_t widest = random.below(3) == 0 ? 16 : 5;
-        const auto width = static_cast<std::uint32_t>(1 + random.below(widest));
-        Job job = gang_of(now, static_cast<TenantIndex>(random.below(3)), width, 1,
-                          1 + static_cast<TimeMs>(random.below(6000)));
-        job.estimate_ms = job.run_ms + static_cast<TimeMs>(random.below(2) * random.below(5000));
-        gangs.workload.jobs.push_back(job);
-        job.demand[kCpu] *= width;
-        job.tasks = 1;
-        job.is_gang = false;
-        whole.workload.jobs.push_back(job);
-      }
+      const auto [gangs, whole] = gangs_and_whole(seed);
       CAPTURE(options.name, seed);
       const auto starts = starts_under(options, gangs);
       CHECK(starts == starts_under(options, whole));
@@ -186,6 +194,27 @@ TEST_CASE("gangs over nodes of one processor start when one task on a machine of
     }
     CHECK(waited > 1'000'000);
   }
+}
+
+TEST_CASE("where it counts time, sequence keeps gangs waiting no longer than tasks as large",
+          "[property][policy][gang]") {
+  const PolicyOptions options{.name = "sequence", .accounting = SequenceAccounting::time};
+  TimeMs waited_as_gangs = 0, waited_whole = 0, longest_as_gang = 0, longest_whole = 0;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    const auto [gangs, whole] = gangs_and_whole(seed);
+    const auto as_gangs = starts_under(options, gangs);
+    const auto as_whole = starts_under(options, whole);
+    for (std::size_t i = 0; i < as_gangs.size(); ++i) {
+      const TimeMs submit_ms = gangs.workload.jobs[i].submit_ms;
+      waited_as_gangs += as_gangs[i] - submit_ms;
+      waited_whole += as_whole[i] - submit_ms;
+      longest_as_gang = std::max(longest_as_gang, as_gangs[i] - submit_ms);
+      longest_whole = std::max(longest_whole, as_whole[i] - submit_ms);
+    }
+  }
+  CHECK(waited_whole > 10'000'000);
+  CHECK(waited_as_gangs <= waited_whole * 102 / 100);
+  CHECK(longest_as_gang <= longest_whole * 110 / 100);
 }
 
 TEST_CASE("easy starts a gang at the head of the queue when it promised at the latest",
