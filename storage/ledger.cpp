@@ -97,6 +97,7 @@ caf::error Ledger::Impl::start() {
   if (!database) return database.error();
   database_ = std::move(*database);
   history_ = std::make_unique<HistoryCutter>(*database_, space_, archive_, options_.sync);
+  read_newest_time(Snapshot(*database_));
   if (caf::error error = fill_later_families(*database_)) return error;
   view_ = std::make_unique<LatestView>(*database_);
   load();
@@ -116,6 +117,13 @@ caf::error Ledger::Impl::start() {
   return {};
 }
 
+/// What cannot be read has another hash, too, which is for check_newest().
+void Ledger::Impl::read_newest_time(const Snapshot& snapshot) {
+  const auto bytes = snapshot.get(Family::journal, journal_key(journal_end(snapshot)));
+  const auto newest = bytes ? from_bytes<JournalRecord>(*bytes) : JournalRecord{};
+  if (newest) newest_time_ = newest->time;
+}
+
 caf::error Ledger::Impl::refuse_when_broken() {
   if (broken_) return broken_;
   return unmarked_ ? mark() : caf::error{};
@@ -133,13 +141,15 @@ void Ledger::Impl::take_in(const JournalRecord& record, std::string bytes, Group
   group.batch.Put(database_->handle(Family::journal), journal_key(record.number), bytes)
       .PermitUncheckedError();
   group.records.push_back(std::move(bytes));
+  group.newest = record.time;
 }
 
 caf::error Ledger::Impl::stage(JournalBody body, Group& group) {
   if (auto* submitted = std::get_if<JobSubmitted>(&body); submitted && !submitted->id)
     submitted->id = state_->meta.next_job;
-  JournalRecord record{state_->meta.last_number + 1, options_.clock(), state_->meta.last_hash,
-                       std::move(body)};
+  // The clock may have been set back, or the record before is of a machine whose clock is ahead.
+  JournalRecord record{state_->meta.last_number + 1, std::max(options_.clock(), group.newest),
+                       state_->meta.last_hash, std::move(body)};
   std::vector<ServiceRestart> restarts;
   if (caf::error error = apply(*state_, record, restarts)) return error;
   note_restarts(record, std::move(restarts));
@@ -187,6 +197,7 @@ caf::error Ledger::Impl::write(Group& group, bool agree, const JournalHead& befo
     return broken_;
   }
   state_->stored();
+  newest_time_ = group.newest;
   publish();
   // Before anybody is told. What cannot be marked is durable all the same; nothing goes on top of
   // it.
@@ -200,6 +211,7 @@ Expected<std::vector<Receipt>> Ledger::Impl::append(std::vector<JournalBody> bod
   if (caf::error full = space_.admit(0)) return full;
   const JournalHead before = head_of(state_->meta);
   Group group;
+  group.newest = newest_time_;
   for (JournalBody& body : bodies)
     if (caf::error error = stage(std::move(body), group)) return undone(error);
   if (caf::error error = write(group, true, before)) return undone(error);

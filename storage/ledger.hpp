@@ -71,11 +71,11 @@ class Ledger {
   ~Ledger();
 
   /// Makes the records durable, in order, in one synced WriteBatch together with the state they
-  /// change. Fills in numbers, times, hashes, new job ids and
-  /// services' restarts. All or nothing. `disk_full`: nothing
-  /// was written. `internal`: a record contradicts the state (storage/fold.hpp), nothing was
-  /// written. `storage_failed`: unknown until reopened; every later append is refused. With a
-  /// store also what its commit says; then nothing was written here.
+  /// change. Fills in numbers, times, hashes, new job ids and services' restarts. A record's time
+  /// is never before that of the record before it: what a clock that is behind says does not count.
+  /// All or nothing. `disk_full`: nothing was written. `internal`: a record contradicts the state
+  /// (storage/fold.hpp), nothing was written. `storage_failed`: unknown until reopened; every later
+  /// append is refused. With a store also what its commit says; then nothing was written here.
   [[nodiscard]] Expected<std::vector<Receipt>> append(std::vector<JournalBody> bodies);
   /// Appends what another coordinator has put into the store, in one synced write: records as they
   /// are stored there. `storage_damaged`: they do not follow on what is here, or lead to another

@@ -53,6 +53,7 @@ class Ledger::Impl {
   [[nodiscard]] const std::string& directory() const { return options_.directory; }
 
  private:
+  void read_newest_time(const Snapshot& snapshot);
   [[nodiscard]] caf::error refuse_when_broken();
   /// Nothing of the half-made commit stays.
   caf::error undone(const caf::error& error) {
@@ -66,6 +67,7 @@ class Ledger::Impl {
     rocksdb::WriteBatch batch{0, 0, /*protection_bytes_per_key=*/8, 0};
     std::vector<std::string> records;
     std::vector<Receipt> receipts;
+    WallTime newest;  ///< time of the record before the next
   };
   /// Adds one record to state and group.
   caf::error stage(JournalBody body, Group& group);
@@ -90,6 +92,7 @@ class Ledger::Impl {
   mutable std::mutex mutex_;
   LedgerMeta published_;  // guarded by mutex_: for readers beside the writer
   std::unique_ptr<HighWaterFile> high_water_;
+  WallTime newest_time_;   // of the newest durable record
   bool unmarked_ = false;  // the newest commit is durable, its mark is not
   std::unique_ptr<Housekeeper> housekeeper_;
 };

@@ -55,11 +55,13 @@ struct Replica {
   std::unique_ptr<rocksdb::Env> disk = memory_disk();
   std::unique_ptr<LossyStore> store;
   std::unique_ptr<Ledger> ledger;
+  std::int64_t ahead_us = 0;  ///< of others' clocks
 
   void open(bool create) {
     LedgerOptions options = options_for("/ledger", disk.get());
     options.create = create;
     options.store = store.get();
+    options.clock = [this] { return WallTime{wall_time_now().microseconds + ahead_us}; };
     ledger.reset();
     ledger = must(Ledger::open(options));
   }
@@ -143,6 +145,49 @@ TEST_CASE("replicas of a ledger are equal whoever leads and whatever is lost",
         CHECK(hash_of(to_bytes(*replica.ledger->record(number))) == hash);
     }
   }
+}
+
+TEST_CASE("no record is of an earlier time than the one before, whoever's clock is behind",
+          "[unit][ledger][replica]") {
+  constexpr std::int64_t kHour_us = 3'600'000'000;
+  AgreedJournal journal;
+  auto replicas = make_replicas(journal, 11);
+  Replica& ahead = replicas[0];
+  Replica& behind = replicas[1];
+  behind.ahead_us = -kHour_us;
+  const TaskKey task{JobId{1}, 0, 1};
+  must(ahead.ledger->append({JobSubmitted{{}, TenantId{1}, job_spec("a", 1)},
+                             Cycle{{plain_deal(0, TenantId{1}, {task})}}}));
+  const WallTime granted = ahead.ledger->record(ahead.ledger->last_number())->time;
+
+  behind.follow(journal, ~std::size_t{0});
+  const auto receipts = must(behind.ledger->append(
+      {CoordinatorStarted{2, "1", {}, {}, true}, TasksFinished{NodeId{1}, {success(task)}}}));
+  CHECK(receipts.front().time == granted);
+  const auto job = *behind.ledger->job(JobId{1});
+  CHECK(job.submitted_at <= job.started_at);
+  CHECK(job.started_at <= job.finished_at);
+  // Nor when it starts again, before its clock has come so far.
+  behind.open(false);
+  must(behind.ledger->append({CoordinatorStarted{3, "1", {}, {}, true}}));
+  // What follows goes by a clock that is right again.
+  behind.ahead_us = kHour_us;
+  must(behind.ledger->append({CoordinatorStarted{4, "1", {}, {}, true}}));
+
+  WallTime newest;
+  behind.ledger->visit_journal(1, [&](const JournalRecord& record) {
+    CHECK(record.time >= newest);
+    newest = record.time;
+    return true;
+  });
+  CHECK(newest.microseconds > granted.microseconds + kHour_us / 2);
+  behind.ledger->visit_usage({}, [](const UsageGroup&, const UsageRecord& usage) {
+    CHECK(usage.waited_ms < 60'000);
+    return true;
+  });
+  ahead.follow(journal, ~std::size_t{0});
+  CHECK(ahead.ledger->head() == behind.ledger->head());
+  CHECK(behind.ledger->verify().differences == std::vector<std::string>{});
 }
 
 TEST_CASE("a follower takes nothing of another history", "[unit][ledger][replica]") {

@@ -135,6 +135,9 @@ void Checker::apply(const JournalRecord& record) {
   hashes_.resize(last_number_);
   if (last_number_ > 0) hashes_.back() = record.previous;
   last_number_ = record.number;
+  if (record.time.microseconds < record_us_)
+    stage_.broken("record {} is {} us older than the one before", record.number,
+                  record_us_ - record.time.microseconds);
   record_us_ = record.time.microseconds;
   usage_.take(record);
   stage_.log.line("journal {} {}", record.number, kind_of(record.body));

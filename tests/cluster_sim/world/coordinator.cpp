@@ -24,12 +24,13 @@ CoordinatorTerms::CoordinatorTerms(Chance& chance) {
 }
 
 Coordinator::Coordinator(Stage& stage, Checker& checker, const CoordinatorTerms& terms,
-                         std::string name, std::int64_t clock_gain_ppm)
+                         std::string name, std::int64_t clock_gain_ppm, std::int64_t date_ahead_us)
     : stage_(stage),
       checker_(checker),
       terms_(terms),
       name_(std::move(name)),
       clock_(clock_gain_ppm),
+      date_ahead_us_(date_ahead_us),
       disk_(std::make_unique<Disk>(stage.chance)) {}
 
 Coordinator::~Coordinator() = default;
@@ -40,8 +41,12 @@ LedgerOptions Coordinator::ledger_options() {
   options.create = true;
   options.env = disk_.get();
   options.min_free_bytes = 1 << 16;
-  options.clock = [this] { return stage_.time.wall_time(); };
+  options.clock = [this] { return wall_time(); };
   return options;
+}
+
+WallTime Coordinator::wall_time() const {
+  return WallTime{stage_.time.wall_time().microseconds + date_ahead_us_};
 }
 
 caf::error Coordinator::found_cluster(Ledger& ledger) const {
@@ -64,7 +69,7 @@ ClusterSettings Coordinator::settings() const {
   settings.ledger_threads = false;
   settings.debts = terms_.debts;
   settings.history = terms_.history;
-  settings.wall_clock = [this] { return stage_.time.wall_time(); };
+  settings.wall_clock = [this] { return wall_time(); };
   return settings;
 }
 

@@ -34,7 +34,7 @@ struct CoordinatorTerms {
 class Coordinator {
  public:
   Coordinator(Stage& stage, Checker& checker, const CoordinatorTerms& terms, std::string name,
-              std::int64_t clock_gain_ppm);
+              std::int64_t clock_gain_ppm, std::int64_t date_ahead_us);
   virtual ~Coordinator();
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
@@ -94,6 +94,8 @@ class Coordinator {
 
  protected:
   [[nodiscard]] LedgerOptions ledger_options();
+  /// By the date that its machine shows.
+  [[nodiscard]] WallTime wall_time() const;
   /// The first records of a new ledger.
   [[nodiscard]] caf::error found_cluster(Ledger& ledger) const;
   [[nodiscard]] ClusterSettings settings() const;
@@ -115,6 +117,8 @@ class Coordinator {
   const CoordinatorTerms& terms_;
   const std::string name_;
   const DriftingClock clock_;
+  /// What its date is before, or behind, the others'.
+  const std::int64_t date_ahead_us_;
   std::unique_ptr<Disk> disk_;
   std::unique_ptr<ActorProcess> process_;
   std::shared_ptr<Ledger> ledger_;

@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace fairwater::cluster_sim {
+namespace {
+
+/// The dates that their machines show may be wrong by so much.
+constexpr std::int64_t kMostApart_us = 10 * kSecond;
+
+}  // namespace
 
 Coordinators::Coordinators(Stage& stage, Checker& checker)
     : stage_(stage), checker_(checker), terms_(stage.chance) {
@@ -13,11 +19,13 @@ Coordinators::Coordinators(Stage& stage, Checker& checker)
     return;
   }
   etcd_ = std::make_unique<EtcdCluster>(stage);
+  const std::int64_t most_apart_us = stage.chance.percent(60) ? kMostApart_us : 0;
   config_.takeover_after_ms = stage.chance.between(1'500, 4'000);
   for (const char* name : {"head1", "head2", "head3"}) config_.members.emplace(name, name);
   for (const auto& [name, address] : config_.members) {
     auto replica = std::make_unique<Replica>(stage, checker, terms_, *etcd_, config_, name,
-                                             stage.chance.between(-kMaxDrift_ppm, kMaxDrift_ppm));
+                                             stage.chance.between(-kMaxDrift_ppm, kMaxDrift_ppm),
+                                             stage.chance.between(-most_apart_us, most_apart_us));
     replica->join = [this, own = replica.get()](Disk& disk, const std::string& directory) {
       return std::any_of(replicas_.begin(), replicas_.end(), [&](Replica* other) {
         return other != own && other->copy_to(disk, directory);

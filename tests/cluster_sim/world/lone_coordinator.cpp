@@ -9,7 +9,7 @@
 namespace fairwater::cluster_sim {
 
 LoneCoordinator::LoneCoordinator(Stage& stage, Checker& checker, const CoordinatorTerms& terms)
-    : Coordinator(stage, checker, terms, "coordinator", 0) {}
+    : Coordinator(stage, checker, terms, "coordinator", 0, 0) {}
 
 LoneCoordinator::~LoneCoordinator() { kill(true); }
 

@@ -22,8 +22,9 @@ constexpr std::int64_t kSlowClock_us = 20 * kMs;
 }  // namespace
 
 Replica::Replica(Stage& stage, Checker& checker, const CoordinatorTerms& terms, EtcdCluster& etcd,
-                 const ReplicaConfig& config, std::string name, std::int64_t clock_gain_ppm)
-    : Coordinator(stage, checker, terms, std::move(name), clock_gain_ppm),
+                 const ReplicaConfig& config, std::string name, std::int64_t clock_gain_ppm,
+                 std::int64_t date_ahead_us)
+    : Coordinator(stage, checker, terms, std::move(name), clock_gain_ppm, date_ahead_us),
       etcd_(etcd),
       config_(config),
       line_(stage, etcd) {}
@@ -71,7 +72,7 @@ bool Replica::make_copy() {
   options.backup = directory;
   options.directory = kLedgerDirectory;
   options.env = &disk();
-  options.clock = [this] { return stage_.time.wall_time(); };
+  options.clock = [this] { return wall_time(); };
   const auto copied = restore_backup(options);
   if (!copied) stage_.broken("{} does not take a copy: {}", name_, details(copied.error()).message);
   has_ledger_ = copied.engaged();
@@ -107,7 +108,7 @@ bool Replica::start() {
   options.try_ms = kTry_ms;
   options.keep_ms = terms_.history.keep_jobs_ms;
   options.now = [this] { return now(); };
-  options.wall_clock = [this] { return stage_.time.wall_time(); };
+  options.wall_clock = [this] { return wall_time(); };
   options.pause = [this](std::int64_t ms) { threads_->wait(ms * kMs); };
   journal_ = std::make_unique<EtcdJournal>(line_, options);
   if (!open()) return false;

@@ -17,7 +17,8 @@ namespace fairwater::cluster_sim {
 class Replica final : public Coordinator {
  public:
   Replica(Stage& stage, Checker& checker, const CoordinatorTerms& terms, EtcdCluster& etcd,
-          const ReplicaConfig& config, std::string name, std::int64_t clock_gain_ppm);
+          const ReplicaConfig& config, std::string name, std::int64_t clock_gain_ppm,
+          std::int64_t date_ahead_us);
   ~Replica() override;
 
   /// Founds the journal in etcd; before anything is simulated.
