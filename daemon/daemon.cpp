@@ -165,6 +165,7 @@ Expected<OpenedLedger> open_ledger(const CoordinatorConfig& config, bool init,
   options.directory = config.data;
   options.create = init;
   options.store = store;
+  options.version = std::string(kVersion);
   auto ledger = Ledger::open(options);
   if (!ledger) return ledger.error();
   const std::string key_file = config.data + "/" + kCoordinatorKeyFile;

@@ -204,8 +204,8 @@ class Replica {
         say_once(details(view.error()).message);
       } else {
         said_ = false;
-        const auto taken =
-            take_in(*opened_.ledger, *view, {config_.data, config_.replicas->prefix});
+        const auto taken = take_in(*opened_.ledger, *view,
+                                   {config_.data, config_.replicas->prefix, std::string(kVersion)});
         if (!taken) return taken.error();
         behind = taken->behind;
         if (taken->disk_full) room_.set_full();

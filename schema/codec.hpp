@@ -5,6 +5,8 @@
 // tenant makes sense is model/'s validate().
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -144,5 +146,9 @@ template <class Value>
       },
       ErrorCode::storage_damaged);
 }
+
+/// The number of the kind of the journal record in `bytes`, where this version knows no such kind;
+/// none also for what is no record.
+[[nodiscard]] std::optional<std::uint16_t> unknown_kind_in(std::string_view bytes);
 
 }  // namespace fairwater::inline schema

@@ -1,7 +1,9 @@
 #include "storage/directory.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "storage/files.hpp"
@@ -9,7 +11,8 @@
 namespace fairwater::inline storage {
 namespace {
 
-constexpr std::string_view kIdentity = "fairwater ledger 1\n";
+constexpr std::string_view kIdentity = "fairwater ledger ";
+constexpr std::string_view kWriter = "by ";
 constexpr std::uint64_t kMaxReserveBytes = std::uint64_t{16} << 20;
 /// For the manifest, options and log that opening makes, with a margin. RocksDB 7.8 ends the
 /// process where there is not a free block; what fails later is an error.
@@ -27,6 +30,31 @@ std::optional<std::vector<std::string>> contents(const std::string& path, rocksd
   });
   std::sort(names.begin(), names.end());
   return names;
+}
+
+std::string identity_text(const JournalNeeds& needs) {
+  std::string text = std::string(kIdentity) + std::to_string(needs.format) + "\n";
+  if (!needs.version.empty()) text += std::string(kWriter) + needs.version + "\n";
+  return text;
+}
+
+/// None for what no version writes. Newer ones may add lines.
+std::optional<JournalNeeds> needs_in(std::string_view identity) {
+  if (!identity.starts_with(kIdentity)) return std::nullopt;
+  identity.remove_prefix(kIdentity.size());
+  JournalNeeds needs;
+  const auto [end, error] =
+      std::from_chars(identity.data(), identity.data() + identity.size(), needs.format);
+  if (error != std::errc{} || needs.format < kFirstFormat) return std::nullopt;
+  identity.remove_prefix(static_cast<std::size_t>(end - identity.data()));
+  if (!identity.starts_with('\n')) return std::nullopt;
+  identity.remove_prefix(1);
+  const std::size_t line_end = identity.find('\n');
+  if (identity.starts_with(kWriter) && line_end != std::string_view::npos)
+    needs.version = identity.substr(kWriter.size(), line_end - kWriter.size());
+  else if (!identity.empty() && needs.format <= kNewestFormat)
+    return std::nullopt;
+  return needs;
 }
 
 caf::error foreign(const std::string& path, const std::string& found) {
@@ -76,12 +104,14 @@ caf::error storage_error(const rocksdb::Status& status, const std::string& sente
   return make_error(code, sentence + ": " + status.ToString());
 }
 
-caf::error LedgerDirectory::check_identity(const std::string& path, rocksdb::Env* env) {
+namespace {
+
+Expected<JournalNeeds> read_needs(const std::string& path, rocksdb::Env* env) {
   std::string identity;
   const rocksdb::Status status =
       rocksdb::ReadFileToString(env, LedgerDirectory::identity_path(path), &identity);
   if (status.ok()) {
-    if (identity == kIdentity) return {};
+    if (auto needs = needs_in(identity)) return std::move(*needs);
     return make_error(ErrorCode::storage_damaged,
                       "the file FAIRWATER in " + path +
                           " is not what this version writes: the ledger is damaged, or belongs to "
@@ -96,9 +126,26 @@ caf::error LedgerDirectory::check_identity(const std::string& path, rocksdb::Env
   return empty(path);
 }
 
+}  // namespace
+
+caf::error LedgerDirectory::check_identity(const std::string& path, rocksdb::Env* env,
+                                           const std::string& own) {
+  const auto needs = read_needs(path, env);
+  return needs ? refuse_newer("the ledger in " + path, *needs, own) : needs.error();
+}
+
+caf::error LedgerDirectory::raise_needs(JournalNeeds needs) {
+  const rocksdb::Status written =
+      write_durably(env_, path_, identity_path(path_), identity_text(needs));
+  if (!written.ok()) return storage_error(written, "cannot write " + identity_path(path_));
+  needs_ = std::move(needs);
+  return {};
+}
+
 Expected<std::unique_ptr<LedgerDirectory>> LedgerDirectory::open(std::string path,
-                                                                 rocksdb::Env* env, bool create) {
-  caf::error identity = check_identity(path, env);
+                                                                 rocksdb::Env* env, bool create,
+                                                                 const std::string& own) {
+  caf::error identity = check_identity(path, env, own);
   const bool is_empty = identity && details(identity).code == ErrorCode::invalid_input;
   if (identity && !(is_empty && create)) return identity;
   if (is_empty) {
@@ -111,11 +158,16 @@ Expected<std::unique_ptr<LedgerDirectory>> LedgerDirectory::open(std::string pat
     return make_error(ErrorCode::storage_locked,
                       "another coordinator uses " + path + "; a ledger has one at a time.");
   if (!locked.ok()) return storage_error(locked, "cannot lock the ledger in " + path);
-  std::unique_ptr<LedgerDirectory> directory(new LedgerDirectory(std::move(path), env, lock));
+  auto needs = is_empty ? JournalNeeds{} : read_needs(path, env);
+  if (!needs) {
+    env->UnlockFile(lock).PermitUncheckedError();
+    return needs.error();
+  }
+  std::unique_ptr<LedgerDirectory> directory(
+      new LedgerDirectory(std::move(path), env, lock, std::move(*needs)));
   if (is_empty) {
-    const rocksdb::Status written =
-        write_durably(env, directory->path_, LedgerDirectory::identity_path(directory->path_),
-                      std::string(kIdentity));
+    const rocksdb::Status written = write_durably(
+        env, directory->path_, LedgerDirectory::identity_path(directory->path_), identity_text({}));
     if (!written.ok())
       return storage_error(written, "cannot create a ledger in " + directory->path_);
   }

@@ -1,9 +1,10 @@
 // The files of a ledger's directory around the database: identity, lock, reserve.
 //
-//   FAIRWATER   "fairwater ledger 1\n". Says that the directory is ours; written last when it is
-//   made LOCK        held (fcntl) while a coordinator uses the directory high-water  the newest
-//   record that was durable (storage/high_water.hpp) reserve     bytes that are given up when the
-//   disk is full, so that the database can still be
+//   FAIRWATER   "fairwater ledger " FORMAT "\n" ("by " VERSION "\n")?. Says that the directory is
+//   ours, which format of the journal one has to know, and which version needed it first; written
+//   last when it is made LOCK        held (fcntl) while a coordinator uses the directory high-water
+//   the newest record that was durable (storage/high_water.hpp) reserve     bytes that are given up
+//   when the disk is full, so that the database can still be
 //               opened
 //   db/         the database (storage/families.hpp)
 #pragma once
@@ -16,6 +17,7 @@
 #include <rocksdb/env.h>
 
 #include "model/errors.hpp"
+#include "model/journal_format.hpp"
 
 namespace fairwater::inline storage {
 
@@ -29,12 +31,16 @@ namespace fairwater::inline storage {
 class LedgerDirectory {
  public:
   /// Locks the directory, or creates it when it is missing or empty and `create` is set. A
-  /// directory that is not a ledger is refused untouched. Errors as for Ledger::open.
+  /// directory that is not a ledger is refused untouched, or one that a newer version than `own`
+  /// made. Errors as for Ledger::open.
   [[nodiscard]] static Expected<std::unique_ptr<LedgerDirectory>> open(std::string path,
                                                                        rocksdb::Env* env,
-                                                                       bool create);
-  /// `storage_damaged` or `invalid_input` unless `path` holds a ledger. Touches and locks nothing.
-  [[nodiscard]] static caf::error check_identity(const std::string& path, rocksdb::Env* env);
+                                                                       bool create,
+                                                                       const std::string& own = {});
+  /// `storage_damaged`, `not_supported` or `invalid_input` unless `path` holds a ledger that this
+  /// program, of version `own`, knows. Touches and locks nothing.
+  [[nodiscard]] static caf::error check_identity(const std::string& path, rocksdb::Env* env,
+                                                 const std::string& own = {});
   [[nodiscard]] static std::string database_path(const std::string& path) { return path + "/db"; }
   [[nodiscard]] static std::string identity_path(const std::string& path) {
     return path + "/FAIRWATER";
@@ -45,16 +51,22 @@ class LedgerDirectory {
   LedgerDirectory& operator=(const LedgerDirectory&) = delete;
 
   [[nodiscard]] const std::string& path() const { return path_; }
+  /// What readers of the ledger have to know.
+  [[nodiscard]] const JournalNeeds& needs() const { return needs_; }
+  /// Durable before anything is there that needs it. Programs that know less do not open it any
+  /// more.
+  [[nodiscard]] caf::error raise_needs(JournalNeeds needs);
   /// True while the database was not made yet.
   [[nodiscard]] bool is_new() const;
 
  private:
-  LedgerDirectory(std::string path, rocksdb::Env* env, rocksdb::FileLock* lock)
-      : path_(std::move(path)), env_(env), lock_(lock) {}
+  LedgerDirectory(std::string path, rocksdb::Env* env, rocksdb::FileLock* lock, JournalNeeds needs)
+      : path_(std::move(path)), env_(env), lock_(lock), needs_(std::move(needs)) {}
 
   std::string path_;
   rocksdb::Env* env_;
   rocksdb::FileLock* lock_;
+  JournalNeeds needs_;
 };
 
 /// Watches the free space of a directory's file system and keeps the reserve file. Keeps no state

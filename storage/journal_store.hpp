@@ -12,6 +12,7 @@
 
 #include "model/errors.hpp"
 #include "model/journal.hpp"
+#include "model/journal_format.hpp"
 
 namespace fairwater::inline storage {
 
@@ -28,6 +29,7 @@ struct RecordGroup {
   JournalHead before;                ///< on which they follow
   JournalHead after;                 ///< the last of them
   std::vector<std::string> records;  ///< as they are stored; the first is number before.number + 1
+  JournalNeeds needs = {};           ///< of the journal up to `after`
 };
 
 class JournalStore {
@@ -38,6 +40,8 @@ class JournalStore {
   /// `unavailable`: told to stop asking; whether it is part of the journal is not known.
   /// `invalid_input`: the store takes no group of this size; it is no part of the journal.
   [[nodiscard]] virtual caf::error commit(const RecordGroup& group) = 0;
+  /// What all who share the journal know, as far as they were heard of. From any thread.
+  [[nodiscard]] virtual KnownFormat known_format() const { return {}; }
 };
 
 }  // namespace fairwater::inline storage

@@ -36,6 +36,18 @@ caf::error behind(const std::string& directory, std::uint64_t last, std::uint64_
           "go on from here, because it would forget what it acknowledged.");
 }
 
+/// `not_supported` when the record in `bytes` is of a kind that this version does not know.
+caf::error refuse_newer_kind(const std::string& what, std::string_view bytes,
+                             const std::string& own) {
+  const auto kind = unknown_kind_in(bytes);
+  if (!kind) return {};
+  return make_error(ErrorCode::not_supported,
+                    what + " is of kind " + std::to_string(*kind) + ", which this program" +
+                        (own.empty() ? "" : ", Fairwater " + own + ",") +
+                        " does not know: a newer version wrote it. Install that version or a later "
+                        "one, or begin with a backup from before the upgrade. Nothing was changed");
+}
+
 /// Number of the newest journal record that is stored, 0 when there is none.
 std::uint64_t journal_end(const Snapshot& snapshot) {
   std::uint64_t number = 0;
@@ -97,7 +109,7 @@ caf::error Ledger::Impl::start() {
   if (!database) return database.error();
   database_ = std::move(*database);
   history_ = std::make_unique<HistoryCutter>(*database_, space_, archive_, options_.sync);
-  read_newest_time(Snapshot(*database_));
+  if (caf::error newer = read_newest(Snapshot(*database_))) return newer;
   if (caf::error error = fill_later_families(*database_)) return error;
   view_ = std::make_unique<LatestView>(*database_);
   load();
@@ -117,11 +129,22 @@ caf::error Ledger::Impl::start() {
   return {};
 }
 
-/// What cannot be read has another hash, too, which is for check_newest().
-void Ledger::Impl::read_newest_time(const Snapshot& snapshot) {
-  const auto bytes = snapshot.get(Family::journal, journal_key(journal_end(snapshot)));
-  const auto newest = bytes ? from_bytes<JournalRecord>(*bytes) : JournalRecord{};
-  if (newest) newest_time_ = newest->time;
+caf::error Ledger::Impl::read_newest(const Snapshot& snapshot) {
+  const std::uint64_t number = journal_end(snapshot);
+  const auto bytes = snapshot.get(Family::journal, journal_key(number));
+  if (!bytes) return {};
+  if (auto newer = refuse_newer_kind(
+          "record " + std::to_string(number) + " of the ledger in " + options_.directory, *bytes,
+          options_.version))
+    return newer;
+  // What cannot be read has another hash, too, which is for check_newest().
+  if (const auto newest = from_bytes<JournalRecord>(*bytes)) newest_time_ = newest->time;
+  return {};
+}
+
+caf::error Ledger::Impl::raise_needs(const Group& group) {
+  if (group.format <= directory_->needs().format) return {};
+  return directory_->raise_needs({group.format, options_.version});
 }
 
 caf::error Ledger::Impl::refuse_when_broken() {
@@ -142,11 +165,13 @@ void Ledger::Impl::take_in(const JournalRecord& record, std::string bytes, Group
       .PermitUncheckedError();
   group.records.push_back(std::move(bytes));
   group.newest = record.time;
+  group.format = std::max(group.format, format_of(record.body));
 }
 
 caf::error Ledger::Impl::stage(JournalBody body, Group& group) {
   if (auto* submitted = std::get_if<JobSubmitted>(&body); submitted && !submitted->id)
     submitted->id = state_->meta.next_job;
+  if (options_.store) say_in(options_.store->known_format().format, body);
   // The clock may have been set back, or the record before is of a machine whose clock is ahead.
   JournalRecord record{state_->meta.last_number + 1, std::max(options_.clock(), group.newest),
                        state_->meta.last_hash, std::move(body)};
@@ -160,6 +185,10 @@ caf::error Ledger::Impl::stage(JournalBody body, Group& group) {
 }
 
 caf::error Ledger::Impl::stage_followed(const std::string& bytes, Group& group) {
+  if (auto newer = refuse_newer_kind(
+          "record " + std::to_string(state_->meta.last_number + 1) + " of the leader", bytes,
+          options_.version))
+    return newer;
   const auto record = decode_stored<JournalRecord>(
       Family::journal, journal_key(state_->meta.last_number + 1), bytes);
   const std::string what = "record " + std::to_string(record.number) + " of the leader";
@@ -184,9 +213,10 @@ caf::error Ledger::Impl::write(Group& group, bool agree, const JournalHead& befo
     FAIRWATER_CHECK(staged.ok(), "a batch takes every change");
   });
   if (caf::error full = space_.admit(2 * group.batch.GetDataSize())) return full;
+  if (caf::error failed = raise_needs(group)) return failed;
   if (agree && options_.store)
-    if (caf::error refused =
-            options_.store->commit({before, head_of(state_->meta), std::move(group.records)}))
+    if (caf::error refused = options_.store->commit(
+            {before, head_of(state_->meta), std::move(group.records), directory_->needs()}))
       return refused;
   const rocksdb::Status written = database_->write(group.batch, options_.sync);
   if (!written.ok()) {
@@ -235,7 +265,8 @@ Ledger::~Ledger() = default;
 
 Expected<std::unique_ptr<Ledger>> Ledger::open(LedgerOptions options) {
   if (!options.env) options.env = rocksdb::Env::Default();
-  auto directory = LedgerDirectory::open(options.directory, options.env, options.create);
+  auto directory =
+      LedgerDirectory::open(options.directory, options.env, options.create, options.version);
   if (!directory) return directory.error();
   const std::string path = options.directory;
   auto impl = std::make_unique<Impl>(std::move(options), std::move(*directory));
@@ -252,6 +283,15 @@ Expected<std::vector<Receipt>> Ledger::append(std::vector<JournalBody> bodies) {
       throw;
     }
   });
+}
+
+caf::error Ledger::admit(const std::vector<JournalBody>& bodies) const {
+  const JournalStore* store = impl_->options().store;
+  if (store == nullptr) return {};
+  const KnownFormat known = store->known_format();
+  for (const JournalBody& body : bodies)
+    if (auto unknown = refuse_unknown(known, body)) return unknown;
+  return {};
 }
 
 caf::error Ledger::follow(const std::vector<std::string>& records) {

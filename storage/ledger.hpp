@@ -39,6 +39,7 @@ struct LedgerOptions {
   /// Agreed with other coordinators before anything is written; not owned, null where there are
   /// none.
   JournalStore* store = nullptr;
+  std::string version = {};  ///< of this program, for errors and for those of older versions
 };
 
 struct Receipt {
@@ -66,7 +67,8 @@ class Ledger {
  public:
   /// Opens and checks the directory: identity, hash of the newest record, nets sum to zero,
   /// high-water mark. Errors: storage_locked (second coordinator), storage_damaged (foreign or
-  /// broken), storage_behind, invalid_input (empty without `create`), disk_full.
+  /// broken), storage_behind, invalid_input (empty without `create`), disk_full, not_supported (a
+  /// newer version wrote it; nothing was changed).
   [[nodiscard]] static Expected<std::unique_ptr<Ledger>> open(LedgerOptions options);
   ~Ledger();
 
@@ -77,9 +79,14 @@ class Ledger {
   /// (storage/fold.hpp), nothing was written. `storage_failed`: unknown until reopened; every later
   /// append is refused. With a store also what its commit says; then nothing was written here.
   [[nodiscard]] Expected<std::vector<Receipt>> append(std::vector<JournalBody> bodies);
+  /// `unavailable` for what a coordinator that shares the journal would not understand
+  /// (model/journal_format.hpp): it names that one. To be asked before append(), which writes what
+  /// it is given. From any thread.
+  [[nodiscard]] caf::error admit(const std::vector<JournalBody>& bodies) const;
   /// Appends what another coordinator has put into the store, in one synced write: records as they
   /// are stored there. `storage_damaged`: they do not follow on what is here, or lead to another
-  /// state than there; nothing was written. Else as append().
+  /// state than there; `not_supported`: a newer version wrote them; nothing was written. Else as
+  /// append().
   [[nodiscard]] caf::error follow(const std::vector<std::string>& records);
 
   // -- reading ------------------------------------------------------------------------------------

@@ -53,7 +53,18 @@ class Ledger::Impl {
   [[nodiscard]] const std::string& directory() const { return options_.directory; }
 
  private:
-  void read_newest_time(const Snapshot& snapshot);
+  /// What becomes durable together: the batch, and what the store is told.
+  struct Group {
+    rocksdb::WriteBatch batch{0, 0, /*protection_bytes_per_key=*/8, 0};
+    std::vector<std::string> records;
+    std::vector<Receipt> receipts;
+    WallTime newest;                      ///< time of the record before the next
+    JournalFormat format = kFirstFormat;  ///< that readers of these have to know
+  };
+  /// `not_supported` when it is of a kind that a newer version brought.
+  caf::error read_newest(const Snapshot& snapshot);
+  /// The directory says what readers have to know, before there is anything of it.
+  caf::error raise_needs(const Group& group);
   [[nodiscard]] caf::error refuse_when_broken();
   /// Nothing of the half-made commit stays.
   caf::error undone(const caf::error& error) {
@@ -62,13 +73,6 @@ class Ledger::Impl {
   }
   /// Marks the newest record as durable. Appends are refused until it works again.
   caf::error mark();
-  /// What becomes durable together: the batch, and what the store is told.
-  struct Group {
-    rocksdb::WriteBatch batch{0, 0, /*protection_bytes_per_key=*/8, 0};
-    std::vector<std::string> records;
-    std::vector<Receipt> receipts;
-    WallTime newest;  ///< time of the record before the next
-  };
   /// Adds one record to state and group.
   caf::error stage(JournalBody body, Group& group);
   caf::error stage_followed(const std::string& bytes, Group& group);

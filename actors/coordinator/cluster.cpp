@@ -91,17 +91,6 @@ ClusterSnapshot read_snapshot(const Ledger& ledger, const ResourceCatalog& catal
   return snapshot;
 }
 
-namespace {
-
-HistorianSettings historian_settings(const ClusterSettings& settings) {
-  HistorianSettings historian{settings.history, settings.version, {}};
-  if (settings.leadership)
-    historian.replicas = [leadership = settings.leadership] { return leadership->replicas(); };
-  return historian;
-}
-
-}  // namespace
-
 Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledger> ledger,
                                 ClusterSettings settings,
                                 std::function<void(const caf::error&)> on_fatal) {
@@ -143,8 +132,8 @@ Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledge
                                           context->wall_clock, set.add_to_backup);
   context->ledger = spawn_ledger(system, threading, ledger, context->scanner, std::move(on_fatal));
   ledger->rest_history(false);
-  context->historian = spawn_historian(system, threading, ledger, context->ledger, context->alarm,
-                                       historian_settings(set));
+  context->historian =
+      spawn_historian(system, threading, ledger, context->ledger, context->alarm, set.history);
   context->ledger_end = [ledger = std::weak_ptr<Ledger>(ledger), epoch]() -> LedgerEnd {
     const auto held = ledger.lock();
     return held ? LedgerEnd{held->end(), held->given_up(), epoch} : LedgerEnd{};

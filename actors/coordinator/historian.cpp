@@ -24,7 +24,7 @@ struct HistorianState {
   std::shared_ptr<Ledger> ledger;
   LedgerActor writer;
   std::shared_ptr<StorageAlarm> alarm;
-  HistorianSettings settings;
+  HistoryLimits limits;
   std::uint64_t standing_records = 0;  ///< when they were measured last
   bool told_of_failure = false;
 };
@@ -50,7 +50,7 @@ void log_cut(const HistoryReport& report) {
 
 void cut(HistorianSelf self) {
   auto& state = self->state;
-  const auto report = state.ledger->cut_history(state.settings.limits);
+  const auto report = state.ledger->cut_history(state.limits);
   if (report) {
     state.told_of_failure = false;
     log_cut(*report);
@@ -66,9 +66,8 @@ void cut(HistorianSelf self) {
 
 bool wants_checkpoint(const HistorianState& state) {
   const std::uint64_t since = state.ledger->last_number() - state.ledger->checkpoint();
-  return is_checkpoint_due(state.settings.limits, since, state.standing_records) &&
-         (!state.settings.replicas ||
-          are_all_of_version(state.settings.replicas(), state.settings.version));
+  return is_checkpoint_due(state.limits, since, state.standing_records) &&
+         !state.ledger->admit({Checkpointed{}});
 }
 
 void take_turn(HistorianSelf self) {
@@ -91,11 +90,11 @@ void take_turn(HistorianSelf self) {
 
 HistorianActor::behavior_type historian(HistorianSelf self, std::shared_ptr<Ledger> ledger,
                                         LedgerActor writer, std::shared_ptr<StorageAlarm> alarm,
-                                        HistorianSettings settings) {
+                                        const HistoryLimits& limits) {
   self->state.ledger = std::move(ledger);
   self->state.writer = std::move(writer);
   self->state.alarm = std::move(alarm);
-  self->state.settings = std::move(settings);
+  self->state.limits = limits;
   rest(self);
   return {[self](const HistoryTurn&) { take_turn(self); }};
 }
@@ -107,19 +106,14 @@ bool is_checkpoint_due(const HistoryLimits& limits, std::uint64_t records_since,
   return records_since >= std::max(limits.checkpoint_every, standing_records);
 }
 
-bool are_all_of_version(const std::vector<ReplicaInfo>& replicas, const std::string& version) {
-  return std::all_of(replicas.begin(), replicas.end(),
-                     [&](const ReplicaInfo& info) { return info.version == version; });
-}
-
 caf::actor spawn_historian(caf::actor_system& system, Threading threading,
                            std::shared_ptr<Ledger> ledger, LedgerActor writer,
-                           std::shared_ptr<StorageAlarm> alarm, HistorianSettings settings) {
+                           std::shared_ptr<StorageAlarm> alarm, const HistoryLimits& limits) {
   if (threading == Threading::shared)
-    return caf::actor_cast<caf::actor>(system.spawn(historian, std::move(ledger), std::move(writer),
-                                                    std::move(alarm), std::move(settings)));
+    return caf::actor_cast<caf::actor>(
+        system.spawn(historian, std::move(ledger), std::move(writer), std::move(alarm), limits));
   return caf::actor_cast<caf::actor>(system.spawn<caf::detached>(
-      historian, std::move(ledger), std::move(writer), std::move(alarm), std::move(settings)));
+      historian, std::move(ledger), std::move(writer), std::move(alarm), limits));
 }
 
 }  // namespace fairwater::inline actors::inline coordinator

@@ -17,42 +17,28 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include <caf/actor_system.hpp>
 
 #include "actors/coordinator/ledger.hpp"
 #include "model/history.hpp"
-#include "model/requests.hpp"
 
 namespace fairwater::inline actors::inline coordinator {
 
 /// Long beside what a turn without work costs, short beside the time in which history grows.
 inline constexpr std::chrono::seconds kHistoryPause{10};
 
-struct HistorianSettings {
-  HistoryLimits limits;
-  std::string version;  ///< of this coordinator
-  /// Those that follow this coordinator, and itself; empty where it is alone.
-  std::function<std::vector<ReplicaInfo>()> replicas;
-};
-
 /// Whether a checkpoint is due, so many records after the last one, of a state with so many: a
 /// file of the archive holds the state, too, which shall not be most of it.
 [[nodiscard]] bool is_checkpoint_due(const HistoryLimits& limits, std::uint64_t records_since,
                                      std::uint64_t standing_records);
-/// Whether every replica is of this version: another may not know what a checkpoint is. One that
-/// was not heard of yet may be of any.
-[[nodiscard]] bool are_all_of_version(const std::vector<ReplicaInfo>& replicas,
-                                      const std::string& version);
 
-/// It ends with caf::exit_reason::user_shutdown, as the ledger's other actors do.
+/// It makes no checkpoint while a replica does not know what that is (Ledger::admit). It ends with
+/// caf::exit_reason::user_shutdown, as the ledger's other actors do.
 [[nodiscard]] caf::actor spawn_historian(caf::actor_system& system, Threading threading,
                                          std::shared_ptr<Ledger> ledger, LedgerActor writer,
                                          std::shared_ptr<StorageAlarm> alarm,
-                                         HistorianSettings settings);
+                                         const HistoryLimits& limits);
 
 }  // namespace fairwater::inline actors::inline coordinator

@@ -131,6 +131,7 @@ LedgerWriter::behavior_type ledger_writer(LedgerWriter::stateful_pointer<WriterS
   return {
       [self](Commit& commit) -> caf::result<Committed> {
         auto& state = self->state;
+        if (auto unknown = state.ledger->admit(commit.bodies)) return unknown;
         const std::size_t bytes = bytes_of(commit);
         if (is_too_much(state, commit, bytes)) return too_much();
         auto promise = self->make_response_promise<Committed>();

@@ -24,6 +24,9 @@ Expected<TakenIn> take_in(Ledger& ledger, const JournalView& view, const Replica
     return make_error(ErrorCode::wrong_state,
                       "etcd holds no journal under '" + place.prefix +
                           "': the first coordinator begins one with --found");
+  if (caf::error newer = refuse_newer("the journal in etcd under '" + place.prefix + "'",
+                                      view.needs, place.version))
+    return newer;
   for (const auto& group : view.groups) {
     if (group.first != ledger.last_number() + 1) return left_behind(ledger, place, group.first);
     const caf::error failed = ledger.follow(group.records);

@@ -16,6 +16,7 @@ namespace fairwater::inline daemon::inline replication {
 struct ReplicaPlace {
   std::string data;
   std::string prefix;
+  std::string version = {};  ///< of this program
 };
 
 struct TakenIn {
@@ -25,7 +26,7 @@ struct TakenIn {
 
 /// Appends what is new to the ledger of one that follows. `storage_behind`: etcd keeps no longer
 /// what it needs; `storage_damaged`: it is of another history; `wrong_state`: there is no journal;
-/// else as Ledger::follow.
+/// `not_supported`: it needs a newer version; else as Ledger::follow.
 [[nodiscard]] Expected<TakenIn> take_in(Ledger& ledger, const JournalView& view,
                                         const ReplicaPlace& place);
 

@@ -51,4 +51,16 @@ void Fields<JournalRecord>::take_rest(JournalRecord& record, wire::JournalRecord
                                       ": written by a newer version, or damaged");
 }
 
+std::optional<std::uint16_t> unknown_kind_in(std::string_view bytes) {
+  const auto kind = guard_decoding([&]() -> std::optional<std::uint16_t> {
+    RecordReader message(bytes);
+    const auto body = message.root<wire::JournalRecord>().getBody();
+    bool known = body.isUnset();
+    each_body([&](const auto& candidate) { known = known || candidate.is(body); });
+    if (known) return std::nullopt;
+    return static_cast<std::uint16_t>(body.which());
+  });
+  return kind ? *kind : std::nullopt;
+}
+
 }  // namespace fairwater::inline schema

@@ -14,6 +14,7 @@ constexpr const char* kHead = "/head";
 constexpr const char* kLeader = "/leader";
 constexpr const char* kBeat = "/beat";
 constexpr const char* kLeft = "left";
+constexpr const char* kFormat = "/format";
 constexpr const char* kReplicas = "/replicas/";
 constexpr const char* kReplicasEnd = "/replicas0";  // what follows '/' in the order of bytes
 constexpr const char* kGroups = "/j/";
@@ -88,8 +89,8 @@ caf::error EtcdJournal::found(const JournalHead& head) {
 }
 
 ReplicaHolds EtcdJournal::own() const {
-  return {options_.name,    options_.address,      on_disk_,
-          options_.version, options_.wall_clock(), disk_full_};
+  return {options_.name,         options_.address, on_disk_,       options_.version,
+          options_.wall_clock(), disk_full_,       options_.format};
 }
 
 Expected<JournalView> EtcdJournal::look(std::uint64_t next) {
@@ -99,14 +100,14 @@ Expected<JournalView> EtcdJournal::look(std::uint64_t next) {
       {etcd_text::put(key(kReplicas) + options_.name, etcd_text::text_of(own())),
        etcd_text::range(key(kHead)), etcd_text::range(key(kLeader)), etcd_text::range(key(kBeat)),
        etcd_text::range(key(kReplicas), key(kReplicasEnd), 0),
-       etcd_text::range(key(kGroups) + etcd_text::group_name(next), key(kGroupsEnd),
-                        kGroupsAtOnce)});
+       etcd_text::range(key(kGroups) + etcd_text::group_name(next), key(kGroupsEnd), kGroupsAtOnce),
+       etcd_text::range(key(kFormat))});
   const bool is_long = expects_much_ || looks_in_vain_++ >= kShortLooks;
   const auto answered = call(kTransaction, request, (is_long ? 4 : 1) * options_.try_ms);
   if (!answered) return answered.error();
   const auto answer = etcd_text::read_answer(*answered);
   if (!answer) return answer.error();
-  if (answer->ranges.size() != 5)
+  if (answer->ranges.size() != 6)
     return make_error(ErrorCode::unavailable, "etcd answered to something else");
   JournalView view;
   if (const std::string text = value_of(answer->ranges[0]); !text.empty()) {
@@ -132,6 +133,11 @@ Expected<JournalView> EtcdJournal::look(std::uint64_t next) {
     const std::string number = name.substr(key(kGroups).size());
     view.groups.push_back({std::strtoull(number.c_str(), nullptr, 16), std::move(*records)});
   }
+  if (const std::string text = value_of(answer->ranges[5]); !text.empty()) {
+    auto needs = etcd_text::needs_in(text);
+    if (!needs) return needs.error();
+    view.needs = std::move(*needs);
+  }
   looks_in_vain_ = 0;
   expects_much_ = view.groups.size() == static_cast<std::size_t>(kGroupsAtOnce);
   const std::lock_guard lock(mutex_);
@@ -151,6 +157,8 @@ caf::error EtcdJournal::commit(const RecordGroup& group) {
         key(kLeader),
         etcd_text::text_of(ReplicaLeader{group.after.epoch, options_.name, options_.address})));
   }
+  const bool tells_format = group.needs.format > (takes_over ? kFirstFormat : told_format_);
+  if (tells_format) puts.push_back(etcd_text::put(key(kFormat), etcd_text::text_of(group.needs)));
   const json request =
       etcd_text::transaction({etcd_text::compare(key(kHead), etcd_text::text_of(group.before))},
                              std::move(puts), {etcd_text::range(key(kHead))});
@@ -180,6 +188,7 @@ caf::error EtcdJournal::commit(const RecordGroup& group) {
     const std::chrono::milliseconds apart(options_.keep_ms / kNotedCommits);
     if (committed_.empty() || asked_at - committed_.back().first >= apart)
       committed_.emplace_back(asked_at, first);
+    if (tells_format) told_format_ = group.needs.format;
     return {};
   }
   return make_error(
@@ -207,6 +216,14 @@ std::optional<std::int64_t> EtcdJournal::unanswered_ms() const {
 std::vector<ReplicaHolds> EtcdJournal::replicas() const {
   const std::lock_guard lock(mutex_);
   return replicas_;
+}
+
+KnownFormat EtcdJournal::known_format() const {
+  KnownFormat known{options_.format, options_.name, options_.version};
+  const std::lock_guard lock(mutex_);
+  for (const ReplicaHolds& replica : replicas_)
+    if (replica.format < known.format) known = {replica.format, replica.name, replica.version};
+  return known;
 }
 
 void EtcdJournal::pause(std::int64_t ms) {

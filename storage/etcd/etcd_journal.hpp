@@ -4,9 +4,12 @@
 //   PREFIX/leader        := {"epoch", "name", "address"}: who leads since that epoch
 //   PREFIX/beat          := a number that the leader changes while it has the majority's ear;
 //                           `left` when it goes
-//   PREFIX/replicas/NAME := {"address", "number", "version", "at", "full"}: what a coordinator
-//   holds
-//                           itself; `full` while its disk is, else it is left out
+//   PREFIX/format        := {"format", "version"}: what one has to know who follows, and which
+//                           version needed it first; left out where any does
+//   PREFIX/replicas/NAME := {"address", "number", "version", "at", "full", "format"}: what a
+//                           coordinator holds itself; `full` while its disk is, else it is left
+//                           out; `format` is the newest of the journal that it knows, left out by
+//                           versions that know but the first
 //   PREFIX/j/FIRST       := (length:u32le bytes)*, a group's records, the first being number FIRST
 //                           (16 hex digits)
 //
@@ -52,6 +55,7 @@ struct ReplicaHolds {
   std::string version;
   WallTime at;  ///< when it said so, by its own clock
   bool disk_full = false;
+  JournalFormat format = kFirstFormat;  ///< the newest that it knows
 };
 
 struct StoredGroup {
@@ -66,6 +70,7 @@ struct JournalView {
   std::uint64_t beat = 0;
   bool leader_left = false;            ///< it said that it goes; nobody needs to wait
   std::vector<ReplicaHolds> replicas;  ///< by name
+  JournalNeeds needs;                  ///< of whoever follows
   std::vector<StoredGroup> groups;     ///< from the record asked for on, as many as fit
 };
 
@@ -74,6 +79,7 @@ struct EtcdJournalOptions {
   std::string name;     ///< of this coordinator
   std::string address;  ///< by which clients and agents reach it
   std::string version;
+  JournalFormat format = kNewestFormat;  ///< that this coordinator knows
   std::size_t replicas = 3;  ///< how many there are; a majority of them holds what is deleted
   std::int64_t beat_ms = 200;
   std::int64_t try_ms = 250;  ///< one member's time for a small request
@@ -99,6 +105,9 @@ class EtcdJournal final : public JournalStore {
   /// come, or where short ones have failed: a member that is cut off must not hold up a follower.
   [[nodiscard]] Expected<JournalView> look(std::uint64_t next);
   [[nodiscard]] caf::error commit(const RecordGroup& group) override;
+  /// Of those that were ever heard of, as last seen, and of this one: one that is away counts by
+  /// what it said, because it follows again.
+  [[nodiscard]] KnownFormat known_format() const override;
 
   /// From a commit that began an epoch on: beats, until stop_leading(). `on_overtaken` is called
   /// once from another thread when somebody else leads.
@@ -150,6 +159,7 @@ class EtcdJournal final : public JournalStore {
   bool expects_much_ = true;  // of the next look(): how far it is behind is not known, or it is far
   int looks_in_vain_ = 0;     // in a row
   std::uint64_t epoch_ = 0;   // while leading
+  JournalFormat told_format_ = kFirstFormat;  // in etcd, by this coordinator
   std::uint64_t beats_ = 0;
 
   mutable std::mutex mutex_;

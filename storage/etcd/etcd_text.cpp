@@ -143,7 +143,12 @@ std::string text_of(const ReplicaHolds& holds) {
             {"version", holds.version},
             {"at", holds.at.microseconds}};
   if (holds.disk_full) text["full"] = true;
+  if (holds.format > kFirstFormat) text["format"] = holds.format;
   return text.dump();
+}
+
+std::string text_of(const JournalNeeds& needs) {
+  return json{{"format", needs.format}, {"version", needs.version}}.dump();
 }
 
 Expected<JournalHead> head_in(const std::string& text) {
@@ -165,7 +170,14 @@ Expected<ReplicaHolds> holds_in(const std::string& name, const std::string& text
                         holds.at("number"),
                         holds.at("version"),
                         WallTime{holds.at("at")},
-                        holds.value("full", false)};
+                        holds.value("full", false),
+                        holds.value("format", kFirstFormat)};
+  });
+}
+
+Expected<JournalNeeds> needs_in(const std::string& text) {
+  return read_object<JournalNeeds>("format", text, [](const json& needs) {
+    return JournalNeeds{needs.at("format"), needs.at("version")};
   });
 }
 

@@ -37,9 +37,11 @@ struct Answer {
 [[nodiscard]] std::string text_of(const JournalHead& head);
 [[nodiscard]] std::string text_of(const ReplicaLeader& leader);
 [[nodiscard]] std::string text_of(const ReplicaHolds& holds);
+[[nodiscard]] std::string text_of(const JournalNeeds& needs);
 /// `storage_damaged` for what another program wrote there.
 [[nodiscard]] Expected<JournalHead> head_in(const std::string& text);
 [[nodiscard]] Expected<ReplicaLeader> leader_in(const std::string& text);
+[[nodiscard]] Expected<JournalNeeds> needs_in(const std::string& text);
 [[nodiscard]] Expected<ReplicaHolds> holds_in(const std::string& name, const std::string& text);
 
 [[nodiscard]] std::string text_of(const std::vector<std::string>& records);

@@ -101,11 +101,12 @@ ClusterSettings ClusterFixture::default_settings() {
   return settings;
 }
 
-ClusterFixture::ClusterFixture(ClusterSettings settings, Accounting accounting)
+ClusterFixture::ClusterFixture(ClusterSettings settings, Accounting accounting, JournalStore* store)
     : memory_(test::memory_disk()),
       env_(std::make_unique<DiskInMemory>(memory_.get())),
       settings_(std::move(settings)),
-      accounting_(accounting) {
+      accounting_(accounting),
+      store_(store) {
   config_.set("scheduler.policy", caf::atom("testing"));
   start();
 }
@@ -123,6 +124,7 @@ void ClusterFixture::start(bool copied) {
   options.create = true;
   options.env = env_.get();
   options.min_free_bytes = 1 << 20;
+  options.store = store_;
   auto ledger = Ledger::open(options);
   if (!ledger) FAIL(details(ledger.error()).message);
   if ((*ledger)->last_number() == 0) {

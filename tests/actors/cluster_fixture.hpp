@@ -42,7 +42,7 @@ struct FakeAgent {
 class ClusterFixture {
  public:
   explicit ClusterFixture(ClusterSettings settings = default_settings(),
-                          Accounting accounting = Accounting::units);
+                          Accounting accounting = Accounting::units, JournalStore* store = nullptr);
   ~ClusterFixture();
 
   static ClusterSettings default_settings();
@@ -141,6 +141,7 @@ class ClusterFixture {
   std::unique_ptr<rocksdb::Env> backup_;
   ClusterSettings settings_;
   Accounting accounting_;
+  JournalStore* store_;
   caf::actor_system_config config_;
   std::unique_ptr<caf::actor_system> system_;
   std::optional<Cluster> cluster_;

@@ -13,7 +13,6 @@ using Catch::Matchers::Contains;
 ClusterSettings settings_keeping_history(std::uint64_t checkpoint_every,
                                          std::int64_t keep_jobs_ms) {
   ClusterSettings settings = ClusterFixture::default_settings();
-  settings.version = "1";
   settings.history.checkpoint_every = checkpoint_every;
   settings.history.keep_jobs_ms = keep_jobs_ms;
   return settings;
@@ -107,30 +106,66 @@ TEST_CASE("a checkpoint comes when the journal has grown by as much as the state
   CHECK(is_checkpoint_due(limits, 101, 101));
 }
 
-struct WithFollower final : Leadership {
-  std::string name() const override { return "one"; }
-  bool is_confirmed() const override { return true; }
-  std::string why_waiting() const override { return {}; }
-  std::vector<ReplicaInfo> replicas() const override {
-    return {{"one", "head1:7400", 1, "1", {}}, {"two", "head2:7400", 2, version_of_other, {}}};
+/// Of a journal that is shared with one of an earlier version.
+struct SharedJournal final : JournalStore {
+  caf::error commit(const RecordGroup& group) override {
+    needs = group.needs;
+    return {};
   }
-  caf::error hand_over() const override { return {}; }
-  std::string version_of_other = "0";
+  KnownFormat known_format() const override { return {known, "head2", "0.0"}; }
+  JournalFormat known = kFirstFormat;
+  JournalNeeds needs;
 };
 
 TEST_CASE("no checkpoint is made before all replicas know what it is", "[actor][history]") {
-  const auto leadership = std::make_shared<WithFollower>();
-  ClusterSettings settings = settings_keeping_history(10, 0);
-  settings.leadership = leadership;
-  ClusterFixture cluster(settings);
+  SharedJournal journal;
+  ClusterFixture cluster(settings_keeping_history(10, 0), Accounting::units, &journal);
   cluster.apply({tenant_spec("only", 1)});
   auto agent = cluster.join("node1", 1);
   run_jobs(cluster, agent, 10);
   cluster.advance(kTurn_ms);
   CHECK(checkpoints_in(cluster) == 0);
-  leadership->version_of_other = "1";
+  CHECK(journal.needs.format == kFirstFormat);
+  journal.known = kNewestFormat;
   cluster.advance(kTurn_ms);
   CHECK(checkpoints_in(cluster) == 1);
+  CHECK(journal.needs.format == format_of(Checkpointed{}));
+}
+
+TEST_CASE("what a replica would not understand is refused for as long, and nothing else",
+          "[actor][replica]") {
+  SharedJournal journal;
+  ClusterSettings settings = ClusterFixture::default_settings();
+  settings.longest_lease_ms = 10 * settings.lease_ms;
+  ClusterFixture cluster(settings, Accounting::units, &journal);
+  cluster.apply({tenant_spec("only", 1)});
+  // Who takes over from such a start waits for the longest lease, as that version does.
+  const auto terms_of_start = [&] {
+    LeaseTerms terms;
+    for (const JournalRecord& record : cluster.journal())
+      if (const auto* started = std::get_if<CoordinatorStarted>(&record.body))
+        terms = started->lease;
+    return terms;
+  };
+  CHECK(terms_of_start().lease_ms == settings.longest_lease_ms);
+  CHECK(terms_of_start().ordinary_ms == 0);
+
+  SubmitJob submission{cluster.operator_caller(), cluster.show(cluster.submit("only", 1)).job.spec};
+  submission.spec.lease_ms = 2 * settings.lease_ms;
+  const auto refused = cluster.ask<JobAccepted>(submission);
+  REQUIRE_FALSE(refused);
+  CHECK(details(refused.error()).code == ErrorCode::unavailable);
+  CHECK_THAT(details(refused.error()).message,
+             Contains("head2 (version 0.0) knows formats of the journal up to 1"));
+  (void)cluster.submit("only", 1);
+  CHECK(journal.needs.format == kFirstFormat);
+
+  journal.known = kNewestFormat;
+  CHECK(cluster.ask<JobAccepted>(submission));
+  cluster.restart();
+  CHECK(terms_of_start().ordinary_ms == settings.lease_ms);
+  CHECK(journal.needs.format == kNewestFormat);
+  CHECK(cluster.verify().ok);
 }
 
 TEST_CASE("a journal that does not come to its checkpoint's state is told, and kept",

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fstream>
 #include <thread>
 
 #include <catch2/catch.hpp>
@@ -41,6 +42,27 @@ TEST_CASE("a second coordinator on the same directory is refused, the first goes
   CHECK(refused.errors.find(cluster.coordinator_data().string()) != std::string::npos);
   CHECK(lines(refused.errors) <= 2);
   CHECK(cluster.wait({cluster.submit(job_file("steady", 1, "command: [\"true\"]\n"))}) == 0);
+}
+
+TEST_CASE("a ledger that a newer version needs is left as it is", "[scenario]") {
+  Cluster cluster({.tenants = tenants({{"steady", 1}})});
+  cluster.start_coordinator();
+  cluster.stop_coordinator(SIGTERM);
+  const auto identity = cluster.coordinator_data() / "FAIRWATER";
+  const std::string own = read_file(identity);
+  std::ofstream(identity) << "fairwater ledger 9\nby 9.8\n";
+  const auto before = snapshot(cluster.coordinator_data());
+  const Completed refused = refused_start(cluster);
+  INFO(refused.errors);
+  CHECK(refused.status == 1);
+  CHECK(lines(refused.errors) <= 2);
+  CHECK(refused.errors.find("has format 9, by Fairwater 9.8, and this program, Fairwater ") !=
+        std::string::npos);
+  CHECK(refused.errors.find("install Fairwater 9.8 or a later one") != std::string::npos);
+  CHECK(snapshot(cluster.coordinator_data()) == before);
+  std::ofstream(identity) << own;
+  cluster.start_coordinator();
+  CHECK(cluster.ask({"ledger", "verify"})["ok"] == true);
 }
 
 TEST_CASE("a new ledger counts time, and one that counts units keeps to it", "[scenario]") {

@@ -104,6 +104,44 @@ TEST_CASE("one coordinator after the other adds to the journal in etcd", "[unit]
   check_journal(line);
 }
 
+TEST_CASE("what each coordinator knows of the journal is told, and what it needs", "[unit][etcd]") {
+  EtcdModel model;
+  EtcdLine line(model);
+  auto options = options_named("old");
+  options.format = kFirstFormat;
+  options.version = "0.0";
+  EtcdJournal old(line, options);
+  EtcdJournal one(line, options_named("one"));
+  CHECK(one.known_format().format == kNewestFormat);
+  const auto start = head_at(1, 1, 1);
+  REQUIRE(!one.found(start));
+  (void)must(old.look(1));
+  // As versions write it that know nothing of formats.
+  CHECK_THAT(*model.value("fairwater/replicas/old"), !Contains("format"));
+  (void)must(one.look(1));
+  const auto known = one.known_format();
+  CHECK(known.format == kFirstFormat);
+  CHECK(known.member == "old");
+  CHECK(known.version == "0.0");
+
+  auto group = group_of(start, head_at(2, 2, 2));
+  REQUIRE(!one.commit(group));
+  CHECK(must(old.look(3)).needs == JournalNeeds{});
+  EtcdJournal upgraded(line, options_named("old"));
+  (void)must(upgraded.look(3));
+  (void)must(one.look(3));
+  CHECK(one.known_format().format == kNewestFormat);
+  group = group_of(group.after, head_at(2, 3, 3));
+  group.needs = {kNewestFormat, "1"};
+  REQUIRE(!one.commit(group));
+  CHECK(must(upgraded.look(4)).needs == group.needs);
+  // Once is enough.
+  group = group_of(group.after, head_at(2, 4, 4));
+  group.needs = {kNewestFormat, "2"};
+  REQUIRE(!one.commit(group));
+  CHECK(must(upgraded.look(5)).needs.version == "1");
+}
+
 TEST_CASE("etcd itself does as its model", "[etcd]") {
   const auto server = EtcdServer::start();
   if (!server) {

@@ -138,6 +138,9 @@ void Checker::apply(const JournalRecord& record) {
   if (record.time.microseconds < record_us_)
     stage_.broken("record {} is {} us older than the one before", record.number,
                   record_us_ - record.time.microseconds);
+  if (format_of(record.body) > known_format)
+    stage_.broken("record {} ({}) has format {}, and a coordinator knows formats up to {}",
+                  record.number, kind_of(record.body), format_of(record.body), known_format);
   record_us_ = record.time.microseconds;
   usage_.take(record);
   stage_.log.line("journal {} {}", record.number, kind_of(record.body));

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "model/journal.hpp"
+#include "model/journal_format.hpp"
 #include "model/tenant_nesting.hpp"
 #include "storage/ledger.hpp"
 #include "tests/cluster_sim/world/stage.hpp"
@@ -39,6 +40,8 @@ namespace fairwater::cluster_sim {
 class Checker {
  public:
   explicit Checker(Stage& stage) : stage_(stage), usage_(names_of(catalog_)) {}
+  /// What all coordinators know of the journal: nothing newer is written.
+  JournalFormat known_format = kNewestFormat;
 
   // -- the journal --------------------------------------------------------------------------------
   /// Reads what has become durable since the last call: that this ledger has, where there are

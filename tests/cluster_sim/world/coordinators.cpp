@@ -35,6 +35,9 @@ Coordinators::Coordinators(Stage& stage, Checker& checker)
     all_.push_back(std::move(replica));
   }
   replicas_.front()->found();
+  // The first to begin, so that the others have heard what it knows when they lead.
+  if (stage.chance.percent(40))
+    replicas_.front()->upgrade_at(stage.chance.between(60 * kSecond, 480 * kSecond));
 }
 
 std::optional<std::size_t> Coordinators::index_of(const std::string& name) const {

@@ -50,6 +50,23 @@ void Replica::found() {
   has_ledger_ = true;
 }
 
+void Replica::upgrade_at(std::int64_t us) {
+  upgraded_at_us_ = us;
+  checker_.known_format = kFirstFormat;
+  // The others have heard of it, as in any cluster that is upgraded.
+  EtcdJournalOptions options;
+  options.prefix = kEtcdPrefix;
+  options.name = name_;
+  options.address = name_;
+  options.format = kFirstFormat;
+  options.wall_clock = [this] { return wall_time(); };
+  FAIRWATER_CHECK(EtcdJournal(line_, options).look(1).engaged(), "etcd takes a member's word");
+  stage_.time.at(us, [this] {
+    stage_.log.line("{} is upgraded", name_);
+    kill(true);
+  });
+}
+
 bool Replica::copy_to(Disk& other, const std::string& directory) {
   if (!is_running() || disk().full || disk().has_failed() || !ledger_->backup(directory))
     return false;
@@ -104,6 +121,10 @@ bool Replica::start() {
   options.name = name_;
   options.address = name_;
   options.replicas = config_.members.size();
+  if (stage_.time.now_us() < upgraded_at_us_)
+    options.format = kFirstFormat;
+  else if (upgraded_at_us_ > 0)
+    checker_.known_format = kNewestFormat;
   options.beat_ms = kBeat_ms;
   options.try_ms = kTry_ms;
   options.keep_ms = terms_.history.keep_jobs_ms;

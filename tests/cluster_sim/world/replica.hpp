@@ -28,6 +28,9 @@ class Replica final : public Coordinator {
   void run_one() override;
   [[nodiscard]] std::string leader_name() const override { return saw_leader_; }
 
+  /// Before it is of the previous version, which knows but the first format of the journal; then it
+  /// is started anew.
+  void upgrade_at(std::int64_t us);
   /// Puts a backup of another's ledger on the disk, at this path; false when nobody can.
   std::function<bool(Disk& disk, const std::string& directory)> join;
   /// The same, of this one's on another's disk.
@@ -63,6 +66,7 @@ class Replica final : public Coordinator {
   std::unique_ptr<EtcdJournal> journal_;
   std::unique_ptr<Threads> threads_;
   bool has_ledger_ = false;
+  std::int64_t upgraded_at_us_ = 0;
   std::uint64_t copies_ = 0;
   std::string saw_leader_;
   std::int64_t cut_history_at_us_ = 0;

@@ -1,0 +1,67 @@
+#include "model/journal_format.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace fairwater::inline model {
+namespace {
+
+constexpr JournalFormat kCheckpoints = 2;
+constexpr JournalFormat kOwnLeases = 2;
+
+/// Since when each kind is known, in the order of JournalBody; fields are format_of()'s.
+constexpr std::array<JournalFormat, std::variant_size_v<JournalBody>> kKnownSince{
+    1,           1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,  //
+    kCheckpoints};
+static_assert(std::ranges::all_of(kKnownSince, [](auto format) { return format > 0; }),
+              "every kind of record says since when it is known");
+
+}  // namespace
+
+JournalFormat format_of(const JournalBody& body) {
+  JournalFormat fields = kFirstFormat;
+  if (const auto* submitted = std::get_if<JobSubmitted>(&body);
+      submitted && submitted->spec.lease_ms != 0)
+    fields = kOwnLeases;
+  if (const auto* started = std::get_if<CoordinatorStarted>(&body);
+      started && (started->lease.ordinary_ms != 0 || started->lease.ordinary_older_until))
+    fields = kOwnLeases;
+  return std::max(fields, kKnownSince[body.index()]);
+}
+
+void say_in(JournalFormat known, JournalBody& body) {
+  auto* started = std::get_if<CoordinatorStarted>(&body);
+  if (started == nullptr || known >= kOwnLeases) return;
+  // All leases count as long as the longest: whoever takes over waits longer than it would have to.
+  started->lease.ordinary_ms = 0;
+  started->lease.ordinary_older_until = {};
+}
+
+caf::error refuse_unknown(const KnownFormat& known, const JournalBody& body) {
+  const JournalFormat needed = format_of(body);
+  // A coordinator's start can be said in any format: say_in().
+  if (needed <= known.format || std::holds_alternative<CoordinatorStarted>(body)) return {};
+  const std::string version = known.version.empty() ? "" : " (version " + known.version + ")";
+  return make_error(ErrorCode::unavailable,
+                    "the coordinator " + known.member + version +
+                        " knows formats of the journal up to " + std::to_string(known.format) +
+                        ", and this needs format " + std::to_string(needed) +
+                        ": try again when it has been upgraded");
+}
+
+caf::error refuse_newer(const std::string& what, const JournalNeeds& needs,
+                        const std::string& own) {
+  if (needs.format <= kNewestFormat) return {};
+  const std::string writer =
+      needs.version.empty() ? "the version that wrote it" : "Fairwater " + needs.version;
+  return make_error(ErrorCode::not_supported,
+                    what + " has format " + std::to_string(needs.format) + ", by " +
+                        (needs.version.empty() ? "a newer version" : writer) +
+                        ", and this program" + (own.empty() ? "" : ", Fairwater " + own + ",") +
+                        " knows formats up to " + std::to_string(kNewestFormat) + ": install " +
+                        writer +
+                        " or a later one, or begin with a backup from before the upgrade. Nothing "
+                        "was changed");
+}
+
+}  // namespace fairwater::inline model
