@@ -49,6 +49,8 @@ struct WriterState {
   std::size_t queued_bytes = 0;
   std::uint64_t failed_generation = 0;
   bool flush_due = false;
+  /// That share the next write: fewer when the store did not take so much at once.
+  std::size_t most_commits = kMaxBodiesPerGroup;
 };
 
 /// Takes from the queue what shares the next write; refuses what depends on a commit that failed.
@@ -56,7 +58,8 @@ std::vector<QueuedCommit> take_group(WriterState& state) {
   std::vector<QueuedCommit> group;
   std::size_t bodies = 0;
   std::size_t bytes = 0;
-  while (!state.queue.empty() && bodies < kMaxBodiesPerGroup && bytes < kMaxBytesPerGroup) {
+  while (!state.queue.empty() && bodies < kMaxBodiesPerGroup && group.size() < state.most_commits &&
+         (group.empty() || bytes + state.queue.front().bytes <= kMaxBytesPerGroup)) {
     QueuedCommit next = std::move(state.queue.front());
     state.queue.pop_front();
     state.queued_bytes -= next.bytes;
@@ -94,6 +97,23 @@ void refuse(WriterState& state, std::vector<QueuedCommit>& group, const caf::err
   if (details(error).code != ErrorCode::disk_full) state.on_fatal(error);
 }
 
+/// Those that share a write must go in smaller groups, in their order.
+void put_back(WriterState& state, std::vector<QueuedCommit>& group) {
+  state.most_commits = group.size() / 2;
+  while (!group.empty()) {
+    state.queued_bytes += group.back().bytes;
+    state.queue.push_front(std::move(group.back()));
+    group.pop_back();
+  }
+}
+
+/// One that is too large by itself. The ledger is as before, and takes others.
+void refuse_too_large(WriterState& state, QueuedCommit& commit, const caf::error& error) {
+  spdlog::warn("not written: {}", details(error).message);
+  state.failed_generation = std::max(state.failed_generation, commit.commit.generation);
+  commit.promise.deliver(error);
+}
+
 void acknowledge(WriterState& state, std::vector<QueuedCommit>& group,
                  const std::vector<Receipt>& receipts) {
   auto next = receipts.begin();
@@ -114,10 +134,15 @@ void write_group(LedgerWriter::stateful_pointer<WriterState> self) {
   for (auto& queued : group)
     bodies.insert(bodies.end(), queued.commit.bodies.begin(), queued.commit.bodies.end());
   auto receipts = state.ledger->append(std::move(bodies));
+  if (!receipts && details(receipts.error()).code == ErrorCode::invalid_input) {
+    if (group.size() > 1) return put_back(state, group);
+    return refuse_too_large(state, group.front(), receipts.error());
+  }
   if (!receipts) {
     refuse(state, group, receipts.error());
     return;
   }
+  state.most_commits = std::min(2 * state.most_commits, kMaxBodiesPerGroup);
   acknowledge(state, group, *receipts);
   if (!receipts->empty()) self->send(state.scanner, JournalGrew{receipts->back().number});
 }

@@ -15,6 +15,8 @@
 //                               │  ^                        │
 //                               └──┘ Commit                 └─ failed: answers carry the error
 //
+// A group is a few megabytes. Of one that the store does not take at once (etcd has a limit) each
+// half is tried by itself; a single commit that is too large is refused.
 // After a failure the chained commits of that generation are refused.
 //
 // Reading is done by two more actors: the reader looks up what is asked for by its key, the scanner

@@ -36,8 +36,8 @@ Expected<std::string> file_content(const std::string& path, const char* field) {
   return make_error(ErrorCode::invalid_input, "cannot read " + path, field);
 }
 
-/// What etcd says besides an answer. By the codes of gRPC: 3 and 8 say that the request itself is
-/// wrong, all others that it may be tried again.
+/// What etcd says besides an answer. By the codes of gRPC: 3 says that the request itself is wrong,
+/// and so does 8 of one that is much larger than --max-request-bytes; all else may be tried again.
 Expected<nlohmann::json> judged(nlohmann::json answer) {
   if (!answer.is_object())
     return make_error(ErrorCode::unavailable, "etcd answered what is no object");
@@ -46,8 +46,10 @@ Expected<nlohmann::json> judged(nlohmann::json answer) {
   const std::string text = error->is_string() ? error->get<std::string>() : error->dump();
   const int code = answer.value("code", 0);
   constexpr int kInvalidArgument = 3;
-  return make_error(code == kInvalidArgument ? ErrorCode::invalid_input : ErrorCode::unavailable,
-                    "etcd: " + text);
+  constexpr int kResourceExhausted = 8;
+  const bool is_wrong = code == kInvalidArgument ||
+                        (code == kResourceExhausted && text.starts_with("grpc: received message"));
+  return make_error(is_wrong ? ErrorCode::invalid_input : ErrorCode::unavailable, "etcd: " + text);
 }
 
 class EtcdClient final : public Etcd {

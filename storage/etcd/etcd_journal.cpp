@@ -169,7 +169,11 @@ caf::error EtcdJournal::commit(const RecordGroup& group) {
     const auto asked_at = options_.now();
     const auto answered = call(kTransaction, request, options_.try_ms + bytes / kBytesPerMs);
     if (!answered && details(answered.error()).code == ErrorCode::invalid_input)
-      return answered.error();
+      return make_error(
+          ErrorCode::invalid_input,
+          "etcd does not take " + std::to_string(bytes) + " bytes of the journal at once (" +
+              details(answered.error()).message +
+              "): give all its members a larger --max-request-bytes, or ask for less");
     const auto answer = answered ? etcd_text::read_answer(*answered) : answered.error();
     if (!answer) {
       pause(kPauseMs);

@@ -1,4 +1,6 @@
 // Bounds of what is held and of answers, with the real actors in virtual time.
+#include <algorithm>
+
 #include "tests/actors/cluster_fixture.hpp"
 
 namespace fairwater {
@@ -122,6 +124,52 @@ TEST_CASE("a tenant's unfinished jobs have a budget of bytes", "[actor]") {
   CHECK_FALSE(submit(cluster, large_spec()).engaged());
   REQUIRE(cluster.ask<Done>(CancelJob{cluster.operator_caller(), first->id, ""}).engaged());
   CHECK(submit(cluster, large_spec()).engaged());
+}
+
+/// Of a journal in an etcd that takes so much at once.
+struct NarrowJournal final : JournalStore {
+  caf::error commit(const RecordGroup& group) override {
+    std::size_t bytes = 0;
+    for (const std::string& record : group.records) bytes += record.size();
+    if (bytes > most_bytes) {
+      ++refused;
+      return make_error(ErrorCode::invalid_input, "etcdserver: request is too large");
+    }
+    largest = std::max(largest, group.records.size());
+    return {};
+  }
+  std::size_t most_bytes = 5 * kLargeBytes / 2;
+  std::size_t refused = 0;
+  std::size_t largest = 0;
+};
+
+TEST_CASE("what the journal does not take at once goes in by parts, in its order", "[actor]") {
+  NarrowJournal journal;
+  ClusterFixture cluster(ClusterFixture::default_settings(), Accounting::units, &journal);
+  cluster.apply({tenant_spec("only", 1)});
+  std::vector<SubmitJob> submissions(12, {cluster.operator_caller(), large_spec()});
+  const auto answers = cluster.ask_at_once<JobAccepted>(submissions);
+  std::uint64_t last = 0;
+  for (const auto& answer : answers) {
+    REQUIRE(answer);
+    CHECK(answer->id.value > last);
+    last = answer->id.value;
+  }
+  CHECK(journal.refused > 0);
+  CHECK(journal.largest >= 2);
+
+  // One alone that is too large is refused; the others are not.
+  submissions.resize(3);
+  submissions[1].spec.environment["LARGE"].resize(3 * kLargeBytes);
+  const auto mixed = cluster.ask_at_once<JobAccepted>(submissions);
+  const auto refused = std::find_if(mixed.begin(), mixed.end(),
+                                    [](const auto& answer) { return !answer.engaged(); });
+  REQUIRE(refused != mixed.end());
+  CHECK(details(refused->error()).code == ErrorCode::invalid_input);
+  CHECK(std::count_if(mixed.begin(), mixed.end(),
+                      [](const auto& answer) { return answer.engaged(); }) == 2);
+  cluster.restart();
+  CHECK(cluster.verify().ok);
 }
 
 TEST_CASE("a reason that is too long is refused", "[actor]") {

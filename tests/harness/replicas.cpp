@@ -203,11 +203,14 @@ Completed Replicas::fairwater(std::vector<std::string> arguments,
   return run(options);
 }
 
+std::string Replicas::etcd_url(const std::string& name) const {
+  return url(name, ports_.at(name).etcd_clients);
+}
+
 nlohmann::json Replicas::etcd_status(const std::string& name) const {
-  const Completed status = run(
-      {.command = {"curl", "-s", "--max-time", "1",
-                   url(name, ports_.at(name).etcd_clients) + "/v3/maintenance/status", "-d", "{}"},
-       .network_namespace = network_namespace("desk")});
+  const Completed status = run({.command = {"curl", "-s", "--max-time", "1",
+                                            etcd_url(name) + "/v3/maintenance/status", "-d", "{}"},
+                                .network_namespace = network_namespace("desk")});
   auto answer = nlohmann::json::parse(status.output, nullptr, false);
   return answer.is_object() && answer.contains("leader") ? answer : nlohmann::json{};
 }

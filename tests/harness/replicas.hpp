@@ -64,6 +64,8 @@ class Replicas {
   /// Runs `fairwater ARGUMENTS` as the operator, at these addresses or at all.
   [[nodiscard]] Completed fairwater(std::vector<std::string> arguments,
                                     const std::string& addresses = {}) const;
+  /// By which its clients reach a member of etcd.
+  [[nodiscard]] std::string etcd_url(const std::string& name) const;
   /// The member that leads etcd; empty when none does.
   [[nodiscard]] std::string etcd_leader() const;
   /// Who leads and grants; empty when nobody does.

@@ -408,6 +408,20 @@ TEST_CASE("what would part the ledgers of several coordinators is refused",
   CHECK_THAT(refusal(changed(replicas.data("two"), fresh, {"--init", "--found"})),
              Catch::Contains("etcd holds a journal under 'fairwater' already"));
   CHECK_FALSE(std::filesystem::exists(fresh));
+
+  // Nor does one follow that knows less of the journal than it needs.
+  CommandOptions raise;  // fairwater/format := {"format": 9, "version": "9.8"}
+  raise.command = {"curl", "-sf", replicas.etcd_url("one") + "/v3/kv/put", "-d",
+                   R"({"key": "ZmFpcndhdGVyL2Zvcm1hdA==",)"
+                   R"( "value": "eyJmb3JtYXQiOiA5LCAidmVyc2lvbiI6ICI5LjgifQ=="})"};
+  REQUIRE(harness::run(raise).status == 0);
+  const std::string identity = read_file(replicas.data("two") + "/FAIRWATER");
+  CommandOptions follows = replicas.command("two", {});
+  follows.error_file.clear();
+  CHECK_THAT(
+      refusal(follows),
+      Catch::Contains("the journal in etcd under 'fairwater' has format 9, by Fairwater 9.8"));
+  CHECK(read_file(replicas.data("two") + "/FAIRWATER") == identity);
 }
 
 TEST_CASE("the examples of docs/replicas.md do what the page says", "[scenario][replicas]") {

@@ -142,6 +142,40 @@ TEST_CASE("what each coordinator knows of the journal is told, and what it needs
   CHECK(must(upgraded.look(5)).needs.version == "1");
 }
 
+/// On an etcd that takes 100,000 bytes at once.
+void check_too_large(Etcd& line) {
+  EtcdJournal one(line, options_named("one"));
+  REQUIRE(comes_true([&] { return static_cast<bool>(one.look(1)); }));
+  const auto start = head_at(1, 1, 1);
+  REQUIRE(!one.found(start));
+  const auto next = head_at(1, 2, 2);
+  // Far beyond the limit gRPC refuses it before etcd does, in other words.
+  for (const std::size_t bytes : {150'000, 3'000'000}) {
+    const auto refused = one.commit(group_of(start, next, std::string(bytes, 'x')));
+    CHECK(details(refused).code == ErrorCode::invalid_input);
+    CHECK_THAT(details(refused).message,
+               Contains(std::to_string(bytes + 2) + " bytes") && Contains("--max-request-bytes"));
+  }
+  // It has closed that connection.
+  CHECK(comes_true([&] {
+    const auto view = one.look(1);
+    return view && view->head == start;
+  }));
+  REQUIRE(!one.commit(group_of(start, next, std::string(50'000, 'x'))));
+}
+
+TEST_CASE("a group that etcd does not take at once is refused, and no part of the journal",
+          "[etcd]") {
+  EtcdModel model;
+  EtcdLine line(model);
+  line.max_request_bytes = 100'000;
+  check_too_large(line);
+  const auto server = EtcdServer::start(std::nullopt, 100'000);
+  if (!server) return;
+  const auto etcd = must(connect_etcd({{server->endpoint()}, {}}));
+  check_too_large(*etcd);
+}
+
 TEST_CASE("etcd itself does as its model", "[etcd]") {
   const auto server = EtcdServer::start();
   if (!server) {

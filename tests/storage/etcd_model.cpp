@@ -103,6 +103,8 @@ Expected<json> EtcdLine::call(const std::string& path, const json& request,
     return random_() % 100;
   };
   if (cut || chance() < lost_in_100_) return lost;
+  if (request.dump().size() / 4 * 3 > max_request_bytes)  // base64
+    return make_error(ErrorCode::invalid_input, "etcd: etcdserver: request is too large");
   if (path != "/v3/kv/txn") return json::object();
   json answer = model_.transact(request);
   if (cut || chance() < lost_in_100_) return lost;

@@ -39,6 +39,8 @@ class EtcdLine final : public Etcd {
   Expected<nlohmann::json> call(const std::string& path, const nlohmann::json& request,
                                 std::int64_t timeout_ms) override;
   std::atomic<bool> cut = false;  ///< nothing passes, either way
+  /// As etcd's --max-request-bytes.
+  std::atomic<std::size_t> max_request_bytes = std::size_t{16} << 20;
   /// How long the last call would have waited.
   std::atomic<std::int64_t> waits_ms = 0;
 

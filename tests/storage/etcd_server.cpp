@@ -31,7 +31,8 @@ std::string free_port() {
 
 }  // namespace
 
-std::unique_ptr<EtcdServer> EtcdServer::start(const std::optional<EtcdIdentity>& identity) {
+std::unique_ptr<EtcdServer> EtcdServer::start(const std::optional<EtcdIdentity>& identity,
+                                              std::size_t max_request_bytes) {
   std::unique_ptr<EtcdServer> server{new EtcdServer};
   const std::string port = free_port();
   const std::string listens = (identity ? "https://127.0.0.1:" : "http://127.0.0.1:") + port;
@@ -53,7 +54,7 @@ std::unique_ptr<EtcdServer> EtcdServer::start(const std::optional<EtcdIdentity>&
                                  "--initial-cluster",
                                  "one=" + peers,
                                  "--max-request-bytes",
-                                 "16777216"};
+                                 std::to_string(max_request_bytes)};
   if (identity)
     words.insert(words.end(),
                  {"--cert-file", identity->own.certificate, "--key-file", identity->own.key,

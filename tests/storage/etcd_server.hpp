@@ -22,7 +22,8 @@ class EtcdServer {
   /// Null where etcd is not installed. It may not listen yet. With an identity at
   /// https://localhost.
   [[nodiscard]] static std::unique_ptr<EtcdServer> start(
-      const std::optional<EtcdIdentity>& identity = std::nullopt);
+      const std::optional<EtcdIdentity>& identity = std::nullopt,
+      std::size_t max_request_bytes = std::size_t{16} << 20);
   ~EtcdServer();
   EtcdServer(const EtcdServer&) = delete;
   EtcdServer& operator=(const EtcdServer&) = delete;
