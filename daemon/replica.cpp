@@ -193,6 +193,7 @@ class Replica {
     log_.info("following");
     history_->follows(true);
     LeaderSilence silence(*config_.replicas, config_.member, heard_again_ms_);
+    bool missed_leader = false;
     for (;;) {
       const auto asked_at = Clock::now();
       const std::uint64_t held = opened_.ledger->last_number();
@@ -209,7 +210,9 @@ class Replica {
         if (!taken) return taken.error();
         behind = taken->behind;
         if (taken->disk_full) room_.set_full();
-        following->set_leader(view->leader.name, view->leader.address);
+        const bool may_be_gone = silence.is_suspect(*view, Clock::now());
+        following->set_leader(view->leader.name, view->leader.address, may_be_gone);
+        if (std::exchange(missed_leader, may_be_gone) && !may_be_gone) follower.heard_leader();
         const std::uint64_t holds = opened_.ledger->last_number();
         if (holds == view->head->number) following->set_held(asked_at, holds);
         if (holds > held) follower.grew(holds);

@@ -15,15 +15,18 @@
 namespace fairwater::inline actors::inline coordinator {
 
 struct StatusDue {};
+/// Who waits is to be told who leads.
+struct LeaderHeard {};
 
 }  // namespace fairwater::inline actors::inline coordinator
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::StatusDue)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::LeaderHeard)
 
 namespace fairwater::inline actors::inline coordinator {
 namespace {
 
-using FollowerBase = FrontendActor::extend<caf::reacts_to<StatusDue>>;
+using FollowerBase = FrontendActor::extend<caf::reacts_to<StatusDue>, caf::reacts_to<LeaderHeard>>;
 
 struct FollowerState {
   static inline const char* name = "follower";
@@ -34,6 +37,7 @@ struct FollowerState {
   LedgerReader reader;
   LedgerScanner scanner;
   std::vector<caf::typed_response_promise<ClusterStatus>> want_status;
+  std::vector<std::function<void(const caf::error&)>> want_leader;
 };
 
 using FollowerSelf = FollowerBase::stateful_pointer<FollowerState>;
@@ -61,6 +65,23 @@ Expected<Caller> log_in(const FollowerState& state, const Hash& token_hash) {
   auto caller = caller_of(*token, tenant ? &tenant->spec.name : nullptr);
   if (caller) caller->token_hash = token_hash;
   return caller;
+}
+
+/// Where the leader may be gone, its address would send the caller in vain.
+template <class Answer>
+caf::result<Answer> tell_leader(FollowerSelf self) {
+  auto& state = self->state;
+  if (!state.following->may_be_gone()) return state.following->refusal();
+  auto promise = self->make_response_promise<Answer>();
+  if (state.want_leader.empty()) self->delayed_send(self, kLongestWait, LeaderHeard{});
+  state.want_leader.push_back(
+      [promise](const caf::error& refused) mutable { promise.deliver(refused); });
+  return promise;
+}
+
+void tell_all_leader(FollowerState& state) {
+  const caf::error refused = state.following->refusal();
+  for (const auto& tell : std::exchange(state.want_leader, {})) tell(refused);
 }
 
 // -- what it answers ------------------------------------------------------------------------------
@@ -197,9 +218,10 @@ FollowerBase::behavior_type follower(FollowerSelf self, const FollowerState& sta
   self->state = state;
 #define FAIRWATER_ANSWERING(method, Request) , answering<Request>(self)
   return {[self](const StatusDue&) { answer_status(self->state); },
+          [self](const LeaderHeard&) { tell_all_leader(self->state); },
           [self](const Login& login) -> caf::result<Caller> {
             const auto& held = self->state;
-            if (!login.accepts_follower) return held.following->refusal();
+            if (!login.accepts_follower) return tell_leader<Caller>(self);
             try {
               const auto caller = log_in(held, login.token_hash);
               if (!caller) return caller.error();
@@ -208,9 +230,7 @@ FollowerBase::behavior_type follower(FollowerSelf self, const FollowerState& sta
               return held.alarm->raise(fault);
             }
           },
-          [self](const AgentCredential&) -> caf::result<Done> {
-            return self->state.following->refusal();
-          },
+          [self](const AgentCredential&) -> caf::result<Done> { return tell_leader<Done>(self); },
           [self](const RegisterNode&) -> caf::result<NodeRegistered> {
             return self->state.following->refusal();
           } FAIRWATER_CALLS(FAIRWATER_ANSWERING)};
@@ -219,10 +239,16 @@ FollowerBase::behavior_type follower(FollowerSelf self, const FollowerState& sta
 
 }  // namespace
 
-void Following::set_leader(std::string name, std::string address) {
+void Following::set_leader(std::string name, std::string address, bool may_be_gone) {
   const std::lock_guard lock(mutex_);
   name_ = std::move(name);
   address_ = std::move(address);
+  may_be_gone_ = may_be_gone;
+}
+
+bool Following::may_be_gone() const {
+  const std::lock_guard lock(mutex_);
+  return may_be_gone_;
 }
 
 void Following::set_held(Clock::time_point at, std::uint64_t end) {
@@ -279,6 +305,10 @@ Follower::~Follower() {
        {caf::actor_cast<caf::actor>(frontend_), caf::actor_cast<caf::actor>(reader_),
         caf::actor_cast<caf::actor>(scanner_)})
     caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+}
+
+void Follower::heard_leader() const {
+  caf::anon_send(caf::actor_cast<caf::actor>(frontend_), LeaderHeard{});
 }
 
 void Follower::grew(std::uint64_t number) const { caf::anon_send(scanner_, JournalGrew{number}); }

@@ -8,6 +8,9 @@
 //              a call of FAIRWATER_FOLLOWER_CALLS: read
 //   following ──────────────────────────────────────────> following
 //              any other: `not_leader`
+//
+// Who wants in while the leader may be gone is told who leads as soon as that is known again, or
+// after kLongestWait what is known then.
 #pragma once
 
 #include <chrono>
@@ -25,6 +28,9 @@
 
 namespace fairwater::inline actors::inline coordinator {
 
+/// Less than agents and clients wait for one of several addresses.
+inline constexpr std::chrono::seconds kLongestWait{1};
+
 /// What a coordinator that follows knows of the others. From any thread.
 class Following {
  public:
@@ -33,11 +39,13 @@ class Following {
   /// `held_at`: when the ledger held all that was durable, as far as its newest record tells.
   explicit Following(Clock::time_point held_at = Clock::now()) : held_at_(held_at) {}
 
-  void set_leader(std::string name, std::string address);
+  /// `may_be_gone`: it has not been heard of for longer than usual, or has left.
+  void set_leader(std::string name, std::string address, bool may_be_gone = false);
   /// All that was durable at that moment is held; `end` is the newest record.
   void set_held(Clock::time_point at, std::uint64_t end);
 
   [[nodiscard]] std::string leader() const;
+  [[nodiscard]] bool may_be_gone() const;
   /// The newest durable record, as far as is known.
   [[nodiscard]] std::uint64_t end() const;
   [[nodiscard]] std::int64_t age_ms(Clock::time_point now) const;
@@ -48,6 +56,7 @@ class Following {
   mutable std::mutex mutex_;
   std::string name_;           // guarded by mutex_; empty: nobody is known to lead
   std::string address_;        // guarded by mutex_
+  bool may_be_gone_ = false;   // guarded by mutex_
   Clock::time_point held_at_;  // guarded by mutex_
   std::uint64_t end_ = 0;      // guarded by mutex_
 };
@@ -72,6 +81,8 @@ class Follower {
   [[nodiscard]] const FrontendActor& frontend() const { return frontend_; }
   /// For those who follow the journal here.
   void grew(std::uint64_t number) const;
+  /// For those who wait for who leads: that is known.
+  void heard_leader() const;
 
  private:
   LedgerReader reader_;

@@ -9,6 +9,8 @@ namespace {
 
 /// The others let the next in line try for so long before they do.
 constexpr std::int64_t kTurnMs = 150;
+/// A beat is heard within so long of the one before, but for a slow moment.
+constexpr std::int64_t kSuspectMs = 350;
 
 }  // namespace
 
@@ -21,7 +23,7 @@ void LeaderSilence::lost_sight() {
   was_blind_ = true;
 }
 
-bool LeaderSilence::is_over(const JournalView& view, Clock::time_point now) {
+void LeaderSilence::note(const JournalView& view, Clock::time_point now) {
   const std::tuple heard{view.leader.epoch, view.beat, view.head ? view.head->number : 0};
   if (!since_) {
     since_ = now;
@@ -31,6 +33,15 @@ bool LeaderSilence::is_over(const JournalView& view, Clock::time_point now) {
     heard_ = heard;
     was_blind_ = false;
   }
+}
+
+bool LeaderSilence::is_suspect(const JournalView& view, Clock::time_point now) {
+  note(view, now);
+  return view.leader_left || now - *since_ >= std::chrono::milliseconds(kSuspectMs);
+}
+
+bool LeaderSilence::is_over(const JournalView& view, Clock::time_point now) {
+  note(view, now);
   const std::int64_t silent_ms =
       was_blind_ ? std::min(heard_again_ms_, config_.takeover_after_ms) : config_.takeover_after_ms;
   const std::int64_t patience_ms = view.leader_left ? 0 : silent_ms;

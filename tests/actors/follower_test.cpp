@@ -142,6 +142,44 @@ TEST_CASE("a coordinator that follows keeps tenants apart, and changes nothing",
   CHECK(details(refused.error()).leader == "head1:7400");
 }
 
+/// Why somebody is not let in; the answer must be there.
+template <class Answer, class Response>
+ErrorDetails told(Response& response) {
+  ErrorDetails refused;
+  response.receive([](const Answer&) { FAIL("nobody is let in"); },
+                   [&](const caf::error& error) { refused = details(error); });
+  return refused;
+}
+
+TEST_CASE("who wants in while the leader may be gone is told the next one at once",
+          "[actor][replica]") {
+  FollowerFixture test;
+  test.following->set_leader("one", "head1:7400", /*may_be_gone=*/true);
+  caf::scoped_actor self{test.cluster.actors().frontend->home_system()};
+  const auto enter = [&](const auto& request) {
+    auto response = self->request(test.follower->frontend(), caf::infinite, request);
+    test.cluster.run();
+    return response;
+  };
+  auto client = enter(Login{token_hash("operator"), false});
+  auto agent = enter(AgentCredential{});
+  CHECK_FALSE(self->has_next_message());
+  test.following->set_leader("three", "head3:7400");
+  test.follower->heard_leader();
+  test.cluster.run();
+  CHECK(told<Caller>(client).leader == "head3:7400");
+  CHECK(told<Done>(agent).leader == "head3:7400");
+
+  // When nobody takes over, what is known: the leader may be well, and slow.
+  test.following->set_leader("three", "head3:7400", true);
+  auto late = enter(Login{token_hash("operator"), false});
+  CHECK_FALSE(self->has_next_message());
+  test.cluster.advance(1'000);
+  CHECK(told<Caller>(late).leader == "head3:7400");
+  // Who accepts what one that follows has need not wait.
+  CHECK(test.log_in("operator").role == Role::operator_role);
+}
+
 TEST_CASE("a coordinator that follows says how old what it shows may be", "[actor][replica]") {
   FollowerFixture test;
   const Caller caller = test.log_in("operator");
