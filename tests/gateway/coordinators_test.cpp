@@ -1,5 +1,8 @@
 // Several coordinators of which one leads: whom clients and agents ask.
 
+#include <chrono>
+#include <thread>
+
 #include <caf/all.hpp>
 #include <catch2/catch.hpp>
 #include <rocksdb/env.h>
@@ -101,6 +104,18 @@ TEST_CASE("an agent finds the coordinator that leads, and the next one", "[gatew
   CHECK(agent.seen->downs.take());
   CHECK_FALSE(second.seen->registrations.take().joining);
   (void)agent.seen->ups.take();
+}
+
+TEST_CASE("a client that asks while the leader may be gone is sent to the next one", "[gateway]") {
+  FakeCoordinator next;
+  FollowingCoordinator follower;
+  follower.leader->set_leader("one", kUnusedAddress, /*may_be_gone=*/true);
+  std::jthread takes_over([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    follower.leader->set_leader("two", next.address());
+    follower.follower->heard_leader();
+  });
+  CHECK(Client::connect(follower.server->address() + "," + kUnusedAddress, kOperatorToken));
 }
 
 TEST_CASE("a client that accepts it is answered by a coordinator that follows", "[gateway]") {
