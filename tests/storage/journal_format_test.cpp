@@ -102,7 +102,7 @@ TEST_CASE("a ledger of a newer version is refused, and not touched", "[unit][led
   const auto refused = [&](const std::string& text) {
     set_identity(env.get(), text);
     const auto before = files_of(env.get());
-    const ErrorDetails error = open_error(options);
+    ErrorDetails error = open_error(options);
     CHECK(files_of(env.get()) == before);
     return error;
   };
