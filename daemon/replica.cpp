@@ -210,7 +210,7 @@ class Replica {
         if (!taken) return taken.error();
         behind = taken->behind;
         if (taken->disk_full) room_.set_full();
-        const bool may_be_gone = silence.is_suspect(*view, Clock::now());
+        const bool may_be_gone = silence.may_wait_for_next(*view, Clock::now());
         following->set_leader(view->leader.name, view->leader.address, may_be_gone);
         if (std::exchange(missed_leader, may_be_gone) && !may_be_gone) follower.heard_leader();
         const std::uint64_t holds = opened_.ledger->last_number();

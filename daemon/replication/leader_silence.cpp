@@ -35,8 +35,9 @@ void LeaderSilence::note(const JournalView& view, Clock::time_point now) {
   }
 }
 
-bool LeaderSilence::is_suspect(const JournalView& view, Clock::time_point now) {
+bool LeaderSilence::may_wait_for_next(const JournalView& view, Clock::time_point now) {
   note(view, now);
+  if (turn(view.leader.name) == 0) return false;
   return view.leader_left || now - *since_ >= std::chrono::milliseconds(kSuspectMs);
 }
 

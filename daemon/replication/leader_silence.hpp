@@ -26,9 +26,10 @@ class LeaderSilence {
   /// `takeover_after`, or for `heard_again_ms` since sight was lost and came back, if that is
   /// less: whoever leads was as blind, and tries as often. The next in line by name comes first.
   [[nodiscard]] bool is_over(const JournalView& view, Clock::time_point now);
-  /// Whether the leader may be gone: it said so, or has been silent for longer than beats are
-  /// apart.
-  [[nodiscard]] bool is_suspect(const JournalView& view, Clock::time_point now);
+  /// Whether who asks for the leader is to wait here for the next one: the leader said that it
+  /// goes, or has been silent for longer than beats are apart; and another is the first to take
+  /// over, which closes its connections then.
+  [[nodiscard]] bool may_wait_for_next(const JournalView& view, Clock::time_point now);
 
  private:
   void note(const JournalView& view, Clock::time_point now);
