@@ -73,6 +73,7 @@ std::string meant_word(std::string_view text) {
   const auto number = read_number(text);
   if (!number) return {};
   std::string_view unit = number->suffix;
+  if (unit == "ms") return {};  // no plural of m
   if (unit.size() > 1 && unit.back() == 's') unit.remove_suffix(1);
   for (const std::string_view word : {"second", "minute", "hour", "day"})
     if (unit == word || unit == word.substr(0, 3) || unit == word.substr(0, 1) ||
@@ -191,6 +192,11 @@ Expected<std::int64_t> parse_duration_ms(std::string_view text) {
                       "'" + std::string{whole} + "' is not a duration; write " +
                           (meant.empty() ? "1h30m, 90s, 500ms or 2d" : meant));
   };
+  const auto too_long = [whole = text] {
+    return make_error(ErrorCode::invalid_input, "'" + std::string{whole} +
+                                                    "' is too long; write at most " +
+                                                    std::to_string(kMaxAmount / 86'400'000) + "d");
+  };
   if (text.empty()) return bad();
   Wide total = 0;
   std::int64_t previous = std::numeric_limits<std::int64_t>::max();
@@ -202,11 +208,11 @@ Expected<std::int64_t> parse_duration_ms(std::string_view text) {
     if (!factor || *factor >= previous) return bad();
     previous = *factor;
     const auto part = scaled(*number, *factor);
-    if (!part) return bad();
+    if (!part) return number->nano * *factor / kNano > kMaxAmount ? too_long() : bad();
     total += *part;
     text = number->suffix.substr(unit.size());
   }
-  if (total > kMaxAmount) return bad();
+  if (total > kMaxAmount) return too_long();
   return static_cast<std::int64_t>(total);
 }
 

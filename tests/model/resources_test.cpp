@@ -98,6 +98,16 @@ TEST_CASE("units of other tools are refused with the one that would do", "[unit]
   CHECK(duration("1h 30m") == "1h30m, 90s, 500ms or 2d");
   CHECK(duration("1:x:2") == "1h30m, 90s, 500ms or 2d");
   CHECK(duration("-1s") == "1h30m, 90s, 500ms or 2d");
+  CHECK(duration("1.5ms") == "1h30m, 90s, 500ms or 2d");
+
+  const auto too_long = [](std::string_view text) {
+    const auto parsed = parse_duration_ms(text);
+    return parsed ? "taken" : details(parsed.error()).message;
+  };
+  CHECK(too_long("13031248d") == "taken");
+  CHECK(too_long("13031249d") == "'13031249d' is too long; write at most 13031248d");
+  CHECK(too_long("99999999999h") == "'99999999999h' is too long; write at most 13031248d");
+  CHECK(too_long("13031248d23h") == "'13031248d23h' is too long; write at most 13031248d");
 }
 
 TEST_CASE("something is good for a while, for ever, but not for ages", "[unit][resources]") {
