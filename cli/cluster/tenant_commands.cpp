@@ -6,11 +6,11 @@
 #include "cli/cluster/json_shapes.hpp"
 #include "cli/cluster/measure_text.hpp"
 #include "cli/cluster/tables.hpp"
+#include "cli/core/files.hpp"
 #include "cli/core/verbs.hpp"
 #include "input/document.hpp"
 #include "input/tenants.hpp"
 #include "model/tenant_nesting.hpp"
-#include "rpc/tokens.hpp"
 
 namespace fairwater::inline cli::inline cluster {
 namespace {
@@ -96,14 +96,14 @@ int remove(const Context& context, Client& client, const std::string& name) {
 
 int create_token(const Context& context, Client& client, const TokenOptions& options) {
   if (!options.file.empty())
-    if (const auto error = check_secret_file(options.file)) return context.fail(error);
+    if (const auto error = check_token_file(options.file)) return context.fail(error);
   const auto made = client.create_token({Role::tenant, options.name, {}, 0});
   if (!made) return context.fail(made.error());
   Json fields{{"tenant", options.name}};
   if (options.file.empty()) {
     fields["token"] = made->token;
   } else {
-    if (const auto error = write_secret_file(options.file, made->token)) return context.fail(error);
+    if (const auto error = write_token_file(options.file, made->token)) return context.fail(error);
     fields["file"] = options.file;
   }
   if (context.json())

@@ -4,8 +4,8 @@
 #include "cli/cluster/commands.hpp"
 #include "cli/cluster/json_shapes.hpp"
 #include "cli/cluster/tables.hpp"
+#include "cli/core/files.hpp"
 #include "cli/core/verbs.hpp"
-#include "rpc/tokens.hpp"
 
 namespace fairwater::inline cli::inline cluster {
 namespace {
@@ -51,7 +51,7 @@ int create(const Context& context, const CreateOptions& options) {
   const auto wanted = wanted_token(options);
   if (!wanted) return context.fail(wanted.error());
   if (!options.file.empty())
-    if (const auto error = check_secret_file(options.file)) return context.fail(error);
+    if (const auto error = check_token_file(options.file)) return context.fail(error);
   return context.with_client([&](const Context&, Client& client) {
     const auto made = client.create_token(*wanted);
     if (!made) return context.fail(made.error());
@@ -59,7 +59,7 @@ int create(const Context& context, const CreateOptions& options) {
     if (options.file.empty()) {
       fields["token"] = made->token;
     } else {
-      if (const auto error = write_secret_file(options.file, made->token))
+      if (const auto error = write_token_file(options.file, made->token))
         return context.fail(error);
       fields["file"] = options.file;
     }

@@ -12,4 +12,9 @@ namespace fairwater::inline cli::inline core {
 /// Makes the folder and those above it where they are not there. As above.
 [[nodiscard]] caf::error make_folder(const std::string& path);
 
+/// As `check_secret_file` and `write_secret_file`; what is wrong with a file of this machine is
+/// `storage_failed`: it says nothing of the coordinator.
+[[nodiscard]] caf::error check_token_file(const std::string& path);
+[[nodiscard]] caf::error write_token_file(const std::string& path, const std::string& token);
+
 }  // namespace fairwater::inline cli::inline core

@@ -165,6 +165,8 @@ TEST_CASE("wrong usage is 2 and says what is wrong", "[golden][commands]") {
       {{"tenant", "apply", "/"}, "/: cannot be read: Is a directory"},
       {{"top", "--interval", "often"}, "interval: 'often' is not a duration"},
       {{"status"}, "token: no token: set FAIRWATER_TOKEN"},
+      {{"ledger", "journal", "--since", "-1"}, "--since: '-1' is not a cycle's number"},
+      {{"events", "--since", "-1", "--follow"}, "--since: '-1' is not a cycle's number"},
       {{"status", "--token-file", "/nonexistent"}, "/nonexistent"},
   };
   for (const auto& misuse : misuses) {
@@ -225,6 +227,13 @@ TEST_CASE("FAIRWATER_OUTPUT chooses JSON", "[unit][commands]") {
   const Outcome outcome = run({"version"});
   CHECK(outcome.status == 2);
   CHECK(outcome.err == "fairwater: FAIRWATER_OUTPUT: 'xml' is not json or text\n");
+}
+
+TEST_CASE("a token's file that cannot be made is no coordinator's fault", "[unit][commands]") {
+  const Outcome outcome = run({"token", "create", "--operator", "--file", "/nonexistent/x"});
+  CHECK(outcome.status == 1);
+  CHECK(outcome.err ==
+        "fairwater: file: cannot create '/nonexistent/x': No such file or directory\n");
 }
 
 TEST_CASE("a coordinator that is not there is 3", "[unit][commands]") {
