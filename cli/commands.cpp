@@ -1,6 +1,7 @@
 #include "cli/commands.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <iostream>
 
 #include "cli/cluster/commands.hpp"
@@ -76,9 +77,25 @@ int report(const CLI::App& app, const CLI::ParseError& problem, const Context& c
   return kExitUsage;
 }
 
-}  // namespace
+/// While it lives the first write that fails ends the command, also one that would follow for ever.
+class WriteFailures {
+ public:
+  explicit WriteFailures(std::ostream& out) : out_(&out), before_(out.exceptions()) {
+    out.exceptions(std::ios::badbit);
+  }
+  ~WriteFailures() {
+    // Setting a mask that holds what the stream suffers from would throw.
+    if ((out_->rdstate() & before_) == 0) out_->exceptions(before_);
+  }
+  WriteFailures(const WriteFailures&) = delete;
+  WriteFailures& operator=(const WriteFailures&) = delete;
 
-int run_fairwater(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
+ private:
+  std::ostream* out_;
+  std::ios::iostate before_;
+};
+
+int run_command(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
   Context context{out, err};
   CLI::App app{"Fairwater shares a cluster between tenants in exact shares.", "fairwater"};
   app.set_version_flag("--version", "fairwater " + std::string{kVersion});
@@ -117,6 +134,21 @@ int run_fairwater(const std::vector<std::string>& arguments, std::ostream& out, 
   if (context.has_command && !takes_command)
     return context.fail_usage("only job run, gang run and gang reach take a command after --");
   return context.action();
+}
+
+}  // namespace
+
+int run_fairwater(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
+  try {
+    const WriteFailures failures{out};
+    const int status = run_command(arguments, out, err);
+    out.flush();
+    return status;
+  } catch (const std::ios_base::failure&) {
+    // To a reader that had enough, as head, it is nothing to talk about.
+    if (errno != EPIPE) err << "fairwater: standard output: not all could be written\n";
+    return kExitFailed;
+  }
 }
 
 }  // namespace fairwater::inline cli

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <arpa/inet.h>
 #include <cstdlib>
+#include <fstream>
 #include <sstream>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -234,6 +235,20 @@ TEST_CASE("a token's file that cannot be made is no coordinator's fault", "[unit
   CHECK(outcome.status == 1);
   CHECK(outcome.err ==
         "fairwater: file: cannot create '/nonexistent/x': No such file or directory\n");
+}
+
+TEST_CASE("output that cannot be written is a failure", "[unit][commands]") {
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"version"},
+                                                  {"version", "--json"},
+                                                  {"completion", "bash"},
+                                                  {"--help"},
+                                                  {"job", "show", "--json"}}) {
+    std::ofstream full{"/dev/full"};
+    std::ostringstream err;
+    INFO(command.front());
+    CHECK(run_fairwater(command, full, err) == 1);
+    CHECK(err.str() == "fairwater: standard output: not all could be written\n");
+  }
 }
 
 TEST_CASE("a coordinator that is not there is 3", "[unit][commands]") {

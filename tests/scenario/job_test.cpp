@@ -213,6 +213,34 @@ TEST_CASE("a followed log of a waiting task begins when the task does", "[scenar
   CHECK(cluster.wait({first}) == 0);
 }
 
+TEST_CASE("who follows ends when nobody reads on", "[scenario]") {
+  Cluster cluster(one_node());
+  cluster.start();
+  for (const char* what : {"events", "ledger journal"}) {
+    const std::string follow =
+        "\"$0\" " + std::string(what) + " --follow | head -n 1; exit ${PIPESTATUS[0]}";
+    harness::ChildProcess shell(
+        {.command = {"bash", "-c", follow, harness::programs_directory() / "fairwater"},
+         .environment = {{"FAIRWATER_ADDRESS", cluster.address()},
+                         {"FAIRWATER_TOKEN", cluster.operator_token()}}});
+    CHECK_FALSE(shell.read_line(Duration(30'000)).empty());
+    CHECK(cluster.wait({cluster.submit(job_file("steady", 1, "command: [\"true\"]\n"))}) == 0);
+    CHECK(shell.wait(Duration(30'000)) == 1);
+  }
+}
+
+TEST_CASE("a closed standard output is not the connection's", "[scenario]") {
+  Cluster cluster(one_node());
+  cluster.start();
+  const Completed closed =
+      harness::run({.command = {"bash", "-c", "exec \"$0\" status >&-",
+                                harness::programs_directory() / "fairwater"},
+                    .environment = {{"FAIRWATER_ADDRESS", cluster.address()},
+                                    {"FAIRWATER_TOKEN", cluster.operator_token()}}});
+  CHECK(closed.status == 1);
+  CHECK(closed.errors == "fairwater: standard output: not all could be written\n");
+}
+
 TEST_CASE("explain names what keeps a task waiting, and the arithmetic of a grant", "[scenario]") {
   Cluster cluster(one_node());
   cluster.start();
