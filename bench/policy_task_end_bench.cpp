@@ -105,7 +105,7 @@ void BM_allocator_task_end_by_time_limited(benchmark::State& state) {
 
 void nodes_and_tenants(benchmark::internal::Benchmark* figure) {
   figure->ArgNames({"nodes", "tenants"})->Unit(benchmark::kMicrosecond);
-  for (const std::int64_t nodes : {1'000, 5'000, 20'000, 100'000}) figure->Args({nodes, 100});
+  for (const std::int64_t nodes : {100, 1'000, 5'000, 20'000, 100'000}) figure->Args({nodes, 100});
   for (const std::int64_t tenants : {10, 1'000, 10'000}) figure->Args({1'000, tenants});
 }
 BENCHMARK(BM_allocator_task_end)->Apply(nodes_and_tenants);
