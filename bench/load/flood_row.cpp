@@ -38,13 +38,16 @@ Turn submit_for(Setting& setting, const std::string& tenant) {
                                  [](const Member&) { return false; });
 }
 
-/// How long the crowd's turns and the nodes' reports took for so long, once what came before is
-/// answered.
+/// How long the crowd's turns and the nodes' reports took for so long, or until a node has reported
+/// on a busy machine, once what came before is answered.
 void measure(Setting& setting, Crowd& crowd, const Turn& turn, double seconds, Stretches& to) {
   (void)value_of(setting.client().status());
   (void)setting.fleet().take_samples();
+  const auto reports_before = setting.fleet().seen().reports;
   crowd.repeat(turn, milliseconds(1));
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  setting.wait_for("a node reports",
+                   [&](const FleetSeen& seen) { return seen.reports > reports_before; });
   const auto seen = crowd.finish();
   require_no_failure(seen);
   to.submissions_ms.insert(to.submissions_ms.end(), seen.turn_ms.begin(), seen.turn_ms.end());
