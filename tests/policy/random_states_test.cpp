@@ -217,7 +217,8 @@ class Cluster {
     return some;
   }
 
-  void end(const TaskKey& task) {
+  /// By value: the key is often that of what is taken out.
+  void end(TaskKey task) {
     const Running ended = running_.extract(task).mapped();
     nodes_.at(ended.node).used -= ended.demand;
     REQUIRE(cycle_.release(task));
