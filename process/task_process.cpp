@@ -80,7 +80,7 @@ class TaskHost::Impl {
   Expected<std::vector<FoundTask>> scan();
   caf::error launch(const LaunchOrder& order);
   caf::error stop(const TaskKey& task, EndReason reason);
-  caf::error tell_members(const TaskKey& task, const JobMembers& members);
+  caf::error tell_members(const TaskKey& task, const JobMembers& members, std::uint64_t number);
   [[nodiscard]] bool runs(const TaskKey& task) const { return running_.contains(task); }
   [[nodiscard]] int event_fd() const { return events_.get(); }
   std::vector<TaskResult> collect();
@@ -108,7 +108,7 @@ class TaskHost::Impl {
   [[nodiscard]] caf::error watch(const TaskKey& task, LiveAttempt attempt);
   [[nodiscard]] Expected<NamedDevices> pick_devices_for(const LaunchOrder& order) const;
   [[nodiscard]] bool runs_task_of(JobId job) const;
-  void remove_members_file(JobId job) const;
+  void remove_members_file(JobId job);
   [[nodiscard]] std::set<std::uint32_t> own_cpus() const;
   [[nodiscard]] Expected<CpuNumbers> pick_cpus_for(const LaunchOrder& order) const;
   void share_other_cpus();
@@ -129,6 +129,8 @@ class TaskHost::Impl {
   CpuNumbers shared_cpus_;  ///< by all that have none of their own; empty: not looked at yet
   std::set<TaskKey> of_earlier_boot_;  ///< also those whose files say nothing any more
   std::map<TaskKey, LiveAttempt> running_;
+  std::map<JobId, std::uint64_t>
+      told_members_;  ///< of jobs that run here, the newest word's number
   std::map<int, TaskKey> by_descriptor_;
 };
 
@@ -316,18 +318,24 @@ bool TaskHost::Impl::runs_task_of(JobId job) const {
   return first != running_.end() && first->first.job == job;
 }
 
-caf::error TaskHost::Impl::tell_members(const TaskKey& task, const JobMembers& members) {
+caf::error TaskHost::Impl::tell_members(const TaskKey& task, const JobMembers& members,
+                                        std::uint64_t number) {
   const auto found = running_.find(task);
   if (found == running_.end()) return {};
-  const auto file = members_file(options_.work_directory, members.job);
-  if (auto error = replace_members_file(file, members)) return error;
+  std::uint64_t& newest = told_members_[members.job];
+  if (number > newest) {
+    const auto file = members_file(options_.work_directory, members.job);
+    if (auto error = replace_members_file(file, members)) return error;
+    newest = number;
+  }
   if (members.notify_signal == 0) return {};
   return order_notice(found->second.supervisor, members.notify_signal);
 }
 
 /// With the last task of its job here.
-void TaskHost::Impl::remove_members_file(JobId job) const {
+void TaskHost::Impl::remove_members_file(JobId job) {
   if (runs_task_of(job)) return;
+  told_members_.erase(job);
   std::error_code ignored;  // most jobs have none
   std::filesystem::remove(members_file(options_.work_directory, job), ignored);
 }
@@ -449,8 +457,9 @@ TaskHost::~TaskHost() = default;
 
 Expected<std::vector<FoundTask>> TaskHost::scan() { return impl_->scan(); }
 caf::error TaskHost::launch(const LaunchOrder& order) { return impl_->launch(order); }
-caf::error TaskHost::tell_members(const TaskKey& task, const JobMembers& members) {
-  return impl_->tell_members(task, members);
+caf::error TaskHost::tell_members(const TaskKey& task, const JobMembers& members,
+                                  std::uint64_t number) {
+  return impl_->tell_members(task, members, number);
 }
 caf::error TaskHost::stop(const TaskKey& task, EndReason reason) {
   return impl_->stop(task, reason);

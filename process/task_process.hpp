@@ -73,8 +73,10 @@ class TaskHost {
   /// not_found.
   [[nodiscard]] caf::error stop(const TaskKey& task, EndReason reason);
   /// If the attempt runs, it is to find its job's members in their file, and to get the signal
-  /// where there is one to get.
-  [[nodiscard]] caf::error tell_members(const TaskKey& task, const JobMembers& members);
+  /// where there is one to get. Words that were said later have larger numbers: over several
+  /// attempts they may come in another order, and the file keeps to the newest.
+  [[nodiscard]] caf::error tell_members(const TaskKey& task, const JobMembers& members,
+                                        std::uint64_t number);
   /// True from a launch, or a scan that found it running, until `collect` has told its end.
   [[nodiscard]] bool runs(const TaskKey& task) const;
   /// Readable when some supervisor has ended: poll it, then call `collect`.

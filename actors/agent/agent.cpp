@@ -119,6 +119,7 @@ class Agent {
   bool settled_ = false;            ///< this run has been let in once
   bool duplicate_ = false;          ///< and has said so; until it is let in
   ClusterMemory memory_;
+  std::uint64_t words_on_members_ = 0;
   ClusterMemory memory_kept_;
   std::int64_t memory_kept_at_ms_ = -kMemoryIntervalMs;
 };
@@ -388,10 +389,10 @@ void Agent::stop(const TaskKey& task, EndReason reason) {
 }
 
 void Agent::tell(const JobMembers& members) {
-  const auto told = std::make_shared<const JobMembers>(members);
+  const TellRun told{std::make_shared<const JobMembers>(members), ++words_on_members_};
   for (auto run = running_.lower_bound(TaskKey{members.job, 0, 0});
        run != running_.end() && run->first.job == members.job; ++run)
-    self_->send(run->second.actor, TellRun{told});
+    self_->send(run->second.actor, told);
 }
 
 void Agent::on_attempts_ended(AttemptsEnded& ended) {

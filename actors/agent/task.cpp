@@ -50,7 +50,7 @@ TaskActor::behavior_type behavior(TaskSelf self) {
       },
       [self](RunEnded& ended) { end(self, std::move(ended.result)); },
       [self](const TellRun& told) {
-        self->send(self->state.host, TellAttempt{self->state.task, told.members});
+        self->send(self->state.host, TellAttempt{self->state.task, told.members, told.number});
       },
   };
 }

@@ -42,9 +42,10 @@ struct StopRun {
 struct RunEnded {
   TaskResult result;
 };
-/// Which tasks of its job run now.
+/// Which tasks of its job run now: the agent's word of that number.
 struct TellRun {
   std::shared_ptr<const JobMembers> members;
+  std::uint64_t number = 0;
 };
 /// The attempt is over. Without a result when it had run before and is forgotten: nothing was
 /// started.

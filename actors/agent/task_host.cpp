@@ -122,7 +122,7 @@ HostBase::behavior_type task_host_behavior(HostBase::stateful_pointer<TaskHostSt
           spdlog::error("marking the data directory's place: {}", details(error).message);
       },
       [&state](const TellAttempt& told) {
-        if (const auto error = state.host->tell_members(told.task, *told.members))
+        if (const auto error = state.host->tell_members(told.task, *told.members, told.number))
           spdlog::error("telling tasks of each other: {}", details(error).message);
       },
       [&state](const ReadAgentLog& request) -> caf::result<LogChunk> {

@@ -72,10 +72,11 @@ struct ExtendHostLease {
 struct KeepMemory {
   ClusterMemory memory;
 };
-/// To one attempt that runs, of the job that they are of.
+/// To one attempt that runs, of the job that they are of; see TaskHost::tell_members.
 struct TellAttempt {
   TaskKey task;
   std::shared_ptr<const JobMembers> members;
+  std::uint64_t number = 0;
 };
 /// The coordinator has let this run in: AgentDirectory::settle.
 struct SettleDirectory {};

@@ -49,12 +49,7 @@ void send_orders(NodeSelf self, std::vector<LaunchOrder> launches, std::vector<S
 }
 
 void tell_members_again(NodeSelf self) {
-  auto& state = self->state;
-  std::erase_if(state.members,
-                [&](const auto& job) { return !state.tasks.has_task_of(job.first); });
-  std::vector<JobMembers> members;
-  for (const auto& [id, job] : state.members) members.push_back(job);
-  send_orders(self, {}, {}, std::move(members));
+  send_orders(self, {}, {}, self->state.tasks.kept_members());
 }
 
 void tell_tenants(NodeSelf self, std::vector<TenantTasks> groups, WallTime time, bool lost) {
@@ -123,7 +118,7 @@ void stop(NodeSelf self, const StopTasks& request) {
 }
 
 void tell_members(NodeSelf self, const TellMembers& request) {
-  self->state.members[request.members.job] = request.members;
+  self->state.tasks.keep_members(request.members);
   send_orders(self, {}, {}, {request.members});
 }
 

@@ -71,8 +71,6 @@ struct NodeActorState {
   LaunchPauses pauses;
   Rivals rivals;
   std::optional<NodeSuperseded> fence_to_write;  ///< decided, and not durable yet
-  /// Of elastic jobs with tasks here, the newest word: an agent that comes back is told again.
-  std::map<JobId, JobMembers> members;
 };
 
 using NodeSelf = NodeBase::stateful_pointer<NodeActorState>;
@@ -98,7 +96,7 @@ inline const std::string& name_of(const NodeActorState& state) {
 void send_beat(NodeSelf self, std::vector<TaskKey> released);
 void send_orders(NodeSelf self, std::vector<LaunchOrder> launches, std::vector<StopOrder> stops,
                  std::vector<JobMembers> members = {});
-/// Everything of `members` whose jobs have tasks here, for an agent that has just registered.
+/// The newest word on each elastic job with tasks here, for an agent that has just registered.
 void tell_members_again(NodeSelf self);
 /// What the journal record of that moment made of their tasks. `lost`: the keys' tasks had been
 /// ordered, and nobody knows what became of them.

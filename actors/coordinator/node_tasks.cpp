@@ -122,4 +122,16 @@ std::vector<TenantTasks> NodeTasks::take_back(const std::vector<TaskKey>& keys) 
   return groups;
 }
 
+std::vector<JobMembers> NodeTasks::kept_members() {
+  forget_members_of_others();
+  std::vector<JobMembers> kept;
+  kept.reserve(members_.size());
+  for (const auto& [id, members] : members_) kept.push_back(members);
+  return kept;
+}
+
+void NodeTasks::forget_members_of_others() {
+  std::erase_if(members_, [&](const auto& job) { return !has_task_of(job.first); });
+}
+
 }  // namespace fairwater::inline actors::inline coordinator

@@ -50,6 +50,14 @@ class NodeTasks {
     const auto first = assigned_.lower_bound(TaskKey{job, 0, 0});
     return first != assigned_.end() && first->first.job == job;
   }
+  /// Keeps the newest word on an elastic job's members for as long as it has tasks here.
+  /// O(elastic jobs with tasks here).
+  void keep_members(const JobMembers& members) {
+    members_[members.job] = members;
+    forget_members_of_others();
+  }
+  /// What an agent that comes back is told again.
+  [[nodiscard]] std::vector<JobMembers> kept_members();
   /// The results are durable: the tasks are forgotten, grouped for their tenants.
   [[nodiscard]] std::vector<TenantTasks> settled(const std::vector<TaskResult>& results);
   /// The results could not be made durable; the agent will name them again.
@@ -67,10 +75,12 @@ class NodeTasks {
   [[nodiscard]] std::size_t size() const { return assigned_.size(); }
 
  private:
+  void forget_members_of_others();
   [[nodiscard]] std::shared_ptr<const LaunchOrder> order_of_job(const LaunchOrder& order) const;
 
   std::map<TaskKey, AssignedTask> assigned_;
-  std::set<TaskKey> settling_;  ///< their result, or their return, is being made durable
+  std::map<JobId, JobMembers> members_;  ///< the newest word on elastic jobs
+  std::set<TaskKey> settling_;           ///< their result, or their return, is being made durable
   std::set<TaskKey> stop_requested_;
 };
 

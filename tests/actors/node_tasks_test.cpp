@@ -41,6 +41,23 @@ AgentReport report(std::vector<TaskKey> running, std::vector<TaskResult> finishe
 
 }  // namespace
 
+TEST_CASE("The word on a job's members is kept while it has tasks here", "[unit]") {
+  NodeTasks tasks = two_tasks();
+  TaskKey other = key(0);
+  other.job = JobId{2};
+  tasks.assign({}, order(other));
+  const JobMembers first{JobId{1}, 0, {{0, "north", "10.0.0.1"}}}, second{JobId{2}, 0, {}};
+  tasks.keep_members({JobId{1}, 0, {}});
+  tasks.keep_members(first);
+  tasks.keep_members(second);
+  CHECK(tasks.kept_members() == std::vector{first, second});
+  (void)tasks.settled({result(key(0)), result(key(1))});
+  // Also on a connection that never breaks, where nobody asks for them.
+  tasks.keep_members(second);
+  tasks.assign({}, order(key(1)));
+  CHECK(tasks.kept_members() == std::vector{second});
+}
+
 TEST_CASE("Orders that are sent again name the same devices as before", "[unit][devices]") {
   NodeTasks tasks{{}};
   for (const std::uint32_t index : {0u, 1u, 2u}) {

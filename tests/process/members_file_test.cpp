@@ -9,6 +9,7 @@
 
 #include "process/file_descriptor.hpp"
 #include "process/temporary_directory.hpp"
+#include "task_host_fixture.hpp"
 
 namespace fairwater {
 namespace {
@@ -38,6 +39,31 @@ TEST_CASE("a members file lists who runs, for its tasks' user alone", "[unit][me
   // Another task of the job finds it as it is.
   REQUIRE_FALSE(make_members_file(file, user));
   CHECK(*read_file(file) == "0 north 10.0.0.1\n4 south 10.0.0.2\n");
+}
+
+TEST_CASE("a word on a job's members that is late does not undo a newer one", "[members]") {
+  HostFixture fixture;
+  fixture.options().work_directory = fixture.directory() / "work";
+  fixture.reopen();
+  JobMembers first{JobId{7}, 1, {{0, "north", "10.0.0.1"}}};
+  JobMembers second{JobId{7}, 1, {{0, "north", "10.0.0.1"}, {1, "north", "10.0.0.1"}}};
+  std::vector<LaunchOrder> orders;
+  for (std::uint32_t index = 0; index < 2; ++index) {
+    orders.push_back(fixture.shell("until [ -e " + fixture.directory().string() +
+                                   "/enough ]; do sleep 0.01; done"));
+    orders.back().task = {JobId{7}, index, 1};
+    orders.back().follows_members = true;
+    REQUIRE_FALSE(fixture.host().launch(orders.back()));
+  }
+  const auto file = members_file(fixture.options().work_directory, JobId{7});
+  REQUIRE_FALSE(fixture.host().tell_members(orders[0].task, first, 1));
+  CHECK(*read_file(file) == "0 north 10.0.0.1\n");
+  REQUIRE_FALSE(fixture.host().tell_members(orders[0].task, second, 2));
+  REQUIRE_FALSE(fixture.host().tell_members(orders[1].task, first, 1));
+  CHECK(*read_file(file) == "0 north 10.0.0.1\n1 north 10.0.0.1\n");
+  std::ofstream(fixture.directory() / "enough") << "now\n";
+  for (const LaunchOrder& order : orders) CHECK(fixture.wait_for(order.task).exit_code == 0);
+  CHECK_FALSE(std::filesystem::exists(file));
 }
 
 TEST_CASE("a link that somebody left there is not followed", "[unit][members]") {
