@@ -5,20 +5,13 @@
 
 #include "policy/core/check.hpp"
 #include "policy/core/splitmix64.hpp"
+#include "policy/gpu/offer.hpp"
 
 namespace fairwater::inline policy::inline gpu {
 namespace {
 
-constexpr std::int64_t kMicroPerGpu = 1'000'000;
-constexpr std::int64_t kFgdStepMicro = kMicroPerGpu / 25;
-constexpr std::int64_t kFairwaterStepMicro = kMicroPerGpu / 10;
-/// Tenths of the GPU part asked for that a model of average demand costs. Between 0.2 and 0.5 the
-/// results are the same within their spread.
-constexpr std::int64_t kWantedTenths = 3;
-
-std::int64_t floor_divide(std::int64_t value, std::int64_t step) {
-  return value / step - (value % step < 0 ? 1 : 0);
-}
+/// Of a GPU, in millionths.
+constexpr std::int64_t kFgdStepMicro = 1'000'000 / 25;
 
 }  // namespace
 
@@ -81,26 +74,13 @@ GpuPlacer::Score GpuPlacer::score(std::size_t index, const GpuRequest& request) 
     result.value = slack(node_after(node, request));
     return result;
   }
-  std::int64_t least = 0;
-  if (request.gpus != 1 || request.milli_per_gpu == kMilliPerGpu) {
-    least = loss(node_after(node, request));
-  } else {
-    for (std::size_t i = 0; i < node.gpus; ++i) {
-      const auto begin = node.gpu_milli.begin();
-      const bool alike_seen = std::find(begin, begin + i, node.gpu_milli[i]) != begin + i;
-      if (node.gpu_milli[i] < request.milli_per_gpu || alike_seen) continue;
-      const std::int64_t candidate = loss(node_after(node, request, i));
-      if (result.device && candidate >= least) continue;
-      least = candidate;
-      result.device = i;
-    }
-  }
-  std::int64_t growth = least - losses_[index];
-  if (policy_ == GpuPolicy::fairwater && request.gpus > 0) {
-    const std::int64_t wanted = request.gpu_milli() * mix_.wanted_micro(node.model) / kMilliPerGpu;
-    growth += wanted * kWantedTenths / 10 * mix_.typical_count();
-  }
-  result.value = rounded(growth);
+  const GpuOffer offer =
+      policy_ == GpuPolicy::fairwater
+          ? *offer_of(mix_, node, request, losses_[index])
+          : least_loss(node, request, [&](const GpuNode& rest) { return loss(rest); });
+  result.device = offer.device;
+  result.value =
+      policy_ == GpuPolicy::fairwater ? offer.cost : rounded(offer.cost - losses_[index]);
   return result;
 }
 
@@ -125,8 +105,7 @@ std::int64_t GpuPlacer::loss(const GpuNode& node) const {
 
 std::int64_t GpuPlacer::rounded(std::int64_t growth) const {
   const std::int64_t count = std::max<std::int64_t>(mix_.typical_count(), 1);
-  if (policy_ == GpuPolicy::fgd_rounded) return floor_divide(growth, kFgdStepMicro * count);
-  if (policy_ == GpuPolicy::fairwater) return floor_divide(growth, kFairwaterStepMicro * count);
+  if (policy_ == GpuPolicy::fgd_rounded) return whole_steps(growth, kFgdStepMicro * count);
   return growth;
 }
 

@@ -21,8 +21,7 @@ enum class GpuPolicy : std::uint8_t {
   /// growth, to whole hundredths, and that is the step where growth is small. Nodes within one step
   /// are alike and the first of them is taken, which fills node after node.
   fgd_rounded = 3,
-  /// Where `expected_loss` grows least, plus 0.3 of the GPU part asked for times how wanted the
-  /// node's model is, in steps of a tenth of a GPU, the first node on a tie.
+  /// The node and device with the cheapest `offer_of`, the first node on a tie.
   fairwater = 4,
 };
 

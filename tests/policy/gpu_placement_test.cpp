@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "policy/core/splitmix64.hpp"
+#include "policy/gpu/offer.hpp"
 #include "policy/gpu/placement.hpp"
 #include "tests/policy/property.hpp"
 
@@ -103,6 +104,50 @@ std::optional<GpuPlacement> steepest_descent(const std::vector<GpuNode>& nodes,
   return best;
 }
 
+/// Fairwater's rule as docs/reproduction.md has it: every node and device, all looked at anew.
+std::optional<GpuPlacement> cheapest(const std::vector<GpuNode>& nodes, const GpuRequest& request,
+                                     const GpuTaskMix& mix) {
+  std::optional<GpuPlacement> best;
+  __int128 least = 0;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (!fits(nodes[i], request)) continue;
+    const bool is_part = request.gpus == 1 && request.milli_per_gpu < kMilliPerGpu;
+    GpuPlacement here{.node = i, .device = {}};
+    std::int64_t rest_loss = 0;
+    for (std::size_t gpu = 0; gpu < (is_part ? nodes[i].gpus : 1); ++gpu) {
+      if (is_part && nodes[i].gpu_milli[gpu] < request.milli_per_gpu) continue;
+      const std::int64_t loss = mix.expected_loss(
+          node_after(nodes[i], request, is_part ? std::optional(gpu) : std::nullopt));
+      if (here.device && loss >= rest_loss) continue;
+      rest_loss = loss;
+      if (is_part) here.device = gpu;
+    }
+    const std::int64_t wanted =
+        request.gpu_milli() * mix.wanted_micro(nodes[i].model) / kMilliPerGpu * 3 / 10;
+    const __int128 step = __int128{100'000} * mix.typical_count();
+    __int128 steps =
+        __int128{rest_loss} - mix.expected_loss(nodes[i]) + __int128{wanted} * mix.typical_count();
+    steps = (steps + step * 1'000'000) / step;  // of what is not negative: rounds down
+    if (best && steps >= least) continue;
+    least = steps;
+    best = here;
+  }
+  return best;
+}
+
+/// Where nothing is known of the tasks to come: every device of every node.
+std::optional<GpuPlacement> tightest(const std::vector<GpuNode>& nodes, const GpuRequest& part) {
+  std::optional<GpuPlacement> best;
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    for (std::size_t gpu = 0; gpu < nodes[i].gpus; ++gpu) {
+      const bool will_do = fits(nodes[i], part) && nodes[i].gpu_milli[gpu] >= part.milli_per_gpu;
+      if (will_do &&
+          (!best || nodes[i].gpu_milli[gpu] < nodes[best->node].gpu_milli[*best->device]))
+        best = GpuPlacement{.node = i, .device = gpu};
+    }
+  return best;
+}
+
 }  // namespace
 
 TEST_CASE("best fit takes the node with the least left over", "[unit][gpu]") {
@@ -159,6 +204,25 @@ TEST_CASE("Fairwater spares the model that others depend on", "[unit][gpu]") {
   CHECK_FALSE(placer.place(part_of_gpu(100), 0));
 }
 
+TEST_CASE("without a word on the tasks to come a part goes where it fits tightest", "[unit][gpu]") {
+  const std::vector<GpuNode> nodes{gpu_node_of(0, {1000, 700}), gpu_node_of(0, {1000, 500, 400})};
+  GpuPlacer placer(GpuPolicy::fairwater, nodes, {{}, {}});
+  CHECK(placer.place(part_of_gpu(450), 0) == GpuPlacement{.node = 1, .device = 1});
+  CHECK(placer.place(part_of_gpu(600), 0) == GpuPlacement{.node = 0, .device = 1});
+  CHECK(placer.place(part_of_gpu(1000), 0)->node == 0);
+  CHECK(placer.nodes()[0].gpu_milli[0] == 0);
+}
+
+TEST_CASE("a whole device is offered only where nothing shares it", "[unit][gpu]") {
+  const GpuTaskMix mix({{part_of_gpu(500), 1}, {part_of_gpu(1000), 1}}, {});
+  for (const GpuTaskMix& known : {mix, GpuTaskMix{{}, {}}}) {
+    const GpuNode shared = gpu_node_of(0, {500, 500});
+    CHECK_FALSE(offer_of(known, shared, part_of_gpu(1000), known.expected_loss(shared)));
+    CHECK(offer_of(known, shared, part_of_gpu(500), known.expected_loss(shared))->device == 0);
+    CHECK_FALSE(offer_of(known, shared, part_of_gpu(501), known.expected_loss(shared)));
+  }
+}
+
 TEST_CASE("no placement overfills a node, and what was taken adds up", "[property][gpu]") {
   for (const GpuPolicy policy : kAllGpuPolicies)
     check_property("GPU placement", 300, [policy] {
@@ -190,6 +254,31 @@ TEST_CASE("FGD with kept scores places as the paper's algorithm", "[property][gp
     for (const auto& request : problem.requests) {
       const auto expected = steepest_descent(placer.nodes(), request, mix);
       RC_ASSERT(placer.place(request, 0) == expected);
+    }
+  });
+}
+
+TEST_CASE("Fairwater with kept scores places by its rule", "[property][gpu]") {
+  check_property("Fairwater's rule", 500, [] {
+    const GpuProblem problem = draw_gpu_problem();
+    const GpuTaskMix mix = problem.mix();
+    GpuPlacer placer(GpuPolicy::fairwater, problem.nodes, mix);
+    for (const auto& request : problem.requests) {
+      const auto expected = cheapest(placer.nodes(), request, mix);
+      RC_ASSERT(placer.place(request, 0) == expected);
+    }
+  });
+}
+
+TEST_CASE("a part of a device goes where it fits tightest of all", "[property][gpu]") {
+  check_property("tightest fit", 500, [] {
+    const GpuProblem problem = draw_gpu_problem();
+    GpuPlacer placer(GpuPolicy::fairwater, problem.nodes, {{}, problem.nodes});
+    for (const auto& request : problem.requests) {
+      const bool is_part = request.gpus == 1 && request.milli_per_gpu < kMilliPerGpu;
+      const auto expected = tightest(placer.nodes(), request);
+      const auto placement = placer.place(request, 0);
+      if (is_part) RC_ASSERT(placement == expected);
     }
   });
 }
