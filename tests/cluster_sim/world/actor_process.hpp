@@ -29,6 +29,8 @@ namespace fairwater::cluster_sim {
 
 /// A quarter of an hour in a day.
 inline constexpr std::int64_t kMaxDrift_ppm = 10'000;
+/// The dates that coordinators' machines show may be wrong by so much.
+inline constexpr std::int64_t kMostApart_us = 10 * kSecond;
 
 /// A machine's clock: it gains or loses against the simulator's.
 class DriftingClock {

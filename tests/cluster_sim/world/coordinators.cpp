@@ -3,12 +3,6 @@
 #include <algorithm>
 
 namespace fairwater::cluster_sim {
-namespace {
-
-/// The dates that their machines show may be wrong by so much.
-constexpr std::int64_t kMostApart_us = 10 * kSecond;
-
-}  // namespace
 
 Coordinators::Coordinators(Stage& stage, Checker& checker)
     : stage_(stage), checker_(checker), terms_(stage.chance) {
