@@ -22,8 +22,9 @@ std::uint32_t tasks_that_fit(const WindowRange& gang, const ResourceVector& free
 
 // From each moment on what fits is the least of the steps that begin before the run is over: the
 // first of a queue of those that no later one undercuts.
-std::vector<PossibleTasks> possible_tasks(const RoomProfile& profile, const WindowRange& gang,
-                                          std::int64_t duration_ms) {
+std::vector<PossibleTasks> possible_tasks(
+    const RoomProfile& profile, std::int64_t duration_ms,
+    const std::function<std::uint32_t(const ResourceVector& free)>& tasks_in) {
   const auto& steps = profile.steps();
   std::vector<PossibleTasks> least;  // ascending by both
   std::size_t first = 0;             // of `least`, what counts
@@ -33,7 +34,7 @@ std::vector<PossibleTasks> possible_tasks(const RoomProfile& profile, const Wind
   LedgerMs moment = steps.front().from;
   while (true) {
     for (; seen < steps.size() && steps[seen].from - duration_ms < moment; ++seen) {
-      const std::uint32_t tasks = tasks_that_fit(gang, steps[seen].free);
+      const std::uint32_t tasks = tasks_in(steps[seen].free);
       while (least.size() > first && least.back().tasks >= tasks) least.pop_back();
       // It counts until the next step begins.
       least.push_back({seen + 1 < steps.size() ? steps[seen + 1].from : kNever, tasks});

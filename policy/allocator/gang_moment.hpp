@@ -1,8 +1,8 @@
-// When all tasks of a gang have room together, by what nodes are expected to have free. Internal to
-// policy/allocator.
+// When all tasks of a gang have room together, by what nodes are expected to have free.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -23,10 +23,11 @@ struct PossibleTasks {
 };
 
 /// How many may start when, to run for `duration_ms` in the room that is free all the while: by
-/// moment, from the profile's first on, neighbours unlike. O(steps).
-[[nodiscard]] std::vector<PossibleTasks> possible_tasks(const RoomProfile& profile,
-                                                        const WindowRange& gang,
-                                                        std::int64_t duration_ms);
+/// moment, from the profile's first on, neighbours unlike. `tasks_in` says how many a room holds.
+/// O(steps).
+[[nodiscard]] std::vector<PossibleTasks> possible_tasks(
+    const RoomProfile& profile, std::int64_t duration_ms,
+    const std::function<std::uint32_t(const ResourceVector& free)>& tasks_in);
 /// Of the list, which is not empty, what holds at that moment.
 [[nodiscard]] PossibleTasks possible_at(std::span<const PossibleTasks> possible, LedgerMs at_ms);
 

@@ -160,7 +160,9 @@ GangPlan make_plan(const AllocatorState& state, const TenantState& tenant, const
   std::vector<std::vector<PossibleTasks>> possible;
   possible.reserve(nodes.size());
   for (const Plannable& node : nodes)
-    possible.push_back(possible_tasks(node.profile, gang, duration_of(gang.range, predict)));
+    possible.push_back(
+        possible_tasks(node.profile, duration_of(gang.range, predict),
+                       [&gang](const ResourceVector& free) { return tasks_that_fit(gang, free); }));
   if (const auto from_ms = first_moment(gang.starts_at_once, possible)) {
     plan.from_ms = *from_ms;
     std::vector<NodeChoice> choices;

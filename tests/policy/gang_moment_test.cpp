@@ -43,6 +43,10 @@ struct Case {
   }
 };
 
+auto fitting(const WindowRange& gang) {
+  return [&gang](const ResourceVector& free) { return tasks_that_fit(gang, free); };
+}
+
 /// By looking at all steps.
 std::uint32_t tasks_from(const RoomProfile& profile, const WindowRange& gang, LedgerMs from_ms,
                          std::int64_t duration_ms) {
@@ -66,7 +70,7 @@ TEST_CASE("a gang's first moment is the first of all moments at which it fits", 
     std::vector<std::vector<PossibleTasks>> possible;
     for (std::uint64_t nodes = made.draw(1, 4); nodes > 0; --nodes) {
       profiles.push_back(made.profile());
-      possible.push_back(possible_tasks(profiles.back(), gang, duration_ms));
+      possible.push_back(possible_tasks(profiles.back(), duration_ms, fitting(gang)));
     }
     std::optional<LedgerMs> first;
     for (LedgerMs at_ms = 10; at_ms <= kEnd_ms; ++at_ms) {
@@ -96,7 +100,7 @@ TEST_CASE("what a gang may start moves where steps begin and where a run would r
   RoomProfile profile(two);
   profile.take(20, 30, one);
   profile.take(30, 40, one);
-  const auto possible = possible_tasks(profile, gang, 5);
+  const auto possible = possible_tasks(profile, 5, fitting(gang));
   CHECK(possible == std::vector<PossibleTasks>{{0, 2}, {16, 1}, {40, 2}});
   const std::vector<std::vector<PossibleTasks>> one_node{possible}, two_nodes{possible, possible};
   CHECK(first_moment(2, one_node) == 0);
