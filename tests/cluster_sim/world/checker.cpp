@@ -469,8 +469,12 @@ void Checker::audit(const Ledger& ledger) {
 void Checker::ordered(const std::string& node, const LaunchOrder& order, std::uint64_t epoch) {
   const TaskKey& task = order.task;
   stage_.log.line("order {} to {}", text_of(task), node);
+  // One that was deposed and does not know it does not know what others wrote since, either.
+  const bool knows_all = epoch == epoch_;
   const auto granted = granted_.find(task);
-  if (granted == granted_.end() || nodes_[granted->second].name != node)
+  const auto host = granted == granted_.end() ? nodes_.end() : nodes_.find(granted->second);
+  const bool is_host = host == nodes_.end() ? !knows_all : host->second.name == node;
+  if (granted == granted_.end() || !is_host)
     return stage_.broken("task {} was ordered to start on {}, and its grant is not durable",
                          text_of(task), node);
   const auto running = running_.find(task_of(task));
@@ -478,8 +482,7 @@ void Checker::ordered(const std::string& node, const LaunchOrder& order, std::ui
       order.limits.at("memory") != running->second.demand[kMemory])
     stage_.broken("task {} was ordered to start with {} MiB, and was granted {}", text_of(task),
                   order.limits.at("memory"), running->second.demand[kMemory]);
-  // One that was deposed and does not know it does not know what others wrote since, either.
-  if (epoch == epoch_ && returned_.contains(task))
+  if (knows_all && returned_.contains(task))
     stage_.broken("task {} was ordered to start after it was given back", text_of(task));
   if (order.epoch != epoch)
     stage_.broken("task {} was ordered in epoch {}, and it is epoch {}", text_of(task), order.epoch,
