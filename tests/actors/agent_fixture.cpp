@@ -201,4 +201,16 @@ TaskResult exited(const TaskKey& task, int exit_code) {
   return result;
 }
 
+ReportReply reply_with(std::vector<TaskKey> acknowledged, std::int64_t lease_ms) {
+  ReportReply reply;
+  reply.acknowledged = std::move(acknowledged);
+  reply.lease_ms = lease_ms;
+  return reply;
+}
+
+ReportReply of_epoch(std::uint64_t epoch, ReportReply reply) {
+  reply.epoch = epoch;
+  return reply;
+}
+
 }  // namespace fairwater

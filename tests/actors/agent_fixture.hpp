@@ -85,5 +85,7 @@ class AgentFixture {
 
 [[nodiscard]] LaunchOrder launch_order(std::uint64_t job, std::uint64_t epoch = 1);
 [[nodiscard]] TaskResult exited(const TaskKey& task, int exit_code = 0);
+[[nodiscard]] ReportReply reply_with(std::vector<TaskKey> acknowledged, std::int64_t lease_ms = 0);
+[[nodiscard]] ReportReply of_epoch(std::uint64_t epoch, ReportReply reply);
 
 }  // namespace fairwater
