@@ -8,6 +8,7 @@ namespace {
 constexpr std::uint64_t kLostPercent = 3;   // of questions, and of answers
 constexpr std::size_t kEnoughJobs = 25;     // that are not done: longer queues show nothing new
 constexpr std::size_t kEnoughServices = 2;  // they leave half of the smallest machine to others
+constexpr std::int64_t kOperatorLooks_us = 60 * kSecond;
 const Caller kOperator{Role::operator_role, {}, ""};
 
 }  // namespace
@@ -35,15 +36,23 @@ void Clients::begin() {
 
 void Clients::stop() {
   stopped_ = true;
-  for (const auto& agent : agents_) {
-    const auto undrain = [this, name = agent->name()](const auto& again) -> void {
-      call<Done>(DrainNode{kOperator, name, "", false}, {},
-                 [this, again](const Expected<Done>& done) {
-                   if (!done) stage_.time.in(kSecond, [again] { again(again); });
-                 });
-    };
-    undrain(undrain);
-  }
+  for (const auto& agent : agents_) undrain(agent->name());
+  look_after_nodes();
+}
+
+void Clients::undrain(const std::string& node) {
+  call<Done>(DrainNode{kOperator, node, "", false}, {}, [this, node](const Expected<Done>& done) {
+    if (!done) stage_.time.in(kSecond, [this, node] { undrain(node); });
+  });
+}
+
+void Clients::look_after_nodes() {
+  stage_.time.in(kOperatorLooks_us, [this] {
+    if (const Coordinator* leader = coordinators_.leader())
+      for (const NodeRecord& node : leader->ledger().nodes())
+        if (node.draining) undrain(node.spec.traits.name);
+    look_after_nodes();
+  });
 }
 
 void Clients::act_later() {

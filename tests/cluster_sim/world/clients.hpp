@@ -19,7 +19,8 @@ class Clients {
   Clients(Stage& stage, Coordinators& coordinators, const Agents& agents);
 
   void begin();
-  /// Nothing new is asked for; nodes that drain take work again.
+  /// Nothing new is asked for; nodes that drain take work again, also those that drain themselves
+  /// when they tell later of launches that had failed.
   void stop();
   /// All that live, until that is durable.
   void cancel_services();
@@ -41,6 +42,8 @@ class Clients {
   void remove_tenant();
   void forgive();
   void drain(bool drains);
+  void undrain(const std::string& node);
+  void look_after_nodes();
   void remove_node();
   void look();
   [[nodiscard]] JobSpec some_job();
