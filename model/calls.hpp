@@ -202,6 +202,8 @@ struct DrainNode {
   std::string name;
   std::string reason;
   bool drain = true;  ///< false: undrain
+  /// In so long what still runs there is stopped, and runs elsewhere; 0: it runs to its end.
+  std::int64_t deadline_ms = 0;
 };
 
 struct ReadJournal {

@@ -117,6 +117,7 @@ struct NodeDrained {
   bool draining = true;
   std::string reason;
   bool by_itself = false;  ///< launches failed there; nobody asked for it to be empty
+  WallTime deadline = {};  ///< what still runs there then is reclaimed; 0: it runs on
   friend bool operator==(const NodeDrained&, const NodeDrained&) = default;
 };
 /// It was silent for longer than lease and grace: its tasks are given out again.
@@ -198,10 +199,11 @@ struct JobWindsDown {
   JobId id;
   friend bool operator==(const JobWindsDown&, const JobWindsDown&) = default;
 };
-/// Tasks are told to end so that others get their room.
+/// Tasks are told to end so that others get their room, or their node is empty.
 struct TasksReclaimed {
   static constexpr std::string_view kName = "tasks_reclaimed";
   std::vector<Reclaim> tasks;
+  bool for_drain = false;  ///< the deadline of their node's drain has come: nobody claims the room
   friend bool operator==(const TasksReclaimed&, const TasksReclaimed&) = default;
 };
 

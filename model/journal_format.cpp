@@ -8,6 +8,7 @@ namespace {
 
 constexpr JournalFormat kCheckpoints = 2;
 constexpr JournalFormat kOwnLeases = 2;
+constexpr JournalFormat kDrainDeadlines = 3;
 
 /// Since when each kind is known, in the order of JournalBody; fields are format_of()'s.
 constexpr std::array<JournalFormat, std::variant_size_v<JournalBody>> kKnownSince{
@@ -26,6 +27,10 @@ JournalFormat format_of(const JournalBody& body) {
   if (const auto* started = std::get_if<CoordinatorStarted>(&body);
       started && (started->lease.ordinary_ms != 0 || started->lease.ordinary_older_until))
     fields = kOwnLeases;
+  if (const auto* drained = std::get_if<NodeDrained>(&body); drained && drained->deadline)
+    fields = kDrainDeadlines;
+  if (const auto* reclaimed = std::get_if<TasksReclaimed>(&body); reclaimed && reclaimed->for_drain)
+    fields = kDrainDeadlines;
   return std::max(fields, kKnownSince[body.index()]);
 }
 

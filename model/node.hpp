@@ -48,6 +48,9 @@ struct AgentRun {
   friend bool operator==(const AgentRun&, const AgentRun&) = default;
 };
 
+/// How far ahead the deadline of a drain may be.
+inline constexpr std::int64_t kMaxDrainDeadline_ms = 366LL * 86'400'000;
+
 struct NodeRecord {
   NodeId id;
   NodeSpec spec;
@@ -57,6 +60,7 @@ struct NodeRecord {
   Hash credential_hash{};
   AgentRun run;                 ///< the newest that was let in
   bool drained_itself = false;  ///< while it drains: services there run on
+  WallTime drain_deadline;      ///< from when on what still runs there is stopped; 0: it runs on
   friend bool operator==(const NodeRecord&, const NodeRecord&) = default;
 };
 

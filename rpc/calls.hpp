@@ -193,6 +193,7 @@ struct Fields<DrainNode> {
     FAIRWATER_FIELD(name, Name);
     FAIRWATER_FIELD(reason, Reason);
     FAIRWATER_FIELD(drain, Drain);
+    FAIRWATER_FIELD(deadline_ms, DeadlineMs);
   }
 };
 

@@ -341,8 +341,9 @@ Expected<std::vector<NodeInfo>> Client::list_nodes() {
   });
 }
 
-caf::error Client::drain_node(const std::string& name, const std::string& reason) {
-  return error_of(call(DrainNode{{}, name, reason, true}));
+caf::error Client::drain_node(const std::string& name, const std::string& reason,
+                              std::int64_t deadline_ms) {
+  return error_of(call(DrainNode{{}, name, reason, true, deadline_ms}));
 }
 
 caf::error Client::undrain_node(const std::string& name) {

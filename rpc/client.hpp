@@ -63,7 +63,9 @@ class Client {
   /// By name or id. This client's own connection is of no use afterwards if it was its token.
   [[nodiscard]] Expected<TokenInfo> revoke_token(const std::string& name_or_id);
   [[nodiscard]] Expected<std::vector<NodeInfo>> list_nodes();
-  [[nodiscard]] caf::error drain_node(const std::string& name, const std::string& reason);
+  /// `deadline_ms` 0: none.
+  [[nodiscard]] caf::error drain_node(const std::string& name, const std::string& reason,
+                                      std::int64_t deadline_ms = 0);
   [[nodiscard]] caf::error undrain_node(const std::string& name);
   [[nodiscard]] caf::error remove_node(const std::string& name);
   /// Returns when the submission is durable.

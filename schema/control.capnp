@@ -150,8 +150,8 @@ interface OperatorSession extends(TenantSession) {
   removeTenant @1 (name :Text) -> (error :Error);
   issueToken @2 (tenant :Text) -> (error :Error, token :Text);
   # The only time that the token is seen: the coordinator keeps its hash.
-  drainNode @3 (name :Text, reason :Text, drain :Bool) -> (error :Error);
-  # `drain` false ends it.
+  drainNode @3 (name :Text, reason :Text, drain :Bool, deadlineMs :Int64) -> (error :Error);
+  # `drain` false ends it. In `deadlineMs` what still runs there is stopped; 0: it runs to its end.
   readJournal @4 (since :UInt64, limit :UInt32, waitMs :Int64) -> (error :Error, page :JournalPage);
   # Records from number `since` on; waits for the first up to `waitMs` (at most 60,000).
   verifyLedger @5 (withArchive :Bool) -> (error :Error, report :VerifyReport);

@@ -288,6 +288,7 @@ struct NodeRecord {
   runStarts @6 :UInt64;  # the agent's newest start that was let in
   runId @7 :Text;
   drainedItself @8 :Bool;
+  drainDeadline @9 :Int64;  # while it drains; 0: none
 }
 
 # -- deals ---------------------------------------------------------------------------------------------
@@ -471,6 +472,7 @@ struct NodeDrained {
   draining @1 :Bool;  # false: it is given tasks again
   reason @2 :Text;
   byItself @3 :Bool;  # launches failed there; services that run there run on
+  deadline @4 :Int64;  # from when on what runs there is stopped; 0: it runs to its end
 }
 
 struct NodeLost {
@@ -567,6 +569,7 @@ struct JobWindsDown {
 struct TasksReclaimed {
   # Tasks are told to end so that others get their room. They wait again, and that is no failure.
   tasks @0 :List(ReclaimedTask);
+  forDrain @1 :Bool;  # the deadline of their node's drain has come
 }
 
 struct ReclaimedTask {

@@ -225,7 +225,8 @@ void break_gang(JobRecord& job, TaskRecord& task, const TaskResult& result, Wall
     default:
       break;
   }
-  if (gets_more_memory(job, task, result)) return run_again_with_gang(task);
+  const bool was_reclaimed = task.reclaimed && result.reason == EndReason::cancelled;
+  if (was_reclaimed || gets_more_memory(job, task, result)) return run_again_with_gang(task);
   ++task.failures;
   if (job.gang_failures == job.spec.retries) {
     task.state = TaskState::failed;

@@ -65,7 +65,8 @@ void grant_task(JobRecord& job, TaskRecord& task, const Grant& grant, NodeId nod
 /// that it ran at (ProfiledAmounts); it is not counted in `failures`. What of the job is granted
 /// next starts at that step, too.
 ///
-/// A task that was reclaimed and then stopped runs again, and nothing is counted.
+/// A task that was reclaimed and then stopped runs again, and nothing is counted; a gang's, with
+/// the whole gang.
 ///
 /// A service's task runs again whatever ended it, after the pause of state/service.hpp; when it was
 /// stopped on order (its node drains) at once. Only its job's cancellation is final.

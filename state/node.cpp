@@ -13,6 +13,7 @@ void apply(NodeRecord& node, const NodeDrained& event) {
   node.draining = event.draining;
   node.drain_reason = event.draining ? event.reason : "";
   node.drained_itself = event.draining && event.by_itself;
+  node.drain_deadline = event.draining ? event.deadline : WallTime{};
 }
 
 void apply(NodeRecord& node, const NodeLost&) { node.lost = true; }

@@ -26,8 +26,9 @@ std::vector<std::pair<NodeId, AssignedTask>> running_tasks(const ClusterContext&
         if (job.record.spec.gang)
           tell_gang(*order, context, parts_of(job.tasks), run_of(job.record.id, index, task));
       }
-      running.emplace_back(task.node, AssignedTask{run_of(job.record.id, index, task), order,
-                                                   TenantActor{}, job.record.spec.kind});
+      running.emplace_back(task.node,
+                           AssignedTask{run_of(job.record.id, index, task), order, TenantActor{},
+                                        job.record.spec.kind, task.reclaimed});
     }
   }
   return running;

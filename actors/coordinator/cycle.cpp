@@ -206,6 +206,7 @@ void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
   }
   node.record.draining = beat.draining;
   node.record.drain_reason = beat.drain_reason;
+  node.record.drain_deadline = beat.drain_deadline;
   node.problem = beat.problem;
   pass_time(self);
   if (beat.lost) change_trust(self, [&] { state.trust.lose(beat.node); });

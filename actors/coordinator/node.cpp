@@ -26,11 +26,12 @@ void send_beat(NodeSelf self, std::vector<TaskKey> released) {
   const bool accepts = state.liveness == Liveness::up && state.link && !record.draining &&
                        !state.pauses.is_paused() && !state.retired &&
                        !state.broken_connections.are_too_many();
-  self->send(state.coordinator,
-             NodeBeat{record.id, shown_state(state), accepts, state.liveness == Liveness::lost,
-                      std::move(released), state.last_heartbeat, record.draining,
-                      record.drain_reason, state.rivals.problem(self->clock().now()),
-                      state.runs_lost_life && state.liveness != Liveness::lost});
+  self->send(
+      state.coordinator,
+      NodeBeat{record.id, shown_state(state), accepts, state.liveness == Liveness::lost,
+               std::move(released), state.last_heartbeat, record.draining, record.drain_reason,
+               record.drain_deadline, state.rivals.problem(self->clock().now()),
+               state.runs_lost_life && state.liveness != Liveness::lost});
 }
 
 void send_orders(NodeSelf self, std::vector<LaunchOrder> launches, std::vector<StopOrder> stops,
@@ -108,6 +109,7 @@ void launch(NodeSelf self, LaunchTasks& request) {
     return_tasks(self, {keys_of(request.orders), std::string(kLostBeforeOrder)});
   else
     send_orders(self, std::move(request.orders), stops_of_services(state));
+  reclaim_overdue(self);
 }
 
 void stop(NodeSelf self, const StopTasks& request) {
@@ -174,6 +176,7 @@ NodeBase::behavior_type node_behavior(NodeSelf self, std::shared_ptr<const Clust
     send_beat(self, {});
   });
   schedule_check(self, std::chrono::milliseconds(state.context->leases.ordinary_ms));
+  await_drain_deadline(self);
   return {
       [self](const AgentReport& report) { return take_heartbeat(self, report); },
       [self](const ReadAgentLog& request) { return read_log(self, request); },
@@ -190,6 +193,7 @@ NodeBase::behavior_type node_behavior(NodeSelf self, std::shared_ptr<const Clust
       },
       [self](const ReturnTasks& back) { return_tasks(self, back); },
       [self](const PauseOver& over) { end_pause(self, over); },
+      [self](const DrainDeadline& deadline) { end_drain_time(self, deadline); },
   };
 }
 

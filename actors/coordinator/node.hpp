@@ -9,11 +9,12 @@
 //   sends  NodeBeat, SettleFailedLaunches  to the coordinator
 //          Commit                          to the ledger
 //          AgentOrders                     to the agent, over its link
-//          TasksEnded, TasksReturned       to tenants
+//          TasksEnded, TasksReturned, Reclaimed    to tenants
 //   bound  one report of an agent is answered at a time; orders belong to granted tasks
 //
 // A node that drains on an operator's word stops its services' tasks, which would not end: they
-// start elsewhere. One that drained itself runs them on.
+// start elsewhere. One that drained itself runs them on. At the deadline of a drain all else that
+// runs there is reclaimed (TasksReclaimed): its tenants tell it to end, and it waits again.
 //
 //            Attach                     silent for the lease           and for the grace
 //   silent ─────────> up ───────────────────────────────────> silent ───────────────────> lost
@@ -80,6 +81,7 @@ struct LaunchTasks {
 struct SetDrain {
   bool drain = true;
   std::string reason;
+  std::int64_t deadline_ms = 0;  ///< from now on; 0: none
 };
 /// The node is about to be removed: `wrong_state` while it is up and not drained or has tasks, else
 /// it takes nothing any more.
@@ -96,6 +98,7 @@ struct NodeBeat {
   WallTime last_heartbeat;
   bool draining = false;
   std::string drain_reason;
+  WallTime drain_deadline;
   std::string problem;          ///< for listings; empty: none
   bool runs_lost_life = false;  ///< see ReportOutcome; false of a node that is lost
 };
@@ -129,6 +132,7 @@ struct AssignedTask {
   std::shared_ptr<const LaunchOrder> order_of_job;
   TenantActor tenant;
   JobKind kind = JobKind::batch;
+  bool reclaimed = false;  ///< durable: its tenant has it stopped
 };
 
 struct ClusterContext;  // cluster.hpp

@@ -1,4 +1,7 @@
 // How a node drains.
+#include <algorithm>
+#include <chrono>
+#include <map>
 #include <utility>
 
 #include <spdlog/spdlog.h>
@@ -17,28 +20,96 @@ std::vector<StopOrder> stops_of_services(NodeActorState& state) {
   return stops;
 }
 
+namespace {
+
+/// What came due of a drain is not acted upon any more.
+void forget_drain_deadline(NodeActorState& state) {
+  ++state.drains;
+  state.is_past_drain_deadline = false;
+}
+
+void end_of_drain_commit(NodeSelf self) {
+  if (--self->state.drains_under_way == 0) await_drain_deadline(self);
+}
+
+}  // namespace
+
 void commit_drain(NodeSelf self, const NodeDrained& event,
                   std::function<void(const caf::error&)> then) {
+  // Else what an earlier drain reclaims could stand in the journal behind the end of that drain.
+  ++self->state.drains_under_way;
+  forget_drain_deadline(self->state);
   self->request(self->state.context->ledger, caf::infinite, Commit{{event}, 0})
       .then(
           [self, event, then](const Committed&) {
             auto& state = self->state;
             apply(state.record, event);
             state.pauses.decided();
+            end_of_drain_commit(self);
             send_beat(self, {});
             send_orders(self, {}, stops_of_services(state));
             then({});
           },
-          [then](const caf::error& error) { then(error); });
+          [self, then](const caf::error& error) {
+            end_of_drain_commit(self);
+            then(error);
+          });
+}
+
+void await_drain_deadline(NodeSelf self) {
+  auto& state = self->state;
+  forget_drain_deadline(state);
+  const WallTime deadline = state.record.drain_deadline;
+  if (!deadline) return;
+  const auto left_ms =
+      (deadline.microseconds - state.context->wall_clock().microseconds + 999) / 1000;
+  // A wall clock that was set makes no deadline later than any may be.
+  const auto wait_ms = std::clamp<std::int64_t>(left_ms, 0, kMaxDrainDeadline_ms);
+  self->delayed_send(self, std::chrono::milliseconds(wait_ms), DrainDeadline{state.drains});
+}
+
+void end_drain_time(NodeSelf self, const DrainDeadline& deadline) {
+  auto& state = self->state;
+  if (deadline.drain != state.drains) return;
+  state.is_past_drain_deadline = true;
+  reclaim_overdue(self);
+}
+
+void reclaim_overdue(NodeSelf self) {
+  auto& state = self->state;
+  if (!state.is_past_drain_deadline) return;
+  const auto overdue = state.tasks.reclaim_batch();
+  if (overdue.empty()) return;
+  TasksReclaimed event{.tasks = {}, .for_drain = true};
+  for (const AssignedTask& task : overdue)
+    event.tasks.push_back({state.record.id, task.task, task.order_of_job->tenant, {}, {}});
+  self->request(state.context->ledger, caf::infinite, Commit{{std::move(event)}, 0})
+      .then(
+          [self, overdue](const Committed&) {
+            spdlog::warn("node {}: the deadline of its drain has come; {} tasks are stopped there",
+                         name_of(self->state), overdue.size());
+            std::map<TenantActor, Reclaimed> by_tenant;
+            for (const AssignedTask& task : overdue)
+              by_tenant[task.tenant].tasks.push_back(task.task);
+            for (auto& [tenant, reclaimed] : by_tenant) self->send(tenant, std::move(reclaimed));
+          },
+          [self, overdue, drain = state.drains](const caf::error& error) {
+            self->state.tasks.not_reclaimed(overdue);
+            spdlog::error("node {} is past the deadline of its drain and cannot stop its tasks: {}",
+                          name_of(self->state), details(error).message);
+            self->delayed_send(self, kRetryGivingBack, DrainDeadline{drain});
+          });
 }
 
 caf::result<Done> set_drain(NodeSelf self, const SetDrain& request) {
   auto& state = self->state;
   if (state.retired) return being_removed(state);
   auto promise = self->make_response_promise<Done>();
-  const NodeDrained event{.node = state.record.id,
-                          .draining = request.drain,
-                          .reason = request.drain ? request.reason : ""};
+  NodeDrained event{.node = state.record.id,
+                    .draining = request.drain,
+                    .reason = request.drain ? request.reason : ""};
+  if (request.drain && request.deadline_ms > 0)
+    event.deadline = {state.context->wall_clock().microseconds + request.deadline_ms * 1000};
   commit_drain(self, event, [promise](const caf::error& error) mutable {
     if (error)
       promise.deliver(error);

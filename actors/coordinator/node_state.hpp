@@ -23,6 +23,7 @@
 FAIRWATER_COORDINATOR_MESSAGE(LeaseCheck)
 FAIRWATER_COORDINATOR_MESSAGE(ReturnTasks)
 FAIRWATER_COORDINATOR_MESSAGE(PauseOver)
+FAIRWATER_COORDINATOR_MESSAGE(DrainDeadline)
 
 namespace fairwater::inline actors::inline coordinator {
 
@@ -37,13 +38,17 @@ struct ReturnTasks {
 struct PauseOver {
   std::uint64_t pause = 0;
 };
+/// Also: reclaim again what could not be.
+struct DrainDeadline {
+  std::uint64_t drain = 0;
+};
 
 }  // namespace fairwater::inline actors::inline coordinator
 
 namespace fairwater::inline actors::inline coordinator::machine {
 
 using NodeBase = NodeActor::extend<caf::reacts_to<LeaseCheck>, caf::reacts_to<ReturnTasks>,
-                                   caf::reacts_to<PauseOver>>;
+                                   caf::reacts_to<PauseOver>, caf::reacts_to<DrainDeadline>>;
 using Clock = caf::actor_clock::clock_type;
 
 enum class Liveness : std::uint8_t { up, silent, lost };
@@ -69,6 +74,9 @@ struct NodeActorState {
   BrokenConnections broken_connections;
   std::vector<TaskKey> withheld;  ///< from an agent that registered and takes no orders
   LaunchPauses pauses;
+  std::uint32_t drains_under_way = 0;   ///< to the ledger, or ends of such
+  std::uint64_t drains = 0;             ///< number of the deadline that counts
+  bool is_past_drain_deadline = false;  ///< of that number
   Rivals rivals;
   std::optional<NodeSuperseded> fence_to_write;  ///< decided, and not durable yet
 };
@@ -136,6 +144,13 @@ std::vector<StopOrder> stops_of_services(NodeActorState& state);
 void commit_drain(NodeSelf self, const NodeDrained& event,
                   std::function<void(const caf::error&)> then);
 caf::result<Done> set_drain(NodeSelf self, const SetDrain& request);
+/// The record's drain is another than before, or the actor is new: when its deadline comes,
+/// end_drain_time() is called; at once, when it has passed.
+void await_drain_deadline(NodeSelf self);
+void end_drain_time(NodeSelf self, const DrainDeadline& deadline);
+/// After the deadline of a drain: makes it durable that what runs here and is no service's is
+/// reclaimed, and tells its tenants; tries again until it is.
+void reclaim_overdue(NodeSelf self);
 
 // -- node_launches.cpp ----------------------------------------------------------------------------
 

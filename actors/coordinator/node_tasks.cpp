@@ -30,7 +30,7 @@ std::shared_ptr<const LaunchOrder> NodeTasks::order_of_job(const LaunchOrder& or
 }
 
 void NodeTasks::assign(const TenantActor& tenant, const LaunchOrder& order, JobKind kind) {
-  assigned_.emplace(order.task, AssignedTask{order.task, order_of_job(order), tenant, kind});
+  assigned_.emplace(order.task, AssignedTask{order.task, order_of_job(order), tenant, kind, false});
 }
 
 bool NodeTasks::request_stop(const TaskKey& task) {
@@ -45,6 +45,22 @@ std::vector<TaskKey> NodeTasks::request_stop_of_services() {
     if (task.kind == JobKind::service && stop_requested_.insert(key).second)
       requested.push_back(key);
   return requested;
+}
+
+std::vector<AssignedTask> NodeTasks::reclaim_batch() {
+  std::vector<AssignedTask> reclaimed;
+  for (auto& [key, task] : assigned_) {
+    if (task.kind == JobKind::service || task.reclaimed || settling_.contains(key)) continue;
+    task.reclaimed = true;
+    reclaimed.push_back(task);
+  }
+  return reclaimed;
+}
+
+void NodeTasks::not_reclaimed(const std::vector<AssignedTask>& tasks) {
+  for (const auto& task : tasks)
+    if (const auto found = assigned_.find(task.task); found != assigned_.end())
+      found->second.reclaimed = false;
 }
 
 ReportOutcome NodeTasks::take_report(const AgentReport& report, bool registering,

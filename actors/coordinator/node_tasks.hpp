@@ -39,6 +39,11 @@ class NodeTasks {
   bool request_stop(const TaskKey& task);
   /// The same for all services' tasks. Those that it had not been requested for.
   std::vector<TaskKey> request_stop_of_services();
+  /// Of all that is no service's, what was not reclaimed yet and is not being settled; it counts as
+  /// reclaimed from here on.
+  [[nodiscard]] std::vector<AssignedTask> reclaim_batch();
+  /// They are not, after all.
+  void not_reclaimed(const std::vector<AssignedTask>& tasks);
   /// `registering`: the agent has just (re)connected, so an assigned task that it does not name
   /// never reached it; otherwise the order may still be under way. `incarnation`: the ledger's;
   /// what was granted under an earlier one may have run in the life that was lost, and is not sent

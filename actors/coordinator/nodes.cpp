@@ -1,4 +1,5 @@
 // How nodes are known, and how they drain.
+#include <string>
 #include <utility>
 
 #include "actors/coordinator/state.hpp"
@@ -22,13 +23,18 @@ void add_node(CoordinatorSelf self, NodeRecord record, std::vector<AssignedTask>
 
 caf::result<Done> answer(CoordinatorSelf self, const DrainNode& request) {
   if (auto too_long = validate_reason(request.reason)) return too_long;
+  if (request.deadline_ms < 0 || request.deadline_ms > kMaxDrainDeadline_ms)
+    return make_error(ErrorCode::invalid_input,
+                      std::to_string(request.deadline_ms) +
+                          " ms are no drain's deadline; it is up to 366 days from now",
+                      "deadline");
   auto& state = self->state;
   const auto id = state.node_ids.find(request.name);
   if (id == state.node_ids.end())
     return make_error(ErrorCode::not_found, "there is no node " + request.name, "name");
   auto promise = self->make_response_promise<Done>();
   self->request(state.nodes.at(id->second).actor, caf::infinite,
-                SetDrain{request.drain, request.reason})
+                SetDrain{request.drain, request.reason, request.deadline_ms})
       .then([promise](const Done&) mutable { promise.deliver(Done{}); },
             [promise](const caf::error& error) mutable { promise.deliver(error); });
   return promise;

@@ -114,7 +114,8 @@ struct RecordFields {
     return Json{{"node", node_name(names, body.node)},
                 {"draining", body.draining},
                 {"drain_reason", body.reason},
-                {"by_itself", body.by_itself}};
+                {"by_itself", body.by_itself},
+                {"deadline", json_time(body.deadline)}};
   }
   Json operator()(const NodeLost& body) const {
     return Json{{"node", node_name(names, body.node)}};
@@ -206,7 +207,7 @@ struct RecordFields {
           {"preempted", reclaim.preempted}});
       tasks.push_back(std::move(task));
     }
-    return Json{{"tasks", tasks}};
+    return Json{{"tasks", tasks}, {"for_drain", body.for_drain}};
   }
   Json operator()(const CreditsSettled& body) const {
     Json lines = Json::array();

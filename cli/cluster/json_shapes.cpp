@@ -175,6 +175,7 @@ Json node_json(const NodeInfo& node) {
               {"running_tasks", node.running_tasks},
               {"last_heartbeat", json_time(node.last_heartbeat)},
               {"drain_reason", node.record.drain_reason},
+              {"drain_deadline", json_time(node.record.drain_deadline)},
               {"limits", node.record.spec.limits},
               {"isolation", node.record.spec.isolation},
               {"address", node.record.spec.address},

@@ -43,13 +43,21 @@ int say_changed(const Context& context, const caf::error& error, const std::stri
 }
 
 int drain(const Context& context, const DrainOptions& options) {
-  if (!options.deadline.empty())
-    return context.fail(make_error(ErrorCode::not_supported,
-                                   "stopping tasks at a deadline is not in this version",
-                                   "deadline"));
+  std::int64_t deadline_ms = 0;
+  if (!options.deadline.empty()) {
+    const auto parsed = parse_duration_ms(options.deadline);
+    if (!parsed)
+      return context.fail(
+          make_error(ErrorCode::invalid_input, details(parsed.error()).message, "deadline"));
+    if (*parsed == 0)
+      return context.fail(make_error(ErrorCode::invalid_input,
+                                     "a deadline is at least 1ms away; to stop all at once say 1ms",
+                                     "deadline"));
+    deadline_ms = *parsed;
+  }
   return context.with_client([&](const Context&, Client& client) {
-    return say_changed(context, client.drain_node(options.name, options.reason), options.name,
-                       true);
+    return say_changed(context, client.drain_node(options.name, options.reason, deadline_ms),
+                       options.name, true);
   });
 }
 
@@ -80,12 +88,16 @@ void add_node_commands(CLI::App& app, Context& context) {
   show_verb->add_option("name", *name, "the node")->required();
   on_run_with_client(show_verb, context, name, show_node);
 
-  auto* drain_verb = add_verb(*noun, "drain", "Give a node no new tasks; those it runs go on",
-                              "  fairwater node drain node-1 --reason 'new disk'");
+  auto* drain_verb =
+      add_verb(*noun, "drain", "Give a node no new tasks; those it runs go on, or until a deadline",
+               "  fairwater node drain node-1 --reason 'new disk'\n"
+               "  fairwater node drain node-1 --reason 'new kernel' --deadline 2h");
   auto options = std::make_shared<DrainOptions>();
   drain_verb->add_option("name", options->name, "the node")->required();
   drain_verb->add_option("--reason", options->reason, "what others read in listings")->required();
-  drain_verb->add_option("--deadline", options->deadline, "not in this version");
+  drain_verb->add_option(
+      "--deadline", options->deadline,
+      "in so long what still runs there is stopped, and runs\nelsewhere; 2h, 30m, 1ms");
   on_run(drain_verb, context, [&context, options] { return drain(context, *options); });
 
   auto* undrain_verb = add_verb(*noun, "undrain", "Give a drained node tasks again",

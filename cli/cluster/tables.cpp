@@ -264,6 +264,15 @@ std::string tenant_changes_text(const std::vector<TenantChange>& changes, bool d
   return text + (dry_run ? "dry run: nothing was changed\n" : "");
 }
 
+/// `draining until 2026-11-21 12:00:00 (!)`: until what runs there is stopped; a mark for a
+/// problem.
+std::string state_shown(const NodeInfo& node) {
+  std::string text{to_string(node.state)};
+  if (node.state == NodeState::draining && node.record.drain_deadline)
+    text += " until " + table_time(node.record.drain_deadline);
+  return text + (node.problem.empty() ? "" : " (!)");
+}
+
 std::string node_table(const std::vector<NodeInfo>& nodes) {
   Table table{{{"NAME"},
                {"SITE"},
@@ -276,11 +285,9 @@ std::string node_table(const std::vector<NodeInfo>& nodes) {
   for (const auto& node : nodes) {
     const NodeTraits& traits = node.record.spec.traits;
     const std::string labels = joined(traits.labels);
-    table.add_row({traits.name, traits.site,
-                   std::string{to_string(node.state)} + (node.problem.empty() ? "" : " (!)"),
-                   std::to_string(node.running_tasks), format_amounts(node.free),
-                   format_amounts(node.capacity), labels.empty() ? "-" : labels,
-                   table_time(node.last_heartbeat)});
+    table.add_row({traits.name, traits.site, state_shown(node), std::to_string(node.running_tasks),
+                   format_amounts(node.free), format_amounts(node.capacity),
+                   labels.empty() ? "-" : labels, table_time(node.last_heartbeat)});
   }
   return table.str();
 }
@@ -303,6 +310,8 @@ std::string node_text(const NodeInfo& node) {
       {"labels", joined(spec.traits.labels)},
       {"state", std::string{to_string(node.state)}},
       {"drain reason", node.record.drain_reason},
+      {"drain deadline",
+       node.record.drain_deadline ? table_time(node.record.drain_deadline) : std::string{}},
       {"capacity", format_amounts(node.capacity)},
       {"free", format_amounts(node.free)},
       {"tasks", std::to_string(node.running_tasks)},

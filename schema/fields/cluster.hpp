@@ -107,6 +107,7 @@ struct Fields<NodeRecord> {
     FAIRWATER_FIELD(run.starts, RunStarts);
     FAIRWATER_FIELD(run.id, RunId);
     FAIRWATER_FIELD(drained_itself, DrainedItself);
+    FAIRWATER_FIELD(drain_deadline, DrainDeadline);
   }
 };
 

@@ -184,6 +184,7 @@ struct Fields<NodeDrained> {
     FAIRWATER_FIELD(draining, Draining);
     FAIRWATER_FIELD(reason, Reason);
     FAIRWATER_FIELD(by_itself, ByItself);
+    FAIRWATER_FIELD(deadline, Deadline);
   }
 };
 
@@ -299,6 +300,7 @@ struct Fields<TasksReclaimed> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
     FAIRWATER_FIELD(tasks, Tasks);
+    FAIRWATER_FIELD(for_drain, ForDrain);
   }
 };
 

@@ -164,7 +164,7 @@ TEST_CASE("what a replica would not understand is refused for as long, and nothi
   CHECK(cluster.ask<JobAccepted>(submission));
   cluster.restart();
   CHECK(terms_of_start().ordinary_ms == settings.lease_ms);
-  CHECK(journal.needs.format == kNewestFormat);
+  CHECK(journal.needs.format == format_of(JobSubmitted{{}, {}, submission.spec}));
   CHECK(cluster.verify().ok);
 }
 

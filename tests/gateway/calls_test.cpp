@@ -192,6 +192,9 @@ TEST_CASE("operator calls carry their parameters and answers", "[gateway]") {
   const auto drain = next_request<DrainNode>(coordinator);
   CHECK(std::tie(drain.name, drain.reason, drain.drain) ==
         std::make_tuple(std::string("node-4"), std::string("repair"), true));
+  CHECK(drain.deadline_ms == 0);
+  CHECK_FALSE(client->drain_node("node-4", "repair", 90'000));
+  CHECK(next_request<DrainNode>(coordinator).deadline_ms == 90'000);
   CHECK_FALSE(client->undrain_node("node-4"));
   CHECK_FALSE(next_request<DrainNode>(coordinator).drain);
 

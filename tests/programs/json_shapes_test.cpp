@@ -110,11 +110,13 @@ TEST_CASE("node list has the contract's shape", "[golden][json]") {
   node.capacity = {{"cpu", 8000}};
   node.running_tasks = 3;
   node.last_heartbeat = kNoon;
+  node.record.drain_deadline = kNoon;
   CHECK(
       json_text(node_json(node)) ==
       R"({"name":"node-1","site":"north","labels":{"ssd":"","zone":"a"},"state":"draining",)"
       R"("capacity":{"cpu":8000},"free":{},"running_tasks":3,)"
       R"("last_heartbeat":"2026-11-21T12:00:00.000000Z","drain_reason":"",)"
+      R"("drain_deadline":"2026-11-21T12:00:00.000000Z",)"
       R"("limits":"cgroup_v1","isolation":"root","address":"10.0.0.1","problem":"","devices":[],"agent_starts":0})");
 }
 

@@ -137,6 +137,33 @@ TEST_CASE("a drained node's services move, and its batch tasks end there", "[sce
   CHECK(ledger_is_sound(cluster));
 }
 
+TEST_CASE("what runs at the deadline of a drain runs elsewhere, under a new coordinator, too",
+          "[scenario]") {
+  Cluster cluster(two_nodes());
+  const WorkLog log(cluster.directory() / "work");
+  cluster.start();
+  const auto stays = cluster.submit(job_file("web", 1, log.command_line("sleep 6")));
+  harness::wait_until("it runs", Duration(10'000), [&] { return log.runs().size() == 1; });
+  const std::string node = only_task(cluster, stays)["node"];
+  CHECK(cluster.fairwater({"node", "drain", node, "--reason", "new disk", "--deadline", "1500ms"})
+            .status == 0);
+  CHECK(cluster.node(node)["drain_deadline"].is_string());
+  cluster.stop_coordinator(SIGKILL);
+  cluster.start_coordinator();
+  cluster.wait_for_nodes(1);
+  harness::wait_until("the node is drained", Duration(15'000),
+                      [&] { return cluster.node(node)["state"] == "drained"; });
+  CHECK(cluster.wait({stays}) == 0);
+  const json task = only_task(cluster, stays);
+  CHECK(task["node"] != node);
+  CHECK(task["attempts"] == 2);
+  REQUIRE(log.runs().size() == 2);
+  CHECK(log.runs()[0].ended == 0);  // it was stopped
+  CHECK(cluster.fairwater({"node", "undrain", node}).status == 0);
+  CHECK(cluster.node(node)["drain_deadline"].is_null());
+  CHECK(ledger_is_sound(cluster));
+}
+
 TEST_CASE("docs/services.md does what it says", "[scenario]") {
   Cluster cluster(two_nodes());
   cluster.start();

@@ -84,6 +84,22 @@ TEST_CASE("a gang succeeds when all of its tasks have", "[unit][gang]") {
   CHECK(gang.end(1, EndReason::exited).job_ended);
 }
 
+TEST_CASE("a gang of which a task is taken back runs again whole, and counts nothing",
+          "[unit][gang]") {
+  GangQueue gang(3);
+  gang.start(3);
+  REQUIRE(gang.jobs.reclaim({JobId{7}, 1, 1}));
+  CHECK(indices(gang.end(1, EndReason::cancelled).to_stop) == Indices{0, 2});
+  (void)gang.end(0, EndReason::cancelled);
+  CHECK_FALSE(gang.end(2, EndReason::cancelled).job_ended);
+  gang.attempt = 2;
+  CHECK(gang.waits_as() == 2);
+  CHECK(gang.jobs.record(JobId{7}).gang_failures == 0);
+  gang.start(3);
+  (void)gang.end(0, EndReason::cancelled);  // nobody took it back this time
+  CHECK(gang.counts().failed == 1);
+}
+
 TEST_CASE("one task's failure ends a gang that has no retries left", "[unit][gang]") {
   GangQueue gang(4);
   gang.start(4);

@@ -45,13 +45,24 @@ TEST_CASE("events of two origins may cross, and both hold", "[unit][node]") {
   CHECK(one.lost);
 }
 
-TEST_CASE("a drain that ends leaves no reason", "[unit][node]") {
+TEST_CASE("a drain that ends leaves no reason and no deadline", "[unit][node]") {
   NodeRecord node;
-  apply(node, NodeDrained{NodeId{4}, true, "new disks"});
+  apply(node, NodeDrained{NodeId{4}, true, "new disks", false, WallTime{7}});
   CHECK(node.drain_reason == "new disks");
-  apply(node, NodeDrained{NodeId{4}, false, "forgotten"});
+  CHECK(node.drain_deadline == WallTime{7});
+  apply(node, NodeDrained{NodeId{4}, false, "forgotten", false, WallTime{8}});
   CHECK_FALSE(node.draining);
   CHECK(node.drain_reason.empty());
+  CHECK_FALSE(node.drain_deadline);
+}
+
+TEST_CASE("of two drains the newer one's deadline holds, or that it has none", "[unit][node]") {
+  NodeRecord node;
+  apply(node, NodeDrained{NodeId{4}, true, "new disks", false, WallTime{7}});
+  apply(node, NodeDrained{NodeId{4}, true, "new disks", false, WallTime{9}});
+  CHECK(node.drain_deadline == WallTime{9});
+  apply(node, NodeDrained{NodeId{4}, true, "new disks"});
+  CHECK_FALSE(node.drain_deadline);
 }
 
 TEST_CASE("a fence gives the node to the later run", "[unit][node]") {

@@ -110,9 +110,9 @@ TEST_CASE("a ledger of a newer version is refused, and not touched", "[unit][led
   CHECK(error.code == ErrorCode::not_supported);
   CHECK(error.message ==
         "the ledger in /ledger has format 7, by Fairwater 3.4, and this program, Fairwater 1.2, "
-        "knows formats up to 2: install Fairwater 3.4 or a later one, or begin with a backup from "
+        "knows formats up to 3: install Fairwater 3.4 or a later one, or begin with a backup from "
         "before the upgrade. Nothing was changed");
-  CHECK_THAT(refused("fairwater ledger 3\n").message,
+  CHECK_THAT(refused("fairwater ledger 4\n").message,
              Contains("by a newer version") && Contains("install the version that wrote it"));
   CHECK(code_of(Ledger::verify_directory("/ledger", env.get()).error()) ==
         ErrorCode::not_supported);
@@ -191,6 +191,26 @@ TEST_CASE("nothing is written that a replica does not know", "[unit][ledger][for
   CHECK(!ledger->admit({job_with_lease(), Checkpointed{}}));
   must(ledger->append({CoordinatorStarted{3, "1", terms, {}, true}}));
   CHECK(ledger->lease_terms() == terms);
+  CHECK(journal.committed.needs.format == format_of(started));
+}
+
+TEST_CASE("a drain with a deadline waits until all replicas know of deadlines",
+          "[unit][ledger][format]") {
+  const auto env = memory_disk();
+  SharedJournal journal;
+  journal.known = format_of(Checkpointed{});
+  LedgerOptions options = options_for("/ledger", env.get());
+  options.store = &journal;
+  auto ledger = must(Ledger::open(options));
+  must(ledger->append(founding()));
+  const NodeDrained by_a_time{NodeId{1}, true, "new disk", false, WallTime{7}};
+  const TasksReclaimed at_it{{}, true};
+  CHECK(code_of(ledger->admit({by_a_time})) == ErrorCode::unavailable);
+  CHECK(code_of(ledger->admit({at_it})) == ErrorCode::unavailable);
+  CHECK(!ledger->admit({NodeDrained{NodeId{1}, true, "new disk"}, TasksReclaimed{}}));
+  journal.known = kNewestFormat;
+  CHECK(!ledger->admit({by_a_time, at_it}));
+  must(ledger->append({by_a_time}));
   CHECK(journal.committed.needs.format == kNewestFormat);
 }
 

@@ -159,6 +159,7 @@ void Checker::apply(const JournalRecord& record) {
     nesting_ = TenantNesting(specs_);
   }
   if (const auto* node = std::get_if<NodeAdmitted>(&record.body)) apply(*node);
+  if (const auto* drain = std::get_if<NodeDrained>(&record.body)) apply(*drain);
   if (const auto* removed = std::get_if<NodeRemoved>(&record.body)) apply(*removed);
   if (const auto* cycle = std::get_if<Cycle>(&record.body)) apply(*cycle);
   if (const auto* settled = std::get_if<TimeSettled>(&record.body)) apply(*settled);
@@ -285,6 +286,12 @@ void Checker::apply(const NodeRemoved& body) {
   nodes_.erase(body.node);
 }
 
+void Checker::apply(const NodeDrained& body) {
+  auto& node = nodes_[body.node];
+  node.drain_deadline_us = body.draining ? body.deadline.microseconds : 0;
+  node.drained_at_us = record_us_;
+}
+
 void Checker::apply(const TimeSettled& body) {
   Units sum = 0;
   Units decayed = 0;
@@ -311,11 +318,24 @@ void Checker::apply(const Cycle& body) {
         check_gang(one.task);
 }
 
+void Checker::check_drained(const Reclaim& reclaim) {
+  const NodeModel& node = nodes_[reclaim.node];
+  // Waits go by a clock that may gain a percent.
+  const std::int64_t wait_us = (node.drain_deadline_us - node.drained_at_us) / 100 * 98;
+  if (node.drain_deadline_us == 0 || record_us_ < node.drained_at_us + wait_us)
+    stage_.broken("task {} is to end for a drain of node {} whose deadline has not come",
+                  text_of(reclaim.task), node.name);
+  if (jobs_[reclaim.task.job].is_service)
+    stage_.broken("task {} is reclaimed for a drain, and is a service's", text_of(reclaim.task));
+}
+
 void Checker::apply(const TasksReclaimed& body) {
   for (const auto& reclaim : body.tasks) {
     const auto running = running_.find(task_of(reclaim.task));
     if (running == running_.end() || running->second.task != reclaim.task) continue;  // it ended
-    if (running->second.has_grown == reclaim.preempted)
+    if (body.for_drain)
+      check_drained(reclaim);
+    else if (running->second.has_grown == reclaim.preempted)
       stage_.broken("task {} was reclaimed, and it is {}of growth", text_of(reclaim.task),
                     reclaim.preempted ? "" : "none ");
     if (reclaim.preempted && !jobs_[reclaim.task.job].is_preemptible)

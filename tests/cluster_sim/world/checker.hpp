@@ -5,6 +5,7 @@
 //              to a node that has room; requeues and results are of what runs there; nothing is
 //              granted of a cancelled job; nodes go without tasks; after a restart nothing is
 //              missing
+//   drains     what a drain reclaims is no service's, and its node's deadline has come
 //   services   whatever ends their tasks, the journal says when they start again, and they do not
 //              before; their jobs end when they are cancelled
 //   gangs      one record grants all tasks of a gang, as the same attempt
@@ -110,6 +111,8 @@ class Checker {
     ResourceVector capacity;
     ResourceVector capacity_before;  ///< until the newest change
     std::int64_t changed_at_us = 0;
+    std::int64_t drain_deadline_us = 0;  ///< 0: none
+    std::int64_t drained_at_us = 0;
   };
 
   static std::vector<std::string> names_of(const ResourceCatalog& catalog);
@@ -118,9 +121,12 @@ class Checker {
   void apply(const TenantsChanged& body);
   void apply(const NodeAdmitted& body);
   void apply(const NodeRemoved& body);
+  void apply(const NodeDrained& body);
   void apply(const TimeSettled& body);
   void apply(const Cycle& body);
   void apply(const TasksReclaimed& body);
+  /// What is reclaimed now, because its node's drain has a deadline.
+  void check_drained(const Reclaim& reclaim);
   void check_reclaimed(const Ledger& ledger);
   void check_usage(const Ledger& ledger);
   void grant(const Deal& deal, const Grant& grant);

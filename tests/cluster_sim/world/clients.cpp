@@ -319,7 +319,11 @@ void Clients::forgive() {
 }
 
 void Clients::drain(bool drains) {
-  call<Done>(DrainNode{kOperator, some_node(), drains ? "maintenance" : "", drains});
+  auto& chance = stage_.chance;
+  const bool has_deadline = drains && chance.percent(60);
+  const std::int64_t deadline_ms =
+      has_deadline ? static_cast<std::int64_t>(chance.between(1, 20'000)) : 0;
+  call<Done>(DrainNode{kOperator, some_node(), drains ? "maintenance" : "", drains, deadline_ms});
 }
 
 void Clients::remove_node() { call<Done>(RemoveNode{kOperator, some_node()}); }
