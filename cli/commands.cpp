@@ -7,6 +7,7 @@
 #include "cli/cluster/commands.hpp"
 #include "cli/completion.hpp"
 #include "cli/core/context.hpp"
+#include "cli/core/usage_error.hpp"
 #include "cli/core/version.hpp"
 #include "cli/gang/commands.hpp"
 #include "cli/policy/verb.hpp"
@@ -49,20 +50,16 @@ std::vector<std::string> split_command(const std::vector<std::string>& arguments
   return options;
 }
 
-/// Words after `job run` are taken for a mistake only because the `--` before them is missing.
-bool lacks_dashes(const CLI::App& app, const Context& context) {
+/// Of words after `job run` whose `--` is missing: where it stands. Else empty.
+std::string where_dashes_stand(const CLI::App& app, const Context& context) {
   const CLI::App* job = app.got_subcommand("job") ? app.get_subcommand("job") : nullptr;
-  return !context.has_command && job != nullptr && job->got_subcommand("run");
-}
-
-/// Why the arguments were not understood.
-std::string reason(const CLI::App& app, const CLI::ParseError& problem, const Context& context) {
-  // CLI11 says that a command is missing before it says that the one given is unknown.
   const std::vector<std::string> unknown = app.remaining(true);
-  if (unknown.empty()) return problem.what();
-  std::string text = "'" + unknown.front() + "' is not known here";
-  if (unknown.front().starts_with("-") || !lacks_dashes(app, context)) return text;
-  text += "; the command to run stands after --, as in: fairwater job run --";
+  if (context.has_command || job == nullptr || !job->got_subcommand("run") || unknown.empty() ||
+      unknown.front().starts_with("-"))
+    return {};
+  std::string text = "'" + unknown.front() +
+                     "' is not known here; the command to run stands after --, as in: fairwater "
+                     "job run --";
   for (const auto& word : unknown) text += " " + word;
   return text;
 }
@@ -71,10 +68,11 @@ std::string reason(const CLI::App& app, const CLI::ParseError& problem, const Co
 int report(const CLI::App& app, const CLI::ParseError& problem, const Context& context) {
   if (problem.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success))
     return app.exit(problem, context.out(), context.err());
-  const std::string message = reason(app, problem, context);
-  if (context.json()) return context.fail_usage(message);
-  context.err() << "fairwater: " << message << "\nRun with --help for more.\n";
-  return kExitUsage;
+  const std::string dashes = where_dashes_stand(app, context);
+  const int status =
+      dashes.empty() ? context.fail(usage_error(app, problem)) : context.fail_usage(dashes);
+  if (!context.json()) context.err() << "Run with --help for more.\n";
+  return status;
 }
 
 /// While it lives the first write that fails ends the command, also one that would follow for ever.

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "cli/core/usage_error.hpp"
 #include "cli/core/verbs.hpp"
 
 namespace fairwater::inline cli {
@@ -53,13 +54,16 @@ void add_completion_command(CLI::App& app, Context& context) {
                         "  source <(fairwater completion bash)\n"
                         "  source <(fairwater completion zsh)");
   auto shell = std::make_shared<std::string>();
-  verb->add_option("shell", *shell, "bash or zsh")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh"}));
+  verb->add_option("shell", *shell, "bash or zsh")->required()->check(one_of({"bash", "zsh"}));
   on_run(verb, context, [&app, &context, shell] {
-    if (*shell == "zsh")
-      context.out() << "autoload -Uz compinit bashcompinit && compinit && bashcompinit\n";
-    context.out() << bash_script(app);
+    const std::string script =
+        (*shell == "zsh" ? "autoload -Uz compinit bashcompinit && compinit && bashcompinit\n"
+                         : "") +
+        bash_script(app);
+    if (context.json())
+      context.print_json(Json{{"shell", *shell}, {"script", script}});
+    else
+      context.out() << script;
     return kExitDone;
   });
 }

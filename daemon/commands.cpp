@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/core/context.hpp"
+#include "cli/core/usage_error.hpp"
 #include "cli/core/verbs.hpp"
 #include "cli/core/version.hpp"
 #include "daemon/daemon.hpp"
@@ -422,7 +423,7 @@ void add_agent(CLI::App& app, AgentFlags& flags, int& status) {
 
 void add_dev(CLI::App& app, DevFlags& flags, int& status) {
   auto* verb = app.add_subcommand("dev", "a coordinator and agents in one process, to try out");
-  verb->add_option("--nodes", flags.nodes, "how many agents")->check(CLI::Range(1, 64));
+  verb->add_option("--nodes", flags.nodes, "how many agents")->check(whole_number(1, 64));
   verb->add_option("--data", flags.data, "default: a temporary directory, removed at the end");
   verb->add_flag("--exec", flags.exec,
                  "run the words that follow with FAIRWATER_ADDRESS and FAIRWATER_TOKEN "
@@ -457,8 +458,11 @@ int run_fairwaterd(int argc, char** argv) {
   std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
   try {
     app.parse(words);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitDone : kExitUsage;
+  } catch (const CLI::ParseError& problem) {
+    // Help and version are no failures.
+    if (problem.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success))
+      return app.exit(problem);
+    return refuse_usage(usage_error(app, problem));
   }
   return status;
 }

@@ -22,6 +22,10 @@ void add_node(CoordinatorSelf self, NodeRecord record, std::vector<AssignedTask>
 }
 
 caf::result<Done> answer(CoordinatorSelf self, const DrainNode& request) {
+  if (request.drain && request.reason.empty())
+    return make_error(ErrorCode::invalid_input,
+                      "say why the node gets no new tasks; listings and the journal keep it",
+                      "reason");
   if (auto too_long = validate_reason(request.reason)) return too_long;
   if (request.deadline_ms < 0 || request.deadline_ms > kMaxDrainDeadline_ms)
     return make_error(ErrorCode::invalid_input,

@@ -9,6 +9,7 @@
 #include "cli/cluster/json_shapes.hpp"
 #include "cli/cluster/tables.hpp"
 #include "cli/core/job_ids.hpp"
+#include "cli/core/usage_error.hpp"
 #include "cli/core/verbs.hpp"
 #include "input/id_list.hpp"
 
@@ -160,7 +161,8 @@ void add_reading_verbs(CLI::App& noun, Context& context) {
   list_verb->add_option("--user", list_options->user, "of one user of the tenant, or of tenants");
   list_verb->add_option("--state", list_options->state,
                         "pending, running, succeeded, failed or cancelled");
-  list_verb->add_option("--limit", list_options->limit, "at most so many (default 100)");
+  list_verb->add_option("--limit", list_options->limit, "at most so many (default 100)")
+      ->check(any_count());
   add_stale_option(list_verb, context);
   on_run_with_client(list_verb, context, list_options, list_jobs);
 
@@ -176,7 +178,7 @@ void add_reading_verbs(CLI::App& noun, Context& context) {
                              "  fairwater job logs last --stderr --follow");
   auto log_options = std::make_shared<LogOptions>();
   logs_verb->add_option("id", log_options->id, "a job's id, or last")->required();
-  logs_verb->add_option("--task", log_options->task, "its index (default 0)");
+  logs_verb->add_option("--task", log_options->task, "its index (default 0)")->check(any_count());
   logs_verb->add_flag("--stderr", log_options->standard_error, "standard error instead");
   logs_verb->add_flag("--follow", log_options->follow,
                       "wait for the task's start and go on until its end");
@@ -187,7 +189,8 @@ void add_reading_verbs(CLI::App& noun, Context& context) {
                "  fairwater job explain 7\n  fairwater job explain 7 --task 3 --json");
   auto explain_options = std::make_shared<ExplainOptions>();
   explain_verb->add_option("id", explain_options->id, "a job's id, or last")->required();
-  explain_verb->add_option("--task", explain_options->task, "its index (default 0)");
+  explain_verb->add_option("--task", explain_options->task, "its index (default 0)")
+      ->check(any_count());
   on_run_with_client(explain_verb, context, explain_options, explain);
 }
 

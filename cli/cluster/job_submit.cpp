@@ -1,11 +1,13 @@
 // job submit | run
 #include "cli/cluster/job_submit.hpp"
 
+#include <limits>
 #include <memory>
 
 #include "cli/cluster/job_output.hpp"
 #include "cli/cluster/job_wait.hpp"
 #include "cli/cluster/json_shapes.hpp"
+#include "cli/core/usage_error.hpp"
 #include "input/job_file.hpp"
 #include "model/job_validation.hpp"
 
@@ -160,22 +162,30 @@ void add_run_options(CLI::App& verb, RunOptions& options) {
   verb.add_option("--device", options.devices, "by name, for each task: gpu1; once for each");
   verb.add_option("--cpus", options.cpus,
                   "shared (the default), or exclusive: processors that no other such task has")
-      ->check(CLI::IsMember({"shared", "exclusive"}));
-  auto* tasks = verb.add_option("--tasks", options.tasks, "how many (default 1)");
-  verb.add_option("--min", options.tasks_min, "at least so many tasks")->excludes(tasks);
-  verb.add_option("--max", options.tasks_max, "at most so many tasks")->excludes(tasks);
+      ->check(one_of({"shared", "exclusive"}));
+  auto* tasks =
+      verb.add_option("--tasks", options.tasks, "how many (default 1)")->check(any_count());
+  verb.add_option("--min", options.tasks_min, "at least so many tasks")
+      ->excludes(tasks)
+      ->check(any_count());
+  verb.add_option("--max", options.tasks_max, "at most so many tasks")
+      ->excludes(tasks)
+      ->check(any_count());
   verb.add_option("--env", options.environment, "NAME=VALUE for the tasks");
   verb.add_option("--directory", options.directory, "where the tasks start");
   verb.add_option("--labels", options.labels, "nodes that will do: 'ssd && zone in (a, b)'");
   verb.add_option("--site", options.sites, "allowed sites, preferred first");
-  verb.add_option("--priority", options.priority, "within the tenant (default 0)");
+  verb.add_option("--priority", options.priority, "within the tenant (default 0)")
+      ->check(whole_number(std::numeric_limits<std::int32_t>::min(),
+                           std::numeric_limits<std::int32_t>::max()));
   verb.add_option("--time-limit", options.time_limit, "per task: 1h30m");
   verb.add_option("--lease", options.lease,
                   "how long tasks run on without word from a coordinator: 5m (default: the "
                   "cluster's)");
-  verb.add_option("--retries", options.retries, "more runs of a task that fails (default 0)");
+  verb.add_option("--retries", options.retries, "more runs of a task that fails (default 0)")
+      ->check(any_count());
   verb.add_option("--kind", options.kind, "batch (the default), or service: runs until cancelled")
-      ->check(CLI::IsMember({"batch", "service"}));
+      ->check(one_of({"batch", "service"}));
   verb.add_option(
       "--placement", options.placement,
       "by which rule nodes with room are chosen: in-turn, gdrf, best-fit, spread or pack "

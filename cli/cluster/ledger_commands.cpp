@@ -1,4 +1,5 @@
 // ledger show | journal | verify | backup | doubts | restored | trust | forgive, and events
+#include <limits>
 #include <memory>
 
 #include "cli/cluster/commands.hpp"
@@ -8,6 +9,7 @@
 #include "cli/cluster/tables.hpp"
 #include "cli/core/progress.hpp"
 #include "cli/core/session.hpp"
+#include "cli/core/usage_error.hpp"
 #include "cli/core/verbs.hpp"
 #include "model/requests.hpp"
 #include "storage/ledger.hpp"
@@ -152,17 +154,12 @@ void add_forgive_verb(CLI::App& noun, Context& context) {
   on_run_with_client(verb, context, wanted, forgive);
 }
 
-/// Empty, or what is wrong. CLI11 takes -1 for the largest number there is.
-std::string cycle_fault(const std::string& text) {
-  if (text.find_first_not_of("0123456789") == std::string::npos) return {};
-  return "'" + text + "' is not a cycle's number; write a whole number, 0 or more";
-}
-
 void add_journal_reader(CLI::App& parent, Context& context, const char* name,
                         const char* description, const char* examples, Printer print) {
   auto* verb = add_verb(parent, name, description, examples);
   auto options = std::make_shared<JournalOptions>();
-  verb->add_option("--since", options->since, "from this cycle on (default 1)")->check(cycle_fault);
+  verb->add_option("--since", options->since, "from this cycle on (default 1)")
+      ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));
   verb->add_flag("--follow", options->follow, "go on with what comes, until Ctrl-C");
   add_stale_option(verb, context);
   on_run(verb, context,

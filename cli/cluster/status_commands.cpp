@@ -10,6 +10,7 @@
 #include "cli/cluster/json_shapes.hpp"
 #include "cli/cluster/tables.hpp"
 #include "cli/core/session.hpp"
+#include "cli/core/usage_error.hpp"
 #include "cli/core/verbs.hpp"
 #include "cli/core/version.hpp"
 
@@ -110,7 +111,7 @@ void add_status_commands(CLI::App& app, Context& context) {
                        "  fairwater top\n  fairwater top --interval 500ms --count 10");
   auto options = std::make_shared<TopOptions>();
   top->add_option("--interval", options->interval, "between two views (default 2s)");
-  top->add_option("--count", options->count, "stop after so many views");
+  top->add_option("--count", options->count, "stop after so many views")->check(any_count());
   on_run(top, context, [&context, options] { return run_top(context, *options); });
 
   auto* coordinator = add_noun(app, "coordinator", "Several coordinators with one ledger");

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/core/files.hpp"
+#include "cli/core/usage_error.hpp"
 #include "cli/core/verbs.hpp"
 #include "cli/profile/measure.hpp"
 #include "cli/profile/report.hpp"
@@ -144,9 +145,9 @@ void add_profile_commands(CLI::App& app, Context& context) {
       ->required()
       ->allow_extra_args(false);
   run_verb->add_option("--repeat", measure_options->repeat, "runs with each amounts (default 3)")
-      ->check(CLI::Range(1u, static_cast<std::uint32_t>(kMaxProfiledRuns)));
+      ->check(whole_number(1, kMaxProfiledRuns));
   run_verb->add_option("--parallel", measure_options->parallel, "runs at a time (default 2)")
-      ->check(CLI::Range(1u, kMostParallelRuns));
+      ->check(whole_number(1, kMostParallelRuns));
   run_verb->add_option("--svg", measure_options->svg, "a file for the picture");
   on_run(run_verb, context, [&context, measure_options] { return run(context, *measure_options); });
 }

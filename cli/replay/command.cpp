@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/core/usage_error.hpp"
 #include "cli/core/verbs.hpp"
 #include "cli/replay/replay.hpp"
 #include "input/document.hpp"
@@ -82,10 +83,11 @@ void add_replay_command(CLI::App& app, Context& context) {
   auto options = std::make_shared<ReplayOptions>();
   verb->add_option("trace", options->trace, "the log, plain or packed by gzip")->required();
   verb->add_option("--speedup", options->speedup, "the log's time runs so much faster (default 1)")
-      ->check(CLI::Range(1e-3, 1e9));
-  verb->add_option("--jobs", options->jobs, "the first so many jobs that ran (default: all)");
+      ->check(number_between(1e-3, 1e9));
+  verb->add_option("--jobs", options->jobs, "the first so many jobs that ran (default: all)")
+      ->check(any_count());
   verb->add_option("--tenants", options->tenants, "user, group or queue (default user)")
-      ->check(CLI::IsMember({"user", "group", "queue"}));
+      ->check(one_of({"user", "group", "queue"}));
   verb->add_option("--tenant-file", options->tenant_file, "terms of tenants such as u7 or q1");
   verb->add_option("--task-memory", options->task_memory, "of each process (default 16MiB)");
   on_run(verb, context, [&context, options] { return replay(context, *options); });

@@ -5,6 +5,7 @@
 #include <memory>
 #include <thread>
 
+#include "cli/core/usage_error.hpp"
 #include "cli/core/verbs.hpp"
 #include "cli/sim/commands.hpp"
 #include "cli/sim/reproduce.hpp"
@@ -40,10 +41,10 @@ void add_sim_reproduce(CLI::App& sim, Context& context) {
   verb->add_option("--out", options->out,
                    "the folder for NAME.html, NAME.json and index.html (default reproduction)");
   verb->add_option("--seeds", options->seeds, "repetitions of what is random (default 10)")
-      ->check(CLI::Range(1U, kMaxSeeds));
+      ->check(whole_number(1, kMaxSeeds));
   verb->add_option("--threads", options->threads,
                    "processors to use (default: all); results do not depend on it")
-      ->check(CLI::Range(1U, kMaxThreads));
+      ->check(whole_number(1, kMaxThreads));
   verb->add_option("--traces", options->traces,
                    "the folder of workload traces (default: FAIRWATER_TRACES)");
   verb->add_option("--table", options->table_file,

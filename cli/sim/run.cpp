@@ -8,6 +8,7 @@
 
 #include "cli/core/files.hpp"
 #include "cli/core/progress.hpp"
+#include "cli/core/usage_error.hpp"
 #include "cli/core/verbs.hpp"
 #include "cli/sim/commands.hpp"
 #include "cli/sim/file.hpp"
@@ -147,9 +148,9 @@ void add_options(CLI::App& verb, const std::shared_ptr<SimOptions>& options) {
       ->required();
   verb.add_option("--out", options->out, "write JSON, CSV and a page into this folder");
   verb.add_option("--threads", options->threads, "seeds that run at once")
-      ->check(CLI::Range(1, 1024));
+      ->check(whole_number(1, 1024));
   verb.add_option("--seeds", options->seeds, "repetitions, instead of what the file says")
-      ->check(CLI::Range(1, 10'000));
+      ->check(whole_number(1, 10'000));
 }
 
 }  // namespace

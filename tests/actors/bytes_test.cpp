@@ -187,6 +187,18 @@ TEST_CASE("a reason that is too long is refused", "[actor]") {
   CHECK(details(drained.error()).field == "reason");
 }
 
+TEST_CASE("a drain without a reason is refused, the end of one needs none", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("only", 1)});
+  (void)cluster.join("node1", 1);
+  const auto drained = cluster.ask<Done>(DrainNode{cluster.operator_caller(), "node1", "", true});
+  REQUIRE_FALSE(drained.engaged());
+  CHECK(details(drained.error()).code == ErrorCode::invalid_input);
+  CHECK(details(drained.error()).field == "reason");
+  CHECK(cluster.node("node1").state == NodeState::up);
+  CHECK(cluster.ask<Done>(DrainNode{cluster.operator_caller(), "node1", "", false}).engaged());
+}
+
 TEST_CASE("an agent that cannot take its orders keeps neither them nor the node", "[actor]") {
   ClusterFixture cluster;
   cluster.apply({tenant_spec("only", 1)});

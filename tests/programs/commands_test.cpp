@@ -124,14 +124,34 @@ TEST_CASE("wrong usage is 2 and says what is wrong", "[golden][commands]") {
     const char* message;
   };
   const Misuse misuses[] = {
-      {{}, "subcommand is required"},
-      {{"frobnicate"}, "'frobnicate' is not known here"},
-      {{"job", "frobnicate"}, "'frobnicate' is not known here"},
-      {{"job"}, "subcommand is required"},
-      {{"job", "show"}, "id is required"},
-      {{"job", "show", "7", "--colour"}, "--colour"},
-      {{"job", "run", "--tasks", "many", "--", "sleep"}, "many"},
-      {{"job", "run", "--tasks", "2", "--min", "1", "--", "sleep"}, "excludes"},
+      {{}, "a command is missing; write one of status, top, "},
+      {{"frobnicate"}, "'frobnicate' is not known here; write one of status, top, "},
+      {{"job", "frobnicate"}, "'frobnicate' is not known here; write one of submit, run, list, "},
+      {{"node", "drian", "n"}, "'drian' is not known here; did you mean drain?"},
+      {{"node", "drain", "a", "b", "--reason", "r"},
+       "'b' is not known here; write fairwater node drain NAME --reason TEXT"},
+      {{"job"}, "a command is missing; write one of submit, run, list, "},
+      {{"job", "show"}, "id: is required; write fairwater job show ID"},
+      {{"job", "show", "7", "--colour"},
+       "'--colour' is not known here; fairwater job show --help says which options are"},
+      {{"node", "drain", "n", "--reson=r"},
+       "'--reson=r' is not known here; did you mean --reason?"},
+      {{"job", "run", "--tasks", "many", "--", "sleep"},
+       "--tasks: 'many' is not a whole number from 0 to 4294967295"},
+      {{"job", "run", "--tasks", "-1", "--", "sleep"},
+       "--tasks: '-1' is not a whole number from 0"},
+      {{"job", "run", "--tasks", "010", "--", "sleep"}, "--tasks: '010' begins with 0"},
+      {{"job", "run", "--tasks"}, "--tasks: is without a value; write --tasks NUMBER"},
+      {{"job", "run", "--tasks=", "--", "sleep"}, "--tasks: is without a value"},
+      {{"job", "run", "--priority", "3000000000", "--", "sleep"},
+       "--priority: '3000000000' is not a whole number from -2147483648 to 2147483647"},
+      {{"job", "run", "--gang=maybe", "--", "sleep"},
+       "--gang: takes no value, and has 'maybe'; write --gang"},
+      {{"job", "run", "--cpus", "all", "--", "sleep"}, "--cpus: 'all' is not shared or exclusive"},
+      {{"job", "run", "--kind", "cron", "--", "sleep"}, "--kind: 'cron' is not batch or service"},
+      {{"--address"}, "--address: is without a value; write --address TEXT"},
+      {{"job", "run", "--tasks", "2", "--min", "1", "--", "sleep"},
+       "--tasks: does not go with --min; give one of them"},
       {{"job", "run", "--tenant", "a"}, "command: is missing: write it after --"},
       {{"job", "run", "--cpu", "lots", "--", "sleep"}, "cpu: 'lots' is not an amount of cpu"},
       {{"job", "run", "--resource", "cpu=1,cpu=2", "--", "sleep"}, "cpu: given twice"},
@@ -149,9 +169,13 @@ TEST_CASE("wrong usage is 2 and says what is wrong", "[golden][commands]") {
       {{"job", "run", "--lease", "long", "--", "true"}, "lease: 'long' is not a duration"},
       {{"job", "list", "--", "sleep"},
        "only job run, gang run and gang reach take a command after --"},
-      {{"node", "drain", "n"}, "--reason is required"},
-      {{"ledger", "forgive", "--debtor", "a"}, "--reason is required"},
-      {{"ledger", "forgive", "--reason", "r"}, "--debtor is required"},
+      {{"node", "drain", "n"},
+       "--reason: is required; write fairwater node drain NAME --reason TEXT"},
+      {{"node", "drain", "n", "--reason"}, "--reason: is without a value; write --reason TEXT"},
+      {{"node", "drain", "n", "--reason", "a", "--reason", "b"},
+       "--reason: is given 2 times; once is right"},
+      {{"ledger", "forgive", "--debtor", "a"}, "--reason: is required"},
+      {{"ledger", "forgive", "--reason", "r"}, "--debtor: is required"},
       {{"node", "drain", "n", "--reason", "r", "--deadline", "soon"},
        "deadline: 'soon' is not a duration"},
       {{"node", "drain", "n", "--reason", "r", "--deadline", "0s"}, "to stop all at once say 1ms"},
@@ -162,14 +186,15 @@ TEST_CASE("wrong usage is 2 and says what is wrong", "[golden][commands]") {
        "/nonexistent/input.json: cannot be read: No such"},
       {{"policy", "sequence", "/"}, "/: cannot be read: Is a directory"},
       {{"replay", "/nonexistent/log.swf"}, "/nonexistent/log.swf: cannot be read: No such"},
-      {{"replay", "log.swf", "--speedup", "0"}, "speedup"},
-      {{"replay", "log.swf", "--tenants", "site"}, "site"},
-      {{"completion", "fish"}, "fish"},
+      {{"replay", "log.swf", "--speedup", "0"},
+       "--speedup: '0' is not a number from 0.001 to 1000000000"},
+      {{"replay", "log.swf", "--tenants", "site"}, "--tenants: 'site' is not user, group or queue"},
+      {{"completion", "fish"}, "shell: 'fish' is not bash or zsh"},
       {{"tenant", "apply", "/"}, "/: cannot be read: Is a directory"},
       {{"top", "--interval", "often"}, "interval: 'often' is not a duration"},
       {{"status"}, "token: no token: set FAIRWATER_TOKEN"},
-      {{"ledger", "journal", "--since", "-1"}, "--since: '-1' is not a cycle's number"},
-      {{"events", "--since", "-1", "--follow"}, "--since: '-1' is not a cycle's number"},
+      {{"ledger", "journal", "--since", "-1"}, "--since: '-1' is not a whole number, 0 or more"},
+      {{"events", "--since", "-1", "--follow"}, "--since: '-1' is not a whole number, 0 or more"},
       {{"status", "--token-file", "/nonexistent"}, "/nonexistent"},
   };
   for (const auto& misuse : misuses) {
@@ -218,6 +243,12 @@ TEST_CASE("with --json a failure is one value of JSON", "[golden][commands]") {
   const Outcome usage = run({"job", "show", "--json"});
   CHECK(usage.status == 2);
   CHECK(Json::parse(usage.out).at("error").at("code") == "invalid_input");
+  CHECK(Json::parse(usage.out).at("error").at("field") == "id");
+  const Outcome number = run({"job", "list", "--json", "--limit", "x"});
+  CHECK(number.out ==
+        R"({"version":1,"error":{"code":"invalid_input","message":"'x' is not a whole number )"
+        R"(from 0 to 4294967295","field":"--limit"}})"
+        "\n");
 }
 
 TEST_CASE("FAIRWATER_OUTPUT chooses JSON", "[unit][commands]") {
@@ -277,6 +308,15 @@ TEST_CASE("completion knows nouns, verbs and options", "[unit][commands]") {
   CHECK_THAT(bash, Catch::Contains("'') words='") && Catch::Contains("tenant ") &&
                        Catch::Contains("'job') words='submit run ") && Catch::Contains("--follow"));
   CHECK_THAT(run({"completion", "zsh"}).out, Catch::Contains("bashcompinit"));
+}
+
+TEST_CASE("with --json the completion script is a value of JSON", "[golden][commands]") {
+  for (const std::string shell : {"bash", "zsh"}) {
+    const Json json = Json::parse(run({"completion", shell, "--json"}).out);
+    CHECK(json.at("version") == 1);
+    CHECK(json.at("shell") == shell);
+    CHECK(json.at("script") == run({"completion", shell}).out);
+  }
 }
 
 TEST_CASE("the completion script is one that bash takes", "[unit][commands]") {

@@ -48,6 +48,7 @@ TEST_CASE("bad input of every kind is refused with its exit status and a word on
       {"an unknown job", {"job", "show", "999999"}, "", 1, "999999"},
       {"a job id that is none", {"job", "show", "abc"}, "", 2, "abc"},
       {"an unknown node", {"node", "drain", "nowhere", "--reason", "x"}, "", 1, "nowhere"},
+      {"no reason for a drain", {"node", "drain", "node1", "--reason", ""}, "", 2, "say why"},
       {"an unknown verb", {"job", "dance"}, "", 2, ""},
       {"an unknown flag", {"status", "--quickly"}, "", 2, "quickly"},
       {"no command to run", {"job", "run", "--tenant", "steady"}, "", 2, ""},
