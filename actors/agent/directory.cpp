@@ -37,10 +37,11 @@ Expected<std::string> parse_instance(const std::string& content,
   return instance;
 }
 
+caf::error in_use(const std::filesystem::path& path) {
+  return make_error(ErrorCode::storage_locked, path.string() + " is in use by another agent");
+}
+
 caf::error create(const std::filesystem::path& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error) return system_error("cannot make " + path.string(), error.value());
   auto instance = random_id();
   if (!instance) return instance.error();
   if (auto failed = replace_file(path / "agent", std::string(kHead) + *instance + "\n",
@@ -49,21 +50,48 @@ caf::error create(const std::filesystem::path& path) {
   return mark_place(path);
 }
 
-/// Makes the directory an agent's, or says why it is none.
+caf::error no_agent(const std::filesystem::path& path) {
+  return make_error(ErrorCode::not_found,
+                    path.string() +
+                        " holds no agent; a new one is made with a join token "
+                        "(--join-token-file FILE), which the coordinator's --init wrote",
+                    "data");
+}
+
+/// Nobody else prepares or owns the directory while it is held: there may be no file yet to lock.
+Expected<FileDescriptor> lock_directory(const std::filesystem::path& path, IfEmpty if_empty) {
+  std::error_code error;
+  if (if_empty == IfEmpty::create) std::filesystem::create_directories(path, error);
+  if (error) return system_error("cannot make " + path.string(), error.value());
+  FileDescriptor lock(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!lock && errno == ENOENT) return no_agent(path);
+  if (!lock) return system_error("cannot open " + path.string(), errno);
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return in_use(path);
+  return lock;
+}
+
+/// Nothing is in the locked directory, but for what a creation leaves that is cut off before its
+/// rename.
+Expected<bool> holds_nothing(const std::filesystem::path& path) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end;
+       entry.increment(error))
+    if (entry->path().filename() != "agent.new") return false;
+  if (error) return system_error("cannot look into " + path.string(), error.value());
+  return true;
+}
+
+/// Makes the locked directory an agent's, or says why it is none.
 caf::error prepare(const std::filesystem::path& path, IfEmpty if_empty) {
   std::error_code error;
   if (std::filesystem::exists(path / "agent", error)) return caf::none;
-  if (std::filesystem::exists(path, error) && !std::filesystem::is_empty(path, error))
+  if (error) return system_error("cannot look into " + path.string(), error.value());
+  const auto empty = holds_nothing(path);
+  if (!empty) return empty.error();
+  if (!*empty)
     return make_error(ErrorCode::invalid_input,
                       path.string() + " is not empty and not an agent's data directory", "data");
-  if (error) return system_error("cannot look into " + path.string(), error.value());
-  if (if_empty == IfEmpty::refuse)
-    return make_error(ErrorCode::not_found,
-                      path.string() +
-                          " holds no agent; a new one is made with a join token "
-                          "(--join-token-file FILE), which the coordinator's --init wrote",
-                      "data");
-  return create(path);
+  return if_empty == IfEmpty::refuse ? no_agent(path) : create(path);
 }
 
 /// A file's decimal number; 0 where there is no such file.
@@ -139,13 +167,15 @@ Expected<AgentRun> begin_run(const std::filesystem::path& path) {
 }  // namespace
 
 Expected<AgentDirectory> AgentDirectory::open(const std::filesystem::path& path, IfEmpty if_empty) {
+  auto lock = lock_directory(path, if_empty);
+  if (!lock) return lock.error();
   if (auto error = prepare(path, if_empty)) return error;
   AgentDirectory directory;
   directory.path_ = path;
-  directory.lock_.reset(::open((path / "agent").c_str(), O_RDONLY | O_CLOEXEC));
-  if (!directory.lock_) return system_error("cannot open " + (path / "agent").string(), errno);
-  if (::flock(directory.lock_.get(), LOCK_EX | LOCK_NB) != 0)
-    return make_error(ErrorCode::storage_locked, path.string() + " is in use by another agent");
+  directory.lock_ = std::move(*lock);
+  directory.file_lock_.reset(::open((path / "agent").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!directory.file_lock_) return system_error("cannot open " + (path / "agent").string(), errno);
+  if (::flock(directory.file_lock_.get(), LOCK_EX | LOCK_NB) != 0) return in_use(path);
   const auto content = read_file(path / "agent");
   if (!content) return content.error();
   auto instance = parse_instance(*content, path / "agent");

@@ -1,7 +1,10 @@
 // An agent's data directory: who it is, and what it must not forget. One agent at a time owns it.
 //
-//   agent       "fairwater-agent 1" NL "instance " 32 hex digits NL; made once, locked (flock) by
-//               the owner
+// The owner locks (flock) the directory, before it looks or makes anything there, and `agent`, the
+// only lock that earlier versions know.
+//
+//   agent       "fairwater-agent 1" NL "instance " 32 hex digits NL; made once, as the first file:
+//               beside `agent.new`, which a start that was killed leaves, nothing is there before
 //   starts      how often an agent was started here, decimal, NL; counted up before it says
 //               anything
 //   high-water  cycle [SP hash SP incarnation SP cluster] NL ["epoch" SP epoch NL]: the newest
@@ -26,10 +29,10 @@ enum class IfEmpty : bool { refuse, create };
 
 class AgentDirectory {
  public:
-  /// Loads the instance id; makes it, once, where the directory is empty or absent and `if_empty`
-  /// says so: an agent that lost its directory must not quietly pass for the old one. Errors:
-  /// `not_found` (empty, and not to be made), `storage_locked`, `storage_damaged`, `invalid_input`
-  /// (somebody else's directory).
+  /// Loads the instance id; makes it, once, where the directory is empty (or a first start was
+  /// killed there) or absent and `if_empty` says so: an agent that lost its directory must not
+  /// quietly pass for the old one. Errors: `not_found` (empty, and not to be made),
+  /// `storage_locked`, `storage_damaged`, `invalid_input` (somebody else's directory).
   [[nodiscard]] static Expected<AgentDirectory> open(const std::filesystem::path& path,
                                                      IfEmpty if_empty);
 
@@ -46,7 +49,8 @@ class AgentDirectory {
  private:
   AgentDirectory() = default;
   std::filesystem::path path_;
-  FileDescriptor lock_;
+  FileDescriptor lock_;       ///< of the directory
+  FileDescriptor file_lock_;  ///< of `agent`
   std::string instance_;
   AgentIdentity identity_;
 };

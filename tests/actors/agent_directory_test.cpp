@@ -1,10 +1,19 @@
 // Whose directory it is, and what is refused.
+#include <array>
+#include <barrier>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <string>
+#include <sys/file.h>
+#include <thread>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
 #include "actors/agent/directory.hpp"
+#include "process/file_descriptor.hpp"
 #include "process/temporary_directory.hpp"
 
 using namespace fairwater;
@@ -50,6 +59,55 @@ TEST_CASE("An agent's directory has one owner", "[unit]") {
   const auto second = AgentDirectory::open(path, IfEmpty::refuse);
   CHECK(code_of(second) == ErrorCode::storage_locked);
   CHECK(details(second.error()).message == path.string() + " is in use by another agent");
+}
+
+TEST_CASE("Of agents that start at once on a new directory one owns it", "[unit]") {
+  constexpr std::size_t kStarts = 4;
+  constexpr int kRounds = 200;
+  const TemporaryDirectory scratch;
+  for (int round = 0; round < kRounds; ++round) {
+    const auto path = scratch / std::to_string(round);
+    std::array<std::optional<Expected<AgentDirectory>>, kStarts> opened;
+    std::barrier together(kStarts);
+    {
+      std::vector<std::jthread> starts;
+      for (auto& one : opened)
+        starts.emplace_back([&] {
+          together.arrive_and_wait();
+          one.emplace(AgentDirectory::open(path, IfEmpty::create));
+        });
+    }
+    std::size_t owners = 0;
+    for (const auto& one : opened) {
+      owners += *one ? 1 : 0;
+      if (!*one) CHECK(code_of(*one) == ErrorCode::storage_locked);
+    }
+    CHECK(owners == 1);
+  }
+}
+
+TEST_CASE("An agent that was killed in its first start can start again", "[unit]") {
+  const TemporaryDirectory scratch;
+  const std::filesystem::path path = scratch / "agent";
+  std::filesystem::create_directory(path);
+  std::ofstream(path / "agent.new") << "fairwater-agent 1\ninst";
+  CHECK(code_of(AgentDirectory::open(path, IfEmpty::refuse)) == ErrorCode::not_found);
+  {
+    const auto opened = AgentDirectory::open(path, IfEmpty::create);
+    REQUIRE(opened);
+    CHECK(opened->identity().run.starts == 1);
+    CHECK_FALSE(opened->identity().moved);
+  }
+  CHECK(AgentDirectory::open(path, IfEmpty::refuse));
+}
+
+TEST_CASE("An agent that an earlier version runs owns its directory", "[unit]") {
+  const TemporaryDirectory scratch;
+  const std::filesystem::path path = scratch / "agent";
+  REQUIRE(AgentDirectory::open(path, IfEmpty::create));
+  const FileDescriptor earlier(::open((path / "agent").c_str(), O_RDONLY | O_CLOEXEC));
+  REQUIRE(::flock(earlier.get(), LOCK_EX | LOCK_NB) == 0);
+  CHECK(code_of(AgentDirectory::open(path, IfEmpty::refuse)) == ErrorCode::storage_locked);
 }
 
 TEST_CASE("An agent does not start on an empty or foreign directory", "[unit]") {
