@@ -16,6 +16,7 @@
 #include "process/cpuset.hpp"
 #include "process/forgotten_tasks.hpp"
 #include "process/fork_server.hpp"
+#include "process/host_cgroups.hpp"
 #include "process/lease.hpp"
 #include "process/members_file.hpp"
 #include "process/removal_thread.hpp"
@@ -40,6 +41,12 @@ struct Unrecorded {
 };
 const Unrecorded kWentWithMachine{EndReason::node_lost, "its machine went down"};
 constexpr int kLockTries = 1000;  // about a second
+constexpr int kCgroupTries = 10;  // another host may remove them while they are nobody's
+
+struct OwnCgroups {
+  CgroupPaths paths;
+  CgroupClaims claims;
+};
 
 TaskResult unknown_end(const TaskKey& task, const caf::error& error) {
   TaskResult result;
@@ -50,14 +57,39 @@ TaskResult unknown_end(const TaskKey& task, const caf::error& error) {
   return result;
 }
 
+Expected<CgroupPaths> make_cgroups(const TaskHostOptions& options) {
+  const std::string name = cgroup_name(options.directory);
+  auto paths = make_cgroup_parent(options.limits, name);
+  if (!paths) return paths.error();
+  if (!options.device_files.empty())
+    if (auto failed = add_device_control(*paths, name)) return failed;
+  if (options.cpusets)
+    if (auto failed = add_cpusets(*paths, name, usable_cpus())) return failed;
+  return paths;
+}
+
+/// Also removes what hosts left that are gone for good.
+Expected<OwnCgroups> own_cgroups(const TaskHostOptions& options) {
+  for (int tries = 0; tries < kCgroupTries; ++tries) {
+    auto paths = make_cgroups(options);
+    if (!paths) return paths.error();
+    auto claims = claim_cgroups(*paths, options.directory);
+    if (!claims) continue;
+    remove_unclaimed_cgroups(*paths);
+    return OwnCgroups{std::move(*paths), std::move(*claims)};
+  }
+  return make_error(ErrorCode::internal, "control groups were removed as often as they were made");
+}
+
 }  // namespace
 
 class TaskHost::Impl {
  public:
-  Impl(TaskHostOptions options, CgroupPaths cgroup_parent, Lease lease,
+  Impl(TaskHostOptions options, OwnCgroups cgroups, Lease lease,
        std::unique_ptr<ForgottenTasks> forgotten)
       : options_(std::move(options)),
-        cgroup_parent_(std::move(cgroup_parent)),
+        cgroup_parent_(std::move(cgroups.paths)),
+        cgroup_claims_(std::move(cgroups.claims)),
         lease_(std::move(lease)),
         forgotten_(std::move(forgotten)),
         fork_server_(options_.supervisor, options_.directory, cgroup_parent_,
@@ -120,6 +152,7 @@ class TaskHost::Impl {
 
   TaskHostOptions options_;
   CgroupPaths cgroup_parent_;
+  CgroupClaims cgroup_claims_;
   Lease lease_;
   std::unique_ptr<ForgottenTasks> forgotten_;
   RemovalThread removals_;
@@ -432,19 +465,14 @@ Expected<std::unique_ptr<TaskHost>> TaskHost::open(TaskHostOptions options) {
   if (auto failed = make_work_parent(options.work_directory, ::geteuid() == 0,
                                      options.users.fallback != DefaultUser::own))
     return failed;
-  auto cgroup = make_cgroup_parent(options.limits, cgroup_name(options.directory));
-  if (!cgroup) return cgroup.error();
-  if (!options.device_files.empty())
-    if (auto failed = add_device_control(*cgroup, cgroup_name(options.directory))) return failed;
-  if (options.cpusets)
-    if (auto failed = add_cpusets(*cgroup, cgroup_name(options.directory), usable_cpus()))
-      return failed;
+  auto cgroups = own_cgroups(options);
+  if (!cgroups) return cgroups.error();
   const bool is_first_of_boot = !Lease::exists(options.directory);
   auto lease = Lease::open(options.directory);
   if (!lease) return lease.error();
   auto forgotten = ForgottenTasks::open(options.directory, options.log_retention);
   if (!forgotten) return forgotten.error();
-  auto impl = std::make_unique<Impl>(std::move(options), std::move(*cgroup), std::move(*lease),
+  auto impl = std::make_unique<Impl>(std::move(options), std::move(*cgroups), std::move(*lease),
                                      std::move(*forgotten));
   if (is_first_of_boot)
     if (auto failed = impl->find_earlier_boots_attempts()) return failed;
