@@ -113,7 +113,7 @@ class ShareFilling {
     if (task.home && state_.node_has_room(task.home, tenant, task))
       return Place{{{task.home, 1}}, Placement::unset};
     if (const auto chosen = state_.choose_node(tenant, task))
-      return Place{{{*chosen, 1}}, task.placement};
+      return Place{{{*chosen, 1}}, told_rule(task.placement)};
     const auto node = first_node(tenant, task);
     if (!node) return std::nullopt;
     return Place{{{*node, 1}}, Placement::unset};

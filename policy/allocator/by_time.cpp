@@ -204,6 +204,17 @@ std::vector<KeptPlace>::iterator PlaceByTime::place_of(TenantState& tenant,
   });
 }
 
+LedgerMs PlaceByTime::room_from(const WaitingRange& task,
+                                const std::optional<ExpectedShares>& shares) const {
+  const std::int64_t duration_ms = duration_of(task, predict_);
+  if (!deal_.state.takes_shares(task.demand))
+    return profile_->earliest(task.demand, duration_ms, kNever).value_or(kNever);
+  if (!shares) return kNever;
+  RoomProfile from_then = *profile_;
+  from_then.pass_to(shares->from_ms);
+  return from_then.earliest(task.demand, duration_ms, kNever).value_or(kNever);
+}
+
 void PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool has_claim) {
   if (entry.is_gang()) return keep_gang_room(tenant, entry, has_claim);
   AllocatorState& state = deal_.state;
@@ -212,8 +223,9 @@ void PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool 
   // When a device is free, no time limit of room tells.
   if (names_devices(task)) return;
   if (!profile_) profile_ = expected_room(node, state.now_ms(), predict_);
-  const LedgerMs from_ms =
-      profile_->earliest(task.demand, duration_of(task, predict_), kNever).value_or(kNever);
+  std::optional<ExpectedShares> shares;
+  if (state.takes_shares(task.demand)) shares = expected_shares(state, node, task, predict_);
+  const LedgerMs from_ms = room_from(task, shares);
   if (from_ms == kNever && (!has_claim || places_ > 0)) {
     // Those with a claim came before: where nothing is expected to end nobody gets a place any
     // more.
@@ -229,6 +241,8 @@ void PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool 
     tenant.kept.push_back({task.job, node.id, from_ms, entry.late_from_ms});
     node.places_of.push_back(tenant.rank.slot);
   }
+  if (shares && from_ms != kNever)
+    node.kept_devices.push_back({tenant.rank.slot, task.job, from_ms, predict_, shares->names});
   if (!kept_) kept_ = Reservation{tenant.id, task.demand};
   if (from_ms == kNever)
     keeps_all_ = true;

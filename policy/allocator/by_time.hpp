@@ -26,6 +26,9 @@
 // starts beside their places, go by limits even then: else one that was expected to be short could
 // keep a late task back, and another after that.
 //
+// A place of a task that takes a part of a GPU, or whole ones that tasks share, is of particular
+// ones: from then on nobody else gets any of them.
+//
 // What has no known limit is not expected to end. Where therefore no moment can be told, the first
 // that has no room, if its tenant is below its mark or it is late, has all room kept for it as it
 // becomes free. That is the node's reservation, in the accounts and so in the journal.
@@ -51,6 +54,7 @@
 #include <vector>
 
 #include "policy/allocator/deal_progress.hpp"
+#include "policy/allocator/expected_room.hpp"
 #include "policy/allocator/place.hpp"
 #include "policy/allocator/room_profile.hpp"
 
@@ -90,6 +94,9 @@ class PlaceByTime {
   [[nodiscard]] bool may_start(const TenantState& tenant, const WindowRange& entry);
   [[nodiscard]] std::vector<KeptPlace>::iterator place_of(TenantState& tenant,
                                                           const WaitingRange& task);
+  /// From when on the node is expected to have room for the task; kNever: that is not known.
+  [[nodiscard]] LedgerMs room_from(const WaitingRange& task,
+                                   const std::optional<ExpectedShares>& shares) const;
   /// Gives the task, which has no room now, a place.
   void keep_room(TenantState& tenant, const WindowRange& entry, bool has_claim);
   /// Whether the gang, which has a plan, could have tasks here, too.

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
+#include "policy/gpu/node.hpp"
+
 namespace fairwater::inline policy::inline allocator {
 namespace {
-
-bool is_among(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 /// Of one kind: what is taken, and whether a task holds some of which nobody knows the names.
 struct KindUse {
@@ -40,7 +38,7 @@ std::optional<std::vector<std::string>> choose_devices(const NodeTraits& node,
   std::vector<std::string> chosen;
   for (const NodeDevices& kind : node.devices) {
     const auto index = std::find(resources.begin(), resources.end(), kind.resource);
-    if (index == resources.end()) continue;
+    if (index == resources.end() || kind.resource == kSharedGpus) continue;
     const auto resource = static_cast<std::size_t>(index - resources.begin());
     const auto count = static_cast<std::size_t>(std::max<Amount>(wanted.demand[resource], 0));
     std::set<std::string> picked;

@@ -5,26 +5,21 @@
 // whose agent chose) may have any of its kind: while one runs on the node, nothing of that kind is
 // given there by name, and who names none gets none told: the agent chooses for it, too.
 //
+// Shared GPUs are not among these: see device_shares.hpp.
+//
 // Internal to policy/allocator.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "policy/allocator/device_use.hpp"
 #include "policy/allocator/placement.hpp"
 #include "policy/core/types.hpp"
 
 namespace fairwater::inline policy::inline allocator {
-
-/// What a task on the node holds of resources that are counted.
-struct DeviceUse {
-  ResourceVector demand;
-  std::vector<std::string> names;
-};
-using DeviceUses = std::map<TaskKey, DeviceUse>;
 
 struct WantedDevices {
   const ResourceVector& demand;

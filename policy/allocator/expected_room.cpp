@@ -1,6 +1,7 @@
 #include "policy/allocator/expected_room.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -58,6 +59,31 @@ RoomProfile expected_room(const NodeRoom& node, LedgerMs now_ms, Predict predict
     std::stable_sort(ends.begin(), ends.end(), is_earlier);
   for (const auto& [at_ms, demand] : ends) profile.grow(at_ms, *demand);
   return profile;
+}
+
+std::optional<ExpectedShares> expected_shares(const AllocatorState& state, const NodeRoom& node,
+                                              const WaitingRange& task, Predict predict) {
+  const LedgerMs now_ms = state.now_ms();
+  std::vector<ExpectedEnd> ends;
+  for (const auto& [end, ending] : node.ends) {
+    const LedgerMs at_ms = predict == Predict::limits ? ending.limit_ends_ms : end.at_ms;
+    if (at_ms != kNever && state.takes_shares(ending.demand))
+      ends.push_back({std::max(at_ms, now_ms + 1), end.task});
+  }
+  std::sort(ends.begin(), ends.end());
+  std::set<std::string> kept_for_others;
+  for (const NodeRoom::KeptDevices& kept : node.kept_devices)
+    if (kept.job != task.job) kept_for_others.insert(kept.names.begin(), kept.names.end());
+  DeviceUses held = node.device_uses;
+  LedgerMs from_ms = now_ms;
+  auto next = ends.begin();
+  for (;;) {
+    auto shares = state.shares_for(node, task.demand, task.rule.get(), held, kept_for_others);
+    if (shares) return ExpectedShares{from_ms, std::move(shares->names)};
+    if (next == ends.end()) return std::nullopt;
+    from_ms = next->at_ms;
+    for (; next != ends.end() && next->at_ms == from_ms; ++next) held.erase(next->task);
+  }
 }
 
 bool keeps_for_late(const AllocatorState& state, const NodeRoom& node) {

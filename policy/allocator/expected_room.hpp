@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "policy/allocator/room_profile.hpp"
 #include "policy/allocator/state.hpp"
@@ -18,6 +20,19 @@ namespace fairwater::inline policy::inline allocator {
 /// beyond what was planned is expected to end with the next millisecond. O(tasks on the node *
 /// log).
 [[nodiscard]] RoomProfile expected_room(const NodeRoom& node, LedgerMs now_ms, Predict predict);
+
+/// From when on the task has enough of the node's shared GPUs, beside those that are kept for other
+/// jobs, and which.
+struct ExpectedShares {
+  LedgerMs from_ms = 0;
+  std::vector<std::string> names;
+};
+/// By when the tasks that hold some are expected to end; none: that is not known. O(tasks that hold
+/// some * AllocatorState::shares_for).
+[[nodiscard]] std::optional<ExpectedShares> expected_shares(const AllocatorState& state,
+                                                            const NodeRoom& node,
+                                                            const WaitingRange& task,
+                                                            Predict predict);
 
 /// Whether something late has a place there, beside which all goes by limits. O(places there).
 [[nodiscard]] bool keeps_for_late(const AllocatorState& state, const NodeRoom& node);

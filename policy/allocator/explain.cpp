@@ -82,11 +82,12 @@ class Explanation {
         most_capacity[r] = std::max(most_capacity[r], node.capacity[r]);
         most_free[r] = std::max(most_free[r], free[r]);
       }
-      large_enough += range_.demand.fits(node.capacity) ? 1 : 0;
+      large_enough += range_.demand.fits(node.capacity) && has_shares_when_empty(node) ? 1 : 0;
       const ResourceVector one_day = node.free_one_day();
       for (std::size_t r = 0; r < kMaxResources; ++r)
         most_one_day[r] = std::max(most_one_day[r], one_day[r]);
-      large_enough_one_day += range_.demand.fits(one_day) ? 1 : 0;
+      large_enough_one_day +=
+          range_.demand.fits(one_day) && state_.has_shares_one_day(node, range_) ? 1 : 0;
       if (node.reservation && !is_kept_for_another(node)) ++kept_for_it;
       if (!range_.demand.fits(free)) continue;
       if (!state_.has_devices_for(node, range_)) {
@@ -120,11 +121,51 @@ class Explanation {
                                       " of them keep what becomes free for the tenant") +
               expected_start());
     else if (with_devices == 0)
-      add("device", holders_text());
+      add("device", takes_shares() ? shares_text() : holders_text());
     else if (with_devices == kept)
       add("node_busy", "the " + std::to_string(kept) +
                            " allowed nodes with room keep it for larger tasks that are due");
     return large_enough > 0;
+  }
+
+  [[nodiscard]] bool takes_shares() const { return state_.takes_shares(range_.demand); }
+  [[nodiscard]] bool has_shares_when_empty(const NodeRoom& node) const {
+    return !takes_shares() ||
+           state_.shares_for(node, range_.demand, range_.rule.get(), {}, {}).has_value();
+  }
+
+  /// What is free of the GPUs of allowed nodes with room for all else.
+  [[nodiscard]] std::string shares_text() const {
+    const GpuRequest request = shared_gpus(range_.demand[state_.shared_resource()]);
+    std::int64_t most_of_one = 0;
+    std::size_t most_whole = 0;
+    bool is_kept = false;
+    std::string where;
+    for (const auto& [id, node] : state_.nodes()) {
+      const NodeDevices* kind = state_.shared_devices(node);
+      if (!node.accepts || kind == nullptr || !range_.demand.fits(node.free())) continue;
+      if (range_.rule != nullptr && !range_.rule->allows(node.traits)) continue;
+      is_kept = is_kept || !state_.kept_from(node, range_).empty();
+      const auto room = shared_room(*kind, state_.shared_resource(), node.device_uses);
+      if (!room) continue;
+      const auto begin = room->gpu_milli.begin();
+      const auto end = begin + static_cast<std::ptrdiff_t>(room->gpus);
+      const auto whole = static_cast<std::size_t>(std::count(begin, end, kMilliPerGpu));
+      const std::int64_t most = room->gpus == 0 ? 0 : *std::max_element(begin, end);
+      if (most > most_of_one || whole > most_whole) where = " (node " + node.traits.name + ")";
+      most_of_one = std::max(most_of_one, most);
+      most_whole = std::max(most_whole, whole);
+    }
+    const std::string text =
+        request.milli_per_gpu < kMilliPerGpu
+            ? "it asks for " + std::to_string(request.milli_per_gpu) +
+                  " thousandths of one gpu, the most free of any one is " +
+                  std::to_string(most_of_one)
+            : "it asks for " + std::to_string(request.gpus) +
+                  " whole gpus, the most that nobody has a part of on any one node are " +
+                  std::to_string(most_whole);
+    return text + where + (names_devices(range_) ? ", or those that it names are not free" : "") +
+           (is_kept ? "; some are kept for tasks that have waited longer" : "") + expected_start();
   }
 
   /// Who holds what it asks for by name, on allowed nodes.

@@ -68,7 +68,7 @@ class Growing {
       while (may_place(node, tenant, entry, most) && entries_ + deal.grants.size() < max_entries_) {
         deal.grants.push_back(place(node, tenant, entry));
         if (!chosen) continue;
-        deal.grants.back().placement = entry.range.placement;
+        deal.grants.back().placement = told_rule(entry.range.placement);
         break;
       }
       if (deal.grants.empty()) {

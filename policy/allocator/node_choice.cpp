@@ -71,6 +71,11 @@ void NodeChoices::forget_refusals() {
   for (Shape& shape : shapes_) shape.refused.clear();
 }
 
+void NodeChoices::forget_shares() {
+  for (Shape& shape : shapes_)
+    if (shape.placement == kByOffer) shape.is_stale = true;
+}
+
 void NodeChoices::log(NodeId node) {
   changed_.push_back(node);
   if (changed_.size() <= kMostChanges) return;
@@ -94,7 +99,13 @@ NodeChoices::Shape* NodeChoices::find(const WaitingRange& task) {
 
 NodeChoices::Shape& NodeChoices::shape_of(const AllocatorState& state, const WaitingRange& task) {
   Shape* known = find(task);
-  if (known != nullptr) {
+  if (known != nullptr && known->is_stale) {
+    known->order.clear();
+    known->entries.clear();
+    known->is_stale = false;
+    known->seen = forgotten_ + changed_.size();
+    for (const auto& [id, node] : state.nodes()) put(state, *known, id);
+  } else if (known != nullptr) {
     follow_changes(state, *known);
   } else {
     if (shapes_.size() == kMostShapes)
@@ -129,13 +140,14 @@ void NodeChoices::put(const AllocatorState& state, Shape& shape, NodeId id) {
   }
   const auto node = state.nodes().find(id);
   if (node == state.nodes().end()) return;
-  if (const auto entry = entry_of(shape, node->second)) {
+  if (const auto entry = entry_of(state, shape, node->second)) {
     shape.order.insert(*entry);
     shape.entries.emplace(id, *entry);
   }
 }
 
-std::optional<NodeChoices::Entry> NodeChoices::entry_of(const Shape& shape,
+std::optional<NodeChoices::Entry> NodeChoices::entry_of(const AllocatorState& state,
+                                                        const Shape& shape,
                                                         const NodeRoom& node) const {
   const PlacementRule* rule = shape.rule.get();
   if (!node.accepts || !shape.user.demand.fits(node.free())) return std::nullopt;
@@ -144,10 +156,19 @@ std::optional<NodeChoices::Entry> NodeChoices::entry_of(const Shape& shape,
   if (shape.placement == Placement::gdrf &&
       resource_type(node.capacity, loads_->totals) != shape.user.type)
     ++rank;
-  return Entry{rank, score_of(shape, node), node.id};
+  const std::optional<double> score = score_of(state, shape, node);
+  if (!score) return std::nullopt;
+  return Entry{rank, *score, node.id};
 }
 
-double NodeChoices::score_of(const Shape& shape, const NodeRoom& node) const {
+std::optional<double> NodeChoices::score_of(const AllocatorState& state, const Shape& shape,
+                                            const NodeRoom& node) const {
+  if (shape.placement == kByOffer) {
+    const auto offer =
+        state.shares_for(node, shape.user.demand, shape.rule.get(), node.device_uses, {});
+    if (!offer) return std::nullopt;
+    return static_cast<double>(offer->cost);
+  }
   switch (shape.placement) {
     case Placement::gdrf: {
       const auto gdrs = loads_->gdrs.find(node.id);

@@ -8,6 +8,7 @@
 //             the same header)
 //   spread    the node that is least full then
 //   pack      the node that is fullest then
+//   kByOffer  the node with the cheapest policy/gpu/offer.hpp
 // Full: of the resources that the task asks for, the one of which the largest part is used, in
 // millionths, rounded down. Of several nodes that are alike the lowest id. Earlier ones of a job's
 // sites come before all that.
@@ -38,6 +39,13 @@
 
 namespace fairwater::inline policy::inline allocator {
 
+/// Of tasks that take shares of GPUs where nobody asks for a rule. It has no name: grants do not
+/// tell it.
+inline constexpr Placement kByOffer{255};
+[[nodiscard]] constexpr Placement told_rule(Placement placement) {
+  return placement == kByOffer ? Placement::unset : placement;
+}
+
 class AllocatorState;
 struct NodeRoom;
 struct TenantState;
@@ -60,6 +68,8 @@ class NodeChoices {
   void note_node(NodeId node);
   /// A cycle begins: nodes that did not take what they were chosen for may do so now.
   void forget_refusals();
+  /// Tasks that take shares are other ones than they were: nodes cost others than they did.
+  void forget_shares();
 
   // -- choices
   /// The node that the task's rule chooses among those that it may use; none: it goes by no rule,
@@ -92,6 +102,7 @@ class NodeChoices {
     std::uint64_t seen = 0;  ///< of the changes
     std::uint64_t asked = 0;
     std::vector<NodeId> refused;
+    bool is_stale = false;  ///< all nodes are to be put in order anew
   };
   /// What gdrf goes by, while somebody asks for it.
   struct Loads {
@@ -106,8 +117,10 @@ class NodeChoices {
   void follow_changes(const AllocatorState& state, Shape& shape);
   void put(const AllocatorState& state, Shape& shape, NodeId node);
   void log(NodeId node);
-  [[nodiscard]] std::optional<Entry> entry_of(const Shape& shape, const NodeRoom& node) const;
-  [[nodiscard]] double score_of(const Shape& shape, const NodeRoom& node) const;
+  [[nodiscard]] std::optional<Entry> entry_of(const AllocatorState& state, const Shape& shape,
+                                              const NodeRoom& node) const;
+  [[nodiscard]] std::optional<double> score_of(const AllocatorState& state, const Shape& shape,
+                                               const NodeRoom& node) const;
   /// False where amounts are beyond what gdrf is defined for.
   bool refresh_loads(const AllocatorState& state);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "policy/allocator/growth.hpp"
@@ -140,6 +141,7 @@ class Reclaiming {
     room_on(*node) -= entry.range.demand;
     freed_[tenant.id] -= entry.range.demand;
     served_now_.push_back({tenant.id, *node, entry.range.demand});
+    if (state_.takes_shares(entry.range.demand)) shared_on_.insert(*node);
     return true;
   }
 
@@ -295,6 +297,8 @@ class Reclaiming {
 
   [[nodiscard]] bool may_use(NodeId id, const TenantState& tenant, const WaitingRange& task) const {
     const NodeRoom& node = state_.node(id);
+    // Which GPUs another task leaves free here is not planned ahead.
+    if (state_.takes_shares(task.demand) && shared_on_.contains(id)) return false;
     return node.accepts && state_.may_use(node, tenant, task);
   }
 
@@ -317,7 +321,8 @@ class Reclaiming {
   std::map<NodeId, ResourceVector> rooms_;    ///< of the nodes that were looked at
   std::map<TenantId, ResourceVector> freed_;  ///< of what they hold in all
   std::vector<std::size_t> taken_;            ///< of the victims
-  std::vector<Served> served_now_;            ///< tasks of the gang that is being served
+  std::set<NodeId> shared_on_;      ///< nodes where a task that takes shares of GPUs is served
+  std::vector<Served> served_now_;  ///< tasks of the gang that is being served
   std::size_t served_ = 0;
 };
 

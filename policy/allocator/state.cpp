@@ -12,6 +12,9 @@ AllocatorState::AllocatorState(AllocatorSettings allocator_settings)
     : settings(allocator_settings), quotas_(allocator_settings.granules, allocator_settings.units) {
   FAIRWATER_CHECK(!counts_time() || settings.mode == DealMode::sized,
                   "time is counted of what tasks ask for");
+  const auto shared = std::find(settings.resources.begin(), settings.resources.end(), kSharedGpus);
+  if (shared != settings.resources.end())
+    shared_resource_ = static_cast<std::size_t>(shared - settings.resources.begin());
 }
 
 Units AllocatorState::cost(const ResourceVector& demand) const {

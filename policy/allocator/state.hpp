@@ -24,6 +24,7 @@
 
 #include "policy/allocator/allocator.hpp"
 #include "policy/allocator/device_choice.hpp"
+#include "policy/allocator/device_shares.hpp"
 #include "policy/allocator/node_choice.hpp"
 #include "policy/allocator/node_rooms.hpp"
 #include "policy/allocator/quotas.hpp"
@@ -75,8 +76,18 @@ struct NodeRoom {
     std::uint32_t tasks = 0;
   };
   std::vector<KeptForGang> kept_for_gangs;  ///< in the order of the plans
-  ResourceVector coming;                    ///< of tasks that have been told to end; part of `used`
-  std::uint64_t ending_tasks = 0;           ///< those
+  /// Where the ledger counts time: shared GPUs of a place there (KeptPlace). They are given from
+  /// now on only for so long.
+  struct KeptDevices {
+    std::uint32_t tenant_slot = 0;
+    JobId job;
+    LedgerMs from_ms = kNever;
+    Predict predict = Predict::limits;  ///< by which others must end before
+    std::vector<std::string> names;
+  };
+  std::vector<KeptDevices> kept_devices;
+  ResourceVector coming;           ///< of tasks that have been told to end; part of `used`
+  std::uint64_t ending_tasks = 0;  ///< those
   bool accepts = false;
   /// Where the ledger counts time: its room has grown since its last deal.
   bool has_grown = false;
@@ -226,8 +237,26 @@ class AllocatorState {
   [[nodiscard]] std::optional<std::vector<std::string>> devices_for(const NodeRoom& node,
                                                                     const WaitingRange& task) const;
   [[nodiscard]] bool has_devices_for(const NodeRoom& node, const WaitingRange& task) const {
-    return !names_devices(task) || devices_for(node, task).has_value();
+    return (!names_devices(task) && !takes_shares(task.demand)) ||
+           devices_for(node, task).has_value();
   }
+  /// The same of shared GPUs once all has ended that ends by itself. Of other devices: true.
+  [[nodiscard]] bool has_shares_one_day(const NodeRoom& node, const WaitingRange& task) const;
+  /// Of shared GPUs; kMaxResources: the cluster has none.
+  [[nodiscard]] std::size_t shared_resource() const { return shared_resource_; }
+  [[nodiscard]] bool takes_shares(const ResourceVector& demand) const {
+    return shared_resource_ < kMaxResources && demand[shared_resource_] > 0;
+  }
+  /// The node's shared GPUs; null: it has told none.
+  [[nodiscard]] const NodeDevices* shared_devices(const NodeRoom& node) const;
+  /// Those that the task would get while `held` are held, but for `kept_for_others`.
+  [[nodiscard]] std::optional<ChosenShares> shares_for(
+      const NodeRoom& node, const ResourceVector& demand, const PlacementRule* rule,
+      const DeviceUses& held, const std::set<std::string>& kept_for_others) const;
+  /// Of the node's shared GPUs those that are kept for other jobs and would not be free in time if
+  /// the task held them for so long as is expected.
+  [[nodiscard]] std::set<std::string> kept_from(const NodeRoom& node,
+                                                const WaitingRange& task) const;
   /// Calls `visit(node, demand)` for each task that is held. O(such).
   template <class Visit>
   void visit_held(Visit&& visit) const {
@@ -352,7 +381,9 @@ class AllocatorState {
   std::vector<GangPlan> gang_plans_;
   std::set<JobId> gangs_without_room_;
   std::set<std::uint32_t> naming_devices_;  ///< slots of tenants whose windows name some
-  std::set<std::uint32_t> stale_turns_;     ///< slots of tenants, see arrange_turns()
+  std::size_t shared_resource_ = kMaxResources;
+  ShareMix share_mix_;
+  std::set<std::uint32_t> stale_turns_;  ///< slots of tenants, see arrange_turns()
   struct Held {
     NodeId node;
     Grant grant;
@@ -366,6 +397,10 @@ class AllocatorState {
   };
   /// When it is expected to end, as is known now. Later than now.
   [[nodiscard]] LedgerMs expected_end(const Held& held, Predict predict) const;
+  /// Devices that somebody asks for by name.
+  [[nodiscard]] std::set<std::string> left_for_last() const;
+  /// It takes shares from now on, or no longer.
+  void count_shares(const ResourceVector& demand, bool is_held);
   std::map<TaskKey, Held> held_;
   AllocatorQuotas quotas_;
 };

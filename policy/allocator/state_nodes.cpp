@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "policy/allocator/deal_arithmetic.hpp"
+#include "policy/allocator/expected_room.hpp"
 #include "policy/allocator/state.hpp"
 #include "policy/core/check.hpp"
 
@@ -18,6 +19,11 @@ bool takes_devices(const Grant& grant) {
   for (std::size_t r = kMemory + 1; r < kMaxResources; ++r)
     if (grant.demand[r] > 0) return true;
   return !grant.devices.empty();
+}
+
+const std::vector<std::string>& named_by(const PlacementRule* rule) {
+  static const std::vector<std::string> kNone;
+  return rule == nullptr ? kNone : rule->devices;
 }
 
 /// What the water level counts of it.
@@ -84,16 +90,74 @@ bool AllocatorState::may_use(const NodeRoom& node, const TenantState& tenant,
          has_devices_for(node, task);
 }
 
+std::set<std::string> AllocatorState::left_for_last() const {
+  std::set<std::string> names;
+  for (const std::uint32_t slot : naming_devices_)
+    names.insert(tenants_[slot].named_devices.begin(), tenants_[slot].named_devices.end());
+  return names;
+}
+
 std::optional<std::vector<std::string>> AllocatorState::devices_for(
     const NodeRoom& node, const WaitingRange& task) const {
-  static const std::vector<std::string> kNone;
-  if (node.traits.devices.empty()) return kNone;
-  std::set<std::string> left_for_last;
-  for (const std::uint32_t slot : naming_devices_)
-    left_for_last.insert(tenants_[slot].named_devices.begin(), tenants_[slot].named_devices.end());
-  return choose_devices(
-      node.traits, settings.resources, node.device_uses,
-      {task.demand, task.rule == nullptr ? kNone : task.rule->devices, left_for_last});
+  std::optional<ChosenShares> shares;
+  if (takes_shares(task.demand)) {
+    shares =
+        shares_for(node, task.demand, task.rule.get(), node.device_uses, kept_from(node, task));
+    if (!shares) return std::nullopt;
+  }
+  if (node.traits.devices.empty()) return std::vector<std::string>{};
+  auto devices = choose_devices(node.traits, settings.resources, node.device_uses,
+                                {task.demand, named_by(task.rule.get()), left_for_last()});
+  if (devices && shares)
+    devices->insert(devices->end(), shares->names.begin(), shares->names.end());
+  return devices;
+}
+
+// -- shared GPUs
+// -----------------------------------------------------------------------------------
+
+const NodeDevices* AllocatorState::shared_devices(const NodeRoom& node) const {
+  for (const NodeDevices& kind : node.traits.devices)
+    if (kind.resource == kSharedGpus) return &kind;
+  return nullptr;
+}
+
+std::optional<ChosenShares> AllocatorState::shares_for(
+    const NodeRoom& node, const ResourceVector& demand, const PlacementRule* rule,
+    const DeviceUses& held, const std::set<std::string>& kept_for_others) const {
+  const NodeDevices* kind = shared_devices(node);
+  if (kind == nullptr) return std::nullopt;
+  return choose_shares(*kind, shared_resource_, held, node.free(), share_mix_.mix(),
+                       {demand, named_by(rule), left_for_last(), kept_for_others});
+}
+
+bool AllocatorState::has_shares_one_day(const NodeRoom& node, const WaitingRange& task) const {
+  if (!takes_shares(task.demand)) return true;
+  DeviceUses services;
+  for (const auto& [key, use] : node.device_uses)
+    if (use.is_service) services.emplace(key, use);
+  return shares_for(node, task.demand, task.rule.get(), services, {}).has_value();
+}
+
+std::set<std::string> AllocatorState::kept_from(const NodeRoom& node,
+                                                const WaitingRange& task) const {
+  std::set<std::string> names;
+  for (const NodeRoom::KeptDevices& kept : node.kept_devices) {
+    if (kept.job == task.job) continue;
+    // Nobody has the place any more, or has it elsewhere.
+    const std::vector<KeptPlace>& places = tenants_[kept.tenant_slot].kept;
+    const bool is_kept = std::any_of(places.begin(), places.end(), [&](const KeptPlace& place) {
+      return place.job == kept.job && place.node == node.id;
+    });
+    if (is_kept && moment_in(now_ms(), duration_of(task, kept.predict)) > kept.from_ms)
+      names.insert(kept.names.begin(), kept.names.end());
+  }
+  return names;
+}
+
+void AllocatorState::count_shares(const ResourceVector& demand, bool is_held) {
+  if (takes_shares(demand) && share_mix_.note(demand, shared_resource_, is_held))
+    choices_.forget_shares();
 }
 
 bool AllocatorState::site_has_room(const std::string& site, const TenantState& tenant,
@@ -138,7 +202,8 @@ void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& gran
   choices_.note_task(node.id, grant.demand, true);
   if (run.is_service) node.held_by_services += grant.demand;
   if (takes_devices(grant))
-    node.device_uses.emplace(grant.task, DeviceUse{grant.demand, grant.devices});
+    node.device_uses.emplace(grant.task, DeviceUse{grant.demand, grant.devices, run.is_service});
+  count_shares(grant.demand, true);
   used_ += grant.demand;
   if (!node.accepts) capacity_ += grant.demand;
   ++node.running_tasks;
@@ -244,6 +309,7 @@ bool AllocatorState::release(const TaskKey& task) {
   choices_.note_task(held_on.id, held.grant.demand, false);
   if (held.run.is_service) held_on.held_by_services -= held.grant.demand;
   held_on.device_uses.erase(task);
+  count_shares(held.grant.demand, false);
   used_ -= held.grant.demand;
   if (!held_on.accepts) capacity_ -= held.grant.demand;
   site_rooms_.raise(held_on.traits.site, held_on.free());
@@ -375,6 +441,7 @@ void AllocatorState::forget_gang_plans() {
 void AllocatorState::forget_places(NodeRoom& node) {
   for (const std::uint32_t slot : node.places_of) forget_places_of(tenants_[slot], node.id);
   node.places_of.clear();
+  node.kept_devices.clear();
   if (counts_time()) (void)lift_reservation(node);
 }
 

@@ -167,6 +167,7 @@ WindowRange AllocatorState::entry_of(WaitingRange range) const {
   const std::uint32_t at_once = range.is_gang ? range.count : 1;
   const Units range_cost = std::min(cost(range.demand), kMaxDealUnits / at_once) * at_once;
   const LedgerMs late_from_ms = moment_in(now_ms(), range.late_in_ms);
+  if (range.placement == Placement::unset && takes_shares(range.demand)) range.placement = kByOffer;
   return {std::move(range), asks, range_cost, late_from_ms, at_once};
 }
 

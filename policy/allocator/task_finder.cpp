@@ -78,7 +78,7 @@ std::optional<bool> TaskFinder::is_left_to_chosen(const TenantState& tenant,
 Placement TaskFinder::chosen_by(const TenantState& tenant, const WaitingRange& task) {
   const bool is_chosen =
       goes_by_rule(task) && task.home != node_->id && state_.choose_node(tenant, task) == node_->id;
-  return is_chosen ? task.placement : Placement::unset;
+  return is_chosen ? told_rule(task.placement) : Placement::unset;
 }
 
 bool TaskFinder::is_left_to_home(const TenantState& tenant, const WaitingRange& task) {

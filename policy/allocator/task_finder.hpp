@@ -48,7 +48,7 @@ class TaskFinder {
   }
   /// The same if all that ends by itself had ended. Of a gang: one of its tasks.
   [[nodiscard]] bool could_hold(const TenantState& tenant, const WindowRange& entry) {
-    return fits(tenant, entry, free_one_day_);
+    return fits(tenant, entry, free_one_day_) && state_.has_shares_one_day(*node_, entry.range);
   }
   /// Where all of the gang has room now, here and elsewhere; empty: nowhere. Good until a task is
   /// placed.

@@ -7,10 +7,13 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string_view>
 
 namespace fairwater::inline policy::inline gpu {
 
 inline constexpr std::int64_t kMilliPerGpu = 1000;
+/// The resource of a cluster whose amounts are thousandths of GPUs that tasks may share.
+inline constexpr std::string_view kSharedGpus = "gpu_milli";
 inline constexpr std::size_t kMaxGpusPerNode = 16;
 /// Bits of `GpuRequest::models`.
 inline constexpr std::size_t kMaxGpuModels = 64;
@@ -26,6 +29,20 @@ struct GpuRequest {
   [[nodiscard]] std::int64_t gpu_milli() const { return gpus * milli_per_gpu; }
   friend auto operator<=>(const GpuRequest&, const GpuRequest&) = default;
 };
+
+/// A task takes a part of one GPU or whole ones: 1 to 999 thousandths, or thousands of them.
+[[nodiscard]] constexpr bool is_gpu_share(std::int64_t milli) {
+  return milli > 0 && (milli < kMilliPerGpu || milli % kMilliPerGpu == 0);
+}
+/// What a task that takes so many thousandths, more than none, asks of a node's GPUs.
+[[nodiscard]] constexpr GpuRequest shared_gpus(std::int64_t milli) {
+  GpuRequest request;
+  constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  const std::int64_t gpus = milli / kMilliPerGpu + (milli % kMilliPerGpu == 0 ? 0 : 1);
+  request.gpus = static_cast<std::uint32_t>(gpus < kMost ? gpus : kMost);
+  request.milli_per_gpu = milli < kMilliPerGpu ? milli : kMilliPerGpu;
+  return request;
+}
 
 /// What is free on a node.
 struct GpuNode {

@@ -1,0 +1,69 @@
+// Which of a node's shared GPUs a task gets: a part of one, or whole ones that nobody has a part
+// of. Pure.
+//
+// The choice, of devices and between nodes, is policy/gpu/offer.hpp's. What it knows of the tasks
+// to come are those that run (ShareMix).
+//
+// Internal to policy/allocator.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "policy/allocator/device_use.hpp"
+#include "policy/allocator/placement.hpp"
+#include "policy/core/types.hpp"
+#include "policy/gpu/fragmentation.hpp"
+#include "policy/gpu/node.hpp"
+
+namespace fairwater::inline policy::inline allocator {
+
+/// Tasks that take shares and run, by what they ask for.
+class ShareMix {
+ public:
+  /// Such a task is held from now on, or (`is_held` false) no longer. True: the mix is another. It
+  /// is made anew when an eighth of the tasks have changed, O(log) times as they grow in number,
+  /// and then costs O(kMostKinds * kMilliPerGpu).
+  bool note(const ResourceVector& demand, std::size_t resource, bool is_held);
+  [[nodiscard]] const GpuTaskMix& mix() const { return mix_; }
+
+  /// The most frequent count, so that a choice costs no more.
+  static constexpr std::size_t kMostKinds = 64;
+
+ private:
+  std::map<GpuRequest, std::int64_t> running_;
+  std::int64_t total_ = 0;
+  std::int64_t changes_ = 0;  ///< since the mix was made
+  GpuTaskMix mix_{{}, {}};
+};
+
+struct WantedShares {
+  const ResourceVector& demand;
+  const std::vector<std::string>& names;         ///< asked for
+  const std::set<std::string>& left_for_last;    ///< others ask for these
+  const std::set<std::string>& kept_for_others;  ///< not to be given
+};
+
+struct ChosenShares {
+  std::vector<std::string> names;  ///< in the node's order
+  std::int64_t cost = 0;           ///< GpuOffer::cost
+};
+
+/// `kind`: the node's shared GPUs; `free`: of the whole node. None: no GPU has enough free, what is
+/// asked for by name is not free, or a task holds some of which nobody knows the names.
+/// O(GPUs * (tasks that hold some + kinds of tasks)).
+[[nodiscard]] std::optional<ChosenShares> choose_shares(
+    const NodeDevices& kind, std::size_t resource, const DeviceUses& held,
+    const ResourceVector& free, const GpuTaskMix& mix, const WantedShares& wanted);
+
+/// What is free of each of the node's shared GPUs, in thousandths and the node's order. None: a
+/// task holds some of which nobody knows the names.
+[[nodiscard]] std::optional<GpuNode> shared_room(const NodeDevices& kind, std::size_t resource,
+                                                 const DeviceUses& held);
+
+}  // namespace fairwater::inline policy::inline allocator
