@@ -11,6 +11,7 @@
 #include "input/document.hpp"
 #include "input/resource_kinds.hpp"
 #include "model/tenant.hpp"
+#include "policy/gpu/node.hpp"
 #include "process/lease.hpp"
 #include "rpc/addresses.hpp"
 #include "rpc/sockets.hpp"
@@ -129,18 +130,19 @@ void read(const FieldMap& fields, CoordinatorConfig& config) {
   fields.read("member", config.member);
 }
 
-/// `devices: {gpu: [0, 1], fpga: [left, right]}`, or `gpu: auto`.
+/// `devices: {gpu: [0, 1], fpga: [left, right]}`, or `gpu: auto`, `gpu_milli: auto`.
 void read_devices(const Field& field, AgentConfig& config) {
   config.devices.clear();
-  config.gpus_as_found = false;
+  config.gpus_as_found = config.shared_gpus_as_found = false;
   for (const auto& [resource, ids] : field.entries()) {
     if (ids.is(InputValue::Kind::list)) {
       config.devices[resource] = ids.texts();
       continue;
     }
-    if (resource != "gpu") ids.fail("write the ids of its devices, as in [0, 1]");
+    const bool is_shared = resource == kSharedGpus;
+    if (resource != "gpu" && !is_shared) ids.fail("write the ids of its devices, as in [0, 1]");
     (void)ids.choice({"auto"});
-    config.gpus_as_found = true;
+    (is_shared ? config.shared_gpus_as_found : config.gpus_as_found) = true;
   }
 }
 
@@ -401,19 +403,30 @@ Expected<NodeResources> node_resources(const AgentConfig& config,
                                        const std::vector<std::string>& gpus) {
   NodeResources node{config.resources, config.devices};
   if (config.resources.empty()) node.capacity = machine_resources();
-  const auto amount = config.resources.find("gpu");
-  const bool counted = amount != config.resources.end();
-  if (config.gpus_as_found || (config.resources.empty() && !node.devices.contains("gpu"))) {
-    if (counted || !gpus.empty()) node.devices["gpu"] = gpus;
-  } else if (counted && !node.devices.contains("gpu") && amount->second <= kMaxUnlistedGpus) {
-    auto& ids = node.devices["gpu"];
-    const auto count = static_cast<std::size_t>(std::max<Amount>(amount->second, 0));
-    for (std::size_t i = 0; i < count; ++i)
-      ids.push_back(gpus.size() >= count ? gpus[i] : std::to_string(i));
-  }
+  const std::string shared(kSharedGpus);
+  const auto find_gpus_of = [&](const std::string& resource, bool as_found) {
+    const auto amount = config.resources.find(resource);
+    const bool counted = amount != config.resources.end();
+    if (as_found) {
+      if (counted || !gpus.empty()) node.devices[resource] = gpus;
+    } else if (counted && !node.devices.contains(resource) &&
+               amount->second <= kMaxUnlistedGpus * amount_of_one(resource)) {
+      auto& ids = node.devices[resource];
+      const auto count =
+          static_cast<std::size_t>(std::max<Amount>(amount->second, 0) / amount_of_one(resource));
+      for (std::size_t i = 0; i < count; ++i)
+        ids.push_back(gpus.size() >= count ? gpus[i] : std::to_string(i));
+    }
+  };
+  find_gpus_of(shared, config.shared_gpus_as_found);
+  // By default they are whole ones, where nothing is said of shared ones.
+  const bool is_default =
+      config.resources.empty() && !node.devices.contains("gpu") && !node.devices.contains(shared);
+  find_gpus_of("gpu", config.gpus_as_found || (is_default && !config.shared_gpus_as_found));
   if (auto wrong = validate(node.devices, config.resources)) return wrong;
   for (const auto& [resource, ids] : node.devices)
-    if (!ids.empty()) node.capacity[resource] = static_cast<Amount>(ids.size());
+    if (!ids.empty())
+      node.capacity[resource] = static_cast<Amount>(ids.size()) * amount_of_one(resource);
   return node;
 }
 

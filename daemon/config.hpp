@@ -63,10 +63,11 @@ struct AgentConfig {
   /// Where tasks on other nodes reach those here. Default: by which it reaches the coordinator.
   std::string address;
   std::map<std::string, std::string> labels;
-  NamedAmounts resources;      ///< default: all processors, memory and gpus of the machine
-  NamedDevices devices;        ///< by id; of gpus the default is what is found
-  bool gpus_as_found = false;  ///< `gpu: auto`
-  DeviceFiles device_files;    ///< of those that are no gpus with a number
+  NamedAmounts resources;             ///< default: all processors, memory and gpus of the machine
+  NamedDevices devices;               ///< by id; of gpus the default is what is found
+  bool gpus_as_found = false;         ///< `gpu: auto`
+  bool shared_gpus_as_found = false;  ///< `gpu_milli: auto`
+  DeviceFiles device_files;           ///< of those that are no gpus with a number
   std::string data = "/var/lib/fairwater/agent";
   std::string join_token_file;
   std::uint64_t log_limit_mib = 16;

@@ -9,6 +9,7 @@
 
 #include "model/numbers.hpp"
 #include "model/resources.hpp"
+#include "policy/gpu/node.hpp"
 
 namespace fairwater::inline model {
 namespace {
@@ -100,6 +101,28 @@ caf::error bad_amount(std::string_view resource, std::string_view text, std::str
                     std::string{resource});
 }
 
+/// `1 to 999` or, for `0.5`, `500`.
+std::string meant_share(std::string_view text) {
+  const auto number = read_number(text);
+  constexpr Wide kNanoPerMilli = kNano / kMilliPerGpu;
+  if (number && number->suffix.empty() && number->nano > 0 && number->nano < kNano &&
+      number->nano % kNanoPerMilli == 0)
+    return std::to_string(static_cast<Amount>(number->nano / kNanoPerMilli));
+  return "1 to 999";
+}
+
+/// What to write for an amount of something that is counted.
+std::string counted_amount(std::string_view resource, std::string_view text) {
+  if (resource == "gpu")
+    return "a whole number, or gpu_milli: " + meant_share(text) +
+           " for a part of one that tasks share";
+  if (resource == kSharedGpus)
+    return "thousandths: " + meant_share(text) +
+           " for a part of one gpu, or 1000, 2000, .. for "
+           "whole ones";
+  return "a whole number";
+}
+
 /// The number times `factor` if that is whole and not too large.
 std::optional<Amount> scaled(const Number& number, Amount factor) {
   const Wide product = number.nano * factor;
@@ -137,9 +160,9 @@ std::string thousandths(Amount amount) {
 Expected<Amount> parse_amount(std::string_view resource, std::string_view text) {
   const bool cpu = resource == "cpu";
   const bool memory = resource == "memory";
-  const char* expected = cpu      ? "cpus as in 1, 0.5 or 1500m"
-                         : memory ? "512MiB, 2GiB, 1TiB or a number of MiB"
-                                  : "a whole number";
+  const std::string expected = cpu      ? "cpus as in 1, 0.5 or 1500m"
+                               : memory ? "512MiB, 2GiB, 1TiB or a number of MiB"
+                                        : counted_amount(resource, text);
   const Suffixes suffixes = cpu      ? Suffixes{kCpuSuffixes}
                             : memory ? Suffixes{kMemorySuffixes}
                                      : Suffixes{kCountSuffixes};

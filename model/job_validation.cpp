@@ -8,6 +8,7 @@
 #include "model/lease.hpp"
 #include "model/tenant.hpp"
 #include "policy/allocator/placement.hpp"
+#include "policy/gpu/node.hpp"
 
 namespace fairwater::inline model {
 namespace {
@@ -62,9 +63,9 @@ caf::error check_command(const JobSpec& spec) {
     if (has_nul(argument)) return invalid("command", "an argument contains a zero byte");
     bytes += argument.size() + 1;
   }
-  static const std::set<std::string_view> reserved{"FAIRWATER_TASK_INDEX", "FAIRWATER_JOB_ID",
-                                                   "FAIRWATER_TASK_COUNT", "FAIRWATER_DEVICES",
-                                                   "FAIRWATER_CPUS",       "FAIRWATER_MEMBERS"};
+  static const std::set<std::string_view> reserved{
+      "FAIRWATER_TASK_INDEX", "FAIRWATER_JOB_ID",  "FAIRWATER_TASK_COUNT", "FAIRWATER_DEVICES",
+      "FAIRWATER_CPUS",       "FAIRWATER_MEMBERS", "FAIRWATER_GPU_SHARE"};
   for (const auto& [key, value] : spec.environment) {
     if (key.empty() || key.find('=') != std::string::npos || has_nul(key))
       return invalid("environment", "'" + key + "' is not a variable's name");
@@ -167,6 +168,35 @@ caf::error check_devices(const JobSpec& spec) {
     return invalid("devices", "who preempts takes room, not devices; leave one of both out");
   if (spec.profiled.all)
     return invalid("resources", "auto does not count devices; write amounts beside them");
+  return {};
+}
+
+/// What is planned for several tasks together, or by room alone, does not look at single GPUs.
+caf::error check_shares(const JobSpec& spec) {
+  const auto asked = spec.resources.find(std::string(kSharedGpus));
+  if (asked == spec.resources.end() || asked->second == 0) return {};
+  const std::string field = "resources." + asked->first;
+  const Amount milli = asked->second;
+  if (!is_gpu_share(milli)) {
+    const Amount below = milli / kMilliPerGpu * kMilliPerGpu;
+    return invalid(field, std::to_string(milli) +
+                              " is neither a part of one gpu, 1 to 999 thousandths, nor whole "
+                              "ones; write " +
+                              std::to_string(below) + " or " +
+                              std::to_string(below + kMilliPerGpu));
+  }
+  if (spec.gang)
+    return invalid(field, std::to_string(milli) +
+                              " of shared gpus are for tasks that start one by one; write gpu: 1 "
+                              "for whole gpus that are not shared, or leave gang out");
+  if (is_elastic(spec))
+    return invalid(field, std::to_string(milli) +
+                              " of shared gpus are for a fixed number of tasks; write gpu: 1 for "
+                              "whole gpus that are not shared, or one number of tasks");
+  if (spec.preempt)
+    return invalid(field, std::to_string(milli) +
+                              " of shared gpus are not for who preempts, which takes room and not "
+                              "particular gpus; leave one of both out");
   return {};
 }
 
@@ -316,8 +346,8 @@ Expected<AdmittedJob> validate(JobSpec spec) {
     if (auto error = check(spec)) return error;
   auto rule = placement_of(spec);
   if (!rule) return rule.error();
-  for (const auto check :
-       {check_sites, check_devices, check_order, check_gang, check_elastic, check_service})
+  for (const auto check : {check_sites, check_devices, check_shares, check_order, check_gang,
+                           check_elastic, check_service})
     if (auto error = check(spec)) return error;
   return AdmittedJob{std::move(spec), std::move(*rule)};
 }

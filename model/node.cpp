@@ -4,6 +4,7 @@
 #include <set>
 
 #include "model/tenant.hpp"
+#include "policy/gpu/node.hpp"
 
 namespace fairwater::inline model {
 
@@ -41,11 +42,19 @@ caf::error validate(const std::vector<NodeDevices>& devices, const NamedAmounts&
   for (const NodeDevices& kind : devices) {
     const auto amount = capacity.find(kind.resource);
     const Amount count = amount == capacity.end() ? 0 : amount->second;
-    if (!resources.insert(kind.resource).second || count != static_cast<Amount>(kind.names.size()))
-      return make_error(
-          ErrorCode::invalid_input,
-          std::to_string(kind.names.size()) + " names of " + std::to_string(count) + " devices",
-          "devices." + cut_text(kind.resource, kMaxShownResourceBytes));
+    const bool is_shared = kind.resource == kSharedGpus;
+    if (is_shared && kind.names.size() > kMaxGpusPerNode)
+      return make_error(ErrorCode::invalid_input,
+                        std::to_string(kind.names.size()) +
+                            " gpus that tasks share are more than " +
+                            std::to_string(kMaxGpusPerNode) + " on one node",
+                        "devices." + kind.resource);
+    if (!resources.insert(kind.resource).second ||
+        count != static_cast<Amount>(kind.names.size()) * (is_shared ? kMilliPerGpu : 1))
+      return make_error(ErrorCode::invalid_input,
+                        std::to_string(kind.names.size()) + " names of " + std::to_string(count) +
+                            (is_shared ? " thousandths of devices, 1000 of each" : " devices"),
+                        "devices." + cut_text(kind.resource, kMaxShownResourceBytes));
     for (const std::string& name : kind.names)
       if (!is_valid_name(name) || !names.insert(name).second)
         return make_error(ErrorCode::invalid_input,
@@ -53,6 +62,13 @@ caf::error validate(const std::vector<NodeDevices>& devices, const NamedAmounts&
                               "' is no name for a device, or is given twice",
                           "devices." + kind.resource);
   }
+  const auto shared = capacity.find(std::string(kSharedGpus));
+  if (shared != capacity.end() && shared->second > 0 && !resources.contains(kSharedGpus))
+    return make_error(ErrorCode::invalid_input,
+                      std::to_string(shared->second) +
+                          " thousandths of gpus are of no gpu that has a name; list them in "
+                          "agent.yaml, as in devices: {gpu_milli: [0, 1]}",
+                      "resources.gpu_milli");
   return {};
 }
 

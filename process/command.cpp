@@ -1,5 +1,6 @@
 #include "process/command.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "policy/gpu/node.hpp"
 #include "process/cpu_affinity.hpp"
 #include "process/gang_environment.hpp"
 #include "process/members_file.hpp"
@@ -135,14 +137,24 @@ namespace {
 
 /// What of the node's devices the task has; of those that a node does not know by id nothing is
 /// said.
-void name_devices(const NamedDevices& devices, std::map<std::string, std::string>& environment) {
+void name_devices(const NamedDevices& devices, const NamedAmounts& amounts,
+                  std::map<std::string, std::string>& environment) {
   if (devices.empty()) return;
   environment["FAIRWATER_DEVICES"] = device_names(devices);
-  const auto gpus = devices.find("gpu");
-  if (gpus == devices.end()) return;
+  std::vector<std::string> gpus;
+  bool knows_gpus = false;
+  for (const auto& [resource, ids] : devices) {
+    if (resource != "gpu" && resource != kSharedGpus) continue;
+    knows_gpus = true;
+    gpus.insert(gpus.end(), ids.begin(), ids.end());
+    if (resource == kSharedGpus && !ids.empty())
+      environment["FAIRWATER_GPU_SHARE"] =
+          std::to_string(std::min(shared_milli_of(amounts), kMilliPerGpu));
+  }
+  if (!knows_gpus) return;
   // The job's own word was about another machine's. Numbers mean what the device files say, which
   // CUDA would otherwise order by speed.
-  environment["CUDA_VISIBLE_DEVICES"] = joined(gpus->second);
+  environment["CUDA_VISIBLE_DEVICES"] = joined(gpus);
   environment.emplace("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
 }
 
@@ -169,7 +181,7 @@ Command prepare_command(const TaskOrder& order, const AttemptFile& file) {
   environment["FAIRWATER_TASK_INDEX"] = std::to_string(launch.task.index);
   environment["FAIRWATER_TASK_COUNT"] = std::to_string(launch.task_count);
   environment["FAIRWATER_ATTEMPT"] = file.path();
-  name_devices(order.devices, environment);
+  name_devices(order.devices, launch.limits, environment);
   name_gang(launch, environment);
   if (launch.follows_members && !order.work_directory.empty())
     environment["FAIRWATER_MEMBERS"] =

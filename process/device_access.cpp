@@ -8,6 +8,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "policy/gpu/node.hpp"
+
 namespace fairwater::inline process {
 namespace {
 
@@ -98,12 +100,13 @@ Expected<DeviceFiles> find_device_files(const NamedDevices& node, const DeviceFi
                           field);
   }
   DeviceFiles files = configured;
-  const auto gpus = node.find("gpu");
-  if (gpus == node.end()) return files;
-  for (const std::string& id : gpus->second) {
-    const auto file = directory / ("nvidia" + id);
-    const auto name = device_name("gpu", id);
-    if (is_number(id) && !files.contains(name) && number_of(file)) files[name] = {file};
+  for (const auto& [resource, ids] : node) {
+    if (resource != "gpu" && resource != kSharedGpus) continue;
+    for (const std::string& id : ids) {
+      const auto file = directory / ("nvidia" + id);
+      const auto name = device_name(resource, id);
+      if (is_number(id) && !files.contains(name) && number_of(file)) files[name] = {file};
+    }
   }
   return files;
 }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "model/tenant.hpp"
+#include "policy/gpu/node.hpp"
 
 namespace fairwater::inline process {
 namespace {
@@ -13,15 +14,55 @@ caf::error refuse(const std::string& resource, const std::string& message) {
   return make_error(ErrorCode::invalid_input, message, "devices." + resource);
 }
 
-std::string counted(std::size_t count, const std::string& resource) {
-  return std::to_string(count) + " " + resource;
+/// What a task asks of one resource: so many devices, so much of each.
+struct Asked {
+  std::size_t count = 0;
+  Amount of_each = 0;
+};
+
+Asked asked_of(const std::string& resource, const NamedAmounts& amounts) {
+  const auto asked = amounts.find(resource);
+  if (asked == amounts.end() || asked->second <= 0) return {};
+  if (resource != kSharedGpus) return {static_cast<std::size_t>(asked->second), 1};
+  const GpuRequest request = shared_gpus(asked->second);
+  return {request.gpus, request.milli_per_gpu};
+}
+
+std::string counted(const Asked& asked, const std::string& resource) {
+  if (resource != kSharedGpus) return std::to_string(asked.count) + " " + resource;
+  return asked.of_each < kMilliPerGpu ? std::to_string(asked.of_each) + " thousandths of a gpu"
+                                      : std::to_string(asked.count) + " whole gpus";
+}
+
+/// Those of which less than that is free.
+std::set<std::string_view> busy_of(const std::string& resource,
+                                   const std::vector<HeldDevices>& held, Amount wanted) {
+  std::map<std::string_view, Amount> taken;
+  for (const HeldDevices& holder : held)
+    if (const auto found = holder.devices->find(resource); found != holder.devices->end())
+      for (const std::string& id : found->second)
+        taken[id] += resource == kSharedGpus ? std::min(holder.shared_milli, kMilliPerGpu) : 1;
+  std::set<std::string_view> busy;
+  for (const auto& [id, amount] : taken)
+    if (amount + wanted > amount_of_one(resource)) busy.insert(id);
+  return busy;
 }
 
 }  // namespace
 
+Amount amount_of_one(std::string_view resource) {
+  return resource == kSharedGpus ? kMilliPerGpu : 1;
+}
+
+Amount shared_milli_of(const NamedAmounts& amounts) {
+  const auto shared = amounts.find(std::string(kSharedGpus));
+  return shared == amounts.end() ? 0 : shared->second;
+}
+
 std::string device_name(std::string_view resource, std::string_view id) {
   const bool number = !id.empty() && id.front() >= '0' && id.front() <= '9';
-  return (number ? std::string(resource) : std::string()) + std::string(id);
+  return (number ? std::string(resource == kSharedGpus ? "gpu" : resource) : std::string()) +
+         std::string(id);
 }
 
 std::string joined(const std::vector<std::string>& ids) {
@@ -52,16 +93,21 @@ caf::error validate(const NamedDevices& devices, const NamedAmounts& amounts) {
       if (!names.insert(name).second) return refuse(resource, "two devices are called " + name);
     }
     const auto amount = amounts.find(resource);
-    if (amount != amounts.end() && amount->second != static_cast<Amount>(ids.size()))
-      return refuse(resource, std::to_string(ids.size()) + " ids, but resources." + resource +
-                                  " is " + std::to_string(amount->second) +
+    const Amount of_ids = static_cast<Amount>(ids.size()) * amount_of_one(resource);
+    if (amount != amounts.end() && amount->second != of_ids)
+      return refuse(resource, std::to_string(ids.size()) + " ids" +
+                                  (resource == kSharedGpus ? ", of 1000 each" : "") +
+                                  ", but resources." + resource + " is " +
+                                  std::to_string(amount->second) +
                                   "; name as many, or leave the amount out");
+    if (resource == kSharedGpus && ids.size() > kMaxGpusPerNode)
+      return refuse(resource, std::to_string(ids.size()) + " gpus that tasks share are more than " +
+                                  std::to_string(kMaxGpusPerNode) + " on one node");
   }
   return {};
 }
 
-Expected<NamedDevices> pick_devices(const NamedDevices& node,
-                                    const std::vector<const NamedDevices*>& held,
+Expected<NamedDevices> pick_devices(const NamedDevices& node, const std::vector<HeldDevices>& held,
                                     const NamedAmounts& amounts,
                                     const std::vector<std::string>& names) {
   NamedDevices picked;
@@ -73,20 +119,18 @@ Expected<NamedDevices> pick_devices(const NamedDevices& node,
       if (std::find(names.begin(), names.end(), device_name(resource, id)) != names.end())
         asked_for.insert(id);
     found_names += asked_for.size();
-    const auto asked = amounts.find(resource);
-    const auto count =
-        asked == amounts.end() ? std::size_t{0} : static_cast<std::size_t>(asked->second);
+    const Asked asked = asked_of(resource, amounts);
+    const std::size_t count = asked.count;
     if (count == 0 && asked_for.empty()) continue;
-    std::set<std::string_view> busy;
-    for (const NamedDevices* holder : held)
-      if (const auto found = holder->find(resource); found != holder->end())
-        busy.insert(found->second.begin(), found->second.end());
+    const auto busy = busy_of(resource, held, asked.of_each);
     for (const std::string_view id : asked_for)
       if (busy.contains(id) || asked_for.size() > count)
         return make_error(ErrorCode::unavailable,
                           "the task is to get " + device_name(resource, id) + ", " +
-                              (busy.contains(id) ? "which another task has"
-                                                 : "and takes only " + counted(count, resource)),
+                              (!busy.contains(id) ? "and takes only " + counted(asked, resource)
+                               : resource == kSharedGpus
+                                   ? "of which others have too much for " + counted(asked, resource)
+                                   : "which another task has"),
                           resource);
     std::size_t others = count - asked_for.size();
     for (const std::string& id : ids) {
@@ -98,9 +142,9 @@ Expected<NamedDevices> pick_devices(const NamedDevices& node,
     }
     if (taken.size() < count)
       return make_error(ErrorCode::unavailable,
-                        "the task takes " + counted(count, resource) + ", and of the node's " +
+                        "the task takes " + counted(asked, resource) + ", and of the node's " +
                             std::to_string(ids.size()) + " only " + std::to_string(taken.size()) +
-                            " are free",
+                            " are free" + (resource == kSharedGpus ? " enough" : ""),
                         resource);
   }
   if (found_names < names.size())

@@ -31,11 +31,23 @@ using NamedDevices = std::map<std::string, std::vector<std::string>>;
 /// says. Names the field below `devices`.
 [[nodiscard]] caf::error validate(const NamedDevices& devices, const NamedAmounts& amounts);
 
+/// Of one device: 1, or the thousandths of one that tasks share.
+[[nodiscard]] Amount amount_of_one(std::string_view resource);
+
+/// What a task holds.
+struct HeldDevices {
+  const NamedDevices* devices = nullptr;
+  Amount shared_milli = 0;  ///< of shared GPUs, in thousandths: a part of one, or whole ones
+};
+/// Of shared GPUs what a task takes that takes so much.
+[[nodiscard]] Amount shared_milli_of(const NamedAmounts& amounts);
+
 /// Those of these names, and beyond them the first of each resource that nobody holds, as many as
-/// `amounts` asks for. `unavailable`, naming the resource, when there are not enough, or when a
-/// name is not the node's or is held. O(devices x holders).
+/// `amounts` asks for; of shared GPUs the first of which enough is free. `unavailable`, naming the
+/// resource, when there are not enough, or when a name is not the node's or is held.
+/// O(devices x holders).
 [[nodiscard]] Expected<NamedDevices> pick_devices(const NamedDevices& node,
-                                                  const std::vector<const NamedDevices*>& held,
+                                                  const std::vector<HeldDevices>& held,
                                                   const NamedAmounts& amounts,
                                                   const std::vector<std::string>& names = {});
 

@@ -129,7 +129,8 @@ class TaskHost::Impl {
   struct LiveAttempt {
     FileDescriptor supervisor;  ///< a pidfd
     NamedDevices devices;
-    CpuNumbers cpus;  ///< of its own
+    Amount shared_milli = 0;  ///< HeldDevices::shared_milli
+    CpuNumbers cpus;          ///< of its own
     bool in_shared_cpuset = false;
     std::int64_t lease_ms = 0;
   };
@@ -215,9 +216,10 @@ void TaskHost::Impl::share_other_cpus() {
 
 Expected<NamedDevices> TaskHost::Impl::pick_devices_for(const LaunchOrder& order) const {
   if (options_.devices.empty() && order.devices.empty()) return NamedDevices{};
-  std::vector<const NamedDevices*> held;
+  std::vector<HeldDevices> held;
   held.reserve(running_.size());
-  for (const auto& [task, attempt] : running_) held.push_back(&attempt.devices);
+  for (const auto& [task, attempt] : running_)
+    held.push_back({&attempt.devices, attempt.shared_milli});
   return pick_devices(options_.devices, held, order.limits, order.devices);
 }
 
@@ -272,10 +274,11 @@ Expected<FoundTask> TaskHost::Impl::inspect(const TaskKey& task, const Unrecorde
       return FoundTask{task, false, clean_up(file, *record, end)};
     if (record->started) {
       if (auto supervisor = open_process(record->started->supervisor)) {
-        LiveAttempt attempt{std::move(supervisor), {}, {}, false, 0};
+        LiveAttempt attempt{std::move(supervisor), {}, 0, {}, false, 0};
         if (record->order) {
           attempt.lease_ms = record->order->launch.lease_ms;
           attempt.devices = std::move(record->order->devices);
+          attempt.shared_milli = shared_milli_of(record->order->launch.limits);
           attempt.cpus = std::move(record->order->cpus);
           attempt.in_shared_cpuset = !record->order->shared_cpuset.empty();
         }
@@ -327,8 +330,9 @@ caf::error TaskHost::Impl::launch(const LaunchOrder& order) {
   if (!error) {
     auto supervisor = fork_server_.fork_supervisor(order.task);
     if (supervisor) {
-      error = watch(order.task, {std::move(*supervisor), whole.devices, whole.cpus,
-                                 !whole.shared_cpuset.empty(), order.lease_ms});
+      error =
+          watch(order.task, {std::move(*supervisor), whole.devices, shared_milli_of(order.limits),
+                             whole.cpus, !whole.shared_cpuset.empty(), order.lease_ms});
       share_other_cpus();
       return error;
     }

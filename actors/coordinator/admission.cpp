@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "actors/coordinator/state.hpp"
+#include "policy/gpu/node.hpp"
 
 namespace fairwater::inline actors::inline coordinator::coordination {
 namespace {
@@ -32,9 +33,10 @@ Expected<NamedAmounts> amounts_of_devices(const CoordinatorState& state, const A
       const Amount named = named_of(kind, spec);
       const auto asked = spec.resources.find(kind.resource);
       if (named == 0) continue;
+      const bool is_shared = kind.resource == kSharedGpus;
       if (asked == spec.resources.end())
-        amounts[kind.resource] = named;
-      else if (asked->second < named)
+        amounts[kind.resource] = named * (is_shared ? kMilliPerGpu : 1);
+      else if ((is_shared ? Amount{shared_gpus(asked->second).gpus} : asked->second) < named)
         return make_error(ErrorCode::invalid_input,
                           "a task asks for " + std::to_string(asked->second) +
                               ", and devices names " + std::to_string(named) +

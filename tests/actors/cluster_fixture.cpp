@@ -128,9 +128,10 @@ void ClusterFixture::start(bool copied) {
   auto ledger = Ledger::open(options);
   if (!ledger) FAIL(details(ledger.error()).message);
   if ((*ledger)->last_number() == 0) {
-    auto created =
-        (*ledger)->append({ClusterCreated{"test", ResourceCatalog{}.kinds(), {}, accounting_},
-                           TokenIssued{Role::join, {}, join_hash()}});
+    std::vector<ResourceKind> kinds = ResourceCatalog{}.kinds();
+    kinds.push_back({"gpu_milli", 100, 1});
+    auto created = (*ledger)->append({ClusterCreated{"test", std::move(kinds), {}, accounting_},
+                                      TokenIssued{Role::join, {}, join_hash()}});
     REQUIRE(created.engaged());
   }
   auto cluster = start_cluster(*system_, std::move(*ledger), settings_, [this](const auto& error) {

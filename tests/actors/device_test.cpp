@@ -80,6 +80,97 @@ TEST_CASE("a job gets the devices that it names, on the node that has them", "[a
   CHECK(cluster.verify().ok);
 }
 
+NodeSpec sharing_node(const std::string& name, const Names& gpus) {
+  NodeSpec spec = gpu_node(name, {});
+  spec.traits.devices = {{"gpu_milli", gpus}};
+  spec.capacity.erase("gpu");
+  spec.capacity["gpu_milli"] = 1000 * static_cast<Amount>(gpus.size());
+  return spec;
+}
+
+TEST_CASE(
+    "tasks share a gpu, a whole one waits for an empty one, and a restart knows who has which",
+    "[actor][devices]") {
+  for (const Accounting accounting : {Accounting::units, Accounting::time}) {
+    ClusterFixture cluster(ClusterFixture::default_settings(), accounting);
+    cluster.apply({tenant_spec("physics", 1)});
+    FakeAgent agent = cluster.join(sharing_node("one", {"gpu0", "gpu1"}));
+    REQUIRE(cluster.report(agent).engaged());
+    const auto submit = [&](Amount milli, std::uint32_t tasks = 1, const Names& devices = {}) {
+      JobSpec spec;
+      spec.tenant = "physics";
+      spec.command = {"true"};
+      spec.tasks_min = spec.tasks_max = tasks;
+      spec.resources = {{"cpu", 100}};
+      if (milli > 0) spec.resources["gpu_milli"] = milli;
+      spec.devices = devices;
+      const auto accepted = cluster.ask<JobAccepted>(SubmitJob{cluster.operator_caller(), spec});
+      REQUIRE(accepted.engaged());
+      cluster.run();
+      return accepted->id;
+    };
+    const JobId parts = submit(600, 2);
+    CHECK(devices_of(cluster, parts, 0) == Names{"gpu0"});
+    CHECK(devices_of(cluster, parts, 1) == Names{"gpu1"});
+    REQUIRE(agent.launches().size() == 2);
+    CHECK(agent.launches()[1].devices == Names{"gpu1"});
+    CHECK(agent.launches()[1].limits.at("gpu_milli") == 600);
+    const JobId named = submit(400, 1, {"gpu1"});
+    CHECK(devices_of(cluster, named) == Names{"gpu1"});
+    const JobId whole = submit(1000);
+    const JobId whole_named = submit(0, 1, {"gpu0"});
+    CHECK(cluster.show(whole_named).job.spec.resources.at("gpu_milli") == 1000);
+    const JobId half = submit(500);
+    for (const JobId job : {whole, whole_named, half})
+      CHECK(cluster.show(job).job.tasks.running == 0);
+    const auto why = cluster.ask<Explanation>(ExplainTask{cluster.operator_caller(), whole, 0});
+    CHECK(std::any_of(why->obstacles.begin(), why->obstacles.end(),
+                      [](const Obstacle& known) { return known.code == "node_busy"; }));
+    const auto shown = cluster.node("one").devices;
+    CHECK(shown == std::vector<DeviceState>{{"gpu0", "gpu_milli", true, {parts, 0, 1}},
+                                            {"gpu1", "gpu_milli", true, {parts, 1, 1}}});
+
+    cluster.restart();
+    agent.running = {{parts, 0, 1}, {parts, 1, 1}, {named, 0, 1}};
+    REQUIRE_FALSE(cluster.reattach(agent));
+    cluster.run();
+    CHECK(cluster.node("one").devices == shown);
+    for (const JobId job : {whole, whole_named, half})
+      CHECK(cluster.show(job).job.tasks.running == 0);
+    const auto end = [&](const TaskKey& task) {
+      TaskResult ended;
+      ended.task = task;
+      ended.started_at = ended.finished_at = wall_time_now();
+      std::erase(agent.running, task);
+      REQUIRE(cluster.report(agent, {ended}).engaged());
+    };
+    end({named, 0, 1});
+    end({parts, 1, 1});
+    // What comes first of those that wait has it: alone, or with others.
+    CHECK(devices_of(cluster, whole) == Names{"gpu1"});
+    end({parts, 0, 1});
+    CHECK(devices_of(cluster, whole_named).size() + devices_of(cluster, half).size() == 1);
+    CHECK(cluster.verify().ok);
+  }
+}
+
+TEST_CASE("a node that counts shared gpus has to name them", "[unit][devices]") {
+  NodeSpec spec = sharing_node("one", {"gpu0", "gpu1"});
+  CHECK_FALSE(validate(spec.traits.devices, spec.capacity));
+  spec.capacity["gpu_milli"] = 1500;
+  CHECK(details(validate(spec.traits.devices, spec.capacity)).message ==
+        "2 names of 1500 thousandths of devices, 1000 of each");
+  spec.traits.devices.clear();
+  const auto unnamed = validate(spec.traits.devices, spec.capacity);
+  CHECK(details(unnamed).field == "resources.gpu_milli");
+  CHECK_THAT(details(unnamed).message, Contains("devices: {gpu_milli: [0, 1]}"));
+  Names many;
+  for (int i = 0; i < 17; ++i) many.push_back("gpu" + std::to_string(i));
+  spec = sharing_node("one", many);
+  CHECK_THAT(details(validate(spec.traits.devices, spec.capacity)).message,
+             Contains("17 gpus that tasks share are more than 16"));
+}
+
 TEST_CASE("tasks that name no device get names, too, and leave what others name for last",
           "[actor][devices]") {
   ClusterFixture cluster;

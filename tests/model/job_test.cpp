@@ -104,6 +104,28 @@ TEST_CASE("an invalid job is refused naming the field", "[unit][job]") {
        },
        invalid, "resources", "some resource"},
       {"negative", [](S& s) { s.resources["cpu"] = -1; }, invalid, "resources.cpu", "-1"},
+      {"neither a part nor whole gpus", [](S& s) { s.resources["gpu_milli"] = 1500; }, invalid,
+       "resources.gpu_milli", "1500 is neither"},
+      {"a gang of parts of gpus",
+       [](S& s) {
+         s.resources["gpu_milli"] = 500;
+         s.gang = true;
+         s.tasks_min = s.tasks_max = 2;
+       },
+       invalid, "resources.gpu_milli", "leave gang out"},
+      {"parts of gpus that grow",
+       [](S& s) {
+         s.resources["gpu_milli"] = 500;
+         s.tasks_min = 1;
+         s.tasks_max = 2;
+       },
+       invalid, "resources.gpu_milli", "one number of tasks"},
+      {"parts of gpus for who preempts",
+       [](S& s) {
+         s.resources["gpu_milli"] = 1000;
+         s.preempt = true;
+       },
+       invalid, "resources.gpu_milli", "preempts"},
       {"resource name", [](S& s) { s.resources["a b"] = 1; }, invalid, "resources", "'a b'"},
       {"labels", [](S& s) { s.labels = "ssd &&"; }, invalid, "labels", ""},
       {"site",

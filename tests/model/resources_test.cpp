@@ -69,6 +69,26 @@ TEST_CASE("what is no amount is refused", "[unit][resources]") {
   CHECK(error.message == "'2 GB' is not an amount of memory; write 2GiB");
 }
 
+TEST_CASE("a part of a gpu is an amount in thousandths, and whoever writes it otherwise hears so",
+          "[unit][resources]") {
+  CHECK(amount("gpu_milli", "500") == 500);
+  const auto said = [](std::string_view resource, std::string_view text) {
+    const auto error = details(parse_amount(resource, text).error());
+    CHECK(error.field == resource);
+    return error.message;
+  };
+  CHECK(said("gpu", "0.5") ==
+        "'0.5' is not an amount of gpu; write a whole number, or gpu_milli: 500 for a part of one "
+        "that tasks share");
+  CHECK(said("gpu", "0.0001").find("gpu_milli: 1 to 999 for") != std::string::npos);
+  CHECK(said("gpu_milli", "0.25") ==
+        "'0.25' is not an amount of gpu_milli; write thousandths: 250 for a part of one gpu, or "
+        "1000, 2000, .. for whole ones");
+  for (const auto* text : {"0.0001", "1.5", "-0.1", "half"})
+    CHECK(said("gpu_milli", text).find("write thousandths: 1 to 999 for") != std::string::npos);
+  CHECK(said("fpga", "0.5") == "'0.5' is not an amount of fpga; write a whole number");
+}
+
 TEST_CASE("units of other tools are refused with the one that would do", "[unit][resources]") {
   const auto memory = [](std::string_view text) {
     return details(parse_amount("memory", text).error()).message;

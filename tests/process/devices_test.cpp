@@ -28,10 +28,10 @@ TEST_CASE("The first free devices of each resource are picked", "[process][devic
   CHECK(*first == NamedDevices{{"fpga", {"left"}}, {"gpu", {"0", "1"}}});
   CHECK(device_names(*first) == "left,gpu0,gpu1");
   const NamedDevices other{{"gpu", {"0", "3"}}};
-  const auto second = pick_devices(kNode, {&other}, {{"gpu", 2}});
+  const auto second = pick_devices(kNode, {{&other}}, {{"gpu", 2}});
   CHECK(*second == NamedDevices{{"fpga", {}}, {"gpu", {"1", "2"}}});
   CHECK(device_names(NamedDevices{{"fpga", {}}, {"gpu", {}}}).empty());
-  const auto none = pick_devices(kNode, {&other, &*second}, {{"gpu", 1}});
+  const auto none = pick_devices(kNode, {{&other}, {&*second}}, {{"gpu", 1}});
   REQUIRE_FALSE(none);
   CHECK(details(none.error()).code == ErrorCode::unavailable);
   CHECK(details(none.error()).message ==
@@ -41,14 +41,14 @@ TEST_CASE("The first free devices of each resource are picked", "[process][devic
 TEST_CASE("A task gets the devices that its order names, or does not start", "[process][devices]") {
   const NamedDevices other{{"gpu", {"1"}}};
   const NamedAmounts two{{"gpu", 2}};
-  CHECK(*pick_devices(kNode, {&other}, two, {"gpu3", "gpu2"}) ==
+  CHECK(*pick_devices(kNode, {{&other}}, two, {"gpu3", "gpu2"}) ==
         NamedDevices{{"fpga", {}}, {"gpu", {"2", "3"}}});
-  CHECK(*pick_devices(kNode, {&other}, two, {"gpu3"}) ==
+  CHECK(*pick_devices(kNode, {{&other}}, two, {"gpu3"}) ==
         NamedDevices{{"fpga", {}}, {"gpu", {"0", "3"}}});
   CHECK(*pick_devices(kNode, {}, {{"fpga", 1}, {"gpu", 1}}, {"right", "gpu1"}) ==
         NamedDevices{{"fpga", {"right"}}, {"gpu", {"1"}}});
   const auto said = [&](const std::vector<std::string>& names) {
-    const auto picked = pick_devices(kNode, {&other}, two, names);
+    const auto picked = pick_devices(kNode, {{&other}}, two, names);
     REQUIRE_FALSE(picked);
     CHECK(details(picked.error()).code == ErrorCode::unavailable);
     return details(picked.error()).message;
@@ -58,6 +58,67 @@ TEST_CASE("A task gets the devices that its order names, or does not start", "[p
   CHECK(said({"gpu0", "gpu2", "gpu3"}) == "the task is to get gpu0, and takes only 2 gpu");
   CHECK(told_devices({{"fpga", {}}, {"gpu", {"0", "card"}}}) ==
         std::vector<NodeDevices>{{"gpu", {"gpu0", "card"}}});
+}
+
+TEST_CASE("Of shared gpus the first of which enough is free is picked, whole ones are empty",
+          "[process][devices]") {
+  const NamedDevices node{{"gpu_milli", {"0", "1"}}};
+  const NamedDevices zero{{"gpu_milli", {"0"}}};
+  const std::vector<HeldDevices> held{{&zero, 600}};
+  const auto picked = [&](Amount milli, const std::vector<std::string>& names = {}) {
+    const auto devices = pick_devices(node, held, {{"gpu_milli", milli}}, names);
+    return devices ? device_names(*devices) : details(devices.error()).message;
+  };
+  CHECK(picked(400) == "gpu0");
+  CHECK(picked(500) == "gpu1");
+  CHECK(picked(1000) == "gpu1");
+  CHECK(picked(400, {"gpu1"}) == "gpu1");
+  CHECK(picked(0).empty());
+  CHECK(picked(500, {"gpu0"}) ==
+        "the task is to get gpu0, of which others have too much for 500 thousandths of a gpu");
+  CHECK(picked(1000, {"gpu0"}) ==
+        "the task is to get gpu0, of which others have too much for 1 whole gpus");
+  CHECK(picked(2000) == "the task takes 2 whole gpus, and of the node's 2 only 1 are free enough");
+  CHECK(told_devices(node) == std::vector<NodeDevices>{{"gpu_milli", {"gpu0", "gpu1"}}});
+  CHECK_FALSE(validate(node, {{"gpu_milli", 2000}}));
+  CHECK(details(validate(node, {{"gpu_milli", 2}})).message ==
+        "2 ids, of 1000 each, but resources.gpu_milli is 2; name as many, or leave the amount out");
+  CHECK(details(validate(NamedDevices{{"gpu", {"0"}}, {"gpu_milli", {"0"}}}, {})).message ==
+        "two devices are called gpu0");
+}
+
+TEST_CASE("Tasks share a gpu up to all of it, also when the agent was away", "[process][devices]") {
+  HostFixture fixture;
+  fixture.options().devices = {{"gpu_milli", {"0", "1"}}};
+  fixture.reopen();
+  const auto sharing = [&](const std::string& script, Amount milli) {
+    LaunchOrder order = fixture.shell(script);
+    order.limits["gpu_milli"] = milli;
+    return order;
+  };
+  const std::string print =
+      "echo $FAIRWATER_DEVICES $CUDA_VISIBLE_DEVICES ${FAIRWATER_GPU_SHARE-unset}";
+  const auto holder = sharing(print + "; exec sleep 30", 700);
+  REQUIRE(!fixture.host().launch(holder));
+  const auto check = [&] {
+    const auto part = sharing(print, 300);
+    fixture.run(part);
+    CHECK(fixture.output(part.task) == "gpu0 0 300\n");
+    const auto larger = sharing(print, 301);
+    fixture.run(larger);
+    CHECK(fixture.output(larger.task) == "gpu1 1 301\n");
+    const auto whole = sharing(print, 1000);
+    fixture.run(whole);
+    CHECK(fixture.output(whole.task) == "gpu1 1 1000\n");
+    CHECK(details(fixture.host().launch(sharing(print, 2000))).code == ErrorCode::unavailable);
+    const auto none = sharing(print, 0);
+    fixture.run(none);
+    CHECK(fixture.output(none.task) == "unset\n");
+  };
+  check();
+  fixture.reopen();
+  REQUIRE(fixture.host().scan());
+  check();
 }
 
 TEST_CASE("Whoever comes and goes, no device is held twice and none is left out",
@@ -72,10 +133,10 @@ TEST_CASE("Whoever comes and goes, no device is held twice and none is left out"
       }
       const NamedAmounts amounts{{"fpga", static_cast<Amount>(random() % 3)},
                                  {"gpu", static_cast<Amount>(random() % 4)}};
-      std::vector<const NamedDevices*> held;
+      std::vector<HeldDevices> held;
       std::map<std::string, std::set<std::string>> busy;
       for (const auto& [holder, devices] : holders) {
-        held.push_back(&devices);
+        held.push_back({&devices});
         for (const auto& [resource, ids] : devices) busy[resource].insert(ids.begin(), ids.end());
       }
       const auto picked = pick_devices(kNode, held, amounts);

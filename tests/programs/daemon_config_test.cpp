@@ -118,6 +118,19 @@ TEST_CASE("a node's devices are listed, found or counted", "[unit][daemon_config
   CHECK(listed->capacity.at("fpga") == 1);
   CHECK(node_of("devices: {gpu: []}\n", found)->devices == NamedDevices{{"gpu", {}}});
   CHECK_FALSE(node_of("devices: {gpu: []}\n", found)->capacity.contains("gpu"));
+  // Shared ones are 1000 each, and then found ones are not whole ones beside them.
+  const auto shared = node_of("devices: {gpu_milli: [0, 2]}\n", found);
+  CHECK(shared->devices == NamedDevices{{"gpu_milli", {"0", "2"}}});
+  CHECK(shared->capacity.at("gpu_milli") == 2000);
+  CHECK(node_of("devices: {gpu_milli: auto}\n", found)->devices ==
+        NamedDevices{{"gpu_milli", found}});
+  CHECK(node_of(some + ", gpu_milli: 2000}\n", found)->devices ==
+        NamedDevices{{"gpu_milli", {"0", "2"}}});
+  const auto both = node_of(some + "}\ndevices: {gpu: [0], gpu_milli: [1]}\n", found);
+  CHECK(both->capacity ==
+        NamedAmounts{{"cpu", 4000}, {"gpu", 1}, {"gpu_milli", 1000}, {"memory", 8192}});
+  CHECK(details(node_of(some + ", gpu_milli: 1500}\n", found).error()).field ==
+        "devices.gpu_milli");
   const auto short_of = node_of(some + ", gpu: 4}\ndevices: {gpu: auto}\n", found);
   REQUIRE_FALSE(short_of);
   CHECK(details(short_of.error()).field == "devices.gpu");

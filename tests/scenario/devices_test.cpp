@@ -40,7 +40,7 @@ std::string output_of(const Cluster& cluster, std::uint64_t job, int task) {
 
 TEST_CASE("the examples of docs/devices.md do what the page says", "[scenario]") {
   const auto examples = examples_of("devices.md");
-  REQUIRE(examples.size() == 4);
+  REQUIRE(examples.size() == 7);
   Cluster cluster({.agents = {node_with(examples[0])}, .tenants = tenants({{"physics", 1}})});
   cluster.start();
   CHECK_THAT(cluster.log_of("node1"), Catch::Contains("devices: gpu0,gpu1"));
@@ -71,6 +71,107 @@ TEST_CASE("the examples of docs/devices.md do what the page says", "[scenario]")
   const std::string output = output_of(cluster, alone, 0);
   CHECK(output.ends_with("\n1\n"));
   CHECK(output.find_first_not_of("0123456789") == output.size() - 3);
+}
+
+TEST_CASE("the example of shared gpus in docs/devices.md does what the page says", "[scenario]") {
+  const auto examples = examples_of("devices.md");
+  REQUIRE(examples.size() == 7);
+  Cluster cluster({.agents = {node_with(examples[5])},
+                   .tenants = tenants({{"physics", 1}}),
+                   .coordinator_lines = examples[4]});
+  cluster.start();
+  CHECK(cluster.node("node1")["capacity"]["gpu_milli"] == 2000);
+  const auto job = cluster.submit(examples[6]);
+  REQUIRE(cluster.wait({job}) == 0);
+  for (const int task : {0, 1}) CHECK(output_of(cluster, job, task) == "gpu0 0 500\n");
+  const auto refused = [&](const std::string& resources, const std::string& lines = "") {
+    const auto path = cluster.directory() / "refused.yaml";
+    std::ofstream(path) << "tenant: physics\ncommand: [\"true\"]\nresources: {cpu: 1, " << resources
+                        << "}\n"
+                        << lines;
+    return cluster.fairwater({"job", "submit", path.string()}).errors;
+  };
+  CHECK_THAT(refused("gpu_milli: 0.5"), Catch::Contains("gpu_milli") && Catch::Contains("'0.5'") &&
+                                            Catch::Contains("500 for a part of one gpu"));
+  CHECK_THAT(refused("gpu: 0.5"), Catch::Contains("gpu_milli: 500 for a part"));
+  CHECK_THAT(refused("gpu_milli: 1500"), Catch::Contains("1500 is neither a part of one gpu") &&
+                                             Catch::Contains("write 1000 or 2000"));
+  CHECK_THAT(refused("gpu_milli: 3000"), Catch::Contains("could ever give"));
+  CHECK_THAT(refused("gpu_milli: 500", "tasks: 2\ngang: true\n"), Catch::Contains("gpu_milli"));
+}
+
+/// What each start and end of a task said, in order, added up by GPU: the most that was ever taken
+/// of one.
+std::int64_t most_taken(const std::filesystem::path& tally) {
+  std::map<std::string, std::int64_t> taken;
+  std::int64_t most = 0;
+  std::istringstream lines(read_file(tally));
+  for (std::string name; lines >> name;) {
+    std::int64_t change = 0;
+    lines >> change;
+    most = std::max(most, taken[name] += change);
+  }
+  for (const auto& [name, left] : taken) CHECK(left == 0);
+  return most;
+}
+
+TEST_CASE("no shared gpu is given beyond all of it, whatever is killed", "[scenario][crash]") {
+  const auto seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  const auto examples = examples_of("devices.md");
+  Cluster cluster({.agents = {node_with(examples.at(5))},
+                   .tenants = tenants({{"physics", 1}}),
+                   .lease = "30s",
+                   .coordinator_lines = examples.at(4)});
+  cluster.start();
+  const auto tally = cluster.directory() / "tally";
+  const auto go = cluster.directory() / "go";
+  const auto job_of = [&](int tasks, int milli, const std::string& body) {
+    const std::string script = fmt::format(
+        "say() {{ for d in ${{FAIRWATER_DEVICES//,/ }}; do echo $d $1$FAIRWATER_GPU_SHARE >> {}; "
+        "done; }}; say; {}; say -",
+        tally.string(), body);
+    return cluster.submit(
+        fmt::format("tenant: physics\ntasks: {}\nresources: {{cpu: 50m, memory: "
+                    "16MiB, gpu_milli: {}}}\ncommand: {}\n",
+                    tasks, milli, json({"bash", "-c", script}).dump()));
+  };
+  const auto wait_for_go = fmt::format("until [ -e {} ]; do sleep 0.05; done", go.string());
+  const auto halves = job_of(4, 500, wait_for_go);
+  harness::wait_until("all halves run", Duration(20'000),
+                      [&] { return cluster.job(halves)["tasks"]["running"] == 4; });
+  const auto whole = job_of(1, 1000, "sleep 0.2");
+  const auto gpus_of_halves = [&] {
+    std::map<std::string, int> tasks;
+    const json listed = cluster.job(halves)["task_list"];
+    for (const auto& task : listed) ++tasks[task["devices"].at(0)];
+    return tasks;
+  };
+  const std::map<std::string, int> all{{"gpu0", 2}, {"gpu1", 2}};
+  CHECK(gpus_of_halves() == all);
+  cluster.stop_coordinator();
+  cluster.stop_agent("node1");
+  cluster.start_coordinator();
+  cluster.start_agent("node1");
+  CHECK(cluster.job(halves)["tasks"]["running"] == 4);
+  CHECK(gpus_of_halves() == all);
+  CHECK(cluster.job(whole)["tasks"]["running"] == 0);
+  std::vector<std::uint64_t> jobs{halves, whole, job_of(10, 300, "sleep 0.2"),
+                                  job_of(2, 2000, "sleep 0.1"), job_of(6, 650, "sleep 0.2")};
+  std::ofstream{go};
+  for (int round = 0; round < 2; ++round) {
+    std::this_thread::sleep_for(Duration(200 + random() % 500));
+    cluster.stop_agent("node1");
+    if (round == 1) {
+      cluster.stop_coordinator();
+      cluster.start_coordinator();
+    }
+    cluster.start_agent("node1");
+  }
+  CHECK(cluster.wait(jobs, Duration(120'000)) == 0);
+  CHECK(most_taken(tally) == 1000);
+  CHECK(ledger_is_sound(cluster));
 }
 
 TEST_CASE("a task opens the device files of its own devices only, also when the agent was killed",

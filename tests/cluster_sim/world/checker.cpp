@@ -10,6 +10,9 @@ namespace {
 
 std::pair<JobId, std::uint32_t> task_of(const TaskKey& task) { return {task.job, task.index}; }
 
+/// As machines have them, see machine.cpp.
+bool is_shared_gpu(const std::string& device) { return device == "gpu2" || device == "gpu3"; }
+
 /// For how long after a change of a node's capacity deals by the old one may still become durable.
 constexpr std::int64_t kCapacitySettles_us = 10 * kSecond;
 
@@ -378,12 +381,36 @@ void Checker::check_devices(const RunningTask& granted) {
     if (!has(granted, device))
       stage_.broken("task {} was granted without {}, for which its job asks", text_of(granted.task),
                     device);
+  check_shares(granted);
   for (const auto& [id, other] : running_)
     for (const std::string& device : granted.devices)
       if (other.node == granted.node && other.task != granted.task &&
-          !stopped_.contains(other.task) && has(other, device))
+          !stopped_.contains(other.task) && has(other, device) && !is_shared_gpu(device))
         stage_.broken("task {} was granted {}, which {} has", text_of(granted.task), device,
                       text_of(other.task));
+}
+
+void Checker::check_shares(const RunningTask& granted) {
+  const std::size_t resource = *catalog_.index_of(kSharedGpus);
+  const Amount milli = granted.demand[resource];
+  const auto of_each = [&](const RunningTask& task) {
+    return std::min(task.demand[resource], kMilliPerGpu);
+  };
+  const auto given = std::count_if(granted.devices.begin(), granted.devices.end(), is_shared_gpu);
+  if (milli != given * of_each(granted))
+    stage_.broken("task {} takes {} thousandths of GPUs, and was granted {} of them",
+                  text_of(granted.task), milli, given);
+  for (const std::string& device : granted.devices) {
+    if (!is_shared_gpu(device)) continue;
+    Amount taken = 0;
+    for (const auto& [id, task] : running_)
+      if (task.node == granted.node && !stopped_.contains(task.task) &&
+          std::find(task.devices.begin(), task.devices.end(), device) != task.devices.end())
+        taken += of_each(task);
+    if (taken > kMilliPerGpu)
+      stage_.broken("task {} was granted {}, of which {} thousandths are taken with it",
+                    text_of(granted.task), device, taken);
+  }
 }
 
 void Checker::grant(const Deal& deal, const Grant& grant) {

@@ -9,6 +9,7 @@
 //   services   whatever ends their tasks, the journal says when they start again, and they do not
 //              before; their jobs end when they are cancelled
 //   gangs      one record grants all tasks of a gang, as the same attempt
+//   shares     of no GPU that tasks share more than all of it is given, whole ones to one task
 //   growth     only elastic jobs grow, and only what has grown is reclaimed, or preempted: no
 //   service,
 //              no gang, and of jobs that may be; what was reclaimed runs again before its job ends;
@@ -133,8 +134,10 @@ class Checker {
   /// All tasks of its gang run now, as the same attempt.
   void check_gang(const TaskKey& granted);
   void check_room(NodeId node);
-  /// The task has what its job names, and nobody else on the node has any of it.
+  /// The task has what its job names, and nobody else on the node has any of it, or of GPUs that
+  /// tasks share too much.
   void check_devices(const RunningTask& granted);
+  void check_shares(const RunningTask& granted);
   /// Of what a task asks for that was just granted.
   void check_max(const Grant& grant);
   void check_nets(const Ledger& ledger);
@@ -147,7 +150,7 @@ class Checker {
   void expect_more_memory(const TaskKey& task);
 
   Stage& stage_;
-  ResourceCatalog catalog_;
+  ResourceCatalog catalog_ = simulated_resources();
   std::uint64_t last_number_ = 0;
   std::optional<Hash> last_hash_;  ///< of that record
   std::vector<Hash> hashes_;       ///< of those before it

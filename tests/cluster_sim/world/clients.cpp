@@ -125,14 +125,18 @@ JobSpec Clients::some_job() {
   spec.tasks_min = spec.tasks_max = static_cast<std::uint32_t>(1 + chance.below(max_tasks_));
   spec.resources = {{"cpu", 500 << chance.below(3)}, {"memory", 256 << chance.below(3)}};
   if (chance.percent(25)) spec.resources["gpu"] = chance.between(1, 2);
-  if (chance.percent(15)) spec.devices = {chance.percent(50) ? "gpu0" : "gpu1"};
+  if (chance.percent(15)) spec.devices = {"gpu" + std::to_string(chance.below(4))};
+  if (chance.percent(30))
+    spec.resources[std::string(kSharedGpus)] =
+        chance.percent(25) ? kMilliPerGpu * chance.between(1, 2) : chance.between(1, 999);
   if (chance.percent(25)) {
     spec.exclusive_cpus = true;
     spec.resources["cpu"] = kMillicoresPerCpu * chance.between(1, 2);
   }
   if (has_users_ && chance.percent(75)) spec.user = chance.percent(60) ? "ada" : "bob";
   spec.priority = static_cast<std::int32_t>(chance.below(3));
-  spec.preempt = spec.devices.empty() && chance.percent(20);
+  const bool takes_shares = spec.resources.contains(std::string(kSharedGpus));
+  spec.preempt = spec.devices.empty() && !takes_shares && chance.percent(20);
   spec.preemptible = !chance.percent(10);
   spec.retries = static_cast<std::uint32_t>(chance.below(3));
   spec.grace_ms = chance.between(0, 3'000);

@@ -50,9 +50,9 @@ WallTime Coordinator::wall_time() const {
 }
 
 caf::error Coordinator::found_cluster(Ledger& ledger) const {
-  const auto created = ledger.append(
-      {ClusterCreated{"simulated", ResourceCatalog{}.kinds(), DealMode::sized, terms_.accounting},
-       TokenIssued{Role::join, {}, join_hash()}});
+  const auto created = ledger.append({ClusterCreated{"simulated", simulated_resources().kinds(),
+                                                     DealMode::sized, terms_.accounting},
+                                      TokenIssued{Role::join, {}, join_hash()}});
   return created ? caf::error{} : created.error();
 }
 

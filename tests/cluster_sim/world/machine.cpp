@@ -1,5 +1,7 @@
 #include "tests/cluster_sim/world/machine.hpp"
 
+#include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -11,7 +13,7 @@ namespace {
 constexpr std::uint64_t kLossesOfPercent = 8;  // tasks that fail by themselves
 constexpr std::uint32_t kCpus = 8;             // the most that a node's capacity is ever set to
 
-const NamedDevices kDevices{{"gpu", {"0", "1"}}};
+const NamedDevices kDevices{{"gpu", {"0", "1"}}, {std::string(kSharedGpus), {"2", "3"}}};
 
 /// Two memory nodes of two cores with two threads each.
 std::vector<Cpu> cpus_of_machine() {
@@ -30,7 +32,10 @@ Machine::Machine(Stage& stage, Checker& checker, std::string name, Amount cpu)
   spec.traits = {std::move(name), "here", {}};
   spec.capacity = {{"cpu", cpu}, {"memory", cpu}, {"gpu", 2}};
   // The others' tasks have devices that the coordinator does not know.
-  if (stage.chance.percent(70)) spec.traits.devices = told_devices(kDevices);
+  if (stage.chance.percent(70)) {
+    spec.traits.devices = told_devices(kDevices);
+    spec.capacity[std::string(kSharedGpus)] = 2 * kMilliPerGpu;
+  }
   spec.limits = "none";
   empty_directory();
 }
@@ -103,14 +108,21 @@ caf::error Machine::launch(const LaunchOrder& order) {
 }
 
 void Machine::hand_out(const LaunchOrder& order, Attempt& attempt) {
-  std::vector<const NamedDevices*> held;
+  const std::string shared(kSharedGpus);
+  std::vector<HeldDevices> held;
+  std::map<std::string, Amount> shares;
   std::set<std::uint32_t> busy;
   std::set<std::string> given;
   for (const auto& [task, other] : attempts_) {
     if (other.phase != Phase::alive) continue;
-    held.push_back(&other.devices);
+    held.push_back({&other.devices, other.shared_milli});
+    for (const auto& [resource, ids] : other.devices)
+      for (const std::string& id : ids)
+        if (resource == shared)
+          shares[id] += std::min(other.shared_milli, kMilliPerGpu);
+        else
+          given.insert(id);
     busy.insert(other.cpus.begin(), other.cpus.end());
-    for (const auto& [resource, ids] : other.devices) given.insert(ids.begin(), ids.end());
   }
   const auto too_few = [&](const caf::error& error) {
     stage_.broken("{} is sent task {}: {}", spec.traits.name, text_of(order.task),
@@ -122,6 +134,11 @@ void Machine::hand_out(const LaunchOrder& order, Attempt& attempt) {
     if (given.contains(id))
       stage_.broken("{} gives gpu {} to task {}, and somebody has it", spec.traits.name, id,
                     text_of(order.task));
+  attempt.shared_milli = shared_milli_of(order.limits);
+  for (const std::string& id : devices->at(shared))
+    if (shares[id] + std::min(attempt.shared_milli, kMilliPerGpu) > kMilliPerGpu)
+      stage_.broken("{} gives {} thousandths of gpu {} to task {}, and others have {}",
+                    spec.traits.name, attempt.shared_milli, id, text_of(order.task), shares[id]);
   attempt.devices = std::move(*devices);
   if (!order.exclusive_cpus) return;
   const auto count = static_cast<std::size_t>(order.limits.at("cpu") / kMillicoresPerCpu);

@@ -84,7 +84,8 @@ class Machine {
   struct Attempt {
     LaunchOrder order;
     NamedDevices devices;
-    CpuNumbers cpus;  ///< of its own
+    Amount shared_milli = 0;  ///< HeldDevices::shared_milli
+    CpuNumbers cpus;          ///< of its own
     Phase phase = Phase::alive;
     std::optional<TaskResult> result;
     std::optional<EndReason> stop_reason;

@@ -9,16 +9,27 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "model/resources.hpp"
 #include "model/time.hpp"
 #include "policy/core/splitmix64.hpp"
+#include "policy/gpu/node.hpp"
 
 namespace fairwater::cluster_sim {
 
 inline constexpr std::int64_t kMs = 1'000;  ///< in microseconds, the unit of virtual time
 inline constexpr std::int64_t kSecond = 1'000 * kMs;
+
+/// Of the simulated cluster: the default ones, and GPUs that tasks share.
+[[nodiscard]] inline ResourceCatalog simulated_resources() {
+  std::vector<ResourceKind> kinds = ResourceCatalog{}.kinds();
+  kinds.push_back({std::string(kSharedGpus), 100, 1});
+  return *ResourceCatalog::make(std::move(kinds));
+}
 
 class Chance {
  public:
