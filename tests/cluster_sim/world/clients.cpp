@@ -126,7 +126,11 @@ JobSpec Clients::some_job() {
   spec.resources = {{"cpu", 500 << chance.below(3)}, {"memory", 256 << chance.below(3)}};
   if (chance.percent(25)) spec.resources["gpu"] = chance.between(1, 2);
   if (chance.percent(15)) spec.devices = {"gpu" + std::to_string(chance.below(4))};
-  if (chance.percent(30))
+  // While no node has joined, the coordinator takes jobs that none will have room for.
+  const bool is_shared = std::any_of(agents_.begin(), agents_.end(), [](const auto& agent) {
+    return agent->machine.spec.capacity.contains(std::string(kSharedGpus));
+  });
+  if (is_shared && chance.percent(30))
     spec.resources[std::string(kSharedGpus)] =
         chance.percent(25) ? kMilliPerGpu * chance.between(1, 2) : chance.between(1, 999);
   if (chance.percent(25)) {
