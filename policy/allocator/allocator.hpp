@@ -3,7 +3,8 @@
 //
 // It runs steps 2 to 9 of a heartbeat's life (docs/architecture.md, "Life of a heartbeat"). One
 // `deal` costs O(tenants with waiting tasks + slots dealt * log tenants + tasks placed * log), not
-// O(tenants).
+// O(tenants). Where the ledger counts time it looks at few of those who wait
+// (policy/allocator/contenders.hpp).
 #pragma once
 
 #include <array>
@@ -65,6 +66,8 @@ struct AllocatorSettings {
   GrowthRule growth = GrowthRule::qrea;
   std::int64_t preempt_after_ms = 30'000;   ///< a task has run for so long before it is preempted
   std::vector<std::string> resources = {};  ///< names by index; empty: no device is given by name
+  /// Where time is counted, deals look at all who wait: the same deals, slowly, to compare with.
+  bool looks_at_all = false;
 };
 
 /// Of tenants, or of groups of tenants, that share one quota. Not a tenant: it is in no sequence

@@ -3,31 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "policy/allocator/contenders.hpp"
 #include "policy/allocator/expected_room.hpp"
 #include "policy/allocator/gangs.hpp"
+#include "policy/allocator/time_turns.hpp"
 #include "policy/core/wide.hpp"
 
 namespace fairwater::inline policy::inline allocator {
 namespace {
 
 using Standing = AllocatorQuotas::Standing;
-
-Units bounded(Wide value) {
-  constexpr Wide kMost = Wide{1} << 60;
-  return static_cast<Units>(std::clamp(value, -kMost, kMost));
-}
-
-/// See the order in by_time.hpp.
-Turn turn_of(const AllocatorState& state, const TenantState& tenant, const WindowRange& next,
-             Standing standing, std::int64_t memory_ms) {
-  const std::size_t resource = state.accounts().time().resource();
-  const MicroUnits held = state.quotas().micro_units_of(tenant.used[resource], resource);
-  const MicroUnits cost = state.quotas().micro_units_of(next.asked_at_once(resource), resource);
-  const Wide owed = Wide{cost} * next.range.expected_ms - Wide{tenant.net} * kMicroUnitsPerUnit;
-  return {.first = standing == Standing::at_quota ? 1 : 0,
-          .second = bounded(Wide{held} + cost + quotient(owed, memory_ms)),
-          .per = std::max<MicroUnits>(tenant.part, 1)};
-}
 
 /// Where nobody knows how long tasks take.
 constexpr std::int64_t kLeastMemoryMs = 1000;
@@ -84,65 +69,210 @@ void PlaceByTime::place_late() {
 
 std::optional<PlaceByTime::Late> PlaceByTime::first_late() {
   std::optional<Late> first;
-  const LedgerMs now_ms = deal_.state.now_ms();
-  if (deal_.state.first_late_ms() > now_ms) return std::nullopt;
-  LedgerMs first_late_ms = kNever;
-  for (const RankKey& key : deal_.state.waiting()) {
-    TenantState& tenant = deal_.state.at(key.slot);
-    first_late_ms = std::min(first_late_ms, tenant.first_late_ms);
-    if (tenant.first_late_ms > now_ms) continue;
-    for (std::uint32_t i = 0; i < tenant.window.size(); ++i) {
-      const WindowRange& entry = tenant.window[i];
-      if (entry.late_from_ms > now_ms || (first && entry.late_from_ms >= first->from_ms)) continue;
-      if (std::find(elsewhere_.begin(), elsewhere_.end(), entry.range.job) != elsewhere_.end())
-        continue;
-      if (deal_.tasks.could_hold(tenant, entry)) first = Late{&tenant, i, entry.late_from_ms};
-    }
+  if (deal_.state.looks_at_few()) {
+    look_for_late_few(first);
+  } else {
+    for (const RankKey& key : deal_.state.waiting()) look_for_late(deal_.state.at(key.slot), first);
   }
-  deal_.state.note_first_late(first_late_ms);
   return first;
 }
 
-void PlaceByTime::queue_up(std::size_t candidate) {
-  Candidate& at = candidates_[candidate];
-  const WindowRange& entry = at.tenant->window[at.cursor.next];
-  at.standing = deal_.tasks.standing(*at.tenant, entry);
-  queue_.push_back({turn_of(deal_.state, *at.tenant, entry, at.standing, memory_ms_), candidate});
+/// Tenants are to be looked at in ranked order: what is asked of placement rules hangs on what was
+/// found before.
+void PlaceByTime::look_for_late(TenantState& tenant, std::optional<Late>& first) {
+  const LedgerMs now_ms = deal_.state.now_ms();
+  if (tenant.first_late_ms > now_ms) return;
+  for (std::uint32_t i = 0; i < tenant.window.size(); ++i) {
+    const WindowRange& entry = tenant.window[i];
+    if (entry.late_from_ms > now_ms || (first && entry.late_from_ms >= first->from_ms)) continue;
+    if (std::find(elsewhere_.begin(), elsewhere_.end(), entry.range.job) != elsewhere_.end())
+      continue;
+    if (deal_.tasks.could_hold(tenant, entry)) first = Late{&tenant, i, entry.late_from_ms};
+  }
+}
+
+void PlaceByTime::look_for_late_few(std::optional<Late>& first) {
+  AllocatorState& state = deal_.state;
+  const Contenders& contenders = state.contenders();
+  const LedgerMs now_ms = state.now_ms();
+  const auto are_late = [&](const Contenders::ByLateness& some) {
+    return !some.empty() && some.begin()->first <= now_ms;
+  };
+  // Of those in classes nothing is asked of placement rules.
+  if (!are_late(contenders.late_others())) {
+    for (const auto& [demands, number] : contenders.classes())
+      look_for_late(contenders.at(number), first);
+    return;
+  }
+  late_.clear();
+  const auto add = [&](const Contenders::ByLateness& some) {
+    for (auto late = some.begin(); late != some.end() && late->first <= now_ms; ++late)
+      late_.push_back(state.at(late->second).rank);
+  };
+  add(contenders.late_others());
+  for (const auto& [demands, number] : contenders.classes()) add(contenders.at(number).late);
+  std::sort(late_.begin(), late_.end());
+  for (const RankKey& key : late_) look_for_late(state.at(key.slot), first);
+}
+
+/// The longest late first; of two alike the one that is before the other in ranked order.
+void PlaceByTime::look_for_late(const Contenders::Class& of, std::optional<Late>& first) {
+  AllocatorState& state = deal_.state;
+  for (const auto& [from_ms, slot] : of.late) {
+    if (from_ms > state.now_ms() || (first && from_ms > first->from_ms)) return;
+    TenantState& tenant = state.at(slot);
+    std::optional<Late> found;
+    look_for_late(tenant, found);
+    if (!found) continue;
+    if (!first || found->from_ms < first->from_ms ||
+        (found->from_ms == first->from_ms && tenant.rank < first->tenant->rank))
+      first = found;
+  }
+}
+
+void PlaceByTime::look_at_turn(Candidate& candidate) {
+  const WindowRange& entry = candidate.tenant->window[candidate.cursor.next];
+  candidate.standing = deal_.tasks.standing(*candidate.tenant, entry);
+  candidate.turn = turn_of(turn_terms(deal_.state, *candidate.tenant, entry),
+                           candidate.standing != Standing::at_quota, memory_ms_);
+  candidate.is_looked_at = true;
+}
+
+bool PlaceByTime::comes_later(std::size_t a, std::size_t b) const {
+  const auto order = compare_turns(candidates_[a].turn, candidates_[b].turn);
+  return order != 0 ? order > 0 : candidates_[b].tenant->rank < candidates_[a].tenant->rank;
+}
+
+void PlaceByTime::push(std::size_t candidate) {
+  queue_.push_back(candidate);
+  std::push_heap(queue_.begin(), queue_.end(),
+                 [&](std::size_t a, std::size_t b) { return comes_later(a, b); });
+}
+
+std::size_t PlaceByTime::pop() {
+  std::pop_heap(queue_.begin(), queue_.end(),
+                [&](std::size_t a, std::size_t b) { return comes_later(a, b); });
+  const std::size_t front = queue_.back();
+  queue_.pop_back();
+  return front;
+}
+
+void PlaceByTime::add_candidate(TenantState& tenant, Expected& expected) {
+  Candidate candidate;
+  candidate.tenant = &tenant;
+  if (!deal_.tasks.find_possible(tenant, candidate.cursor)) return;
+  candidates_.push_back(candidate);
+  expected.add(tenant.window[candidate.cursor.next].range.expected_ms);
 }
 
 /// Those who wait for something that the node could hold, and how long their next tasks take.
 void PlaceByTime::find_candidates() {
+  AllocatorState& state = deal_.state;
   candidates_.clear();
   queue_.clear();
-  Wide expected_ms = 0;
-  std::int64_t known = 0;
-  for (const RankKey& key : deal_.state.waiting()) {
-    Candidate candidate;
-    candidate.tenant = &deal_.state.at(key.slot);
-    if (!deal_.tasks.find_possible(*candidate.tenant, candidate.cursor)) continue;
-    candidates_.push_back(candidate);
-    const WaitingRange& next = candidate.tenant->window[candidate.cursor.next].range;
-    if (next.expected_ms == 0) continue;
-    expected_ms += next.expected_ms;
-    ++known;
+  streams_.clear();
+  Expected expected;
+  const bool looks_at_few = state.looks_at_few();
+  Contenders& contenders = state.contenders();
+  for (const RankKey& key : looks_at_few ? contenders.others() : state.waiting())
+    add_candidate(state.at(key.slot), expected);
+  std::vector<std::uint32_t> classes;
+  if (looks_at_few)
+    for (const auto& [demands, number] : contenders.classes()) {
+      const Contenders::Class& of = contenders.at(number);
+      switch (contenders.possible(state, of, deal_.tasks.free_one_day())) {
+        case Contenders::Possible::nothing:
+          break;
+        case Contenders::Possible::next:
+          expected.add(of.expected_ms, of.known);
+          classes.push_back(number);
+          break;
+        case Contenders::Possible::other:
+          for (const std::uint32_t slot : of.members) add_candidate(state.at(slot), expected);
+          break;
+      }
+    }
+  memory_ms_ = std::max(kLeastMemoryMs, expected.mean_ms());
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    look_at_turn(candidates_[i]);
+    queue_.push_back(i);
   }
-  memory_ms_ = kLeastMemoryMs;
-  if (known > 0) memory_ms_ = std::max(memory_ms_, static_cast<std::int64_t>(expected_ms / known));
+  std::make_heap(queue_.begin(), queue_.end(),
+                 [&](std::size_t a, std::size_t b) { return comes_later(a, b); });
+  for (const std::uint32_t number : classes) {
+    const Contenders::Order& order = contenders.in_order(state, number, memory_ms_);
+    streams_.push_back({&order, order.begin()});
+  }
+}
+
+/// By their bounds nobody in the stream is before the candidate.
+bool PlaceByTime::is_before(const Candidate& candidate, const Stream& stream) {
+  const Contender& next = *stream.next;
+  const Units first = next.has_no_claim ? 1 : 0;
+  if (candidate.turn.first != first) return candidate.turn.first < first;
+  return is_surely_before(candidate.turn, next.least);
+}
+
+std::optional<std::size_t> PlaceByTime::take_first() {
+  for (;;) {
+    Stream* first = nullptr;
+    for (Stream& stream : streams_) {
+      if (stream.is_empty()) continue;
+      if (!queue_.empty() && is_before(candidates_[queue_.front()], stream)) continue;
+      if (first == nullptr || *stream.next < *first->next) first = &stream;
+    }
+    if (first != nullptr) {
+      take_next(*first);
+      continue;
+    }
+    if (queue_.empty()) return std::nullopt;
+    const std::size_t front = pop();
+    take_twin(front);
+    Candidate& candidate = candidates_[front];
+    if (candidate.is_looked_at) return front;
+    const Turn at_best = candidate.turn;
+    look_at_turn(candidate);
+    if (candidate.turn == at_best) return front;
+    push(front);
+  }
+}
+
+void PlaceByTime::take_next(Stream& stream) {
+  const auto taken = stream.next++;
+  if (!stream.is_empty() && stream.next->is_like(*taken)) {
+    Contender behind_all = *taken;
+    behind_all.rank = {.weight = 0, .id = 0, .slot = 0};
+    stream.next = stream.order->upper_bound(behind_all);
+  }
+  take(taken, stream.next);
+}
+
+void PlaceByTime::take_twin(std::size_t candidate) {
+  const Candidate& before = candidates_[candidate];
+  const auto last = before.last_twin;
+  const auto twin = std::exchange(candidates_[candidate].twin, last);
+  if (twin != last) take(twin, last);
+}
+
+void PlaceByTime::take(Contenders::Order::const_iterator taken,
+                       Contenders::Order::const_iterator last_twin) {
+  Candidate& candidate = candidates_.emplace_back();
+  candidate.tenant = &deal_.state.at(taken->rank.slot);
+  candidate.turn = turn_of(taken->terms, !taken->has_no_claim, memory_ms_);
+  candidate.twin = std::next(taken);
+  candidate.last_twin = last_twin;
+  push(candidates_.size() - 1);
 }
 
 void PlaceByTime::place_in_turns() {
   find_candidates();
-  for (std::size_t i = 0; i < candidates_.size(); ++i) queue_up(i);
-  std::make_heap(queue_.begin(), queue_.end(), ComesLater{});
   std::size_t looks = kMostLooks;
-  while (!queue_.empty() && !has_begun_gang() && !keeps_all_ &&
-         (deal_.tasks.something_may_fit() || !is_closed_)) {
+  while (!has_begun_gang() && !keeps_all_ && (deal_.tasks.something_may_fit() || !is_closed_)) {
     const bool is_quick = !deal_.gives_all_places && !deal_.tasks.something_may_fit();
     if (is_quick && looks-- == 0) break;
-    std::pop_heap(queue_.begin(), queue_.end(), ComesLater{});
-    const std::size_t front = queue_.back().candidate;
-    queue_.pop_back();
-    Candidate& candidate = candidates_[front];
+    const auto first = take_first();
+    if (!first) break;
+    Candidate& candidate = candidates_[*first];
     TenantState& tenant = *candidate.tenant;
     const WindowRange& entry = tenant.window[candidate.cursor.next];
     const Standing standing = candidate.standing;
@@ -154,8 +284,8 @@ void PlaceByTime::place_in_turns() {
       ++candidate.cursor.skipped;
     }
     if (is_quick || !deal_.tasks.find_possible(tenant, candidate.cursor)) continue;
-    queue_up(front);
-    std::push_heap(queue_.begin(), queue_.end(), ComesLater{});
+    look_at_turn(candidate);
+    push(*first);
   }
 }
 

@@ -50,13 +50,18 @@
 // Internal to policy/allocator.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "policy/allocator/contenders.hpp"
 #include "policy/allocator/deal_progress.hpp"
 #include "policy/allocator/expected_room.hpp"
 #include "policy/allocator/place.hpp"
 #include "policy/allocator/room_profile.hpp"
+#include "policy/allocator/turns.hpp"
+#include "policy/core/ranked_list.hpp"
 
 namespace fairwater::inline policy::inline allocator {
 
@@ -68,15 +73,43 @@ class PlaceByTime {
     std::optional<Reservation> first;  ///< for whom room is kept until the next deal
     bool for_ever = false;             ///< no moment can be told when it is enough
   };
-  /// Places so far count for nothing. O(tenants that wait + tasks placed * log).
+  /// Places so far count for nothing. O((classes of those who
+  /// wait, others, and tasks placed) * log) where deals look at few, else O(tenants that wait +
+  /// tasks placed * log).
   Kept run();
 
  private:
   struct Candidate {
     TenantState* tenant = nullptr;
     Cursor cursor;
-    /// With the task at the cursor: grants to others do not move it.
+    /// With the task at the cursor: grants to others do not move it, nor the turn.
     AllocatorQuotas::Standing standing = AllocatorQuotas::Standing::within;
+    Turn turn{};
+    bool is_looked_at = false;  ///< else the turn is one at best, and the standing not known
+    /// In its class those behind it that are like it: they have its turn at best, and so come when
+    /// it has had it.
+    Contenders::Order::const_iterator twin{};
+    Contenders::Order::const_iterator last_twin{};
+  };
+  /// Those of a class that are no candidates yet.
+  struct Stream {
+    const Contenders::Order* order = nullptr;
+    Contenders::Order::const_iterator next;
+    [[nodiscard]] bool is_empty() const { return next == order->end(); }
+  };
+  /// How long tasks take on average.
+  struct Expected {
+    Wide sum_ms = 0;
+    std::int64_t known = 0;
+    void add(Wide ms, std::int64_t tasks) {
+      sum_ms += ms;
+      known += tasks;
+    }
+    /// 0: not known.
+    void add(std::int64_t ms) { add(ms, ms == 0 ? 0 : 1); }
+    [[nodiscard]] std::int64_t mean_ms() const {
+      return known == 0 ? 0 : static_cast<std::int64_t>(sum_ms / known);
+    }
   };
   struct Late {
     TenantState* tenant = nullptr;
@@ -85,9 +118,24 @@ class PlaceByTime {
   };
   void place_late();
   [[nodiscard]] std::optional<Late> first_late();
+  void look_for_late(TenantState& tenant, std::optional<Late>& first);
+  void look_for_late(const Contenders::Class& of, std::optional<Late>& first);
+  void look_for_late_few(std::optional<Late>& first);
   void find_candidates();
+  void add_candidate(TenantState& tenant, Expected& expected);
   void place_in_turns();
-  void queue_up(std::size_t candidate);
+  void look_at_turn(Candidate& candidate);
+  [[nodiscard]] bool comes_later(std::size_t a, std::size_t b) const;
+  void push(std::size_t candidate);
+  [[nodiscard]] std::size_t pop();
+  /// Takes the next in turn out of the queue, of all candidates and streams; none: nobody is left.
+  [[nodiscard]] std::optional<std::size_t> take_first();
+  [[nodiscard]] static bool is_before(const Candidate& candidate, const Stream& stream);
+  /// The next one of the stream is a candidate now, and those like it are its twins.
+  void take_next(Stream& stream);
+  /// The first of its twins is a candidate now.
+  void take_twin(std::size_t candidate);
+  void take(Contenders::Order::const_iterator taken, Contenders::Order::const_iterator last_twin);
   /// Places the task, or begins the gang; false when it has to wait.
   bool start(TenantState& tenant, std::uint32_t range, GrantStep step);
   [[nodiscard]] bool has_begun_gang() const { return deal_.state.begun_gang.has_value(); }
@@ -109,8 +157,10 @@ class PlaceByTime {
 
   DealProgress& deal_;
   PlaceStage& place_;
-  std::vector<Candidate> candidates_;  ///< in ranked order
-  std::vector<QueuedTurn> queue_;
+  std::vector<Candidate> candidates_;
+  std::vector<std::size_t> queue_;  ///< of candidates, a heap with the next in turn in front
+  std::vector<Stream> streams_;
+  std::vector<RankKey> late_;
   std::optional<RoomProfile> profile_;  ///< once there is a place
   std::size_t places_ = 0;
   std::int64_t memory_ms_ = 0;

@@ -79,7 +79,10 @@ Deal NodeDeal::continue_gang() {
   deal.node = deal_.node->id;
   deal.position_before = state.sequence.position();
   deal.reservation = state.stored_reservation(deal.node);
-  (void)collect_claimants();
+  if (state.looks_at_few())
+    collect_few_claimants();
+  else
+    (void)collect_claimants();
   place_.continue_gang();
   if (state.counts_time() && deal_.placed > 0) deal_.draw(deal_.placed);
   Entitlement entitlement;
@@ -95,7 +98,9 @@ std::optional<Deal> NodeDeal::run_stages() {
   Deal deal;
   deal.node = deal_.node->id;
   deal.position_before = state.sequence.position();
-  const bool somebody_is_blocked = collect_claimants();
+  const bool looks_at_few = state.looks_at_few();
+  if (looks_at_few) collect_few_claimants();
+  const bool somebody_is_blocked = !looks_at_few && collect_claimants();
   const std::optional<Reservation> kept_before = state.lift_reservation(*deal_.node);
   Entitlement entitlement;
   PlaceByTime::Kept places;
@@ -130,25 +135,49 @@ std::optional<Deal> NodeDeal::run_stages() {
   return moves_on ? std::optional(std::move(deal)) : std::nullopt;
 }
 
+bool NodeDeal::add_claimant(TenantState& tenant) {
+  const std::optional<Cursor> cursor = deal_.tasks.first_that_fits(tenant);
+  if (!cursor) return false;
+  Claimant& claimant = deal_.claimants[deal_.claimants.add(tenant)];
+  claimant.cursor = *cursor;
+  claimant.next = &tenant.window[cursor->next];
+  claimant.has_work = true;
+  deal_.tasks.expect_tasks(tenant.least_demand);
+  return true;
+}
+
 bool NodeDeal::collect_claimants() {
   AllocatorState& state = deal_.state;
   bool somebody_is_blocked = false;
   for (const RankKey& key : state.waiting()) {
     TenantState& tenant = state.at(key.slot);
     deal_.deficit_limit = std::max(deal_.deficit_limit, tenant.window.front().cost);
-    const std::optional<Cursor> cursor = deal_.tasks.first_that_fits(tenant);
-    if (!cursor) {
-      somebody_is_blocked = true;
-      continue;
-    }
-    Claimant& claimant = deal_.claimants[deal_.claimants.add(tenant)];
-    claimant.cursor = *cursor;
-    claimant.next = &tenant.window[cursor->next];
-    claimant.has_work = true;
-    deal_.tasks.expect_tasks_of(tenant);
+    if (!add_claimant(tenant)) somebody_is_blocked = true;
   }
   deal_.claimants.note_sorted();
   return somebody_is_blocked;
+}
+
+/// Of a class those who may be guaranteed something, and those whose deficit is too large to stay;
+/// the others take part when they place something, or something is dealt to them, or their deficits
+/// are needed (settle.hpp).
+void NodeDeal::collect_few_claimants() {
+  AllocatorState& state = deal_.state;
+  Contenders& contenders = state.contenders();
+  deal_.deficit_limit = std::max(deal_.deficit_limit, contenders.largest_next_cost());
+  contenders.look_for_work(state, deal_.tasks.free());
+  for (const auto& [demands, number] : contenders.classes())
+    if (contenders.at(number).has_work) deal_.tasks.expect_tasks(demands.least);
+  few_.assign(contenders.others().begin(), contenders.others().end());
+  few_.insert(few_.end(), contenders.below_min().begin(), contenders.below_min().end());
+  const auto& deficits = state.deficits();
+  for (auto last = deficits.rbegin(); last != deficits.rend() && last->first > deal_.deficit_limit;
+       ++last)
+    if (contenders.has_work(last->second)) few_.push_back(state.at(last->second).rank);
+  std::sort(few_.begin(), few_.end());
+  for (const RankKey& key : few_)
+    if (!deal_.claimants.find(key.slot)) (void)add_claimant(state.at(key.slot));
+  deal_.claimants.note_sorted();
 }
 
 /// The most that tasks of one shape could use.

@@ -39,6 +39,7 @@
 #include "policy/allocator/place.hpp"
 #include "policy/allocator/reserve.hpp"
 #include "policy/allocator/settle.hpp"
+#include "policy/core/ranked_list.hpp"
 
 namespace fairwater::inline policy::inline allocator {
 
@@ -65,11 +66,16 @@ class NodeDeal {
   Deal continue_gang();
   /// Who waits and has a task that fits. Returns whether somebody waits in vain.
   [[nodiscard]] bool collect_claimants();
+  /// The same where deals look at few of those who wait: who is needed.
+  void collect_few_claimants();
+  /// False: it has no task that fits.
+  bool add_claimant(TenantState& tenant);
   [[nodiscard]] Units free_units();
   /// What placement rules say after the deal of what still waits.
   void review_choices();
 
   DealProgress deal_;
+  std::vector<RankKey> few_;
   bool placed_gang_ = false;
   std::vector<NodeId> chosen_next_;
   bool left_to_chosen_ = false;

@@ -18,6 +18,9 @@ constexpr QuotaTree::Key kFirstGroupKey = QuotaTree::Key{1} << 31;
 /// More than any capacity, and with any weight a number still.
 constexpr double kBoundless = 1e200;
 
+/// Far more than that of a few operations.
+constexpr double kRounding = 0x1p-48;
+
 /// Up to the last that the cluster has.
 std::size_t resources_of(const ResourceVector& granules) {
   std::size_t resources = kMaxResources;
@@ -234,11 +237,11 @@ Amount AllocatorQuotas::exact_quota(const TenantState& tenant, std::size_t resou
   return tree_.member_runtime(tenant.group, tenant.id.value, resource);
 }
 
-AllocatorQuotas::WaterMarks AllocatorQuotas::water_marks() const {
+AllocatorQuotas::WaterMarks AllocatorQuotas::water_marks(QuotaTree::Group group) const {
   WaterMarks marks{};
   for (std::size_t r = 0; r < kMaxResources; ++r) {
     if (!counts(r)) continue;
-    const std::optional<WaterMark> mark = tree_.level(QuotaTree::kRoot, r);
+    const std::optional<WaterMark> mark = tree_.level(group, r);
     if (!mark)
       marks[r] = kBoundless;
     else if (mark->poured > 0)
@@ -259,7 +262,6 @@ bool AllocatorQuotas::quota_is_at_least(const TenantState& tenant, std::size_t r
     // weights.
     const double poured = marks[resource] * static_cast<double>(tenant.rank.weight);
     const double more = poured - static_cast<double>(amount - holding.base);
-    constexpr double kRounding = 0x1p-48;  // far more than that of a few operations
     const double doubt = 2 + kRounding * (poured + static_cast<double>(holding.wanted));
     if (more > doubt) return true;
     if (more < -doubt) return false;
@@ -271,11 +273,36 @@ bool AllocatorQuotas::quota_is_at_least_micro(const TenantState& tenant, std::si
                                               MicroUnits micro, const WaterMarks& marks) const {
   if (micro <= 0) return true;
   if (!counts(resource) || units_[resource] <= 0 || micro > kUnlimited) return false;
-  // The least amount of so many micro-units.
-  const Wide per_granule = Wide{units_[resource]} * kMicroUnitsPerUnit;
-  const Wide least = (Wide{micro} * granules_[resource] + per_granule - 1) / per_granule;
+  const Wide least = least_amount(resource, micro);
   return least <= kUnlimited &&
          quota_is_at_least(tenant, resource, static_cast<Amount>(least), marks);
+}
+
+Wide AllocatorQuotas::least_amount(std::size_t resource, MicroUnits micro) const {
+  const Wide per_granule = Wide{units_[resource]} * kMicroUnitsPerUnit;
+  return (Wide{micro} * granules_[resource] + per_granule - 1) / per_granule;
+}
+
+/// As quota_is_at_least, which is monotonous in the height.
+bool AllocatorQuotas::quota_is_surely_less(const TenantState& tenant, std::size_t resource,
+                                           Amount amount, const WaterMarks& highest) const {
+  if (!counts(resource)) return amount > 0;
+  const Holding& holding = tenant.holdings[resource];
+  if (amount > holding.wanted) return true;
+  const Weight weight = tenant.has_place ? tenant.terms.place->weight : tenant.rank.weight;
+  const double poured = highest[resource] * static_cast<double>(weight);
+  const double doubt = 2 + kRounding * (poured + static_cast<double>(holding.wanted));
+  return poured - static_cast<double>(amount - holding.base) < -doubt;
+}
+
+bool AllocatorQuotas::quota_is_surely_less_micro(const TenantState& tenant, std::size_t resource,
+                                                 MicroUnits micro,
+                                                 const WaterMarks& highest) const {
+  if (micro <= 0) return false;
+  if (!counts(resource) || units_[resource] <= 0 || micro > kUnlimited) return true;
+  const Wide least = least_amount(resource, micro);
+  return least > kUnlimited ||
+         quota_is_surely_less(tenant, resource, static_cast<Amount>(least), highest);
 }
 
 bool AllocatorQuotas::is_below_guarantee(const TenantState& tenant, std::size_t resource,

@@ -91,7 +91,9 @@ class AllocatorQuotas {
   /// capacity when all get what they want, and not a number while even the bases are too much.
   using WaterMarks = std::array<double, kMaxResources>;
   /// Good until the next change.
-  [[nodiscard]] WaterMarks water_marks() const;
+  [[nodiscard]] WaterMarks water_marks() const { return water_marks(QuotaTree::kRoot); }
+  /// The same among those that share the quota of a group that has members.
+  [[nodiscard]] WaterMarks water_marks(QuotaTree::Group group) const;
   /// True when the tenant's quota of one resource is `amount` or more. The height nearly always
   /// tells, in O(1); within two units of it, and of a tenant with a place in the tree, the exact
   /// quota is read.
@@ -100,6 +102,13 @@ class AllocatorQuotas {
   /// The same of so many micro-units.
   [[nodiscard]] bool quota_is_at_least_micro(const TenantState& tenant, std::size_t resource,
                                              MicroUnits micro, const WaterMarks& marks) const;
+  /// True only when the tenant's quota of one resource is less than `amount`, wherever the water
+  /// stands among those that share its group's quota, up to `highest`. O(1).
+  [[nodiscard]] bool quota_is_surely_less(const TenantState& tenant, std::size_t resource,
+                                          Amount amount, const WaterMarks& highest) const;
+  /// The same of so many micro-units.
+  [[nodiscard]] bool quota_is_surely_less_micro(const TenantState& tenant, std::size_t resource,
+                                                MicroUnits micro, const WaterMarks& highest) const;
   /// Whether the tenant holds less than is guaranteed to it: its min, or where all guarantees
   /// together exceed the capacity, its part of the capacity by them.
   [[nodiscard]] bool is_below_guarantee(const TenantState& tenant, std::size_t resource,
@@ -114,6 +123,8 @@ class AllocatorQuotas {
 
  private:
   [[nodiscard]] bool counts(std::size_t resource) const { return granules_[resource] > 0; }
+  /// The least amount of so many micro-units, of a resource that counts.
+  [[nodiscard]] Wide least_amount(std::size_t resource, MicroUnits micro) const;
   struct Group {
     GroupId id;
     QuotaTree::Group parent = QuotaTree::kRoot;

@@ -14,6 +14,8 @@ bool is_touched(const TenantBalance& balance) {
          balance.deficit_before != balance.deficit_after;
 }
 
+bool is_on_other_side(Units sum, Units kept) { return sum > 0 ? kept < 0 : sum < 0 && kept > 0; }
+
 }  // namespace
 
 void SettleStage::run(Entitlement& entitlement, Deal& deal) {
@@ -68,40 +70,72 @@ std::vector<Position> SettleStage::positions_to_settle() {
   return positions;
 }
 
+/// As much of what is kept as makes the sum zero is settled, too.
+void SettleStage::move(Split& split, Units& sum) {
+  const Units units = sum > 0 ? std::max(-sum, std::min<Units>(split.kept, 0))
+                              : std::min(-sum, std::max<Units>(split.kept, 0));
+  split.settled += units;
+  split.kept -= units;
+  sum += units;
+}
+
+bool SettleStage::could_take_part(std::uint32_t slot) {
+  return !deal_.claimants.find(slot) && deal_.state.contenders_of_deal().has_work(slot);
+}
+
+/// Both in ranked order.
+void SettleStage::top_up(Units& sum, bool holding) {
+  Claimants& claimants = deal_.claimants;
+  AllocatorState& state = deal_.state;
+  const std::set<RankKey>& unsettled = state.unsettled(sum < 0);
+  auto other = state.looks_at_few() ? unsettled.begin() : unsettled.end();
+  std::size_t at = 0;
+  for (const std::size_t ranked = claimants.ranked().size(); sum != 0;) {
+    while (other != unsettled.end() && !could_take_part(other->slot)) ++other;
+    const bool has_claimant = at < ranked;
+    if (!has_claimant && other == unsettled.end()) return;
+    const ClaimantIndex index = has_claimant ? claimants.ranked()[at] : 0;
+    if (has_claimant && (other == unsettled.end() || claimants[index].tenant->rank < *other)) {
+      ++at;
+      if (is_on_other_side(sum, splits_[index].kept) &&
+          holds_its_share(claimants[index]) == holding)
+        move(splits_[index], sum);
+      continue;
+    }
+    TenantState& tenant = state.at((other++)->slot);
+    if (is_beyond_its_share(tenant) != holding) continue;
+    claimants.add(tenant);
+    move(splits_.emplace_back(Split{.kept = tenant.deficit}), sum);
+  }
+}
+
 /// Makes what is settled sum to zero: first out of the deficits of those who hold their share, then
 /// of the rest, then out of deficits that this deal did not touch.
 void SettleStage::split() {
   Claimants& claimants = deal_.claimants;
   Units sum = 0;
   for (const Split& split : splits_) sum += split.settled;
-  const auto on_other_side = [&](Units kept) { return sum > 0 ? kept < 0 : sum < 0 && kept > 0; };
-  const auto top_up = [&](Split& split) {
-    const Units units = sum > 0 ? std::max(-sum, std::min<Units>(split.kept, 0))
-                                : std::min(-sum, std::max<Units>(split.kept, 0));
-    split.settled += units;
-    split.kept -= units;
-    sum += units;
-  };
-  for (const bool holding : {true, false})
-    for (const ClaimantIndex index : claimants.ranked())
-      if (on_other_side(splits_[index].kept) && holds_its_share(claimants[index]) == holding)
-        top_up(splits_[index]);
-  const RankedList& unsettled = deal_.state.unsettled();
+  for (const bool holding : {true, false}) top_up(sum, holding);
+  const std::set<RankKey>& unsettled = deal_.state.unsettled(sum < 0);
   for (auto key = unsettled.begin(); sum != 0 && key != unsettled.end(); ++key) {
+    if (claimants.find(key->slot)) continue;
     TenantState& tenant = deal_.state.at(key->slot);
-    if (claimants.find(key->slot) || !on_other_side(tenant.deficit)) continue;
     claimants.add(tenant);
-    top_up(splits_.emplace_back(Split{.kept = tenant.deficit}));
+    move(splits_.emplace_back(Split{.kept = tenant.deficit}), sum);
   }
   FAIRWATER_CHECK(sum == 0, "the credits of a deal and the deficits outside it sum to zero");
 }
 
 bool SettleStage::holds_its_share(const Claimant& claimant) {
-  const std::vector<WindowRange>& window = claimant.tenant->window;
+  return !claimant.is_owed() && is_beyond_its_share(*claimant.tenant);
+}
+
+bool SettleStage::is_beyond_its_share(TenantState& tenant) {
+  const std::vector<WindowRange>& window = tenant.window;
   const auto next = std::find_if(window.begin(), window.end(),
                                  [](const WindowRange& entry) { return entry.range.count > 0; });
-  return next != window.end() && !claimant.is_owed() &&
-         deal_.tasks.standing(*claimant.tenant, *next) != TaskFinder::Standing::within;
+  return next != window.end() &&
+         deal_.tasks.standing(tenant, *next) != TaskFinder::Standing::within;
 }
 
 bool SettleStage::makes_iou(const Claimant& lender, const Claimant& borrower) {

@@ -29,9 +29,16 @@ class SettleStage {
 
   void roll_back(const Entitlement& entitlement, Deal& deal);
   [[nodiscard]] std::vector<Position> positions_to_settle();
+  static void move(Split& split, Units& sum);
   void split();
+  /// Of those who take part, or could: out of the deficits of those who hold their share, or of the
+  /// others, until `sum` is zero.
+  void top_up(Units& sum, bool holding);
+  /// It waits and has a task that fits, but its deficit was not needed so far.
+  [[nodiscard]] bool could_take_part(std::uint32_t slot);
   /// It waits for more, but its next task would go beyond its quota, and nobody owes it.
   [[nodiscard]] bool holds_its_share(const Claimant& claimant);
+  [[nodiscard]] bool is_beyond_its_share(TenantState& tenant);
   /// Where the ledger counts time, no deal makes any.
   [[nodiscard]] bool makes_iou(const Claimant& lender, const Claimant& borrower);
   void record_loans(const std::vector<Position>& positions, Deal& deal);

@@ -35,6 +35,12 @@ const TenantState& AllocatorState::tenant(TenantId id) const {
 // -- tenants
 // ---------------------------------------------------------------------------------------
 
+void AllocatorState::take_off_lists(TenantState& tenant) {
+  for (RankedList* list : {&waiting_, &idle_unsettled_, &growing_, &preempting_})
+    list->erase(tenant.rank);
+  put_deficit(tenant, 0);
+}
+
 void AllocatorState::set_group(GroupId id, const GroupTerms& terms) {
   quotas_.set_group(id, terms);
   parts_are_stale_ = true;
@@ -74,8 +80,7 @@ TenantState& AllocatorState::enter(TenantId id, const TenantTerms& terms) {
     sequence.reweigh(id.value, terms.weight);
   }
   TenantState& changed = tenants_[slot];
-  for (RankedList* list : {&waiting_, &unsettled_, &idle_unsettled_, &growing_, &preempting_})
-    list->erase(changed.rank);
+  take_off_lists(changed);
   changed.rank.weight = terms.weight;
   changed.terms = terms;
   changed.has_min = !terms.min.is_zero();
@@ -143,8 +148,8 @@ void AllocatorState::forget(TenantState& leaver) {
   const TenantId id = leaver.id;
   sequence.leave(id.value);
   if (leaver.known_least) shapes_.remove(*leaver.known_least);
-  for (RankedList* list : {&waiting_, &unsettled_, &idle_unsettled_, &growing_, &preempting_})
-    list->erase(leaver.rank);
+  take_off_lists(leaver);
+  note_contender(leaver);
   may_not_borrow_.erase(id);
   stale_turns_.erase(leaver.rank.slot);
   naming_devices_.erase(leaver.rank.slot);
@@ -169,6 +174,7 @@ void AllocatorState::restore(const AccountsSnapshot& snapshot) {
   sequence.set_position(snapshot.position);
   accounts_.restore(snapshot);
   follow_accounts();
+  begin_debts_round();
   for (const IouBook::Iou& iou : snapshot.ious) follow_nets(iou);
 }
 
@@ -324,7 +330,10 @@ void AllocatorState::refresh_capacity() {
 }
 
 void AllocatorState::refresh_plain_shares() {
-  for (const TenantId id : may_not_borrow_) quotas_.refresh(tenant(id));
+  for (const TenantId id : may_not_borrow_) {
+    quotas_.refresh(tenant(id));
+    note_contender(tenant(id));
+  }
 }
 
 }  // namespace fairwater::inline policy::inline allocator

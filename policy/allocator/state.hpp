@@ -7,8 +7,10 @@
 //   - the water level's capacity is that of accepting nodes plus what is held on the others, so
 //     that a draining node's tasks do not push their tenants above a quota that cannot contain
 //     them;
-//   - `waiting` holds exactly the tenants with a window that is not empty, `unsettled` those with a
-//     deficit, `idle_unsettled` those of them that wait for nothing; all in ranked order;
+//   - `waiting` holds exactly the tenants with a window that is not empty, `unsettled` and
+//   `deficits`
+//     those with a deficit, `idle_unsettled` those of them that wait for nothing; all but
+//     `deficits` in ranked order;
 //   - `growing` holds exactly the tenants whose elastic jobs would grow;
 //   - `rooms` has what every node that takes tasks has free, but those of which more than that is
 //     to be looked at (may_matter) as nodes with room for anything.
@@ -23,6 +25,7 @@
 #include <vector>
 
 #include "policy/allocator/allocator.hpp"
+#include "policy/allocator/contenders.hpp"
 #include "policy/allocator/device_choice.hpp"
 #include "policy/allocator/device_shares.hpp"
 #include "policy/allocator/node_choice.hpp"
@@ -121,9 +124,24 @@ class AllocatorState {
   /// After all tenants are set.
   void restore(const AccountsSnapshot& snapshot);
   [[nodiscard]] const Accounts& accounts() const { return accounts_; }
-  /// Tenants with a deficit other than zero, in ranked order.
-  [[nodiscard]] const RankedList& unsettled() const { return unsettled_; }
+  /// Tenants with a deficit above zero, or with one below it, in ranked order.
+  [[nodiscard]] const std::set<RankKey>& unsettled(bool above_zero) const {
+    return above_zero ? unsettled_above_ : unsettled_below_;
+  }
+  /// How much their deficits are, whatever the sign, and their slots.
+  [[nodiscard]] const std::set<std::pair<Units, std::uint32_t>>& deficits() const {
+    return deficits_;
+  }
   [[nodiscard]] const RankedList& waiting() const { return waiting_; }
+  /// Whether deals find who comes first by `contenders`, and do not look at all who wait.
+  [[nodiscard]] bool looks_at_few() const { return counts_time() && !settings.looks_at_all; }
+  /// As the tenants are now, where deals look at few.
+  [[nodiscard]] Contenders& contenders() {
+    contenders_.refresh(*this);
+    return contenders_;
+  }
+  /// As they were when that was called last.
+  [[nodiscard]] const Contenders& contenders_of_deal() const { return contenders_; }
   /// Those of `unsettled` that wait for nothing.
   [[nodiscard]] const RankedList& idle_unsettled() const { return idle_unsettled_; }
 
@@ -151,10 +169,6 @@ class AllocatorState {
   std::optional<TimeSettlement> settle_time();
   /// Follows capacity and terms: to be called before parts are read.
   void refresh_parts();
-  /// Nobody's task is late before that.
-  [[nodiscard]] LedgerMs first_late_ms() const { return first_late_ms_; }
-  /// Of all who wait.
-  void note_first_late(LedgerMs first_late_ms) { first_late_ms_ = first_late_ms; }
   /// What was found in an earlier round of claims and debts, or of debts and parts alone, may be
   /// out of date. Each round of debts begins one of claims, too.
   [[nodiscard]] std::uint64_t claims_round() const { return claims_round_; }
@@ -316,12 +330,19 @@ class AllocatorState {
  private:
   /// The tenant has joined the accounts, or changed there: all but quotas and position follow.
   TenantState& enter(TenantId id, const TenantTerms& terms);
+  void take_off_lists(TenantState& tenant);
   /// Nobody's room is kept for it any more.
   void lift_reservations(const TenantState& leaver);
   /// The tenant has left accounts and quotas: all else but the position follows.
   void forget(TenantState& leaver);
   void refresh_capacity();
   void refresh_shape(TenantState& tenant);
+  /// The lists of deficits have the tenant with that one.
+  void put_deficit(TenantState& tenant, Units deficit);
+  /// What decides whether, and when, it has its turn has changed, or may have.
+  void note_contender(const TenantState& tenant) {
+    if (looks_at_few()) contenders_.note(tenant.rank.slot);
+  }
   /// A tenant that may not borrow holds at most its plain share of the capacity, or its min.
   void refresh_plain_shares();
   /// Brings every copy of what the last events changed up to date.
@@ -361,10 +382,12 @@ class AllocatorState {
   bool parts_are_stale_ = false;
   std::uint64_t claims_round_ = 1;
   std::uint64_t debts_round_ = 1;
-  LedgerMs first_late_ms_ = kNever;
   std::set<TenantId> may_not_borrow_;
   RankedList waiting_;
-  RankedList unsettled_;
+  Contenders contenders_;
+  std::set<RankKey> unsettled_above_;
+  std::set<RankKey> unsettled_below_;
+  std::set<std::pair<Units, std::uint32_t>> deficits_;
   RankedList idle_unsettled_;
   RankedList growing_;
   RankedList preempting_;

@@ -218,6 +218,7 @@ void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& gran
   }
   ++holder.running_tasks;
   quotas_.hold(holder, grant.demand);
+  note_contender(holder);
   count_held(holder);
 }
 
@@ -340,6 +341,7 @@ bool AllocatorState::release(const TaskKey& task) {
                   "what is released was held by its tenant");
   --holder.running_tasks;
   quotas_.release(holder, held.grant.demand);
+  note_contender(holder);
   count_held(holder);
   held_.erase(found);
   if (!held_on.accepts) refresh_capacity();

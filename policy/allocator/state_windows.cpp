@@ -1,5 +1,6 @@
 // Of AllocatorState: what tenants wait for, and the lists that follow from it.
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <utility>
 
@@ -45,12 +46,25 @@ bool strike_from(std::vector<WindowRange>& ranges, const TaskKey& task) {
 
 void AllocatorState::refresh_lists(TenantState& tenant) {
   put_in(waiting_, tenant.rank, !tenant.window.empty());
-  put_in(unsettled_, tenant.rank, tenant.deficit != 0);
+  put_deficit(tenant, tenant.deficit);
   put_in(idle_unsettled_, tenant.rank, tenant.deficit != 0 && !tenant.waits());
   put_in(growing_, tenant.rank, !tenant.growth.empty());
   put_in(preempting_, tenant.rank, tenant.preempts && !tenant.window.empty());
   refresh_shape(tenant);
   refresh_claims(tenant);
+  note_contender(tenant);
+}
+
+void AllocatorState::put_deficit(TenantState& tenant, Units deficit) {
+  const Units before = std::exchange(tenant.known_deficit, deficit);
+  if (before == deficit) return;
+  const std::uint32_t slot = tenant.rank.slot;
+  if (before != 0) deficits_.erase({std::abs(before), slot});
+  if (deficit != 0) deficits_.emplace(std::abs(deficit), slot);
+  if (before > 0 && deficit <= 0) unsettled_above_.erase(tenant.rank);
+  if (before < 0 && deficit >= 0) unsettled_below_.erase(tenant.rank);
+  if (deficit > 0 && before <= 0) unsettled_above_.insert(tenant.rank);
+  if (deficit < 0 && before >= 0) unsettled_below_.insert(tenant.rank);
 }
 
 void AllocatorState::refresh_shape(TenantState& tenant) {
@@ -121,7 +135,6 @@ void AllocatorState::set_window(DemandWindow window) {
     for (std::size_t r = 0; r < kMaxResources; ++r)
       changed.least_demand[r] = std::min(changed.least_demand[r], entry.range.demand[r]);
   }
-  first_late_ms_ = std::min(first_late_ms_, changed.first_late_ms);
   take_served(changed, window);
   changed.named_devices.clear();
   for (const WindowRange& entry : changed.window)
@@ -155,6 +168,7 @@ void AllocatorState::arrange_turns() {
     if (!tenant.takes_turns) continue;
     tenant.window = in_turns(std::move(tenant.window), tenant.users);
     refresh_claims(tenant);
+    note_contender(tenant);
   }
 }
 

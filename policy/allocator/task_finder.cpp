@@ -26,9 +26,9 @@ void TaskFinder::begin(const NodeRoom& node) {
   marks_.reset();
 }
 
-void TaskFinder::expect_tasks_of(const TenantState& tenant) {
+void TaskFinder::expect_tasks(const ResourceVector& least_demand) {
   for (std::size_t r = 0; r < asked_resources_; ++r)
-    least_demand_[r] = std::min(least_demand_[r], tenant.least_demand[r]);
+    least_demand_[r] = std::min(least_demand_[r], least_demand[r]);
 }
 
 // -- room and rules

@@ -21,13 +21,15 @@ class TaskFinder {
   void begin(const NodeRoom& node);
 
   [[nodiscard]] const ResourceVector& free() const { return free_; }
+  /// When all has ended that ends by itself.
+  [[nodiscard]] const ResourceVector& free_one_day() const { return free_one_day_; }
   /// A task was placed.
   void take(const WaitingRange& task) {
     free_ -= task.demand;
     ++placed_tasks_;
   }
-  /// The tenant takes part: its tasks may fit.
-  void expect_tasks_of(const TenantState& tenant);
+  /// Somebody takes part, of whose tasks that may fit each asks for so much at least.
+  void expect_tasks(const ResourceVector& least_demand);
   /// False: no task of anybody with work fits any more.
   [[nodiscard]] bool something_may_fit() const { return least_demand_.fits(free_); }
   /// Whether a task was left to its own node, or to one at a site that its job prefers to this one.

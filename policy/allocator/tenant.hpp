@@ -152,6 +152,7 @@ struct alignas(64) TenantState {
   UserShares users;                     ///< who hold something or are in the window
   std::set<std::string> named_devices;  ///< that its window asks for
   bool takes_turns = false;             ///< see DemandWindow
+  Units known_deficit = 0;              ///< as AllocatorState has it among all deficits
   DueFromDebtors due_from_debtors;      ///< in what would be padding: deals walk over tenants
   [[nodiscard]] bool waits() const { return pending_tasks > 0 || !window.empty(); }
   [[nodiscard]] ResourceVector held_against_quota() const { return used - used_beyond_quota; }

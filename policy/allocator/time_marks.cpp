@@ -185,4 +185,23 @@ Standing standing_in_time(AllocatorState& state, TenantState& tenant, const Wind
   return base_is_at_least(after + away) ? by_quota : std::max(by_quota, Standing::straddling);
 }
 
+/// As standing_in_time: what a tenant owes moves it further from a claim, and what it is owed gives
+/// it one only where its credit covers the task, or it is below its quota with it.
+bool is_surely_without_claim(const AllocatorState& state, const TenantState& tenant,
+                             const WindowRange& range, const AllocatorQuotas::WaterMarks& highest) {
+  const AllocatorQuotas& quotas = state.quotas();
+  bool is_at_quota = false;
+  for (const std::size_t r : range.asks)
+    is_at_quota = is_at_quota ||
+                  quotas.quota_is_surely_less(tenant, r, tenant.holdings[r].counted + 1, highest);
+  if (!is_at_quota) return false;
+  if (tenant.net <= 0 || tenant.claims_for_ms <= 0) return true;
+  const std::size_t resource = state.accounts().time().resource();
+  const MicroUnits cost = quotas.micro_units_of(range.asked_at_once(resource), resource);
+  if (cost == 0) return true;
+  const MicroUnits after = quotas.micro_units_of(tenant.used[resource], resource) + cost;
+  return after > tenant.part + covered_by(tenant) &&
+         quotas.quota_is_surely_less_micro(tenant, resource, after, highest);
+}
+
 }  // namespace fairwater::inline policy::inline allocator

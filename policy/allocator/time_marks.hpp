@@ -51,4 +51,11 @@ struct TimeMark {
                                                          AllocatorQuotas::Standing by_quota,
                                                          const AllocatorQuotas::WaterMarks& marks);
 
+/// True only when it is at its quota with a task of `range`, and nothing that it is owed gives it a
+/// claim, wherever the water stands among those that share its group's quota, up to `highest`, and
+/// whatever anybody else claims. O(1).
+[[nodiscard]] bool is_surely_without_claim(const AllocatorState& state, const TenantState& tenant,
+                                           const WindowRange& range,
+                                           const AllocatorQuotas::WaterMarks& highest);
+
 }  // namespace fairwater::inline policy::inline allocator

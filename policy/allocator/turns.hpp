@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -26,17 +27,21 @@ struct QueuedTurn {
   std::size_t candidate = 0;  ///< in ranked order, which decides among equals
 };
 
+/// Less: a is before b.
+[[nodiscard]] inline std::strong_ordering compare_turns(const Turn& a, const Turn& b) {
+  if (a.first != b.first) return a.first <=> b.first;
+  if (a.per == b.per) return a.second <=> b.second;
+  const Wide left = Wide{a.second} * b.per;
+  const Wide right = Wide{b.second} * a.per;
+  if (left == right) return std::strong_ordering::equal;
+  return left < right ? std::strong_ordering::less : std::strong_ordering::greater;
+}
+
 /// Whether b's turn is before a's: a heap by this has the next turn in front.
 struct ComesLater {
   [[nodiscard]] bool operator()(const QueuedTurn& a, const QueuedTurn& b) const {
-    if (a.turn.first != b.turn.first) return a.turn.first > b.turn.first;
-    if (a.turn.per == b.turn.per) {
-      if (a.turn.second != b.turn.second) return a.turn.second > b.turn.second;
-      return a.candidate > b.candidate;
-    }
-    const Wide left = Wide{a.turn.second} * b.turn.per;
-    const Wide right = Wide{b.turn.second} * a.turn.per;
-    return left != right ? left > right : a.candidate > b.candidate;
+    const auto order = compare_turns(a.turn, b.turn);
+    return order != 0 ? order > 0 : a.candidate > b.candidate;
   }
 };
 

@@ -1,0 +1,163 @@
+// Where the ledger counts time: those who wait, in an order by which a deal finds who comes first
+// without a look at everybody. Tenants whose windows name tasks that any node may take are put into
+// classes of alike demands: whether one of them has a task that fits a node, or could be held
+// there, is so of all. In a class they are ordered by a bound of their turns
+// (policy/allocator/time_turns.hpp), which is true as long as what all turns depend on alike, the
+// memory and the height of the water, stays within a band. Outside of it the class is ordered anew.
+//
+// The others (tasks of gangs, with a placement rule, or with a node of their own; windows of which
+// a part is beyond the tenant's max) are a list, and deals look at each of them.
+//
+// Invariants, after refresh()
+//   - who waits is in one class, or among the others, or has no room below its own max for
+//     anything in its window;
+//   - a class's sums, its late ones and, while it is ordered, its order follow its members' state.
+//
+// Internal to policy/allocator.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "policy/allocator/quotas.hpp"
+#include "policy/allocator/tenant.hpp"
+#include "policy/allocator/time_turns.hpp"
+#include "policy/core/ranked_list.hpp"
+
+namespace fairwater::inline policy::inline allocator {
+
+class AllocatorState;
+
+/// One of a class, in its order.
+struct Contender {
+  bool has_no_claim = false;  ///< surely at its quota; else it may be
+  double least = 0;           ///< its turn's value is this or more, for any memory within the band
+  TurnTerms terms;
+  RankKey rank;
+  /// They come at once, and by rank.
+  [[nodiscard]] bool is_like(const Contender& other) const {
+    return has_no_claim == other.has_no_claim && terms == other.terms;
+  }
+  friend bool operator<(const Contender& a, const Contender& b);
+};
+
+class Contenders {
+ public:
+  using Order = std::set<Contender>;
+  /// By the ledger's time of their first late task, and slot.
+  using ByLateness = std::set<std::pair<LedgerMs, std::uint32_t>>;
+  /// What its members' windows ask for, in their order, neighbours that are alike once.
+  struct Demands {
+    QuotaTree::Group group = QuotaTree::kRoot;
+    ResourceVector least;  ///< see TenantState::least_demand
+    std::vector<ResourceVector> next;
+    [[nodiscard]] bool are_of(const TenantState& tenant) const;
+    friend std::strong_ordering operator<=>(const Demands& a, const Demands& b);
+    friend bool operator==(const Demands&, const Demands&) = default;
+  };
+  struct Class {
+    Demands demands;
+    std::vector<std::uint32_t> members;  ///< slots, in no order
+    Wide expected_ms = 0;                ///< of next tasks, where known
+    std::int64_t known = 0;              ///< so many are
+    ByLateness late;                     ///< those with a task that will be late
+    bool has_work = false;               ///< see look_for_work()
+  };
+
+  /// The tenant in the slot has changed, or left.
+  void note(std::uint32_t slot);
+  /// To be called before anything is read after a change. O(changed * log).
+  void refresh(const AllocatorState& state);
+
+  /// The largest cost of a next task of those who wait; 0: nobody does.
+  [[nodiscard]] Units largest_next_cost() const;
+  /// Deals look at each of them.
+  [[nodiscard]] const RankedList& others() const { return others_; }
+  [[nodiscard]] const ByLateness& late_others() const { return late_others_; }
+  /// In a class, and below their min of something.
+  [[nodiscard]] const std::set<RankKey>& below_min() const { return below_min_; }
+  [[nodiscard]] const std::map<Demands, std::uint32_t>& classes() const { return class_of_; }
+  [[nodiscard]] const Class& at(std::uint32_t number) const { return classes_[number]; }
+
+  /// Notes of each class whether its members have tasks that fit `free`.
+  void look_for_work(const AllocatorState& state, const ResourceVector& free);
+  /// Whether the tenant in the slot is in a class that had work by the last look.
+  [[nodiscard]] bool has_work(std::uint32_t slot) const;
+
+  /// What a class's members could hold on a node with so much free.
+  enum class Possible : std::uint8_t {
+    nothing,
+    next,   ///< their next tasks
+    other,  ///< not those, but others in their windows
+  };
+  [[nodiscard]] Possible possible(const AllocatorState& state, const Class& of,
+                                  const ResourceVector& free) const;
+  /// The members in order, true for that memory. O(1), or O(members * log) outside of the band.
+  [[nodiscard]] const Order& in_order(const AllocatorState& state, std::uint32_t number,
+                                      std::int64_t memory_ms);
+
+ private:
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+  /// Where all turns are bounded by the entries' bounds.
+  struct Band {
+    bool is_known = false;
+    std::int64_t least_memory_ms = 1;
+    std::int64_t most_memory_ms = 1;
+    AllocatorQuotas::WaterMarks lowest{};
+    AllocatorQuotas::WaterMarks highest{};
+  };
+  struct Ordered {
+    Order order;
+    Band band;
+  };
+  /// What is known of the tenant in a slot.
+  struct Place {
+    bool is_stale = false;
+    std::uint32_t number = kNone;  ///< of its class
+    std::uint32_t at = 0;          ///< among the members
+    std::optional<RankKey> among_others;
+    std::optional<RankKey> below_min;
+    std::optional<Contender> in_order;  ///< while the class is ordered
+    Units next_cost = 0;
+    std::int64_t expected_ms = 0;
+    LedgerMs late_ms = kNever;        ///< in its class
+    LedgerMs other_late_ms = kNever;  ///< among the others
+  };
+  enum class Kind : std::uint8_t { of_class, other, beyond_max };
+
+  [[nodiscard]] static Kind kind_of(const TenantState& tenant);
+  void refresh(const AllocatorState& state, std::uint32_t slot);
+  // Null: it is not to be there.
+  void put_among_others(std::uint32_t slot, const TenantState* tenant);
+  void put_below_min(Place& place, const TenantState* tenant);
+  void put_in_class(const AllocatorState& state, std::uint32_t slot, const TenantState* tenant);
+  void join(std::uint32_t slot, const TenantState& tenant);
+  void leave(std::uint32_t slot);
+  /// What the class has of the member's state goes, and comes anew.
+  void strike(std::uint32_t slot);
+  void enter(const AllocatorState& state, std::uint32_t slot);
+  [[nodiscard]] static bool is_within(const Band& band, const AllocatorQuotas::WaterMarks& marks,
+                                      std::int64_t memory_ms);
+  [[nodiscard]] static Contender contender_of(const AllocatorState& state,
+                                              const TenantState& tenant, const Band& band);
+
+  std::vector<Place> places_;  ///< by slot
+  std::vector<std::uint32_t> stale_;
+  std::uint64_t debts_round_ = 0;              ///< of the order: nets and parts
+  std::map<Units, std::uint32_t> next_costs_;  ///< of how many who wait
+  RankedList others_;
+  ByLateness late_others_;
+  std::set<RankKey> below_min_;
+  std::vector<Class> classes_;    ///< numbers of those that went are used again
+  std::vector<Ordered> ordered_;  ///< by class
+  std::vector<std::uint32_t> free_numbers_;
+  std::map<Demands, std::uint32_t> class_of_;
+};
+
+}  // namespace fairwater::inline policy::inline allocator

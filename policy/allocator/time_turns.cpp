@@ -1,0 +1,52 @@
+#include "policy/allocator/time_turns.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "policy/allocator/state.hpp"
+#include "policy/core/wide.hpp"
+
+namespace fairwater::inline policy::inline allocator {
+namespace {
+
+constexpr Wide kMost = Wide{1} << 60;
+/// Far more than the rounding of the few operations below.
+constexpr double kRounding = 0x1p-40;
+
+}  // namespace
+
+TurnTerms turn_terms(const AllocatorState& state, const TenantState& tenant,
+                     const WindowRange& next) {
+  const std::size_t resource = state.accounts().time().resource();
+  const MicroUnits held = state.quotas().micro_units_of(tenant.used[resource], resource);
+  const MicroUnits cost = state.quotas().micro_units_of(next.asked_at_once(resource), resource);
+  return {.held = held + cost,
+          .owed = Wide{cost} * next.range.expected_ms - Wide{tenant.net} * kMicroUnitsPerUnit,
+          .per = std::max<MicroUnits>(tenant.part, 1)};
+}
+
+Turn turn_of(const TurnTerms& terms, bool has_claim, std::int64_t memory_ms) {
+  const Wide value = terms.held + quotient(terms.owed, memory_ms);
+  return {.first = has_claim ? 0 : 1,
+          .second = static_cast<Units>(std::clamp(value, -kMost, kMost)),
+          .per = terms.per};
+}
+
+double least_value(const TurnTerms& terms, std::int64_t least_memory_ms,
+                   std::int64_t most_memory_ms) {
+  const auto held = static_cast<double>(terms.held);
+  const auto owed = static_cast<double>(terms.owed);
+  const double most_apart = std::abs(owed) / static_cast<double>(least_memory_ms);
+  const double value = held + std::min(owed / static_cast<double>(least_memory_ms),
+                                       owed / static_cast<double>(most_memory_ms));
+  const double rounded = value - 1 - kRounding * (held + most_apart);
+  return std::min(rounded, static_cast<double>(kMost) * (1 - kRounding)) /
+         static_cast<double>(terms.per);
+}
+
+bool is_surely_before(const Turn& turn, double value) {
+  const double at = static_cast<double>(turn.second) / static_cast<double>(turn.per);
+  return at + kRounding * std::abs(at) < value - kRounding * std::abs(value);
+}
+
+}  // namespace fairwater::inline policy::inline allocator

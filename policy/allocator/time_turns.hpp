@@ -1,0 +1,33 @@
+// Where the ledger counts time, whose turn it is: see the order in policy/allocator/by_time.hpp.
+// Internal to policy/allocator.
+#pragma once
+
+#include <cstdint>
+
+#include "policy/allocator/tenant.hpp"
+#include "policy/allocator/turns.hpp"
+
+namespace fairwater::inline policy::inline allocator {
+
+class AllocatorState;
+
+/// What a tenant's turn with its next task is made of: (held + owed / memory) / per.
+struct TurnTerms {
+  MicroUnits held = 0;  ///< with the task
+  Wide owed = 0;       ///< micro-unit-milliseconds: what the task is expected to take, less its net
+  MicroUnits per = 1;  ///< its part, or 1
+  friend bool operator==(const TurnTerms&, const TurnTerms&) = default;
+};
+
+[[nodiscard]] TurnTerms turn_terms(const AllocatorState& state, const TenantState& tenant,
+                                   const WindowRange& next);
+/// Among those with a claim, or after all of them.
+[[nodiscard]] Turn turn_of(const TurnTerms& terms, bool has_claim, std::int64_t memory_ms);
+
+/// No more than the value of `turn_of` with any memory within these bounds.
+[[nodiscard]] double least_value(const TurnTerms& terms, std::int64_t least_memory_ms,
+                                 std::int64_t most_memory_ms);
+/// Whether a turn of that value or more is after this one, among turns with its `first`.
+[[nodiscard]] bool is_surely_before(const Turn& turn, double value);
+
+}  // namespace fairwater::inline policy::inline allocator
