@@ -32,6 +32,7 @@ class Twins {
     are_alike_ = one_in(2);
     have_rules_ = one_in(3);
     are_often_late_ = one_in(3);
+    settles_each_ = one_in(2) ? 5 : 50;
     scale_ = one_in(4) ? 1 : 500;
     const std::uint64_t groups = one_in(2) ? draw(1, 4) : 0;
     for (std::uint32_t id = 1; id <= groups; ++id) set_group(id);
@@ -280,7 +281,7 @@ class Twins {
   void pass_time() {
     now_ms_ += static_cast<LedgerMs>(draw(0, 400));
     both([&](DealCycle& cycle) { cycle.pass_to(now_ms_); });
-    if (one_in(5)) settle();
+    if (one_in(settles_each_)) settle();
     if (!one_in(10)) return;
     const auto period_ms = static_cast<std::int64_t>(draw(1, 2000));
     both([&](DealCycle& cycle) { (void)cycle.settle_credits(period_ms); });
@@ -336,7 +337,8 @@ class Twins {
   bool are_alike_ = false;   ///< tenants and tasks
   bool have_rules_ = false;  ///< gangs, sites, labels, homes, placement
   bool are_often_late_ = false;
-  Amount scale_ = 1;  ///< of amounts: small ones make quotas uneven
+  std::uint64_t settles_each_ = 5;  ///< about so many states
+  Amount scale_ = 1;                ///< of amounts: small ones make quotas uneven
   std::uint32_t groups_ = 0;
   std::vector<GroupId> places_;  ///< of groups
   std::map<TenantId, GroupId> home_of_;
@@ -354,7 +356,7 @@ class Twins {
 TEST_CASE("a deal that looks at few is the deal that looks at all",
           "[property][allocator][contenders]") {
   constexpr std::uint64_t kStatesOfCluster = 100;
-  const std::uint64_t states = states_to_look_at(4000);
+  const std::uint64_t states = states_to_look_at(20'000);
   std::uint64_t grants = 0;
   for (std::uint64_t seed = 1; seed <= (states + kStatesOfCluster - 1) / kStatesOfCluster; ++seed) {
     INFO("seed " << seed);
