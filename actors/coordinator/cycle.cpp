@@ -13,17 +13,29 @@ namespace {
 
 constexpr auto kRetryAfterFailure = std::chrono::seconds(1);
 
-void send_grants(CoordinatorSelf self, const Cycle& cycle, std::uint64_t last_deal, Moment moment) {
+/// Of a cycle, what its tenants hear once it is durable; the rest goes to the ledger uncopied.
+struct CycleGrants {
+  std::vector<std::pair<NodeId, std::vector<Grant>>> by_node;
+  std::uint64_t last_deal = 0;
+};
+
+CycleGrants grants_of(const Cycle& cycle, std::uint64_t last_deal) {
+  CycleGrants grants{{}, last_deal};
+  for (const Deal& deal : cycle.deals)
+    if (!deal.grants.empty()) grants.by_node.emplace_back(deal.node, deal.grants);
+  return grants;
+}
+
+void send_grants(CoordinatorSelf self, const CycleGrants& granted_now, Moment moment) {
   auto& state = self->state;
   std::map<TenantId, Granted> by_tenant;
-  for (const auto& deal : cycle.deals) {
-    if (deal.grants.empty()) continue;  // its node may be gone
-    const auto& node = state.nodes.at(deal.node);
-    for (const auto& grant : deal.grants)
-      by_tenant[grant.tenant].grants.push_back({grant, node.actor, deal.node});
+  for (const auto& [id, grants] : granted_now.by_node) {
+    const auto& node = state.nodes.at(id);
+    for (const Grant& grant : grants)
+      by_tenant[grant.tenant].grants.push_back({grant, node.actor, id});
   }
   for (auto& [tenant, granted] : by_tenant) {
-    granted.deal = last_deal;
+    granted.deal = granted_now.last_deal;
     granted.moment = moment;
     self->send(state.tenants.at(tenant).actor, std::move(granted));
   }
@@ -75,24 +87,25 @@ void run_cycle(CoordinatorSelf self) {
   state.cycle_due = false;
   if (!may_grant(state) || state.cycles_in_flight >= kMaxCyclesInFlight) return;
   pass_time(self);
-  const Cycle cycle{state.allocation->run(kMaxDealsPerCycle, kMaxDealEntriesPerCycle)};
-  const auto reclaims = state.allocation->take_reclaims();
+  Cycle cycle{state.allocation->run(kMaxDealsPerCycle, kMaxDealEntriesPerCycle)};
+  auto reclaims = state.allocation->take_reclaims();
   if (state.allocation->is_due()) schedule_cycle(self);
   count_credits(self);
   if (cycle.deals.empty() && reclaims.empty()) return;
   ++state.cycles_in_flight;
-  const auto last_deal = state.allocation->last_deal();
+  auto grants = grants_of(cycle, state.allocation->last_deal());
   Commit commit{{}, state.generation};
-  if (!cycle.deals.empty()) commit.bodies.push_back(cycle);
-  if (!reclaims.empty()) commit.bodies.push_back(TasksReclaimed{reclaims});
+  if (!cycle.deals.empty()) commit.bodies.emplace_back(std::move(cycle));
+  if (!reclaims.empty()) commit.bodies.emplace_back(TasksReclaimed{reclaims});
   self->request(state.context->ledger, caf::infinite, std::move(commit))
       .then(
-          [self, cycle, reclaims, last_deal](const Committed& committed) {
+          [self, grants = std::move(grants),
+           reclaims = std::move(reclaims)](const Committed& committed) {
             note_cycle_ended(self->state);
             if (!self->state.why_not_granting.empty()) spdlog::info("granting again");
             self->state.why_not_granting.clear();
             const Receipt& receipt = committed.receipts.front();
-            send_grants(self, cycle, last_deal, {receipt.number, receipt.time});
+            send_grants(self, grants, {receipt.number, receipt.time});
             send_reclaims(self, reclaims);
             if (self->state.allocation->is_due()) schedule_cycle(self);
           },

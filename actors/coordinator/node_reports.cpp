@@ -1,5 +1,6 @@
 // What an agent's report leads to: results become durable, then it is answered.
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -129,41 +130,51 @@ void log_strangers(const NodeActorState& state, const ReportOutcome& outcome) {
                  name_of(state), text_of(result.task), to_string(result.reason));
 }
 
-/// `was_lost`: that the node is back becomes durable with its results.
-void commit_report(NodeSelf self, ReportOutcome outcome, bool was_lost, ReportPromise promise) {
+/// The results are durable: their tenants hear, then the rest of the report is seen to.
+void take_committed(NodeSelf self, const ReportOutcome& outcome, bool was_lost, WallTime time,
+                    ReportPromise promise) {
   auto& state = self->state;
-  const NodeReturned returned{state.record.id};
+  state.keeps_results = true;
+  if (was_lost) apply(state.record, NodeReturned{state.record.id});
+  tell_tenants(self, state.tasks.settled(outcome.settle), time);
+  if (state.record.draining) send_beat(self, {});
+  (void)state.tasks.settled(outcome.disowned);  // nobody's
+  auto acknowledged = outcome.acknowledge;
+  for (const auto* results : {&outcome.settle, &outcome.disowned})
+    for (const auto& result : *results) acknowledged.push_back(result.task);
+  settle_failed_launches(self, outcome.failed_launches, std::move(acknowledged),
+                         std::move(promise));
+}
+
+/// `was_lost`: that the node is back becomes durable with its results.
+void commit_report(NodeSelf self, ReportOutcome reported, bool was_lost, ReportPromise promise) {
+  auto& state = self->state;
   std::vector<JournalBody> bodies;
-  if (was_lost) bodies.emplace_back(returned);
-  if (!outcome.settle.empty()) bodies.emplace_back(TasksFinished{state.record.id, outcome.settle});
-  if (!outcome.disowned.empty())
-    bodies.emplace_back(TasksDisowned{state.record.id, outcome.disowned});
+  if (was_lost) bodies.emplace_back(NodeReturned{state.record.id});
+  if (!reported.settle.empty())
+    bodies.emplace_back(TasksFinished{state.record.id, reported.settle});
+  if (!reported.disowned.empty())
+    bodies.emplace_back(TasksDisowned{state.record.id, reported.disowned});
   if (bodies.empty()) {
-    settle_failed_launches(self, outcome.failed_launches, std::move(outcome.acknowledge), promise);
+    settle_failed_launches(self, reported.failed_launches, std::move(reported.acknowledge),
+                           promise);
     return;
   }
+  // One of both handlers runs.
+  const auto outcome = std::make_shared<const ReportOutcome>(std::move(reported));
   self->request(state.context->ledger, caf::infinite, Commit{std::move(bodies), 0})
       .then(
-          [self, promise, outcome, was_lost, returned](const Committed& committed) {
-            auto& state = self->state;
-            state.keeps_results = true;
-            if (was_lost) apply(state.record, returned);
-            tell_tenants(self, state.tasks.settled(outcome.settle), committed.receipts.back().time);
-            if (state.record.draining) send_beat(self, {});
-            (void)state.tasks.settled(outcome.disowned);  // nobody's
-            auto acknowledged = outcome.acknowledge;
-            for (const auto* results : {&outcome.settle, &outcome.disowned})
-              for (const auto& key : keys_of(*results)) acknowledged.push_back(key);
-            settle_failed_launches(self, outcome.failed_launches, std::move(acknowledged), promise);
+          [self, promise, outcome, was_lost](const Committed& committed) {
+            take_committed(self, *outcome, was_lost, committed.receipts.back().time, promise);
           },
           [self, promise, outcome, was_lost](const caf::error& error) {
             if (was_lost) {  // what is stored still says so
               self->state.liveness = Liveness::lost;
               send_beat(self, {});
             }
-            self->state.tasks.not_settled(outcome.failed_launches);
-            self->state.tasks.not_settled(outcome.disowned);
-            answer_later(self, outcome.settle, outcome.acknowledge, error, promise);
+            self->state.tasks.not_settled(outcome->failed_launches);
+            self->state.tasks.not_settled(outcome->disowned);
+            answer_later(self, outcome->settle, outcome->acknowledge, error, promise);
           });
 }
 
