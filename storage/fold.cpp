@@ -272,7 +272,9 @@ void Fold::operator()(const JobSubmitted& body) {
     note_user(body.tenant, job.spec.user);
   }
   count_submission(state_, job);
-  list(state_.jobs.put(key_of(body.id), std::move(job)));
+  // Not listed before, and not looked for: a read that finds nothing goes through all tables.
+  state_.tenant_jobs.put(tenant_job_key(job.tenant, job.id), {state_of(job)});
+  state_.jobs.put(key_of(body.id), std::move(job));
 }
 
 JobRecord* Fold::unfinished(JobId id) {
@@ -301,7 +303,9 @@ void Fold::run(NodeId node, const Grant& grant) {
   if (key.incarnation != state_.meta.incarnation)
     refuse("task " + text_of(key) + " was granted, but the ledger's incarnation is " +
            std::to_string(state_.meta.incarnation));
-  const TaskRecord* found = state_.tasks.find(task_key(key.job, key.index));
+  // No task of a job that has not started has a record.
+  const bool has_started = job->started_at || !job->submitted_at;
+  const TaskRecord* found = has_started ? state_.tasks.find(task_key(key.job, key.index)) : nullptr;
   TaskRecord task = found ? *found : TaskRecord{};
   const std::uint32_t step = granted_step(job->spec, grant);
   if (task.grant_cycle == 0) count_first_start(state_, *job, grant, record_.time);

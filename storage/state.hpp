@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -79,28 +80,28 @@ class StateTable {
 
   StateTable(const StateView& view, Family family) : view_(view), family_(family) {}
 
-  /// Null when there is none. O(log records kept), and one read the first time.
+  /// Null when there is none. O(1), and one read the first time.
   [[nodiscard]] const Value* find(const std::string& key) {
-    const Slot& slot = load(key)->second;
+    const Slot& slot = load(key).second;
     return slot.value ? &*slot.value : nullptr;
   }
   /// For changing a record in place; null when there is none.
   [[nodiscard]] Value* edit(const std::string& key) {
-    const auto slot = load(key);
-    if (!slot->second.value) return nullptr;
-    change(slot);
-    return &*slot->second.value;
+    Entry& entry = load(key);
+    if (!entry.second.value) return nullptr;
+    change(entry);
+    return &*entry.second.value;
   }
   Value& put(const std::string& key, Value value) {
-    const auto slot = slots_.try_emplace(key).first;
-    slot->second.value = std::move(value);
-    change(slot);
-    return *slot->second.value;
+    Entry& entry = *slots_.try_emplace(key).first;
+    entry.second.value = std::move(value);
+    change(entry);
+    return *entry.second.value;
   }
   void erase(const std::string& key) {
-    const auto slot = slots_.try_emplace(key).first;
-    slot->second.value.reset();
-    change(slot);
+    Entry& entry = *slots_.try_emplace(key).first;
+    entry.second.value.reset();
+    change(entry);
   }
   /// Every record with the changes so far, by key. O(family).
   [[nodiscard]] std::map<std::string, Value> all() const {
@@ -115,24 +116,24 @@ class StateTable {
   }
   /// Hands every change to `sink`, by key.
   void write_changes(const ChangeSink& sink) {
-    const auto by_key = [](const auto& one, const auto& other) {
+    const auto by_key = [](const Entry* one, const Entry* other) {
       return one->first < other->first;
     };
     std::sort(changed_.begin(), changed_.end(), by_key);
-    for (const auto& slot : changed_) {
+    for (Entry* entry : changed_) {
       std::optional<std::string> bytes;
-      if (slot->second.value) bytes = to_bytes(*slot->second.value);
-      keep(slot, bytes ? bytes->size() : 0);
-      sink(family_, slot->first, bytes);
+      if (entry->second.value) bytes = to_bytes(*entry->second.value);
+      keep(*entry, bytes ? bytes->size() : 0);
+      sink(family_, entry->first, bytes);
     }
   }
   /// What was handed out is below now.
   void stored() {
-    for (const auto& slot : changed_) {
-      slot->second.changed = false;
-      if (slot->second.value) continue;
-      kept_bytes_ -= slot->second.bytes;
-      slots_.erase(slot);
+    for (Entry* entry : changed_) {
+      entry->second.changed = false;
+      if (entry->second.value) continue;
+      kept_bytes_ -= entry->second.bytes;
+      slots_.erase(slots_.find(entry->first));
     }
     changed_.clear();
     if (kept_bytes_ <= kMostKeptBytes) return;
@@ -146,30 +147,31 @@ class StateTable {
     bool changed = false;
     std::size_t bytes = 0;
   };
-  using Slots = std::map<std::string, Slot>;
+  using Slots = std::unordered_map<std::string, Slot>;
+  using Entry = typename Slots::value_type;  // stays where it is while others come and go
 
-  typename Slots::iterator load(const std::string& key) {
+  Entry& load(const std::string& key) {
     const auto found = slots_.find(key);
-    if (found != slots_.end()) return found;
+    if (found != slots_.end()) return *found;
     const std::optional<std::string> bytes = view_.get(family_, key);
     Slot slot;
     if (bytes) slot.value = decode_stored<Value>(family_, key, *bytes);
-    const auto loaded = slots_.emplace(key, std::move(slot)).first;
+    Entry& loaded = *slots_.emplace(key, std::move(slot)).first;
     keep(loaded, bytes ? bytes->size() : 0);
     return loaded;
   }
-  void change(typename Slots::iterator slot) {
-    if (!std::exchange(slot->second.changed, true)) changed_.push_back(slot);
+  void change(Entry& entry) {
+    if (!std::exchange(entry.second.changed, true)) changed_.push_back(&entry);
   }
-  void keep(typename Slots::iterator slot, std::size_t value_bytes) {
-    const std::size_t bytes = slot->first.size() + value_bytes;
-    kept_bytes_ += bytes - std::exchange(slot->second.bytes, bytes);
+  void keep(Entry& entry, std::size_t value_bytes) {
+    const std::size_t bytes = entry.first.size() + value_bytes;
+    kept_bytes_ += bytes - std::exchange(entry.second.bytes, bytes);
   }
 
   const StateView& view_;
   Family family_;
   Slots slots_;
-  std::vector<typename Slots::iterator> changed_;
+  std::vector<Entry*> changed_;
   std::size_t kept_bytes_ = 0;
 };
 

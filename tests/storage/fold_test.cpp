@@ -1,5 +1,13 @@
 // The fold, record by record: what follows from each, and what it refuses. Accounts:
 // fold_accounts_test.cpp.
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 #include <catch2/catch.hpp>
 
 #include "state/job.hpp"
@@ -28,6 +36,45 @@ TEST_CASE("a job of a million tasks is one record until tasks are granted", "[un
   folded.grant(1, {key(1, 999'999)});
   CHECK(folded.state.tasks.all().size() == 1);
   CHECK(folded.job(1).tasks.running == 1);
+}
+
+/// Holds nothing, and counts how often it was asked for what, but for scans.
+class AskedView final : public StateView {
+ public:
+  mutable std::map<Family, int> asked;
+
+  std::optional<std::string> get(Family family, const std::string&) const override {
+    ++asked[family];
+    return std::nullopt;
+  }
+  void scan(Family, const std::function<void(std::string_view, std::string_view)>&) const override {
+  }
+  void scan_prefix(Family, const std::string&,
+                   const std::function<void(std::string_view, std::string_view)>&) const override {}
+};
+
+TEST_CASE("what a new job cannot have is not looked for", "[unit][fold]") {
+  const AskedView below;
+  State state(below);
+  const auto add = [&](JournalBody body) {
+    const auto number = state.meta.last_number + 1;
+    const JournalRecord record{
+        number, {static_cast<std::int64_t>(number)}, state.meta.last_hash, std::move(body)};
+    REQUIRE_FALSE(apply(state, record));
+    state.meta.last_hash = hash_of(to_bytes(record));
+  };
+  const auto grant = [&](const std::vector<TaskKey>& tasks) {
+    add(Cycle{{plain_deal(state.meta.position, TenantId{1}, tasks)}});
+  };
+  for (JournalBody& body : founding()) add(std::move(body));
+  add(JobSubmitted{JobId{1}, TenantId{1}, job_spec("a", 1)});
+  add(JobSubmitted{JobId{2}, TenantId{1}, job_spec("a", 2)});
+  grant({key(1, 0), key(2, 0)});
+  CHECK(below.asked[Family::jobs] == 0);
+  CHECK(below.asked[Family::tasks] == 0);
+  CHECK(below.asked[Family::tenant_jobs] == 0);
+  grant({key(2, 1)});  // its job has started: it may have run before
+  CHECK(below.asked[Family::tasks] == 1);
 }
 
 TEST_CASE("a job goes from pending over running to its end", "[unit][fold]") {
