@@ -41,6 +41,8 @@ constexpr int kMostRounds = 10'000;
 struct Plan {
   int rounds = 10;
   std::vector<std::string> kinds;  ///< empty: all
+  bool etcd_leads_there = false;   ///< and the leader's member of etcd leads, too, before each fall
+  int etcd_election_ms = harness::ReplicasSetup().etcd_election_ms;
 
   [[nodiscard]] bool has(const std::string& kind) const {
     return kinds.empty() || std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
@@ -92,9 +94,10 @@ void print(const std::string& kind, const std::vector<double>& gaps) {
 /// Three coordinators under work, on this machine or on hosts of a network.
 class Failovers {
  public:
-  explicit Failovers(const harness::Network* network,
+  explicit Failovers(const Plan& plan, const harness::Network* network,
                      std::map<std::string, std::filesystem::path> data = {})
-      : replicas_({"lease: 15s\ngrace: 4s\nheartbeat_interval: 250ms\n", network, std::move(data)}),
+      : replicas_({"lease: 15s\ngrace: 4s\nheartbeat_interval: 250ms\n", network, std::move(data),
+                   plan.etcd_election_ms}),
         cluster_((replicas_.start(), beside(replicas_))),
         file_(cluster_.directory() / "work"),
         log_(file_) {
@@ -115,6 +118,10 @@ class Failovers {
     for (int round = 0; round < rounds; ++round) {
       wait_for_growth(file_, kLinesBetween);
       const std::string leader = replicas_.wait_for_leader();
+      if (plan.etcd_leads_there) {
+        replicas_.lead_etcd(leader, kPatience);
+        wait_for_growth(file_, kLinesBetween);
+      }
       const double fell = now_seconds();
       fall(leader);
       if (leader_changes) (void)replicas_.wait_for_leader(leader, kPatience);
@@ -209,7 +216,7 @@ void measure_full_disks(const Plan& plan, Outcome& outcome) {
   std::map<std::string, std::filesystem::path> data;
   for (const char* name : {"one", "two", "three"})
     data[name] = disks.try_emplace(name, kDiskSize).first->second / "data";
-  Failovers failovers(nullptr, data);
+  Failovers failovers(plan, nullptr, data);
   failovers.measure(
       "disk_full", plan, [&](const std::string& leader) { disks.at(leader).fill(); },
       [&](const std::string& leader) { disks.at(leader).make_room(); }, true);
@@ -218,7 +225,7 @@ void measure_full_disks(const Plan& plan, Outcome& outcome) {
 
 void measure_networks(const Plan& plan, Outcome& outcome) {
   const harness::Network network({"one", "two", "three", "node1", "node2", "desk"});
-  Failovers failovers(&network);
+  Failovers failovers(plan, &network);
   failovers.measure(
       "cut_off", plan, [&](const std::string& leader) { network.cut(leader); },
       [&](const std::string& leader) { network.join(leader); }, true);
@@ -232,7 +239,7 @@ void measure_networks(const Plan& plan, Outcome& outcome) {
 void measure_all(const Plan& plan) {
   Outcome outcome;
   if (plan.has_any(kOfProcesses)) {
-    Failovers failovers(nullptr);
+    Failovers failovers(plan, nullptr);
     failovers.measure_processes(plan);
     outcome.add(failovers);
   }
@@ -263,6 +270,12 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(1, kMostRounds));
   app.add_option("--kinds", plan.kinds, "only these; all unless given")
       ->check(CLI::IsMember(kKinds));
+  app.add_flag("--etcd-leads-there", plan.etcd_leads_there,
+               "the leader's member of etcd leads, too, before each fall");
+  app.add_option("--etcd-election", plan.etcd_election_ms,
+                 "milliseconds of --election-timeout, ten times --heartbeat-interval")
+      ->capture_default_str()
+      ->check(CLI::Range(50, 50'000));
   CLI11_PARSE(app, argc, argv);
   if (!harness::has_etcd()) {
     std::cerr << "fairwater_failovers: etcd is not installed (apt-get install etcd-server)\n";

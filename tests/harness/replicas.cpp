@@ -129,9 +129,10 @@ void Replicas::start_etcd(const std::string& name) {
                      "--initial-cluster",
                      cluster,
                      "--heartbeat-interval",
-                     "50",
+                     std::to_string(setup_.etcd_election_ms / 10),
                      "--election-timeout",
-                     "500",
+                     std::to_string(setup_.etcd_election_ms),
+                     "--pre-vote",
                      "--max-request-bytes",
                      "16777216"};
   options.network_namespace = network_namespace(name);
@@ -221,6 +222,21 @@ std::string Replicas::etcd_leader() const {
     if (!answer.is_null() && answer["leader"] == answer["header"]["member_id"]) return name;
   }
   return {};
+}
+
+void Replicas::lead_etcd(const std::string& name, Duration limit) const {
+  wait_until(name + " leads etcd", limit, [&] {
+    const std::string leader = etcd_leader();
+    if (leader == name) return true;
+    const auto next = etcd_status(name);
+    if (leader.empty() || next.is_null()) return false;
+    const nlohmann::json request = {{"targetID", next["header"]["member_id"]}};
+    (void)run({.command = {"curl", "-s", "--max-time", "1",
+                           etcd_url(leader) + "/v3/maintenance/transfer-leadership", "-d",
+                           request.dump()},
+               .network_namespace = network_namespace("desk")});
+    return false;
+  });
 }
 
 void Replicas::wait_for_etcd(Duration limit) const {

@@ -29,6 +29,8 @@ struct ReplicasSetup {
   const Network* network = nullptr;
   /// Of coordinators whose data are not below the replicas' own directory.
   std::map<std::string, std::filesystem::path> data = {};
+  /// Of etcd's members; they beat ten times in it.
+  int etcd_election_ms = 300;
 };
 
 class Replicas {
@@ -68,6 +70,8 @@ class Replicas {
   [[nodiscard]] std::string etcd_url(const std::string& name) const;
   /// The member that leads etcd; empty when none does.
   [[nodiscard]] std::string etcd_leader() const;
+  /// Has this member lead etcd, and returns once it does.
+  void lead_etcd(const std::string& name, Duration limit = Duration(20'000)) const;
   /// Who leads and grants; empty when nobody does.
   [[nodiscard]] std::string leader() const;
   /// Returns its name once somebody leads that is not `other`.
