@@ -31,6 +31,8 @@ using Clock = std::chrono::steady_clock;
 /// Says in a data directory that its ledger is one of several.
 constexpr const char* kReplicaFile = "replica";
 constexpr int kLookMs = 100;
+/// While etcd does not answer, or does again and the leader has not been heard yet.
+constexpr int kBlindLookMs = 50;
 constexpr int kLookAtDiskMs = 250;
 
 std::string replica_file(const CoordinatorConfig& config) {
@@ -117,7 +119,8 @@ class Replica {
     options.address = address_;
     options.version = std::string(kVersion);
     options.replicas = config_.replicas->members.size();
-    heard_again_ms_ = options.try_ms + options.beat_ms;  // a try that fails, and the next
+    // A beat that was under way reaches a member that lives, or is repeated; and this one looks.
+    heard_again_ms_ = options.try_ms + kBlindLookMs;
     journal_ = std::make_unique<EtcdJournal>(*etcd_, options);
     if (!start.join.empty())
       if (caf::error failed = copy_replica(config_, start.join)) return failed;
@@ -219,7 +222,7 @@ class Replica {
         const bool can_lead = !has_full_disk();
         if (!behind && silence.is_over(*view, Clock::now()) && can_lead) return {};
       }
-      if (stop_.wait(-1, behind ? 0 : kLookMs)) {
+      if (stop_.wait(-1, behind ? 0 : silence.is_blind() ? kBlindLookMs : kLookMs)) {
         stopped = true;
         return {};
       }

@@ -21,6 +21,8 @@ class LeaderSilence {
 
   /// Nothing can be said while etcd does not answer: the leader is not heard of then, either.
   void lost_sight();
+  /// Since then, while the leader was not heard again.
+  [[nodiscard]] bool is_blind() const { return was_blind_; }
 
   /// Whether it is this coordinator's turn, at `now`. The leader has been silent for
   /// `takeover_after`, or for `heard_again_ms` since sight was lost and came back, if that is

@@ -16,9 +16,10 @@ namespace fairwater::inline storage::inline etcd {
 class Etcd {
  public:
   virtual ~Etcd() = default;
-  /// One request to one member, and its answer. `unavailable`: none came within the time, or the
-  /// member has no leader; whether the request was carried out is not known. `invalid_input`: etcd
-  /// refuses it, nothing was done. From any thread; blocks.
+  /// One request, and the first answer of a member. It may be carried out more than once, and
+  /// later: what is asked must bear that. `unavailable`: no answer came within the time, or the
+  /// members have no leader; whether the request was carried out is not known. `invalid_input`:
+  /// etcd refuses it, nothing was done. From any thread; blocks.
   [[nodiscard]] virtual Expected<nlohmann::json> call(const std::string& path,
                                                       const nlohmann::json& request,
                                                       std::int64_t timeout_ms) = 0;
@@ -39,7 +40,8 @@ struct EtcdOptions {
 /// `invalid_input` of `field` unless it is http:// or https:// with HOST:PORT.
 [[nodiscard]] caf::error validate_endpoint(const std::string& endpoint, const std::string& field);
 
-/// A client with a thread of its own. It asks one member until that does not answer, then the next.
+/// A client with a thread of its own. It asks the member that answered last; the next one as well
+/// when that one fails, or has not answered in two fifths of the time.
 /// `invalid_input` for what is wrong with the options, or files that cannot be read.
 [[nodiscard]] Expected<std::unique_ptr<Etcd>> connect_etcd(const EtcdOptions& options);
 

@@ -1,10 +1,12 @@
 #include <atomic>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <sstream>
 
 #include <kj/compat/http.h>
 #include <kj/compat/tls.h>
+#include <kj/debug.h>
 
 #include "rpc/loop_thread.hpp"
 #include "rpc/sockets.hpp"
@@ -17,6 +19,7 @@ constexpr std::string_view kPlain = "http://";
 constexpr std::string_view kSecure = "https://";
 /// A page of groups, in base64.
 constexpr std::uint64_t kMaxAnswer = std::uint64_t{256} << 20;
+constexpr kj::uint kHttpOk = 200;
 
 struct Endpoint {
   std::string host_and_port;
@@ -52,6 +55,63 @@ Expected<nlohmann::json> judged(nlohmann::json answer) {
   return make_error(is_wrong ? ErrorCode::invalid_input : ErrorCode::unavailable, "etcd: " + text);
 }
 
+/// What a member says, not read yet.
+struct Said {
+  std::size_t member = 0;
+  bool ok = false;  ///< no error of etcd's
+  kj::String text;
+};
+
+/// One request to one member after the other, until one answers. The members that were asked before
+/// go on: one that is slow is not slower for it. On a loop's thread.
+class Race final : private kj::TaskSet::ErrorHandler {
+ public:
+  /// What a member answers; fails when it does not, or cannot.
+  using Ask = std::function<kj::Promise<Said>(std::size_t member)>;
+
+  Race(kj::Timer& timer, kj::Duration pause, std::size_t members, std::size_t first, Ask ask)
+      : timer_(timer),
+        pause_(pause),
+        members_(members),
+        first_(first),
+        ask_(std::move(ask)),
+        tasks_(*this) {}
+
+  kj::Promise<Said> run() {
+    auto pair = kj::newPromiseAndFulfiller<Said>();
+    answered_ = kj::mv(pair.fulfiller);
+    ask_next();
+    return kj::mv(pair.promise);
+  }
+
+ private:
+  void ask_next() {
+    if (asked_ == members_) return;
+    const std::size_t member = (first_ + asked_++) % members_;
+    tasks_.add(kj::evalNow([&] { return ask_(member); }).then([this](Said&& said) {
+      answered_->fulfill(kj::mv(said));
+    }));
+    if (asked_ < members_)
+      tasks_.add(timer_.afterDelay(pause_).then([this, asked = asked_] {
+        if (asked == asked_) ask_next();
+      }));
+  }
+  void taskFailed(kj::Exception&& fault) override {
+    if (++failed_ == members_) return answered_->reject(kj::mv(fault));
+    ask_next();
+  }
+
+  kj::Timer& timer_;
+  const kj::Duration pause_;
+  const std::size_t members_;
+  const std::size_t first_;
+  const Ask ask_;
+  std::size_t asked_ = 0;
+  std::size_t failed_ = 0;
+  kj::Own<kj::PromiseFulfiller<Said>> answered_;
+  kj::TaskSet tasks_;  ///< last: its promises refer to the rest
+};
+
 class EtcdClient final : public Etcd {
  public:
   /// Throws what KJ says against the certificates.
@@ -80,30 +140,48 @@ class EtcdClient final : public Etcd {
   Expected<nlohmann::json> call(const std::string& path, const nlohmann::json& request,
                                 std::int64_t timeout_ms) override {
     const std::string body = request.dump();
-    const std::size_t member = member_.load() % endpoints_.size();
+    const std::size_t first = member_.load() % endpoints_.size();
+    const auto time = timeout_ms * kj::MILLISECONDS;
     std::string failure;
     try {
-      const kj::String answer = thread_.run([&] {
-        return loop_->timer().timeoutAfter(timeout_ms * kj::MILLISECONDS, post(member, path, body));
+      const Said said = thread_.run([&] {
+        auto race = kj::heap<Race>(
+            loop_->timer(), time * 2 / 5, endpoints_.size(), first,
+            [this, &path, &body](std::size_t member) { return ask(member, path, body); });
+        auto answered = race->run();
+        return loop_->timer().timeoutAfter(time, kj::mv(answered)).attach(kj::mv(race));
       });
-      auto parsed = nlohmann::json::parse(answer.begin(), answer.end(), nullptr, false);
-      auto result = judged(std::move(parsed));
-      if (result || details(result.error()).code == ErrorCode::invalid_input) return result;
+      auto result =
+          judged(nlohmann::json::parse(said.text.begin(), said.text.end(), nullptr, false));
+      if (result || details(result.error()).code == ErrorCode::invalid_input) {
+        member_ = said.member;
+        return result;
+      }
       failure = details(result.error()).message;
     } catch (const kj::Exception& fault) {
-      failure = "etcd at " + endpoints_[member].host_and_port + ": " +
-                std::string(fault.getDescription().cStr());
+      failure = fault.getDescription().cStr();
     }
     // Another caller may have moved on already.
-    std::size_t expected = member;
-    member_.compare_exchange_strong(expected, (member + 1) % endpoints_.size());
-    return make_error(ErrorCode::unavailable, failure);
+    std::size_t expected = first;
+    member_.compare_exchange_strong(expected, (first + 1) % endpoints_.size());
+    return make_error(ErrorCode::unavailable,
+                      "etcd at " + endpoints_[first].host_and_port + ": " + failure);
   }
 
  private:
-  /// On the loop's thread.
-  kj::Promise<kj::String> post(std::size_t member, const std::string& path,
-                               const std::string& body) {
+  /// On the loop's thread. Fails for what another member may do better.
+  kj::Promise<Said> ask(std::size_t member, const std::string& path, const std::string& body) {
+    return post(member, path, body).then([](Said&& said) {
+      if (said.ok) return kj::mv(said);
+      auto error =
+          judged(nlohmann::json::parse(said.text.begin(), said.text.end(), nullptr, false));
+      if (!error && details(error.error()).code == ErrorCode::unavailable)
+        kj::throwFatalException(KJ_EXCEPTION(FAILED, details(error.error()).message.c_str()));
+      return kj::mv(said);
+    });
+  }
+
+  kj::Promise<Said> post(std::size_t member, const std::string& path, const std::string& body) {
     if (clients_[member].get() != nullptr) return send(*clients_[member], member, path, body);
     const Endpoint& endpoint = endpoints_[member];
     auto& network = endpoint.secure ? *network_ : loop_->io.provider->getNetwork();
@@ -117,8 +195,8 @@ class EtcdClient final : public Etcd {
         });
   }
 
-  kj::Promise<kj::String> send(kj::HttpClient& client, std::size_t member, const std::string& path,
-                               const std::string& body) {
+  kj::Promise<Said> send(kj::HttpClient& client, std::size_t member, const std::string& path,
+                         const std::string& body) {
     kj::HttpHeaders headers(headers_);
     headers.set(kj::HttpHeaderId::HOST, kj::str(endpoints_[member].host_and_port.c_str()));
     headers.set(kj::HttpHeaderId::CONTENT_TYPE, "application/json");
@@ -128,8 +206,13 @@ class EtcdClient final : public Etcd {
     return stream.write(content.begin(), content.size())
         .attach(kj::mv(content), kj::mv(request.body))
         .then([response = kj::mv(request.response)]() mutable { return kj::mv(response); })
-        .then([](kj::HttpClient::Response&& response) {
-          return response.body->readAllText(kMaxAnswer).attach(kj::mv(response.body));
+        .then([member](kj::HttpClient::Response&& response) {
+          const bool ok = response.statusCode == kHttpOk;
+          return response.body->readAllText(kMaxAnswer)
+              .attach(kj::mv(response.body))
+              .then([member, ok](kj::String text) {
+                return Said{member, ok, kj::mv(text)};
+              });
         });
   }
 

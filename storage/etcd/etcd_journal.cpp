@@ -23,7 +23,8 @@ constexpr const char* kGroupsEnd = "/j0";
 constexpr std::int64_t kGroupsAtOnce = 16;
 /// A large group needs longer than a beat, on its way and on the members' disks.
 constexpr std::int64_t kBytesPerMs = 4096;
-/// Each of three members twice: a long one would be lost on the member that is gone.
+/// As long as etcd may take to choose a leader: a long one would be lost with the leader that is
+/// gone.
 constexpr int kShortLooks = 6;
 constexpr std::int64_t kPauseMs = 20;
 constexpr std::uint64_t kBeatsBetweenDeletions = 50;
@@ -255,8 +256,9 @@ void EtcdJournal::lead(std::uint64_t epoch, std::function<void()> on_overtaken) 
     for (;;) {
       if (beat()) return on_overtaken();
       std::unique_lock lock(mutex_);
-      if (changed_.wait_for(lock, std::chrono::milliseconds(options_.beat_ms),
-                            [&] { return !leading_; }))
+      // One that was not answered is not waited after: who follows waits to hear it.
+      const std::int64_t pause_ms = answered_ ? options_.beat_ms : kPauseMs;
+      if (changed_.wait_for(lock, std::chrono::milliseconds(pause_ms), [&] { return !leading_; }))
         return;
     }
   });

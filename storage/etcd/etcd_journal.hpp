@@ -82,7 +82,7 @@ struct EtcdJournalOptions {
   JournalFormat format = kNewestFormat;  ///< that this coordinator knows
   std::size_t replicas = 3;  ///< how many there are; a majority of them holds what is deleted
   std::int64_t beat_ms = 200;
-  std::int64_t try_ms = 250;  ///< one member's time for a small request
+  std::int64_t try_ms = 250;  ///< for a small request; every member is asked in it (connect_etcd)
   std::int64_t keep_ms = 600'000;
 
   // For one that runs on virtual time.
@@ -112,7 +112,7 @@ class EtcdJournal final : public JournalStore {
   /// From a commit that began an epoch on: beats, until stop_leading(). `on_overtaken` is called
   /// once from another thread when somebody else leads.
   void lead(std::uint64_t epoch, std::function<void()> on_overtaken);
-  /// The same without a thread: its caller beats every beat_ms.
+  /// The same without a thread: its caller beats every beat_ms, sooner when etcd does not answer.
   void lead(std::uint64_t epoch);
   /// Once; and lets go of old groups now and then. True when somebody else leads.
   [[nodiscard]] bool beat();

@@ -7,7 +7,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::int64_t kHeardAgainMs = 450;
+constexpr std::int64_t kHeardAgainMs = 300;
 constexpr std::int64_t kTurnMs = 150;
 
 /// Followers of `a`, who see what etcd says.
@@ -63,15 +63,18 @@ TEST_CASE("a leader has less time where nobody could be heard before", "[unit][l
   Followers followers;
   const std::int64_t patience = followers.config.takeover_after_ms;
   CHECK_FALSE(followers.is_over(followers.next, 0));
+  CHECK_FALSE(followers.next.is_blind());
   followers.next.lost_sight();
   // However long etcd was silent: it is not the leader's silence.
   CHECK_FALSE(followers.is_over(followers.next, 10'000));
   CHECK_FALSE(followers.is_over(followers.next, 10'000 + kHeardAgainMs - 1));
   CHECK(followers.is_over(followers.next, 10'000 + kHeardAgainMs));
+  CHECK(followers.next.is_blind());
 
   // Once it was heard again, it has all its time.
   ++followers.view.beat;
   CHECK_FALSE(followers.is_over(followers.next, 20'000));
+  CHECK_FALSE(followers.next.is_blind());
   CHECK_FALSE(followers.is_over(followers.next, 20'000 + patience - 1));
   CHECK(followers.is_over(followers.next, 20'000 + patience));
 }
