@@ -72,7 +72,7 @@ for i in 1 2 3; do
     --listen-client-urls "${clients[$i]}" --advertise-client-urls "${clients[$i]}" \
     --listen-peer-urls "${peers[$i]}" --initial-advertise-peer-urls "${peers[$i]}" \
     --initial-cluster "etcd1=${peers[1]},etcd2=${peers[2]},etcd3=${peers[3]}" \
-    --heartbeat-interval 50 --election-timeout 500 --max-request-bytes 16777216
+    --heartbeat-interval 30 --election-timeout 300 --pre-vote --max-request-bytes 16777216
 done
 cat >"$place/replicas.yaml" <<END
 members: {head1: '${head[1]}', head2: '${head[2]}', head3: '${head[3]}'}
