@@ -13,13 +13,28 @@
 namespace fairwater::inline rpc {
 namespace {
 
-constexpr int kKeepIdleSeconds = 10;
-constexpr int kKeepIntervalSeconds = 5;
-constexpr int kKeepCount = 3;
-constexpr int kUserTimeoutMs = 30'000;
+/// When the peer's machine is asked whether it lives, and when it is given up.
+struct Patience {
+  int idle_seconds = 0;
+  int interval_seconds = 0;
+  int user_timeout_ms = 0;  ///< also ends what keepalive finds dead (tcp(7))
+};
+/// Whoever waits for an answer of a machine without power waits for this, and asks elsewhere then.
+/// A process that stands still on a machine that lives is not meant: its kernel acknowledges.
+constexpr Patience kOfCaller{3, 1, 6'000};
+/// Nobody waits for a client or an agent that is gone, and one that stops reading is cut off by it.
+constexpr Patience kOfServer{10, 5, 30'000};
 
 void set_option(kj::AsyncIoStream& stream, int level, int option, int value) {
   stream.setsockopt(level, option, &value, sizeof value);
+}
+
+void set_options(kj::AsyncIoStream& stream, const Patience& patience) {
+  set_option(stream, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(stream, IPPROTO_TCP, TCP_KEEPIDLE, patience.idle_seconds);
+  set_option(stream, IPPROTO_TCP, TCP_KEEPINTVL, patience.interval_seconds);
+  set_option(stream, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(stream, IPPROTO_TCP, TCP_USER_TIMEOUT, patience.user_timeout_ms);
 }
 
 }  // namespace
@@ -87,19 +102,12 @@ kj::Promise<kj::Own<kj::AsyncIoStream>> connect_to(kj::Network& network,
         return connected.attach(kj::mv(parsed));
       })
       .then([](kj::Own<kj::AsyncIoStream> stream) {
-        set_socket_options(*stream);
+        set_options(*stream, kOfCaller);
         return kj::mv(stream);
       });
 }
 
-void set_socket_options(kj::AsyncIoStream& stream) {
-  set_option(stream, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set_option(stream, IPPROTO_TCP, TCP_KEEPIDLE, kKeepIdleSeconds);
-  set_option(stream, IPPROTO_TCP, TCP_KEEPINTVL, kKeepIntervalSeconds);
-  set_option(stream, IPPROTO_TCP, TCP_KEEPCNT, kKeepCount);
-  set_option(stream, IPPROTO_TCP, TCP_NODELAY, 1);
-  set_option(stream, IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMs);
-}
+void set_socket_options(kj::AsyncIoStream& stream) { set_options(stream, kOfServer); }
 
 std::string peer_of(kj::AsyncIoStream& stream) {
   sockaddr_storage storage{};

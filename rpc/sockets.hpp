@@ -18,11 +18,12 @@ namespace fairwater::inline rpc {
 /// for the host's name: for the start of a loop only.
 [[nodiscard]] Expected<kj::Own<kj::ConnectionReceiver>> listen_on(kj::AsyncIoContext& io,
                                                                   const std::string& address);
-/// Connects, with the socket options below.
+/// Connects, with the socket options below; gives a machine up that is silent for six seconds.
 [[nodiscard]] kj::Promise<kj::Own<kj::AsyncIoStream>> connect_to(kj::Network& network,
                                                                  const std::string& address);
 
-/// Keepalive, no delay, and an end to a connection whose peer stops acknowledging.
+/// Of a connection that was accepted: keepalive, no delay, and an end when the peer's machine is
+/// silent for half a minute.
 void set_socket_options(kj::AsyncIoStream& stream);
 /// The IP address of this machine that connections to HOST:PORT come from; empty where that is not
 /// known. Sends nothing. Blocks for the host's name.

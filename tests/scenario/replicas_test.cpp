@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <random>
 #include <thread>
 
@@ -204,6 +205,35 @@ TEST_CASE("a leader that nobody hears, or that hears nobody either, is followed 
   work.stop();
   REQUIRE(work.acknowledged().size() >= static_cast<std::size_t>(rounds()) / 2);
   check_work(cluster, log, work.acknowledged());
+  check_ledgers(replicas);
+}
+
+TEST_CASE("who waits for a leader whose machine lost power asks the next one after seconds",
+          "[scenario][replicas]") {
+  if (!has_etcd_or_skips()) return;
+  if (const std::string obstacle = Network::obstacle(); !obstacle.empty()) return skip(obstacle);
+  const Network network({"one", "two", "three", "node1", "node2", "desk"});
+  Replicas replicas({.configuration = kConfiguration, .network = &network});
+  Cluster cluster(beside(replicas));
+  const WorkLog log(cluster.directory() / "work");
+  start(replicas, cluster);
+  const auto job = cluster.submit(job_file("steady", 1, log.command_line("sleep 8")));
+  harness::wait_until("it runs", Duration(20'000), [&] { return log.runs().size() == 1; });
+  const std::string leader = replicas.wait_for_leader();
+  std::atomic<int> waited = -1;
+  std::thread waiting([&] {
+    waited = replicas.fairwater({"job", "wait", std::to_string(job)}).status;
+  });
+  std::this_thread::sleep_for(Duration(2'000));  // until it waits there, with nothing to send
+  // As a machine without power: nothing comes back, no word of an end either.
+  network.cut(leader);
+  const auto since = std::chrono::steady_clock::now();
+  waiting.join();
+  CHECK(waited == 0);
+  // A kernel gives a silent machine up after half a minute or more, unless it is told otherwise.
+  CHECK(std::chrono::steady_clock::now() - since < Duration(20'000));
+  network.join(leader);
+  replicas.wait_for_all(100, kPatience);
   check_ledgers(replicas);
 }
 
