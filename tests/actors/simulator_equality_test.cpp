@@ -30,6 +30,7 @@ struct ScenarioShape {
   std::uint32_t jobs = 150;
   std::uint32_t most_tasks = 12;  ///< of a job
   std::uint32_t groups = 0;
+  std::uint32_t percent_gangs = 0;  ///< of the jobs
 };
 
 bool chance(SplitMix64& random, std::uint64_t percent) { return random.below(100) < percent; }
@@ -73,6 +74,11 @@ JobSpec draw_job(const Scenario& scenario, const ScenarioShape& shape, SplitMix6
   if (chance(random, 10)) job.resources["gpu"] = 1;
   if (chance(random, 20)) job.sites = {chance(random, 50) ? "here" : "there"};
   if (chance(random, 30)) job.placement = draw_placement(random);
+  if (chance(random, shape.percent_gangs)) {
+    job.gang = true;
+    job.tasks_min = job.tasks_max = 2 + static_cast<std::uint32_t>(random.below(5));
+    job.placement = Placement::unset;  // a gang's nodes are chosen together
+  }
   return job;
 }
 
@@ -137,7 +143,9 @@ class ActorRun {
  private:
   /// Jobs that the cluster refuses are left out.
   void submit(const JobSpec& job) {
-    if (!cluster_.ask<JobAccepted>(SubmitJob{cluster_.operator_caller(), job})) return;
+    const auto accepted = cluster_.ask<JobAccepted>(SubmitJob{cluster_.operator_caller(), job});
+    if (!accepted) return;
+    if (job.gang) gangs_.insert(accepted->id);
     beat_all();
   }
 
@@ -152,7 +160,9 @@ class ActorRun {
       for (auto count = 1 + random_.below(3); count > 0 && !running.empty(); --count) {
         const auto chosen =
             running.begin() + static_cast<std::ptrdiff_t>(random_.below(running.size()));
-        results.push_back(chance(random_, 20) ? failed(*chosen) : succeeded(*chosen));
+        // A gang of which one fails ends as a whole, which the simulator's jobs never do.
+        const bool fails = !gangs_.contains(chosen->job) && chance(random_, 20);
+        results.push_back(fails ? failed(*chosen) : succeeded(*chosen));
         ended_[place].push_back(*chosen);
         running.erase(chosen);
       }
@@ -207,6 +217,7 @@ class ActorRun {
   ClusterFixture cluster_;
   std::vector<FakeAgent> agents_;
   std::vector<std::vector<TaskKey>> ended_;
+  std::set<JobId> gangs_;
 };
 
 // -- the simulator
@@ -247,6 +258,7 @@ sim::Workload simulated_workload(const std::vector<JournalRecord>& journal) {
     job.tasks = submitted->spec.tasks_max;
     job.demand = *catalog.to_vector(submitted->spec.resources, "");
     job.placement = submitted->spec.placement;
+    job.is_gang = submitted->spec.gang;
     if (!submitted->spec.sites.empty())
       job.rule = std::make_shared<PlacementRule>(PlacementRule{submitted->spec.sites, {}});
     workload.jobs.push_back(std::move(job));
@@ -320,6 +332,22 @@ class Replay {
   Comparison result_;
 };
 
+/// How many of the gangs that started did so on more than one node.
+std::size_t gangs_on_several_nodes(const std::vector<JournalRecord>& journal) {
+  std::set<JobId> gangs;
+  std::map<JobId, std::set<NodeId>> nodes;
+  for (const auto& record : journal) {
+    const auto* submitted = std::get_if<JobSubmitted>(&record.body);
+    if (submitted != nullptr && submitted->spec.gang) gangs.insert(submitted->id);
+    if (const auto* cycle = std::get_if<Cycle>(&record.body))
+      for (const Deal& deal : cycle->deals)
+        for (const Grant& grant : deal.grants)
+          if (gangs.contains(grant.task.job)) nodes[grant.task.job].insert(deal.node);
+  }
+  return static_cast<std::size_t>(std::count_if(
+      nodes.begin(), nodes.end(), [](const auto& gang) { return gang.second.size() > 1; }));
+}
+
 Comparison replay(const sim::Cluster& cluster, const std::vector<JournalRecord>& journal) {
   const auto workload = simulated_workload(journal);
   return Replay{cluster, workload}.run(journal);
@@ -392,6 +420,30 @@ TEST_CASE("the simulator decides as the coordinator does when windows do not sho
       CHECK(found.difference == 0);
       CHECK(found.grants > 150);
     }
+}
+
+TEST_CASE("the simulator decides as the coordinator does for gangs among other jobs",
+          "[actor][property]") {
+  constexpr std::uint64_t kSeeds = 12;
+  Comparison all;
+  std::size_t spread = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    SplitMix64 random(seed);
+    const ScenarioShape shape{.tenants = 2 + static_cast<std::uint32_t>(random.below(4)),
+                              .nodes = 2 + static_cast<std::uint32_t>(random.below(5)),
+                              .jobs = 100,
+                              .groups = static_cast<std::uint32_t>(random.below(3)),
+                              .percent_gangs = 30};
+    const auto scenario = draw_scenario(shape, random);
+    const auto journal = ActorRun{scenario, random}.run(40 + random.below(25), 80);
+    const auto found = replay(simulated_cluster(scenario), journal);
+    CAPTURE(seed, found.events, found.difference);
+    CHECK(found.difference == 0);
+    all.grants += found.grants;
+    spread += gangs_on_several_nodes(journal);
+  }
+  CHECK(all.grants > 100 * kSeeds);
+  CHECK(spread > 3 * kSeeds);
 }
 
 TEST_CASE("a simulator with one other weight decides otherwise", "[actor]") {
