@@ -98,6 +98,12 @@ NamedAmounts amounts_at(const JobSpec& spec, std::uint32_t memory_step) {
   return amounts;
 }
 
+NamedAmounts profiled_amounts(const JobSpec& spec, std::uint32_t memory_step) {
+  NamedAmounts amounts = amounts_at(spec, memory_step);
+  if (spec.measures_tasks) amounts[std::string(kTasksOfClass)] = spec.tasks_max;
+  return amounts;
+}
+
 std::int32_t notify_signal(std::string_view name) {
   if (name == "SIGUSR1") return SIGUSR1;
   if (name == "SIGUSR2") return SIGUSR2;

@@ -65,6 +65,8 @@ struct JobSpec {
   Placement placement = Placement::unset;
   std::string user = {};  ///< of the tenant; the coordinator takes it from the token that submits
   std::int64_t lease_ms = 0;  ///< how long tasks run on without a coordinator; 0: the cluster's
+  /// A gang whose run, as a whole, tells how long its class takes with so many tasks.
+  bool measures_tasks = false;
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 
@@ -72,11 +74,18 @@ struct JobSpec {
 [[nodiscard]] inline bool is_elastic(const JobSpec& spec) {
   return spec.tasks_min < spec.tasks_max;
 }
+/// Its tasks are told who else runs: JobMembers. One that is measured runs what an elastic job
+/// does.
+[[nodiscard]] inline bool follows_members(const JobSpec& spec) {
+  return is_elastic(spec) || spec.measures_tasks;
+}
 
 /// Bounds that keep one submission from harming the others.
 inline constexpr std::uint32_t kMaxTasksPerJob = 1'000'000;
 /// Their grants are one journal record, and each is told of all their nodes.
 inline constexpr std::uint32_t kMaxGangTasks = 1000;
+/// All tasks of each such job are read for its class's profile.
+inline constexpr std::uint32_t kMaxMeasuredTasks = 256;
 inline constexpr std::size_t kMaxCommandBytes = 128 * 1024;  ///< command and environment together
 inline constexpr std::size_t kMaxSpecBytes = 256 * 1024;     ///< as spec_bytes() counts
 inline constexpr std::size_t kMaxDirectoryBytes = 4096;      ///< Linux's PATH_MAX
@@ -144,6 +153,11 @@ struct TaskResult {
 /// ProfiledAmounts::memory_steps. A step beyond them is the last.
 [[nodiscard]] NamedAmounts amounts_at(const JobSpec& spec, std::uint32_t memory_step);
 
+/// What runs of a class differ by, as its profile and its list in the ledger name them: what a task
+/// is given and, of a job that measures tasks, their number.
+inline constexpr std::string_view kTasksOfClass = "tasks";
+[[nodiscard]] NamedAmounts profiled_amounts(const JobSpec& spec, std::uint32_t memory_step);
+
 /// The number of a signal that `notify` may name: SIGUSR1, SIGUSR2 or SIGHUP. 0: it may not.
 [[nodiscard]] std::int32_t notify_signal(std::string_view name);
 
@@ -202,6 +216,14 @@ struct TaskCounts {
   friend bool operator==(const TaskCounts&, const TaskCounts&) = default;
 };
 
+/// Beyond so many running tasks an elastic job does not grow: its class's saturation point.
+struct GrowthLimit {
+  std::uint32_t tasks = 0;                ///< 0: none is known
+  std::uint32_t runs = 0;                 ///< of the class, by which it was found
+  std::uint32_t confidence_permille = 0;  ///< 0: not known
+  friend bool operator==(const GrowthLimit&, const GrowthLimit&) = default;
+};
+
 /// What is stored of a job.
 struct JobRecord {
   JobId id;
@@ -218,6 +240,7 @@ struct JobRecord {
   bool winding_down = false;        ///< of an elastic job: see JobWindsDown
   std::uint32_t begun = 0;          ///< of an elastic job: tasks that were ever granted
   std::uint32_t grown = 0;  ///< of an elastic job: running tasks that GrantStep::growth placed
+  GrowthLimit growth_limit = {};  ///< of an elastic job: see GrowthLimited
   friend bool operator==(const JobRecord&, const JobRecord&) = default;
 };
 

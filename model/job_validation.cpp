@@ -254,6 +254,24 @@ caf::error check_gang(const JobSpec& spec) {
   return {};
 }
 
+/// What `profile run --vary tasks` makes of a job file.
+caf::error check_measured(const JobSpec& spec) {
+  const std::string tasks{kTasksOfClass};
+  if (!spec.job_class.empty() && spec.resources.contains(tasks))
+    return invalid("resources." + tasks,
+                   "the profile of a class counts tasks under this name; call the resource "
+                   "otherwise, or leave class out");
+  if (!spec.measures_tasks) return {};
+  if (spec.job_class.empty())
+    return invalid("class", "is missing: what is measured is a class; write class: NAME");
+  if (!spec.gang) return invalid("gang", "tasks that are measured together start together");
+  if (spec.tasks_max > kMaxMeasuredTasks)
+    return invalid("tasks", std::to_string(spec.tasks_max) + " tasks are more than " +
+                                std::to_string(kMaxMeasuredTasks) +
+                                ", the most that are measured together");
+  return {};
+}
+
 caf::error check_elastic(const JobSpec& spec) {
   if (!spec.notify.empty() && notify_signal(spec.notify) == 0)
     return invalid("notify", "'" + spec.notify + "' is not SIGUSR1, SIGUSR2 or SIGHUP");
@@ -347,7 +365,7 @@ Expected<AdmittedJob> validate(JobSpec spec) {
   auto rule = placement_of(spec);
   if (!rule) return rule.error();
   for (const auto check : {check_sites, check_devices, check_shares, check_order, check_gang,
-                           check_elastic, check_service})
+                           check_measured, check_elastic, check_service})
     if (auto error = check(spec)) return error;
   return AdmittedJob{std::move(spec), std::move(*rule)};
 }

@@ -199,6 +199,14 @@ struct JobWindsDown {
   JobId id;
   friend bool operator==(const JobWindsDown&, const JobWindsDown&) = default;
 };
+/// How far the elastic job's class makes use of more tasks is known, or known otherwise. What has
+/// grown beyond stays.
+struct GrowthLimited {
+  static constexpr std::string_view kName = "growth_limited";
+  JobId id;
+  GrowthLimit limit = {};
+  friend bool operator==(const GrowthLimited&, const GrowthLimited&) = default;
+};
 /// Tasks are told to end so that others get their room, or their node is empty.
 struct TasksReclaimed {
   static constexpr std::string_view kName = "tasks_reclaimed";
@@ -276,7 +284,7 @@ using JournalBody =
                  LaunchesFailed, LedgerTrusted, TokenRevoked, NodeRemoved, NodeAdmitted,
                  NodeDrained, NodeLost, NodeReturned, NodeSuperseded, TimeSettled, DebtForgiven,
                  AccountingChanged, TasksReclaimed, CreditsSettled, JobWindsDown, TasksDisowned,
-                 Checkpointed>;
+                 Checkpointed, GrowthLimited>;
 
 struct JournalRecord {
   std::uint64_t number = 0;  ///< "cycle number": 1, 2, 3, .. without gaps

@@ -9,11 +9,14 @@ namespace {
 constexpr JournalFormat kCheckpoints = 2;
 constexpr JournalFormat kOwnLeases = 2;
 constexpr JournalFormat kDrainDeadlines = 3;
+constexpr JournalFormat kMeasuredTasks = 3;
 
 /// Since when each kind is known, in the order of JournalBody; fields are format_of()'s.
+// clang-format off
 constexpr std::array<JournalFormat, std::variant_size_v<JournalBody>> kKnownSince{
-    1,           1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,  //
-    kCheckpoints};
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+    kCheckpoints, kMeasuredTasks};
+// clang-format on
 static_assert(std::ranges::all_of(kKnownSince, [](auto format) { return format > 0; }),
               "every kind of record says since when it is known");
 
@@ -21,9 +24,10 @@ static_assert(std::ranges::all_of(kKnownSince, [](auto format) { return format >
 
 JournalFormat format_of(const JournalBody& body) {
   JournalFormat fields = kFirstFormat;
-  if (const auto* submitted = std::get_if<JobSubmitted>(&body);
-      submitted && submitted->spec.lease_ms != 0)
-    fields = kOwnLeases;
+  if (const auto* submitted = std::get_if<JobSubmitted>(&body)) {
+    if (submitted->spec.lease_ms != 0) fields = kOwnLeases;
+    if (submitted->spec.measures_tasks) fields = kMeasuredTasks;
+  }
   if (const auto* started = std::get_if<CoordinatorStarted>(&body);
       started && (started->lease.ordinary_ms != 0 || started->lease.ordinary_older_until))
     fields = kOwnLeases;

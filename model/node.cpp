@@ -85,7 +85,7 @@ LaunchOrder launch_order(const JobRecord& job, const TaskKey& task, std::uint32_
   order.lease_ms = job.spec.lease_ms;
   order.tenant = job.tenant;
   order.exclusive_cpus = job.spec.exclusive_cpus;
-  order.follows_members = is_elastic(job.spec);
+  order.follows_members = follows_members(job.spec);
   return order;
 }
 

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 #include <utility>
 
 namespace fairwater::inline model {
 namespace {
+
+const std::string kTasks{kTasksOfClass};
 
 ClassAmounts& entry_of(ClassProfile& profile, const NamedAmounts& resources) {
   const auto place = std::lower_bound(profile.amounts.begin(), profile.amounts.end(), resources,
@@ -49,6 +52,35 @@ const CurvePoint* point_by(const ClassCurve& curve, SaturationMethod method) {
   return found == curve.points.end() ? nullptr : &*found;
 }
 
+std::uint32_t permille_of(const CurvePoint& point) {
+  return static_cast<std::uint32_t>(std::lround(point.confidence.value_or(0) * 1000));
+}
+
+bool is_of_whole_jobs(const ClassAmounts& entry) { return entry.resources.contains(kTasks); }
+
+/// Of the runs with those amounts that are taken, over all that these name.
+ProfileCurve curve_among(const ClassProfile& profile,
+                         const std::function<bool(const ClassAmounts&)>& is_taken) {
+  std::set<std::string> names;
+  for (const ClassAmounts& entry : profile.amounts)
+    if (is_taken(entry))
+      for (const auto& [name, amount] : entry.resources) names.insert(name);
+  ProfileCurve result{{names.begin(), names.end()}, {}};
+  std::vector<ClassSample> samples;
+  for (const ClassAmounts& entry : profile.amounts) {
+    if (!is_taken(entry)) continue;
+    std::vector<double> resources;
+    for (const std::string& name : result.resources) {
+      const auto found = entry.resources.find(name);
+      resources.push_back(found == entry.resources.end() ? 0 : static_cast<double>(found->second));
+    }
+    for (const ClassRun& run : entry.runs)
+      samples.push_back({resources, static_cast<double>(run.run_ms), completed(run)});
+  }
+  if (!samples.empty() && !names.empty()) result.curve = class_curve(samples);
+  return result;
+}
+
 std::vector<Amount> memory_above(const ProfileCurve& profile, std::size_t amount) {
   std::vector<Amount> steps;
   const auto memory = std::find(profile.resources.begin(), profile.resources.end(), "memory");
@@ -84,6 +116,25 @@ std::optional<ClassRun> class_run(JobId job, std::uint32_t index, const TaskResu
   return run;
 }
 
+std::optional<ClassRun> whole_run(const JobRecord& job, const std::vector<TaskResult>& results) {
+  if (!is_terminal(state_of(job)) || results.empty()) return std::nullopt;
+  ClassRun whole{.job = job.id};
+  WallTime first = results.front().started_at;
+  WallTime last = results.front().finished_at;
+  for (const TaskResult& result : results) {
+    first.microseconds = std::min(first.microseconds, result.started_at.microseconds);
+    last.microseconds = std::max(last.microseconds, result.finished_at.microseconds);
+    const auto run = class_run(job.id, result.task.index, result);
+    if (run && !completed(*run)) return run;
+    if (!run) continue;
+    whole.cpu_ms += run->cpu_ms;
+    whole.peak_memory_kib = std::max(whole.peak_memory_kib, run->peak_memory_kib);
+  }
+  if (state_of(job) != JobState::succeeded) return std::nullopt;
+  whole.run_ms = std::max<std::int64_t>(1, (last.microseconds - first.microseconds) / 1000);
+  return whole;
+}
+
 void add_run(ClassProfile& profile, const NamedAmounts& resources, const ClassRun& run) {
   std::vector<ClassRun>& runs = entry_of(profile, resources).runs;
   const auto place = std::find_if(runs.begin(), runs.end(),
@@ -104,30 +155,34 @@ NamedAmounts ProfileCurve::amounts(std::size_t index) const {
 }
 
 ProfileCurve curve_of(const ClassProfile& profile, const NamedAmounts& fixed) {
-  const auto is_given = [&](const ClassAmounts& entry) {
-    return std::all_of(fixed.begin(), fixed.end(), [&](const auto& amount) {
-      const auto found = entry.resources.find(amount.first);
-      return found != entry.resources.end() && found->second == amount.second;
-    });
-  };
-  std::set<std::string> names;
-  for (const ClassAmounts& entry : profile.amounts)
-    if (is_given(entry))
-      for (const auto& [name, amount] : entry.resources) names.insert(name);
-  ProfileCurve result{{names.begin(), names.end()}, {}};
-  std::vector<ClassSample> samples;
-  for (const ClassAmounts& entry : profile.amounts) {
-    if (!is_given(entry)) continue;
-    std::vector<double> resources;
-    for (const std::string& name : result.resources) {
-      const auto found = entry.resources.find(name);
-      resources.push_back(found == entry.resources.end() ? 0 : static_cast<double>(found->second));
-    }
-    for (const ClassRun& run : entry.runs)
-      samples.push_back({resources, static_cast<double>(run.run_ms), completed(run)});
-  }
-  if (!samples.empty() && !names.empty()) result.curve = class_curve(samples);
-  return result;
+  return curve_among(profile, [&](const ClassAmounts& entry) {
+    return !is_of_whole_jobs(entry) &&
+           std::all_of(fixed.begin(), fixed.end(), [&](const auto& amount) {
+             const auto found = entry.resources.find(amount.first);
+             return found != entry.resources.end() && found->second == amount.second;
+           });
+  });
+}
+
+ProfileCurve whole_curve_of(const ClassProfile& profile) {
+  return curve_among(profile, is_of_whole_jobs);
+}
+
+GrowthLimit growth_limit(const ClassProfile& profile, const NamedAmounts& resources) {
+  const ProfileCurve measured = curve_among(profile, [&](const ClassAmounts& entry) {
+    NamedAmounts of_tasks = entry.resources;
+    return of_tasks.erase(kTasks) > 0 && of_tasks == resources;
+  });
+  const std::vector<CurveAmount>& numbers = measured.curve.amounts;
+  const CurvePoint* point = point_by(measured.curve, SaturationMethod::diagonal);
+  const auto that_run = static_cast<std::size_t>(std::count_if(
+      numbers.begin(), numbers.end(), [](const CurveAmount& amount) { return amount.runs(); }));
+  if (!point || that_run < kFewestNumbersOfTasks) return {};
+  GrowthLimit limit{.tasks = static_cast<std::uint32_t>(measured.amounts(point->amount).at(kTasks)),
+                    .confidence_permille = permille_of(*point)};
+  for (const CurveAmount& amount : numbers)
+    limit.runs += static_cast<std::uint32_t>(amount.completed + amount.failed);
+  return limit;
 }
 
 Expected<JobSpec> with_profiled_amounts(JobSpec spec, const ClassProfile& profile) {
@@ -148,8 +203,7 @@ Expected<JobSpec> with_profiled_amounts(JobSpec spec, const ClassProfile& profil
     if (!amounts.contains(name)) return no_profile(spec, fixed);
   for (const CurveAmount& amount : measured.curve.amounts)
     taken.runs += static_cast<std::uint32_t>(amount.completed + amount.failed);
-  taken.confidence_permille =
-      static_cast<std::uint32_t>(std::lround(point->confidence.value_or(0) * 1000));
+  taken.confidence_permille = permille_of(*point);
   spec.profiled = std::move(taken);
   return spec;
 }

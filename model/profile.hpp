@@ -18,7 +18,8 @@ namespace fairwater::inline model {
 inline constexpr std::size_t kMaxProfiledRuns = 20;
 inline constexpr std::size_t kMaxProfiledAmounts = 200;
 
-/// One task that ended, or an attempt of one that hit the memory limit.
+/// One task that ended, an attempt of one that hit the memory limit, or a whole job that measures
+/// how its class makes use of more tasks.
 struct ClassRun {
   JobId job = {};
   std::uint32_t index = 0;
@@ -35,7 +36,7 @@ struct ClassRun {
 [[nodiscard]] bool hit_limit(const ClassRun& run);
 
 struct ClassAmounts {
-  NamedAmounts resources;
+  NamedAmounts resources;         ///< of whole jobs their tasks too, see kTasksOfClass
   std::vector<ClassRun> runs;     ///< newest first
   std::vector<JobId> unfinished;  ///< jobs that have not ended
   friend bool operator==(const ClassAmounts&, const ClassAmounts&) = default;
@@ -52,6 +53,10 @@ struct ClassProfile {
 /// What a task's end tells of its class. None: it was stopped, was lost or could not start.
 [[nodiscard]] std::optional<ClassRun> class_run(JobId job, std::uint32_t index,
                                                 const TaskResult& result);
+/// What a job that measures tasks tells: from the first of its tasks' start to the last one's end,
+/// by its tasks' last results. None: it has not ended, or tells nothing.
+[[nodiscard]] std::optional<ClassRun> whole_run(const JobRecord& job,
+                                                const std::vector<TaskResult>& results);
 /// Of each amounts those of the newest jobs are kept, as many as one answer holds; of one job those
 /// that came first. O(runs kept).
 void add_run(ClassProfile& profile, const NamedAmounts& resources, const ClassRun& run);
@@ -63,8 +68,17 @@ struct ProfileCurve {
   ClassCurve curve;
   [[nodiscard]] NamedAmounts amounts(std::size_t index) const;  ///< of curve.amounts[index]
 };
-/// `fixed`: only runs that were given exactly these.
+/// Of single tasks. `fixed`: only runs that were given exactly these.
 [[nodiscard]] ProfileCurve curve_of(const ClassProfile& profile, const NamedAmounts& fixed = {});
+/// Of whole jobs, with the number of their tasks as one more resource.
+[[nodiscard]] ProfileCurve whole_curve_of(const ClassProfile& profile);
+
+/// Two numbers of tasks make no curve: the fewer would always be the point.
+inline constexpr std::size_t kFewestNumbersOfTasks = 3;
+/// How far an elastic job of the class is worth growing whose tasks are given just `resources`: the
+/// `diagonal` point over the number of tasks. None known with fewer than kFewestNumbersOfTasks that
+/// run.
+[[nodiscard]] GrowthLimit growth_limit(const ClassProfile& profile, const NamedAmounts& resources);
 
 /// The spec with the amounts that it leaves to the profile: the `diagonal` point of those runs that
 /// were given the others. `invalid_input` naming `resources` when there is no such run that

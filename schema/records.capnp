@@ -95,6 +95,7 @@ struct JobSpec {
   placement @24 :Placement;       # unset: the tenant's
   user @25 :Text;                 # of the tenant; empty: none
   leaseMs @26 :Int64;             # without a coordinator; 0: the cluster's
+  measuresTasks @27 :Bool;        # a gang that tells how long its class takes with so many tasks
 }
 
 struct ProfiledAmounts {
@@ -207,6 +208,14 @@ struct JobRecord {
   begun @11 :UInt32;  # of an elastic job: tasks that were ever granted
   grown @12 :UInt32;  # of an elastic job: running tasks beyond those it started with
   windingDown @13 :Bool;  # of an elastic job: it has no work for tasks that have not begun
+  growthLimit @14 :GrowthLimit;  # of an elastic job; null: none is known
+}
+
+struct GrowthLimit {
+  # Beyond so many tasks an elastic job does not grow: the saturation point of its class.
+  tasks @0 :UInt32;               # 0: it may grow as far as it says
+  runs @1 :UInt32;                # of the class, by which it was found
+  confidencePermille @2 :UInt32;  # 0: not known
 }
 
 # -- tenants and nodes -----------------------------------------------------------------------------------
@@ -566,6 +575,12 @@ struct JobWindsDown {
   id @0 :UInt64;
 }
 
+struct GrowthLimited {
+  # What is known of how far an elastic job's class makes use of more tasks has changed.
+  id @0 :UInt64;
+  limit @1 :GrowthLimit;
+}
+
 struct TasksReclaimed {
   # Tasks are told to end so that others get their room. They wait again, and that is no failure.
   tasks @0 :List(ReclaimedTask);
@@ -669,6 +684,7 @@ struct JournalRecord {
     jobWindsDown @29 :JobWindsDown;
     tasksDisowned @30 :TasksDisowned;
     checkpointed @31 :Checkpointed;
+    growthLimited @32 :GrowthLimited;
   }
 }
 

@@ -7,6 +7,9 @@
 // What had begun and was given back or lost may have left work behind, so it runs again; the job
 // has succeeded when all of its begun tasks have.
 //
+// What its class was measured to make use of (GrowthLimited) bounds growth, not the claim; what has
+// grown beyond a limit that is learned later stays.
+//
 // It is a claim to `min` running tasks, whichever these are: those are granted within the tenant's
 // quota, the rest by growth (GrantStep::growth). A task that is reclaimed waits again as its next
 // attempt, and that is no failure.
@@ -37,6 +40,12 @@ namespace fairwater::inline state {
   const std::uint32_t failed = job.winding_down ? 0 : job.tasks.failed;
   const std::uint32_t has = job.tasks.running - job.grown + failed;
   return std::min(waiting, job.spec.tasks_min - std::min(job.spec.tasks_min, has));
+}
+
+/// So many more tasks of the elastic job may run by growth, whatever waits.
+[[nodiscard]] inline std::uint32_t room_to_grow(const JobRecord& job) {
+  const std::uint32_t most = job.growth_limit.tasks == 0 ? job.tasks.total : job.growth_limit.tasks;
+  return most - std::min(most, job.tasks.running);
 }
 
 }  // namespace fairwater::inline state

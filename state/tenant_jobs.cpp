@@ -96,6 +96,7 @@ void TenantJobs::add(UnfinishedJob unfinished) {
   if (!job.record.spec.user.empty())
     for (const std::string& user : {std::string{}, job.record.spec.user}) served_.try_emplace(user);
   job.waits_since = job.record.submitted_at;
+  job.awaits_limit = is_elastic(job.record.spec) && !job.record.spec.job_class.empty();
   job.waits_for = {unfinished.waits_for.begin(), unfinished.waits_for.end()};
   for (const JobId awaited : job.waits_for) dependents_[awaited].insert(job.record.id);
   std::uint32_t next = 0;
@@ -194,6 +195,8 @@ AttemptOutcome TenantJobs::settle(const TaskKey& key, Event&& event) {
   if (is_breaking(job.record) && !was_breaking) outcome.to_stop = running(job);
   outcome.out_of_work = has_run_out_of_work(job.record);
   outcome.job_ended = is_terminal(state_of(job.record));
+  if (outcome.job_ended && job.record.spec.measures_tasks)
+    outcome.measured_class = job.record.spec.job_class;
   if (outcome.job_ended) erase(place);
   return outcome;
 }
@@ -344,11 +347,40 @@ std::vector<RunningTask> TenantJobs::members_of(JobId job) const {
   return place == jobs_.end() ? std::vector<RunningTask>{} : running(place->second);
 }
 
-std::vector<JobId> TenantJobs::elastic_jobs() const {
+std::vector<JobId> TenantJobs::with_members() const {
   std::vector<JobId> all;
   for (const auto& [id, job] : jobs_)
-    if (is_elastic(job.record.spec)) all.push_back(id);
+    if (follows_members(job.record.spec)) all.push_back(id);
   return all;
+}
+
+std::vector<JobId> TenantJobs::growing_of(const std::string& job_class) const {
+  std::vector<JobId> all;
+  for (const auto& [id, job] : jobs_) {
+    const JobRecord& record = job.record;
+    if (is_elastic(record.spec) && record.spec.job_class == job_class && !record.cancelled &&
+        !record.winding_down)
+      all.push_back(id);
+  }
+  return all;
+}
+
+std::set<std::string> TenantJobs::elastic_classes() const {
+  std::set<std::string> classes;
+  for (const auto& [id, job] : jobs_)
+    if (job.awaits_limit) classes.insert(job.record.spec.job_class);
+  return classes;
+}
+
+void TenantJobs::know_limit(JobId id) {
+  const auto place = jobs_.find(id);
+  if (place != jobs_.end()) change(place->second, [&] { place->second.awaits_limit = false; });
+}
+
+void TenantJobs::limit_growth(JobId id, const GrowthLimit& limit) {
+  const auto place = jobs_.find(id);
+  if (place != jobs_.end())
+    change(place->second, [&] { place->second.record.growth_limit = limit; });
 }
 
 std::vector<JobId> TenantJobs::out_of_work() const {

@@ -45,6 +45,7 @@ struct AttemptOutcome {
   std::optional<BackingOff> backing_off;
   std::vector<RunningTask> to_stop;  ///< the rest of a gang that breaks with it
   bool out_of_work = false;          ///< the job is to wind down
+  std::string measured_class;        ///< of the job, when it ended and measured tasks
 };
 
 /// What a task that ended by itself tells of those to come.
@@ -110,8 +111,17 @@ class TenantJobs {
   std::optional<RunningTask> reclaim(const TaskKey& task);
   /// Its tasks that run, by index; none of a job that is gone.
   [[nodiscard]] std::vector<RunningTask> members_of(JobId job) const;
-  /// Elastic jobs, e.g. after a restart. O(jobs).
-  [[nodiscard]] std::vector<JobId> elastic_jobs() const;
+  /// Jobs whose tasks are told who else runs, e.g. after a restart. O(jobs).
+  [[nodiscard]] std::vector<JobId> with_members() const;
+  /// Elastic jobs of a class that may yet grow. O(jobs).
+  [[nodiscard]] std::vector<JobId> growing_of(const std::string& job_class) const;
+  /// The classes of elastic jobs, e.g. after a restart. O(jobs).
+  [[nodiscard]] std::set<std::string> elastic_classes() const;
+  /// What its class tells of growth is known, and as the job's record has it. An elastic job of a
+  /// class does not grow before.
+  void know_limit(JobId job);
+  /// Another limit is durable, see GrowthLimited.
+  void limit_growth(JobId job, const GrowthLimit& limit);
   /// Jobs that are to wind down, e.g. after a restart.
   [[nodiscard]] std::vector<JobId> out_of_work() const;
   /// That is durable. True: the job has ended with it, and is gone.
@@ -146,6 +156,8 @@ class TenantJobs {
   [[nodiscard]] bool waits(JobId job, std::uint32_t index) const;
   /// It waits for idle room, in no quota.
   [[nodiscard]] bool waits_to_grow(JobId job, std::uint32_t index) const;
+  /// It would, and stands beyond what its job's limit has room for.
+  [[nodiscard]] bool is_beyond_limit(JobId job, std::uint32_t index) const;
   /// How many jobs all of the above looked at that they were not called for: what it costs that
   /// others live.
   [[nodiscard]] std::uint64_t others_looked_at() const { return others_looked_at_; }
@@ -165,7 +177,8 @@ class TenantJobs {
     /// Since when some task of it waits; of others than services, since it came.
     WallTime waits_since;
     std::set<JobId> waits_for;
-    std::uint32_t holds = 0;  ///< of changes of the job that are being made durable
+    std::uint32_t holds = 0;    ///< of changes of the job that are being made durable
+    bool awaits_limit = false;  ///< see know_limit()
     [[nodiscard]] bool is_open() const {
       return holds == 0 && !record.cancelled && waits_for.empty();
     }
@@ -182,7 +195,8 @@ class TenantJobs {
     }
     /// Once it has what it claims, all else that waits would grow.
     [[nodiscard]] bool would_grow() const {
-      return is_elastic(record.spec) && is_open() && !waiting.empty() && claimed_tasks(record) == 0;
+      return is_elastic(record.spec) && is_open() && !waiting.empty() && !awaits_limit &&
+             claimed_tasks(record) == 0 && room_to_grow(record) > 0;
     }
     /// Its waiting tasks start at once.
     [[nodiscard]] bool starts_together() const {
@@ -223,6 +237,8 @@ class TenantJobs {
   [[nodiscard]] WaitingRange waiting_range(const Job& job, const Alike& tasks,
                                            const Prediction& expected,
                                            std::optional<WallTime> now) const;
+  /// Of a task that would run by growth: how many of its job stand before it.
+  [[nodiscard]] std::optional<std::uint32_t> place_to_grow(JobId job, std::uint32_t index) const;
   void append_growth(DemandWindow& window, std::size_t max_ranges,
                      std::optional<WallTime> now) const;
   class FairOrder;

@@ -305,7 +305,7 @@ void TenantJobs::append_growth(DemandWindow& window, std::size_t max_ranges,
     if (window.growth.size() >= max_ranges) return;
     const Job& job = other(id);
     const Prediction prediction = expected(job);
-    for (const auto& next : alike(job, max_ranges - window.growth.size(), job.waiting.size()))
+    for (const auto& next : alike(job, max_ranges - window.growth.size(), room_to_grow(job.record)))
       window.growth.push_back(waiting_range(job, next, prediction, now));
   }
 }
@@ -339,14 +339,26 @@ std::uint64_t TenantJobs::tasks_before(JobId id, std::uint32_t index) const {
   return before;
 }
 
-bool TenantJobs::waits_to_grow(JobId id, std::uint32_t index) const {
+std::optional<std::uint32_t> TenantJobs::place_to_grow(JobId id, std::uint32_t index) const {
   const auto place = jobs_.find(id);
-  if (place == jobs_.end() || !is_elastic(place->second.record.spec)) return false;
+  if (place == jobs_.end() || !is_elastic(place->second.record.spec)) return std::nullopt;
   const Job& job = place->second;
   std::uint32_t before = 0;
   for (const auto& range : job.waiting.ranges(job.waiting.size()))
     if (range.first < index) before += std::min(range.count, index - range.first);
-  return job.waiting.contains(index) && before >= job.claimed();
+  if (!job.waiting.contains(index) || before < job.claimed()) return std::nullopt;
+  return before - job.claimed();
+}
+
+bool TenantJobs::waits_to_grow(JobId id, std::uint32_t index) const {
+  return place_to_grow(id, index).has_value();
+}
+
+bool TenantJobs::is_beyond_limit(JobId id, std::uint32_t index) const {
+  const auto place = place_to_grow(id, index);
+  if (!place) return false;
+  const JobRecord& job = jobs_.at(id).record;
+  return job.growth_limit.tasks > 0 && *place >= room_to_grow(job);
 }
 
 bool TenantJobs::waits(JobId id, std::uint32_t index) const {

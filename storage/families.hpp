@@ -123,7 +123,8 @@ template <class Integer>
   return key_of(tenant) + class_key(job_class, resources) + '\0';
 }
 [[nodiscard]] inline std::string class_job_key(const JobRecord& job) {
-  return class_jobs_prefix(job.tenant, job.spec.job_class, job.spec.resources) + key_of(job.id);
+  return class_jobs_prefix(job.tenant, job.spec.job_class, profiled_amounts(job.spec, 0)) +
+         key_of(job.id);
 }
 [[nodiscard]] inline std::string request_key(TenantId tenant, const std::string& id) {
   return key_of(tenant) + id;

@@ -48,6 +48,7 @@ class Fold {
   void operator()(const JobSubmitted& body);
   void operator()(const JobCancelled& body);
   void operator()(const JobWindsDown& body);
+  void operator()(const GrowthLimited& body);
   void operator()(const NodeChanged& body) {
     if (!body.node.id) refuse("a node has the id 0");
     state_.meta.next_node.value = std::max(state_.meta.next_node.value, body.node.id.value + 1);
@@ -294,6 +295,14 @@ void Fold::operator()(const JobWindsDown& body) {
   JobRecord* job = unfinished(body.id);
   if (!job) return;
   change(*job, [&] { (void)wind_down(*job, record_.time); });
+}
+
+void Fold::operator()(const GrowthLimited& body) {
+  JobRecord* job = unfinished(body.id);
+  if (!job) return;
+  if (!is_elastic(job->spec))
+    refuse("job " + std::to_string(body.id.value) + " does not grow, and its growth is limited");
+  change(*job, [&] { job->growth_limit = body.limit; });
 }
 
 void Fold::run(NodeId node, const Grant& grant) {

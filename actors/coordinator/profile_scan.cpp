@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 namespace fairwater::inline actors::inline coordinator {
 namespace {
@@ -23,7 +24,19 @@ ProfileScan::ProfileScan(QueryProfile request) : request_(std::move(request)) {
   profile_.job_class = request_.job_class;
 }
 
+std::size_t ProfileScan::read_whole(const Ledger& ledger, const JobRecord& job) {
+  std::vector<TaskResult> results;
+  for (auto& task : ledger.tasks(job.id, 0, job.tasks.total))
+    if (is_over(task.record) && task.record.result)
+      results.push_back(std::move(*task.record.result));
+  const auto run = whole_run(job, results);
+  if (!run) return 0;
+  add_run(profile_, profiled_amounts(job.spec, job.memory_step), *run);
+  return 1;
+}
+
 std::size_t ProfileScan::read_job(const Ledger& ledger, const JobRecord& job) {
+  if (job.spec.measures_tasks) return read_whole(ledger, job);
   std::size_t runs = 0;
   // Each step above was taken because a task hit the limit of the one below.
   for (std::uint32_t step = 0; step < job.memory_step; ++step) {
@@ -50,7 +63,7 @@ void ProfileScan::read_amounts(const Ledger& ledger, const NamedAmounts& amounts
     const auto job = ledger.job(id);
     if (!job) return true;
     if (!is_terminal(state_of(*job)))
-      add_unfinished(profile_, amounts_at(job->spec, job->memory_step), id);
+      add_unfinished(profile_, profiled_amounts(job->spec, job->memory_step), id);
     runs += read_job(ledger, *job);
     return ++jobs < kMostJobsRead && runs < kMaxProfiledRuns;
   });

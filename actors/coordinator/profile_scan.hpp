@@ -21,6 +21,8 @@ class ProfileScan {
 
  private:
   void read_amounts(const Ledger& ledger, const NamedAmounts& amounts);
+  /// Of a job that measures tasks.
+  std::size_t read_whole(const Ledger& ledger, const JobRecord& job);
   /// How many runs it had.
   std::size_t read_job(const Ledger& ledger, const JobRecord& job);
 

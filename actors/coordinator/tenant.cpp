@@ -139,7 +139,7 @@ void take_grants(TenantSelf self, const Granted& granted) {
     auto& [actor, launch] = by_node[item.node_id];
     actor = item.node;
     if (job.spec.kind == JobKind::service) launch.services.insert(job.id);
-    if (is_elastic(job.spec)) state.members_moved.insert(job.id);
+    if (follows_members(job.spec)) state.members_moved.insert(job.id);
     if (job.spec.gang) gangs[job.id].task = item.grant.task;
     launch.orders.push_back(std::move(*order));
   }
@@ -176,9 +176,10 @@ void follow(TenantSelf self, JobId job, const AttemptOutcome& outcome) {
   if (outcome.backing_off) end_backoff_later(self, *outcome.backing_off);
   send_stops(self, outcome.to_stop);
   if (outcome.out_of_work) wind_down(self, job);
+  if (!outcome.measured_class.empty()) learn_limits(self, outcome.measured_class);
   if (outcome.job_ended) return job_ended(self, job);
   auto& state = self->state;
-  if (state.jobs.knows(job) && is_elastic(state.jobs.record(job).spec))
+  if (state.jobs.knows(job) && follows_members(state.jobs.record(job).spec))
     state.members_moved.insert(job);
 }
 
@@ -214,6 +215,16 @@ void end_wait(TenantActorState& state, const WaitOver& over) {
   if (waiters->second.empty()) state.waiters.erase(waiters);
 }
 
+std::string saturation_text(const JobRecord& job) {
+  const GrowthLimit& limit = job.growth_limit;
+  std::string text = "its job grows to " + std::to_string(limit.tasks) +
+                     " tasks and no further: beyond them more do not pay, by " +
+                     std::to_string(limit.runs) + " runs of class " + job.spec.job_class;
+  if (limit.confidence_permille > 0)
+    text += ", with a confidence of " + std::to_string(limit.confidence_permille / 10) + " %";
+  return text;
+}
+
 WaitingDescription describe(const TenantActorState& state, const DescribeWaiting& request) {
   WaitingDescription description;
   if (const auto* task = state.jobs.backing_off(request.id, request.index)) {
@@ -225,6 +236,10 @@ WaitingDescription describe(const TenantActorState& state, const DescribeWaiting
   for (const auto& awaited : state.jobs.dependencies(request.id))
     description.obstacles.push_back(
         {"dependency", "waits for job " + std::to_string(awaited.value) + " to succeed"});
+  if (state.jobs.is_beyond_limit(request.id, request.index)) {
+    description.obstacles.push_back({"saturation", saturation_text(state.jobs.record(request.id))});
+    return description;
+  }
   if (state.jobs.waits_to_grow(request.id, request.index)) {
     description.obstacles.push_back(
         {"growth",
@@ -254,13 +269,14 @@ caf::result<Done> retire(TenantActorState& state) {
 }
 
 /// What a restart must do again: stop what was cancelled or reclaimed, wait out pauses, let elastic
-/// jobs wind down, and ask about awaited jobs that have ended.
+/// jobs wind down, look how far they may grow, and ask about awaited jobs that have ended.
 void resume(TenantSelf self) {
   auto& state = self->state;
   send_stops(self, state.jobs.to_stop());
   for (const auto& task : state.jobs.backing_off()) end_backoff_later(self, task);
   for (const JobId job : state.jobs.out_of_work()) wind_down(self, job);
-  for (const JobId job : state.jobs.elastic_jobs()) state.members_moved.insert(job);
+  for (const JobId job : state.jobs.with_members()) state.members_moved.insert(job);
+  for (const std::string& of : state.jobs.elastic_classes()) learn_limits(self, of);
   refresh(self);
 }
 
@@ -312,6 +328,7 @@ TenantBase::behavior_type tenant_behavior(TenantSelf self,
       },
       [self](const WaitOver& over) { end_wait(self->state, over); },
       [self](const OutOfWork& job) { wind_down(self, job.job); },
+      [self](const LearnLimits& of) { learn_limits(self, of.job_class); },
   };
 }
 

@@ -1,17 +1,90 @@
-// Of the tenant's actor: elastic jobs that run out of work, and tasks that are taken back.
+// Of the tenant's actor: how far elastic jobs grow, those that run out of work, and tasks that are
+// taken back.
 #include <chrono>
+#include <map>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "actors/coordinator/tenant_state.hpp"
+#include "model/profile.hpp"
 
 namespace fairwater::inline actors::inline coordinator::tenancy {
 namespace {
 
 constexpr auto kRetryAfterFailure = std::chrono::seconds(1);
 
+void learn_later(TenantSelf self, const std::string& job_class) {
+  self->delayed_send(self, kRetryAfterFailure, LearnLimits{job_class});
+}
+
+/// Durable before it counts; meanwhile the job is granted nothing.
+void limit_growth(TenantSelf self, JobId job, const GrowthLimit& limit) {
+  auto& state = self->state;
+  if (!state.limiting.insert(job).second) return;
+  state.jobs.hold(job);
+  const std::string of = state.jobs.record(job).spec.job_class;
+  self->request(state.coordinator, caf::infinite,
+                Withdraw{state.id, job, GrowthLimited{job, limit}})
+      .then(
+          [self, job, limit, of](const Done&) {
+            auto& state = self->state;
+            state.limiting.erase(job);
+            state.jobs.release_hold(job);
+            state.jobs.limit_growth(job, limit);
+            state.jobs.know_limit(job);
+            learn_limits(self, of);  // it may be another by now
+            refresh(self);
+          },
+          [self, job, of](const caf::error&) {
+            self->state.limiting.erase(job);
+            self->state.jobs.release_hold(job);
+            learn_later(self, of);
+            refresh(self);
+          });
+}
+
+void take_limits(TenantSelf self, const ClassProfile& profile) {
+  auto& jobs = self->state.jobs;
+  std::map<NamedAmounts, GrowthLimit> limits;  // a curve takes a thousand resamples
+  for (const JobId id : jobs.growing_of(profile.job_class)) {
+    const JobRecord& job = jobs.record(id);
+    const auto [limit, is_new] = limits.try_emplace(job.spec.resources);
+    if (is_new) limit->second = growth_limit(profile, job.spec.resources);
+    if (limit->second == job.growth_limit)
+      jobs.know_limit(id);
+    else
+      limit_growth(self, id, limit->second);
+  }
+  refresh(self);
+}
+
 }  // namespace
+
+void learn_limits(TenantSelf self, const std::string& job_class) {
+  auto& state = self->state;
+  if (state.jobs.growing_of(job_class).empty()) return;
+  const auto [reading, is_first] = state.learning.try_emplace(job_class, false);
+  if (!is_first) {
+    reading->second = true;
+    return;
+  }
+  self->request(state.context->scanner, caf::infinite,
+                QueryProfile{state.id, state.tenant_name, job_class})
+      .then(
+          [self](const ClassProfile& profile) {
+            const bool is_old = self->state.learning.extract(profile.job_class).mapped();
+            if (is_old)
+              learn_limits(self, profile.job_class);
+            else
+              take_limits(self, profile);
+          },
+          [self, job_class](const caf::error&) {
+            self->state.learning.erase(job_class);
+            learn_later(self, job_class);
+          });
+}
 
 void wind_down(TenantSelf self, JobId job) {
   auto& state = self->state;

@@ -20,6 +20,7 @@ FAIRWATER_COORDINATOR_MESSAGE(BackoffOver)
 FAIRWATER_COORDINATOR_MESSAGE(HomingOver)
 FAIRWATER_COORDINATOR_MESSAGE(WaitOver)
 FAIRWATER_COORDINATOR_MESSAGE(OutOfWork)
+FAIRWATER_COORDINATOR_MESSAGE(LearnLimits)
 
 namespace fairwater::inline actors::inline coordinator {
 
@@ -40,13 +41,18 @@ struct OutOfWork {
   JobId job;
 };
 
+/// What a class tells of growth could not be read, or be made durable, before.
+struct LearnLimits {
+  std::string job_class;
+};
+
 }  // namespace fairwater::inline actors::inline coordinator
 
 namespace fairwater::inline actors::inline coordinator::tenancy {
 
 using TenantBase = TenantActor::extend<caf::reacts_to<RefreshWindow>, caf::reacts_to<BackoffOver>,
                                        caf::reacts_to<HomingOver>, caf::reacts_to<WaitOver>,
-                                       caf::reacts_to<OutOfWork>>;
+                                       caf::reacts_to<OutOfWork>, caf::reacts_to<LearnLimits>>;
 using WaitPromise = caf::typed_response_promise<Done>;
 
 /// A submission with a request id that is not durable yet.
@@ -70,6 +76,9 @@ struct TenantActorState {
   std::size_t submitting_bytes = 0;
   std::map<std::string, SubmissionUnderWay> requested;  ///< by request id
   std::set<JobId> winding_down;                         ///< that is being made durable
+  /// Classes whose profiles are being read; true: once more after that.
+  std::map<std::string, bool> learning;
+  std::set<JobId> limiting;       ///< a change of their limit is being made durable
   std::set<JobId> members_moved;  ///< of elastic jobs: their tasks are to be told, with the window
   bool refresh_due = false;
   bool retired = false;
@@ -91,6 +100,9 @@ void send_stops(TenantSelf self, const std::vector<RunningTask>& running);
 
 /// The elastic job has no work for tasks that have not begun. Tried until it is durable.
 void wind_down(TenantSelf self, JobId job);
+/// Lets elastic jobs of the class grow as far as its profile says, and no further; until that is
+/// known and durable.
+void learn_limits(TenantSelf self, const std::string& job_class);
 /// Of elastic jobs whose tasks have begun or ended: tells those that run which do.
 void tell_members(TenantSelf self);
 /// Told to end.

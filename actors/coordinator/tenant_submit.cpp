@@ -97,6 +97,7 @@ void make_durable(TenantSelf self, const AdmittedJob& job, const Submitter& subm
             state.jobs.add({submitted_job({id, state.id, spec}, receipt.time), {}, spec.after});
             for (const auto& awaited : spec.after)
               if (!state.jobs.knows(awaited)) ask_dependency(self, awaited);
+            if (is_elastic(spec) && !spec.job_class.empty()) learn_limits(self, spec.job_class);
             refresh(self);
             finish(self, submitter, JobAccepted{id});
           },

@@ -194,6 +194,9 @@ struct RecordFields {
     return json;
   }
   Json operator()(const JobWindsDown& body) const { return Json{{"job", body.id.value}}; }
+  Json operator()(const GrowthLimited& body) const {
+    return Json{{"job", body.id.value}, {"limit", growth_limit_json(body.limit)}};
+  }
   Json operator()(const TasksReclaimed& body) const {
     Json tasks = Json::array();
     for (const Reclaim& reclaim : body.tasks) {

@@ -23,7 +23,8 @@ Json elastic_json(const JobRecord& job) {
   return Json{{"min", job.spec.tasks_min},
               {"max", job.spec.tasks_max},
               {"grown", job.grown},
-              {"winding_down", job.winding_down}};
+              {"winding_down", job.winding_down},
+              {"growth_limit", growth_limit_json(job.growth_limit)}};
 }
 
 Json run_as_json(const RunAs& run_as) {
@@ -39,6 +40,14 @@ Json placement_json(Placement placement) {
 }
 
 }  // namespace
+
+Json growth_limit_json(const GrowthLimit& limit) {
+  if (limit.tasks == 0) return nullptr;
+  const double confidence = limit.confidence_permille / 1000.0;
+  return Json{{"tasks", limit.tasks},
+              {"runs", limit.runs},
+              {"confidence", limit.confidence_permille > 0 ? Json(confidence) : Json(nullptr)}};
+}
 
 std::uint32_t attempts_begun(const TaskRecord& task) {
   const bool between_runs = task.state == TaskState::pending ||

@@ -15,6 +15,8 @@ namespace fairwater::inline cli::inline cluster {
 [[nodiscard]] Json token_json(const TokenInfo& token);
 [[nodiscard]] Json tenant_change_json(const TenantChange& change);
 [[nodiscard]] Json node_json(const NodeInfo& node);
+/// Null where none is known.
+[[nodiscard]] Json growth_limit_json(const GrowthLimit& limit);
 /// Without `task_list`.
 [[nodiscard]] Json job_json(const JobRecord& job);
 [[nodiscard]] Json job_detail_json(const JobDetail& detail);

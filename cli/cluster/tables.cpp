@@ -359,6 +359,9 @@ std::string elastic_text(const JobRecord& job) {
   if (!is_elastic(job.spec)) return {};
   std::string text = fmt::format("{} to {} tasks, {} of those that run by growth",
                                  job.spec.tasks_min, job.spec.tasks_max, job.grown);
+  if (job.growth_limit.tasks > 0)
+    text += fmt::format("; grows to {} at most, where more do not pay (class {})",
+                        job.growth_limit.tasks, job.spec.job_class);
   if (job.winding_down)
     text += fmt::format("; no work is left for {} that have not begun", job.tasks.unneeded);
   return text;

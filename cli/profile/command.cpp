@@ -58,8 +58,15 @@ int show(const Context& context, Client& client, const ShowOptions& options) {
   return present(context, *profile, options.svg);
 }
 
-/// What runs at each amount: one task of the job, whose end is what is measured.
-caf::error make_one_run(JobSpec& spec, const Context& context) {
+bool varies_tasks(const std::vector<Variation>& variations) {
+  return std::any_of(variations.begin(), variations.end(), [](const Variation& variation) {
+    return variation.resource == kTasksOfClass;
+  });
+}
+
+/// What runs at each amount: one task of the job, whose end is what is measured; or, where their
+/// number varies, all of them at once.
+caf::error make_one_run(JobSpec& spec, bool with_all_tasks, const Context& context) {
   if (spec.job_class.empty())
     return make_error(ErrorCode::invalid_input,
                       "is missing: the runs make the profile of a class; write class: NAME",
@@ -67,7 +74,12 @@ caf::error make_one_run(JobSpec& spec, const Context& context) {
   if (spec.kind == JobKind::service)
     return make_error(ErrorCode::invalid_input, "a service does not end: it cannot be measured",
                       "kind");
-  if (spec.tasks_max > 1) context.warn({"tasks: each run is one task of the job"});
+  if (with_all_tasks)
+    spec.placement = Placement::unset;  // the nodes of what starts together are chosen together
+  else if (spec.tasks_max > 1)
+    context.warn(
+        {"tasks: each run is one task of the job; --vary tasks=1..8 runs so many at once"});
+  spec.notify.clear();
   spec.tasks_min = spec.tasks_max = 1;
   spec.retries = 0;
   spec.gang = false;
@@ -82,13 +94,14 @@ Expected<Measurement> measurement_of(const Context& context, const MeasureOption
   auto file = parse_job_file(*text, options.file == "-" ? "standard input" : options.file);
   if (!file) return file.error();
   Measurement wanted{std::move(file->spec), {}, options.repeat, options.parallel};
-  if (const auto error = make_one_run(wanted.spec, context)) return file->document.locate(error);
   std::vector<Variation> variations;
   for (const std::string& word : options.vary) {
     auto variation = parse_variation(word);
     if (!variation) return variation.error();
     variations.push_back(std::move(*variation));
   }
+  if (const auto error = make_one_run(wanted.spec, varies_tasks(variations), context))
+    return file->document.locate(error);
   auto amounts = combinations(wanted.spec.resources, variations);
   if (!amounts) return amounts.error();
   wanted.amounts = std::move(*amounts);
@@ -136,12 +149,14 @@ void add_profile_commands(CLI::App& app, Context& context) {
   auto* run_verb = add_verb(
       *noun, "run", "Run a job file's class at chosen amounts, then show its profile",
       "  fairwater profile run render.yaml --vary cpu=1..8\n"
+      "  fairwater profile run queue.yaml --vary tasks=1..8\n"
       "  fairwater profile run sort.yaml --vary memory=64MiB..1GiB:x2 --vary cpu=1,2 --repeat 5");
   auto measure_options = std::make_shared<MeasureOptions>();
   run_verb->add_option("file", measure_options->file, "a job file with a class, or -")->required();
   run_verb
       ->add_option("--vary", measure_options->vary,
-                   "RESOURCE=RANGE: cpu=1..8, cpu=1..8:2, memory=512MiB..4GiB:x2, cpu=1,2,4")
+                   "RESOURCE=RANGE: cpu=1..8, cpu=1..8:2, memory=512MiB..4GiB:x2, cpu=1,2,4; "
+                   "tasks=1..8 runs so many at once")
       ->required()
       ->allow_extra_args(false);
   run_verb->add_option("--repeat", measure_options->repeat, "runs with each amounts (default 3)")

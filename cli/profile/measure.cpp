@@ -44,6 +44,17 @@ std::set<JobId> jobs_of(const ClassProfile& profile) {
 
 }  // namespace
 
+JobSpec run_of(JobSpec spec, const NamedAmounts& amounts) {
+  spec.resources = amounts;
+  const auto tasks = spec.resources.extract(std::string(kTasksOfClass));
+  if (tasks.empty()) return spec;
+  // Beyond what a job may have, the coordinator says so.
+  constexpr Amount kTooMany = kMaxTasksPerJob + 1;
+  spec.tasks_min = spec.tasks_max = static_cast<std::uint32_t>(std::min(tasks.mapped(), kTooMany));
+  spec.gang = spec.measures_tasks = true;
+  return spec;
+}
+
 std::vector<RunLeft> runs_left(const ClassProfile& profile, const Measurement& wanted) {
   std::vector<RunLeft> left;
   std::vector<std::size_t> missing;
@@ -122,8 +133,7 @@ caf::error Measuring::work(ProgressLine& progress) {
 }
 
 Expected<std::optional<JobId>> Measuring::submit(Session& session, const NamedAmounts& amounts) {
-  JobSpec spec = wanted_.spec;
-  spec.resources = amounts;
+  const JobSpec spec = run_of(wanted_.spec, amounts);
   for (;;) {
     const auto id = session.submit(spec);
     if (id) {
@@ -133,7 +143,8 @@ Expected<std::optional<JobId>> Measuring::submit(Session& session, const NamedAm
       return std::optional(*id);
     }
     const ErrorDetails why = details(id.error());
-    if (why.code == ErrorCode::invalid_input && why.field == "resources") {
+    if (why.code == ErrorCode::invalid_input &&
+        (why.field == "resources" || why.field == "tasks")) {
       refuse(amounts, id.error());
       return std::optional<JobId>{};
     }

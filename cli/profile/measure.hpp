@@ -27,11 +27,14 @@ namespace fairwater::inline cli::inline profile {
 inline constexpr std::uint32_t kMostParallelRuns = 16;
 
 struct Measurement {
-  JobSpec spec;                       ///< what runs; one task, no retries
-  std::vector<NamedAmounts> amounts;  ///< at which
+  JobSpec spec;                       ///< what runs; no retries, and one task
+  std::vector<NamedAmounts> amounts;  ///< at which; with kTasksOfClass so many tasks at once
   std::uint32_t repeat = 3;           ///< runs of each, at most kMaxProfiledRuns
   std::uint32_t parallel = 2;
 };
+
+/// The job that is one run with these amounts.
+[[nodiscard]] JobSpec run_of(JobSpec spec, const NamedAmounts& amounts);
 
 /// One run to come or under way.
 struct RunLeft {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -60,17 +62,29 @@ std::string failures_text(const AmountDetail& detail) {
   return text.empty() ? "-" : text;
 }
 
-std::string heading(const ClassProfile& profile, const ProfileCurve& measured) {
+bool is_of_tasks(const NamedAmounts& amounts) {
+  return amounts.contains(std::string(kTasksOfClass));
+}
+
+bool has_runs_of(const ClassProfile& profile, bool tasks) {
+  return std::any_of(
+      profile.amounts.begin(), profile.amounts.end(),
+      [&](const ClassAmounts& entry) { return is_of_tasks(entry.resources) == tasks; });
+}
+
+/// `tasks`: of whole jobs.
+std::string heading(const ClassProfile& profile, const ProfileCurve& measured, bool tasks) {
   std::size_t runs = 0;
   std::size_t unfinished = 0;
   for (const ClassAmounts& entry : profile.amounts) {
+    if (is_of_tasks(entry.resources) != tasks) continue;
     runs += entry.runs.size();
     unfinished += entry.unfinished.size();
   }
   std::string text =
-      fmt::format("class {} of tenant {}: {} run{} with {} different amount{}", profile.job_class,
-                  profile.tenant, runs, runs == 1 ? "" : "s", measured.curve.amounts.size(),
-                  measured.curve.amounts.size() == 1 ? "" : "s");
+      fmt::format("class {} of tenant {}: {} run{}{} with {} different amount{}", profile.job_class,
+                  profile.tenant, runs, runs == 1 ? "" : "s", tasks ? " of all tasks at once" : "",
+                  measured.curve.amounts.size(), measured.curve.amounts.size() == 1 ? "" : "s");
   if (unfinished > 0)
     text += fmt::format("; {} job{} not ended", unfinished, unfinished == 1 ? " has" : "s have");
   if (profile.more) text += "; more amounts than are shown";
@@ -125,12 +139,14 @@ std::string points_table(const ProfileCurve& measured) {
   return table.str();
 }
 
-std::string doubts_text(const ProfileCurve& measured) {
+std::string doubts_text(const ProfileCurve& measured, bool tasks) {
   const ClassCurve& curve = measured.curve;
   if (curve.amounts.empty()) return {};
   if (curve.points.empty()) return "it has not run to its end with any of these amounts\n";
   if (curve.varied.empty())
-    return "one set of amounts tells no point: fairwater profile run FILE --vary cpu=1..4\n";
+    return fmt::format(
+        "one set of amounts tells no point: fairwater profile run FILE --vary {}=1..4\n",
+        tasks ? "tasks" : "cpu");
   if (curve.flat) return "the curve is flat: more does not pay beyond what runs differ by anyway\n";
   if (!curve.points.front().confidence)
     return "runs that were never repeated tell no noise, and so no confidence: --repeat 3\n";
@@ -169,37 +185,60 @@ Json point_json(const ProfileCurve& measured, const CurvePoint& point) {
               {"interval", interval}};
 }
 
-}  // namespace
+Json amounts_json(const ClassProfile& profile, const ProfileCurve& measured) {
+  Json amounts = Json::array();
+  for (std::size_t i = 0; i < measured.curve.amounts.size(); ++i)
+    amounts.push_back(amount_json(profile, measured, i));
+  return amounts;
+}
 
-std::string profile_text(const ClassProfile& profile) {
-  const ProfileCurve measured = curve_of(profile);
-  std::string text = heading(profile, measured);
+Json points_json(const ProfileCurve& measured) {
+  Json points = Json::array();
+  for (const CurvePoint& point : measured.curve.points)
+    points.push_back(point_json(measured, point));
+  return points;
+}
+
+std::string curve_text(const ClassProfile& profile, const ProfileCurve& measured, bool tasks) {
+  std::string text = heading(profile, measured, tasks);
   if (!measured.curve.amounts.empty()) text += "\n" + amounts_table(profile, measured);
   for (const Chart& chart : charts_of(measured)) text += "\n" + chart_text(chart);
   if (!measured.curve.varied.empty()) text += "\n" + points_table(measured);
-  return text + doubts_text(measured);
+  return text + doubts_text(measured, tasks);
+}
+
+}  // namespace
+
+std::string profile_text(const ClassProfile& profile) {
+  std::string text;
+  if (has_runs_of(profile, false) || profile.amounts.empty())
+    text += curve_text(profile, curve_of(profile), false);
+  if (!has_runs_of(profile, true)) return text;
+  return text + (text.empty() ? "" : "\n") + curve_text(profile, whole_curve_of(profile), true);
 }
 
 Json profile_json(const ClassProfile& profile) {
   const ProfileCurve measured = curve_of(profile);
-  Json amounts = Json::array();
-  for (std::size_t i = 0; i < measured.curve.amounts.size(); ++i)
-    amounts.push_back(amount_json(profile, measured, i));
-  Json points = Json::array();
-  for (const CurvePoint& point : measured.curve.points)
-    points.push_back(point_json(measured, point));
+  const ProfileCurve of_tasks = whole_curve_of(profile);
+  Json tasks = nullptr;
+  if (has_runs_of(profile, true))
+    tasks = Json{{"flat", of_tasks.curve.flat},
+                 {"amounts", amounts_json(profile, of_tasks)},
+                 {"points", points_json(of_tasks)}};
   return Json{{"profile",
                {{"tenant", profile.tenant},
                 {"class", profile.job_class},
                 {"complete", !profile.more},
                 {"flat", measured.curve.flat},
-                {"amounts", std::move(amounts)},
-                {"points", std::move(points)}}}};
+                {"amounts", amounts_json(profile, measured)},
+                {"points", points_json(measured)},
+                {"tasks", std::move(tasks)}}}};
 }
 
 std::string profile_svg(const ClassProfile& profile) {
-  return charts_svg("class " + profile.job_class + " of tenant " + profile.tenant,
-                    charts_of(curve_of(profile)));
+  std::vector<Chart> charts = charts_of(curve_of(profile));
+  for (Chart& chart : charts_of(whole_curve_of(profile))) charts.push_back(std::move(chart));
+  return charts_svg("class " + profile.job_class + " of tenant " + profile.tenant, charts);
 }
 
 }  // namespace fairwater::inline cli::inline profile

@@ -5,8 +5,9 @@
 //   step   := amount        added each time; 1 (one processor, one piece) unless given
 //           | "x" number    multiplied each time, 2 or more; memory is doubled unless given
 //
-// `cpu=1..8`, `cpu=1..8:2` (1, 3, 5, 7), `memory=512MiB..4GiB:x2`, `cpu=0.5,1,2,4`. A range ends
-// with the last amount that is not above its end.
+// `tasks=1..8` varies how many tasks run at once. `cpu=1..8`, `cpu=1..8:2` (1, 3, 5, 7),
+// `memory=512MiB..4GiB:x2`, `cpu=0.5,1,2,4`. A range ends with the last amount that is not above
+// its end.
 #pragma once
 
 #include <string>

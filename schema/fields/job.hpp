@@ -90,6 +90,7 @@ struct Fields<JobSpec> {
     FAIRWATER_FIELD(placement, Placement);
     FAIRWATER_SPARSE_FIELD(user, User);
     FAIRWATER_FIELD(lease_ms, LeaseMs);
+    FAIRWATER_FIELD(measures_tasks, MeasuresTasks);
   }
 };
 
@@ -148,6 +149,16 @@ struct Fields<TaskCounts> {
 };
 
 template <>
+struct Fields<GrowthLimit> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(tasks, Tasks);
+    FAIRWATER_FIELD(runs, Runs);
+    FAIRWATER_FIELD(confidence_permille, ConfidencePermille);
+  }
+};
+
+template <>
 struct Fields<JobRecord> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
@@ -165,6 +176,7 @@ struct Fields<JobRecord> {
     FAIRWATER_FIELD(begun, Begun);
     FAIRWATER_FIELD(grown, Grown);
     FAIRWATER_FIELD(winding_down, WindingDown);
+    FAIRWATER_SPARSE_FIELD(growth_limit, GrowthLimit);
   }
 };
 

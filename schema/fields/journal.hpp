@@ -283,6 +283,15 @@ struct Fields<JobWindsDown> {
 };
 
 template <>
+struct Fields<GrowthLimited> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(id, Id);
+    FAIRWATER_FIELD(limit, Limit);
+  }
+};
+
+template <>
 struct Fields<Reclaim> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
@@ -443,6 +452,7 @@ constexpr void each_body(Visit&& visit) {
   FAIRWATER_BODY(JobWindsDown);
   FAIRWATER_BODY(TasksDisowned);
   FAIRWATER_BODY(Checkpointed);
+  FAIRWATER_BODY(GrowthLimited);
 }
 #undef FAIRWATER_BODY
 

@@ -177,4 +177,118 @@ TEST_CASE("under bra an elastic job stays as it started", "[actor]") {
   CHECK(agent.launches().size() == 2);
 }
 
+namespace {
+
+JobSpec of_class(JobSpec spec, const std::string& job_class = "queue") {
+  spec.job_class = job_class;
+  return spec;
+}
+
+/// Runs the class with so many tasks at once, as long as told.
+void run_whole(ClusterFixture& cluster, FakeAgent& agent, std::uint32_t tasks,
+               std::int64_t run_ms) {
+  JobSpec spec = of_class(elastic_spec("grower", tasks, tasks));
+  spec.gang = spec.measures_tasks = true;
+  const JobId job = submit_elastic(cluster, spec);
+  (void)cluster.report(agent);
+  std::vector<TaskResult> results;
+  for (const LaunchOrder& order : agent.launches())
+    if (order.task.job == job) {
+      CHECK(order.follows_members);
+      results.push_back(succeeded(order.task));
+      results.back().started_at = {1'000'000};
+      results.back().finished_at = {1'000'000 + run_ms * 1000};
+    }
+  REQUIRE(results.size() == tasks);
+  REQUIRE(cluster.report(agent, results).engaged());
+  CHECK(state_of(cluster.show(job).job) == JobState::succeeded);
+}
+
+/// More than three tasks at once take as long as three.
+void measure_tasks(ClusterFixture& cluster, FakeAgent& agent) {
+  for (const std::int64_t off_ms : {0, 1, 2})
+    for (const std::uint32_t tasks : {1, 2, 3, 4, 8})
+      run_whole(cluster, agent, tasks, 6000 / std::min<std::int64_t>(tasks, 3) + off_ms);
+}
+
+std::uint32_t running_of(ClusterFixture& cluster, FakeAgent& agent, JobId job) {
+  for (int beat = 0; beat < 3; ++beat) {
+    agent.running.clear();
+    for (const LaunchOrder& order : agent.launches())
+      if (order.task.job == job) agent.running.push_back(order.task);
+    (void)cluster.report(agent);
+    cluster.advance(1000);
+  }
+  return cluster.show(job).job.tasks.running;
+}
+
+}  // namespace
+
+TEST_CASE("an elastic job stops growing where its class was measured not to gain", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("grower", 1), tenant_spec("idle", 1)});
+  FakeAgent agent = cluster.join("node1", 8);
+  measure_tasks(cluster, agent);
+  const JobId job = submit_elastic(cluster, of_class(elastic_spec("grower", 1, 8)));
+  CHECK(running_of(cluster, agent, job) == 3);
+  const GrowthLimit limit = cluster.show(job).job.growth_limit;
+  CHECK(limit.tasks == 3);
+  CHECK(limit.runs == 15);
+  const auto why = cluster.ask<Explanation>(ExplainTask{cluster.operator_caller(), job, 5});
+  REQUIRE(why.engaged());
+  REQUIRE_FALSE(why->obstacles.empty());
+  CHECK(why->obstacles.front().code == "saturation");
+  CHECK_THAT(why->obstacles.front().message,
+             Catch::Matchers::Contains("grows to 3 tasks and no further") &&
+                 Catch::Matchers::Contains("15 runs of class queue"));
+  SECTION("after a restart it does not either, and the ledger is proved") {
+    cluster.restart();
+    REQUIRE_FALSE(cluster.reattach(agent));
+    CHECK(running_of(cluster, agent, job) == 3);
+    CHECK(cluster.verify().ok);
+  }
+  SECTION("another class, or none, knows no limit") {
+    (void)cluster.ask<Done>(CancelJob{cluster.operator_caller(), job, ""});
+    agent.running.clear();
+    std::vector<TaskResult> stopped;
+    for (const TaskKey& task : agent.stops()) stopped.push_back(ended(task, EndReason::cancelled));
+    (void)cluster.report(agent, stopped);
+    const std::string job_class = GENERATE("other", "");
+    const JobId other = submit_elastic(cluster, of_class(elastic_spec("grower", 1, 8), job_class));
+    CHECK(running_of(cluster, agent, other) == 8);
+    CHECK(cluster.show(other).job.growth_limit == GrowthLimit{});
+  }
+}
+
+TEST_CASE("the least of an elastic job counts, whatever was measured", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("grower", 1)});
+  FakeAgent agent = cluster.join("node1", 8);
+  measure_tasks(cluster, agent);
+  const JobId job = submit_elastic(cluster, of_class(elastic_spec("grower", 5, 8)));
+  CHECK(running_of(cluster, agent, job) == 5);
+}
+
+TEST_CASE("what is measured while an elastic job runs is taken up", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("grower", 1)});
+  FakeAgent agent = cluster.join("node1", 32);
+  const JobId job = submit_elastic(cluster, of_class(elastic_spec("grower", 1, 4)));
+  const JobId larger = submit_elastic(cluster, of_class(elastic_spec("grower", 1, 8)));
+  cluster.advance(1000);
+  measure_tasks(cluster, agent);
+  CHECK(cluster.show(job).job.growth_limit.tasks == 3);
+  CHECK(cluster.show(larger).job.growth_limit.runs == 15);
+  // What is measured later counts as well.
+  for (int i = 0; i < 20; ++i)
+    for (const std::uint32_t tasks : {1, 2, 3, 5, 8})
+      run_whole(cluster, agent, tasks, 6000 / std::min<std::int64_t>(tasks, 5) + i % 3);
+  CHECK(cluster.show(larger).job.growth_limit.runs > 15);
+  std::size_t changes = 0;
+  for (const JournalRecord& record : cluster.journal())
+    if (std::holds_alternative<GrowthLimited>(record.body)) ++changes;
+  CHECK(changes > 2);
+  CHECK(cluster.verify().ok);
+}
+
 }  // namespace fairwater

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "model/job_validation.hpp"
+
 namespace fairwater {
 namespace {
 
@@ -129,6 +131,101 @@ TEST_CASE("without a run that tells, the command that makes one is named", "[uni
   JobSpec all = leaves({}, {});
   all.profiled.all = true;
   CHECK_THAT(refused(all, failing), Catch::Contains("no run of it has succeeded"));
+}
+
+TEST_CASE("a whole job takes from its first task's start to its last one's end",
+          "[unit][profile]") {
+  JobRecord job;
+  job.id = JobId{4};
+  job.spec.job_class = "queue";
+  job.spec.gang = job.spec.measures_tasks = true;
+  job.spec.tasks_min = job.spec.tasks_max = 2;
+  job.tasks.total = job.tasks.succeeded = 2;
+  job.started_at = {1};
+  const auto result = [](std::uint32_t index, std::int64_t from_ms, std::int64_t to_ms) {
+    TaskResult result;
+    result.task = {JobId{4}, index, 1};
+    result.started_at = {from_ms * 1000};
+    result.finished_at = {to_ms * 1000};
+    result.cpu_ms = 5;
+    result.peak_memory_kib = 100 + index;
+    return result;
+  };
+  std::vector<TaskResult> results{result(0, 2000, 3000), result(1, 1500, 2600)};
+  CHECK(whole_run(job, results) == ClassRun{JobId{4}, 0, EndReason::exited, 0, 1500, 10, 101});
+  job.tasks.succeeded = 1;
+  job.tasks.running = 1;
+  CHECK_FALSE(whole_run(job, results));  // one runs on
+  // One that failed tells why; what ended with it does not.
+  job.tasks = {.total = 2, .failed = 1, .cancelled = 1};
+  results[0].reason = EndReason::cancelled;
+  results[1].reason = EndReason::memory_limit;
+  const auto failed = whole_run(job, results);
+  REQUIRE(failed);
+  CHECK(hit_limit(*failed));
+  CHECK(failed->run_ms == 1100);
+  results[1].reason = EndReason::node_lost;
+  CHECK_FALSE(whole_run(job, results));
+  CHECK_FALSE(whole_run(job, {}));
+}
+
+TEST_CASE("beyond the point of its class an elastic job is not worth growing", "[unit][profile]") {
+  ClassProfile profile{"physics", "queue", {}, false};
+  const auto with = [](Amount tasks, Amount cpu) {
+    return NamedAmounts{{"cpu", cpu}, {"tasks", tasks}};
+  };
+  const auto measure = [&](Amount tasks, Amount cpu, std::int64_t run_ms) {
+    for (const std::int64_t off_ms : {-1, 0, 1})
+      add_run(profile, with(tasks, cpu), took(run_ms + off_ms));
+  };
+  add_run(profile, {{"cpu", 1000}}, took(9));  // of one task
+  CHECK(growth_limit(profile, {{"cpu", 1000}}) == GrowthLimit{});
+  measure(1, 1000, 8000);
+  measure(2, 1000, 4000);
+  CHECK(growth_limit(profile, {{"cpu", 1000}}) == GrowthLimit{});  // two make no curve
+  measure(3, 1000, 2700);
+  measure(4, 1000, 2650);
+  measure(8, 1000, 2640);
+  const GrowthLimit limit = growth_limit(profile, {{"cpu", 1000}});
+  CHECK(limit.tasks == 3);
+  CHECK(limit.runs == 15);
+  CHECK(limit.confidence_permille > 900);
+  // With other amounts the class may take other times.
+  CHECK(growth_limit(profile, {{"cpu", 2000}}) == GrowthLimit{});
+  CHECK(growth_limit(profile, {{"cpu", 1000}, {"gpu", 1}}) == GrowthLimit{});
+  for (const Amount tasks : {1, 2, 4}) measure(tasks, 2000, 500);
+  CHECK(growth_limit(profile, {{"cpu", 2000}}).tasks == 1);  // a flat curve
+  // Single tasks have a curve of their own, and whole jobs theirs.
+  CHECK(curve_of(profile).resources == std::vector<std::string>{"cpu"});
+  CHECK(curve_of(profile).curve.amounts.size() == 1);
+  CHECK(whole_curve_of(profile).resources == std::vector<std::string>{"cpu", "tasks"});
+  CHECK(whole_curve_of(profile).curve.amounts.size() == 8);
+}
+
+TEST_CASE("what is measured by tasks is a class of gangs", "[unit][profile]") {
+  JobSpec spec = leaves({}, {{"cpu", 1000}});
+  spec.tenant = "physics";
+  spec.command = {"true"};
+  spec.tasks_min = spec.tasks_max = 4;
+  spec.gang = spec.measures_tasks = true;
+  CHECK(validate(spec).engaged());
+  CHECK(profiled_amounts(spec, 0) == NamedAmounts{{"cpu", 1000}, {"tasks", 4}});
+  const auto refused = [](JobSpec wrong) { return details(validate(std::move(wrong)).error()); };
+  JobSpec wrong = spec;
+  wrong.job_class.clear();
+  CHECK(refused(wrong).field == "class");
+  wrong = spec;
+  wrong.gang = false;
+  CHECK(refused(wrong).field == "gang");
+  wrong = spec;
+  wrong.tasks_min = wrong.tasks_max = kMaxMeasuredTasks + 1;
+  CHECK(refused(wrong).field == "tasks");
+  wrong = spec;
+  wrong.measures_tasks = false;
+  wrong.resources["tasks"] = 1;
+  CHECK(refused(wrong).field == "resources.tasks");
+  wrong.job_class.clear();
+  CHECK(validate(wrong).engaged());
 }
 
 }  // namespace fairwater

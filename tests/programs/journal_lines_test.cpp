@@ -91,7 +91,8 @@ TEST_CASE("every kind of record has a line for people and for programs", "[unit]
                                 TasksReclaimed{},
                                 CreditsSettled{},
                                 TasksDisowned{},
-                                Checkpointed{}};
+                                Checkpointed{},
+                                GrowthLimited{}};
   static_assert(std::size(bodies) == std::variant_size_v<JournalBody>);
   for (const auto& body : bodies) {
     const JournalRecord record = record_of(body);

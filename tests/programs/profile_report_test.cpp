@@ -110,4 +110,30 @@ TEST_CASE("a profile says what it cannot tell", "[unit][profile]") {
   CHECK_THAT(profile_text(profile), Catch::Contains("--repeat 3"));
 }
 
+TEST_CASE("runs of whole jobs are a curve of their own", "[golden][profile]") {
+  ClassProfile profile{"physics", "queue", {}, false};
+  for (const Amount tasks : {1, 2, 4, 8})
+    for (const std::int64_t off_ms : {-20, 0, 20})
+      add_run(profile, {{"cpu", 1000}, {"tasks", tasks}},
+              {.run_ms = 4000 / std::min<Amount>(tasks, 4) + off_ms});
+  const std::string text = profile_text(profile);
+  for (const char* words :
+       {"class queue of tenant physics: 12 runs of all tasks at once with 4 different amounts\n",
+        "cpu  tasks  runs  time", "  1      4     3    1s", "run time over tasks",
+        "diagonal  cpu 1, tasks 4       100 %  tasks 4 to 4"})
+    CHECK_THAT(text, Catch::Contains(words));
+  const Json json = profile_json(profile)["profile"];
+  CHECK(json["amounts"].empty());
+  CHECK(json["points"].empty());
+  CHECK(json["tasks"]["flat"] == false);
+  REQUIRE(json["tasks"]["amounts"].size() == 4);
+  CHECK(json["tasks"]["amounts"][2]["resources"] == Json({{"cpu", 1000}, {"tasks", 4}}));
+  CHECK(json["tasks"]["points"][0]["resources"]["tasks"] == 4);
+  CHECK_THAT(profile_svg(profile), Catch::Contains("run time over tasks"));
+  CHECK(profile_json(sorting())["profile"]["tasks"].is_null());
+  add_run(profile, {{"cpu", 1000}}, {.run_ms = 5});
+  CHECK_THAT(profile_text(profile), Catch::Contains("1 run with 1 different amount\n") &&
+                                        Catch::Contains("12 runs of all tasks at once"));
+}
+
 }  // namespace fairwater

@@ -87,4 +87,24 @@ TEST_CASE("what is left to run follows from what has run", "[unit][profile]") {
         std::vector<RunLeft>{run_at(1, JobId{7}), run_at(1), run_at(3), run_at(1)});
 }
 
+TEST_CASE("a run with so many tasks is a gang of them", "[unit][profile]") {
+  const auto tasks = parse_variation("tasks=1..8:x2");
+  REQUIRE(tasks.engaged());
+  CHECK(tasks->amounts == std::vector<Amount>{1, 2, 4, 8});
+  const auto all = combinations({{"cpu", 1000}}, {*tasks});
+  REQUIRE(all.engaged());
+  JobSpec spec;
+  spec.job_class = "queue";
+  const JobSpec run = run_of(spec, all->back());
+  CHECK(run.resources == NamedAmounts{{"cpu", 1000}});
+  CHECK(run.tasks_min == 8);
+  CHECK(run.tasks_max == 8);
+  CHECK(run.gang);
+  CHECK(run.measures_tasks);
+  CHECK(profiled_amounts(run, 0) == all->back());
+  CHECK_FALSE(run_of(spec, {{"cpu", 1000}}).gang);
+  // What is too large to be told is refused as too many, not taken for something else.
+  CHECK(run_of(spec, {{"cpu", 1000}, {"tasks", Amount{1} << 40}}).tasks_max > kMaxTasksPerJob);
+}
+
 }  // namespace fairwater

@@ -1,6 +1,13 @@
 // Elastic jobs in their tenant's queue: what they claim, what would grow, and how they end.
 #include "state/elastic.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+
 #include <catch2/catch.hpp>
 
 #include "state/tenant_jobs.hpp"
@@ -13,8 +20,10 @@ constexpr JobId kElastic{7};
 constexpr WallTime kElasticTime{1'000'000'000};
 
 struct ElasticQueue {
-  ElasticQueue(std::uint32_t min, std::uint32_t max, std::uint32_t retries = 0) {
+  ElasticQueue(std::uint32_t min, std::uint32_t max, std::uint32_t retries = 0,
+               const std::string& job_class = {}) {
     JobSpec spec;
+    spec.job_class = job_class;
     spec.command = {"work"};
     spec.tasks_min = min;
     spec.tasks_max = max;
@@ -189,6 +198,90 @@ TEST_CASE("a grant of what is not needed any more is refused", "[unit][elastic]"
   CHECK(state_of(job) == JobState::succeeded);
   grant.task.index = 1;
   CHECK_THROWS_AS(grant_task(job, second, grant, NodeId{5}, {8, kElasticTime}), Contradiction);
+}
+
+TEST_CASE("an elastic job of a class grows once its limit is known, and up to it",
+          "[unit][elastic]") {
+  ElasticQueue queue(2, 8, 0, "queue");
+  CHECK(queue.jobs.elastic_classes() == std::set<std::string>{"queue"});
+  CHECK(queue.shown() == "0+2g / ");  // the least does not wait for it
+  queue.grant(0);
+  queue.grant(1);
+  CHECK(queue.shown() == "/ ");
+  queue.jobs.limit_growth(kElastic, {4, 9, 800});
+  CHECK(queue.shown() == "/ ");
+  queue.jobs.know_limit(kElastic);
+  CHECK(queue.jobs.elastic_classes().empty());
+  CHECK(queue.shown() == "/ 2+2 ");
+  CHECK_FALSE(queue.jobs.is_beyond_limit(kElastic, 3));
+  CHECK(queue.jobs.is_beyond_limit(kElastic, 4));
+  CHECK_FALSE(queue.jobs.is_beyond_limit(kElastic, 1));  // it runs
+  queue.grant(2, GrantStep::growth);
+  queue.grant(3, GrantStep::growth);
+  CHECK(queue.shown() == "/ ");
+  CHECK(queue.jobs.is_beyond_limit(kElastic, 4));
+  // Less than runs: nothing is taken back, and what ends does not grow again.
+  queue.jobs.limit_growth(kElastic, {3, 12, 900});
+  CHECK(queue.job().tasks.running == 4);
+  (void)queue.jobs.give_back({kElastic, 3, 1}, true, kElasticTime);
+  CHECK(queue.shown() == "/ ");
+  // The least comes before it.
+  (void)queue.jobs.give_back({kElastic, 0, 1}, true, kElasticTime);
+  CHECK(queue.shown() == "0+1 / ");
+  queue.jobs.limit_growth(kElastic, {1, 15, 900});
+  CHECK(queue.shown() == "0+1 / ");
+  queue.grant(0, GrantStep::allowance, 2);
+  // More than runs, and at last none.
+  queue.jobs.limit_growth(kElastic, {5, 18, 900});
+  CHECK(queue.shown() == "/ 3+1 4+1 ");
+  queue.jobs.limit_growth(kElastic, {});
+  CHECK(queue.shown() == "/ 3+1 4+4 ");
+  CHECK_FALSE(queue.jobs.is_beyond_limit(kElastic, 7));
+}
+
+TEST_CASE("whatever happens to a job, its claim and what would grow keep within its limit",
+          "[property][elastic]") {
+  std::size_t grown = 0, bounded = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937_64 random(seed);
+    const auto below = [&](std::uint64_t limit) {
+      return static_cast<std::uint32_t>(random() % limit);
+    };
+    const std::uint32_t min = 1 + below(3), max = min + 1 + below(8);
+    ElasticQueue queue(min, max, 1000, "queue");
+    queue.jobs.know_limit(kElastic);
+    std::map<std::uint32_t, std::uint32_t> running;  // attempts by index
+    for (int event = 0; event < 60; ++event) {
+      const DemandWindow window = queue.jobs.window(100, 100, 0, {});
+      std::uint32_t offered = 0;
+      for (const WaitingRange& range : window.growth) offered += range.count;
+      const std::uint32_t limit = queue.job().growth_limit.tasks;
+      const std::uint32_t most = limit == 0 ? max : limit;
+      REQUIRE((offered == 0 || running.size() + offered <= most));
+      if (offered > 0 && running.size() + offered == most) ++bounded;
+      const auto& ranges = window.next.empty() ? window.growth : window.next;
+      if (below(5) == 0) {
+        queue.jobs.limit_growth(kElastic, {below(max + 2), 9, 900});
+      } else if (!running.empty() && below(3) == 0) {
+        const auto lost = std::next(running.begin(), below(running.size()));
+        (void)queue.jobs.give_back({kElastic, lost->first, lost->second}, false, kElasticTime);
+        running.erase(lost);
+      } else if (!ranges.empty()) {
+        const bool grows = window.next.empty();
+        for (std::uint32_t i = 0; i < (ranges[0].is_gang ? ranges[0].count : 1); ++i) {
+          const std::uint32_t index = ranges[0].first_index + i;
+          queue.grant(index, grows ? GrantStep::growth : GrantStep::allowance, ranges[0].attempt);
+          running[index] = ranges[0].attempt;
+        }
+        grown += grows ? 1 : 0;
+      } else {
+        REQUIRE(running.size() >= std::min(most, max));
+      }
+    }
+  }
+  CHECK(grown > 1000);
+  CHECK(bounded > 1000);
 }
 
 }  // namespace fairwater

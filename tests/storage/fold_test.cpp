@@ -438,4 +438,21 @@ TEST_CASE("records that contradict the state are refused", "[unit][fold]") {
 }
 
 }  // namespace
+TEST_CASE("how far an elastic job is worth growing is kept with it", "[unit][fold]") {
+  Folded folded;
+  folded.submit(1, 1, 2);
+  CHECK(folded.refusal(GrowthLimited{JobId{1}, {2, 9, 900}}) ==
+        "job 1 does not grow, and its growth is limited");
+  JobSpec spec = job_spec("a", 6);
+  spec.tasks_min = 1;
+  folded.must_apply(JobSubmitted{JobId{2}, TenantId{1}, spec});
+  folded.must_apply(GrowthLimited{JobId{2}, {4, 9, 900}});
+  CHECK(folded.job(2).growth_limit == GrowthLimit{4, 9, 900});
+  folded.must_apply(GrowthLimited{JobId{2}, {}});
+  CHECK(folded.job(2).growth_limit == GrowthLimit{});
+  folded.must_apply(JobCancelled{JobId{2}, "enough"});
+  folded.must_apply(GrowthLimited{JobId{2}, {4, 9, 900}});  // it came late
+  CHECK(folded.job(2).growth_limit == GrowthLimit{});
+}
+
 }  // namespace fairwater::test

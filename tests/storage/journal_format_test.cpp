@@ -176,6 +176,12 @@ TEST_CASE("nothing is written that a replica does not know", "[unit][ledger][for
         "the coordinator head2 (version 0.0) knows formats of the journal up to 1, and this needs "
         "format 2: try again when it has been upgraded");
   CHECK(code_of(ledger->admit({Checkpointed{}})) == ErrorCode::unavailable);
+  JobSubmitted measured{{}, TenantId{1}, job_spec("a", 2)};
+  measured.spec.job_class = "queue";
+  measured.spec.gang = measured.spec.measures_tasks = true;
+  CHECK(format_of(measured) == 3);
+  CHECK(format_of(GrowthLimited{}) == 3);
+  CHECK(code_of(ledger->admit({measured})) == ErrorCode::unavailable);
   CHECK(!ledger->admit({JobSubmitted{{}, TenantId{1}, job_spec("a", 1)}}));
 
   const LeaseTerms terms{60'000, 5'000, {7}, 15'000, {6}};

@@ -156,6 +156,13 @@ TEST_CASE("the jobs of a tenant's class are listed by their amounts", "[unit][le
   CHECK(list(2, "render") == Listed{{4000, 5}});
   CHECK(list(1, "render2") == Listed{{3000, 4}});
   CHECK(list(3, "render").empty());
+  // Whole jobs are listed by their tasks, too.
+  JobSpec whole = job_spec("render", 3);
+  whole.job_class = "render";
+  whole.resources = {{"cpu", 1000}, {"memory", 64}};
+  whole.gang = whole.measures_tasks = true;
+  must(ledger->append({JobSubmitted{{}, TenantId{1}, whole}}));
+  CHECK(list(1, "render") == Listed{{2000, 2}, {1000, 9}, {1000, 3}, {1000, 1}});
   int visited = 0;
   ledger->visit_class_jobs(TenantId{1}, "render", {{"cpu", 1000}, {"memory", 64}}, [&](JobId) {
     ++visited;

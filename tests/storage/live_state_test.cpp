@@ -36,6 +36,8 @@ class LiveTenants {
       for (const Reclaim& task : reclaimed->tasks) CHECK(of_job(task.task.job).reclaim(task.task));
     } else if (const auto* winds_down = std::get_if<JobWindsDown>(&record.body)) {
       (void)of_job(winds_down->id).wind_down(winds_down->id, record.time);
+    } else if (const auto* limited = std::get_if<GrowthLimited>(&record.body)) {
+      of_job(limited->id).limit_growth(limited->id, limited->limit);
     }
   }
 
@@ -198,6 +200,7 @@ class ElasticTraffic {
     const JobRecord job = *ledger_.job(id);
     if (below(60) == 0 && !job.cancelled) return JobCancelled{id, "no longer needed"};
     if (has_run_out_of_work(job) && below(2) == 0) return JobWindsDown{id};
+    if (below(20) == 0) return GrowthLimited{id, {static_cast<std::uint32_t>(below(6)), 9, 900}};
     std::vector<TaskKey> waiting;
     std::vector<std::pair<NodeId, TaskKey>> running;
     for (std::uint32_t index = 0; index < job.tasks.total; ++index) {

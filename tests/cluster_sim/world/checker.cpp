@@ -188,6 +188,8 @@ void Checker::apply(const JournalRecord& record) {
                       preemption_terms(job->spec).is_preemptible,
                       job->spec.user,
                       job->spec.devices};
+  if (const auto* limited = std::get_if<GrowthLimited>(&record.body))
+    jobs_[limited->id].growth_limit = limited->limit.tasks;
   if (const auto* cancel = std::get_if<JobCancelled>(&record.body))
     jobs_[cancel->id].is_cancelled = true;
   if (const auto* finished = std::get_if<TasksFinished>(&record.body)) {
@@ -251,6 +253,16 @@ void Checker::apply(const TenantsChanged& body) {
   const auto was_leaf = [&](TenantId tenant) { return nesting_.is_leaf(tenant); };
   if (!after.divisions(was_leaf).empty()) nets_ = NetsState::moved_otherwise;
   nesting_ = std::move(after);
+}
+
+void Checker::check_growth(const TaskKey& grown) {
+  const std::uint32_t limit = jobs_[grown.job].growth_limit;
+  if (limit == 0) return;
+  const auto first = running_.lower_bound({grown.job, 0});
+  const auto behind = running_.lower_bound({JobId{grown.job.value + 1}, 0});
+  if (const auto tasks = std::distance(first, behind); tasks > limit)
+    stage_.broken("task {} has grown: {} tasks of its job run, and its class makes use of {}",
+                  text_of(grown), tasks, limit);
 }
 
 /// What is over on the machine holds nothing, also before its result is durable.
@@ -443,6 +455,7 @@ void Checker::grant(const Deal& deal, const Grant& grant) {
   if (has_grown && job != jobs_.end() && !job->second.is_elastic)
     stage_.broken("task {} was granted by growth, and its job is not elastic", text_of(key));
   running_[id] = {key, deal.node, grant.tenant, grant.demand, has_grown, false, grant.devices};
+  if (has_grown) check_growth(key);
   check_devices(running_[id]);
   if (nesting_.is_leaf(grant.tenant))
     check_max(grant);

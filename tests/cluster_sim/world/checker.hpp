@@ -97,6 +97,7 @@ class Checker {
     bool is_preemptible = false;
     std::string user = {};
     std::vector<std::string> devices = {};
+    std::uint32_t growth_limit = 0;  ///< 0: none
   };
   struct RunningTask {
     TaskKey task;
@@ -133,6 +134,8 @@ class Checker {
   void grant(const Deal& deal, const Grant& grant);
   /// All tasks of its gang run now, as the same attempt.
   void check_gang(const TaskKey& granted);
+  /// With the task that has grown no more run than its job's class makes use of.
+  void check_growth(const TaskKey& grown);
   void check_room(NodeId node);
   /// The task has what its job names, and nobody else on the node has any of it, or of GPUs that
   /// tasks share too much.

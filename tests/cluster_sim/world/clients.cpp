@@ -155,7 +155,9 @@ JobSpec Clients::some_gang() {
   JobSpec spec = some_job();
   spec.gang = true;
   spec.devices.clear();
-  spec.tasks_min = spec.tasks_max = static_cast<std::uint32_t>(stage_.chance.between(2, 3));
+  spec.measures_tasks = !spec.job_class.empty() && stage_.chance.percent(60);
+  spec.tasks_min = spec.tasks_max =
+      static_cast<std::uint32_t>(stage_.chance.between(spec.measures_tasks ? 1 : 2, 3));
   spec.resources = {{"cpu", 500}, {"memory", 256}};
   spec.exclusive_cpus = false;  // for which that is too little
   spec.profiled = {};
