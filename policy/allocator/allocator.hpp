@@ -24,6 +24,7 @@
 #include "policy/core/types.hpp"
 #include "policy/elastic/growth.hpp"
 #include "policy/ledger/accounts.hpp"
+#include "policy/prediction/patience.hpp"
 #include "policy/prediction/planned_run.hpp"
 
 namespace fairwater::inline policy::inline allocator {
@@ -64,6 +65,7 @@ struct AllocatorSettings {
   Predict predict = Predict::limits;  ///< where time is counted
   AllocationRule allocation = AllocationRule::sequence;
   GrowthRule growth = GrowthRule::qrea;
+  std::int64_t deferral_patiences = kDeferralPatiences;  ///< see policy/allocator/by_time.hpp
   std::int64_t preempt_after_ms = 30'000;   ///< a task has run for so long before it is preempted
   std::vector<std::string> resources = {};  ///< names by index; empty: no device is given by name
   /// Where time is counted, deals look at all who wait: the same deals, slowly, to compare with.
@@ -151,6 +153,8 @@ struct WaitingRange {
   /// They have waited for long when so much time has passed (negative: since then): see
   /// policy/allocator/by_time.hpp.
   std::int64_t late_in_ms = kNeverLate;
+  /// How long they have waited then.
+  std::int64_t patience_ms = 0;
   bool is_service = false;  ///< see PlannedRun
   /// Left to this node while that takes tasks and has room for it. None: whichever comes first.
   NodeId home{};

@@ -32,6 +32,12 @@ GrantStep step_of(Standing standing) {
   return GrantStep::backfill;
 }
 
+/// By when they are late, but first those that are not deferred any more. So nothing that comes
+/// or goes with its tenant's mark is before one of these.
+std::pair<bool, LedgerMs> order_of_late(const WindowRange& entry, LedgerMs now_ms) {
+  return {entry.firm_from_ms > now_ms, entry.late_from_ms};
+}
+
 /// Whether this place is before one from then on there.
 bool comes_first(const KeptPlace& place, LedgerMs from_ms, NodeId node) {
   return std::pair(place.from_ms, place.node) < std::pair(from_ms, node);
@@ -77,6 +83,11 @@ std::optional<PlaceByTime::Late> PlaceByTime::first_late() {
   return first;
 }
 
+bool PlaceByTime::is_deferred(TenantState& tenant, const WindowRange& entry) {
+  return entry.firm_from_ms > deal_.state.now_ms() &&
+         deal_.tasks.standing(tenant, entry) == Standing::at_quota;
+}
+
 /// Tenants are to be looked at in ranked order: what is asked of placement rules hangs on what was
 /// found before.
 void PlaceByTime::look_for_late(TenantState& tenant, std::optional<Late>& first) {
@@ -84,10 +95,13 @@ void PlaceByTime::look_for_late(TenantState& tenant, std::optional<Late>& first)
   if (tenant.first_late_ms > now_ms) return;
   for (std::uint32_t i = 0; i < tenant.window.size(); ++i) {
     const WindowRange& entry = tenant.window[i];
-    if (entry.late_from_ms > now_ms || (first && entry.late_from_ms >= first->from_ms)) continue;
+    if (entry.late_from_ms > now_ms) continue;
+    const auto order = order_of_late(entry, now_ms);
+    if (first && order >= first->order) continue;
     if (std::find(elsewhere_.begin(), elsewhere_.end(), entry.range.job) != elsewhere_.end())
       continue;
-    if (deal_.tasks.could_hold(tenant, entry)) first = Late{&tenant, i, entry.late_from_ms};
+    if (deal_.tasks.could_hold(tenant, entry) && !is_deferred(tenant, entry))
+      first = Late{&tenant, i, order};
   }
 }
 
@@ -115,17 +129,18 @@ void PlaceByTime::look_for_late_few(std::optional<Late>& first) {
   for (const RankKey& key : late_) look_for_late(state.at(key.slot), first);
 }
 
-/// The longest late first; of two alike the one that is before the other in ranked order.
+/// By order_of_late(); of two alike the one that is before the other in ranked order.
 void PlaceByTime::look_for_late(const Contenders::Class& of, std::optional<Late>& first) {
   AllocatorState& state = deal_.state;
   for (const auto& [from_ms, slot] : of.late) {
-    if (from_ms > state.now_ms() || (first && from_ms > first->from_ms)) return;
+    // After one that is firm comes nobody who is late only later.
+    if (from_ms > state.now_ms() || (first && std::pair(false, from_ms) > first->order)) return;
     TenantState& tenant = state.at(slot);
     std::optional<Late> found;
     look_for_late(tenant, found);
     if (!found) continue;
-    if (!first || found->from_ms < first->from_ms ||
-        (found->from_ms == first->from_ms && tenant.rank < first->tenant->rank))
+    if (!first || found->order < first->order ||
+        (found->order == first->order && tenant.rank < first->tenant->rank))
       first = found;
   }
 }

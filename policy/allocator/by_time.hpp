@@ -2,7 +2,12 @@
 // order, and for which task the node keeps its room.
 //
 // Order. First come late tasks, the longest late first. (A task is late when its tenant says so:
-// when it has waited about as long as it may run, see WaitingRange::late_in_ms.) Then tenants in
+// when it has waited about as long as it may run, see WaitingRange::late_in_ms.) One of a tenant
+// that is at its mark already is deferred: for `deferral_patiences` times as long as it had waited
+// until it was late it comes in its tenant's turn, as if it were not late, unless the tenant falls
+// below its mark. Else, where all wait for long, the order would be that of submission, whoever
+// holds what. After that it comes before all that is not so late. Gangs are not deferred: their
+// plans are of many nodes. Then tenants in
 // turns. Those below their marks (policy/allocator/time_marks.hpp) come before the others. Among
 // them comes first who, with its next task, would have least of what belongs to it:
 //   (held + cost + (cost * expected time - net) / memory) / part,
@@ -19,7 +24,7 @@
 // no room from those with places. Of several nodes the one where it can start first keeps room, the
 // lower id of two alike. A late task that has no room is the only one with a place: nothing that
 // was submitted after it keeps it back, and it starts within the limits of what runs and of the
-// late tasks before it.
+// late tasks before it, once it is not deferred any more.
 //
 // With `predict: history` places go by what tasks of the kind took before, and what has not ended
 // when it was to is expected to go on for as long again, up to its limit. Late tasks, and what
@@ -53,6 +58,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "policy/allocator/contenders.hpp"
@@ -114,13 +120,14 @@ class PlaceByTime {
   struct Late {
     TenantState* tenant = nullptr;
     std::uint32_t range = 0;
-    LedgerMs from_ms = kNever;
+    std::pair<bool, LedgerMs> order;
   };
   void place_late();
   [[nodiscard]] std::optional<Late> first_late();
   void look_for_late(TenantState& tenant, std::optional<Late>& first);
   void look_for_late(const Contenders::Class& of, std::optional<Late>& first);
   void look_for_late_few(std::optional<Late>& first);
+  [[nodiscard]] bool is_deferred(TenantState& tenant, const WindowRange& entry);
   void find_candidates();
   void add_candidate(TenantState& tenant, Expected& expected);
   void place_in_turns();

@@ -21,6 +21,15 @@ void put_in(RankedList& list, const RankKey& key, bool member) {
     list.erase(key);
 }
 
+/// Between being late and being firm, see policy/allocator/by_time.hpp.
+LedgerMs deferral_ms(const WaitingRange& range, const AllocatorSettings& settings) {
+  LedgerMs deferral_ms = 0;
+  if (range.is_gang || settings.deferral_patiences == 0) return 0;
+  return __builtin_mul_overflow(range.patience_ms, settings.deferral_patiences, &deferral_ms)
+             ? kNever
+             : deferral_ms;
+}
+
 /// False: it is in none of the ranges.
 bool strike_from(std::vector<WindowRange>& ranges, const TaskKey& task) {
   const auto found = std::find_if(ranges.begin(), ranges.end(), [&](const WindowRange& entry) {
@@ -177,12 +186,14 @@ WindowRange AllocatorState::entry_of(WaitingRange range) const {
   FAIRWATER_CHECK(range.attempt > 0 && range.count - 1 <= kLastTaskIndex - range.first_index,
                   "a window names tasks that can be");
   FAIRWATER_CHECK(range.expected_ms >= 0 && range.limit_ms >= 0, "a run takes some time or none");
+  FAIRWATER_CHECK(range.patience_ms >= 0, "patience is some time or none");
   const ResourceSet asks = ResourceSet::asked_by(range.demand);
   const std::uint32_t at_once = range.is_gang ? range.count : 1;
   const Units range_cost = std::min(cost(range.demand), kMaxDealUnits / at_once) * at_once;
   const LedgerMs late_from_ms = moment_in(now_ms(), range.late_in_ms);
+  const LedgerMs firm_from_ms = moment_in(late_from_ms, deferral_ms(range, settings));
   if (range.placement == Placement::unset && takes_shares(range.demand)) range.placement = kByOffer;
-  return {std::move(range), asks, range_cost, late_from_ms, at_once};
+  return {std::move(range), asks, range_cost, late_from_ms, firm_from_ms, at_once};
 }
 
 void AllocatorState::withdraw(TenantId id, JobId job) {

@@ -31,6 +31,7 @@ struct WindowRange {
   ResourceSet asks;
   Units cost = 1;                    ///< of what starts at once: a task, or a whole gang
   LedgerMs late_from_ms = kNever;    ///< from then on they come before others
+  LedgerMs firm_from_ms = kNever;    ///< from then on even where their tenant is at its mark
   std::uint32_t starts_at_once = 1;  ///< tasks
   [[nodiscard]] bool is_gang() const { return range.is_gang; }
   [[nodiscard]] Units task_cost() const { return cost / starts_at_once; }

@@ -38,6 +38,7 @@ struct PolicyOptions {
   AllocationRule allocation = AllocationRule::sequence;  ///< of `sequence`
   GrowthRule growth = GrowthRule::qrea;                  ///< of `sequence`
   std::int64_t patience_percent = kPatiencePercent;      ///< of the estimate; where time is counted
+  std::int64_t deferral_patiences = kDeferralPatiences;  ///< see policy/allocator/by_time.hpp
 };
 [[nodiscard]] const std::vector<std::string_view>& policy_names();
 /// True for the elastic policies, which share out one pool of units and know no nodes: they run on

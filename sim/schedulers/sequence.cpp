@@ -61,6 +61,7 @@ DealCycle make_cycle(const PolicyOptions& options, const Cluster& cluster, const
   settings.predict = options.predict;
   settings.allocation = options.allocation;
   settings.growth = options.growth;
+  settings.deferral_patiences = options.deferral_patiences;
   ClusterSnapshot snapshot;
   for (std::uint32_t i = 0; i < cluster.groups.size(); ++i)
     snapshot.tree.groups.push_back({GroupId{i + 1}, cluster.groups[i]});
@@ -208,6 +209,7 @@ WaitingRange SequenceScheduler::waiting_range(JobIndex index,
           .expected_from = run_time.source,
           .limit_ms = std::max<TimeMs>(job.estimate_ms, 1),
           .late_in_ms = lateness_of(index).first - now,
+          .patience_ms = patience_ms(job.estimate_ms, patience_percent_),
           .is_gang = job.is_gang || (range.first == 0 && job.least_tasks > 1),
           .placement = placement_for(job.placement, cluster_.tenants[job.tenant].placement)};
 }

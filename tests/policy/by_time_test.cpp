@@ -217,6 +217,32 @@ TEST_CASE("a tenant's late task comes before the others of its window") {
   CHECK(cluster.started_ms(first) == 120_s);
 }
 
+/// A holds its half until 100 s, B its own until 50 s; A's next task is late, B's is not.
+struct LateAtItsMark {
+  Slots cluster = eight_slots({1, 1});
+  JobId late, other;
+  explicit LateAtItsMark(LedgerMs patience_ms) {
+    cluster.submit(kA, 1, task_of(4, 100_s));
+    cluster.submit(kB, 1, task_of(4, 50_s));
+    late = cluster.submit(kA, 1, impatient_task(4, 20_s, patience_ms));
+    other = cluster.submit(kB, 1, task_of(4, 30_s));
+    cluster.run_until(120_s);
+  }
+};
+
+TEST_CASE("a late task of a tenant at its mark comes in its tenant's turn") {
+  const LateAtItsMark deferred(10_s);
+  CHECK(deferred.cluster.started_ms(deferred.other) == 50_s);
+  CHECK(deferred.cluster.started_ms(deferred.late) == 80_s);
+}
+
+TEST_CASE("a late task that was deferred for long comes before others, whatever its tenant holds") {
+  const LedgerMs patience_ms = 45_s / (1 + kDeferralPatiences);
+  const LateAtItsMark firm(patience_ms);
+  CHECK(firm.cluster.started_ms(firm.late) == 50_s);
+  CHECK(firm.cluster.started_ms(firm.other) == 70_s);
+}
+
 TEST_CASE("while a late task has no room nothing else has a place") {
   Slots cluster = eight_slots({1, 1, 1});
   cluster.submit(kA, 1, task_of(4, 100_s));

@@ -217,6 +217,7 @@ class Twins {
     if (range.limit_ms > 0) range.expected_ms = std::min(range.expected_ms, range.limit_ms);
     if (one_in(are_often_late_ ? 1 : 6))
       range.late_in_ms = static_cast<std::int64_t>(draw(0, 9)) * 500;
+    range.patience_ms = static_cast<std::int64_t>(draw(0, 4)) * 100;
     return range;
   }
   WaitingRange random_job() {

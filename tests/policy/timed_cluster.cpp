@@ -72,8 +72,8 @@ void TimedCluster::lose_node(std::uint32_t id) {
 
 JobId TimedCluster::submit(std::uint32_t tenant, std::uint32_t tasks, const Task& task) {
   const JobId job{++last_job_};
-  const LedgerMs late_from_ms = now_ms_ + task.patience_ms.value_or(patience_ms(task.limit_ms));
-  tenants_[tenant].queue.push_back({task, job, 0, 1, tasks, late_from_ms});
+  const LedgerMs waits_ms = task.patience_ms.value_or(patience_ms(task.limit_ms));
+  tenants_[tenant].queue.push_back({task, job, 0, 1, tasks, now_ms_ + waits_ms, waits_ms});
   deal_all();
   return job;
 }
@@ -156,6 +156,7 @@ void TimedCluster::send_window(std::uint32_t tenant) {
                            .expected_ms = waiting.task.expected_ms,
                            .limit_ms = waiting.task.limit_ms,
                            .late_in_ms = waiting.late_from_ms - now_ms_,
+                           .patience_ms = waiting.patience_ms,
                            .is_gang = waiting.task.is_gang});
   }
   allocator_.set_window(std::move(window));

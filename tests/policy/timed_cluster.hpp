@@ -82,6 +82,7 @@ class TimedCluster {
     std::uint32_t attempt = 1;
     std::uint32_t count = 1;  ///< so many alike, with the next indices
     LedgerMs late_from_ms = 0;
+    LedgerMs patience_ms = 0;
   };
   struct Tenant {
     TenantTerms terms;

@@ -138,6 +138,7 @@ TEST_CASE("a window says how long tasks may run and when they are late", "[unit]
   const auto window = jobs.window(100, 100, 0, later);
   CHECK(window.next[0].limit_ms == 60'000);
   CHECK(window.next[0].late_in_ms == kLeastPatienceMs + 30'000 - 10'000);
+  CHECK(window.next[0].patience_ms == kLeastPatienceMs + 30'000);
   CHECK(window.next[1].limit_ms == 0);
   CHECK(window.next[1].late_in_ms == kLeastPatienceMs + kUnknownRunMs / 2 - 10'000);
   const WallTime much_later{kThen.microseconds + 2 * kLeastPatienceMs * 1000};
