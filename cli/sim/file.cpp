@@ -11,6 +11,7 @@
 #include "input/document.hpp"
 #include "input/resource_kinds.hpp"
 #include "model/job.hpp"
+#include "policy/gpu/node.hpp"
 
 namespace fairwater::inline cli::inline sim_cli {
 namespace {
@@ -96,6 +97,27 @@ void read_metrics(SimFileDraft& draft, const Field& field) {
   metrics.done();
 }
 
+/// A part of one GPU or whole ones, and only for tasks that start one by one.
+void check_shares(const sim::Cluster& cluster, const sim::Generator& generator,
+                  const std::string& path) {
+  const auto& names = cluster.settings.resources;
+  const auto shared = std::find(names.begin(), names.end(), kSharedGpus);
+  const auto index = static_cast<std::size_t>(shared - names.begin());
+  if (shared == names.end() || index >= generator.demand.size()) return;
+  const sim::Range& asked = generator.demand[index];
+  if (asked.high == 0) return;
+  const bool is_part = asked.high < kMilliPerGpu;
+  const bool is_whole = asked.low == asked.high && is_gpu_share(asked.high);
+  if (!is_part && !is_whole)
+    throw InputError(path + "resources.gpu_milli",
+                     fmt::format("{} to {} is neither a part of one gpu, 1 to 999, nor a number of "
+                                 "whole ones, as 1000 or 2000",
+                                 asked.low, asked.high));
+  if (generator.is_gang || generator.max_units > 1)
+    throw InputError(path + "resources.gpu_milli",
+                     "is for tasks that start one by one, not for gangs nor jobs that grow");
+}
+
 void check_generator(const sim::Cluster& cluster, const sim::Generator& generator,
                      const std::string& path) {
   ResourceVector largest;
@@ -105,6 +127,7 @@ void check_generator(const sim::Cluster& cluster, const sim::Generator& generato
     asks = asks || generator.demand[r].low > 0;
   }
   if (!asks) throw InputError(path + "resources", "asks for nothing");
+  check_shares(cluster, generator, path);
   const auto fits = [&](std::int64_t tasks, bool is_gang) {
     sim::Job job;
     job.tasks = static_cast<std::uint32_t>(tasks);

@@ -6,6 +6,7 @@
 
 #include "cli/sim/file_parts.hpp"
 #include "input/resource_kinds.hpp"
+#include "policy/gpu/node.hpp"
 #include "sim/traces/openb_workload.hpp"
 
 namespace fairwater::inline cli::inline sim_cli {
@@ -37,9 +38,28 @@ void read_resources(SimFileDraft& draft, const FieldMap& file) {
   file.read("mode", draft.scenario.policy.mode, read_mode);
   auto& cluster = draft.scenario.cluster;
   for (const auto& kind : draft.catalog.kinds()) cluster.resources.push_back(kind.name);
+  // The trace's nodes and tasks are told by amounts; `sim reproduce openb` packs them into GPUs.
+  if (!brings_nodes(file) && draft.catalog.index_of(kSharedGpus))
+    cluster.settings.resources = cluster.resources;
   cluster.settings.granules = draft.catalog.granules();
   cluster.settings.units = draft.catalog.units();
   cluster.settings.mode = draft.scenario.policy.mode;
+}
+
+/// Names those that tasks share, as an agent does.
+void name_shared_gpus(const SimFileDraft& draft, const FieldMap& fields, sim::SimNode& node) {
+  if (draft.scenario.cluster.settings.resources.empty()) return;
+  const Amount milli = node.capacity[*draft.catalog.index_of(kSharedGpus)];
+  constexpr Amount kMost = kMilliPerGpu * Amount{kMaxGpusPerNode};
+  if (milli % kMilliPerGpu != 0 || milli > kMost)
+    fields.fail(make_error(
+        ErrorCode::invalid_input,
+        fmt::format("{} is not 1000 for each of at most {} gpus", milli, kMaxGpusPerNode),
+        "resources.gpu_milli"));
+  if (milli == 0) return;
+  NodeDevices& gpus = node.traits.devices.emplace_back();
+  gpus.resource = kSharedGpus;
+  for (Amount i = 0; i < milli / kMilliPerGpu; ++i) gpus.names.push_back(fmt::format("gpu{}", i));
 }
 
 void read_nodes(SimFileDraft& draft, const FieldMap& fields) {
@@ -55,6 +75,7 @@ void read_nodes(SimFileDraft& draft, const FieldMap& fields) {
     const auto capacity = draft.catalog.to_vector(amounts->amounts(), "resources");
     if (!capacity) fields.fail(capacity.error());
     shape.capacity = *capacity;
+    name_shared_gpus(draft, fields, shape);
   }
   fields.done();
   if (nodes.size() + count > static_cast<std::size_t>(kMaxNodes))

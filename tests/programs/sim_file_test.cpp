@@ -118,6 +118,36 @@ workload: {trace: {file: log.swf, shape: gang, processors_per_task: 2}}
       Catch::StartsWith("1 jobs of the trace fit no node"));
 }
 
+TEST_CASE("gpus that tasks share have names, and parts are of one", "[unit][sim-file]") {
+  const auto text = [](const std::string& node, const std::string& task, const std::string& more) {
+    return R"(
+resources:
+  - {name: cpu, granule: 0.1, units: 1}
+  - {name: memory, granule: 256MiB, units: 1}
+  - {name: gpu_milli, granule: 100, units: 1}
+nodes: [{count: 2, resources: {cpu: 8, gpu_milli: )" +
+           node + R"(}}]
+tenants: [{name: a}]
+workload:
+  generators:
+    - {tenant: a, arrivals: backlog, jobs: 4, run: 1m, resources: {cpu: 1, gpu_milli: )" +
+           task + "}" + more + "}\n";
+  };
+  const auto scenario = parse_sim_file(text("2000", "[200, 600]", ""), "s.yaml");
+  if (!scenario) FAIL(details(scenario.error()).message);
+  CHECK(scenario->cluster.nodes.at(1).traits.devices ==
+        std::vector<NodeDevices>{{"gpu_milli", {"gpu0", "gpu1"}}});
+  CHECK(scenario->cluster.settings.resources.at(2) == "gpu_milli");
+  CHECK(parse_sim_file(text("2000", "2000", ""), "s.yaml"));
+  const auto refused = [&](const std::string& node, const std::string& task,
+                           const std::string& more = "") {
+    return details(parse_sim_file(text(node, task, more), "s.yaml").error()).message;
+  };
+  CHECK_THAT(refused("1500", "500"), Catch::Contains("1500 is not 1000 for each"));
+  CHECK_THAT(refused("2000", "[500, 1500]"), Catch::Contains("500 to 1500 is neither a part"));
+  CHECK_THAT(refused("2000", "500", ", gang: true"), Catch::Contains("not for gangs"));
+}
+
 TEST_CASE("gangs that could never start are refused", "[golden][sim-file][gang]") {
   const auto gang = [](const std::string& keys) {
     return changed("tasks: [1, 4]", keys + "\n      gang: true");
