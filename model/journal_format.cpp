@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+
+#include "policy/gpu/node.hpp"
 
 namespace fairwater::inline model {
 namespace {
@@ -10,6 +13,8 @@ constexpr JournalFormat kCheckpoints = 2;
 constexpr JournalFormat kOwnLeases = 2;
 constexpr JournalFormat kDrainDeadlines = 3;
 constexpr JournalFormat kMeasuredTasks = 3;
+/// Who knows no shares would count thousandths of a GPU as GPUs.
+constexpr JournalFormat kSharesOfGpus = 3;
 
 /// Since when each kind is known, in the order of JournalBody; fields are format_of()'s.
 // clang-format off
@@ -27,6 +32,7 @@ JournalFormat format_of(const JournalBody& body) {
   if (const auto* submitted = std::get_if<JobSubmitted>(&body)) {
     if (submitted->spec.lease_ms != 0) fields = kOwnLeases;
     if (submitted->spec.measures_tasks) fields = kMeasuredTasks;
+    if (submitted->spec.resources.contains(std::string(kSharedGpus))) fields = kSharesOfGpus;
   }
   if (const auto* started = std::get_if<CoordinatorStarted>(&body);
       started && (started->lease.ordinary_ms != 0 || started->lease.ordinary_older_until))

@@ -139,12 +139,13 @@ struct TenantChange {
   friend bool operator==(const TenantChange&, const TenantChange&) = default;
 };
 
-/// One of a node's devices.
+/// One of a node's devices. One that tasks share is there once for each that has a part of it.
 struct DeviceState {
   std::string name;
   std::string resource;
   bool held = false;
-  TaskKey task = {};  ///< that holds it
+  TaskKey task = {};       ///< that holds it
+  std::int64_t share = 0;  ///< of it that the task has, in thousandths; 0: it is not shared
   friend bool operator==(const DeviceState&, const DeviceState&) = default;
 };
 

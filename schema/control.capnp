@@ -406,6 +406,7 @@ struct DeviceState {
   resource @1 :Text;
   held @2 :Bool;
   task @3 :Records.TaskKey;  # that holds it
+  share @4 :Int64;           # of it that the task has, in thousandths; 0: it is not shared
 }
 
 struct JobQuery {

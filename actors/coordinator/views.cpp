@@ -71,8 +71,12 @@ NodeInfo describe(const CoordinatorState& state, NodeId id, const NodeEntry& nod
   for (const NodeDevices& kind : node.record.spec.traits.devices)
     for (const std::string& name : kind.names) {
       const auto holder = view.device_holders.find(name);
-      const bool held = holder != view.device_holders.end();
-      info.devices.push_back({name, kind.resource, held, held ? holder->second : TaskKey{}});
+      if (holder == view.device_holders.end()) {
+        info.devices.push_back({name, kind.resource, false, {}});
+        continue;
+      }
+      for (const DeviceHolder& by : holder->second)
+        info.devices.push_back({name, kind.resource, true, by.task, by.share});
     }
   return info;
 }

@@ -157,7 +157,7 @@ Json tenant_change_json(const TenantChange& change) {
 
 namespace {
 
-/// `task`: of whoever holds it, else null.
+/// `task`: of whoever holds it, else null. `share`: of a device that tasks share, in thousandths.
 Json devices_json(const std::vector<DeviceState>& devices) {
   Json all = Json::array();
   for (const DeviceState& device : devices) {
@@ -165,6 +165,7 @@ Json devices_json(const std::vector<DeviceState>& devices) {
                           ? Json{{"job", device.task.job.value}, {"task", device.task.index}}
                           : Json(nullptr);
     all.push_back(Json{{"name", device.name}, {"resource", device.resource}, {"task", task}});
+    if (device.share > 0) all.back()["share"] = device.share;
   }
   return all;
 }

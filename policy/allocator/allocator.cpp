@@ -179,8 +179,15 @@ NodeView Allocator::node(NodeId id) const {
                 .running_tasks = node.running_tasks,
                 .accepts = node.accepts,
                 .reserved_for = std::nullopt};
+  const NodeDevices* shared = impl_->state.shared_devices(node);
+  const std::size_t resource = impl_->state.shared_resource();
   for (const auto& [task, use] : node.device_uses)
-    for (const std::string& name : use.names) view.device_holders.emplace(name, task);
+    for (const std::string& name : use.names) {
+      const bool is_shared =
+          shared != nullptr && resource < kMaxResources && is_among(shared->names, name);
+      view.device_holders[name].push_back(
+          {task, is_shared ? std::min(use.demand[resource], kMilliPerGpu) : 0});
+    }
   const auto& plans = impl_->state.gang_plans();
   const auto first = std::min_element(
       node.kept_for_gangs.begin(), node.kept_for_gangs.end(),

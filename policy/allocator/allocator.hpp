@@ -215,6 +215,13 @@ struct ClusterUse {
   std::uint64_t running_tasks = 0;
 };
 
+/// A task that has a device, or a part of one that tasks share.
+struct DeviceHolder {
+  TaskKey task;
+  Amount share = 0;  ///< in thousandths; 0: the device is not shared
+  friend bool operator==(const DeviceHolder&, const DeviceHolder&) = default;
+};
+
 struct NodeView {
   NodeId node;
   ResourceVector capacity;
@@ -224,7 +231,7 @@ struct NodeView {
   std::optional<TenantId> reserved_for;  ///< its room is kept for a task of that tenant
   /// Then that task is expected to have room, in the ledger's time; none: that is not known.
   std::optional<LedgerMs> reserved_from_ms = std::nullopt;
-  std::map<std::string, TaskKey> device_holders = {};  ///< by the device's name
+  std::map<std::string, std::vector<DeviceHolder>> device_holders = {};  ///< by its name
 };
 
 /// Why a waiting task waits: `first` is what a deal would stumble over first, `also` everything

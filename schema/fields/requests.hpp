@@ -174,6 +174,7 @@ struct Fields<DeviceState> {
     FAIRWATER_FIELD(resource, Resource);
     FAIRWATER_FIELD(held, Held);
     FAIRWATER_FIELD(task, Task);
+    FAIRWATER_FIELD(share, Share);
   }
 };
 
