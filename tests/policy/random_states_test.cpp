@@ -191,7 +191,15 @@ class Cluster {
   bool take(const std::vector<Deal>& deals) {
     bool some = false;
     std::set<JobId> gangs;
-    for (const Deal& deal : deals)
+    for (const Deal& deal : deals) {
+      for (const Loan& loan : deal.loans) {
+        nets_[loan.lender] += loan.units;
+        nets_[loan.borrower] -= loan.units;
+      }
+      for (const Repayment& repayment : deal.repayments) {
+        nets_[repayment.debtor] += repayment.units;
+        nets_[repayment.creditor] -= repayment.units;
+      }
       for (const Grant& grant : deal.grants) {
         some = true;
         Job& job = jobs_.at(grant.task.job);
@@ -212,6 +220,7 @@ class Cluster {
         ++granted_;
         grown_ += has_grown ? 1 : 0;
       }
+    }
     for (const JobId gang : gangs) REQUIRE(jobs_.at(gang).next.empty());
     gangs_ += gangs.size();
     return some;
@@ -247,10 +256,11 @@ class Cluster {
     });
   }
 
-  void check_sums() const {
+  void check_sums() {
     Units nets = 0, credits = 0;
     for (const auto& [tenant, terms] : tenants_) {
       const TenantView view = cycle_.tenant(tenant);
+      if (!counts_time_) REQUIRE(view.net == nets_[tenant]);
       nets += view.net;
       credits += view.credit;
     }
@@ -287,6 +297,7 @@ class Cluster {
   std::map<NodeId, Node> nodes_;
   std::map<JobId, Job> jobs_;
   std::map<TaskKey, Running> running_;
+  std::map<TenantId, Units> nets_;  ///< by the deals; where units are counted
   std::uint64_t last_job_ = 0;
   std::uint64_t granted_ = 0;
   std::uint64_t grown_ = 0;
