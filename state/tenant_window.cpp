@@ -358,8 +358,8 @@ bool TenantJobs::waits_to_grow(JobId id, std::uint32_t index) const {
 bool TenantJobs::is_beyond_limit(JobId id, std::uint32_t index) const {
   const auto place = place_to_grow(id, index);
   if (!place) return false;
-  const JobRecord& job = jobs_.at(id).record;
-  return job.growth_limit.tasks > 0 && *place >= room_to_grow(job);
+  const Job& job = jobs_.at(id);
+  return job.record.growth_limit.tasks > 0 && *place + job.claimed() >= room_to_grow(job.record);
 }
 
 bool TenantJobs::waits(JobId id, std::uint32_t index) const {

@@ -18,7 +18,7 @@ void count_failed_launches(NodeSelf self, const std::vector<TaskResult>& failed,
   spdlog::warn("node {} could not start what it was given, {} in a row by now: {}", name_of(state),
                in_row, failed.back().message);
   self->delayed_send(self, std::chrono::milliseconds(pause.length_ms), PauseOver{pause.number});
-  if (!state.pauses.must_drain() || state.record.draining) return;
+  if (!state.pauses.must_drain() || state.record.draining || state.drains_under_way > 0) return;
   const std::string reason =
       "drained itself: " + std::to_string(in_row) +
       " launches in a row failed, the last one because: " + failed.back().message;

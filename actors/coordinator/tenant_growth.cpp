@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <spdlog/spdlog.h>
+
 #include "actors/coordinator/tenant_state.hpp"
 #include "model/profile.hpp"
 
@@ -37,7 +39,9 @@ void limit_growth(TenantSelf self, JobId job, const GrowthLimit& limit) {
             learn_limits(self, of);  // it may be another by now
             refresh(self);
           },
-          [self, job, of](const caf::error&) {
+          [self, job, of](const caf::error& error) {
+            spdlog::warn("how far job {} grows cannot be noted yet: {}", job.value,
+                         details(error).message);
             self->state.limiting.erase(job);
             self->state.jobs.release_hold(job);
             learn_later(self, of);
@@ -80,7 +84,9 @@ void learn_limits(TenantSelf self, const std::string& job_class) {
             else
               take_limits(self, profile);
           },
-          [self, job_class](const caf::error&) {
+          [self, job_class](const caf::error& error) {
+            spdlog::warn("what class {} gains by more tasks cannot be read yet: {}", job_class,
+                         details(error).message);
             self->state.learning.erase(job_class);
             learn_later(self, job_class);
           });

@@ -127,8 +127,9 @@ TEST_CASE(
     CHECK(std::any_of(why->obstacles.begin(), why->obstacles.end(),
                       [](const Obstacle& known) { return known.code == "node_busy"; }));
     const auto shown = cluster.node("one").devices;
-    CHECK(shown == std::vector<DeviceState>{{"gpu0", "gpu_milli", true, {parts, 0, 1}},
-                                            {"gpu1", "gpu_milli", true, {parts, 1, 1}}});
+    CHECK(shown == std::vector<DeviceState>{{"gpu0", "gpu_milli", true, {parts, 0, 1}, 600},
+                                            {"gpu1", "gpu_milli", true, {parts, 1, 1}, 600},
+                                            {"gpu1", "gpu_milli", true, {named, 0, 1}, 400}});
 
     cluster.restart();
     agent.running = {{parts, 0, 1}, {parts, 1, 1}, {named, 0, 1}};

@@ -133,7 +133,7 @@ TEST_CASE("a job has the contract's shape", "[golden][json]") {
   elastic.spec.tasks_max = 8;
   elastic.grown = 3;
   CHECK(json_text(job_json(elastic)["elastic"]) ==
-        R"({"min":1,"max":8,"grown":3,"winding_down":false})");
+        R"({"min":1,"max":8,"grown":3,"winding_down":false,"growth_limit":null})");
   CHECK_FALSE(job_json(render_job()).contains("task_list"));
   elastic.spec.user = "ada";
   CHECK(job_json(elastic)["user"] == "ada");
