@@ -89,6 +89,63 @@ TEST_CASE("an elastic queue survives every shrink and every kill", "[scenario]")
   CHECK(ledger_is_sound(cluster));
 }
 
+/// Two pieces of half a second each, which its tasks share out.
+std::string two_pieces(const Cluster& cluster) {
+  const auto place = cluster.directory() / "pieces";
+  std::filesystem::create_directories(place);
+  return json({"bash", "-c",
+               fmt::format("d={}/$FAIRWATER_JOB_ID; mkdir -p $d; for p in 1 2; do "
+                           "if mkdir $d/$p 2>/dev/null; then sleep 0.5; fi; done",
+                           place.string())})
+      .dump();
+}
+
+TEST_CASE("an elastic job grows as far as its class gains, under whichever coordinator lives",
+          "[scenario][profile][crash]") {
+  Cluster cluster(four_processors());
+  cluster.start();
+  const std::string file =
+      "tenant: web\nclass: pieces\ntasks: {min: 1, max: 4}\nresources: {cpu: 1, memory: 16MiB}\n";
+  const json measured =
+      cluster.ask({"profile", "run", "-", "--vary", "tasks=1..4", "--repeat", "2"},
+                  file + "command: " + two_pieces(cluster) + "\n");
+  INFO(measured.dump(1));
+  CHECK(measured["submitted"] == 8);
+  const json& tasks = measured["profile"]["tasks"];
+  REQUIRE(tasks["amounts"].size() == 4);
+  CHECK(tasks["amounts"][0]["time"].get<double>() >
+        1.5 * tasks["amounts"][1]["time"].get<double>());
+  CHECK(tasks["points"][0]["resources"]["tasks"] == 2);
+  CHECK(measured["profile"]["amounts"].empty());
+
+  const auto job = cluster.submit(file + "command: [sleep, \"120\"]\n");
+  wait_until_grown(cluster, job, 1);
+  CHECK(cluster.job(job)["elastic"]["growth_limit"]["tasks"] == 2);
+  const auto free_one = cluster.submit(
+      "tenant: web\ntasks: {min: 1, max: 2}\nresources: {cpu: 1, memory: 16MiB}\n"
+      "command: [sleep, \"120\"]\n");
+  wait_until_grown(cluster, free_one, 1);  // there was room
+  CHECK(grown_tasks(cluster, job) == 1);
+  CHECK(cluster.fairwater({"job", "cancel", std::to_string(free_one)}).status == 0);
+  cluster.stop_coordinator(SIGKILL);
+  cluster.start_coordinator();
+  cluster.wait_for_nodes(2);
+  const Completed why = cluster.fairwater({"job", "explain", std::to_string(job), "--task", "3"});
+  CHECK_THAT(why.output, Catch::Contains("grows to 2 tasks and no further"));
+  CHECK(cluster.wait({free_one}) == 125);
+  CHECK(grown_tasks(cluster, job) == 1);
+  std::size_t limits = 0;
+  for (const json& record : journal_of(cluster)) {
+    if (record["kind"] != "growth_limited") continue;
+    ++limits;
+    CHECK(record["limit"]["runs"] == 8);
+  }
+  CHECK(limits == 1);
+  CHECK(cluster.fairwater({"job", "cancel", std::to_string(job)}).status == 0);
+  CHECK(cluster.wait({job}) == 125);
+  CHECK(ledger_is_sound(cluster));
+}
+
 TEST_CASE("docs/preemption.md does what it says", "[scenario]") {
   ClusterSetup setup = four_processors();
   setup.coordinator_lines = "preempt_after: 1s\n";
