@@ -331,7 +331,6 @@ bool PlaceByTime::may_start(const TenantState& tenant, const WindowRange& entry)
 }
 
 void PlaceByTime::forget_places() {
-  deal_.state.forget_places(*deal_.node);
   profile_.reset();
   places_ = 0;
   is_closed_ = keeps_all_ = false;
@@ -383,7 +382,9 @@ void PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool 
   if (!has_place && state.somewhere_has_room(tenant, task)) return;
   if (!has_place || kept->node != node.id) {
     if (has_place) tenant.kept.erase(kept);
-    tenant.kept.push_back({task.job, node.id, from_ms, entry.late_from_ms});
+    const LedgerMs late_from_ms =
+        is_deferred(tenant, entry) ? entry.firm_from_ms : entry.late_from_ms;
+    tenant.kept.push_back({task.job, node.id, from_ms, late_from_ms});
     node.places_of.push_back(tenant.rank.slot);
   }
   if (shares && from_ms != kNever)

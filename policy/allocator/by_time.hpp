@@ -7,9 +7,9 @@
 // until it was late it comes in its tenant's turn, as if it were not late, unless the tenant falls
 // below its mark. Else, where all wait for long, the order would be that of submission, whoever
 // holds what. After that it comes before all that is not so late. Gangs are not deferred: their
-// plans are of many nodes. Then tenants in
-// turns. Those below their marks (policy/allocator/time_marks.hpp) come before the others. Among
-// them comes first who, with its next task, would have least of what belongs to it:
+// plans are of many nodes. Then tenants in turns. Those below their marks
+// (policy/allocator/time_marks.hpp) come before the others. Among them comes first who, with its
+// next task, would have least of what belongs to it:
 //   (held + cost + (cost * expected time - net) / memory) / part,
 // where memory is how long the next tasks of all these take on average. So what it is owed counts,
 // and what its task would add to what it has had: a debt as large as a usual task weighs as much as
@@ -79,9 +79,9 @@ class PlaceByTime {
     std::optional<Reservation> first;  ///< for whom room is kept until the next deal
     bool for_ever = false;             ///< no moment can be told when it is enough
   };
-  /// Places so far count for nothing. O((classes of those who
-  /// wait, others, and tasks placed) * log) where deals look at few, else O(tenants that wait +
-  /// tasks placed * log).
+  /// The node has no places yet. O((classes of those who wait, others, tasks placed, and while none
+  /// that is late may start tenants with such) * log) where deals look at few, else O(tenants that
+  /// wait + tasks placed * log).
   Kept run();
 
  private:

@@ -19,10 +19,11 @@ constexpr std::size_t kLongestWindow = 64;
 constexpr std::int64_t kNarrowest = 256;
 constexpr std::int64_t kWidest = 4;
 
-bool is_for_any_node(const WindowRange& entry) {
+/// Whether a node has shared GPUs for a task, its room does not tell.
+bool is_for_any_node(const AllocatorState& state, const WindowRange& entry) {
   const WaitingRange& task = entry.range;
   return task.count > 0 && task.rule == nullptr && !task.home && !task.is_gang &&
-         !goes_by_rule(task);
+         !goes_by_rule(task) && !state.takes_shares(task.demand);
 }
 
 bool is_within_own_max(const TenantState& tenant, const ResourceVector& demand) {
@@ -95,11 +96,11 @@ void Contenders::refresh(const AllocatorState& state) {
   stale_.clear();
 }
 
-Contenders::Kind Contenders::kind_of(const TenantState& tenant) {
+Contenders::Kind Contenders::kind_of(const AllocatorState& state, const TenantState& tenant) {
   if (tenant.window.size() > kLongestWindow) return Kind::other;
   std::size_t within_max = 0;
   for (const WindowRange& entry : tenant.window) {
-    if (!is_for_any_node(entry)) return Kind::other;
+    if (!is_for_any_node(state, entry)) return Kind::other;
     if (is_within_own_max(tenant, entry.range.demand)) ++within_max;
   }
   if (within_max == 0) return Kind::beyond_max;
@@ -115,7 +116,7 @@ void Contenders::refresh(const AllocatorState& state, std::uint32_t slot) {
     next_costs_.erase(place.next_cost);
   place.next_cost = tenant == nullptr ? 0 : tenant->window.front().cost;
   if (place.next_cost > 0) ++next_costs_[place.next_cost];
-  const Kind kind = tenant == nullptr ? Kind::beyond_max : kind_of(*tenant);
+  const Kind kind = tenant == nullptr ? Kind::beyond_max : kind_of(state, *tenant);
   put_among_others(slot, kind == Kind::other ? tenant : nullptr);
   const TenantState* member = kind == Kind::of_class ? tenant : nullptr;
   put_below_min(place, member);

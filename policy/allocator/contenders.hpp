@@ -5,8 +5,9 @@
 // (policy/allocator/time_turns.hpp), which is true as long as what all turns depend on alike, the
 // memory and the height of the water, stays within a band. Outside of it the class is ordered anew.
 //
-// The others (tasks of gangs, with a placement rule, or with a node of their own; windows of which
-// a part is beyond the tenant's max) are a list, and deals look at each of them.
+// The others (tasks of gangs, that take parts of GPUs, with a placement rule, or with a node of
+// their own; windows of which a part is beyond the tenant's max) are a list, and deals look at each
+// of them.
 //
 // Invariants, after refresh()
 //   - who waits is in one class, or among the others, or has no room below its own max for
@@ -131,7 +132,7 @@ class Contenders {
   };
   enum class Kind : std::uint8_t { of_class, other, beyond_max };
 
-  [[nodiscard]] static Kind kind_of(const TenantState& tenant);
+  [[nodiscard]] static Kind kind_of(const AllocatorState& state, const TenantState& tenant);
   void refresh(const AllocatorState& state, std::uint32_t slot);
   // Null: it is not to be there.
   void put_among_others(std::uint32_t slot, const TenantState* tenant);

@@ -165,7 +165,7 @@ class Explanation {
                   " whole gpus, the most that nobody has a part of on any one node are " +
                   std::to_string(most_whole);
     return text + where + (names_devices(range_) ? ", or those that it names are not free" : "") +
-           (is_kept ? "; some are kept for tasks that have waited longer" : "") + expected_start();
+           (is_kept ? "; some are kept for tasks that come first" : "") + expected_start();
   }
 
   /// Who holds what it asks for by name, on allowed nodes.

@@ -98,6 +98,8 @@ std::optional<Deal> NodeDeal::run_stages() {
   Deal deal;
   deal.node = deal_.node->id;
   deal.position_before = state.sequence.position();
+  // They are given anew, and nothing that comes before them is kept back by the last ones.
+  if (state.counts_time()) state.forget_places(*deal_.node);
   const bool looks_at_few = state.looks_at_few();
   if (looks_at_few) collect_few_claimants();
   const bool somebody_is_blocked = !looks_at_few && collect_claimants();

@@ -74,7 +74,7 @@ struct KeptPlace {
   JobId job;  ///< none: it is not known, after a restart
   NodeId node;
   LedgerMs from_ms = kNever;       ///< the task is expected to have room then
-  LedgerMs late_from_ms = kNever;  ///< of the task, see WindowRange
+  LedgerMs late_from_ms = kNever;  ///< of the task; of one that is deferred, when it is firm
 };
 
 /// A grant that the tenant's window may not have heard of yet.

@@ -73,7 +73,11 @@ class Sharing {
  public:
   explicit Sharing(const AllocatorSettings& settings) : cycle_(Allocator(settings)) {}
 
-  void tenant(std::uint32_t id) { cycle_.set_tenant(TenantId{id}, {}); }
+  void tenant(std::uint32_t id, const ResourceVector& min = {}) {
+    TenantTerms terms;
+    terms.min = min;
+    cycle_.set_tenant(TenantId{id}, terms);
+  }
   void node(std::uint32_t id, std::size_t gpus) {
     gpus_[NodeId{id}] = gpus;
     cycle_.set_node(NodeId{id}, node_sharing(gpus, "node" + std::to_string(id)), capacity_of(gpus),
@@ -449,48 +453,68 @@ TEST_CASE("beside the GPU that is kept for a whole one parts go on", "[unit][dev
   CHECK(cluster.held_of(whole)->grant.devices == early);
 }
 
+TEST_CASE("a guarantee comes before the place of a whole GPU", "[unit][devices][shares]") {
+  Sharing cluster(sharing(Accounting::time));
+  cluster.tenant(1);
+  cluster.tenant(2);
+  cluster.tenant(3, share(300));
+  cluster.node(1, 1);
+  (void)cluster.submit(2, share(600), 10'000);
+  cluster.deal();
+  const JobId whole = cluster.submit(1, share(1000), 10'000);
+  cluster.deal();
+  CHECK(cluster.held_of(whole) == nullptr);
+  const JobId beyond_its_start = cluster.submit(2, share(300), 30'000);
+  cluster.deal();
+  CHECK(cluster.held_of(beyond_its_start) == nullptr);
+  const JobId guaranteed = cluster.submit(3, share(300), 30'000);
+  cluster.deal();
+  CHECK(cluster.held_of(guaranteed) != nullptr);
+}
+
 TEST_CASE("no room is kept for a GPU that services share for ever", "[unit][devices][shares]") {
-  for (const Accounting accounting : {Accounting::units, Accounting::time}) {
-    Allocator allocator{sharing(accounting)};
-    allocator.set_tenant(TenantId{1}, {});
-    allocator.set_tenant(TenantId{2}, {});
-    allocator.set_node(NodeId{1}, node_sharing(2), capacity_of(2), true);
-    std::vector<HeldTask> services;
-    for (std::uint32_t i = 0; i < 2; ++i) {
-      Grant grant;
-      grant.task = {JobId{90}, i, 1};
-      grant.tenant = TenantId{1};
-      grant.demand = share(400);
-      grant.devices = {"gpu" + std::to_string(i)};
-      services.push_back({NodeId{1}, grant, {0, 0, 0, true}});
-    }
-    allocator.restore_held(services);
-    const auto offer = [&](std::uint32_t tenant, JobId job, Amount milli) {
-      WaitingRange range;
-      range.job = job;
-      range.demand = share(milli);
-      DemandWindow window;
-      window.tenant = TenantId{tenant};
-      window.next = {range};
-      window.pending = range.demand;
-      window.pending_tasks = 1;
-      window.seen_deal = allocator.last_deal();
-      allocator.set_window(window);
-    };
-    offer(1, JobId{1}, 1000);
-    (void)allocator.deal(NodeId{1});
-    CHECK_FALSE(allocator.node(NodeId{1}).reserved_for);
-    offer(2, JobId{2}, 600);
-    const auto deal = allocator.deal(NodeId{1});
-    REQUIRE(deal);
-    REQUIRE(deal->grants.size() == 1);
-    CHECK(deal->grants[0].task.job == JobId{2});
-    const auto why = allocator.explain_waiting(TenantId{1}, JobId{1}, 0);
-    REQUIRE_FALSE(why.empty());
-    CHECK(std::any_of(why.begin(), why.end(), [](const Obstacle& obstacle) {
-      return obstacle.message.find("services hold too much") != std::string::npos;
-    }));
+  const auto accounting = GENERATE(Accounting::units, Accounting::time);
+  const auto placement = GENERATE(Placement::unset, Placement::in_turn);
+  Allocator allocator{sharing(accounting)};
+  allocator.set_tenant(TenantId{1}, {});
+  allocator.set_tenant(TenantId{2}, {});
+  allocator.set_node(NodeId{1}, node_sharing(2), capacity_of(2), true);
+  std::vector<HeldTask> services;
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    Grant grant;
+    grant.task = {JobId{90}, i, 1};
+    grant.tenant = TenantId{1};
+    grant.demand = share(400);
+    grant.devices = {"gpu" + std::to_string(i)};
+    services.push_back({NodeId{1}, grant, {0, 0, 0, true}});
   }
+  allocator.restore_held(services);
+  const auto offer = [&](std::uint32_t tenant, JobId job, Amount milli) {
+    WaitingRange range;
+    range.job = job;
+    range.demand = share(milli);
+    range.placement = placement;
+    DemandWindow window;
+    window.tenant = TenantId{tenant};
+    window.next = {range};
+    window.pending = range.demand;
+    window.pending_tasks = 1;
+    window.seen_deal = allocator.last_deal();
+    allocator.set_window(window);
+  };
+  offer(1, JobId{1}, 1000);
+  (void)allocator.deal(NodeId{1});
+  CHECK_FALSE(allocator.node(NodeId{1}).reserved_for);
+  offer(2, JobId{2}, 600);
+  const auto deal = allocator.deal(NodeId{1});
+  REQUIRE(deal);
+  REQUIRE(deal->grants.size() == 1);
+  CHECK(deal->grants[0].task.job == JobId{2});
+  const auto why = allocator.explain_waiting(TenantId{1}, JobId{1}, 0);
+  REQUIRE_FALSE(why.empty());
+  CHECK(std::any_of(why.begin(), why.end(), [](const Obstacle& obstacle) {
+    return obstacle.message.find("services hold too much") != std::string::npos;
+  }));
 }
 
 }  // namespace fairwater::test
