@@ -17,8 +17,9 @@ inline constexpr std::int64_t kPatiencePercent = 50;
 
 /// For so many times its patience again a late task of a tenant that is at its mark comes in its
 /// tenant's turn. More brings tenants nearer to their shares while all have waited for long, and
-/// makes the longest waits longer: `fairwater sim reproduce patience` shows it over a range.
-inline constexpr std::int64_t kDeferralPatiences = 8;
+/// makes the longest waits longer; that is why it is among the least that do: `fairwater sim
+/// reproduce patience` shows it over a range.
+inline constexpr std::int64_t kDeferralPatiences = 4;
 
 /// So much of what it may run itself (`limit_ms`; 0: not known), and an hour. So waits are in
 /// proportion to what is asked for, and who asks for less waits less.

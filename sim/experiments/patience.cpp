@@ -16,7 +16,7 @@ namespace fairwater::sim::inline experiments {
 namespace {
 
 const std::vector<std::int64_t> kPercents{25, kPatiencePercent, 75, 100, 200};
-const std::vector<std::int64_t> kDeferrals{0, 4, kDeferralPatiences, 64};
+const std::vector<std::int64_t> kDeferrals{0, kDeferralPatiences, 8, 16, 64};
 /// One node, and many.
 const std::vector<std::string> kLogs{"KTH SP2 by user", "CERIT-SC by user, with memory"};
 /// And one where most wait until they are late.

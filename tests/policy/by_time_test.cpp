@@ -231,7 +231,7 @@ struct LateAtItsMark {
 };
 
 TEST_CASE("a late task of a tenant at its mark comes in its tenant's turn") {
-  const LateAtItsMark deferred(10_s);
+  const LateAtItsMark deferred(60_s / (1 + kDeferralPatiences));
   CHECK(deferred.cluster.started_ms(deferred.other) == 50_s);
   CHECK(deferred.cluster.started_ms(deferred.late) == 80_s);
 }
