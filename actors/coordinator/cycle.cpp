@@ -161,8 +161,9 @@ void rebuild(CoordinatorState& state, ClusterSnapshot snapshot, std::uint64_t la
 }
 
 /// The fence makes sure that every result that was sent to the ledger before is in the snapshot;
-/// tasks released later are released again.
+/// tasks released later are released again, and likewise those told to end.
 void begin_anew(CoordinatorSelf self) {
+  self->state.told_to_end_meanwhile.clear();
   self->state.released_meanwhile.clear();
   auto retry = [self](const caf::error&) {
     self->delayed_send(self, kRetryAfterFailure, BeginAnew{});
@@ -179,6 +180,8 @@ void begin_anew(CoordinatorSelf self) {
                       ClusterSnapshot snapshot = *read.snapshot;
                       snapshot.clock_ms = clock_ms(self);
                       rebuild(state, std::move(snapshot), state.allocation->last_deal());
+                      for (const auto& task : state.told_to_end_meanwhile)
+                        state.allocation->note_told_to_end(task);
                       for (const auto& task : state.released_meanwhile)
                         state.allocation->release(task);
                       state.beginning_anew = false;
@@ -225,6 +228,10 @@ void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
   if (beat.lost) change_trust(self, [&] { state.trust.lose(beat.node); });
   if (state.trust.is_cleaning_up())
     change_trust(self, [&] { state.trust.clean_up(beat.node, beat.runs_lost_life); });
+  for (const auto& task : beat.told_to_end) {
+    state.allocation->note_told_to_end(task);
+    if (state.beginning_anew) state.told_to_end_meanwhile.push_back(task);
+  }
   for (const auto& task : beat.released) {
     state.allocation->release(task);
     if (state.beginning_anew) state.released_meanwhile.push_back(task);

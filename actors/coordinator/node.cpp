@@ -20,7 +20,7 @@ NodeState shown_state(const NodeActorState& state) {
 
 }  // namespace
 
-void send_beat(NodeSelf self, std::vector<TaskKey> released) {
+void send_beat(NodeSelf self, std::vector<TaskKey> released, std::vector<TaskKey> told_to_end) {
   auto& state = self->state;
   const auto& record = state.record;
   const bool accepts = state.liveness == Liveness::up && state.link && !record.draining &&
@@ -31,7 +31,7 @@ void send_beat(NodeSelf self, std::vector<TaskKey> released) {
       NodeBeat{record.id, shown_state(state), accepts, state.liveness == Liveness::lost,
                std::move(released), state.last_heartbeat, record.draining, record.drain_reason,
                record.drain_deadline, state.rivals.problem(self->clock().now()),
-               state.runs_lost_life && state.liveness != Liveness::lost});
+               state.runs_lost_life && state.liveness != Liveness::lost, std::move(told_to_end)});
 }
 
 void send_orders(NodeSelf self, std::vector<LaunchOrder> launches, std::vector<StopOrder> stops,

@@ -99,8 +99,9 @@ struct NodeBeat {
   bool draining = false;
   std::string drain_reason;
   WallTime drain_deadline;
-  std::string problem;          ///< for listings; empty: none
-  bool runs_lost_life = false;  ///< see ReportOutcome; false of a node that is lost
+  std::string problem;                    ///< for listings; empty: none
+  bool runs_lost_life = false;            ///< see ReportOutcome; false of a node that is lost
+  std::vector<TaskKey> told_to_end = {};  ///< at the deadline of a drain
 };
 /// These grants came to nothing. Answered when that is durable, with the longest pause that one of
 /// the tasks makes.

@@ -89,8 +89,12 @@ void reclaim_overdue(NodeSelf self) {
             spdlog::warn("node {}: the deadline of its drain has come; {} tasks are stopped there",
                          name_of(self->state), overdue.size());
             std::map<TenantActor, Reclaimed> by_tenant;
-            for (const AssignedTask& task : overdue)
+            std::vector<TaskKey> told_to_end;
+            for (const AssignedTask& task : overdue) {
               by_tenant[task.tenant].tasks.push_back(task.task);
+              told_to_end.push_back(task.task);
+            }
+            send_beat(self, {}, std::move(told_to_end));
             for (auto& [tenant, reclaimed] : by_tenant) self->send(tenant, std::move(reclaimed));
           },
           [self, overdue, drain = state.drains](const caf::error& error) {

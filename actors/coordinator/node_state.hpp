@@ -100,8 +100,9 @@ inline const std::string& name_of(const NodeActorState& state) {
 
 // -- node.cpp -------------------------------------------------------------------------------------
 
-/// Tells the coordinator how the node is; `released` holds nothing there any more.
-void send_beat(NodeSelf self, std::vector<TaskKey> released);
+/// Tells the coordinator how the node is; `released` holds nothing there any more, `told_to_end`
+/// is to end for a drain.
+void send_beat(NodeSelf self, std::vector<TaskKey> released, std::vector<TaskKey> told_to_end = {});
 void send_orders(NodeSelf self, std::vector<LaunchOrder> launches, std::vector<StopOrder> stops,
                  std::vector<JobMembers> members = {});
 /// The newest word on each elastic job with tasks here, for an agent that has just registered.

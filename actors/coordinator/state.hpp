@@ -107,8 +107,10 @@ struct CoordinatorState {
   std::uint32_t cycles_in_flight = 0;
   std::uint64_t generation = 1;  ///< see Commit::generation
   bool beginning_anew = false;
-  std::vector<TaskKey> released_meanwhile;  ///< while the allocator is being rebuilt
-  std::string why_not_granting;             ///< empty: granting
+  // While the allocator is being rebuilt:
+  std::vector<TaskKey> told_to_end_meanwhile;
+  std::vector<TaskKey> released_meanwhile;
+  std::string why_not_granting;  ///< empty: granting
   LedgerTrust trust;
   RecordHashes record_hashes;
   bool vouching = false;           ///< an operator's word is being made durable

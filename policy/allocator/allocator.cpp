@@ -62,6 +62,9 @@ void Allocator::pass_to(LedgerMs now_ms) { impl_->state.pass_to(now_ms); }
 std::optional<TimeSettlement> Allocator::settle_time() { return impl_->state.settle_time(); }
 
 bool Allocator::release(const TaskKey& task) { return impl_->state.release(task); }
+void Allocator::note_told_to_end(const TaskKey& task) {
+  if (impl_->state.holds(task)) impl_->state.note_reclaim(task);
+}
 
 void Allocator::take_back(TenantId borrower, const std::vector<Advance>& advances) {
   impl_->state.take_back(borrower, advances);

@@ -318,6 +318,8 @@ class Allocator {
   /// A held task ended or was taken back: its room is free again. Unknown tasks are ignored
   /// (false).
   bool release(const TaskKey& task);
+  /// A held task is told to end, though no reclaim() said so. Unknown tasks are ignored.
+  void note_told_to_end(const TaskKey& task);
   /// A grant's launch failed: what others advanced for it goes back to those that are still here.
   void take_back(TenantId borrower, const std::vector<Advance>& advances);
   /// None more than is owed. Where the ledger counts time, marks follow.

@@ -204,7 +204,8 @@ class AllocatorState {
   /// The deal places the task into idle room: it is held, and no quota counts it.
   void place_extra(NodeRoom& node, TenantState& tenant, const Grant& grant, const PlannedRun& run,
                    const PreemptionTerms& preemption, const std::string& user);
-  /// The task has been told to end.
+  [[nodiscard]] bool holds(const TaskKey& task) const { return held_.contains(task); }
+  /// The task, which is held, has been told to end.
   void note_reclaim(const TaskKey& task);
 
   // -- nodes and held tasks

@@ -81,6 +81,43 @@ TEST_CASE("an urgent job takes what others run beyond their quota, after a while
   CHECK(cluster.verify().ok);
 }
 
+TEST_CASE("what a drain has told to end counts no more for a min", "[actor]") {
+  ClusterFixture cluster;
+  TenantSpec borrower = tenant_spec("borrower", 1);
+  borrower.min = {{"cpu", 2000}};
+  cluster.apply({borrower, tenant_spec("urgent", 1)});
+  FakeAgent drained = cluster.join("node1", 2);
+  FakeAgent other = cluster.join("node2", 2);
+  const JobId borrowed = submit_plain(cluster, plain_spec("borrower", 4));
+  const auto report = [&](int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      cluster.advance(1000);
+      (void)cluster.report(drained);
+      (void)cluster.report(other);
+    }
+  };
+  report(1);
+  for (FakeAgent* agent : {&drained, &other}) {
+    REQUIRE(agent->launches().size() == 2);
+    for (const LaunchOrder& order : agent->launches()) agent->running.push_back(order.task);
+  }
+  report(32);
+  const DrainNode drain{cluster.operator_caller(), "node1", "new disk", true, 1000};
+  REQUIRE(cluster.ask<Done>(drain).engaged());
+  report(3);
+  REQUIRE(drained.stops().size() >= 2);
+  // They do not end yet; what is left to the borrower is its min.
+  JobSpec spec = plain_spec("urgent", 1);
+  spec.priority = 5;
+  spec.preempt = true;
+  (void)submit_plain(cluster, spec);
+  report(5);
+  CHECK(other.stops().empty());
+  CHECK(reclaims_in_journal(cluster).size() == 2);
+  CHECK(cluster.show(borrowed).job.tasks.running == 4);
+  CHECK(cluster.verify().ok);
+}
+
 TEST_CASE("services and gangs are not preempted", "[actor]") {
   ClusterFixture cluster;
   cluster.apply({tenant_spec("borrower", 1), tenant_spec("urgent", 1)});
