@@ -1,6 +1,7 @@
 #include "policy/allocator/device_shares.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "policy/gpu/offer.hpp"
@@ -47,15 +48,15 @@ bool ShareMix::note(const ResourceVector& demand, std::size_t resource, bool is_
   GpuRequest request = shared_gpus(demand[resource]);
   request.cpu_milli = demand[kCpu];
   const auto kind = running_.try_emplace(request).first;
+  const std::uint64_t before = kind->second;
   kind->second += is_held ? 1 : -1;
-  total_ += is_held ? 1 : -1;
+  const bool is_as_before = std::bit_floor(kind->second) == std::bit_floor(before);
   if (kind->second == 0) running_.erase(kind);
-  constexpr std::int64_t kParts = 8;
-  if (++changes_ * kParts < total_) return false;
-  changes_ = 0;
+  if (is_as_before) return false;
   std::vector<GpuTaskKind> kinds;
   kinds.reserve(running_.size());
-  for (const auto& [asked, count] : running_) kinds.push_back({asked, count});
+  for (const auto& [asked, count] : running_)
+    kinds.push_back({asked, static_cast<std::int64_t>(std::bit_floor(count))});
   std::stable_sort(kinds.begin(), kinds.end(),
                    [](const auto& a, const auto& b) { return a.count > b.count; });
   if (kinds.size() > kMostKinds) kinds.resize(kMostKinds);

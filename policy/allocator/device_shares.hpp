@@ -27,8 +27,8 @@ namespace fairwater::inline policy::inline allocator {
 class ShareMix {
  public:
   /// Such a task is held from now on, or (`is_held` false) no longer. True: the mix is another. It
-  /// is made anew when an eighth of the tasks have changed, O(log) times as they grow in number,
-  /// and then costs O(kMostKinds * kMilliPerGpu).
+  /// counts of each kind the largest power of two: so it is what is held that it hangs on, not what
+  /// was, and it is made anew seldom. That costs O(kMostKinds * kMilliPerGpu).
   bool note(const ResourceVector& demand, std::size_t resource, bool is_held);
   [[nodiscard]] const GpuTaskMix& mix() const { return mix_; }
 
@@ -36,9 +36,7 @@ class ShareMix {
   static constexpr std::size_t kMostKinds = 64;
 
  private:
-  std::map<GpuRequest, std::int64_t> running_;
-  std::int64_t total_ = 0;
-  std::int64_t changes_ = 0;  ///< since the mix was made
+  std::map<GpuRequest, std::uint64_t> running_;
   GpuTaskMix mix_{{}, {}};
 };
 

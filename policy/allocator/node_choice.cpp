@@ -68,6 +68,7 @@ void NodeChoices::note_node(NodeId node) {
 }
 
 void NodeChoices::forget_refusals() {
+  asked_before_ = asked_;
   for (Shape& shape : shapes_) shape.refused.clear();
 }
 
@@ -99,15 +100,7 @@ NodeChoices::Shape* NodeChoices::find(const WaitingRange& task) {
 
 NodeChoices::Shape& NodeChoices::shape_of(const AllocatorState& state, const WaitingRange& task) {
   Shape* known = find(task);
-  if (known != nullptr && known->is_stale) {
-    known->order.clear();
-    known->entries.clear();
-    known->is_stale = false;
-    known->seen = forgotten_ + changed_.size();
-    for (const auto& [id, node] : state.nodes()) put(state, *known, id);
-  } else if (known != nullptr) {
-    follow_changes(state, *known);
-  } else {
+  if (known == nullptr) {
     if (shapes_.size() == kMostShapes)
       shapes_.erase(
           std::min_element(shapes_.begin(), shapes_.end(),
@@ -121,11 +114,28 @@ NodeChoices::Shape& NodeChoices::shape_of(const AllocatorState& state, const Wai
       known->user.gdrs = loads_->scale.gdrs(task.demand);
       known->user.type = resource_type(task.demand, loads_->totals);
     }
-    known->seen = forgotten_ + changed_.size();
-    for (const auto& [id, node] : state.nodes()) put(state, *known, id);
+    known->is_stale = true;
   }
+  if (known->is_stale)
+    arrange(state, *known);
+  else
+    follow_changes(state, *known);
   known->asked = ++asked_;
   return *known;
+}
+
+bool NodeChoices::is_full() const {
+  return shapes_.size() == kMostShapes &&
+         std::all_of(shapes_.begin(), shapes_.end(),
+                     [&](const Shape& shape) { return shape.asked > asked_before_; });
+}
+
+void NodeChoices::arrange(const AllocatorState& state, Shape& shape) {
+  shape.order.clear();
+  shape.entries.clear();
+  shape.is_stale = false;
+  shape.seen = forgotten_ + changed_.size();
+  for (const auto& [id, node] : state.nodes()) put(state, shape, id);
 }
 
 void NodeChoices::follow_changes(const AllocatorState& state, Shape& shape) {
@@ -214,6 +224,8 @@ std::optional<NodeId> NodeChoices::choose(const AllocatorState& state, const Ten
                                           const WaitingRange& task) {
   if (!goes_by_rule(task)) return std::nullopt;
   if (task.placement == Placement::gdrf && !refresh_loads(state)) return std::nullopt;
+  // Nobody asked for it to be chosen well, and each shape is a look at all nodes.
+  if (task.placement == kByOffer && is_full() && find(task) == nullptr) return std::nullopt;
   const Shape& shape = shape_of(state, task);
   if (shape.refused.size() == kMostRefusals) return std::nullopt;
   std::size_t looks = 0;

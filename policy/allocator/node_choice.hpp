@@ -40,7 +40,7 @@
 namespace fairwater::inline policy::inline allocator {
 
 /// Of tasks that take shares of GPUs where nobody asks for a rule. It has no name: grants do not
-/// tell it.
+/// tell it. In one cycle it chooses for 64 different demands; others take their turn.
 inline constexpr Placement kByOffer{255};
 [[nodiscard]] constexpr Placement told_rule(Placement placement) {
   return placement == kByOffer ? Placement::unset : placement;
@@ -68,7 +68,7 @@ class NodeChoices {
   void note_node(NodeId node);
   /// A cycle begins: nodes that did not take what they were chosen for may do so now.
   void forget_refusals();
-  /// Tasks that take shares are other ones than they were: nodes cost others than they did.
+  /// Other tasks take shares than did, or others ask for particular GPUs: nodes have other costs.
   void forget_shares();
 
   // -- choices
@@ -114,6 +114,10 @@ class NodeChoices {
   /// Null: nobody asked for it yet.
   [[nodiscard]] Shape* find(const WaitingRange& task);
   Shape& shape_of(const AllocatorState& state, const WaitingRange& task);
+  /// All shapes have been asked for in this cycle.
+  [[nodiscard]] bool is_full() const;
+  /// Puts all nodes in order.
+  void arrange(const AllocatorState& state, Shape& shape);
   void follow_changes(const AllocatorState& state, Shape& shape);
   void put(const AllocatorState& state, Shape& shape, NodeId node);
   void log(NodeId node);
@@ -125,9 +129,10 @@ class NodeChoices {
   bool refresh_loads(const AllocatorState& state);
 
   std::vector<Shape> shapes_;
-  std::vector<NodeId> changed_;  ///< since `forgotten_`, while there are shapes
-  std::uint64_t forgotten_ = 0;  ///< changes before the first in `changed_`
-  std::uint64_t asked_ = 0;      ///< choices so far
+  std::vector<NodeId> changed_;     ///< since `forgotten_`, while there are shapes
+  std::uint64_t forgotten_ = 0;     ///< changes before the first in `changed_`
+  std::uint64_t asked_ = 0;         ///< choices so far
+  std::uint64_t asked_before_ = 0;  ///< those before this cycle
   std::optional<Loads> loads_;
   bool totals_are_stale_ = true;
 };

@@ -152,7 +152,7 @@ void AllocatorState::forget(TenantState& leaver) {
   note_contender(leaver);
   may_not_borrow_.erase(id);
   stale_turns_.erase(leaver.rank.slot);
-  naming_devices_.erase(leaver.rank.slot);
+  if (naming_devices_.erase(leaver.rank.slot) > 0) choices_.forget_shares();
   free_slots_.push_back(leaver.rank.slot);
   slot_of_.erase(id.value);
   leaver = TenantState{};

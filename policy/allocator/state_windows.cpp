@@ -145,7 +145,7 @@ void AllocatorState::set_window(DemandWindow window) {
       changed.least_demand[r] = std::min(changed.least_demand[r], entry.range.demand[r]);
   }
   take_served(changed, window);
-  changed.named_devices.clear();
+  const auto named_before = std::exchange(changed.named_devices, {});
   for (const WindowRange& entry : changed.window)
     if (names_devices(entry.range))
       changed.named_devices.insert(entry.range.rule->devices.begin(),
@@ -154,6 +154,7 @@ void AllocatorState::set_window(DemandWindow window) {
     naming_devices_.erase(changed.rank.slot);
   else
     naming_devices_.insert(changed.rank.slot);
+  if (changed.named_devices != named_before) choices_.forget_shares();
   refresh_lists(changed);
   quotas_.refresh(changed);
 }

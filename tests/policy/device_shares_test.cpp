@@ -284,11 +284,33 @@ TEST_CASE("what runs tells which room is of use to the tasks to come", "[unit][d
   CHECK(mix.note(share(470), kGpuMilli, true));
   CHECK(mix.mix().typical_count() == 1);
   for (int i = 0; i < 98; ++i) (void)mix.note(share(530), kGpuMilli, true);
-  CHECK(mix.mix().typical_count() > 80);
+  CHECK(mix.mix().typical_count() == 64);
   // Another of 530 will come, and nothing for what is smaller.
   CHECK(mix.mix().leftover_micro(530) < mix.mix().leftover_micro(470));
   for (int i = 0; i < 98; ++i) (void)mix.note(share(530), kGpuMilli, false);
   CHECK(mix.mix().typical_count() <= 12);
+}
+
+TEST_CASE("the mix is of what runs, whatever ran before", "[unit][devices][shares]") {
+  GpuNode room;
+  room.gpus = 2;
+  room.gpu_milli[0] = 400;
+  room.gpu_milli[1] = kMilliPerGpu;
+  room.cpu_milli = 8000;
+  ShareMix without;
+  for (int i = 0; i < 5; ++i) (void)without.note(share(300), kGpuMilli, true);
+  (void)without.note(share(1000), kGpuMilli, true);
+  ShareMix with;
+  for (int i = 0; i < 9; ++i) (void)with.note(share(700), kGpuMilli, true);
+  (void)with.note(share(1000), kGpuMilli, true);
+  for (int i = 0; i < 5; ++i) (void)with.note(share(300), kGpuMilli, true);
+  for (int i = 0; i < 9; ++i) (void)with.note(share(700), kGpuMilli, false);
+  CHECK(with.mix().typical_count() == without.mix().typical_count());
+  CHECK(with.mix().expected_loss(room) == without.mix().expected_loss(room));
+  // Between two powers of two it is the same.
+  CHECK_FALSE(with.note(share(300), kGpuMilli, true));
+  CHECK_FALSE(with.note(share(300), kGpuMilli, true));
+  CHECK(with.note(share(300), kGpuMilli, true));
 }
 
 TEST_CASE("parts fill the GPUs that others have begun, also on other nodes",
