@@ -164,11 +164,17 @@ class EtcdClient final : public Etcd {
     // Another caller may have moved on already.
     std::size_t expected = first;
     member_.compare_exchange_strong(expected, (first + 1) % endpoints_.size());
-    return make_error(ErrorCode::unavailable,
-                      "etcd at " + endpoints_[first].host_and_port + ": " + failure);
+    return make_error(ErrorCode::unavailable, "etcd at " + all_endpoints() + ": " + failure);
   }
 
  private:
+  [[nodiscard]] std::string all_endpoints() const {
+    std::string all;
+    for (const Endpoint& endpoint : endpoints_)
+      all += (all.empty() ? "" : ", ") + endpoint.host_and_port;
+    return all;
+  }
+
   /// On the loop's thread. Fails for what another member may do better.
   kj::Promise<Said> ask(std::size_t member, const std::string& path, const std::string& body) {
     return post(member, path, body).then([](Said&& said) {

@@ -285,7 +285,9 @@ void EtcdJournal::leave() {
 }
 
 bool EtcdJournal::beat() {
-  if (is_overtaken()) return true;
+  const auto overtaken = is_overtaken();
+  if (!overtaken) return false;  // the next beat is not to wait for deletions
+  if (*overtaken) return true;
   if (beats_ % kBeatsBetweenDeletions == 0) {
     const std::size_t majority = options_.replicas / 2 + 1;
     forget_old_groups(held_by(majority, replicas()));
@@ -293,7 +295,7 @@ bool EtcdJournal::beat() {
   return false;
 }
 
-bool EtcdJournal::is_overtaken() {
+std::optional<bool> EtcdJournal::is_overtaken() {
   const auto asked_at = options_.now();
   const std::string leader =
       etcd_text::text_of(ReplicaLeader{epoch_, options_.name, options_.address});
@@ -303,9 +305,9 @@ bool EtcdJournal::is_overtaken() {
        etcd_text::put(key(kReplicas) + options_.name, etcd_text::text_of(own())),
        etcd_text::range(key(kReplicas), key(kReplicasEnd), 0)});
   const auto answered = call(kTransaction, request, options_.try_ms);
-  if (!answered) return false;
+  if (!answered) return std::nullopt;
   const auto answer = etcd_text::read_answer(*answered);
-  if (!answer) return false;
+  if (!answer) return std::nullopt;
   if (!answer->succeeded) return true;
   confirmed(asked_at);
   if (answer->ranges.size() != 1) return false;

@@ -142,8 +142,8 @@ class EtcdJournal final : public JournalStore {
   [[nodiscard]] Expected<nlohmann::json> call(const char* path, const nlohmann::json& request,
                                               std::int64_t timeout_ms);
   void confirmed(Clock::time_point asked_at);
-  /// True when somebody else leads.
-  [[nodiscard]] bool is_overtaken();
+  /// Whether somebody else leads; none: etcd did not say.
+  [[nodiscard]] std::optional<bool> is_overtaken();
   void forget_old_groups(std::uint64_t held_by_majority);
   /// Waits for a moment, or until somebody gives up or stops leading.
   void pause(std::int64_t ms);
