@@ -87,6 +87,7 @@ class Checker {
 
  private:
   using TaskId = std::pair<JobId, std::uint32_t>;
+  static TaskId task_of(const TaskKey& task) { return {task.job, task.index}; }
   struct JobModel {
     std::uint32_t tasks = 0;
     bool is_cancelled = false;
