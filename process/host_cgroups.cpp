@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
+#include "process/cpu_affinity.hpp"
 #include "process/cpuset.hpp"
 
 namespace fairwater::inline process {
@@ -89,6 +90,27 @@ void remove_unclaimed(const CgroupPaths& groups) {
   TaskCgroup(groups).remove();
 }
 
+/// Different for every host directory on the machine, the same for the same one: names its cgroup.
+std::string cgroup_name(const std::filesystem::path& directory) {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char byte : directory.string())
+    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+  return std::string(kHostPrefix) + std::to_string(hash);
+}
+
+constexpr int kTries = 10;  ///< another host may remove them while they are nobody's
+
+Expected<CgroupPaths> make_cgroups(const TaskHostOptions& options) {
+  const std::string name = cgroup_name(options.directory);
+  auto paths = make_cgroup_parent(options.limits, name);
+  if (!paths) return paths.error();
+  if (!options.device_files.empty())
+    if (auto failed = add_device_control(*paths, name)) return failed;
+  if (options.cpusets)
+    if (auto failed = add_cpusets(*paths, name, usable_cpus())) return failed;
+  return paths;
+}
+
 }  // namespace
 
 std::optional<CgroupClaims> claim_cgroups(const CgroupPaths& groups,
@@ -109,6 +131,18 @@ std::optional<CgroupClaims> claim_cgroups(const CgroupPaths& groups,
 void remove_unclaimed_cgroups(const CgroupPaths& own) {
   const CgroupPaths groups = everywhere(own);
   for (const auto& name : names_beside(groups)) remove_unclaimed(beside(groups, name));
+}
+
+Expected<OwnCgroups> own_cgroups(const TaskHostOptions& options) {
+  for (int tries = 0; tries < kTries; ++tries) {
+    auto paths = make_cgroups(options);
+    if (!paths) return paths.error();
+    auto claims = claim_cgroups(*paths, options.directory);
+    if (!claims) continue;
+    remove_unclaimed_cgroups(*paths);
+    return OwnCgroups{std::move(*paths), std::move(*claims)};
+  }
+  return make_error(ErrorCode::internal, "control groups were removed as often as they were made");
 }
 
 }  // namespace fairwater::inline process

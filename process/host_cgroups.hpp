@@ -9,6 +9,7 @@
 
 #include "process/file_descriptor.hpp"
 #include "process/limits.hpp"
+#include "process/task_process.hpp"
 
 namespace fairwater::inline process {
 
@@ -25,5 +26,13 @@ using CgroupClaims = std::vector<FileDescriptor>;
 /// nor one whose end was not seen yet. Those that are not marked stay: an earlier version may run.
 /// O(groups beside it).
 void remove_unclaimed_cgroups(const CgroupPaths& own);
+
+struct OwnCgroups {
+  CgroupPaths paths;
+  CgroupClaims claims;
+};
+/// Makes and claims the groups of this host's tasks, and removes what hosts left that are gone for
+/// good.
+[[nodiscard]] Expected<OwnCgroups> own_cgroups(const TaskHostOptions& options);
 
 }  // namespace fairwater::inline process

@@ -26,14 +26,6 @@
 namespace fairwater::inline process {
 namespace {
 
-/// Different for every host directory on the machine, the same for the same one: names its cgroup.
-std::string cgroup_name(const std::filesystem::path& directory) {
-  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const char byte : directory.string())
-    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
-  return "fairwater-" + std::to_string(hash);
-}
-
 /// What an attempt ends as of which nobody recorded the end.
 struct Unrecorded {
   EndReason reason = EndReason::supervisor_lost;
@@ -41,12 +33,6 @@ struct Unrecorded {
 };
 const Unrecorded kWentWithMachine{EndReason::node_lost, "its machine went down"};
 constexpr int kLockTries = 1000;  // about a second
-constexpr int kCgroupTries = 10;  // another host may remove them while they are nobody's
-
-struct OwnCgroups {
-  CgroupPaths paths;
-  CgroupClaims claims;
-};
 
 TaskResult unknown_end(const TaskKey& task, const caf::error& error) {
   TaskResult result;
@@ -55,30 +41,6 @@ TaskResult unknown_end(const TaskKey& task, const caf::error& error) {
   result.finished_at = wall_time_now();
   result.message = details(error).message;
   return result;
-}
-
-Expected<CgroupPaths> make_cgroups(const TaskHostOptions& options) {
-  const std::string name = cgroup_name(options.directory);
-  auto paths = make_cgroup_parent(options.limits, name);
-  if (!paths) return paths.error();
-  if (!options.device_files.empty())
-    if (auto failed = add_device_control(*paths, name)) return failed;
-  if (options.cpusets)
-    if (auto failed = add_cpusets(*paths, name, usable_cpus())) return failed;
-  return paths;
-}
-
-/// Also removes what hosts left that are gone for good.
-Expected<OwnCgroups> own_cgroups(const TaskHostOptions& options) {
-  for (int tries = 0; tries < kCgroupTries; ++tries) {
-    auto paths = make_cgroups(options);
-    if (!paths) return paths.error();
-    auto claims = claim_cgroups(*paths, options.directory);
-    if (!claims) continue;
-    remove_unclaimed_cgroups(*paths);
-    return OwnCgroups{std::move(*paths), std::move(*claims)};
-  }
-  return make_error(ErrorCode::internal, "control groups were removed as often as they were made");
 }
 
 }  // namespace
