@@ -25,6 +25,8 @@ constexpr std::array<JournalFormat, std::variant_size_v<JournalBody>> kKnownSinc
 static_assert(std::ranges::all_of(kKnownSince, [](auto format) { return format > 0; }),
               "every kind of record says since when it is known");
 
+bool shares(const NodeSpec& spec) { return spec.capacity.contains(std::string(kSharedGpus)); }
+
 }  // namespace
 
 JournalFormat format_of(const JournalBody& body) {
@@ -34,6 +36,11 @@ JournalFormat format_of(const JournalBody& body) {
     if (submitted->spec.measures_tasks) fields = kMeasuredTasks;
     if (submitted->spec.resources.contains(std::string(kSharedGpus))) fields = kSharesOfGpus;
   }
+  // Else one who knows none could lead, and take jobs for them.
+  if (const auto* admitted = std::get_if<NodeAdmitted>(&body); admitted && shares(admitted->spec))
+    fields = kSharesOfGpus;
+  if (const auto* changed = std::get_if<NodeChanged>(&body); changed && shares(changed->node.spec))
+    fields = kSharesOfGpus;
   if (const auto* started = std::get_if<CoordinatorStarted>(&body);
       started && (started->lease.ordinary_ms != 0 || started->lease.ordinary_older_until))
     fields = kOwnLeases;

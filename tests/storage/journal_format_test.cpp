@@ -181,6 +181,10 @@ TEST_CASE("nothing is written that a replica does not know", "[unit][ledger][for
   measured.spec.gang = measured.spec.measures_tasks = true;
   CHECK(format_of(measured) == 3);
   CHECK(format_of(GrowthLimited{}) == 3);
+  NodeAdmitted sharing;
+  CHECK(format_of(sharing) == kFirstFormat);
+  sharing.spec.capacity["gpu_milli"] = 2000;
+  CHECK(format_of(sharing) == 3);
   CHECK(code_of(ledger->admit({measured})) == ErrorCode::unavailable);
   CHECK(!ledger->admit({JobSubmitted{{}, TenantId{1}, job_spec("a", 1)}}));
 
