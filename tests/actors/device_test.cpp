@@ -20,13 +20,13 @@ NodeSpec gpu_node(const std::string& name, const Names& gpus, bool tells_names =
 }
 
 Expected<JobAccepted> submit_for(ClusterFixture& cluster, const Names& devices, Amount gpus = 0,
-                                 std::uint32_t tasks = 1) {
+                                 std::uint32_t tasks = 1, const std::string& resource = "gpu") {
   JobSpec spec;
   spec.tenant = "physics";
   spec.command = {"true"};
   spec.tasks_min = spec.tasks_max = tasks;
   spec.resources = {{"cpu", 100}};
-  if (gpus > 0) spec.resources["gpu"] = gpus;
+  if (gpus > 0) spec.resources[resource] = gpus;
   spec.devices = devices;
   auto accepted = cluster.ask<JobAccepted>(SubmitJob{cluster.operator_caller(), spec});
   cluster.run();
@@ -97,16 +97,8 @@ TEST_CASE(
     FakeAgent agent = cluster.join(sharing_node("one", {"gpu0", "gpu1"}));
     REQUIRE(cluster.report(agent).engaged());
     const auto submit = [&](Amount milli, std::uint32_t tasks = 1, const Names& devices = {}) {
-      JobSpec spec;
-      spec.tenant = "physics";
-      spec.command = {"true"};
-      spec.tasks_min = spec.tasks_max = tasks;
-      spec.resources = {{"cpu", 100}};
-      if (milli > 0) spec.resources["gpu_milli"] = milli;
-      spec.devices = devices;
-      const auto accepted = cluster.ask<JobAccepted>(SubmitJob{cluster.operator_caller(), spec});
+      const auto accepted = submit_for(cluster, devices, milli, tasks, "gpu_milli");
       REQUIRE(accepted.engaged());
-      cluster.run();
       return accepted->id;
     };
     const JobId parts = submit(600, 2);

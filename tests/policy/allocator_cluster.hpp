@@ -2,6 +2,8 @@
 // tasks. Every deal is checked against what must hold for all of them.
 #pragma once
 
+#include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <map>
 #include <optional>
@@ -22,6 +24,12 @@ inline ResourceVector cpu_memory(Amount millicores, Amount mebibytes) {
   ResourceVector result = cpu(millicores);
   result[kMemory] = mebibytes;
   return result;
+}
+
+/// Of a property over random states: FAIRWATER_STATES, where it is set.
+inline std::uint64_t states_to_look_at(std::uint64_t by_default) {
+  const char* text = std::getenv("FAIRWATER_STATES");
+  return text == nullptr ? by_default : std::strtoull(text, nullptr, 10);
 }
 
 /// 100 millicores and 256 MiB, as in the default configuration.

@@ -19,11 +19,6 @@
 namespace fairwater::test::contenders {
 namespace {
 
-std::uint64_t states_to_look_at(std::uint64_t by_default) {
-  const char* text = std::getenv("FAIRWATER_STATES");
-  return text == nullptr ? by_default : std::strtoull(text, nullptr, 10);
-}
-
 /// A cluster dealt twice, by a cycle that looks at few and one that looks at all.
 class Twins {
  public:

@@ -23,11 +23,6 @@
 namespace fairwater::test::states {
 namespace {
 
-std::uint64_t states_to_look_at(std::uint64_t by_default) {
-  const char* text = std::getenv("FAIRWATER_STATES");
-  return text == nullptr ? by_default : std::strtoull(text, nullptr, 10);
-}
-
 class Draw {
  public:
   explicit Draw(std::uint64_t seed) : random_(seed) {}
