@@ -105,10 +105,13 @@ void wind_down(TenantSelf self, JobId job) {
             if (state.jobs.wind_down(job, state.context->wall_clock())) job_ended(self, job);
             refresh(self);
           },
-          [self, job](const caf::error&) {
+          [self, job](const caf::error& error) {
+            spdlog::warn("that job {} is out of work cannot be noted yet: {}", job.value,
+                         details(error).message);
             self->state.winding_down.erase(job);
             self->state.jobs.release_hold(job);
             self->delayed_send(self, kRetryAfterFailure, OutOfWork{job});
+            refresh(self);
           });
 }
 
