@@ -329,6 +329,8 @@ void Checker::check_reclaimed(const Ledger& ledger) {
   for (const auto& [id, attempt] : given_back_) {
     const auto job = ledger.job(id.first);
     if (!job || job->cancelled || !is_terminal(state_of(*job))) continue;
+    // What was stopped on one node may have failed as a whole on another.
+    if (job->spec.gang && state_of(*job) == JobState::failed) continue;
     if (last_attempt_[id] <= attempt)
       stage_.broken("job {} has ended, and its task {}, which was taken back, did not run again",
                     id.first.value, id.second);
