@@ -426,7 +426,8 @@ int Supervisor::record() {
 /// The host waits for this process's end to hear of the result: what the task left is for another
 /// one to remove. Whatever keeps that from its work, the host's next start makes up for.
 void Supervisor::remove_work_directory() {
-  if (order_.work_directory.empty() || remove_empty_work_directory(order_.work_directory)) return;
+  if (order_.work_directory.empty() || give_back_work_directory(order_.work_directory, order_.user))
+    return;
   if (::fork() != 0) return;
   lock_.reset();
   ::setpriority(PRIO_PROCESS, 0, 10);  // whoever still runs goes first

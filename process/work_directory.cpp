@@ -103,6 +103,75 @@ caf::error make_private(const std::filesystem::path& directory,
   return caf::none;
 }
 
+// -- keeping --------------------------------------------------------------------------------------
+
+struct Owner {
+  uid_t uid = ::geteuid();
+  gid_t gid = ::getegid();
+};
+Owner owner_of(const std::optional<TaskUser>& user) {
+  return user ? Owner{user->uid, user->gid} : Owner{};
+}
+
+std::filesystem::path spares_of(const std::filesystem::path& directory, const Owner& owner) {
+  return directory.parent_path() / ".spare" /
+         (std::to_string(owner.uid) + "." + std::to_string(owner.gid));
+}
+
+/// Calls `move` with one slot after the other until it returns true. Tasks that start and end side
+/// by side begin at different ones.
+template <class Move>
+bool any_slot(const std::filesystem::path& spares, const Move& move) {
+  const int first = ::getpid() % kSpareWorkDirectories;
+  for (int i = 0; i < kSpareWorkDirectories; ++i)
+    if (move(spares / std::to_string((first + i) % kSpareWorkDirectories))) return true;
+  return false;
+}
+
+bool take_spare(const std::filesystem::path& directory, const std::optional<TaskUser>& user) {
+  return any_slot(spares_of(directory, owner_of(user)), [&](const std::filesystem::path& slot) {
+    return ::rename(slot.c_str(), directory.c_str()) == 0;
+  });
+}
+
+/// Whether the directory belongs to the owner and has nothing in it but what is named so; null:
+/// nothing at all. It is as private as a new one: open_directory sees to that.
+bool is_as_new(const FileDescriptor& directory, const Owner& owner, const char* but) {
+  struct stat status {};
+  if (::fstat(directory.get(), &status) != 0 || status.st_uid != owner.uid ||
+      status.st_gid != owner.gid)
+    return false;
+  const int copy = ::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (copy < 0) return false;
+  const std::unique_ptr<DIR, int (*)(DIR*)> list(::fdopendir(copy), ::closedir);
+  if (!list) {
+    ::close(copy);
+    return false;
+  }
+  while (const dirent* entry = ::readdir(list.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != ".." && (but == nullptr || name != but)) return false;
+  }
+  return true;
+}
+
+bool keep_as_spare(const std::filesystem::path& directory, const std::optional<TaskUser>& user) {
+  const Owner owner = owner_of(user);
+  const FileDescriptor top = open_directory(AT_FDCWD, directory.c_str());
+  if (!top || !is_as_new(top, owner, kTemporary)) return false;
+  const FileDescriptor temporary = open_directory(top.get(), kTemporary);
+  if (!temporary || !is_as_new(temporary, owner, nullptr)) return false;
+  const auto spares = spares_of(directory, owner);
+  // A slot that is taken has a directory that is not empty, which no other one replaces.
+  const auto move = [&](const std::filesystem::path& slot) {
+    return ::rename(directory.c_str(), slot.c_str()) == 0;
+  };
+  if (any_slot(spares, move)) return true;
+  if (::access(spares.c_str(), F_OK) == 0) return false;
+  ::mkdir(spares.parent_path().c_str(), S_IRWXU);
+  return ::mkdir(spares.c_str(), S_IRWXU) == 0 && any_slot(spares, move);
+}
+
 caf::error check_way_in(const std::filesystem::path& work) {
   for (auto above = work; above != above.root_path(); above = above.parent_path()) {
     struct stat status {};
@@ -134,11 +203,14 @@ caf::error make_work_directory(const std::filesystem::path& directory,
                                const std::optional<TaskUser>& user) {
   struct stat status {};
   if (::lstat(directory.c_str(), &status) == 0) remove_tree(directory);
+  if (take_spare(directory, user)) return caf::none;
   if (auto error = make_private(directory, user)) return error;
   return make_private(directory / kTemporary, user);
 }
 
-bool remove_empty_work_directory(const std::filesystem::path& directory) {
+bool give_back_work_directory(const std::filesystem::path& directory,
+                              const std::optional<TaskUser>& user) {
+  if (keep_as_spare(directory, user)) return true;
   ::rmdir((directory / kTemporary).c_str());
   return ::rmdir(directory.c_str()) == 0 || errno == ENOENT;
 }

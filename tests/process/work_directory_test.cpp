@@ -84,3 +84,85 @@ TEST_CASE("A work directory that its users cannot reach is refused", "[process]"
   REQUIRE(::chmod(directory.path().c_str(), 0711) == 0);
   CHECK(!make_work_parent(directory / "work", true, true));
 }
+
+namespace {
+
+ino_t inode_of(const std::filesystem::path& path) {
+  struct stat status {};
+  REQUIRE(::stat(path.c_str(), &status) == 0);
+  return status.st_ino;
+}
+
+std::optional<TaskUser> user_with(uid_t uid) {
+  TaskUser user;
+  user.uid = user.gid = uid;
+  return user;
+}
+
+}  // namespace
+
+TEST_CASE("A directory that a task left empty is its user's next one", "[process]") {
+  const TemporaryDirectory directory;
+  const std::filesystem::path work = directory.path();
+  const auto first = work / "1.0.1";
+  const auto second = work / "2.0.1";
+  REQUIRE(!make_work_directory(first, std::nullopt));
+  const ino_t inode = inode_of(first);
+  SECTION("as private as a new one") {
+    std::filesystem::permissions(first, std::filesystem::perms::all);
+    std::filesystem::permissions(first / "tmp", std::filesystem::perms::all);
+  }
+  SECTION("in place of what an earlier life left") {
+    std::filesystem::create_directories(second / "left" / "over");
+  }
+  CHECK(give_back_work_directory(first, std::nullopt));
+  CHECK_FALSE(std::filesystem::exists(first));
+  REQUIRE(!make_work_directory(second, std::nullopt));
+  CHECK(inode_of(second) == inode);
+  for (const auto& made : {second, second / "tmp"})
+    CHECK(std::filesystem::status(made).permissions() == std::filesystem::perms::owner_all);
+  CHECK(std::distance(std::filesystem::directory_iterator(second), {}) == 1);
+  CHECK(std::filesystem::is_empty(second / "tmp"));
+}
+
+TEST_CASE("A directory that is not as new is no spare one", "[process]") {
+  const TemporaryDirectory directory;
+  const std::filesystem::path work = directory.path();
+  const auto first = work / "1.0.1";
+  REQUIRE(!make_work_directory(first, std::nullopt));
+  SECTION("with a file") { std::ofstream(first / "file") << "secret"; }
+  SECTION("with a temporary file") { std::ofstream(first / "tmp" / "file") << "secret"; }
+  SECTION("with a link for its tmp") {
+    std::filesystem::remove(first / "tmp");
+    std::filesystem::create_directory_symlink(work, first / "tmp");
+  }
+  CHECK_FALSE(give_back_work_directory(first, std::nullopt));
+  CHECK(std::filesystem::exists(first));
+  CHECK_FALSE(std::filesystem::exists(work / ".spare"));
+}
+
+TEST_CASE("Spare directories are bounded, and go to nobody else", "[process]") {
+  const TemporaryDirectory directory;
+  const std::filesystem::path work = directory.path();
+  std::vector<std::filesystem::path> directories;
+  for (int i = 0; i <= kSpareWorkDirectories; ++i) {
+    directories.push_back(work / (std::to_string(i) + ".0.1"));
+    REQUIRE(!make_work_directory(directories.back(), std::nullopt));
+  }
+  for (const auto& directory : directories)
+    CHECK(give_back_work_directory(directory, std::nullopt));
+  std::size_t spares = 0;
+  for (const auto& user : std::filesystem::directory_iterator(work / ".spare"))
+    spares += std::distance(std::filesystem::directory_iterator(user), {});
+  CHECK(spares == kSpareWorkDirectories);
+  if (::geteuid() != 0) {
+    WARN("another user's directory needs root");
+    return;
+  }
+  const auto another = user_with(1'900'001);
+  REQUIRE(!make_work_directory(work / "1.1.1", another));
+  CHECK(std::distance(std::filesystem::directory_iterator(
+                          work / ".spare" /
+                          (std::to_string(::geteuid()) + "." + std::to_string(::getegid()))),
+                      {}) == kSpareWorkDirectories);
+}
