@@ -1,5 +1,8 @@
 // Three coordinators at work for long, whose leader falls again and again: is memory flat, is the
 // disk bounded, has each task run once, and does every ledger verify? (bench/README.md)
+//
+// Of the tasks some are real processes; the rest run nothing, on nodes of bench/load, so that a
+// small machine can have the ledger's share of a large cluster's work.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -15,7 +18,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "bench/load/fleet.hpp"
+#include "bench/load/value_of.hpp"
 #include "bench/measure.hpp"
+#include "rpc/tokens.hpp"
 #include "tests/harness/cluster.hpp"
 #include "tests/harness/replicas.hpp"
 
@@ -29,8 +35,13 @@ using nlohmann::json;
 struct Plan {
   double minutes = 30;
   std::uint32_t tasks_per_second = 500;
+  std::uint32_t real_per_second = 100;  ///< of these, those that are processes
   std::uint32_t seconds_between_falls = 20;
 };
+
+/// Room for twice as many as begin in the second that each takes.
+constexpr std::uint32_t kSlotsPerNode = 32;
+constexpr std::int64_t kSimulatedMs = 1000;
 
 constexpr const char* kConfiguration =
     "lease: 15s\ngrace: 4s\nheartbeat_interval: 250ms\n"
@@ -63,6 +74,7 @@ class Soak {
     cluster_.apply_tenants(
         "tenants: [{name: t0, weight: 3}, {name: t1, weight: 2}, {name: t2, weight: 1}]\n");
     cluster_.start_agents();
+    if (simulated_per_second() > 0) start_fleet();
   }
 
   int run() {
@@ -87,8 +99,9 @@ class Soak {
     wait_for_all();
     const double took = std::chrono::duration<double>(Clock::now() - start).count();
     figure("soak_time", took, "s");
-    figure("soak_tasks", static_cast<double>(tasks_), "tasks");
-    figure("soak_rate", static_cast<double>(tasks_) / took, "1/s");
+    figure("soak_tasks", static_cast<double>(real_ + simulated_), "tasks");
+    figure("soak_tasks_real", static_cast<double>(real_), "tasks");
+    figure("soak_rate", static_cast<double>(real_ + simulated_) / took, "1/s");
     figure("soak_falls", falls_, "times");
     print_thirds();
     return check() ? 0 : 1;
@@ -105,21 +118,50 @@ class Soak {
     return setup;
   }
 
+  [[nodiscard]] std::uint32_t simulated_per_second() const {
+    return plan_.tasks_per_second - plan_.real_per_second;
+  }
+
+  void start_fleet() {
+    load::FleetOptions options;
+    options.coordinators = replicas_.addresses();
+    options.join = load::value_of(parse_join_token(load::value_of(
+        read_secret_file((std::filesystem::path(replicas_.data("one")) / "join.token").string()))));
+    options.slots = kSlotsPerNode;
+    options.nodes =
+        (2 * simulated_per_second() * kSimulatedMs / 1000 + kSlotsPerNode - 1) / kSlotsPerNode;
+    const auto nodes = options.nodes;
+    fleet_ = std::make_unique<load::Fleet>(std::move(options));
+    harness::wait_until("simulated nodes are registered", Duration(20'000),
+                        [&] { return fleet_->seen().registered == nodes; });
+  }
+
   /// Ten seconds of work wait: the machine does not keep up.
   [[nodiscard]] bool is_behind() const {
     std::error_code none;
     const auto bytes = std::filesystem::file_size(marks_, none);
-    const double done = none ? 0 : static_cast<double>(bytes) / kBytesPerMark;
-    return static_cast<double>(tasks_) - done > 10.0 * plan_.tasks_per_second;
+    double done = none ? 0 : static_cast<double>(bytes) / kBytesPerMark;
+    if (fleet_) done += static_cast<double>(fleet_->seen().ends);
+    return static_cast<double>(real_ + simulated_) - done > 10.0 * plan_.tasks_per_second;
   }
 
   void submit() {
-    const std::string script =
-        "printf '%9s.%5s\\\\n' $FAIRWATER_JOB_ID $FAIRWATER_TASK_INDEX >>" + marks_.string();
-    jobs_.push_back(cluster_.submit(fmt::format(
-        "tenant: t{}\ntasks: {}\nresources: {{cpu: 1, memory: 64MiB}}\ncommand: [sh, -c, \"{}\"]\n",
-        jobs_.size() % 3, plan_.tasks_per_second, script)));
-    tasks_ += plan_.tasks_per_second;
+    const std::string tenant = fmt::format("tenant: t{}\n", turn_++ % 3);
+    if (plan_.real_per_second > 0) {
+      const std::string script =
+          "printf '%9s.%5s\\\\n' $FAIRWATER_JOB_ID $FAIRWATER_TASK_INDEX >>" + marks_.string();
+      jobs_.push_back(cluster_.submit(
+          tenant + fmt::format("tasks: {}\nresources: {{cpu: 1, memory: 64MiB}}\nsites: [here]\n"
+                               "command: [sh, -c, \"{}\"]\n",
+                               plan_.real_per_second, script)));
+      real_ += plan_.real_per_second;
+    }
+    if (!fleet_) return;
+    jobs_.push_back(cluster_.submit(
+        tenant + fmt::format("tasks: {}\nresources: {{cpu: 1, memory: 64MiB}}\nsites: [z0]\n"
+                             "command: [simulated, \"{}\"]\n",
+                             simulated_per_second(), kSimulatedMs)));
+    simulated_ += simulated_per_second();
   }
 
   /// In turn killed, told to go, and stopped until another leads.
@@ -170,16 +212,23 @@ class Soak {
     }
   }
 
-  /// By what the tasks themselves wrote, and by each coordinator's ledger.
-  [[nodiscard]] bool check() const {
+  /// By what the tasks themselves wrote, what simulated nodes were told, and each coordinator's
+  /// ledger.
+  [[nodiscard]] bool check() {
     std::map<std::string, int> starts;
     std::ifstream file(marks_);
     for (std::string mark; std::getline(file, mark);) ++starts[mark];
-    const auto twice = std::count_if(starts.begin(), starts.end(),
-                                     [](const auto& start) { return start.second > 1; });
+    auto twice = static_cast<std::uint64_t>(std::count_if(
+        starts.begin(), starts.end(), [](const auto& start) { return start.second > 1; }));
+    auto lost = real_ - starts.size();
+    if (fleet_) {
+      const auto seen = fleet_->seen();
+      twice += seen.launches_told_twice + (seen.launches - std::min(seen.launches, simulated_));
+      lost += simulated_ - std::min(seen.durable_ends, simulated_);
+      figure("soak_leases_ended", static_cast<double>(seen.leases_ended), "times");
+    }
     figure("soak_tasks_twice", static_cast<double>(twice), "tasks");
-    figure("soak_tasks_lost", static_cast<double>(tasks_) - static_cast<double>(starts.size()),
-           "tasks");
+    figure("soak_tasks_lost", static_cast<double>(lost), "tasks");
     replicas_.wait_for_all(0);
     double wrong = 0;
     for (const std::string& name : replicas_.names()) {
@@ -191,7 +240,7 @@ class Soak {
       wrong += is_ok ? 0 : 1;
     }
     figure("soak_ledgers_wrong", wrong, "ledgers");
-    return twice == 0 && starts.size() == tasks_ && wrong == 0;
+    return twice == 0 && lost == 0 && wrong == 0;
   }
 
   static constexpr double kBytesPerMark = 16;
@@ -202,7 +251,10 @@ class Soak {
   std::filesystem::path marks_;
   std::vector<std::uint64_t> jobs_;
   std::vector<Sample> samples_;
-  std::uint64_t tasks_ = 0;
+  std::unique_ptr<load::Fleet> fleet_;  ///< null: no task is simulated
+  std::uint64_t turn_ = 0;
+  std::uint64_t real_ = 0;  ///< tasks submitted that are processes
+  std::uint64_t simulated_ = 0;
   int falls_ = 0;
 };
 
@@ -213,10 +265,17 @@ int run(int argc, char** argv) {
   app.add_option("--rate", plan.tasks_per_second, "tasks a second")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
+  app.add_option("--real", plan.real_per_second, "how many of them are processes")
+      ->capture_default_str();
   app.add_option("--every", plan.seconds_between_falls, "seconds between two falls")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
+  if (plan.real_per_second > plan.tasks_per_second) {
+    std::cerr << fmt::format("fairwater_soak: --real: {} is more than the {} tasks of --rate\n",
+                             plan.real_per_second, plan.tasks_per_second);
+    return 1;
+  }
   if (!harness::has_etcd()) {
     std::cerr << "fairwater_soak: etcd is not installed (apt-get install etcd-server)\n";
     return 1;

@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 }
 
 struct FleetOptions {
-  std::string coordinator;
+  std::string coordinators;  ///< HOST:PORT, or those of several with commas between
   JoinToken join;
   std::uint32_t nodes = 0;
   std::uint32_t slots = 1;  ///< tasks of one cpu that a node has room for

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "bench/load/loopback.hpp"
+#include "bench/load/value_of.hpp"
 #include "rpc/agent/agent_client.hpp"
 #include "rpc/faults.hpp"
 #include "rpc/tokens.hpp"
@@ -14,7 +15,9 @@ namespace fairwater::load {
 namespace {
 
 const AgentClientOptions kAsAgents;
-const auto kCallTimeout = kAsAgents.call_timeout_ms * kj::MILLISECONDS;
+/// Where others may lead, a coordinator that is silent for so long is left. An agent keeps its
+/// connection while it asks elsewhere (rpc/agent); to do without costs a registration.
+constexpr auto kLeftAfter = 1 * kj::SECONDS;
 constexpr std::size_t kMaxResultsPerReport = 1000;  ///< as actors/agent has it
 
 NodeSpec spec_of(const FleetOptions& options, std::uint32_t number) {
@@ -79,6 +82,7 @@ Node::Node(FleetLoop& fleet, std::uint32_t number)
       spec_(spec_of(fleet.options, number)),
       credential_(make_token("fw_ag_")),
       identity_{{}, {1, fmt::format("{:032x}", number + 1)}},
+      addresses_(value_of(AddressList::parse(fleet.options.coordinators))),
       back_off_(kAsAgents.reconnect_min_ms, kAsAgents.reconnect_max_ms, number),
       slots_never_used_(fleet.options.slots) {}
 
@@ -88,8 +92,10 @@ Node::~Node() = default;
 
 kj::Promise<void> Node::live_for_ever() {
   auto turn = joined_ ? kj::Promise<void>(kj::READY_NOW) : fleet_.turn_to_join();
-  return turn.then([this] { return connect(); })
-      .catch_([](kj::Exception&&) {})  // it tries again, and the fleet counts those it has
+  return turn
+      .then([this] { return connect(); })
+      // It tries again, and the fleet counts those it has.
+      .catch_([this](kj::Exception&&) { addresses_.advance(); })
       .then([this] {
         disconnect();
         return fleet_.loop.timer().afterDelay(back_off_.next_ms(1) * kj::MILLISECONDS);
@@ -99,18 +105,19 @@ kj::Promise<void> Node::live_for_ever() {
 
 kj::Promise<void> Node::connect() {
   auto& timer = fleet_.loop.timer();
-  const auto& options = fleet_.options;
   return timer
-      .timeoutAfter(kCallTimeout, connect_numbered(fleet_.loop.io, options.coordinator, number_))
+      .timeoutAfter(patience(), connect_numbered(fleet_.loop.io, addresses_.current(), number_))
       .then([this, &timer](kj::Own<kj::AsyncIoStream> stream) {
         rpc_ = kj::heap<RpcClient>(kj::mv(stream));
-        return timer.timeoutAfter(kCallTimeout, rpc_->identify(fleet_.options.join.coordinator));
+        return timer.timeoutAfter(patience(), rpc_->identify(fleet_.options.join.coordinator));
       })
       .then([this, &timer](Identified coordinator) -> kj::Promise<void> {
         if (!coordinator) return kj::READY_NOW;
-        return timer.timeoutAfter(kCallTimeout, register_node()).then([this] {
+        const auto timeout = kAsAgents.call_timeout_ms * kj::MILLISECONDS;  // it may be held back
+        return timer.timeoutAfter(timeout, register_node()).then([this] {
           if (session_.get() == nullptr) return kj::Promise<void>(kj::READY_NOW);
-          return rpc_->on_disconnect().exclusiveJoin(kj::mv(session_->failed.promise));
+          return rpc_->on_disconnect().exclusiveJoin(
+              session_->failed.promise.then([this] { addresses_.advance(); }));
         });
       });
 }
@@ -128,10 +135,7 @@ kj::Promise<void> Node::register_node() {
   request.setControl(kj::heap<Control>(*this));
   const auto sent = Clock::now();
   return response_of(request).then([this, sent](auto&& response) {
-    if (response.hasError()) {
-      ++fleet_.seen.refusals;
-      return;
-    }
+    if (response.hasError()) return move_on(details(read(response.getError())));
     session_ = kj::heap<Session>(response.getSession());
     back_off_.reset();
     identity_.memory.cluster_id = to_std_string(response.getClusterId());
@@ -145,6 +149,16 @@ kj::Promise<void> Node::register_node() {
                  this});
     send_report();
   });
+}
+
+kj::Duration Node::patience() const {
+  return addresses_.size() > 1 ? kLeftAfter : kAsAgents.call_timeout_ms * kj::MILLISECONDS;
+}
+
+void Node::move_on(const ErrorDetails& refused) {
+  ++fleet_.seen.refusals;
+  if (refused.code != ErrorCode::not_leader || !addresses_.follow(refused.leader))
+    addresses_.advance();
 }
 
 void Node::disconnect() {
@@ -194,7 +208,7 @@ void Node::send_report() {
   encode(report(), request.initReport());
   const auto sent = reported_at_ = Clock::now();
   session_->tasks.add(fleet_.loop.timer()
-                          .timeoutAfter(kCallTimeout, response_of(request))
+                          .timeoutAfter(patience(), response_of(request))
                           .then([this, sent](auto&& response) {
                             report_under_way_ = false;
                             if (response.hasError()) return;  // the next heartbeat tries again

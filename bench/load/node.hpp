@@ -11,6 +11,7 @@
 
 #include "bench/load/fleet.hpp"
 #include "model/node.hpp"
+#include "rpc/addresses.hpp"
 #include "rpc/agent/back_off.hpp"
 #include "rpc/loop_thread.hpp"
 #include "rpc/rpc_client.hpp"
@@ -79,6 +80,8 @@ class Node {
 
   [[nodiscard]] kj::Promise<void> connect();
   [[nodiscard]] kj::Promise<void> register_node();
+  [[nodiscard]] kj::Duration patience() const;
+  void move_on(const ErrorDetails& refused);
   void launch(const LaunchOrder& order);
   [[nodiscard]] AgentReport report() const;
   void send_report();
@@ -91,6 +94,7 @@ class Node {
   const std::string credential_;
   AgentIdentity identity_;
   bool joined_ = false;
+  AddressList addresses_;
   BackOff back_off_;  ///< since the last registration
   kj::Own<RpcClient> rpc_;
   kj::Own<Session> session_;  ///< after rpc_: it ends first

@@ -65,7 +65,7 @@ Setting::Setting(const Sizes& sizes, std::uint32_t tenant_count)
 }
 
 Fleet& Setting::start_nodes(FleetOptions options) {
-  options.coordinator = address();
+  options.coordinators = address();
   options.join = value_of(parse_join_token(
       value_of(read_secret_file((cluster_.coordinator_data() / "join.token").string()))));
   const auto nodes = options.nodes;

@@ -8,6 +8,7 @@
 
 #include "bench/load/crowd.hpp"
 #include "bench/load/fleet.hpp"
+#include "bench/load/value_of.hpp"
 #include "bench/measure.hpp"
 #include "rpc/client.hpp"
 #include "tests/harness/cluster.hpp"
@@ -27,12 +28,6 @@ struct Sizes {
   double seconds = 5;
   std::string accounting;  ///< of the ledger; empty: the default
 };
-
-template <class T>
-[[nodiscard]] T value_of(Expected<T> expected) {
-  if (!expected) throw std::runtime_error(details(expected.error()).message);
-  return std::move(*expected);
-}
 
 [[nodiscard]] inline double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
