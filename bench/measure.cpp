@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iostream>
 #include <limits>
+#include <sys/resource.h>
 
 #include <fmt/format.h>
 
@@ -58,6 +59,15 @@ double cpu_seconds(pid_t pid) {
     nanoseconds += on_cpu;
   }
   return nanoseconds / 1e9;
+}
+
+double cpu_seconds_of_children() {
+  rusage used{};
+  ::getrusage(RUSAGE_CHILDREN, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
 double resident_mib(pid_t pid) {

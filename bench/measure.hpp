@@ -16,6 +16,8 @@ void figure(const std::string& name, double value, const std::string& unit);
 
 /// Processor time of all threads of a process that live.
 [[nodiscard]] double cpu_seconds(pid_t pid);
+/// Processor time of all children that have ended and were waited for, with theirs.
+[[nodiscard]] double cpu_seconds_of_children();
 /// Memory of a process that is in RAM.
 [[nodiscard]] double resident_mib(pid_t pid);
 /// Bytes that a process caused to be written to disks; 0 where /proc does not say.

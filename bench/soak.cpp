@@ -19,8 +19,8 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/load/fleet.hpp"
-#include "bench/load/value_of.hpp"
 #include "bench/measure.hpp"
+#include "bench/value_of.hpp"
 #include "rpc/tokens.hpp"
 #include "tests/harness/cluster.hpp"
 #include "tests/harness/replicas.hpp"
@@ -125,7 +125,7 @@ class Soak {
   void start_fleet() {
     load::FleetOptions options;
     options.coordinators = replicas_.addresses();
-    options.join = load::value_of(parse_join_token(load::value_of(
+    options.join = value_of(parse_join_token(value_of(
         read_secret_file((std::filesystem::path(replicas_.data("one")) / "join.token").string()))));
     options.slots = kSlotsPerNode;
     options.nodes =

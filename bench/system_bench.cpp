@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "bench/measure.hpp"
+#include "bench/value_of.hpp"
 #include "rpc/client.hpp"
 #include "tests/harness/cluster.hpp"
 
@@ -21,12 +22,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-template <class T>
-T value_of(Expected<T> expected) {
-  if (!expected) throw std::runtime_error(details(expected.error()).message);
-  return std::move(*expected);
 }
 
 harness::ClusterSetup setup(int agents, const std::string& heartbeat_interval) {
@@ -94,6 +89,17 @@ void latency() {
   figure("system_submit_to_start_latency_p99", quantile(start_ms, 0.99), "ms");
 }
 
+/// What people and scripts pay for a command before it does anything.
+void start_of_a_command() {
+  constexpr int kStarts = 50;
+  const harness::Cluster cluster(setup(0, "1s"));
+  const double before = cpu_seconds_of_children();
+  for (int i = 0; i < kStarts; ++i)
+    if (cluster.fairwater({"--version"}).status != 0)
+      throw std::runtime_error("fairwater does not say its version");
+  figure("system_cpu_per_command", (cpu_seconds_of_children() - before) * 1e3 / kStarts, "ms");
+}
+
 /// What a heartbeat of an idle node costs the coordinator.
 void heartbeat_cost() {
   constexpr int kAgents = 3;
@@ -117,6 +123,7 @@ int main() {
     fairwater::bench::throughput(3);
     fairwater::bench::latency();
     fairwater::bench::heartbeat_cost();
+    fairwater::bench::start_of_a_command();
     return 0;
   } catch (const std::exception& error) {
     std::cerr << "system bench: " << error.what() << '\n';

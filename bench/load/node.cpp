@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "bench/load/loopback.hpp"
-#include "bench/load/value_of.hpp"
+#include "bench/value_of.hpp"
 #include "rpc/agent/agent_client.hpp"
 #include "rpc/faults.hpp"
 #include "rpc/tokens.hpp"
@@ -82,7 +82,7 @@ Node::Node(FleetLoop& fleet, std::uint32_t number)
       spec_(spec_of(fleet.options, number)),
       credential_(make_token("fw_ag_")),
       identity_{{}, {1, fmt::format("{:032x}", number + 1)}},
-      addresses_(value_of(AddressList::parse(fleet.options.coordinators))),
+      addresses_(bench::value_of(AddressList::parse(fleet.options.coordinators))),
       back_off_(kAsAgents.reconnect_min_ms, kAsAgents.reconnect_max_ms, number),
       slots_never_used_(fleet.options.slots) {}
 

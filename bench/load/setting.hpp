@@ -8,12 +8,14 @@
 
 #include "bench/load/crowd.hpp"
 #include "bench/load/fleet.hpp"
-#include "bench/load/value_of.hpp"
 #include "bench/measure.hpp"
+#include "bench/value_of.hpp"
 #include "rpc/client.hpp"
 #include "tests/harness/cluster.hpp"
 
 namespace fairwater::load {
+
+using bench::value_of;
 
 /// How large a load is; what each row makes of it is told in the README.
 struct Sizes {

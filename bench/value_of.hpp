@@ -6,7 +6,7 @@
 
 #include "model/errors.hpp"
 
-namespace fairwater::load {
+namespace fairwater::bench {
 
 /// Throws std::runtime_error with the error's message.
 template <class T>
@@ -15,4 +15,4 @@ template <class T>
   return std::move(*expected);
 }
 
-}  // namespace fairwater::load
+}  // namespace fairwater::bench
