@@ -160,10 +160,10 @@ class Reclaiming {
     }
   }
 
-  /// Takes the tenant's own back until its max has room for the task.
+  /// Takes the tenant's own back until its max has room for the task, with what ends already.
   bool make_room_in_max(const TenantState& tenant, const WindowRange& entry) {
     const auto is_kept_back = [&] {
-      const ResourceVector& freed = freed_[tenant.id];
+      const ResourceVector freed = freed_[tenant.id] + tenant.ending + tenant.ending_grown;
       for (const std::size_t r : entry.asks)
         if (!state_.quotas().has_room(tenant, r, entry.range.demand[r] - freed[r])) return true;
       return false;

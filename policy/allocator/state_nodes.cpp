@@ -256,10 +256,10 @@ std::vector<AllocatorState::Preemptible> AllocatorState::preemptible() const {
 void AllocatorState::note_reclaim(const TaskKey& task) {
   Held& held = held_.at(task);
   if (std::exchange(held.reclaimed, true)) return;
-  if (held.grant.step == GrantStep::growth)
-    extras_.erase(task);
-  else
-    tenant(held.grant.tenant).ending += held.grant.demand;
+  TenantState& holder = tenant(held.grant.tenant);
+  const bool has_grown = held.grant.step == GrantStep::growth;
+  if (has_grown) extras_.erase(task);
+  (has_grown ? holder.ending_grown : holder.ending) += held.grant.demand;
   NodeRoom& there = node(held.node);
   there.coming += held.grant.demand;
   ++there.ending_tasks;
@@ -328,6 +328,7 @@ bool AllocatorState::release(const TaskKey& task) {
   }
   if (held.grant.step == GrantStep::growth) {
     holder.grown -= held.grant.demand;
+    if (held.reclaimed) holder.ending_grown -= held.grant.demand;
     holder.extras -= held.grant.cost;
     extras_.erase(task);
   } else {

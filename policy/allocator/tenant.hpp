@@ -136,6 +136,7 @@ struct alignas(64) TenantState {
   ResourceVector used_beyond_quota;  ///< part of `used`
   ResourceVector ending;             ///< part of `used`: tasks that have been told to end
   ResourceVector grown;              ///< counts against its max, and nowhere else
+  ResourceVector ending_grown;       ///< part of `grown`: likewise
   ResourceVector reserved;           ///< of all reservations for it
   TenantTerms terms;
   QuotaTree::Group group = QuotaTree::kRoot;     ///< whose quota it shares

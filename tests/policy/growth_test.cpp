@@ -75,6 +75,13 @@ TEST_CASE("a tenant's own growth makes room below its max", "[unit][growth]") {
   const auto reclaims = model.run();
   REQUIRE(reclaims.size() == 2);
   CHECK(reclaims[0].claimant == TenantId{1});
+  SECTION("at once") {}
+  SECTION("after a while in which it is looked at again") {
+    model.settle(1000);
+    CHECK(model.run().empty());
+    model.settle(1000);
+    CHECK(model.run().empty());
+  }
   model.end_reclaimed();
   CHECK(model.run().empty());
   CHECK(model.claimed(1) == 2);
