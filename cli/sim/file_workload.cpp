@@ -9,6 +9,7 @@
 #include "cli/sim/file_fields.hpp"
 #include "cli/sim/file_parts.hpp"
 #include "input/placement.hpp"
+#include "model/job.hpp"
 #include "sim/traces/openb_workload.hpp"
 
 namespace fairwater::inline cli::inline sim_cli {
@@ -155,6 +156,15 @@ void read_tasks(const FieldMap& fields, sim::Generator& generator) {
   }
   generator.min_units = units.low;
   generator.max_units = units.high;
+  if (const auto grace = fields.find("grace")) {
+    if (units.low == units.high)
+      grace->fail(
+          "is how long a task that is taken back takes to end: it is for elastic jobs, "
+          "with tasks: {min, max}");
+    generator.grace_ms = grace->duration_ms();
+    if (generator.grace_ms > kMaxGrace_ms)
+      grace->fail("'" + grace->text() + "' is not from 0s to 1h");
+  }
 }
 
 sim::Generator read_generator(const SimFileDraft& draft, const Field& at) {

@@ -41,8 +41,14 @@ struct WaitingOfJob {
 /// An elastic job over nodes while it runs.
 struct Spread {
   Slot slot = 0;                             ///< of all of its work; its units are tasks
-  std::map<std::uint32_t, NodeIndex> nodes;  ///< by task that runs
+  std::map<std::uint32_t, NodeIndex> nodes;  ///< by task that works
 };
+
+/// When it ends, and how many were told before it.
+using WindingDown = std::pair<TimeMs, std::uint64_t>;
+/// So long a task takes at least to end: else what is taken back and grows again in vain would
+/// do so for ever at one instant.
+constexpr TimeMs kShortestGrace_ms = 1;
 
 class Engine {
  public:
@@ -64,6 +70,7 @@ class Engine {
       if (options_.end_ms != 0 && *next >= options_.end_ms) break;
       pass_to(*next);
       take_ends();
+      take_ends_of_winding_down();
       take_arrivals();
       if (cycle_is_due()) run_cycle();
     }
@@ -84,6 +91,7 @@ class Engine {
     auto next = std::numeric_limits<TimeMs>::max();
     drop_void_ends();
     if (!ends_.empty()) next = ends_.top().at;
+    if (!winding_down_.empty()) next = std::min(next, winding_down_.begin()->first.first);
     if (next_arrival_ < workload_.jobs.size())
       next = std::min(next, workload_.jobs[next_arrival_].submit_ms);
     if (changed_ && options_.cycle_ms != 0)
@@ -152,6 +160,7 @@ class Engine {
     for (const auto& start : actions.start) apply(start);
     for (const auto& resize : actions.grow) apply(resize, false);
     check_gangs(actions);
+    for (const auto& task : actions.take_back) take_back(task);
     observer_.cycle_done(scheduler_);
   }
 
@@ -273,7 +282,6 @@ class Engine {
   }
 
   void kill(TaskId task) {
-    if (shares_work(workload_.jobs[task.job])) return leave_spread(task);
     const Slot slot = slot_of(task);
     settle(slot);
     const Running killed = slots_[slot];
@@ -281,6 +289,40 @@ class Engine {
     set_waiting(task, true);
     observer_.ended(task, killed.node, killed.units, true);
     changed_ = true;
+  }
+
+  // -- what is told to end -----------------------------------------------------------------------
+
+  void take_back(TaskId task) {
+    const bool shares = shares_work(workload_.jobs[task.job]);
+    const Start told = shares ? leave_spread(task) : stop_working(task);
+    const TimeMs end = now_ + std::max(workload_.jobs[task.job].grace_ms, kShortestGrace_ms);
+    winding_down_.emplace(WindingDown{end, ++last_taken_back_}, told);
+  }
+
+  Start stop_working(TaskId task) {
+    const Slot slot = slot_of(task);
+    settle(slot);
+    const Running stopped = slots_[slot];
+    slot_by_task_.erase(key_of(task));
+    give_up(slot);
+    return {task, stopped.node, stopped.units};
+  }
+
+  /// Their room is free. They wait again, unless the work of their job is done.
+  void take_ends_of_winding_down() {
+    while (!winding_down_.empty() && winding_down_.begin()->first.first == now_) {
+      const auto [task, node, units] = winding_down_.extract(winding_down_.begin()).mapped();
+      const Job& job = workload_.jobs[task.job];
+      const bool waits_again = !shares_work(job) || spread_.contains(task.job);
+      free_[node] += demand_of(job, units);
+      if (waits_again) set_waiting(task, true);
+      --result_.running;
+      changed_ = true;
+      observer_.ended(task, node, units, waits_again);
+      scheduler_.end(task, node);
+      ++result_.events;
+    }
   }
 
   // -- elastic jobs over nodes -------------------------------------------------------------------
@@ -302,22 +344,17 @@ class Engine {
     observer_.started(start);
   }
 
-  /// The task gives its room back; what it did stays done.
-  void leave_spread(TaskId task) {
+  /// What the task did stays done.
+  Start leave_spread(TaskId task) {
     const auto spread = spread_.find(task.job);
-    FAIRWATER_CHECK(spread != spread_.end(), "a task that is given back runs");
-    const auto place = spread->second.nodes.find(task.index);
-    FAIRWATER_CHECK(place != spread->second.nodes.end(), "a task that is given back runs");
-    const Job& job = workload_.jobs[task.job];
-    FAIRWATER_CHECK(spread->second.nodes.size() > job.least_tasks,
+    FAIRWATER_CHECK(spread != spread_.end(), "a task that is taken back runs");
+    auto& nodes = spread->second.nodes;
+    FAIRWATER_CHECK(nodes.contains(task.index), "a task that is taken back runs");
+    FAIRWATER_CHECK(nodes.size() > workload_.jobs[task.job].least_tasks,
                     "an elastic job keeps its least");
-    const NodeIndex node = place->second;
-    spread->second.nodes.erase(place);
+    const NodeIndex node = nodes.extract(task.index).mapped();
     change_units(spread->second.slot, -1);
-    free_[node] += job.demand;
-    set_waiting(task, true);
-    --result_.running;
-    observer_.ended(task, node, 1, true);
+    return {task, node, 1};
   }
 
   void change_units(Slot slot, Units change) {
@@ -330,6 +367,7 @@ class Engine {
     const auto node = spread_.extract(index);
     const Spread& ended = node.mapped();
     give_up(ended.slot);
+    scheduler_.done(index);
     for (const auto& [task, where] : ended.nodes) {
       free_[where] += workload_.jobs[index].demand;
       --result_.running;
@@ -347,6 +385,8 @@ class Engine {
   std::vector<ResourceVector> free_;
   std::vector<WaitingOfJob> waiting_;  ///< by job, from its arrival on
   std::map<JobIndex, Spread> spread_;
+  std::map<WindingDown, Start> winding_down_;  ///< what was taken back and has not ended
+  std::uint64_t last_taken_back_ = 0;
   std::vector<Running> slots_;
   std::vector<Slot> unused_;
   std::unordered_map<std::uint64_t, Slot> slot_by_task_;  ///< looked up, never iterated

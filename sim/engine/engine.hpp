@@ -3,9 +3,10 @@
 // capacity.
 //
 // Exact: time is in whole milliseconds, the work of an elastic job in unit-milliseconds. Events of
-// one instant are told in this order: ends by order of starting, then arrivals in the workload's
-// order; then one cycle. Before an instant's events the policy is told that time passes, then the
-// observer. O(log running) per event, besides the policy.
+// one instant are told in this order: ends by order of starting, ends of what was taken back by the
+// order in which it was, then arrivals in the workload's order; then one cycle. Before an instant's
+// events the policy is told that time passes, then the observer. O(log running) per event, besides
+// the policy.
 #pragma once
 
 #include <functional>
@@ -37,7 +38,7 @@ class Observer {
   virtual void submitted(JobIndex /*job*/) {}
   virtual void started(const Start& /*start*/) {}
   virtual void resized(TaskId /*task*/, Units /*before*/, Units /*after*/) {}
-  /// `killed`: by the policy; it waits again. Of an elastic job over nodes: it was given back.
+  /// `killed`: by the policy, or taken back; it waits again.
   virtual void ended(TaskId /*task*/, NodeIndex /*node*/, Units /*units*/, bool /*killed*/) {}
   virtual void cycle_done(const Scheduler& /*scheduler*/) {}
 };

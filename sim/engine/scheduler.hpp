@@ -29,8 +29,11 @@ struct Actions {
   std::vector<TaskId> kill;  ///< stopped; the scheduler may start the task anew, all work is lost
   std::vector<Start> start;
   std::vector<Resize> grow;
+  /// Told to end: they do no more work, and have their room until the scheduler is told that they
+  /// ended. Then they wait again; but for those of elastic jobs over nodes, all their work is lost.
+  std::vector<TaskId> take_back;
   [[nodiscard]] bool empty() const {
-    return shrink.empty() && kill.empty() && start.empty() && grow.empty();
+    return shrink.empty() && kill.empty() && start.empty() && grow.empty() && take_back.empty();
   }
 };
 
@@ -54,7 +57,10 @@ class Scheduler {
   /// What is told from here on happens at `now`. Told of each instant before anything else of it.
   virtual void pass_to(TimeMs /*now*/) {}
   virtual void submit(JobIndex job) = 0;
-  /// The task ended by itself: its room is free again.
+  /// The work of the elastic job over nodes is done: nothing of it starts from here on, and its
+  /// tasks end.
+  virtual void done(JobIndex /*job*/) {}
+  /// The task ended by itself, or as it was told: its room is free again.
   virtual void end(TaskId task, NodeIndex node) = 0;
   /// Everything that happened up to `now` has been told.
   virtual Actions cycle(TimeMs now) = 0;

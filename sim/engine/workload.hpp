@@ -45,7 +45,7 @@ struct Cluster {
 /// of a pool it is one task with `min_units` to `max_units` units; others have one unit. For those
 /// that know nodes (spread_over_nodes) it is `least_tasks` to `tasks` tasks, which share its work
 /// out: the least starts at once and stays, the others come and go, and all end when the work is
-/// done.
+/// done. A task that is taken back does no more work, and has its room for `grace_ms` yet.
 struct Job {
   TimeMs submit_ms = 0;
   TenantIndex tenant = 0;
@@ -61,6 +61,7 @@ struct Job {
   bool has_estimate = true;       ///< false: for want of one, `estimate_ms` is `run_ms`
   bool is_gang = false;           ///< its tasks start at once, on whichever nodes, or not at all
   std::uint32_t least_tasks = 0;  ///< of an elastic job over nodes; 0: it is none
+  TimeMs grace_ms = 5000;         ///< of a task that is taken back; the default is a job file's
 };
 struct Workload {
   std::vector<Job> jobs;  ///< by submit_ms

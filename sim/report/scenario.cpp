@@ -55,6 +55,7 @@ Job draw_job(const Scenario& scenario, const Generator& generator, TimeMs submit
   job.placement = generator.placement;
   job.is_gang = generator.is_gang;
   job.max_units = generator.max_units;
+  job.grace_ms = generator.grace_ms;
   return job;
 }
 

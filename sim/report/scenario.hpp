@@ -46,6 +46,7 @@ struct Generator {
   double estimate_factor = 1;        ///< estimate / run time
   Units min_units = 1;
   Units max_units = 1;
+  TimeMs grace_ms = 5000;  ///< of elastic jobs: so long a task that is taken back takes to end
   Placement placement = Placement::unset;
   bool is_gang = false;  ///< the tasks of a job start at once
 };

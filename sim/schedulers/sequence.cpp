@@ -119,13 +119,15 @@ void SequenceScheduler::pass_to(TimeMs now) {
   cycle_.allocator().pass_to(until);
 }
 
+// What has grown pays until it has ended, also once it is told to: as a coordinator counts.
 void SequenceScheduler::settle_credits(TimeMs now) {
-  if (!cycle_.allocator().may_reclaim()) credits_settled_ms_ = now;
-  while (credits_settled_ms_ < now) {
+  while (counts_credits_ && credits_settled_ms_ < now) {
     const TimeMs period_ms = std::min(now - credits_settled_ms_, kMaxCreditPeriod_ms);
-    (void)cycle_.settle_credits(period_ms);
+    const bool has_grown = cycle_.settle_credits(period_ms).has_value();
+    counts_credits_ = has_grown || cycle_.allocator().may_reclaim();
     credits_settled_ms_ += period_ms;
   }
+  credits_settled_ms_ = now;
 }
 
 // A position against what its tenant was owed or owed returns it; the rest is a loan.
@@ -149,33 +151,59 @@ void SequenceScheduler::settle() {
 
 void SequenceScheduler::submit(JobIndex index) {
   const Job& job = workload_.jobs[index];
-  Queue& queue = queues_[job.tenant];
   const auto running = running_at_start_.find(index);
   const std::uint32_t first = running == running_at_start_.end() ? 0 : running->second;
   const std::uint32_t waiting = shares_work(job) ? job.least_tasks : job.tasks - first;
-  if (waiting == 0) return;
-  queue.jobs[index].add(first, waiting, 1);
+  if (waiting > 0) add_waiting(index, first, waiting, 1);
+}
+
+void SequenceScheduler::add_waiting(JobIndex index, std::uint32_t first, std::uint32_t count,
+                                    std::uint32_t attempt) {
+  const Job& job = workload_.jobs[index];
+  Queue& queue = queues_[job.tenant];
+  queue.jobs[index].add(first, count, attempt);
   queue.order.insert(place_of(index));
   queue.late.insert(lateness_of(index));
-  for (std::size_t r = 0; r < kMaxResources; ++r)
-    queue.pending[r] += job.demand[r] * Amount{waiting};
-  queue.pending_tasks += waiting;
+  for (std::size_t r = 0; r < kMaxResources; ++r) queue.pending[r] += job.demand[r] * Amount{count};
+  queue.pending_tasks += count;
   changed_.insert(job.tenant);
+}
+
+void SequenceScheduler::done(JobIndex index) {
+  const TenantIndex tenant = workload_.jobs[index].tenant;
+  queues_[tenant].growth.erase(index);
+  cycle_.withdraw(tenant_id(tenant), job_id(index));
+  changed_.insert(tenant);
 }
 
 void SequenceScheduler::end(TaskId task, NodeIndex node) {
   const Job& job = workload_.jobs[task.job];
-  if (shares_work(job)) {  // its work is done; how long that took says nothing of others
-    queues_[job.tenant].growth.erase(task.job);
-    cycle_.withdraw(tenant_id(job.tenant), job_id(task.job));
-  } else if (predict_ == Predict::history) {
+  // How long an elastic job took says nothing of others, nor does what was cut short.
+  if (!shares_work(job) && !told_.contains(task) && predict_ == Predict::history) {
     run_times_.finished(class_of(job), tenant_id(job.tenant), run_ms_of(job, task.index));
     if (queues_[job.tenant].pending_tasks > 0) changed_.insert(job.tenant);
   }
-  const auto attempt = attempts_.extract(task);
-  cycle_.allocator().release(
-      {job_id(task.job), task.index, attempt.empty() ? 1 : attempt.mapped()});
+  // As after any result: that what must end is looked for anew follows from it.
+  if (something_would_grow()) changed_.insert(job.tenant);
+  const std::uint32_t attempt = end_attempt(task);
+  cycle_.allocator().release({job_id(task.job), task.index, attempt});
   cycle_.beat(node_id(node));
+}
+
+std::uint32_t SequenceScheduler::end_attempt(TaskId task) {
+  const auto known = attempts_.extract(task);
+  const std::uint32_t attempt = known.empty() ? 1 : known.mapped();
+  if (told_.erase(task) > 0) wait_again(task, attempt + 1);
+  return attempt;
+}
+
+void SequenceScheduler::wait_again(TaskId task, std::uint32_t attempt) {
+  const Job& job = workload_.jobs[task.job];
+  if (!shares_work(job)) return add_waiting(task.job, task.index, 1, attempt);
+  auto& growing = queues_[job.tenant].growth;
+  if (const auto growth = growing.find(task.job); growth != growing.end())
+    growth->second.add(task.index, 1, attempt);
+  changed_.insert(job.tenant);
 }
 
 Prediction SequenceScheduler::expected(const Job& job) const {
@@ -260,12 +288,11 @@ void SequenceScheduler::grant(const Deal& deal, Actions& actions) {
   for (const auto& grant : deal.grants) {
     const auto job = static_cast<JobIndex>(grant.task.job.value - 1);
     const TenantIndex tenant = grant.tenant.value - 1;
-    if (grant.step == GrantStep::growth) {
+    if (grant.step == GrantStep::growth)
       queues_[tenant].growth.at(job).take(grant.task.index, grant.task.attempt);
-      attempts_[{job, grant.task.index}] = grant.task.attempt;
-    } else {
+    else
       start_waiting(grant, queues_[tenant]);
-    }
+    if (grant.task.attempt > 1) attempts_[{job, grant.task.index}] = grant.task.attempt;
     changed_.insert(tenant);
     actions.start.push_back({{job, grant.task.index}, deal.node.value - 1, 1});
   }
@@ -292,28 +319,12 @@ void SequenceScheduler::start_waiting(const Grant& grant, Queue& queue) {
   if (shares_work(job)) queue.growth[index].add(job.least_tasks, job.tasks - job.least_tasks, 1);
 }
 
-bool SequenceScheduler::give_back(Actions& actions) {
-  const std::vector<Reclaim> reclaims = cycle_.take_reclaims();
-  for (const Reclaim& reclaim : reclaims) {
+void SequenceScheduler::take_back(Actions& actions) {
+  for (const Reclaim& reclaim : cycle_.take_reclaims()) {
     const TaskId task{static_cast<JobIndex>(reclaim.task.job.value - 1), reclaim.task.index};
-    cycle_.release(reclaim.task);
-    cycle_.beat(reclaim.node);
-    const auto started = std::find_if(actions.start.begin(), actions.start.end(),
-                                      [task](const Start& start) { return start.task == task; });
-    if (started == actions.start.end())
-      actions.kill.push_back(task);
-    else
-      actions.start.erase(started);
-    given_back_.push_back(task);
-  }
-  return !reclaims.empty();
-}
-
-void SequenceScheduler::wait_for_growth() {
-  for (const TaskId task : std::exchange(given_back_, {})) {
-    const TenantIndex tenant = workload_.jobs[task.job].tenant;
-    queues_[tenant].growth.at(task.job).add(task.index, 1, attempts_.at(task) + 1);
-    changed_.insert(tenant);
+    actions.take_back.push_back(task);
+    told_.insert(task);
+    reclaims_.push_back(reclaim);
   }
 }
 
@@ -321,6 +332,17 @@ bool SequenceScheduler::somebody_waits() const {
   return std::any_of(queues_.begin(), queues_.end(), [](const Queue& queue) {
     return queue.pending_tasks > 0 || !queue.growth.empty();
   });
+}
+
+bool SequenceScheduler::something_would_grow() const {
+  return std::any_of(queues_.begin(), queues_.end(),
+                     [](const Queue& queue) { return !queue.growth.empty(); });
+}
+
+// Once more to look what must end is not a heartbeat's to ask for.
+void SequenceScheduler::hear_all_nodes() {
+  if (!something_would_grow()) return cycle_.consider_all_nodes();
+  for (NodeIndex node = 0; node < cluster_.nodes.size(); ++node) cycle_.beat(node_id(node));
 }
 
 bool SequenceScheduler::deal_due_nodes(Actions& actions) {
@@ -331,20 +353,22 @@ bool SequenceScheduler::deal_due_nodes(Actions& actions) {
     grant(deal, actions);
     deals_.push_back(std::move(deal));
   }
-  return give_back(actions) || goes_on;
+  take_back(actions);
+  return goes_on;
 }
 
 Actions SequenceScheduler::cycle(TimeMs /*now*/) {
   Actions actions;
   deals_.clear();
+  reclaims_.clear();
   deal_due_nodes(actions);
   do {
     for (const TenantIndex tenant : std::exchange(changed_, {})) cycle_.take_window(window(tenant));
     // Where nobody waits, nodes may still keep room for what started elsewhere.
     if (counts_time_ && !somebody_waits()) break;
-    cycle_.consider_all_nodes();
+    hear_all_nodes();
   } while (deal_due_nodes(actions));
-  wait_for_growth();
+  counts_credits_ = counts_credits_ || cycle_.allocator().may_reclaim();
   return actions;
 }
 

@@ -5,8 +5,7 @@
 // or at its next heartbeat, until nobody can use any room: the heartbeats take no time here.
 // tests/actors/simulator_equality_test.cpp holds it against the actors. Where its ledger counts
 // time, it is settled each second as a coordinator's is. Elastic jobs grow and give back by the
-// coordinator's rule; a task that is to end does so at once, and credits are settled whenever
-// something happens.
+// coordinator's rule; credits are settled whenever something happens.
 #pragma once
 
 #include <map>
@@ -30,6 +29,7 @@ class SequenceScheduler final : public Scheduler {
 
   void pass_to(TimeMs now) override;
   void submit(JobIndex job) override;
+  void done(JobIndex job) override;
   void end(TaskId task, NodeIndex node) override;
   Actions cycle(TimeMs now) override;
   void finish() override { settle(); }
@@ -37,6 +37,8 @@ class SequenceScheduler final : public Scheduler {
 
   /// The deals of the last cycle.
   [[nodiscard]] const std::vector<Deal>& deals() const { return deals_; }
+  /// What the last cycle told to end.
+  [[nodiscard]] const std::vector<Reclaim>& reclaims() const { return reclaims_; }
   [[nodiscard]] const Allocator& allocator() const { return cycle_.allocator(); }
 
  private:
@@ -62,10 +64,12 @@ class SequenceScheduler final : public Scheduler {
   [[nodiscard]] DemandWindow window(TenantIndex tenant) const;
   void grant(const Deal& deal, Actions& actions);
   void start_waiting(const Grant& grant, Queue& queue);
-  /// Ends what the allocator takes back, at once. It grows again in the next cycle at the earliest.
-  /// True when there was any.
-  bool give_back(Actions& actions);
-  void wait_for_growth();
+  /// Tells to end what the allocator takes back.
+  void take_back(Actions& actions);
+  /// The attempt that ended. What was told to end waits again, unless its job is done.
+  std::uint32_t end_attempt(TaskId task);
+  void wait_again(TaskId task, std::uint32_t attempt);
+  void add_waiting(JobIndex job, std::uint32_t first, std::uint32_t count, std::uint32_t attempt);
   /// Credits for growth, up to now.
   void settle_credits(TimeMs now);
   [[nodiscard]] bool somebody_waits() const;
@@ -73,6 +77,9 @@ class SequenceScheduler final : public Scheduler {
   void settle();
   /// False when nothing came of it that others may go by.
   bool deal_due_nodes(Actions& actions);
+  [[nodiscard]] bool something_would_grow() const;
+  /// Makes due what the next heartbeats of all nodes would.
+  void hear_all_nodes();
 
   const Cluster& cluster_;
   const Workload& workload_;
@@ -89,8 +96,10 @@ class SequenceScheduler final : public Scheduler {
   std::vector<TimeAccounts::Integrals> before_;  ///< of stretches that were settled before time 0
   std::set<TenantIndex> changed_;                ///< whose windows are to be shown anew
   std::vector<Deal> deals_;
-  std::map<TaskId, std::uint32_t> attempts_;  ///< of tasks that have grown; others have 1
-  std::vector<TaskId> given_back_;            ///< in this cycle
+  std::vector<Reclaim> reclaims_;             ///< of the last cycle
+  std::set<TaskId> told_;                     ///< to end, and have not ended
+  std::map<TaskId, std::uint32_t> attempts_;  ///< of tasks that run, but for those with 1
+  bool counts_credits_ = false;  ///< since something has grown, until nothing has any more
   TimeMs credits_settled_ms_ = 0;
 };
 

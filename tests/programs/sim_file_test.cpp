@@ -1,9 +1,11 @@
 // Simulation files: what they say, and what is refused with its line.
+#include <algorithm>
 #include <fstream>
 
 #include <catch2/catch.hpp>
 
 #include "cli/sim/file.hpp"
+#include "model/job.hpp"
 #include "process/temporary_directory.hpp"
 
 namespace fairwater {
@@ -178,6 +180,29 @@ TEST_CASE("elastic jobs have units or tasks from a least to a most", "[unit][sim
              Catch::StartsWith("workload.generators[0].tasks: says what units says"));
   CHECK_THAT(refusal_of(changed("tasks: [1, 4]", "tasks: {min: 17, max: 40}")),
              Catch::StartsWith("workload.generators[0].resources: 17 times as much fits not even"));
+}
+
+TEST_CASE("a simulation file says how long tasks of elastic jobs take to give back",
+          "[unit][sim-file]") {
+  const auto grace_of = [](const std::string& keys) {
+    const auto scenario = parse_sim_file(changed("tasks: [1, 4]", keys), "s.yaml");
+    if (!scenario) FAIL(details(scenario.error()).message);
+    const auto jobs = draw_workload(*scenario, 1).jobs;
+    const auto elastic = std::find_if(jobs.begin(), jobs.end(), [](const sim::Job& job) {
+      return job.max_units > job.min_units;
+    });
+    REQUIRE(elastic != jobs.end());
+    CHECK(spread_over_nodes(*elastic, true).grace_ms == elastic->grace_ms);
+    return elastic->grace_ms;
+  };
+  CHECK(grace_of("tasks: {min: 1, max: 4}") == JobSpec{}.grace_ms);
+  CHECK(grace_of("tasks: {min: 1, max: 4}\n      grace: 1500ms") == 1500);
+  CHECK(grace_of("units: [2, 4]\n      grace: 0s") == 0);
+  CHECK_THAT(refusal_of(changed("tasks: [1, 4]", "units: [1, 4]\n      grace: 2h")),
+             Catch::StartsWith("workload.generators[0].grace: '2h' is not from 0s to 1h"));
+  CHECK_THAT(refusal_of(changed("tasks: [1, 4]", "tasks: [1, 4]\n      grace: 1s")),
+             Catch::StartsWith("workload.generators[0].grace: is how long a task that is taken "
+                               "back takes to end: it is for elastic jobs"));
 }
 
 TEST_CASE("a simulation file says by which rule elastic jobs grow", "[unit][sim-file]") {

@@ -262,6 +262,34 @@ TEST_CASE("a closed node finishes what it runs and takes nothing more", "[unit][
   CHECK(result.waiting == 1);
 }
 
+TEST_CASE("what had grown before a simulation is taken back in it", "[unit][sim][elastic]") {
+  WhatIf question = small_cluster({"art", "botany"});
+  question.workload.jobs = {one_processor(0, -10, 8, 10 * kMinute_ms),
+                            one_processor(1, 1000, 4, 2000)};
+  question.workload.jobs[0].grace_ms = 5000;
+  for (std::uint32_t task = 0; task < 8; ++task)
+    question.state.running.push_back({.task = {0, task},
+                                      .node = 0,
+                                      .left_ms = 10 * kMinute_ms,
+                                      .step = task < 4 ? GrantStep::allowance : GrantStep::growth,
+                                      .beyond_quota = task >= 4});
+  SequenceScheduler scheduler{
+      {.name = "sequence"}, question.cluster, question.workload, question.state};
+  Diary diary;
+  const auto result = run_engine(question.cluster, question.workload, scheduler, diary,
+                                 {.end_ms = 60'000, .running = question.state.running});
+  diary.lines.erase(diary.lines.begin(), diary.lines.begin() + 8);
+  // The last first; each has its room for its grace, and waits again.
+  CHECK(diary.lines == std::vector<std::string>{
+                           "6000: 0.7 ends", "6000: 0.6 ends", "6000: 0.5 ends", "6000: 0.4 ends",
+                           "6000: 1.0 starts", "6000: 1.1 starts", "6000: 1.2 starts",
+                           "6000: 1.3 starts", "8000: 1.0 ends", "8000: 1.1 ends", "8000: 1.2 ends",
+                           "8000: 1.3 ends", "8000: 0.4 starts", "8000: 0.5 starts",
+                           "8000: 0.6 starts", "8000: 0.7 starts"});
+  CHECK(result.waiting == 0);
+  CHECK(result.running == 8);
+}
+
 TEST_CASE("a proposal that changes nothing changes nothing", "[unit][sim]") {
   WhatIf question = always_busy();
   question.state.accounts.ious = {{.debtor = 1, .creditor = 2, .units = 40, .age = 1}};
