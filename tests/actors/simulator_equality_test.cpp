@@ -1,7 +1,9 @@
 // The simulator's `sequence` is the coordinator: what the actors decide in virtual time, the
 // simulator decides from the same events, byte for byte.
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <variant>
@@ -30,7 +32,8 @@ struct ScenarioShape {
   std::uint32_t jobs = 150;
   std::uint32_t most_tasks = 12;  ///< of a job
   std::uint32_t groups = 0;
-  std::uint32_t percent_gangs = 0;  ///< of the jobs
+  std::uint32_t percent_gangs = 0;    ///< of the jobs
+  std::uint32_t percent_elastic = 0;  ///< of the jobs
 };
 
 bool chance(SplitMix64& random, std::uint64_t percent) { return random.below(100) < percent; }
@@ -79,6 +82,10 @@ JobSpec draw_job(const Scenario& scenario, const ScenarioShape& shape, SplitMix6
     job.tasks_min = job.tasks_max = 2 + static_cast<std::uint32_t>(random.below(5));
     job.placement = Placement::unset;  // a gang's nodes are chosen together
   }
+  if (shape.percent_elastic > 0 && chance(random, shape.percent_elastic)) {
+    job.tasks_min = 1 + static_cast<std::uint32_t>(random.below(3));
+    job.tasks_max = job.tasks_min + 1 + static_cast<std::uint32_t>(random.below(8));
+  }
   return job;
 }
 
@@ -122,7 +129,9 @@ Scenario draw_scenario(const ScenarioShape& shape, SplitMix64& random) {
 /// that follows from it happens, and every node has reported.
 class ActorRun {
  public:
-  ActorRun(const Scenario& scenario, SplitMix64& random) : scenario_(scenario), random_(random) {
+  ActorRun(const Scenario& scenario, SplitMix64& random,
+           const ClusterSettings& settings = ClusterFixture::default_settings())
+      : scenario_(scenario), random_(random), cluster_(settings) {
     auto declared = scenario.tenants;
     declared.insert(declared.end(), scenario.groups.begin(), scenario.groups.end());
     cluster_.apply(declared);
@@ -133,11 +142,19 @@ class ActorRun {
   /// Submits every job, with ends of tasks in between; then `more_ends` ends.
   std::vector<JournalRecord> run(std::uint64_t percent_ends, int more_ends) {
     for (const auto& job : scenario_.jobs) {
-      while (chance(random_, percent_ends)) end_some();
+      while (chance(random_, percent_ends)) let_something_end();
       submit(job);
     }
-    for (int i = 0; i < more_ends; ++i) end_some();
+    for (int i = 0; i < more_ends; ++i) let_something_end();
     return journal();
+  }
+
+  /// Of each tenant, as the coordinator has it.
+  std::map<TenantId, Units> credits() {
+    std::map<TenantId, Units> credits;
+    for (const TenantInfo& tenant : cluster_.tenants())
+      credits[tenant.record.id] = tenant.record.credit;
+    return credits;
   }
 
  private:
@@ -146,7 +163,47 @@ class ActorRun {
     const auto accepted = cluster_.ask<JobAccepted>(SubmitJob{cluster_.operator_caller(), job});
     if (!accepted) return;
     if (job.gang) gangs_.insert(accepted->id);
+    if (is_elastic(job)) elastic_.insert(accepted->id);
     beat_all();
+  }
+
+  void let_something_end() {
+    if (!elastic_.empty() && chance(random_, 30)) pass_second();
+    if (!elastic_.empty() && chance(random_, 10)) finish_elastic();
+    end_some();
+  }
+
+  /// Who has grown pays for it.
+  void pass_second() {
+    cluster_.advance(1000);
+    beat_all();
+  }
+
+  /// In the simulator an elastic job ends as a whole, with its work. To whoever deals it is the
+  /// same when one is cancelled: nothing of it starts any more, and what runs ends.
+  void finish_elastic() {
+    std::set<JobId> running;
+    for (std::size_t i = 0; i < agents_.size(); ++i)
+      for (const TaskKey& task : running_on(i))
+        if (elastic_.contains(task.job) && !finished_.contains(task.job)) running.insert(task.job);
+    if (running.empty()) return;
+    const JobId job =
+        *std::next(running.begin(), static_cast<std::ptrdiff_t>(random_.below(running.size())));
+    REQUIRE(cluster_.ask<Done>(CancelJob{cluster_.operator_caller(), job, "its work is done"}));
+    finished_.insert(job);
+    beat_all();
+  }
+
+  /// None: it runs on. What is told to end does so at some time.
+  [[nodiscard]] std::optional<TaskResult> end_of(std::size_t place, const TaskKey& task) {
+    if (elastic_.contains(task.job)) {
+      const auto stops = agents_[place].stops();
+      if (std::find(stops.begin(), stops.end(), task) == stops.end()) return std::nullopt;
+      return ended(task, EndReason::cancelled);
+    }
+    // A gang of which one fails ends as a whole, which the simulator's jobs never do.
+    const bool fails = !gangs_.contains(task.job) && chance(random_, 20);
+    return fails ? failed(task) : succeeded(task);
   }
 
   /// One to three tasks of one node end in one report.
@@ -160,12 +217,13 @@ class ActorRun {
       for (auto count = 1 + random_.below(3); count > 0 && !running.empty(); --count) {
         const auto chosen =
             running.begin() + static_cast<std::ptrdiff_t>(random_.below(running.size()));
-        // A gang of which one fails ends as a whole, which the simulator's jobs never do.
-        const bool fails = !gangs_.contains(chosen->job) && chance(random_, 20);
-        results.push_back(fails ? failed(*chosen) : succeeded(*chosen));
-        ended_[place].push_back(*chosen);
+        if (const auto result = end_of(place, *chosen)) {
+          results.push_back(*result);
+          ended_[place].push_back(*chosen);
+        }
         running.erase(chosen);
       }
+      if (results.empty()) continue;
       REQUIRE(cluster_.report(agents_[place], results));
       beat_all();
       return;
@@ -218,6 +276,8 @@ class ActorRun {
   std::vector<FakeAgent> agents_;
   std::vector<std::vector<TaskKey>> ended_;
   std::set<JobId> gangs_;
+  std::set<JobId> elastic_;
+  std::set<JobId> finished_;  ///< of those
 };
 
 // -- the simulator
@@ -259,6 +319,7 @@ sim::Workload simulated_workload(const std::vector<JournalRecord>& journal) {
     job.demand = *catalog.to_vector(submitted->spec.resources, "");
     job.placement = submitted->spec.placement;
     job.is_gang = submitted->spec.gang;
+    if (is_elastic(submitted->spec)) job.least_tasks = submitted->spec.tasks_min;
     if (!submitted->spec.sites.empty())
       job.rule = std::make_shared<PlacementRule>(PlacementRule{submitted->spec.sites, {}});
     workload.jobs.push_back(std::move(job));
@@ -266,10 +327,15 @@ sim::Workload simulated_workload(const std::vector<JournalRecord>& journal) {
   return workload;
 }
 
-std::string bytes_of(std::vector<Deal> deals) {
-  JournalRecord record;
-  record.body = Cycle{std::move(deals)};
-  return to_bytes(record);
+/// Growth comes behind the other deals of the same event. It keeps no accounts; whether it comes
+/// before or after one that only tells for whom room is kept is up to whose message is faster.
+std::string bytes_of(std::vector<Deal> deals, std::vector<Reclaim> reclaims) {
+  std::stable_partition(deals.begin(), deals.end(),
+                        [](const Deal& deal) { return deal.keeps_accounts; });
+  JournalRecord dealt, told;
+  dealt.body = Cycle{std::move(deals)};
+  told.body = TasksReclaimed{std::move(reclaims)};
+  return to_bytes(dealt) + to_bytes(told);
 }
 
 struct Comparison {
@@ -278,6 +344,9 @@ struct Comparison {
   std::size_t grants = 0;
   std::size_t loans = 0;
   std::size_t repayments = 0;
+  std::size_t grown = 0;              ///< of the grants
+  std::size_t reclaims = 0;           ///< tasks told to end
+  std::map<TenantId, Units> credits;  ///< by the simulator, at the end
   /// Journal number of the first event that was decided otherwise, 0: none. The comparison ends
   /// there.
   std::uint64_t difference = 0;
@@ -286,49 +355,76 @@ struct Comparison {
 /// Gives the journal's events to the simulator, and compares what follows from each of them.
 class Replay {
  public:
-  Replay(const sim::Cluster& cluster, const sim::Workload& workload)
-      : scheduler_(sim::PolicyOptions{.name = "sequence"}, cluster, workload) {}
+  Replay(const sim::Cluster& cluster, const sim::Workload& workload, GrowthRule growth)
+      : tenants_(cluster.tenants.size()),
+        scheduler_(sim::PolicyOptions{.name = "sequence", .growth = growth}, cluster, workload) {}
 
   Comparison run(const std::vector<JournalRecord>& journal) {
     for (const auto& record : journal) {
-      if (const auto* submitted = std::get_if<JobSubmitted>(&record.body)) {
-        if (!same()) return result_;
-        scheduler_.submit(static_cast<sim::JobIndex>(submitted->id.value - 1));
-        event_ = record.number;
-      } else if (const auto* finished = std::get_if<TasksFinished>(&record.body)) {
-        if (!same()) return result_;
-        for (const auto& result : finished->results)
-          scheduler_.end({static_cast<sim::JobIndex>(result.task.job.value - 1), result.task.index},
-                         finished->node.value - 1);
-        event_ = record.number;
-      } else if (const auto* cycle = std::get_if<Cycle>(&record.body)) {
+      if (const auto* cycle = std::get_if<Cycle>(&record.body))
         decided_.insert(decided_.end(), cycle->deals.begin(), cycle->deals.end());
-      }
+      if (const auto* told = std::get_if<TasksReclaimed>(&record.body))
+        told_.insert(told_.end(), told->tasks.begin(), told->tasks.end());
+      if (!is_event(record)) continue;
+      if (!same()) return result_;
+      tell(record);
+      event_ = record.number;
     }
     (void)same();
+    for (sim::TenantIndex i = 0; i < tenants_; ++i)
+      result_.credits[sim::tenant_id(i)] =
+          static_cast<Units>(std::llround(scheduler_.account(i).credit * 1000));
     return result_;
   }
 
  private:
+  static sim::JobIndex index_of(JobId job) { return static_cast<sim::JobIndex>(job.value - 1); }
+  static bool is_event(const JournalRecord& record) {
+    return std::holds_alternative<JobSubmitted>(record.body) ||
+           std::holds_alternative<TasksFinished>(record.body) ||
+           std::holds_alternative<JobCancelled>(record.body) ||
+           std::holds_alternative<CreditsSettled>(record.body);
+  }
+
+  void tell(const JournalRecord& event) {
+    if (const auto* submitted = std::get_if<JobSubmitted>(&event.body))
+      scheduler_.submit(index_of(submitted->id));
+    if (const auto* finished = std::get_if<TasksFinished>(&event.body))
+      for (const auto& result : finished->results)
+        scheduler_.end({index_of(result.task.job), result.task.index}, finished->node.value - 1);
+    if (const auto* cancelled = std::get_if<JobCancelled>(&event.body))
+      scheduler_.done(index_of(cancelled->id));
+    if (const auto* settled = std::get_if<CreditsSettled>(&event.body))
+      scheduler_.pass_to(now_ms_ += settled->settlement.period_ms);
+  }
+
   /// Whether both decided the same after the last event.
   bool same() {
     if (event_ == 0) return true;
-    (void)scheduler_.cycle(0);
+    (void)scheduler_.cycle(now_ms_);
     ++result_.events;
     result_.deals += decided_.size();
     for (const auto& deal : decided_) {
       result_.grants += deal.grants.size();
+      for (const Grant& grant : deal.grants)
+        result_.grown += grant.step == GrantStep::growth ? 1 : 0;
       result_.loans += deal.loans.size();
       result_.repayments += deal.repayments.size();
     }
-    if (bytes_of(scheduler_.deals()) != bytes_of(decided_)) result_.difference = event_;
+    result_.reclaims += told_.size();
+    if (bytes_of(scheduler_.deals(), scheduler_.reclaims()) != bytes_of(decided_, told_))
+      result_.difference = event_;
     decided_.clear();
+    told_.clear();
     return result_.difference == 0;
   }
 
+  const std::size_t tenants_;
   sim::SequenceScheduler scheduler_;
+  sim::TimeMs now_ms_ = 0;  ///< while something has grown
   std::uint64_t event_ = 0;
   std::vector<Deal> decided_;  ///< by the coordinator, since the event
+  std::vector<Reclaim> told_;  ///< likewise
   Comparison result_;
 };
 
@@ -348,9 +444,10 @@ std::size_t gangs_on_several_nodes(const std::vector<JournalRecord>& journal) {
       nodes.begin(), nodes.end(), [](const auto& gang) { return gang.second.size() > 1; }));
 }
 
-Comparison replay(const sim::Cluster& cluster, const std::vector<JournalRecord>& journal) {
+Comparison replay(const sim::Cluster& cluster, const std::vector<JournalRecord>& journal,
+                  GrowthRule growth = GrowthRule::qrea) {
   const auto workload = simulated_workload(journal);
-  return Replay{cluster, workload}.run(journal);
+  return Replay{cluster, workload, growth}.run(journal);
 }
 
 }  // namespace
@@ -444,6 +541,43 @@ TEST_CASE("the simulator decides as the coordinator does for gangs among other j
   }
   CHECK(all.grants > 100 * kSeeds);
   CHECK(spread > 3 * kSeeds);
+}
+
+TEST_CASE("the simulator decides as the coordinator does for elastic jobs among other jobs",
+          "[actor][property][elastic]") {
+  constexpr std::uint64_t kSeeds = 8;
+  Comparison all;
+  ClusterSettings settings = ClusterFixture::default_settings();
+  for (const auto rule : {GrowthRule::qrea, GrowthRule::qrea_rebalance, GrowthRule::crea}) {
+    settings.growth = rule;
+    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+      SplitMix64 random(seed);
+      const ScenarioShape shape{.tenants = 2 + static_cast<std::uint32_t>(random.below(4)),
+                                .nodes = 2 + static_cast<std::uint32_t>(random.below(5)),
+                                .jobs = 80,
+                                .most_tasks = 6,
+                                .groups = static_cast<std::uint32_t>(random.below(3)),
+                                .percent_gangs = 10,
+                                .percent_elastic = 40};
+      const auto scenario = draw_scenario(shape, random);
+      ActorRun actors{scenario, random, settings};
+      const auto journal = actors.run(45 + random.below(25), 60);
+      const auto found = replay(simulated_cluster(scenario), journal, rule);
+      CAPTURE(to_string(rule), seed, found.events, found.difference);
+      CHECK(found.difference == 0);
+      for (const auto& [tenant, credit] : found.credits) {
+        CAPTURE(tenant.value);
+        CHECK(actors.credits().at(tenant) == credit);
+      }
+      all.grants += found.grants;
+      all.grown += found.grown;
+      all.reclaims += found.reclaims;
+    }
+  }
+  CAPTURE(all.grants, all.grown, all.reclaims);
+  CHECK(all.grants > 3 * 100 * kSeeds);
+  CHECK(all.grown > 3 * 30 * kSeeds);
+  CHECK(all.reclaims > 3 * 5 * kSeeds);
 }
 
 TEST_CASE("a simulator with one other weight decides otherwise", "[actor]") {
