@@ -1,9 +1,15 @@
 // Everything at once, under random kills: a tree of tenants, arrays, gangs, elastic jobs, services,
-// devices and preemption. Afterwards the journal is read from its beginning.
+// devices and preemption. Afterwards the journal is read from its beginning, also for how long a
+// min waited for what others held beyond their quotas.
+#include <algorithm>
 #include <csignal>
+#include <map>
 #include <random>
 #include <set>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
@@ -15,6 +21,7 @@ namespace {
 
 constexpr int kProcessorsPerNode = 3;  // every task takes one
 constexpr int kNodes = 3;
+constexpr int kChemistryMin = 3;  // processors
 
 ClusterSetup mixed_cluster() {
   ClusterSetup setup{.agents = {},
@@ -23,7 +30,7 @@ ClusterSetup mixed_cluster() {
                          "  - name: faculty\n"
                          "    weight: 3\n"
                          "    tenants: [{name: physics, weight: 2}, {name: biology, weight: 1}]\n"
-                         "  - {name: chemistry, weight: 1, min: {cpu: 1}}\n",
+                         "  - {name: chemistry, weight: 1, min: {cpu: 3}}\n",  // kChemistryMin
                      .lease = "5s",
                      .heartbeat_interval = "200ms"};
   setup.coordinator_lines = "preempt_after: 1s\n";
@@ -98,6 +105,125 @@ void check_journal(const Cluster& cluster, const std::set<std::uint64_t>& gangs,
   CHECK(runs.empty());
 }
 
+/// From when to when, in seconds since 1970: by the times of the journal's records.
+struct Stretch {
+  double from = 0;
+  double until = 0;
+};
+
+/// Its newest record, by number.
+std::uint64_t newest_record(const Cluster& cluster) {
+  return cluster.ask({"status"})["cluster"]["cycle"].get<std::uint64_t>();
+}
+
+/// Something was killed or closed between these records of the journal.
+struct Trouble {
+  std::uint64_t from = 0;
+  std::uint64_t until = 0;
+};
+
+/// When a tenant had a task that waits and held less than its min, while others held what they were
+/// granted beyond their quotas: from the journal, whose every task takes one processor.
+class WaitsOfMin {
+ public:
+  WaitsOfMin(std::string tenant, std::size_t min) : tenant_(std::move(tenant)), min_(min) {}
+
+  void follow(const json& record) {
+    const double time = harness::seconds_since_1970(record["time"]);
+    if (waits() && time > time_) {
+      if (!stretches_.empty() && stretches_.back().until == time_)
+        stretches_.back().until = time;
+      else
+        stretches_.push_back({time_, time});
+    }
+    time_ = time;
+    apply(record);
+  }
+  [[nodiscard]] const std::vector<Stretch>& stretches() const { return stretches_; }
+
+  /// Of the parts of all stretches between which nothing was disturbed.
+  [[nodiscard]] double longest(const std::vector<Stretch>& disturbed) const {
+    double longest = 0;
+    for (const Stretch& stretch : stretches_) {
+      double from = stretch.from;
+      for (const Stretch& trouble : disturbed) {
+        if (trouble.until <= from || trouble.from >= stretch.until) continue;
+        longest = std::max(longest, trouble.from - from);
+        from = trouble.until;
+      }
+      longest = std::max(longest, stretch.until - from);
+    }
+    return longest;
+  }
+
+ private:
+  using TaskName = std::pair<std::uint64_t, int>;
+  static TaskName name_of(const json& task) { return {task["job"], task["task"]}; }
+  [[nodiscard]] bool waits() const {
+    const auto holds = std::count_if(running_.begin(), running_.end(), [&](const auto& task) {
+      return task.second["tenant"] == tenant_;
+    });
+    const bool others_hold_more =
+        std::any_of(running_.begin(), running_.end(), [&](const auto& task) {
+          return task.second["beyond_quota"] == true && task.second["tenant"] != tenant_;
+        });
+    return others_hold_more && !waiting_.empty() && static_cast<std::size_t>(holds) < min_;
+  }
+  /// `again`: it waits once more.
+  void end(const json& task, bool again) {
+    const auto ended = running_.extract(name_of(task));
+    if (again && !ended.empty() && ended.mapped()["tenant"] == tenant_)
+      waiting_.insert(name_of(task));
+  }
+  void apply(const json& record) {
+    const std::string kind = record["kind"];
+    if (kind == "job_submitted" && record["tenant"] == tenant_)
+      for (int index = 0; index < record["tasks"].get<int>(); ++index)
+        waiting_.emplace(record["job"].get<std::uint64_t>(), index);
+    if (kind == "job_cancelled")
+      std::erase_if(waiting_, [&](const TaskName& task) { return task.first == record["job"]; });
+    if (kind == "cycle")
+      for (const json& deal : record["deals"])
+        for (const json& grant : deal["grants"]) {
+          waiting_.erase(name_of(grant));
+          running_[name_of(grant)] = grant;
+        }
+    if (kind == "tasks_finished")
+      for (const json& result : record["results"])  // what its supervisor lost pauses
+        end(result, result["reason"] != "exited" && result["reason"] != "supervisor_lost");
+    if (kind == "tasks_requeued")
+      for (const json& task : record["tasks"]) end(task, true);
+    if (kind == "launches_failed")
+      for (const json& launch : record["launches"]) end(launch, false);  // it pauses
+  }
+
+  const std::string tenant_;
+  const std::size_t min_;
+  double time_ = 0;
+  std::set<TaskName> waiting_;  ///< of the tenant
+  std::map<TaskName, json> running_;
+  std::vector<Stretch> stretches_;
+};
+
+/// A min waits no longer than the grace of what has grown, and a heartbeat, for its room.
+void check_min(const Cluster& cluster, const std::vector<Trouble>& troubles) {
+  constexpr double kGrace_s = 2;  // of the queue
+  constexpr double kHeartbeat_s = 0.2;
+  constexpr double kOfMachine_s = 2;  // which is busy: until processes are told and their ends read
+  const std::vector<json> journal = journal_of(cluster);
+  WaitsOfMin waits("chemistry", kChemistryMin);
+  std::map<std::uint64_t, double> times;
+  for (const json& record : journal) {
+    waits.follow(record);
+    times[record["cycle"]] = harness::seconds_since_1970(record["time"]);
+  }
+  std::vector<Stretch> disturbed;
+  for (const Trouble& trouble : troubles)  // over at the first record behind it at the latest
+    disturbed.push_back({times.at(trouble.from), times.upper_bound(trouble.until)->second});
+  CHECK(waits.stretches().size() > 0);
+  CHECK(waits.longest(disturbed) <= kGrace_s + kHeartbeat_s + kOfMachine_s);
+}
+
 TEST_CASE("all kinds of work at once survive random kills", "[scenario][crash]") {
   const auto seed = std::random_device{}();
   CAPTURE(seed);
@@ -106,13 +232,21 @@ TEST_CASE("all kinds of work at once survive random kills", "[scenario][crash]")
   cluster.start();
   const auto place = cluster.directory() / "locks";
   std::filesystem::create_directories(place);
-  const FileQueue queue(cluster, 300);
+  constexpr int kFiles = 600;
+  const FileQueue queue(cluster, kFiles);
   constexpr int kGangSize = 4;
   const std::string first = taking_a_place(place);
   const std::string pause = first + "sleep 0.3";
   const auto service = cluster.submit(
       mixed_job("chemistry", "kind: service\n", first + "while :; do sleep 0.1; done"));
-  std::vector<std::uint64_t> jobs{cluster.submit(queue.job(1, 6, "biology", first))};
+  constexpr int kProcessors = kNodes * kProcessorsPerNode;
+  std::vector<std::uint64_t> jobs{cluster.submit(queue.job(1, 2 * kProcessors, "biology", first))};
+  harness::wait_until("the queue has all that the service leaves", Duration(30'000),
+                      [&] { return cluster.job(jobs[0])["tasks"]["running"] == kProcessors - 1; });
+  // Within its min: what has grown makes room.
+  jobs.push_back(cluster.submit(mixed_job("chemistry", "tasks: 4\n", pause)));
+  CHECK(cluster.wait({jobs.back()}) == 0);
+  std::vector<Trouble> troubles;
   std::set<std::uint64_t> gangs;
   for (int round = 0; round < 12; ++round) {
     jobs.push_back(cluster.submit(mixed_job("physics", "tasks: 6\n", pause)));
@@ -125,7 +259,9 @@ TEST_CASE("all kinds of work at once survive random kills", "[scenario][crash]")
       jobs.push_back(
           cluster.submit(mixed_job("chemistry", "tasks: 2\npriority: 5\npreempt: true\n", pause)));
     const std::string node = fmt::format("node{}", 1 + random() % kNodes);
-    switch (random() % 4) {
+    const std::uint64_t before = newest_record(cluster);
+    const auto trouble = random() % 4;
+    switch (trouble) {
       case 0:
         cluster.stop_coordinator(SIGKILL);
         cluster.start_coordinator();
@@ -142,15 +278,17 @@ TEST_CASE("all kinds of work at once survive random kills", "[scenario][crash]")
         std::this_thread::sleep_for(Duration(random() % 1000));  // a quiet moment
     }
     cluster.wait_for_nodes(kNodes);
+    if (trouble < 3) troubles.push_back({before, newest_record(cluster)});
   }
   CHECK(cluster.wait(jobs, Duration(120'000)) == 0);
   CHECK(cluster.fairwater({"job", "cancel", std::to_string(service)}).status == 0);
   CHECK(cluster.wait({service}) == 125);
   for (const std::uint64_t job : jobs) CHECK(cluster.job(job)["state"] == "succeeded");
-  CHECK(queue.files("done") == 300);
+  CHECK(queue.files("done") == kFiles);
   CHECK_FALSE(std::filesystem::exists(place / "twice"));
   CHECK(read_file(place / "over").empty());
   check_journal(cluster, gangs, kGangSize);
+  check_min(cluster, troubles);
   CHECK(ledger_is_sound(cluster));
 }
 
