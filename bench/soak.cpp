@@ -138,26 +138,30 @@ class Soak {
 
   /// Ten seconds of work wait: the machine does not keep up.
   [[nodiscard]] bool is_behind() const {
+    const std::uint64_t done = marks_written() + (fleet_ ? fleet_->seen().ends : 0);
+    return real_ + simulated_ > done + 10 * plan_.tasks_per_second;
+  }
+
+  [[nodiscard]] std::uint64_t marks_written() const {
     std::error_code none;
     const auto bytes = std::filesystem::file_size(marks_, none);
-    double done = none ? 0 : static_cast<double>(bytes) / kBytesPerMark;
-    if (fleet_) done += static_cast<double>(fleet_->seen().ends);
-    return static_cast<double>(real_ + simulated_) - done > 10.0 * plan_.tasks_per_second;
+    return none ? 0 : bytes / kBytesPerMark;
   }
 
   void submit() {
     const std::string tenant = fmt::format("tenant: t{}\n", turn_++ % 3);
+    newest_.clear();
     if (plan_.real_per_second > 0) {
       const std::string script =
           "printf '%9s.%5s\\\\n' $FAIRWATER_JOB_ID $FAIRWATER_TASK_INDEX >>" + marks_.string();
-      jobs_.push_back(cluster_.submit(
+      newest_.push_back(cluster_.submit(
           tenant + fmt::format("tasks: {}\nresources: {{cpu: 1, memory: 64MiB}}\nsites: [here]\n"
                                "command: [sh, -c, \"{}\"]\n",
                                plan_.real_per_second, script)));
       real_ += plan_.real_per_second;
     }
     if (!fleet_) return;
-    jobs_.push_back(cluster_.submit(
+    newest_.push_back(cluster_.submit(
         tenant + fmt::format("tasks: {}\nresources: {{cpu: 1, memory: 64MiB}}\nsites: [z0]\n"
                              "command: [simulated, \"{}\"]\n",
                              simulated_per_second(), kSimulatedMs)));
@@ -193,9 +197,13 @@ class Soak {
     return most;
   }
 
-  void wait_for_all() const {
-    for (const auto job : jobs_)
-      if (cluster_.wait({job}, Duration(600'000)) != 0)
+  /// By what the tasks did: the jobs of long ago have left the history.
+  void wait_for_all() {
+    harness::wait_until("all tasks have ended", Duration(600'000), [&] {
+      return marks_written() >= real_ && (!fleet_ || fleet_->seen().durable_ends >= simulated_);
+    });
+    for (const auto job : newest_)
+      if (cluster_.wait({job}, Duration(60'000)) != 0)
         throw std::runtime_error(fmt::format("job {} did not end well", job));
   }
 
@@ -243,13 +251,13 @@ class Soak {
     return twice == 0 && lost == 0 && wrong == 0;
   }
 
-  static constexpr double kBytesPerMark = 16;
+  static constexpr std::uint64_t kBytesPerMark = 16;
 
   Plan plan_;
   harness::Replicas replicas_;
   harness::Cluster cluster_;
   std::filesystem::path marks_;
-  std::vector<std::uint64_t> jobs_;
+  std::vector<std::uint64_t> newest_;  ///< jobs
   std::vector<Sample> samples_;
   std::unique_ptr<load::Fleet> fleet_;  ///< null: no task is simulated
   std::uint64_t turn_ = 0;
