@@ -9,12 +9,38 @@ namespace {
 constexpr std::uint64_t kMostBehind = 10'000;
 constexpr std::int64_t kMostSilentUs = 10'000'000;
 
+/// What shares a synced write: a crash loses all of it or nothing.
+constexpr std::size_t kMostBytesAtOnce = std::size_t{4} << 20;
+
+std::size_t bytes_of(const StoredGroup& group) {
+  std::size_t bytes = 0;
+  for (const auto& record : group.records) bytes += record.size();
+  return bytes;
+}
+
 caf::error left_behind(const Ledger& ledger, const ReplicaPlace& place, std::uint64_t next) {
   return make_error(ErrorCode::storage_behind,
                     "the ledger in " + place.data + " ends with record " +
                         std::to_string(ledger.last_number()) + ", and etcd keeps records from " +
                         std::to_string(next) +
                         " on alone: begin with a backup of another coordinator (--join)");
+}
+
+/// In a few writes: what gathers between two looks needs no sync for each group.
+caf::error append_groups(Ledger& ledger, const JournalView& view, const ReplicaPlace& place) {
+  const auto end = view.groups.end();
+  for (auto group = view.groups.begin(); group != end;) {
+    std::vector<std::string> records;
+    for (std::size_t bytes = 0; group != end; ++group) {
+      bytes += bytes_of(*group);
+      if (!records.empty() && bytes > kMostBytesAtOnce) break;
+      if (group->first != ledger.last_number() + 1 + records.size())
+        return left_behind(ledger, place, group->first);
+      records.insert(records.end(), group->records.begin(), group->records.end());
+    }
+    if (caf::error failed = ledger.follow(records)) return failed;
+  }
+  return {};
 }
 
 }  // namespace
@@ -27,11 +53,9 @@ Expected<TakenIn> take_in(Ledger& ledger, const JournalView& view, const Replica
   if (caf::error newer = refuse_newer("the journal in etcd under '" + place.prefix + "'",
                                       view.needs, place.version))
     return newer;
-  for (const auto& group : view.groups) {
-    if (group.first != ledger.last_number() + 1) return left_behind(ledger, place, group.first);
-    const caf::error failed = ledger.follow(group.records);
+  if (caf::error failed = append_groups(ledger, view, place)) {
     if (details(failed).code == ErrorCode::disk_full) return TakenIn{false, true};
-    if (failed) return failed;
+    return failed;
   }
   const JournalHead head = ledger.head();
   if (head.number < view.head->number) {
