@@ -1,9 +1,10 @@
 // Where several coordinators agree on the next records of one journal, before any of them writes.
 //
 // Each keeps the whole ledger. The one that leads puts each group of records into the store and
-// only then on its own disk; the others read the groups there and append them as they are. The hash
-// chain is the fence: a group is taken only if it follows on the newest, so that whoever was
-// overtaken can add nothing any more, however late. A clock decides nothing.
+// only then on its own disk, while the store is asked about the next group; the others read the
+// groups there and append them as they are. The hash chain is the fence: a group is taken only if
+// it follows on the newest, so that whoever was overtaken can add nothing any more, however late. A
+// clock decides nothing.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +41,8 @@ class JournalStore {
   /// `unavailable`: told to stop asking; whether it is part of the journal is not known.
   /// `invalid_input`: the store takes no group of this size; it is no part of the journal.
   [[nodiscard]] virtual caf::error commit(const RecordGroup& group) = 0;
+  /// Records up to this one are on the disk of the coordinator that asks. From any thread.
+  virtual void note_durable(std::uint64_t /*number*/) {}
   /// What all who share the journal know, as far as they were heard of. From any thread.
   [[nodiscard]] virtual KnownFormat known_format() const { return {}; }
 };

@@ -1,6 +1,7 @@
 #include "storage/ledger.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "policy/core/check.hpp"
 #include "storage/backup.hpp"
@@ -25,6 +26,19 @@ auto guard_storage(const std::string& directory, Body&& body) -> decltype(body()
         fault.code(),
         (is_damage ? "the ledger in " + directory + " is damaged: " : "") + fault.what());
   }
+}
+
+/// The same for what changes the ledger: nothing of a half-made commit stays.
+template <class LedgerImpl, class Body>
+auto guard_commit(LedgerImpl& ledger, Body&& body) -> decltype(body()) {
+  return guard_storage(ledger.directory(), [&]() -> decltype(body()) {
+    try {
+      return body();
+    } catch (const StorageFault&) {
+      ledger.forget_half_made();
+      throw;
+    }
+  });
 }
 
 caf::error behind(const std::string& directory, std::uint64_t last, std::uint64_t high_water) {
@@ -121,7 +135,7 @@ caf::error Ledger::Impl::start() {
                       path +
                           " holds a ledger without a single record: its creation was broken off. "
                           "Create it again (--init).");
-  publish();
+  publish(meta);
   auto file = HighWaterFile::create(path, options_.env, {meta.last_number, meta.last_hash});
   if (!file) return file.error();
   high_water_ = std::move(*file);
@@ -153,8 +167,8 @@ caf::error Ledger::Impl::refuse_when_broken() {
 }
 
 caf::error Ledger::Impl::mark() {
-  const LedgerMeta& meta = state_->meta;
-  caf::error failed = high_water_->write({meta.last_number, meta.last_hash});
+  const LedgerMeta newest = meta();
+  caf::error failed = high_water_->write({newest.last_number, newest.last_hash});
   unmarked_ = static_cast<bool>(failed);
   return failed;
 }
@@ -205,19 +219,32 @@ caf::error Ledger::Impl::stage_followed(const std::string& bytes, Group& group) 
   return {};
 }
 
-caf::error Ledger::Impl::write(Group& group, bool agree, const JournalHead& before) {
+caf::error Ledger::Impl::stage(std::vector<JournalBody> bodies, Group& group) {
+  group.before = head_of(state_->meta);
+  group.newest = agreed_ ? agreed_->newest : newest_time_;
+  for (JournalBody& body : bodies)
+    if (caf::error error = stage(std::move(body), group)) return error;
+  return complete(group);
+}
+
+caf::error Ledger::Impl::complete(Group& group) {
   state_->write_changes([&](Family family, const std::string& key,
                             const std::optional<std::string>& bytes) {
     const rocksdb::Status staged = bytes ? group.batch.Put(database_->handle(family), key, *bytes)
                                          : group.batch.Delete(database_->handle(family), key);
     FAIRWATER_CHECK(staged.ok(), "a batch takes every change");
   });
-  if (caf::error full = space_.admit(2 * group.batch.GetDataSize())) return full;
-  if (caf::error failed = raise_needs(group)) return failed;
-  if (agree && options_.store)
-    if (caf::error refused = options_.store->commit(
-            {before, head_of(state_->meta), std::move(group.records), directory_->needs()}))
-      return refused;
+  group.after = state_->meta;
+  const std::size_t unwritten = agreed_ ? agreed_->batch.GetDataSize() : 0;
+  if (caf::error full = space_.admit(2 * (unwritten + group.batch.GetDataSize()))) return full;
+  return raise_needs(group);
+}
+
+RecordGroup Ledger::Impl::for_store(Group& group) const {
+  return {group.before, head_of(group.after), std::move(group.records), directory_->needs()};
+}
+
+caf::error Ledger::Impl::write(Group& group) {
   const rocksdb::Status written = database_->write(group.batch, options_.sync);
   if (!written.ok()) {
     broken_ = make_error(ErrorCode::storage_failed,
@@ -228,7 +255,8 @@ caf::error Ledger::Impl::write(Group& group, bool agree, const JournalHead& befo
   }
   state_->stored();
   newest_time_ = group.newest;
-  publish();
+  publish(group.after);
+  if (options_.store) options_.store->note_durable(group.after.last_number);
   // Before anybody is told. What cannot be marked is durable all the same; nothing goes on top of
   // it.
   if (options_.sync) (void)mark();
@@ -236,27 +264,73 @@ caf::error Ledger::Impl::write(Group& group, bool agree, const JournalHead& befo
 }
 
 Expected<std::vector<Receipt>> Ledger::Impl::append(std::vector<JournalBody> bodies) {
+  forget_unwritten();
   if (caf::error error = refuse_when_broken()) return error;
   if (bodies.empty()) return std::vector<Receipt>{};
   if (caf::error full = space_.admit(0)) return full;
-  const JournalHead before = head_of(state_->meta);
   Group group;
-  group.newest = newest_time_;
-  for (JournalBody& body : bodies)
-    if (caf::error error = stage(std::move(body), group)) return undone(error);
-  if (caf::error error = write(group, true, before)) return undone(error);
+  if (caf::error error = stage(std::move(bodies), group)) return undone(error);
+  if (options_.store)
+    if (caf::error refused = options_.store->commit(for_store(group))) return undone(refused);
+  if (caf::error error = write(group)) return undone(error);
   return std::move(group.receipts);
 }
 
+Expected<Proposal> Ledger::Impl::propose(std::vector<JournalBody> bodies) {
+  if (caf::error error = refuse_when_broken()) return error;
+  FAIRWATER_CHECK(!proposed_ && !loads_when_written_, "one proposal after the other");
+  if (caf::error full = space_.admit(0)) return full;
+  Group group;
+  if (caf::error error = stage(std::move(bodies), group)) return undone(error);
+  state_->hold();
+  proposed_ = std::move(group);
+  return Proposal{for_store(*proposed_), std::move(proposed_->receipts)};
+}
+
+void Ledger::Impl::agreed() {
+  FAIRWATER_CHECK(proposed_ && !agreed_, "what is agreed was proposed, after what was written");
+  agreed_ = std::move(proposed_);
+  proposed_.reset();
+}
+
+void Ledger::Impl::withdraw() {
+  proposed_.reset();
+  forget_half_made();
+}
+
+caf::error Ledger::Impl::write_agreed() {
+  FAIRWATER_CHECK(agreed_.has_value(), "what is written was agreed");
+  Group group = std::move(*agreed_);
+  agreed_.reset();
+  if (!broken_ && refuse_when_broken())
+    broken_ = make_error(ErrorCode::storage_failed,
+                         "record " + std::to_string(end().number) + " of the ledger in " +
+                             options_.directory +
+                             " cannot be marked as durable, and others were to follow on it");
+  if (broken_) return broken_;
+  if (caf::error failed = write(group)) return failed;
+  if (std::exchange(loads_when_written_, false)) load();
+  return {};
+}
+
+void Ledger::Impl::forget_unwritten() {
+  if (!proposed_ && !agreed_) return;
+  proposed_.reset();
+  agreed_.reset();
+  loads_when_written_ = false;
+  forget_half_made();
+}
+
 caf::error Ledger::Impl::follow(const std::vector<std::string>& records) {
+  forget_unwritten();
   if (caf::error error = refuse_when_broken()) return error;
   if (records.empty()) return {};
   if (caf::error full = space_.admit(0)) return full;
-  const JournalHead before = head_of(state_->meta);
   Group group;
   for (const std::string& bytes : records)
     if (caf::error error = stage_followed(bytes, group)) return undone(error);
-  if (caf::error error = write(group, false, before)) return undone(error);
+  if (caf::error error = complete(group)) return undone(error);
+  if (caf::error error = write(group)) return undone(error);
   return {};
 }
 
@@ -275,15 +349,27 @@ Expected<std::unique_ptr<Ledger>> Ledger::open(LedgerOptions options) {
 }
 
 Expected<std::vector<Receipt>> Ledger::append(std::vector<JournalBody> bodies) {
-  return guard_storage(impl_->directory(), [&]() -> Expected<std::vector<Receipt>> {
-    try {
-      return impl_->append(std::move(bodies));
-    } catch (const StorageFault&) {
-      impl_->load();  // nothing of the half-made commit stays
-      throw;
-    }
+  return guard_commit(*impl_, [&] { return impl_->append(std::move(bodies)); });
+}
+
+Expected<Proposal> Ledger::propose(std::vector<JournalBody> bodies) {
+  return guard_commit(*impl_, [&] { return impl_->propose(std::move(bodies)); });
+}
+
+void Ledger::agreed() { impl_->agreed(); }
+
+caf::error Ledger::withdraw() {
+  return guard_storage(impl_->directory(), [&]() -> caf::error {
+    impl_->withdraw();
+    return {};
   });
 }
+
+caf::error Ledger::write_agreed() {
+  return guard_storage(impl_->directory(), [&] { return impl_->write_agreed(); });
+}
+
+JournalStore* Ledger::store() const { return impl_->options().store; }
 
 caf::error Ledger::admit(const std::vector<JournalBody>& bodies) const {
   const JournalStore* store = impl_->options().store;
@@ -295,14 +381,7 @@ caf::error Ledger::admit(const std::vector<JournalBody>& bodies) const {
 }
 
 caf::error Ledger::follow(const std::vector<std::string>& records) {
-  return guard_storage(impl_->directory(), [&]() -> caf::error {
-    try {
-      return impl_->follow(records);
-    } catch (const StorageFault&) {
-      impl_->load();
-      throw;
-    }
-  });
+  return guard_commit(*impl_, [&] { return impl_->follow(records); });
 }
 
 Expected<LedgerBackup> Ledger::backup(const std::string& directory,

@@ -53,6 +53,12 @@ struct MeasuredCheckpoint {
   std::uint64_t standing_records = 0;  ///< of the state that it measured
 };
 
+/// What the store is asked to take, and what comes of it.
+struct Proposal {
+  RecordGroup group;
+  std::vector<Receipt> receipts;
+};
+
 /// A task with its place, as listings and restarts need it.
 struct StoredTask {
   JobId job;
@@ -79,6 +85,17 @@ class Ledger {
   /// (storage/fold.hpp), nothing was written. `storage_failed`: unknown until reopened; every later
   /// append is refused. With a store also what its commit says; then nothing was written here.
   [[nodiscard]] Expected<std::vector<Receipt>> append(std::vector<JournalBody> bodies);
+  /// append() in steps, where there is a store, so that it can be asked about a group while the one
+  /// before is synced: propose, ask, agreed (or withdraw), and only then write_agreed, which makes
+  /// it durable here. The next may be proposed before write_agreed, not before agreed. Errors of
+  /// propose are append()'s, but for those of the store's commit; nothing was changed then.
+  [[nodiscard]] Expected<Proposal> propose(std::vector<JournalBody> bodies);
+  void agreed();
+  /// The store has not taken it, or it is not known whether it has.
+  [[nodiscard]] caf::error withdraw();
+  /// Errors as of append().
+  [[nodiscard]] caf::error write_agreed();
+  [[nodiscard]] JournalStore* store() const;  ///< as it was opened with
   /// `unavailable` for what a coordinator that shares the journal would not understand
   /// (model/journal_format.hpp): it names that one. To be asked before append(), which writes what
   /// it is given. From any thread.
@@ -86,7 +103,8 @@ class Ledger {
   /// Appends what another coordinator has put into the store, in one synced write: records as they
   /// are stored there. `storage_damaged`: they do not follow on what is here, or lead to another
   /// state than there; `not_supported`: a newer version wrote them; nothing was written. Else as
-  /// append().
+  /// append(). Like append() it forgets what was proposed and not written: one that stopped leading
+  /// hears of it from the store.
   [[nodiscard]] caf::error follow(const std::vector<std::string>& records);
 
   // -- reading ------------------------------------------------------------------------------------

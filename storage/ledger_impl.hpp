@@ -33,6 +33,10 @@ class Ledger::Impl {
   /// Opens the database and loads what appending needs.
   caf::error start();
   Expected<std::vector<Receipt>> append(std::vector<JournalBody> bodies);
+  Expected<Proposal> propose(std::vector<JournalBody> bodies);
+  void agreed();
+  void withdraw();
+  caf::error write_agreed();
   caf::error follow(const std::vector<std::string>& records);
 
   [[nodiscard]] LedgerMeta meta() const {
@@ -43,8 +47,14 @@ class Ledger::Impl {
     const std::lock_guard lock(mutex_);
     return {published_.incarnation, published_.last_number, published_.last_hash};
   }
-  /// The state as it is stored.
-  void load() { state_ = std::make_unique<State>(*view_); }
+  /// Nothing of a half-made commit stays in the state.
+  void forget_half_made() {
+    if (broken_) return;
+    if (agreed_)
+      loads_when_written_ = true;  // what is stored lacks it
+    else
+      load();
+  }
   [[nodiscard]] const Database& database() const { return *database_; }
   [[nodiscard]] const Archive& archive() const { return archive_; }
   [[nodiscard]] HistoryCutter& history() { return *history_; }
@@ -56,6 +66,8 @@ class Ledger::Impl {
   /// What becomes durable together: the batch, and what the store is told.
   struct Group {
     rocksdb::WriteBatch batch{0, 0, /*protection_bytes_per_key=*/8, 0};
+    JournalHead before;
+    LedgerMeta after;
     std::vector<std::string> records;
     std::vector<Receipt> receipts;
     WallTime newest;                      ///< time of the record before the next
@@ -66,22 +78,31 @@ class Ledger::Impl {
   /// The directory says what readers have to know, before there is anything of it.
   caf::error raise_needs(const Group& group);
   [[nodiscard]] caf::error refuse_when_broken();
-  /// Nothing of the half-made commit stays.
+  /// The state as it is stored.
+  void load() { state_ = std::make_unique<State>(*view_); }
   caf::error undone(const caf::error& error) {
-    if (!broken_) load();
+    forget_half_made();
     return error;
   }
-  /// Marks the newest record as durable. Appends are refused until it works again.
+  /// What was proposed and not written by a writer that is gone; the store has it, or nobody.
+  void forget_unwritten();
+  /// Marks the newest durable record as durable. Appends are refused until it works again.
   caf::error mark();
   /// Adds one record to state and group.
   caf::error stage(JournalBody body, Group& group);
   caf::error stage_followed(const std::string& bytes, Group& group);
   void take_in(const JournalRecord& record, std::string bytes, Group& group);
-  /// Adds the changed state, has the store agree, if there is one and `agree` says so, and writes.
-  caf::error write(Group& group, bool agree, const JournalHead& before);
-  void publish() {
+  /// All of them: the group is ready to be agreed and written.
+  caf::error stage(std::vector<JournalBody> bodies, Group& group);
+  /// Adds the changed state, and makes sure that there is room for it.
+  caf::error complete(Group& group);
+  /// What the store is asked to take; the group is left without its records.
+  [[nodiscard]] RecordGroup for_store(Group& group) const;
+  /// In one synced write; the state's oldest changes are the group's.
+  caf::error write(Group& group);
+  void publish(const LedgerMeta& meta) {
     const std::lock_guard lock(mutex_);
-    published_ = state_->meta;
+    published_ = meta;
   }
 
   LedgerOptions options_;
@@ -91,13 +112,16 @@ class Ledger::Impl {
   std::unique_ptr<Database> database_;
   std::unique_ptr<HistoryCutter> history_;
   std::unique_ptr<LatestView> view_;
-  std::unique_ptr<State> state_;  // the writer's; always what is stored, between appends
-  caf::error broken_;             // sticky: the outcome of a write is unknown
+  std::unique_ptr<State> state_;     // the writer's: what is stored, then agreed_, then proposed_
+  std::optional<Group> agreed_;      // the store has it, and it is not written yet
+  std::optional<Group> proposed_;    // follows on that; whether the store takes it is not known
+  bool loads_when_written_ = false;  // the state is spoilt
+  caf::error broken_;                // sticky: the outcome of a write is unknown
   mutable std::mutex mutex_;
   LedgerMeta published_;  // guarded by mutex_: for readers beside the writer
   std::unique_ptr<HighWaterFile> high_water_;
   WallTime newest_time_;   // of the newest durable record
-  bool unmarked_ = false;  // the newest commit is durable, its mark is not
+  bool unmarked_ = false;  // the newest commit that was written is durable, its mark is not
   std::unique_ptr<Housekeeper> housekeeper_;
 };
 

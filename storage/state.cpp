@@ -193,6 +193,23 @@ void State::write_changes(const ChangeSink& sink) {
   usage.write_changes(sink);
 }
 
+void State::hold() {
+  balances.hold();
+  tenants.hold();
+  nodes.hold();
+  jobs.hold();
+  tasks.hold();
+  live.hold();
+  tokens.hold();
+  classes.hold();
+  tenant_jobs.hold();
+  reservations.hold();
+  class_jobs.hold();
+  requests.hold();
+  users.hold();
+  usage.hold();
+}
+
 void State::stored() {
   balances.stored();
   tenants.stored();

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -127,24 +129,40 @@ class StateTable {
       sink(family_, entry->first, bytes);
     }
   }
-  /// What was handed out is below now.
-  void stored() {
+  /// What was handed out will be below later, which stored() says, once for each time this was
+  /// called; until then it stays here. What changes from now on is handed out by itself.
+  void hold() {
     for (Entry* entry : changed_) {
       entry->second.changed = false;
-      if (entry->second.value) continue;
-      kept_bytes_ -= entry->second.bytes;
-      slots_.erase(slots_.find(entry->first));
+      ++entry->second.held;
     }
+    held_.push_back(std::move(changed_));
     changed_.clear();
+  }
+  /// What was handed out is below now; where something is held, what is held for longest.
+  void stored() {
+    if (held_.empty()) {
+      for (Entry* entry : changed_) entry->second.changed = false;
+      let_go(changed_);
+      changed_.clear();
+    } else {
+      for (Entry* entry : held_.front()) --entry->second.held;
+      let_go(held_.front());
+      held_.pop_front();
+    }
     if (kept_bytes_ <= kMostKeptBytes) return;
-    slots_.clear();
-    kept_bytes_ = 0;
+    std::erase_if(slots_, [&](const Entry& entry) {
+      if (is_pinned(entry)) return false;
+      kept_bytes_ -= entry.second.bytes;
+      return true;
+    });
   }
 
  private:
   struct Slot {
     std::optional<Value> value;
     bool changed = false;
+    std::uint8_t held = 0;  ///< how often, and not stored since
     std::size_t bytes = 0;
   };
   using Slots = std::unordered_map<std::string, Slot>;
@@ -160,6 +178,18 @@ class StateTable {
     keep(loaded, bytes ? bytes->size() : 0);
     return loaded;
   }
+  /// Not as it is below.
+  static bool is_pinned(const Entry& entry) {
+    return entry.second.changed || entry.second.held > 0;
+  }
+  /// Nobody has to know of what was erased, once that is so below, too.
+  void let_go(const std::vector<Entry*>& stored) {
+    for (Entry* entry : stored) {
+      if (entry->second.value || is_pinned(*entry)) continue;
+      kept_bytes_ -= entry->second.bytes;
+      slots_.erase(slots_.find(entry->first));
+    }
+  }
   void change(Entry& entry) {
     if (!std::exchange(entry.second.changed, true)) changed_.push_back(&entry);
   }
@@ -172,6 +202,7 @@ class StateTable {
   Family family_;
   Slots slots_;
   std::vector<Entry*> changed_;
+  std::deque<std::vector<Entry*>> held_;
   std::size_t kept_bytes_ = 0;
 };
 
@@ -187,6 +218,8 @@ struct State {
 
   /// Every changed record of every family but the journal; meta always.
   void write_changes(const ChangeSink& sink);
+  /// The changes will be stored below later; as StateTable::hold().
+  void hold();
   /// After the changes were stored below.
   void stored();
   /// Who is within whom now. O(tenants).

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <utility>
 
 #include <caf/all.hpp>
@@ -12,10 +13,17 @@
 namespace fairwater::inline actors::inline coordinator {
 
 struct Flush {};
+/// Is this the journal's next group?
+struct ProposeGroup {
+  RecordGroup group;
+};
+struct GroupAgreed {};
 
 }  // namespace fairwater::inline actors::inline coordinator
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::Flush)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::ProposeGroup)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(fairwater::GroupAgreed)
 
 namespace fairwater::inline actors::inline coordinator {
 namespace {
@@ -23,6 +31,17 @@ namespace {
 /// Keep one WriteBatch at a few megabytes: by number for small records, by bytes for large ones.
 constexpr std::size_t kMaxBodiesPerGroup = 4096;
 constexpr std::size_t kMaxBytesPerGroup = 4u << 20;
+
+// -- who asks the store ---------------------------------------------------------------------------
+
+using GroupProposer = caf::typed_actor<caf::replies_to<ProposeGroup>::with<GroupAgreed>>;
+
+GroupProposer::behavior_type group_proposer(GroupProposer::pointer /*self*/, JournalStore* store) {
+  return {[store](const ProposeGroup& proposed) -> caf::result<GroupAgreed> {
+    if (caf::error refused = store->commit(proposed.group)) return refused;
+    return GroupAgreed{};
+  }};
+}
 
 // -- the writer -----------------------------------------------------------------------------------
 
@@ -32,6 +51,12 @@ struct QueuedCommit {
   Commit commit;
   caf::typed_response_promise<Committed> promise;
   std::size_t bytes = 0;
+};
+
+/// What shares a write, once it was proposed.
+struct ProposedCommits {
+  std::vector<QueuedCommit> commits;
+  std::vector<Receipt> receipts;
 };
 
 std::size_t bytes_of(const Commit& commit) {
@@ -51,6 +76,10 @@ struct WriterState {
   bool flush_due = false;
   /// That share the next write: fewer when the store did not take so much at once.
   std::size_t most_commits = kMaxBodiesPerGroup;
+  // Where there is a store.
+  GroupProposer proposer;
+  std::optional<ProposedCommits> proposed;  ///< asked about
+  std::optional<ProposedCommits> agreed;    ///< to be written
 };
 
 /// Takes from the queue what shares the next write; refuses what depends on a commit that failed.
@@ -127,29 +156,102 @@ void acknowledge(WriterState& state, std::vector<QueuedCommit>& group,
   }
 }
 
-void write_group(LedgerWriter::stateful_pointer<WriterState> self) {
-  auto& state = self->state;
-  auto group = take_group(state);
+using WriterSelf = LedgerWriter::stateful_pointer<WriterState>;
+
+std::vector<JournalBody> bodies_of(const std::vector<QueuedCommit>& group) {
   std::vector<JournalBody> bodies;
-  for (auto& queued : group)
+  for (const auto& queued : group)
     bodies.insert(bodies.end(), queued.commit.bodies.begin(), queued.commit.bodies.end());
-  auto receipts = state.ledger->append(std::move(bodies));
-  if (!receipts && details(receipts.error()).code == ErrorCode::invalid_input) {
-    if (group.size() > 1) return put_back(state, group);
-    return refuse_too_large(state, group.front(), receipts.error());
-  }
-  if (!receipts) {
-    refuse(state, group, receipts.error());
-    return;
-  }
-  state.most_commits = std::min(2 * state.most_commits, kMaxBodiesPerGroup);
-  acknowledge(state, group, *receipts);
-  if (!receipts->empty()) self->send(state.scanner, JournalGrew{receipts->back().number});
+  return bodies;
 }
 
-LedgerWriter::behavior_type ledger_writer(LedgerWriter::stateful_pointer<WriterState> self,
+void group_failed(WriterState& state, std::vector<QueuedCommit>& group, const caf::error& error) {
+  if (details(error).code != ErrorCode::invalid_input) return refuse(state, group, error);
+  if (group.size() > 1) return put_back(state, group);
+  refuse_too_large(state, group.front(), error);
+}
+
+void group_durable(WriterSelf self, std::vector<QueuedCommit>& group,
+                   const std::vector<Receipt>& receipts) {
+  auto& state = self->state;
+  state.most_commits = std::min(2 * state.most_commits, kMaxBodiesPerGroup);
+  acknowledge(state, group, receipts);
+  if (!receipts.empty()) self->send(state.scanner, JournalGrew{receipts.back().number});
+}
+
+void write_group(WriterSelf self, std::vector<QueuedCommit> group) {
+  auto& state = self->state;
+  const auto receipts = state.ledger->append(bodies_of(group));
+  if (receipts)
+    group_durable(self, group, *receipts);
+  else
+    group_failed(state, group, receipts.error());
+}
+
+// -- with a store ---------------------------------------------------------------------------------
+
+void flush_soon(WriterSelf self) {
+  if (!std::exchange(self->state.flush_due, true)) self->send(self, Flush{});
+}
+
+void write_agreed(WriterSelf self) {
+  auto& state = self->state;
+  if (!state.agreed) return;
+  auto agreed = std::move(*state.agreed);
+  state.agreed.reset();
+  if (const caf::error failed = state.ledger->write_agreed())
+    refuse(state, agreed.commits, failed);
+  else
+    group_durable(self, agreed.commits, agreed.receipts);
+}
+
+void proposal_failed(WriterSelf self, const caf::error& error) {
+  auto& state = self->state;
+  auto proposed = std::move(*state.proposed);
+  state.proposed.reset();
+  const caf::error spoilt = state.ledger->withdraw();
+  group_failed(state, proposed.commits, spoilt ? spoilt : error);
+  flush_soon(self);
+}
+
+void propose_group(WriterSelf self) {
+  auto& state = self->state;
+  auto group = take_group(state);
+  if (group.empty()) return;
+  auto bodies = bodies_of(group);
+  if (bodies.empty()) {  // asked is only until when all before is durable
+    write_agreed(self);
+    return write_group(self, std::move(group));
+  }
+  auto proposal = state.ledger->propose(std::move(bodies));
+  if (!proposal) return group_failed(state, group, proposal.error());
+  state.proposed = {std::move(group), std::move(proposal->receipts)};
+  self->request(state.proposer, caf::infinite, ProposeGroup{std::move(proposal->group)})
+      .then(
+          [self](const GroupAgreed&) {
+            auto& state = self->state;
+            state.ledger->agreed();
+            state.agreed = std::exchange(state.proposed, std::nullopt);
+            // What came during the last sync is still in the mailbox: it shares the next group.
+            flush_soon(self);
+          },
+          [self](const caf::error& error) { proposal_failed(self, error); });
+}
+
+void flush(WriterSelf self) {
+  auto& state = self->state;
+  if (!state.proposer) return write_group(self, take_group(state));
+  if (!state.proposed) propose_group(self);
+  write_agreed(self);
+}
+
+LedgerWriter::behavior_type ledger_writer(WriterSelf self, Threading threading,
                                           std::shared_ptr<Ledger> ledger, LedgerScanner scanner,
                                           std::function<void(const caf::error&)> on_fatal) {
+  if (JournalStore* store = ledger->store())
+    self->state.proposer = threading == Threading::own
+                               ? self->spawn<caf::detached + caf::linked>(group_proposer, store)
+                               : self->spawn<caf::linked>(group_proposer, store);
   self->state.ledger = std::move(ledger);
   self->state.scanner = std::move(scanner);
   self->state.on_fatal = std::move(on_fatal);
@@ -162,16 +264,16 @@ LedgerWriter::behavior_type ledger_writer(LedgerWriter::stateful_pointer<WriterS
         auto promise = self->make_response_promise<Committed>();
         state.queue.push_back({std::move(commit), promise, bytes});
         state.queued_bytes += bytes;
-        if (!std::exchange(state.flush_due, true)) self->send(self, Flush{});
+        flush_soon(self);
         return promise;
       },
       [self](const Flush&) {
-        self->state.flush_due = false;
-        write_group(self);
-        FAIRWATER_CHECK(!self->state.queue.empty() || self->state.queued_bytes == 0,
+        auto& state = self->state;
+        state.flush_due = false;
+        flush(self);
+        FAIRWATER_CHECK(!state.queue.empty() || state.queued_bytes == 0,
                         "an empty queue has no bytes");
-        if (!self->state.queue.empty() && !std::exchange(self->state.flush_due, true))
-          self->send(self, Flush{});
+        if (!state.queue.empty() && !state.proposed) flush_soon(self);
       },
   };
 }
@@ -182,9 +284,10 @@ LedgerActor spawn_ledger(caf::actor_system& system, Threading threading,
                          std::shared_ptr<Ledger> ledger, LedgerScanner scanner,
                          std::function<void(const caf::error&)> on_fatal) {
   if (threading == Threading::shared)
-    return system.spawn(ledger_writer, std::move(ledger), std::move(scanner), std::move(on_fatal));
-  return system.spawn<caf::detached>(ledger_writer, std::move(ledger), std::move(scanner),
-                                     std::move(on_fatal));
+    return system.spawn(ledger_writer, threading, std::move(ledger), std::move(scanner),
+                        std::move(on_fatal));
+  return system.spawn<caf::detached>(ledger_writer, threading, std::move(ledger),
+                                     std::move(scanner), std::move(on_fatal));
 }
 
 }  // namespace fairwater::inline actors::inline coordinator

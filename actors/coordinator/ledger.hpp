@@ -15,6 +15,15 @@
 //                               │  ^                        │
 //                               └──┘ Commit                 └─ failed: answers carry the error
 //
+// Where several coordinators share the journal the store is asked by an actor of its own, so that
+// one group is agreed on while the one before is written and synced. One is asked about at a time,
+// and at most one that was agreed is not written yet; each is acknowledged when it is both.
+//
+//                        agreed
+//   idle ── propose ───────────────> propose the next, write and sync, acknowledge
+//             │
+//             └─ refused: answers carry the error; what was agreed before is acknowledged
+//
 // A group is a few megabytes. Of one that the store does not take at once (etcd has a limit) each
 // half is tried by itself; a single commit that is too large is refused.
 // After a failure the chained commits of that generation are refused.

@@ -165,7 +165,6 @@ caf::error EtcdJournal::commit(const RecordGroup& group) {
                              std::move(puts), {etcd_text::range(key(kHead))});
   std::int64_t bytes = 0;
   for (const auto& record : group.records) bytes += static_cast<std::int64_t>(record.size());
-  on_disk_ = group.before.number;
   while (!giving_up_) {
     const auto asked_at = options_.now();
     const auto answered = call(kTransaction, request, options_.try_ms + bytes / kBytesPerMs);

@@ -105,6 +105,8 @@ class EtcdJournal final : public JournalStore {
   /// come, or where short ones have failed: a member that is cut off must not hold up a follower.
   [[nodiscard]] Expected<JournalView> look(std::uint64_t next);
   [[nodiscard]] caf::error commit(const RecordGroup& group) override;
+  /// It is said of this coordinator from the next look() or beat on.
+  void note_durable(std::uint64_t number) override { on_disk_ = number; }
   /// Of those that were ever heard of, as last seen, and of this one: one that is away counts by
   /// what it said, because it follows again.
   [[nodiscard]] KnownFormat known_format() const override;
@@ -154,7 +156,7 @@ class EtcdJournal final : public JournalStore {
   std::atomic<std::int64_t> confirmed_at_ms_ = -1;  // on Clock
   std::atomic<std::int64_t> answered_at_ms_;
   std::atomic<bool> answered_ = true;
-  std::atomic<std::uint64_t> on_disk_ = 0;  // number of the newest group that was written here
+  std::atomic<std::uint64_t> on_disk_ = 0;  // number of the newest record that is durable here
   std::atomic<bool> disk_full_ = false;
   bool expects_much_ = true;  // of the next look(): how far it is behind is not known, or it is far
   int looks_in_vain_ = 0;     // in a row

@@ -145,6 +145,34 @@ TEST_CASE("what each coordinator knows of the journal is told, and what it needs
   CHECK(must(upgraded.look(5)).needs.version == "1");
 }
 
+TEST_CASE("a leader says that it holds what it has synced, not what was agreed", "[etcd]") {
+  EtcdModel model;
+  EtcdLine line(model);
+  EtcdJournal one(line, options_named("one"));
+  EtcdJournal two(line, options_named("two"));
+  const auto start = head_at(1, 1, 1);
+  REQUIRE(!one.found(start));
+  (void)must(one.look(2));
+  const auto holds = [&] {
+    REQUIRE_FALSE(one.beat());
+    return must(two.look(2)).replicas.front().number;
+  };
+  auto group = group_of(start, head_at(2, 2, 2));
+  REQUIRE(!one.commit(group));
+  one.lead(2);
+  CHECK(holds() == 1);
+  one.note_durable(2);
+  CHECK(holds() == 2);
+  // The next ones are agreed on while that one is synced.
+  group = group_of(group.after, head_at(2, 4, 4));
+  REQUIRE(!one.commit(group));
+  group = group_of(group.after, head_at(2, 5, 5));
+  REQUIRE(!one.commit(group));
+  CHECK(holds() == 2);
+  one.note_durable(4);
+  CHECK(holds() == 4);
+}
+
 /// On an etcd that takes 100,000 bytes at once.
 void check_too_large(Etcd& line) {
   EtcdJournal one(line, options_named("one"));
@@ -402,6 +430,7 @@ TEST_CASE("groups that a majority holds are forgotten after a while", "[unit][et
   for (std::uint8_t number = 2; number <= 4; ++number) {
     const auto next = head_at(2, number, number);
     REQUIRE(!one.commit(group_of(head, next)));
+    one.note_durable(number);
     head = next;
   }
   one.lead(2, [] {});

@@ -1,7 +1,9 @@
 // Several ledgers of one journal: one leads, the others follow, any takes over at any moment.
 #include <array>
+#include <map>
 #include <memory>
 #include <random>
+#include <utility>
 
 #include <catch2/catch.hpp>
 
@@ -216,6 +218,157 @@ TEST_CASE("a follower takes nothing of another history", "[unit][ledger][replica
   CHECK(ledger.head() == before);
   replicas[1].follow(journal, ~std::size_t{0});
   CHECK(ledger.head() == journal.head);
+}
+
+// -- a group is proposed before the one before is written -----------------------------------------
+
+/// A leader that asks about a group while the one before is not written, and is stopped anywhere.
+TEST_CASE("replicas are equal where a leader is a group ahead of its disk",
+          "[property][ledger][replica]") {
+  for (std::uint64_t seed = 1; seed <= 25; ++seed) {
+    CAPTURE(seed);
+    std::mt19937_64 random(seed);
+    AgreedJournal journal;
+    auto replicas = make_replicas(journal, seed * 100);
+    std::map<std::uint64_t, Hash> promised;
+    std::size_t leader = 0;
+    std::size_t written = 0;
+    for (int term = 0; term < 12; ++term) {
+      Replica& led = replicas[leader];
+      led.follow(journal, ~std::size_t{0});
+      must(led.ledger->append({CoordinatorStarted{led.ledger->epoch() + 1, "1", {}, {}}}));
+      Traffic traffic(*led.ledger, random());
+      bool is_agreed = false;
+      const auto write = [&] {
+        if (!std::exchange(is_agreed, false)) return;
+        const auto before = led.ledger->last_number();
+        REQUIRE(!led.ledger->write_agreed());
+        CHECK(led.ledger->last_number() > before);
+        promised[led.ledger->last_number()] = led.ledger->head().hash;
+        ++written;
+      };
+      for (int step = 0; step < 12; ++step) {
+        const auto durable = led.ledger->last_number();
+        const auto proposal = led.ledger->propose(traffic.next_batch(3));
+        REQUIRE(proposal);
+        CHECK(led.ledger->last_number() == durable);
+        CHECK_FALSE(led.ledger->record(durable + 1));
+        if (random() % 2 == 0) write();
+        // Asked about while the one before may not be written; its outcome may never be heard.
+        REQUIRE(journal.take(proposal->group));
+        if (random() % 10 == 0) break;
+        write();
+        led.ledger->agreed();
+        is_agreed = true;
+        if (random() % 10 == 0) break;
+      }
+      // It is stopped, or overtaken, or goes on as a follower.
+      if (random() % 3 == 0) led.open(false);
+      for (std::size_t i = 0; i < replicas.size(); ++i)
+        if (random() % 2 == 0) replicas[i].follow(journal, random() % 3);
+      leader = random() % replicas.size();
+      if (leader == 2 && led.ledger->head() != journal.head) {
+        const auto late = led.ledger->append({CoordinatorStarted{99, "1", {}, {}}});
+        CHECK(details(late.error()).code == ErrorCode::not_leader);
+      }
+    }
+    CHECK(written > 10);
+    for (auto& replica : replicas) {
+      replica.follow(journal, ~std::size_t{0});
+      CHECK(replica.ledger->head() == journal.head);
+      CHECK(replica.ledger->verify().differences == std::vector<std::string>{});
+      CHECK(journal_of(*replica.ledger) == journal_of(*replicas[0].ledger));
+      for (const auto& [number, hash] : promised)
+        CHECK(hash_of(to_bytes(*replica.ledger->record(number))) == hash);
+    }
+  }
+}
+
+/// Counts what it is told to be durable.
+struct CountingStore final : JournalStore {
+  caf::error commit(const RecordGroup&) override { return {}; }
+  void note_durable(std::uint64_t number) override { durable = number; }
+  std::uint64_t durable = 0;
+};
+
+struct Leader {
+  std::unique_ptr<rocksdb::Env> disk = memory_disk();
+  CountingStore store;
+  std::unique_ptr<Ledger> ledger;
+
+  Leader() {
+    LedgerOptions options = options_for("/ledger", disk.get());
+    options.store = &store;
+    ledger = must(Ledger::open(options));
+    must(ledger->append(founding()));
+  }
+  static std::vector<JournalBody> submission() {
+    return {JobSubmitted{{}, TenantId{1}, job_spec("a", 2)}};
+  }
+};
+
+TEST_CASE("what is proposed is seen by nobody before it is written", "[unit][ledger][replica]") {
+  Leader leader;
+  Ledger& ledger = *leader.ledger;
+  const auto before = ledger.head();
+  CHECK(leader.store.durable == before.number);
+  const auto first = must(ledger.propose(Leader::submission()));
+  ledger.agreed();
+  const auto second = must(ledger.propose(Leader::submission()));
+  CHECK(first.group.before == before);
+  CHECK(second.group.before == first.group.after);
+  CHECK(first.receipts.front().job == JobId{1});
+  CHECK(second.receipts.front().job == JobId{2});
+  CHECK(ledger.head() == before);
+  CHECK_FALSE(ledger.job(JobId{1}));
+  CHECK(leader.store.durable == before.number);
+
+  REQUIRE(!ledger.write_agreed());
+  CHECK(ledger.head() == first.group.after);
+  CHECK(leader.store.durable == first.group.after.number);
+  CHECK(ledger.job(JobId{1}));
+  CHECK_FALSE(ledger.job(JobId{2}));
+  ledger.agreed();
+  REQUIRE(!ledger.write_agreed());
+  CHECK(ledger.head() == second.group.after);
+  CHECK(leader.store.durable == second.group.after.number);
+  CHECK(ledger.verify().ok);
+}
+
+TEST_CASE("of a group that is refused nothing stays, and of the one before it everything",
+          "[unit][ledger][replica]") {
+  Leader leader;
+  Ledger& ledger = *leader.ledger;
+  const auto first = must(ledger.propose(Leader::submission()));
+  ledger.agreed();
+  SECTION("by the store") {
+    must(ledger.propose(
+        {JobSubmitted{{}, TenantId{1}, job_spec("a", 2)}, JobCancelled{JobId{1}, "why"}}));
+    SECTION("after the one before was written") {
+      REQUIRE(!ledger.write_agreed());
+      REQUIRE(!ledger.withdraw());
+    }
+    SECTION("before that") {
+      REQUIRE(!ledger.withdraw());
+      REQUIRE(!ledger.write_agreed());
+    }
+  }
+  SECTION("because it contradicts what is there") {
+    const auto wrong =
+        ledger.propose({JobSubmitted{{}, TenantId{1}, job_spec("a", 2)},
+                        JobCancelled{JobId{1}, "why"}, JobCancelled{JobId{999}, "why"}});
+    CHECK(details(wrong.error()).code == ErrorCode::internal);
+    REQUIRE(!ledger.write_agreed());
+  }
+  CHECK(ledger.head() == first.group.after);
+  CHECK_FALSE(ledger.job(JobId{1})->cancelled);
+  const auto next = must(ledger.propose(Leader::submission()));
+  CHECK(next.receipts.front().job == JobId{2});
+  CHECK(next.group.before == first.group.after);
+  ledger.agreed();
+  REQUIRE(!ledger.write_agreed());
+  CHECK(must(ledger.append(Leader::submission())).front().job == JobId{3});
+  CHECK(ledger.verify().ok);
 }
 
 }  // namespace

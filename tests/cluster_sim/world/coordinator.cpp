@@ -164,7 +164,7 @@ void Coordinator::catch_up() {
 void Coordinator::take_message() {
   const auto before = ledger_->last_number();
   const auto* ran = process_->run_one(stage_.chance, held_back());
-  if (ran == nullptr || ledger_->last_number() == before) return;
+  if (ran != writer_ || ledger_->last_number() == before) return;
   synced_at_us_ = stage_.time.now_us() + stage_.chance.spread(200, max_sync_us);
   checker_.follow(*ledger_);
 }

@@ -164,6 +164,7 @@ void Replica::kill(bool keeps_unsynced) {
 void Replica::lose_disk() {
   kill(true);
   stage_.log.line("the disk of {} burns", name_);
+  has_lost_disk_ = true;
   has_ledger_ = false;
 }
 
@@ -296,6 +297,11 @@ void Replica::check_ledger() {
   if (ledger_->last_number() > agreed.number)
     stage_.broken("{} has record {}, and the newest that is agreed is {}", name_,
                   ledger_->last_number(), agreed.number);
+  // Words of a disk that has burnt may be late.
+  for (const ReplicaHolds& holds : journal_->replicas())
+    if (holds.name == name_ && holds.number > ledger_->last_number() && !has_lost_disk_)
+      stage_.broken("{} says that it holds record {}, and has {}", name_, holds.number,
+                    ledger_->last_number());
   checker_.follow(*ledger_);
   checker_.compare(*ledger_);
 }

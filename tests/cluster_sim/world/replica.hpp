@@ -66,6 +66,7 @@ class Replica final : public Coordinator {
   std::unique_ptr<EtcdJournal> journal_;
   std::unique_ptr<Threads> threads_;
   bool has_ledger_ = false;
+  bool has_lost_disk_ = false;
   std::int64_t upgraded_at_us_ = 0;
   std::uint64_t copies_ = 0;
   std::string saw_leader_;
