@@ -22,6 +22,7 @@ void mixed(const Sizes& sizes);
 void real_tasks(const Sizes& sizes);
 void replicated_tasks(const Sizes& sizes);
 void durable_tasks(const Sizes& sizes);
+void agreed_tasks(const Sizes& sizes);
 void journal_bytes(const Sizes& sizes);
 void many_waiting(const Sizes& sizes);
 void followers(const Sizes& sizes);

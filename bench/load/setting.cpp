@@ -28,13 +28,26 @@ void require_descriptors(std::uint64_t connections) {
         connections, limit));
 }
 
-harness::ClusterSetup setup_of(const Sizes& sizes, std::uint32_t tenants) {
+std::unique_ptr<harness::Replicas> start_replicas(const Sizes& sizes) {
+  std::string configuration = "lease: 15s\ngrace: 5s\nheartbeat_interval: 1s\n";
+  if (!sizes.accounting.empty()) configuration += "accounting: " + sizes.accounting + "\n";
+  auto replicas =
+      std::make_unique<harness::Replicas>(harness::ReplicasSetup{.configuration = configuration});
+  replicas->start();
+  return replicas;
+}
+
+harness::ClusterSetup setup_of(const Sizes& sizes, std::uint32_t tenants,
+                               const harness::Replicas* replicas) {
   require_descriptors(sizes.nodes + sizes.followers + sizes.pollers + tenants);
   harness::ClusterSetup setup;
   setup.lease = "15s";
   setup.grace = "5s";
   setup.heartbeat_interval = "1s";
   setup.accounting = sizes.accounting;
+  if (replicas == nullptr) return setup;
+  setup.data = replicas->data(replicas->leader());
+  setup.addresses = replicas->addresses();
   return setup;
 }
 
@@ -51,9 +64,11 @@ void require_no_failure(const CrowdSeen& seen) {
         fmt::format("{} calls failed, the first one with: {}", seen.failures, seen.first_failure));
 }
 
-Setting::Setting(const Sizes& sizes, std::uint32_t tenant_count)
-    : cluster_(setup_of(sizes, tenant_count)) {
-  cluster_.start_coordinator();
+Setting::Setting(const Sizes& sizes, std::uint32_t tenant_count, Coordinators coordinators)
+    : replicas_(coordinators == Coordinators::three ? start_replicas(sizes) : nullptr),
+      leader_(replicas_ ? replicas_->leader() : ""),
+      cluster_(setup_of(sizes, tenant_count, replicas_.get())) {
+  if (!replicas_) cluster_.start_coordinator();
   client_ = value_of(Client::connect(address(), operator_token()));
   const auto specs = tenants(tenant_count);
   require_count("tenants", value_of(client_->apply_tenants(specs, false)).size(), tenant_count);

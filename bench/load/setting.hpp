@@ -12,6 +12,7 @@
 #include "bench/value_of.hpp"
 #include "rpc/client.hpp"
 #include "tests/harness/cluster.hpp"
+#include "tests/harness/replicas.hpp"
 
 namespace fairwater::load {
 
@@ -41,13 +42,21 @@ void require_count(const std::string& what, std::uint64_t counted, std::uint64_t
 /// Fails with what the first one met when a turn failed.
 void require_no_failure(const CrowdSeen& seen);
 
+/// Three share a ledger over three members of etcd, all on this machine.
+enum class Coordinators : bool { one, three };
+
 class Setting {
  public:
-  Setting(const Sizes& sizes, std::uint32_t tenants);
+  Setting(const Sizes& sizes, std::uint32_t tenants, Coordinators coordinators = Coordinators::one);
 
   [[nodiscard]] Client& client() { return *client_; }
-  [[nodiscard]] pid_t coordinator() { return cluster_.coordinator().pid(); }
-  [[nodiscard]] std::string address() const { return cluster_.address(); }
+  /// The one that leads.
+  [[nodiscard]] pid_t coordinator() {
+    return replicas_ ? replicas_->coordinator(leader_).pid() : cluster_.coordinator().pid();
+  }
+  [[nodiscard]] std::string address() const {
+    return replicas_ ? replicas_->address(leader_) : cluster_.address();
+  }
   [[nodiscard]] std::string operator_token() const { return cluster_.operator_token(); }
   [[nodiscard]] std::vector<std::string> operator_tokens(std::uint32_t count) const {
     return {count, operator_token()};
@@ -68,6 +77,8 @@ class Setting {
   [[nodiscard]] double settled_data_bytes();
 
  private:
+  std::unique_ptr<harness::Replicas> replicas_;  // null: one alone
+  std::string leader_;                           // of these
   harness::Cluster cluster_;
   std::unique_ptr<Client> client_;
   std::vector<std::string> tenant_tokens_;

@@ -39,14 +39,16 @@ void submit_single_jobs(Setting& setting, std::uint32_t jobs_each, std::int64_t 
 /// Tasks that end at once, as arrays or as single jobs: from the first submission to the last
 /// durable end.
 void measure_durable(const Sizes& sizes, const std::string& kind, std::uint32_t tenants,
-                     std::uint32_t tasks_each, bool single) {
-  Setting setting(sizes, tenants);
+                     std::uint32_t tasks_each, bool single,
+                     Coordinators coordinators = Coordinators::one) {
+  Setting setting(sizes, tenants, coordinators);
   FleetOptions options;
   options.nodes = std::min(100U, sizes.nodes);
   options.slots = 64;
   Fleet& fleet = setting.start_nodes(options);
   const std::uint64_t tasks = std::uint64_t{tasks_each} * tenants;
-  const Watch watch(fmt::format("scale_durable_{}/{}", kind, tenants), setting.coordinator());
+  const char* row = coordinators == Coordinators::three ? "agreed" : "durable";
+  const Watch watch(fmt::format("scale_{}_{}/{}", row, kind, tenants), setting.coordinator());
   const auto start = Clock::now();
   if (single)
     submit_single_jobs(setting, tasks_each, 0);
@@ -73,6 +75,18 @@ void durable_tasks(const Sizes& sizes) {
   measure_durable(sizes, "arrays", sizes.tenants, std::max(1U, sizes.tasks / sizes.tenants), false);
   measure_durable(sizes, "jobs", 1, sizes.jobs, true);
   measure_durable(sizes, "jobs", sizes.tenants, std::max(1U, sizes.jobs / sizes.tenants), true);
+}
+
+void agreed_tasks(const Sizes& sizes) {
+  if (!harness::has_etcd()) {
+    std::cerr << "load: no etcd here: agreed is left out\n";
+    return;
+  }
+  const auto three = Coordinators::three;
+  measure_durable(sizes, "arrays", 1, sizes.tasks, false, three);
+  measure_durable(sizes, "jobs", 1, sizes.jobs, true, three);
+  measure_durable(sizes, "jobs", sizes.tenants, std::max(1U, sizes.jobs / sizes.tenants), true,
+                  three);
 }
 
 void full_cluster(const Sizes& sizes) {
