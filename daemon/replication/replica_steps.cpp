@@ -1,6 +1,7 @@
 #include "daemon/replication/replica_steps.hpp"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace fairwater::inline daemon::inline replication {
 namespace {

@@ -1,5 +1,6 @@
 // Runs of the whole cluster, a seed each (README.md), and that the simulator itself is what it
 // says.
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -7,6 +8,7 @@
 #include <catch2/catch.hpp>
 #include <spdlog/spdlog.h>
 
+#include "daemon/replication/replica_steps.hpp"
 #include "tests/cluster_sim/world/actor_process.hpp"
 #include "tests/cluster_sim/world/checker.hpp"
 #include "tests/cluster_sim/world/disk.hpp"
@@ -259,6 +261,60 @@ TEST_CASE("the checker sees that the newest record is another", "[cluster_sim]")
   stage.violation.reset();
   checker.reopened(*other);
   CHECK_THAT(stage.violation.value_or("nothing is wrong"), Contains("is another than before"));
+}
+
+/// Hears of each write that is synced.
+struct ListeningStore final : JournalStore {
+  caf::error commit(const RecordGroup& group) override {
+    groups.push_back({group.before.number + 1, group.records});
+    head = group.after;
+    return {};
+  }
+  void note_durable(std::uint64_t number) override { synced.push_back(number); }
+  std::vector<StoredGroup> groups;
+  JournalHead head;
+  std::vector<std::uint64_t> synced;
+};
+
+TEST_CASE("what a follower finds at one look shares a sync", "[cluster_sim]") {
+  Stage stage{1, false};
+  const auto ledger_on = [&](Disk& disk, ListeningStore& store) {
+    LedgerOptions options;
+    options.directory = "/ledger";
+    options.create = true;
+    options.env = &disk;
+    options.min_free_bytes = 1 << 16;
+    options.clock = [&] { return stage.time.wall_time(); };
+    options.store = &store;
+    auto ledger = Ledger::open(options);
+    REQUIRE(ledger.engaged());
+    return std::move(*ledger);
+  };
+  Disk disk{stage.chance};
+  ListeningStore led;
+  const auto leader = ledger_on(disk, led);
+  REQUIRE(leader->append({ClusterCreated{"one", ResourceCatalog{}.kinds(), DealMode::sized}})
+              .engaged());
+  for (std::uint64_t epoch = 1; epoch <= 5; ++epoch)
+    REQUIRE(leader->append({CoordinatorStarted{epoch, "1", {}, {}}}).engaged());
+  CHECK(led.synced == std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6});
+
+  Disk other_disk{stage.chance};
+  ListeningStore store;
+  const auto follower = ledger_on(other_disk, store);
+  JournalView view;
+  view.head = led.head;
+  view.groups = led.groups;
+  view.groups.erase(view.groups.begin() + 4);  // nothing is taken beyond a gap
+  const auto gap = take_in(*follower, view, {"/ledger", kEtcdPrefix});
+  CHECK(details(gap.error()).code == ErrorCode::storage_behind);
+  CHECK(follower->last_number() == 0);
+  view.groups = led.groups;
+  const auto taken = take_in(*follower, view, {"/ledger", kEtcdPrefix});
+  REQUIRE(taken.engaged());
+  CHECK_FALSE(taken->behind);
+  CHECK(follower->head() == led.head);
+  CHECK(store.synced == std::vector<std::uint64_t>{6});
 }
 
 TEST_CASE("the checker sees a task that two machines run", "[cluster_sim]") {

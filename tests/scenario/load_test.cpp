@@ -57,7 +57,9 @@ TEST_CASE("every row of the load counts what it must", "[scenario][load][long]")
     INFO(name);
     CHECK(figures[name] > 0);
   }
-  for (const char* name : {"scale_replicated/3.tasks", "scale_replicated/3.jobs_one_by_one"}) {
+  for (const char* name :
+       {"scale_replicated/3.tasks", "scale_replicated/3.jobs_one_by_one",
+        "scale_agreed_arrays/1.tasks", "scale_agreed_jobs/1.tasks", "scale_agreed_jobs/3.tasks"}) {
     INFO(name);
     CHECK((figures[name] > 0) == harness::has_etcd());
   }
