@@ -1,11 +1,13 @@
 // Rows about tasks that start and end.
 #include <algorithm>
+#include <iostream>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "bench/load/rows.hpp"
 #include "bench/load/workload.hpp"
+#include "tests/harness/replicas.hpp"
 
 namespace fairwater::load {
 namespace {
