@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -54,6 +55,9 @@ enum class AllocationRule : std::uint8_t {
   return rule == AllocationRule::drf ? "drf" : "sequence";
 }
 
+/// Of AllocatorSettings::most_chosen_demands.
+inline constexpr std::size_t kMostChosenDemands = 64;
+
 struct AllocatorSettings {
   ResourceVector granules;  ///< 0: the cluster does not have that resource
   DealMode mode = DealMode::sized;
@@ -70,6 +74,10 @@ struct AllocatorSettings {
   std::vector<std::string> resources = {};  ///< names by index; empty: no device is given by name
   /// Where time is counted, deals look at all who wait: the same deals, slowly, to compare with.
   bool looks_at_all = false;
+  /// Nodes are kept in the order of a rule for so many demands, and in one cycle no more of those
+  /// that take shares of GPUs are chosen for: policy/allocator/node_choice.hpp. Others are for
+  /// comparison.
+  std::size_t most_chosen_demands = kMostChosenDemands;
 };
 
 /// Of tenants, or of groups of tenants, that share one quota. Not a tenant: it is in no sequence

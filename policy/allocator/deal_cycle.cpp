@@ -90,6 +90,7 @@ std::vector<Deal> DealCycle::run_by_share(std::size_t max_deals, std::size_t max
   in_turn_.clear();
   rooms_from_.reset();
   all_from_.reset();
+  allocator_.begin_choices();
   SharedDeals shared = allocator_.deal_by_share(max_deals, max_entries);
   if (shared.is_cut) rooms_from_ = NodeId{};
   return std::move(shared.deals);

@@ -10,8 +10,6 @@
 namespace fairwater::inline policy::inline allocator {
 namespace {
 
-/// Shapes whose nodes are kept in order; the one that was asked for longest ago makes room.
-constexpr std::size_t kMostShapes = 64;
 /// Changes that are kept for shapes that nobody asks for meanwhile.
 constexpr std::size_t kMostChanges = 1 << 16;
 /// Nodes with room kept for others that one choice looks past.
@@ -101,7 +99,7 @@ NodeChoices::Shape* NodeChoices::find(const WaitingRange& task) {
 NodeChoices::Shape& NodeChoices::shape_of(const AllocatorState& state, const WaitingRange& task) {
   Shape* known = find(task);
   if (known == nullptr) {
-    if (shapes_.size() == kMostShapes)
+    if (shapes_.size() == most_shapes_)
       shapes_.erase(
           std::min_element(shapes_.begin(), shapes_.end(),
                            [](const auto& a, const auto& b) { return a.asked < b.asked; }));
@@ -125,7 +123,7 @@ NodeChoices::Shape& NodeChoices::shape_of(const AllocatorState& state, const Wai
 }
 
 bool NodeChoices::is_full() const {
-  return shapes_.size() == kMostShapes &&
+  return shapes_.size() == most_shapes_ &&
          std::all_of(shapes_.begin(), shapes_.end(),
                      [&](const Shape& shape) { return shape.asked > asked_before_; });
 }

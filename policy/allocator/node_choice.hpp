@@ -27,6 +27,7 @@
 // Internal to policy/allocator.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -40,7 +41,8 @@
 namespace fairwater::inline policy::inline allocator {
 
 /// Of tasks that take shares of GPUs where nobody asks for a rule. It has no name: grants do not
-/// tell it. In one cycle it chooses for 64 different demands; others take their turn.
+/// tell it. In one cycle it chooses for kMostChosenDemands different ones, those that are looked at
+/// first; others go to whichever node comes first.
 inline constexpr Placement kByOffer{255};
 [[nodiscard]] constexpr Placement told_rule(Placement placement) {
   return placement == kByOffer ? Placement::unset : placement;
@@ -60,6 +62,9 @@ class NodeChoices {
  public:
   /// Nodes that one task passes over in a cycle because they did not take it.
   static constexpr std::size_t kMostRefusals = 8;
+
+  /// Shapes whose nodes are kept in order; the one that was asked for longest ago makes room.
+  explicit NodeChoices(std::size_t most_shapes) : most_shapes_(most_shapes) {}
 
   // -- events
   /// The task is held on the node from now on, or (`is_held` false) no longer.
@@ -128,6 +133,7 @@ class NodeChoices {
   /// False where amounts are beyond what gdrf is defined for.
   bool refresh_loads(const AllocatorState& state);
 
+  std::size_t most_shapes_;
   std::vector<Shape> shapes_;
   std::vector<NodeId> changed_;     ///< since `forgotten_`, while there are shapes
   std::uint64_t forgotten_ = 0;     ///< changes before the first in `changed_`

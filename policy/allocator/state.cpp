@@ -9,7 +9,9 @@
 namespace fairwater::inline policy::inline allocator {
 
 AllocatorState::AllocatorState(AllocatorSettings allocator_settings)
-    : settings(allocator_settings), quotas_(allocator_settings.granules, allocator_settings.units) {
+    : settings(allocator_settings),
+      choices_(allocator_settings.most_chosen_demands),
+      quotas_(allocator_settings.granules, allocator_settings.units) {
   FAIRWATER_CHECK(!counts_time() || settings.mode == DealMode::sized,
                   "time is counted of what tasks ask for");
   const auto shared = std::find(settings.resources.begin(), settings.resources.end(), kSharedGpus);

@@ -21,7 +21,7 @@ NodeTraits node_with_gpus(const DeviceNames& names) {
   return traits;
 }
 
-ResourceVector gpus(Amount count) {
+ResourceVector some_gpus(Amount count) {
   ResourceVector demand = cpu(100);
   demand[kGpu] = count;
   return demand;
@@ -30,7 +30,7 @@ ResourceVector gpus(Amount count) {
 std::optional<DeviceNames> chosen(const DeviceUses& held, Amount count,
                                   const DeviceNames& names = {},
                                   const std::set<std::string>& left_for_last = {}) {
-  const ResourceVector demand = gpus(count);
+  const ResourceVector demand = some_gpus(count);
   return choose_devices(node_with_gpus({"gpu0", "gpu1", "gpu2"}), kResources, held,
                         {demand, names, left_for_last});
 }
@@ -42,7 +42,7 @@ TEST_CASE("a task gets what it names, and beyond that the first free ones", "[un
   CHECK(chosen({}, 1, {"gpu2"}) == DeviceNames{"gpu2"});
   CHECK(chosen({}, 2, {"gpu2"}) == DeviceNames{"gpu0", "gpu2"});
   CHECK(chosen({}, 0) == DeviceNames{});
-  const DeviceUses held{{{JobId{1}, 0, 1}, {gpus(1), {"gpu0"}}}};
+  const DeviceUses held{{{JobId{1}, 0, 1}, {some_gpus(1), {"gpu0"}}}};
   CHECK(chosen(held, 1) == DeviceNames{"gpu1"});
   CHECK(chosen(held, 1, {"gpu0"}) == std::nullopt);
   CHECK(chosen({}, 1, {"gpu0", "gpu1"}) == std::nullopt);  // it takes fewer than it names
@@ -57,7 +57,7 @@ TEST_CASE("what others ask for by name is given last", "[unit][devices]") {
 }
 
 TEST_CASE("beside a task whose devices nobody knows none is given by name", "[unit][devices]") {
-  const DeviceUses held{{{JobId{1}, 0, 1}, {gpus(1), {}}}};
+  const DeviceUses held{{{JobId{1}, 0, 1}, {some_gpus(1), {}}}};
   CHECK(chosen(held, 1) == DeviceNames{});
   CHECK(chosen(held, 1, {"gpu2"}) == std::nullopt);
   CHECK(chosen({{{JobId{1}, 0, 1}, {cpu(100), {}}}}, 1, {"gpu2"}) == DeviceNames{"gpu2"});
@@ -104,7 +104,7 @@ TEST_CASE("no device is given twice, the named ones are given, and a restart kno
       for (const Wanted& job : waiting) {
         WaitingRange range;
         range.job = job.job;
-        range.demand = gpus(job.count);
+        range.demand = some_gpus(job.count);
         range.rule = job.rule;
         window.next.push_back(range);
         window.pending += range.demand;
@@ -180,7 +180,7 @@ TEST_CASE("who waits for a device hears who holds it", "[unit][devices]") {
   WaitingRange range;
   range.job = JobId{5};
   range.count = 2;
-  range.demand = gpus(1);
+  range.demand = some_gpus(1);
   range.rule = std::make_shared<const PlacementRule>(rule);
   DemandWindow window;
   window.tenant = TenantId{1};
