@@ -225,7 +225,8 @@ const Accounts& Allocator::accounts() const { return impl_->state.accounts(); }
 bool Allocator::could_ever_fit(const ResourceVector& demand, const PlacementRule* rule) const {
   for (const auto& [id, node] : impl_->state.nodes())
     if (demand.fits(node.capacity) && (rule == nullptr || rule->allows(node.traits)) &&
-        (!impl_->state.takes_shares(demand) || impl_->state.shares_for(node, demand, rule, {}, {})))
+        (!impl_->state.takes_shares(demand) ||
+         impl_->state.shares_beside(node, demand, rule, {}, {})))
       return true;
   return false;
 }

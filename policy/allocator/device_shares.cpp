@@ -81,28 +81,26 @@ std::optional<GpuNode> shared_room(const NodeDevices& kind, std::size_t resource
 }
 
 std::optional<ChosenShares> choose_shares(const NodeDevices& kind, std::size_t resource,
-                                          const DeviceUses& held, const ResourceVector& free,
+                                          GpuNode room, const ResourceVector& free,
                                           const GpuTaskMix& mix, const WantedShares& wanted) {
-  auto room = shared_room(kind, resource, held);
-  if (!room) return std::nullopt;
   // Whether the rest of the node has room is not asked here.
   GpuRequest request = shared_gpus(wanted.demand[resource]);
   request.cpu_milli = wanted.demand[kCpu];
   request.memory_mib = wanted.demand[kMemory];
-  room->cpu_milli = std::max(free[kCpu], request.cpu_milli);
-  room->memory_mib = std::max(free[kMemory], request.memory_mib);
+  room.cpu_milli = std::max(free[kCpu], request.cpu_milli);
+  room.memory_mib = std::max(free[kMemory], request.memory_mib);
   Picked named;
-  GpuNode not_asked_for = *room;
-  for (std::size_t i = 0; i < room->gpus; ++i) {
-    if (wanted.kept_for_others.contains(kind.names[i])) room->gpu_milli[i] = 0;
+  GpuNode not_asked_for = room;
+  for (std::size_t i = 0; i < room.gpus; ++i) {
+    if (wanted.kept_for_others.contains(kind.names[i])) room.gpu_milli[i] = 0;
     if (is_among(wanted.names, kind.names[i]))
       named.insert(i);
     else if (wanted.left_for_last.contains(kind.names[i]))
       not_asked_for.gpu_milli[i] = 0;
-    not_asked_for.gpu_milli[i] = std::min(not_asked_for.gpu_milli[i], room->gpu_milli[i]);
+    not_asked_for.gpu_milli[i] = std::min(not_asked_for.gpu_milli[i], room.gpu_milli[i]);
   }
   auto choice = with_named(mix, not_asked_for, request, named);
-  if (!choice) choice = with_named(mix, *room, request, named);
+  if (!choice) choice = with_named(mix, room, request, named);
   if (!choice) return std::nullopt;
   ChosenShares chosen{{}, choice->cost};
   for (const std::size_t i : choice->picked) chosen.names.push_back(kind.names[i]);

@@ -52,15 +52,16 @@ struct ChosenShares {
   std::int64_t cost = 0;           ///< GpuOffer::cost
 };
 
-/// `kind`: the node's shared GPUs; `free`: of the whole node. None: no GPU has enough free, what is
-/// asked for by name is not free, or a task holds some of which nobody knows the names.
-/// O(GPUs * (tasks that hold some + kinds of tasks)).
-[[nodiscard]] std::optional<ChosenShares> choose_shares(
-    const NodeDevices& kind, std::size_t resource, const DeviceUses& held,
-    const ResourceVector& free, const GpuTaskMix& mix, const WantedShares& wanted);
+/// `kind`: the node's shared GPUs, of which `room` is free; `free`: of the whole node. None: no GPU
+/// has enough free, or what is asked for by name is not free. O(GPUs * kinds of tasks).
+[[nodiscard]] std::optional<ChosenShares> choose_shares(const NodeDevices& kind,
+                                                        std::size_t resource, GpuNode room,
+                                                        const ResourceVector& free,
+                                                        const GpuTaskMix& mix,
+                                                        const WantedShares& wanted);
 
 /// What is free of each of the node's shared GPUs, in thousandths and the node's order. None: a
-/// task holds some of which nobody knows the names.
+/// task holds some of which nobody knows the names. O(GPUs * tasks that hold some).
 [[nodiscard]] std::optional<GpuNode> shared_room(const NodeDevices& kind, std::size_t resource,
                                                  const DeviceUses& held);
 

@@ -78,7 +78,7 @@ std::optional<ExpectedShares> expected_shares(const AllocatorState& state, const
   LedgerMs from_ms = now_ms;
   auto next = ends.begin();
   for (;;) {
-    auto shares = state.shares_for(node, task.demand, task.rule.get(), held, kept_for_others);
+    auto shares = state.shares_beside(node, task.demand, task.rule.get(), held, kept_for_others);
     if (shares) return ExpectedShares{from_ms, std::move(shares->names)};
     if (next == ends.end()) return std::nullopt;
     from_ms = next->at_ms;

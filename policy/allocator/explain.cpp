@@ -131,7 +131,7 @@ class Explanation {
   [[nodiscard]] bool takes_shares() const { return state_.takes_shares(range_.demand); }
   [[nodiscard]] bool has_shares_when_empty(const NodeRoom& node) const {
     return !takes_shares() ||
-           state_.shares_for(node, range_.demand, range_.rule.get(), {}, {}).has_value();
+           state_.shares_beside(node, range_.demand, range_.rule.get(), {}, {}).has_value();
   }
 
   /// What is free of the GPUs of allowed nodes with room for all else.
@@ -142,11 +142,11 @@ class Explanation {
     bool is_kept = false;
     std::string where;
     for (const auto& [id, node] : state_.nodes()) {
-      const NodeDevices* kind = state_.shared_devices(node);
-      if (!node.accepts || kind == nullptr || !range_.demand.fits(node.free())) continue;
+      const bool has_gpus = state_.shared_devices(node) != nullptr;
+      if (!node.accepts || !has_gpus || !range_.demand.fits(node.free())) continue;
       if (range_.rule != nullptr && !range_.rule->allows(node.traits)) continue;
       is_kept = is_kept || !state_.kept_from(node, range_).empty();
-      const auto room = shared_room(*kind, state_.shared_resource(), node.device_uses);
+      const std::optional<GpuNode>& room = node.gpu_room;
       if (!room) continue;
       const auto begin = room->gpu_milli.begin();
       const auto end = begin + static_cast<std::ptrdiff_t>(room->gpus);

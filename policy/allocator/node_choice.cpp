@@ -133,7 +133,9 @@ void NodeChoices::arrange(const AllocatorState& state, Shape& shape) {
   shape.entries.clear();
   shape.is_stale = false;
   shape.seen = forgotten_ + changed_.size();
-  for (const auto& [id, node] : state.nodes()) put(state, shape, id);
+  for (auto id = state.next_with_room(NodeId{}, shape.user.demand); id;
+       id = state.next_with_room(NodeId{id->value + 1}, shape.user.demand))
+    put(state, shape, *id);
 }
 
 void NodeChoices::follow_changes(const AllocatorState& state, Shape& shape) {
@@ -158,7 +160,7 @@ std::optional<NodeChoices::Entry> NodeChoices::entry_of(const AllocatorState& st
                                                         const Shape& shape,
                                                         const NodeRoom& node) const {
   const PlacementRule* rule = shape.rule.get();
-  if (!node.accepts || !shape.user.demand.fits(node.free())) return std::nullopt;
+  if (!node.accepts || !shape.user.demand.fits(state.room_for_one(node))) return std::nullopt;
   if (rule != nullptr && !rule->allows(node.traits)) return std::nullopt;
   std::uint32_t rank = 2 * site_rank(rule, node.traits);
   if (shape.placement == Placement::gdrf &&
@@ -172,8 +174,7 @@ std::optional<NodeChoices::Entry> NodeChoices::entry_of(const AllocatorState& st
 std::optional<double> NodeChoices::score_of(const AllocatorState& state, const Shape& shape,
                                             const NodeRoom& node) const {
   if (shape.placement == kByOffer) {
-    const auto offer =
-        state.shares_for(node, shape.user.demand, shape.rule.get(), node.device_uses, {});
+    const auto offer = state.shares_for(node, shape.user.demand, shape.rule.get(), {});
     if (!offer) return std::nullopt;
     return static_cast<double>(offer->cost);
   }

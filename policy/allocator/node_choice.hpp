@@ -20,9 +20,10 @@
 // rule keeps nothing idle.
 //
 // Costs nothing as long as nobody asks. The nodes of a shape (demand, allowed nodes, rule) are put
-// in order once, O(nodes * log), and moved when they change, O(log nodes); the choice is O(log
-// nodes). With gdrf a node that comes, goes or changes its capacity costs O(nodes * log) again,
-// because it moves every task's share.
+// in order once, O(nodes with room * log), and moved when they change, O(log nodes); the choice is
+// O(log nodes). With gdrf a node that comes, goes or changes its capacity costs as much as the
+// first time, because it moves every task's share; so does with kByOffer a change in what kinds of
+// tasks run, or are waited for by name.
 //
 // Internal to policy/allocator.
 #pragma once

@@ -12,8 +12,9 @@
 //     those with a deficit, `idle_unsettled` those of them that wait for nothing; all but
 //     `deficits` in ranked order;
 //   - `growing` holds exactly the tenants whose elastic jobs would grow;
-//   - `rooms` has what every node that takes tasks has free, but those of which more than that is
-//     to be looked at (may_matter) as nodes with room for anything.
+//   - `rooms` has what one task may take of every node that takes tasks (room_for_one), or took
+//     before the deal that goes on, but those of which more than that is to be looked at
+//     (may_matter) as nodes with room for anything.
 #pragma once
 
 #include <cstdint>
@@ -72,6 +73,8 @@ struct NodeRoom {
   std::vector<std::uint32_t>
       places_of;           ///< tenants' slots: whose tasks have places here, see by_time.hpp
   DeviceUses device_uses;  ///< of tasks that hold something that is counted
+  /// What is free of the GPUs that tasks share; none: it has none, or nobody knows.
+  std::optional<GpuNode> gpu_room;
   std::map<ExpectedEnd, EndingTask> ends;  ///< tasks that may never end are not in it
   /// Where the ledger counts time: for a gang, by its place among the plans, see gangs.hpp.
   struct KeptForGang {
@@ -264,8 +267,12 @@ class AllocatorState {
   }
   /// The node's shared GPUs; null: it has told none.
   [[nodiscard]] const NodeDevices* shared_devices(const NodeRoom& node) const;
-  /// Those that the task would get while `held` are held, but for `kept_for_others`.
+  /// Those that the task would get now, but for `kept_for_others`.
   [[nodiscard]] std::optional<ChosenShares> shares_for(
+      const NodeRoom& node, const ResourceVector& demand, const PlacementRule* rule,
+      const std::set<std::string>& kept_for_others) const;
+  /// The same while `held` are held, and nothing else.
+  [[nodiscard]] std::optional<ChosenShares> shares_beside(
       const NodeRoom& node, const ResourceVector& demand, const PlacementRule* rule,
       const DeviceUses& held, const std::set<std::string>& kept_for_others) const;
   /// Of the node's shared GPUs those that are kept for other jobs and would not be free in time if
@@ -278,6 +285,8 @@ class AllocatorState {
     for (const auto& [task, held] : held_) visit(held.node, held.grant.demand);
   }
 
+  /// What one task may take of the node: of GPUs that tasks share a part of one, or empty ones.
+  [[nodiscard]] ResourceVector room_for_one(const NodeRoom& node) const;
   /// The first node from that id on that may have room for the task. O(log nodes).
   [[nodiscard]] std::optional<NodeId> next_with_room(NodeId from,
                                                      const ResourceVector& demand) const {
@@ -423,8 +432,10 @@ class AllocatorState {
   [[nodiscard]] LedgerMs expected_end(const Held& held, Predict predict) const;
   /// Devices that somebody asks for by name.
   [[nodiscard]] std::set<std::string> left_for_last() const;
-  /// It takes shares from now on, or no longer.
-  void count_shares(const ResourceVector& demand, bool is_held);
+  /// It takes shares of the node's GPUs from now on, or no longer.
+  void count_shares(NodeRoom& node, const ResourceVector& demand, bool is_held);
+  /// The node has other GPUs that tasks share, or of these others are held.
+  void look_at_gpus(NodeRoom& node) const;
   std::map<TaskKey, Held> held_;
   AllocatorQuotas quotas_;
 };

@@ -56,6 +56,7 @@ void AllocatorState::set_node(NodeId id, const NodeTraits& traits, const Resourc
   changed.traits = traits;
   changed.capacity = capacity;
   changed.accepts = accepts;
+  look_at_gpus(changed);
   capacity_ += counted_capacity(changed);
   if (!accepts) forget_places(changed);
   forget_gang_plans();
@@ -101,8 +102,7 @@ std::optional<std::vector<std::string>> AllocatorState::devices_for(
     const NodeRoom& node, const WaitingRange& task) const {
   std::optional<ChosenShares> shares;
   if (takes_shares(task.demand)) {
-    shares =
-        shares_for(node, task.demand, task.rule.get(), node.device_uses, kept_from(node, task));
+    shares = shares_for(node, task.demand, task.rule.get(), kept_from(node, task));
     if (!shares) return std::nullopt;
   }
   if (node.traits.devices.empty()) return std::vector<std::string>{};
@@ -124,11 +124,36 @@ const NodeDevices* AllocatorState::shared_devices(const NodeRoom& node) const {
 
 std::optional<ChosenShares> AllocatorState::shares_for(
     const NodeRoom& node, const ResourceVector& demand, const PlacementRule* rule,
+    const std::set<std::string>& kept_for_others) const {
+  const NodeDevices* kind = shared_devices(node);
+  if (kind == nullptr || !node.gpu_room) return std::nullopt;
+  return choose_shares(*kind, shared_resource_, *node.gpu_room, node.free(), share_mix_.mix(),
+                       {demand, named_by(rule), left_for_last(), kept_for_others});
+}
+
+std::optional<ChosenShares> AllocatorState::shares_beside(
+    const NodeRoom& node, const ResourceVector& demand, const PlacementRule* rule,
     const DeviceUses& held, const std::set<std::string>& kept_for_others) const {
   const NodeDevices* kind = shared_devices(node);
-  if (kind == nullptr) return std::nullopt;
-  return choose_shares(*kind, shared_resource_, held, node.free(), share_mix_.mix(),
+  const auto room = kind == nullptr ? std::nullopt : shared_room(*kind, shared_resource_, held);
+  if (!room) return std::nullopt;
+  return choose_shares(*kind, shared_resource_, *room, node.free(), share_mix_.mix(),
                        {demand, named_by(rule), left_for_last(), kept_for_others});
+}
+
+void AllocatorState::look_at_gpus(NodeRoom& node) const {
+  const NodeDevices* kind = shared_devices(node);
+  node.gpu_room = kind == nullptr || shared_resource_ == kMaxResources
+                      ? std::nullopt
+                      : shared_room(*kind, shared_resource_, node.device_uses);
+}
+
+ResourceVector AllocatorState::room_for_one(const NodeRoom& node) const {
+  ResourceVector room = node.free();
+  if (shared_resource_ == kMaxResources) return room;
+  Amount& milli = room[shared_resource_];
+  milli = std::min<Amount>(milli, node.gpu_room ? most_for_one(*node.gpu_room) : 0);
+  return room;
 }
 
 bool AllocatorState::has_shares_one_day(const NodeRoom& node, const WaitingRange& task) const {
@@ -136,7 +161,7 @@ bool AllocatorState::has_shares_one_day(const NodeRoom& node, const WaitingRange
   DeviceUses services;
   for (const auto& [key, use] : node.device_uses)
     if (use.is_service) services.emplace(key, use);
-  return shares_for(node, task.demand, task.rule.get(), services, {}).has_value();
+  return shares_beside(node, task.demand, task.rule.get(), services, {}).has_value();
 }
 
 std::set<std::string> AllocatorState::kept_from(const NodeRoom& node,
@@ -155,9 +180,10 @@ std::set<std::string> AllocatorState::kept_from(const NodeRoom& node,
   return names;
 }
 
-void AllocatorState::count_shares(const ResourceVector& demand, bool is_held) {
-  if (takes_shares(demand) && share_mix_.note(demand, shared_resource_, is_held))
-    choices_.forget_shares();
+void AllocatorState::count_shares(NodeRoom& node, const ResourceVector& demand, bool is_held) {
+  if (!takes_shares(demand)) return;
+  look_at_gpus(node);
+  if (share_mix_.note(demand, shared_resource_, is_held)) choices_.forget_shares();
 }
 
 bool AllocatorState::site_has_room(const std::string& site, const TenantState& tenant,
@@ -203,7 +229,7 @@ void AllocatorState::hold(NodeRoom& node, TenantState& holder, const Grant& gran
   if (run.is_service) node.held_by_services += grant.demand;
   if (takes_devices(grant))
     node.device_uses.emplace(grant.task, DeviceUse{grant.demand, grant.devices, run.is_service});
-  count_shares(grant.demand, true);
+  count_shares(node, grant.demand, true);
   used_ += grant.demand;
   if (!node.accepts) capacity_ += grant.demand;
   ++node.running_tasks;
@@ -310,7 +336,7 @@ bool AllocatorState::release(const TaskKey& task) {
   choices_.note_task(held_on.id, held.grant.demand, false);
   if (held.run.is_service) held_on.held_by_services -= held.grant.demand;
   held_on.device_uses.erase(task);
-  count_shares(held.grant.demand, false);
+  count_shares(held_on, held.grant.demand, false);
   used_ -= held.grant.demand;
   if (!held_on.accepts) capacity_ -= held.grant.demand;
   site_rooms_.raise(held_on.traits.site, held_on.free());
@@ -355,7 +381,7 @@ void AllocatorState::refresh_room(const NodeRoom& node) {
   else if (node.has_grown || (!counts_time() && node.reservation))
     rooms_.set(node.id, ResourceVector::filled(kUnlimited));
   else
-    rooms_.set(node.id, node.free());
+    rooms_.set(node.id, room_for_one(node));
 }
 
 std::optional<NodeId> AllocatorState::next_that_matters(NodeId from) const {

@@ -25,6 +25,16 @@ bool fits(const GpuNode& node, const GpuRequest& request) {
          gpus_fit(node, request);
 }
 
+std::int64_t most_for_one(const GpuNode& node) {
+  std::int64_t empty = 0;
+  std::int64_t most = 0;
+  for (std::size_t i = 0; i < node.gpus; ++i) {
+    if (node.gpu_milli[i] == kMilliPerGpu) empty += kMilliPerGpu;
+    most = std::max(most, node.gpu_milli[i]);
+  }
+  return std::max(empty, most);
+}
+
 std::size_t tightest_gpu(const GpuNode& node, const GpuRequest& request) {
   std::size_t best = node.gpus;
   for (std::size_t i = 0; i < node.gpus; ++i)

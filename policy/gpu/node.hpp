@@ -61,6 +61,11 @@ struct GpuNode {
 /// Whether the node's devices would do, whatever its processors and memory.
 [[nodiscard]] bool gpus_fit(const GpuNode& node, const GpuRequest& request);
 
+/// The most thousandths that one task may take of the node's devices (is_gpu_share): all of those
+/// that are empty, or a part of the one with most room. It fits what asks for no more, whatever the
+/// processors, memory and model.
+[[nodiscard]] std::int64_t most_for_one(const GpuNode& node);
+
 /// The device with the least room in which one share of the request fits, the first on a tie.
 [[nodiscard]] std::size_t tightest_gpu(const GpuNode& node, const GpuRequest& request);
 

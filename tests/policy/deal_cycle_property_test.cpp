@@ -11,6 +11,7 @@
 
 #include "allocator_cluster.hpp"
 #include "policy/allocator/deal_cycle.hpp"
+#include "shared_gpus.hpp"
 
 namespace fairwater::test {
 namespace {
@@ -96,8 +97,11 @@ struct Node {
 class Twins {
  public:
   Twins(std::uint64_t seed, Accounting accounting, std::uint32_t nodes,
-        PlaceCare care = PlaceCare::bounded)
-      : random_(seed), fast_(Allocator(settings(accounting))), slow_(settings(accounting)) {
+        PlaceCare care = PlaceCare::bounded, bool share_gpus = false)
+      : random_(seed),
+        share_gpus_(share_gpus),
+        fast_(Allocator(settings(accounting, share_gpus))),
+        slow_(settings(accounting, share_gpus)) {
     fast_.set_care(care);
     const std::uint64_t count = draw(2, 14);
     for (std::uint32_t id = 1; id <= count; ++id) {
@@ -108,6 +112,7 @@ class Twins {
       NodeTraits traits;
       traits.site = one_in(2) ? "a" : "b";
       nodes_[id] = {amounts(2, 8), traits};
+      if (share_gpus) give_gpus(nodes_[id], draw(0, 4));
       set_node(id, true);
     }
   }
@@ -178,8 +183,8 @@ class Twins {
   [[nodiscard]] std::uint64_t gangs() const { return gangs_; }
 
  private:
-  static AllocatorSettings settings(Accounting accounting) {
-    AllocatorSettings settings = default_settings();
+  static AllocatorSettings settings(Accounting accounting, bool share_gpus) {
+    AllocatorSettings settings = share_gpus ? gpus::sharing() : default_settings();
     settings.accounting = accounting;
     return settings;
   }
@@ -192,6 +197,12 @@ class Twins {
   ResourceVector amounts(std::uint64_t from, std::uint64_t to) {
     return cpu_memory(static_cast<Amount>(draw(from, to)) * 500,
                       static_cast<Amount>(draw(from, to)) * 512);
+  }
+  static void give_gpus(Node& node, std::size_t count) {
+    if (count == 0) return;
+    node.traits.devices = gpus::node_sharing(count).devices;
+    node.capacity[gpus::kGpuMilli] = static_cast<Amount>(count) * kMilliPerGpu;
+    node.capacity[kCpu] += 4000;
   }
   template <class Event>
   void both(Event&& event) {
@@ -231,6 +242,9 @@ class Twins {
     range.late_in_ms = one_in(3) ? static_cast<std::int64_t>(draw(0, 9000)) : kNeverLate;
     range.is_gang = one_in(4);
     if (one_in(2)) range.placement = static_cast<Placement>(draw(0, 5));
+    if (share_gpus_ && !range.is_gang && !one_in(4))
+      range.demand[gpus::kGpuMilli] = one_in(4) ? kMilliPerGpu * static_cast<Amount>(draw(1, 2))
+                                                : static_cast<Amount>(draw(1, 999));
     tenants_[tenant].push_back(range);
     send_window(tenant);
   }
@@ -290,6 +304,7 @@ class Twins {
   }
 
   std::mt19937_64 random_;
+  bool share_gpus_;
   DealCycle fast_;
   EveryNode slow_;
   std::map<std::uint32_t, std::vector<WaitingRange>> tenants_;
@@ -320,10 +335,28 @@ TEST_CASE("a cycle makes the deals that one of all nodes makes", "[property][all
   CHECK(gangs > 100);
 }
 
+TEST_CASE("where tasks share GPUs a cycle makes the deals that one of all nodes makes",
+          "[property][allocator][shares]") {
+  const auto accounting = GENERATE(Accounting::units, Accounting::time);
+  std::uint64_t grants = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    INFO(to_string(accounting) << ", seed " << seed);
+    const std::uint32_t nodes = 1 + static_cast<std::uint32_t>(seed * 7 % 50);
+    Twins twins(seed, accounting, nodes, nodes > 32 ? PlaceCare::thorough : PlaceCare::bounded,
+                true);
+    for (int i = 0; i < 120; ++i) {
+      twins.step();
+      if (i % 3 == 0) REQUIRE(twins.run());
+    }
+    grants += twins.grants();
+  }
+  CHECK(grants > 2000);
+}
+
 TEST_CASE("among many nodes a cycle leaves nothing that could start", "[property][allocator]") {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     INFO("seed " << seed);
-    Twins twins(seed, Accounting::time, 50);
+    Twins twins(seed, Accounting::time, 50, PlaceCare::bounded, seed % 3 == 0);
     for (int i = 0; i < 200; ++i) {
       twins.step();
       REQUIRE(twins.grants_as_quickly());

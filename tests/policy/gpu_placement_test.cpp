@@ -24,6 +24,17 @@ GpuRequest part_of_gpu(std::int64_t milli, std::uint64_t models = kAnyGpuModel) 
   return {.cpu_milli = 1000, .memory_mib = 1, .gpus = 1, .milli_per_gpu = milli, .models = models};
 }
 
+TEST_CASE("what one task may take of a node's devices tells whether it fits", "[property][gpu]") {
+  check_property("most for one", 500, [] {
+    GpuNode node{.gpus = draw(0U, 4U)};
+    for (std::uint32_t i = 0; i < node.gpus; ++i)
+      node.gpu_milli[i] = draw(0, 2) == 0 ? kMilliPerGpu : draw<std::int64_t>(0, 999);
+    for (const std::int64_t milli : {draw<std::int64_t>(1, 999), std::int64_t{1000},
+                                     std::int64_t{2000}, std::int64_t{4000}, most_for_one(node)})
+      if (milli > 0) RC_ASSERT(gpus_fit(node, shared_gpus(milli)) == (milli <= most_for_one(node)));
+  });
+}
+
 struct GpuProblem {
   std::vector<GpuNode> nodes;
   std::vector<GpuRequest> requests;
