@@ -14,6 +14,7 @@ struct DeviceUse {
   ResourceVector demand;
   std::vector<std::string> names;
   bool is_service = false;  ///< it runs until it is cancelled
+  bool is_ending = false;   ///< it has been told to end
 };
 using DeviceUses = std::map<TaskKey, DeviceUse>;
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "policy/allocator/growth.hpp"
@@ -43,9 +42,14 @@ class Reclaiming {
     bool is_taken = false;
     Claim claim{};  ///< then
   };
+  /// What of a node nobody holds, or will hold.
+  struct Room {
+    ResourceVector free;
+    DeviceUses uses;  ///< of shared GPUs that somebody holds, or will hold
+  };
   /// What of one node would have to end for a task that preempts.
   struct Trial {
-    ResourceVector room;
+    Room room;
     std::map<TenantId, ResourceVector> preempted;
     std::vector<std::size_t> victims;
     bool is_enough = false;
@@ -54,6 +58,7 @@ class Reclaiming {
   struct Served {
     TenantId tenant;
     NodeId node;
+    TaskKey task;
     ResourceVector demand;
   };
 
@@ -118,7 +123,8 @@ class Reclaiming {
         served_now_.clear();
         const std::size_t taken_before = taken_.size();
         bool all = true;
-        for (std::uint32_t i = 0; i < at_once && all; ++i) all = serve_task(tenant, entry);
+        for (std::uint32_t i = 0; i < at_once && all; ++i)
+          all = serve_task(tenant, entry, tasks + i);
         if (all) continue;
         undo(taken_before);
         break;  // nor would the next of its kind
@@ -132,29 +138,35 @@ class Reclaiming {
     return true;
   }
 
-  bool serve_task(TenantState& tenant, const WindowRange& entry) {
+  /// The one of its range.
+  bool serve_task(TenantState& tenant, const WindowRange& entry, std::uint32_t number) {
     if (!make_room_in_max(tenant, entry)) return false;
     auto node = with_room(tenant, entry.range);
     if (!node) node = make_room(tenant, entry.range);
     if (!node && entry.range.preemption.preempts) node = preempt(tenant, entry);
     if (!node) return false;
-    room_on(*node) -= entry.range.demand;
-    freed_[tenant.id] -= entry.range.demand;
-    served_now_.push_back({tenant.id, *node, entry.range.demand});
-    if (state_.takes_shares(entry.range.demand)) shared_on_.insert(*node);
+    const WaitingRange& range = entry.range;
+    const TaskKey task{range.job, range.first_index + number, range.attempt};
+    Room& room = room_on(*node);
+    if (const auto gpus = gpus_for(*node, range, room))
+      room.uses.insert_or_assign(task, DeviceUse{range.demand, gpus->names});
+    room.free -= range.demand;
+    freed_[tenant.id] -= range.demand;
+    served_now_.push_back({tenant.id, *node, task, range.demand});
     return true;
   }
 
   /// What was taken back and given since then stays where it was.
   void undo(std::size_t taken_before) {
     for (const Served& served : served_now_) {
-      room_on(served.node) += served.demand;
+      room_on(served.node).free += served.demand;
+      room_on(served.node).uses.erase(served.task);
       freed_[served.tenant] += served.demand;
     }
     for (; taken_.size() > taken_before; taken_.pop_back()) {
       Victim& victim = victims_[taken_.back()];
       victim.is_taken = false;
-      room_on(victim.held.node) -= victim.held.demand;
+      put_back(room_on(victim.held.node), victim);
       freed_[victim.held.tenant] -= victim.held.demand;
       if (!has_grown(taken_.back())) preempted_[victim.held.tenant] -= victim.held.demand;
     }
@@ -177,18 +189,18 @@ class Reclaiming {
   /// A node with room that is free, or coming.
   [[nodiscard]] std::optional<NodeId> with_room(const TenantState& tenant,
                                                 const WaitingRange& task) {
-    const auto has_room = [&](NodeId id) {
-      return may_use(id, tenant, task) && task.demand.fits(room_on(id));
+    const auto will_do = [&](NodeId id) {
+      return may_use(id, tenant, task) && has_room(id, task, room_on(id));
     };
     for (const auto& [id, room] : rooms_)
-      if (has_room(id)) return id;
+      if (will_do(id)) return id;
     for (const NodeId id : state_.ending_on())
-      if (has_room(id)) return id;
+      if (will_do(id)) return id;
     NodeId from;
     for (std::size_t looks = 0; looks < kMaxNodesTriedInVain; ++looks) {
       const auto id = state_.next_with_room(from, task.demand);
       if (!id) break;
-      if (has_room(*id)) return id;
+      if (will_do(*id)) return id;
       from = NodeId{id->value + 1};
     }
     return std::nullopt;
@@ -197,20 +209,20 @@ class Reclaiming {
   /// The first node that has room once so many give back, in their order.
   [[nodiscard]] std::optional<NodeId> make_room(const TenantState& tenant,
                                                 const WaitingRange& task) {
-    std::map<NodeId, ResourceVector> gathered;
+    std::map<NodeId, Room> gathered;
     for (std::size_t i = 0; i < extras_; ++i) {
       const Victim& victim = victims_[i];
       const NodeId id = victim.held.node;
       if (victim.is_taken || !may_use(id, tenant, task)) continue;
-      const auto room = gathered.emplace(id, room_on(id)).first;
-      room->second += victim.held.demand;
-      if (!task.demand.fits(room->second)) continue;
+      Room& room = gathered.try_emplace(id, room_on(id)).first->second;
+      vacate(room, victim);
+      if (!has_room(id, task, room)) continue;
       std::vector<std::size_t> victims;
       for (std::size_t other = 0; other <= i; ++other)
         if (!victims_[other].is_taken && victims_[other].held.node == id) victims.push_back(other);
       // Who gives back first is left out first, where a later one must go anyway.
       std::reverse(victims.begin(), victims.end());
-      leave_out_needless(victims, room->second, task.demand);
+      leave_out_needless(victims, room, task);
       std::reverse(victims.begin(), victims.end());
       take_all(victims, {tenant.id, task.job});
       return id;
@@ -244,10 +256,10 @@ class Reclaiming {
     ResourceVector& preempted = trial.preempted[victim.held.tenant];
     if (trial.is_enough || !(has_grown(i) || may_preempt(victim, tenant, entry, preempted))) return;
     if (!has_grown(i)) preempted += victim.held.demand;
-    trial.room += victim.held.demand;
+    vacate(trial.room, victim);
     trial.victims.push_back(i);
-    trial.is_enough = entry.range.demand.fits(trial.room);
-    if (trial.is_enough) leave_out_needless(trial.victims, trial.room, entry.range.demand);
+    trial.is_enough = has_room(id, entry.range, trial.room);
+    if (trial.is_enough) leave_out_needless(trial.victims, trial.room, entry.range);
   }
 
   /// Whether it runs beyond its tenant's quota of something that is asked for, and not within its
@@ -267,14 +279,16 @@ class Reclaiming {
     return false;
   }
 
-  /// Of `victims`, with whom there is so much room, those without whom it is enough: the last
-  /// first.
-  void leave_out_needless(std::vector<std::size_t>& victims, ResourceVector room,
-                          const ResourceVector& demand) const {
+  /// Of `victims`, all of one node, without whom there is so much room, those that may stay: the
+  /// last first.
+  void leave_out_needless(std::vector<std::size_t>& victims, Room room,
+                          const WaitingRange& task) const {
     for (std::size_t i = victims.size(); i-- > 0;) {
-      const ResourceVector without = room - victims_[victims[i]].held.demand;
-      if (!demand.fits(without)) continue;
-      room = without;
+      const Victim& victim = victims_[victims[i]];
+      Room without = room;
+      put_back(without, victim);
+      if (!has_room(victim.held.node, task, without)) continue;
+      room = std::move(without);
       victims.erase(victims.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
@@ -290,26 +304,51 @@ class Reclaiming {
     Victim& victim = victims_[i];
     victim.is_taken = true;
     victim.claim = claim;
-    room_on(victim.held.node) += victim.held.demand;
+    vacate(room_on(victim.held.node), victim);
     freed_[victim.held.tenant] += victim.held.demand;
     taken_.push_back(i);
   }
 
   [[nodiscard]] bool may_use(NodeId id, const TenantState& tenant, const WaitingRange& task) const {
     const NodeRoom& node = state_.node(id);
-    // Which GPUs another task leaves free here is not planned ahead.
-    if (state_.takes_shares(task.demand) && shared_on_.contains(id)) return false;
-    return node.accepts && state_.may_use(node, tenant, task);
+    return node.accepts && state_.may_use_room(node, tenant, task);
   }
 
-  /// What of the node nobody holds, or will hold.
-  ResourceVector& room_on(NodeId id) {
-    const auto [known, is_new] = rooms_.emplace(id, ResourceVector{});
-    if (is_new) {
-      const NodeRoom& node = state_.node(id);
-      known->second = node.free() + node.coming;
-    }
-    return known->second;
+  Room& room_on(NodeId id) {
+    const auto [known, is_new] = rooms_.try_emplace(id);
+    Room& room = known->second;
+    if (!is_new) return room;
+    const NodeRoom& node = state_.node(id);
+    room.free = node.free() + node.coming;
+    for (const auto& [task, use] : node.device_uses)
+      if (!use.is_ending && state_.takes_shares(use.demand)) room.uses.emplace(task, use);
+    return room;
+  }
+
+  static void vacate(Room& room, const Victim& victim) {
+    room.free += victim.held.demand;
+    room.uses.erase(victim.task);
+  }
+
+  void put_back(Room& room, const Victim& victim) const {
+    room.free -= victim.held.demand;
+    if (!state_.takes_shares(victim.held.demand)) return;
+    const DeviceUses& held = state_.node(victim.held.node).device_uses;
+    room.uses.insert_or_assign(victim.task, held.at(victim.task));
+  }
+
+  /// Of GPUs that tasks share those that it would get; none: it takes none, or has no room.
+  [[nodiscard]] std::optional<ChosenShares> gpus_for(NodeId id, const WaitingRange& task,
+                                                     const Room& room) const {
+    if (!state_.takes_shares(task.demand)) return std::nullopt;
+    const NodeRoom& node = state_.node(id);
+    return state_.shares_beside(node, task.demand, task.rule.get(), room.uses,
+                                state_.kept_from(node, task));
+  }
+
+  [[nodiscard]] bool has_room(NodeId id, const WaitingRange& task, const Room& room) const {
+    return task.demand.fits(room.free) &&
+           (!state_.takes_shares(task.demand) || gpus_for(id, task, room).has_value());
   }
 
   AllocatorState& state_;
@@ -318,11 +357,10 @@ class Reclaiming {
   std::size_t extras_ = 0;              ///< so many
   bool knows_preemptible_ = false;
   std::map<TenantId, ResourceVector> preempted_;
-  std::map<NodeId, ResourceVector> rooms_;    ///< of the nodes that were looked at
+  std::map<NodeId, Room> rooms_;              ///< of the nodes that were looked at
   std::map<TenantId, ResourceVector> freed_;  ///< of what they hold in all
   std::vector<std::size_t> taken_;            ///< of the victims
-  std::set<NodeId> shared_on_;      ///< nodes where a task that takes shares of GPUs is served
-  std::vector<Served> served_now_;  ///< tasks of the gang that is being served
+  std::vector<Served> served_now_;            ///< tasks of the gang that is being served
   std::size_t served_ = 0;
 };
 

@@ -233,6 +233,9 @@ class AllocatorState {
   void restore_held(std::span<const HeldTask> held);
   bool release(const TaskKey& task);
   /// Whether the task's rule allows the node and its room is not kept for somebody else's.
+  [[nodiscard]] bool may_use_room(const NodeRoom& node, const TenantState& tenant,
+                                  const WaitingRange& task) const;
+  /// The same, and whether the devices that it takes are free there.
   [[nodiscard]] bool may_use(const NodeRoom& node, const TenantState& tenant,
                              const WaitingRange& task) const;
   /// Whether some node of the site has room for the task now that its rule allows and that is not

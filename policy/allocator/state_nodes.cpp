@@ -83,12 +83,16 @@ void AllocatorState::remove_node(NodeId id) {
   refresh_capacity();
 }
 
-bool AllocatorState::may_use(const NodeRoom& node, const TenantState& tenant,
-                             const WaitingRange& task) const {
+bool AllocatorState::may_use_room(const NodeRoom& node, const TenantState& tenant,
+                                  const WaitingRange& task) const {
   const bool is_kept = (node.reservation && node.reservation->tenant_slot != tenant.rank.slot) ||
                        keeps_for_other_gang(node, task.job);
-  return !is_kept && (task.rule == nullptr || task.rule->allows(node.traits)) &&
-         has_devices_for(node, task);
+  return !is_kept && (task.rule == nullptr || task.rule->allows(node.traits));
+}
+
+bool AllocatorState::may_use(const NodeRoom& node, const TenantState& tenant,
+                             const WaitingRange& task) const {
+  return may_use_room(node, tenant, task) && has_devices_for(node, task);
 }
 
 std::set<std::string> AllocatorState::left_for_last() const {
@@ -289,6 +293,8 @@ void AllocatorState::note_reclaim(const TaskKey& task) {
   NodeRoom& there = node(held.node);
   there.coming += held.grant.demand;
   ++there.ending_tasks;
+  if (const auto use = there.device_uses.find(task); use != there.device_uses.end())
+    use->second.is_ending = true;
   ending_on_.insert(there.id);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 
 #include "allocator_cluster.hpp"
 #include "policy/allocator/deal_cycle.hpp"
+#include "shared_gpus.hpp"
 
 namespace fairwater::test {
 
@@ -40,9 +42,10 @@ class ElasticModel {
     cycle.set_tenant(TenantId{id}, terms);
     terms_[TenantId{id}] = terms;
   }
-  void node(std::uint32_t id, const ResourceVector& capacity) {
-    cycle.set_node(NodeId{id}, {}, capacity, true);
+  void node(std::uint32_t id, const ResourceVector& capacity, const NodeTraits& traits = {}) {
+    cycle.set_node(NodeId{id}, traits, capacity, true);
     nodes_[NodeId{id}] = capacity;
+    gpus_[NodeId{id}] = traits.devices.empty() ? 0 : traits.devices.front().names.size();
   }
   JobId submit(std::uint32_t tenant, const ResourceVector& demand, std::uint32_t min,
                std::uint32_t max) {
@@ -168,16 +171,51 @@ class ElasticModel {
 
   [[nodiscard]] ResourceVector held_on(NodeId node, bool ending_too, bool extras_too) const {
     ResourceVector held;
+    visit_on(node, ending_too, extras_too, [&](const Grant& grant) { held += grant.demand; });
+    return held;
+  }
+
+  /// Those that count in held_on.
+  template <class Visit>
+  void visit_on(NodeId node, bool ending_too, bool extras_too, Visit&& visit) const {
     for (const auto& [key, task] : running_) {
       if (task.node != node || (task.told_to_end && !ending_too)) continue;
       if (task.grant.step == GrantStep::growth && !task.told_to_end && !extras_too) continue;
-      held += task.grant.demand;
+      visit(task.grant);
     }
-    return held;
+  }
+
+  /// By a look at each of the GPUs that tasks share.
+  [[nodiscard]] bool has_room(NodeId node, const ResourceVector& demand, bool ending_too,
+                              bool extras_too) const {
+    if (!demand.fits(nodes_.at(node) - held_on(node, ending_too, extras_too))) return false;
+    const Amount milli = demand[gpus::kGpuMilli];
+    std::map<std::string, Amount> taken;
+    visit_on(node, ending_too, extras_too, [&](const Grant& grant) {
+      for (const std::string& name : grant.devices)
+        taken[name] += std::min(grant.demand[gpus::kGpuMilli], kMilliPerGpu);
+    });
+    const Amount each = std::min(milli, kMilliPerGpu);
+    Amount enough = 0;
+    for (std::size_t i = 0; i < gpus_.at(node); ++i)
+      if (taken["gpu" + std::to_string(i)] + each <= kMilliPerGpu) enough += each;
+    return enough >= milli;
+  }
+
+  void check_gpus(NodeId node) const {
+    std::map<std::string, Amount> taken;
+    visit_on(node, true, true, [&](const Grant& grant) {
+      const Amount milli = grant.demand[gpus::kGpuMilli];
+      const auto count = static_cast<std::size_t>((milli + kMilliPerGpu - 1) / kMilliPerGpu);
+      REQUIRE(grant.devices.size() == count);
+      for (const std::string& name : grant.devices)
+        REQUIRE((taken[name] += std::min(milli, kMilliPerGpu)) <= kMilliPerGpu);
+    });
   }
 
   void check() {
     for (const auto& [id, capacity] : nodes_) {
+      check_gpus(id);
       REQUIRE(held_on(id, true, true).fits(capacity));
       REQUIRE(cycle.node(id).free == capacity - held_on(id, true, true));
     }
@@ -201,7 +239,7 @@ class ElasticModel {
         const bool somebody_ends = held_on(node, true, true) != held_on(node, false, true);
         if (somebody_ends || cycle.node(node).reserved_for) continue;
         INFO("job " << id.value << " on node " << node.value);
-        REQUIRE_FALSE(job.demand.fits(capacity - held_on(node, true, true)));
+        REQUIRE_FALSE(has_room(node, job.demand, true, true));
       }
     }
   }
@@ -232,9 +270,8 @@ class ElasticModel {
       for (const auto& [node, capacity] : nodes_) {
         const auto kept = cycle.node(node).reserved_for;
         if (kept && *kept != first->first) continue;
-        will_have_room = will_have_room || job.demand.fits(capacity - held_on(node, false, true));
-        could_have_room =
-            could_have_room || job.demand.fits(capacity - held_on(node, false, false));
+        will_have_room = will_have_room || has_room(node, job.demand, false, true);
+        could_have_room = could_have_room || has_room(node, job.demand, false, false);
       }
       INFO("tenant " << first->first.value << " job " << id.value);
       REQUIRE(will_have_room == could_have_room);
@@ -250,6 +287,7 @@ class ElasticModel {
   bool fills_all_;
   std::map<TenantId, TenantTerms> terms_;
   std::map<NodeId, ResourceVector> nodes_;
+  std::map<NodeId, std::size_t> gpus_;  ///< that tasks share
   std::map<JobId, Job> jobs_;
   std::map<TaskKey, Running> running_;
   std::uint64_t last_job_ = 0;

@@ -19,6 +19,7 @@
 #include "allocator_cluster.hpp"
 #include "policy/allocator/deal_cycle.hpp"
 #include "policy/allocator/waiting_tasks.hpp"
+#include "shared_gpus.hpp"
 
 namespace fairwater::test::states {
 namespace {
@@ -58,6 +59,7 @@ struct Running {
   NodeId node;
   TenantId tenant;
   ResourceVector demand;
+  std::vector<std::string> devices{};
 };
 
 /// A cluster whose every round of a cycle is a state.
@@ -85,6 +87,11 @@ class Cluster {
       node = {amounts(2, 8), {}, !draw_.one_in(8)};
       node.traits.site = draw_.one_in(2) ? "a" : "b";
       if (draw_.one_in(2)) node.traits.labels["disk"] = "ssd";
+      if (share_gpus_) {
+        node.traits.devices = gpus::node_sharing(draw_.in<std::size_t>(1, 3)).devices;
+        node.capacity[gpus::kGpuMilli] =
+            static_cast<Amount>(node.traits.devices.front().names.size()) * kMilliPerGpu;
+      }
       cycle_.set_node(NodeId{id}, node.traits, node.capacity, node.accepts);
     }
   }
@@ -119,11 +126,13 @@ class Cluster {
   [[nodiscard]] std::uint64_t granted() const { return granted_; }
   [[nodiscard]] std::uint64_t grown() const { return grown_; }
   [[nodiscard]] std::uint64_t gangs() const { return gangs_; }
+  [[nodiscard]] std::uint64_t grown_shares() const { return grown_shares_; }
   [[nodiscard]] std::uint64_t waiting_looked_at() const { return waiting_looked_at_; }
 
  private:
   AllocatorSettings random_settings() {
-    AllocatorSettings settings = default_settings();
+    share_gpus_ = draw_.one_in(3);
+    AllocatorSettings settings = share_gpus_ ? gpus::sharing() : default_settings();
     settings.accounting = draw_.one_in(2) ? Accounting::units : Accounting::time;
     settings.allocation = draw_.one_in(4) ? AllocationRule::drf : AllocationRule::sequence;
     if (settings.allocation == AllocationRule::drf) settings.accounting = Accounting::units;
@@ -153,6 +162,9 @@ class Cluster {
       job.is_gang = tasks > 1;
       job.grows_by = draw_.in(1, 6);
     }
+    if (share_gpus_ && !job.is_gang && !draw_.one_in(4))
+      job.demand[gpus::kGpuMilli] =
+          draw_.one_in(4) ? kMilliPerGpu * draw_.in<Amount>(1, 2) : draw_.in<Amount>(1, 999);
     job.next.add(0, tasks, 1);
   }
 
@@ -210,7 +222,11 @@ class Cluster {
         REQUIRE((!job.rule || job.rule->allows(node.traits)));
         node.used += job.demand;
         REQUIRE(node.used.fits(node.capacity));
-        REQUIRE(running_.emplace(grant.task, Running{deal.node, job.tenant, job.demand}).second);
+        REQUIRE(
+            running_.emplace(grant.task, Running{deal.node, job.tenant, job.demand, grant.devices})
+                .second);
+        check_gpus(deal.node);
+        if (has_grown && job.demand[gpus::kGpuMilli] > 0) ++grown_shares_;
         REQUIRE(is_within_max(job.tenant, {}));
         ++granted_;
         grown_ += has_grown ? 1 : 0;
@@ -221,6 +237,31 @@ class Cluster {
     return some;
   }
 
+  [[nodiscard]] std::map<std::string, Amount> taken_gpus(NodeId node) const {
+    std::map<std::string, Amount> taken;
+    for (const auto& [task, running] : running_)
+      if (running.node == node)
+        for (const std::string& name : running.devices)
+          taken[name] += std::min(running.demand[gpus::kGpuMilli], kMilliPerGpu);
+    return taken;
+  }
+  void check_gpus(NodeId node) const {
+    for (const auto& [name, taken] : taken_gpus(node)) REQUIRE(taken <= kMilliPerGpu);
+    for (const auto& [task, running] : running_)
+      REQUIRE(running.devices.size() == shared_gpus(running.demand[gpus::kGpuMilli]).gpus);
+  }
+  /// A part of one, or whole ones that are empty.
+  [[nodiscard]] bool has_gpus(NodeId id, Amount milli) const {
+    const Amount each = std::min(milli, kMilliPerGpu);
+    const auto taken = taken_gpus(id);
+    Amount enough = 0;
+    for (const NodeDevices& kind : nodes_.at(id).traits.devices)
+      for (const std::string& name : kind.names) {
+        const auto known = taken.find(name);
+        if ((known == taken.end() ? 0 : known->second) + each <= kMilliPerGpu) enough += each;
+      }
+    return enough >= milli;
+  }
   /// By value: the key is often that of what is taken out.
   void end(TaskKey task) {
     const Running ended = running_.extract(task).mapped();
@@ -269,7 +310,8 @@ class Cluster {
       const Node& node = entry.second;
       return node.accepts && !cycle_.node(entry.first).reserved_for &&
              (!job.rule || job.rule->allows(node.traits)) &&
-             job.demand.fits(node.capacity - node.used);
+             job.demand.fits(node.capacity - node.used) &&
+             has_gpus(entry.first, job.demand[gpus::kGpuMilli]);
     });
   }
   void check_nobody_could_start() {
@@ -286,6 +328,7 @@ class Cluster {
   Draw draw_;
   bool counts_time_ = false;
   bool grows_ = false;
+  bool share_gpus_ = false;
   DealCycle cycle_;
   std::map<GroupId, GroupTerms> groups_;
   std::map<TenantId, TenantTerms> tenants_;
@@ -297,6 +340,7 @@ class Cluster {
   std::uint64_t granted_ = 0;
   std::uint64_t grown_ = 0;
   std::uint64_t gangs_ = 0;
+  std::uint64_t grown_shares_ = 0;
   std::uint64_t waiting_looked_at_ = 0;
   LedgerMs now_ms_ = 0;
 };
@@ -352,7 +396,7 @@ TEST_CASE(
     "[property][states]") {
   constexpr std::uint64_t kStatesOfCluster = 10;
   const std::uint64_t states = states_to_look_at(3000);
-  std::uint64_t granted = 0, grown = 0, gangs = 0, looked_at = 0;
+  std::uint64_t granted = 0, grown = 0, gangs = 0, looked_at = 0, grown_shares = 0;
   for (std::uint64_t seed = 1; seed <= (states + kStatesOfCluster - 1) / kStatesOfCluster; ++seed) {
     INFO("seed " << seed);
     Cluster cluster(seed);
@@ -361,11 +405,13 @@ TEST_CASE(
     grown += cluster.grown();
     gangs += cluster.gangs();
     looked_at += cluster.waiting_looked_at();
+    grown_shares += cluster.grown_shares();
   }
   CHECK(granted > states);
   CHECK(grown > states / 20);
   CHECK(gangs > states / 20);
   CHECK(looked_at > states / 2);
+  CHECK(grown_shares > states / 200);
 }
 
 TEST_CASE("by share nobody prefers another's grant, or gains by overstating, by more than a task",
