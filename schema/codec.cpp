@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include <capnp/any.h>
+
 namespace fairwater::inline schema {
 
 namespace {
@@ -28,6 +30,17 @@ capnp::ReaderOptions limits_for(std::size_t words) {
 }
 
 }  // namespace
+
+std::string canonical_bytes(capnp::MessageBuilder& message) {
+  // A copy of all that can be reached, without what is zero at the ends: no larger than the
+  // message.
+  std::string bytes(message.sizeInWords() * sizeof(capnp::word), '\0');
+  capnp::FlatMessageBuilder copy(kj::arrayPtr(reinterpret_cast<capnp::word*>(bytes.data()),
+                                              bytes.size() / sizeof(capnp::word)));
+  copy.initRoot<capnp::AnyPointer>().setCanonical(message.getRoot<capnp::AnyPointer>().asReader());
+  bytes.resize(copy.getSegmentsForOutput()[0].size() * sizeof(capnp::word));
+  return bytes;
+}
 
 RecordReader::RecordReader(std::string_view bytes)
     : words_(aligned_copy(bytes)),

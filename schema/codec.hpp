@@ -125,15 +125,17 @@ class RecordReader {
   capnp::SegmentArrayMessageReader reader_;
 };
 
+/// The message in canonical form. O(size).
+[[nodiscard]] std::string canonical_bytes(capnp::MessageBuilder& message);
+
 /// Canonical bytes: equal for equal values (records.capnp, "Bytes on disk"). O(size).
 template <class Value>
 [[nodiscard]] std::string to_bytes(const Value& value) {
-  capnp::MallocMessageBuilder message;
-  auto root = message.initRoot<typename WireOf<Value>::type>();
-  encode(value, root);
-  const kj::Array<capnp::word> words = capnp::canonicalize(root.asReader());
-  const auto bytes = words.asBytes();
-  return {reinterpret_cast<const char*>(bytes.begin()), bytes.size()};
+  constexpr std::size_t kFirstWords = 256;  // most records are small, and what is here is zeroed
+  capnp::word first[kFirstWords] = {};
+  capnp::MallocMessageBuilder message(kj::arrayPtr(first, kFirstWords));
+  encode(value, message.initRoot<typename WireOf<Value>::type>());
+  return canonical_bytes(message);
 }
 
 /// `storage_damaged` for anything that is not the bytes of such a record. O(size).
