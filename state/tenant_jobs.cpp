@@ -40,7 +40,8 @@ void TenantJobs::count(const Job& job, bool add) {
     if (held == 0) held_.erase(job.record.spec.user);
     if (!job.ready()) return;
     auto& queue = ready_[queue_of(job)];
-    const bool changed = add ? queue.insert(key_of(job)).second : queue.erase(key_of(job)) == 1;
+    const bool changed =
+        add ? queue.emplace(key_of(job), &job).second : queue.erase(key_of(job)) == 1;
     FAIRWATER_CHECK(changed, "a job is in its queue once");
     if (queue.empty()) ready_.erase(queue_of(job));
   });

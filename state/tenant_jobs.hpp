@@ -62,6 +62,12 @@ class TenantJobs {
  public:
   TenantJobs(TenantId tenant, QueuePolicy policy, ResourceCatalog catalog,
              DealMode mode = DealMode::sized);
+  // Its queues refer to its jobs.
+  TenantJobs(const TenantJobs&) = delete;
+  TenantJobs& operator=(const TenantJobs&) = delete;
+  TenantJobs(TenantJobs&&) = default;
+  TenantJobs& operator=(TenantJobs&&) = default;
+  ~TenantJobs() = default;
 
   void set_policy(QueuePolicy policy);
   /// Of jobs that name none.
@@ -207,6 +213,7 @@ class TenantJobs {
   /// (minus priority, the time limit in milliseconds, the running tasks, or 0, by the policy; id):
   /// smaller first.
   using QueueKey = std::pair<std::int64_t, JobId>;
+  using Queue = std::map<QueueKey, const Job*>;  ///< borrowed from jobs_
   /// Of users who wait, where the queue is fair: smaller comes next.
   struct UserTurn {
     UserShare share;
@@ -222,8 +229,9 @@ class TenantJobs {
   void show_first_late(DemandWindow& window, std::size_t max_ranges,
                        std::optional<WallTime> now) const;
   /// Shows the next of the job that fit the bounds. How many tasks.
-  std::uint32_t append_job(DemandWindow& window, JobId job, std::size_t max_ranges,
-                           std::uint32_t max_tasks, std::optional<WallTime> now) const;
+  std::uint32_t append_job(DemandWindow& window, const Job& job, const Prediction& prediction,
+                           std::size_t max_ranges, std::uint32_t max_tasks,
+                           std::optional<WallTime> now) const;
   /// Waiting tasks that are alike, those that are left to a node one by one.
   struct Alike {
     WaitingTasks::Range range;
@@ -234,6 +242,7 @@ class TenantJobs {
                                                 std::uint32_t tasks);
   /// How long a task of the job may run: see WaitingRange::expected_ms.
   [[nodiscard]] Prediction expected(const Job& job) const;
+  class Predictions;
   [[nodiscard]] WaitingRange waiting_range(const Job& job, const Alike& tasks,
                                            const Prediction& expected,
                                            std::optional<WallTime> now) const;
@@ -278,7 +287,7 @@ class TenantJobs {
   std::size_t bytes_ = 0;
   DealMode mode_ = DealMode::sized;
   /// By user where the queue is fair, else all in one; none is empty.
-  std::map<std::string, std::set<QueueKey>> ready_;
+  std::map<std::string, Queue> ready_;
   std::set<UserTurn> turns_;           ///< one for each of ready_, where the queue is fair
   std::map<std::string, Units> held_;  ///< by user; none is 0
   std::map<std::string, std::uint64_t> served_;  ///< of tenants that have had a user, by user

@@ -55,6 +55,29 @@ Prediction TenantJobs::expected(const Job& job) const {
   return run_times_.expected(class_of(spec), tenant_, limit_ms).value_or(Prediction{});
 }
 
+/// Of jobs one after the other: those that are alike are looked up once.
+class TenantJobs::Predictions {
+ public:
+  explicit Predictions(const TenantJobs& jobs) : jobs_(jobs) {}
+
+  [[nodiscard]] const Prediction& of(const Job& job) {
+    if (!last_ || !are_alike(last_->record.spec, job.record.spec))
+      prediction_ = jobs_.expected(job);
+    last_ = &job;
+    return prediction_;
+  }
+
+ private:
+  static bool are_alike(const JobSpec& one, const JobSpec& other) {
+    return one.kind == other.kind && one.time_limit_ms == other.time_limit_ms &&
+           class_of(one) == class_of(other);
+  }
+
+  const TenantJobs& jobs_;
+  const Job* last_ = nullptr;
+  Prediction prediction_;
+};
+
 WaitingRange TenantJobs::waiting_range(const Job& job, const Alike& tasks,
                                        const Prediction& expected,
                                        std::optional<WallTime> now) const {
@@ -106,7 +129,7 @@ void TenantJobs::set_policy(QueuePolicy policy) {
   ready_.clear();
   turns_.clear();
   for (const auto& [id, job] : jobs_)
-    if (job.ready()) ready_[queue_of(job)].insert(key_of(job));
+    if (job.ready()) ready_[queue_of(job)].emplace(key_of(job), &job);
   for (const auto& [user, jobs] : ready_)
     if (const auto turn = turn_of(user)) turns_.insert(*turn);
 }
@@ -125,7 +148,7 @@ UserShare TenantJobs::share_of(const std::string& user) const {
 std::optional<TenantJobs::UserTurn> TenantJobs::turn_of(const std::string& user) const {
   const auto queue = ready_.find(user);
   if (policy_ != QueuePolicy::fair || queue == ready_.end()) return std::nullopt;
-  return UserTurn{share_of(user), queue->second.begin()->second, user};
+  return UserTurn{share_of(user), queue->second.begin()->first.second, user};
 }
 
 std::optional<TenantJobs::NextUsers> TenantJobs::next_users() const {
@@ -166,7 +189,7 @@ class TenantJobs::FairOrder {
       if (turns_.size() == max_users) break;
       turns_.push(turn);
       served_ = std::max(served_, turn.share.served);
-      const std::set<QueueKey>& queue = jobs.ready_.at(turn.user);
+      const Queue& queue = jobs.ready_.at(turn.user);
       users_[turn.user] = {queue.begin(), queue.end(), {}};
     }
   }
@@ -198,20 +221,21 @@ class TenantJobs::FairOrder {
     auto operator<=>(const JobTurn&) const = default;
   };
   struct User {
-    std::set<QueueKey>::const_iterator next, end;  ///< that are not begun
+    Queue::const_iterator next, end;  ///< that are not begun
     std::set<JobTurn> begun;
   };
 
   [[nodiscard]] std::optional<Next> next_of(User& user, std::size_t max_ranges) {
     while (user.next != user.end || !user.begun.empty()) {
-      const bool is_begun = user.next == user.end ||
-                            (!user.begun.empty() && QueueKey{user.begun.begin()->busy,
-                                                             user.begun.begin()->id} < *user.next);
+      const bool is_begun =
+          user.next == user.end ||
+          (!user.begun.empty() &&
+           QueueKey{user.begun.begin()->busy, user.begun.begin()->id} < user.next->first);
       JobTurn turn;
       if (is_begun) {
         turn = user.begun.extract(user.begun.begin()).value();
       } else {
-        turn = {user.next->first, user.next->second};
+        turn = {user.next->first.first, user.next->first.second};
         ++user.next;
         const Job& job = jobs_.other(turn.id);
         rest_[turn.id] = alike(job, max_ranges, job.claimed());
@@ -261,10 +285,10 @@ void TenantJobs::append_fair(DemandWindow& window, std::size_t max_ranges, std::
   }
 }
 
-std::uint32_t TenantJobs::append_job(DemandWindow& window, JobId id, std::size_t max_ranges,
+std::uint32_t TenantJobs::append_job(DemandWindow& window, const Job& job,
+                                     const Prediction& prediction, std::size_t max_ranges,
                                      std::uint32_t max_tasks, std::optional<WallTime> now) const {
-  const auto& job = other(id);
-  const Prediction prediction = expected(job);
+  ++others_looked_at_;
   std::uint32_t tasks = 0;
   for (const auto& next : alike(job, max_ranges - window.next.size(), job.claimed())) {
     if (tasks >= max_tasks) break;
@@ -287,11 +311,14 @@ DemandWindow TenantJobs::window(std::size_t max_ranges, std::uint32_t max_tasks,
     append_fair(window, max_ranges, max_tasks, now);
   } else {
     std::uint32_t tasks = 0;
-    for (const auto& [queue, jobs] : ready_)
-      for (const auto& key : jobs) {
+    Predictions predictions(*this);
+    for (const auto& [user, queue] : ready_) {
+      window.next.reserve(std::min(max_ranges, queue.size()));
+      for (const auto& [key, job] : queue) {
         if (window.next.size() >= max_ranges || tasks >= max_tasks) break;
-        tasks += append_job(window, key.second, max_ranges, max_tasks - tasks, now);
+        tasks += append_job(window, *job, predictions.of(*job), max_ranges, max_tasks - tasks, now);
       }
+    }
   }
   if (now) show_first_late(window, max_ranges, now);
   if (window.takes_turns)
@@ -318,7 +345,8 @@ void TenantJobs::show_first_late(DemandWindow& window, std::size_t max_ranges,
   const auto is_its = [&](const WaitingRange& range) { return range.job == first_late; };
   if (std::any_of(window.next.begin(), window.next.end(), is_its)) return;
   if (window.next.size() == max_ranges) window.next.pop_back();
-  (void)append_job(window, first_late, window.next.size() + 1, 1, now);
+  const Job& job = jobs_.at(first_late);
+  (void)append_job(window, job, expected(job), window.next.size() + 1, 1, now);
 }
 
 std::uint64_t TenantJobs::tasks_before(JobId id, std::uint32_t index) const {
@@ -327,13 +355,12 @@ std::uint64_t TenantJobs::tasks_before(JobId id, std::uint32_t index) const {
   if (place == jobs_.end()) return before;
   const auto queue = ready_.find(queue_of(place->second));
   if (queue == ready_.end()) return before;
-  for (const auto& key : queue->second) {
-    const auto& job = jobs_.at(key.second);
+  for (const auto& [key, job] : queue->second) {
     if (key.second != id) {
-      before += job.claimed();
+      before += job->claimed();
       continue;
     }
-    for (const auto& range : job.waiting.ranges(job.waiting.size()))
+    for (const auto& range : job->waiting.ranges(job->waiting.size()))
       if (range.first < index) before += std::min(range.count, index - range.first);
     return before;
   }

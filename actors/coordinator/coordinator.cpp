@@ -69,7 +69,7 @@ CoordinatorBase::behavior_type coordinator_behavior(CoordinatorSelf self,
   return {
       [self](const NodeBeat& beat) { take_beat(self, beat); },
       [self](const SettleFailedLaunches& request) { return settle_failed_launches(self, request); },
-      [self](const DemandWindow& window) { take_window(self, window); },
+      [self](DemandWindow& window) { take_window(self, window); },
       [self](const Withdraw& request) { return withdraw(self, request); },
       [self](const StopTasks& request) {
         const auto node = self->state.nodes.find(request.node);

@@ -242,10 +242,10 @@ void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
   if (state.allocation->is_due()) schedule_cycle(self);
 }
 
-void take_window(CoordinatorSelf self, const DemandWindow& window) {
+void take_window(CoordinatorSelf self, DemandWindow& window) {
   auto& state = self->state;
   if (!state.nesting.is_leaf(window.tenant)) return;  // it was removed or divided meanwhile
-  state.allocation->take_window(window);
+  state.allocation->take_window(std::move(window));
   if (state.allocation->is_due()) schedule_cycle(self);
 }
 

@@ -149,7 +149,7 @@ void expect_node(CoordinatorState& state, const NodeEntry& node, int change);
 /// The cycle follows what is known of the node.
 void set_node(CoordinatorState& state, const NodeEntry& node);
 void take_beat(CoordinatorSelf self, const NodeBeat& beat);
-void take_window(CoordinatorSelf self, const DemandWindow& window);
+void take_window(CoordinatorSelf self, DemandWindow& window);
 caf::result<Done> withdraw(CoordinatorSelf self, const Withdraw& request);
 
 // -- time.cpp ------------------------------------------------------------------------------------
