@@ -279,14 +279,14 @@ std::int64_t backoff_ms(std::uint32_t troubles) {
   return std::min(std::int64_t{1000} << doublings, kMaxBackoff_ms);
 }
 
-JobRecord submitted_job(const JobSubmitted& submitted, WallTime now) {
+JobRecord submitted_job(JobSubmitted submitted, WallTime now) {
   if (submitted.spec.tasks_max == 0) refuse("a job has no task");
   JobRecord job;
   job.id = submitted.id;
   job.tenant = submitted.tenant;
-  job.spec = submitted.spec;
-  job.submitted_at = now;
   job.tasks.total = submitted.spec.tasks_max;
+  job.spec = std::move(submitted.spec);
+  job.submitted_at = now;
   return job;
 }
 

@@ -38,7 +38,7 @@ inline constexpr std::int64_t kMaxBackoff_ms = 60'000;
 [[nodiscard]] std::int64_t backoff_ms(std::uint32_t troubles);
 
 /// The job as its submission makes it. Throws Contradiction when it has no task.
-[[nodiscard]] JobRecord submitted_job(const JobSubmitted& submitted, WallTime now);
+[[nodiscard]] JobRecord submitted_job(JobSubmitted submitted, WallTime now);
 
 /// Whether the task runs on the node under this very attempt. Words on any other come late or
 /// twice, and change nothing.

@@ -167,8 +167,10 @@ class Fold {
   template <class Event>
   void change(const JobRecord& job, Event&& event) {
     const bool had_ended = static_cast<bool>(job.finished_at);
+    const TenantJob listed{state_of(job)};  // not looked for: the list follows every event
     event();
-    list(job);
+    if (const TenantJob entry{state_of(job)}; entry != listed)
+      state_.tenant_jobs.put(tenant_job_key(job.tenant, job.id), entry);
     const bool has_ended = static_cast<bool>(job.finished_at);
     if (has_ended && !had_ended) state_.live.erase(key_of(job.id));
     if (!has_ended && had_ended) state_.live.put(key_of(job.id), {job.tenant});
@@ -178,8 +180,6 @@ class Fold {
     const std::string key = user_key(tenant, user);
     if (!state_.users.find(key)) state_.users.put(key, {});
   }
-  /// Keeps the job's entry in its tenant's list.
-  void list(const JobRecord& job);
   void remember_runtime(const JobRecord& job, const TaskRecord& task);
   /// Of a service's task that has just returned.
   void note_restart(const JobRecord& job, const TaskRecord& task, const TaskKey& over);
@@ -408,13 +408,6 @@ void Fold::note_restart(const JobRecord& job, const TaskRecord& task, const Task
   if (job.spec.kind != JobKind::service || task.state != TaskState::pending) return;
   const std::int64_t pause_us = task.waits_until.microseconds - record_.time.microseconds;
   restarts_.push_back({over, pause_us / 1000});
-}
-
-void Fold::list(const JobRecord& job) {
-  const std::string key = tenant_job_key(job.tenant, job.id);
-  const TenantJob entry{state_of(job)};
-  const TenantJob* listed = state_.tenant_jobs.find(key);
-  if (!listed || *listed != entry) state_.tenant_jobs.put(key, entry);
 }
 
 void Fold::remember_runtime(const JobRecord& job, const TaskRecord& task) {

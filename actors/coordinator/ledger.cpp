@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -158,10 +159,18 @@ void acknowledge(WriterState& state, std::vector<QueuedCommit>& group,
 
 using WriterSelf = LedgerWriter::stateful_pointer<WriterState>;
 
+/// They stay in the group, which may have to be put back.
 std::vector<JournalBody> bodies_of(const std::vector<QueuedCommit>& group) {
   std::vector<JournalBody> bodies;
   for (const auto& queued : group)
     bodies.insert(bodies.end(), queued.commit.bodies.begin(), queued.commit.bodies.end());
+  return bodies;
+}
+
+std::vector<JournalBody> take_bodies(std::vector<QueuedCommit>& group) {
+  std::vector<JournalBody> bodies;
+  for (auto& queued : group)
+    std::move(queued.commit.bodies.begin(), queued.commit.bodies.end(), std::back_inserter(bodies));
   return bodies;
 }
 
@@ -179,13 +188,14 @@ void group_durable(WriterSelf self, std::vector<QueuedCommit>& group,
   if (!receipts.empty()) self->send(state.scanner, JournalGrew{receipts.back().number});
 }
 
+/// Without a store, which alone finds a group too large.
 void write_group(WriterSelf self, std::vector<QueuedCommit> group) {
   auto& state = self->state;
-  const auto receipts = state.ledger->append(bodies_of(group));
+  const auto receipts = state.ledger->append(take_bodies(group));
   if (receipts)
     group_durable(self, group, *receipts);
   else
-    group_failed(state, group, receipts.error());
+    refuse(state, group, receipts.error());
 }
 
 // -- with a store ---------------------------------------------------------------------------------

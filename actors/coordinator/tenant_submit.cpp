@@ -77,27 +77,33 @@ void note_submitted(TenantActorState& state, std::size_t bytes) {
   state.submitting_bytes -= bytes;
 }
 
-void make_durable(TenantSelf self, const AdmittedJob& job, const Submitter& submitter) {
-  const JobSpec& spec = job.spec();
+void make_durable(TenantSelf self, AdmittedJob job, const Submitter& submitter) {
   // What was true before its dependencies were asked for may not be any more.
-  auto refused = self->state.retired ? being_removed(self->state) : check_room(self->state, spec);
-  if (!refused) refused = check_lease(self->state, spec);
+  auto refused =
+      self->state.retired ? being_removed(self->state) : check_room(self->state, job.spec());
+  if (!refused) refused = check_lease(self->state, job.spec());
   if (refused) return finish(self, submitter, refused);
+  JobSpec spec = std::move(job).take();
   const auto bytes = spec_bytes(spec);
   ++self->state.submitting;
   self->state.submitting_bytes += bytes;
-  self->request(self->state.context->ledger, caf::infinite,
-                Commit{{JobSubmitted{{}, self->state.id, spec, submitter.request}}, 0})
+  Commit commit;
+  commit.bodies.emplace_back(JobSubmitted{{}, self->state.id, spec, submitter.request});
+  self->request(self->state.context->ledger, caf::infinite, std::move(commit))
       .then(
-          [self, spec, bytes, submitter](const Committed& committed) {
+          [self, spec = std::move(spec), bytes, submitter](const Committed& committed) mutable {
             auto& state = self->state;
             note_submitted(state, bytes);
             const auto& receipt = committed.receipts.front();
             const auto id = receipt.job;
-            state.jobs.add({submitted_job({id, state.id, spec}, receipt.time), {}, spec.after});
-            for (const auto& awaited : spec.after)
+            JobRecord job = submitted_job({id, state.id, std::move(spec)}, receipt.time);
+            const std::vector<JobId> after = job.spec.after;
+            state.jobs.add({std::move(job), {}, after});
+            for (const auto& awaited : after)
               if (!state.jobs.knows(awaited)) ask_dependency(self, awaited);
-            if (is_elastic(spec) && !spec.job_class.empty()) learn_limits(self, spec.job_class);
+            const JobSpec& submitted = state.jobs.record(id).spec;
+            if (is_elastic(submitted) && !submitted.job_class.empty())
+              learn_limits(self, submitted.job_class);
             refresh(self);
             finish(self, submitter, JobAccepted{id});
           },
@@ -136,7 +142,7 @@ void check_dependencies(TenantSelf self, AdmittedJob job, std::size_t next, Subm
     return jobs.knows(id) && jobs.record(id).spec.kind == JobKind::batch;
   };
   while (next < after.size() && is_live_batch(after[next])) ++next;
-  if (next == after.size()) return make_durable(self, job, submitter);
+  if (next == after.size()) return make_durable(self, std::move(job), submitter);
   const auto awaited = after[next];
   const auto field = "after[" + std::to_string(next) + "]";
   self->request(self->state.context->reader, caf::infinite, GetJob{awaited, {}})
