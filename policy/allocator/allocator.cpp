@@ -147,6 +147,11 @@ std::optional<NodeId> Allocator::next_that_matters(NodeId from) const {
 
 bool Allocator::may_matter(NodeId node) const { return impl_->state.may_matter(node); }
 
+bool Allocator::takes_tasks(NodeId node) const {
+  const NodeRoom* const known = impl_->state.find_node(node);
+  return known != nullptr && known->accepts;
+}
+
 std::size_t Allocator::waiting_tenants() const { return impl_->state.waiting().size(); }
 
 bool Allocator::counts_time() const { return impl_->state.counts_time(); }

@@ -396,6 +396,8 @@ class Allocator {
   /// the ledger counts units, deals of the others do nothing. O(log nodes).
   [[nodiscard]] std::optional<NodeId> next_that_matters(NodeId from) const;
   [[nodiscard]] bool may_matter(NodeId node) const;
+  /// False also where it is not known. O(1).
+  [[nodiscard]] bool takes_tasks(NodeId node) const;
   [[nodiscard]] std::size_t waiting_tenants() const;
   [[nodiscard]] bool counts_time() const;
   [[nodiscard]] std::uint64_t last_deal() const;

@@ -26,7 +26,7 @@ void DealCycle::remove_node(NodeId node) {
 }
 
 void DealCycle::beat(NodeId node) {
-  if (!accepting_.contains(node)) return;
+  if (!allocator_.takes_tasks(node)) return;
   if (allocator_.may_matter(node) || (gives_places() && is_thorough())) due_.insert(node);
   growth_due_ = growth_due_ || allocator_.may_grow_on(node);
 }

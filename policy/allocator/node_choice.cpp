@@ -148,9 +148,9 @@ void NodeChoices::put(const AllocatorState& state, Shape& shape, NodeId id) {
     shape.order.erase(known->second);
     shape.entries.erase(known);
   }
-  const auto node = state.nodes().find(id);
-  if (node == state.nodes().end()) return;
-  if (const auto entry = entry_of(state, shape, node->second)) {
+  const NodeRoom* const node = state.find_node(id);
+  if (node == nullptr) return;
+  if (const auto entry = entry_of(state, shape, *node)) {
     shape.order.insert(*entry);
     shape.entries.emplace(id, *entry);
   }

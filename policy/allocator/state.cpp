@@ -140,7 +140,7 @@ Units AllocatorState::remove_tenant(TenantId id) {
 }
 
 void AllocatorState::lift_reservations(const TenantState& leaver) {
-  for (auto& [node_id, node] : nodes_)
+  for (auto& [node_id, node] : nodes_.by_id())
     if (node.reservation && node.reservation->tenant_slot == leaver.rank.slot)
       (void)lift_reservation(node);
   forget_gang_plans();
@@ -186,7 +186,7 @@ void AllocatorState::follow_accounts() {
     if (accounts_.has(id)) follow_account(accounts_.account(id));
   for (const IouBook::Iou& changed : changes.ious) follow_nets(changed);
   for (const NodeId id : changes.nodes)
-    if (const auto found = nodes_.find(id); found != nodes_.end()) put_reservation(found->second);
+    if (NodeRoom* const changed = nodes_.find(id)) put_reservation(*changed);
 }
 
 void AllocatorState::follow_account(const Account& account) {

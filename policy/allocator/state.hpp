@@ -31,6 +31,7 @@
 #include "policy/allocator/device_shares.hpp"
 #include "policy/allocator/node_choice.hpp"
 #include "policy/allocator/node_rooms.hpp"
+#include "policy/allocator/node_table.hpp"
 #include "policy/allocator/quotas.hpp"
 #include "policy/allocator/site_rooms.hpp"
 #include "policy/allocator/tenant.hpp"
@@ -217,7 +218,9 @@ class AllocatorState {
   void remove_node(NodeId id);
   [[nodiscard]] NodeRoom& node(NodeId id);
   [[nodiscard]] const NodeRoom& node(NodeId id) const;
-  [[nodiscard]] const std::map<NodeId, NodeRoom>& nodes() const { return nodes_; }
+  /// Null when it is not known. O(1).
+  [[nodiscard]] const NodeRoom* find_node(NodeId id) const { return nodes_.find(id); }
+  [[nodiscard]] const std::map<NodeId, NodeRoom>& nodes() const { return nodes_.by_id(); }
   [[nodiscard]] const ResourceVector& used() const { return used_; }  ///< on all nodes
   /// Of accepting nodes, and what is held on the others.
   [[nodiscard]] const ResourceVector& capacity() const { return capacity_; }
@@ -407,7 +410,7 @@ class AllocatorState {
   LedgerMs clock_ms_ = 0;  ///< where the ledger counts units
   std::map<TaskKey, Extra> extras_;
   std::set<NodeId> ending_on_;
-  std::map<NodeId, NodeRoom> nodes_;
+  NodeTable<NodeRoom> nodes_;
   ResourceVector capacity_;  ///< the water level's
   ResourceVector used_;      ///< on all nodes
   SiteRooms site_rooms_;

@@ -37,9 +37,9 @@ const ResourceVector& counted_capacity(const NodeRoom& node) {
 // --------------------------------------------------------------------------
 
 NodeRoom& AllocatorState::node(NodeId id) {
-  const auto found = nodes_.find(id);
-  FAIRWATER_CHECK(found != nodes_.end(), "the node is known to the allocator");
-  return found->second;
+  NodeRoom* const found = nodes_.find(id);
+  FAIRWATER_CHECK(found != nullptr, "the node is known to the allocator");
+  return *found;
 }
 
 const NodeRoom& AllocatorState::node(NodeId id) const {
@@ -49,7 +49,7 @@ const NodeRoom& AllocatorState::node(NodeId id) const {
 void AllocatorState::set_node(NodeId id, const NodeTraits& traits, const ResourceVector& capacity,
                               bool accepts) {
   FAIRWATER_CHECK(ResourceVector{}.fits(capacity), "a node's capacity is not negative");
-  NodeRoom& changed = nodes_[id];
+  NodeRoom& changed = nodes_.at_or_new(id);
   changed.id = id;
   capacity_ -= counted_capacity(changed);
   site_rooms_.remove(id, changed.traits.site);
@@ -201,10 +201,9 @@ bool AllocatorState::site_has_room(const std::string& site, const TenantState& t
 
 bool AllocatorState::node_has_room(NodeId id, const TenantState& tenant,
                                    const WaitingRange& task) const {
-  const auto found = nodes_.find(id);
-  if (found == nodes_.end() || !found->second.accepts) return false;
-  const NodeRoom& there = found->second;
-  return task.demand.fits(there.free()) && may_use(there, tenant, task);
+  const NodeRoom* const there = nodes_.find(id);
+  return there != nullptr && there->accepts && task.demand.fits(there->free()) &&
+         may_use(*there, tenant, task);
 }
 
 bool AllocatorState::somewhere_has_room(const TenantState& tenant, const WaitingRange& task) {
@@ -465,8 +464,7 @@ const GangPlan& AllocatorState::add_gang_plan(GangPlan plan) {
 void AllocatorState::forget_gang_plans() {
   for (const GangPlan& plan : gang_plans_)
     for (const GangShare& share : plan.shares)
-      if (const auto keeper = nodes_.find(share.node); keeper != nodes_.end())
-        keeper->second.kept_for_gangs.clear();
+      if (NodeRoom* const keeper = nodes_.find(share.node)) keeper->kept_for_gangs.clear();
   gang_plans_.clear();
 }
 
