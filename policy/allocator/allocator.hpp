@@ -72,7 +72,7 @@ struct AllocatorSettings {
   std::int64_t deferral_patiences = kDeferralPatiences;  ///< see policy/allocator/by_time.hpp
   std::int64_t preempt_after_ms = 30'000;   ///< a task has run for so long before it is preempted
   std::vector<std::string> resources = {};  ///< names by index; empty: no device is given by name
-  /// Where time is counted, deals look at all who wait: the same deals, slowly, to compare with.
+  /// Deals look at all who wait: the same deals, slowly, to compare with.
   bool looks_at_all = false;
   /// Nodes are kept in the order of a rule for so many demands, and in one cycle no more of those
   /// that take shares of GPUs are chosen for: policy/allocator/node_choice.hpp. Others are for

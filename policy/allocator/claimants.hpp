@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "policy/allocator/deal.hpp"
@@ -70,6 +71,10 @@ class Claimants {
   ClaimantIndex of(TenantState& tenant);
   /// By rank, those up to the last sort().
   [[nodiscard]] const std::vector<ClaimantIndex>& ranked() const { return ranked_; }
+  /// Those that are not in `ranked` in order yet, by when they came.
+  [[nodiscard]] std::span<Claimant> added_since_sort() {
+    return std::span(claimants_).subspan(sorted_);
+  }
   /// Puts those that were added in among the others.
   void sort();
   /// Those that were added came in ranked order, and nobody before them.

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "policy/allocator/deal_steps.hpp"
 #include "policy/allocator/node_choice.hpp"
 #include "policy/allocator/state.hpp"
 #include "policy/allocator/time_marks.hpp"
@@ -177,6 +178,7 @@ void Contenders::join(std::uint32_t slot, const TenantState& tenant) {
   places_[slot].number = known->second;
   places_[slot].at = static_cast<std::uint32_t>(joined.members.size());
   joined.members.push_back(slot);
+  joined.bounds.emplace_back();
 }
 
 void Contenders::leave(std::uint32_t slot) {
@@ -185,6 +187,8 @@ void Contenders::leave(std::uint32_t slot) {
   places_[left.members.back()].at = place.at;
   left.members[place.at] = left.members.back();
   left.members.pop_back();
+  left.bounds[place.at] = left.bounds.back();
+  left.bounds.pop_back();
   if (left.members.empty()) {
     class_of_.erase(left.demands);
     free_numbers_.push_back(place.number);
@@ -209,6 +213,10 @@ void Contenders::enter(const AllocatorState& state, std::uint32_t slot) {
   Place& place = places_[slot];
   Class& of = classes_[place.number];
   const TenantState& tenant = state.at(slot);
+  if (!state.counts_time()) {
+    of.bounds[place.at] = bounds_of(state, tenant);
+    return;
+  }
   place.expected_ms = tenant.window.front().range.expected_ms;
   of.expected_ms += place.expected_ms;
   if (place.expected_ms > 0) ++of.known;
@@ -217,6 +225,23 @@ void Contenders::enter(const AllocatorState& state, std::uint32_t slot) {
   Ordered& ordered = ordered_[place.number];
   if (ordered.band.is_known)
     ordered.order.insert(place.in_order.emplace(contender_of(state, tenant, ordered.band)));
+}
+
+/// As AllocatorQuotas::standing().
+ClaimBounds Contenders::bounds_of(const AllocatorState& state, const TenantState& tenant) {
+  const WindowRange& next = tenant.window.front();
+  ClaimBounds bounds{.deficit = tenant.deficit,
+                     .waits_for = static_cast<Units>(
+                         std::min(Wide{next.task_cost()} * next.range.count, Wide{kMaxDealUnits}))};
+  std::size_t told = 0;
+  for (const std::size_t r : next.asks) {
+    if (told == ClaimBounds::kResources) break;
+    const Amount held = tenant.holdings[r].counted;
+    bounds.within[told] = state.quotas().surely_less_below(tenant, r, held + next.asked_at_once(r));
+    bounds.straddling[told] = state.quotas().surely_less_below(tenant, r, held + 1);
+    ++told;
+  }
+  return bounds;
 }
 
 // -- what deals ask
@@ -239,8 +264,26 @@ Contenders::Possible Contenders::possible(const AllocatorState& state, const Cla
 }
 
 void Contenders::look_for_work(const AllocatorState& state, const ResourceVector& free) {
-  for (const auto& [demands, number] : class_of_)
-    classes_[number].has_work = possible(state, classes_[number], free) != Possible::nothing;
+  for (const auto& [demands, number] : class_of_) {
+    Class& of = classes_[number];
+    of.has_work = possible(state, of, free) != Possible::nothing;
+    if (!of.has_work || state.counts_time()) continue;
+    const AllocatorQuotas::WaterMarks marks = state.quotas().water_marks(demands.group);
+    std::size_t told = 0;
+    of.heights = {};
+    for (const std::size_t r : state.at(of.members.front()).window.front().asks)
+      if (told < of.heights.size()) of.heights[told++] = marks[r];
+  }
+}
+
+bool Contenders::deficit_may_matter(const TenantState& tenant) const {
+  const Place& place = places_[tenant.rank.slot];
+  const Class& of = classes_[place.number];
+  const ClaimBounds& bounds = of.bounds[place.at];
+  // Where they ask for other things, too, another task may be next before the deal is over.
+  if (of.demands.next.size() > 1 || tenant.net > 0 || bounds.deficit > bounds.waits_for)
+    return true;
+  return !(of.heights[0] < bounds.within[0] || of.heights[1] < bounds.within[1]);
 }
 
 bool Contenders::has_work(std::uint32_t slot) const {

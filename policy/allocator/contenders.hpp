@@ -1,7 +1,8 @@
-// Where the ledger counts time: those who wait, in an order by which a deal finds who comes first
-// without a look at everybody. Tenants whose windows name tasks that any node may take are put into
-// classes of alike demands: whether one of them has a task that fits a node, or could be held
-// there, is so of all. In a class they are ordered by a bound of their turns
+// Those who wait, so that a deal finds who comes first without a look at everybody. Tenants whose
+// windows name tasks that any node may take are put into classes of alike demands: whether one of
+// them has a task that fits a node, or could be held there, is so of all. Where the ledger counts
+// units, a class has of each member next to each other what nearly always tells where it stands
+// with its quota. Where it counts time, its members are ordered by a bound of their turns
 // (policy/allocator/time_turns.hpp), which is true as long as what all turns depend on alike, the
 // memory and the height of the water, stays within a band. Outside of it the class is ordered anew.
 //
@@ -17,7 +18,9 @@
 // Internal to policy/allocator.
 #pragma once
 
+#include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -48,6 +51,18 @@ struct Contender {
   friend bool operator<(const Contender& a, const Contender& b);
 };
 
+/// Where one of a class stands with its next task, where the ledger counts units.
+struct ClaimBounds {
+  /// Resources that are told; of tasks that ask for more the first ones do.
+  static constexpr std::size_t kResources = 2;
+  Units deficit = 0;
+  Units waits_for = 0;  ///< cost of the tasks of the first range in its window
+  /// By resource, in the order in which the class's next tasks ask for them: while the water stands
+  /// below, it is surely not within its quota; or surely at it.
+  std::array<double, kResources> within{};
+  std::array<double, kResources> straddling{};
+};
+
 class Contenders {
  public:
   using Order = std::set<Contender>;
@@ -65,10 +80,13 @@ class Contenders {
   struct Class {
     Demands demands;
     std::vector<std::uint32_t> members;  ///< slots, in no order
+    std::vector<ClaimBounds> bounds;     ///< theirs, where the ledger counts units
     Wide expected_ms = 0;                ///< of next tasks, where known
     std::int64_t known = 0;              ///< so many are
     ByLateness late;                     ///< those with a task that will be late
     bool has_work = false;               ///< see look_for_work()
+    /// Where the ledger counts units: where the water stands, by resource as in the bounds.
+    std::array<double, ClaimBounds::kResources> heights{};
   };
 
   /// The tenant in the slot has changed, or left.
@@ -90,6 +108,9 @@ class Contenders {
   void look_for_work(const AllocatorState& state, const ResourceVector& free);
   /// Whether the tenant in the slot is in a class that had work by the last look.
   [[nodiscard]] bool has_work(std::uint32_t slot) const;
+  /// False: it is in such a class, and whatever a deal does, its deficit pays for no task there and
+  /// is not left to others.
+  [[nodiscard]] bool deficit_may_matter(const TenantState& tenant) const;
 
   /// What a class's members could hold on a node with so much free.
   enum class Possible : std::uint8_t {
@@ -145,6 +166,8 @@ class Contenders {
   void enter(const AllocatorState& state, std::uint32_t slot);
   [[nodiscard]] static bool is_within(const Band& band, const AllocatorQuotas::WaterMarks& marks,
                                       std::int64_t memory_ms);
+  [[nodiscard]] static ClaimBounds bounds_of(const AllocatorState& state,
+                                             const TenantState& tenant);
   [[nodiscard]] static Contender contender_of(const AllocatorState& state,
                                               const TenantState& tenant, const Band& band);
 

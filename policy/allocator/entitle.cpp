@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "policy/core/ranked_list.hpp"
+
 namespace fairwater::inline policy::inline allocator {
 
 Entitlement EntitleStage::run(Units units) {
@@ -13,23 +15,34 @@ Entitlement EntitleStage::run(Units units) {
   return entitlement;
 }
 
+std::vector<TenantId> EntitleStage::creditors_with_work() const {
+  const AllocatorState& state = deal_.state;
+  std::vector<RankKey> ranks;
+  for (const std::uint32_t slot : state.creditors())
+    if (deal_.has_work(slot)) ranks.push_back(state.at(slot).rank);
+  std::sort(ranks.begin(), ranks.end());
+  std::vector<TenantId> creditors;
+  creditors.reserve(ranks.size());
+  for (const RankKey& rank : ranks) creditors.push_back(TenantId{rank.id});
+  return creditors;
+}
+
 void EntitleStage::settle_debts(Entitlement& entitlement) {
   Claimants& claimants = deal_.claimants;
-  std::vector<TenantId> creditors;
-  for (const ClaimantIndex index : claimants.ranked()) {
-    const Claimant& claimant = claimants[index];
-    if (claimant.has_work && claimant.tenant->net > 0) creditors.push_back(claimant.tenant->id);
-  }
+  std::vector<ClaimantIndex> debtors;
+  for (const ClaimantIndex index : claimants.ranked())
+    if (claimants[index].sum_of(EntryReason::granted) != 0 && claimants[index].tenant->net < 0)
+      debtors.push_back(index);
+  if (debtors.empty()) return;
+  const std::vector<TenantId> creditors = creditors_with_work();
   if (creditors.empty()) return;
   const IouBook& book = deal_.state.accounts().book();
-  for (const ClaimantIndex index : claimants.ranked()) {
-    Claimant& debtor = claimants[index];
-    const TenantState& tenant = *debtor.tenant;
-    const Units fell = debtor.sum_of(EntryReason::granted);
-    if (fell == 0 || tenant.net >= 0) continue;
+  for (const ClaimantIndex index : debtors) {
+    const TenantState& tenant = *claimants[index].tenant;
     const RepaymentBudget budget = repayment_budget(
-        fell, tenant.terms.repay_millionths, debtor.has_work, tenant.repay_remainder_millionths);
-    debtor.repay_remainder_millionths = budget.remainder_millionths;
+        claimants[index].sum_of(EntryReason::granted), tenant.terms.repay_millionths,
+        claimants[index].has_work, tenant.repay_remainder_millionths);
+    claimants[index].repay_remainder_millionths = budget.remainder_millionths;
     for (const Repayment& repayment : settle(book, tenant.id, budget.units, creditors)) {
       claimants.post(index, EntryReason::paid, -repayment.units);
       claimants.post(claimants.of(deal_.state.tenant(repayment.creditor)), EntryReason::received,
@@ -37,6 +50,8 @@ void EntitleStage::settle_debts(Entitlement& entitlement) {
       entitlement.repayments.push_back(repayment);
     }
   }
+  deal_.note_work();
+  claimants.sort();
 }
 
 void EntitleStage::pass_on_at_quota(Entitlement& entitlement) {
@@ -49,6 +64,7 @@ void EntitleStage::pass_on_at_quota(Entitlement& entitlement) {
       givers.push_back(index);
   }
   if (givers.empty()) return;
+  deal_.take_all_in();
   for (const ClaimantIndex index : claimants.ranked())
     if (claimants[index].has_work && !deal_.tasks.is_at_quota(claimants[index]))
       entitlement.receivers.push_back(index);
@@ -73,20 +89,34 @@ void EntitleStage::share_passed_on(const Entitlement& entitlement) {
   }
 }
 
-void EntitleStage::pool() {
+bool EntitleStage::give_allowances() {
   Claimants& claimants = deal_.claimants;
   const std::vector<ClaimantIndex>& ranked = claimants.ranked();
   members_.resize(ranked.size());
-  bool somebody_leaves = false;
+  deal_.with_allowance = ranked.size();
+  somebody_leaves_ = false;
   for (std::size_t i = 0; i < ranked.size(); ++i) {
     Claimant& claimant = claimants[ranked[i]];
     claimant.allowance = std::max<Units>(0, claimant.credit);
     members_[i] = {.weight = claimant.tenant->rank.weight,
                    .allowance = claimant.allowance,
                    .demand = deal_.tasks.waiting_cost(claimant, deal_.dealt)};
-    somebody_leaves = somebody_leaves || members_[i].allowance > members_[i].demand;
+    somebody_leaves_ = somebody_leaves_ || members_[i].allowance > members_[i].demand;
   }
-  if (!somebody_leaves) return;
+  return somebody_leaves_;
+}
+
+void EntitleStage::pool() {
+  Claimants& claimants = deal_.claimants;
+  // Who does not take part so far has no allowance that its next task does not use up; but after
+  // guarantees that task may have no room any more.
+  if (!deal_.grants.empty()) deal_.take_all_in();
+  if (give_allowances() && deal_.looks_at_few) {
+    deal_.take_all_in();
+    (void)give_allowances();
+  }
+  if (!somebody_leaves_) return;
+  const std::vector<ClaimantIndex>& ranked = claimants.ranked();
   for (std::size_t i = 0; i < ranked.size(); ++i) {
     Claimant& claimant = claimants[ranked[i]];
     members_[i].takes = claimant.has_work && !deal_.tasks.is_at_quota(claimant);

@@ -27,11 +27,16 @@ class EntitleStage {
 
  private:
   void settle_debts(Entitlement& entitlement);
+  /// Those with work that others owe units, in ranked order.
+  [[nodiscard]] std::vector<TenantId> creditors_with_work() const;
   void pass_on_at_quota(Entitlement& entitlement);
   void pool();
+  /// Whether somebody leaves some of it to the others.
+  bool give_allowances();
 
   DealProgress& deal_;
   std::vector<PoolMember> members_;
+  bool somebody_leaves_ = false;
   WaterFiller filler_;
 };
 

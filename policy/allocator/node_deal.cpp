@@ -79,10 +79,7 @@ Deal NodeDeal::continue_gang() {
   deal.node = deal_.node->id;
   deal.position_before = state.sequence.position();
   deal.reservation = state.stored_reservation(deal.node);
-  if (state.looks_at_few())
-    collect_few_claimants();
-  else
-    (void)collect_claimants();
+  (void)(state.looks_at_few() ? collect_few_claimants() : collect_claimants());
   place_.continue_gang();
   if (state.counts_time() && deal_.placed > 0) deal_.draw(deal_.placed);
   Entitlement entitlement;
@@ -100,9 +97,8 @@ std::optional<Deal> NodeDeal::run_stages() {
   deal.position_before = state.sequence.position();
   // They are given anew, and nothing that comes before them is kept back by the last ones.
   if (state.counts_time()) state.forget_places(*deal_.node);
-  const bool looks_at_few = state.looks_at_few();
-  if (looks_at_few) collect_few_claimants();
-  const bool somebody_is_blocked = !looks_at_few && collect_claimants();
+  const bool somebody_is_blocked =
+      state.looks_at_few() ? collect_few_claimants() : collect_claimants();
   const std::optional<Reservation> kept_before = state.lift_reservation(*deal_.node);
   Entitlement entitlement;
   PlaceByTime::Kept places;
@@ -111,6 +107,7 @@ std::optional<Deal> NodeDeal::run_stages() {
     places = by_time_.run();
     if (places.for_ever) deal.reservation = places.first;
   } else {
+    if (kept_before || somebody_is_blocked) deal_.take_all_in();
     const KeptRoom kept = review_room(deal_, kept_before, somebody_is_blocked);
     deal.reservation = kept.reservation;
     place_.run_guarantees();
@@ -163,28 +160,50 @@ bool NodeDeal::collect_claimants() {
 /// Of a class those who may be guaranteed something, and those whose deficit is too large to stay;
 /// the others take part when they place something, or something is dealt to them, or their deficits
 /// are needed (settle.hpp).
-void NodeDeal::collect_few_claimants() {
+bool NodeDeal::collect_few_claimants() {
   AllocatorState& state = deal_.state;
   Contenders& contenders = state.contenders();
   deal_.deficit_limit = std::max(deal_.deficit_limit, contenders.largest_next_cost());
   contenders.look_for_work(state, deal_.tasks.free());
-  for (const auto& [demands, number] : contenders.classes())
-    if (contenders.at(number).has_work) deal_.tasks.expect_tasks(demands.least);
+  std::size_t with_work = 0;
+  Units least_cost = kMaxDealUnits;
+  for (const auto& [demands, number] : contenders.classes()) {
+    const Contenders::Class& of = contenders.at(number);
+    if (!of.has_work) continue;
+    with_work += of.members.size();
+    deal_.tasks.expect_tasks(demands.least);
+    for (const ResourceVector& demand : demands.next)
+      least_cost = std::min(least_cost, state.cost(demand));
+  }
   few_.assign(contenders.others().begin(), contenders.others().end());
   few_.insert(few_.end(), contenders.below_min().begin(), contenders.below_min().end());
-  const auto& deficits = state.deficits();
-  for (auto last = deficits.rbegin(); last != deficits.rend() && last->first > deal_.deficit_limit;
-       ++last)
-    if (contenders.has_work(last->second)) few_.push_back(state.at(last->second).rank);
+  add_those_with_deficits(state.counts_time() ? deal_.deficit_limit + 1
+                                              : std::min(least_cost, deal_.deficit_limit + 1));
   std::sort(few_.begin(), few_.end());
   for (const RankKey& key : few_)
-    if (!deal_.claimants.find(key.slot)) (void)add_claimant(state.at(key.slot));
+    if (!deal_.claimants.find(key.slot) && add_claimant(state.at(key.slot)) &&
+        !contenders.has_work(key.slot))
+      ++with_work;
   deal_.claimants.note_sorted();
+  deal_.looks_at_few = !state.counts_time();
+  return with_work < state.waiting().size();
+}
+
+void NodeDeal::add_those_with_deficits(Units least) {
+  const Contenders& contenders = deal_.state.contenders_of_deal();
+  const auto& deficits = deal_.state.deficits();
+  for (auto last = deficits.rbegin(); last != deficits.rend() && last->first >= least; ++last) {
+    const TenantState& tenant = deal_.state.at(last->second);
+    const bool is_too_large = last->first > deal_.deficit_limit;
+    if (contenders.has_work(last->second) &&
+        (is_too_large || (tenant.deficit > 0 && contenders.deficit_may_matter(tenant))))
+      few_.push_back(tenant.rank);
+  }
 }
 
 /// The most that tasks of one shape could use.
 Units NodeDeal::free_units() {
-  Units units = 0;
+  Units units = deal_.looks_at_few ? free_units_of_classes() : 0;
   const WindowRange* seen = nullptr;
   for (const ClaimantIndex index : deal_.claimants.ranked()) {
     Claimant& claimant = deal_.claimants[index];
@@ -193,6 +212,26 @@ Units NodeDeal::free_units() {
     if (seen != nullptr && have_one_shape(*seen, entry)) continue;
     units = std::max(units, units_of(deal_.tasks.free(), entry, deal_.state.settings.mode));
     seen = &entry;
+  }
+  return units;
+}
+
+/// All in a class have tasks of the same shapes: one tells.
+Units NodeDeal::free_units_of_classes() {
+  AllocatorState& state = deal_.state;
+  const Contenders& contenders = state.contenders_of_deal();
+  Units units = 0;
+  for (const auto& [demands, number] : contenders.classes()) {
+    const Contenders::Class& of = contenders.at(number);
+    if (!of.has_work) continue;
+    const auto member = std::find_if(of.members.begin(), of.members.end(), [&](std::uint32_t slot) {
+      return !deal_.claimants.find(slot);
+    });
+    if (member == of.members.end()) continue;
+    const TenantState& tenant = state.at(*member);
+    if (const auto cursor = deal_.tasks.first_that_fits(tenant))
+      units = std::max(
+          units, units_of(deal_.tasks.free(), tenant.window[cursor->next], state.settings.mode));
   }
   return units;
 }

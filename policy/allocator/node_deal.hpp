@@ -67,10 +67,14 @@ class NodeDeal {
   /// Who waits and has a task that fits. Returns whether somebody waits in vain.
   [[nodiscard]] bool collect_claimants();
   /// The same where deals look at few of those who wait: who is needed.
-  void collect_few_claimants();
+  [[nodiscard]] bool collect_few_claimants();
+  /// Where the ledger counts units: those of a class whose deficits may pay for a task.
+  void add_those_with_deficits(Units least);
   /// False: it has no task that fits.
   bool add_claimant(TenantState& tenant);
   [[nodiscard]] Units free_units();
+  /// Of those in classes who do not take part so far.
+  [[nodiscard]] Units free_units_of_classes();
   /// What placement rules say after the deal of what still waits.
   void review_choices();
 

@@ -11,6 +11,11 @@ namespace {
 /// How well a tenant stands with its next task, best first.
 enum class Claim : std::uint8_t { within_quota, straddles_quota, covered, none };
 
+/// Before others: who has more credit.
+Turn remainder_turn(Claim claim, Units credit) {
+  return {.first = static_cast<Units>(claim), .second = -credit};
+}
+
 /// `covered`: above its quota, on units that it is owed.
 Claim claim_of(TaskFinder& tasks, Claimant& claimant) {
   if (!claimant.has_work || !tasks.find_next(claimant)) return Claim::none;
@@ -114,7 +119,7 @@ struct PlaceStage::Remainder : PlaceStage::Phase {
     Claimant& at = claimant(candidate);
     const Claim claim = claim_of(tasks(), at);
     if (claim == Claim::none) return std::nullopt;
-    return Turn{.first = static_cast<Units>(claim), .second = -at.credit};
+    return remainder_turn(claim, at.credit);
   }
   [[nodiscard]] std::optional<std::uint32_t> who_may(std::size_t candidate) const {
     return claimant(candidate).cursor.next;
@@ -178,9 +183,119 @@ void PlaceStage::run_dealt(std::optional<ClaimantIndex> kept_for) {
   collect(true);
   run(Allowance{{*this}});
   if (!deal_.tasks.something_may_fit()) return;
+  if (deal_.looks_at_few) {
+    run_remainder_of_few();
+  } else {
+    collect(false);
+    run(Remainder{{*this}});
+  }
+  if (!deal_.tasks.something_may_fit() || deal_.state.begun_gang) return;
+  deal_.take_all_in();
   collect(false);
-  run(Remainder{{*this}});
-  if (deal_.tasks.something_may_fit()) run(Backfill{{*this}});
+  run(Backfill{{*this}});
+}
+
+// -- the remainder among few
+// ------------------------------------------------------------------------
+
+bool PlaceStage::comes_later(const Waiting& a, const Waiting& b) {
+  const auto order = compare_turns(a.turn, b.turn);
+  return order != 0 ? order > 0 : b.rank < a.rank;
+}
+
+void PlaceStage::push(const Waiting& waiting) {
+  few_.push_back(waiting);
+  std::push_heap(few_.begin(), few_.end(), comes_later);
+}
+
+PlaceStage::Waiting PlaceStage::pop() {
+  std::pop_heap(few_.begin(), few_.end(), comes_later);
+  const Waiting front = few_.back();
+  few_.pop_back();
+  return front;
+}
+
+void PlaceStage::queue_up_few(const Remainder& phase) {
+  few_.clear();
+  straddling_.clear();
+  candidates_.clear();
+  const Contenders& contenders = deal_.state.contenders_of_deal();
+  for (const auto& [demands, number] : contenders.classes()) {
+    const Contenders::Class& of = contenders.at(number);
+    if (of.has_work) queue_up(of);
+  }
+  deal_.claimants.sort();
+  for (const ClaimantIndex index : deal_.claimants.ranked()) {
+    if (!deal_.claimants[index].has_work) continue;
+    candidates_.push_back(index);
+    if (const auto turn = phase.who_first(candidates_.size() - 1))
+      few_.push_back({*turn, deal_.claimants[index].tenant->rank});
+  }
+  std::make_heap(few_.begin(), few_.end(), comes_later);
+}
+
+void PlaceStage::queue_up(const Contenders::Class& of) {
+  AllocatorState& state = deal_.state;
+  const Contenders::Possible possible =
+      state.contenders_of_deal().possible(state, of, deal_.tasks.free());
+  if (possible == Contenders::Possible::nothing) return;
+  const auto& height = of.heights;
+  for (std::size_t i = 0; i < of.members.size(); ++i) {
+    const std::uint32_t slot = of.members[i];
+    const ClaimBounds& bounds = of.bounds[i];
+    if (possible == Contenders::Possible::other) {
+      if (!deal_.claimants.find(slot)) deal_.take_in(state.at(slot));
+      continue;
+    }
+    if (height[0] < bounds.straddling[0] || height[1] < bounds.straddling[1] ||
+        deal_.claimants.find(slot))
+      continue;
+    TenantState& tenant = state.at(slot);
+    Waiting waiting{remainder_turn(Claim::straddles_quota, bounds.deficit), tenant.rank, true};
+    if (height[0] < bounds.within[0] || height[1] < bounds.within[1]) {
+      straddling_.push_back(waiting);
+      continue;
+    }
+    const TaskFinder::Standing standing = deal_.tasks.standing(tenant, tenant.window.front());
+    if (standing == TaskFinder::Standing::at_quota) continue;
+    waiting.is_supposed = false;
+    if (standing == TaskFinder::Standing::within)
+      waiting.turn = remainder_turn(Claim::within_quota, bounds.deficit);
+    few_.push_back(waiting);
+  }
+}
+
+void PlaceStage::run_remainder_of_few() {
+  Remainder phase{{*this}};
+  queue_up_few(phase);
+  AllocatorState& state = deal_.state;
+  while (!phase.is_over()) {
+    const bool may_be_within =
+        !few_.empty() && few_.front().turn.first == static_cast<Units>(Claim::within_quota);
+    if (!may_be_within && !straddling_.empty()) {
+      few_.insert(few_.end(), straddling_.begin(), straddling_.end());
+      straddling_.clear();
+      std::make_heap(few_.begin(), few_.end(), comes_later);
+    }
+    if (few_.empty()) return;
+    Waiting front = pop();
+    TenantState& tenant = state.at(front.rank.slot);
+    if (front.is_supposed &&
+        deal_.tasks.standing(tenant, tenant.window.front()) == TaskFinder::Standing::at_quota)
+      continue;
+    front.is_supposed = false;
+    auto index = deal_.claimants.find(front.rank.slot);
+    if (!index) index = deal_.take_in(tenant);
+    candidates_.assign(1, *index);
+    auto turn = phase.who_first(0);
+    if (turn == front.turn) {
+      phase.place(0, deal_.claimants[*index].cursor.next);
+      turn = phase.who_first(0);
+    }
+    if (!turn) continue;
+    front.turn = *turn;
+    push(front);
+  }
 }
 
 void PlaceStage::place(ClaimantIndex index, std::uint32_t range_index, GrantStep step) {

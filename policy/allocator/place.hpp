@@ -6,8 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "policy/allocator/contenders.hpp"
 #include "policy/allocator/deal_progress.hpp"
 #include "policy/allocator/turns.hpp"
+#include "policy/core/ranked_list.hpp"
 
 namespace fairwater::inline policy::inline allocator {
 
@@ -46,10 +48,28 @@ class PlaceStage {
   /// Runs it over `candidates_`.
   template <class SomePhase>
   void run(SomePhase phase);
+  /// Phase `remainder` where those of classes do not take part before they place something.
+  void run_remainder_of_few();
+  /// In the queue of that phase.
+  struct Waiting {
+    Turn turn;
+    RankKey rank;
+    /// Its next task may straddle its quota, and nobody has looked.
+    bool is_supposed = false;
+  };
+  static bool comes_later(const Waiting& a, const Waiting& b);
+  void push(const Waiting& waiting);
+  Waiting pop();
+  /// Who takes part, and of classes those who may be within their quotas; the others who may
+  /// straddle them wait in `straddling_`.
+  void queue_up_few(const Remainder& phase);
+  void queue_up(const Contenders::Class& of);
 
   DealProgress& deal_;
   std::vector<ClaimantIndex> candidates_;  ///< of the phase, ranked
   std::vector<QueuedTurn> queue_;
+  std::vector<Waiting> few_;
+  std::vector<Waiting> straddling_;
 };
 
 }  // namespace fairwater::inline policy::inline allocator

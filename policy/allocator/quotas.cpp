@@ -295,6 +295,17 @@ bool AllocatorQuotas::quota_is_surely_less(const TenantState& tenant, std::size_
   return poured - static_cast<double>(amount - holding.base) < -doubt;
 }
 
+double AllocatorQuotas::surely_less_below(const TenantState& tenant, std::size_t resource,
+                                          Amount amount) const {
+  if (!counts(resource)) return amount > 0 ? 2 * kBoundless : 0;
+  const Holding& holding = tenant.holdings[resource];
+  if (amount > holding.wanted) return 2 * kBoundless;
+  const Weight weight = tenant.has_place ? tenant.terms.place->weight : tenant.rank.weight;
+  const double poured = static_cast<double>(amount - holding.base) - 2 -
+                        kRounding * static_cast<double>(holding.wanted);
+  return std::max(0.0, poured / static_cast<double>(weight) * (1 - 4 * kRounding));
+}
+
 bool AllocatorQuotas::quota_is_surely_less_micro(const TenantState& tenant, std::size_t resource,
                                                  MicroUnits micro,
                                                  const WaterMarks& highest) const {

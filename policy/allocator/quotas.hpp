@@ -106,7 +106,11 @@ class AllocatorQuotas {
   /// stands among those that share its group's quota, up to `highest`. O(1).
   [[nodiscard]] bool quota_is_surely_less(const TenantState& tenant, std::size_t resource,
                                           Amount amount, const WaterMarks& highest) const;
-  /// The same of so many micro-units.
+  /// The height of the water among those that share its group's quota below which
+  /// quota_is_surely_less() is true. O(1).
+  [[nodiscard]] double surely_less_below(const TenantState& tenant, std::size_t resource,
+                                         Amount amount) const;
+  /// The same as quota_is_surely_less of so many micro-units.
   [[nodiscard]] bool quota_is_surely_less_micro(const TenantState& tenant, std::size_t resource,
                                                 MicroUnits micro, const WaterMarks& highest) const;
   /// Whether the tenant holds less than is guaranteed to it: its min, or where all guarantees

@@ -103,7 +103,8 @@ void SettleStage::top_up(Units& sum, bool holding) {
       continue;
     }
     TenantState& tenant = state.at((other++)->slot);
-    if (is_beyond_its_share(tenant) != holding) continue;
+    const bool is_owed = !state.counts_time() && tenant.net > 0;
+    if ((!is_owed && is_beyond_its_share(tenant)) != holding) continue;
     claimants.add(tenant);
     move(splits_.emplace_back(Split{.kept = tenant.deficit}), sum);
   }
@@ -161,8 +162,12 @@ void SettleStage::write_lines(Deal& deal) {
   Claimants& claimants = deal_.claimants;
   AllocatorState& state = deal_.state;
   for (const ClaimantIndex index : claimants.ranked()) {
-    const Claimant& claimant = claimants[index];
+    Claimant& claimant = claimants[index];
     TenantState& tenant = *claimant.tenant;
+    // It had one like all others of its class, and did not need it.
+    if (deal_.with_allowance && index >= *deal_.with_allowance &&
+        state.contenders_of_deal().has_work(tenant.rank.slot))
+      claimant.allowance = std::max<Units>(0, claimant.opening);
     FAIRWATER_CHECK(claimant.credit == splits_[index].kept, "an account closes as it was split");
     if (!claimant.has_entries && claimant.guaranteed == 0) continue;
     const TenantBalance balance = balance_of(claimant);

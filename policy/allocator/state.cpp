@@ -154,6 +154,7 @@ void AllocatorState::forget(TenantState& leaver) {
   note_contender(leaver);
   may_not_borrow_.erase(id);
   stale_turns_.erase(leaver.rank.slot);
+  creditors_.erase(leaver.rank.slot);
   if (naming_devices_.erase(leaver.rank.slot) > 0) choices_.forget_shares();
   free_slots_.push_back(leaver.rank.slot);
   slot_of_.erase(id.value);
@@ -206,6 +207,10 @@ void AllocatorState::follow_net(IouBook::Member member) {
   const Units net = accounts_.book().net(member);
   if (slot == SlotIndex::kNone || tenants_[slot].net == net) return;
   tenants_[slot].net = net;
+  if (!counts_time() && net > 0)
+    creditors_.insert(slot);
+  else if (!counts_time())
+    creditors_.erase(slot);
   refresh_claims(tenants_[slot]);
 }
 

@@ -138,7 +138,9 @@ class AllocatorState {
   }
   [[nodiscard]] const RankedList& waiting() const { return waiting_; }
   /// Whether deals find who comes first by `contenders`, and do not look at all who wait.
-  [[nodiscard]] bool looks_at_few() const { return counts_time() && !settings.looks_at_all; }
+  [[nodiscard]] bool looks_at_few() const {
+    return !settings.looks_at_all && !allocates_by_share();
+  }
   /// As the tenants are now, where deals look at few.
   [[nodiscard]] Contenders& contenders() {
     contenders_.refresh(*this);
@@ -146,6 +148,8 @@ class AllocatorState {
   }
   /// As they were when that was called last.
   [[nodiscard]] const Contenders& contenders_of_deal() const { return contenders_; }
+  /// Slots of tenants that others owe units, where the ledger counts those.
+  [[nodiscard]] const std::set<std::uint32_t>& creditors() const { return creditors_; }
   /// Those of `unsettled` that wait for nothing.
   [[nodiscard]] const RankedList& idle_unsettled() const { return idle_unsettled_; }
 
@@ -399,6 +403,7 @@ class AllocatorState {
   std::uint64_t claims_round_ = 1;
   std::uint64_t debts_round_ = 1;
   std::set<TenantId> may_not_borrow_;
+  std::set<std::uint32_t> creditors_;
   RankedList waiting_;
   Contenders contenders_;
   std::set<RankKey> unsettled_above_;

@@ -1,5 +1,5 @@
-// Where the ledger counts time a deal looks at few of those who wait. Against one that looks at all
-// of them: the same deals, settlements, reclaims, places and marks, whatever happens.
+// A deal looks at few of those who wait. Against one that looks at all of them: the same deals,
+// settlements, reclaims, places and marks, whatever happens.
 //
 // FAIRWATER_STATES=N looks at N states; by default at as many as take seconds.
 #include <cstdlib>
@@ -22,8 +22,11 @@ namespace {
 /// A cluster dealt twice, by a cycle that looks at few and one that looks at all.
 class Twins {
  public:
-  explicit Twins(std::uint64_t seed)
-      : random_(seed), few_(Allocator(settings(false))), all_(Allocator(settings(true))) {
+  Twins(std::uint64_t seed, Accounting accounting)
+      : random_(seed),
+        accounting_(accounting),
+        few_(Allocator(settings(false))),
+        all_(Allocator(settings(true))) {
     are_alike_ = one_in(2);
     have_rules_ = one_in(3);
     are_often_late_ = one_in(3);
@@ -90,8 +93,10 @@ class Twins {
       predict_ = one_in(3) ? Predict::history : Predict::limits;
       growth_ = one_in(2) ? GrowthRule::qrea : GrowthRule::crea;
       backups_ = static_cast<std::uint32_t>(draw(1, 3));
+      if (accounting_ == Accounting::units && one_in(4)) mode_ = DealMode::slots;
     }
-    settings.accounting = Accounting::time;
+    settings.accounting = accounting_;
+    settings.mode = mode_;
     settings.predict = predict_;
     settings.growth = growth_;
     settings.backups = backups_;
@@ -325,6 +330,8 @@ class Twins {
   }
 
   std::mt19937_64 random_;
+  Accounting accounting_;
+  DealMode mode_ = DealMode::sized;
   Predict predict_ = Predict::limits;
   GrowthRule growth_ = GrowthRule::qrea;
   std::uint32_t backups_ = 1;
@@ -352,11 +359,12 @@ class Twins {
 TEST_CASE("a deal that looks at few is the deal that looks at all",
           "[property][allocator][contenders]") {
   constexpr std::uint64_t kStatesOfCluster = 100;
+  const Accounting accounting = GENERATE(Accounting::time, Accounting::units);
   const std::uint64_t states = states_to_look_at(20'000);
   std::uint64_t grants = 0;
   for (std::uint64_t seed = 1; seed <= (states + kStatesOfCluster - 1) / kStatesOfCluster; ++seed) {
     INFO("seed " << seed);
-    Twins twins(seed);
+    Twins twins(seed, accounting);
     for (std::uint64_t i = 0; i < kStatesOfCluster; ++i) {
       INFO("state " << i);
       twins.step();
