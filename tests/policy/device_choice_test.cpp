@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "allocator_cluster.hpp"
+#include "policy/allocator/deal_cycle.hpp"
 
 namespace fairwater::test {
 namespace {
@@ -61,6 +62,60 @@ TEST_CASE("beside a task whose devices nobody knows none is given by name", "[un
   CHECK(chosen(held, 1) == DeviceNames{});
   CHECK(chosen(held, 1, {"gpu2"}) == std::nullopt);
   CHECK(chosen({{{JobId{1}, 0, 1}, {cpu(100), {}}}}, 1, {"gpu2"}) == DeviceNames{"gpu2"});
+}
+
+TEST_CASE("nothing gives back for a device that somebody holds", "[unit][devices][growth]") {
+  AllocatorSettings settings = default_settings();
+  settings.granules[kGpu] = 1;
+  settings.resources = kResources;
+  DealCycle cycle{Allocator(settings)};
+  ResourceVector capacity = cpu(1000);
+  capacity[kGpu] = 2;
+  cycle.set_node(NodeId{1}, node_with_gpus({"gpu0", "gpu1"}), capacity, true);
+  for (std::uint32_t tenant = 1; tenant <= 2; ++tenant) cycle.set_tenant(TenantId{tenant}, {});
+  PlacementRule names_gpu0;
+  names_gpu0.devices = {"gpu0"};
+  const auto wants = [&](std::uint32_t tenant, std::uint64_t job, PlacementRulePtr rule) {
+    WaitingRange range;
+    range.job = JobId{job};
+    range.demand = some_gpus(1);
+    range.rule = std::move(rule);
+    DemandWindow window;
+    window.tenant = TenantId{tenant};
+    window.seen_deal = cycle.last_deal();
+    window.next = {range};
+    window.pending = range.demand;
+    window.pending_tasks = 1;
+    return window;
+  };
+  DemandWindow first = wants(1, 1, std::make_shared<const PlacementRule>(names_gpu0));
+  for (std::uint32_t index = 0; index < 9; ++index) {
+    WaitingRange grows;
+    grows.job = JobId{2};
+    grows.first_index = index;
+    grows.demand = cpu(100);
+    first.growth.push_back(grows);
+  }
+  cycle.take_window(first);
+  std::size_t granted = 0;
+  while (cycle.is_due())
+    for (const Deal& deal : cycle.run(100)) granted += deal.grants.size();
+  REQUIRE(granted == 10);
+
+  DemandWindow nothing;  // all that it had has been dealt to it
+  nothing.tenant = TenantId{1};
+  nothing.seen_deal = cycle.last_deal();
+  cycle.take_window(nothing);
+  SECTION("which is asked for by its name") {
+    cycle.take_window(wants(2, 4, std::make_shared<const PlacementRule>(names_gpu0)));
+    while (cycle.is_due()) CHECK(cycle.run(100).empty());
+    CHECK(cycle.take_reclaims().empty());
+  }
+  SECTION("but for any one, if another is free") {
+    cycle.take_window(wants(2, 4, nullptr));
+    while (cycle.is_due()) CHECK(cycle.run(100).empty());
+    CHECK(cycle.take_reclaims().size() == 1);
+  }
 }
 
 TEST_CASE("no device is given twice, the named ones are given, and a restart knows who has which",
