@@ -15,6 +15,7 @@ using History = std::map<std::vector<double>, std::vector<double>>;
 
 /// The lower and upper middle's mean; sorts `values`.
 double median(std::vector<double>& values) {
+  FAIRWATER_CHECK(!values.empty(), "nothing has no middle");
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
@@ -36,7 +37,8 @@ double outlier_distance(const History& history) {
   return kDeviations * std::max(spread, kLeastSpread);
 }
 
-/// Leaves outliers out of `history`; returns how many per amount.
+/// Leaves outliers out of `history`; returns how many per amount. Of an amount most of whose runs
+/// are far from their median, as where they fall into two halves, none is one.
 std::vector<std::size_t> drop_outliers(History& history) {
   const double limit = outlier_distance(history);
   std::vector<std::size_t> dropped;
@@ -44,7 +46,9 @@ std::vector<std::size_t> drop_outliers(History& history) {
     const std::size_t before = logs.size();
     if (before >= 3) {
       const double middle = median(logs);
-      std::erase_if(logs, [&](double log) { return std::abs(log - middle) > limit; });
+      const auto is_far = [&](double log) { return std::abs(log - middle) > limit; };
+      const auto far = std::count_if(logs.begin(), logs.end(), is_far);
+      if (2 * static_cast<std::size_t>(far) <= before) std::erase_if(logs, is_far);
     }
     dropped.push_back(before - logs.size());
   }

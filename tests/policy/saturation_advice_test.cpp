@@ -83,6 +83,18 @@ TEST_CASE("An outlier is left out and named", "[unit]") {
   CHECK(outliers == 1);
 }
 
+TEST_CASE("Of runs in two halves none is an outlier", "[unit]") {
+  auto runs = history({1, 2, 3, 5, 6}, 5, 0.01, 4);
+  for (const double time : {1.0, 1.01, 10.0, 10.1}) runs.push_back({{4}, time});
+  const auto advice = advise_saturation(runs, settings());
+  const MeasuredAmount& halved = advice.amounts[3];
+  CHECK(halved.resources == std::vector<double>{4});
+  CHECK(halved.runs == 4);
+  CHECK(halved.outliers == 0);
+  CHECK(halved.time == Approx(std::sqrt(1.01 * 10.0)));
+  CHECK(advice.interval);
+}
+
 TEST_CASE("Single runs say nothing of noise, so there is no interval", "[unit]") {
   const auto advice = advise_saturation(history(kOneToTen, 1, 0.1, 3), settings());
   CHECK_FALSE(advice.interval);
