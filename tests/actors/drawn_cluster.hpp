@@ -1,0 +1,78 @@
+// Random clusters and jobs, and a real coordinator that lives through them in virtual time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "policy/core/splitmix64.hpp"
+#include "tests/actors/cluster_fixture.hpp"
+
+namespace fairwater {
+
+/// A cluster and the jobs that are submitted to it, in order.
+struct Scenario {
+  std::vector<TenantSpec> tenants;
+  std::vector<TenantSpec> groups;  ///< tenants with tenants; declared behind those
+  std::vector<NodeSpec> nodes;
+  std::vector<JobSpec> jobs;
+};
+
+struct ScenarioShape {
+  std::uint32_t tenants = 4;
+  std::uint32_t nodes = 4;
+  std::uint32_t jobs = 150;
+  std::uint32_t most_tasks = 12;  ///< of a job
+  std::uint32_t groups = 0;
+  std::uint32_t percent_gangs = 0;    ///< of the jobs
+  std::uint32_t percent_elastic = 0;  ///< of the jobs
+};
+
+[[nodiscard]] Scenario draw_scenario(const ScenarioShape& shape, SplitMix64& random);
+
+/// A real coordinator that lives through the scenario, one event at a time: after each of them all
+/// that follows from it happens, and every node has reported.
+class ActorRun {
+ public:
+  ActorRun(const Scenario& scenario, SplitMix64& random,
+           const ClusterSettings& settings = ClusterFixture::default_settings());
+
+  /// Submits every job, with ends of tasks in between; then `more_ends` ends.
+  std::vector<JournalRecord> run(std::uint64_t percent_ends, int more_ends);
+  /// Of each tenant, as the coordinator has it.
+  std::map<TenantId, Units> credits();
+
+ private:
+  /// Jobs that the cluster refuses are left out.
+  void submit(const JobSpec& job);
+  void let_something_end();
+  /// Who has grown pays for it.
+  void pass_second();
+  /// In the simulator an elastic job ends as a whole, with its work. To whoever deals it is the
+  /// same when one is cancelled: nothing of it starts any more, and what runs ends.
+  void finish_elastic();
+  /// None: it runs on. What is told to end does so at some time.
+  [[nodiscard]] std::optional<TaskResult> end_of(std::size_t place, const TaskKey& task);
+  /// One to three tasks of one node end in one report.
+  void end_some();
+  /// Heartbeats of all nodes, which the coordinator gathers, until nothing follows from them.
+  void beat_all();
+  std::uint64_t last_record();
+  std::vector<TaskKey> running_on(std::size_t place) const;
+  std::vector<JournalRecord> journal();
+
+  const Scenario& scenario_;
+  SplitMix64& random_;
+  ClusterFixture cluster_;
+  std::vector<FakeAgent> agents_;
+  std::vector<std::vector<TaskKey>> ended_;
+  std::set<JobId> gangs_;
+  std::set<JobId> elastic_;
+  std::set<JobId> finished_;  ///< of those
+};
+
+}  // namespace fairwater
