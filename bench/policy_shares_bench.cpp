@@ -4,17 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <map>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
-#include <benchmark/benchmark.h>
-
-#include "policy/allocator/deal_cycle.hpp"
-#include "policy/core/check.hpp"
-#include "policy/core/splitmix64.hpp"
+#include "bench/busy_cluster.hpp"
 #include "policy/gpu/node.hpp"
 
 namespace fairwater::shares {
@@ -24,10 +18,7 @@ constexpr std::size_t kMilli = 2;  ///< the resource
 constexpr std::size_t kGpusPerNode = 8;
 constexpr std::uint32_t kTenants = 16;
 constexpr std::uint32_t kManyTasks = 1U << 30;
-constexpr LedgerMs kSettlementPeriodMs = 1000;
 constexpr std::int64_t kLimitMs = 600'000;
-constexpr std::size_t kMaxDeals = 256;
-constexpr std::size_t kMaxEntries = 4096;
 /// Every so many demands one is for a whole GPU.
 constexpr std::uint32_t kPartsPerWhole = 16;
 
@@ -51,12 +42,10 @@ NodeTraits sharing_traits() {
   return traits;
 }
 
-class SharedCluster {
+class SharedCluster final : public BusyCluster {
  public:
   SharedCluster(std::uint32_t nodes, std::uint32_t demands, Accounting accounting, bool is_limited)
-      : cycle_(Allocator(sharing_settings(accounting))),
-        limit_ms_(is_limited ? kLimitMs : 0),
-        random_(42) {
+      : BusyCluster(sharing_settings(accounting)), limit_ms_(is_limited ? kLimitMs : 0) {
     for (std::uint32_t i = 0; i < demands; ++i) {
       ResourceVector& demand = demands_.emplace_back();
       demand[kCpu] = 100 * (1 + static_cast<Amount>(random_.below(20)));
@@ -77,18 +66,6 @@ class SharedCluster {
     for (std::uint32_t i = 1; i <= kTenants; ++i) send_window({i});
     run();
   }
-
-  void end_one() {
-    cycle_.pass_to(++now_ms_);
-    if (now_ms_ % kSettlementPeriodMs == 0) benchmark::DoNotOptimize(cycle_.settle_time());
-    std::swap(running_[random_.below(running_.size())], running_.back());
-    const auto [task, node] = running_.back();
-    running_.pop_back();
-    cycle_.release(task);
-    cycle_.beat(node);
-    run();
-  }
-  [[nodiscard]] std::uint64_t deals() const { return cycle_.last_deal(); }
 
  private:
   /// A tenant's tasks of one demand.
@@ -149,58 +126,23 @@ class SharedCluster {
     cycle_.take_window(std::move(window));
   }
 
-  /// Until nothing is due any more.
-  void run() {
-    std::map<TenantId, std::map<JobId, std::uint32_t>> granted;
-    do {
-      granted.clear();
-      while (cycle_.is_due())
-        for (const Deal& deal : cycle_.run(kMaxDeals, kMaxEntries))
-          for (const Grant& grant : deal.grants) {
-            running_.emplace_back(grant.task, deal.node);
-            granted[grant.tenant][grant.task.job] = grant.task.index + 1;
-          }
-      for (const auto& [tenant, next_tasks] : granted) {
-        for (Job& job : jobs_of(tenant))
-          if (const auto next = next_tasks.find(job.id); next != next_tasks.end())
-            job.next_task = next->second;
-        send_window(tenant);
-      }
-    } while (!granted.empty());
+  void follow(TenantId tenant, const std::vector<TaskKey>& granted) override {
+    for (Job& job : jobs_of(tenant))
+      for (const TaskKey& task : granted)
+        if (task.job == job.id) job.next_task = task.index + 1;
+    send_window(tenant);
   }
 
-  DealCycle cycle_;
   std::int64_t limit_ms_;
-  SplitMix64 random_;
-  LedgerMs now_ms_ = 0;
   std::vector<ResourceVector> demands_;
   std::array<std::vector<Job>, kTenants + 1> jobs_;  ///< by tenant
-  std::vector<std::pair<TaskKey, NodeId>> running_;
 };
 
-/// Kept from one call of a benchmark to the next: large ones take longer to fill than to measure.
-SharedCluster& cluster_of(const benchmark::State& state, Accounting accounting, bool is_limited) {
-  using Key = std::tuple<std::int64_t, std::int64_t, Accounting, bool>;
-  static std::map<Key, SharedCluster> kept;
-  const Key key{state.range(0), state.range(1), accounting, is_limited};
-  if (!kept.contains(key)) kept.clear();
-  return kept
-      .try_emplace(key, static_cast<std::uint32_t>(state.range(0)),
-                   static_cast<std::uint32_t>(state.range(1)), accounting, is_limited)
-      .first->second;
+void BM_allocator_share_end(benchmark::State& state) {
+  measure_ends<SharedCluster>(state, Accounting::units, false);
 }
-
-void share_end(benchmark::State& state, Accounting accounting, bool is_limited) {
-  SharedCluster& cluster = cluster_of(state, accounting, is_limited);
-  const std::uint64_t deals_before = cluster.deals();
-  for (auto _ : state) cluster.end_one();
-  state.counters["deals_per_end"] =
-      static_cast<double>(cluster.deals() - deals_before) / static_cast<double>(state.iterations());
-}
-
-void BM_allocator_share_end(benchmark::State& state) { share_end(state, Accounting::units, false); }
 void BM_allocator_share_end_by_time_limited(benchmark::State& state) {
-  share_end(state, Accounting::time, true);
+  measure_ends<SharedCluster>(state, Accounting::time, true);
 }
 
 void nodes_and_demands(benchmark::internal::Benchmark* figure) {
