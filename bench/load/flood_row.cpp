@@ -70,13 +70,11 @@ void print(const std::string& name, const std::string& what, const std::vector<d
   row("p99", bench::quantile(quiet, 0.99), bench::quantile(flooded, 0.99));
 }
 
-}  // namespace
-
-void flood(const Sizes& sizes) {
+void measure_flood(const Sizes& sizes, Coordinators coordinators) {
   // The flood comes from other machines in truth: it has a processor of its own, and coordinator,
   // nodes and the measured tenant share the other.
   const harness::OnProcessor here(0);
-  Setting setting(sizes, 2);
+  Setting setting(sizes, 2, coordinators);
   FleetOptions options;
   options.nodes = sizes.nodes;
   setting.start_nodes(options);
@@ -98,10 +96,19 @@ void flood(const Sizes& sizes) {
     measure(setting, other, submission, seconds, flooded);
     accepted += static_cast<double>(flooders->stop().turn_ms.size());
   }
-  const auto name = fmt::format("scale_flood/{}", sizes.nodes);
+  const char* row = coordinators == Coordinators::three ? "agreed_flood" : "flood";
+  const auto name = fmt::format("scale_{}/{}", row, sizes.nodes);
   print(name, "submission", quiet.submissions_ms, flooded.submissions_ms);
   print(name, "heartbeat", quiet.heartbeats_ms, flooded.heartbeats_ms);
   bench::figure(name + ".accepted_of_flood", accepted / (seconds * kRounds), "1/s");
+}
+
+}  // namespace
+
+void flood(const Sizes& sizes) { measure_flood(sizes, Coordinators::one); }
+
+void agreed_flood(const Sizes& sizes) {
+  if (has_etcd_for("agreed_flood")) measure_flood(sizes, Coordinators::three);
 }
 
 }  // namespace fairwater::load

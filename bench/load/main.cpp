@@ -27,6 +27,7 @@ const std::vector<Row>& rows() {
       {"pollers", "the status, once a second for each poller", pollers},
       {"scans", "logins beside four scans over jobs that have ended", scans},
       {"flood", "one tenant's submissions beside another's flood of them", flood},
+      {"agreed_flood", "the same under three coordinators and three members of etcd", agreed_flood},
   };
   return all;
 }

@@ -1,5 +1,4 @@
 // Real processes on one agent.
-#include <iostream>
 
 #include <fmt/format.h>
 
@@ -72,10 +71,7 @@ void real_tasks(const Sizes& sizes) {
 }
 
 void replicated_tasks(const Sizes& sizes) {
-  if (!harness::has_etcd()) {
-    std::cerr << "load: no etcd here: replicated is left out\n";
-    return;
-  }
+  if (!has_etcd_for("replicated")) return;
   harness::Replicas replicas({.configuration = "lease: 15s\ngrace: 5s\nheartbeat_interval: 1s\n"});
   replicas.start();
   harness::ClusterSetup setup = one_agent(sizes);

@@ -29,5 +29,6 @@ void followers(const Sizes& sizes);
 void pollers(const Sizes& sizes);
 void scans(const Sizes& sizes);
 void flood(const Sizes& sizes);
+void agreed_flood(const Sizes& sizes);
 
 }  // namespace fairwater::load

@@ -1,6 +1,7 @@
 #include "bench/load/setting.hpp"
 
 #include <filesystem>
+#include <iostream>
 #include <stdexcept>
 #include <unistd.h>
 
@@ -62,6 +63,12 @@ void require_no_failure(const CrowdSeen& seen) {
   if (seen.failures > 0)
     throw std::runtime_error(
         fmt::format("{} calls failed, the first one with: {}", seen.failures, seen.first_failure));
+}
+
+bool has_etcd_for(const char* row) {
+  if (harness::has_etcd()) return true;
+  std::cerr << fmt::format("load: no etcd here: {} is left out\n", row);
+  return false;
 }
 
 Setting::Setting(const Sizes& sizes, std::uint32_t tenant_count, Coordinators coordinators)

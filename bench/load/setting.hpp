@@ -45,6 +45,9 @@ void require_no_failure(const CrowdSeen& seen);
 /// Three share a ledger over three members of etcd, all on this machine.
 enum class Coordinators : bool { one, three };
 
+/// False, and says that the row is left out, where there is no etcd.
+[[nodiscard]] bool has_etcd_for(const char* row);
+
 class Setting {
  public:
   Setting(const Sizes& sizes, std::uint32_t tenants, Coordinators coordinators = Coordinators::one);

@@ -1,13 +1,11 @@
 // Rows about tasks that start and end.
 #include <algorithm>
-#include <iostream>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "bench/load/rows.hpp"
 #include "bench/load/workload.hpp"
-#include "tests/harness/replicas.hpp"
 
 namespace fairwater::load {
 namespace {
@@ -80,10 +78,7 @@ void durable_tasks(const Sizes& sizes) {
 }
 
 void agreed_tasks(const Sizes& sizes) {
-  if (!harness::has_etcd()) {
-    std::cerr << "load: no etcd here: agreed is left out\n";
-    return;
-  }
+  if (!has_etcd_for("agreed")) return;
   const auto three = Coordinators::three;
   measure_durable(sizes, "arrays", 1, sizes.tasks, false, three);
   measure_durable(sizes, "jobs", 1, sizes.jobs, true, three);

@@ -57,9 +57,9 @@ TEST_CASE("every row of the load counts what it must", "[scenario][load][long]")
     INFO(name);
     CHECK(figures[name] > 0);
   }
-  for (const char* name :
-       {"scale_replicated/3.tasks", "scale_replicated/3.jobs_one_by_one",
-        "scale_agreed_arrays/1.tasks", "scale_agreed_jobs/1.tasks", "scale_agreed_jobs/3.tasks"}) {
+  for (const char* name : {"scale_replicated/3.tasks", "scale_replicated/3.jobs_one_by_one",
+                           "scale_agreed_arrays/1.tasks", "scale_agreed_jobs/1.tasks",
+                           "scale_agreed_jobs/3.tasks", "scale_agreed_flood/30.submission_mean"}) {
     INFO(name);
     CHECK((figures[name] > 0) == harness::has_etcd());
   }
@@ -102,6 +102,7 @@ TEST_CASE("a measurement refuses a size that is none", "[scenario][load]") {
   refuses("fairwater_restart", {"--ended", "-3"});
   refuses("fairwater_restart", {"--nodes", "0"});
   refuses("fairwater_failovers", {"--kinds", "nonsense"});
+  refuses("fairwater_soak", {"--real", "600", "--rate", "500"});
 }
 
 }  // namespace
