@@ -15,6 +15,10 @@
 namespace fairwater::inline storage {
 namespace {
 
+/// By how much the mark may be behind where a store agrees on the journal: a sync for each commit
+/// was half of what a leader's disk had to do.
+constexpr std::uint64_t kRecordsBetweenMarks = 1000;
+
 /// Runs `body`; what storage throws becomes an error, that of damage names the directory.
 template <class Body>
 auto guard_storage(const std::string& directory, Body&& body) -> decltype(body()) {
@@ -139,6 +143,7 @@ caf::error Ledger::Impl::start() {
   auto file = HighWaterFile::create(path, options_.env, {meta.last_number, meta.last_hash});
   if (!file) return file.error();
   high_water_ = std::move(*file);
+  marked_ = meta.last_number;
   housekeeper_ = std::make_unique<Housekeeper>(space_);
   return {};
 }
@@ -170,7 +175,13 @@ caf::error Ledger::Impl::mark() {
   const LedgerMeta newest = meta();
   caf::error failed = high_water_->write({newest.last_number, newest.last_hash});
   unmarked_ = static_cast<bool>(failed);
+  if (!failed) marked_ = newest.last_number;
   return failed;
+}
+
+bool Ledger::Impl::is_to_be_marked(const LedgerMeta& newest) const {
+  if (!options_.sync) return false;
+  return options_.store == nullptr || newest.last_number - marked_ >= kRecordsBetweenMarks;
 }
 
 void Ledger::Impl::take_in(const JournalRecord& record, std::string bytes, Group& group) {
@@ -259,7 +270,7 @@ caf::error Ledger::Impl::write(Group& group) {
   if (options_.store) options_.store->note_durable(group.after.last_number);
   // Before anybody is told. What cannot be marked is durable all the same; nothing goes on top of
   // it.
-  if (options_.sync) (void)mark();
+  if (is_to_be_marked(group.after)) (void)mark();
   return {};
 }
 

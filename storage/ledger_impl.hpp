@@ -88,6 +88,9 @@ class Ledger::Impl {
   void forget_unwritten();
   /// Marks the newest durable record as durable. Appends are refused until it works again.
   caf::error mark();
+  /// Each commit of its own, before anybody is told. What a store has agreed on is missed there
+  /// when it is lost here, so that the mark is for when all of the store is lost, too.
+  [[nodiscard]] bool is_to_be_marked(const LedgerMeta& newest) const;
   /// Adds one record to state and group.
   caf::error stage(JournalBody body, Group& group);
   caf::error stage_followed(const std::string& bytes, Group& group);
@@ -120,8 +123,9 @@ class Ledger::Impl {
   mutable std::mutex mutex_;
   LedgerMeta published_;  // guarded by mutex_: for readers beside the writer
   std::unique_ptr<HighWaterFile> high_water_;
-  WallTime newest_time_;   // of the newest durable record
-  bool unmarked_ = false;  // the newest commit that was written is durable, its mark is not
+  std::uint64_t marked_ = 0;  // number of the newest record that is marked
+  WallTime newest_time_;      // of the newest durable record
+  bool unmarked_ = false;     // the newest commit that was to be marked is durable, its mark is not
   std::unique_ptr<Housekeeper> housekeeper_;
 };
 

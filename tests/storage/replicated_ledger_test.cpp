@@ -1,12 +1,15 @@
 // Several ledgers of one journal: one leads, the others follow, any takes over at any moment.
+#include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <utility>
 
 #include <catch2/catch.hpp>
 
+#include "storage/high_water.hpp"
 #include "storage/journal_store.hpp"
 #include "tests/storage/memory_disk.hpp"
 #include "tests/storage/support.hpp"
@@ -369,6 +372,29 @@ TEST_CASE("of a group that is refused nothing stays, and of the one before it ev
   REQUIRE(!ledger.write_agreed());
   CHECK(must(ledger.append(Leader::submission())).front().job == JobId{3});
   CHECK(ledger.verify().ok);
+}
+
+TEST_CASE("the mark of what a store agreed on is written now and then",
+          "[unit][ledger][replica]") {
+  Leader leader;
+  const auto mark = [&] { return must(HighWaterFile::read("/ledger", leader.disk.get()))->number; };
+  const auto until = leader.ledger->last_number() + 2500;
+  std::uint64_t most_behind = 0;
+  std::set<std::uint64_t> marks{mark()};
+  while (leader.ledger->last_number() < until) {
+    std::vector<JournalBody> group;
+    for (int i = 0; i < 7; ++i) group.push_back(Leader::submission().front());
+    must(leader.ledger->append(std::move(group)));
+    marks.insert(mark());
+    most_behind = std::max(most_behind, leader.ledger->last_number() - *marks.rbegin());
+  }
+  CHECK(marks.size() == 3);
+  CHECK(most_behind < 1000);
+  leader.ledger.reset();
+  LedgerOptions options = options_for("/ledger", leader.disk.get());
+  options.store = &leader.store;
+  leader.ledger = must(Ledger::open(options));
+  CHECK(mark() == leader.ledger->last_number());
 }
 
 }  // namespace
