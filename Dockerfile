@@ -21,8 +21,8 @@ RUN apt-get update \
  && install -d -o fairwater -g fairwater -m 0700 /var/lib/fairwater \
  && install -d -o fairwater -g fairwater /run/fairwater \
  && install -d -o fairwater -g fairwater -m 0700 /run/heads
-COPY --from=build /source/build/release/bin/fairwater /source/build/release/bin/fairwaterd \
-     /source/build/release/bin/fairwater-supervisor /usr/bin/
+COPY --from=build /source/build/release/bin/fairwater /source/build/release/bin/fairwater-local \
+     /source/build/release/bin/fairwaterd /source/build/release/bin/fairwater-supervisor /usr/bin/
 COPY deploy/docker/create-cluster deploy/docker/start-replica deploy/docker/publish-tokens /usr/bin/
 # Not root: tasks are held to their limits by rlimits, which the agent says in its log and registers with its node.
 USER fairwater

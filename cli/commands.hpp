@@ -1,4 +1,4 @@
-// The command line `fairwater`.
+// The whole command line `fairwater`: the program `fairwater-local`, and tests.
 #pragma once
 
 #include <iosfwd>
@@ -7,8 +7,7 @@
 
 namespace fairwater::inline cli {
 
-/// Runs one command; `arguments` are those after the program's name. Returns the exit status, which
-/// is that of a failure where `out` does not take all of it.
+/// As run_command_line(), with all commands.
 [[nodiscard]] int run_fairwater(const std::vector<std::string>& arguments, std::ostream& out,
                                 std::ostream& err);
 

@@ -12,7 +12,6 @@
 #include "cli/core/usage_error.hpp"
 #include "cli/core/verbs.hpp"
 #include "model/requests.hpp"
-#include "storage/ledger.hpp"
 
 namespace fairwater::inline cli::inline cluster {
 namespace {
@@ -87,6 +86,7 @@ int read_journal(const Context& context, const JournalOptions& options, Printer 
 }
 
 struct VerifyOptions {
+  VerifyDirectory verify_directory = nullptr;
   std::string directory;
   bool with_archive = false;
 };
@@ -94,9 +94,7 @@ struct VerifyOptions {
 Expected<VerifyReport> verify_anywhere(const Context& context, const VerifyOptions& options) {
   const ProgressLine progress{"rebuilding the ledger from its journal"};
   if (!options.directory.empty())
-    return Ledger::verify_directory(
-        options.directory, nullptr,
-        options.with_archive ? VerifyScope::archive : VerifyScope::database);
+    return options.verify_directory(options.directory, options.with_archive);
   auto client = context.connect();
   if (!client) return client.error();
   return (*client)->verify_ledger(options.with_archive);
@@ -168,7 +166,7 @@ void add_journal_reader(CLI::App& parent, Context& context, const char* name,
 
 }  // namespace
 
-void add_ledger_commands(CLI::App& app, Context& context) {
+void add_ledger_commands(CLI::App& app, Context& context, VerifyDirectory verify_directory) {
   auto* noun = add_noun(app, "ledger", "Who owes whom, and the journal that proves it");
 
   auto* show_verb = add_verb(*noun, "show", "Net positions and IOUs",
@@ -182,6 +180,7 @@ void add_ledger_commands(CLI::App& app, Context& context) {
                      print_record);
 
   auto options = std::make_shared<VerifyOptions>();
+  options->verify_directory = verify_directory;
   auto* verify_verb =
       add_verb(*noun, "verify", "Rebuild everything from the journal and compare",
                "  fairwater ledger verify\n  fairwater ledger verify --data /var/lib/fairwater");
