@@ -23,6 +23,10 @@ class Etcd {
   [[nodiscard]] virtual Expected<nlohmann::json> call(const std::string& path,
                                                       const nlohmann::json& request,
                                                       std::int64_t timeout_ms) = 0;
+  /// Whether to ask the one of several members that leads them: every other one hands a
+  /// transaction on to it, and hears of its outcome later. Many who only look are better spread
+  /// over the members. From any thread.
+  virtual void prefer_leader(bool /*prefers*/) {}
 };
 
 /// Certificates as PEM files; all empty where members speak plain HTTP.
@@ -40,7 +44,7 @@ struct EtcdOptions {
 /// `invalid_input` of `field` unless it is http:// or https:// with HOST:PORT.
 [[nodiscard]] caf::error validate_endpoint(const std::string& endpoint, const std::string& field);
 
-/// A client with a thread of its own. It asks the member that answered last; the next one as well
+/// A client with a thread of its own. It asks the member that is preferred, or answered last; the next one as well
 /// when that one fails, or has not answered in two fifths of the time.
 /// `invalid_input` for what is wrong with the options, or files that cannot be read.
 [[nodiscard]] Expected<std::unique_ptr<Etcd>> connect_etcd(const EtcdOptions& options);

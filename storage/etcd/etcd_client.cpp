@@ -1,6 +1,7 @@
 #include <atomic>
 #include <fstream>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <sstream>
 
@@ -53,6 +54,21 @@ Expected<nlohmann::json> judged(nlohmann::json answer) {
   const bool is_wrong = code == kInvalidArgument ||
                         (code == kResourceExhausted && text.starts_with("grpc: received message"));
   return make_error(is_wrong ? ErrorCode::invalid_input : ErrorCode::unavailable, "etcd: " + text);
+}
+
+/// In whose answers a new term says that the members may have another leader; empty where it says
+/// nothing of it.
+std::string term_in(const nlohmann::json& answer) {
+  const auto header = answer.find("header");
+  if (header == answer.end() || !header->is_object()) return {};
+  return header->value("raft_term", std::string{});
+}
+
+/// By what a member says of its state.
+bool leads(const nlohmann::json& status) {
+  if (!status.is_object() || !status.contains("header")) return false;
+  const std::string leader = status.value("leader", std::string{});
+  return !leader.empty() && status["header"].value("member_id", std::string{}) == leader;
 }
 
 /// What a member says, not read yet.
@@ -112,6 +128,11 @@ class Race final : private kj::TaskSet::ErrorHandler {
   kj::TaskSet tasks_;  ///< last: its promises refer to the rest
 };
 
+/// Of members that do not say whether they lead: they are not preferred.
+class Unsaid final : public kj::TaskSet::ErrorHandler {
+  void taskFailed(kj::Exception&& /*fault*/) override {}
+};
+
 class EtcdClient final : public Etcd {
  public:
   /// Throws what KJ says against the certificates.
@@ -119,6 +140,7 @@ class EtcdClient final : public Etcd {
       : endpoints_(std::move(endpoints)), thread_([this](Loop& loop) {
           loop_ = &loop;
           loop.stopped.wait(loop.io.waitScope);
+          seeks_ = nullptr;
           clients_.clear();
           addresses_.clear();
           network_ = nullptr;
@@ -132,6 +154,7 @@ class EtcdClient final : public Etcd {
       }
       clients_.resize(endpoints_.size());
       addresses_.resize(endpoints_.size());
+      seeks_ = kj::heap<kj::TaskSet>(unsaid_);
     });
   }
 
@@ -140,7 +163,8 @@ class EtcdClient final : public Etcd {
   Expected<nlohmann::json> call(const std::string& path, const nlohmann::json& request,
                                 std::int64_t timeout_ms) override {
     const std::string body = request.dump();
-    const std::size_t first = member_.load() % endpoints_.size();
+    const std::size_t leader = leader_.load();
+    const std::size_t first = leader < endpoints_.size() ? leader : member_.load();
     const auto time = timeout_ms * kj::MILLISECONDS;
     std::string failure;
     try {
@@ -155,6 +179,8 @@ class EtcdClient final : public Etcd {
           judged(nlohmann::json::parse(said.text.begin(), said.text.end(), nullptr, false));
       if (result || details(result.error()).code == ErrorCode::invalid_input) {
         member_ = said.member;
+        if (said.member != leader) forget(leader);
+        if (result) note_term(term_in(*result));
         return result;
       }
       failure = details(result.error()).message;
@@ -162,12 +188,47 @@ class EtcdClient final : public Etcd {
       failure = fault.getDescription().cStr();
     }
     // Another caller may have moved on already.
+    forget(leader);
     std::size_t expected = first;
     member_.compare_exchange_strong(expected, (first + 1) % endpoints_.size());
     return make_error(ErrorCode::unavailable, "etcd at " + all_endpoints() + ": " + failure);
   }
 
+  void prefer_leader(bool prefers) override {
+    const std::lock_guard lock(mutex_);
+    prefers_leader_ = prefers;
+    sought_in_.clear();
+    leader_ = kNobody;
+  }
+
  private:
+  /// Unless another was found meanwhile.
+  void forget(std::size_t leader) { leader_.compare_exchange_strong(leader, kNobody); }
+
+  /// Looks for the members' leader once in each term; it may be none of those that are known here.
+  void note_term(const std::string& term) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!prefers_leader_ || endpoints_.size() == 1 || term == sought_in_) return;
+      sought_in_ = term;
+    }
+    thread_.outbox().post([this] {
+      for (std::size_t member = 0; member < endpoints_.size(); ++member) seek_leader(member);
+    });
+  }
+
+  /// On the loop's thread.
+  void seek_leader(std::size_t member) {
+    seeks_->add(loop_->timer()
+                    .timeoutAfter(kStatusTime, post(member, kStatus, "{}"))
+                    .then([this, member](Said&& said) {
+                      if (!leads(nlohmann::json::parse(said.text.begin(), said.text.end(), nullptr,
+                                                       false)))
+                        return;
+                      const std::lock_guard lock(mutex_);
+                      if (prefers_leader_) leader_ = member;
+                    }));
+  }
   [[nodiscard]] std::string all_endpoints() const {
     std::string all;
     for (const Endpoint& endpoint : endpoints_)
@@ -222,8 +283,16 @@ class EtcdClient final : public Etcd {
         });
   }
 
+  static constexpr std::size_t kNobody = ~std::size_t{0};
+  static constexpr const char* kStatus = "/v3/maintenance/status";
+  static constexpr auto kStatusTime = 1 * kj::SECONDS;
+
   std::vector<Endpoint> endpoints_;
-  std::atomic<std::size_t> member_ = 0;
+  std::atomic<std::size_t> member_ = 0;        ///< that answered last
+  std::atomic<std::size_t> leader_ = kNobody;  ///< of the members, as far as it is known and wanted
+  std::mutex mutex_;
+  bool prefers_leader_ = false;  // guarded by mutex_
+  std::string sought_in_;        // guarded by mutex_: a term
   kj::HttpHeaderTable headers_;
   // The loop's, on its thread alone.
   Loop* loop_ = nullptr;
@@ -231,6 +300,8 @@ class EtcdClient final : public Etcd {
   kj::Own<kj::Network> network_;
   std::vector<kj::Own<kj::NetworkAddress>> addresses_;
   std::vector<kj::Own<kj::HttpClient>> clients_;
+  Unsaid unsaid_;
+  kj::Own<kj::TaskSet> seeks_;
   LoopThread thread_;
 };
 

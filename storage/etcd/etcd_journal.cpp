@@ -263,7 +263,10 @@ void EtcdJournal::lead(std::uint64_t epoch, std::function<void()> on_overtaken) 
   });
 }
 
-void EtcdJournal::lead(std::uint64_t epoch) { epoch_ = epoch; }
+void EtcdJournal::lead(std::uint64_t epoch) {
+  epoch_ = epoch;
+  etcd_.prefer_leader(true);
+}
 
 void EtcdJournal::stop_leading() {
   {
@@ -272,6 +275,7 @@ void EtcdJournal::stop_leading() {
   }
   changed_.notify_all();
   if (beating_.joinable()) beating_.join();
+  etcd_.prefer_leader(false);
 }
 
 void EtcdJournal::leave() {

@@ -9,6 +9,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "storage/fold.hpp"
 #include "storage/high_water.hpp"
 #include "storage/journal_store.hpp"
 #include "tests/storage/memory_disk.hpp"
