@@ -24,8 +24,8 @@ int run_local(char** argv) {
   const auto own = std::filesystem::read_symlink("/proc/self/exe", failed);
   const auto local = own.parent_path() / "fairwater-local";
   if (!failed) ::execv(local.c_str(), argv);
-  std::cerr << "fairwater: " << local.string() << " does not start: "
-            << (failed ? failed.message() : std::strerror(errno))
+  std::cerr << "fairwater: " << local.string()
+            << " does not start: " << (failed ? failed.message() : std::strerror(errno))
             << ". It belongs beside fairwater, for what is not asked of a coordinator\n";
   return fairwater::kExitFailed;
 }

@@ -102,6 +102,15 @@ HistoryLimits read_history(const Field& field) {
   return limits;
 }
 
+std::map<std::string, std::int64_t> read_class_leases(const Field& field) {
+  std::map<std::string, std::int64_t> leases;
+  for (const auto& [job_class, lease] : field.entries()) {
+    if (!is_valid_name(job_class)) lease.fail("'" + job_class + "' is not the name of a class");
+    leases[job_class] = lease.duration_ms();
+  }
+  return leases;
+}
+
 std::uint32_t read_connections(const Field& field) {
   return static_cast<std::uint32_t>(field.integer(1, 10'000'000));
 }
@@ -112,6 +121,7 @@ void read(const FieldMap& fields, CoordinatorConfig& config) {
   fields.read("log_format", config.log_format, read_log_format);
   fields.read("lease", config.lease_ms, &Field::duration_ms);
   fields.read("longest_lease", config.longest_lease_ms, &Field::duration_ms);
+  fields.read("class_leases", config.class_leases_ms, read_class_leases);
   fields.read("grace", config.grace_ms, &Field::duration_ms);
   fields.read("heartbeat_interval", config.heartbeat_interval_ms, &Field::duration_ms);
   fields.read("connections", config.connections, read_connections);
@@ -330,6 +340,13 @@ caf::error validate(const CoordinatorConfig& config) {
   if (longest_ms > kMaxLease_ms)
     return make_error(ErrorCode::invalid_input,
                       std::to_string(longest_ms) + " ms is more than one day", "longest_lease");
+  for (const auto& [job_class, lease_ms] : config.class_leases_ms)
+    if (lease_ms < config.lease_ms || lease_ms > longest_ms)
+      return make_error(ErrorCode::invalid_input,
+                        std::to_string(lease_ms) + " ms is not between lease, " +
+                            std::to_string(config.lease_ms) + " ms, and longest_lease, " +
+                            std::to_string(longest_ms) + " ms",
+                        "class_leases." + job_class);
   if (config.grace_ms < kLeaseEndMs)
     return make_error(ErrorCode::invalid_input,
                       std::to_string(config.grace_ms) + " ms is less than the " +

@@ -31,6 +31,8 @@ struct CoordinatorConfig {
   std::int64_t lease_ms = 15'000;
   /// That a job may ask for. None: five minutes, or `lease` where that is longer.
   std::optional<std::int64_t> longest_lease_ms;
+  /// By class: of its jobs that ask for none.
+  std::map<std::string, std::int64_t> class_leases_ms;
   std::int64_t grace_ms = 5'000;
   std::int64_t heartbeat_interval_ms = 1'000;
   /// 0: as many as there are file descriptors for (daemon/connection_limits.hpp).

@@ -217,6 +217,7 @@ Expected<ClusterSettings> cluster_settings(const CoordinatorConfig& config,
   };
   settings.lease_ms = config.lease_ms;
   settings.longest_lease_ms = longest_lease_ms(config);
+  settings.class_leases_ms = config.class_leases_ms;
   settings.grace_ms = config.grace_ms;
   settings.heartbeat_interval_ms = config.heartbeat_interval_ms;
   settings.version = std::string(kVersion);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,8 @@ namespace fairwater::inline actors::inline coordinator {
 struct ClusterSettings {
   std::int64_t lease_ms = 15'000;
   std::int64_t longest_lease_ms = 0;  ///< that a job may ask for; 0: none may
+  /// By class: of its jobs that ask for none; none outside of the two above.
+  std::map<std::string, std::int64_t> class_leases_ms;
   DebtTerms debts;                    ///< where the ledger counts time
   Predict predict = Predict::limits;  ///< where the ledger counts time
   AllocationRule allocation = AllocationRule::sequence;

@@ -27,6 +27,14 @@ caf::error check_lease(const TenantActorState& state, const JobSpec& spec) {
                     "lease");
 }
 
+/// The job's own is noted with it, so that what its tasks have does not change with the
+/// configuration of a later coordinator.
+void give_lease(const TenantActorState& state, JobSpec& spec) {
+  const auto& of_class = state.context->settings.class_leases_ms;
+  const auto lease = of_class.find(spec.job_class);
+  if (spec.lease_ms == 0 && lease != of_class.end()) spec.lease_ms = lease->second;
+}
+
 /// A tenant's own bounds keep its jobs from taking the memory that all share.
 caf::error check_room(const TenantActorState& state, const JobSpec& spec) {
   const auto& settings = state.context->settings;
@@ -84,6 +92,7 @@ void make_durable(TenantSelf self, AdmittedJob job, const Submitter& submitter) 
   if (!refused) refused = check_lease(self->state, job.spec());
   if (refused) return finish(self, submitter, refused);
   JobSpec spec = std::move(job).take();
+  give_lease(self->state, spec);
   const auto bytes = spec_bytes(spec);
   ++self->state.submitting;
   self->state.submitting_bytes += bytes;

@@ -11,8 +11,7 @@
 namespace fairwater::inline cli::inline cluster {
 
 /// Verifies the ledger in a directory that no coordinator works on.
-using VerifyDirectory = Expected<VerifyReport> (*)(const std::string& directory,
-                                                   bool with_archive);
+using VerifyDirectory = Expected<VerifyReport> (*)(const std::string& directory, bool with_archive);
 
 void add_status_commands(CLI::App& app, Context& context);
 void add_tenant_commands(CLI::App& app, Context& context);

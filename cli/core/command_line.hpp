@@ -1,5 +1,5 @@
-// Options that may stand anywhere, wrong usage, and what becomes of output that cannot be written: the
-// same whatever commands a program has.
+// Options that may stand anywhere, wrong usage, and what becomes of output that cannot be written:
+// the same whatever commands a program has.
 #pragma once
 
 #include <functional>

@@ -13,8 +13,8 @@ namespace fairwater::inline cli::inline front {
 namespace {
 
 constexpr std::array<std::string_view, 13> kNouns{
-    "status",  "top",    "coordinator", "version", "tenant", "token", "node",
-    "job",     "gang",   "profile",     "ledger",  "events", "usage"};
+    "status", "top",  "coordinator", "version", "tenant", "token", "node",
+    "job",    "gang", "profile",     "ledger",  "events", "usage"};
 /// That may stand before the noun, with a word of their own behind them.
 constexpr std::array<std::string_view, 4> kGlobalOptions{"--address", "--token", "--token-file",
                                                          "--coordinator-key"};

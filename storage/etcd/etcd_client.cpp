@@ -219,15 +219,15 @@ class EtcdClient final : public Etcd {
 
   /// On the loop's thread.
   void seek_leader(std::size_t member) {
-    seeks_->add(loop_->timer()
-                    .timeoutAfter(kStatusTime, post(member, kStatus, "{}"))
-                    .then([this, member](Said&& said) {
-                      if (!leads(nlohmann::json::parse(said.text.begin(), said.text.end(), nullptr,
-                                                       false)))
-                        return;
-                      const std::lock_guard lock(mutex_);
-                      if (prefers_leader_) leader_ = member;
-                    }));
+    seeks_->add(
+        loop_->timer()
+            .timeoutAfter(kStatusTime, post(member, kStatus, "{}"))
+            .then([this, member](Said&& said) {
+              if (!leads(nlohmann::json::parse(said.text.begin(), said.text.end(), nullptr, false)))
+                return;
+              const std::lock_guard lock(mutex_);
+              if (prefers_leader_) leader_ = member;
+            }));
   }
   [[nodiscard]] std::string all_endpoints() const {
     std::string all;

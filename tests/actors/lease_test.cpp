@@ -13,13 +13,17 @@ ClusterSettings with_longest(std::int64_t longest_ms) {
   return settings;
 }
 
-Expected<JobAccepted> submit(ClusterFixture& cluster, std::int64_t lease_ms) {
+JobSpec job_with(std::int64_t lease_ms) {
   JobSpec spec;
   spec.tenant = "only";
   spec.command = {"true"};
   spec.resources = {{"cpu", 1000}};
   spec.lease_ms = lease_ms;
-  return cluster.ask<JobAccepted>(SubmitJob{cluster.operator_caller(), spec});
+  return spec;
+}
+
+Expected<JobAccepted> submit(ClusterFixture& cluster, std::int64_t lease_ms) {
+  return cluster.ask<JobAccepted>(SubmitJob{cluster.operator_caller(), job_with(lease_ms)});
 }
 
 /// One task with the cluster's lease and one with its own run on a node; another node is idle.
@@ -185,6 +189,25 @@ TEST_CASE("a job asks for no lease that the cluster does not give", "[actor]") {
   }
   for (const std::int64_t lease_ms : {std::int64_t{0}, std::int64_t{10'000}, kLongest_ms})
     CHECK(submit(cluster, lease_ms));
+}
+
+TEST_CASE("a class has a lease for its jobs that ask for none", "[actor]") {
+  auto settings = with_longest(kLongest_ms);
+  settings.class_leases_ms = {{"nightly", kOwn_ms}};
+  ClusterFixture cluster(settings);
+  cluster.apply({tenant_spec("only", 1)});
+  const auto submit_of = [&](const std::string& job_class, std::int64_t lease_ms) {
+    JobSpec spec = job_with(lease_ms);
+    spec.job_class = job_class;
+    REQUIRE(cluster.ask<JobAccepted>(SubmitJob{cluster.operator_caller(), spec}));
+  };
+  submit_of("nightly", 0);
+  submit_of("nightly", 20'000);
+  submit_of("daily", 0);
+  submit_of("", 0);
+  std::vector<std::int64_t> leases;
+  for (const auto& order : cluster.join("node1", 4).launches()) leases.push_back(order.lease_ms);
+  CHECK(leases == std::vector<std::int64_t>{kOwn_ms, 20'000, 0, 0});
 }
 
 }  // namespace

@@ -61,6 +61,26 @@ TEST_CASE("jobs may ask for leases of up to five minutes unless it says otherwis
   CHECK(message("longest_lease: 25h\n") == "90000000 ms is more than one day (line 1 of c.yaml)");
 }
 
+TEST_CASE("classes have leases between the ordinary and the longest", "[unit][daemon_config]") {
+  CoordinatorConfig config;
+  REQUIRE_FALSE(read_config("class_leases: {nightly: 2m, web: 15s}\n", "c.yaml", config));
+  CHECK(config.class_leases_ms ==
+        std::map<std::string, std::int64_t>{{"nightly", 120'000}, {"web", 15'000}});
+  const auto message = [&](const std::string& text) {
+    return details(read_config(text, "c.yaml", config)).message;
+  };
+  CHECK(message("class_leases: {nightly: 6m}\n") ==
+        "360000 ms is not between lease, 15000 ms, and longest_lease, 300000 ms (line 1 of "
+        "c.yaml)");
+  CHECK(message("class_leases: {nightly: 14s}\n") ==
+        "14000 ms is not between lease, 15000 ms, and longest_lease, 300000 ms (line 1 of "
+        "c.yaml)");
+  CHECK(message("class_leases: {'a b': 20s}\n") ==
+        "'a b' is not the name of a class (line 1 of c.yaml)");
+  CHECK(message("class_leases: [20s]\n") ==
+        "a list is not a mapping of keys to values (line 1 of c.yaml)");
+}
+
 TEST_CASE("an agent's configuration says who tasks run as, and how long logs stay",
           "[unit][daemon_config]") {
   AgentConfig config;

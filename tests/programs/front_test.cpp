@@ -1,11 +1,12 @@
 // What `fairwater` does by itself, and what it leaves to `fairwater-local`.
+#include "cli/front/front.hpp"
+
 #include <set>
 #include <sstream>
 
 #include <catch2/catch.hpp>
 
 #include "cli/commands.hpp"
-#include "cli/front/front.hpp"
 
 namespace fairwater::test {
 namespace {
@@ -53,8 +54,8 @@ TEST_CASE("the front says what the whole command line says", "[unit][cli][front]
         Words{"job", "run", "true"}, Words{"status", "--", "true"}, Words{"ledger", "verify", "x"},
         Words{"--address", "127.0.0.1:1", "--token", "x", "job", "list"},
         Words{"--address", "127.0.0.1:1", "--token", "x", "--json", "ledger", "verify"},
-        Words{"--address", "nowhere", "status"}, Words{"coordinator", "hand"},
-        Words{"gang", "run"}, Words{"profile", "show"}, Words{"usage", "--by", "hour"}}) {
+        Words{"--address", "nowhere", "status"}, Words{"coordinator", "hand"}, Words{"gang", "run"},
+        Words{"profile", "show"}, Words{"usage", "--by", "hour"}}) {
     CAPTURE(words);
     REQUIRE(is_for_front(words));
     std::ostringstream out;

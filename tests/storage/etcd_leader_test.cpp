@@ -32,8 +32,8 @@ class Member final : private kj::HttpService {
           kj::HttpHeaderTable headers;
           headers_ = &headers;
           kj::HttpServer server(loop.timer(), headers, *this);
-          auto address = loop.io.provider->getNetwork().parseAddress("127.0.0.1:0").wait(
-              loop.io.waitScope);
+          auto address =
+              loop.io.provider->getNetwork().parseAddress("127.0.0.1:0").wait(loop.io.waitScope);
           auto receiver = address->listen();
           {
             const std::lock_guard lock(mutex_);
@@ -47,7 +47,7 @@ class Member final : private kj::HttpService {
     const std::lock_guard lock(mutex_);
     return endpoint_;
   }
-  std::atomic<int> asked = 0;    ///< for transactions
+  std::atomic<int> asked = 0;     ///< for transactions
   std::atomic<bool> ill = false;  ///< refuses them
 
  private:
@@ -58,11 +58,11 @@ class Member final : private kj::HttpService {
     return body.readAllText().then([this, is_status, &response](kj::String&&) {
       if (!is_status) ++asked;
       const bool fails = !is_status && ill;
-      const std::string text =
-          fails ? R"({"error": "no leader", "code": 14})"
-                : R"({"header": {"member_id": ")" + std::to_string(id_) + R"(", "raft_term": ")" +
-                      std::to_string(members_.term) + R"("}, "succeeded": true, "leader": ")" +
-                      std::to_string(members_.leader) + R"("})";
+      const std::string text = fails ? R"({"error": "no leader", "code": 14})"
+                                     : R"({"header": {"member_id": ")" + std::to_string(id_) +
+                                           R"(", "raft_term": ")" + std::to_string(members_.term) +
+                                           R"("}, "succeeded": true, "leader": ")" +
+                                           std::to_string(members_.leader) + R"("})";
       kj::HttpHeaders headers(*headers_);
       auto stream = response.send(fails ? 503 : 200, fails ? "ill" : "OK", headers, text.size());
       auto content = kj::heapString(text.data(), text.size());
@@ -94,9 +94,7 @@ struct MembersTest {
     }
     etcd = must(connect_etcd({endpoints, {}}));
   }
-  void ask() {
-    REQUIRE(etcd->call("/v3/kv/txn", nlohmann::json::object(), 10'000));
-  }
+  void ask() { REQUIRE(etcd->call("/v3/kv/txn", nlohmann::json::object(), 10'000)); }
   /// Asks until that one answers, and then once more.
   bool comes_to(Member& member) {
     for (int i = 0; i < 2000; ++i) {

@@ -375,8 +375,7 @@ TEST_CASE("of a group that is refused nothing stays, and of the one before it ev
   CHECK(ledger.verify().ok);
 }
 
-TEST_CASE("the mark of what a store agreed on is written now and then",
-          "[unit][ledger][replica]") {
+TEST_CASE("the mark of what a store agreed on is written now and then", "[unit][ledger][replica]") {
   Leader leader;
   const auto mark = [&] { return must(HighWaterFile::read("/ledger", leader.disk.get()))->number; };
   const auto until = leader.ledger->last_number() + 2500;
