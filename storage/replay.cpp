@@ -98,20 +98,30 @@ void load_standing(const SegmentReader& segment, RebuiltRecords& records) {
   pieces.end();
 }
 
-void load_jobs(const SegmentReader& segment, RebuiltRecords& records,
-               const std::function<bool(JobId)>& is_wanted) {
-  Pieces pieces(records);
+bool visit_jobs(
+    const SegmentReader& segment, const std::function<bool(JobId)>& is_wanted,
+    const std::function<bool(Family, const std::string& key, const std::string& value)>& visit) {
+  bool goes_on = true;
   segment.walk(SegmentPart::jobs, "", [&](std::string_view key, std::string_view value) {
     const auto job = decode_stored<JobRecord>(Family::jobs, key, value);
     if (!is_wanted(job.id)) return true;
-    for (DerivedEntry& entry : entries_of(job))
-      pieces.add(entry.family, std::move(entry.key), std::move(entry.value));
-    pieces.add(Family::jobs, std::string(key), std::string(value));
-    return true;
+    for (const DerivedEntry& entry : entries_of(job))
+      goes_on = goes_on && visit(entry.family, entry.key, entry.value);
+    return goes_on = goes_on && visit(Family::jobs, std::string(key), std::string(value));
   });
+  if (!goes_on) return false;
   segment.walk(SegmentPart::tasks, "", [&](std::string_view key, std::string_view value) {
-    if (is_wanted(JobId{from_big_endian<std::uint64_t>(key)}))
-      pieces.add(Family::tasks, std::string(key), std::string(value));
+    if (!is_wanted(JobId{from_big_endian<std::uint64_t>(key)})) return true;
+    return goes_on = visit(Family::tasks, std::string(key), std::string(value));
+  });
+  return goes_on;
+}
+
+void load_jobs(const SegmentReader& segment, RebuiltRecords& records,
+               const std::function<bool(JobId)>& is_wanted) {
+  Pieces pieces(records);
+  visit_jobs(segment, is_wanted, [&](Family family, std::string key, std::string value) {
+    pieces.add(family, std::move(key), std::move(value));
     return true;
   });
   pieces.end();

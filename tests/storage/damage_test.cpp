@@ -35,17 +35,6 @@ std::map<std::string, std::string> files_of(const std::string& directory) {
   return files;
 }
 
-/// Changes one key behind the ledger's back.
-void tamper(const std::string& directory, Family family, const std::string& key,
-            const std::optional<std::string>& bytes) {
-  auto database =
-      must(Database::open(directory, rocksdb::Env::Default(), Database::Mode::read_write));
-  rocksdb::WriteBatch batch;
-  bytes ? batch.Put(database->handle(family), key, *bytes)
-        : batch.Delete(database->handle(family), key);
-  REQUIRE(database->write(batch, true).ok());
-}
-
 std::pair<std::string, std::string> first_record(const std::string& directory, Family family) {
   const auto database =
       must(Database::open(directory, rocksdb::Env::Default(), Database::Mode::read_only));

@@ -18,6 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using Catch::Matchers::Contains;
+using Catch::Matchers::EndsWith;
+using Catch::Matchers::StartsWith;
 
 constexpr std::int64_t kHour_us = std::int64_t{3600} * 1'000'000;
 
@@ -220,6 +222,60 @@ TEST_CASE("jobs that are listed keep their files", "[history]") {
   limits.max_archive_bytes = 1;
   CHECK(must(ledger->cut_history(limits)).is_empty());
   must_verify(*ledger);
+}
+
+TEST_CASE("what differs of a job that is archived and listed is named", "[history][damage]") {
+  const TemporaryDirectory directory;
+  {
+    auto ledger = must(Ledger::open(options_for(directory.path())));
+    must(ledger->append(founding()));
+    Traffic traffic(*ledger, 2);
+    for (int i = 0; i < 60; ++i) must(ledger->append(traffic.next_batch(4)));
+    checkpoint(*ledger);
+    CHECK(must(ledger->cut_history({})).archived_jobs > 1);
+    must_verify(*ledger);
+  }
+  const Archive archive(directory.path(), rocksdb::Env::Default());
+  const JobId listed = archive.segments().back().highest;
+  const std::string number = std::to_string(listed.value);
+  const std::string key = key_of(listed);
+  const auto reader = archive.open(archive.segments().back());
+  const auto job =
+      decode_stored<JobRecord>(Family::jobs, key, *reader->find(SegmentPart::jobs, key));
+  const auto first_difference = [&] {
+    const VerifyReport report = must(Ledger::verify_directory(directory.path()));
+    CHECK_FALSE(report.ok);
+    return report.differences.empty() ? "" : report.differences.front();
+  };
+  auto other = job;
+  SECTION("another job") {
+    other.tasks.succeeded += 1;
+    tamper(directory.path(), Family::jobs, key, to_bytes(other));
+    CHECK_THAT(first_difference(), StartsWith("jobs " + number + ": stored "));
+  }
+  SECTION("no job") {
+    tamper(directory.path(), Family::jobs, key, std::nullopt);
+    CHECK_THAT(first_difference(), StartsWith("jobs " + number + ": nothing is stored"));
+  }
+  SECTION("no task") {
+    std::string task;
+    reader->walk(SegmentPart::tasks, "", [&](std::string_view at, std::string_view) {
+      task = at;
+      return false;
+    });
+    tamper(directory.path(), Family::tasks, task, std::nullopt);
+    CHECK_THAT(first_difference(), StartsWith("tasks ") && Contains(": nothing is stored"));
+  }
+  SECTION("one too many") {
+    other.id = JobId{999'999};
+    tamper(directory.path(), Family::jobs, key_of(other.id), to_bytes(other));
+    CHECK_THAT(first_difference(), StartsWith("jobs 999999: stored ") && EndsWith("gives nothing"));
+  }
+  SECTION("not in its tenant's list") {
+    const auto entry = entries_of(job).front();
+    tamper(directory.path(), entry.family, entry.key, std::nullopt);
+    CHECK_THAT(first_difference(), Contains(": nothing is stored"));
+  }
 }
 
 TEST_CASE("a damaged archive is named, and the rest goes on", "[history][damage]") {

@@ -4,6 +4,7 @@
 
 #include "policy/allocator/deal_steps.hpp"
 #include "state/job.hpp"
+#include "storage/database.hpp"
 
 namespace fairwater::test {
 
@@ -286,6 +287,16 @@ ErrorDetails open_error(const LedgerOptions& options) {
   const auto ledger = Ledger::open(options);
   if (ledger) throw std::runtime_error("the ledger opens");
   return details(ledger.error());
+}
+
+void tamper(const std::string& directory, Family family, const std::string& key,
+            const std::optional<std::string>& bytes) {
+  auto database =
+      must(Database::open(directory, rocksdb::Env::Default(), Database::Mode::read_write));
+  rocksdb::WriteBatch batch;
+  bytes ? batch.Put(database->handle(family), key, *bytes)
+        : batch.Delete(database->handle(family), key);
+  REQUIRE(database->write(batch, true).ok());
 }
 
 }  // namespace fairwater::test

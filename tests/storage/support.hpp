@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "process/temporary_directory.hpp"
+#include "storage/families.hpp"
 #include "storage/ledger.hpp"
 
 namespace fairwater::test {
@@ -79,6 +81,9 @@ class Traffic {
 void make_ledger(const std::string& directory, int batches = 40);
 /// Of a ledger that must be there.
 [[nodiscard]] LedgerOptions existing(const std::string& directory);
+/// Changes one key behind the ledger's back; none: takes it away.
+void tamper(const std::string& directory, Family family, const std::string& key,
+            const std::optional<std::string>& bytes);
 /// What opening says against it; fails when it opens.
 [[nodiscard]] ErrorDetails open_error(const LedgerOptions& options);
 
