@@ -19,6 +19,7 @@
 #include "daemon/replication/replica_steps.hpp"
 #include "daemon/restore.hpp"
 #include "policy/core/check.hpp"
+#include "process/directory_place.hpp"
 #include "storage/backup.hpp"
 #include "storage/directory.hpp"
 #include "storage/etcd/etcd_journal.hpp"
@@ -44,6 +45,20 @@ caf::error mark_replica(const CoordinatorConfig& config) {
   const auto written = write_durably(env, config.data, replica_file(config), config.member + "\n");
   return written.ok() ? caf::error{}
                       : storage_error(written, "cannot write " + replica_file(config));
+}
+
+/// Only a coordinator alone finds out whether a copy is the newest ledger, and ends what nodes
+/// still run of the life that a restore gave up. Several take theirs for the newest.
+caf::error refuse_untrusted_copy(const CoordinatorConfig& config) {
+  if (std::filesystem::exists(replica_file(config))) return {};
+  const auto place = place_of(config.data);
+  if (!place) return place.error();
+  if (*place == Place::same) return {};
+  return make_error(ErrorCode::wrong_state,
+                    config.data +
+                        " was copied or restored, and no coordinator has found yet that it is the "
+                        "newest ledger: start it alone, without --replicas, until fairwater status "
+                        "says that it grants, and then with --found");
 }
 
 /// What another thread tells the one that waits for signals.
@@ -161,6 +176,7 @@ class Replica {
       if (!alone) return alone.error();
       head = alone->ledger->head();
     }
+    if (caf::error refused = refuse_untrusted_copy(config_)) return refused;
     for (;;) {
       const caf::error failed = journal_->found(head);
       if (!failed) return {};

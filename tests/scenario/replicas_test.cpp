@@ -438,6 +438,11 @@ TEST_CASE("what would part the ledgers of several coordinators is refused",
   CHECK_THAT(refusal(changed(replicas.data("two"), fresh, {"--init", "--found"})),
              Catch::Contains("etcd holds a journal under 'fairwater' already"));
   CHECK_FALSE(std::filesystem::exists(fresh));
+  // A copy that no coordinator has looked into alone begins no journal, wherever.
+  std::filesystem::copy(replicas.data("two"), fresh, std::filesystem::copy_options::recursive);
+  std::filesystem::remove(fresh + "/replica");
+  CHECK_THAT(refusal(changed(replicas.data("two"), fresh, {"--found"})),
+             Catch::Contains("was copied or restored") && Catch::Contains("start it alone"));
 
   // Nor does one follow that knows less of the journal than it needs.
   CommandOptions raise;  // fairwater/format := {"format": 9, "version": "9.8"}
