@@ -55,13 +55,21 @@ Replicas::Replicas(ReplicasSetup setup) : setup_(std::move(setup)) {
   const auto ports = free_ports(3 * names_.size());
   for (std::size_t i = 0; i < names_.size(); ++i)
     ports_[names_[i]] = {ports[3 * i], ports[3 * i + 1], ports[3 * i + 2]};
+  if (setup_.authority != nullptr) {
+    member_keys_ = setup_.authority->issue("member", "localhost");
+    client_keys_ = setup_.authority->issue("coordinator", "coordinator");
+  }
   std::string members;
   std::string etcd;
   for (const auto& name : names_) {
     members += fmt::format("  {}: {}\n", name, address(name));
     etcd += fmt::format("  - {}\n", url(name, ports_[name].etcd_clients));
   }
-  std::ofstream(directory_ / "replicas.yaml") << "members:\n" << members << "etcd:\n" << etcd;
+  std::ofstream file(directory_ / "replicas.yaml");
+  file << "members:\n" << members << "etcd:\n" << etcd;
+  if (setup_.authority != nullptr)
+    file << fmt::format("tls: {{ca: {}, cert: {}, key: {}}}\n", setup_.authority->file(),
+                        client_keys_.certificate, client_keys_.key);
   std::ofstream(directory_ / "coordinator.yaml") << setup_.configuration;
 }
 
@@ -87,7 +95,14 @@ std::string Replicas::network_namespace(const std::string& host) const {
 }
 
 std::string Replicas::url(const std::string& name, std::uint16_t port) const {
-  return fmt::format("http://{}:{}", host(name), port);
+  // Certificates are for names.
+  return setup_.authority != nullptr ? fmt::format("https://localhost:{}", port)
+                                     : listening_url(name, port);
+}
+
+std::string Replicas::listening_url(const std::string& name, std::uint16_t port) const {
+  return fmt::format("{}://{}:{}", setup_.authority != nullptr ? "https" : "http", host(name),
+                     port);
 }
 
 std::string Replicas::data(const std::string& name) const {
@@ -119,11 +134,11 @@ void Replicas::start_etcd(const std::string& name) {
                      "--data-dir",
                      directory_ / ("etcd-" + name),
                      "--listen-client-urls",
-                     url(name, own.etcd_clients),
+                     listening_url(name, own.etcd_clients),
                      "--advertise-client-urls",
                      url(name, own.etcd_clients),
                      "--listen-peer-urls",
-                     url(name, own.etcd_peers),
+                     listening_url(name, own.etcd_peers),
                      "--initial-advertise-peer-urls",
                      url(name, own.etcd_peers),
                      "--initial-cluster",
@@ -135,6 +150,13 @@ void Replicas::start_etcd(const std::string& name) {
                      "--pre-vote",
                      "--max-request-bytes",
                      "16777216"};
+  if (setup_.authority != nullptr)
+    for (const std::string line : {"", "peer-"})
+      options.command.insert(
+          options.command.end(),
+          {"--" + line + "cert-file", member_keys_.certificate, "--" + line + "key-file",
+           member_keys_.key, "--" + line + "trusted-ca-file", setup_.authority->file(),
+           "--" + line + "client-cert-auth"});
   options.network_namespace = network_namespace(name);
   options.error_file = directory_ / ("etcd-" + name + ".log");
   etcd_[name] = std::make_unique<ChildProcess>(options);
@@ -208,10 +230,20 @@ std::string Replicas::etcd_url(const std::string& name) const {
   return url(name, ports_.at(name).etcd_clients);
 }
 
+Completed Replicas::ask_etcd(const std::string& name, const std::string& path,
+                             const nlohmann::json& request) const {
+  CommandOptions options;
+  options.command = {"curl", "-s", "--max-time", "1", etcd_url(name) + path, "-d", request.dump()};
+  if (setup_.authority != nullptr)
+    options.command.insert(options.command.end(),
+                           {"--cacert", setup_.authority->file(), "--cert",
+                            client_keys_.certificate, "--key", client_keys_.key});
+  options.network_namespace = network_namespace("desk");
+  return run(options);
+}
+
 nlohmann::json Replicas::etcd_status(const std::string& name) const {
-  const Completed status = run({.command = {"curl", "-s", "--max-time", "1",
-                                            etcd_url(name) + "/v3/maintenance/status", "-d", "{}"},
-                                .network_namespace = network_namespace("desk")});
+  const Completed status = ask_etcd(name, "/v3/maintenance/status", nlohmann::json::object());
   auto answer = nlohmann::json::parse(status.output, nullptr, false);
   return answer.is_object() && answer.contains("leader") ? answer : nlohmann::json{};
 }
@@ -231,10 +263,7 @@ void Replicas::lead_etcd(const std::string& name, Duration limit) const {
     const auto next = etcd_status(name);
     if (leader.empty() || next.is_null()) return false;
     const nlohmann::json request = {{"targetID", next["header"]["member_id"]}};
-    (void)run({.command = {"curl", "-s", "--max-time", "1",
-                           etcd_url(leader) + "/v3/maintenance/transfer-leadership", "-d",
-                           request.dump()},
-               .network_namespace = network_namespace("desk")});
+    (void)ask_etcd(leader, "/v3/maintenance/transfer-leadership", request);
     return false;
   });
 }

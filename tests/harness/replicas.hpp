@@ -13,6 +13,7 @@
 #include "process/temporary_directory.hpp"
 #include "tests/harness/child_process.hpp"
 #include "tests/harness/network.hpp"
+#include "tests/storage/certificates.hpp"
 
 namespace fairwater::harness {
 
@@ -31,6 +32,8 @@ struct ReplicasSetup {
   std::map<std::string, std::filesystem::path> data = {};
   /// Of etcd's members; they beat ten times in it.
   int etcd_election_ms = 300;
+  /// Certifies etcd's members and coordinators to each other, on this machine; null: no TLS.
+  const test::Authority* authority = nullptr;
 };
 
 class Replicas {
@@ -96,10 +99,18 @@ class Replicas {
   /// moment that it leads, but not that it grants.
   [[nodiscard]] nlohmann::json cluster() const;
   [[nodiscard]] std::string host(const std::string& name) const;
+  /// By which others reach a member of etcd.
   [[nodiscard]] std::string url(const std::string& name, std::uint16_t port) const;
+  /// On which it listens.
+  [[nodiscard]] std::string listening_url(const std::string& name, std::uint16_t port) const;
+  /// Asks a member of etcd.
+  [[nodiscard]] Completed ask_etcd(const std::string& name, const std::string& path,
+                                   const nlohmann::json& request) const;
 
   ReplicasSetup setup_;
   TemporaryDirectory directory_;
+  test::KeyFiles member_keys_;  ///< of etcd's members; empty without an authority
+  test::KeyFiles client_keys_;
   std::vector<std::string> names_{"one", "three", "two"};
   std::map<std::string, Ports> ports_;
   std::map<std::string, std::unique_ptr<ChildProcess>> etcd_;

@@ -12,6 +12,7 @@
 #include "tests/harness/network.hpp"
 #include "tests/scenario/pages.hpp"
 #include "tests/scenario/support.hpp"
+#include "tests/storage/certificates.hpp"
 
 namespace fairwater::scenario {
 namespace {
@@ -167,6 +168,37 @@ TEST_CASE("leaders are killed, stopped and told to go, and each task runs once",
   }
   work.stop();
   REQUIRE(work.acknowledged().size() >= static_cast<std::size_t>(rounds()));
+  check_work(cluster, log, work.acknowledged());
+  check_ledgers(replicas);
+}
+
+TEST_CASE("with certificates on every line to etcd and between its members a leader falls as well",
+          "[scenario][replicas]") {
+  if (!has_etcd_or_skips()) return;
+  if (!test::Authority::can_be_made()) return skip("certificates need openssl");
+  const test::Authority authority;
+  Replicas replicas({.configuration = kConfiguration, .authority = &authority});
+  Cluster cluster(beside(replicas));
+  const WorkLog log(cluster.directory() / "work");
+  start(replicas, cluster);
+  // Whoever has no certificate of that authority is not heard by etcd.
+  const Completed stranger = harness::run(
+      {.command = {"curl", "-s", "--max-time", "5", "--cacert", authority.file(),
+                   replicas.etcd_url("one") + "/v3/kv/range", "-d", "{\"key\": \"AA==\"}"}});
+  CHECK(stranger.status != 0);
+  CHECK(replicas.etcd_leader() != "");
+  SteadyWork work(cluster, log);
+  const auto goes_on = [&] {
+    const std::size_t runs = log.runs().size();
+    harness::wait_until("work goes on", kPatience, [&] { return log.runs().size() >= runs + 8; });
+  };
+  goes_on();
+  const std::string leader = replicas.wait_for_leader();
+  CHECK(replicas.stop_coordinator(leader, SIGKILL) == 128 + SIGKILL);
+  CHECK(replicas.wait_for_leader(leader) != leader);
+  goes_on();
+  replicas.start_coordinator(leader);
+  work.stop();
   check_work(cluster, log, work.acknowledged());
   check_ledgers(replicas);
 }
