@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <random>
 #include <thread>
 
@@ -306,6 +307,48 @@ TEST_CASE("without a majority nothing is acknowledged, tasks run on, and it heal
   CHECK(each_ran_once(log, {{before, 2}}));
   const auto after = cluster.submit(job_file("steady", 4, log.command_line("true")));
   CHECK(cluster.wait({after}) == 0);
+}
+
+TEST_CASE("without a majority a task ends with its lease, and one with a longer lease goes on",
+          "[scenario][replicas]") {
+  if (!has_etcd_or_skips()) return;
+  Replicas replicas({.configuration = "lease: 5s\ngrace: 4s\nheartbeat_interval: 250ms\n"});
+  Cluster cluster(beside(replicas));
+  const WorkLog log(cluster.directory() / "work");
+  start(replicas, cluster);
+  const auto gate = cluster.directory() / "gate";
+  const auto submit = [&](const std::string& name, const std::string& lease) {
+    const auto pid = cluster.directory() / (name + ".pid");
+    const auto job = cluster.submit(job_file(
+        "steady", 1,
+        lease + log.command_line(fmt::format("echo $$ >{}; until [ -e {} ]; do sleep 0.1; done",
+                                             pid.string(), gate.string()))));
+    std::uint64_t started = 0;
+    harness::wait_until(name + " runs", Duration(20'000), [&] {
+      std::istringstream(read_file(pid)) >> started;
+      return started > 0;
+    });
+    return std::pair(job, static_cast<pid_t>(started));
+  };
+  const auto [usual, usual_process] = submit("usual", "");
+  const auto [patient, patient_process] = submit("patient", "lease: 5m\n");
+  const auto runs = [](pid_t process) { return ::kill(process, 0) == 0; };
+
+  for (const char* member : {"one", "two"})
+    CHECK(replicas.stop_etcd(member, SIGKILL) == 128 + SIGKILL);
+  harness::wait_until("the lease is over", Duration(20'000),
+                      [&, process = usual_process] { return !runs(process); });
+  CHECK(runs(patient_process));
+  for (const char* member : {"one", "two"}) replicas.start_etcd(member);
+  (void)replicas.wait_for_leader();
+  harness::wait_until("it runs again", kPatience, [&, job = usual] {
+    return log.starts()[{job, 0}] == 2;
+  });
+  CHECK(runs(patient_process));
+  std::ofstream(gate) << "open";
+  CHECK(cluster.wait({usual, patient}, kPatience) == 0);
+  CHECK(log.starts() ==
+        std::map<std::pair<std::uint64_t, std::uint32_t>, int>{{{usual, 0}, 2}, {{patient, 0}, 1}});
 }
 
 TEST_CASE("a coordinator that follows shows what it holds, and how old that is",
