@@ -83,7 +83,7 @@ void check_work(const Cluster& cluster, const WorkLog& log,
   std::map<std::uint64_t, std::uint32_t> tasks;
   std::vector<std::uint64_t> ids;
   for (const json listed = cluster.list("job"); const auto& job : listed) {
-    tasks[job["id"]] = 4;
+    tasks[job["id"]] = job["tasks"]["total"];
     ids.push_back(job["id"]);
   }
   for (const std::uint64_t id : acknowledged) {
@@ -126,6 +126,73 @@ void check_ledgers(Replicas& replicas) {
   CHECK(records.size() == 1);
 }
 
+/// What `fairwater` prints while it goes on, in a file.
+class Following {
+ public:
+  Following(const Replicas& replicas, const Cluster& cluster, std::vector<std::string> arguments)
+      : replicas_(replicas),
+        arguments_(std::move(arguments)),
+        file_(cluster.directory() / (arguments_.back() + ".followed")),
+        process_({.command = command(),
+                  .environment = {{"FAIRWATER_ADDRESS", replicas.addresses()},
+                                  {"FAIRWATER_TOKEN", cluster.operator_token()}}}) {}
+
+  /// What it has printed is all that there is, each once and in that order.
+  void check() {
+    const Completed asked = replicas_.fairwater(with({"--json"}));
+    INFO(asked.errors);
+    REQUIRE(asked.status == 0);
+    harness::wait_until("the follower has told of all", Duration(20'000),
+                        [&] { return read_file(file_).size() >= asked.output.size(); });
+    CHECK(process_.running());
+    const std::string followed = read_file(file_);
+    const auto parts = std::mismatch(asked.output.begin(), asked.output.end(), followed.begin());
+    INFO("it differs from: " << std::string(parts.first, asked.output.end()).substr(0, 500));
+    CHECK(parts.first == asked.output.end());
+  }
+
+ private:
+  [[nodiscard]] std::vector<std::string> with(std::vector<std::string> more) const {
+    more.insert(more.begin(), arguments_.begin(), arguments_.end());
+    return more;
+  }
+  [[nodiscard]] std::vector<std::string> command() const {
+    std::vector<std::string> words{"bash", "-c", "exec \"$@\" >'" + file_.string() + "'", "bash",
+                                   harness::programs_directory() / "fairwater"};
+    for (const auto& word : with({"--follow", "--json"})) words.push_back(word);
+    return words;
+  }
+
+  const Replicas& replicas_;
+  std::vector<std::string> arguments_;
+  std::filesystem::path file_;
+  harness::ChildProcess process_;
+};
+
+/// One job that runs as long as the scenario wants, and a client that waits for it.
+class AwaitedJob {
+ public:
+  AwaitedJob(const Replicas& replicas, const Cluster& cluster, const WorkLog& log)
+      : gate_(cluster.directory() / "gate"),
+        job_(cluster.submit(
+            job_file("steady", 1,
+                     log.command_line("until [ -e " + gate_.string() + " ]; do sleep 0.1; done")))),
+        waiting_({.command = {harness::programs_directory() / "fairwater", "job", "wait",
+                              std::to_string(job_)},
+                  .environment = {{"FAIRWATER_ADDRESS", replicas.addresses()},
+                                  {"FAIRWATER_TOKEN", cluster.operator_token()}}}) {}
+  void check() {
+    CHECK(waiting_.running());
+    std::ofstream(gate_) << "open";
+    CHECK(waiting_.wait(kPatience) == 0);
+  }
+
+ private:
+  std::filesystem::path gate_;
+  std::uint64_t job_;
+  harness::ChildProcess waiting_;
+};
+
 TEST_CASE("leaders are killed, stopped and told to go, and each task runs once",
           "[scenario][replicas]") {
   if (!has_etcd_or_skips()) return;
@@ -136,6 +203,9 @@ TEST_CASE("leaders are killed, stopped and told to go, and each task runs once",
   Cluster cluster(beside(replicas));
   const WorkLog log(cluster.directory() / "work");
   start(replicas, cluster);
+  AwaitedJob awaited(replicas, cluster, log);
+  Following events(replicas, cluster, {"events"});
+  Following journal(replicas, cluster, {"ledger", "journal"});
   SteadyWork work(cluster, log);
 
   for (int round = 0; round < rounds(); ++round) {
@@ -181,7 +251,10 @@ TEST_CASE("leaders are killed, stopped and told to go, and each task runs once",
   }
   work.stop();
   REQUIRE(work.acknowledged().size() >= static_cast<std::size_t>(rounds()));
+  awaited.check();
   check_work(cluster, log, work.acknowledged());
+  events.check();
+  journal.check();
   check_ledgers(replicas);
 }
 
