@@ -70,7 +70,8 @@ void print(const std::string& name, const std::string& what, const std::vector<d
   row("p99", bench::quantile(quiet, 0.99), bench::quantile(flooded, 0.99));
 }
 
-void measure_flood(const Sizes& sizes, Coordinators coordinators) {
+/// By how many percent a mean submission takes longer beside the flood.
+double measure_flood(const std::string& name, const Sizes& sizes, Coordinators coordinators) {
   // The flood comes from other machines in truth: it has a processor of its own, and coordinator,
   // nodes and the measured tenant share the other.
   const harness::OnProcessor here(0);
@@ -96,19 +97,28 @@ void measure_flood(const Sizes& sizes, Coordinators coordinators) {
     measure(setting, other, submission, seconds, flooded);
     accepted += static_cast<double>(flooders->stop().turn_ms.size());
   }
-  const char* row = coordinators == Coordinators::three ? "agreed_flood" : "flood";
-  const auto name = fmt::format("scale_{}/{}", row, sizes.nodes);
   print(name, "submission", quiet.submissions_ms, flooded.submissions_ms);
   print(name, "heartbeat", quiet.heartbeats_ms, flooded.heartbeats_ms);
   bench::figure(name + ".accepted_of_flood", accepted / (seconds * kRounds), "1/s");
+  return 100 * (mean(flooded.submissions_ms) / mean(quiet.submissions_ms) - 1);
+}
+
+/// Fails once the cluster is gone: nothing is wrong with it.
+void judge_flood(const char* row, const Sizes& sizes, Coordinators coordinators) {
+  const auto name = fmt::format("scale_{}/{}", row, sizes.nodes);
+  const double slower = measure_flood(name, sizes, coordinators);
+  if (slower > sizes.most_slower)
+    throw TooSlow(fmt::format(
+        "{}: beside a flood a submission takes {:.1f} % longer, {:g} % at most are good", name,
+        slower, sizes.most_slower));
 }
 
 }  // namespace
 
-void flood(const Sizes& sizes) { measure_flood(sizes, Coordinators::one); }
+void flood(const Sizes& sizes) { judge_flood("flood", sizes, Coordinators::one); }
 
 void agreed_flood(const Sizes& sizes) {
-  if (has_etcd_for("agreed_flood")) measure_flood(sizes, Coordinators::three);
+  if (has_etcd_for("agreed_flood")) judge_flood("agreed_flood", sizes, Coordinators::three);
 }
 
 }  // namespace fairwater::load

@@ -51,15 +51,26 @@ int run(int argc, char** argv) {
   app.add_option("--followers", sizes.followers, "of the journal")->capture_default_str();
   app.add_option("--pollers", sizes.pollers, "of the status")->capture_default_str();
   app.add_option("--seconds", sizes.seconds, "under measure")->capture_default_str();
+  app.add_option("--most-slower", sizes.most_slower,
+                 "percent that a mean submission beside a flood may take longer")
+      ->capture_default_str();
   app.add_option("--accounting", sizes.accounting, "of the ledger: time or units");
   CLI11_PARSE(app, argc, argv);
   for (const auto& name : wanted)
     if (std::none_of(rows().begin(), rows().end(), [&](auto& row) { return row.name == name; }))
       throw std::runtime_error("there is no row " + name);
-  for (const Row& row : rows())
-    if (wanted.empty() || std::find(wanted.begin(), wanted.end(), row.name) != wanted.end())
+  int status = 0;
+  for (const Row& row : rows()) {
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), row.name) == wanted.end())
+      continue;
+    try {
       row.run(sizes);
-  return 0;
+    } catch (const TooSlow& error) {
+      std::cerr << "load: " << error.what() << '\n';
+      status = 1;
+    }
+  }
+  return status;
 }
 
 }  // namespace

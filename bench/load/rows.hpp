@@ -2,11 +2,17 @@
 // counts is not what it must be.
 #pragma once
 
+#include <stdexcept>
 #include <vector>
 
 #include "bench/load/setting.hpp"
 
 namespace fairwater::load {
+
+/// It took longer than is good. The rows that follow are measured nevertheless.
+struct TooSlow : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 struct Row {
   const char* name;

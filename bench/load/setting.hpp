@@ -29,6 +29,8 @@ struct Sizes {
   std::uint32_t followers = 10;
   std::uint32_t pollers = 200;
   double seconds = 5;
+  /// Beside a flood a mean submission may take that many percent longer.
+  double most_slower = 20;
   std::string accounting;  ///< of the ledger; empty: the default
 };
 
