@@ -245,6 +245,7 @@ void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
 void take_window(CoordinatorSelf self, DemandWindow& window) {
   auto& state = self->state;
   if (!state.nesting.is_leaf(window.tenant)) return;  // it was removed or divided meanwhile
+  pass_time(self);  // it tells from now on how long tasks may yet wait
   state.allocation->take_window(std::move(window));
   if (state.allocation->is_due()) schedule_cycle(self);
 }

@@ -125,6 +125,7 @@ void ClusterFixture::start(bool copied) {
   options.env = env_.get();
   options.min_free_bytes = 1 << 20;
   options.store = store_;
+  options.clock = settings_.wall_clock;
   auto ledger = Ledger::open(options);
   if (!ledger) FAIL(details(ledger.error()).message);
   if ((*ledger)->last_number() == 0) {

@@ -420,4 +420,42 @@ TEST_CASE("what was lent comes back as fast as its owner's tasks are known to en
 }
 
 }  // namespace
+TEST_CASE("tasks are late by when they came, wherever the ledger's clock stood then", "[actor]") {
+  const auto now_ms = std::make_shared<std::int64_t>(0);
+  ClusterSettings settings = ClusterFixture::default_settings();
+  settings.lease_ms = 86'400'000;
+  settings.wall_clock = [now_ms] { return WallTime{1'000'000'000'000 + *now_ms * 1000}; };
+  ClusterFixture cluster(settings, Accounting::time);
+  cluster.apply({tenant_spec("a", 1), tenant_spec("b", 1), tenant_spec("c", 1)});
+  FakeAgent agent = cluster.join("node", 1);
+  const auto pass = [&](std::int64_t ms) {
+    *now_ms += ms;
+    cluster.advance(ms);
+  };
+  const auto submit = [&](const std::string& tenant, std::int64_t limit_ms) {
+    JobSpec spec;
+    spec.tenant = tenant;
+    spec.command = {"true"};
+    spec.resources = {{"cpu", 1000}};
+    spec.time_limit_ms = limit_ms;
+    const auto accepted = cluster.ask<JobAccepted>(SubmitJob{cluster.operator_caller(), spec});
+    REQUIRE(accepted.engaged());
+    cluster.run();
+    return accepted->id;
+  };
+  submit("c", 0);
+  REQUIRE(agent.launches().size() == 1);
+  agent.running = {agent.launches().front().task};
+  // The first is late 50 ms after the second; the ledger's clock was set 900 ms before it came.
+  pass(900);
+  submit("a", 10'000);
+  pass(100);
+  const JobId sooner = submit("b", 9700);
+  pass(4'000'000);
+  const auto ended = std::exchange(agent.running, {}).front();
+  REQUIRE(cluster.report(agent, {succeeded(ended)}).engaged());
+  REQUIRE(agent.launches().size() == 2);
+  CHECK(agent.launches().back().task.job == sooner);
+}
+
 }  // namespace fairwater
