@@ -141,6 +141,8 @@ std::optional<NodeId> Allocator::next_of_gang() const {
 
 void Allocator::forget_gang_plans() { impl_->state.forget_gang_plans(); }
 
+bool Allocator::take_forgotten_gang_plans() { return impl_->state.take_forgotten_gang_plans(); }
+
 std::optional<NodeId> Allocator::next_that_matters(NodeId from) const {
   return impl_->state.next_that_matters(from);
 }

@@ -391,6 +391,8 @@ class Allocator {
   [[nodiscard]] bool may_grow_on(NodeId node) const;
   /// All room that is kept for gangs is looked at anew. Without this it is with each settlement.
   void forget_gang_plans();
+  /// Some was since this was asked last: it is kept again once all nodes have been dealt.
+  [[nodiscard]] bool take_forgotten_gang_plans();
   /// The first node from that id on whose deal may do more than give places: it may have room for
   /// the least that somebody who waits asks for, or something there is to be looked at anew. Where
   /// the ledger counts units, deals of the others do nothing. O(log nodes).

@@ -79,6 +79,14 @@ std::optional<NodeId> DealCycle::next_due() const {
   return next;
 }
 
+bool DealCycle::deals_all_nodes() const {
+  return all_from_ == NodeId{} || due_.size() == accepting_.size();
+}
+
+bool DealCycle::may_change_growth() const {
+  return (growth_due_ && allocator_.may_grow()) || (reclaim_due_ && allocator_.may_reclaim());
+}
+
 void DealCycle::strike_due(NodeId node) {
   due_.erase(node);
   for (std::optional<NodeId>* from : {&rooms_from_, &all_from_})
@@ -103,6 +111,7 @@ std::vector<Deal> DealCycle::run(std::size_t max_deals, std::size_t max_entries)
   std::set<NodeId> left_work;
   std::set<NodeId> left_to_chosen;
   if (is_thorough()) allocator_.forget_gang_plans();
+  if (deals_all_nodes()) (void)allocator_.take_forgotten_gang_plans();
   allocator_.begin_choices();
   const auto deal_node = [&](NodeId node, bool gives_all_places) {
     auto deal = allocator_.deal(node, gives_all_places);
@@ -136,6 +145,11 @@ std::vector<Deal> DealCycle::run(std::size_t max_deals, std::size_t max_entries)
   // Those that left work to others have a second turn, for what these did not take.
   due_.merge(left_work);
   deal_due(false);
+  // What grows leaves alone the room that is kept for gangs: there it is looked at first.
+  while (may_change_growth() && is_thorough() && allocator_.take_forgotten_gang_plans()) {
+    all_from_ = NodeId{};
+    deal_due(false);
+  }
   if (!next_due() && deals.size() < max_deals && entries < max_entries)
     grow(deals, max_deals - deals.size(), max_entries - entries);
   return deals;

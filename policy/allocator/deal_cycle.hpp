@@ -73,10 +73,7 @@ class DealCycle final : public Allocation {
   }
   [[nodiscard]] bool may_reclaim() const override { return allocator_.may_reclaim(); }
   std::optional<CreditSettlement> settle_credits(std::int64_t period_ms) override;
-  [[nodiscard]] bool is_due() const override {
-    return next_due() || (growth_due_ && allocator_.may_grow()) ||
-           (reclaim_due_ && allocator_.may_reclaim());
-  }
+  [[nodiscard]] bool is_due() const override { return next_due() || may_change_growth(); }
   /// By id, and once more those that left work to sites that jobs prefer, and those that placement
   /// rules choose until they choose none for what still waits. A gang's deals follow on each other,
   /// and are never parted by a bound. With `allocation: drf` all nodes are dealt together. When
@@ -122,6 +119,9 @@ class DealCycle final : public Allocation {
   }
   [[nodiscard]] std::vector<Deal> run_by_share(std::size_t max_deals, std::size_t max_entries);
   [[nodiscard]] std::optional<NodeId> next_due() const;
+  [[nodiscard]] bool deals_all_nodes() const;
+  /// Something may grow, or have to end for somebody.
+  [[nodiscard]] bool may_change_growth() const;
   void strike_due(NodeId node);
   /// What must end, and growth into what is left.
   void grow(std::vector<Deal>& deals, std::size_t max_deals, std::size_t max_entries);

@@ -23,6 +23,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "policy/allocator/allocator.hpp"
@@ -315,6 +316,10 @@ class AllocatorState {
   /// Its nodes keep room by it, beside what they keep for others.
   const GangPlan& add_gang_plan(GangPlan plan);
   void forget_gang_plans();
+  /// Some were since this was asked last.
+  [[nodiscard]] bool take_forgotten_gang_plans() {
+    return std::exchange(forgot_gang_plans_, false);
+  }
   /// All nodes together had too little room for the gang, and none has got more since.
   [[nodiscard]] bool lacks_room(JobId gang) const { return gangs_without_room_.contains(gang); }
   void note_lack_of_room(JobId gang) { gangs_without_room_.insert(gang); }
@@ -423,6 +428,7 @@ class AllocatorState {
   NodeChoices choices_;
   WaitingShapes shapes_;
   std::vector<GangPlan> gang_plans_;
+  bool forgot_gang_plans_ = false;
   std::set<JobId> gangs_without_room_;
   std::set<std::uint32_t> naming_devices_;  ///< slots of tenants whose windows name some
   std::size_t shared_resource_ = kMaxResources;

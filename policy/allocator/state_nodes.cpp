@@ -462,6 +462,7 @@ const GangPlan& AllocatorState::add_gang_plan(GangPlan plan) {
 }
 
 void AllocatorState::forget_gang_plans() {
+  forgot_gang_plans_ = forgot_gang_plans_ || !gang_plans_.empty();
   for (const GangPlan& plan : gang_plans_)
     for (const GangShare& share : plan.shares)
       if (NodeRoom* const keeper = nodes_.find(share.node)) keeper->kept_for_gangs.clear();

@@ -30,5 +30,42 @@ TEST_CASE("a cycle ends with the deal that fills it, and goes on with the rest",
   CHECK_FALSE(cycle.is_due());
 }
 
+TEST_CASE("what grows leaves the room alone that is kept for a gang, whatever is dealt meanwhile",
+          "[unit][allocator][growth]") {
+  AllocatorSettings settings = default_settings();
+  settings.accounting = Accounting::time;
+  Allocator allocator(settings);
+  for (std::uint32_t tenant = 1; tenant <= 3; ++tenant) allocator.set_tenant(TenantId{tenant}, {});
+  DealCycle cycle(std::move(allocator));
+  for (std::uint32_t node = 1; node <= 2; ++node) cycle.set_node(NodeId{node}, {}, cpu(4000), true);
+  const auto show = [&](std::uint32_t tenant, const WaitingRange& range, bool is_growth) {
+    DemandWindow window{.tenant = TenantId{tenant}, .next = {}, .pending = {}};
+    window.seen_deal = cycle.last_deal();
+    (is_growth ? window.growth : window.next).push_back(range);
+    if (!is_growth) window.pending = range.demand;
+    cycle.take_window(std::move(window));
+    return cycle.run(10);
+  };
+  const WaitingRange task{
+      .job = JobId{1}, .demand = cpu(4000), .rule = nullptr, .limit_ms = 60'000};
+  REQUIRE(show(1, task, false).size() == 1);
+  // It starts when the task must have ended, on both nodes.
+  WaitingRange gang{.job = JobId{2}, .count = 2, .demand = cpu(3000), .rule = nullptr};
+  gang.limit_ms = 60'000;
+  gang.is_gang = true;
+  REQUIRE(show(2, gang, false).empty());
+  const WaitingRange grows{
+      .job = JobId{3}, .first_index = 1, .demand = cpu(1000), .rule = nullptr, .limit_ms = 60'000};
+  SECTION("as soon as it would") {}
+  SECTION("after a second") {
+    cycle.pass_to(1000);
+    (void)cycle.settle_time();
+    (void)cycle.settle_credits(1000);
+  }
+  CHECK(show(3, grows, true).empty());
+  cycle.withdraw(TenantId{2}, JobId{2});
+  CHECK(show(3, grows, true).size() == 1);
+}
+
 }  // namespace
 }  // namespace fairwater::test
