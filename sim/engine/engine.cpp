@@ -68,6 +68,7 @@ class Engine {
     if (cycle_is_due()) run_cycle();
     while (const auto next = next_instant()) {
       if (options_.end_ms != 0 && *next >= options_.end_ms) break;
+      changed_ = changed_ || is_woken_at(*next);
       pass_to(*next);
       take_ends();
       take_ends_of_winding_down();
@@ -97,7 +98,13 @@ class Engine {
     if (changed_ && options_.cycle_ms != 0)
       next = std::min(next, (now_ / options_.cycle_ms + 1) * options_.cycle_ms);
     if (next == std::numeric_limits<TimeMs>::max()) return std::nullopt;
-    return next;
+    // Where nothing else is to come, nothing would come of it for ever.
+    return std::min(next, scheduler_.wakes_at().value_or(next));
+  }
+
+  [[nodiscard]] bool is_woken_at(TimeMs now) const {
+    const auto wakes_at = scheduler_.wakes_at();
+    return wakes_at && *wakes_at <= now;
   }
 
   void pass_to(TimeMs now) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/engine/workload.hpp"
@@ -64,6 +65,8 @@ class Scheduler {
   virtual void end(TaskId task, NodeIndex node) = 0;
   /// Everything that happened up to `now` has been told.
   virtual Actions cycle(TimeMs now) = 0;
+  /// When it is to be asked again even if nothing happens by then; none: it need not be.
+  [[nodiscard]] virtual std::optional<TimeMs> wakes_at() const { return std::nullopt; }
   /// The run is over: accounts are asked for as of now.
   virtual void finish() {}
   [[nodiscard]] virtual Account account(TenantIndex /*tenant*/) const { return {}; }

@@ -12,7 +12,11 @@
 namespace fairwater::sim::inline schedulers {
 namespace {
 
-constexpr LedgerMs kSecond_ms = 1000;  ///< between settlements
+constexpr std::int64_t kSecond_ms = 1000;  ///< between settlements
+
+/// In one cycle, while nothing starts. Where the ledger counts time, each may move room that is
+/// kept from one task to another; mostly the second changes nothing.
+constexpr std::uint32_t kMostHeartbeats = 100;
 
 JobId job_id(JobIndex job) { return {std::uint64_t{job} + 1}; }
 
@@ -105,11 +109,14 @@ SequenceScheduler::SequenceScheduler(const PolicyOptions& options, const Cluster
 
 // While nothing happens, the settlement of the last second does for all before it.
 void SequenceScheduler::pass_to(TimeMs now) {
+  if (counts_time_) pass_time_to(now);
   settle_credits(now);
-  if (!counts_time_) return;
+}
+
+void SequenceScheduler::pass_time_to(TimeMs now) {
   const TimeAccounts& time = cycle_.allocator().accounts().time();
   const LedgerMs then = time.now_ms(), until = began_ms_ + now;
-  const LedgerMs first = (then + kSecond_ms - 1) / kSecond_ms * kSecond_ms,
+  const LedgerMs first = then / kSecond_ms * kSecond_ms + kSecond_ms,
                  last = until / kSecond_ms * kSecond_ms;
   for (const LedgerMs second : {first, last}) {
     if (second < then || second > until || second <= time.settled_ms()) continue;
@@ -121,13 +128,16 @@ void SequenceScheduler::pass_to(TimeMs now) {
 
 // What has grown pays until it has ended, also once it is told to: as a coordinator counts.
 void SequenceScheduler::settle_credits(TimeMs now) {
-  while (counts_credits_ && credits_settled_ms_ < now) {
-    const TimeMs period_ms = std::min(now - credits_settled_ms_, kMaxCreditPeriod_ms);
-    const bool has_grown = cycle_.settle_credits(period_ms).has_value();
-    counts_credits_ = has_grown || cycle_.allocator().may_reclaim();
-    credits_settled_ms_ += period_ms;
+  while (wakes_at() && *wakes_at() <= now) {
+    *credits_since_ms_ += kSecond_ms;
+    const bool has_grown = cycle_.settle_credits(kSecond_ms).has_value();
+    if (!has_grown && !cycle_.allocator().may_reclaim()) credits_since_ms_.reset();
   }
-  credits_settled_ms_ = now;
+}
+
+std::optional<TimeMs> SequenceScheduler::wakes_at() const {
+  if (!credits_since_ms_) return std::nullopt;
+  return *credits_since_ms_ + kSecond_ms;
 }
 
 // A position against what its tenant was owed or owed returns it; the rest is a loan.
@@ -179,12 +189,10 @@ void SequenceScheduler::done(JobIndex index) {
 void SequenceScheduler::end(TaskId task, NodeIndex node) {
   const Job& job = workload_.jobs[task.job];
   // How long an elastic job took says nothing of others, nor does what was cut short.
-  if (!shares_work(job) && !told_.contains(task) && predict_ == Predict::history) {
+  if (counts_time_ && !shares_work(job) && !told_.contains(task))
     run_times_.finished(class_of(job), tenant_id(job.tenant), run_ms_of(job, task.index));
-    if (queues_[job.tenant].pending_tasks > 0) changed_.insert(job.tenant);
-  }
   // As after any result: that what must end is looked for anew follows from it.
-  if (something_would_grow()) changed_.insert(job.tenant);
+  if (counts_time_ || something_would_grow()) changed_.insert(job.tenant);
   const std::uint32_t attempt = end_attempt(task);
   cycle_.allocator().release({job_id(task.job), task.index, attempt});
   cycle_.beat(node_id(node));
@@ -207,10 +215,8 @@ void SequenceScheduler::wait_again(TaskId task, std::uint32_t attempt) {
 }
 
 Prediction SequenceScheduler::expected(const Job& job) const {
-  const Prediction estimate{job.estimate_ms, PredictionSource::limit};
-  if (predict_ == Predict::limits) return estimate;
   return run_times_.expected(class_of(job), tenant_id(job.tenant), job.estimate_ms)
-      .value_or(estimate);
+      .value_or(Prediction{job.estimate_ms, PredictionSource::limit});
 }
 
 SequenceScheduler::Place SequenceScheduler::place_of(JobIndex job) const {
@@ -328,12 +334,6 @@ void SequenceScheduler::take_back(Actions& actions) {
   }
 }
 
-bool SequenceScheduler::somebody_waits() const {
-  return std::any_of(queues_.begin(), queues_.end(), [](const Queue& queue) {
-    return queue.pending_tasks > 0 || !queue.growth.empty();
-  });
-}
-
 bool SequenceScheduler::something_would_grow() const {
   return std::any_of(queues_.begin(), queues_.end(),
                      [](const Queue& queue) { return !queue.growth.empty(); });
@@ -345,30 +345,31 @@ void SequenceScheduler::hear_all_nodes() {
   for (NodeIndex node = 0; node < cluster_.nodes.size(); ++node) cycle_.beat(node_id(node));
 }
 
-bool SequenceScheduler::deal_due_nodes(Actions& actions) {
-  bool goes_on = false;
-  for (auto& deal : cycle_.run(std::numeric_limits<std::size_t>::max())) {
-    // Where time is counted, places alone move until somebody starts.
-    goes_on = goes_on || !counts_time_ || !deal.grants.empty();
+bool SequenceScheduler::deal_due_nodes(TimeMs now, Actions& actions) {
+  auto deals = cycle_.run(std::numeric_limits<std::size_t>::max());
+  // Not at the end of the cycle: what grows now may be told to end by then, and pays all the same.
+  if (!credits_since_ms_ && cycle_.allocator().may_reclaim()) credits_since_ms_ = now;
+  for (Deal& deal : deals) {
     grant(deal, actions);
     deals_.push_back(std::move(deal));
   }
   take_back(actions);
-  return goes_on;
+  return !deals.empty();
 }
 
-Actions SequenceScheduler::cycle(TimeMs /*now*/) {
+Actions SequenceScheduler::cycle(TimeMs now) {
   Actions actions;
   deals_.clear();
   reclaims_.clear();
-  deal_due_nodes(actions);
-  do {
-    for (const TenantIndex tenant : std::exchange(changed_, {})) cycle_.take_window(window(tenant));
-    // Where nobody waits, nodes may still keep room for what started elsewhere.
-    if (counts_time_ && !somebody_waits()) break;
-    hear_all_nodes();
-  } while (deal_due_nodes(actions));
-  counts_credits_ = counts_credits_ || cycle_.allocator().may_reclaim();
+  deal_due_nodes(now, actions);
+  std::uint32_t heartbeats = 0;  // since something started
+  for (bool goes_on = true; goes_on && heartbeats < kMostHeartbeats;) {
+    const auto changed = std::exchange(changed_, {});
+    for (const TenantIndex tenant : changed) cycle_.take_window(window(tenant));
+    if (changed.empty()) hear_all_nodes();
+    heartbeats = changed.empty() ? heartbeats + 1 : 0;
+    goes_on = deal_due_nodes(now, actions) || !changed.empty();
+  }
   return actions;
 }
 

@@ -5,10 +5,11 @@
 // or at its next heartbeat, until nobody can use any room: the heartbeats take no time here.
 // tests/actors/simulator_equality_test.cpp holds it against the actors. Where its ledger counts
 // time, it is settled each second as a coordinator's is. Elastic jobs grow and give back by the
-// coordinator's rule; credits are settled whenever something happens.
+// coordinator's rule, each second too.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 
 #include "policy/allocator/deal_cycle.hpp"
@@ -32,6 +33,8 @@ class SequenceScheduler final : public Scheduler {
   void done(JobIndex job) override;
   void end(TaskId task, NodeIndex node) override;
   Actions cycle(TimeMs now) override;
+  /// As long as anything has grown what must end is looked for each second, as a coordinator does.
+  [[nodiscard]] std::optional<TimeMs> wakes_at() const override;
   void finish() override { settle(); }
   [[nodiscard]] Account account(TenantIndex tenant) const override;
 
@@ -70,13 +73,14 @@ class SequenceScheduler final : public Scheduler {
   std::uint32_t end_attempt(TaskId task);
   void wait_again(TaskId task, std::uint32_t attempt);
   void add_waiting(JobIndex job, std::uint32_t first, std::uint32_t count, std::uint32_t attempt);
-  /// Credits for growth, up to now.
+  /// Where it counts time: everything up to now.
+  void pass_time_to(TimeMs now);
+  /// Credits for growth, each second.
   void settle_credits(TimeMs now);
-  [[nodiscard]] bool somebody_waits() const;
   /// Brings the accounts up to now, where it counts time.
   void settle();
-  /// False when nothing came of it that others may go by.
-  bool deal_due_nodes(Actions& actions);
+  /// False when nothing came of it.
+  bool deal_due_nodes(TimeMs now, Actions& actions);
   [[nodiscard]] bool something_would_grow() const;
   /// Makes due what the next heartbeats of all nodes would.
   void hear_all_nodes();
@@ -99,8 +103,8 @@ class SequenceScheduler final : public Scheduler {
   std::vector<Reclaim> reclaims_;             ///< of the last cycle
   std::set<TaskId> told_;                     ///< to end, and have not ended
   std::map<TaskId, std::uint32_t> attempts_;  ///< of tasks that run, but for those with 1
-  bool counts_credits_ = false;  ///< since something has grown, until nothing has any more
-  TimeMs credits_settled_ms_ = 0;
+  /// While anything has grown: since when credits are to be settled.
+  std::optional<TimeMs> credits_since_ms_;
 };
 
 }  // namespace fairwater::sim::inline schedulers

@@ -129,9 +129,7 @@ void ClusterFixture::start(bool copied) {
   auto ledger = Ledger::open(options);
   if (!ledger) FAIL(details(ledger.error()).message);
   if ((*ledger)->last_number() == 0) {
-    std::vector<ResourceKind> kinds = ResourceCatalog{}.kinds();
-    kinds.push_back({"gpu_milli", 100, 1});
-    auto created = (*ledger)->append({ClusterCreated{"test", std::move(kinds), {}, accounting_},
+    auto created = (*ledger)->append({ClusterCreated{"test", resource_kinds(), {}, accounting_},
                                       TokenIssued{Role::join, {}, join_hash()}});
     REQUIRE(created.engaged());
   }
@@ -319,6 +317,12 @@ VerifyReport ClusterFixture::verify() {
   auto report = ask<VerifyReport>(VerifyLedger{operator_caller()});
   REQUIRE(report.engaged());
   return std::move(*report);
+}
+
+std::vector<ResourceKind> resource_kinds() {
+  std::vector<ResourceKind> kinds = ResourceCatalog{}.kinds();
+  kinds.push_back({"gpu_milli", 100, 1});
+  return kinds;
 }
 
 Hash join_hash() {

@@ -149,6 +149,8 @@ class ClusterFixture {
   std::vector<std::string> fatal_;
 };
 
+/// Of the clusters: the default ones, and gpus that tasks share.
+std::vector<ResourceKind> resource_kinds();
 /// Of the token by which agents join.
 Hash join_hash();
 TaskResult succeeded(const TaskKey& task);

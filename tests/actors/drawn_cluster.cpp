@@ -1,7 +1,9 @@
 #include "tests/actors/drawn_cluster.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include <catch2/catch.hpp>
@@ -10,6 +12,9 @@
 
 namespace fairwater {
 namespace {
+
+constexpr std::int64_t kSecond_ms = 1000;
+constexpr std::int64_t kLease_ms = 365 * 86'400 * kSecond_ms;
 
 bool chance(SplitMix64& random, std::uint64_t percent) { return random.below(100) < percent; }
 
@@ -29,6 +34,34 @@ TenantSpec draw_tenant(std::uint32_t number, SplitMix64& random) {
   return tenant;
 }
 
+std::vector<std::string> device_names(const std::string& kind, std::uint64_t count) {
+  std::vector<std::string> names;
+  for (std::uint64_t i = 0; i < count; ++i) names.push_back(kind + std::to_string(i));
+  return names;
+}
+
+void draw_devices(NodeSpec& node, SplitMix64& random) {
+  const std::uint64_t whole = random.below(4), shared = random.below(5);
+  node.capacity["gpu"] = static_cast<Amount>(whole);
+  node.capacity["gpu_milli"] = static_cast<Amount>(1000 * shared);
+  if (whole > 0) node.traits.devices.push_back({"gpu", device_names("gpu", whole)});
+  if (shared > 0) node.traits.devices.push_back({"gpu_milli", device_names("shared", shared)});
+}
+
+void draw_devices(JobSpec& job, std::uint32_t percent, SplitMix64& random) {
+  static constexpr Amount kShares[] = {100, 250, 500, 700, 1000, 2000};
+  job.resources.erase("gpu");
+  if (chance(random, percent)) {
+    job.resources["gpu_milli"] = kShares[random.below(std::size(kShares))];
+  } else if (chance(random, percent)) {
+    const bool is_shared = chance(random, 30);
+    job.devices = {(is_shared ? "shared" : "gpu") + std::to_string(random.below(2))};
+    if (!is_shared && chance(random, 30)) job.devices.push_back("gpu2");
+    job.resources[is_shared ? "gpu_milli" : "gpu"] =
+        is_shared ? 1000 : static_cast<Amount>(job.devices.size());
+  }
+}
+
 NodeSpec draw_node(std::uint32_t number, SplitMix64& random) {
   NodeSpec node;
   node.traits = {"node" + std::to_string(number), chance(random, 50) ? "here" : "there", {}};
@@ -43,6 +76,7 @@ NodeSpec draw_node(std::uint32_t number, SplitMix64& random) {
 JobSpec draw_job(const Scenario& scenario, const ScenarioShape& shape, SplitMix64& random) {
   static constexpr Amount kCpus[] = {100, 500, 1000, 1500, 2000, 4000};
   static constexpr Amount kMemories[] = {64, 256, 1000, 2048, 4096};
+  static constexpr std::int64_t kTimeLimits_ms[] = {500, 2000, 10'000, 60'000, 3'600'000};
   JobSpec job;
   job.tenant = scenario.tenants[random.below(scenario.tenants.size())].name;
   job.command = {"true"};
@@ -52,6 +86,7 @@ JobSpec draw_job(const Scenario& scenario, const ScenarioShape& shape, SplitMix6
   if (chance(random, 10)) job.resources["gpu"] = 1;
   if (chance(random, 20)) job.sites = {chance(random, 50) ? "here" : "there"};
   if (chance(random, 30)) job.placement = draw_placement(random);
+  job.time_limit_ms = kTimeLimits_ms[random.below(std::size(kTimeLimits_ms))];
   if (chance(random, shape.percent_gangs)) {
     job.gang = true;
     job.tasks_min = job.tasks_max = 2 + static_cast<std::uint32_t>(random.below(5));
@@ -61,6 +96,11 @@ JobSpec draw_job(const Scenario& scenario, const ScenarioShape& shape, SplitMix6
     job.tasks_min = 1 + static_cast<std::uint32_t>(random.below(3));
     job.tasks_max = job.tasks_min + 1 + static_cast<std::uint32_t>(random.below(8));
   }
+  if (shape.percent_devices > 0) draw_devices(job, shape.percent_devices, random);
+  // Alike are those that ask for the like, as in the simulator.
+  job.name = std::to_string(job.time_limit_ms);
+  for (const auto& [resource, amount] : job.resources)
+    job.name += " " + resource + " " + std::to_string(amount);
   return job;
 }
 
@@ -88,24 +128,56 @@ void draw_groups(Scenario& scenario, std::uint32_t count, SplitMix64& random) {
 
 }  // namespace
 
+std::vector<std::uint64_t> seeds_to_try(std::uint64_t usual) {
+  const char* given = std::getenv("FAIRWATER_SEEDS");
+  const std::string text = given == nullptr ? std::to_string(usual) : given;
+  const auto dash = text.find('-');
+  const std::uint64_t first = dash == std::string::npos ? 1 : std::stoull(text);
+  const std::uint64_t last = std::stoull(text.substr(dash == std::string::npos ? 0 : dash + 1));
+  std::vector<std::uint64_t> seeds(last - first + 1);
+  std::iota(seeds.begin(), seeds.end(), first);
+  return seeds;
+}
+
+bool lives_in_seconds(const std::vector<JobSpec>& jobs) {
+  return std::any_of(jobs.begin(), jobs.end(), is_elastic);
+}
+
 Scenario draw_scenario(const ScenarioShape& shape, SplitMix64& random) {
   Scenario scenario;
   for (std::uint32_t i = 0; i < shape.tenants; ++i)
     scenario.tenants.push_back(draw_tenant(i, random));
   if (shape.groups > 0) draw_groups(scenario, shape.groups, random);
-  for (std::uint32_t i = 0; i < shape.nodes; ++i) scenario.nodes.push_back(draw_node(i, random));
+  for (std::uint32_t i = 0; i < shape.nodes; ++i) {
+    scenario.nodes.push_back(draw_node(i, random));
+    if (shape.percent_devices > 0) draw_devices(scenario.nodes.back(), random);
+  }
   for (std::uint32_t i = 0; i < shape.jobs; ++i)
     scenario.jobs.push_back(draw_job(scenario, shape, random));
   return scenario;
 }
 
-ActorRun::ActorRun(const Scenario& scenario, SplitMix64& random, const ClusterSettings& settings)
-    : scenario_(scenario), random_(random), cluster_(settings) {
+ActorRun::ActorRun(const Scenario& scenario, SplitMix64& random, const ClusterSettings& settings,
+                   Accounting accounting)
+    : scenario_(scenario),
+      random_(random),
+      counts_time_(accounting == Accounting::time),
+      in_seconds_(lives_in_seconds(scenario.jobs)),
+      cluster_(settings_with_clock(settings), accounting) {
   auto declared = scenario.tenants;
   declared.insert(declared.end(), scenario.groups.begin(), scenario.groups.end());
   cluster_.apply(declared);
   for (const auto& node : scenario.nodes) agents_.push_back(cluster_.join(node));
   ended_.resize(agents_.size());
+}
+
+/// Nodes report when something happens, however long nothing does.
+ClusterSettings ActorRun::settings_with_clock(ClusterSettings settings) const {
+  settings.lease_ms = kLease_ms;
+  settings.wall_clock = [now_ms = now_ms_] {
+    return WallTime{kBegan.microseconds + *now_ms * 1000};
+  };
+  return settings;
 }
 
 std::vector<JournalRecord> ActorRun::run(std::uint64_t percent_ends, int more_ends) {
@@ -124,7 +196,14 @@ std::map<TenantId, Units> ActorRun::credits() {
   return credits;
 }
 
+std::map<TenantId, Units> ActorRun::nets() {
+  std::map<TenantId, Units> nets;
+  for (const TenantInfo& tenant : cluster_.tenants()) nets[tenant.record.id] = tenant.net;
+  return nets;
+}
+
 void ActorRun::submit(const JobSpec& job) {
+  let_time_pass();
   const auto accepted = cluster_.ask<JobAccepted>(SubmitJob{cluster_.operator_caller(), job});
   if (!accepted) return;
   if (job.gang) gangs_.insert(accepted->id);
@@ -133,14 +212,36 @@ void ActorRun::submit(const JobSpec& job) {
 }
 
 void ActorRun::let_something_end() {
-  if (!elastic_.empty() && chance(random_, 30)) pass_second();
+  let_time_pass();
   if (!elastic_.empty() && chance(random_, 10)) finish_elastic();
   end_some();
 }
 
-void ActorRun::pass_second() {
-  cluster_.advance(1000);
-  beat_all();
+void ActorRun::let_time_pass() {
+  if (!counts_time_) {
+    if (in_seconds_ && chance(random_, 30)) pass(kSecond_ms);
+    return;
+  }
+  if (chance(random_, 40)) return;
+  if (in_seconds_) return pass(kSecond_ms * static_cast<std::int64_t>(random_.below(4)));
+  const std::uint64_t most = chance(random_, 5) ? 4 * 3600 * kSecond_ms : 3 * kSecond_ms;
+  pass(static_cast<std::int64_t>(random_.below(most)));
+}
+
+/// The ledger is settled in the first second and in the last one, as in the simulator, which leaves
+/// out those in which nothing happens. With all of them nets would be the same, but not to the last
+/// unit who owes whom: what is owed would be rounded and netted more often.
+void ActorRun::pass(std::int64_t ms) {
+  const std::int64_t began = *now_ms_, until = began + ms;
+  while (*now_ms_ < until) {
+    const std::int64_t next = *now_ms_ / kSecond_ms * kSecond_ms + kSecond_ms;
+    const std::int64_t last = until / kSecond_ms * kSecond_ms;
+    const bool skips = !in_seconds_ && *now_ms_ != began && last > next;
+    const std::int64_t then = std::min(until, skips ? last : next);
+    const std::int64_t step = then - std::exchange(*now_ms_, then);
+    cluster_.advance(step);
+    if (in_seconds_) beat_all();
+  }
 }
 
 void ActorRun::finish_elastic() {
@@ -160,11 +261,22 @@ std::optional<TaskResult> ActorRun::end_of(std::size_t place, const TaskKey& tas
   if (elastic_.contains(task.job)) {
     const auto stops = agents_[place].stops();
     if (std::find(stops.begin(), stops.end(), task) == stops.end()) return std::nullopt;
-    return ended(task, EndReason::cancelled);
+    return timed(ended(task, EndReason::cancelled));
   }
   // A gang of which one fails ends as a whole, which the simulator's jobs never do.
   const bool fails = !gangs_.contains(task.job) && chance(random_, 20);
-  return fails ? failed(task) : succeeded(task);
+  return timed(fails ? failed(task) : succeeded(task));
+}
+
+TaskResult ActorRun::timed(TaskResult result) const {
+  result.started_at = started_.at(result.task);
+  result.finished_at = now();
+  return result;
+}
+
+void ActorRun::note_launches() {
+  for (const FakeAgent& agent : agents_)
+    for (const LaunchOrder& launch : agent.launches()) started_.try_emplace(launch.task, now());
 }
 
 void ActorRun::end_some() {
@@ -201,6 +313,7 @@ void ActorRun::beat_all() {
     }
     cluster_.run();
   }
+  note_launches();
 }
 
 std::uint64_t ActorRun::last_record() {

@@ -121,6 +121,20 @@ TEST_CASE("cycles come at multiples of their length alone, and only when somethi
                                                    "cycle 9000"});
 }
 
+TEST_CASE("a policy is asked when it wakes, as long as anything is still to come",
+          "[unit][engine]") {
+  const Cluster cluster = processors({1}, {1});
+  const Workload workload = jobs({job_of(0, 0, 1, 1, 2500)});
+  ScriptedScheduler scheduler([](TimeMs now) {
+    return now == 0 ? start({{{0, 0}, 0, 1}}) : Actions{};
+  });
+  scheduler.wakes_after_ms = 1000;
+  Books books(cluster, workload);
+  CHECK(run_engine(cluster, workload, scheduler, books, {}).end_ms == 2500);
+  CHECK(scheduler.told == std::vector<std::string>{"submit 0", "cycle 0", "cycle 1000",
+                                                   "cycle 2000", "end 0.0 on 0", "cycle 2500"});
+}
+
 TEST_CASE("an elastic task ends when its work is done, whatever its sizes were", "[unit][engine]") {
   const Cluster cluster = processors({8}, {1});
   // 2000 unit-milliseconds. 4 units for 100 ms leave 1600; 7 units for 100 ms leave 900; 4 for

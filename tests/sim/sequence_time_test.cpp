@@ -111,4 +111,22 @@ TEST_CASE("the ledger is settled at whole seconds, and in steps where nothing ha
   CHECK(scheduler.account(0).net == -10'600);
 }
 
+TEST_CASE("which resource is scarcest is looked at in the second after something happened",
+          "[unit][policy]") {
+  Cluster cluster = processors({10}, {1, 1});
+  cluster.settings.granules[kMemory] = 1;
+  cluster.nodes[0].capacity[kMemory] = 10;
+  Workload workload{{job_of(0, 0, 1, 4, 20 * kSecond_ms), job_of(2000, 1, 1, 1, 20 * kSecond_ms)}};
+  workload.jobs[1].demand[kMemory] = 8;  // from then on
+  const auto nets = [&](TimeMs step_ms) {
+    SequenceScheduler scheduler(kByTime, cluster, workload);
+    Books books(cluster, workload);
+    run_engine(cluster, workload, scheduler, books,
+               {.end_ms = 10 * kSecond_ms, .step_ms = step_ms});
+    return std::vector{scheduler.account(0).net, scheduler.account(1).net};
+  };
+  CHECK(nets(0) == nets(kSecond_ms));
+  CHECK(nets(0)[1] < 0);  // it holds more than half of the memory
+}
+
 }  // namespace fairwater::sim

@@ -50,7 +50,11 @@ class ScriptedScheduler final : public Scheduler {
   }
   Actions cycle(TimeMs now) override {
     told.push_back("cycle " + std::to_string(now));
+    asked_ms_ = now;
     return script_(now);
+  }
+  [[nodiscard]] std::optional<TimeMs> wakes_at() const override {
+    return wakes_after_ms ? std::optional(asked_ms_ + *wakes_after_ms) : std::nullopt;
   }
   [[nodiscard]] Account account(TenantIndex tenant) const override {
     const auto found = accounts.find(tenant);
@@ -59,9 +63,11 @@ class ScriptedScheduler final : public Scheduler {
 
   std::vector<std::string> told;
   std::map<TenantIndex, Account> accounts;
+  std::optional<TimeMs> wakes_after_ms;  ///< each cycle
 
  private:
   std::function<Actions(TimeMs)> script_;
+  TimeMs asked_ms_ = 0;
 };
 
 /// One run of one task, from its start to its end.

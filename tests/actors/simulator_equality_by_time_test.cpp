@@ -1,0 +1,110 @@
+// As simulator_equality_test.cpp, where the ledger counts time: also who owes whom in the end is
+// the same.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <catch2/catch.hpp>
+
+#include "tests/actors/decision_replay.hpp"
+
+namespace fairwater {
+namespace {
+
+struct Settings {
+  Predict predict = Predict::limits;
+  GrowthRule growth = GrowthRule::qrea;
+};
+
+/// One cluster, by its coordinator and by the simulator.
+Comparison compare(const ScenarioShape& shape, const Settings& chosen, int more_ends,
+                   SplitMix64& random) {
+  ClusterSettings settings = ClusterFixture::default_settings();
+  settings.predict = chosen.predict;
+  settings.growth = chosen.growth;
+  const auto scenario = draw_scenario(shape, random);
+  ActorRun actors{scenario, random, settings, Accounting::time};
+  const auto journal = actors.run(40 + random.below(25), more_ends);
+  auto found = replay(simulated_cluster(scenario), journal,
+                      {.name = "sequence",
+                       .accounting = sim::SequenceAccounting::time,
+                       .predict = chosen.predict,
+                       .growth = chosen.growth});
+  check_same(found, actors);
+  return found;
+}
+
+Predict draw_predict(SplitMix64& random) {
+  return random.below(2) == 0 ? Predict::limits : Predict::history;
+}
+
+}  // namespace
+
+TEST_CASE("the simulator decides as the coordinator does by time", "[actor][property]") {
+  const auto seeds = seeds_to_try(6);
+  Comparison all;
+  for (const std::uint64_t seed : seeds) {
+    SplitMix64 random(seed);
+    const ScenarioShape shape{.tenants = 2 + static_cast<std::uint32_t>(random.below(5)),
+                              .nodes = 1 + static_cast<std::uint32_t>(random.below(6))};
+    CAPTURE(seed);
+    all += compare(shape, {.predict = draw_predict(random)}, 100, random);
+  }
+  CHECK(all.grants > 200 * seeds.size());
+}
+
+TEST_CASE("the simulator decides as the coordinator does by time for a tree of tenants",
+          "[actor][property]") {
+  const auto seeds = seeds_to_try(6);
+  Comparison all;
+  for (const std::uint64_t seed : seeds) {
+    SplitMix64 random(seed);
+    const ScenarioShape shape{.tenants = 3 + static_cast<std::uint32_t>(random.below(5)),
+                              .nodes = 1 + static_cast<std::uint32_t>(random.below(4)),
+                              .jobs = 100,
+                              .groups = 1 + static_cast<std::uint32_t>(random.below(4))};
+    CAPTURE(seed);
+    all += compare(shape, {.predict = draw_predict(random)}, 60, random);
+  }
+  CHECK(all.grants > 150 * seeds.size());
+}
+
+TEST_CASE("the simulator decides as the coordinator does by time for gangs among other jobs",
+          "[actor][property]") {
+  const auto seeds = seeds_to_try(6);
+  Comparison all;
+  for (const std::uint64_t seed : seeds) {
+    SplitMix64 random(seed);
+    const ScenarioShape shape{.tenants = 2 + static_cast<std::uint32_t>(random.below(4)),
+                              .nodes = 2 + static_cast<std::uint32_t>(random.below(5)),
+                              .jobs = 100,
+                              .groups = static_cast<std::uint32_t>(random.below(3)),
+                              .percent_gangs = 30};
+    CAPTURE(seed);
+    all += compare(shape, {.predict = draw_predict(random)}, 80, random);
+  }
+  CHECK(all.grants > 100 * seeds.size());
+}
+
+TEST_CASE("the simulator decides as the coordinator does by time for elastic jobs",
+          "[actor][property][elastic]") {
+  const auto seeds = seeds_to_try(3);
+  Comparison all;
+  for (const auto rule : {GrowthRule::qrea, GrowthRule::qrea_rebalance, GrowthRule::crea})
+    for (const std::uint64_t seed : seeds) {
+      SplitMix64 random(seed);
+      const ScenarioShape shape{.tenants = 2 + static_cast<std::uint32_t>(random.below(4)),
+                                .nodes = 2 + static_cast<std::uint32_t>(random.below(5)),
+                                .jobs = 80,
+                                .most_tasks = 6,
+                                .groups = static_cast<std::uint32_t>(random.below(3)),
+                                .percent_gangs = 10,
+                                .percent_elastic = 40};
+      CAPTURE(to_string(rule), seed);
+      all += compare(shape, {.predict = draw_predict(random), .growth = rule}, 60, random);
+    }
+  CHECK(all.grants > 3 * 100 * seeds.size());
+  CHECK(all.grown() > 3 * 30 * seeds.size());
+}
+
+}  // namespace fairwater
