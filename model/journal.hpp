@@ -278,13 +278,21 @@ struct Checkpointed {
   friend bool operator==(const Checkpointed&, const Checkpointed&) = default;
 };
 
+/// It takes no jobs any more, borrows nothing more, and is removed when it has no job and owes
+/// nothing; unless it is applied again before.
+struct TenantLeaves {
+  static constexpr std::string_view kName = "tenant_leaves";
+  TenantId tenant;
+  friend bool operator==(const TenantLeaves&, const TenantLeaves&) = default;
+};
+
 using JournalBody =
     std::variant<ClusterCreated, CoordinatorStarted, TenantsChanged, TenantRemoved, TokenIssued,
                  JobSubmitted, JobCancelled, NodeChanged, TasksFinished, TasksRequeued, Cycle,
                  LaunchesFailed, LedgerTrusted, TokenRevoked, NodeRemoved, NodeAdmitted,
                  NodeDrained, NodeLost, NodeReturned, NodeSuperseded, TimeSettled, DebtForgiven,
                  AccountingChanged, TasksReclaimed, CreditsSettled, JobWindsDown, TasksDisowned,
-                 Checkpointed, GrowthLimited>;
+                 Checkpointed, GrowthLimited, TenantLeaves>;
 
 struct JournalRecord {
   std::uint64_t number = 0;  ///< "cycle number": 1, 2, 3, .. without gaps

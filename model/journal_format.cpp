@@ -15,15 +15,23 @@ constexpr JournalFormat kDrainDeadlines = 3;
 constexpr JournalFormat kMeasuredTasks = 3;
 /// Who knows no shares would count thousandths of a GPU as GPUs.
 constexpr JournalFormat kSharesOfGpus = 3;
+/// Who knows none would take its jobs, and leave it there.
+constexpr JournalFormat kLeavingTenants = 4;
+/// Who knows none would lend beyond them.
+constexpr JournalFormat kCapsOfTenants = 4;
 
 /// Since when each kind is known, in the order of JournalBody; fields are format_of()'s.
 // clang-format off
 constexpr std::array<JournalFormat, std::variant_size_v<JournalBody>> kKnownSince{
     1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
-    kCheckpoints, kMeasuredTasks};
+    kCheckpoints, kMeasuredTasks, kLeavingTenants};
 // clang-format on
 static_assert(std::ranges::all_of(kKnownSince, [](auto format) { return format > 0; }),
               "every kind of record says since when it is known");
+
+bool has_caps(const TenantRecord& tenant) {
+  return !tenant.spec.lend_cap.empty() || !tenant.spec.borrow_cap.empty();
+}
 
 bool shares(const NodeSpec& spec) { return spec.capacity.contains(std::string(kSharedGpus)); }
 
@@ -41,6 +49,9 @@ JournalFormat format_of(const JournalBody& body) {
     fields = kSharesOfGpus;
   if (const auto* changed = std::get_if<NodeChanged>(&body); changed && shares(changed->node.spec))
     fields = kSharesOfGpus;
+  if (const auto* tenants = std::get_if<TenantsChanged>(&body);
+      tenants && std::ranges::any_of(tenants->tenants, has_caps))
+    fields = kCapsOfTenants;
   if (const auto* started = std::get_if<CoordinatorStarted>(&body);
       started && (started->lease.ordinary_ms != 0 || started->lease.ordinary_older_until))
     fields = kOwnLeases;

@@ -46,6 +46,7 @@ class NamesInUse {
     for (const auto& debt : forgiven.debts) (*this)(debt.creditor);
   }
   void operator()(const TenantRemoved& removed) { (*this)(removed.tenant); }
+  void operator()(const TenantLeaves& leaves) { (*this)(leaves.tenant); }
   void operator()(const TokenIssued& issued) { (*this)(issued.tenant); }
   void operator()(const JobSubmitted& submitted) { (*this)(submitted.tenant); }
   void operator()(const TasksFinished& finished) { (*this)(finished.node); }

@@ -33,6 +33,12 @@ struct TenantSpec {
   bool may_borrow = true;
   RunAs run_as;                            ///< whom its tasks run as
   Placement placement = Placement::unset;  ///< of jobs that name none
+  /// It takes no jobs any more, and is removed when it has none and owes nothing. Of no file.
+  bool leaving = false;
+  /// The most that others may owe it and that it may owe: as `debts.cap`, a duration of its own
+  /// part or a balance, where the ledger counts time. Empty: no cap of its own.
+  std::string lend_cap = {};
+  std::string borrow_cap = {};
   friend bool operator==(const TenantSpec&, const TenantSpec&) = default;
 };
 

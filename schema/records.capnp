@@ -246,6 +246,9 @@ struct TenantSpec {
   mayBorrow @8 :Bool = true;
   runAs @9 :RunAs;  # null: whom each node takes for such tenants
   placement @10 :Placement;
+  leaving @11 :Bool;  # takes no jobs any more, and goes when it has none and owes nothing
+  lendCap @12 :Text;  # the most that others may owe it, as DebtSettings.cap; empty: no cap
+  borrowCap @13 :Text;  # the most that it may owe, likewise
 }
 
 struct TenantRecord {
@@ -429,6 +432,12 @@ struct TenantRemoved {
   tenant @0 :UInt32;
   position @1 :UInt64;
   forgiven @2 :Int64;
+}
+
+struct TenantLeaves {
+  # It takes no jobs any more and borrows nothing more, and is removed when it has no job and owes nothing;
+  # unless tenantsChanged names it before.
+  tenant @0 :UInt32;
 }
 
 struct TokenIssued {
@@ -685,6 +694,7 @@ struct JournalRecord {
     tasksDisowned @30 :TasksDisowned;
     checkpointed @31 :Checkpointed;
     growthLimited @32 :GrowthLimited;
+    tenantLeaves @33 :TenantLeaves;
   }
 }
 

@@ -39,6 +39,7 @@ class Fold {
   }
   void operator()(const TenantsChanged& body);
   void operator()(const TenantRemoved& body);
+  void operator()(const TenantLeaves& body);
   void operator()(const TokenIssued& body) {
     state_.tokens.put(token_key(body.token_hash), {body.role, body.tenant, body.name,
                                                    body.created_at, body.expires_at, body.user});
@@ -256,6 +257,14 @@ void Fold::operator()(const TenantRemoved& body) {
     if (key.starts_with(key_of(body.tenant))) state_.users.erase(key);
   follow_tree();
   move_to(body.position);
+}
+
+void Fold::operator()(const TenantLeaves& body) {
+  TenantRecord* leaver = state_.tenants.edit(key_of(body.tenant));
+  if (!leaver) refuse("tenant " + std::to_string(body.tenant.value) + " does not exist");
+  if (!state_.accounts.has(body.tenant))
+    refuse("tenant '" + leaver->spec.name + "' leaves while it has tenants");
+  leaver->spec.leaving = true;
 }
 
 void Fold::operator()(const JobSubmitted& body) {

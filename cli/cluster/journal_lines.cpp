@@ -74,6 +74,9 @@ struct RecordFields {
                 {"position", body.position},
                 {"forgiven_units", body.forgiven}};
   }
+  Json operator()(const TenantLeaves& body) const {
+    return Json{{"tenant", tenant_name(names, body.tenant)}};
+  }
   Json operator()(const TokenIssued& body) const {
     Json json{{"role", to_string(body.role)}};
     if (body.tenant) json["tenant"] = tenant_name(names, body.tenant);

@@ -37,6 +37,9 @@ struct Fields<TenantSpec> {
     FAIRWATER_FIELD(may_borrow, MayBorrow);
     FAIRWATER_SPARSE_FIELD(run_as, RunAs);
     FAIRWATER_FIELD(placement, Placement);
+    FAIRWATER_FIELD(leaving, Leaving);
+    FAIRWATER_SPARSE_FIELD(lend_cap, LendCap);
+    FAIRWATER_SPARSE_FIELD(borrow_cap, BorrowCap);
   }
 };
 

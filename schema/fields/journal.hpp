@@ -106,6 +106,14 @@ struct Fields<TenantRemoved> {
 };
 
 template <>
+struct Fields<TenantLeaves> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(tenant, Tenant);
+  }
+};
+
+template <>
 struct Fields<TokenIssued> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
@@ -453,6 +461,7 @@ constexpr void each_body(Visit&& visit) {
   FAIRWATER_BODY(TasksDisowned);
   FAIRWATER_BODY(Checkpointed);
   FAIRWATER_BODY(GrowthLimited);
+  FAIRWATER_BODY(TenantLeaves);
 }
 #undef FAIRWATER_BODY
 

@@ -92,7 +92,8 @@ TEST_CASE("every kind of record has a line for people and for programs", "[unit]
                                 CreditsSettled{},
                                 TasksDisowned{},
                                 Checkpointed{},
-                                GrowthLimited{}};
+                                GrowthLimited{},
+                                TenantLeaves{}};
   static_assert(std::size(bodies) == std::variant_size_v<JournalBody>);
   for (const auto& body : bodies) {
     const JournalRecord record = record_of(body);

@@ -258,6 +258,26 @@ TEST_CASE("a tree of tenants has accounts at its leaves", "[unit][fold]") {
   }
 }
 
+TEST_CASE("a tenant leaves until it is applied again, or gone", "[unit][fold]") {
+  Folded folded;
+  folded.submit(1, 2, 1);
+  const auto leaves = [&](std::uint32_t id) {
+    return folded.state.tenants.find(key_of(TenantId{id}))->spec.leaving;
+  };
+  folded.must_apply(TenantLeaves{TenantId{2}});
+  CHECK(leaves(2));
+  CHECK_FALSE(leaves(1));
+  folded.submit(2, 2, 1);  // one that was on its way
+  CHECK(folded.refusal(TenantRemoved{TenantId{2}, 0, 0}) ==
+        "tenant 'b' leaves while a job of its lives");
+  folded.must_apply(TenantsChanged{{tenant(2, "b", 3)}, 0});
+  CHECK_FALSE(leaves(2));
+  CHECK(folded.refusal(TenantLeaves{TenantId{9}}) == "tenant 9 does not exist");
+  Folded tree;
+  tree.must_apply(TenantsChanged{{tenant_in(4, "b1", "b"), tenant_in(5, "b2", "b")}, 3});
+  CHECK(tree.refusal(TenantLeaves{TenantId{2}}) == "tenant 'b' leaves while it has tenants");
+}
+
 TEST_CASE("who has a job is not divided", "[unit][fold]") {
   Folded folded;
   folded.submit(1, 2, 1);

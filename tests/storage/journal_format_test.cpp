@@ -110,9 +110,9 @@ TEST_CASE("a ledger of a newer version is refused, and not touched", "[unit][led
   CHECK(error.code == ErrorCode::not_supported);
   CHECK(error.message ==
         "the ledger in /ledger has format 7, by Fairwater 3.4, and this program, Fairwater 1.2, "
-        "knows formats up to 3: install Fairwater 3.4 or a later one, or begin with a backup from "
+        "knows formats up to 4: install Fairwater 3.4 or a later one, or begin with a backup from "
         "before the upgrade. Nothing was changed");
-  CHECK_THAT(refused("fairwater ledger 4\n").message,
+  CHECK_THAT(refused("fairwater ledger 5\n").message,
              Contains("by a newer version") && Contains("install the version that wrote it"));
   CHECK(code_of(Ledger::verify_directory("/ledger", env.get()).error()) ==
         ErrorCode::not_supported);
@@ -204,6 +204,31 @@ TEST_CASE("nothing is written that a replica does not know", "[unit][ledger][for
   CHECK(journal.committed.needs.format == format_of(started));
 }
 
+TEST_CASE("what a tenant's leaving and caps need is known since format 4",
+          "[unit][ledger][format]") {
+  CHECK(kNewestFormat == 4);
+  CHECK(format_of(TenantLeaves{}) == 4);
+  TenantsChanged changed{{tenant(1, "a", 5), tenant(2, "b", 3)}, 0};
+  CHECK(format_of(changed) == kFirstFormat);
+  changed.tenants[1].spec.borrow_cap = "24h";
+  CHECK(format_of(changed) == 4);
+  changed.tenants[1].spec.borrow_cap = {};
+  changed.tenants[0].spec.lend_cap = "24h";
+  CHECK(format_of(changed) == 4);
+  const auto env = memory_disk();
+  const auto options = options_for("/ledger", env.get());
+  {
+    auto ledger = must(Ledger::open(options));
+    must(ledger->append(founding()));
+    CHECK(identity(env.get()) == "fairwater ledger 1\n");
+    must(ledger->append({TenantLeaves{TenantId{2}}}));
+  }
+  CHECK_THAT(identity(env.get()), Catch::StartsWith("fairwater ledger 4\n"));
+  auto again = must(Ledger::open(options));
+  CHECK(again->tenants().at(1).spec.leaving);
+  CHECK(again->verify().ok);
+}
+
 TEST_CASE("a drain with a deadline waits until all replicas know of deadlines",
           "[unit][ledger][format]") {
   const auto env = memory_disk();
@@ -221,7 +246,7 @@ TEST_CASE("a drain with a deadline waits until all replicas know of deadlines",
   journal.known = kNewestFormat;
   CHECK(!ledger->admit({by_a_time, at_it}));
   must(ledger->append({by_a_time}));
-  CHECK(journal.committed.needs.format == kNewestFormat);
+  CHECK(journal.committed.needs.format == format_of(by_a_time));
 }
 
 }  // namespace
