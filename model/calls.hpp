@@ -154,8 +154,12 @@ struct ApplyTenants {
   bool dry_run = false;
 };
 
+/// It is gone, or `leaving`: it will be when it has no job any more and owes nothing.
+struct TenantDeparture {
+  bool leaving = false;
+};
 struct RemoveTenant {
-  using Answer = Done;
+  using Answer = TenantDeparture;
   Caller caller;
   std::string name;
 };

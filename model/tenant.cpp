@@ -108,7 +108,8 @@ Expected<TenantTerms> terms_of(const TenantSpec& spec, const ResourceCatalog& ca
                      .max = *max,
                      .repay_millionths = spec.repay_millionths,
                      .may_lend = spec.may_lend,
-                     .may_borrow = spec.may_borrow};
+                     .may_borrow = spec.may_borrow,
+                     .leaving = spec.leaving};
 }
 
 std::vector<std::string> guarantees_beyond(const NamedAmounts& capacity,

@@ -184,6 +184,9 @@ std::optional<TenantNesting::Fault> TenantNesting::group_fault(TenantId tenant) 
       return Fault{
           group.name, key,
           "is for tenants that run jobs: " + group.name + " has tenants, which run its jobs"};
+  if (group.leaving)
+    return Fault{group.name, "leaving",
+                 group.name + " is leaving; it stays where the file names it, too"};
   const NamedAmounts within = guaranteed_within(tenant);
   for (const auto& [key, amounts] : {std::pair{"min", &group.min}, std::pair{"max", &group.max}})
     for (const auto& [name, amount] : *amounts) {

@@ -319,6 +319,14 @@ struct Fields<TenantsApplied> {
 };
 
 template <>
+struct Fields<TenantDeparture> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(leaving, Leaving);
+  }
+};
+
+template <>
 struct Fields<ForgivenShare> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {

@@ -317,8 +317,8 @@ Expected<std::vector<TenantChange>> Client::apply_tenants(const std::vector<Tena
   return std::move(applied->changes);
 }
 
-caf::error Client::remove_tenant(const std::string& name) {
-  return error_of(call(RemoveTenant{{}, name}));
+Expected<TenantDeparture> Client::remove_tenant(const std::string& name) {
+  return call(RemoveTenant{{}, name});
 }
 
 Expected<MadeToken> Client::create_token(const NewToken& wanted) {

@@ -56,7 +56,7 @@ class Client {
   [[nodiscard]] Expected<std::vector<TenantInfo>> list_tenants();
   [[nodiscard]] Expected<std::vector<TenantChange>> apply_tenants(
       const std::vector<TenantSpec>& specs, bool dry_run);
-  [[nodiscard]] caf::error remove_tenant(const std::string& name);
+  [[nodiscard]] Expected<TenantDeparture> remove_tenant(const std::string& name);
   /// To be shown once: only its hash is stored.
   [[nodiscard]] Expected<MadeToken> create_token(const NewToken& wanted);
   [[nodiscard]] Expected<std::vector<TokenInfo>> list_tokens();

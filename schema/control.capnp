@@ -147,7 +147,8 @@ interface TenantSession {
 interface OperatorSession extends(TenantSession) {
   applyTenants @0 (specs :List(Records.TenantSpec), dryRun :Bool)
       -> (error :Error, changes :List(TenantChange));
-  removeTenant @1 (name :Text) -> (error :Error);
+  removeTenant @1 (name :Text) -> (error :Error, leaving :Bool);
+  # `leaving`: it is not gone yet; it takes no jobs any more, and goes when it has none and owes nothing.
   issueToken @2 (tenant :Text) -> (error :Error, token :Text);
   # The only time that the token is seen: the coordinator keeps its hash.
   drainNode @3 (name :Text, reason :Text, drain :Bool, deadlineMs :Int64) -> (error :Error);

@@ -91,6 +91,7 @@ void run_cycle(CoordinatorSelf self) {
   auto reclaims = state.allocation->take_reclaims();
   if (state.allocation->is_due()) schedule_cycle(self);
   count_credits(self);
+  consider_leavers(self);
   if (cycle.deals.empty() && reclaims.empty()) return;
   ++state.cycles_in_flight;
   auto grants = grants_of(cycle, state.allocation->last_deal());
@@ -246,8 +247,10 @@ void take_window(CoordinatorSelf self, DemandWindow& window) {
   auto& state = self->state;
   if (!state.nesting.is_leaf(window.tenant)) return;  // it was removed or divided meanwhile
   pass_time(self);  // it tells from now on how long tasks may yet wait
+  const TenantId tenant = window.tenant;
   state.allocation->take_window(std::move(window));
   if (state.allocation->is_due()) schedule_cycle(self);
+  consider_leaver(self, tenant);
 }
 
 caf::result<Done> withdraw(CoordinatorSelf self, const Withdraw& request) {

@@ -80,11 +80,14 @@ struct CoordinatorState {
   /// As the allocator was told, which may not be durable yet: it knows the leaves.
   TenantNesting nesting{{}};
   /// Tenants come, change and go one call after the other: what one may do depends on those before,
-  /// which may still fail. Bound: each that waits is a call that the gateway has admitted.
+  /// which may still fail. Bound: each that waits is a call that the gateway has admitted, or of a
+  /// tenant that leaves, which waits once.
   bool changing_tenants = false;
   std::deque<std::function<void()>> waiting_changes;
   /// Left the allocator, and with it `tenants`; back again if that does not become durable.
   std::optional<std::pair<TenantId, TenantEntry>> leaving;
+  std::set<TenantId> leavers;     ///< of `tenants` those that leave, see leaving.cpp
+  std::set<TenantId> letting_go;  ///< of these, who is being removed, or in turn for it
   std::map<NodeId, NodeEntry> nodes;
   std::optional<NodeTotals> node_totals;  ///< none: a node came, went or changed since
   std::uint32_t nodes_expected = 0;       ///< of `nodes` those that are not lost
@@ -119,8 +122,8 @@ struct CoordinatorState {
 
 using CoordinatorSelf = CoordinatorBase::stateful_pointer<CoordinatorState>;
 
-// -- the calls that the coordinator answers: departures.cpp, nodes.cpp, tenant_debts.cpp,
-// tenants.cpp, tokens.cpp, trust.cpp, views.cpp
+// -- the calls that the coordinator answers: departures.cpp, leaving.cpp, nodes.cpp,
+// tenant_debts.cpp, tenants.cpp, tokens.cpp, trust.cpp, views.cpp
 
 #define FAIRWATER_ANSWER(method, Request) \
   caf::result<Request::Answer> answer(CoordinatorSelf self, const Request& request);
@@ -218,11 +221,50 @@ std::string list_of(const std::vector<std::string>& names);
 
 /// `unavailable`: what depends on the allocator's state cannot be made durable now.
 caf::error not_granting(const CoordinatorState& state);
-/// Who is within whom, of `tenants`.
+/// Who is within whom, of `tenants` once these have come or changed.
+TenantNesting nesting_after(const CoordinatorState& state,
+                            const std::vector<TenantRecord>& changed);
+/// The same as they are.
 TenantNesting nesting_of(const CoordinatorState& state);
 void add_tenant(CoordinatorSelf self, const TenantRecord& record, TenantStart start);
+/// Begins the change when those before it have ended; each ends with end_turn().
+void in_turn(CoordinatorSelf self, std::function<void()> change);
+inline void end_turn(CoordinatorSelf self) { self->send(self, NextChange{}); }
+template <class Answer>
+void end_turn(CoordinatorSelf self, caf::typed_response_promise<Answer> promise, Answer answer) {
+  promise.deliver(std::move(answer));
+  end_turn(self);
+}
+template <class Answer>
+void end_turn(CoordinatorSelf self, caf::typed_response_promise<Answer> promise,
+              const caf::error& error) {
+  promise.deliver(error);
+  end_turn(self);
+}
 /// Lets the change of tenants that waits longest begin.
 void next_change(CoordinatorSelf self);
+/// The allocator deals by the tree from here on; clients see it when it is durable.
+void deal_by(CoordinatorState& state, TenantNesting nesting,
+             const std::vector<Accounts::Division>& divided);
+/// Those that have no tenants any more run jobs again.
+std::vector<TenantId> emptied_by(const TenantNesting& before, const TenantNesting& after);
+/// They admit jobs again.
+void reinstate(CoordinatorSelf self, const std::vector<TenantId>& tenants);
+/// The record is durable: directory and actor follow it.
+void take_tenant(CoordinatorSelf self, const TenantRecord& record);
+
+// -- leaving.cpp ---------------------------------------------------------------------------------
+
+/// `wrong_state` while the tenant runs tasks or owes.
+caf::error check_may_leave(const CoordinatorState& state, TenantId id);
+/// What a settlement rounds may make one who owes nothing a debtor of one unit-millisecond.
+void forgive_rounding(CoordinatorSelf self, TenantId id);
+/// Notes whether the tenant leaves.
+void note_leaver(CoordinatorState& state, const TenantRecord& record);
+/// Removes it if it leaves and nothing keeps it any more. O(log tenants).
+void consider_leaver(CoordinatorSelf self, TenantId id);
+/// The same of all. O(those that leave).
+void consider_leavers(CoordinatorSelf self);
 /// The allocator is about to be rebuilt: a tenant whose removal failed is there again.
 void take_back_leaver(CoordinatorSelf self);
 

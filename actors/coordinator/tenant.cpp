@@ -290,6 +290,7 @@ TenantBase::behavior_type tenant_behavior(TenantSelf self,
   state.id = record.id;
   state.tenant_name = record.spec.name;
   state.run_as = record.spec.run_as;
+  state.leaving = record.spec.leaving;
   state.jobs =
       TenantJobs{record.id, record.spec.queue, state.context->catalog, state.context->mode};
   state.jobs.set_placement(record.spec.placement);
@@ -314,6 +315,7 @@ TenantBase::behavior_type tenant_behavior(TenantSelf self,
         self->state.jobs.set_policy(request.policy);
         self->state.jobs.set_placement(request.placement);
         self->state.run_as = request.run_as;
+        self->state.leaving = request.leaving;
         refresh(self);
       },
       [self](const Granted& granted) { take_grants(self, granted); },

@@ -105,6 +105,7 @@ struct SetTerms {
   QueuePolicy policy = QueuePolicy::fifo;
   RunAs run_as;
   Placement placement = Placement::unset;
+  bool leaving = false;
 };
 /// The tenant is about to be removed: `wrong_state` while it has live jobs, else it admits none any
 /// more.

@@ -99,6 +99,7 @@ caf::result<DebtsForgiven> answer(CoordinatorSelf self, const ForgiveDebt& reque
         spdlog::warn("an operator forgives tenant {} debts to {} others: {}", debtor,
                      described.shares.size(), reason);
         consider_all_nodes(self);
+        consider_leavers(self);
         promise.deliver(std::move(described));
       },
       [promise](const caf::error& error) mutable { promise.deliver(error); });

@@ -82,6 +82,7 @@ struct TenantActorState {
   std::set<JobId> members_moved;  ///< of elastic jobs: their tasks are to be told, with the window
   bool refresh_due = false;
   bool retired = false;
+  bool leaving = false;  ///< as TenantSpec has it
 };
 
 using TenantSelf = TenantBase::stateful_pointer<TenantActorState>;

@@ -14,6 +14,14 @@ caf::error being_removed(const TenantActorState& state) {
                     "tenant " + state.tenant_name + " is being removed or divided", "tenant");
 }
 
+caf::error is_leaving(const TenantActorState& state) {
+  return make_error(ErrorCode::wrong_state,
+                    "tenant " + state.tenant_name +
+                        " is leaving and takes no jobs any more; it stays when an operator applies "
+                        "it again: fairwater tenant apply FILE",
+                    "tenant");
+}
+
 /// A coordinator with other bounds may come: agents and coordinators bound a job's lease anew by
 /// what they are told (model/lease.hpp).
 caf::error check_lease(const TenantActorState& state, const JobSpec& spec) {
@@ -87,8 +95,9 @@ void note_submitted(TenantActorState& state, std::size_t bytes) {
 
 void make_durable(TenantSelf self, AdmittedJob job, const Submitter& submitter) {
   // What was true before its dependencies were asked for may not be any more.
-  auto refused =
-      self->state.retired ? being_removed(self->state) : check_room(self->state, job.spec());
+  auto refused = self->state.retired   ? being_removed(self->state)
+                 : self->state.leaving ? is_leaving(self->state)
+                                       : check_room(self->state, job.spec());
   if (!refused) refused = check_lease(self->state, job.spec());
   if (refused) return finish(self, submitter, refused);
   JobSpec spec = std::move(job).take();
@@ -118,6 +127,7 @@ void make_durable(TenantSelf self, AdmittedJob job, const Submitter& submitter) 
           },
           [self, bytes, submitter](const caf::error& error) {
             note_submitted(self->state, bytes);
+            refresh(self);  // one that leaves may have waited for this
             finish(self, submitter, error);
           });
 }

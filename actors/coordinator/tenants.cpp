@@ -1,4 +1,4 @@
-// How tenants come, change and go, and which jobs they may submit.
+// How tenants come and change; how they go is in leaving.cpp.
 #include <algorithm>
 #include <utility>
 
@@ -53,6 +53,7 @@ TenantChange compare(const TenantSpec* before, const TenantSpec& after) {
   note(change, "may_borrow", before->may_borrow, after.may_borrow);
   note(change, "run_as", before->run_as, after.run_as);
   note(change, "placement", before->placement, after.placement);
+  note(change, "leaving", before->leaving, after.leaving);
   change.kind = change.fields.empty() ? ChangeKind::unchanged : ChangeKind::changed;
   return change;
 }
@@ -68,6 +69,9 @@ caf::error check_specs(const CoordinatorState& state, const std::vector<TenantSp
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const auto where = "tenants[" + std::to_string(i) + "]";
     if (auto wrong = validate(specs[i])) return within(wrong, where);
+    if (specs[i].leaving)
+      return make_error(ErrorCode::invalid_input, "a tenant is let go by its removal",
+                        where + ".leaving");
     if (auto terms = terms_of(specs[i], state.context->catalog); !terms)
       return within(terms.error(), where);
     if (!seen.insert(specs[i].name).second)
@@ -77,52 +81,7 @@ caf::error check_specs(const CoordinatorState& state, const std::vector<TenantSp
   return {};
 }
 
-void take_tenant(CoordinatorSelf self, const TenantRecord& record) {
-  auto& state = self->state;
-  auto known = state.tenants.find(record.id);
-  if (known == state.tenants.end()) {
-    add_tenant(self, record, {});
-    return;
-  }
-  known->second.spec = record.spec;
-  self->send(known->second.actor,
-             SetTerms{record.spec.queue, record.spec.run_as, record.spec.placement});
-}
-
-// -- changes, one after the other -----------------------------------------------------------------
-
-/// Begins the change when those before it have ended; each ends with end_turn().
-void in_turn(CoordinatorSelf self, std::function<void()> change) {
-  auto& state = self->state;
-  if (std::exchange(state.changing_tenants, true))
-    state.waiting_changes.push_back(std::move(change));
-  else
-    change();
-}
-
-template <class Answer>
-void end_turn(CoordinatorSelf self, caf::typed_response_promise<Answer> promise, Answer answer) {
-  promise.deliver(std::move(answer));
-  self->send(self, NextChange{});
-}
-
-template <class Answer>
-void end_turn(CoordinatorSelf self, caf::typed_response_promise<Answer> promise,
-              const caf::error& error) {
-  promise.deliver(error);
-  self->send(self, NextChange{});
-}
-
 // -- the tree ------------------------------------------------------------------------------------
-
-/// What the tenants are once these have come or changed.
-TenantNesting nesting_after(const CoordinatorState& state,
-                            const std::vector<TenantRecord>& changed) {
-  TenantNesting::Specs specs;
-  for (const auto& [id, entry] : state.tenants) specs.emplace(id, entry.spec);
-  for (const auto& record : changed) specs[record.id] = record.spec;
-  return TenantNesting(std::move(specs));
-}
 
 /// Those that become groups with it: they leave sequence and accounts.
 std::vector<Accounts::Division> divided_by(const CoordinatorState& state,
@@ -146,27 +105,6 @@ caf::error check_tree(const TenantNesting& nesting, const std::vector<TenantSpec
   return make_error(ErrorCode::invalid_input, fault.message, fault.tenant + "." + fault.key);
 }
 
-/// The allocator deals by the tree from here on; clients see it when it is durable.
-void deal_by(CoordinatorState& state, TenantNesting nesting,
-             const std::vector<Accounts::Division>& divided) {
-  state.allocation->set_tree(*nesting.tree(state.context->catalog), divided);
-  state.nesting = std::move(nesting);
-}
-
-void reinstate(CoordinatorSelf self, const std::vector<TenantId>& tenants) {
-  for (const TenantId id : tenants)
-    if (const auto known = self->state.tenants.find(id); known != self->state.tenants.end())
-      self->send(known->second.actor, Reinstate{});
-}
-
-/// Those that have no tenants any more run jobs again.
-std::vector<TenantId> emptied_by(const TenantNesting& before, const TenantNesting& after) {
-  std::vector<TenantId> emptied;
-  for (const auto& [id, weight] : after.members())
-    if (before.knows(id) && before.has_tenants(id)) emptied.push_back(id);
-  return emptied;
-}
-
 /// Retires them one after the other, then goes on with none, or with why one may not be; they stay
 /// retired in both cases.
 void retire_all(CoordinatorSelf self, std::vector<TenantId> tenants,
@@ -178,38 +116,6 @@ void retire_all(CoordinatorSelf self, std::vector<TenantId> tenants,
       .then([self, tenants = std::move(tenants),
              then](const Done&) mutable { retire_all(self, std::move(tenants), then); },
             [then](const caf::error& error) { then(error); });
-}
-
-bool is_rounding(const CoordinatorState& state, TenantId id) {
-  const auto debts = state.allocation->debts_of(id);
-  return state.context->measure.accounting == Accounting::time && debts.size() == 1 &&
-         debts.front().units == 1;
-}
-
-caf::error check_may_leave(const CoordinatorState& state, TenantId id) {
-  const std::string& name = state.nesting.spec(id).name;
-  const auto view = state.allocation->tenant(id);
-  if (view.running_tasks > 0)
-    return make_error(ErrorCode::wrong_state, "tenant " + name + " still runs " +
-                                                  std::to_string(view.running_tasks) + " tasks");
-  if (view.net >= 0 || is_rounding(state, id)) return {};
-  const bool counts_time = state.context->measure.accounting == Accounting::time;
-  return make_error(ErrorCode::wrong_state,
-                    "tenant " + name + " owes " + std::to_string(-view.net) +
-                        (counts_time ? " unit-milliseconds" : " units") +
-                        ", and a debtor may not leave; an operator may forgive it: "
-                        "fairwater ledger forgive --debtor " +
-                        name + " --reason TEXT");
-}
-
-/// What a settlement rounds may make one who owes nothing a debtor of one unit-millisecond.
-void forgive_rounding(CoordinatorSelf self, TenantId id) {
-  if (!is_rounding(self->state, id)) return;
-  forgive(
-      self,
-      {id, parts_of_debt(self->state.allocation->debts_of(id), 1),
-       "rounding, of a tenant that leaves"},
-      [](const Committed&) {}, [](const caf::error&) {});
 }
 
 // -- a file is applied ----------------------------------------------------------------------------
@@ -291,65 +197,55 @@ void apply_now(CoordinatorSelf self, const ApplyTenants& request,
   });
 }
 
-// -- a tenant is removed --------------------------------------------------------------------------
-
-/// The tenant's actor admits nothing any more: takes the tenant out of allocator and directory at
-/// one moment, then makes that durable.
-void remove_retired(CoordinatorSelf self, TenantId id, caf::typed_response_promise<Done> promise) {
-  auto& state = self->state;
-  auto entry = state.tenants.at(id);
-  const auto refuse = [&](const caf::error& error) {
-    self->send(entry.actor, Reinstate{});
-    end_turn(self, promise, error);
-  };
-  if (state.beginning_anew) return refuse(not_granting(state));
-  settle_time(self);  // what it held last may be what it owes
-  if (auto staying = check_may_leave(state, id)) return refuse(staying);
-  forgive_rounding(self, id);
-  TenantRemoved body{id, 0, state.allocation->remove_tenant(id)};
-  state.tenants.erase(id);
-  auto after = nesting_of(state);
-  const auto emptied = emptied_by(state.nesting, after);
-  deal_by(state, std::move(after), {});
-  body.position = state.allocation->position();
-  state.tenant_ids.erase(entry.spec.name);
-  state.leaving.emplace(id, std::move(entry));
-  commit_chained(
-      self, body,
-      [self, emptied, promise](const Committed&) {
-        const auto [id, entry] = *std::exchange(self->state.leaving, std::nullopt);
-        const auto actor = entry.actor;
-        self->state.context->names->remove(id);
-        forget_tokens_of(self->state, id);
-        self->unlink_from(actor);
-        self->send_exit(actor, caf::exit_reason::user_shutdown);
-        reinstate(self, emptied);
-        consider_all_nodes(self);
-        end_turn(self, promise, Done{});
-      },
-      [self, promise](const caf::error& error) { end_turn(self, promise, error); });
-}
-
-void remove_now(CoordinatorSelf self, const std::string& name,
-                caf::typed_response_promise<Done> promise) {
-  auto& state = self->state;
-  const auto known = state.tenant_ids.find(name);
-  if (known == state.tenant_ids.end())
-    return end_turn(self, promise,
-                    make_error(ErrorCode::not_found, "there is no tenant " + name, "name"));
-  const auto id = known->second;
-  if (state.nesting.has_tenants(id))
-    return end_turn(self, promise,
-                    make_error(ErrorCode::wrong_state,
-                               "tenant " + name + " has tenants, remove or move them first: " +
-                                   list_of(state.nesting.names_in(id)),
-                               "name"));
-  self->request(state.tenants.at(id).actor, caf::infinite, Retire{})
-      .then([self, id, promise](const Done&) { remove_retired(self, id, promise); },
-            [self, promise](const caf::error& error) { end_turn(self, promise, error); });
-}
-
 }  // namespace
+
+void in_turn(CoordinatorSelf self, std::function<void()> change) {
+  auto& state = self->state;
+  if (std::exchange(state.changing_tenants, true))
+    state.waiting_changes.push_back(std::move(change));
+  else
+    change();
+}
+
+void take_tenant(CoordinatorSelf self, const TenantRecord& record) {
+  auto& state = self->state;
+  auto known = state.tenants.find(record.id);
+  if (known == state.tenants.end()) {
+    add_tenant(self, record, {});
+    return;
+  }
+  known->second.spec = record.spec;
+  note_leaver(state, record);
+  self->send(known->second.actor, SetTerms{record.spec.queue, record.spec.run_as,
+                                           record.spec.placement, record.spec.leaving});
+}
+
+void deal_by(CoordinatorState& state, TenantNesting nesting,
+             const std::vector<Accounts::Division>& divided) {
+  state.allocation->set_tree(*nesting.tree(state.context->catalog), divided);
+  state.nesting = std::move(nesting);
+}
+
+void reinstate(CoordinatorSelf self, const std::vector<TenantId>& tenants) {
+  for (const TenantId id : tenants)
+    if (const auto known = self->state.tenants.find(id); known != self->state.tenants.end())
+      self->send(known->second.actor, Reinstate{});
+}
+
+std::vector<TenantId> emptied_by(const TenantNesting& before, const TenantNesting& after) {
+  std::vector<TenantId> emptied;
+  for (const auto& [id, weight] : after.members())
+    if (before.knows(id) && before.has_tenants(id)) emptied.push_back(id);
+  return emptied;
+}
+
+TenantNesting nesting_after(const CoordinatorState& state,
+                            const std::vector<TenantRecord>& changed) {
+  TenantNesting::Specs specs;
+  for (const auto& [id, entry] : state.tenants) specs.emplace(id, entry.spec);
+  for (const auto& record : changed) specs[record.id] = record.spec;
+  return TenantNesting(std::move(specs));
+}
 
 TenantNesting nesting_of(const CoordinatorState& state) { return nesting_after(state, {}); }
 
@@ -365,6 +261,7 @@ void add_tenant(CoordinatorSelf self, const TenantRecord& record, TenantStart st
   auto actor = spawn_tenant(self->system(), state.context, sink, record, std::move(start));
   self->link_to(actor);  // they end together: the cluster does not go on without one of its parts
   state.tenants[record.id] = {record.spec, std::move(actor)};
+  note_leaver(state, record);
 }
 
 void next_change(CoordinatorSelf self) {
@@ -376,25 +273,10 @@ void next_change(CoordinatorSelf self) {
   change();
 }
 
-void take_back_leaver(CoordinatorSelf self) {
-  auto& state = self->state;
-  if (!state.leaving) return;
-  auto [id, entry] = *std::exchange(state.leaving, std::nullopt);
-  self->send(entry.actor, Reinstate{});
-  state.tenant_ids[entry.spec.name] = id;
-  state.tenants.emplace(id, std::move(entry));
-}
-
 caf::result<TenantsApplied> answer(CoordinatorSelf self, const ApplyTenants& request) {
   if (auto wrong = check_specs(self->state, request.specs)) return wrong;
   auto promise = self->make_response_promise<TenantsApplied>();
   in_turn(self, [self, request, promise] { apply_now(self, request, promise); });
-  return promise;
-}
-
-caf::result<Done> answer(CoordinatorSelf self, const RemoveTenant& request) {
-  auto promise = self->make_response_promise<Done>();
-  in_turn(self, [self, request, promise] { remove_now(self, request.name, promise); });
   return promise;
 }
 

@@ -37,6 +37,7 @@ void settle_time(CoordinatorSelf self) {
   pass_time(self);
   auto settlement = state.allocation->settle_time();
   if (state.allocation->is_due()) schedule_cycle(self);
+  consider_leavers(self);
   if (!settlement) return;
   state.settling = true;
   commit_chained(

@@ -139,7 +139,8 @@ Json tenant_json(const TenantInfo& tenant) {
               {"may_lend", spec.may_lend},
               {"may_borrow", spec.may_borrow},
               {"run_as", run_as_json(spec.run_as)},
-              {"placement", placement_json(spec.placement)}};
+              {"placement", placement_json(spec.placement)},
+              {"leaving", spec.leaving}};
 }
 
 Json tenants_json(const std::vector<TenantInfo>& tenants) {

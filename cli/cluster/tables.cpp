@@ -151,6 +151,11 @@ std::vector<NestedTenant> nested_order(const std::vector<TenantInfo>& tenants) {
   return order;
 }
 
+/// `physics (leaving)`
+std::string name_shown(const TenantSpec& spec) {
+  return spec.name + (spec.leaving ? " (leaving)" : "");
+}
+
 /// `-12.0 core-s, quota too small`; credits are time, whatever the ledger counts.
 std::string credit_text(const TenantInfo& tenant) {
   if (tenant.record.credit == 0) return "-";
@@ -177,7 +182,7 @@ std::string tenant_table(const std::vector<TenantInfo>& tenants) {
                {"GRANTED", Align::right}}};
   for (const auto& [at, depth] : nested_order(tenants)) {
     const TenantInfo& tenant = tenants[at];
-    table.add_row({std::string(2 * depth, ' ') + tenant.record.spec.name,
+    table.add_row({std::string(2 * depth, ' ') + name_shown(tenant.record.spec),
                    std::to_string(tenant.record.spec.weight), std::to_string(tenant.running_tasks),
                    std::to_string(tenant.pending_tasks), format_amounts(tenant.used),
                    format_amounts(tenant.runtime_quota),
@@ -226,7 +231,7 @@ std::string nets_table(const LedgerView& ledger) {
 std::string tenant_text(const TenantInfo& tenant) {
   const TenantSpec& spec = tenant.record.spec;
   return paragraph({
-      {"name", spec.name},
+      {"name", name_shown(spec)},
       {"parent", spec.parent},
       {"weight", std::to_string(spec.weight)},
       {"min", format_amounts(spec.min)},

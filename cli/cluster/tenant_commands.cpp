@@ -86,9 +86,15 @@ int show_tenant(const Context& context, Client& client, const std::string& name)
 }
 
 int remove(const Context& context, Client& client, const std::string& name) {
-  if (const auto error = client.remove_tenant(name)) return context.fail(error);
+  const auto departure = client.remove_tenant(name);
+  if (!departure) return context.fail(departure.error());
   if (context.json())
-    context.print_json(Json{{"removed", name}});
+    context.print_json(Json{{"removed", departure->leaving ? Json(nullptr) : Json(name)},
+                            {"leaving", departure->leaving ? Json(name) : Json(nullptr)}});
+  else if (departure->leaving)
+    context.print_line(name +
+                       " is leaving: it takes no jobs any more, and goes when it has none and owes "
+                       "nothing (fairwater tenant list)");
   else
     context.print_line("removed " + name);
   return kExitDone;
@@ -136,7 +142,7 @@ void add_tenant_commands(CLI::App& app, Context& context) {
   on_run_with_client(show_verb, context, name, show_tenant);
 
   auto* remove_verb =
-      add_verb(*noun, "remove", "Let a tenant go that runs nothing and owes nothing",
+      add_verb(*noun, "remove", "Let a tenant go, once its jobs have ended and it owes nothing",
                "  fairwater tenant remove physics");
   remove_verb->add_option("name", *name, "the tenant")->required();
   on_run_with_client(remove_verb, context, name, remove);

@@ -113,8 +113,12 @@ struct TenantTerms {
   /// False: it holds at most its plain share of the capacity (by weight of all weights, level by
   /// level) or its min, and never owes anything.
   bool may_borrow = true;
+  /// It repays what it owes by what falls to it, and borrows nothing more.
+  bool leaving = false;
   /// None: it shares the cluster with the weight that it has in the sequence.
   std::optional<QuotaPlace> place = std::nullopt;
+  [[nodiscard]] bool lends() const { return may_lend || leaving; }
+  [[nodiscard]] bool borrows() const { return may_borrow && !leaving; }
   friend bool operator==(const TenantTerms&, const TenantTerms&) = default;
 };
 

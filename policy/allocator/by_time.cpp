@@ -291,7 +291,7 @@ void PlaceByTime::place_in_turns() {
     TenantState& tenant = *candidate.tenant;
     const WindowRange& entry = tenant.window[candidate.cursor.next];
     const Standing standing = candidate.standing;
-    if (standing == Standing::at_quota && !tenant.terms.may_borrow) {
+    if (standing == Standing::at_quota && !tenant.terms.borrows()) {
       ++candidate.cursor.next;
     } else if (!start(tenant, candidate.cursor.next, step_of(standing))) {
       if (!is_closed_) keep_room(tenant, entry, standing != Standing::at_quota);

@@ -261,8 +261,10 @@ class Explanation {
       add("quota", "holds " + std::to_string(held[r]) + " of its runtime quota of " +
                        amount(quota[r], r) + groups_text(r));
     }
-    if (at_quota && !tenant_.terms.may_borrow)
-      add("may_not_borrow", "the tenant may not borrow what others leave idle");
+    if (at_quota && !tenant_.terms.borrows())
+      add("may_not_borrow", tenant_.terms.leaving
+                                ? "the tenant is leaving, and borrows nothing any more"
+                                : "the tenant may not borrow what others leave idle");
   }
 
   /// What the groups that it is in hold of theirs, from which its own follows.

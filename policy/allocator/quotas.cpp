@@ -146,7 +146,7 @@ inline QuotaGroup AllocatorQuotas::member(const TenantState& tenant, std::size_t
   const Weight weight = tenant.has_place ? tenant.terms.place->weight : tenant.terms.weight;
   const Amount min = tenant.terms.min[resource];
   Amount max = tenant.terms.max[resource];
-  if (!tenant.terms.may_borrow)
+  if (!tenant.terms.borrows())
     max = std::min(max, std::max(min, plain_share(tenant.group, weight, resource)));
   return {.weight = weight, .min = min, .max = max, .request = request};
 }

@@ -141,7 +141,7 @@ bool SettleStage::is_beyond_its_share(TenantState& tenant) {
 
 bool SettleStage::makes_iou(const Claimant& lender, const Claimant& borrower) {
   if (deal_.state.counts_time()) return false;
-  if (!lender.tenant->terms.may_lend || !borrower.tenant->terms.may_borrow) return false;
+  if (!lender.tenant->terms.lends() || !borrower.tenant->terms.borrows()) return false;
   const bool borrower_is_busy = borrower.tenant->waits() && !borrower.backfilled;
   return !(borrower_is_busy && holds_its_share(lender));
 }

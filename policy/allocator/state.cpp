@@ -87,11 +87,12 @@ TenantState& AllocatorState::enter(TenantId id, const TenantTerms& terms) {
   changed.terms = terms;
   changed.has_min = !terms.min.is_zero();
   refresh_lists(changed);
-  if (terms.may_borrow)
+  if (terms.borrows())
     may_not_borrow_.erase(id);
   else
     may_not_borrow_.insert(id);
-  if (counts_time()) accounts_.time().set_rights(id, terms.may_lend, terms.may_borrow);
+  // What one that leaves still holds beyond its part is borrowed as before.
+  if (counts_time()) accounts_.time().set_rights(id, terms.lends(), terms.may_borrow);
   return changed;
 }
 

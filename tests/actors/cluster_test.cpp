@@ -369,20 +369,6 @@ TEST_CASE("a change of what a debtor pays back reads as it is written in a file"
   CHECK(applied->changes.at(0).fields == std::vector<std::string>{"repay: 0.5 -> 1"});
 }
 
-TEST_CASE("a tenant with debts or unfinished jobs may not leave; one without may", "[actor]") {
-  ClusterFixture cluster;
-  cluster.apply({tenant_spec("stays", 1), tenant_spec("leaves", 1)});
-  const auto job = cluster.submit("leaves", 1);
-  const RemoveTenant remove{cluster.operator_caller(), "leaves"};
-  CHECK(details(cluster.ask<Done>(remove).error()).code == ErrorCode::wrong_state);
-  REQUIRE(cluster.ask<Done>(CancelJob{cluster.operator_caller(), job, ""}).engaged());
-  REQUIRE(cluster.ask<Done>(remove).engaged());
-  CHECK(cluster.tenants().size() == 1);
-  cluster.restart();
-  CHECK(cluster.tenants().size() == 1);
-  CHECK(cluster.verify().ok);
-}
-
 TEST_CASE("a draining node gets nothing new and is drained when its last task has ended",
           "[actor]") {
   ClusterFixture cluster;

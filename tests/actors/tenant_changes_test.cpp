@@ -31,10 +31,15 @@ TEST_CASE("a tenant that is removed while its status is asked for is there or go
   ClusterFixture cluster;
   cluster.apply({tenant_spec("stays", 1), tenant_spec("goes", 3)});
   const RemoveTenant request{cluster.operator_caller(), "goes"};
-  SECTION("status") { CHECK(cluster.ask_beside<Done>(request, DescribeCluster{}).engaged()); }
-  SECTION("listing") { CHECK(cluster.ask_beside<Done>(request, DescribeTenants{}).engaged()); }
+  SECTION("status") {
+    CHECK(cluster.ask_beside<TenantDeparture>(request, DescribeCluster{}).engaged());
+  }
+  SECTION("listing") {
+    CHECK(cluster.ask_beside<TenantDeparture>(request, DescribeTenants{}).engaged());
+  }
   SECTION("a task of its that is asked about") {
-    CHECK(cluster.ask_beside<Done>(request, ExplainWaiting{TenantId{2}, JobId{1}, 0}).engaged());
+    CHECK(cluster.ask_beside<TenantDeparture>(request, ExplainWaiting{TenantId{2}, JobId{1}, 0})
+              .engaged());
   }
   CHECK(names(cluster.tenants()) == std::vector<std::string>{"stays"});
   CHECK(cluster.verify().ok);
@@ -44,24 +49,10 @@ TEST_CASE("a tenant that is removed twice at once is removed once", "[actor]") {
   ClusterFixture cluster;
   cluster.apply({tenant_spec("goes", 3)});
   const RemoveTenant request{cluster.operator_caller(), "goes"};
-  const auto answers = cluster.ask_at_once<Done>(std::vector<RemoveTenant>(2, request));
+  const auto answers = cluster.ask_at_once<TenantDeparture>(std::vector<RemoveTenant>(2, request));
   CHECK(answers[0].engaged());
   REQUIRE_FALSE(answers[1].engaged());
   CHECK(details(answers[1].error()).code == ErrorCode::not_found);
-}
-
-TEST_CASE("a tenant whose removal is refused goes on", "[actor]") {
-  ClusterFixture cluster;
-  cluster.apply({tenant_spec("busy", 1)});
-  const auto job = cluster.submit("busy", 1);
-  const auto refused = cluster.ask<Done>(RemoveTenant{cluster.operator_caller(), "busy"});
-  REQUIRE_FALSE(refused.engaged());
-  CHECK(details(refused.error()).code == ErrorCode::wrong_state);
-  auto agent = cluster.join("node1", 1);
-  CHECK(agent.launches().size() == 1);
-  (void)cluster.report(agent, {succeeded(agent.launches().at(0).task)});
-  CHECK(state_of(cluster.show(job).job) == JobState::succeeded);
-  CHECK(cluster.ask<Done>(RemoveTenant{cluster.operator_caller(), "busy"}).engaged());
 }
 
 }  // namespace

@@ -208,7 +208,8 @@ TEST_CASE("what would be no tree is refused by name, and nothing changes", "[act
   said = refusal(cluster, {generous});
   CHECK(said.field == "tenants[0].may_lend");
   CHECK_FALSE(by_name(cluster).contains("new"));
-  const auto removal = cluster.ask<Done>(RemoveTenant{cluster.operator_caller(), "science"});
+  const auto removal =
+      cluster.ask<TenantDeparture>(RemoveTenant{cluster.operator_caller(), "science"});
   REQUIRE_FALSE(removal.engaged());
   CHECK(details(removal.error()).message ==
         "tenant science has tenants, remove or move them first: optics, lasers");
@@ -242,7 +243,8 @@ TEST_CASE("a tenant with unfinished jobs is not divided, one without is", "[acto
       tree.cluster.ask<Explanation>(ExplainTask{tree.cluster.operator_caller(), job, 0}).engaged());
   CHECK(tree.cluster.verify().ok);
   SECTION("whose tenants have gone runs jobs again") {
-    REQUIRE(tree.cluster.ask<Done>(RemoveTenant{tree.cluster.operator_caller(), "mirrors"}));
+    const RemoveTenant remove{tree.cluster.operator_caller(), "mirrors"};
+    REQUIRE_FALSE(tree.cluster.ask<TenantDeparture>(remove)->leaving);
     tree.cluster.apply({spec_in("science", "lenses")});
     tree.cluster.submit("optics", 400);
     tree.turn_over(64);

@@ -180,10 +180,10 @@ TEST_CASE("a tenant's tokens go with it, also one that is revoked meanwhile", "[
   with.cluster.apply({tenant_spec("physics", 1)});
   REQUIRE(with.create(1, {Role::tenant, "physics", "ci", 0}).engaged());
   const RemoveTenant request{with.cluster.operator_caller(), "physics"};
-  SECTION("by itself") { CHECK(with.cluster.ask<Done>(request).engaged()); }
+  SECTION("by itself") { CHECK(with.cluster.ask<TenantDeparture>(request).engaged()); }
   SECTION("beside") {
-    CHECK(with.cluster.ask_beside<Done>(request, RevokeToken{with.cluster.operator_caller(), "ci"})
-              .engaged());
+    const RevokeToken beside{with.cluster.operator_caller(), "ci"};
+    CHECK(with.cluster.ask_beside<TenantDeparture>(request, beside).engaged());
   }
   CHECK(code_of(with.log_in(1)) == ErrorCode::unauthenticated);
   CHECK(with.names() == std::vector<std::string>{""});

@@ -109,7 +109,8 @@ TEST_CASE("a removed tenant's usage is found by its number", "[actor][usage]") {
   cluster.run();
   run_all(cluster, agent, seen);
   const TenantId number = cluster.tenant_caller("leaves").tenant;
-  const auto removed = cluster.ask<Done>(RemoveTenant{cluster.operator_caller(), "leaves"});
+  const auto removed =
+      cluster.ask<TenantDeparture>(RemoveTenant{cluster.operator_caller(), "leaves"});
   if (!removed) FAIL(details(removed.error()).message);
   CHECK(in_words(shown_usage(cluster, cluster.operator_caller(), always_by_tenant())) == " 1 1");
   UsageQuery query = always_by_tenant();

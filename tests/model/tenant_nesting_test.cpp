@@ -134,6 +134,13 @@ TEST_CASE("what one with tenants may not say is told by name", "[unit][tenant_ne
   }
 }
 
+TEST_CASE("one that leaves gets no tenants", "[unit][tenant_nesting]") {
+  auto specs = specs_of(kDepartments);
+  specs.at(TenantId{3}).leaving = true;
+  CHECK(text_of(TenantNesting(specs).terms_faults()) ==
+        "physics, leaving: physics is leaving; it stays where the file names it, too");
+}
+
 TEST_CASE("a tenant promises no more than its own min or max", "[unit][tenant_nesting]") {
   const auto terms = [](const NamedAmounts& min, const NamedAmounts& max) {
     return nested({{"outer", "", 1, min, max},

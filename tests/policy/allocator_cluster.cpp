@@ -145,8 +145,8 @@ void TestCluster::check_lines(const Deal& deal, const std::map<std::uint32_t, Un
   std::map<TenantId, Units> placed;
   for (const Loan& loan : deal.loans) {
     REQUIRE(loan.units > 0);
-    REQUIRE(tenants_.at(loan.lender.value).terms.may_lend);
-    REQUIRE(tenants_.at(loan.borrower.value).terms.may_borrow);
+    REQUIRE(tenants_.at(loan.lender.value).terms.lends());
+    REQUIRE(tenants_.at(loan.borrower.value).terms.borrows());
     lent[loan.lender] += loan.units;
     lent[loan.borrower] -= loan.units;
   }
@@ -204,7 +204,7 @@ void TestCluster::check_nothing_fits(std::uint32_t id) {
     return check_reservation(id, *holder);
   const ResourceVector free = allocator.node(NodeId{id}).free;
   for (const auto& [tenant_id, tenant] : tenants_) {
-    if (!tenant.terms.may_borrow) continue;
+    if (!tenant.terms.borrows()) continue;
     for (const Task& task : tenant.known) {
       const bool allowed = task.rule == nullptr || task.rule->allows(node.traits);
       REQUIRE_FALSE((allowed && task.demand.fits(free) &&

@@ -32,6 +32,7 @@ TenantTerms random_terms(Draw& draw, std::uint32_t groups) {
       static_cast<std::uint32_t>(draw.one_in(2) ? 1'000'000 : draw(1, 999'999));
   terms.may_lend = !draw.one_in(6);
   terms.may_borrow = !draw.one_in(6);
+  terms.leaving = draw.one_in(8);
   if (groups > 0 && !draw.one_in(3))
     terms.place = {.group = GroupId{static_cast<std::uint32_t>(draw(0, groups))},
                    .weight = static_cast<Weight>(draw(1, 20))};

@@ -157,6 +157,7 @@ class Twins {
     if (one_in(4)) terms.max = cpu_memory(amount(2, 12), amount(2, 40));
     terms.may_lend = !one_in(5);
     terms.may_borrow = !one_in(5);
+    terms.leaving = one_in(8);
     terms.repay_millionths = one_in(2) ? 1'000'000 : static_cast<std::uint32_t>(draw(1, 1'000'000));
     if (groups_ > 0)
       terms.place = {.group = home_of_.at(tenant), .weight = static_cast<Weight>(draw(1, 5))};

@@ -41,6 +41,7 @@ struct RandomCluster {
     if (draw(1, 4) == 1) terms.max[kCpu] = static_cast<Amount>(draw(4, 12)) * 1000;
     terms.may_lend = draw(1, 6) != 1;
     terms.may_borrow = draw(1, 6) != 1;
+    terms.leaving = draw(1, 8) == 1;
     if (draw(1, 2) == 1)
       terms.place = {.group = GroupId{static_cast<std::uint32_t>(draw(0, 2))},
                      .weight = static_cast<Weight>(draw(1, 9))};

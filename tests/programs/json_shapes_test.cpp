@@ -65,10 +65,15 @@ TEST_CASE("tenant list has the contract's shape", "[golden][json]") {
       R"("request":{"cpu":9000},"runtime_quota":{"cpu":8000},"used":{"cpu":7000},)"
       R"("pending_tasks":2,"running_tasks":7,"net":-3,"granted_units_total":120,"credit":0,"credit_advice":null,)"
       R"("borrowed_units_total":0,"lent_units_total":0,"forgiven_total":0,"queue":"fifo",)"
-      R"("repay":1.0,"may_lend":true,"may_borrow":true,"run_as":null,"placement":null}],)"
+      R"("repay":1.0,"may_lend":true,"may_borrow":true,"run_as":null,"placement":null,)"
+      R"("leaving":false}],)"
       R"("accounting":"units","currency":"units"})");
   CHECK(json_text(tenants_json({})) == R"({"tenants":[]})");
-
+  CHECK_THAT(tenant_table({tenant}), !Catch::Contains("leaving"));
+  tenant.record.spec.leaving = true;
+  CHECK(tenants_json({tenant})["tenants"][0]["leaving"] == true);
+  CHECK_THAT(tenant_table({tenant}), Catch::Contains("physics (leaving)"));
+  CHECK_THAT(tenant_text(tenant), Catch::Contains("physics (leaving)"));
   tenant.net = -80'000;
   tenant.measure = {Accounting::time, 100};
   CHECK(tenants_json({tenant})["currency"] == "unit_ms");

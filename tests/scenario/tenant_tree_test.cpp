@@ -83,6 +83,50 @@ TEST_CASE("departments share by weights at both levels, siblings first, while th
   CHECK(ledger_is_sound(cluster));
 }
 
+TEST_CASE("a tenant that is let go ends its jobs, repays and then is gone, over kills",
+          "[scenario][crash]") {
+  Cluster cluster(
+      {.agents = {{"node1", "cpu: 8, memory: 8GiB"}}, .tenants = tenants({{"a", 1}, {"b", 1}})});
+  cluster.start();
+  const auto last = cluster.submit(job_file("b", 16, "command: [sleep, \"1.5\"]"));
+  harness::wait_until("b holds what a leaves idle", Duration(20'000),
+                      [&] { return cluster.tenant("b")["running_tasks"] == 8; });
+  harness::wait_until("b owes", Duration(20'000),
+                      [&] { return cluster.tenant("b")["net"].get<int>() < 0; });
+  const json answer = cluster.ask({"tenant", "remove", "b"});
+  CHECK(answer["removed"].is_null());
+  CHECK(answer["leaving"] == "b");
+  cluster.stop_coordinator(SIGKILL);
+  cluster.start_coordinator();
+  CHECK(cluster.tenant("b")["leaving"] == true);
+  CHECK_THAT(cluster.fairwater({"tenant", "list"}).output, Catch::Contains("b (leaving)"));
+  const auto refused =
+      cluster.fairwater({"job", "submit", "-"}, job_file("b", 1, "command: [\"true\"]"));
+  CHECK(refused.status == 1);
+  CHECK_THAT(refused.errors, Catch::Contains("tenant b is leaving and takes no jobs any more"));
+  CHECK(cluster.wait({last}) == 0);
+  CHECK(cluster.job(last)["tasks"]["succeeded"] == 16);
+  CHECK(cluster.tenant("b")["net"].get<int>() < 0);
+  cluster.stop_coordinator(SIGKILL);
+  cluster.start_coordinator();
+  CHECK(cluster.tenant("b")["leaving"] == true);
+
+  const auto others = cluster.submit(job_file("a", 2000, "command: [sleep, \"0.5\"]"));
+  const auto names = [&] {
+    std::vector<std::string> found;
+    for (const auto& tenant : cluster.list("tenant")) found.push_back(tenant["name"]);
+    return found;
+  };
+  harness::wait_until("b has repaid what it owed, and is gone", Duration(60'000),
+                      [&] { return names() == std::vector<std::string>{"a"}; });
+  CHECK(cluster.tenant("a")["net"] == 0);
+  int marks = 0;
+  for (const json& record : journal_of(cluster)) marks += record["kind"] == "tenant_leaves" ? 1 : 0;
+  CHECK(marks == 1);
+  REQUIRE(cluster.fairwater({"job", "cancel", std::to_string(others)}).status == 0);
+  CHECK(ledger_is_sound(cluster));
+}
+
 TEST_CASE("docs/tenants.md does what it says", "[scenario]") {
   Cluster cluster({.agents = {{"node1", "cpu: 4, memory: 2GiB"}}});
   cluster.start();

@@ -145,6 +145,7 @@ void Checker::apply(const JournalRecord& record) {
     nets_ = NetsState::moved_otherwise;
   if (const auto* started = std::get_if<CoordinatorStarted>(&record.body)) apply(*started);
   if (const auto* tenants = std::get_if<TenantsChanged>(&record.body)) apply(*tenants);
+  if (const auto* leaves = std::get_if<TenantLeaves>(&record.body)) apply(*leaves);
   if (const auto* gone = std::get_if<TenantRemoved>(&record.body)) {
     specs_.erase(gone->tenant);
     nesting_ = TenantNesting(specs_);
@@ -243,6 +244,22 @@ void Checker::apply(const TenantsChanged& body) {
   nesting_ = std::move(after);
 }
 
+void Checker::apply(const TenantLeaves& body) {
+  if (!nesting_.is_leaf(body.tenant) || nesting_.spec(body.tenant).leaving)
+    stage_.broken("tenant {} leaves, and it has tenants, or leaves already", body.tenant.value);
+  specs_[body.tenant].leaving = true;
+  nesting_ = TenantNesting(specs_);
+}
+
+std::vector<std::string> Checker::leavers_left(const Ledger& ledger) const {
+  std::map<std::uint32_t, Units> debts;
+  for (const auto& iou : ledger.ious()) debts[iou.debtor] += iou.units;
+  std::vector<std::string> left;
+  for (const auto& tenant : ledger.tenants())
+    if (tenant.spec.leaving && !debts.contains(tenant.id.value)) left.push_back(tenant.spec.name);
+  return left;
+}
+
 void Checker::apply(const NodeAdmitted& body) {
   const auto capacity = catalog_.to_vector(body.spec.capacity, "capacity");
   auto& node = nodes_[body.node];
@@ -283,6 +300,7 @@ void Checker::apply(const Cycle& body) {
   for (const auto& deal : body.deals) {
     for (const auto& one : deal.grants) grant(deal, one);
     if (!deal.grants.empty()) check_room(deal.node);
+    for (const auto& loan : deal.loans) check_loan(loan);
     for (const auto& loan : deal.loans) move_net(loan.lender, loan.borrower, loan.units);
     for (const auto& paid : deal.repayments) move_net(paid.debtor, paid.creditor, paid.units);
   }
@@ -290,6 +308,11 @@ void Checker::apply(const Cycle& body) {
     for (const auto& one : deal.grants)
       if (const auto job = jobs_.find(one.task.job); job != jobs_.end() && job->second.is_gang)
         check_gang(one.task);
+}
+
+void Checker::check_loan(const Loan& loan) {
+  if (specs_[loan.borrower].leaving)
+    stage_.broken("tenant {} leaves, and borrows {} units", loan.borrower.value, loan.units);
 }
 
 void Checker::check_drained(const Reclaim& reclaim) {

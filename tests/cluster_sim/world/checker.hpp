@@ -15,6 +15,8 @@
 //              no gang, and of jobs that may be; what was reclaimed runs again before its job ends;
 //              credits sum to zero
 //   tenants    the tasks of a tenant, and of all that are in one, stay below its max
+//   leavers    where units are counted they borrow none; they have no tenants, and go when
+//              they have no job any more and owe nothing
 //   balances   IOUs come to what is lent, repaid and forgiven
 //   orders     a launch that leaves the coordinator is durably granted to that node
 //   answers    what a client or an agent is told is durable; of a submission's request id, one job
@@ -69,6 +71,8 @@ class Checker {
   void expect_services() { seen_services_.clear(); }
   /// Tasks of services that were not cancelled, and were not started since.
   [[nodiscard]] std::size_t services_not_seen() const;
+  /// Of a ledger without a live job: who leaves and is still there, though it owes nothing.
+  [[nodiscard]] std::vector<std::string> leavers_left(const Ledger& ledger) const;
 
   // -- what leaves the coordinator ----------------------------------------------------------------
   /// `epoch`: of the coordinator that it leaves.
@@ -122,6 +126,7 @@ class Checker {
   void apply(const JournalRecord& record);
   void apply(const CoordinatorStarted& body);
   void apply(const TenantsChanged& body);
+  void apply(const TenantLeaves& body);
   void apply(const NodeAdmitted& body);
   void apply(const NodeRemoved& body);
   void apply(const NodeDrained& body);
@@ -144,6 +149,7 @@ class Checker {
   void check_shares(const RunningTask& granted);
   /// Of what a task asks for that was just granted.
   void check_max(const Grant& grant);
+  void check_loan(const Loan& loan);
   void check_nets(const Ledger& ledger);
   void move_net(TenantId giver, TenantId taker, Units units);
   void end(NodeId node, const TaskKey& task, const char* how);

@@ -313,7 +313,7 @@ void Clients::apply_tenants() {
 void Clients::remove_tenant() {
   auto& chance = stage_.chance;
   const bool is_group = groups_ > 0 && chance.percent(20);
-  call<Done>(
+  call<TenantDeparture>(
       RemoveTenant{kOperator, is_group ? group_name(chance.below(groups_)) : some_tenant_name()});
 }
 

@@ -41,6 +41,7 @@ class World {
   void look_for_the_end();
   void finish();
   [[nodiscard]] std::string why_it_does_not_end();
+  [[nodiscard]] std::vector<std::string> leavers_left();
   /// True when that came in time.
   bool wait_for(std::int64_t most_us, const std::function<bool()>& has_come);
   void restart_and_compare();
@@ -129,6 +130,12 @@ void World::finish() {
   if (stage_.violation) return;
   if (!is_done_) return stage_.broken("{}", why_it_does_not_end());
   is_done_ = false;
+  if (!wait_for(60 * kSecond, [this] { return leavers_left().empty(); })) {
+    if (!stage_.violation)
+      stage_.broken("tenant {} leaves, has no job, owes nothing, and is there",
+                    leavers_left().front());
+    return;
+  }
   const Coordinator& leader = *coordinators_.leader();
   checker_.follow(leader.ledger());
   checker_.audit(leader.ledger());
@@ -138,6 +145,12 @@ void World::finish() {
   }
   coordinators_.compare_states();
   restart_and_compare();
+}
+
+std::vector<std::string> World::leavers_left() {
+  const Coordinator* leader = coordinators_.leader();
+  return leader != nullptr ? checker_.leavers_left(leader->ledger())
+                           : std::vector<std::string>{"of nobody knows whom"};
 }
 
 std::string World::why_it_does_not_end() {
@@ -177,7 +190,7 @@ void World::restart_and_compare() {
     return found;
   };
   run_until(stage_.time.now_us() + 2 * kSecond);  // the last second's time goes into the accounts
-  const auto before = list();
+  auto before = list();
   coordinators_.keep_accounting();
   Coordinator* leader = coordinators_.leader();
   if (leader == nullptr) return stage_.broken("nobody leads, and nothing goes wrong any more");
@@ -188,6 +201,13 @@ void World::restart_and_compare() {
     return;
   }
   const auto after = list();
+  // Who leaves is gone when its debts have faded.
+  if (before && after && coordinators_.debts_fade())
+    std::erase_if(before->tenants, [&](const TenantInfo& one) {
+      return one.record.spec.leaving &&
+             std::none_of(after->tenants.begin(), after->tenants.end(),
+                          [&](const auto& other) { return other.record.id == one.record.id; });
+    });
   if (!before || !after || before->tenants.size() != after->tenants.size())
     return stage_.broken("tenants are not the same after a restart at the end");
   for (std::size_t i = 0; i < before->tenants.size(); ++i) {
