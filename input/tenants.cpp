@@ -35,6 +35,8 @@ class TenantReader {
     fields.read("repay", spec.repay_millionths, &Field::millionths);
     fields.read("may_lend", spec.may_lend);
     fields.read("may_borrow", spec.may_borrow);
+    fields.read("lend_cap", spec.lend_cap);
+    fields.read("borrow_cap", spec.borrow_cap);
     fields.read("placement", spec.placement, read_placement);
     (*read_more_)(fields, spec);
     if (const auto inner = fields.find("tenants")) tenant.tenants = read(*inner, depth + 1);

@@ -68,24 +68,26 @@ Expected<Units> parse_balance(std::string_view text, const LedgerMeasure& measur
   return static_cast<Units>(balance);
 }
 
+Expected<DebtCap> parse_cap(const std::string& text, const LedgerMeasure& measure,
+                            const char* field) {
+  if (text.empty()) return DebtCap{};
+  const auto duration_ms = parse_duration_ms(text);
+  if (duration_ms && *duration_ms > 0) return DebtCap{*duration_ms, 0};
+  const auto balance = parse_balance(text, measure, field);
+  if (balance) return DebtCap{0, *balance};
+  return make_error(ErrorCode::invalid_input,
+                    "'" + text.substr(0, 64) +
+                        "' is neither how long of a tenant's own part, e.g. 24h, nor how much, "
+                        "e.g. 500core-h",
+                    field);
+}
+
 Expected<DebtTerms> terms_of(const DebtSettings& settings, const LedgerMeasure& measure) {
-  DebtTerms terms;
-  terms.half_life_ms = settings.half_life_ms;
-  if (settings.cap.empty()) return terms;
-  const auto duration_ms = parse_duration_ms(settings.cap);
-  if (duration_ms && *duration_ms > 0) {
-    terms.cap_part_ms = *duration_ms;
-    return terms;
-  }
-  const auto balance = parse_balance(settings.cap, measure, "debts.cap");
-  if (!balance)
-    return make_error(ErrorCode::invalid_input,
-                      "'" + settings.cap.substr(0, 64) +
-                          "' is neither how long of its own part a tenant may owe, e.g. 24h, nor "
-                          "how much, e.g. 500core-h",
-                      "debts.cap");
-  terms.cap_unit_ms = *balance;
-  return terms;
+  const auto cap = parse_cap(settings.cap, measure, "debts.cap");
+  if (!cap) return cap.error();
+  return DebtTerms{.cap_part_ms = cap->part_ms,
+                   .cap_unit_ms = cap->unit_ms,
+                   .half_life_ms = settings.half_life_ms};
 }
 
 Expected<Units> unit_ms_of(const BalanceConversion& conversion, const LedgerMeasure& measure) {

@@ -22,6 +22,10 @@ struct DebtSettings {
   std::int64_t half_life_ms = 0;  ///< 0: debts stay
   friend bool operator==(const DebtSettings&, const DebtSettings&) = default;
 };
+/// `24h`, so long of its own part, or `500core-h`; none for an empty text. `invalid_input` naming
+/// `field` for anything else.
+[[nodiscard]] Expected<DebtCap> parse_cap(const std::string& text, const LedgerMeasure& measure,
+                                          const char* field);
 /// `invalid_input` naming `debts.cap`.
 [[nodiscard]] Expected<DebtTerms> terms_of(const DebtSettings& settings,
                                            const LedgerMeasure& measure);

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "model/balances.hpp"
+
 namespace fairwater::inline model {
 namespace {
 
@@ -98,18 +100,39 @@ caf::error validate(const TenantSpec& spec) {
   return validate(spec.run_as);
 }
 
+namespace {
+
+Expected<LoanCaps> caps_of(const TenantSpec& spec, const ResourceCatalog& catalog) {
+  LoanCaps caps;
+  if (spec.lend_cap.empty() && spec.borrow_cap.empty()) return caps;
+  const LedgerMeasure time = measure_of({.cluster_id = {},
+                                         .resources = catalog.kinds(),
+                                         .mode = DealMode::sized,
+                                         .accounting = Accounting::time});
+  const auto lend = parse_cap(spec.lend_cap, time, "lend_cap");
+  if (!lend) return lend.error();
+  const auto borrow = parse_cap(spec.borrow_cap, time, "borrow_cap");
+  if (!borrow) return borrow.error();
+  return LoanCaps{.lend = *lend, .borrow = *borrow};
+}
+
+}  // namespace
+
 Expected<TenantTerms> terms_of(const TenantSpec& spec, const ResourceCatalog& catalog) {
   const auto min = catalog.to_vector(spec.min, "min");
   if (!min) return min.error();
   const auto max = catalog.to_limit(spec.max, "max");
   if (!max) return max.error();
+  const auto caps = caps_of(spec, catalog);
+  if (!caps) return caps.error();
   return TenantTerms{.weight = spec.weight,
                      .min = *min,
                      .max = *max,
                      .repay_millionths = spec.repay_millionths,
                      .may_lend = spec.may_lend,
                      .may_borrow = spec.may_borrow,
-                     .leaving = spec.leaving};
+                     .leaving = spec.leaving,
+                     .caps = *caps};
 }
 
 std::vector<std::string> guarantees_beyond(const NamedAmounts& capacity,

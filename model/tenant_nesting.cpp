@@ -178,6 +178,8 @@ std::optional<TenantNesting::Fault> TenantNesting::group_fault(TenantId tenant) 
       {"may_lend", group.may_lend != plain.may_lend},
       {"placement", group.placement != plain.placement},
       {"may_borrow", group.may_borrow != plain.may_borrow},
+      {"lend_cap", group.lend_cap != plain.lend_cap},
+      {"borrow_cap", group.borrow_cap != plain.borrow_cap},
       {"run_as", group.run_as != plain.run_as}};
   for (const auto& [key, is_given] : keys)
     if (is_given)

@@ -53,6 +53,8 @@ TenantChange compare(const TenantSpec* before, const TenantSpec& after) {
   note(change, "may_borrow", before->may_borrow, after.may_borrow);
   note(change, "run_as", before->run_as, after.run_as);
   note(change, "placement", before->placement, after.placement);
+  note(change, "lend_cap", before->lend_cap, after.lend_cap);
+  note(change, "borrow_cap", before->borrow_cap, after.borrow_cap);
   note(change, "leaving", before->leaving, after.leaving);
   change.kind = change.fields.empty() ? ChangeKind::unchanged : ChangeKind::changed;
   return change;
@@ -64,11 +66,24 @@ caf::error within(const caf::error& error, const std::string& where) {
                     inner.field.empty() ? where : where + "." + inner.field);
 }
 
+/// Where deals make the debts, nothing is held beside a part that a cap could bound.
+caf::error check_caps(const CoordinatorState& state, const TenantSpec& spec) {
+  if (state.context->measure.accounting == Accounting::time) return {};
+  for (const auto& [key, cap] :
+       {std::pair{"lend_cap", &spec.lend_cap}, std::pair{"borrow_cap", &spec.borrow_cap}})
+    if (!cap->empty())
+      return make_error(
+          ErrorCode::invalid_input,
+          "is for a ledger that counts time (accounting: time); this one counts units", key);
+  return {};
+}
+
 caf::error check_specs(const CoordinatorState& state, const std::vector<TenantSpec>& specs) {
   std::set<std::string> seen;
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const auto where = "tenants[" + std::to_string(i) + "]";
     if (auto wrong = validate(specs[i])) return within(wrong, where);
+    if (auto wrong = check_caps(state, specs[i])) return within(wrong, where);
     if (specs[i].leaving)
       return make_error(ErrorCode::invalid_input, "a tenant is let go by its removal",
                         where + ".leaving");

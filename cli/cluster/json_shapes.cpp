@@ -113,6 +113,12 @@ Json json_parent(const TenantSpec& spec) {
   return spec.parent.empty() ? Json(nullptr) : Json(spec.parent);
 }
 
+namespace {
+
+Json json_cap(const std::string& cap) { return cap.empty() ? Json(nullptr) : Json(cap); }
+
+}  // namespace
+
 Json tenant_json(const TenantInfo& tenant) {
   const TenantSpec& spec = tenant.record.spec;
   return Json{{"name", spec.name},
@@ -140,7 +146,9 @@ Json tenant_json(const TenantInfo& tenant) {
               {"may_borrow", spec.may_borrow},
               {"run_as", run_as_json(spec.run_as)},
               {"placement", placement_json(spec.placement)},
-              {"leaving", spec.leaving}};
+              {"leaving", spec.leaving},
+              {"lend_cap", json_cap(spec.lend_cap)},
+              {"borrow_cap", json_cap(spec.borrow_cap)}};
 }
 
 Json tenants_json(const std::vector<TenantInfo>& tenants) {

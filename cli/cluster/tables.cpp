@@ -240,6 +240,8 @@ std::string tenant_text(const TenantInfo& tenant) {
       {"repay", fmt::format("{}", spec.repay_millionths / 1e6)},
       {"may lend", spec.may_lend ? "yes" : "no"},
       {"may borrow", spec.may_borrow ? "yes" : "no"},
+      {"lend cap", spec.lend_cap},
+      {"borrow cap", spec.borrow_cap},
       {"run as", to_text(spec.run_as)},
       {"placement", placement_text(spec.placement)},
       {"request", format_amounts(tenant.request)},

@@ -46,7 +46,8 @@ class SimTenantTree {
 
   ResourceVector add_group(const DeclaredTenant& tenant, const TenantTerms& terms, GroupId parent) {
     const FieldMap fields = tenant.field.object();
-    for (const char* key : {"repay", "may_lend", "may_borrow", "quota", "placement"})
+    for (const char* key :
+         {"repay", "may_lend", "may_borrow", "lend_cap", "borrow_cap", "quota", "placement"})
       if (const auto field = fields.find(key))
         field->fail("is for tenants that run jobs: this one has tenants, which run its jobs");
     auto& groups = draft_.scenario.cluster.groups;

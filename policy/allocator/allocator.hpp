@@ -115,6 +115,8 @@ struct TenantTerms {
   bool may_borrow = true;
   /// It repays what it owes by what falls to it, and borrows nothing more.
   bool leaving = false;
+  /// The most that others may owe it, and that it may owe, where the ledger counts time.
+  LoanCaps caps{};
   /// None: it shares the cluster with the weight that it has in the sequence.
   std::optional<QuotaPlace> place = std::nullopt;
   [[nodiscard]] bool lends() const { return may_lend || leaving; }

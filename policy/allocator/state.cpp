@@ -91,8 +91,11 @@ TenantState& AllocatorState::enter(TenantId id, const TenantTerms& terms) {
     may_not_borrow_.erase(id);
   else
     may_not_borrow_.insert(id);
-  // What one that leaves still holds beyond its part is borrowed as before.
-  if (counts_time()) accounts_.time().set_rights(id, terms.lends(), terms.may_borrow);
+  if (counts_time()) {
+    // What one that leaves still holds beyond its part is borrowed as before.
+    accounts_.time().set_rights(id, terms.lends(), terms.may_borrow);
+    accounts_.set_caps(id, terms.caps);
+  }
   return changed;
 }
 

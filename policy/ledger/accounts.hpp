@@ -116,6 +116,8 @@ class Accounts {
   /// remembered, if anything is. O(tenants + loans * log); where debts shrink now and then
   /// O(IOUs * log).
   std::optional<TimeSettlement> settle_time(const DebtTerms& debts, std::uint32_t resource);
+  /// Of its own, for settle_time(). What was settled elsewhere is within them.
+  void set_caps(TenantId tenant, const LoanCaps& caps);
   /// The same where it was settled elsewhere.
   [[nodiscard]] Refusal apply(const TimeSettlement& settlement);
 
@@ -151,6 +153,7 @@ class Accounts {
   struct Entered {
     Account account;
     Weight weight = 1;
+    LoanCaps caps{};
     Units moved = 0;          ///< by the transaction that is being applied
     bool takes_part = false;  ///< in it: it has a statement
   };
@@ -170,6 +173,8 @@ class Accounts {
   /// IOUs shrink: what that is to each, positive to creditors.
   [[nodiscard]] std::map<TenantId, Units> decay(const TimeSettlement& settlement);
   void write_decay(TimeSettlement& settlement);
+  /// Left until its caps; debts and claims of before may be beyond them.
+  [[nodiscard]] LoanRoom loan_room(const DebtTerms& debts, TenantId tenant);
   [[nodiscard]] LedgerMs due_decay_ms(const DebtTerms& debts) const;
   /// Everything in it but the decay.
   void enter(const TimeSettlement& settlement);

@@ -56,14 +56,24 @@ std::optional<TimeSettlement> Accounts::settle_time(const DebtTerms& debts,
   settlement.half_life_ms = debts.half_life_ms;
   settlement.decay_ms = due_decay_ms(debts);
   write_decay(settlement);
-  cap_loans(settlement, [&](TenantId tenant) {
-    const Wide room = Wide{cap_of(debts, time_.part(tenant))} + book_.net(tenant.value);
-    return static_cast<Units>(std::clamp<Wide>(room, 0, kUnlimited));
-  });
+  cap_loans(settlement, [&](TenantId tenant) { return loan_room(debts, tenant); });
   enter(settlement);
   if (!lent && !counts_another && settlement.decay_ms == 0) return std::nullopt;
   return settlement;
 }
+
+LoanRoom Accounts::loan_room(const DebtTerms& debts, TenantId tenant) {
+  const LoanCaps& caps = entered(tenant).caps;
+  const MicroUnits part = time_.part(tenant);
+  const Wide net = book_.net(tenant.value);
+  const auto within = [](Wide room) {
+    return static_cast<Units>(std::clamp<Wide>(room, 0, kUnlimited));
+  };
+  return {.lend = within(cap_of(caps.lend, part) - net),
+          .borrow = within(std::min(cap_of(debts, part), cap_of(caps.borrow, part)) + net)};
+}
+
+void Accounts::set_caps(TenantId tenant, const LoanCaps& caps) { entered(tenant).caps = caps; }
 
 LedgerMs Accounts::due_decay_ms(const DebtTerms& debts) const {
   const LedgerMs passed_ms = time_.now_ms() - time_.decayed_ms();

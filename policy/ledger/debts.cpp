@@ -1,6 +1,7 @@
 #include "policy/ledger/debts.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "policy/core/check.hpp"
 
@@ -30,35 +31,40 @@ class Proportion {
 
 }  // namespace
 
+Units cap_of(const DebtCap& cap, MicroUnits part) {
+  Wide most = kUnlimited;
+  if (cap.unit_ms > 0) most = std::min<Wide>(most, cap.unit_ms);
+  if (cap.part_ms > 0) most = std::min(most, Wide{part} * cap.part_ms / kMicroUnitsPerUnit);
+  return static_cast<Units>(most);
+}
+
 Units cap_of(const DebtTerms& terms, MicroUnits part) {
-  Wide cap = kUnlimited;
-  if (terms.cap_unit_ms > 0) cap = std::min<Wide>(cap, terms.cap_unit_ms);
-  if (terms.cap_part_ms > 0)
-    cap = std::min(cap, Wide{part} * terms.cap_part_ms / kMicroUnitsPerUnit);
-  return static_cast<Units>(cap);
+  return cap_of(DebtCap{terms.cap_part_ms, terms.cap_unit_ms}, part);
 }
 
 LedgerMs decay_period_ms(const DebtTerms& terms) {
   return std::max<LedgerMs>(terms.half_life_ms / kStepsPerHalfLife, 1);
 }
 
-void cap_loans(TimeSettlement& settlement, const std::function<Units(TenantId)>& room) {
-  Units beyond = 0;
+void cap_loans(TimeSettlement& settlement, const std::function<LoanRoom(TenantId)>& room) {
   Units lent = 0;
+  Units borrowed = 0;
   for (TimeLine& line : settlement.lines) {
-    lent += std::max<Units>(line.position, 0);
-    if (line.position >= 0) continue;
-    const Units excess = std::max<Units>(-line.position - room(line.tenant), 0);
-    line.position += excess;
-    line.beyond_cap = -excess;
-    beyond += excess;
+    if (line.position == 0) continue;
+    const LoanRoom most = room(line.tenant);
+    const Units allowed = std::clamp(line.position, -most.borrow, most.lend);
+    line.beyond_cap = line.position - allowed;
+    line.position = allowed;
+    (allowed > 0 ? lent : borrowed) += std::abs(allowed);
   }
-  if (beyond == 0) return;
-  Proportion parts(beyond, lent);
+  const Units excess = lent - borrowed;
+  if (excess == 0) return;
+  Proportion parts(std::abs(excess), std::max(lent, borrowed));
   for (TimeLine& line : settlement.lines) {
-    if (line.position <= 0) continue;
-    line.beyond_cap = parts.next(line.position);
-    line.position -= line.beyond_cap;
+    if (line.position == 0 || (line.position > 0) != (excess > 0)) continue;
+    const Units part = parts.next(std::abs(line.position)) * (excess > 0 ? 1 : -1);
+    line.position -= part;
+    line.beyond_cap += part;
   }
 }
 

@@ -21,14 +21,34 @@ struct DebtTerms {
   friend bool operator==(const DebtTerms&, const DebtTerms&) = default;
 };
 
+/// A tenant's own bound of debts or claims. No bound by default; of two the smaller counts.
+struct DebtCap {
+  LedgerMs part_ms = 0;  ///< so long of its own part. 0: no cap
+  Units unit_ms = 0;     ///< 0: no cap
+  friend bool operator==(const DebtCap&, const DebtCap&) = default;
+};
+struct LoanCaps {
+  DebtCap lend;    ///< what others may owe it
+  DebtCap borrow;  ///< what it may owe
+  friend bool operator==(const LoanCaps&, const LoanCaps&) = default;
+};
+
+/// How much that is for a tenant with this part; kUnlimited without a cap.
+[[nodiscard]] Units cap_of(const DebtCap& cap, MicroUnits part);
 /// What a tenant with this part may owe; kUnlimited without a cap.
 [[nodiscard]] Units cap_of(const DebtTerms& terms, MicroUnits part);
 /// IOUs shrink no more often than this: each time costs a look at all of them.
 [[nodiscard]] LedgerMs decay_period_ms(const DebtTerms& terms);
 
-/// Nobody borrows more than `room` says: what goes beyond it is taken off its position, and off
-/// those of all lenders in proportion. It stands in TimeLine::beyond_cap.
-void cap_loans(TimeSettlement& settlement, const std::function<Units(TenantId)>& room);
+/// The most that a tenant may lend and borrow in a settlement; not negative.
+struct LoanRoom {
+  Units lend = kUnlimited;
+  Units borrow = kUnlimited;
+};
+/// Nobody lends or borrows more than `room` says: what goes beyond it is taken off its position,
+/// and then, so that positions sum to zero, off those of the side of which more is left, in
+/// proportion. It stands in TimeLine::beyond_cap. O(lines).
+void cap_loans(TimeSettlement& settlement, const std::function<LoanRoom(TenantId)>& room);
 
 /// A part of what a tenant owes, forgiven.
 struct ForgivenDebt {

@@ -128,6 +128,12 @@ TEST_CASE("what one with tenants may not say is told by name", "[unit][tenant_ne
     physics.may_borrow = false;
     CHECK(fault() == "physics, may_borrow" + rest);
   }
+  SECTION("caps") {
+    physics.borrow_cap = "1h";
+    CHECK(fault() == "physics, borrow_cap" + rest);
+    physics.lend_cap = "1h";
+    CHECK(fault() == "physics, lend_cap" + rest);
+  }
   SECTION("run_as") {
     physics.run_as.user = "alice";
     CHECK(fault() == "physics, run_as" + rest);

@@ -61,6 +61,31 @@ TEST_CASE("terms leave unnamed resources unlimited", "[unit][tenant]") {
   CHECK(terms->max[kMemory] == kUnlimited);
 }
 
+TEST_CASE("caps are a duration of the tenant's own part, or a balance", "[unit][tenant]") {
+  TenantSpec spec = physics();
+  CHECK(terms_of(spec, ResourceCatalog{})->caps == LoanCaps{});
+  spec.lend_cap = "24h";
+  spec.borrow_cap = "2core-h";
+  const auto terms = terms_of(spec, ResourceCatalog{});
+  REQUIRE(terms);
+  CHECK(terms->caps == LoanCaps{{86'400'000, 0}, {0, 2 * 10 * 3'600'000}});
+  for (const char* wrong : {"0h", "-1h", "0core-h", "12", "much", "1 core-d"}) {
+    spec.lend_cap = "1h";
+    spec.borrow_cap = wrong;
+    const auto refused = terms_of(spec, ResourceCatalog{});
+    INFO(wrong);
+    REQUIRE_FALSE(refused);
+    CHECK(details(refused.error()).field == "borrow_cap");
+    CHECK(details(refused.error()).message ==
+          "'" + std::string(wrong) +
+              "' is neither how long of a tenant's own part, e.g. 24h, nor how much, e.g. "
+              "500core-h");
+    spec.borrow_cap = "";
+    spec.lend_cap = wrong;
+    CHECK(details(terms_of(spec, ResourceCatalog{}).error()).field == "lend_cap");
+  }
+}
+
 TEST_CASE("terms name the amount of a resource that the cluster lacks", "[unit][tenant]") {
   TenantSpec spec = physics();
   spec.max["tpu"] = 1;

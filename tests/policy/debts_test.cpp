@@ -2,7 +2,9 @@
 #include "policy/ledger/debts.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
+#include <map>
 #include <random>
 
 #include <catch2/catch.hpp>
@@ -112,7 +114,9 @@ TEST_CASE("nobody borrows beyond its cap, and lenders lend less in proportion", 
                       {.tenant = kSecond, .position = 80},
                       {.tenant = kThird, .position = 40},
                       {.tenant = TenantId{4}, .position = -30}};
-  cap_loans(settlement, [](TenantId tenant) { return tenant == kFirst ? Units{60} : kUnlimited; });
+  cap_loans(settlement, [](TenantId tenant) {
+    return LoanRoom{.borrow = tenant == kFirst ? Units{60} : kUnlimited};
+  });
   const auto line = [&](std::size_t i) {
     return std::pair(settlement.lines[i].position, settlement.lines[i].beyond_cap);
   };
@@ -122,13 +126,102 @@ TEST_CASE("nobody borrows beyond its cap, and lenders lend less in proportion", 
   CHECK(line(3) == std::pair<Units, Units>{-30, 0});
 }
 
+TEST_CASE("nobody lends beyond its cap, and borrowers owe less in proportion", "[unit][debts]") {
+  TimeSettlement settlement;
+  settlement.lines = {{.tenant = kFirst, .position = -90},
+                      {.tenant = kSecond, .position = 80},
+                      {.tenant = kThird, .position = 40},
+                      {.tenant = TenantId{4}, .position = -30}};
+  cap_loans(settlement, [](TenantId tenant) {
+    return LoanRoom{.lend = tenant == kSecond ? Units{20} : kUnlimited};
+  });
+  const auto line = [&](std::size_t i) {
+    return std::pair(settlement.lines[i].position, settlement.lines[i].beyond_cap);
+  };
+  CHECK(line(0) == std::pair<Units, Units>{-45, -45});
+  CHECK(line(1) == std::pair<Units, Units>{20, 60});
+  CHECK(line(2) == std::pair<Units, Units>{40, 0});
+  CHECK(line(3) == std::pair<Units, Units>{-15, -15});
+}
+
+TEST_CASE("as much is lent as caps of both sides allow, by each in proportion",
+          "[property][debts]") {
+  std::uint64_t cut_lenders = 0;
+  std::uint64_t cut_borrowers = 0;
+  for (std::uint64_t seed = 1; seed <= 20'000; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937_64 random(seed);
+    const auto below = [&](Units bound) {
+      return static_cast<Units>(random() % static_cast<std::uint64_t>(bound));
+    };
+    const Units scale = random() % 2 == 0 ? Units{20} : Units{1} << 58;
+    TimeSettlement settlement;
+    std::map<TenantId, LoanRoom> rooms;
+    Units left = 0;
+    const auto tenants = static_cast<std::uint32_t>(2 + random() % 7);
+    for (std::uint32_t t = 1; t <= tenants; ++t) {
+      const Units position = t == tenants ? -left : below(scale) - scale / 2;
+      left += position;
+      settlement.lines.push_back({.tenant = TenantId{t}, .position = position});
+      LoanRoom& room = rooms[TenantId{t}];
+      if (random() % 3 == 0) room.lend = below(scale);
+      if (random() % 3 == 0) room.borrow = below(scale);
+    }
+    const TimeSettlement before = settlement;
+    cap_loans(settlement, [&](TenantId tenant) { return rooms.at(tenant); });
+
+    // What each may by its own caps, and how much of that the other side can match.
+    Wide lent = 0;
+    Wide borrowed = 0;
+    std::vector<Units> allowed;
+    for (const TimeLine& line : before.lines) {
+      const LoanRoom& room = rooms.at(line.tenant);
+      allowed.push_back(line.position > 0 ? std::min(line.position, room.lend)
+                                          : -std::min(-line.position, room.borrow));
+      (allowed.back() > 0 ? lent : borrowed) += std::abs(allowed.back());
+    }
+    const Wide matched = std::min(lent, borrowed);
+    Wide sum = 0;
+    Wide beyond = 0;
+    Wide kept = 0;
+    for (std::size_t i = 0; i < allowed.size(); ++i) {
+      const TimeLine& line = settlement.lines[i];
+      REQUIRE(line.position + line.beyond_cap == before.lines[i].position);
+      sum += line.position;
+      beyond += line.beyond_cap;
+      kept += std::max<Units>(line.position, 0);
+      // |position| is |allowed| * matched / (its side's), within a unit.
+      const Wide side = allowed[i] > 0 ? lent : borrowed;
+      if (side == 0) {
+        REQUIRE(line.position == 0);
+        continue;
+      }
+      const Wide off = Wide{std::abs(line.position)} * side - Wide{std::abs(allowed[i])} * matched;
+      REQUIRE(off < side);
+      REQUIRE(-off < side);
+      REQUIRE(line.position * (allowed[i] > 0 ? 1 : -1) >= 0);
+      REQUIRE(std::abs(line.position) <= std::abs(allowed[i]));
+    }
+    REQUIRE(sum == 0);
+    REQUIRE(beyond == 0);
+    REQUIRE(kept == matched);
+    cut_lenders += lent > borrowed;
+    cut_borrowers += lent < borrowed;
+  }
+  CHECK(cut_lenders > 2000);
+  CHECK(cut_borrowers > 2000);
+}
+
 TEST_CASE("a cap is so much, or so long of one's part", "[unit][debts]") {
   constexpr MicroUnits kPart = 2'500'000;
-  CHECK(cap_of({}, kPart) == kUnlimited);
-  CHECK(cap_of({.cap_part_ms = 1000}, kPart) == 2500);
-  CHECK(cap_of({.cap_unit_ms = 300}, kPart) == 300);
-  CHECK(cap_of({.cap_part_ms = 1000, .cap_unit_ms = 3000}, kPart) == 2500);
-  CHECK(cap_of({.cap_part_ms = 1000}, 0) == 0);
+  CHECK(cap_of(DebtTerms{}, kPart) == kUnlimited);
+  CHECK(cap_of(DebtTerms{.cap_part_ms = 1000}, kPart) == 2500);
+  CHECK(cap_of(DebtTerms{.cap_unit_ms = 300}, kPart) == 300);
+  CHECK(cap_of(DebtTerms{.cap_part_ms = 1000, .cap_unit_ms = 3000}, kPart) == 2500);
+  CHECK(cap_of(DebtTerms{.cap_part_ms = 1000}, 0) == 0);
+  CHECK(cap_of(DebtCap{}, kPart) == kUnlimited);
+  CHECK(cap_of(DebtCap{1000, 3000}, kPart) == 2500);
+  CHECK(cap_of(DebtCap{1000, 300}, kPart) == 300);
 }
 
 TEST_CASE("a book that counts something else is as many times as large", "[unit][debts]") {
@@ -164,8 +257,10 @@ struct Watched {
   std::vector<MicroUnits> held = std::vector<MicroUnits>(tenants, 0);
   std::vector<MicroUnits> parts = std::vector<MicroUnits>(tenants, 0);
   std::vector<Wide> deviation = std::vector<Wide>(tenants, 0);  ///< integral of held - part
+  std::vector<LoanCaps> caps = std::vector<LoanCaps>(tenants);
   std::uint64_t decays = 0;
   std::uint64_t capped = 0;
+  std::uint64_t capped_by_lenders = 0;
 
   [[nodiscard]] Accounts joined() const {
     Accounts fresh;
@@ -191,17 +286,41 @@ struct Watched {
     accounts.time().pass_to(accounts.time().now_ms() + ms);
     for (std::size_t i = 0; i < tenants; ++i) deviation[i] += Wide{held[i] - parts[i]} * ms;
   }
+  /// Somebody has other caps from now on.
+  void draw_caps() {
+    const auto draw = [&] {
+      DebtCap cap;
+      if (below(2) == 0) cap.part_ms = static_cast<LedgerMs>(1 + below(20'000));
+      if (below(3) == 0) cap.unit_ms = static_cast<Units>(1 + below(500'000));
+      return cap;
+    };
+    const std::size_t i = below(tenants);
+    caps[i] = {.lend = draw(), .borrow = draw()};
+    accounts.set_caps(id(i), caps[i]);
+  }
+  Units claim(std::size_t i) const { return std::max<Units>(accounts.book().net(id(i).value), 0); }
   Units debt(std::size_t i) const { return std::max<Units>(-accounts.book().net(id(i).value), 0); }
   void settle() {
     std::vector<Units> owed;
-    for (std::size_t i = 0; i < tenants; ++i) owed.push_back(debt(i));
+    std::vector<Units> claimed;
+    for (std::size_t i = 0; i < tenants; ++i) {
+      owed.push_back(debt(i));
+      claimed.push_back(claim(i));
+    }
     const auto settlement =
         accounts.settle_time(debts, static_cast<std::uint32_t>(below(20) == 0 ? below(3) : 0));
-    for (std::size_t i = 0; i < tenants; ++i)
-      REQUIRE(debt(i) <= std::max(owed[i], cap_of(debts, parts[i])));
+    for (std::size_t i = 0; i < tenants; ++i) {
+      REQUIRE(debt(i) <= std::max(owed[i], std::min(cap_of(debts, parts[i]),
+                                                    cap_of(caps[i].borrow, parts[i]))));
+      REQUIRE(claim(i) <= std::max(claimed[i], cap_of(caps[i].lend, parts[i])));
+    }
     if (!settlement) return;
     decays += settlement->decay_ms > 0;
-    for (const TimeLine& line : settlement->lines) capped += line.beyond_cap < 0;
+    for (const TimeLine& line : settlement->lines) {
+      capped += line.beyond_cap < 0;
+      const auto i = static_cast<std::size_t>(line.tenant.value - 1);
+      capped_by_lenders += line.beyond_cap > 0 && claim(i) == cap_of(caps[i].lend, parts[i]);
+    }
     REQUIRE(stored.apply(*settlement).value_or("") == "");
     REQUIRE(stored.book().ious() == accounts.book().ious());
     REQUIRE(stored.time().resource() == accounts.time().resource());
@@ -235,6 +354,7 @@ struct Watched {
     for (std::size_t i = 0; i < tenants; ++i) {
       again.time().set_held(id(i), held[i]);
       again.time().set_part(id(i), parts[i]);
+      again.set_caps(id(i), caps[i]);
     }
     // What nobody lent since the last record is in nobody's account.
     for (std::size_t i = 0; i < tenants; ++i) {
@@ -252,6 +372,7 @@ TEST_CASE("what was held beside one's part is the net and what was forgiven, exa
           "[property][debts]") {
   std::uint64_t decays = 0;
   std::uint64_t capped = 0;
+  std::uint64_t capped_by_lenders = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     INFO("seed " << seed);
     std::mt19937_64 random(seed);
@@ -269,14 +390,17 @@ TEST_CASE("what was held beside one's part is the net and what was forgiven, exa
       if (watched.below(10) == 0) watched.share_out(watched.parts, capacity);
       if (watched.below(2) == 0) watched.share_out(watched.held, capacity);
       if (watched.below(2) == 0) watched.settle();
+      if (seed % 2 == 0 && watched.below(12) == 0) watched.draw_caps();
       if (watched.below(12) == 0) watched.restart();
       watched.check();
     }
     decays += watched.decays;
     capped += watched.capped;
+    capped_by_lenders += watched.capped_by_lenders;
   }
   CHECK(decays > 1000);
   CHECK(capped > 1000);
+  CHECK(capped_by_lenders > 100);
 }
 
 TEST_CASE("however often it is settled, an idle cluster's debts shrink alike",

@@ -42,6 +42,8 @@ struct RandomCluster {
     terms.may_lend = draw(1, 6) != 1;
     terms.may_borrow = draw(1, 6) != 1;
     terms.leaving = draw(1, 8) == 1;
+    if (draw(1, 4) == 1) terms.caps.lend.part_ms = static_cast<LedgerMs>(draw(1, 30'000));
+    if (draw(1, 4) == 1) terms.caps.borrow.unit_ms = static_cast<Units>(draw(1, 500'000));
     if (draw(1, 2) == 1)
       terms.place = {.group = GroupId{static_cast<std::uint32_t>(draw(0, 2))},
                      .weight = static_cast<Weight>(draw(1, 9))};

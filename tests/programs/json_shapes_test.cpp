@@ -66,7 +66,7 @@ TEST_CASE("tenant list has the contract's shape", "[golden][json]") {
       R"("pending_tasks":2,"running_tasks":7,"net":-3,"granted_units_total":120,"credit":0,"credit_advice":null,)"
       R"("borrowed_units_total":0,"lent_units_total":0,"forgiven_total":0,"queue":"fifo",)"
       R"("repay":1.0,"may_lend":true,"may_borrow":true,"run_as":null,"placement":null,)"
-      R"("leaving":false}],)"
+      R"("leaving":false,"lend_cap":null,"borrow_cap":null}],)"
       R"("accounting":"units","currency":"units"})");
   CHECK(json_text(tenants_json({})) == R"({"tenants":[]})");
   CHECK_THAT(tenant_table({tenant}), !Catch::Contains("leaving"));
@@ -74,6 +74,12 @@ TEST_CASE("tenant list has the contract's shape", "[golden][json]") {
   CHECK(tenants_json({tenant})["tenants"][0]["leaving"] == true);
   CHECK_THAT(tenant_table({tenant}), Catch::Contains("physics (leaving)"));
   CHECK_THAT(tenant_text(tenant), Catch::Contains("physics (leaving)"));
+  tenant.record.spec.lend_cap = "24h";
+  tenant.record.spec.borrow_cap = "500core-h";
+  CHECK(tenants_json({tenant})["tenants"][0]["lend_cap"] == "24h");
+  CHECK(tenants_json({tenant})["tenants"][0]["borrow_cap"] == "500core-h");
+  CHECK_THAT(tenant_text(tenant), Catch::Contains("24h") && Catch::Contains("500core-h"));
+
   tenant.net = -80'000;
   tenant.measure = {Accounting::time, 100};
   CHECK(tenants_json({tenant})["currency"] == "unit_ms");

@@ -305,7 +305,8 @@ TEST_CASE("what a parent cannot have is refused with its path", "[golden][sim-fi
         with_tree("  - name: lab\n" + keys +
                   "    tenants: [{name: x, min: {cpu: 2}}, {name: y, min: {cpu: 1}}]\n"));
   };
-  for (const std::string key : {"repay: 0.5", "may_lend: false", "may_borrow: true", "quota: 3"})
+  for (const std::string key : {"repay: 0.5", "may_lend: false", "may_borrow: true", "lend_cap: 1h",
+                                "borrow_cap: 1h", "quota: 3"})
     CHECK_THAT(lab("    " + key + "\n"),
                Catch::StartsWith("tenants[0]." + key.substr(0, key.find(':')) + ": ") &&
                    Catch::Contains("is for tenants that run jobs") && Catch::Contains("line 6"));
@@ -339,6 +340,18 @@ TEST_CASE("a simulation's ledger bounds debts as a coordinator's does", "[unit][
   if (!scenario) FAIL(details(scenario.error()).message);
   CHECK(scenario->policy.debts ==
         DebtTerms{.cap_unit_ms = 2 * 10 * 3'600'000, .half_life_ms = 86'400'000});
+}
+
+TEST_CASE("a simulation's tenants have caps as a cluster's", "[unit][sim-file]") {
+  const auto scenario = parse_sim_file(
+      changed("{name: b, max: {cpu: 4}}", "{name: b, lend_cap: 24h, borrow_cap: 2core-h}"),
+      "s.yaml");
+  if (!scenario) FAIL(details(scenario.error()).message);
+  CHECK(scenario->cluster.tenants[1].terms.caps ==
+        LoanCaps{{86'400'000, 0}, {0, 2 * 10 * 3'600'000}});
+  CHECK_THAT(refusal_of(changed("{name: b, max: {cpu: 4}}", "{name: b, lend_cap: none}")),
+             Catch::StartsWith("tenants[1].lend_cap: ") &&
+                 Catch::Contains("is neither how long of a tenant's own part"));
 }
 
 TEST_CASE("a simulation predicts run times as a coordinator does", "[unit][sim-file]") {

@@ -27,6 +27,8 @@ TEST_CASE("a tenant file says everything that a tenant has", "[unit][tenant_file
   - name: biology
     run_as: 1000:100
     placement: spread
+    lend_cap: 24h
+    borrow_cap: 500core-h
 )",
                                        "tenants.yaml");
   REQUIRE(specs);
@@ -46,6 +48,8 @@ TEST_CASE("a tenant file says everything that a tenant has", "[unit][tenant_file
   biology.name = "biology";
   biology.run_as = {"1000", "100", {}};
   biology.placement = Placement::spread;
+  biology.lend_cap = "24h";
+  biology.borrow_cap = "500core-h";
   CHECK((*specs)[1] == biology);
 }
 
@@ -111,8 +115,9 @@ TEST_CASE("a bad tenant file is refused naming line and key", "[golden][tenant_f
       {"tenants:\n  - name: a\n    weight: 2.5\n", invalid, "tenants[0].weight",
        "'2.5' is not a whole number (line 3 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    wieght: 2\n", invalid, "tenants[0].wieght",
-       "is not a key here; the keys are max, may_borrow, may_lend, min, name, parent, placement, "
-       "queue, repay, run_as, tenants, weight (line 3 of tenants.yaml)"},
+       "is not a key here; the keys are borrow_cap, lend_cap, max, may_borrow, may_lend, min, "
+       "name, "
+       "parent, placement, queue, repay, run_as, tenants, weight (line 3 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    min: {cpu: 4}\n    max: {cpu: 3}\n", invalid,
        "tenants[0].max.cpu", "3 is below min, which is 4 (line 4 of tenants.yaml)"},
       {"tenants:\n  - name: a\n    queue: lifo\n", invalid, "tenants[0].queue",

@@ -289,11 +289,23 @@ void Checker::apply(const TimeSettled& body) {
   for (const auto& line : body.settlement.lines) {
     sum += line.position;
     decayed += line.decayed;
+    const Units before = net_[line.tenant];
     net_[line.tenant] += line.position - line.decayed;
+    if (nets_ != NetsState::moved_otherwise) check_caps(line, before);
   }
   if (sum != 0) stage_.broken("a settlement of time lends {} more than it borrows", sum);
   if (decayed != 0) stage_.broken("of claims decay {} more than of debts", decayed);
   nets_ = std::max(nets_, NetsState::moved_by_deals);
+}
+
+/// Of caps that are so much; how much is so long of a part, records do not say.
+void Checker::check_caps(const TimeLine& line, Units before) {
+  const Units after = net_[line.tenant];
+  const LoanCaps caps = terms_of(specs_[line.tenant], catalog_)->caps;
+  if (const Units cap = caps.borrow.unit_ms; cap > 0 && after < std::min(before, -cap))
+    stage_.broken("tenant {} owes {}, and may owe {}", line.tenant.value, -after, cap);
+  if (const Units cap = caps.lend.unit_ms; cap > 0 && after > std::max(before, cap))
+    stage_.broken("tenant {} is owed {}, and may be owed {}", line.tenant.value, after, cap);
 }
 
 void Checker::apply(const Cycle& body) {

@@ -17,7 +17,7 @@
 //   tenants    the tasks of a tenant, and of all that are in one, stay below its max
 //   leavers    where units are counted they borrow none; they have no tenants, and go when
 //              they have no job any more and owe nothing
-//   balances   IOUs come to what is lent, repaid and forgiven
+//   balances   IOUs come to what is lent, repaid and forgiven, within the caps of tenants
 //   orders     a launch that leaves the coordinator is durably granted to that node
 //   answers    what a client or an agent is told is durable; of a submission's request id, one job
 //   starts     an attempt is started once; no other attempt of the task is alive
@@ -150,6 +150,7 @@ class Checker {
   /// Of what a task asks for that was just granted.
   void check_max(const Grant& grant);
   void check_loan(const Loan& loan);
+  void check_caps(const TimeLine& line, Units before);
   void check_nets(const Ledger& ledger);
   void move_net(TenantId giver, TenantId taker, Units units);
   void end(NodeId node, const TaskKey& task, const char* how);
