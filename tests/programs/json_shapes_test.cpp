@@ -92,6 +92,41 @@ TEST_CASE("tenant list has the contract's shape", "[golden][json]") {
   CHECK_THAT(tenant_table({tenant}), Catch::Contains("+20.0 unit-h"));
 }
 
+TEST_CASE("tenant list tells credits, and what they advise", "[golden][json]") {
+  std::vector<TenantInfo> tenants(4);
+  const char* names[] = {"large", "small", "even", "none"};
+  for (std::size_t i = 0; i < tenants.size(); ++i) {
+    tenants[i].record.spec.name = names[i];
+    tenants[i].measure = {Accounting::units, 100};
+  }
+  tenants[0].record.credit = 72'000'000;
+  tenants[0].credit_advice = CreditAdvice::quota_too_large;
+  tenants[1].record.credit = -36'000'000;
+  tenants[1].credit_advice = CreditAdvice::quota_too_small;
+  tenants[2].record.credit = -36'000'000;
+  std::string rows;
+  for (const Json& tenant : tenants_json(tenants)["tenants"])
+    rows += json_text(Json{{"name", tenant["name"]},
+                           {"credit", tenant["credit"]},
+                           {"credit_advice", tenant["credit_advice"]}}) +
+            "\n";
+  CHECK(rows == R"({"name":"large","credit":72000000,"credit_advice":"quota_too_large"})"
+                "\n"
+                R"({"name":"small","credit":-36000000,"credit_advice":"quota_too_small"})"
+                "\n"
+                R"({"name":"even","credit":-36000000,"credit_advice":null})"
+                "\n"
+                R"({"name":"none","credit":0,"credit_advice":null})"
+                "\n");
+  CHECK(
+      tenant_table(tenants) ==
+      "NAME   WEIGHT  RUNNING  PENDING  USED  QUOTA  NET                        CREDIT  GRANTED\n"
+      "large       1        0        0  -     -       +0  +2.0 core-h, quota too large        0\n"
+      "small       1        0        0  -     -       +0  -1.0 core-h, quota too small        0\n"
+      "even        1        0        0  -     -       +0                   -1.0 core-h        0\n"
+      "none        1        0        0  -     -       +0                             -        0\n");
+}
+
 TEST_CASE("what was forgiven is told as it is counted", "[golden][json]") {
   const ForgiveDebt wanted{.caller = {}, .debtor = "physics", .reason = "a broken job"};
   DebtsForgiven forgiven{{{"biology", 30'000}, {"art", 1}}, 50'000, {Accounting::time, 100}};
