@@ -237,6 +237,7 @@ void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
     state.allocation->release(task);
     if (state.beginning_anew) state.released_meanwhile.push_back(task);
   }
+  if (!beat.released.empty()) consider_leavers(self);
   if (std::exchange(node.accepts, beat.accepts) != beat.accepts) set_node(state, node);
   if (!node.accepts) return;
   state.allocation->beat(beat.node);

@@ -1,6 +1,7 @@
 // How tenants go: at once, or as leavers. A leaver takes no jobs, runs what it has to its end,
 // borrows nothing more and repays by what falls to it. When nothing keeps it any more it is
-// removed. That may be so after each of its windows, each settlement of time and each deal.
+// removed. That may be so after each of its windows, each end of a task, each settlement of time
+// and each deal.
 #include <utility>
 
 #include "actors/coordinator/state.hpp"
