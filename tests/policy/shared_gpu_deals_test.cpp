@@ -74,7 +74,8 @@ class Sharing {
     for (const TaskKey& task : over) release(task);
     (void)cycle_.settle_time();
   }
-  void release(const TaskKey& task) {
+  /// By value: the key is often that of what is taken out.
+  void release(TaskKey task) {
     const NodeId on = held_.at(task).node;
     held_.erase(task);
     CHECK(cycle_.release(task));
