@@ -189,10 +189,11 @@ caf::error check_shares(const JobSpec& spec) {
     return invalid(field, std::to_string(milli) +
                               " of shared gpus are for tasks that start one by one; write gpu: 1 "
                               "for whole gpus that are not shared, or leave gang out");
-  if (is_elastic(spec))
+  if (is_elastic(spec) && spec.tasks_min > 1)
     return invalid(field, std::to_string(milli) +
-                              " of shared gpus are for a fixed number of tasks; write gpu: 1 for "
-                              "whole gpus that are not shared, or one number of tasks");
+                              " of shared gpus are for tasks that start one by one, and the least "
+                              "of an elastic job start together; write min: 1, or gpu: 1 for "
+                              "whole gpus that are not shared");
   if (spec.preempt)
     return invalid(field, std::to_string(milli) +
                               " of shared gpus are not for who preempts, which takes room and not "

@@ -19,6 +19,8 @@ constexpr JournalFormat kSharesOfGpus = 3;
 constexpr JournalFormat kLeavingTenants = 4;
 /// Who knows none would lend beyond them.
 constexpr JournalFormat kCapsOfTenants = 4;
+/// Who refuses such jobs looked at room alone where it plans for them.
+constexpr JournalFormat kPlannedShares = 4;
 
 /// Since when each kind is known, in the order of JournalBody; fields are format_of()'s.
 // clang-format off
@@ -35,6 +37,11 @@ bool has_caps(const TenantRecord& tenant) {
 
 bool shares(const NodeSpec& spec) { return spec.capacity.contains(std::string(kSharedGpus)); }
 
+JournalFormat format_of_shares(const JobSpec& spec) {
+  if (!spec.resources.contains(std::string(kSharedGpus))) return kFirstFormat;
+  return is_elastic(spec) ? kPlannedShares : kSharesOfGpus;
+}
+
 }  // namespace
 
 JournalFormat format_of(const JournalBody& body) {
@@ -42,7 +49,7 @@ JournalFormat format_of(const JournalBody& body) {
   if (const auto* submitted = std::get_if<JobSubmitted>(&body)) {
     if (submitted->spec.lease_ms != 0) fields = kOwnLeases;
     if (submitted->spec.measures_tasks) fields = kMeasuredTasks;
-    if (submitted->spec.resources.contains(std::string(kSharedGpus))) fields = kSharesOfGpus;
+    fields = std::max(fields, format_of_shares(submitted->spec));
   }
   // Else one who knows none could lead, and take jobs for them.
   if (const auto* admitted = std::get_if<NodeAdmitted>(&body); admitted && shares(admitted->spec))

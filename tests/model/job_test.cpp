@@ -113,13 +113,13 @@ TEST_CASE("an invalid job is refused naming the field", "[unit][job]") {
          s.tasks_min = s.tasks_max = 2;
        },
        invalid, "resources.gpu_milli", "leave gang out"},
-      {"parts of gpus that grow",
+      {"parts of gpus that grow from several",
        [](S& s) {
          s.resources["gpu_milli"] = 500;
-         s.tasks_min = 1;
-         s.tasks_max = 2;
+         s.tasks_min = 2;
+         s.tasks_max = 3;
        },
-       invalid, "resources.gpu_milli", "one number of tasks"},
+       invalid, "resources.gpu_milli", "write min: 1"},
       {"parts of gpus for who preempts",
        [](S& s) {
          s.resources["gpu_milli"] = 1000;

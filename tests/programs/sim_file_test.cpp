@@ -147,7 +147,10 @@ workload:
   };
   CHECK_THAT(refused("1500", "500"), Catch::Contains("1500 is not 1000 for each"));
   CHECK_THAT(refused("2000", "[500, 1500]"), Catch::Contains("500 to 1500 is neither a part"));
+  CHECK(parse_sim_file(text("2000", "500", ", tasks: {min: 1, max: 4}"), "s.yaml"));
   CHECK_THAT(refused("2000", "500", ", gang: true"), Catch::Contains("not for gangs"));
+  CHECK_THAT(refused("2000", "500", ", tasks: {min: 2, max: 4}"),
+             Catch::Contains("begin with several"));
 }
 
 TEST_CASE("gangs that could never start are refused", "[golden][sim-file][gang]") {

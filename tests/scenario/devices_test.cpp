@@ -8,6 +8,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/scenario/gpu_tally.hpp"
 #include "tests/scenario/support.hpp"
 
 namespace fairwater::scenario {
@@ -105,21 +106,6 @@ TEST_CASE("the example of shared gpus in docs/devices.md does what the page says
   CHECK_THAT(refused("gpu_milli: 500", "tasks: 2\ngang: true\n"), Catch::Contains("gpu_milli"));
 }
 
-/// What each start and end of a task said, in order, added up by GPU: the most that was ever taken
-/// of one.
-std::int64_t most_taken(const std::filesystem::path& tally) {
-  std::map<std::string, std::int64_t> taken;
-  std::int64_t most = 0;
-  std::istringstream lines(read_file(tally));
-  for (std::string name; lines >> name;) {
-    std::int64_t change = 0;
-    lines >> change;
-    most = std::max(most, taken[name] += change);
-  }
-  for (const auto& [name, left] : taken) CHECK(left == 0);
-  return most;
-}
-
 TEST_CASE("no shared gpu is given beyond all of it, whatever is killed", "[scenario][crash]") {
   const auto seed = std::random_device{}();
   CAPTURE(seed);
@@ -133,14 +119,10 @@ TEST_CASE("no shared gpu is given beyond all of it, whatever is killed", "[scena
   const auto tally = cluster.directory() / "tally";
   const auto go = cluster.directory() / "go";
   const auto job_of = [&](int tasks, int milli, const std::string& body) {
-    const std::string script = fmt::format(
-        "say() {{ for d in ${{FAIRWATER_DEVICES//,/ }}; do echo $d $1$FAIRWATER_GPU_SHARE >> {}; "
-        "done; }}; say; {}; say -",
-        tally.string(), body);
     return cluster.submit(
         fmt::format("tenant: physics\ntasks: {}\nresources: {{cpu: 50m, memory: "
                     "16MiB, gpu_milli: {}}}\ncommand: {}\n",
-                    tasks, milli, json({"bash", "-c", script}).dump()));
+                    tasks, milli, tallied(tally, body)));
   };
   const auto wait_for_go = fmt::format("until [ -e {} ]; do sleep 0.05; done", go.string());
   const auto halves = job_of(4, 500, wait_for_go);

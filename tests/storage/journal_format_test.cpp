@@ -185,6 +185,11 @@ TEST_CASE("nothing is written that a replica does not know", "[unit][ledger][for
   CHECK(format_of(sharing) == kFirstFormat);
   sharing.spec.capacity["gpu_milli"] = 2000;
   CHECK(format_of(sharing) == 3);
+  JobSubmitted share{{}, TenantId{1}, job_spec("a", 1)};
+  share.spec.resources["gpu_milli"] = 500;
+  CHECK(format_of(share) == 3);
+  share.spec.tasks_max = 4;
+  CHECK(format_of(share) == 4);
   CHECK(code_of(ledger->admit({measured})) == ErrorCode::unavailable);
   CHECK(!ledger->admit({JobSubmitted{{}, TenantId{1}, job_spec("a", 1)}}));
 

@@ -116,6 +116,20 @@ JobId Clients::some_job_id() {
                                stage_.chance.below(std::min<std::size_t>(jobs_.size(), 8))];
 }
 
+/// A part of a GPU or whole ones: of those that a machine shares there are two.
+void Clients::may_take_shares(JobSpec& spec, Amount most_milli) {
+  auto& chance = stage_.chance;
+  // While no node has joined, the coordinator takes jobs that none will have room for.
+  const bool is_shared = std::any_of(agents_.begin(), agents_.end(), [](const auto& agent) {
+    return agent->machine.spec.capacity.contains(std::string(kSharedGpus));
+  });
+  if (!is_shared || !chance.percent(30)) return;
+  const Amount most_gpus = most_milli / kMilliPerGpu;
+  spec.resources[std::string(kSharedGpus)] =
+      most_gpus > 0 && chance.percent(25) ? kMilliPerGpu * chance.between(1, most_gpus)
+                                          : chance.between(1, std::min(most_milli, Amount{999}));
+}
+
 JobSpec Clients::some_job() {
   auto& chance = stage_.chance;
   JobSpec spec;
@@ -126,13 +140,7 @@ JobSpec Clients::some_job() {
   spec.resources = {{"cpu", 500 << chance.below(3)}, {"memory", 256 << chance.below(3)}};
   if (chance.percent(25)) spec.resources["gpu"] = chance.between(1, 2);
   if (chance.percent(15)) spec.devices = {"gpu" + std::to_string(chance.below(4))};
-  // While no node has joined, the coordinator takes jobs that none will have room for.
-  const bool is_shared = std::any_of(agents_.begin(), agents_.end(), [](const auto& agent) {
-    return agent->machine.spec.capacity.contains(std::string(kSharedGpus));
-  });
-  if (is_shared && chance.percent(30))
-    spec.resources[std::string(kSharedGpus)] =
-        chance.percent(25) ? kMilliPerGpu * chance.between(1, 2) : chance.between(1, 999);
+  may_take_shares(spec, 2 * kMilliPerGpu);
   if (chance.percent(25)) {
     spec.exclusive_cpus = true;
     spec.resources["cpu"] = kMillicoresPerCpu * chance.between(1, 2);
@@ -172,6 +180,7 @@ JobSpec Clients::some_elastic_job() {
   spec.tasks_min = static_cast<std::uint32_t>(chance.between(1, 2));
   spec.tasks_max = spec.tasks_min + static_cast<std::uint32_t>(chance.between(1, 6));
   spec.resources = {{"cpu", 500}, {"memory", 256}};
+  if (spec.tasks_min == 1) may_take_shares(spec, kMilliPerGpu);
   spec.exclusive_cpus = false;  // for which that is too little
   spec.profiled = {};
   spec.environment.erase(kMemoryMark);

@@ -47,6 +47,7 @@ class Clients {
   void remove_node();
   void look();
   [[nodiscard]] JobSpec some_job();
+  void may_take_shares(JobSpec& spec, Amount most_milli);
   [[nodiscard]] JobSpec some_gang();
   [[nodiscard]] JobSpec some_elastic_job();
   void follow_profile(JobSpec& spec);
