@@ -171,7 +171,7 @@ caf::error check_devices(const JobSpec& spec) {
   return {};
 }
 
-/// What is planned for several tasks together, or by room alone, does not look at single GPUs.
+/// What is planned for several tasks together does not look at single GPUs.
 caf::error check_shares(const JobSpec& spec) {
   const auto asked = spec.resources.find(std::string(kSharedGpus));
   if (asked == spec.resources.end() || asked->second == 0) return {};
@@ -194,10 +194,6 @@ caf::error check_shares(const JobSpec& spec) {
                               " of shared gpus are for tasks that start one by one, and the least "
                               "of an elastic job start together; write min: 1, or gpu: 1 for "
                               "whole gpus that are not shared");
-  if (spec.preempt)
-    return invalid(field, std::to_string(milli) +
-                              " of shared gpus are not for who preempts, which takes room and not "
-                              "particular gpus; leave one of both out");
   return {};
 }
 

@@ -80,6 +80,18 @@ std::optional<GpuNode> shared_room(const NodeDevices& kind, std::size_t resource
   return room;
 }
 
+void give_shares(GpuNode& room, const NodeDevices& kind, const std::vector<std::string>& names,
+                 Amount milli_of_each) {
+  for (std::size_t i = 0; i < room.gpus; ++i)
+    if (is_among(names, kind.names[i])) room.gpu_milli[i] += milli_of_each;
+}
+
+GpuNode without_gpus(GpuNode room, const NodeDevices& kind, const std::set<std::string>& names) {
+  for (std::size_t i = 0; i < room.gpus && !names.empty(); ++i)
+    if (names.contains(kind.names[i])) room.gpu_milli[i] = 0;
+  return room;
+}
+
 std::optional<ChosenShares> choose_shares(const NodeDevices& kind, std::size_t resource,
                                           GpuNode room, const ResourceVector& free,
                                           const GpuTaskMix& mix, const WantedShares& wanted) {
@@ -89,15 +101,14 @@ std::optional<ChosenShares> choose_shares(const NodeDevices& kind, std::size_t r
   request.memory_mib = wanted.demand[kMemory];
   room.cpu_milli = std::max(free[kCpu], request.cpu_milli);
   room.memory_mib = std::max(free[kMemory], request.memory_mib);
+  room = without_gpus(room, kind, wanted.kept_for_others);
   Picked named;
   GpuNode not_asked_for = room;
   for (std::size_t i = 0; i < room.gpus; ++i) {
-    if (wanted.kept_for_others.contains(kind.names[i])) room.gpu_milli[i] = 0;
     if (is_among(wanted.names, kind.names[i]))
       named.insert(i);
     else if (wanted.left_for_last.contains(kind.names[i]))
       not_asked_for.gpu_milli[i] = 0;
-    not_asked_for.gpu_milli[i] = std::min(not_asked_for.gpu_milli[i], room.gpu_milli[i]);
   }
   auto choice = with_named(mix, not_asked_for, request, named);
   if (!choice) choice = with_named(mix, room, request, named);

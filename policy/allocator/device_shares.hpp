@@ -60,6 +60,13 @@ struct ChosenShares {
                                                         const GpuTaskMix& mix,
                                                         const WantedShares& wanted);
 
+/// So much is free again of each of those, or (a negative amount) taken. O(GPUs * names).
+void give_shares(GpuNode& room, const NodeDevices& kind, const std::vector<std::string>& names,
+                 Amount milli_of_each);
+/// But for those. O(GPUs * log names).
+[[nodiscard]] GpuNode without_gpus(GpuNode room, const NodeDevices& kind,
+                                   const std::set<std::string>& names);
+
 /// What is free of each of the node's shared GPUs, in thousandths and the node's order. None: a
 /// task holds some of which nobody knows the names. O(GPUs * tasks that hold some).
 [[nodiscard]] std::optional<GpuNode> shared_room(const NodeDevices& kind, std::size_t resource,

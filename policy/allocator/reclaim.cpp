@@ -4,14 +4,16 @@
 #include <map>
 #include <utility>
 
+#include "policy/allocator/coming_room.hpp"
 #include "policy/allocator/growth.hpp"
+#include "policy/allocator/preemption.hpp"
 
 namespace fairwater::inline policy::inline allocator {
 namespace {
 
 class Reclaiming {
  public:
-  explicit Reclaiming(AllocatorState& state) : state_(state) { find_victims(); }
+  explicit Reclaiming(AllocatorState& state) : state_(state), rooms_(state) { find_victims(); }
 
   std::vector<Reclaim> run() {
     keep_bounds();
@@ -24,49 +26,25 @@ class Reclaiming {
       const Victim& victim = victims_[i];
       state_.note_reclaim(victim.task);
       reclaims.push_back({victim.held.node, victim.task, victim.held.tenant, victim.claim.tenant,
-                          victim.claim.job, !has_grown(i)});
+                          victim.claim.job, !victim.has_grown});
     }
     return reclaims;
   }
 
  private:
-  /// For whom, see Reclaim.
-  struct Claim {
-    TenantId tenant;
-    JobId job;
-  };
-  struct Victim {
-    TaskKey task;
-    AllocatorState::Extra held;
-    std::int32_t priority = 0;  ///< of one that has not grown
-    bool is_taken = false;
-    Claim claim{};  ///< then
-  };
-  /// What of a node nobody holds, or will hold.
-  struct Room {
-    ResourceVector free;
-    DeviceUses uses;  ///< of shared GPUs that somebody holds, or will hold
-  };
-  /// What of one node would have to end for a task that preempts.
-  struct Trial {
-    Room room;
-    std::map<TenantId, ResourceVector> preempted;
-    std::vector<std::size_t> victims;
-    bool is_enough = false;
-  };
   /// Room that a task will have.
   struct Served {
     TenantId tenant;
     NodeId node;
-    TaskKey task;
     ResourceVector demand;
+    std::vector<std::string> gpus;  ///< that it shares
   };
 
   /// Those that give back first come first.
   void find_victims() {
     std::map<TenantId, std::vector<Victim>> of_tenants;  // newest last
     for (const auto& [task, extra] : state_.extras())
-      of_tenants[extra.tenant].push_back({task, extra, 0, false, {}});
+      of_tenants[extra.tenant].push_back({task, extra, 0, true});
     std::vector<std::uint32_t> slots;
     for (const auto& [tenant, victims] : of_tenants)
       slots.push_back(state_.tenant(tenant).rank.slot);
@@ -77,7 +55,6 @@ class Reclaiming {
     }
     extras_ = victims_.size();
   }
-  [[nodiscard]] bool has_grown(std::size_t victim) const { return victim < extras_; }
 
   /// Behind those that have grown, once somebody needs them: the youngest first.
   void find_preemptible() {
@@ -86,8 +63,7 @@ class Reclaiming {
     std::stable_sort(found.begin(), found.end(),
                      [](const auto& a, const auto& b) { return a.ran_ms < b.ran_ms; });
     for (const auto& [task, held, priority, ran_ms] : found)
-      if (ran_ms >= state_.settings.preempt_after_ms)
-        victims_.push_back({task, held, priority, false, {}});
+      if (ran_ms >= state_.settings.preempt_after_ms) victims_.push_back({task, held, priority});
   }
 
   /// Who has more than it may have gives back the rest.
@@ -123,8 +99,7 @@ class Reclaiming {
         served_now_.clear();
         const std::size_t taken_before = taken_.size();
         bool all = true;
-        for (std::uint32_t i = 0; i < at_once && all; ++i)
-          all = serve_task(tenant, entry, tasks + i);
+        for (std::uint32_t i = 0; i < at_once && all; ++i) all = serve_task(tenant, entry);
         if (all) continue;
         undo(taken_before);
         break;  // nor would the next of its kind
@@ -138,37 +113,32 @@ class Reclaiming {
     return true;
   }
 
-  /// The one of its range.
-  bool serve_task(TenantState& tenant, const WindowRange& entry, std::uint32_t number) {
+  bool serve_task(TenantState& tenant, const WindowRange& entry) {
     if (!make_room_in_max(tenant, entry)) return false;
     auto node = with_room(tenant, entry.range);
     if (!node) node = make_room(tenant, entry.range);
     if (!node && entry.range.preemption.preempts) node = preempt(tenant, entry);
     if (!node) return false;
-    const WaitingRange& range = entry.range;
-    const TaskKey task{range.job, range.first_index + number, range.attempt};
-    Room& room = room_on(*node);
-    if (const auto gpus = gpus_for(*node, range, room))
-      room.uses.insert_or_assign(task, DeviceUse{range.demand, gpus->names});
-    room.free -= range.demand;
-    freed_[tenant.id] -= range.demand;
-    served_now_.push_back({tenant.id, *node, task, range.demand});
+    ComingRoom& room = rooms_.on(*node);
+    Served served{tenant.id, *node, entry.range.demand, rooms_.gpus_for(*node, entry.range, room)};
+    rooms_.note(room, *node, served.demand, served.gpus, false);
+    freed_[tenant.id] -= served.demand;
+    served_now_.push_back(std::move(served));
     return true;
   }
 
   /// What was taken back and given since then stays where it was.
   void undo(std::size_t taken_before) {
     for (const Served& served : served_now_) {
-      room_on(served.node).free += served.demand;
-      room_on(served.node).uses.erase(served.task);
+      rooms_.note(rooms_.on(served.node), served.node, served.demand, served.gpus, true);
       freed_[served.tenant] += served.demand;
     }
     for (; taken_.size() > taken_before; taken_.pop_back()) {
       Victim& victim = victims_[taken_.back()];
       victim.is_taken = false;
-      put_back(room_on(victim.held.node), victim);
+      note(rooms_.on(victim.held.node), victim, false);
       freed_[victim.held.tenant] -= victim.held.demand;
-      if (!has_grown(taken_.back())) preempted_[victim.held.tenant] -= victim.held.demand;
+      if (!victim.has_grown) preempted_[victim.held.tenant] -= victim.held.demand;
     }
   }
 
@@ -190,9 +160,9 @@ class Reclaiming {
   [[nodiscard]] std::optional<NodeId> with_room(const TenantState& tenant,
                                                 const WaitingRange& task) {
     const auto will_do = [&](NodeId id) {
-      return may_use(id, tenant, task) && has_room(id, task, room_on(id));
+      return may_use(id, tenant, task) && rooms_.has_room(id, task, rooms_.on(id));
     };
-    for (const auto& [id, room] : rooms_)
+    for (const auto& [id, room] : rooms_.looked_at())
       if (will_do(id)) return id;
     for (const NodeId id : state_.ending_on())
       if (will_do(id)) return id;
@@ -209,20 +179,20 @@ class Reclaiming {
   /// The first node that has room once so many give back, in their order.
   [[nodiscard]] std::optional<NodeId> make_room(const TenantState& tenant,
                                                 const WaitingRange& task) {
-    std::map<NodeId, Room> gathered;
+    std::map<NodeId, ComingRoom> gathered;
     for (std::size_t i = 0; i < extras_; ++i) {
       const Victim& victim = victims_[i];
       const NodeId id = victim.held.node;
       if (victim.is_taken || !may_use(id, tenant, task)) continue;
-      Room& room = gathered.try_emplace(id, room_on(id)).first->second;
-      vacate(room, victim);
-      if (!has_room(id, task, room)) continue;
-      std::vector<std::size_t> victims;
+      ComingRoom& room = gathered.try_emplace(id, rooms_.on(id)).first->second;
+      note(room, victim, true);
+      if (!rooms_.has_room(id, task, room)) continue;
+      VictimNumbers victims;
       for (std::size_t other = 0; other <= i; ++other)
         if (!victims_[other].is_taken && victims_[other].held.node == id) victims.push_back(other);
       // Who gives back first is left out first, where a later one must go anyway.
       std::reverse(victims.begin(), victims.end());
-      leave_out_needless(victims, room, task);
+      leave_out_needless(victims, victims_, rooms_, id, room, task);
       std::reverse(victims.begin(), victims.end());
       take_all(victims, {tenant.id, task.job});
       return id;
@@ -233,122 +203,36 @@ class Reclaiming {
   /// The node where fewest must end, if there is one.
   [[nodiscard]] std::optional<NodeId> preempt(const TenantState& tenant, const WindowRange& entry) {
     find_preemptible();
-    std::map<NodeId, Trial> trials;
-    for (std::size_t i = 0; i < victims_.size(); ++i) add_to_trial(trials, i, tenant, entry);
-    const std::pair<const NodeId, Trial>* fewest = nullptr;
-    for (const auto& trial : trials)
-      if (trial.second.is_enough &&
-          (fewest == nullptr || trial.second.victims.size() < fewest->second.victims.size()))
-        fewest = &trial;
-    if (fewest == nullptr) return std::nullopt;
-    take_all(fewest->second.victims, {tenant.id, entry.range.job});
-    return fewest->first;
+    const auto fewest = Preemption(state_, rooms_, victims_, preempted_, tenant, entry).fewest();
+    if (!fewest) return std::nullopt;
+    take_all(fewest->victims, {tenant.id, entry.range.job});
+    return fewest->node;
   }
 
-  void add_to_trial(std::map<NodeId, Trial>& trials, std::size_t i, const TenantState& tenant,
-                    const WindowRange& entry) {
-    const Victim& victim = victims_[i];
-    const NodeId id = victim.held.node;
-    if (victim.is_taken || !may_use(id, tenant, entry.range)) return;
-    const auto [found, is_new] = trials.try_emplace(id);
-    Trial& trial = found->second;
-    if (is_new) trial.room = room_on(id);
-    ResourceVector& preempted = trial.preempted[victim.held.tenant];
-    if (trial.is_enough || !(has_grown(i) || may_preempt(victim, tenant, entry, preempted))) return;
-    if (!has_grown(i)) preempted += victim.held.demand;
-    vacate(trial.room, victim);
-    trial.victims.push_back(i);
-    trial.is_enough = has_room(id, entry.range, trial.room);
-    if (trial.is_enough) leave_out_needless(trial.victims, trial.room, entry.range);
-  }
-
-  /// Whether it runs beyond its tenant's quota of something that is asked for, and not within its
-  /// min. `preempted`: of that tenant in this trial.
-  [[nodiscard]] bool may_preempt(const Victim& victim, const TenantState& claimant,
-                                 const WindowRange& entry, const ResourceVector& preempted) {
-    const TenantState& holder = state_.tenant(victim.held.tenant);
-    if (holder.id == claimant.id || victim.priority >= entry.range.preemption.priority)
-      return false;
-    const ResourceVector gone = preempted + preempted_[holder.id] + holder.ending;
-    const ResourceVector& demand = victim.held.demand;
-    for (std::size_t r = 0; r < kMaxResources; ++r)
-      if (demand[r] > 0 && holder.used[r] - gone[r] - demand[r] < holder.terms.min[r]) return false;
-    const ResourceVector counted = holder.held_against_quota() - gone;
-    for (const std::size_t r : entry.asks)
-      if (demand[r] > 0 && counted[r] > state_.quotas().exact_quota(holder, r)) return true;
-    return false;
-  }
-
-  /// Of `victims`, all of one node, without whom there is so much room, those that may stay: the
-  /// last first.
-  void leave_out_needless(std::vector<std::size_t>& victims, Room room,
-                          const WaitingRange& task) const {
-    for (std::size_t i = victims.size(); i-- > 0;) {
-      const Victim& victim = victims_[victims[i]];
-      Room without = room;
-      put_back(without, victim);
-      if (!has_room(victim.held.node, task, without)) continue;
-      room = std::move(without);
-      victims.erase(victims.begin() + static_cast<std::ptrdiff_t>(i));
-    }
-  }
-
-  void take_all(const std::vector<std::size_t>& victims, const Claim& claim) {
+  void take_all(const VictimNumbers& victims, const RoomClaim& claim) {
     for (const std::size_t i : victims) {
-      if (!has_grown(i)) preempted_[victims_[i].held.tenant] += victims_[i].held.demand;
+      if (!victims_[i].has_grown) preempted_[victims_[i].held.tenant] += victims_[i].held.demand;
       take(i, claim);
     }
   }
 
-  void take(std::size_t i, const Claim& claim) {
+  void take(std::size_t i, const RoomClaim& claim) {
     Victim& victim = victims_[i];
     victim.is_taken = true;
     victim.claim = claim;
-    vacate(room_on(victim.held.node), victim);
+    note(rooms_.on(victim.held.node), victim, true);
     freed_[victim.held.tenant] += victim.held.demand;
     taken_.push_back(i);
+  }
+
+  void note(ComingRoom& room, const Victim& victim, bool ends) const {
+    const NodeId node = victim.held.node;
+    rooms_.note(room, node, victim.held.demand, rooms_.gpus_of(node, victim.task), ends);
   }
 
   [[nodiscard]] bool may_use(NodeId id, const TenantState& tenant, const WaitingRange& task) const {
     const NodeRoom& node = state_.node(id);
     return node.accepts && state_.may_use_room(node, tenant, task);
-  }
-
-  Room& room_on(NodeId id) {
-    const auto [known, is_new] = rooms_.try_emplace(id);
-    Room& room = known->second;
-    if (!is_new) return room;
-    const NodeRoom& node = state_.node(id);
-    room.free = node.free() + node.coming;
-    for (const auto& [task, use] : node.device_uses)
-      if (!use.is_ending && state_.takes_shares(use.demand)) room.uses.emplace(task, use);
-    return room;
-  }
-
-  static void vacate(Room& room, const Victim& victim) {
-    room.free += victim.held.demand;
-    room.uses.erase(victim.task);
-  }
-
-  void put_back(Room& room, const Victim& victim) const {
-    room.free -= victim.held.demand;
-    if (!state_.takes_shares(victim.held.demand)) return;
-    const DeviceUses& held = state_.node(victim.held.node).device_uses;
-    room.uses.insert_or_assign(victim.task, held.at(victim.task));
-  }
-
-  /// Of GPUs that tasks share those that it would get; none: it takes none, or has no room.
-  [[nodiscard]] std::optional<ChosenShares> gpus_for(NodeId id, const WaitingRange& task,
-                                                     const Room& room) const {
-    if (!state_.takes_shares(task.demand)) return std::nullopt;
-    const NodeRoom& node = state_.node(id);
-    return state_.shares_beside(node, task.demand, task.rule.get(), room.uses,
-                                state_.kept_from(node, task));
-  }
-
-  [[nodiscard]] bool has_room(NodeId id, const WaitingRange& task, const Room& room) const {
-    return task.demand.fits(room.free) &&
-           (!state_.takes_shares(task.demand) || gpus_for(id, task, room).has_value());
   }
 
   AllocatorState& state_;
@@ -357,7 +241,7 @@ class Reclaiming {
   std::size_t extras_ = 0;              ///< so many
   bool knows_preemptible_ = false;
   std::map<TenantId, ResourceVector> preempted_;
-  std::map<NodeId, Room> rooms_;              ///< of the nodes that were looked at
+  ComingRooms rooms_;
   std::map<TenantId, ResourceVector> freed_;  ///< of what they hold in all
   std::vector<std::size_t> taken_;            ///< of the victims
   std::vector<Served> served_now_;            ///< tasks of the gang that is being served

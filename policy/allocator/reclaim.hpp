@@ -13,7 +13,7 @@
 // Preemption. Where that is not enough, a task whose job may preempt takes the place of tasks of
 // lower priority that run beyond their tenant's quota of something it asks for, once they have run
 // for a while: never of services or gangs, and nothing that is within a tenant's min. Of all nodes
-// the one where fewest must end, of its tasks the youngest.
+// the one where fewest must end, of its tasks the youngest (policy/allocator/preemption.hpp).
 //
 // Nobody preempts back: who preempts is within its quota with the task, whom it preempts was beyond
 // it; and from the one to the other priorities only fall. So while requests stay as they are, every

@@ -282,6 +282,10 @@ class AllocatorState {
   [[nodiscard]] std::optional<ChosenShares> shares_for(
       const NodeRoom& node, const ResourceVector& demand, const PlacementRule* rule,
       const std::set<std::string>& kept_for_others) const;
+  /// The same of that room.
+  [[nodiscard]] std::optional<ChosenShares> shares_of(
+      const NodeRoom& node, const GpuNode& room, const ResourceVector& demand,
+      const PlacementRule* rule, const std::set<std::string>& kept_for_others) const;
   /// The same while `held` are held, and nothing else.
   [[nodiscard]] std::optional<ChosenShares> shares_beside(
       const NodeRoom& node, const ResourceVector& demand, const PlacementRule* rule,

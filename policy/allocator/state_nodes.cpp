@@ -129,9 +129,16 @@ const NodeDevices* AllocatorState::shared_devices(const NodeRoom& node) const {
 std::optional<ChosenShares> AllocatorState::shares_for(
     const NodeRoom& node, const ResourceVector& demand, const PlacementRule* rule,
     const std::set<std::string>& kept_for_others) const {
+  if (!node.gpu_room) return std::nullopt;
+  return shares_of(node, *node.gpu_room, demand, rule, kept_for_others);
+}
+
+std::optional<ChosenShares> AllocatorState::shares_of(
+    const NodeRoom& node, const GpuNode& room, const ResourceVector& demand,
+    const PlacementRule* rule, const std::set<std::string>& kept_for_others) const {
   const NodeDevices* kind = shared_devices(node);
-  if (kind == nullptr || !node.gpu_room) return std::nullopt;
-  return choose_shares(*kind, shared_resource_, *node.gpu_room, node.free(), share_mix_.mix(),
+  if (kind == nullptr) return std::nullopt;
+  return choose_shares(*kind, shared_resource_, room, node.free(), share_mix_.mix(),
                        {demand, named_by(rule), left_for_last(), kept_for_others});
 }
 
@@ -141,8 +148,7 @@ std::optional<ChosenShares> AllocatorState::shares_beside(
   const NodeDevices* kind = shared_devices(node);
   const auto room = kind == nullptr ? std::nullopt : shared_room(*kind, shared_resource_, held);
   if (!room) return std::nullopt;
-  return choose_shares(*kind, shared_resource_, *room, node.free(), share_mix_.mix(),
-                       {demand, named_by(rule), left_for_last(), kept_for_others});
+  return shares_of(node, *room, demand, rule, kept_for_others);
 }
 
 void AllocatorState::look_at_gpus(NodeRoom& node) const {

@@ -120,12 +120,6 @@ TEST_CASE("an invalid job is refused naming the field", "[unit][job]") {
          s.tasks_max = 3;
        },
        invalid, "resources.gpu_milli", "write min: 1"},
-      {"parts of gpus for who preempts",
-       [](S& s) {
-         s.resources["gpu_milli"] = 1000;
-         s.preempt = true;
-       },
-       invalid, "resources.gpu_milli", "preempts"},
       {"resource name", [](S& s) { s.resources["a b"] = 1; }, invalid, "resources", "'a b'"},
       {"labels", [](S& s) { s.labels = "ssd &&"; }, invalid, "labels", ""},
       {"site",

@@ -1,4 +1,4 @@
-// Elastic jobs of real processes that share GPUs.
+// Elastic jobs and urgent ones of real processes that share GPUs.
 #include <csignal>
 #include <fstream>
 #include <map>
@@ -91,6 +91,33 @@ TEST_CASE("an elastic job grows into parts of gpus and gives back a whole one", 
   std::ofstream{go};
   CHECK(cluster.wait({elastic}) == 0);
   CHECK(most_taken(cluster.directory() / "tally") == 1000);
+  CHECK(ledger_is_sound(cluster));
+}
+
+TEST_CASE("an urgent job takes the part of a gpu that it needs, of no other gpu", "[scenario]") {
+  Cluster cluster(sharing_cluster(1));
+  cluster.start();
+  const auto go = cluster.directory() / "go";
+  // Two small ones are younger, and beside one that does not give way.
+  const auto large = cluster.submit(sharing_job(cluster, "tenant: batch\n", 900, until(go)));
+  wait_until_running(cluster, large, 1);
+  const auto kept =
+      cluster.submit(sharing_job(cluster, "tenant: batch\npreemptible: false\n", 500, until(go)));
+  wait_until_running(cluster, kept, 1);
+  const auto small =
+      cluster.submit(sharing_job(cluster, "tenant: batch\ntasks: 2\n", 200, until(go)));
+  wait_until_running(cluster, small, 2);
+  REQUIRE(gpus_of(cluster, small) == std::map<std::string, int>{{"gpu1", 2}});
+  const auto urgent = cluster.submit(
+      sharing_job(cluster, "tenant: web\npriority: 5\npreempt: true\n", 700, "sleep 0.2"));
+  CHECK(cluster.wait({urgent}) == 0);
+  CHECK(reclaimed_tasks(cluster) == 1);
+  CHECK(cluster.job(urgent)["task_list"][0]["devices"] == json({"gpu0"}));
+  CHECK(cluster.job(small)["tasks"]["running"] == 2);
+  std::ofstream{go};
+  CHECK(cluster.wait({large, kept, small}) == 0);
+  CHECK(cluster.job(large)["task_list"][0]["attempts"] == 2);
+  CHECK(most_taken(cluster.directory() / "tally") <= 1000);
   CHECK(ledger_is_sound(cluster));
 }
 

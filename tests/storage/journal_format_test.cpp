@@ -188,6 +188,9 @@ TEST_CASE("nothing is written that a replica does not know", "[unit][ledger][for
   JobSubmitted share{{}, TenantId{1}, job_spec("a", 1)};
   share.spec.resources["gpu_milli"] = 500;
   CHECK(format_of(share) == 3);
+  share.spec.preempt = true;
+  CHECK(format_of(share) == 4);
+  share.spec.preempt = false;
   share.spec.tasks_max = 4;
   CHECK(format_of(share) == 4);
   CHECK(code_of(ledger->admit({measured})) == ErrorCode::unavailable);

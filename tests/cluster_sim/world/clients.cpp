@@ -147,8 +147,7 @@ JobSpec Clients::some_job() {
   }
   if (has_users_ && chance.percent(75)) spec.user = chance.percent(60) ? "ada" : "bob";
   spec.priority = static_cast<std::int32_t>(chance.below(3));
-  const bool takes_shares = spec.resources.contains(std::string(kSharedGpus));
-  spec.preempt = spec.devices.empty() && !takes_shares && chance.percent(20);
+  spec.preempt = spec.devices.empty() && chance.percent(20);
   spec.preemptible = !chance.percent(10);
   spec.retries = static_cast<std::uint32_t>(chance.below(3));
   spec.grace_ms = chance.between(0, 3'000);

@@ -1,0 +1,200 @@
+#include "policy/allocator/preemption.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace fairwater::inline policy::inline allocator {
+namespace {
+
+/// Sets that are tried to make one younger.
+constexpr std::size_t kMostExchanges = 64;
+/// Divided by any number of GPUs of a node it is whole.
+constexpr std::int64_t kOneVictim = 720'720;
+
+const VictimNumbers* fewer(const std::optional<VictimNumbers>& a,
+                           const std::optional<VictimNumbers>& b) {
+  if (!a || !b) return a ? &*a : b ? &*b : nullptr;
+  if (a->size() != b->size()) return a->size() < b->size() ? &*a : &*b;
+  // Of as many those whose oldest is the younger.
+  return *std::max_element(a->begin(), a->end()) <= *std::max_element(b->begin(), b->end()) ? &*a
+                                                                                            : &*b;
+}
+
+}  // namespace
+
+void leave_out_needless(VictimNumbers& victims, const std::vector<Victim>& all,
+                        const ComingRooms& rooms, NodeId node, ComingRoom room,
+                        const WaitingRange& task) {
+  for (std::size_t i = victims.size(); i-- > 0;) {
+    const Victim& victim = all[victims[i]];
+    ComingRoom without = room;
+    rooms.note(without, node, victim.held.demand, rooms.gpus_of(node, victim.task), false);
+    if (!rooms.has_room(node, task, without)) continue;
+    room = std::move(without);
+    victims.erase(victims.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+std::optional<Preemption::Choice> Preemption::fewest() {
+  std::map<NodeId, VictimNumbers> candidates;
+  for (std::size_t i = 0; i < victims_.size(); ++i)
+    if (!victims_[i].is_taken) candidates[victims_[i].held.node].push_back(i);
+  std::optional<Choice> fewest;
+  for (const auto& [id, of_node] : candidates) {
+    const NodeRoom& node = state_.node(id);
+    if (!node.accepts || !state_.may_use_room(node, claimant_, entry_.range)) continue;
+    auto victims = on_node(id, of_node);
+    if (victims && (!fewest || victims->size() < fewest->victims.size()))
+      fewest = Choice{id, std::move(*victims)};
+  }
+  return fewest;
+}
+
+std::optional<VictimNumbers> Preemption::on_node(NodeId node, const VictimNumbers& candidates) {
+  if (!state_.takes_shares(entry_.range.demand)) return gather(node, candidates);
+  if (state_.shared_devices(state_.node(node)) == nullptr) return std::nullopt;
+  const GpuRequest request = shared_gpus(entry_.range.demand[state_.shared_resource()]);
+  return request.gpus == 1 ? for_one_gpu(node, candidates) : for_whole_gpus(node, candidates);
+}
+
+std::optional<VictimNumbers> Preemption::for_one_gpu(NodeId node, const VictimNumbers& candidates) {
+  std::optional<VictimNumbers> best;
+  for (const std::string& gpu : state_.shared_devices(state_.node(node))->names) {
+    const VictimNumbers youngest = on_gpu(gpu, candidates);
+    auto found = gather(node, with_others(youngest, node, candidates));
+    VictimNumbers largest = youngest;
+    std::stable_sort(largest.begin(), largest.end(),
+                     [&](std::size_t a, std::size_t b) { return shares_of(a) > shares_of(b); });
+    auto least = gather(node, with_others(std::move(largest), node, candidates));
+    if (least && (!found || least->size() < found->size())) {
+      make_younger(*least, node, youngest);
+      found = std::move(least);
+    }
+    if (const VictimNumbers* chosen = fewer(best, found)) best = VictimNumbers(*chosen);
+  }
+  return best;
+}
+
+/// Of GPUs that can be empty those first for which fewest must end: a task that has several counts
+/// as a part for each.
+std::optional<VictimNumbers> Preemption::for_whole_gpus(NodeId node,
+                                                        const VictimNumbers& candidates) {
+  struct Emptied {
+    std::int64_t victims = 0;
+    VictimNumbers numbers;
+  };
+  std::vector<Emptied> gpus;
+  const std::optional<GpuNode>& room = rooms_.on(node).gpus;
+  if (!room) return std::nullopt;
+  for (std::size_t gpu = 0; gpu < room->gpus; ++gpu) {
+    Emptied emptied{0, on_gpu(state_.shared_devices(state_.node(node))->names[gpu], candidates)};
+    Amount free = room->gpu_milli[gpu];
+    for (const std::size_t i : emptied.numbers) {
+      free += std::min(shares_of(i), kMilliPerGpu);
+      emptied.victims += kOneVictim / shared_gpus(shares_of(i)).gpus;
+    }
+    if (free == kMilliPerGpu) gpus.push_back(std::move(emptied));
+  }
+  std::stable_sort(gpus.begin(), gpus.end(),
+                   [](const Emptied& a, const Emptied& b) { return a.victims < b.victims; });
+  VictimNumbers order;
+  std::set<std::size_t> listed;
+  for (const Emptied& gpu : gpus)
+    for (const std::size_t i : gpu.numbers)
+      if (listed.insert(i).second) order.push_back(i);
+  return gather(node, with_others(std::move(order), node, candidates));
+}
+
+std::optional<VictimNumbers> Preemption::gather(NodeId node, const VictimNumbers& candidates) {
+  Trial trial{rooms_.on(node)};
+  for (const std::size_t i : candidates) {
+    if (!end(trial, node, i) || !rooms_.has_room(node, entry_.range, trial.room)) continue;
+    std::sort(trial.victims.begin(), trial.victims.end());
+    leave_out_needless(trial.victims, victims_, rooms_, node, std::move(trial.room), entry_.range);
+    return std::move(trial.victims);
+  }
+  return std::nullopt;
+}
+
+void Preemption::make_younger(VictimNumbers& victims, NodeId node,
+                              const VictimNumbers& candidates) {
+  const auto are_enough = [&](const VictimNumbers& some) {
+    Trial trial{rooms_.on(node)};
+    return std::all_of(some.begin(), some.end(),
+                       [&](std::size_t i) { return end(trial, node, i); }) &&
+           rooms_.has_room(node, entry_.range, trial.room);
+  };
+  std::size_t tries = 0;
+  for (const std::size_t younger : candidates) {
+    if (std::find(victims.begin(), victims.end(), younger) != victims.end()) continue;
+    for (std::size_t i = victims.size(); i-- > 0 && victims[i] > younger;) {
+      if (++tries > kMostExchanges) return;
+      VictimNumbers exchanged = victims;
+      exchanged[i] = younger;
+      std::sort(exchanged.begin(), exchanged.end());
+      if (!are_enough(exchanged)) continue;
+      victims = std::move(exchanged);
+      break;
+    }
+  }
+}
+
+bool Preemption::end(Trial& trial, NodeId node, std::size_t i) const {
+  const Victim& victim = victims_[i];
+  ResourceVector& preempted = trial.preempted[victim.held.tenant];
+  if (!victim.has_grown && !may_preempt(victim, preempted)) return false;
+  if (!victim.has_grown) preempted += victim.held.demand;
+  rooms_.note(trial.room, node, victim.held.demand, gpus_of(i), true);
+  trial.victims.push_back(i);
+  return true;
+}
+
+/// Whether it runs beyond its tenant's quota of something that is asked for, and not within its
+/// min. `preempted`: of that tenant in this trial.
+bool Preemption::may_preempt(const Victim& victim, const ResourceVector& preempted) const {
+  const TenantState& holder = state_.tenant(victim.held.tenant);
+  if (holder.id == claimant_.id || victim.priority >= entry_.range.preemption.priority)
+    return false;
+  const auto before = preempted_.find(holder.id);
+  ResourceVector gone = preempted + holder.ending;
+  if (before != preempted_.end()) gone += before->second;
+  const ResourceVector& demand = victim.held.demand;
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    if (demand[r] > 0 && holder.used[r] - gone[r] - demand[r] < holder.terms.min[r]) return false;
+  const ResourceVector counted = holder.held_against_quota() - gone;
+  for (const std::size_t r : entry_.asks)
+    if (demand[r] > 0 && counted[r] > state_.quotas().exact_quota(holder, r)) return true;
+  return false;
+}
+
+const std::vector<std::string>& Preemption::gpus_of(std::size_t victim) const {
+  return rooms_.gpus_of(victims_[victim].held.node, victims_[victim].task);
+}
+
+VictimNumbers Preemption::on_gpu(const std::string& gpu, const VictimNumbers& candidates) const {
+  VictimNumbers found;
+  for (const std::size_t i : candidates)
+    if (shares_of(i) > 0 && is_among(gpus_of(i), gpu)) found.push_back(i);
+  return found;
+}
+
+Amount Preemption::shares_of(std::size_t victim) const {
+  return victims_[victim].held.demand[state_.shared_resource()];
+}
+
+VictimNumbers Preemption::with_others(VictimNumbers first, NodeId node,
+                                      const VictimNumbers& candidates) {
+  ResourceVector others = entry_.range.demand;
+  others[state_.shared_resource()] = 0;
+  if (others.fits(rooms_.on(node).free)) return first;
+  const std::size_t behind = first.size();
+  for (const std::size_t i : candidates)
+    if (std::find(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(behind), i) ==
+        first.begin() + static_cast<std::ptrdiff_t>(behind))
+      first.push_back(i);
+  return first;
+}
+
+}  // namespace fairwater::inline policy::inline allocator

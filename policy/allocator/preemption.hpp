@@ -1,0 +1,99 @@
+// Whom a task that preempts takes the place of. Internal to policy/allocator.
+//
+// Of all nodes the one where fewest must end, of its tasks the youngest, what has grown before
+// others. Where tasks share GPUs only those count whose GPU helps: for a part, or a whole one, all
+// that must end for it is on one GPU, but for what must end for the rest that it asks for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "policy/allocator/coming_room.hpp"
+#include "policy/allocator/state.hpp"
+
+namespace fairwater::inline policy::inline allocator {
+
+/// For whom room is made, see Reclaim.
+struct RoomClaim {
+  TenantId tenant;
+  JobId job;
+};
+
+/// A task that may have to end.
+struct Victim {
+  TaskKey task;
+  AllocatorState::Extra held;
+  std::int32_t priority = 0;  ///< of one that has not grown
+  bool has_grown = false;
+  bool is_taken = false;
+  RoomClaim claim{};  ///< then
+};
+/// By their places in a list, the youngest first.
+using VictimNumbers = std::vector<std::size_t>;
+
+/// Of `victims`, all of that node, without whom it has so much room, those that may stay: the last
+/// first.
+void leave_out_needless(VictimNumbers& victims, const std::vector<Victim>& all,
+                        const ComingRooms& rooms, NodeId node, ComingRoom room,
+                        const WaitingRange& task);
+
+class Preemption {
+ public:
+  /// `preempted`: by tenant what is to end of theirs, but what has grown.
+  Preemption(const AllocatorState& state, ComingRooms& rooms, const std::vector<Victim>& victims,
+             const std::map<TenantId, ResourceVector>& preempted, const TenantState& claimant,
+             const WindowRange& entry)
+      : state_(state),
+        rooms_(rooms),
+        victims_(victims),
+        preempted_(preempted),
+        claimant_(claimant),
+        entry_(entry) {}
+
+  struct Choice {
+    NodeId node;
+    VictimNumbers victims;
+  };
+  /// None: nobody's end would do. O(victims), and where tasks share GPUs O(victims * GPUs).
+  [[nodiscard]] std::optional<Choice> fewest();
+
+ private:
+  /// What of one node would have to end.
+  struct Trial {
+    ComingRoom room;
+    std::map<TenantId, ResourceVector> preempted{};
+    VictimNumbers victims{};
+  };
+
+  [[nodiscard]] std::optional<VictimNumbers> on_node(NodeId node, const VictimNumbers& candidates);
+  [[nodiscard]] std::optional<VictimNumbers> for_one_gpu(NodeId node,
+                                                         const VictimNumbers& candidates);
+  [[nodiscard]] std::optional<VictimNumbers> for_whole_gpus(NodeId node,
+                                                            const VictimNumbers& candidates);
+  /// The first of them that are enough, but for those that may stay.
+  [[nodiscard]] std::optional<VictimNumbers> gather(NodeId node, const VictimNumbers& candidates);
+  /// As many, but younger where that will do.
+  void make_younger(VictimNumbers& victims, NodeId node, const VictimNumbers& candidates);
+  /// Ends the victim in the trial, if it may.
+  bool end(Trial& trial, NodeId node, std::size_t victim) const;
+  [[nodiscard]] bool may_preempt(const Victim& victim, const ResourceVector& preempted) const;
+  [[nodiscard]] const std::vector<std::string>& gpus_of(std::size_t victim) const;
+  [[nodiscard]] VictimNumbers on_gpu(const std::string& gpu, const VictimNumbers& candidates) const;
+  [[nodiscard]] Amount shares_of(std::size_t victim) const;
+  /// Those, and behind them the others where there is too little of something else.
+  [[nodiscard]] VictimNumbers with_others(VictimNumbers first, NodeId node,
+                                          const VictimNumbers& candidates);
+
+  const AllocatorState& state_;
+  ComingRooms& rooms_;
+  const std::vector<Victim>& victims_;
+  const std::map<TenantId, ResourceVector>& preempted_;
+  const TenantState& claimant_;
+  const WindowRange& entry_;
+};
+
+}  // namespace fairwater::inline policy::inline allocator

@@ -1,0 +1,169 @@
+// Preemption around a cycle: whom a reclaim takes is checked each time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "allocator_cluster.hpp"
+#include "policy/allocator/deal_cycle.hpp"
+
+namespace fairwater::test {
+
+/// For how long who is preempted has run.
+inline constexpr std::int64_t kWhile_ms = 30'000;
+inline constexpr PreemptionTerms kUrgent{.priority = 5, .preempts = true, .is_preemptible = true};
+
+/// Jobs of single tasks that run until they are told to end or are done, around a cycle.
+class PreemptionModel {
+ public:
+  struct Job {
+    TenantId tenant;
+    ResourceVector demand;
+    PreemptionTerms preemption;
+    bool is_gang = false;
+    std::map<std::uint32_t, std::uint32_t> waiting;  ///< attempts by index
+  };
+  struct Running {
+    NodeId node;
+    Grant grant;
+    std::int64_t since_ms = 0;
+    bool told_to_end = false;
+  };
+
+  explicit PreemptionModel(const AllocatorSettings& settings = default_settings())
+      : cycle(Allocator(settings)) {}
+
+  void tenant(std::uint32_t id, const TenantTerms& terms = {}) {
+    cycle.set_tenant(TenantId{id}, terms);
+    terms_[TenantId{id}] = terms;
+  }
+  void node(std::uint32_t id, const ResourceVector& capacity, const NodeTraits& traits = {}) {
+    cycle.set_node(NodeId{id}, traits, capacity, true);
+  }
+  JobId submit(std::uint32_t tenant, std::uint32_t tasks, const ResourceVector& demand,
+               PreemptionTerms preemption = {.priority = 0, .is_preemptible = true}) {
+    const JobId id{++last_job_};
+    Job job{TenantId{tenant}, demand, preemption, false, {}};
+    for (std::uint32_t i = 0; i < tasks; ++i) job.waiting[i] = 1;
+    jobs_[id] = std::move(job);
+    send_window(TenantId{tenant});
+    return id;
+  }
+  void pass(std::int64_t ms) {
+    now_ms_ += ms;
+    cycle.pass_to(now_ms_);
+    (void)cycle.settle_credits(1000);  // what a coordinator does each second
+  }
+  std::vector<Reclaim> run() {
+    std::vector<Reclaim> all;
+    while (cycle.is_due()) {
+      for (const Deal& deal : cycle.run(100)) take(deal);
+      for (const Reclaim& reclaim : cycle.take_reclaims()) {
+        check(reclaim);
+        running_.at(reclaim.task).told_to_end = true;
+        all.push_back(reclaim);
+      }
+    }
+    return all;
+  }
+  void end(const TaskKey& key, bool again) {
+    const Running task = running_.at(key);
+    running_.erase(key);
+    REQUIRE(cycle.release(key));
+    Job& job = jobs_.at(key.job);
+    if (again) job.waiting[key.index] = key.attempt + 1;
+    send_window(job.tenant);
+    cycle.beat(task.node);
+  }
+  void end_reclaimed() {
+    std::vector<TaskKey> ending;
+    for (const auto& [key, task] : running_)
+      if (task.told_to_end) ending.push_back(key);
+    for (const TaskKey& key : ending) end(key, true);
+  }
+  [[nodiscard]] std::size_t running_of(JobId job) const {
+    std::size_t count = 0;
+    for (const auto& [key, task] : running_) count += key.job == job;
+    return count;
+  }
+  [[nodiscard]] const std::map<TaskKey, Running>& running() const { return running_; }
+  [[nodiscard]] const Job& job(JobId id) const { return jobs_.at(id); }
+  [[nodiscard]] std::int64_t now_ms() const { return now_ms_; }
+
+  DealCycle cycle;
+
+ private:
+  void send_window(TenantId tenant) {
+    DemandWindow window{.tenant = tenant,
+                        .next = {},
+                        .pending = {},
+                        .pending_tasks = 0,
+                        .seen_deal = cycle.last_deal()};
+    for (const auto& [id, job] : jobs_) {
+      if (job.tenant != tenant) continue;
+      for (const auto& [index, attempt] : job.waiting) {
+        window.next.push_back({.job = id,
+                               .first_index = index,
+                               .attempt = attempt,
+                               .demand = job.demand,
+                               .rule = nullptr,
+                               .preemption = job.preemption});
+        window.pending += job.demand;
+        ++window.pending_tasks;
+      }
+    }
+    cycle.take_window(window);
+  }
+  void take(const Deal& deal) {
+    std::set<TenantId> changed;
+    for (const Grant& grant : deal.grants) {
+      REQUIRE(jobs_.at(grant.task.job).waiting.erase(grant.task.index) == 1);
+      REQUIRE(running_.emplace(grant.task, Running{deal.node, grant, now_ms_, false}).second);
+      changed.insert(grant.tenant);
+    }
+    for (const TenantId tenant : changed) send_window(tenant);
+  }
+  [[nodiscard]] ResourceVector held(TenantId tenant) const {
+    ResourceVector held;
+    for (const auto& [key, task] : running_)
+      if (task.grant.tenant == tenant && !task.told_to_end) held += task.grant.demand;
+    return held;
+  }
+  /// What must hold of each task that is preempted.
+  void check(const Reclaim& reclaim) const {
+    const Running& task = running_.at(reclaim.task);
+    const Job& job = jobs_.at(reclaim.task.job);
+    const Job& claimant = jobs_.at(reclaim.claimant_job);
+    REQUIRE(reclaim.preempted);
+    REQUIRE(task.node == reclaim.node);
+    REQUIRE_FALSE(task.told_to_end);
+    REQUIRE(job.preemption.is_preemptible);
+    REQUIRE(claimant.preemption.preempts);
+    REQUIRE(claimant.tenant == reclaim.claimant);
+    REQUIRE(claimant.tenant != job.tenant);
+    REQUIRE(job.preemption.priority < claimant.preemption.priority);
+    REQUIRE(now_ms_ - task.since_ms >= kWhile_ms);
+    const ResourceVector quota = cycle.tenant(job.tenant).quota;
+    const ResourceVector before = held(job.tenant);
+    bool is_beyond = false;
+    for (std::size_t r = 0; r < kMaxResources; ++r) {
+      const Amount taken = task.grant.demand[r];
+      if (taken == 0) continue;
+      REQUIRE(before[r] - taken >= terms_.at(job.tenant).min[r]);
+      is_beyond = is_beyond || (claimant.demand[r] > 0 && before[r] > quota[r]);
+    }
+    REQUIRE(is_beyond);
+  }
+
+  std::map<TenantId, TenantTerms> terms_;
+  std::map<JobId, Job> jobs_;
+  std::map<TaskKey, Running> running_;
+  std::uint64_t last_job_ = 0;
+  std::int64_t now_ms_ = 1'000'000;
+};
+
+}  // namespace fairwater::test
