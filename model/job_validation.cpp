@@ -171,30 +171,15 @@ caf::error check_devices(const JobSpec& spec) {
   return {};
 }
 
-/// What is planned for several tasks together does not look at single GPUs.
 caf::error check_shares(const JobSpec& spec) {
   const auto asked = spec.resources.find(std::string(kSharedGpus));
-  if (asked == spec.resources.end() || asked->second == 0) return {};
-  const std::string field = "resources." + asked->first;
+  if (asked == spec.resources.end() || asked->second == 0 || is_gpu_share(asked->second)) return {};
   const Amount milli = asked->second;
-  if (!is_gpu_share(milli)) {
-    const Amount below = milli / kMilliPerGpu * kMilliPerGpu;
-    return invalid(field, std::to_string(milli) +
-                              " is neither a part of one gpu, 1 to 999 thousandths, nor whole "
-                              "ones; write " +
-                              std::to_string(below) + " or " +
-                              std::to_string(below + kMilliPerGpu));
-  }
-  if (spec.gang)
-    return invalid(field, std::to_string(milli) +
-                              " of shared gpus are for tasks that start one by one; write gpu: 1 "
-                              "for whole gpus that are not shared, or leave gang out");
-  if (is_elastic(spec) && spec.tasks_min > 1)
-    return invalid(field, std::to_string(milli) +
-                              " of shared gpus are for tasks that start one by one, and the least "
-                              "of an elastic job start together; write min: 1, or gpu: 1 for "
-                              "whole gpus that are not shared");
-  return {};
+  const Amount below = milli / kMilliPerGpu * kMilliPerGpu;
+  return invalid("resources." + asked->first,
+                 std::to_string(milli) +
+                     " is neither a part of one gpu, 1 to 999 thousandths, nor whole ones; write " +
+                     std::to_string(below) + " or " + std::to_string(below + kMilliPerGpu));
 }
 
 caf::error check_labels(const JobSpec& spec) {

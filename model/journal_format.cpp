@@ -39,7 +39,7 @@ bool shares(const NodeSpec& spec) { return spec.capacity.contains(std::string(kS
 
 JournalFormat format_of_shares(const JobSpec& spec) {
   if (!spec.resources.contains(std::string(kSharedGpus))) return kFirstFormat;
-  return is_elastic(spec) || spec.preempt ? kPlannedShares : kSharesOfGpus;
+  return spec.gang || is_elastic(spec) || spec.preempt ? kPlannedShares : kSharesOfGpus;
 }
 
 }  // namespace

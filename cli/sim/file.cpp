@@ -97,7 +97,7 @@ void read_metrics(SimFileDraft& draft, const Field& field) {
   metrics.done();
 }
 
-/// A part of one GPU or whole ones, and only for tasks that start one by one.
+/// A part of one GPU or whole ones.
 void check_shares(const sim::Cluster& cluster, const sim::Generator& generator,
                   const std::string& path) {
   const auto& names = cluster.settings.resources;
@@ -113,10 +113,6 @@ void check_shares(const sim::Cluster& cluster, const sim::Generator& generator,
                      fmt::format("{} to {} is neither a part of one gpu, 1 to 999, nor a number of "
                                  "whole ones, as 1000 or 2000",
                                  asked.low, asked.high));
-  if (generator.is_gang || generator.min_units > 1)
-    throw InputError(path + "resources.gpu_milli",
-                     "is for tasks that start one by one, not for gangs nor jobs that begin with "
-                     "several");
 }
 
 void check_generator(const sim::Cluster& cluster, const sim::Generator& generator,

@@ -93,7 +93,7 @@ class ShareFilling {
       const GrantStep step = turn.is_below_min ? GrantStep::guarantee : GrantStep::allowance;
       for (const GangShare& share : place->shares)
         for (std::uint32_t i = 0; i < share.tasks; ++i, ++placed)
-          give(tenant, range, share.node, step, place->placement);
+          give(tenant, range, share, step, place->placement);
     } else {
       ++turn.cursor.next;
       if (++turn.cursor.skipped > kMostLooksPast) return 0;
@@ -151,7 +151,7 @@ class ShareFilling {
     return Place{*std::move(shares), Placement::unset};
   }
 
-  void give(TenantState& tenant, std::uint32_t index, NodeId id, GrantStep step,
+  void give(TenantState& tenant, std::uint32_t index, const GangShare& share, GrantStep step,
             Placement placement) {
     WindowRange& entry = tenant.window[index];
     WaitingRange& range = entry.range;
@@ -166,16 +166,16 @@ class ShareFilling {
     grant.placement = placement;
     ++range.first_index;
     --range.count;
-    NodeRoom& node = state_.node(id);
-    grant.devices = state_.devices_for(node, range).value_or(std::vector<std::string>{});
+    NodeRoom& node = state_.node(share.node);
+    grant.devices = state_.devices_of_placed(node, range, range.is_gang ? &share.gpus : nullptr);
     state_.place(node, tenant, grant, {range.limit_ms, range.expected_ms, 0, range.is_service},
                  range.preemption, range.user);
     state_.refresh_room(node);
     granted_.insert(tenant.rank.slot);
-    const auto [found, is_new] = deal_of_.try_emplace(id, deals_.size());
+    const auto [found, is_new] = deal_of_.try_emplace(share.node, deals_.size());
     if (is_new) {
       Deal& deal = deals_.emplace_back();
-      deal.node = id;
+      deal.node = share.node;
       deal.keeps_accounts = false;
     }
     deals_[found->second].grants.push_back(std::move(grant));

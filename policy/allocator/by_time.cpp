@@ -405,6 +405,7 @@ void PlaceByTime::keep_gang_room(const TenantState& tenant, const WindowRange& g
   if (plan == nullptr) return;
   const std::uint32_t tasks = state.tasks_kept_on(*deal_.node, gang.range.job);
   if (tasks == 0) return;
+  state.note_gang_turn(*deal_.node, gang.range.job);
   if (plan->from_ms == kNever) {
     keeps_all_ = true;
     kept_.reset();

@@ -32,7 +32,7 @@
 // keep a late task back, and another after that.
 //
 // A place of a task that takes a part of a GPU, or whole ones that tasks share, is of particular
-// ones: from then on nobody else gets any of them.
+// ones: from then on nobody else gets any of them. So is a gang's plan.
 //
 // What has no known limit is not expected to end. Where therefore no moment can be told, the first
 // that has no room, if its tenant is below its mark or it is late, has all room kept for it as it

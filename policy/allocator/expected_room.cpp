@@ -25,6 +25,13 @@ void take(RoomProfile& profile, const TenantState& tenant, JobId job, LedgerMs f
                waiting->range.demand * tasks);
 }
 
+/// By when the gang has run that the plan is for.
+LedgerMs end_of(const AllocatorState& state, const GangPlan& plan) {
+  const WindowRange* gang = waiting_task_of(state.at(plan.tenant_slot), plan.job);
+  return gang == nullptr ? plan.from_ms
+                         : moment_in(plan.from_ms, duration_of(gang->range, plan.predict));
+}
+
 /// False: all is kept for one of them.
 bool take_for_gangs(RoomProfile& profile, const AllocatorState& state, const NodeRoom& node,
                     JobId gang, Predict predict, LedgerMs late_by_ms) {
@@ -61,8 +68,11 @@ RoomProfile expected_room(const NodeRoom& node, LedgerMs now_ms, Predict predict
   return profile;
 }
 
-std::optional<ExpectedShares> expected_shares(const AllocatorState& state, const NodeRoom& node,
-                                              const WaitingRange& task, Predict predict) {
+std::vector<ExpectedGpus> expected_gpus(const AllocatorState& state, const NodeRoom& node,
+                                        JobId job, Predict predict,
+                                        const AllocatorState::KeptFor& whose) {
+  if (!node.gpu_room) return {};
+  const NodeDevices& kind = *state.shared_devices(node);
   const LedgerMs now_ms = state.now_ms();
   std::vector<ExpectedEnd> ends;
   for (const auto& [end, ending] : node.ends) {
@@ -71,19 +81,39 @@ std::optional<ExpectedShares> expected_shares(const AllocatorState& state, const
       ends.push_back({std::max(at_ms, now_ms + 1), end.task});
   }
   std::sort(ends.begin(), ends.end());
+  std::vector<std::pair<LedgerMs, const GangShare*>> kept;
+  std::set<LedgerMs> moments{now_ms};
+  for (const ExpectedEnd& end : ends) moments.insert(end.at_ms);
+  state.visit_gangs_gpus(node, job, whose, [&](const GangPlan& plan, const GangShare& share) {
+    kept.emplace_back(end_of(state, plan), &share);
+    moments.insert(kept.back().first);
+  });
+  GpuNode room = *node.gpu_room;
+  std::vector<ExpectedGpus> expected;
+  auto next = ends.begin();
+  for (const LedgerMs moment : moments) {
+    for (; next != ends.end() && next->at_ms <= moment; ++next) {
+      const DeviceUse& use = node.device_uses.at(next->task);
+      give_shares(room, kind, use.names,
+                  std::min(use.demand[state.shared_resource()], kMilliPerGpu));
+    }
+    std::set<std::string> names;
+    for (const auto& [until_ms, share] : kept)
+      if (until_ms > moment) names.insert(share->gpus.begin(), share->gpus.end());
+    expected.push_back({moment, without_gpus(room, kind, names)});
+  }
+  return expected;
+}
+
+std::optional<ExpectedShares> expected_shares(const AllocatorState& state, const NodeRoom& node,
+                                              const WaitingRange& task, Predict predict) {
   std::set<std::string> kept_for_others;
   for (const NodeRoom::KeptDevices& kept : node.kept_devices)
     if (kept.job != task.job) kept_for_others.insert(kept.names.begin(), kept.names.end());
-  DeviceUses held = node.device_uses;
-  LedgerMs from_ms = now_ms;
-  auto next = ends.begin();
-  for (;;) {
-    auto shares = state.shares_beside(node, task.demand, task.rule.get(), held, kept_for_others);
-    if (shares) return ExpectedShares{from_ms, std::move(shares->names)};
-    if (next == ends.end()) return std::nullopt;
-    from_ms = next->at_ms;
-    for (; next != ends.end() && next->at_ms == from_ms; ++next) held.erase(next->task);
-  }
+  for (const auto& [from_ms, room] : expected_gpus(state, node, task.job, predict, {}))
+    if (auto shares = state.shares_of(node, room, task.demand, task.rule.get(), kept_for_others))
+      return ExpectedShares{from_ms, std::move(shares->names)};
+  return std::nullopt;
 }
 
 bool keeps_for_late(const AllocatorState& state, const NodeRoom& node) {

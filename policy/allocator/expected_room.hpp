@@ -21,6 +21,19 @@ namespace fairwater::inline policy::inline allocator {
 /// log).
 [[nodiscard]] RoomProfile expected_room(const NodeRoom& node, LedgerMs now_ms, Predict predict);
 
+/// What is free of the node's shared GPUs from a moment on.
+struct ExpectedGpus {
+  LedgerMs from_ms = 0;
+  GpuNode room;
+};
+/// From now on, by when the tasks that hold some are expected to end, without those that are kept
+/// for gangs, but the job's own, until these have run. Ascending by both. Empty: there are none, or
+/// it is not known which are held. O((tasks that hold some + plans) * GPUs).
+[[nodiscard]] std::vector<ExpectedGpus> expected_gpus(const AllocatorState& state,
+                                                      const NodeRoom& node, JobId job,
+                                                      Predict predict,
+                                                      const AllocatorState::KeptFor& whose);
+
 /// From when on the task has enough of the node's shared GPUs, beside those that are kept for other
 /// jobs, and which.
 struct ExpectedShares {

@@ -50,6 +50,22 @@ std::vector<PossibleTasks> possible_tasks(
   }
 }
 
+std::vector<PossibleTasks> lesser_of(std::span<const PossibleTasks> a,
+                                     std::span<const PossibleTasks> b) {
+  std::vector<PossibleTasks> lesser;
+  std::size_t in_a = 0;  // those that hold
+  std::size_t in_b = 0;
+  for (LedgerMs moment = std::max(a.front().from_ms, b.front().from_ms); moment != kNever;) {
+    while (in_a + 1 < a.size() && a[in_a + 1].from_ms <= moment) ++in_a;
+    while (in_b + 1 < b.size() && b[in_b + 1].from_ms <= moment) ++in_b;
+    const std::uint32_t tasks = std::min(a[in_a].tasks, b[in_b].tasks);
+    if (lesser.empty() || lesser.back().tasks != tasks) lesser.push_back({moment, tasks});
+    moment = std::min(in_a + 1 < a.size() ? a[in_a + 1].from_ms : kNever,
+                      in_b + 1 < b.size() ? b[in_b + 1].from_ms : kNever);
+  }
+  return lesser;
+}
+
 std::optional<LedgerMs> first_moment(std::uint32_t tasks,
                                      std::span<const std::vector<PossibleTasks>> nodes) {
   std::vector<Change> changes;

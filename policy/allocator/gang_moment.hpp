@@ -28,6 +28,9 @@ struct PossibleTasks {
 [[nodiscard]] std::vector<PossibleTasks> possible_tasks(
     const RoomProfile& profile, std::int64_t duration_ms,
     const std::function<std::uint32_t(const ResourceVector& free)>& tasks_in);
+/// At every moment the less of both.
+[[nodiscard]] std::vector<PossibleTasks> lesser_of(std::span<const PossibleTasks> a,
+                                                   std::span<const PossibleTasks> b);
 /// Of the list, which is not empty, what holds at that moment.
 [[nodiscard]] PossibleTasks possible_at(std::span<const PossibleTasks> possible, LedgerMs at_ms);
 

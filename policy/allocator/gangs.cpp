@@ -1,13 +1,16 @@
 #include "policy/allocator/gangs.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
 
 #include "policy/allocator/expected_room.hpp"
 #include "policy/allocator/gang_moment.hpp"
+#include "policy/core/check.hpp"
 
 namespace fairwater::inline policy::inline allocator {
 namespace {
@@ -27,6 +30,47 @@ struct NodeChoice {
   std::uint32_t tasks_free = 0;  ///< for which it has room now
   LedgerMs from_ms = 0;          ///< from when on
 };
+
+/// For how many of its tasks the GPUs have room that tasks share: all, where it takes none.
+std::uint32_t tasks_on_gpus(const AllocatorState& state, const NodeRoom& node,
+                            const WindowRange& gang, const std::optional<GpuNode>& room,
+                            const std::set<std::string>& kept) {
+  if (!state.takes_shares(gang.range.demand)) return gang.starts_at_once;
+  if (!room) return 0;
+  const std::int64_t tasks = shares_that_fit(without_gpus(*room, *state.shared_devices(node), kept),
+                                             gang.range.demand[state.shared_resource()]);
+  return static_cast<std::uint32_t>(std::min<std::int64_t>(tasks, gang.starts_at_once));
+}
+
+/// Where so much is free, whatever is kept for others.
+std::uint32_t tasks_now(const AllocatorState& state, const NodeRoom& node, const WindowRange& gang,
+                        const ResourceVector& free) {
+  return std::min(tasks_that_fit(gang, free), tasks_on_gpus(state, node, gang, node.gpu_room, {}));
+}
+
+/// When all has ended that ends by itself.
+std::uint32_t tasks_one_day(const AllocatorState& state, const NodeRoom& node,
+                            const WindowRange& gang) {
+  return std::min(tasks_that_fit(gang, node.free_one_day()),
+                  tasks_on_gpus(state, node, gang, state.gpus_beside_services(node), {}));
+}
+
+/// Those that so many of its tasks get of what is free of the node's shared GPUs.
+std::vector<std::string> gpus_for(const AllocatorState& state, const NodeRoom& node,
+                                  const WindowRange& gang, std::uint32_t tasks, GpuNode room,
+                                  const std::set<std::string>& kept) {
+  const ResourceVector& demand = gang.range.demand;
+  const NodeDevices& kind = *state.shared_devices(node);
+  std::set<std::string> names;
+  for (std::uint32_t i = 0; i < tasks; ++i) {
+    const auto chosen = state.shares_of(node, room, demand, gang.range.rule.get(), kept);
+    FAIRWATER_CHECK(chosen, "a gang's tasks get the GPUs that they were counted for");
+    names.insert(chosen->names.begin(), chosen->names.end());
+    give_shares(room, kind, chosen->names,
+                -std::min(demand[state.shared_resource()], kMilliPerGpu));
+  }
+  return {names.begin(), names.end()};
+}
 
 bool is_allowed(const WindowRange& gang, const NodeRoom& node) {
   return node.accepts && (gang.range.rule == nullptr || gang.range.rule->allows(node.traits));
@@ -62,8 +106,7 @@ std::uint32_t tasks_elsewhere(const AllocatorState& state, const NodeRoom& node,
 }
 
 std::uint32_t tasks_here(const AllocatorState& state, const RoomHere& here, const WindowRange& gang,
-                         Predict predict) {
-  const std::uint32_t tasks = tasks_that_fit(gang, here.free);
+                         std::uint32_t tasks, Predict predict) {
   if (tasks == 0 || here.profile == nullptr) return tasks;
   return tasks_beside(*here.profile, gang, tasks, state.now_ms(), predict);
 }
@@ -128,6 +171,7 @@ bool is_late(const AllocatorState& state, const WindowRange& gang) {
 struct Plannable {
   const NodeRoom* node = nullptr;
   RoomProfile profile;
+  std::vector<ExpectedGpus> gpus;  ///< where the gang shares some
 };
 
 std::vector<Plannable> plannable(const AllocatorState& state, const WindowRange& gang,
@@ -136,10 +180,47 @@ std::vector<Plannable> plannable(const AllocatorState& state, const WindowRange&
   std::vector<Plannable> nodes;
   for (const auto& [id, node] : state.nodes()) {
     if (!is_allowed(gang, node) || tasks_that_fit(gang, node.capacity) == 0) continue;
+    std::vector<ExpectedGpus> gpus;
+    if (state.takes_shares(gang.range.demand)) {
+      gpus = expected_gpus(state, node, gang.range.job, predict, {late_by_ms, true});
+      if (gpus.empty()) continue;
+    }
     if (auto profile = room_beside_gangs(state, node, gang.range.job, predict, late_by_ms))
-      nodes.push_back({&node, std::move(*profile)});
+      nodes.push_back({&node, std::move(*profile), std::move(gpus)});
   }
   return nodes;
+}
+
+std::vector<PossibleTasks> possible_on(const AllocatorState& state, const Plannable& node,
+                                       const WindowRange& gang, Predict predict) {
+  auto possible =
+      possible_tasks(node.profile, duration_of(gang.range, predict),
+                     [&gang](const ResourceVector& free) { return tasks_that_fit(gang, free); });
+  if (node.gpus.empty()) return possible;
+  std::vector<PossibleTasks> on_gpus;
+  for (const auto& [from_ms, room] : node.gpus)
+    on_gpus.push_back({from_ms, tasks_on_gpus(state, *node.node, gang, room, {})});
+  return lesser_of(possible, on_gpus);
+}
+
+/// The room of the step that holds at that moment.
+const GpuNode& gpus_at(const Plannable& node, LedgerMs at_ms) {
+  const auto behind = std::upper_bound(
+      node.gpus.begin(), node.gpus.end(), at_ms,
+      [](LedgerMs moment, const ExpectedGpus& gpus) { return moment < gpus.from_ms; });
+  return std::prev(behind)->room;
+}
+
+/// Which GPUs the plan keeps.
+void keep_gpus(const AllocatorState& state, const WindowRange& gang,
+               std::span<const Plannable> nodes, GangPlan& plan) {
+  for (GangShare& share : plan.shares) {
+    const auto on = std::find_if(nodes.begin(), nodes.end(), [&](const Plannable& node) {
+      return node.node->id == share.node;
+    });
+    if (!on->gpus.empty())
+      share.gpus = gpus_for(state, *on->node, gang, share.tasks, gpus_at(*on, plan.from_ms), {});
+  }
 }
 
 /// Nodes where all that becomes free may be kept.
@@ -148,21 +229,18 @@ std::vector<NodeChoice> nodes_to_keep(const AllocatorState& state, const WindowR
   for (const auto& [id, node] : state.nodes()) {
     if (!is_allowed(gang, node) || !node.kept_for_gangs.empty()) continue;
     choices.push_back(
-        {&node, tasks_that_fit(gang, node.free_one_day()), tasks_that_fit(gang, node.free()), 0});
+        {&node, tasks_one_day(state, node, gang), tasks_now(state, node, gang, node.free()), 0});
   }
   return choices;
 }
 
 GangPlan make_plan(const AllocatorState& state, const TenantState& tenant, const WindowRange& gang,
                    Predict predict, bool may_keep_all) {
-  GangPlan plan{tenant.rank.slot, gang.range.job, kNever, gang.late_from_ms, {}};
+  GangPlan plan{tenant.rank.slot, gang.range.job, kNever, gang.late_from_ms, {}, predict};
   const std::vector<Plannable> nodes = plannable(state, gang, predict);
   std::vector<std::vector<PossibleTasks>> possible;
   possible.reserve(nodes.size());
-  for (const Plannable& node : nodes)
-    possible.push_back(
-        possible_tasks(node.profile, duration_of(gang.range, predict),
-                       [&gang](const ResourceVector& free) { return tasks_that_fit(gang, free); }));
+  for (const Plannable& node : nodes) possible.push_back(possible_on(state, node, gang, predict));
   if (const auto from_ms = first_moment(gang.starts_at_once, possible)) {
     plan.from_ms = *from_ms;
     std::vector<NodeChoice> choices;
@@ -171,6 +249,7 @@ GangPlan make_plan(const AllocatorState& state, const TenantState& tenant, const
       choices.push_back({nodes[i].node, then.tasks, then.tasks, then.from_ms});
     }
     plan.shares = choose(gang, std::move(choices));
+    keep_gpus(state, gang, nodes, plan);
   } else if (may_keep_all && is_time_to_keep(state, gang)) {
     plan.shares = choose(gang, nodes_to_keep(state, gang));
   }
@@ -184,29 +263,42 @@ std::optional<std::vector<GangShare>> gang_start(AllocatorState& state, const Wi
                                                  OtherPlaces places) {
   if (gang.range.count != gang.starts_at_once || state.lacks_room(gang.range.job))
     return std::nullopt;
+  const LedgerMs late_by_ms = places == OtherPlaces::count ? kNever : gang.late_from_ms;
+  const bool takes_shares = state.takes_shares(gang.range.demand);
+  const auto kept_gpus = [&](const NodeRoom& node) {
+    return state.kept_from(node, gang.range, {late_by_ms, &node != here.node});
+  };
   std::vector<NodeChoice> choices;
   std::uint64_t tasks = 0;
   std::uint64_t with_room = 0;  // whatever is kept for others
   const auto add = [&](const NodeRoom& node, std::uint32_t fitting) {
+    if (fitting > 0 && takes_shares)
+      fitting = std::min(fitting, tasks_on_gpus(state, node, gang, node.gpu_room, kept_gpus(node)));
     if (fitting == 0) return;
     choices.push_back({&node, fitting, fitting, 0});
     tasks += fitting;
   };
   if (is_allowed(gang, *here.node)) {
-    with_room += tasks_that_fit(gang, here.free);
-    add(*here.node, tasks_here(state, here, gang, predict));
+    const std::uint32_t fitting = tasks_now(state, *here.node, gang, here.free);
+    with_room += fitting;
+    add(*here.node, tasks_here(state, here, gang, fitting, predict));
   }
   for (auto id = state.next_with_room(NodeId{}, gang.range.demand); id;
        id = state.next_with_room(NodeId{id->value + 1}, gang.range.demand)) {
     if (tasks >= gang.starts_at_once && choices.size() >= kEnoughNodes) break;
     const NodeRoom& node = state.node(*id);
     if (&node == here.node || !is_allowed(gang, node)) continue;
-    const std::uint32_t fitting = tasks_that_fit(gang, node.free());
+    const std::uint32_t fitting = tasks_now(state, node, gang, node.free());
     with_room += fitting;
     add(node, tasks_elsewhere(state, node, gang, fitting, predict, places));
   }
   if (with_room < gang.starts_at_once) state.note_lack_of_room(gang.range.job);
   std::vector<GangShare> shares = choose(gang, std::move(choices));
+  if (takes_shares)
+    for (GangShare& share : shares) {
+      const NodeRoom& node = state.node(share.node);
+      share.gpus = gpus_for(state, node, gang, share.tasks, *node.gpu_room, kept_gpus(node));
+    }
   return shares.empty() ? std::nullopt : std::optional(std::move(shares));
 }
 
@@ -223,8 +315,8 @@ GangRoom gang_room(const AllocatorState& state, const WindowRange& gang) {
   GangRoom room;
   for (const auto& [id, node] : state.nodes()) {
     if (!is_allowed(gang, node)) continue;
-    room.now += tasks_that_fit(gang, node.free());
-    room.one_day += tasks_that_fit(gang, node.free_one_day());
+    room.now += tasks_now(state, node, gang, node.free());
+    room.one_day += tasks_one_day(state, node, gang);
   }
   return room;
 }

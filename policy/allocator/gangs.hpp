@@ -6,6 +6,10 @@
 // the others in deals of their nodes that follow at once and place nothing else (BegunGang): all of
 // them make one record of the journal, so that no part of a gang is ever granted alone.
 //
+// Of GPUs that tasks share a node has room for as many of its tasks as single ones have: all ask
+// for the same, so it is the same whichever each of them gets. Which GPUs they are is chosen with
+// the nodes, so that its tasks get those that they were counted for.
+//
 // Which nodes. Of one site where one has room for all, the job's own order first; and then of as
 // few nodes as possible: those with room for most of them, the lower id of two alike.
 //
@@ -17,7 +21,9 @@
 // takes those that become free last, so that others may hold what is free now. All plans are made
 // anew each second (on few nodes in every cycle), in the order of the deals: no two gangs ever wait
 // for what the other keeps. A late gang's plan, or start, takes nothing from what is late longer,
-// and everything from others; where it could have tasks nothing else gets a place meanwhile.
+// and everything from others; where it could have tasks nothing else gets a place meanwhile. Of
+// GPUs that tasks share a plan is of particular ones: others that come after it get them only if
+// they end before it begins, and another gang's plan has them when this gang has run.
 //
 // Where no moment can be told, because something there has no limit, the nodes keep all that
 // becomes free, for a gang that is below its mark or late. Nobody knows how long that may take, so

@@ -103,7 +103,7 @@ class Growing {
                 .demand = range.demand,
                 .step = GrantStep::growth,
                 .beyond_quota = true};
-    grant.devices = state_.devices_for(node, range).value_or(std::vector<std::string>{});
+    grant.devices = state_.devices_of_placed(node, range);
     ++range.first_index;
     --range.count;
     state_.place_extra(node, tenant, grant, {range.limit_ms, range.expected_ms, 0, false},

@@ -325,10 +325,12 @@ void PlaceStage::begin_gang(ClaimantIndex index, std::uint32_t range_index,
                  {}};
   std::uint32_t here = 0;
   for (const GangShare& share : shares)
-    if (share.node == deal_.node->id)
+    if (share.node == deal_.node->id) {
       here = share.tasks;
-    else
+      gang.gpus = share.gpus;
+    } else {
       gang.rest.push_back(share);
+    }
   std::reverse(gang.rest.begin(), gang.rest.end());
   deal_.state.forget_gang_plans();
   deal_.state.begun_gang = std::move(gang);
@@ -339,6 +341,7 @@ void PlaceStage::continue_gang() {
   BegunGang& gang = *deal_.state.begun_gang;
   FAIRWATER_CHECK(gang.rest.back().node == deal_.node->id, "a gang is placed without a break");
   const std::uint32_t tasks = gang.rest.back().tasks;
+  gang.gpus = std::move(gang.rest.back().gpus);
   gang.rest.pop_back();
   TenantState& tenant = deal_.state.at(gang.tenant_slot);
   const auto entry =
@@ -370,7 +373,7 @@ void PlaceStage::place_task(ClaimantIndex index, std::uint32_t range_index, Gran
   const std::optional<BegunGang>& gang = deal_.state.begun_gang;
   grant.beyond_quota = gang ? gang->beyond_quota : is_beyond_quota(claimant, step);
   if (!range.is_gang) grant.placement = deal_.tasks.chosen_by(tenant, range);
-  grant.devices = deal_.state.devices_for(*deal_.node, range).value_or(std::vector<std::string>{});
+  grant.devices = deal_.state.devices_of_placed(*deal_.node, range, gang ? &gang->gpus : nullptr);
   deal_.tasks.take(range);
   claimant.standing.reset();
   ++range.first_index;

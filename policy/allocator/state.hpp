@@ -81,7 +81,9 @@ struct NodeRoom {
   /// Where the ledger counts time: for a gang, by its place among the plans, see gangs.hpp.
   struct KeptForGang {
     std::size_t plan = 0;
+    std::size_t share = 0;  ///< of the plan's
     std::uint32_t tasks = 0;
+    bool had_turn = false;  ///< in the node's last deal: what came after leaves it its GPUs
   };
   std::vector<KeptForGang> kept_for_gangs;  ///< in the order of the plans
   /// Where the ledger counts time: shared GPUs of a place there (KeptPlace). They are given from
@@ -262,15 +264,23 @@ class AllocatorState {
     return choices_.choose(*this, tenant, task);
   }
   [[nodiscard]] NodeChoices& choices() { return choices_; }
-  /// What the task would get there by name; none: what it names is not free there now.
-  [[nodiscard]] std::optional<std::vector<std::string>> devices_for(const NodeRoom& node,
-                                                                    const WaitingRange& task) const;
+  /// What the task would get there by name; none: what it names is not free there now. Of shared
+  /// GPUs `among` those, else of all but what is kept from it.
+  [[nodiscard]] std::optional<std::vector<std::string>> devices_for(
+      const NodeRoom& node, const WaitingRange& task,
+      const std::vector<std::string>* among = nullptr) const;
+  /// The same of one that is placed there, and so has room.
+  [[nodiscard]] std::vector<std::string> devices_of_placed(
+      const NodeRoom& node, const WaitingRange& task,
+      const std::vector<std::string>* among = nullptr) const;
   [[nodiscard]] bool has_devices_for(const NodeRoom& node, const WaitingRange& task) const {
     return (!names_devices(task) && !takes_shares(task.demand)) ||
            devices_for(node, task).has_value();
   }
   /// The same of shared GPUs once all has ended that ends by itself. Of other devices: true.
   [[nodiscard]] bool has_shares_one_day(const NodeRoom& node, const WaitingRange& task) const;
+  /// What is free of the node's shared GPUs then. None: it has none, or nobody knows.
+  [[nodiscard]] std::optional<GpuNode> gpus_beside_services(const NodeRoom& node) const;
   /// Of shared GPUs; kMaxResources: the cluster has none.
   [[nodiscard]] std::size_t shared_resource() const { return shared_resource_; }
   [[nodiscard]] bool takes_shares(const ResourceVector& demand) const {
@@ -290,10 +300,30 @@ class AllocatorState {
   [[nodiscard]] std::optional<ChosenShares> shares_beside(
       const NodeRoom& node, const ResourceVector& demand, const PlacementRule* rule,
       const DeviceUses& held, const std::set<std::string>& kept_for_others) const;
+  /// Whose kept GPUs count.
+  struct KeptFor {
+    LedgerMs late_by_ms = kNever;  ///< of what is late by then
+    bool all_gangs = false;        ///< also of those that had no turn in the node's last deal
+  };
   /// Of the node's shared GPUs those that are kept for other jobs and would not be free in time if
   /// the task held them for so long as is expected.
+  [[nodiscard]] std::set<std::string> kept_from(const NodeRoom& node, const WaitingRange& task,
+                                                const KeptFor& whose) const;
   [[nodiscard]] std::set<std::string> kept_from(const NodeRoom& node,
-                                                const WaitingRange& task) const;
+                                                const WaitingRange& task) const {
+    return kept_from(node, task, {});
+  }
+  /// Calls `visit(plan, share)` for each plan, but the job's own, by which the node keeps GPUs.
+  template <class Visit>
+  void visit_gangs_gpus(const NodeRoom& node, JobId job, const KeptFor& whose,
+                        Visit&& visit) const {
+    for (const NodeRoom::KeptForGang& kept : node.kept_for_gangs) {
+      const GangPlan& plan = gang_plans_[kept.plan];
+      if (plan.job != job && plan.late_from_ms <= whose.late_by_ms &&
+          (whose.all_gangs || kept.had_turn))
+        visit(plan, plan.shares[kept.share]);
+    }
+  }
   /// Calls `visit(node, demand)` for each task that is held. O(such).
   template <class Visit>
   void visit_held(Visit&& visit) const {
@@ -324,6 +354,8 @@ class AllocatorState {
   [[nodiscard]] bool take_forgotten_gang_plans() {
     return std::exchange(forgot_gang_plans_, false);
   }
+  /// The gang, which has a plan, had its turn in the node's deal.
+  void note_gang_turn(NodeRoom& node, JobId gang) const;
   /// All nodes together had too little room for the gang, and none has got more since.
   [[nodiscard]] bool lacks_room(JobId gang) const { return gangs_without_room_.contains(gang); }
   void note_lack_of_room(JobId gang) { gangs_without_room_.insert(gang); }
@@ -455,6 +487,9 @@ class AllocatorState {
   [[nodiscard]] std::set<std::string> left_for_last() const;
   /// It takes shares of the node's GPUs from now on, or no longer.
   void count_shares(NodeRoom& node, const ResourceVector& demand, bool is_held);
+  /// Of the node's shared GPUs all but those.
+  [[nodiscard]] std::set<std::string> others_than(const std::vector<std::string>& names,
+                                                  const NodeRoom& node) const;
   /// The node has other GPUs that tasks share, or of these others are held.
   void look_at_gpus(NodeRoom& node) const;
   std::map<TaskKey, Held> held_;

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "policy/allocator/deal_arithmetic.hpp"
-#include "policy/allocator/expected_room.hpp"
 #include "policy/allocator/state.hpp"
 #include "policy/core/check.hpp"
 
@@ -19,11 +18,6 @@ bool takes_devices(const Grant& grant) {
   for (std::size_t r = kMemory + 1; r < kMaxResources; ++r)
     if (grant.demand[r] > 0) return true;
   return !grant.devices.empty();
-}
-
-const std::vector<std::string>& named_by(const PlacementRule* rule) {
-  static const std::vector<std::string> kNone;
-  return rule == nullptr ? kNone : rule->devices;
 }
 
 /// What the water level counts of it.
@@ -93,107 +87,6 @@ bool AllocatorState::may_use_room(const NodeRoom& node, const TenantState& tenan
 bool AllocatorState::may_use(const NodeRoom& node, const TenantState& tenant,
                              const WaitingRange& task) const {
   return may_use_room(node, tenant, task) && has_devices_for(node, task);
-}
-
-std::set<std::string> AllocatorState::left_for_last() const {
-  std::set<std::string> names;
-  for (const std::uint32_t slot : naming_devices_)
-    names.insert(tenants_[slot].named_devices.begin(), tenants_[slot].named_devices.end());
-  return names;
-}
-
-std::optional<std::vector<std::string>> AllocatorState::devices_for(
-    const NodeRoom& node, const WaitingRange& task) const {
-  std::optional<ChosenShares> shares;
-  if (takes_shares(task.demand)) {
-    shares = shares_for(node, task.demand, task.rule.get(), kept_from(node, task));
-    if (!shares) return std::nullopt;
-  }
-  if (node.traits.devices.empty()) return std::vector<std::string>{};
-  auto devices = choose_devices(node.traits, settings.resources, node.device_uses,
-                                {task.demand, named_by(task.rule.get()), left_for_last()});
-  if (devices && shares)
-    devices->insert(devices->end(), shares->names.begin(), shares->names.end());
-  return devices;
-}
-
-// -- shared GPUs
-// -----------------------------------------------------------------------------------
-
-const NodeDevices* AllocatorState::shared_devices(const NodeRoom& node) const {
-  for (const NodeDevices& kind : node.traits.devices)
-    if (kind.resource == kSharedGpus) return &kind;
-  return nullptr;
-}
-
-std::optional<ChosenShares> AllocatorState::shares_for(
-    const NodeRoom& node, const ResourceVector& demand, const PlacementRule* rule,
-    const std::set<std::string>& kept_for_others) const {
-  if (!node.gpu_room) return std::nullopt;
-  return shares_of(node, *node.gpu_room, demand, rule, kept_for_others);
-}
-
-std::optional<ChosenShares> AllocatorState::shares_of(
-    const NodeRoom& node, const GpuNode& room, const ResourceVector& demand,
-    const PlacementRule* rule, const std::set<std::string>& kept_for_others) const {
-  const NodeDevices* kind = shared_devices(node);
-  if (kind == nullptr) return std::nullopt;
-  return choose_shares(*kind, shared_resource_, room, node.free(), share_mix_.mix(),
-                       {demand, named_by(rule), left_for_last(), kept_for_others});
-}
-
-std::optional<ChosenShares> AllocatorState::shares_beside(
-    const NodeRoom& node, const ResourceVector& demand, const PlacementRule* rule,
-    const DeviceUses& held, const std::set<std::string>& kept_for_others) const {
-  const NodeDevices* kind = shared_devices(node);
-  const auto room = kind == nullptr ? std::nullopt : shared_room(*kind, shared_resource_, held);
-  if (!room) return std::nullopt;
-  return shares_of(node, *room, demand, rule, kept_for_others);
-}
-
-void AllocatorState::look_at_gpus(NodeRoom& node) const {
-  const NodeDevices* kind = shared_devices(node);
-  node.gpu_room = kind == nullptr || shared_resource_ == kMaxResources
-                      ? std::nullopt
-                      : shared_room(*kind, shared_resource_, node.device_uses);
-}
-
-ResourceVector AllocatorState::room_for_one(const NodeRoom& node) const {
-  ResourceVector room = node.free();
-  if (shared_resource_ == kMaxResources) return room;
-  Amount& milli = room[shared_resource_];
-  milli = std::min<Amount>(milli, node.gpu_room ? most_for_one(*node.gpu_room) : 0);
-  return room;
-}
-
-bool AllocatorState::has_shares_one_day(const NodeRoom& node, const WaitingRange& task) const {
-  if (!takes_shares(task.demand)) return true;
-  DeviceUses services;
-  for (const auto& [key, use] : node.device_uses)
-    if (use.is_service) services.emplace(key, use);
-  return shares_beside(node, task.demand, task.rule.get(), services, {}).has_value();
-}
-
-std::set<std::string> AllocatorState::kept_from(const NodeRoom& node,
-                                                const WaitingRange& task) const {
-  std::set<std::string> names;
-  for (const NodeRoom::KeptDevices& kept : node.kept_devices) {
-    if (kept.job == task.job) continue;
-    // Nobody has the place any more, or has it elsewhere.
-    const std::vector<KeptPlace>& places = tenants_[kept.tenant_slot].kept;
-    const bool is_kept = std::any_of(places.begin(), places.end(), [&](const KeptPlace& place) {
-      return place.job == kept.job && place.node == node.id;
-    });
-    if (is_kept && moment_in(now_ms(), duration_of(task, kept.predict)) > kept.from_ms)
-      names.insert(kept.names.begin(), kept.names.end());
-  }
-  return names;
-}
-
-void AllocatorState::count_shares(NodeRoom& node, const ResourceVector& demand, bool is_held) {
-  if (!takes_shares(demand)) return;
-  look_at_gpus(node);
-  if (share_mix_.note(demand, shared_resource_, is_held)) choices_.forget_shares();
 }
 
 bool AllocatorState::site_has_room(const std::string& site, const TenantState& tenant,
@@ -460,11 +353,16 @@ std::uint32_t AllocatorState::tasks_kept_on(const NodeRoom& node, JobId gang) co
 }
 
 const GangPlan& AllocatorState::add_gang_plan(GangPlan plan) {
-  for (const GangShare& share : plan.shares) {
-    NodeRoom& keeper = node(share.node);
-    keeper.kept_for_gangs.push_back({gang_plans_.size(), share.tasks});
+  for (std::size_t i = 0; i < plan.shares.size(); ++i) {
+    NodeRoom& keeper = node(plan.shares[i].node);
+    keeper.kept_for_gangs.push_back({gang_plans_.size(), i, plan.shares[i].tasks});
   }
   return gang_plans_.emplace_back(std::move(plan));
+}
+
+void AllocatorState::note_gang_turn(NodeRoom& node, JobId gang) const {
+  for (NodeRoom::KeptForGang& kept : node.kept_for_gangs)
+    if (gang_plans_[kept.plan].job == gang) kept.had_turn = true;
 }
 
 void AllocatorState::forget_gang_plans() {
@@ -482,6 +380,7 @@ void AllocatorState::forget_places(NodeRoom& node) {
   for (const std::uint32_t slot : node.places_of) forget_places_of(tenants_[slot], node.id);
   node.places_of.clear();
   node.kept_devices.clear();
+  for (NodeRoom::KeptForGang& kept : node.kept_for_gangs) kept.had_turn = false;
   if (counts_time()) (void)lift_reservation(node);
 }
 

@@ -48,6 +48,7 @@ struct WindowRange {
 struct GangShare {
   NodeId node;
   std::uint32_t tasks = 0;
+  std::vector<std::string> gpus = {};  ///< where they share some: they get no others
 };
 
 /// Where a gang's tasks have room together, see policy/allocator/gangs.hpp. Without shares:
@@ -58,6 +59,7 @@ struct GangPlan {
   LedgerMs from_ms = kNever;
   LedgerMs late_from_ms = kNever;  ///< of the gang, see WindowRange
   std::vector<GangShare> shares;
+  Predict predict = Predict::limits;  ///< by which others must end before
 };
 
 /// A gang of which some tasks are placed. Nothing else happens until all are.
@@ -66,7 +68,8 @@ struct BegunGang {
   JobId job;
   GrantStep step = GrantStep::allowance;
   bool beyond_quota = false;
-  std::vector<GangShare> rest;  ///< the next one last
+  std::vector<GangShare> rest;         ///< the next one last
+  std::vector<std::string> gpus = {};  ///< of the node that is dealt, see GangShare
 };
 
 /// Where room is kept for a job's tasks, where the ledger counts time.

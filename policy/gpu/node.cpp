@@ -35,6 +35,14 @@ std::int64_t most_for_one(const GpuNode& node) {
   return std::max(empty, most);
 }
 
+std::int64_t shares_that_fit(const GpuNode& node, std::int64_t milli) {
+  FAIRWATER_CHECK(is_gpu_share(milli), "a task takes a part of one device, or whole ones");
+  std::int64_t each = 0;  // of a task's devices
+  for (std::size_t i = 0; i < node.gpus; ++i)
+    each += node.gpu_milli[i] / std::min(milli, kMilliPerGpu);
+  return each / std::max<std::int64_t>(1, milli / kMilliPerGpu);
+}
+
 std::size_t tightest_gpu(const GpuNode& node, const GpuRequest& request) {
   std::size_t best = node.gpus;
   for (std::size_t i = 0; i < node.gpus; ++i)

@@ -66,6 +66,10 @@ struct GpuNode {
 /// processors, memory and model.
 [[nodiscard]] std::int64_t most_for_one(const GpuNode& node);
 
+/// How many tasks that each take so many thousandths (is_gpu_share) the devices hold at once,
+/// whichever each of them gets, and whatever the processors and memory.
+[[nodiscard]] std::int64_t shares_that_fit(const GpuNode& node, std::int64_t milli);
+
 /// The device with the least room in which one share of the request fits, the first on a tie.
 [[nodiscard]] std::size_t tightest_gpu(const GpuNode& node, const GpuRequest& request);
 

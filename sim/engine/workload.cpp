@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "policy/gpu/node.hpp"
 #include "policy/quota/tree_weights.hpp"
 
 namespace fairwater::sim::inline engine {
@@ -53,6 +54,24 @@ std::uint32_t tasks_that_fit(const Job& job, const ResourceVector& free) {
   return static_cast<std::uint32_t>(tasks);
 }
 
+namespace {
+
+/// For how many of its tasks an empty node's GPUs have room that tasks share: all, where nobody
+/// looks at single ones.
+std::uint32_t tasks_on_gpus(const Cluster& cluster, const SimNode& node, const Job& job) {
+  const auto& names = cluster.settings.resources;
+  const auto shared =
+      static_cast<std::size_t>(std::find(names.begin(), names.end(), kSharedGpus) - names.begin());
+  if (shared == names.size() || job.demand[shared] == 0) return job.tasks;
+  GpuNode gpus;
+  gpus.gpus = static_cast<std::uint32_t>(node.capacity[shared] / kMilliPerGpu);
+  std::fill_n(gpus.gpu_milli.begin(), gpus.gpus, kMilliPerGpu);
+  return static_cast<std::uint32_t>(
+      std::min<std::int64_t>(job.tasks, shares_that_fit(gpus, job.demand[shared])));
+}
+
+}  // namespace
+
 bool could_ever_run(const Cluster& cluster, const Job& job) {
   const ResourceVector demand = demand_of(job, job.min_units);
   const std::uint32_t at_once = starts_at_once(job);
@@ -60,7 +79,9 @@ bool could_ever_run(const Cluster& cluster, const Job& job) {
   for (const SimNode& node : cluster.nodes) {
     if (job.rule && !job.rule->allows(node.traits)) continue;
     if (!demand.fits(node.capacity)) continue;
-    tasks += at_once == 1 ? 1 : tasks_that_fit(job, node.capacity);
+    tasks += at_once == 1
+                 ? 1
+                 : std::min(tasks_that_fit(job, node.capacity), tasks_on_gpus(cluster, node, job));
     if (tasks >= at_once) return true;
   }
   return false;

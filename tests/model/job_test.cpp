@@ -33,6 +33,20 @@ JobRecord job_of_three() {
 
 TEST_CASE("a plain job is valid", "[unit][job]") { CHECK(validate(sleeping_job())); }
 
+TEST_CASE("parts of gpus are for jobs of all kinds", "[unit][job]") {
+  JobSpec spec = sleeping_job();
+  spec.resources["gpu_milli"] = 500;
+  spec.tasks_min = spec.tasks_max = 2;
+  CHECK(validate(spec));
+  spec.preempt = true;
+  CHECK(validate(spec));
+  spec.gang = true;
+  CHECK(validate(spec));
+  spec.gang = false;
+  spec.tasks_max = 4;
+  CHECK(validate(spec));
+}
+
 TEST_CASE("an invalid job is refused naming the field", "[unit][job]") {
   using S = JobSpec;
   constexpr auto invalid = ErrorCode::invalid_input;
@@ -106,20 +120,6 @@ TEST_CASE("an invalid job is refused naming the field", "[unit][job]") {
       {"negative", [](S& s) { s.resources["cpu"] = -1; }, invalid, "resources.cpu", "-1"},
       {"neither a part nor whole gpus", [](S& s) { s.resources["gpu_milli"] = 1500; }, invalid,
        "resources.gpu_milli", "1500 is neither"},
-      {"a gang of parts of gpus",
-       [](S& s) {
-         s.resources["gpu_milli"] = 500;
-         s.gang = true;
-         s.tasks_min = s.tasks_max = 2;
-       },
-       invalid, "resources.gpu_milli", "leave gang out"},
-      {"parts of gpus that grow from several",
-       [](S& s) {
-         s.resources["gpu_milli"] = 500;
-         s.tasks_min = 2;
-         s.tasks_max = 3;
-       },
-       invalid, "resources.gpu_milli", "write min: 1"},
       {"resource name", [](S& s) { s.resources["a b"] = 1; }, invalid, "resources", "'a b'"},
       {"labels", [](S& s) { s.labels = "ssd &&"; }, invalid, "labels", ""},
       {"site",

@@ -27,6 +27,7 @@ class ElasticModel {
     std::uint32_t max = 1;
     std::set<std::uint32_t> waiting;                  ///< indices
     std::map<std::uint32_t, std::uint32_t> attempts;  ///< of those that are not at their first
+    bool is_gang = false;                             ///< its least start together
   };
   struct Running {
     NodeId node;
@@ -48,9 +49,9 @@ class ElasticModel {
     gpus_[NodeId{id}] = traits.devices.empty() ? 0 : traits.devices.front().names.size();
   }
   JobId submit(std::uint32_t tenant, const ResourceVector& demand, std::uint32_t min,
-               std::uint32_t max) {
+               std::uint32_t max, bool is_gang = false) {
     const JobId id{++last_job_};
-    Job job{TenantId{tenant}, demand, min, max, {}, {}};
+    Job job{TenantId{tenant}, demand, min, max, {}, {}, is_gang};
     for (std::uint32_t i = 0; i < max; ++i) job.waiting.insert(i);
     jobs_[id] = std::move(job);
     send_window(TenantId{tenant});
@@ -61,7 +62,9 @@ class ElasticModel {
   std::vector<Reclaim> run() {
     std::vector<Reclaim> all;
     while (cycle.is_due()) {
-      for (const Deal& deal : cycle.run(100)) take(deal);
+      std::set<TenantId> changed;
+      for (const Deal& deal : cycle.run(100)) take(deal, changed);
+      for (const TenantId tenant : changed) send_window(tenant);
       for (const Reclaim& reclaim : cycle.take_reclaims()) {
         Running& task = running_.at(reclaim.task);
         REQUIRE(task.node == reclaim.node);
@@ -149,24 +152,26 @@ class ElasticModel {
           window.growth.push_back(range);
           continue;
         }
+        if (job.is_gang && claims == job.min && job.attempts.empty()) {
+          range.is_gang = true;
+          range.count = std::exchange(claims, 1);
+        }
         window.next.push_back(range);
-        window.pending += job.demand;
-        ++window.pending_tasks;
+        window.pending += job.demand * Amount{range.count};
+        window.pending_tasks += range.count;
         --claims;
       }
     }
     cycle.take_window(window);
   }
 
-  void take(const Deal& deal) {
-    std::set<TenantId> changed;
+  void take(const Deal& deal, std::set<TenantId>& changed) {
     for (const Grant& grant : deal.grants) {
       REQUIRE(jobs_.at(grant.task.job).waiting.erase(grant.task.index) == 1);
       REQUIRE(running_.emplace(grant.task, Running{deal.node, grant, false}).second);
       REQUIRE(deal.keeps_accounts == (grant.step != GrantStep::growth));
       changed.insert(grant.tenant);
     }
-    for (const TenantId tenant : changed) send_window(tenant);
   }
 
   [[nodiscard]] ResourceVector held_on(NodeId node, bool ending_too, bool extras_too) const {
@@ -264,6 +269,7 @@ class ElasticModel {
     }
     for (const auto& [id, job] : jobs_) {
       if (job.tenant != first->first || job.waiting.empty() || claims_of(id) == 0) continue;
+      if (job.is_gang) return;
       const bool is_within = (counted + job.demand).fits(view.quota);
       if (!is_within || !(held + job.demand).fits(first->second.max)) return;
       bool will_have_room = false, could_have_room = false;

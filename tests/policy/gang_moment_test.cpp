@@ -88,6 +88,26 @@ TEST_CASE("a gang's first moment is the first of all moments at which it fits", 
   CHECK(waited > 200);
 }
 
+TEST_CASE("of two lists the lesser counts at every moment", "[property]") {
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    INFO("seed " << seed);
+    Case made{std::mt19937_64(seed)};
+    const auto some_list = [&] {
+      std::vector<PossibleTasks> list;
+      for (LedgerMs from_ms = 10; from_ms < 60; from_ms += static_cast<LedgerMs>(made.draw(1, 20)))
+        list.push_back({from_ms, static_cast<std::uint32_t>(made.draw(0, 5))});
+      return list;
+    };
+    const auto a = some_list();
+    const auto b = some_list();
+    const auto lesser = lesser_of(a, b);
+    for (LedgerMs at_ms = 10; at_ms <= kEnd_ms; ++at_ms)
+      REQUIRE(possible_at(lesser, at_ms).tasks ==
+              std::min(possible_at(a, at_ms).tasks, possible_at(b, at_ms).tasks));
+    for (std::size_t i = 1; i < lesser.size(); ++i) REQUIRE(lesser[i].tasks != lesser[i - 1].tasks);
+  }
+}
+
 TEST_CASE("what a gang may start moves where steps begin and where a run would reach them",
           "[unit]") {
   WindowRange gang;

@@ -42,6 +42,17 @@ TEST_CASE("a request takes the tightest devices unless one is named", "[unit][gp
   CHECK(node_after(node, kNoGpu) == node_with(7000, {1000, 400, 500}));
 }
 
+TEST_CASE("devices hold as many alike shares whichever each of them gets", "[unit][gpu]") {
+  const GpuNode node = node_with(0, {1000, 400, 999, 1000, 300});
+  CHECK(shares_that_fit(node, 1) == 3699);
+  CHECK(shares_that_fit(node, 300) == 3 + 1 + 3 + 3 + 1);
+  CHECK(shares_that_fit(node, 500) == 5);
+  CHECK(shares_that_fit(node, 600) == 3);
+  CHECK(shares_that_fit(node, 1000) == 2);
+  CHECK(shares_that_fit(node, 2000) == 1);
+  CHECK(shares_that_fit(node, 3000) == 0);
+}
+
 TEST_CASE("fragmentation is what a typical task could not use", "[unit][gpu]") {
   const GpuTaskMix mix({{gpu_share(4000, 1000), 3}, {gpu_share(20000, 500), 1}, {kNoGpu, 1}}, {});
   REQUIRE(mix.typical_count() == 5);

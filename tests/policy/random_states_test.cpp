@@ -127,6 +127,8 @@ class Cluster {
   [[nodiscard]] std::uint64_t grown() const { return grown_; }
   [[nodiscard]] std::uint64_t gangs() const { return gangs_; }
   [[nodiscard]] std::uint64_t grown_shares() const { return grown_shares_; }
+  [[nodiscard]] std::uint64_t gangs_on_gpus() const { return gangs_on_gpus_; }
+  [[nodiscard]] std::uint64_t gangs_on_gpus_looked_at() const { return gangs_on_gpus_looked_at_; }
   [[nodiscard]] std::uint64_t waiting_looked_at() const { return waiting_looked_at_; }
 
  private:
@@ -162,7 +164,7 @@ class Cluster {
       job.is_gang = tasks > 1;
       job.grows_by = draw_.in(1, 6);
     }
-    if (share_gpus_ && !job.is_gang && !draw_.one_in(4))
+    if (share_gpus_ && !draw_.one_in(4))
       job.demand[gpus::kGpuMilli] =
           draw_.one_in(4) ? kMilliPerGpu * draw_.in<Amount>(1, 2) : draw_.in<Amount>(1, 999);
     job.next.add(0, tasks, 1);
@@ -232,7 +234,10 @@ class Cluster {
         grown_ += has_grown ? 1 : 0;
       }
     }
-    for (const JobId gang : gangs) REQUIRE(jobs_.at(gang).next.empty());
+    for (const JobId gang : gangs) {
+      REQUIRE(jobs_.at(gang).next.empty());
+      gangs_on_gpus_ += jobs_.at(gang).demand[gpus::kGpuMilli] > 0 ? 1 : 0;
+    }
     gangs_ += gangs.size();
     return some;
   }
@@ -250,17 +255,24 @@ class Cluster {
     for (const auto& [task, running] : running_)
       REQUIRE(running.devices.size() == shared_gpus(running.demand[gpus::kGpuMilli]).gpus);
   }
-  /// A part of one, or whole ones that are empty.
-  [[nodiscard]] bool has_gpus(NodeId id, Amount milli) const {
+  /// For how many tasks: of each a part of one, or whole ones that are empty.
+  [[nodiscard]] std::uint32_t tasks_on_gpus(NodeId id, Amount milli, std::uint32_t most) const {
+    if (milli == 0) return most;
+    auto taken = taken_gpus(id);
     const Amount each = std::min(milli, kMilliPerGpu);
-    const auto taken = taken_gpus(id);
-    Amount enough = 0;
-    for (const NodeDevices& kind : nodes_.at(id).traits.devices)
-      for (const std::string& name : kind.names) {
-        const auto known = taken.find(name);
-        if ((known == taken.end() ? 0 : known->second) + each <= kMilliPerGpu) enough += each;
-      }
-    return enough >= milli;
+    std::uint32_t tasks = 0;
+    for (bool fits = true; fits && tasks < most;) {
+      Amount enough = 0;
+      for (const NodeDevices& kind : nodes_.at(id).traits.devices)
+        for (const std::string& name : kind.names)
+          if (enough < milli && taken[name] + each <= kMilliPerGpu) {
+            taken[name] += each;
+            enough += each;
+          }
+      fits = enough >= milli;
+      tasks += fits ? 1 : 0;
+    }
+    return tasks;
   }
   /// By value: the key is often that of what is taken out.
   void end(TaskKey task) {
@@ -304,24 +316,31 @@ class Cluster {
     REQUIRE(credits == 0);
   }
 
-  /// Where room is kept, its own tests say whether it should be.
-  [[nodiscard]] bool has_room(const Job& job) const {
-    return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& entry) {
-      const Node& node = entry.second;
-      return node.accepts && !cycle_.node(entry.first).reserved_for &&
-             (!job.rule || job.rule->allows(node.traits)) &&
-             job.demand.fits(node.capacity - node.used) &&
-             has_gpus(entry.first, job.demand[gpus::kGpuMilli]);
-    });
+  /// For so many of its tasks at once. Where room is kept, its own tests say whether it should be.
+  [[nodiscard]] bool has_room(const Job& job, std::uint32_t tasks) const {
+    std::uint32_t with_room = 0;
+    for (const auto& [id, node] : nodes_) {
+      if (!node.accepts || cycle_.node(id).reserved_for) continue;
+      if (job.rule && !job.rule->allows(node.traits)) continue;
+      const ResourceVector free = node.capacity - node.used;
+      std::uint32_t here = 0;
+      while (here < tasks && (job.demand * Amount{here + 1}).fits(free)) ++here;
+      with_room += tasks_on_gpus(id, job.demand[gpus::kGpuMilli], here);
+    }
+    return with_room >= tasks;
   }
   void check_nobody_could_start() {
     if (counts_time_) return;  // places in time keep room of all kinds
     for (const auto& [id, job] : jobs_) {
-      const bool waits_for_one = !job.next.empty() && !job.is_gang;
-      if (!waits_for_one && (job.growth.empty() || !grows_)) continue;
+      if (job.next.empty() && (job.growth.empty() || !grows_)) continue;
+      const std::uint32_t at_once =
+          job.is_gang && !job.next.empty() ? static_cast<std::uint32_t>(job.next.size()) : 1;
       ++waiting_looked_at_;
-      INFO("job " << id.value << " of tenant " << job.tenant.value);
-      REQUIRE_FALSE((is_within_max(job.tenant, job.demand) && has_room(job)));
+      if (at_once > 1 && job.demand[gpus::kGpuMilli] > 0) ++gangs_on_gpus_looked_at_;
+      INFO("job " << id.value << " of tenant " << job.tenant.value << ", " << at_once
+                  << " at once");
+      REQUIRE_FALSE(
+          (is_within_max(job.tenant, job.demand * Amount{at_once}) && has_room(job, at_once)));
     }
   }
 
@@ -340,6 +359,8 @@ class Cluster {
   std::uint64_t granted_ = 0;
   std::uint64_t grown_ = 0;
   std::uint64_t gangs_ = 0;
+  std::uint64_t gangs_on_gpus_ = 0;
+  std::uint64_t gangs_on_gpus_looked_at_ = 0;
   std::uint64_t grown_shares_ = 0;
   std::uint64_t waiting_looked_at_ = 0;
   LedgerMs now_ms_ = 0;
@@ -397,6 +418,7 @@ TEST_CASE(
   constexpr std::uint64_t kStatesOfCluster = 10;
   const std::uint64_t states = states_to_look_at(3000);
   std::uint64_t granted = 0, grown = 0, gangs = 0, looked_at = 0, grown_shares = 0;
+  std::uint64_t gangs_on_gpus = 0, gangs_on_gpus_looked_at = 0;
   for (std::uint64_t seed = 1; seed <= (states + kStatesOfCluster - 1) / kStatesOfCluster; ++seed) {
     INFO("seed " << seed);
     Cluster cluster(seed);
@@ -406,12 +428,16 @@ TEST_CASE(
     gangs += cluster.gangs();
     looked_at += cluster.waiting_looked_at();
     grown_shares += cluster.grown_shares();
+    gangs_on_gpus += cluster.gangs_on_gpus();
+    gangs_on_gpus_looked_at += cluster.gangs_on_gpus_looked_at();
   }
   CHECK(granted > states);
   CHECK(grown > states / 20);
   CHECK(gangs > states / 20);
   CHECK(looked_at > states / 2);
   CHECK(grown_shares > states / 200);
+  CHECK(gangs_on_gpus > states / 60);
+  CHECK(gangs_on_gpus_looked_at > states / 30);
 }
 
 TEST_CASE("by share nobody prefers another's grant, or gains by overstating, by more than a task",

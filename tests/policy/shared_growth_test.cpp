@@ -93,6 +93,43 @@ TEST_CASE("nothing gives back where no single GPU would have room", "[unit][grow
   CHECK(model.extras(1) == 3);
 }
 
+TEST_CASE("what has grown leaves room on as many GPUs as a gang needs, or stays",
+          "[unit][growth][gang][shares]") {
+  ElasticModel model = two_gpus(2);
+  model.submit(1, share(400), 1, 20);
+  model.run();
+  REQUIRE(model.extras(1) == 3);
+  SECTION("two") {
+    const JobId gang = model.submit(2, share(600), 2, 2, true);
+    const auto reclaims = model.run();
+    CHECK(reclaims.size() == 2);
+    CHECK(gpus_of(model, reclaims) == std::multiset<std::string>{"gpu0", "gpu1"});
+    model.end_reclaimed();
+    CHECK(model.run().empty());
+    CHECK(model.claimed(2) == 2);
+    CHECK(model.running().at(TaskKey{gang, 0, 1}).grant.devices !=
+          model.running().at(TaskKey{gang, 1, 1}).grant.devices);
+  }
+  SECTION("more than there are") {
+    model.submit(2, share(700), 2, 2, true);  // one on the one, and none beside the first task
+    CHECK(model.run().empty());
+    CHECK(model.extras(1) == 3);
+  }
+}
+
+TEST_CASE("an elastic job starts with its least on single GPUs, and grows from there",
+          "[unit][growth][gang][shares]") {
+  ElasticModel model = two_gpus();
+  model.submit(1, share(600), 2, 20, true);
+  model.run();
+  CHECK(model.claimed(1) == 2);
+  CHECK(model.extras(1) == 0);
+  model.submit(3, share(350), 1, 9);
+  model.run();
+  CHECK(model.claimed(3) == 1);
+  CHECK(model.extras(3) == 1);
+}
+
 TEST_CASE("random elastic clusters that share GPUs grow, give back and keep all bounds",
           "[property][growth][shares]") {
   std::size_t reclaimed = 0;
@@ -121,9 +158,10 @@ TEST_CASE("random elastic clusters that share GPUs grow, give back and keep all 
           const Amount milli = draw(0, 3) == 0 ? kMilliPerGpu * static_cast<Amount>(draw(1, 2))
                                                : static_cast<Amount>(draw(1, 999));
           const auto more = static_cast<std::uint32_t>(draw(0, 1) == 0 ? 0 : draw(1, 8));
+          const auto least = static_cast<std::uint32_t>(draw(0, 3) == 0 ? 2 : 1);
           model.submit(static_cast<std::uint32_t>(draw(1, tenants)),
                        share(draw(0, 5) == 0 ? 0 : milli, static_cast<Amount>(draw(1, 20)) * 100),
-                       1, 1 + more);
+                       least, least + more, least > 1);
           break;
         }
         case 2:

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "policy/prediction/patience.hpp"
+#include "shared_gpus.hpp"
 
 namespace fairwater::test {
 namespace {
@@ -48,8 +49,17 @@ void TimedCluster::remove_tenant(std::uint32_t id) {
 }
 
 void TimedCluster::node(std::uint32_t id, const ResourceVector& capacity, bool accepts) {
-  nodes_[id] = {capacity, accepts};
-  allocator_.set_node(NodeId{id}, traits_of(id), capacity, accepts);
+  set_node(id, {capacity, accepts, traits_of(id)});
+}
+
+void TimedCluster::node(std::uint32_t id, const ResourceVector& capacity,
+                        const NodeTraits& traits) {
+  set_node(id, {capacity, true, traits});
+}
+
+void TimedCluster::set_node(std::uint32_t id, Node node) {
+  allocator_.set_node(NodeId{id}, node.traits, node.capacity, node.accepts);
+  nodes_[id] = std::move(node);
   deal_all();
 }
 
@@ -109,7 +119,7 @@ void TimedCluster::restart() {
   for (const auto& [id, terms] : groups_) again.set_group(GroupId{id}, terms);
   for (const std::uint32_t id : joined_) again.set_tenant(TenantId{id}, tenants_[id].terms);
   for (const auto& [id, node] : nodes_)
-    again.set_node(NodeId{id}, traits_of(id), node.capacity, node.accepts);
+    again.set_node(NodeId{id}, node.traits, node.capacity, node.accepts);
   again.restore(accounts);
   std::vector<HeldTask> held;
   for (const auto& [key, running] : running_) held.push_back(held_task(running));
@@ -203,6 +213,19 @@ void TimedCluster::take(const Deal& deal) {
     starts_.push_back(
         {now_ms_, grant.tenant.value, grant.task.job, grant.task.index, deal.node.value});
   }
+  check_gpus(deal.node.value);
+}
+
+/// By a look at each of those that tasks share.
+void TimedCluster::check_gpus(std::uint32_t node) const {
+  std::map<std::string, Amount> taken;
+  for (const auto& [key, running] : running_) {
+    const Amount milli = running.grant.demand[gpus::kGpuMilli];
+    if (running.node != node || milli == 0) continue;
+    REQUIRE(running.grant.devices.size() == shared_gpus(milli).gpus);
+    for (const std::string& name : running.grant.devices)
+      REQUIRE((taken[name] += std::min(milli, kMilliPerGpu)) <= kMilliPerGpu);
+  }
 }
 
 void TimedCluster::check() const {
@@ -247,6 +270,12 @@ std::int64_t TimedCluster::held_total(std::uint32_t tenant) const {
 std::optional<TimedCluster::Start> TimedCluster::start_of(JobId job) const {
   const auto found = last_start_.find(job);
   return found == last_start_.end() ? std::nullopt : std::optional(starts_[found->second]);
+}
+
+const std::vector<std::string>& TimedCluster::devices_of(JobId job, std::uint32_t index) const {
+  const auto found = running_.lower_bound(TaskKey{job, index, 0});
+  REQUIRE((found != running_.end() && found->first.job == job && found->first.index == index));
+  return found->second.grant.devices;
 }
 
 double TimedCluster::net(std::uint32_t tenant) const {

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "policy/allocator/allocator.hpp"
@@ -42,6 +43,8 @@ class TimedCluster {
   /// It holds nothing; whatever it waits for is forgotten.
   void remove_tenant(std::uint32_t id);
   void node(std::uint32_t id, const ResourceVector& capacity, bool accepts = true);
+  /// With GPUs that tasks share.
+  void node(std::uint32_t id, const ResourceVector& capacity, const NodeTraits& traits);
   /// With it end its tasks, which their tenants wait for again.
   void lose_node(std::uint32_t id);
   JobId submit(std::uint32_t tenant, std::uint32_t tasks, const Task& task);
@@ -69,6 +72,9 @@ class TimedCluster {
   [[nodiscard]] double net(std::uint32_t tenant) const;
   [[nodiscard]] std::vector<std::uint32_t> tenants() const;
   [[nodiscard]] const Allocator& allocator() const { return allocator_; }
+  /// Of what runs; its devices.
+  [[nodiscard]] const std::vector<std::string>& devices_of(JobId job,
+                                                           std::uint32_t index = 0) const;
   [[nodiscard]] std::uint64_t grants() const { return starts_.size(); }
   [[nodiscard]] const std::vector<Start>& starts() const { return starts_; }
   /// The last start of any of its tasks.
@@ -92,6 +98,7 @@ class TimedCluster {
   struct Node {
     ResourceVector capacity;
     bool accepts = true;
+    NodeTraits traits{};
   };
   struct Running {
     Waiting waiting;
@@ -101,12 +108,14 @@ class TimedCluster {
     Grant grant;
   };
 
+  void set_node(std::uint32_t id, Node node);
   [[nodiscard]] HeldTask held_task(const Running& running) const;
   void pass_to(LedgerMs ms);
   void end_tasks();
   void send_window(std::uint32_t tenant);
   void deal_all();
   void take(const Deal& deal);
+  void check_gpus(std::uint32_t node) const;
   /// Deals the node, and with it all nodes of a gang that begins there. Whether something started.
   bool deal(std::uint32_t node);
   void check() const;

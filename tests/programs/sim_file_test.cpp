@@ -148,9 +148,12 @@ workload:
   CHECK_THAT(refused("1500", "500"), Catch::Contains("1500 is not 1000 for each"));
   CHECK_THAT(refused("2000", "[500, 1500]"), Catch::Contains("500 to 1500 is neither a part"));
   CHECK(parse_sim_file(text("2000", "500", ", tasks: {min: 1, max: 4}"), "s.yaml"));
-  CHECK_THAT(refused("2000", "500", ", gang: true"), Catch::Contains("not for gangs"));
-  CHECK_THAT(refused("2000", "500", ", tasks: {min: 2, max: 4}"),
-             Catch::Contains("begin with several"));
+  CHECK(parse_sim_file(text("2000", "[200, 600]", ", tasks: 4, gang: true"), "s.yaml"));
+  CHECK_THAT(refused("2000", "[200, 600]", ", tasks: 5, gang: true"),
+             Catch::Contains("a gang of 5 tasks fits not even all nodes together"));
+  CHECK(parse_sim_file(text("2000", "600", ", tasks: {min: 4, max: 9}"), "s.yaml"));
+  CHECK_THAT(refused("2000", "600", ", tasks: {min: 5, max: 9}"),
+             Catch::Contains("5 times as much fits not even all nodes together"));
 }
 
 TEST_CASE("gangs that could never start are refused", "[golden][sim-file][gang]") {

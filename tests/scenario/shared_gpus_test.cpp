@@ -1,7 +1,8 @@
-// Elastic jobs and urgent ones of real processes that share GPUs.
+// Elastic jobs, urgent ones and gangs of real processes that share GPUs.
 #include <csignal>
 #include <fstream>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -117,6 +118,38 @@ TEST_CASE("an urgent job takes the part of a gpu that it needs, of no other gpu"
   std::ofstream{go};
   CHECK(cluster.wait({large, kept, small}) == 0);
   CHECK(cluster.job(large)["task_list"][0]["attempts"] == 2);
+  CHECK(most_taken(cluster.directory() / "tally") <= 1000);
+  CHECK(ledger_is_sound(cluster));
+}
+
+TEST_CASE("a gang of parts waits for as many gpus as it needs, and starts whole", "[scenario]") {
+  Cluster cluster(sharing_cluster(2));
+  cluster.start();
+  const auto go = cluster.directory() / "go";
+  const auto halves =
+      cluster.submit(sharing_job(cluster, "tenant: batch\ntasks: 3\n", 600, until(go)));
+  wait_until_running(cluster, halves, 3);
+  // Of all four together 2200 are free.
+  const auto gang = cluster.submit(sharing_job(
+      cluster, "tenant: web\ntasks: 2\ngang: true\ntime_limit: 10m\n", 700, "sleep 0.2"));
+  const Completed why = cluster.fairwater({"job", "explain", std::to_string(gang)});
+  CHECK_THAT(why.output, Catch::Contains("its 2 tasks start together") &&
+                             Catch::Contains("there is room for 1 of them now"));
+  CHECK(cluster.job(gang)["tasks"]["running"] == 0);
+  cluster.stop_coordinator(SIGKILL);
+  cluster.start_coordinator();
+  cluster.wait_for_nodes(2);
+  std::ofstream{go};
+  CHECK(cluster.wait({halves, gang}) == 0);
+  std::set<std::string> gpus;
+  const json tasks = cluster.job(gang)["task_list"];
+  for (const auto& task : tasks) gpus.insert(task["devices"].at(0).get<std::string>());
+  CHECK(gpus.size() == 2);
+  const auto too_large =
+      cluster.submit(sharing_job(cluster, "tenant: web\ntasks: 5\ngang: true\n", 600, "true"));
+  CHECK_THAT(cluster.fairwater({"job", "explain", std::to_string(too_large)}).output,
+             Catch::Contains("room for 4 of them even when empty"));
+  CHECK(cluster.fairwater({"job", "cancel", std::to_string(too_large)}).status == 0);
   CHECK(most_taken(cluster.directory() / "tally") <= 1000);
   CHECK(ledger_is_sound(cluster));
 }

@@ -191,6 +191,9 @@ TEST_CASE("nothing is written that a replica does not know", "[unit][ledger][for
   share.spec.preempt = true;
   CHECK(format_of(share) == 4);
   share.spec.preempt = false;
+  share.spec.gang = true;
+  CHECK(format_of(share) == 4);
+  share.spec.gang = false;
   share.spec.tasks_max = 4;
   CHECK(format_of(share) == 4);
   CHECK(code_of(ledger->admit({measured})) == ErrorCode::unavailable);

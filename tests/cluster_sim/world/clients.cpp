@@ -166,6 +166,8 @@ JobSpec Clients::some_gang() {
   spec.tasks_min = spec.tasks_max =
       static_cast<std::uint32_t>(stage_.chance.between(spec.measures_tasks ? 1 : 2, 3));
   spec.resources = {{"cpu", 500}, {"memory", 256}};
+  // Three have room on the two that a machine shares, too.
+  may_take_shares(spec, spec.tasks_min > 2 ? kMilliPerGpu / 2 : kMilliPerGpu);
   spec.exclusive_cpus = false;  // for which that is too little
   spec.profiled = {};
   spec.environment.erase(kMemoryMark);
@@ -179,8 +181,8 @@ JobSpec Clients::some_elastic_job() {
   spec.tasks_min = static_cast<std::uint32_t>(chance.between(1, 2));
   spec.tasks_max = spec.tasks_min + static_cast<std::uint32_t>(chance.between(1, 6));
   spec.resources = {{"cpu", 500}, {"memory", 256}};
-  if (spec.tasks_min == 1) may_take_shares(spec, kMilliPerGpu);
-  spec.exclusive_cpus = false;  // for which that is too little
+  may_take_shares(spec, kMilliPerGpu);  // at least as many gpus are shared
+  spec.exclusive_cpus = false;          // for which that is too little
   spec.profiled = {};
   spec.environment.erase(kMemoryMark);
   return spec;
