@@ -95,6 +95,7 @@ SequenceScheduler::SequenceScheduler(const PolicyOptions& options, const Cluster
       counts_time_(cycle_.allocator().counts_time()),
       order_(options.order),
       predict_(options.predict),
+      knows_runs_(!initial.accounts.tenants.empty()),
       patience_percent_(options.patience_percent),
       began_ms_(cycle_.allocator().accounts().time().now_ms()),
       queues_(cluster.tenants.size()),
@@ -215,8 +216,10 @@ void SequenceScheduler::wait_again(TaskId task, std::uint32_t attempt) {
 }
 
 Prediction SequenceScheduler::expected(const Job& job) const {
+  const Prediction estimate{job.estimate_ms, PredictionSource::limit};
+  if (knows_runs_ && predict_ == Predict::limits) return estimate;
   return run_times_.expected(class_of(job), tenant_id(job.tenant), job.estimate_ms)
-      .value_or(Prediction{job.estimate_ms, PredictionSource::limit});
+      .value_or(estimate);
 }
 
 SequenceScheduler::Place SequenceScheduler::place_of(JobIndex job) const {

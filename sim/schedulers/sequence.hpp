@@ -91,6 +91,8 @@ class SequenceScheduler final : public Scheduler {
   const bool counts_time_;
   const QueueOrder order_;
   const Predict predict_;
+  /// It goes on from what a cluster has come to: estimates are what its history says of each task.
+  const bool knows_runs_;
   const std::int64_t patience_percent_;
   const LedgerMs began_ms_;                             ///< time 0, as the ledger has it
   std::map<JobIndex, std::uint32_t> running_at_start_;  ///< the first so many tasks of a job

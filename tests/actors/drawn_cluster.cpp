@@ -53,7 +53,7 @@ void draw_devices(JobSpec& job, std::uint32_t percent, SplitMix64& random) {
   job.resources.erase("gpu");
   if (chance(random, percent)) {
     job.resources["gpu_milli"] = kShares[random.below(std::size(kShares))];
-  } else if (chance(random, percent)) {
+  } else if (chance(random, percent) && !job.gang && job.tasks_min == job.tasks_max) {
     const bool is_shared = chance(random, 30);
     job.devices = {(is_shared ? "shared" : "gpu") + std::to_string(random.below(2))};
     if (!is_shared && chance(random, 30)) job.devices.push_back("gpu2");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
@@ -23,18 +24,25 @@ std::size_t with_devices(const std::vector<JournalRecord>& journal) {
   return count;
 }
 
-}  // namespace
+struct Found {
+  std::size_t with_devices = 0;  ///< grants
+  std::size_t grown = 0;         ///< of the grants
+  std::size_t reclaims = 0;
+  std::size_t spread = 0;  ///< gangs on several nodes
+};
 
-TEST_CASE("the simulator gives the devices that the coordinator gives",
-          "[actor][property][devices]") {
-  const auto seeds = seeds_to_try(4);
-  std::size_t given = 0;
+/// By both accountings, with so many percent of each.
+Found compare(std::uint32_t percent_gangs, std::uint32_t percent_elastic,
+              const std::vector<std::uint64_t>& seeds) {
+  Found all;
   for (const auto accounting : {Accounting::units, Accounting::time})
     for (const std::uint64_t seed : seeds) {
       SplitMix64 random(seed);
       const ScenarioShape shape{.tenants = 2 + static_cast<std::uint32_t>(random.below(4)),
                                 .nodes = 1 + static_cast<std::uint32_t>(random.below(5)),
                                 .jobs = 100,
+                                .percent_gangs = percent_gangs,
+                                .percent_elastic = percent_elastic,
                                 .percent_devices = 30};
       const auto scenario = draw_scenario(shape, random);
       ActorRun actors{scenario, random, ClusterFixture::default_settings(), accounting};
@@ -46,9 +54,30 @@ TEST_CASE("the simulator gives the devices that the coordinator gives",
            .accounting = by_time ? sim::SequenceAccounting::time : sim::SequenceAccounting::units});
       CAPTURE(to_string(accounting), seed);
       check_same(found, actors);
-      given += with_devices(journal);
+      all.with_devices += with_devices(journal);
+      all.grown += found.grown;
+      all.reclaims += found.reclaims;
+      all.spread += gangs_on_several_nodes(journal);
     }
-  CHECK(given > 2 * 50 * seeds.size());
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("the simulator gives the devices that the coordinator gives",
+          "[actor][property][devices]") {
+  const auto seeds = seeds_to_try(4);
+  CHECK(compare(0, 0, seeds).with_devices > 2 * 50 * seeds.size());
+}
+
+TEST_CASE("the simulator gives gangs and elastic jobs the devices that the coordinator gives",
+          "[actor][property][devices]") {
+  const auto seeds = seeds_to_try(4);
+  const Found found = compare(10, 30, seeds);
+  CHECK(found.with_devices > 2 * 30 * seeds.size());
+  CHECK(found.grown > 2 * 10 * seeds.size());
+  CHECK(found.reclaims > seeds.size());
+  CHECK(found.spread > 0);
 }
 
 }  // namespace fairwater

@@ -176,11 +176,15 @@ TEST_CASE("a simulation that is cut in two goes on as if it were not", "[unit][s
   const WhatIf whole = random_jobs(seed, cut_ms);
   const auto accounting = GENERATE(SequenceAccounting::units, SequenceAccounting::time);
   const PolicyOptions policy{.name = "sequence", .accounting = accounting};
-  SequenceScheduler uncut{policy, whole.cluster, whole.workload};
+  // As the rest: what runs are taken to last is what estimates say.
+  InitialState begun;
+  begun.accounts =
+      SequenceScheduler{policy, whole.cluster, whole.workload}.allocator().accounts().snapshot();
+  SequenceScheduler uncut{policy, whole.cluster, whole.workload, begun};
   Middle expected;
   (void)run_engine(whole.cluster, whole.workload, uncut, expected, {});
 
-  SequenceScheduler first{policy, whole.cluster, whole.workload};
+  SequenceScheduler first{policy, whole.cluster, whole.workload, begun};
   Middle middle;
   (void)run_engine(whole.cluster, whole.workload, first, middle, {.end_ms = cut_ms});
   std::vector<JobIndex> places;
