@@ -124,6 +124,11 @@ caf::result<TenantsApplied> answer(FakeFrontendSelf, Seen& seen, const ApplyTena
   return TenantsApplied{{sample_change()}};
 }
 
+caf::result<TenantDeparture> answer(FakeFrontendSelf, Seen& seen, const RemoveTenant& request) {
+  seen.requests.put(request);
+  return TenantDeparture{true};
+}
+
 caf::result<DebtsForgiven> answer(FakeFrontendSelf, Seen& seen, const ForgiveDebt& request) {
   seen.requests.put(request);
   return sample_forgiven();

@@ -105,7 +105,8 @@ TEST_CASE("tenant list tells credits, and what they advise", "[golden][json]") {
   tenants[1].credit_advice = CreditAdvice::quota_too_small;
   tenants[2].record.credit = -36'000'000;
   std::string rows;
-  for (const Json& tenant : tenants_json(tenants)["tenants"])
+  const Json listed = tenants_json(tenants);
+  for (const Json& tenant : listed["tenants"])
     rows += json_text(Json{{"name", tenant["name"]},
                            {"credit", tenant["credit"]},
                            {"credit_advice", tenant["credit_advice"]}}) +
