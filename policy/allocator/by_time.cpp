@@ -84,8 +84,9 @@ std::optional<PlaceByTime::Late> PlaceByTime::first_late() {
 }
 
 bool PlaceByTime::is_deferred(TenantState& tenant, const WindowRange& entry) {
-  return entry.firm_from_ms > deal_.state.now_ms() &&
-         deal_.tasks.standing(tenant, entry) == Standing::at_quota;
+  // Who may not borrow never holds more, however long it waits.
+  const bool may_be = entry.firm_from_ms > deal_.state.now_ms() || !tenant.terms.may_borrow;
+  return may_be && deal_.tasks.standing(tenant, entry) == Standing::at_quota;
 }
 
 /// Tenants are to be looked at in ranked order: what is asked of placement rules hangs on what was

@@ -7,7 +7,8 @@
 // until it was late it comes in its tenant's turn, as if it were not late, unless the tenant falls
 // below its mark. Else, where all wait for long, the order would be that of submission, whoever
 // holds what. After that it comes before all that is not so late. Gangs are not deferred: their
-// plans are of many nodes. Then tenants in turns. Those below their marks
+// plans are of many nodes. What a tenant that may not borrow has at its mark waits however late it
+// is. Then tenants in turns. Those below their marks
 // (policy/allocator/time_marks.hpp) come before the others. Among them comes first who, with its
 // next task, would have least of what belongs to it:
 //   (held + cost + (cost * expected time - net) / memory) / part,

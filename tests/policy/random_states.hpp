@@ -1,0 +1,141 @@
+// A cluster whose every round of a cycle is a random state, with books of its own against which
+// everything that the cycle does is checked.
+//
+// Drawn: tenants and groups with weight, min, max, may_lend, may_borrow; nodes with sites, labels
+// and devices that are shared or given by name; jobs of single tasks, gangs and elastic ones, with
+// and without time limits, late or not, of several priorities, some of which preempt; both
+// accountings, and dominant shares.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "allocator_cluster.hpp"
+#include "draw.hpp"
+#include "policy/allocator/deal_cycle.hpp"
+#include "policy/allocator/waiting_tasks.hpp"
+
+namespace fairwater::test::states {
+
+inline constexpr std::int64_t kPreemptAfterMs = 300;
+
+/// How often what is checked has come up: a property of nothing holds always.
+struct Seen {
+  std::uint64_t granted = 0;
+  std::uint64_t grown = 0;
+  std::uint64_t gangs = 0;
+  std::uint64_t grown_shares = 0;
+  std::uint64_t named_devices = 0;
+  std::uint64_t waiting = 0;          ///< that could not start
+  std::uint64_t waiting_by_time = 0;  ///< of them, with room that may be kept for others
+  std::uint64_t guaranteed = 0;       ///< grants below a min
+  std::uint64_t below_min = 0;        ///< tenants, while others were granted something
+  std::uint64_t at_plain_share = 0;   ///< tenants that may not borrow, and were not given more
+  std::uint64_t preempted = 0;
+  std::uint64_t preempted_of_min = 0;  ///< of tenants with a min
+
+  Seen& operator+=(const Seen& other);
+};
+
+class Cluster {
+ public:
+  explicit Cluster(std::uint64_t seed);
+
+  /// Something happens, and everybody starts what can start.
+  void next_state();
+  [[nodiscard]] const Seen& seen() const { return seen_; }
+
+ private:
+  enum class Devices : std::uint8_t { none, shared, named };
+  struct Node {
+    ResourceVector capacity;
+    NodeTraits traits;
+    bool accepts = true;
+    ResourceVector used{};
+  };
+  struct Job {
+    TenantId tenant;
+    ResourceVector demand;
+    PlacementRulePtr rule;
+    bool is_gang = false;
+    std::uint32_t grows_by = 0;  ///< once it has started
+    PreemptionTerms preemption = {};
+    LedgerMs limit_ms = 0;  ///< 0: none
+    LedgerMs late_from_ms = 0;
+    WaitingTasks next{};
+    WaitingTasks growth{};
+  };
+  struct Running {
+    NodeId node;
+    TenantId tenant;
+    ResourceVector demand;
+    std::vector<std::string> devices{};
+    bool has_grown = false;
+    bool is_beyond_quota = false;  ///< what its tenant was owed
+    LedgerMs since_ms = 0;
+  };
+
+  // -- what is drawn
+  AllocatorSettings random_settings();
+  ResourceVector amounts(std::int64_t from, std::int64_t to);
+  void draw_tenants();
+  void draw_nodes();
+  void submit();
+  void draw_devices(Job& job, PlacementRule& rule);
+
+  // -- what happens
+  [[nodiscard]] WaitingRange range_of(JobId id, const Job& job, const WaitingTasks::Range& tasks,
+                                      bool is_gang) const;
+  [[nodiscard]] DemandWindow window(TenantId tenant) const;
+  bool take(const std::vector<Deal>& deals);
+  void take(const Deal& deal, const Grant& grant);
+  void end(TaskKey task);
+
+  // -- the books
+  [[nodiscard]] bool is_in(TenantId tenant, GroupId group) const;
+  [[nodiscard]] ResourceVector held_by(const std::function<bool(TenantId)>& is_one) const;
+  [[nodiscard]] ResourceVector held_but_grown(TenantId tenant) const;
+  /// Of the tenant and all groups that it is in, with so much more.
+  [[nodiscard]] bool is_within_max(TenantId tenant, const ResourceVector& more) const;
+  [[nodiscard]] ResourceVector capacity() const;
+  /// By weight of all weights, level by level, rounded up.
+  [[nodiscard]] Amount plain_share(const QuotaPlace& place, std::size_t resource) const;
+  [[nodiscard]] bool may_hold_more(TenantId tenant, const ResourceVector& demand) const;
+  [[nodiscard]] bool is_below_min(TenantId tenant, const ResourceVector& demand) const;
+  [[nodiscard]] bool all_mins_fit() const;
+  [[nodiscard]] bool is_guaranteed(JobId id, const Job& job) const;
+  [[nodiscard]] std::map<std::string, Amount> taken_devices(NodeId node) const;
+  [[nodiscard]] bool has_devices(NodeId id, const Job& job) const;
+  [[nodiscard]] bool has_room(NodeId id, const Job& job) const;
+  [[nodiscard]] LedgerMs expected_end(const TaskKey& task, const Running& running) const;
+  [[nodiscard]] bool may_be_kept_for_others(NodeId id, const Job& job) const;
+
+  // -- what must hold
+  void check_devices(NodeId node) const;
+  void check_nobody_below_min_waits(NodeId node);
+  void check_reclaims(const std::vector<Reclaim>& reclaims);
+  void check_sums();
+  void check_nobody_could_start();
+
+  Draw draw_;
+  bool counts_time_ = false;
+  bool by_share_ = false;
+  Devices devices_ = Devices::none;
+  DealCycle cycle_;
+  std::map<GroupId, GroupTerms> groups_;
+  std::map<TenantId, TenantTerms> tenants_;
+  std::map<NodeId, Node> nodes_;
+  std::map<JobId, Job> jobs_;
+  std::map<TaskKey, Running> running_;
+  std::map<TenantId, Units> nets_;  ///< by the deals; where units are counted
+  std::uint64_t last_job_ = 0;
+  LedgerMs now_ms_ = 0;
+  Seen seen_;
+};
+
+}  // namespace fairwater::test::states
