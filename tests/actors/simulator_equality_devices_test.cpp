@@ -55,7 +55,7 @@ Found compare(std::uint32_t percent_gangs, std::uint32_t percent_elastic,
       CAPTURE(to_string(accounting), seed);
       check_same(found, actors);
       all.with_devices += with_devices(journal);
-      all.grown += found.grown;
+      all.grown += found.grown();
       all.reclaims += found.reclaims;
       all.spread += gangs_on_several_nodes(journal);
     }

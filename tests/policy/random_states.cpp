@@ -7,14 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "shared_gpus.hpp"
-
 namespace fairwater::test::states {
-namespace {
-
-constexpr std::size_t kDevice = gpus::kGpuMilli;  // of either kind
-
-}  // namespace
 
 Seen& Seen::operator+=(const Seen& other) {
   for (const auto count :

@@ -19,8 +19,12 @@
 #include "draw.hpp"
 #include "policy/allocator/deal_cycle.hpp"
 #include "policy/allocator/waiting_tasks.hpp"
+#include "shared_gpus.hpp"
 
 namespace fairwater::test::states {
+
+/// Of devices, with parts or without.
+inline constexpr std::size_t kDevice = gpus::kGpuMilli;
 
 inline constexpr std::int64_t kPreemptAfterMs = 300;
 

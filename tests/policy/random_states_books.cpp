@@ -12,7 +12,6 @@
 namespace fairwater::test::states {
 namespace {
 
-constexpr std::size_t kDevice = gpus::kGpuMilli;
 constexpr LedgerMs kNobodyKnows = std::numeric_limits<LedgerMs>::max();
 
 bool asks_for_some(const ResourceVector& demand, const ResourceVector& of) {
