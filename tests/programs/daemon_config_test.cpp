@@ -240,8 +240,8 @@ TEST_CASE("debts have a cap and a half-life where time is counted", "[unit][daem
   const auto cap = refused("debts:\n  cap: much\n");
   CHECK(cap.field == "debts.cap");
   CHECK(cap.message ==
-        "'much' is neither how long of its own part a tenant may owe, e.g. 24h, nor how much, e.g. "
-        "500core-h (line 3 of c.yaml)");
+        "'much' is neither how long of a tenant's own part, e.g. 24h, nor how much, e.g. 500core-h "
+        "(line 3 of c.yaml)");
   CHECK(refused("debts: {cap: 0s}\n").field == "debts.cap");
   CHECK_THAT(refused("debts: {half_life: 0s}\n").message,
              Catch::StartsWith("debts become half in some time, e.g. 7d"));

@@ -83,9 +83,11 @@ TEST_CASE("a comparison fails where three coordinators have not 5 times what Slu
   const auto ratios = [&](double array, double single) {
     const auto file = place.directory() / "figures";
     std::ofstream(file) << "figure slurm_real/1.tasks 20 1/s\n"
+                        << "figure slurm_real/1.cpu_per_task 600 us\n"
                         << "figure slurm_real/1.jobs_one_by_one 10 1/s\n"
                         << "figure scale_real/1.tasks 30 1/s\n"
                         << "figure scale_replicated/3.tasks " << array << " 1/s\n"
+                        << "figure scale_replicated/3.cpu_per_task 700 us\n"
                         << "figure scale_replicated/3.jobs_one_by_one " << single << " 1/s\n";
     return harness::run(
         {.command = {FAIRWATER_SOURCE_DIR "/bench/compare-slurm", "--ratios", file}});
