@@ -1,7 +1,7 @@
 // How tenants go: at once, or as leavers. A leaver takes no jobs, runs what it has to its end,
 // borrows nothing more and repays by what falls to it. When nothing keeps it any more it is
-// removed. That may be so after each of its windows, each end of a task, each settlement of time
-// and each deal.
+// removed. That may be so after each of its windows, each end of a task, each settlement of time,
+// each deal and each departure.
 #include <utility>
 
 #include "actors/coordinator/state.hpp"
@@ -51,6 +51,7 @@ void remove_retired(CoordinatorSelf self, TenantId id, Told told) {
         self->send_exit(actor, caf::exit_reason::user_shutdown);
         reinstate(self, emptied);
         consider_all_nodes(self);
+        consider_leavers(self);  // whoever owed it owes that no more
         told({});
       },
       told);

@@ -99,6 +99,20 @@ TEST_CASE("what a leaver owes is repaid by what it would have held", "[actor][le
   CHECK(world.cluster.verify().ok);
 }
 
+TEST_CASE("a leaver that owed a tenant which goes is gone, too", "[actor][leaving][time]") {
+  OneNode world(Accounting::time);
+  world.begin({tenant_spec("a", 1), tenant_spec("b", 1)}, 16);
+  world.cluster.submit("b", 16);
+  world.pass(2000);
+  world.finish("b");
+  world.pass(1000);
+  REQUIRE(world.remove("b")->leaving);
+  CHECK(world.info("b")->net < 0);
+  CHECK_FALSE(world.remove("a")->leaving);
+  CHECK_FALSE(world.info("b"));
+  CHECK(world.cluster.verify().ok);
+}
+
 TEST_CASE("a leaver borrows nothing more, and what it holds counts", "[actor][leaving][time]") {
   OneNode world(Accounting::time);
   world.begin({tenant_spec("a", 1), tenant_spec("b", 1)}, 16);
