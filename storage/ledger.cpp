@@ -100,10 +100,10 @@ caf::error check_high_water(const Snapshot& snapshot, const std::string& directo
   const std::uint64_t last = journal_end(snapshot);
   if (mark->number > last) return behind(directory, last, mark->number);
   if (mark->hash == Hash{}) return {};
-  // A mark that is behind may be of a record that went into the archive since.
-  if (mark->number < journal_begin(snapshot)) return {};
   const auto bytes = snapshot.get(Family::journal, journal_key(mark->number));
   if (bytes && hash_of(*bytes) == mark->hash) return {};
+  // A mark that is behind may be of a record that went into the archive since.
+  if (!bytes && mark->number < journal_begin(snapshot)) return {};
   return make_error(ErrorCode::storage_damaged,
                     "record " + std::to_string(mark->number) + " of the ledger in " + directory +
                         " is another than the one that was durable: the database is of another "
