@@ -56,19 +56,16 @@ Expected<nlohmann::json> judged(nlohmann::json answer) {
   return make_error(is_wrong ? ErrorCode::invalid_input : ErrorCode::unavailable, "etcd: " + text);
 }
 
-/// In whose answers a new term says that the members may have another leader; empty where it says
-/// nothing of it.
-std::string term_in(const nlohmann::json& answer) {
-  const auto header = answer.find("header");
-  if (header == answer.end() || !header->is_object()) return {};
-  return header->value("raft_term", std::string{});
+/// Empty where there is none.
+std::string text_at(const nlohmann::json& value, const char* path) {
+  const nlohmann::json::json_pointer at(path);
+  return value.contains(at) && value[at].is_string() ? value[at].get<std::string>() : std::string{};
 }
 
 /// By what a member says of its state.
 bool leads(const nlohmann::json& status) {
-  if (!status.is_object() || !status.contains("header")) return false;
-  const std::string leader = status.value("leader", std::string{});
-  return !leader.empty() && status["header"].value("member_id", std::string{}) == leader;
+  const std::string leader = text_at(status, "/leader");
+  return !leader.empty() && text_at(status, "/header/member_id") == leader;
 }
 
 /// What a member says, not read yet.
@@ -180,7 +177,7 @@ class EtcdClient final : public Etcd {
       if (result || details(result.error()).code == ErrorCode::invalid_input) {
         member_ = said.member;
         if (said.member != leader) forget(leader);
-        if (result) note_term(term_in(*result));
+        if (result) note_term(text_at(*result, "/header/raft_term"));
         return result;
       }
       failure = details(result.error()).message;
@@ -205,7 +202,8 @@ class EtcdClient final : public Etcd {
   /// Unless another was found meanwhile.
   void forget(std::size_t leader) { leader_.compare_exchange_strong(leader, kNobody); }
 
-  /// Looks for the members' leader once in each term; it may be none of those that are known here.
+  /// Looks for the members' leader once in each term, which a new leader begins; it may be none of
+  /// those that are known here.
   void note_term(const std::string& term) {
     {
       const std::lock_guard lock(mutex_);
@@ -229,6 +227,7 @@ class EtcdClient final : public Etcd {
               if (prefers_leader_) leader_ = member;
             }));
   }
+
   [[nodiscard]] std::string all_endpoints() const {
     std::string all;
     for (const Endpoint& endpoint : endpoints_)
