@@ -83,6 +83,25 @@ TEST_CASE("nobody at the address is exit status 3", "[scenario]") {
   CHECK(json::parse(refused.output)["error"]["code"] == "unavailable");
 }
 
+TEST_CASE(
+    "fairwater without fairwater-local does what it does by itself, and names what is missing",
+    "[scenario]") {
+  const TemporaryDirectory alone;
+  std::filesystem::copy_file(harness::programs_directory() / "fairwater", alone / "fairwater");
+  const auto run = [&](const std::vector<std::string>& arguments) {
+    CommandOptions options;
+    options.command = {alone / "fairwater"};
+    options.command.insert(options.command.end(), arguments.begin(), arguments.end());
+    return harness::run(options);
+  };
+  CHECK(run({"version"}).status == 0);
+  const Completed missing = run({"sim", "run", "x.yaml"});
+  CHECK(missing.status == 1);
+  CHECK(missing.output.empty());
+  CHECK_THAT(missing.errors, Catch::StartsWith("fairwater: " + (alone / "fairwater-local") +
+                                               " does not start: No such file"));
+}
+
 TEST_CASE("--check tells a good configuration from a bad one, by key", "[scenario]") {
   Cluster cluster({});
   const auto check = [&](const std::string& text) {
