@@ -72,12 +72,13 @@ caf::error validate(const std::vector<NodeDevices>& devices, const NamedAmounts&
   return {};
 }
 
-LaunchOrder launch_order(const JobRecord& job, const TaskKey& task, std::uint32_t memory_step) {
+LaunchOrder launch_order(const JobRecord& job, const LaunchText& text, const TaskKey& task,
+                         std::uint32_t memory_step) {
   LaunchOrder order;
   order.task = task;
   order.task_count = job.tasks.total;
-  order.command = job.spec.command;
-  order.environment = job.spec.environment;
+  order.command = text.command;
+  order.environment = text.environment;
   order.directory = job.spec.directory;
   order.limits = amounts_at(job.spec, memory_step);
   order.time_limit_ms = job.spec.time_limit_ms;

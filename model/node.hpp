@@ -11,6 +11,7 @@
 #include "model/ledger_mark.hpp"
 #include "model/resources.hpp"
 #include "model/run_as.hpp"
+#include "model/shared_value.hpp"
 #include "policy/allocator/placement.hpp"
 #include "policy/core/types.hpp"
 
@@ -73,14 +74,14 @@ struct GangHost {
 };
 
 /// An order to start one attempt of a task. An agent starts each TaskKey at most once, whatever
-/// arrives.
+/// arrives. What may be large is one in memory for all of a job's orders.
 struct LaunchOrder {
   TaskKey task;
   std::uint64_t epoch =
       0;  ///< of the coordinator; an agent refuses orders older than the newest it saw
   std::uint32_t task_count = 1;
-  std::vector<std::string> command;
-  std::map<std::string, std::string> environment;
+  SharedValue<std::vector<std::string>> command;
+  SharedValue<std::map<std::string, std::string>> environment;
   std::string directory;
   NamedAmounts limits;
   std::int64_t time_limit_ms = 0;
@@ -88,7 +89,8 @@ struct LaunchOrder {
   TenantId tenant;
   RunAs run_as;  ///< the tenant's; empty: the node decides
   bool exclusive_cpus = false;
-  std::vector<GangHost> gang;    ///< of all its tasks, by their indices; empty: it is of no gang
+  /// Of all its tasks, by their indices; empty: it is of no gang.
+  SharedValue<std::vector<GangHost>> gang;
   std::string gang_key;          ///< known to the tasks of this run of the gang, and to nobody else
   bool follows_members = false;  ///< it is told which tasks of its job run: JobMembers
   std::vector<std::string> devices =
@@ -97,9 +99,16 @@ struct LaunchOrder {
   friend bool operator==(const LaunchOrder&, const LaunchOrder&) = default;
 };
 
-/// The order that starts one attempt of a job's task; its epoch is set when it is sent.
-[[nodiscard]] LaunchOrder launch_order(const JobRecord& job, const TaskKey& task,
-                                       std::uint32_t memory_step = 0);
+/// What all orders of a job share.
+struct LaunchText {
+  SharedValue<std::vector<std::string>> command;
+  SharedValue<std::map<std::string, std::string>> environment;
+  explicit LaunchText(const JobSpec& spec) : command(spec.command), environment(spec.environment) {}
+};
+/// The order that starts one attempt of a job's task; its epoch is set when it is sent. `text`: the
+/// job's.
+[[nodiscard]] LaunchOrder launch_order(const JobRecord& job, const LaunchText& text,
+                                       const TaskKey& task, std::uint32_t memory_step = 0);
 
 /// SIGTERM, then SIGKILL after the task's grace.
 struct StopOrder {
@@ -119,8 +128,8 @@ struct JobMember {
 struct JobMembers {
   JobId job;
   std::uint64_t epoch = 0;
-  std::vector<JobMember> members;  ///< by index
-  std::int32_t notify_signal = 0;  ///< to its tasks; 0: none
+  SharedValue<std::vector<JobMember>> members;  ///< by index
+  std::int32_t notify_signal = 0;               ///< to its tasks; 0: none
   friend bool operator==(const JobMembers&, const JobMembers&) = default;
 };
 

@@ -23,6 +23,15 @@ constexpr std::string_view kSharedCpuset = "shared_cpuset";
 /// Of a task with a lease of its own.
 constexpr std::string_view kLease = "lease_ms";
 
+template <class Value>
+const Value& value_of(const SharedValue<Value>& shared) {
+  return *shared;
+}
+template <class Value>
+Value& value_of(SharedValue<Value>& shared) {
+  return shared.change();
+}
+
 /// Calls `visit(name, member)` for what an order says, but for its user, its gang's key, its shared
 /// cpuset, whether it follows members, and its lease, which not every task has. The task is the
 /// file's name; whom it runs as has become the user, whether it has processors of its own, which,
@@ -38,14 +47,14 @@ void each_order_field(Order& order, Visit&& visit) {
   visit("tenant", order.launch.tenant);
   visit("directory", order.launch.directory);
   visit("work_directory", order.work_directory);
-  visit("argument", order.launch.command);
-  visit("environment", order.launch.environment);
+  visit("argument", value_of(order.launch.command));
+  visit("environment", value_of(order.launch.environment));
   visit("limit", order.launch.limits);
   visit("cgroup", order.cgroup);
   visit("device", order.devices);
   visit("processor", order.cpus);
   visit("denied_device", order.denied_devices);
-  visit("gang", order.launch.gang);
+  visit("gang", value_of(order.launch.gang));
 }
 
 /// `uid` is the one that every user has.

@@ -163,7 +163,7 @@ void name_devices(const NamedDevices& devices, const NamedAmounts& amounts,
 Command prepare_command(const TaskOrder& order, const AttemptFile& file) {
   const LaunchOrder& launch = order.launch;
   Command command;
-  command.arguments = launch.command;
+  command.arguments = *launch.command;
   const std::string home = order.work_directory.empty() ? "/tmp" : order.work_directory.string();
   command.directory = launch.directory.empty() ? home : launch.directory;
   command.user = order.user;

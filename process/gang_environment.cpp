@@ -31,7 +31,7 @@ void name_gang(const LaunchOrder& order, std::map<std::string, std::string>& env
     }
     first += host.tasks;
   }
-  const std::string& address = order.gang.front().address;
+  const std::string& address = order.gang->front().address;
   const std::string port = port_of(order.task);
   environment["FAIRWATER_HOSTS"] = hosts;
   environment["FAIRWATER_LOCAL_INDEX"] = std::to_string(local_index);

@@ -256,7 +256,7 @@ Expected<FoundTask> TaskHost::Impl::inspect(const TaskKey& task, const Unrecorde
 }
 
 caf::error TaskHost::Impl::launch(const LaunchOrder& order) {
-  if (order.command.empty() || order.command[0].empty())
+  if (order.command.empty() || order.command->front().empty())
     return make_error(ErrorCode::invalid_input, "a task needs a program to run", "command");
   const auto file = file_of(order.task);
   // First of all: what an attempt holds that runs is missing for another one of its name.

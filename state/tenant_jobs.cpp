@@ -170,8 +170,9 @@ std::optional<LaunchOrder> TenantJobs::grant(const Grant& grant, NodeId node, Mo
                granted_step(job.record.spec, grant));
     job.held += held_by(job.tasks.at(grant.task.index));
   });
+  if (!job.text) job.text.emplace(job.record.spec);
   LaunchOrder order =
-      launch_order(job.record, grant.task, job.tasks.at(grant.task.index).memory_step);
+      launch_order(job.record, *job.text, grant.task, job.tasks.at(grant.task.index).memory_step);
   order.devices = grant.devices;
   return order;
 }

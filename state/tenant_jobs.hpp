@@ -183,8 +183,9 @@ class TenantJobs {
     /// Since when some task of it waits; of others than services, since it came.
     WallTime waits_since;
     std::set<JobId> waits_for;
-    std::uint32_t holds = 0;    ///< of changes of the job that are being made durable
-    bool awaits_limit = false;  ///< see know_limit()
+    std::uint32_t holds = 0;         ///< of changes of the job that are being made durable
+    bool awaits_limit = false;       ///< see know_limit()
+    std::optional<LaunchText> text;  ///< once a task of it was granted
     [[nodiscard]] bool is_open() const {
       return holds == 0 && !record.cancelled && waits_for.empty();
     }

@@ -15,13 +15,14 @@ std::vector<std::pair<NodeId, AssignedTask>> running_tasks(const ClusterContext&
                                                            const std::vector<UnfinishedJob>& jobs) {
   std::vector<std::pair<NodeId, AssignedTask>> running;
   for (const auto& job : jobs) {
+    const LaunchText text(job.record.spec);
     std::map<std::pair<std::uint32_t, std::vector<std::string>>, std::shared_ptr<LaunchOrder>>
         orders;  // by memory step and devices
     for (const auto& [index, task] : job.tasks) {
       if (task.state != TaskState::running) continue;
       auto& order = orders[{task.memory_step, task.devices}];
       if (!order) {
-        order = std::make_shared<LaunchOrder>(launch_order(job.record, {}, task.memory_step));
+        order = std::make_shared<LaunchOrder>(launch_order(job.record, text, {}, task.memory_step));
         order->devices = task.devices;
         if (job.record.spec.gang)
           tell_gang(*order, context, parts_of(job.tasks), run_of(job.record.id, index, task));

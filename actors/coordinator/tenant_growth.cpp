@@ -120,13 +120,15 @@ void tell_members(TenantSelf self) {
   for (const JobId id : std::exchange(state.members_moved, {})) {
     const std::vector<RunningTask> running = state.jobs.members_of(id);
     if (running.empty()) continue;
-    JobMembers told{id, 0, {}, notify_signal(state.jobs.record(id).spec.notify)};
+    std::vector<JobMember> members;
     std::set<NodeId> nodes;
     for (const RunningTask& task : running) {
       const GangHost host = state.context->names->hosts_of({{task.node, 1}}).front();
-      told.members.push_back({task.key.index, host.node, host.address});
+      members.push_back({task.key.index, host.node, host.address});
       nodes.insert(task.node);
     }
+    const JobMembers told{id, 0, std::move(members),
+                          notify_signal(state.jobs.record(id).spec.notify)};
     for (const NodeId node : nodes) self->send(state.coordinator, TellMembers{node, told});
   }
 }

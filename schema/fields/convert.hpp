@@ -5,6 +5,7 @@
 //   string              Text or Data         array of bytes       Data of exactly that length
 //   vector, map         List                 optional             null pointer, or data of length 0
 //   struct              by its own list, or by an encode() and read() of codec.hpp
+//   shared value        as the value
 #pragma once
 
 #include <algorithm>
@@ -48,6 +49,10 @@ template <class Type>
 inline constexpr bool is_map = false;
 template <class Key, class Value>
 inline constexpr bool is_map<std::map<Key, Value>> = true;
+template <class Type>
+inline constexpr bool is_shared = false;
+template <class Value>
+inline constexpr bool is_shared<SharedValue<Value>> = true;
 template <class Type>
 inline constexpr bool is_bytes = false;
 template <std::size_t kSize>
@@ -113,6 +118,8 @@ void put(const Member& member, const FieldType& field, Builder& builder) {
     if (member == Member{}) return;
   if constexpr (is_optional<Member>) {
     if (member) put(*member, field, builder);
+  } else if constexpr (is_shared<Member>) {
+    put(*member, field, builder);
   } else if constexpr (is_plain<Member>) {
     using Raw = std::decay_t<decltype(field.get(builder.asReader()))>;
     field.set(builder, to_raw<Raw>(member));
@@ -227,6 +234,8 @@ void take(Member& member, const FieldType& field, const Reader& reader) {
     } else {
       if (field.has(reader)) member = from_raw<Value>(field.get(reader), field);
     }
+  } else if constexpr (is_shared<Member>) {
+    take(member.change(), field, reader);
   } else {
     if constexpr (FieldType::rule.sparse)
       if (!field.has(reader)) return;

@@ -149,9 +149,9 @@ TEST_CASE("tasks of an elastic job are told who else runs, and again when their 
   };
   CHECK(agent.launches().front().follows_members);
   CHECK(newest().notify_signal == SIGUSR2);
-  REQUIRE(newest().members.size() == 3);
-  CHECK(newest().members[2].index == 2);
-  CHECK(newest().members[2].node == "node1");
+  REQUIRE(newest().members->size() == 3);
+  CHECK(newest().members->at(2).index == 2);
+  CHECK(newest().members->at(2).node == "node1");
   const TaskKey last = agent.running.back();
   agent.running.pop_back();
   (void)cluster.report(agent, {succeeded(last)});
@@ -163,7 +163,7 @@ TEST_CASE("tasks of an elastic job are told who else runs, and again when their 
     cluster.restart();
     REQUIRE_FALSE(cluster.reattach(agent));
   }
-  CHECK(newest().members.size() >= 2);
+  CHECK(newest().members->size() >= 2);
 }
 
 TEST_CASE("under bra an elastic job stays as it started", "[actor]") {

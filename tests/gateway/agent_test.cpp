@@ -80,7 +80,7 @@ TEST_CASE("orders of any size arrive, in messages that fit", "[gateway]") {
   const AgentLink link = coordinator.seen->registrations.take().link;
   // What a job of 150 tasks with an environment of 100 KB is to a node that comes back.
   AgentOrders orders = orders_numbered(1);
-  orders.launches.front().environment["LARGE"].assign(100'000, 'x');
+  orders.launches.front().environment.change()["LARGE"].assign(100'000, 'x');
   orders.launches.assign(150, LaunchOrder(orders.launches.front()));
   for (std::uint32_t i = 0; i < 150; ++i) orders.launches[i].task.index = i;
   orders.stops.resize(100'000, orders.stops.front());

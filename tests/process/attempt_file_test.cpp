@@ -115,7 +115,7 @@ TEST_CASE("An attempt's file has the text that earlier versions wrote, and is re
   REQUIRE(record.order);
   CHECK(record.order->log_limit_bytes == ~std::uint64_t{0});
   CHECK(record.order->method == LimitMethod::cgroup_v1);
-  CHECK(record.order->launch.environment ==
+  CHECK(*record.order->launch.environment ==
         std::map<std::string, std::string>{{"A", "x=y"}, {"EMPTY", ""}});
   CHECK(record.order->user == TaskUser{4'000'000'000, 11, {12, 13}, "alice"});
   REQUIRE(record.started);

@@ -197,14 +197,14 @@ TEST_CASE("A task is told which devices it has", "[process][devices]") {
     fixture.options().devices = kNode;
     fixture.reopen();
     order.limits = {{"fpga", 1}, {"gpu", 2}};
-    order.environment["CUDA_VISIBLE_DEVICES"] = "7";
+    order.environment.change()["CUDA_VISIBLE_DEVICES"] = "7";
     fixture.run(order);
     CHECK(fixture.output(order.task) == "left,gpu0,gpu1 0,1 PCI_BUS_ID\n");
   }
   SECTION("none, where it took none") {
     fixture.options().devices = kNode;
     fixture.reopen();
-    order.command[2] = "echo \"[$FAIRWATER_DEVICES][${CUDA_VISIBLE_DEVICES-unset}]\"";
+    order.command.change()[2] = "echo \"[$FAIRWATER_DEVICES][${CUDA_VISIBLE_DEVICES-unset}]\"";
     fixture.run(order);
     CHECK(fixture.output(order.task) == "[][]\n");
   }

@@ -45,7 +45,7 @@ TEST_CASE("What the job says of ranks stays", "[process]") {
 
 TEST_CASE("An address of IPv6 stands in brackets before its port", "[process]") {
   LaunchOrder order = order_of(0);
-  order.gang.front().address = "fd00::7";
+  order.gang.change().front().address = "fd00::7";
   Environment environment;
   name_gang(order, environment);
   CHECK(environment.at("FAIRWATER_RENDEZVOUS") == "[fd00::7]:20097");
@@ -54,7 +54,7 @@ TEST_CASE("An address of IPv6 stands in brackets before its port", "[process]") 
 
 TEST_CASE("A task of no gang is told nothing", "[process]") {
   LaunchOrder order = order_of(0);
-  order.gang.clear();
+  order.gang = {};
   Environment environment;
   name_gang(order, environment);
   CHECK(environment.empty());

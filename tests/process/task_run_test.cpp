@@ -50,7 +50,7 @@ TEST_CASE("What cannot be started says why", "[process]") {
     CHECK(result.message == "directory /no/such/directory: No such file or directory");
   }
   SECTION("no command at all") {
-    order.command.clear();
+    order.command = {};
     const auto error = fixture.host().launch(order);
     CHECK(details(error).code == ErrorCode::invalid_input);
     CHECK(details(error).field == "command");
@@ -97,7 +97,7 @@ TEST_CASE("A task sees its environment, directory and place in the job", "[proce
   ::setenv("SECRET_OF_THE_AGENT", "1", 1);
   order.task = {JobId{77}, 3, 2};
   order.task_count = 9;
-  order.environment["GIVEN"] = "two words\nand a line";
+  order.environment.change()["GIVEN"] = "two words\nand a line";
   order.directory = "/usr";
   fixture.run(order);
   std::istringstream text(fixture.output(order.task));
@@ -129,12 +129,12 @@ TEST_CASE("A task has a directory of its own, which is gone afterwards", "[proce
   }
   SECTION("unless its job names another") {
     order.directory = "/usr";
-    order.command[2] = "pwd; echo $HOME; touch $TMPDIR/x";
+    order.command.change()[2] = "pwd; echo $HOME; touch $TMPDIR/x";
     CHECK(fixture.run(order).exit_code == 0);
     CHECK(fixture.output(order.task) == "/usr\n" + own + "\n");
   }
   SECTION("also when its supervisor is killed") {
-    order.command[2] = "touch here; echo up; sleep 30";
+    order.command.change()[2] = "touch here; echo up; sleep 30";
     REQUIRE(!fixture.host().launch(order));
     REQUIRE(eventually([&] { return fixture.output(order.task) == "up\n"; }));
     const AttemptFile file(fixture.directory(), order.task);

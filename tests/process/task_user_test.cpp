@@ -122,7 +122,7 @@ TEST_CASE("A task reaches neither other tenants, nor its supervisor, nor the hos
   LaunchOrder attacker = fixture.shell_of(2, "");
   attacker.environment = {
       {"VICTIM", pid}, {"DATA", directory}, {"SUPERVISOR", std::to_string(supervisor)}};
-  attacker.command[2] = R"(
+  attacker.command.change()[2] = R"(
     try() { if "$@" >/dev/null 2>&1; then echo "could: $*"; fi; }
     try cat /proc/$VICTIM/environ
     try kill -0 $VICTIM

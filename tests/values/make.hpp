@@ -53,6 +53,8 @@ class Maker {
       for (auto& byte : member) fill(byte);
     } else if constexpr (std::is_same_v<Member, ResourceVector>) {
       for (std::size_t left = source_.size(kMaxResources); left > 0; --left) fill(member[left - 1]);
+    } else if constexpr (fields::is_shared<Member>) {
+      fill(member.change());
     } else if constexpr (fields::is_optional<Member>) {
       if (source_.choose(0, 1, 0) == 1) fill(member.emplace());
     } else if constexpr (fields::is_vector<Member>) {

@@ -269,7 +269,7 @@ void Connection::orders(std::uint64_t number, const AgentOrders& orders) {
 void Connection::keep_as_ghost(const AgentOrders& orders) {
   if (orders.launches.empty()) return;
   AgentOrders ghost = orders;
-  for (auto& launch : ghost.launches) launch.environment[kGhostMark] = "yes";
+  for (auto& launch : ghost.launches) launch.environment.change()[kGhostMark] = "yes";
   agent_.keep_ghost(std::move(ghost));
 }
 

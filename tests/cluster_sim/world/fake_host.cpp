@@ -34,7 +34,7 @@ FakeHost::behavior_type fake_host(FakeHost::stateful_pointer<FakeHostState> self
         return HostInventory{machine->scan()};
       },
       [=](const LaunchAttempt& launch) -> caf::result<AttemptLaunched> {
-        if (launch.order.environment.contains(kGhostMark))
+        if (launch.order.environment->contains(kGhostMark))
           stage->broken(
               "{} carries out an order of epoch {} to start task {}, and knows a later one",
               machine->spec.traits.name, launch.order.epoch, text_of(launch.order.task));

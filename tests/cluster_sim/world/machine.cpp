@@ -101,7 +101,7 @@ caf::error Machine::launch(const LaunchOrder& order) {
     return {};
   }
   checker_.started(spec.traits.name, order.task);
-  const bool is_service = order.environment.contains(kServiceMark);
+  const bool is_service = order.environment->contains(kServiceMark);
   const std::int64_t longest_us = hurries ? kSecond : is_service ? 900 * kSecond : 40 * kSecond;
   run(order.task, stage_.chance.spread(200 * kMs, longest_us));
   return {};
@@ -152,7 +152,7 @@ void Machine::hand_out(const LaunchOrder& order, Attempt& attempt) {
 }
 
 bool Machine::has_too_little_memory(const LaunchOrder& order) {
-  const auto needs = order.environment.find(kMemoryMark);
+  const auto needs = order.environment->find(kMemoryMark);
   return needs != order.environment.end() && order.limits.at("memory") < std::stoll(needs->second);
 }
 

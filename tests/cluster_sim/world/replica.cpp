@@ -127,7 +127,7 @@ bool Replica::start() {
     checker_.known_format = kNewestFormat;
   options.beat_ms = kBeat_ms;
   options.try_ms = kTry_ms;
-  options.keep_ms = terms_.history.keep_jobs_ms;
+  options.keep_ms = terms_.history.jobs.keep_jobs_ms;
   options.now = [this] { return now(); };
   options.wall_clock = [this] { return wall_time(); };
   options.pause = [this](std::int64_t ms) { threads_->wait(ms * kMs); };
