@@ -83,14 +83,37 @@ BalanceConversion read_conversion(const Field& field) {
   return conversion;
 }
 
-/// `history: {checkpoint_every: 250000, keep_jobs: 30d, archive: {age: 1000d, bytes: 100GiB}}`.
+void read_job_retention(const FieldMap& fields, JobRetention& retention) {
+  fields.read("keep_jobs", retention.keep_jobs_ms, &Field::duration_ms);
+  fields.read("most_jobs", retention.most_jobs, [](const Field& jobs) {
+    return static_cast<std::uint64_t>(jobs.integer(0, 1'000'000'000'000));
+  });
+}
+
+/// What a tenant's key does not say is as for all.
+std::map<std::string, JobRetention> read_job_retentions(const Field& field,
+                                                        const JobRetention& of_all) {
+  std::map<std::string, JobRetention> retentions;
+  for (const auto& [tenant, value] : field.entries()) {
+    if (!is_valid_name(tenant)) value.fail("'" + tenant + "' is not the name of a tenant");
+    const FieldMap fields = value.object();
+    read_job_retention(fields, retentions.emplace(tenant, of_all).first->second);
+    fields.done();
+  }
+  return retentions;
+}
+
+/// `history: {checkpoint_every: 250000, keep_jobs: 30d, tenants: {guests: {keep_jobs: 1d}},
+/// archive: {age: 1000d, bytes: 100GiB}}`.
 HistoryLimits read_history(const Field& field) {
   HistoryLimits limits;
   const FieldMap fields = field.object();
   fields.read("checkpoint_every", limits.checkpoint_every, [](const Field& records) {
     return static_cast<std::uint64_t>(records.integer(1, 1'000'000'000));
   });
-  fields.read("keep_jobs", limits.keep_jobs_ms, &Field::duration_ms);
+  read_job_retention(fields, limits.jobs);
+  if (const auto tenants = fields.find("tenants"))
+    limits.tenants = read_job_retentions(*tenants, limits.jobs);
   if (const auto archive = fields.find("archive")) {
     const FieldMap bounds = archive->object();
     bounds.read("age", limits.keep_archive_ms, &Field::duration_ms);

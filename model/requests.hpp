@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "model/history.hpp"
 #include "model/job.hpp"
 #include "model/journal.hpp"
 #include "model/node.hpp"
@@ -84,6 +85,7 @@ struct ClusterStatus {
   std::string storage_damage;         ///< what of the ledger could not be read; empty: nothing
   std::string leader;                 ///< the coordinator that answers; empty: there is one alone
   std::vector<ReplicaInfo> replicas;  ///< by name; empty likewise
+  HistoryStanding history;            ///< of the coordinator that answers
   friend bool operator==(const ClusterStatus&, const ClusterStatus&) = default;
 };
 

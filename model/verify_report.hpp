@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "model/ledger_mark.hpp"
 #include "policy/core/types.hpp"
 
 namespace fairwater::inline model {
@@ -20,6 +21,7 @@ struct VerifyReport {
   std::vector<std::string> differences;  ///< at most 100, each naming family, key and what differs
   /// What stood after this record was taken as given; 0: nothing was.
   std::uint64_t begins_after = 0;
+  LedgerMark end = {};  ///< the newest record; what is not whole has none
   friend bool operator==(const VerifyReport&, const VerifyReport&) = default;
 };
 

@@ -286,6 +286,18 @@ struct ClusterStatus {
   storageDamage @14 :Text;  # what of the ledger could not be read since the start; empty: nothing
   leader @15 :Text;         # the coordinator that answers, by name; empty: it has no replicas
   replicas @16 :List(ReplicaInfo);
+  history @17 :HistoryStanding;  # of the coordinator that answers
+}
+
+struct HistoryStanding {
+  # What of the ledger's history is in the archive. All 0 from a coordinator that does not say.
+  files @0 :UInt64;
+  bytes @1 :UInt64;
+  first @2 :UInt64;       # the oldest record that is kept there; 0: none is
+  last @3 :UInt64;        # the newest
+  checkpoint @4 :UInt64;  # the record that the newest checkpoint is of; 0: there was none
+  cutAt @5 :Int64;        # when the newest file was made
+  failure @6 :Text;       # why history was not cut when it was last tried; empty: it was
 }
 
 struct ReplicaInfo {
@@ -600,4 +612,7 @@ struct VerifyReport {
   netSum @2 :Int64;
   differences @3 :List(Text);
   beginsAfter @4 :UInt64;  # what stood after this record was taken as given
+  lastCycle @5 :UInt64;    # the newest record; 0, and no hash, of what is not whole
+  lastHash @6 :Data;
+  incarnation @7 :UInt32;
 }

@@ -194,6 +194,13 @@ std::unique_ptr<SegmentReader> Archive::open(const SegmentName& segment) const {
 
 std::uint64_t Archive::bytes() const { return bytes_below(env_, path_); }
 
+WallTime Archive::made_at(const SegmentName& segment) const {
+  std::uint64_t seconds = 0;
+  const rocksdb::Status found =
+      env_->GetFileModificationTime(path_ + "/" + segment.text(), &seconds);
+  return {found.ok() ? static_cast<std::int64_t>(seconds) * 1'000'000 : 0};
+}
+
 std::uint64_t Archive::remove(const SegmentName& segment) const {
   const std::string path = path_ + "/" + segment.text();
   std::uint64_t bytes = 0;

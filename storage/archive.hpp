@@ -131,6 +131,8 @@ class Archive {
   [[nodiscard]] std::unique_ptr<SegmentReader> open(const SegmentName& segment) const;
   /// Of all its files.
   [[nodiscard]] std::uint64_t bytes() const;
+  /// When the file was made, or copied to where it is. Not set where that cannot be told.
+  [[nodiscard]] WallTime made_at(const SegmentName& segment) const;
   /// The bytes that it had.
   std::uint64_t remove(const SegmentName& segment) const;
 

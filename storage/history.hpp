@@ -8,7 +8,8 @@
 //   segment written, durable under its name
 //        │
 //        v
-//   its records go from the database; its jobs, too, once they ended long enough ago
+//   its records go from the database; its jobs, too, once they ended long enough ago, or their
+//   tenant has more of them listed than it may (storage/job_dropper.hpp)
 //        │
 //        v
 //   the oldest segments go, when the archive is older or larger than it may be
@@ -26,18 +27,9 @@
 #include "storage/archive.hpp"
 #include "storage/database.hpp"
 #include "storage/directory.hpp"
+#include "storage/job_dropper.hpp"
 
 namespace fairwater::inline storage {
-
-/// What of the archived jobs is not in the database any more: all of segments that end before
-/// `segment_end`, and of the one that ends with it those up to `job`.
-struct DroppedJobs {
-  std::uint64_t segment_end = 0;
-  JobId job;
-  [[nodiscard]] bool all_of(const SegmentName& segment) const;
-  [[nodiscard]] bool has(const SegmentName& segment, JobId id) const;
-};
-[[nodiscard]] DroppedJobs read_dropped(const Snapshot& snapshot);
 
 /// Number of the oldest journal record in the database; 1 when there is none.
 [[nodiscard]] std::uint64_t journal_begin(const Snapshot& snapshot);
@@ -46,7 +38,13 @@ class HistoryCutter {
  public:
   /// `database` outlives it.
   HistoryCutter(Database& database, const SpaceGuard& space, Archive archive, bool sync)
-      : database_(database), space_(space), archive_(std::move(archive)), sync_(sync) {}
+      : database_(database),
+        space_(space),
+        archive_(std::move(archive)),
+        jobs_(database, archive_, sync),
+        sync_(sync) {
+    look();
+  }
 
   /// Does all that is due at `now`, of a ledger with this newest checkpoint. Beside the database's
   /// writer, from any thread; one at a time, others wait. Throws StorageFault: disk_full,
@@ -55,21 +53,31 @@ class HistoryCutter {
   /// Ends soon with what is whole when it is told to rest.
   HistoryReport cut(const Checkpointed& checkpoint, const HistoryLimits& limits, WallTime now);
 
-  /// From any thread.
+  /// From any thread, as what follows.
   void rest(bool rests) { rests_ = rests; }
+  /// All but the checkpoint.
+  [[nodiscard]] HistoryStanding standing() const;
+  /// History was not cut, and why; until the next cut() that ends.
+  void failed(const std::string& why);
 
  private:
   void write_segment(const Checkpointed& checkpoint, HistoryReport& report);
   void drop_records(std::uint64_t last);
-  std::uint64_t drop_jobs(const SegmentName& segment, const DroppedJobs& dropped);
+  /// Whether a job in it is in the database, too. O(its jobs) at most.
+  [[nodiscard]] bool has_listed(const SegmentName& segment, const DroppedJobs& dropped) const;
   void expire(const HistoryLimits& limits, WallTime now, HistoryReport& report);
+  /// What the archive has.
+  void look();
 
   Database& database_;
   const SpaceGuard& space_;
   Archive archive_;
+  JobDropper jobs_;
   bool sync_;
   std::mutex one_at_a_time_;
   std::atomic<bool> rests_ = false;
+  mutable std::mutex standing_mutex_;
+  HistoryStanding standing_;  // guarded by standing_mutex_: it is asked for during a cut
 };
 
 }  // namespace fairwater::inline storage

@@ -416,11 +416,23 @@ Expected<MeasuredCheckpoint> Ledger::measure_checkpoint() const {
 void Ledger::rest_history(bool rests) { impl_->history().rest(rests); }
 
 Expected<HistoryReport> Ledger::cut_history(const HistoryLimits& limits) {
-  return guard_storage(impl_->directory(), [&]() -> Expected<HistoryReport> {
+  auto report = guard_storage(impl_->directory(), [&]() -> Expected<HistoryReport> {
     const LedgerMeta meta = impl_->meta();
     return impl_->history().cut({meta.checkpoint, meta.checkpoint_hash.value_or(Hash{})}, limits,
                                 impl_->options().clock());
   });
+  if (!report) history_failed(report.error());
+  return report;
+}
+
+void Ledger::history_failed(const caf::error& why) {
+  impl_->history().failed(details(why).message);
+}
+
+HistoryStanding Ledger::history() const {
+  HistoryStanding standing = impl_->history().standing();
+  standing.checkpoint = impl_->meta().checkpoint;
+  return standing;
 }
 
 VerifyReport Ledger::verify(VerifyScope scope) const {

@@ -188,6 +188,10 @@ class Ledger {
   /// Beside the writer, from any thread. Errors: disk_full, storage_damaged (the journal comes to
   /// something else than the checkpoint says), storage_failed.
   [[nodiscard]] Expected<HistoryReport> cut_history(const HistoryLimits& limits);
+  /// No checkpoint could be made: history() says so until history is cut.
+  void history_failed(const caf::error& why);
+  /// From any thread. Reads no file.
+  [[nodiscard]] HistoryStanding history() const;
 
   /// Rebuilds everything from the journal in memory and compares it, family by family, with what is
   /// stored; checks the hash chain and that nets sum to zero. Where history was archived it begins

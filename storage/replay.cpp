@@ -99,26 +99,30 @@ void load_standing(const SegmentReader& segment, RebuiltRecords& records) {
 }
 
 bool visit_jobs(
-    const SegmentReader& segment, const std::function<bool(JobId)>& is_wanted,
+    const SegmentReader& segment, const IsWanted& is_wanted,
     const std::function<bool(Family, const std::string& key, const std::string& value)>& visit) {
   bool goes_on = true;
+  SegmentCursor task(segment, SegmentPart::tasks);
   segment.walk(SegmentPart::jobs, "", [&](std::string_view key, std::string_view value) {
     const auto job = decode_stored<JobRecord>(Family::jobs, key, value);
-    if (!is_wanted(job.id)) return true;
-    for (const DerivedEntry& entry : entries_of(job))
-      goes_on = goes_on && visit(entry.family, entry.key, entry.value);
-    return goes_on = goes_on && visit(Family::jobs, std::string(key), std::string(value));
-  });
-  if (!goes_on) return false;
-  segment.walk(SegmentPart::tasks, "", [&](std::string_view key, std::string_view value) {
-    if (!is_wanted(JobId{from_big_endian<std::uint64_t>(key)})) return true;
-    return goes_on = visit(Family::tasks, std::string(key), std::string(value));
+    const bool wanted = is_wanted(job);
+    if (wanted) {
+      for (const DerivedEntry& entry : entries_of(job))
+        goes_on = goes_on && visit(entry.family, entry.key, entry.value);
+      goes_on = goes_on && visit(Family::jobs, std::string(key), std::string(value));
+    }
+    const std::string tasks_end = task_key(JobId{job.id.value + 1}, 0);
+    for (;
+         goes_on && task.is_valid() && task.part() == SegmentPart::tasks && task.key() < tasks_end;
+         task.next())
+      if (wanted && task.key().starts_with(key))
+        goes_on = visit(Family::tasks, std::string(task.key()), std::string(task.value()));
+    return goes_on;
   });
   return goes_on;
 }
 
-void load_jobs(const SegmentReader& segment, RebuiltRecords& records,
-               const std::function<bool(JobId)>& is_wanted) {
+void load_jobs(const SegmentReader& segment, RebuiltRecords& records, const IsWanted& is_wanted) {
   Pieces pieces(records);
   visit_jobs(segment, is_wanted, [&](Family family, std::string key, std::string value) {
     pieces.add(family, std::move(key), std::move(value));

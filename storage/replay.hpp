@@ -36,15 +36,16 @@ class JournalReplay {
 /// Puts into `records` what stood after the segment's last record.
 void load_standing(const SegmentReader& segment, RebuiltRecords& records);
 
+using IsWanted = std::function<bool(const JobRecord&)>;
+
 /// Those jobs of the segment that `is_wanted` says, with their tasks and their entries in lists,
 /// one record at a time until `visit` returns false; then that is returned.
 bool visit_jobs(
-    const SegmentReader& segment, const std::function<bool(JobId)>& is_wanted,
+    const SegmentReader& segment, const IsWanted& is_wanted,
     const std::function<bool(Family, const std::string& key, const std::string& value)>& visit);
 
 /// Puts those jobs of the segment into `records` that `is_wanted` says, as visit_jobs() has them.
-void load_jobs(const SegmentReader& segment, RebuiltRecords& records,
-               const std::function<bool(JobId)>& is_wanted);
+void load_jobs(const SegmentReader& segment, RebuiltRecords& records, const IsWanted& is_wanted);
 
 using PartVisit =
     std::function<void(SegmentPart part, std::string_view key, std::string_view value)>;

@@ -6,6 +6,7 @@
 
 #include <capnp/pretty-print.h>
 
+#include "storage/dropped_jobs.hpp"
 #include "storage/history.hpp"
 #include "storage/replay.hpp"
 
@@ -265,27 +266,28 @@ class Verification {
       return false;
     }
     replay.end();
+    const LedgerMeta& meta = replay.meta();
+    if (meta.last_number > 0) report_.end = {meta.incarnation, meta.last_number, meta.last_hash};
     return true;
   }
-
-  using IsListed = std::function<bool(JobId)>;
 
   /// Files with jobs that the archive holds up to record `end`, and the database lists, too; until
   /// `visit` returns false, then that is returned.
   bool visit_listed(std::uint64_t end,
-                    const std::function<bool(const SegmentReader&, const IsListed&)>& visit) {
+                    const std::function<bool(const SegmentReader&, const IsWanted&)>& visit) {
     const DroppedJobs dropped = read_dropped(snapshot_);
     for (const SegmentName& segment : archive_.segments()) {
       if (segment.last > end || dropped.all_of(segment)) continue;
       const auto reader = archive_.open(segment);
-      if (reader && !visit(*reader, [&](JobId id) { return !dropped.has(segment, id); }))
+      if (reader &&
+          !visit(*reader, [&](const JobRecord& job) { return !dropped.has(segment, job); }))
         return false;
     }
     return true;
   }
 
   void add_listed(std::uint64_t end) {
-    visit_listed(end, [&](const SegmentReader& segment, const IsListed& is_listed) {
+    visit_listed(end, [&](const SegmentReader& segment, const IsWanted& is_listed) {
       load_jobs(segment, records_, is_listed);
       return true;
     });
@@ -297,7 +299,7 @@ class Verification {
   bool is_as_given(std::uint64_t end) {
     std::array<std::uint64_t, kFamilyCount> listed{};
     const bool has_listed = visit_listed(end, [&](const SegmentReader& segment,
-                                                  const IsListed& is_listed) {
+                                                  const IsWanted& is_listed) {
       return visit_jobs(segment, is_listed,
                         [&](Family family, const std::string& key, const std::string& value) {
                           ++listed[static_cast<std::size_t>(family)];

@@ -138,6 +138,10 @@ Expected<Cluster> start_cluster(caf::actor_system& system, std::shared_ptr<Ledge
     const auto held = ledger.lock();
     return held ? LedgerEnd{held->end(), held->given_up(), epoch} : LedgerEnd{};
   };
+  context->history = [ledger = std::weak_ptr<Ledger>(ledger)] {
+    const auto held = ledger.lock();
+    return held ? held->history() : HistoryStanding{};
+  };
   Cluster cluster;
   cluster.ledger = ledger;
   cluster.context = context;

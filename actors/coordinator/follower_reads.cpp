@@ -25,6 +25,7 @@ ClusterStatus read_status(const Ledger& ledger) {
   status.epoch = ledger.epoch();
   status.cycle = ledger.last_number();
   status.position = ledger.position();
+  status.history = ledger.history();
   status.tenants = static_cast<std::uint32_t>(ledger.tenants().size());
   for (const NodeRecord& node : ledger.nodes()) {
     ++status.nodes;

@@ -35,6 +35,7 @@ void rest(HistorianSelf self) { self->delayed_send(self, kHistoryPause, HistoryT
 
 /// Logs the first of several failures: the next turn tries again.
 void note_failure(HistorianState& state, const caf::error& error) {
+  state.ledger->history_failed(error);
   if (!std::exchange(state.told_of_failure, true))
     spdlog::warn("history was not cut: {}", details(error).message);
 }

@@ -149,6 +149,7 @@ ClusterStatus describe_cluster(CoordinatorState& state) {
   status.capacity = state.context->catalog.to_named(nodes.capacity);
   status.used = state.context->catalog.to_named(used);
   status.storage_damage = state.context->alarm->text();
+  status.history = state.context->history();
   if (const auto& leadership = state.context->settings.leadership) {
     status.leader = leadership->name();
     status.replicas = leadership->replicas();

@@ -75,6 +75,16 @@ Json replicas_json(const ClusterStatus& status) {
   return replicas;
 }
 
+Json history_json(const HistoryStanding& history) {
+  return Json{{"files", history.files},
+              {"bytes", history.bytes},
+              {"first_cycle", history.first},
+              {"last_cycle", history.last},
+              {"checkpoint_cycle", history.checkpoint},
+              {"cut_at", json_time(history.cut_at)},
+              {"failure", history.failure.empty() ? Json() : Json(history.failure)}};
+}
+
 }  // namespace
 
 Json status_json(const ClusterStatus& status) {
@@ -95,7 +105,8 @@ Json status_json(const ClusterStatus& status) {
                 {"used", json_amounts(status.used)},
                 {"storage_damage", status.storage_damage},
                 {"leader", status.leader.empty() ? Json() : Json(status.leader)},
-                {"replicas", replicas_json(status)}}}};
+                {"replicas", replicas_json(status)},
+                {"history", history_json(status.history)}}}};
 }
 
 Json token_json(const TokenInfo& token) {
@@ -326,6 +337,10 @@ Json verify_json(const VerifyReport& report) {
             {"net_sum", report.net_sum},
             {"differences", report.differences}};
   if (report.begins_after > 0) json["begins_after"] = report.begins_after;
+  if (report.end.hash) {
+    json["last_cycle"] = report.end.number;
+    json["last_hash"] = to_hex(*report.end.hash);
+  }
   return json;
 }
 

@@ -73,6 +73,21 @@ struct Fields<ClusterStatus> {
     FAIRWATER_FIELD(storage_damage, StorageDamage);
     FAIRWATER_FIELD(leader, Leader);
     FAIRWATER_FIELD(replicas, Replicas);
+    FAIRWATER_FIELD(history, History);
+  }
+};
+
+template <>
+struct Fields<HistoryStanding> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(files, Files);
+    FAIRWATER_FIELD(bytes, Bytes);
+    FAIRWATER_FIELD(first, First);
+    FAIRWATER_FIELD(last, Last);
+    FAIRWATER_FIELD(checkpoint, Checkpoint);
+    FAIRWATER_FIELD(cut_at, CutAt);
+    FAIRWATER_FIELD(failure, Failure);
   }
 };
 
@@ -432,6 +447,9 @@ struct Fields<VerifyReport> {
     FAIRWATER_FIELD(net_sum, NetSum);
     FAIRWATER_FIELD(differences, Differences);
     FAIRWATER_FIELD(begins_after, BeginsAfter);
+    FAIRWATER_FIELD(end.number, LastCycle);
+    FAIRWATER_FIELD(end.hash, LastHash);
+    FAIRWATER_FIELD(end.incarnation, Incarnation);
   }
 };
 

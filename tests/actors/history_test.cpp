@@ -14,7 +14,7 @@ ClusterSettings settings_keeping_history(std::uint64_t checkpoint_every,
                                          std::int64_t keep_jobs_ms) {
   ClusterSettings settings = ClusterFixture::default_settings();
   settings.history.checkpoint_every = checkpoint_every;
-  settings.history.keep_jobs_ms = keep_jobs_ms;
+  settings.history.jobs.keep_jobs_ms = keep_jobs_ms;
   return settings;
 }
 
@@ -59,6 +59,14 @@ TEST_CASE("history is archived behind checkpoints, and jobs of long ago are stil
   const auto after = cluster.journal();
   REQUIRE(after.size() == records.size() + 1);
   CHECK(std::equal(records.begin(), records.end(), after.begin()));
+  const HistoryStanding standing = cluster.ask<ClusterStatus>(GetStatus{})->history;
+  CHECK(standing.files == 1);
+  CHECK(standing.bytes > 0);
+  CHECK(standing.first == 1);
+  CHECK(standing.last == records.size());
+  CHECK(standing.checkpoint == records.size());
+  CHECK(standing.cut_at);
+  CHECK(standing.failure.empty());
   for (const bool with_archive : {false, true}) {
     const auto report =
         *cluster.ask<VerifyReport>(VerifyLedger{cluster.operator_caller(), with_archive});
@@ -177,8 +185,11 @@ TEST_CASE("a journal that does not come to its checkpoint's state is told, and k
                                                 Commit{{Checkpointed{end, {}}}, 0});
   REQUIRE(committed);
   cluster.advance(kTurn_ms);
-  CHECK_THAT(cluster.ask<ClusterStatus>(GetStatus{})->storage_damage,
-             Contains("cannot be archived"));
+  const auto status = *cluster.ask<ClusterStatus>(GetStatus{});
+  CHECK_THAT(status.storage_damage, Contains("cannot be archived"));
+  CHECK_THAT(status.history.failure, Contains("cannot be archived"));
+  CHECK(status.history.files == 0);
+  CHECK(status.history.checkpoint == end);
   CHECK(cluster.journal().front().number == 1);
   CHECK(cluster.verify().ok);
 }
@@ -191,9 +202,13 @@ TEST_CASE("a full disk keeps history where it is until there is room", "[actor][
   cluster.fill_disk(true);
   cluster.advance(kTurn_ms);
   cluster.fill_disk(false);
+  const auto standing = [&] { return cluster.ask<ClusterStatus>(GetStatus{})->history; };
   CHECK(checkpoints_in(cluster) == 0);
+  CHECK_THAT(standing().failure, Contains("is full"));
   cluster.advance(kTurn_ms);
   CHECK(checkpoints_in(cluster) == 1);
+  CHECK(standing().failure.empty());
+  CHECK(standing().files == 1);
   CHECK(listed(cluster).jobs.empty());
   CHECK(cluster.show(jobs.front()).job.tasks.succeeded == 1);
 }

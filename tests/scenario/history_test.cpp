@@ -59,5 +59,54 @@ TEST_CASE("history that is archived at work outlives kills, and is told and prov
   CHECK(each_ran_once(log, tasks_of_job));
 }
 
+TEST_CASE("of each tenant as many jobs are listed as it keeps, after another configuration, too",
+          "[scenario][history]") {
+  const auto keeping = [](const std::string& own) {
+    return "history: {checkpoint_every: 40, keep_jobs: 0s, tenants: {" + own + "}}\n";
+  };
+  Cluster cluster(
+      {.agents = {{"node1"}},
+       .tenants = tenants({{"physics", 1}, {"guests", 1}, {"others", 1}, {"late", 1}})});
+  const std::string configuration = read_file(cluster.coordinator_config());
+  const auto configure = [&](const std::string& own) {
+    std::ofstream(cluster.coordinator_config()) << configuration << keeping(own);
+  };
+  configure("physics: {keep_jobs: 1d}, guests: {keep_jobs: 1d, most_jobs: 3}");
+  cluster.start();
+  std::map<std::string, std::vector<std::uint64_t>> jobs;
+  const auto run_one = [&](const std::string& tenant) {
+    jobs[tenant].push_back(cluster.submit(job_file(tenant, 1, "command: ['true']\n")));
+    REQUIRE(cluster.wait({jobs[tenant].back()}) == 0);
+  };
+  const auto listed = [&](const std::string& tenant) {
+    std::vector<std::uint64_t> ids;
+    const json answer = cluster.ask({"job", "list", "--tenant", tenant});
+    for (const json& job : answer["jobs"]) ids.push_back(job["id"]);
+    std::sort(ids.begin(), ids.end());
+    return ids;
+  };
+  for (int i = 0; i < 6; ++i)
+    for (const char* tenant : {"physics", "guests", "others"}) run_one(tenant);
+  // A file takes what came before a checkpoint, and checkpoints come with the journal.
+  harness::wait_until("the others' jobs are archived", Duration(60'000), [&] {
+    run_one("late");
+    return listed("others").empty();
+  });
+  const std::vector<std::uint64_t> newest(jobs["guests"].end() - 3, jobs["guests"].end());
+  CHECK(listed("physics") == jobs["physics"]);
+  CHECK(listed("guests") == newest);
+  for (const auto& [tenant, ids] : jobs)
+    for (const auto id : ids) CHECK(cluster.job(id)["state"] == "succeeded");
+  CHECK(cluster.ask({"ledger", "verify", "--archive"})["ok"] == true);
+
+  cluster.stop_coordinator(SIGKILL);
+  configure("guests: {keep_jobs: 1d, most_jobs: 1}");
+  cluster.start_coordinator();
+  harness::wait_until("physics has lost its limits", Duration(60'000),
+                      [&] { return listed("physics").empty(); });
+  CHECK(listed("guests") == std::vector{newest.back()});
+  CHECK(cluster.ask({"ledger", "verify", "--archive"})["ok"] == true);
+}
+
 }  // namespace
 }  // namespace fairwater::scenario

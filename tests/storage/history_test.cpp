@@ -1,7 +1,6 @@
 // History that is cut: what the archive takes over is what was there, whenever it is broken off.
 #include "storage/history.hpp"
 
-#include <atomic>
 #include <filesystem>
 #include <fstream>
 
@@ -10,6 +9,7 @@
 #include "storage/archive.hpp"
 #include "storage/backup.hpp"
 #include "storage/standing_state.hpp"
+#include "tests/storage/history_support.hpp"
 #include "tests/storage/memory_disk.hpp"
 #include "tests/storage/support.hpp"
 
@@ -21,8 +21,6 @@ using Catch::Matchers::Contains;
 using Catch::Matchers::EndsWith;
 using Catch::Matchers::StartsWith;
 
-constexpr std::int64_t kHour_us = std::int64_t{3600} * 1'000'000;
-
 /// Each record is an hour later than the one before.
 std::function<WallTime()> hourly() {
   auto time = std::make_shared<std::int64_t>(0);
@@ -31,19 +29,8 @@ std::function<WallTime()> hourly() {
 
 HistoryLimits keeping_jobs(std::int64_t hours) {
   HistoryLimits limits;
-  limits.keep_jobs_ms = hours * 3'600'000;
+  limits.jobs.keep_jobs_ms = hours * 3'600'000;
   return limits;
-}
-
-void checkpoint(Ledger& ledger) { must(ledger.append({must(ledger.measure_checkpoint()).record})); }
-
-void must_verify(const Ledger& ledger) {
-  for (const VerifyScope scope : {VerifyScope::database, VerifyScope::archive}) {
-    const VerifyReport report = ledger.verify(scope);
-    for (const std::string& difference : report.differences) FAIL_CHECK(difference);
-    CHECK(report.ok);
-    CHECK(report.begins_after + report.records == ledger.last_number());
-  }
 }
 
 std::vector<JournalRecord> journal_of(const Ledger& ledger, std::uint64_t from) {
@@ -354,56 +341,6 @@ TEST_CASE("a backup holds the archive, and what is restored from it verifies", "
 
 // -- broken off -----------------------------------------------------------------------------------
 
-/// Refuses every write from some operation on.
-class FailingDisk final : public rocksdb::EnvWrapper {
- public:
-  FailingDisk() : EnvWrapper(rocksdb::Env::Default()) {}
-  std::atomic<std::int64_t> left = std::int64_t{1} << 60;
-
-  rocksdb::Status admit() {
-    return --left >= 0 ? rocksdb::Status::OK() : rocksdb::Status::IOError("the disk is broken");
-  }
-  rocksdb::Status NewWritableFile(const std::string& name,
-                                  std::unique_ptr<rocksdb::WritableFile>* file,
-                                  const rocksdb::EnvOptions& options) override {
-    rocksdb::Status status = admit();
-    if (status.ok()) status = EnvWrapper::NewWritableFile(name, file, options);
-    if (status.ok()) *file = std::make_unique<File>(*this, std::move(*file));
-    return status;
-  }
-  rocksdb::Status RenameFile(const std::string& from, const std::string& to) override {
-    const rocksdb::Status status = admit();
-    return status.ok() ? EnvWrapper::RenameFile(from, to) : status;
-  }
-  rocksdb::Status DeleteFile(const std::string& name) override {
-    const rocksdb::Status status = admit();
-    return status.ok() ? EnvWrapper::DeleteFile(name) : status;
-  }
-
- private:
-  class File final : public rocksdb::WritableFileWrapper {
-   public:
-    File(FailingDisk& disk, std::unique_ptr<rocksdb::WritableFile> file)
-        : WritableFileWrapper(file.get()), disk_(disk), file_(std::move(file)) {}
-    rocksdb::Status Append(const rocksdb::Slice& data) override {
-      const rocksdb::Status status = disk_.admit();
-      return status.ok() ? file_->Append(data) : status;
-    }
-    rocksdb::Status Append(const rocksdb::Slice& data,
-                           const rocksdb::DataVerificationInfo&) override {
-      return Append(data);
-    }
-    rocksdb::Status Sync() override {
-      const rocksdb::Status status = disk_.admit();
-      return status.ok() ? file_->Sync() : status;
-    }
-
-   private:
-    FailingDisk& disk_;
-    std::unique_ptr<rocksdb::WritableFile> file_;
-  };
-};
-
 TEST_CASE("a cut that is broken off at any write loses nothing, and the next one ends it",
           "[history][damage]") {
   std::int64_t operations = 0;
@@ -431,6 +368,37 @@ TEST_CASE("a cut that is broken off at any write loses nothing, and the next one
     CHECK(ledger->record(before.back().number) == before.back());
   }
   CHECK(operations > 5);
+}
+
+TEST_CASE("the ledger says where its history stands", "[history]") {
+  const TemporaryDirectory directory;
+  Written written(directory.path());
+  const auto standing = [&] { return written.ledger->history(); };
+  const Archive archive(directory.path(), rocksdb::Env::Default());
+  const auto all = archive.segments();
+  HistoryStanding expected{3, archive.bytes(), 1, all.back().last, all.back().last, {}, ""};
+  expected.cut_at = archive.made_at(all.back());
+  CHECK(expected.cut_at.microseconds > wall_time_now().microseconds - kHour_us);
+  CHECK(standing() == expected);
+  written.ledger->history_failed(make_error(ErrorCode::disk_full, "no room"));
+  CHECK(standing().failure == "no room");
+
+  HistoryLimits limits = keeping_jobs(0);
+  limits.max_archive_bytes = 1;
+  must(written.ledger->cut_history(limits));
+  expected.files = 1;
+  expected.bytes = archive.bytes();
+  expected.first = all.back().first;
+  CHECK(standing() == expected);
+  written.ledger.reset();
+  written.ledger = must(Ledger::open(existing(directory.path())));
+  CHECK(standing() == expected);
+
+  Checkpointed wrong = must(written.ledger->measure_checkpoint()).record;
+  wrong.state_hash[3] ^= 1;
+  must(written.ledger->append({wrong}));
+  CHECK_FALSE(written.ledger->cut_history(limits));
+  CHECK_THAT(standing().failure, Contains("cannot be archived"));
 }
 
 TEST_CASE("history rests when it is told to", "[history]") {

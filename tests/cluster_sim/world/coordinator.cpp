@@ -16,7 +16,13 @@ Hash join_hash() {
 CoordinatorTerms::CoordinatorTerms(Chance& chance) {
   if (chance.percent(75)) {
     history.checkpoint_every = static_cast<std::uint64_t>(chance.between(1, 150));
-    history.keep_jobs_ms = chance.between(0, 300'000);
+    const auto draw = [&](JobRetention& kept) {
+      kept.keep_jobs_ms = chance.between(0, 300'000);
+      if (chance.percent(30)) kept.most_jobs = static_cast<std::uint64_t>(chance.between(0, 20));
+    };
+    draw(history.jobs);
+    for (const char* tenant : {"tenant0", "tenant1", "tenant2", "group0"})
+      if (chance.percent(30)) draw(history.tenants[tenant]);
   }
   if (chance.percent(30)) debts.cap_part_ms = chance.between(1'000, 120'000);
   if (chance.percent(30)) debts.half_life_ms = chance.between(1'000, 600'000);
@@ -69,6 +75,7 @@ ClusterSettings Coordinator::settings() const {
   settings.ledger_threads = false;
   settings.debts = terms_.debts;
   settings.history = terms_.history;
+  if (stage_.chance.percent(30)) settings.history.tenants.clear();  // until the next start
   settings.wall_clock = [this] { return wall_time(); };
   return settings;
 }
