@@ -6,7 +6,7 @@
 #include "cli/cluster/journal_lines.hpp"
 #include "cli/cluster/json_shapes.hpp"
 #include "cli/cluster/restore_report.hpp"
-#include "cli/cluster/tables.hpp"
+#include "cli/cluster/ledger_tables.hpp"
 #include "cli/core/progress.hpp"
 #include "cli/core/session.hpp"
 #include "cli/core/usage_error.hpp"

@@ -14,21 +14,6 @@
 namespace fairwater::inline cli::inline cluster {
 namespace {
 
-/// `name: value` with the values under each other; rows without a value are left out.
-std::string paragraph(const std::vector<std::pair<std::string, std::string>>& rows) {
-  std::size_t width = 0;
-  for (const auto& [name, value] : rows) width = std::max(width, name.size());
-  std::string text;
-  for (const auto& [name, value] : rows)
-    if (!value.empty())
-      text += fmt::format("{:<{}}  {}\n", name + ":", width + 1, printable(value));
-  return text;
-}
-
-std::string counted(std::uint64_t count, const char* noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 /// Empty, and so not shown, where none is named.
 std::string placement_text(Placement placement) {
   return placement == Placement::unset ? "" : std::string{to_string(placement)};
@@ -85,6 +70,17 @@ std::string replica_text(const ClusterStatus& status) {
   return text;
 }
 
+/// Empty before the first checkpoint.
+std::string history_text(const HistoryStanding& history) {
+  if (history.checkpoint == 0) return "";
+  std::string text = fmt::format("checkpoint at cycle {}", history.checkpoint);
+  if (history.files > 0)
+    text += fmt::format("; cycles {} to {} archived in {}, {:.1f} MiB, last {}", history.first,
+                        history.last, counted(history.files, "file"),
+                        static_cast<double>(history.bytes) / (1 << 20), iso_time(history.cut_at));
+  return text;
+}
+
 }  // namespace
 
 std::string status_text(const ClusterStatus& status) {
@@ -99,6 +95,8 @@ std::string status_text(const ClusterStatus& status) {
       {"capacity", format_amounts(status.capacity)},
       {"used", format_amounts(status.used)},
       {"ledger", fmt::format("cycle {}, sequence at {}", status.cycle, status.position)},
+      {"history", history_text(status.history)},
+      {"NOT ARCHIVED", status.history.failure},
       {"LEDGER DAMAGED", status.storage_damage},
       {"leads", status.leader},
       {"replicas", replica_text(status)},
@@ -201,29 +199,6 @@ std::string totals_text(const TenantInfo& tenant) {
     text += fmt::format(", {} borrowed, {} lent", tenant.record.borrowed_total,
                         tenant.record.lent_total);
   return text + " in all";
-}
-
-/// Who owes or is owed what, in all.
-std::string nets_table(const LedgerView& ledger) {
-  const bool counts_units = ledger.measure.accounting == Accounting::units;
-  std::vector<Column> columns{{"TENANT"}, {"NET", Align::right}};
-  if (counts_units) {
-    columns.push_back({"BORROWED", Align::right});
-    columns.push_back({"LENT", Align::right});
-  }
-  Table nets{columns};
-  for (const auto& tenant : ledger.tenants) {
-    const auto net = ledger.net.find(tenant.id);
-    std::vector<std::string> row{
-        tenant.spec.name,
-        signed_balance_text(net == ledger.net.end() ? 0 : net->second, ledger.measure)};
-    if (counts_units) {
-      row.push_back(std::to_string(tenant.borrowed_total));
-      row.push_back(std::to_string(tenant.lent_total));
-    }
-    nets.add_row(row);
-  }
-  return nets.str();
 }
 
 }  // namespace
@@ -412,86 +387,6 @@ std::string job_text(const JobDetail& detail) {
                    task.node.empty() ? "-" : task.node, std::to_string(attempts_begun(task.record)),
                    wall_time(task.record), listed_devices(task.record), ending_shown(task.record)});
   return detail.tasks.empty() ? text : text + "\n" + table.str();
-}
-
-std::string ledger_text(const LedgerView& ledger) {
-  std::string text = fmt::format("cycle {}, sequence at {}\n", ledger.cycle, ledger.position);
-  if (ledger.counts_time_since)
-    text += fmt::format("counts time since {}; {}\n", table_time(ledger.counts_time_since),
-                        ledger.unit_ms_per_unit == 0
-                            ? "what was owed in units was forgiven"
-                            : "each unit that was owed became " +
-                                  balance_text(ledger.unit_ms_per_unit, ledger.measure));
-  text += fmt::format("\n{}\n", nets_table(ledger));
-  const NameTable names = names_of(ledger);
-  for (const auto& iou : ledger.ious)
-    text += fmt::format("{} owes {} {}\n", tenant_name(names, TenantId{iou.debtor}),
-                        tenant_name(names, TenantId{iou.creditor}),
-                        ledger.measure.accounting == Accounting::units
-                            ? counted(static_cast<std::uint64_t>(iou.units), "unit")
-                            : balance_text(iou.units, ledger.measure));
-  return text + (ledger.ious.empty() ? "nobody owes anything\n" : "");
-}
-
-std::string forgiven_text(const ForgiveDebt& wanted, const DebtsForgiven& forgiven) {
-  const auto text_of = [&](Units units) {
-    return forgiven.measure.accounting == Accounting::units
-               ? counted(static_cast<std::uint64_t>(units), "unit")
-               : balance_text(units, forgiven.measure);
-  };
-  std::string text;
-  for (const auto& share : forgiven.shares)
-    text += printable(fmt::format("{} is forgiven {} that it owes {}", wanted.debtor,
-                                  text_of(share.units), share.creditor)) +
-            "\n";
-  const std::string left = forgiven.left == 0 ? "nothing" : text_of(forgiven.left);
-  text += printable(fmt::format("{} owes {} then", wanted.debtor, left)) + "\n";
-  return text + (wanted.dry_run ? "dry run: nothing was changed\n" : "");
-}
-
-std::string verify_text(const VerifyReport& report) {
-  const std::string after =
-      report.begins_after == 0
-          ? ""
-          : fmt::format(" after record {}, which stands in the archive", report.begins_after);
-  std::string text =
-      fmt::format("ledger verify: {} ({}{}, nets sum to {})\n", report.ok ? "ok" : "DIFFERENCES",
-                  counted(report.records, "journal record"), after, report.net_sum);
-  for (const auto& difference : report.differences) text += "  " + printable(difference) + "\n";
-  return text;
-}
-
-std::string backup_text(const std::string& directory, const LedgerBackup& backup) {
-  const LedgerMark& end = backup.manifest.end;
-  return paragraph({
-      {"backup", directory + ", verified"},
-      {"ends at", fmt::format("cycle {} of incarnation {}, {}", end.number, end.incarnation,
-                              table_time(backup.manifest.recorded))},
-      {"hash", to_hex(end.hash.value_or(Hash{}))},
-      {"size", fmt::format("{} bytes", backup.bytes)},
-      {"took", fmt::format("{:.1f} s", static_cast<double>(backup.took_ms) / 1000)},
-  });
-}
-
-std::string standing_text(const LedgerStanding& standing) {
-  std::string awaited;
-  for (const auto& node : standing.awaited) awaited += (awaited.empty() ? "" : ", ") + node;
-  std::string text = paragraph({
-      {"trusted", standing.trusted ? "yes" : "NO: " + standing.why},
-      {"ledger", fmt::format("ends at cycle {} of incarnation {}", standing.end.number,
-                             standing.end.incarnation)},
-      {"awaited", awaited},
-  });
-  for (const auto& doubt : standing.doubts)
-    text += printable(
-                fmt::format("{}: node {} {}", table_time(doubt.since), doubt.node, doubt.reason)) +
-            "\n";
-  if (!standing.trusted)
-    text +=
-        "Bring the newest copy of the ledger back and start the coordinator on it. When there is "
-        "none:\n  fairwater ledger trust --reason TEXT\ngoes on from here and gives up what is "
-        "missing.\n";
-  return text;
 }
 
 }  // namespace fairwater::inline cli::inline cluster

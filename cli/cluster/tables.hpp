@@ -1,5 +1,5 @@
 // What commands print for people: tables and short paragraphs of the same values that
-// json_shapes.hpp gives to programs.
+// json_shapes.hpp gives to programs. Those of the ledger are in ledger_tables.hpp.
 #pragma once
 
 #include <string>
@@ -21,10 +21,5 @@ namespace fairwater::inline cli::inline cluster {
 /// How a task ended, in a word or two; `-` when it has not.
 [[nodiscard]] std::string ending(const TaskRecord& task);
 [[nodiscard]] std::string job_text(const JobDetail& detail);
-[[nodiscard]] std::string ledger_text(const LedgerView& ledger);
-[[nodiscard]] std::string backup_text(const std::string& directory, const LedgerBackup& backup);
-[[nodiscard]] std::string verify_text(const VerifyReport& report);
-[[nodiscard]] std::string forgiven_text(const ForgiveDebt& wanted, const DebtsForgiven& forgiven);
-[[nodiscard]] std::string standing_text(const LedgerStanding& standing);
 
 }  // namespace fairwater::inline cli::inline cluster

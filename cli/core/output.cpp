@@ -108,4 +108,18 @@ std::string printable(std::string_view text) {
   return result;
 }
 
+std::string paragraph(const std::vector<std::pair<std::string, std::string>>& rows) {
+  std::size_t width = 0;
+  for (const auto& [name, value] : rows) width = std::max(width, name.size());
+  std::string text;
+  for (const auto& [name, value] : rows)
+    if (!value.empty())
+      text += fmt::format("{:<{}}  {}\n", name + ":", width + 1, printable(value));
+  return text;
+}
+
+std::string counted(std::uint64_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 }  // namespace fairwater::inline cli::inline core

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/core/json.hpp"
@@ -49,5 +50,9 @@ class Table {
 [[nodiscard]] std::string json_text(const Json& value);
 /// What a terminal would take for a command becomes `?`: text from tenants, nodes and programs.
 [[nodiscard]] std::string printable(std::string_view text);
+/// `name: value` with the values under each other; rows without a value are left out.
+[[nodiscard]] std::string paragraph(const std::vector<std::pair<std::string, std::string>>& rows);
+/// `1 task`, `2 tasks`.
+[[nodiscard]] std::string counted(std::uint64_t count, const char* noun);
 
 }  // namespace fairwater::inline cli::inline core

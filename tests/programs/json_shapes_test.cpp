@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "cli/cluster/ledger_tables.hpp"
 #include "cli/cluster/tables.hpp"
 
 namespace fairwater {
@@ -289,6 +290,11 @@ TEST_CASE("ledger verify has the contract's shape", "[golden][json]") {
         R"({"ok":true,"cycles":12,"net_sum":0,"differences":[]})");
   CHECK(json_text(verify_json({true, 12, 0, {}, 40})) ==
         R"({"ok":true,"cycles":12,"net_sum":0,"differences":[],"begins_after":40})");
+  Hash hash{};
+  hash[0] = 0xab;
+  CHECK(json_text(verify_json({true, 12, 0, {}, 0, {1, 12, hash}})) ==
+        R"({"ok":true,"cycles":12,"net_sum":0,"differences":[],"last_cycle":12,"last_hash":"ab)" +
+            std::string(62, '0') + "\"}");
 }
 
 }  // namespace fairwater
