@@ -4,6 +4,8 @@
 #include <csignal>
 #include <utility>
 
+#include "policy/allocator/preemption_terms.hpp"
+
 namespace fairwater::inline model {
 namespace {
 
@@ -111,9 +113,9 @@ std::int32_t notify_signal(std::string_view name) {
 }
 
 PreemptionTerms preemption_terms(const JobSpec& spec) {
-  return {.priority = spec.priority,
-          .preempts = spec.preempt,
-          .is_preemptible = spec.preemptible && spec.kind == JobKind::batch && !spec.gang};
+  return with_exemptions(
+      {.priority = spec.priority, .preempts = spec.preempt, .is_preemptible = spec.preemptible},
+      spec.kind == JobKind::service, spec.gang);
 }
 
 std::string cut_text(std::string text, std::size_t max_bytes) {

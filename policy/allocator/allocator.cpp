@@ -110,6 +110,8 @@ bool Allocator::may_grow_on(NodeId node) const {
   return false;
 }
 
+bool Allocator::take_freed_made_rooms() { return impl_->state.take_freed_made_rooms(); }
+
 bool Allocator::may_reclaim() const {
   return !allocates_by_share() &&
          (!impl_->state.extras().empty() || !impl_->state.preempting().empty());

@@ -392,6 +392,9 @@ class Allocator {
   /// Somebody has grown, or who waits may preempt: reclaim() may find something, also because time
   /// passes.
   [[nodiscard]] bool may_reclaim() const;
+  /// Room that was kept for who preempted is for all again since this was asked last, on nodes that
+  /// were not dealt.
+  [[nodiscard]] bool take_freed_made_rooms();
   [[nodiscard]] bool may_grow() const;  ///< somebody would
   /// Somebody would, and the node has room for it. O(ranges that would grow).
   [[nodiscard]] bool may_grow_on(NodeId node) const;

@@ -16,8 +16,6 @@ using Standing = AllocatorQuotas::Standing;
 
 /// Where nobody knows how long tasks take.
 constexpr std::int64_t kLeastMemoryMs = 1000;
-/// Places that one deal gives. Bounds its work; figures move little beyond a few.
-constexpr std::size_t kMostPlaces = 64;
 /// How many tenants it gives a place when nothing fits any more, where it is to be quick.
 constexpr std::size_t kMostLooks = 16;
 GrantStep step_of(Standing standing) {
@@ -38,22 +36,55 @@ std::pair<bool, LedgerMs> order_of_late(const WindowRange& entry, LedgerMs now_m
   return {entry.firm_from_ms > now_ms, entry.late_from_ms};
 }
 
-/// Whether this place is before one from then on there.
-bool comes_first(const KeptPlace& place, LedgerMs from_ms, NodeId node) {
-  return std::pair(place.from_ms, place.node) < std::pair(from_ms, node);
-}
-
 }  // namespace
 
-PlaceByTime::Kept PlaceByTime::run() {
+PlaceByTime::Kept PlaceByTime::run(const std::vector<MadeRoom>& made_rooms) {
   forget_places();
   deal_.state.correct_ends(*deal_.node);
   deal_.state.refresh_parts();
   predict_ = deal_.state.settings.predict;
-  place_late();
+  if (!made_rooms.empty()) place_into(made_rooms);
+  if (!has_begun_gang()) place_late();
   if (!has_begun_gang()) place_in_turns();
   if (deal_.placed > 0) deal_.draw(deal_.placed);
   return {kept_, keeps_all_ && kept_};
+}
+
+void PlaceByTime::place_into(const std::vector<MadeRoom>& rooms) {
+  AllocatorState& state = deal_.state;
+  const NodeId here = deal_.node->id;
+  for (const MadeRoom& room : rooms) {
+    MadeRoom left = room;
+    if (!has_begun_gang()) left.tasks = start_in(room);
+    if (left.tasks > 0) state.keep_made_room(here, left);
+  }
+  deal_.tasks.look_at_room();
+}
+
+std::uint32_t PlaceByTime::start_in(const MadeRoom& room) {
+  AllocatorState& state = deal_.state;
+  TenantState& tenant = state.tenant(room.tenant);
+  const bool is_coming =
+      deal_.node->ending_tasks > 0 || state.made_room_is_coming(room.tenant, room.job);
+  for (std::uint32_t tasks = room.tasks; tasks > 0; --tasks) {
+    const auto next =
+        std::find_if(tenant.window.begin(), tenant.window.end(), [&](const WindowRange& entry) {
+          return entry.range.job == room.job && entry.range.count > 0;
+        });
+    if (next == tenant.window.end()) return 0;
+    const bool is_gang = next->is_gang();
+    const auto elsewhere = is_gang ? state.lift_made_rooms_of(room.tenant, room.job)
+                                   : std::vector<std::pair<NodeId, MadeRoom>>{};
+    const bool starts = start(tenant, static_cast<std::uint32_t>(next - tenant.window.begin()),
+                              GrantStep::reserved);
+    if (!starts && is_coming) {
+      for (const auto& [node, kept] : elsewhere) state.keep_made_room(node, kept);
+      return tasks;
+    }
+    if (!elsewhere.empty()) state.note_freed_made_rooms();
+    if (!starts || is_gang) return 0;
+  }
+  return 0;
 }
 
 void PlaceByTime::place_late() {
@@ -329,99 +360,6 @@ bool PlaceByTime::may_start(const TenantState& tenant, const WindowRange& entry)
   return !profile_ ||
          profile_->earliest(entry.range.demand, duration_of(entry.range, predict_), now_ms + 1)
              .has_value();
-}
-
-void PlaceByTime::forget_places() {
-  profile_.reset();
-  places_ = 0;
-  is_closed_ = keeps_all_ = false;
-  elsewhere_.clear();
-  kept_.reset();
-}
-
-/// The place that the task has so far.
-std::vector<KeptPlace>::iterator PlaceByTime::place_of(TenantState& tenant,
-                                                       const WaitingRange& task) {
-  return std::find_if(tenant.kept.begin(), tenant.kept.end(), [&](const KeptPlace& place) {
-    if (place.job) return place.job == task.job;
-    const auto& reservation = deal_.state.node(place.node).reservation;
-    return reservation && reservation->demand == task.demand;
-  });
-}
-
-LedgerMs PlaceByTime::room_from(const WaitingRange& task,
-                                const std::optional<ExpectedShares>& shares) const {
-  const std::int64_t duration_ms = duration_of(task, predict_);
-  if (!deal_.state.takes_shares(task.demand))
-    return profile_->earliest(task.demand, duration_ms, kNever).value_or(kNever);
-  if (!shares) return kNever;
-  RoomProfile from_then = *profile_;
-  from_then.pass_to(shares->from_ms);
-  return from_then.earliest(task.demand, duration_ms, kNever).value_or(kNever);
-}
-
-void PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool has_claim) {
-  if (entry.is_gang()) return keep_gang_room(tenant, entry, has_claim);
-  AllocatorState& state = deal_.state;
-  NodeRoom& node = *deal_.node;
-  const WaitingRange& task = entry.range;
-  // When a device is free, no time limit of room tells.
-  if (names_devices(task)) return;
-  if (!profile_) profile_ = expected_room(node, state.now_ms(), predict_);
-  std::optional<ExpectedShares> shares;
-  if (state.takes_shares(task.demand)) shares = expected_shares(state, node, task, predict_);
-  const LedgerMs from_ms = room_from(task, shares);
-  if (from_ms == kNever && (!has_claim || places_ > 0)) {
-    // Those with a claim came before: where nothing is expected to end nobody gets a place any
-    // more.
-    is_closed_ = node.ends.empty();
-    return;
-  }
-  const auto kept = place_of(tenant, task);
-  const bool has_place = kept != tenant.kept.end();
-  if (has_place && kept->node != node.id && comes_first(*kept, from_ms, node.id)) return;
-  if (!has_place && state.somewhere_has_room(tenant, task)) return;
-  if (!has_place || kept->node != node.id) {
-    if (has_place) tenant.kept.erase(kept);
-    const LedgerMs late_from_ms =
-        is_deferred(tenant, entry) ? entry.firm_from_ms : entry.late_from_ms;
-    tenant.kept.push_back({task.job, node.id, from_ms, late_from_ms});
-    node.places_of.push_back(tenant.rank.slot);
-  }
-  if (shares && from_ms != kNever)
-    node.kept_devices.push_back({tenant.rank.slot, task.job, from_ms, predict_, shares->names});
-  if (!kept_) kept_ = Reservation{tenant.id, task.demand};
-  if (from_ms == kNever)
-    keeps_all_ = true;
-  else
-    profile_->take(from_ms, moment_in(from_ms, duration_of(task, predict_)), task.demand);
-  is_closed_ = is_closed_ || ++places_ == kMostPlaces;
-}
-
-/// By its plan, which is of several nodes, or of others.
-void PlaceByTime::keep_gang_room(const TenantState& tenant, const WindowRange& gang,
-                                 bool has_claim) {
-  AllocatorState& state = deal_.state;
-  const GangPlan* plan = gang_plan(state, tenant, gang, predict_, has_claim);
-  if (plan == nullptr) return;
-  const std::uint32_t tasks = state.tasks_kept_on(*deal_.node, gang.range.job);
-  if (tasks == 0) return;
-  state.note_gang_turn(*deal_.node, gang.range.job);
-  if (plan->from_ms == kNever) {
-    keeps_all_ = true;
-    kept_.reset();
-    return;
-  }
-  if (!profile_) profile_ = expected_room(*deal_.node, state.now_ms(), predict_);
-  profile_->take(plan->from_ms, moment_in(plan->from_ms, duration_of(gang.range, predict_)),
-                 gang.range.demand * Amount{tasks});
-}
-
-bool PlaceByTime::may_use_node(const TenantState& tenant, const WindowRange& gang) const {
-  const GangPlan* plan = deal_.state.gang_plan_of(tenant.rank.slot, gang.range.job);
-  const PlacementRule* rule = gang.range.rule.get();
-  return plan != nullptr && !plan->shares.empty() &&
-         (rule == nullptr || rule->allows(deal_.node->traits));
 }
 
 ClaimantIndex PlaceByTime::take_part(TenantState& tenant, std::uint32_t range, GrantStep step) {

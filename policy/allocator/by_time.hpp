@@ -49,6 +49,9 @@
 // is its place: late, on each node that it may use. With the start of a gang the deal ends: its
 // other nodes come first, then this one again.
 //
+// Made room. What a task that preempts made free, or is making, is for that task, before all who
+// are late or have their turn: they would have had nothing of it.
+//
 // Guarantees go before all this (policy/allocator/place.hpp). The sequence takes no part in the
 // order: the units that were placed are dealt by it afterwards, so that the journal's lines say who
 // had how much more or less than its part of this deal.
@@ -80,10 +83,10 @@ class PlaceByTime {
     std::optional<Reservation> first;  ///< for whom room is kept until the next deal
     bool for_ever = false;             ///< no moment can be told when it is enough
   };
-  /// The node has no places yet. O((classes of those who wait, others, tasks placed, and while none
-  /// that is late may start tenants with such) * log) where deals look at few, else O(tenants that
-  /// wait + tasks placed * log).
-  Kept run();
+  /// The node has no places yet; `made_rooms`: lifted for the deal. O((classes of those who wait,
+  /// others, tasks placed, and while none that is late may start tenants with such) * log) where
+  /// deals look at few, else O(tenants that wait + tasks placed * log).
+  Kept run(const std::vector<MadeRoom>& made_rooms);
 
  private:
   struct Candidate {
@@ -123,6 +126,10 @@ class PlaceByTime {
     std::uint32_t range = 0;
     std::pair<bool, LedgerMs> order;
   };
+  /// Starts those for whom room was made, and keeps what is left of it.
+  void place_into(const std::vector<MadeRoom>& rooms);
+  /// As many of its tasks as have room; returns for how many room is still coming.
+  std::uint32_t start_in(const MadeRoom& room);
   void place_late();
   [[nodiscard]] std::optional<Late> first_late();
   void look_for_late(TenantState& tenant, std::optional<Late>& first);

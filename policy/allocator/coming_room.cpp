@@ -9,7 +9,7 @@ ComingRoom& ComingRooms::on(NodeId id) {
   ComingRoom& room = known->second;
   if (!is_new) return room;
   const NodeRoom& node = state_.node(id);
-  room.free = node.free() + node.coming;
+  room.free = node.capacity - node.used - node.made() + node.coming;
   DeviceUses uses;
   for (const auto& [task, use] : node.device_uses)
     if (!use.is_ending && state_.takes_shares(use.demand)) uses.emplace(task, use);

@@ -8,6 +8,7 @@ namespace fairwater::inline policy::inline allocator {
 void DealCycle::set_node(NodeId node, const NodeTraits& traits, const ResourceVector& capacity,
                          bool accepts) {
   allocator_.set_node(node, traits, capacity, accepts);
+  look_at_freed_rooms();
   growth_due_ = reclaim_due_ = true;
   if (accepts) {
     accepting_.insert(node);
@@ -20,6 +21,7 @@ void DealCycle::set_node(NodeId node, const NodeTraits& traits, const ResourceVe
 
 void DealCycle::remove_node(NodeId node) {
   allocator_.remove_node(node);
+  look_at_freed_rooms();
   accepting_.erase(node);
   due_.erase(node);
   in_turn_.erase(node);
@@ -34,10 +36,20 @@ void DealCycle::beat(NodeId node) {
 void DealCycle::take_window(DemandWindow window) {
   const bool somebody_waits = !window.next.empty();
   allocator_.set_window(std::move(window));
+  look_at_freed_rooms();
   growth_due_ = reclaim_due_ = true;  // others' quotas may have moved
   if (!somebody_waits) return;
   rooms_from_ = NodeId{};
   if (gives_places() && is_thorough()) all_from_ = NodeId{};
+}
+
+void DealCycle::withdraw(TenantId tenant, JobId job) {
+  allocator_.withdraw(tenant, job);
+  look_at_freed_rooms();
+}
+
+void DealCycle::look_at_freed_rooms() {
+  if (allocator_.take_freed_made_rooms()) rooms_from_ = NodeId{};
 }
 
 void DealCycle::consider_all_nodes() {
@@ -115,6 +127,7 @@ std::vector<Deal> DealCycle::run(std::size_t max_deals, std::size_t max_entries)
   allocator_.begin_choices();
   const auto deal_node = [&](NodeId node, bool gives_all_places) {
     auto deal = allocator_.deal(node, gives_all_places);
+    look_at_freed_rooms();
     if (!deal) return;
     entries += deal->entries();
     deals.push_back(std::move(*deal));

@@ -50,7 +50,7 @@ class DealCycle final : public Allocation {
   /// Somebody who waits makes every node due that may have room. Where the ledger counts time and
   /// there are few nodes, those without room are dealt too, and give places anew.
   void take_window(DemandWindow window) override;
-  void withdraw(TenantId tenant, JobId job) override { allocator_.withdraw(tenant, job); }
+  void withdraw(TenantId tenant, JobId job) override;
   bool release(const TaskKey& task) override { return allocator_.release(task); }
   void note_told_to_end(const TaskKey& task) override { allocator_.note_told_to_end(task); }
   void take_back(TenantId borrower, const std::vector<Advance>& advances) override {
@@ -118,6 +118,8 @@ class DealCycle final : public Allocation {
     return care_ == PlaceCare::thorough || accepting_.size() <= kFewNodes;
   }
   [[nodiscard]] std::vector<Deal> run_by_share(std::size_t max_deals, std::size_t max_entries);
+  /// Nodes that were not dealt may have room again that was kept for who preempted.
+  void look_at_freed_rooms();
   [[nodiscard]] std::optional<NodeId> next_due() const;
   [[nodiscard]] bool deals_all_nodes() const;
   /// Something may grow, or have to end for somebody.

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "policy/allocator/explain_preemption.hpp"
 #include "policy/allocator/gangs.hpp"
 #include "policy/allocator/time_marks.hpp"
 #include "policy/dominant/weighted_share.hpp"
@@ -40,6 +41,10 @@ class Explanation {
     explain_quota();
     if (only_busy && !is_too_large)
       obstacles_.insert(obstacles_.end(), from_nodes.begin(), from_nodes.end());
+    if (only_busy && !is_too_large && range_.preemption.preempts && !state_.allocates_by_share())
+      add("preemption", explain_preemption(state_, tenant_, entry_, [this](Amount value, auto r) {
+            return amount(value, r);
+          }));
     explain_share();
     return std::move(obstacles_);
   }

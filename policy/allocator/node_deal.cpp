@@ -37,6 +37,8 @@ bool have_one_shape(const WindowRange& a, const WindowRange& b) {
 std::optional<Deal> NodeDeal::run(NodeId node, bool gives_all_places) {
   NodeRoom& dealt = deal_.state.node(node);
   deal_.gives_all_places = gives_all_places;
+  made_rooms_.clear();
+  if (!deal_.state.begun_gang) made_rooms_ = deal_.state.lift_made_rooms(dealt);
   deal_.begin(dealt);
   placed_gang_ = false;
   chosen_next_.clear();
@@ -104,7 +106,7 @@ std::optional<Deal> NodeDeal::run_stages() {
   PlaceByTime::Kept places;
   if (state.counts_time()) {
     place_.run_guarantees();
-    places = by_time_.run();
+    places = by_time_.run(made_rooms_);
     if (places.for_ever) deal.reservation = places.first;
   } else {
     if (kept_before || somebody_is_blocked) deal_.take_all_in();

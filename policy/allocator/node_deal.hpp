@@ -80,6 +80,7 @@ class NodeDeal {
 
   DealProgress deal_;
   std::vector<RankKey> few_;
+  std::vector<MadeRoom> made_rooms_;  ///< of the node, lifted
   bool placed_gang_ = false;
   std::vector<NodeId> chosen_next_;
   bool left_to_chosen_ = false;

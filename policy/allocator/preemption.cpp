@@ -24,6 +24,28 @@ const VictimNumbers* fewer(const std::optional<VictimNumbers>& a,
 
 }  // namespace
 
+std::vector<Victim> preemptible_victims(const AllocatorState& state) {
+  std::vector<AllocatorState::Preemptible> found = state.preemptible();
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.ran_ms < b.ran_ms; });
+  std::vector<Victim> victims;
+  for (const auto& [task, held, priority, ran_ms] : found)
+    if (ran_ms >= state.settings.preempt_after_ms) victims.push_back({task, held, priority});
+  return victims;
+}
+
+bool is_beyond_quota(const AllocatorState& state, const Victim& victim, const WindowRange& entry,
+                     const ResourceVector& gone) {
+  const TenantState& holder = state.tenant(victim.held.tenant);
+  const ResourceVector& demand = victim.held.demand;
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    if (demand[r] > 0 && holder.used[r] - gone[r] - demand[r] < holder.terms.min[r]) return false;
+  const ResourceVector counted = holder.held_against_quota() - gone;
+  for (const std::size_t r : entry.asks)
+    if (demand[r] > 0 && counted[r] > state.quotas().exact_quota(holder, r)) return true;
+  return false;
+}
+
 void leave_out_needless(VictimNumbers& victims, const std::vector<Victim>& all,
                         const ComingRooms& rooms, NodeId node, ComingRoom room,
                         const WaitingRange& task) {
@@ -44,7 +66,7 @@ std::optional<Preemption::Choice> Preemption::fewest() {
   std::optional<Choice> fewest;
   for (const auto& [id, of_node] : candidates) {
     const NodeRoom& node = state_.node(id);
-    if (!node.accepts || !state_.may_use_room(node, claimant_, entry_.range)) continue;
+    if (!node.accepts || !state_.may_preempt_on(node, claimant_, entry_.range)) continue;
     auto victims = on_node(id, of_node);
     if (victims && (!fewest || victims->size() < fewest->victims.size()))
       fewest = Choice{id, std::move(*victims)};
@@ -151,8 +173,7 @@ bool Preemption::end(Trial& trial, NodeId node, std::size_t i) const {
   return true;
 }
 
-/// Whether it runs beyond its tenant's quota of something that is asked for, and not within its
-/// min. `preempted`: of that tenant in this trial.
+/// `preempted`: of that tenant in this trial.
 bool Preemption::may_preempt(const Victim& victim, const ResourceVector& preempted) const {
   const TenantState& holder = state_.tenant(victim.held.tenant);
   if (holder.id == claimant_.id || victim.priority >= entry_.range.preemption.priority)
@@ -160,13 +181,7 @@ bool Preemption::may_preempt(const Victim& victim, const ResourceVector& preempt
   const auto before = preempted_.find(holder.id);
   ResourceVector gone = preempted + holder.ending;
   if (before != preempted_.end()) gone += before->second;
-  const ResourceVector& demand = victim.held.demand;
-  for (std::size_t r = 0; r < kMaxResources; ++r)
-    if (demand[r] > 0 && holder.used[r] - gone[r] - demand[r] < holder.terms.min[r]) return false;
-  const ResourceVector counted = holder.held_against_quota() - gone;
-  for (const std::size_t r : entry_.asks)
-    if (demand[r] > 0 && counted[r] > state_.quotas().exact_quota(holder, r)) return true;
-  return false;
+  return is_beyond_quota(state_, victim, entry_, gone);
 }
 
 const std::vector<std::string>& Preemption::gpus_of(std::size_t victim) const {

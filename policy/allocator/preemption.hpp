@@ -35,6 +35,15 @@ struct Victim {
 /// By their places in a list, the youngest first.
 using VictimNumbers = std::vector<std::size_t>;
 
+/// What runs, has not grown, may be preempted and has run for long enough for it. O(tasks that run
+/// * log).
+[[nodiscard]] std::vector<Victim> preemptible_victims(const AllocatorState& state);
+
+/// Whether it runs beyond its tenant's quota of something that `entry`, of another tenant, asks
+/// for, and not within its min. `gone`: what of that tenant's will have ended before.
+[[nodiscard]] bool is_beyond_quota(const AllocatorState& state, const Victim& victim,
+                                   const WindowRange& entry, const ResourceVector& gone);
+
 /// Of `victims`, all of that node, without whom it has so much room, those that may stay: the last
 /// first.
 void leave_out_needless(VictimNumbers& victims, const std::vector<Victim>& all,

@@ -21,6 +21,8 @@ class Reclaiming {
       if (served_ >= kMostReclaimers) break;
       serve(state_.at(key.slot));
     }
+    for (const Served& served : preempting_)
+      state_.keep_made_room(served.node, {served.tenant, served.job, served.demand, 1});
     std::vector<Reclaim> reclaims;
     for (const std::size_t i : taken_) {
       const Victim& victim = victims_[i];
@@ -35,6 +37,7 @@ class Reclaiming {
   /// Room that a task will have.
   struct Served {
     TenantId tenant;
+    JobId job;
     NodeId node;
     ResourceVector demand;
     std::vector<std::string> gpus;  ///< that it shares
@@ -59,11 +62,8 @@ class Reclaiming {
   /// Behind those that have grown, once somebody needs them: the youngest first.
   void find_preemptible() {
     if (std::exchange(knows_preemptible_, true)) return;
-    std::vector<AllocatorState::Preemptible> found = state_.preemptible();
-    std::stable_sort(found.begin(), found.end(),
-                     [](const auto& a, const auto& b) { return a.ran_ms < b.ran_ms; });
-    for (const auto& [task, held, priority, ran_ms] : found)
-      if (ran_ms >= state_.settings.preempt_after_ms) victims_.push_back({task, held, priority});
+    const std::vector<Victim> found = preemptible_victims(state_);
+    victims_.insert(victims_.end(), found.begin(), found.end());
   }
 
   /// Who has more than it may have gives back the rest.
@@ -89,22 +89,39 @@ class Reclaiming {
   /// Its tasks in their order, as long as they are within its quota.
   void serve(TenantState& tenant) {
     ResourceVector left = state_.quotas().quota(tenant) - tenant.held_against_quota();
+    std::map<JobId, std::uint32_t> with_room;  // that others made for them before
     for (const WindowRange& entry : tenant.window) {
       if (names_devices(entry.range)) continue;  // room alone would not do
+      std::uint32_t& has_room =
+          with_room
+              .try_emplace(entry.range.job, state_.tasks_with_made_room(tenant.id, entry.range.job))
+              .first->second;
       const std::uint32_t at_once = entry.starts_at_once;
       for (std::uint32_t tasks = 0; tasks < entry.range.count; tasks += at_once) {
         if (served_ >= kMostReclaimers || !is_within(left, entry)) return;
         for (const std::size_t r : entry.asks) left[r] -= entry.asked_at_once(r);
-        ++served_;
-        served_now_.clear();
-        const std::size_t taken_before = taken_.size();
-        bool all = true;
-        for (std::uint32_t i = 0; i < at_once && all; ++i) all = serve_task(tenant, entry);
-        if (all) continue;
-        undo(taken_before);
-        break;  // nor would the next of its kind
+        if (has_room > 0)
+          has_room -= std::min(has_room, at_once);
+        else if (!serve_at_once(tenant, entry))
+          break;  // nor would the next of its kind
       }
     }
+  }
+
+  /// A single task, or all of a gang.
+  bool serve_at_once(TenantState& tenant, const WindowRange& entry) {
+    ++served_;
+    served_now_.clear();
+    preempts_now_ = false;
+    const std::size_t taken_before = taken_.size();
+    for (std::uint32_t i = 0; i < entry.starts_at_once; ++i)
+      if (!serve_task(tenant, entry)) {
+        undo(taken_before);
+        return false;
+      }
+    if (preempts_now_ && state_.counts_time())
+      preempting_.insert(preempting_.end(), served_now_.begin(), served_now_.end());
+    return true;
   }
 
   [[nodiscard]] static bool is_within(const ResourceVector& left, const WindowRange& entry) {
@@ -120,7 +137,8 @@ class Reclaiming {
     if (!node && entry.range.preemption.preempts) node = preempt(tenant, entry);
     if (!node) return false;
     ComingRoom& room = rooms_.on(*node);
-    Served served{tenant.id, *node, entry.range.demand, rooms_.gpus_for(*node, entry.range, room)};
+    Served served{tenant.id, entry.range.job, *node, entry.range.demand,
+                  rooms_.gpus_for(*node, entry.range, room)};
     rooms_.note(room, *node, served.demand, served.gpus, false);
     freed_[tenant.id] -= served.demand;
     served_now_.push_back(std::move(served));
@@ -206,6 +224,7 @@ class Reclaiming {
     const auto fewest = Preemption(state_, rooms_, victims_, preempted_, tenant, entry).fewest();
     if (!fewest) return std::nullopt;
     take_all(fewest->victims, {tenant.id, entry.range.job});
+    preempts_now_ = true;
     return fewest->node;
   }
 
@@ -245,6 +264,8 @@ class Reclaiming {
   std::map<TenantId, ResourceVector> freed_;  ///< of what they hold in all
   std::vector<std::size_t> taken_;            ///< of the victims
   std::vector<Served> served_now_;            ///< tasks of the gang that is being served
+  bool preempts_now_ = false;                 ///< for one of them
+  std::vector<Served> preempting_;            ///< whose room is kept for them
   std::size_t served_ = 0;
 };
 

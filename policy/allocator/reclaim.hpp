@@ -15,6 +15,10 @@
 // for a while: never of services or gangs, and nothing that is within a tenant's min. Of all nodes
 // the one where fewest must end, of its tasks the youngest (policy/allocator/preemption.hpp).
 //
+// Where the ledger counts time that room is kept for it, and for all tasks of its gang: who is
+// late, or has a turn before it, would take it otherwise, and be preempted next (AllocatorState::
+// keep_made_room).
+//
 // Nobody preempts back: who preempts is within its quota with the task, whom it preempts was beyond
 // it; and from the one to the other priorities only fall. So while requests stay as they are, every
 // preemption brings what somebody holds beyond its quota down, and they come to an end.

@@ -158,6 +158,8 @@ void AllocatorState::forget(TenantState& leaver) {
   note_contender(leaver);
   may_not_borrow_.erase(id);
   stale_turns_.erase(leaver.rank.slot);
+  leaver.window.clear();
+  trim_made_rooms(id);
   creditors_.erase(leaver.rank.slot);
   if (naming_devices_.erase(leaver.rank.slot) > 0) choices_.forget_shares();
   free_slots_.push_back(leaver.rank.slot);

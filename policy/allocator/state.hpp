@@ -31,6 +31,7 @@
 #include "policy/allocator/device_choice.hpp"
 #include "policy/allocator/device_shares.hpp"
 #include "policy/allocator/node_choice.hpp"
+#include "policy/allocator/node_room.hpp"
 #include "policy/allocator/node_rooms.hpp"
 #include "policy/allocator/node_table.hpp"
 #include "policy/allocator/quotas.hpp"
@@ -44,67 +45,6 @@
 #include "policy/sequence/sequence.hpp"
 
 namespace fairwater::inline policy::inline allocator {
-
-/// A reservation that counts, see policy/allocator/reserve.hpp.
-struct NodeReservation {
-  std::uint32_t tenant_slot = 0;
-  ResourceVector demand;
-};
-
-/// When a task on a node is expected to end, where the ledger counts time.
-struct ExpectedEnd {
-  LedgerMs at_ms = kNever;
-  TaskKey task;
-  friend constexpr auto operator<=>(const ExpectedEnd&, const ExpectedEnd&) = default;
-};
-
-/// What becomes free then.
-struct EndingTask {
-  ResourceVector demand;
-  LedgerMs limit_ends_ms = kNever;  ///< by its limit alone
-};
-
-struct NodeRoom {
-  NodeId id;
-  NodeTraits traits;
-  ResourceVector capacity;
-  ResourceVector used;
-  ResourceVector held_by_services;  ///< part of `used`
-  std::optional<NodeReservation> reservation;
-  std::uint64_t running_tasks = 0;
-  std::vector<std::uint32_t>
-      places_of;           ///< tenants' slots: whose tasks have places here, see by_time.hpp
-  DeviceUses device_uses;  ///< of tasks that hold something that is counted
-  /// What is free of the GPUs that tasks share; none: it has none, or nobody knows.
-  std::optional<GpuNode> gpu_room;
-  std::map<ExpectedEnd, EndingTask> ends;  ///< tasks that may never end are not in it
-  /// Where the ledger counts time: for a gang, by its place among the plans, see gangs.hpp.
-  struct KeptForGang {
-    std::size_t plan = 0;
-    std::size_t share = 0;  ///< of the plan's
-    std::uint32_t tasks = 0;
-    bool had_turn = false;  ///< in the node's last deal: what came after leaves it its GPUs
-  };
-  std::vector<KeptForGang> kept_for_gangs;  ///< in the order of the plans
-  /// Where the ledger counts time: shared GPUs of a place there (KeptPlace). They are given from
-  /// now on only for so long.
-  struct KeptDevices {
-    std::uint32_t tenant_slot = 0;
-    JobId job;
-    LedgerMs from_ms = kNever;
-    Predict predict = Predict::limits;  ///< by which others must end before
-    std::vector<std::string> names;
-  };
-  std::vector<KeptDevices> kept_devices;
-  ResourceVector coming;           ///< of tasks that have been told to end; part of `used`
-  std::uint64_t ending_tasks = 0;  ///< those
-  bool accepts = false;
-  /// Where the ledger counts time: its room has grown since its last deal.
-  bool has_grown = false;
-  [[nodiscard]] ResourceVector free() const { return capacity - used; }
-  /// Free when all has ended that ends by itself.
-  [[nodiscard]] ResourceVector free_one_day() const { return capacity - held_by_services; }
-};
 
 /// Whether its job asks for devices by name.
 [[nodiscard]] inline bool names_devices(const WaitingRange& task) {
@@ -219,6 +159,29 @@ class AllocatorState {
   /// The task, which is held, has been told to end.
   void note_reclaim(const TaskKey& task);
 
+  // -- room that was made by preemption (state_made_rooms.cpp)
+  // ------------------------------------------------------------------------
+  /// Nobody else takes it, until the job's tasks start there, or wait no longer, or nothing is
+  /// coming any more with which they would have room. Without that others who are before the job
+  /// would take it, whom it would preempt next. A coordinator that starts anew does not know it.
+  void keep_made_room(NodeId node, const MadeRoom& room);
+  /// Nothing of it is kept there any more.
+  std::vector<MadeRoom> lift_made_rooms(NodeRoom& node);
+  /// The node takes no tasks any more: nor is anything kept elsewhere for those who had room there.
+  void forget_made_rooms(NodeRoom& node);
+  /// The same on all nodes, of that job.
+  std::vector<std::pair<NodeId, MadeRoom>> lift_made_rooms_of(TenantId tenant, JobId job);
+  /// Tasks of the job for which room is kept.
+  [[nodiscard]] std::uint32_t tasks_with_made_room(TenantId tenant, JobId job) const;
+  /// Whether a node that keeps room for the job has tasks that were told to end.
+  [[nodiscard]] bool made_room_is_coming(TenantId tenant, JobId job) const;
+  /// The first node that keeps room for the job.
+  [[nodiscard]] std::optional<NodeId> node_with_made_room(TenantId tenant, JobId job) const;
+  /// Nodes that were not dealt may have room again.
+  void note_freed_made_rooms() { freed_made_rooms_ = true; }
+  /// Whether they may, since this was asked last.
+  bool take_freed_made_rooms() { return std::exchange(freed_made_rooms_, false); }
+
   // -- nodes and held tasks
   // ------------------------------------------------------------------------
   void set_node(NodeId id, const NodeTraits& traits, const ResourceVector& capacity, bool accepts);
@@ -245,7 +208,11 @@ class AllocatorState {
   /// Whether the task's rule allows the node and its room is not kept for somebody else's.
   [[nodiscard]] bool may_use_room(const NodeRoom& node, const TenantState& tenant,
                                   const WaitingRange& task) const;
-  /// The same, and whether the devices that it takes are free there.
+  /// Whether others may be preempted there for it. Where the ledger counts time what that makes is
+  /// kept for it, whoever has a place.
+  [[nodiscard]] bool may_preempt_on(const NodeRoom& node, const TenantState& tenant,
+                                    const WaitingRange& task) const;
+  /// As may_use_room, and whether the devices that it takes are free there.
   [[nodiscard]] bool may_use(const NodeRoom& node, const TenantState& tenant,
                              const WaitingRange& task) const;
   /// Whether some node of the site has room for the task now that its rule allows and that is not
@@ -420,6 +387,8 @@ class AllocatorState {
   [[nodiscard]] std::uint32_t scarcest() const;
   /// To be called after a change of window, pending or deficit.
   void refresh_lists(TenantState& tenant);
+  /// Room that was made for more tasks than wait is for all again. O(nodes that keep some).
+  void trim_made_rooms(TenantId tenant);
   /// The same, or of what it is owed.
   void refresh_claims(TenantState& tenant);
   /// Takes the room on the node and in what the tenant holds; not yet in the water level.
@@ -456,6 +425,8 @@ class AllocatorState {
   LedgerMs clock_ms_ = 0;  ///< where the ledger counts units
   std::map<TaskKey, Extra> extras_;
   std::set<NodeId> ending_on_;
+  std::set<NodeId> made_on_;  ///< nodes that keep room for those who preempted
+  bool freed_made_rooms_ = false;
   NodeTable<NodeRoom> nodes_;
   ResourceVector capacity_;  ///< the water level's
   ResourceVector used_;      ///< on all nodes

@@ -52,7 +52,10 @@ void AllocatorState::set_node(NodeId id, const NodeTraits& traits, const Resourc
   changed.accepts = accepts;
   look_at_gpus(changed);
   capacity_ += counted_capacity(changed);
-  if (!accepts) forget_places(changed);
+  if (!accepts) {
+    forget_places(changed);
+    forget_made_rooms(changed);
+  }
   forget_gang_plans();
   gangs_without_room_.clear();
   changed.has_grown = counts_time();
@@ -65,6 +68,7 @@ void AllocatorState::set_node(NodeId id, const NodeTraits& traits, const Resourc
 void AllocatorState::remove_node(NodeId id) {
   FAIRWATER_CHECK(node(id).running_tasks == 0, "a node that is removed runs no task");
   forget_places(node(id));
+  forget_made_rooms(node(id));
   forget_gang_plans();
   accounts_.remove_node(id);
   follow_accounts();
@@ -82,6 +86,13 @@ bool AllocatorState::may_use_room(const NodeRoom& node, const TenantState& tenan
   const bool is_kept = (node.reservation && node.reservation->tenant_slot != tenant.rank.slot) ||
                        keeps_for_other_gang(node, task.job);
   return !is_kept && (task.rule == nullptr || task.rule->allows(node.traits));
+}
+
+bool AllocatorState::may_preempt_on(const NodeRoom& node, const TenantState& tenant,
+                                    const WaitingRange& task) const {
+  if (!counts_time()) return may_use_room(node, tenant, task);
+  return !keeps_for_other_gang(node, task.job) &&
+         (task.rule == nullptr || task.rule->allows(node.traits));
 }
 
 bool AllocatorState::may_use(const NodeRoom& node, const TenantState& tenant,
@@ -282,7 +293,7 @@ bool AllocatorState::release(const TaskKey& task) {
 void AllocatorState::refresh_room(const NodeRoom& node) {
   if (!node.accepts)
     rooms_.remove(node.id);
-  else if (node.has_grown || (!counts_time() && node.reservation))
+  else if (node.has_grown || !node.made_rooms.empty() || (!counts_time() && node.reservation))
     rooms_.set(node.id, ResourceVector::filled(kUnlimited));
   else
     rooms_.set(node.id, room_for_one(node));

@@ -157,6 +157,7 @@ void AllocatorState::set_window(DemandWindow window) {
   if (changed.named_devices != named_before) choices_.forget_shares();
   refresh_lists(changed);
   quotas_.refresh(changed);
+  trim_made_rooms(changed.id);
 }
 
 void AllocatorState::take_served(TenantState& tenant, const DemandWindow& window) {
@@ -212,6 +213,7 @@ void AllocatorState::withdraw(TenantId id, JobId job) {
   std::erase_if(changed.growth, is_its);
   refresh_lists(changed);
   quotas_.refresh(changed);
+  trim_made_rooms(id);
 }
 
 }  // namespace fairwater::inline policy::inline allocator

@@ -28,6 +28,11 @@ class TaskFinder {
     free_ -= task.demand;
     ++placed_tasks_;
   }
+  /// More of the node's room is kept for others than when the deal began.
+  void look_at_room() {
+    free_ = node_->free();
+    ++placed_tasks_;
+  }
   /// Somebody takes part, of whose tasks that may fit each asks for so much at least.
   void expect_tasks(const ResourceVector& least_demand);
   /// False: no task of anybody with work fits any more.

@@ -25,7 +25,9 @@ class PreemptionModel {
     ResourceVector demand;
     PreemptionTerms preemption;
     bool is_gang = false;
-    std::map<std::uint32_t, std::uint32_t> waiting;  ///< attempts by index
+    std::map<std::uint32_t, std::uint32_t> waiting{};  ///< attempts by index
+    bool is_late = false;                              ///< where the ledger counts time
+    LedgerMs limit_ms = 0;                             ///< 0: none
   };
   struct Running {
     NodeId node;
@@ -46,12 +48,21 @@ class PreemptionModel {
   }
   JobId submit(std::uint32_t tenant, std::uint32_t tasks, const ResourceVector& demand,
                PreemptionTerms preemption = {.priority = 0, .is_preemptible = true}) {
+    return submit(Job{.tenant = TenantId{tenant}, .demand = demand, .preemption = preemption},
+                  tasks);
+  }
+  JobId submit(Job job, std::uint32_t tasks) {
     const JobId id{++last_job_};
-    Job job{TenantId{tenant}, demand, preemption, false, {}};
     for (std::uint32_t i = 0; i < tasks; ++i) job.waiting[i] = 1;
+    const TenantId tenant = job.tenant;
     jobs_[id] = std::move(job);
-    send_window(TenantId{tenant});
+    send_window(tenant);
     return id;
+  }
+  /// What of it waits does so no longer.
+  void cancel(JobId id) {
+    jobs_.at(id).waiting.clear();
+    send_window(jobs_.at(id).tenant);
   }
   void pass(std::int64_t ms) {
     now_ms_ += ms;
@@ -105,16 +116,23 @@ class PreemptionModel {
                         .seen_deal = cycle.last_deal()};
     for (const auto& [id, job] : jobs_) {
       if (job.tenant != tenant) continue;
+      const auto tasks = static_cast<std::uint32_t>(job.waiting.size());
       for (const auto& [index, attempt] : job.waiting) {
+        if (job.is_gang && index > job.waiting.begin()->first) break;  // all at once
         window.next.push_back({.job = id,
                                .first_index = index,
+                               .count = job.is_gang ? tasks : 1,
                                .attempt = attempt,
                                .demand = job.demand,
                                .rule = nullptr,
+                               .expected_ms = job.limit_ms,
+                               .limit_ms = job.limit_ms,
+                               .late_in_ms = job.is_late ? 0 : kNeverLate,
+                               .is_gang = job.is_gang,
                                .preemption = job.preemption});
-        window.pending += job.demand;
-        ++window.pending_tasks;
       }
+      window.pending += job.demand * Amount{tasks};
+      window.pending_tasks += tasks;
     }
     cycle.take_window(window);
   }

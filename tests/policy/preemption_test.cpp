@@ -1,5 +1,7 @@
 // Preemption: whose room may be taken, how little of it, and that it comes to an end.
+#include <algorithm>
 #include <random>
+#include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -9,15 +11,21 @@
 namespace fairwater::test {
 namespace {
 
-/// Tenant 1 has borrowed all of two nodes of four processors.
-PreemptionModel borrowed(const TenantTerms& borrower = {},
-                         PreemptionTerms theirs = {.priority = 0, .is_preemptible = true}) {
+/// Of four processors each, and two tenants.
+PreemptionModel two_nodes(const TenantTerms& borrower = {}) {
   PreemptionModel model;
   model.cycle.pass_to(1'000'000);
   model.tenant(1, borrower);
   model.tenant(2);
-  model.node(1, cpu(4000));
-  model.node(2, cpu(4000));
+  model.node(1, cpu(4000), {"node1", "", {}});
+  model.node(2, cpu(4000), {"node2", "", {}});
+  return model;
+}
+
+/// Tenant 1 has borrowed all of them.
+PreemptionModel borrowed(const TenantTerms& borrower = {},
+                         PreemptionTerms theirs = {.priority = 0, .is_preemptible = true}) {
+  PreemptionModel model = two_nodes(borrower);
   model.submit(1, 8, cpu(1000), theirs);
   REQUIRE(model.run().empty());
   REQUIRE(model.running().size() == 8);
@@ -68,12 +76,7 @@ TEST_CASE("nothing within a tenant's min is preempted", "[unit][preemption]") {
 }
 
 TEST_CASE("the smallest set goes, the youngest of it first", "[unit][preemption]") {
-  PreemptionModel model;
-  model.cycle.pass_to(1'000'000);
-  model.tenant(1);
-  model.tenant(2);
-  model.node(1, cpu(4000));
-  model.node(2, cpu(4000));
+  PreemptionModel model = two_nodes();
   const JobId small = model.submit(1, 4, cpu(1000));
   model.run();
   model.pass(10);
@@ -109,6 +112,75 @@ TEST_CASE("what has grown goes before anything is preempted", "[unit][preemption
   REQUIRE(reclaims.size() == 1);
   CHECK(reclaims[0].task.job == JobId{77});
   CHECK_FALSE(reclaims[0].preempted);
+}
+
+/// Why the job's first task preempts nobody, or whom.
+std::string why(PreemptionModel& model, JobId job) {
+  const auto obstacles =
+      model.cycle.allocator().explain_waiting(model.job(job).tenant, job, 0, ObstacleNames{});
+  const auto found = std::find_if(obstacles.begin(), obstacles.end(), [](const Obstacle& obstacle) {
+    return obstacle.code == "preemption";
+  });
+  return found == obstacles.end() ? "" : found->message;
+}
+
+TEST_CASE("why nobody was preempted for a task is told", "[unit][preemption][explain]") {
+  const std::string of_eight =
+      "preempts nobody: of 8 tasks of other tenants that may be preempted ";
+  PreemptionModel model = borrowed();
+  const JobId plain = model.submit(2, 1, cpu(1000));
+  CHECK(why(model, plain).empty());
+  PreemptionModel soon = borrowed();
+  const JobId urgent = soon.submit(2, 1, cpu(1000), kUrgent);
+  soon.pass(kWhile_ms - 1500);
+  CHECK(soon.run().empty());
+  CHECK(why(soon, urgent) == of_eight + "8 that ran for less than 30 s (the first has in 2 s)");
+  soon.pass(1500);
+  CHECK(why(soon, urgent) == "takes the place of 1 task on node node1 next");
+  CHECK(soon.run().size() == 1);
+  CHECK(why(soon, urgent) == "tasks on node node1 were told to end, and leave it room enough");
+
+  PreemptionModel equal = borrowed({}, {.priority = 5, .is_preemptible = true});
+  const JobId no_higher = equal.submit(2, 1, cpu(1000), kUrgent);
+  equal.pass(kWhile_ms);
+  CHECK(equal.run().empty());
+  CHECK(why(equal, no_higher) == of_eight + "8 of no lower priority than 5");
+
+  PreemptionModel guarded = borrowed({.min = cpu(7500)});
+  const JobId small = guarded.submit(2, 1, cpu(100), kUrgent);
+  guarded.pass(kWhile_ms);
+  CHECK(guarded.run().empty());
+  CHECK(why(guarded, small) == of_eight + "8 within their tenant's quota or min");
+
+  PreemptionModel kept = borrowed({}, {.priority = 0, .is_preemptible = false});
+  const JobId in_vain = kept.submit(2, 1, cpu(1000), kUrgent);
+  kept.pass(kWhile_ms);
+  CHECK(kept.run().empty());
+  CHECK(why(kept, in_vain) ==
+        "preempts nobody: no task of another tenant runs that may be preempted");
+}
+
+TEST_CASE("who is beyond quota is told that it preempts nobody", "[unit][preemption][explain]") {
+  PreemptionModel model = borrowed({.min = cpu(6000)});
+  const JobId wide = model.submit(2, 1, cpu(3000), kUrgent);
+  model.pass(kWhile_ms);
+  CHECK(model.run().empty());
+  CHECK(why(model, wide) ==
+        "preempts nobody: its tenant holds 0 of its runtime quota of 1000 millicores of cpu, and "
+        "it asks for 3000");
+}
+
+TEST_CASE("who needs more of one node than may go is told so", "[unit][preemption][explain]") {
+  PreemptionModel model = two_nodes();
+  model.submit(1, 2, cpu(3000), {.priority = 0, .is_preemptible = false});
+  model.submit(1, 2, cpu(1000));
+  model.run();
+  const JobId wide = model.submit(2, 1, cpu(4000), kUrgent);
+  model.pass(kWhile_ms);
+  CHECK(model.run().empty());
+  CHECK(why(model, wide) ==
+        "preempts nobody: of 2 tasks of other tenants that may be preempted 2 on nodes where it "
+        "would have no room even then");
 }
 
 TEST_CASE("preemption comes to an end, whatever is asked for", "[property][preemption]") {

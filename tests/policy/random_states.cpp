@@ -11,9 +11,9 @@ namespace fairwater::test::states {
 
 Seen& Seen::operator+=(const Seen& other) {
   for (const auto count :
-       {&Seen::granted, &Seen::grown, &Seen::gangs, &Seen::grown_shares, &Seen::named_devices,
-        &Seen::waiting, &Seen::waiting_by_time, &Seen::guaranteed, &Seen::below_min,
-        &Seen::at_plain_share, &Seen::preempted, &Seen::preempted_of_min})
+       {&Seen::granted, &Seen::grown, &Seen::gangs, &Seen::sharing_gangs, &Seen::grown_shares,
+        &Seen::named_devices, &Seen::waiting, &Seen::waiting_by_time, &Seen::guaranteed,
+        &Seen::below_min, &Seen::at_plain_share, &Seen::preempted, &Seen::preempted_of_min})
     this->*count += other.*count;
   return *this;
 }
@@ -100,7 +100,7 @@ void Cluster::submit() {
     job.is_gang = tasks > 1;
     job.grows_by = draw_.in(1, 6);
   }
-  if (!job.is_gang) draw_devices(job, rule);
+  if (!job.is_gang || devices_ == Devices::shared) draw_devices(job, rule);
   if (has_rule || !rule.devices.empty()) job.rule = std::make_shared<PlacementRule>(rule);
   job.limit_ms = draw_.one_in(8) ? 0 : draw_.in<LedgerMs>(2, 60) * 100;
   job.late_from_ms = draw_.one_in(3) ? now_ms_ + draw_.in<LedgerMs>(0, 4000) : kNeverLate;
@@ -130,10 +130,22 @@ void Cluster::next_state() {
     end(std::next(running_.begin(),
                   draw_.in<std::ptrdiff_t>(0, static_cast<std::int64_t>(running_.size()) - 1))
             ->first);
-  now_ms_ += draw_.in<LedgerMs>(1, 2000);
+  (void)pass(draw_.in<LedgerMs>(1, 2000), draw_.in<std::int64_t>(1, 2000));
+}
+
+std::size_t Cluster::rounds_until_nobody_is_preempted(std::size_t most) {
+  constexpr std::size_t kQuietRounds = 3;
+  std::size_t rounds = 0;
+  for (std::size_t quiet = 0; quiet < kQuietRounds && rounds < most; ++rounds)
+    quiet = pass(kPreemptAfterMs, kPreemptAfterMs) == 0 ? quiet + 1 : 0;
+  return rounds;
+}
+
+std::size_t Cluster::pass(LedgerMs time_ms, std::int64_t credits_ms) {
+  now_ms_ += time_ms;
   cycle_.pass_to(now_ms_);
   (void)cycle_.settle_time();
-  (void)cycle_.settle_credits(draw_.in<std::int64_t>(1, 2000));
+  (void)cycle_.settle_credits(credits_ms);
   std::vector<Reclaim> given_back;
   for (bool goes_on = true; goes_on;) {
     for (const auto& [tenant, terms] : tenants_) cycle_.take_window(window(tenant));
@@ -154,6 +166,9 @@ void Cluster::next_state() {
     (reclaim.preempted ? job.next : job.growth)
         .add(reclaim.task.index, 1, reclaim.task.attempt + 1);
   }
+  return static_cast<std::size_t>(
+      std::count_if(given_back.begin(), given_back.end(),
+                    [](const Reclaim& reclaim) { return reclaim.preempted; }));
 }
 
 WaitingRange Cluster::range_of(JobId id, const Job& job, const WaitingTasks::Range& tasks,
@@ -203,6 +218,8 @@ bool Cluster::take(const std::vector<Deal>& deals) {
       some = true;
       const Job& job = jobs_.at(grant.task.job);
       const bool starts_gang = job.is_gang && grant.step != GrantStep::growth;
+      if (starts_gang && job.demand[kDevice] > 0 && !gangs.contains(grant.task.job))
+        ++seen_.sharing_gangs;
       if (!starts_gang || gangs.insert(grant.task.job).second) {
         const bool is_below = is_below_min(job.tenant, job.demand);
         if (is_below) ++seen_.guaranteed;

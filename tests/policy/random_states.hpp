@@ -33,6 +33,7 @@ struct Seen {
   std::uint64_t granted = 0;
   std::uint64_t grown = 0;
   std::uint64_t gangs = 0;
+  std::uint64_t sharing_gangs = 0;  ///< of them, with shares of gpus
   std::uint64_t grown_shares = 0;
   std::uint64_t named_devices = 0;
   std::uint64_t waiting = 0;          ///< that could not start
@@ -52,6 +53,9 @@ class Cluster {
 
   /// Something happens, and everybody starts what can start.
   void next_state();
+  /// Requests stay as they are and nothing ends but what is told to, which then waits again: until
+  /// nobody has been preempted for some rounds, each as long as one must have run for that.
+  std::size_t rounds_until_nobody_is_preempted(std::size_t most);
   [[nodiscard]] const Seen& seen() const { return seen_; }
 
  private:
@@ -93,6 +97,8 @@ class Cluster {
   void draw_devices(Job& job, PlacementRule& rule);
 
   // -- what happens
+  /// Everybody starts what can start; how many were preempted.
+  std::size_t pass(LedgerMs time_ms, std::int64_t credits_ms);
   [[nodiscard]] WaitingRange range_of(JobId id, const Job& job, const WaitingTasks::Range& tasks,
                                       bool is_gang) const;
   [[nodiscard]] DemandWindow window(TenantId tenant) const;

@@ -22,9 +22,10 @@ TEST_CASE(
     for (std::uint64_t i = 0; i < kStatesOfCluster; ++i) cluster.next_state();
     seen += cluster.seen();
   }
-  CHECK(seen.granted > states);
+  CHECK(seen.granted > states * 9 / 10);
   CHECK(seen.grown > states / 20);
   CHECK(seen.gangs > states / 20);
+  CHECK(seen.sharing_gangs > states / 200);
   CHECK(seen.waiting > states / 2);
   CHECK(seen.waiting_by_time > states / 20);
   CHECK(seen.grown_shares > states / 200);
@@ -33,7 +34,22 @@ TEST_CASE(
   CHECK(seen.below_min > states / 40);
   CHECK(seen.at_plain_share > states / 40);
   CHECK(seen.preempted > states / 2000);
-  CHECK(seen.preempted_of_min > states / 6000);
+  CHECK(seen.preempted_of_min > states / 12000);
+}
+
+TEST_CASE("in every mix of work preemption comes to an end", "[property][states][preemption]") {
+  constexpr std::uint64_t kStatesOfCluster = 30;
+  constexpr std::size_t kMostRounds = 20;
+  const std::uint64_t states = states_to_look_at(60'000);
+  Seen seen;
+  for (std::uint64_t seed = 1; seed <= states / kStatesOfCluster; ++seed) {
+    INFO("seed " << seed);
+    Cluster cluster(seed);
+    for (std::uint64_t i = 0; i < kStatesOfCluster; ++i) cluster.next_state();
+    REQUIRE(cluster.rounds_until_nobody_is_preempted(kMostRounds) < kMostRounds);
+    seen += cluster.seen();
+  }
+  CHECK(seen.preempted > states / 2000);
 }
 
 }  // namespace fairwater::test::states

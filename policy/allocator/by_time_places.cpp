@@ -1,0 +1,114 @@
+// The room that a node keeps for who has no room there now, where the ledger counts time.
+#include <algorithm>
+
+#include "policy/allocator/by_time.hpp"
+#include "policy/allocator/expected_room.hpp"
+#include "policy/allocator/gangs.hpp"
+
+namespace fairwater::inline policy::inline allocator {
+namespace {
+
+/// Places that one deal gives. Bounds its work; figures move little beyond a few.
+constexpr std::size_t kMostPlaces = 64;
+
+/// Whether this place is before one from then on there.
+bool comes_first(const KeptPlace& place, LedgerMs from_ms, NodeId node) {
+  return std::pair(place.from_ms, place.node) < std::pair(from_ms, node);
+}
+
+}  // namespace
+
+void PlaceByTime::forget_places() {
+  profile_.reset();
+  places_ = 0;
+  is_closed_ = keeps_all_ = false;
+  elsewhere_.clear();
+  kept_.reset();
+}
+
+/// The place that the task has so far.
+std::vector<KeptPlace>::iterator PlaceByTime::place_of(TenantState& tenant,
+                                                       const WaitingRange& task) {
+  return std::find_if(tenant.kept.begin(), tenant.kept.end(), [&](const KeptPlace& place) {
+    if (place.job) return place.job == task.job;
+    const auto& reservation = deal_.state.node(place.node).reservation;
+    return reservation && reservation->demand == task.demand;
+  });
+}
+
+LedgerMs PlaceByTime::room_from(const WaitingRange& task,
+                                const std::optional<ExpectedShares>& shares) const {
+  const std::int64_t duration_ms = duration_of(task, predict_);
+  if (!deal_.state.takes_shares(task.demand))
+    return profile_->earliest(task.demand, duration_ms, kNever).value_or(kNever);
+  if (!shares) return kNever;
+  RoomProfile from_then = *profile_;
+  from_then.pass_to(shares->from_ms);
+  return from_then.earliest(task.demand, duration_ms, kNever).value_or(kNever);
+}
+
+void PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool has_claim) {
+  if (entry.is_gang()) return keep_gang_room(tenant, entry, has_claim);
+  AllocatorState& state = deal_.state;
+  NodeRoom& node = *deal_.node;
+  const WaitingRange& task = entry.range;
+  // When a device is free, no time limit of room tells.
+  if (names_devices(task)) return;
+  if (!profile_) profile_ = expected_room(node, state.now_ms(), predict_);
+  std::optional<ExpectedShares> shares;
+  if (state.takes_shares(task.demand)) shares = expected_shares(state, node, task, predict_);
+  const LedgerMs from_ms = room_from(task, shares);
+  if (from_ms == kNever && (!has_claim || places_ > 0)) {
+    // Those with a claim came before: where nothing is expected to end nobody gets a place any
+    // more.
+    is_closed_ = node.ends.empty();
+    return;
+  }
+  const auto kept = place_of(tenant, task);
+  const bool has_place = kept != tenant.kept.end();
+  if (has_place && kept->node != node.id && comes_first(*kept, from_ms, node.id)) return;
+  if (!has_place && state.somewhere_has_room(tenant, task)) return;
+  if (!has_place || kept->node != node.id) {
+    if (has_place) tenant.kept.erase(kept);
+    const LedgerMs late_from_ms =
+        is_deferred(tenant, entry) ? entry.firm_from_ms : entry.late_from_ms;
+    tenant.kept.push_back({task.job, node.id, from_ms, late_from_ms});
+    node.places_of.push_back(tenant.rank.slot);
+  }
+  if (shares && from_ms != kNever)
+    node.kept_devices.push_back({tenant.rank.slot, task.job, from_ms, predict_, shares->names});
+  if (!kept_) kept_ = Reservation{tenant.id, task.demand};
+  if (from_ms == kNever)
+    keeps_all_ = true;
+  else
+    profile_->take(from_ms, moment_in(from_ms, duration_of(task, predict_)), task.demand);
+  is_closed_ = is_closed_ || ++places_ == kMostPlaces;
+}
+
+/// By its plan, which is of several nodes, or of others.
+void PlaceByTime::keep_gang_room(const TenantState& tenant, const WindowRange& gang,
+                                 bool has_claim) {
+  AllocatorState& state = deal_.state;
+  const GangPlan* plan = gang_plan(state, tenant, gang, predict_, has_claim);
+  if (plan == nullptr) return;
+  const std::uint32_t tasks = state.tasks_kept_on(*deal_.node, gang.range.job);
+  if (tasks == 0) return;
+  state.note_gang_turn(*deal_.node, gang.range.job);
+  if (plan->from_ms == kNever) {
+    keeps_all_ = true;
+    kept_.reset();
+    return;
+  }
+  if (!profile_) profile_ = expected_room(*deal_.node, state.now_ms(), predict_);
+  profile_->take(plan->from_ms, moment_in(plan->from_ms, duration_of(gang.range, predict_)),
+                 gang.range.demand * Amount{tasks});
+}
+
+bool PlaceByTime::may_use_node(const TenantState& tenant, const WindowRange& gang) const {
+  const GangPlan* plan = deal_.state.gang_plan_of(tenant.rank.slot, gang.range.job);
+  const PlacementRule* rule = gang.range.rule.get();
+  return plan != nullptr && !plan->shares.empty() &&
+         (rule == nullptr || rule->allows(deal_.node->traits));
+}
+
+}  // namespace fairwater::inline policy::inline allocator

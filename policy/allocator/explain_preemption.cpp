@@ -1,0 +1,109 @@
+#include "policy/allocator/explain_preemption.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "policy/allocator/coming_room.hpp"
+#include "policy/allocator/preemption.hpp"
+
+namespace fairwater::inline policy::inline allocator {
+namespace {
+
+/// Tasks of other tenants that may be preempted at all, by what keeps them from it.
+struct Spared {
+  std::size_t all = 0;
+  std::size_t not_lower = 0;  ///< in priority
+  std::size_t young = 0;      ///< of the rest
+  std::int64_t oldest_young_ms = 0;
+  std::size_t within_quota = 0;  ///< of the rest
+  [[nodiscard]] std::size_t none() const { return all - not_lower - young - within_quota; }
+};
+
+Spared spared_from(const AllocatorState& state, const TenantState& claimant,
+                   const WindowRange& entry) {
+  Spared spared;
+  for (const auto& [task, held, priority, ran_ms] : state.preemptible()) {
+    const TenantState& holder = state.tenant(held.tenant);
+    if (holder.id == claimant.id) continue;
+    ++spared.all;
+    if (priority >= entry.range.preemption.priority) {
+      ++spared.not_lower;
+    } else if (ran_ms < state.settings.preempt_after_ms) {
+      ++spared.young;
+      spared.oldest_young_ms = std::max(spared.oldest_young_ms, ran_ms);
+    } else if (!is_beyond_quota(state, {task, held, priority}, entry, holder.ending)) {
+      ++spared.within_quota;
+    }
+  }
+  return spared;
+}
+
+std::string seconds_text(std::int64_t ms) { return std::to_string((ms + 999) / 1000) + " s"; }
+
+std::string tasks_text(std::size_t tasks) {
+  return std::to_string(tasks) + (tasks == 1 ? " task" : " tasks");
+}
+
+std::string spared_text(const AllocatorState& state, const WindowRange& entry,
+                        const Spared& spared) {
+  const std::int64_t least_ms = state.settings.preempt_after_ms;
+  if (spared.all == 0)
+    return "preempts nobody: no task of another tenant runs that may be preempted";
+  std::string text =
+      "preempts nobody: of " + tasks_text(spared.all) + " of other tenants that may be preempted";
+  auto add = [&, is_first = true](std::size_t count, const std::string& what) mutable {
+    if (count > 0) text += (is_first ? " " : ", ") + std::to_string(count) + " " + what;
+    is_first = is_first && count == 0;
+  };
+  add(spared.not_lower,
+      "of no lower priority than " + std::to_string(entry.range.preemption.priority));
+  add(spared.young, "that ran for less than " + seconds_text(least_ms) + " (the first has in " +
+                        seconds_text(least_ms - spared.oldest_young_ms) + ")");
+  add(spared.within_quota, "within their tenant's quota or min");
+  add(spared.none(), "on nodes where it would have no room even then");
+  return text;
+}
+
+/// A node that has room for it once what was told to end has ended.
+std::optional<NodeId> node_with_coming_room(const AllocatorState& state, const TenantState& tenant,
+                                            const WindowRange& entry, ComingRooms& rooms) {
+  if (const auto made = state.node_with_made_room(tenant.id, entry.range.job)) return made;
+  for (const NodeId id : state.ending_on()) {
+    const NodeRoom& node = state.node(id);
+    if (node.accepts && state.may_use_room(node, tenant, entry.range) &&
+        rooms.has_room(id, entry.range, rooms.on(id)))
+      return id;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string explain_preemption(const AllocatorState& state, const TenantState& tenant,
+                               const WindowRange& entry,
+                               const std::function<std::string(Amount, std::size_t)>& amount_text) {
+  if (names_devices(entry.range)) return "preempts nobody: it names devices";
+  const ResourceVector held = tenant.held_against_quota();
+  const ResourceVector quota = state.quotas().quota(tenant);
+  for (const std::size_t r : entry.asks)
+    if (entry.asked_at_once(r) > quota[r] - held[r])
+      return "preempts nobody: its tenant holds " + std::to_string(held[r]) +
+             " of its runtime quota of " + amount_text(quota[r], r) + ", and it asks for " +
+             std::to_string(entry.asked_at_once(r));
+  ComingRooms rooms(state);
+  if (const auto node = node_with_coming_room(state, tenant, entry, rooms))
+    return "tasks on node " + state.node(*node).traits.name +
+           " were told to end, and leave it room enough";
+  std::vector<Victim> victims;
+  for (const auto& [task, extra] : state.extras()) victims.push_back({task, extra, 0, true});
+  const std::vector<Victim> others = preemptible_victims(state);
+  victims.insert(victims.end(), others.begin(), others.end());
+  if (const auto choice = Preemption(state, rooms, victims, {}, tenant, entry).fewest())
+    return "takes the place of " + tasks_text(choice->victims.size()) + " on node " +
+           state.node(choice->node).traits.name + " next";
+  return spared_text(state, entry, spared_from(state, tenant, entry));
+}
+
+}  // namespace fairwater::inline policy::inline allocator

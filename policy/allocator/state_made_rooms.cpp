@@ -1,0 +1,113 @@
+// Room that was made by preemption.
+#include <algorithm>
+#include <utility>
+
+#include "policy/allocator/state.hpp"
+
+namespace fairwater::inline policy::inline allocator {
+namespace {
+
+bool is_for(const MadeRoom& room, TenantId tenant, JobId job) {
+  return room.tenant == tenant && room.job == job;
+}
+
+}  // namespace
+
+ResourceVector NodeRoom::made() const {
+  ResourceVector made;
+  for (const MadeRoom& room : made_rooms) made += room.demand * Amount{room.tasks};
+  return made;
+}
+
+ResourceVector NodeRoom::free_beside_made() const {
+  ResourceVector free = capacity - used;
+  const ResourceVector made = this->made();
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    if (free[r] > 0) free[r] = std::max<Amount>(0, free[r] - made[r]);
+  return free;
+}
+
+void AllocatorState::keep_made_room(NodeId id, const MadeRoom& room) {
+  NodeRoom& keeper = node(id);
+  const auto known =
+      std::find_if(keeper.made_rooms.begin(), keeper.made_rooms.end(), [&](const MadeRoom& other) {
+        return is_for(other, room.tenant, room.job) && other.demand == room.demand;
+      });
+  if (known == keeper.made_rooms.end())
+    keeper.made_rooms.push_back(room);
+  else
+    known->tasks += room.tasks;
+  made_on_.insert(id);
+  refresh_room(keeper);
+}
+
+std::vector<MadeRoom> AllocatorState::lift_made_rooms(NodeRoom& keeper) {
+  if (keeper.made_rooms.empty()) return {};
+  std::vector<MadeRoom> lifted = std::exchange(keeper.made_rooms, {});
+  made_on_.erase(keeper.id);
+  site_rooms_.raise(keeper.traits.site, keeper.free());
+  gangs_without_room_.clear();
+  refresh_room(keeper);
+  return lifted;
+}
+
+std::vector<std::pair<NodeId, MadeRoom>> AllocatorState::lift_made_rooms_of(TenantId tenant,
+                                                                            JobId job) {
+  std::vector<std::pair<NodeId, MadeRoom>> lifted;
+  for (const NodeId id : std::set<NodeId>(made_on_))
+    for (const MadeRoom& room : lift_made_rooms(node(id))) {
+      if (is_for(room, tenant, job))
+        lifted.emplace_back(id, room);
+      else
+        keep_made_room(id, room);
+    }
+  return lifted;
+}
+
+void AllocatorState::forget_made_rooms(NodeRoom& keeper) {
+  for (const MadeRoom& room : lift_made_rooms(keeper))
+    if (!lift_made_rooms_of(room.tenant, room.job).empty()) note_freed_made_rooms();
+}
+
+std::uint32_t AllocatorState::tasks_with_made_room(TenantId tenant, JobId job) const {
+  std::uint32_t tasks = 0;
+  for (const NodeId id : made_on_)
+    for (const MadeRoom& room : node(id).made_rooms)
+      if (is_for(room, tenant, job)) tasks += room.tasks;
+  return tasks;
+}
+
+std::optional<NodeId> AllocatorState::node_with_made_room(TenantId tenant, JobId job) const {
+  for (const NodeId id : made_on_)
+    for (const MadeRoom& room : node(id).made_rooms)
+      if (is_for(room, tenant, job)) return id;
+  return std::nullopt;
+}
+
+bool AllocatorState::made_room_is_coming(TenantId tenant, JobId job) const {
+  return std::any_of(made_on_.begin(), made_on_.end(), [&](NodeId id) {
+    const NodeRoom& keeper = node(id);
+    return keeper.ending_tasks > 0 &&
+           std::any_of(keeper.made_rooms.begin(), keeper.made_rooms.end(),
+                       [&](const MadeRoom& room) { return is_for(room, tenant, job); });
+  });
+}
+
+void AllocatorState::trim_made_rooms(TenantId tenant_id) {
+  std::map<JobId, std::uint32_t> waiting;
+  if (!made_on_.empty())
+    for (const WindowRange& entry : tenant(tenant_id).window)
+      waiting[entry.range.job] += entry.range.count;
+  for (const NodeId id : std::set<NodeId>(made_on_))
+    for (MadeRoom room : lift_made_rooms(node(id))) {
+      if (room.tenant == tenant_id) {
+        std::uint32_t& left = waiting[room.job];
+        if (room.tasks > left) note_freed_made_rooms();
+        room.tasks = std::min(room.tasks, left);
+        left -= room.tasks;
+      }
+      if (room.tasks > 0) keep_made_room(id, room);
+    }
+}
+
+}  // namespace fairwater::inline policy::inline allocator

@@ -1,0 +1,191 @@
+// Room that was made by preemption is for whom it was made, where the ledger counts time.
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "preemption_model.hpp"
+
+namespace fairwater::test {
+namespace {
+
+AllocatorSettings by_time() {
+  AllocatorSettings settings = default_settings();
+  settings.accounting = Accounting::time;
+  return settings;
+}
+
+/// Tenant 1 runs what two nodes of two processors have room for, and more of its tasks wait, which
+/// are late: they come before everybody's turn.
+struct LateBacklog {
+  PreemptionModel model{by_time()};
+  JobId backlog;
+
+  explicit LateBacklog(std::uint32_t tasks = 8) {
+    model.cycle.pass_to(1'000'000);
+    model.tenant(1);
+    model.tenant(2);
+    model.node(1, cpu(2000));
+    model.node(2, cpu(2000));
+    backlog = model.submit({.tenant = TenantId{1},
+                            .demand = cpu(1000),
+                            .preemption = {.priority = 0, .is_preemptible = true},
+                            .is_late = true,
+                            .limit_ms = 36'000'000},
+                           tasks);
+    REQUIRE(model.run().empty());
+    REQUIRE(model.running_of(backlog) == 4);
+  }
+  JobId submit_urgent(std::uint32_t tasks, const ResourceVector& demand, bool is_gang = false) {
+    return model.submit(
+        {.tenant = TenantId{2}, .demand = demand, .preemption = kUrgent, .is_gang = is_gang},
+        tasks);
+  }
+  std::vector<Reclaim> preempt() {
+    model.pass(kWhile_ms);
+    return model.run();
+  }
+  /// Two tasks were told to end, of which one has: the other.
+  TaskKey make_half_of_room() {
+    const auto reclaims = preempt();
+    REQUIRE(reclaims.size() == 2);
+    model.end(reclaims[0].task, true);
+    CHECK(model.run().empty());
+    CHECK(model.running_of(backlog) == 3);
+    return reclaims[1].task;
+  }
+};
+
+TEST_CASE("who was late before has nothing of the room that a preemption made",
+          "[unit][preemption][made_room]") {
+  LateBacklog cluster;
+  PreemptionModel& model = cluster.model;
+  const JobId urgent = cluster.submit_urgent(2, cpu(1000));
+  CHECK(cluster.preempt().size() == 2);
+  CHECK(cluster.preempt().empty());  // its room is coming
+  model.end_reclaimed();
+  CHECK(model.run().empty());
+  CHECK(model.running_of(urgent) == 2);
+  CHECK(model.running_of(cluster.backlog) == 2);
+  CHECK(cluster.preempt().empty());
+}
+
+TEST_CASE("while one task of two has ended nobody else takes its room",
+          "[unit][preemption][made_room]") {
+  LateBacklog cluster;
+  PreemptionModel& model = cluster.model;
+  const JobId urgent = cluster.submit_urgent(1, cpu(2000));
+  model.end(cluster.make_half_of_room(), true);
+  CHECK(model.run().empty());
+  CHECK(model.running_of(urgent) == 1);
+  CHECK(model.running_of(cluster.backlog) == 2);
+}
+
+TEST_CASE("a gang has the room that was made for it on several nodes",
+          "[unit][preemption][made_room]") {
+  LateBacklog cluster;
+  PreemptionModel& model = cluster.model;
+  const TaskKey other = model.running().begin()->first;
+  model.end(other, false);
+  CHECK(model.run().empty());  // a late one has it
+  const JobId urgent = cluster.submit_urgent(2, cpu(1000), true);
+  const TaskKey last = cluster.make_half_of_room();
+  CHECK(model.running_of(urgent) == 0);
+  model.end(last, true);
+  CHECK(model.run().empty());
+  CHECK(model.running_of(urgent) == 2);
+}
+
+TEST_CASE("who preempts does so where another's task has a place, too",
+          "[unit][preemption][made_room]") {
+  LateBacklog cluster;  // more of its tasks wait: on one node the first has a place
+  cluster.model.tenant(2, {.min = cpu(4000)});
+  const JobId urgent = cluster.submit_urgent(2, cpu(2000), true);
+  CHECK(cluster.preempt().size() == 4);
+  cluster.model.end_reclaimed();
+  CHECK(cluster.model.run().empty());
+  CHECK(cluster.model.running_of(urgent) == 2);
+}
+
+TEST_CASE("room that was made for who is cancelled is for all", "[unit][preemption][made_room]") {
+  LateBacklog cluster;
+  PreemptionModel& model = cluster.model;
+  const JobId urgent = cluster.submit_urgent(1, cpu(2000));
+  (void)cluster.make_half_of_room();
+  model.cancel(urgent);
+  CHECK(model.run().empty());
+  CHECK(model.running_of(cluster.backlog) == 4);
+}
+
+TEST_CASE("a node that was drained has no room for who preempted there",
+          "[unit][preemption][made_room]") {
+  LateBacklog cluster;
+  PreemptionModel& model = cluster.model;
+  const JobId urgent = cluster.submit_urgent(1, cpu(1000));
+  const auto reclaims = cluster.preempt();
+  REQUIRE(reclaims.size() == 1);
+  model.cycle.set_node(reclaims[0].node, {}, cpu(2000), false);
+  model.cycle.set_node(reclaims[0].node, {}, cpu(2000), true);
+  model.end_reclaimed();
+  CHECK(model.run().size() == 1);  // once more
+  CHECK(model.running_of(cluster.backlog) == 4);
+  CHECK(model.running_of(urgent) == 0);
+}
+
+TEST_CASE("room that was made for a tenant that left is for all", "[unit][preemption][made_room]") {
+  LateBacklog cluster;
+  PreemptionModel& model = cluster.model;
+  cluster.submit_urgent(1, cpu(1000));
+  REQUIRE(cluster.preempt().size() == 1);
+  (void)model.cycle.settle_time();
+  model.cycle.remove_tenant(TenantId{2});
+  model.end_reclaimed();
+  CHECK(model.run().empty());
+  CHECK(model.running_of(cluster.backlog) == 4);
+}
+
+TEST_CASE("who withdraws keeps no room", "[unit][preemption][made_room]") {
+  LateBacklog cluster;
+  PreemptionModel& model = cluster.model;
+  const JobId urgent = cluster.submit_urgent(1, cpu(2000));
+  (void)cluster.make_half_of_room();
+  model.cycle.withdraw(TenantId{2}, urgent);
+  CHECK(model.run().empty());
+  CHECK(model.running_of(cluster.backlog) == 4);
+}
+
+TEST_CASE("what a gang cannot use any more is for all on its other nodes, too",
+          "[unit][preemption][made_room]") {
+  LateBacklog cluster(4);
+  PreemptionModel& model = cluster.model;
+  model.tenant(2, {.min = cpu(4000)});
+  cluster.submit_urgent(2, cpu(2000), true);
+  const auto reclaims = cluster.preempt();
+  REQUIRE(reclaims.size() == 4);
+  for (const Reclaim& reclaim : reclaims)
+    if (reclaim.node == NodeId{1}) model.end(reclaim.task, true);
+  CHECK(model.run().empty());
+  CHECK(model.running_of(cluster.backlog) == 2);
+  model.cycle.set_node(NodeId{2}, {}, cpu(2000), false);
+  CHECK(model.run().empty());
+  CHECK(model.running_of(cluster.backlog) == 4);
+}
+
+TEST_CASE("a guarantee comes before room that was made", "[unit][preemption][made_room]") {
+  LateBacklog cluster;
+  PreemptionModel& model = cluster.model;
+  const JobId urgent = cluster.submit_urgent(1, cpu(1000));
+  REQUIRE(cluster.preempt().size() == 1);
+  model.tenant(3, {.min = cpu(1000)});
+  const JobId guaranteed = model.submit(3, 1, cpu(1000));
+  model.end_reclaimed();
+  CHECK(model.run().size() == 1);  // once more
+  CHECK(model.running_of(guaranteed) == 1);
+  CHECK(model.running_of(urgent) == 0);
+  model.end_reclaimed();
+  CHECK(model.run().empty());
+  CHECK(model.running_of(urgent) == 1);
+}
+
+}  // namespace
+}  // namespace fairwater::test
