@@ -50,6 +50,14 @@ void read_policy_growth(SimFileDraft& draft, const Field& field) {
     field.fail("is for policy sequence with accounting units or time, and without allocation: drf");
 }
 
+/// Once the policy's name, accounting and allocation are read.
+void read_preempt_after(SimFileDraft& draft, const Field& field) {
+  sim::PolicyOptions& policy = draft.scenario.policy;
+  policy.preempt_after_ms = field.duration_ms();
+  if (!sim::knows_preemption(policy))
+    field.fail("is for policy sequence with accounting units or time, and without allocation: drf");
+}
+
 void read_policy(SimFileDraft& draft, const Field& field) {
   const FieldMap policy = field.object();
   auto& scenario = draft.scenario;
@@ -69,8 +77,9 @@ void read_policy(SimFileDraft& draft, const Field& field) {
   });
   if (const auto debts = policy.find("debts")) read_policy_debts(draft, *debts);
   policy.read("order", scenario.policy.order, [](const Field& order) {
-    return order.choice<sim::QueueOrder>(
-        {{"fifo", sim::QueueOrder::fifo}, {"shortest-first", sim::QueueOrder::shortest_first}});
+    return order.choice<sim::QueueOrder>({{"fifo", sim::QueueOrder::fifo},
+                                          {"shortest-first", sim::QueueOrder::shortest_first},
+                                          {"priority", sim::QueueOrder::priority}});
   });
   if (const auto predict = policy.find("predict")) {
     scenario.policy.predict = read_predict(*predict);
@@ -79,6 +88,7 @@ void read_policy(SimFileDraft& draft, const Field& field) {
   }
   if (const auto allocation = policy.find("allocation")) read_policy_allocation(draft, *allocation);
   if (const auto elastic = policy.find("elastic")) read_policy_growth(draft, *elastic);
+  if (const auto after = policy.find("preempt_after")) read_preempt_after(draft, *after);
   policy.read("cycle", scenario.engine.cycle_ms, read_time);
   policy.read("credit_period", scenario.policy.credit_period_ms, read_time);
   policy.done();
@@ -167,6 +177,8 @@ void check(SimFileDraft& draft) {
     if (draft.tenants.contains(name))
       throw InputError("workload.trace",
                        "has jobs of '" + name + "', which has tenants to run its jobs");
+  if (sim::has_services(draft.scenario) && draft.scenario.engine.end_ms == 0)
+    throw InputError("end", "is missing: services run until then, as in end: 2h");
   for (std::size_t i = 0; i < draft.scenario.generators.size(); ++i)
     check_generator(cluster, draft.scenario.generators[i],
                     fmt::format("workload.generators[{}].", i));

@@ -156,15 +156,43 @@ void read_tasks(const FieldMap& fields, sim::Generator& generator) {
   }
   generator.min_units = units.low;
   generator.max_units = units.high;
-  if (const auto grace = fields.find("grace")) {
-    if (units.low == units.high)
-      grace->fail(
-          "is how long a task that is taken back takes to end: it is for elastic jobs, "
-          "with tasks: {min, max}");
-    generator.grace_ms = grace->duration_ms();
-    if (generator.grace_ms > kMaxGrace_ms)
-      grace->fail("'" + grace->text() + "' is not from 0s to 1h");
-  }
+}
+
+/// `kind: service`. Once its tasks are read.
+void read_kind(const FieldMap& fields, sim::Generator& generator) {
+  fields.read("kind", generator.is_service, [](const Field& field) {
+    return field.choice<bool>({{"batch", false}, {"service", true}});
+  });
+  if (!generator.is_service) return;
+  for (const char* key : {"run", "run_per_unit", "estimate"})
+    if (const auto field = fields.find(key))
+      field->fail(fmt::format(
+          "a service runs until the simulation's end; leave {} out, or make it a batch job (kind: "
+          "batch)",
+          key));
+  if (generator.is_gang)
+    fields.at("gang").fail(
+        "the tasks of a service are started again one by one; leave gang out, or make it a batch "
+        "job (kind: batch)");
+  if (generator.max_units > 1)
+    throw InputError(fields.path_of("tasks"),
+                     "an elastic job is done when its work is, and a service never is; write one "
+                     "number, or make it a batch job (kind: batch)");
+}
+
+/// Once its tasks, its kind and what it says of preemption are read.
+void read_grace(const FieldMap& fields, sim::Generator& generator) {
+  const auto grace = fields.find("grace");
+  if (!grace) return;
+  const bool is_elastic = generator.max_units > generator.min_units;
+  if (generator.is_gang || generator.is_service ||
+      (!generator.preemption.is_preemptible && !is_elastic))
+    grace->fail(
+        "is how long a task takes to end that is told to make room, which those of gangs, of "
+        "services and with preemptible: false never are");
+  generator.grace_ms = grace->duration_ms();
+  if (generator.grace_ms > kMaxGrace_ms)
+    grace->fail("'" + grace->text() + "' is not from 0s to 1h");
 }
 
 sim::Generator read_generator(const SimFileDraft& draft, const Field& at) {
@@ -191,6 +219,11 @@ sim::Generator read_generator(const SimFileDraft& draft, const Field& at) {
   fields.read("estimate", generator.estimate_factor, number_from(0.001, 1000));
   fields.read("placement", generator.placement, read_placement);
   fields.read("gang", generator.is_gang);
+  read_kind(fields, generator);
+  fields.read("priority", generator.preemption.priority);
+  fields.read("preempt", generator.preemption.preempts);
+  fields.read("preemptible", generator.preemption.is_preemptible);
+  read_grace(fields, generator);
   fields.done();
   const bool is_backlog = generator.arrivals == sim::ArrivalProcess::backlog;
   if (is_backlog && generator.jobs == 0)

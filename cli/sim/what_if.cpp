@@ -214,6 +214,11 @@ class QuestionBuilder {
     result.rule = *rule;
     result.placement = job.spec.placement;
     result.is_gang = job.spec.gang;
+    result.is_service = job.spec.kind == JobKind::service && !job.cancelled;
+    result.grace_ms = job.spec.grace_ms;
+    result.preemption = {.priority = job.spec.priority,
+                         .preempts = job.spec.preempt,
+                         .is_preemptible = job.spec.preemptible};
     return result;
   }
 
@@ -385,6 +390,12 @@ class QuestionBuilder {
     count("jobs of tenants that are gone do not come again", jobs_of_the_gone_);
     count("services that came do not come again", services_of_the_past_);
     count("services that are there hold their room to the horizon", services_now_);
+    const auto& jobs = what_if().workload.jobs;
+    count(
+        "jobs that preempt take what has run for 30 s, whatever preempt_after says",
+        static_cast<std::uint64_t>(std::count_if(jobs.begin(), jobs.end(), [](const sim::Job& job) {
+          return job.preemption.preempts;
+        })));
     count("nodes that are not up take no task until the horizon", what_if().state.closed.size());
   }
 

@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 #include <queue>
+#include <set>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -42,6 +44,9 @@ struct WaitingOfJob {
 struct Spread {
   Slot slot = 0;                             ///< of all of its work; its units are tasks
   std::map<std::uint32_t, NodeIndex> nodes;  ///< by task that works
+  std::set<std::uint32_t> grown;             ///< of those
+  bool has_begun = false;                    ///< it had its least
+  [[nodiscard]] std::size_t least() const { return nodes.size() - grown.size(); }
 };
 
 /// When it ends, and how many were told before it.
@@ -166,8 +171,9 @@ class Engine {
     for (const auto& task : actions.kill) kill(task);
     for (const auto& start : actions.start) apply(start);
     for (const auto& resize : actions.grow) apply(resize, false);
-    check_gangs(actions);
-    for (const auto& task : actions.take_back) take_back(task);
+    check_started_whole(actions);
+    for (const auto& task : actions.take_back) tell_to_end(task, false);
+    for (const auto& task : actions.preempt) tell_to_end(task, true);
     observer_.cycle_done(scheduler_);
   }
 
@@ -193,13 +199,15 @@ class Engine {
     return found->second;
   }
 
-  void check_gangs(const Actions& actions) const {
+  void check_started_whole(const Actions& actions) {
     for (const auto& start : actions.start) {
       const Job& job = workload_.jobs[start.task.job];
       FAIRWATER_CHECK(!job.is_gang || waiting_[start.task.job].count == 0, "a gang starts whole");
-      FAIRWATER_CHECK(
-          !shares_work(job) || spread_.at(start.task.job).nodes.size() >= job.least_tasks,
-          "an elastic job starts with its least");
+      if (!shares_work(job)) continue;
+      Spread& spread = spread_.at(start.task.job);
+      FAIRWATER_CHECK(spread.has_begun || spread.least() == job.least_tasks,
+                      "an elastic job starts with its least");
+      spread.has_begun = true;
     }
   }
 
@@ -215,6 +223,8 @@ class Engine {
   void plan_end(Slot slot) {
     Running& running = slots_[slot];
     running.order = ++last_order_;
+    if (running.units == 0) return;  // all of an elastic job was preempted
+    if (workload_.jobs[running.task.job].is_service) return;
     const auto left = std::max<std::int64_t>(running.work_left, 0);
     ends_.push({now_ + (left + running.units - 1) / running.units, running.order, slot});
   }
@@ -300,26 +310,32 @@ class Engine {
 
   // -- what is told to end -----------------------------------------------------------------------
 
-  void take_back(TaskId task) {
-    const bool shares = shares_work(workload_.jobs[task.job]);
-    const Start told = shares ? leave_spread(task) : stop_working(task);
-    const TimeMs end = now_ + std::max(workload_.jobs[task.job].grace_ms, kShortestGrace_ms);
-    winding_down_.emplace(WindingDown{end, ++last_taken_back_}, told);
+  void tell_to_end(TaskId task, bool is_preempted) {
+    const Job& job = workload_.jobs[task.job];
+    FAIRWATER_CHECK(!is_preempted || !job.is_gang, "a gang is not preempted");
+    FAIRWATER_CHECK(!job.is_service, "a service is not told to end");
+    const Start run =
+        shares_work(job) ? leave_spread(task, is_preempted) : stop_working(task, is_preempted);
+    const TimeMs end = now_ + std::max(job.grace_ms, kShortestGrace_ms);
+    winding_down_.emplace(WindingDown{end, ++last_told_}, run);
   }
 
-  Start stop_working(TaskId task) {
+  Start stop_working(TaskId task, bool is_preempted) {
     const Slot slot = slot_of(task);
     settle(slot);
     const Running stopped = slots_[slot];
     slot_by_task_.erase(key_of(task));
     give_up(slot);
+    const std::int64_t work = run_ms_of(workload_.jobs[task.job], task.index) * stopped.units;
+    if (is_preempted) observer_.preempted(task, work - stopped.work_left);
     return {task, stopped.node, stopped.units};
   }
 
   /// Their room is free. They wait again, unless the work of their job is done.
   void take_ends_of_winding_down() {
     while (!winding_down_.empty() && winding_down_.begin()->first.first == now_) {
-      const auto [task, node, units] = winding_down_.extract(winding_down_.begin()).mapped();
+      const Start run = winding_down_.extract(winding_down_.begin()).mapped();
+      const auto [task, node, units] = std::tuple{run.task, run.node, run.units};
       const Job& job = workload_.jobs[task.job];
       const bool waits_again = !shares_work(job) || spread_.contains(task.job);
       free_[node] += demand_of(job, units);
@@ -346,22 +362,24 @@ class Engine {
       slots_[spread->second.slot] = {{index, 0}, 0, 0, job.run_ms * job.least_tasks, now_, 0};
     }
     spread->second.nodes.emplace(start.task.index, start.node);
+    if (start.has_grown) spread->second.grown.insert(start.task.index);
     change_units(spread->second.slot, 1);
     ++result_.running;
     observer_.started(start);
   }
 
   /// What the task did stays done.
-  Start leave_spread(TaskId task) {
-    const auto spread = spread_.find(task.job);
-    FAIRWATER_CHECK(spread != spread_.end(), "a task that is taken back runs");
-    auto& nodes = spread->second.nodes;
-    FAIRWATER_CHECK(nodes.contains(task.index), "a task that is taken back runs");
-    FAIRWATER_CHECK(nodes.size() > workload_.jobs[task.job].least_tasks,
-                    "an elastic job keeps its least");
-    const NodeIndex node = nodes.extract(task.index).mapped();
-    change_units(spread->second.slot, -1);
-    return {task, node, 1};
+  Start leave_spread(TaskId task, bool is_preempted) {
+    const auto found = spread_.find(task.job);
+    FAIRWATER_CHECK(found != spread_.end(), "a task that is told to end runs");
+    Spread& spread = found->second;
+    FAIRWATER_CHECK(spread.nodes.contains(task.index), "a task that is told to end runs");
+    const bool had_grown = spread.grown.erase(task.index) > 0;
+    FAIRWATER_CHECK(had_grown != is_preempted, "an elastic job keeps its least unless preempted");
+    const NodeIndex node = spread.nodes.extract(task.index).mapped();
+    change_units(spread.slot, -1);
+    if (is_preempted) observer_.preempted(task, 0);
+    return {task, node, 1, had_grown};
   }
 
   void change_units(Slot slot, Units change) {
@@ -392,8 +410,8 @@ class Engine {
   std::vector<ResourceVector> free_;
   std::vector<WaitingOfJob> waiting_;  ///< by job, from its arrival on
   std::map<JobIndex, Spread> spread_;
-  std::map<WindingDown, Start> winding_down_;  ///< what was taken back and has not ended
-  std::uint64_t last_taken_back_ = 0;
+  std::map<WindingDown, Start> winding_down_;  ///< what has not ended yet
+  std::uint64_t last_told_ = 0;
   std::vector<Running> slots_;
   std::vector<Slot> unused_;
   std::unordered_map<std::uint64_t, Slot> slot_by_task_;  ///< looked up, never iterated

@@ -3,10 +3,10 @@
 // capacity.
 //
 // Exact: time is in whole milliseconds, the work of an elastic job in unit-milliseconds. Events of
-// one instant are told in this order: ends by order of starting, ends of what was taken back by the
-// order in which it was, then arrivals in the workload's order; then one cycle. Before an instant's
-// events the policy is told that time passes, then the observer. O(log running) per event, besides
-// the policy.
+// one instant are told in this order: ends by order of starting, ends of what was told to end by
+// the order in which it was, then arrivals in the workload's order; then one cycle. Before an
+// instant's events the policy is told that time passes, then the observer. O(log running) per
+// event, besides the policy.
 #pragma once
 
 #include <functional>
@@ -38,7 +38,10 @@ class Observer {
   virtual void submitted(JobIndex /*job*/) {}
   virtual void started(const Start& /*start*/) {}
   virtual void resized(TaskId /*task*/, Units /*before*/, Units /*after*/) {}
-  /// `killed`: by the policy, or taken back; it waits again.
+  /// Told to end so that another may run; it ends later. `lost`: unit-milliseconds of its work that
+  /// have to be done again.
+  virtual void preempted(TaskId /*task*/, std::int64_t /*lost*/) {}
+  /// `killed`: by the policy, taken back or preempted; it waits again.
   virtual void ended(TaskId /*task*/, NodeIndex /*node*/, Units /*units*/, bool /*killed*/) {}
   virtual void cycle_done(const Scheduler& /*scheduler*/) {}
 };

@@ -17,7 +17,8 @@ struct TaskId {
 struct Start {
   TaskId task;
   NodeIndex node = 0;
-  Units units = 1;  ///< min_units to max_units of the job
+  Units units = 1;         ///< min_units to max_units of the job
+  bool has_grown = false;  ///< of an elastic job over nodes: beyond its least
 };
 struct Resize {
   TaskId task;
@@ -33,8 +34,11 @@ struct Actions {
   /// Told to end: they do no more work, and have their room until the scheduler is told that they
   /// ended. Then they wait again; but for those of elastic jobs over nodes, all their work is lost.
   std::vector<TaskId> take_back;
+  /// The same, of tasks that have not grown: an elastic job may have fewer than its least then.
+  std::vector<TaskId> preempt;
   [[nodiscard]] bool empty() const {
-    return shrink.empty() && kill.empty() && start.empty() && grow.empty() && take_back.empty();
+    return shrink.empty() && kill.empty() && start.empty() && grow.empty() && take_back.empty() &&
+           preempt.empty();
   }
 };
 

@@ -8,6 +8,7 @@
 
 #include "policy/allocator/allocator.hpp"
 #include "policy/allocator/placement.hpp"
+#include "policy/allocator/preemption_terms.hpp"
 #include "policy/core/types.hpp"
 
 namespace fairwater::sim::inline engine {
@@ -45,7 +46,8 @@ struct Cluster {
 /// of a pool it is one task with `min_units` to `max_units` units; others have one unit. For those
 /// that know nodes (spread_over_nodes) it is `least_tasks` to `tasks` tasks, which share its work
 /// out: the least starts at once and stays, the others come and go, and all end when the work is
-/// done. A task that is taken back does no more work, and has its room for `grace_ms` yet.
+/// done. A task that is taken back does no more work, and has its room for `grace_ms` yet. One that
+/// is preempted has done its work in vain where its job is not elastic: it runs from the start.
 struct Job {
   TimeMs submit_ms = 0;
   TenantIndex tenant = 0;
@@ -61,7 +63,10 @@ struct Job {
   bool has_estimate = true;       ///< false: for want of one, `estimate_ms` is `run_ms`
   bool is_gang = false;           ///< its tasks start at once, on whichever nodes, or not at all
   std::uint32_t least_tasks = 0;  ///< of an elastic job over nodes; 0: it is none
-  TimeMs grace_ms = 5000;         ///< of a task that is taken back; the default is a job file's
+  TimeMs grace_ms = 5000;         ///< of a task that is told to end; the default is a job file's
+  PreemptionTerms preemption{.is_preemptible = true};  ///< as it says itself: preemption_of()
+  /// Its tasks run until the simulation's end, as long as which `run_ms` and `estimate_ms` are.
+  bool is_service = false;
 };
 struct Workload {
   std::vector<Job> jobs;  ///< by submit_ms
@@ -94,6 +99,14 @@ void weigh_by_tree(Cluster& cluster);
 /// What a job of several units is where there are nodes: tasks of one unit. With `grows` an elastic
 /// one has as many as its most, else its least, which starts at once.
 [[nodiscard]] Job spread_over_nodes(Job job, bool grows);
+/// Whose room its tasks may take, and who may take theirs.
+[[nodiscard]] inline PreemptionTerms preemption_of(const Job& job) {
+  return with_exemptions(job.preemption, job.is_service, job.is_gang);
+}
+/// As coordinators have it; 0: for ever.
+[[nodiscard]] inline TimeMs limit_ms_of(const Job& job) {
+  return job.is_service ? 0 : std::max<TimeMs>(job.estimate_ms, 1);
+}
 /// What one unit of the job costs in the ledger's currency.
 [[nodiscard]] Units cost_of(const Cluster& cluster, const Job& job);
 

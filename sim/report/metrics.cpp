@@ -171,8 +171,9 @@ void Recorder::wait(TenantIndex index, const Job& job, std::uint32_t tasks, int 
 void Recorder::submitted(JobIndex index) {
   const Job& job = workload_.jobs[index];
   outcomes_[index].tasks_left = job.tasks;
+  outcomes_[index].waiting = shares_work(job) ? job.least_tasks : job.tasks;
   ++tenants_[job.tenant].submitted;
-  wait(job.tenant, job, shares_work(job) ? job.least_tasks : job.tasks, 1);
+  wait(job.tenant, job, outcomes_[index].waiting, 1);
   refresh(job.tenant);
 }
 
@@ -180,8 +181,10 @@ void Recorder::started(const Start& start) {
   const Job& job = workload_.jobs[start.task.job];
   Outcome& outcome = outcomes_[start.task.job];
   if (outcome.first_start < 0) outcome.first_start = now_;
-  const bool has_grown = shares_work(job) && outcome.running++ >= job.least_tasks;
-  if (!has_grown) wait(job.tenant, job, 1, -1);
+  if (!start.has_grown) {
+    --outcome.waiting;
+    wait(job.tenant, job, 1, -1);
+  }
   hold(job.tenant, job, start.units, 1);
   refresh(job.tenant);
 }
@@ -193,21 +196,43 @@ void Recorder::resized(TaskId task, Units before, Units after) {
   refresh(job.tenant);
 }
 
+void Recorder::preempted(TaskId task, std::int64_t lost) {
+  Tenant& tenant = tenants_[workload_.jobs[task.job].tenant];
+  ++tenant.preempted_tasks;
+  tenant.lost_time += Wide{lost} * cost_[task.job];
+  preempted_.insert(task);
+}
+
 void Recorder::ended(TaskId task, NodeIndex /*node*/, Units units, bool killed) {
   const Job& job = workload_.jobs[task.job];
   Outcome& outcome = outcomes_[task.job];
+  const bool was_preempted = preempted_.erase(task) > 0;
   hold(job.tenant, job, units, -1);
-  if (shares_work(job)) {
-    --outcome.running;
-    if (!killed) outcome.end = now_;
-  } else if (killed) {
-    outcome.killed = true;
-    ++tenants_[job.tenant].killed_tasks;
-    wait(job.tenant, job, 1, 1);
+  if (killed) {
+    if (was_preempted || !shares_work(job)) wait_again(task);
+    if (!was_preempted && !shares_work(job)) {
+      outcome.killed = true;
+      ++tenants_[job.tenant].killed_tasks;
+    }
+  } else if (shares_work(job)) {
+    note_done(task);
   } else if (--outcome.tasks_left == 0) {
     outcome.end = now_;
   }
   refresh(job.tenant);
+}
+
+void Recorder::wait_again(TaskId task) {
+  const Job& job = workload_.jobs[task.job];
+  ++outcomes_[task.job].waiting;
+  wait(job.tenant, job, 1, 1);
+}
+
+void Recorder::note_done(TaskId task) {
+  const Job& job = workload_.jobs[task.job];
+  Outcome& outcome = outcomes_[task.job];
+  outcome.end = now_;
+  wait(job.tenant, job, std::exchange(outcome.waiting, 0), -1);
 }
 
 void Recorder::cycle_done(const Scheduler& scheduler) { scheduler_ = &scheduler; }
@@ -239,6 +264,36 @@ JobMetrics Recorder::measure(const std::vector<JobIndex>& jobs) const {
   return metrics;
 }
 
+PreemptionMetrics Recorder::measure_preemption() const {
+  PreemptionMetrics metrics;
+  Wide lost = 0;
+  for (const Tenant& tenant : tenants_) {
+    metrics.tasks += tenant.preempted_tasks;
+    lost += tenant.lost_time;
+  }
+  metrics.lost_unit_s = seconds(lost);
+  std::vector<JobIndex> urgent;
+  for (JobIndex i = 0; i < outcomes_.size(); ++i)
+    if (workload_.jobs[i].preemption.preempts) urgent.push_back(i);
+  metrics.urgent = measure(urgent);
+  return metrics;
+}
+
+ServiceMetrics Recorder::measure_services() const {
+  ServiceMetrics metrics;
+  std::vector<double> waits;
+  for (JobIndex i = 0; i < outcomes_.size(); ++i) {
+    if (!workload_.jobs[i].is_service) continue;
+    metrics.waiting_tasks += outcomes_[i].waiting;
+    if (outcomes_[i].first_start >= 0)
+      waits.push_back(seconds(outcomes_[i].first_start - workload_.jobs[i].submit_ms));
+  }
+  if (waits.empty()) return metrics;
+  metrics.mean_wait_s = mean(waits);
+  metrics.max_wait_s = *std::max_element(waits.begin(), waits.end());
+  return metrics;
+}
+
 RunMetrics Recorder::finish(const EngineResult& engine, const Scheduler& scheduler) {
   result_.engine = engine;
   result_.accounting = options_.accounting;
@@ -264,15 +319,19 @@ RunMetrics Recorder::finish(const EngineResult& engine, const Scheduler& schedul
     jobs_of[workload_.jobs[i].tenant].push_back(i);
     all.push_back(i);
     if (outcomes_[i].killed) ++result_.failed_jobs;
-    if (outcomes_[i].end < 0) ++result_.unfinished_jobs;
+    if (outcomes_[i].end < 0 && !workload_.jobs[i].is_service) ++result_.unfinished_jobs;
   }
   result_.jobs = measure(all);
+  if (options_.with_preemption) result_.preemption = measure_preemption();
+  if (options_.with_services) result_.services = measure_services();
   count_all(engine.end_ms);
   for (TenantIndex i = 0; i < tenants_.size(); ++i) {
     TenantMetrics metrics;
     metrics.jobs = measure(jobs_of[i]);
     metrics.submitted = tenants_[i].submitted;
     metrics.killed_tasks = tenants_[i].killed_tasks;
+    metrics.preempted_tasks = tenants_[i].preempted_tasks;
+    metrics.lost_unit_s = seconds(tenants_[i].lost_time);
     metrics.unit_s = seconds(tenants_[i].unit_time_to_horizon);
     metrics.mean_share = of_cluster(tenants_[i].share_time_to_horizon) / horizon;
     metrics.account = scheduler.account(i);

@@ -10,6 +10,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <vector>
 
 #include "sim/engine/engine.hpp"
@@ -27,6 +29,8 @@ struct MetricsOptions {
   /// from the start, up to the run's end.
   TimeMs horizon_ms = 0;
   Accounting accounting = Accounting::units;  ///< what accounts count
+  bool with_preemption = false;               ///< RunMetrics::preemption is wanted
+  bool with_services = false;                 ///< RunMetrics::services is wanted
 };
 
 /// One moment of one tenant.
@@ -52,11 +56,26 @@ struct JobMetrics {
 struct TenantMetrics {
   JobMetrics jobs;
   std::uint64_t submitted = 0;
-  std::uint64_t killed_tasks = 0;
+  std::uint64_t killed_tasks = 0;  ///< but for those that were preempted
+  std::uint64_t preempted_tasks = 0;
+  double lost_unit_s = 0;     ///< work of those, that had to be done again
   double unit_s = 0;          ///< units held, times seconds, up to the horizon
   double mean_share = 0;      ///< up to the horizon
   Account account;            ///< at the end
   double time_in_debt_s = 0;  ///< to the resolution of the samples
+};
+
+/// What jobs that preempt take, and what they have of it.
+struct PreemptionMetrics {
+  std::uint64_t tasks = 0;  ///< times that one was preempted
+  double lost_unit_s = 0;   ///< work that had to be done again
+  JobMetrics urgent;        ///< of the jobs that preempt
+};
+
+struct ServiceMetrics {
+  std::uint64_t waiting_tasks = 0;  ///< at the end
+  double mean_wait_s = 0;           ///< of those that started, to their first task's start
+  double max_wait_s = 0;
 };
 
 struct WindowFairness {
@@ -72,14 +91,16 @@ struct RunMetrics {
   TimeMs horizon_ms = 0;
   double utilisation = 0;  ///< of the most used resource, up to the horizon
   JobMetrics jobs;
-  std::uint64_t failed_jobs = 0;  ///< with a task that was killed
-  std::uint64_t unfinished_jobs = 0;
-  double largest_deviation = 0;  ///< |share - entitled share|, over tenants and moments
-  double mean_deviation = 0;     ///< of the tenant farthest off, over time
+  std::uint64_t failed_jobs = 0;      ///< with a task that was killed, and not to make room
+  std::uint64_t unfinished_jobs = 0;  ///< but for services
+  double largest_deviation = 0;       ///< |share - entitled share|, over tenants and moments
+  double mean_deviation = 0;          ///< of the tenant farthest off, over time
   std::vector<WindowFairness> fairness;
   Units lent = 0;
   Units repaid = 0;
   double time_in_debt_s = 0;  ///< summed over tenants
+  std::optional<PreemptionMetrics> preemption;
+  std::optional<ServiceMetrics> services;
   std::vector<TenantMetrics> tenants;
   TimeMs sample_ms = 0;
   std::vector<std::vector<TenantSample>> samples;  ///< by sample, then tenant
@@ -93,6 +114,7 @@ class Recorder final : public Observer {
   void submitted(JobIndex job) override;
   void started(const Start& start) override;
   void resized(TaskId task, Units before, Units after) override;
+  void preempted(TaskId task, std::int64_t lost) override;
   void ended(TaskId task, NodeIndex node, Units units, bool killed) override;
   void cycle_done(const Scheduler& scheduler) override;
 
@@ -104,7 +126,7 @@ class Recorder final : public Observer {
     TimeMs first_start = -1;
     TimeMs end = -1;
     std::uint32_t tasks_left = 0;
-    std::uint32_t running = 0;  ///< tasks of an elastic job over nodes
+    std::uint32_t waiting = 0;  ///< tasks; of an elastic job over nodes so many of its least
     bool killed = false;
   };
   struct Tenant {
@@ -121,6 +143,8 @@ class Recorder final : public Observer {
     Wide unit_time_to_horizon = 0;
     TimeMs counted = 0;
     std::uint64_t killed_tasks = 0;
+    std::uint64_t preempted_tasks = 0;
+    Wide lost_time = 0;  ///< units times milliseconds
     std::uint64_t submitted = 0;
     TimeMs in_debt = 0;
   };
@@ -145,7 +169,13 @@ class Recorder final : public Observer {
   void take_sample();
   void hold(TenantIndex tenant, const Job& job, Units units, int sign);
   void wait(TenantIndex tenant, const Job& job, std::uint32_t tasks, int sign);
+  /// The task waits again; an elastic job over nodes for one of its least.
+  void wait_again(TaskId task);
+  /// Of an elastic job over nodes: nothing of it waits any more.
+  void note_done(TaskId task);
   [[nodiscard]] JobMetrics measure(const std::vector<JobIndex>& jobs) const;
+  [[nodiscard]] PreemptionMetrics measure_preemption() const;
+  [[nodiscard]] ServiceMetrics measure_services() const;
 
   const Cluster& cluster_;
   const Workload& workload_;
@@ -155,7 +185,8 @@ class Recorder final : public Observer {
   std::vector<Tenant> tenants_;
   std::vector<TenantIndex> active_;  ///< that hold or wait, in order
   std::vector<Outcome> outcomes_;
-  std::vector<Units> cost_;  ///< of a unit of each job
+  std::set<TaskId> preempted_;  ///< that have not ended yet
+  std::vector<Units> cost_;     ///< of a unit of each job
   ResourceVector used_;
   std::array<Wide, kMaxResources> used_time_{};
   std::vector<Window> windows_;

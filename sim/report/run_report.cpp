@@ -47,7 +47,8 @@ Json job_metrics_json(const JobMetrics& jobs) {
           {"mean_completion_s", jobs.mean_completion_s}};
 }
 
-Json tenant_json(const std::string& name, const TenantMetrics& tenant, const LedgerUnit& unit) {
+Json tenant_json(const std::string& name, const TenantMetrics& tenant, const LedgerUnit& unit,
+                 bool with_preemption) {
   const Account& account = tenant.account;
   Json fields{{"name", name}, {"submitted", tenant.submitted}};
   fields.update(job_metrics_json(tenant.jobs));
@@ -63,6 +64,9 @@ Json tenant_json(const std::string& name, const TenantMetrics& tenant, const Led
   if (unit.counts_time())
     fields.update(Json{{unit.key("held"), unit.json(account.held)},
                        {unit.key("part"), unit.json(account.part)}});
+  if (with_preemption)
+    fields.update(
+        Json{{"preempted_tasks", tenant.preempted_tasks}, {"lost_unit_s", tenant.lost_unit_s}});
   return fields;
 }
 
@@ -191,7 +195,7 @@ Json estimate_json(const Estimate& estimate) {
 
 std::vector<std::string> notes_on(const Scenario& scenario,
                                   const std::vector<PolicyRuns>& policies) {
-  std::string no_limits, no_weights, no_tree, no_gangs, no_growth;
+  std::string no_limits, no_weights, no_tree, no_gangs, no_growth, no_preemption, no_services;
   const auto name = [](std::string& list, const std::string& policy) {
     list += (list.empty() ? "" : ", ") + policy;
   };
@@ -200,6 +204,8 @@ std::vector<std::string> notes_on(const Scenario& scenario,
     options.name = policy.policy;
     if (!knows_gangs(policy.policy)) name(no_gangs, policy.policy);
     if (!needs_pool(policy.policy) && !grows_over_nodes(options)) name(no_growth, policy.policy);
+    if (!knows_preemption(options)) name(no_preemption, policy.policy);
+    if (!knows_services(options)) name(no_services, policy.policy);
     if (knows_limits(options)) continue;
     name(no_limits, policy.policy);
     name(knows_weights(policy.policy) ? no_tree : no_weights, policy.policy);
@@ -221,6 +227,11 @@ std::vector<std::string> notes_on(const Scenario& scenario,
     notes.push_back("gangs are not known to " + no_gangs + ": their tasks start one by one");
   if (!no_growth.empty() && has_elastic_jobs(scenario))
     notes.push_back("elastic jobs do not grow under " + no_growth + ": they keep their least");
+  if (!no_preemption.empty() && has_preempting_jobs(scenario))
+    notes.push_back("jobs do not preempt under " + no_preemption + ": they wait as any other");
+  if (!no_services.empty() && has_services(scenario))
+    notes.push_back("services are to " + no_services +
+                    " tasks that run until the simulation's end");
   return notes;
 }
 
@@ -260,6 +271,25 @@ std::vector<Figure> figures_of(const std::vector<RunMetrics>& runs) {
   add("repaid" + suffix, unit.name() + std::string{" repaid"},
       [&](Run run) { return unit.amount(run.repaid); });
   add("time_in_debt_s", "time in debt, tenant seconds", [](Run run) { return run.time_in_debt_s; });
+  if (runs.front().services) {
+    add("service_tasks_waiting", "service tasks that wait at the end",
+        [](Run run) { return static_cast<double>(run.services->waiting_tasks); });
+    add("service_mean_wait_s", "mean wait of services, s",
+        [](Run run) { return run.services->mean_wait_s; });
+    add("service_max_wait_s", "longest wait of services, s",
+        [](Run run) { return run.services->max_wait_s; });
+  }
+  if (!runs.front().preemption) return figures;
+  add("preempted_tasks", "tasks preempted",
+      [](Run run) { return static_cast<double>(run.preemption->tasks); });
+  add("lost_unit_s", "work lost to preemption, unit seconds",
+      [](Run run) { return run.preemption->lost_unit_s; });
+  add("urgent_mean_wait_s", "mean wait of jobs that preempt, s",
+      [](Run run) { return run.preemption->urgent.mean_wait_s; });
+  add("urgent_p95_wait_s", "95 % wait of jobs that preempt, s",
+      [](Run run) { return run.preemption->urgent.p95_wait_s; });
+  add("urgent_max_wait_s", "longest wait of jobs that preempt, s",
+      [](Run run) { return run.preemption->urgent.max_wait_s; });
   return figures;
 }
 
@@ -287,8 +317,9 @@ Json run_json(const Cluster& cluster, const RunMetrics& run) {
          {"least_jain", window.least_jain}});
   result["tenants"] = Json::array();
   for (std::size_t i = 0; i < run.tenants.size(); ++i)
-    result["tenants"].push_back(
-        tenant_json(cluster.tenants[i].name, run.tenants[i], LedgerUnit{run.accounting}));
+    result["tenants"].push_back(tenant_json(cluster.tenants[i].name, run.tenants[i],
+                                            LedgerUnit{run.accounting},
+                                            run.preemption.has_value()));
   result["series"] = series_json(cluster, run);
   return result;
 }

@@ -51,11 +51,15 @@ Job draw_job(const Scenario& scenario, const Generator& generator, TimeMs submit
     job.run_ms = generator.run_ms_per_unit * cost_of(scenario.cluster, job);
   job.estimate_ms = static_cast<TimeMs>(
       std::llround(static_cast<double>(job.run_ms) * generator.estimate_factor));
+  job.is_service = generator.is_service;
+  if (job.is_service)
+    job.run_ms = job.estimate_ms = std::max<TimeMs>(scenario.engine.end_ms - submit_ms, 1);
   job.min_units = generator.min_units;
   job.placement = generator.placement;
   job.is_gang = generator.is_gang;
   job.max_units = generator.max_units;
   job.grace_ms = generator.grace_ms;
+  job.preemption = generator.preemption;
   return job;
 }
 
@@ -104,6 +108,18 @@ bool has_elastic_jobs(const Scenario& scenario) {
   });
 }
 
+bool has_preempting_jobs(const Scenario& scenario) {
+  const auto& generators = scenario.generators;
+  return std::any_of(generators.begin(), generators.end(),
+                     [](const Generator& generator) { return generator.preemption.preempts; });
+}
+
+bool has_services(const Scenario& scenario) {
+  const auto& generators = scenario.generators;
+  return std::any_of(generators.begin(), generators.end(),
+                     [](const Generator& generator) { return generator.is_service; });
+}
+
 Expected<RunMetrics> run_once(const Scenario& scenario, std::uint64_t seed) {
   const Workload workload = workload_for(scenario.policy, draw_workload(scenario, seed));
   const Cluster cluster =
@@ -113,6 +129,8 @@ Expected<RunMetrics> run_once(const Scenario& scenario, std::uint64_t seed) {
   MetricsOptions options = scenario.metrics;
   if (options.sample_ms == 0) options.sample_ms = default_sample(scenario, workload);
   if (options.horizon_ms == 0) options.horizon_ms = scenario.engine.end_ms;
+  options.with_preemption = has_preempting_jobs(scenario);
+  options.with_services = has_services(scenario);
   EngineOptions engine = scenario.engine;
   if (scenario.policy.accounting == SequenceAccounting::time) {
     options.accounting = Accounting::time;

@@ -46,9 +46,11 @@ struct Generator {
   double estimate_factor = 1;        ///< estimate / run time
   Units min_units = 1;
   Units max_units = 1;
-  TimeMs grace_ms = 5000;  ///< of elastic jobs: so long a task that is taken back takes to end
+  TimeMs grace_ms = 5000;  ///< so long a task that is told to end takes to do so
   Placement placement = Placement::unset;
   bool is_gang = false;  ///< the tasks of a job start at once
+  PreemptionTerms preemption{.is_preemptible = true};
+  bool is_service = false;  ///< `run_ms` and `estimate_factor` do not count
 };
 
 /// Jobs of a log that are not in a scenario's trace.
@@ -57,6 +59,7 @@ struct LeftOut {
   std::size_t fit_no_node = 0;  ///< of this cluster
 };
 
+/// With services, `engine.end_ms` is above 0.
 struct Scenario {
   Cluster cluster;
   Workload trace;  ///< jobs that are the same for all seeds
@@ -73,6 +76,8 @@ struct Scenario {
 [[nodiscard]] Workload draw_workload(const Scenario& scenario, std::uint64_t seed);
 [[nodiscard]] bool has_gangs(const Scenario& scenario);
 [[nodiscard]] bool has_elastic_jobs(const Scenario& scenario);
+[[nodiscard]] bool has_preempting_jobs(const Scenario& scenario);
+[[nodiscard]] bool has_services(const Scenario& scenario);
 
 /// A policy that knows no gangs starts their tasks one by one, and where elastic jobs do not grow
 /// they run with their least. A file's sample_ms of 0 gives about

@@ -39,6 +39,7 @@ class JobWatch final : public Observer {
     if (!first) first = now_;
     recorder_.started(start);
   }
+  void preempted(TaskId task, std::int64_t lost) override { recorder_.preempted(task, lost); }
   void ended(TaskId task, NodeIndex node, Units units, bool killed) override {
     if (!killed) --jobs_[task.job].tasks_left;
     recorder_.ended(task, node, units, killed);

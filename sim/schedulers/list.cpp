@@ -41,6 +41,10 @@ bool grows_over_nodes(const PolicyOptions& policy) {
          policy.accounting != SequenceAccounting::resource_time;
 }
 
+bool knows_preemption(const PolicyOptions& policy) { return grows_over_nodes(policy); }
+
+bool knows_services(const PolicyOptions& policy) { return knows_limits(policy); }
+
 Expected<std::unique_ptr<Scheduler>> make_scheduler(const PolicyOptions& options,
                                                     const Cluster& cluster,
                                                     const Workload& workload) {

@@ -24,6 +24,7 @@ enum class SequenceAccounting : std::uint8_t {
 enum class QueueOrder : std::uint8_t {
   fifo = 0,
   shortest_first = 1,  ///< by estimate
+  priority = 2,        ///< the highest first
 };
 
 struct PolicyOptions {
@@ -39,6 +40,8 @@ struct PolicyOptions {
   GrowthRule growth = GrowthRule::qrea;                  ///< of `sequence`
   std::int64_t patience_percent = kPatiencePercent;      ///< of the estimate; where time is counted
   std::int64_t deferral_patiences = kDeferralPatiences;  ///< see policy/allocator/by_time.hpp
+  /// Of `sequence`: so long a task has run before it is preempted.
+  TimeMs preempt_after_ms = AllocatorSettings{}.preempt_after_ms;
 };
 [[nodiscard]] const std::vector<std::string_view>& policy_names();
 /// True for the elastic policies, which share out one pool of units and know no nodes: they run on
@@ -54,6 +57,11 @@ struct PolicyOptions {
 /// True where elastic jobs grow over nodes, by the coordinator's rule; false: they keep their least
 /// there. On a pool they always grow.
 [[nodiscard]] bool grows_over_nodes(const PolicyOptions& policy);
+/// True where jobs that preempt do so, by the coordinator's rule; elsewhere they wait as any other.
+[[nodiscard]] bool knows_preemption(const PolicyOptions& policy);
+/// True where a service has no end to plan with, and is not stopped for others; elsewhere it is a
+/// task that runs until the simulation's end.
+[[nodiscard]] bool knows_services(const PolicyOptions& policy);
 /// `invalid_input` for an unknown name, or when the policy cannot run such a workload.
 [[nodiscard]] Expected<std::unique_ptr<Scheduler>> make_scheduler(const PolicyOptions& options,
                                                                   const Cluster& cluster,

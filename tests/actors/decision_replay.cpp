@@ -40,8 +40,11 @@ sim::Workload simulated_workload(const std::vector<JournalRecord>& journal) {
     job.demand = *catalog.to_vector(spec.resources, "");
     job.placement = spec.placement;
     job.is_gang = spec.gang;
+    job.is_service = spec.kind == JobKind::service;
     if (is_elastic(spec)) job.least_tasks = spec.tasks_min;
     job.rule = *placement_of(spec);
+    job.preemption = {
+        .priority = spec.priority, .preempts = spec.preempt, .is_preemptible = spec.preemptible};
     workload.jobs.push_back(std::move(job));
   }
   return workload;
@@ -78,8 +81,9 @@ std::string text_of(const std::vector<Deal>& deals, const std::vector<Reclaim>& 
     if (deal.reservation) text += fmt::format(" kept for {}", deal.reservation->tenant.value);
   }
   for (const Reclaim& reclaim : reclaims)
-    text += fmt::format("\n  told to end: {} of {} for {}", text_of(reclaim.task),
-                        reclaim.tenant.value, reclaim.claimant.value);
+    text += fmt::format("\n  told to end: {} of {} for {}{}", text_of(reclaim.task),
+                        reclaim.tenant.value, reclaim.claimant.value,
+                        reclaim.preempted ? ", preempted" : "");
   return text;
 }
 
@@ -168,6 +172,7 @@ class Replay {
       result_.repayments += deal.repayments.size();
     }
     result_.reclaims += told_.size();
+    for (const Reclaim& told : told_) result_.preempted += told.preempted ? 1 : 0;
     if (bytes_of(scheduler_.deals(), scheduler_.reclaims()) != bytes_of(decided_, told_)) {
       result_.difference = event;
       result_.event = event_text_;
@@ -229,6 +234,7 @@ Comparison& Comparison::operator+=(const Comparison& other) {
   loans += other.loans;
   repayments += other.repayments;
   reclaims += other.reclaims;
+  preempted += other.preempted;
   return *this;
 }
 

@@ -23,6 +23,7 @@ struct Comparison {
   std::size_t loans = 0;
   std::size_t repayments = 0;
   std::size_t reclaims = 0;           ///< tasks told to end
+  std::size_t preempted = 0;          ///< of those
   std::map<TenantId, Units> nets;     ///< by the simulator, at the end
   std::map<TenantId, Units> credits;  ///< likewise
   /// Journal number of the first event that was decided otherwise, 0: none. The comparison ends

@@ -97,6 +97,17 @@ JobSpec draw_job(const Scenario& scenario, const ScenarioShape& shape, SplitMix6
     job.tasks_max = job.tasks_min + 1 + static_cast<std::uint32_t>(random.below(8));
   }
   if (shape.percent_devices > 0) draw_devices(job, shape.percent_devices, random);
+  if (shape.percent_services > 0 && chance(random, shape.percent_services)) {
+    job.kind = JobKind::service;
+    job.gang = false;
+    job.time_limit_ms = 0;
+    job.tasks_min = job.tasks_max = 1 + static_cast<std::uint32_t>(random.below(2));
+  }
+  if (shape.percent_urgent > 0) {
+    job.preempt = chance(random, shape.percent_urgent);
+    job.priority = static_cast<std::int32_t>(random.below(3)) + (job.preempt ? 1 : -1);
+    job.preemptible = !chance(random, 15);
+  }
   // Alike are those that ask for the like, as in the simulator.
   job.name = std::to_string(job.time_limit_ms);
   for (const auto& [resource, amount] : job.resources)
@@ -140,7 +151,8 @@ std::vector<std::uint64_t> seeds_to_try(std::uint64_t usual) {
 }
 
 bool lives_in_seconds(const std::vector<JobSpec>& jobs) {
-  return std::any_of(jobs.begin(), jobs.end(), is_elastic);
+  return std::any_of(jobs.begin(), jobs.end(),
+                     [](const JobSpec& job) { return is_elastic(job) || job.preempt; });
 }
 
 Scenario draw_scenario(const ScenarioShape& shape, SplitMix64& random) {
@@ -207,6 +219,7 @@ void ActorRun::submit(const JobSpec& job) {
   const auto accepted = cluster_.ask<JobAccepted>(SubmitJob{cluster_.operator_caller(), job});
   if (!accepted) return;
   if (job.gang) gangs_.insert(accepted->id);
+  if (job.kind == JobKind::service) services_.insert(accepted->id);
   if (is_elastic(job)) elastic_.insert(accepted->id);
   beat_all();
 }
@@ -258,11 +271,10 @@ void ActorRun::finish_elastic() {
 }
 
 std::optional<TaskResult> ActorRun::end_of(std::size_t place, const TaskKey& task) {
-  if (elastic_.contains(task.job)) {
-    const auto stops = agents_[place].stops();
-    if (std::find(stops.begin(), stops.end(), task) == stops.end()) return std::nullopt;
+  const auto stops = agents_[place].stops();
+  if (std::find(stops.begin(), stops.end(), task) != stops.end())
     return timed(ended(task, EndReason::cancelled));
-  }
+  if (elastic_.contains(task.job) || services_.contains(task.job)) return std::nullopt;
   // A gang of which one fails ends as a whole, which the simulator's jobs never do.
   const bool fails = !gangs_.contains(task.job) && chance(random_, 20);
   return timed(fails ? failed(task) : succeeded(task));

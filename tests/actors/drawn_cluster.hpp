@@ -44,6 +44,9 @@ struct ScenarioShape {
   /// Nodes tell names of gpus, some of them for tasks to share, and so many of the jobs take a part
   /// of one, or whole ones; as many name some.
   std::uint32_t percent_devices = 0;
+  /// Of the jobs so many preempt others; then all have priorities, and some may not be preempted.
+  std::uint32_t percent_urgent = 0;
+  std::uint32_t percent_services = 0;  ///< of the jobs
 };
 
 /// Something may follow because a second has passed: nodes report in each, and all else happens in
@@ -103,6 +106,7 @@ class ActorRun {
   std::map<TaskKey, WallTime> started_;
   std::set<JobId> gangs_;
   std::set<JobId> elastic_;
+  std::set<JobId> services_;  ///< which run for ever
   std::set<JobId> finished_;  ///< of those
 };
 

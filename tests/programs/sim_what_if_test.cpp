@@ -50,11 +50,15 @@ class SmallJournal {
     JobSpec spec;
     spec.gang = is_gang;
     spec.kind = kind;
+    spec.time_limit_ms = time_limit_ms;
+    spec.job_class = job_class;
+    submit(time_s, job, tenant, tasks, spec);
+  }
+
+  void submit(std::int64_t time_s, JobId job, TenantId tenant, std::uint32_t tasks, JobSpec spec) {
     spec.tenant = tenant == kArt ? "art" : "botany";
     spec.tasks_min = spec.tasks_max = tasks;
     spec.resources = {{"cpu", 1000}};
-    spec.time_limit_ms = time_limit_ms;
-    spec.job_class = job_class;
     add(time_s, JobSubmitted{job, tenant, spec});
     DemandWindow window;
     window.tenant = tenant;
@@ -64,7 +68,7 @@ class SmallJournal {
                     .attempt = 1,
                     .demand = *catalog_.to_vector(spec.resources, ""),
                     .rule = nullptr,
-                    .expected_ms = time_limit_ms}};
+                    .expected_ms = spec.time_limit_ms}};
     window.pending[kCpu] = Amount{1000} * tasks;
     window.pending_tasks = tasks;
     window.seen_deal = allocator_.last_deal();
@@ -199,6 +203,29 @@ TEST_CASE("services hold their room to the horizon, and do not come again", "[un
   CHECK(jobs_of(question) == std::vector<std::string>{"-60s art: 100s", "-20s art: 100s 100s"});
   CHECK(running_of(question) == std::vector<std::string>{"1.0 on 0: 100s", "1.1 on 0: 100s"});
   CHECK(question.facts.arriving_jobs == 0);
+  for (const auto& job : question.what_if.workload.jobs) CHECK(job.is_service);
+}
+
+TEST_CASE("what preempts does so there, and what is spared is", "[unit][what-if][preemption]") {
+  SmallJournal journal;
+  JobSpec urgent;
+  urgent.priority = 7;
+  urgent.preempt = true;
+  urgent.grace_ms = 2000;
+  journal.submit(1010, JobId{1}, kArt, 1, urgent);
+  JobSpec spared;
+  spared.preemptible = false;
+  journal.submit(1020, JobId{2}, kArt, 1, spared);
+  const auto question = question_of(journal, 1070, 30);
+  const auto& jobs = question.what_if.workload.jobs;
+  REQUIRE(jobs.size() == 2);
+  CHECK(jobs[0].preemption ==
+        PreemptionTerms{.priority = 7, .preempts = true, .is_preemptible = true});
+  CHECK(jobs[0].grace_ms == 2000);
+  CHECK(jobs[1].preemption == PreemptionTerms{});
+  CHECK(question.facts.notes ==
+        std::vector<std::string>{
+            "jobs that preempt take what has run for 30 s, whatever preempt_after says: 1"});
 }
 
 TEST_CASE("gangs that wait and that come again are gangs there", "[unit][what-if][gang]") {

@@ -115,7 +115,7 @@ TEST_CASE("an elastic job's tasks share its work out", "[unit][engine][elastic]"
   ScriptedScheduler scheduler([](TimeMs now) {
     Actions actions;
     if (now == 0) actions.start = {{{0, 0}, 0, 1}};
-    if (now == 100) actions.start = {{{0, 1}, 1, 1}, {{0, 3}, 1, 1}, {{1, 0}, 0, 1}};
+    if (now == 100) actions.start = {{{0, 1}, 1, 1, true}, {{0, 3}, 1, 1, true}, {{1, 0}, 0, 1}};
     if (now == 200) actions.take_back = {{0, 3}};
     if (now == 230) actions.start = {{{2, 0}, 1, 1}};
     return actions;
@@ -140,7 +140,7 @@ TEST_CASE("what was taken back ends in its own time, also when its job's work is
   ScriptedScheduler scheduler([](TimeMs now) {
     Actions actions;
     if (now == 0) {
-      actions.start = {{{0, 0}, 0, 1}, {{0, 1}, 0, 1}};
+      actions.start = {{{0, 0}, 0, 1}, {{0, 1}, 0, 1, true}};
       actions.take_back = {{0, 1}};
     }
     return actions;

@@ -1,0 +1,212 @@
+#include "sim/schedulers/work_queues.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "model/job.hpp"
+#include "policy/core/check.hpp"
+#include "policy/prediction/patience.hpp"
+
+namespace fairwater::sim::inline schedulers {
+
+WorkQueues::WorkQueues(const PolicyOptions& options, const Cluster& cluster,
+                       const Workload& workload, bool knows_runs)
+    : cluster_(cluster),
+      workload_(workload),
+      order_(options.order),
+      predict_(options.predict),
+      patience_percent_(options.patience_percent),
+      counts_time_(options.accounting == SequenceAccounting::time &&
+                   options.allocation == AllocationRule::sequence),
+      knows_runs_(knows_runs),
+      queues_(cluster.tenants.size()) {}
+
+// -- what changes ---------------------------------------------------------------------------------
+
+void WorkQueues::add(JobIndex index, std::uint32_t running) {
+  const std::uint32_t tasks = workload_.jobs[index].tasks;
+  if (running == tasks) return;
+  change(index, [&](Unfinished& job) { job.waiting.add(running, tasks - running, 1); });
+}
+
+void WorkQueues::start(TaskId task, std::uint32_t attempt, bool has_grown) {
+  change(task.job, [&](Unfinished& job) {
+    const bool waited = job.waiting.take(task.index, attempt);
+    FAIRWATER_CHECK(waited, "a grant is for a waiting task");
+    if (!shares_work(workload_.jobs[task.job])) return;
+    if (!std::exchange(job.has_begun, true)) ++elastic_jobs_;
+    if (!has_grown) ++job.held;
+  });
+}
+
+void WorkQueues::wait_again(TaskId task, std::uint32_t attempt, bool had_grown) {
+  const Job& job = workload_.jobs[task.job];
+  if (shares_work(job) && !queues_[job.tenant].jobs.contains(task.job)) return;
+  change(task.job, [&](Unfinished& unfinished) {
+    unfinished.waiting.add(task.index, 1, attempt);
+    if (shares_work(job) && !had_grown) --unfinished.held;
+  });
+}
+
+void WorkQueues::done(JobIndex index) {
+  change(index, [](Unfinished& job) { job.waiting.clear(); });
+  const auto job = queues_[workload_.jobs[index].tenant].jobs.extract(index);
+  if (job.mapped().has_begun) --elastic_jobs_;
+}
+
+void WorkQueues::note_run(JobIndex index, TimeMs run_ms) {
+  const Job& job = workload_.jobs[index];
+  run_times_.finished(class_of(job), tenant_id(job.tenant), run_ms);
+}
+
+std::uint32_t WorkQueues::claimed(JobIndex index, const Unfinished& unfinished) const {
+  const Job& job = workload_.jobs[index];
+  const std::uint32_t waiting = unfinished.waiting.size();
+  if (!shares_work(job)) return waiting;
+  return std::min(waiting, job.least_tasks - std::min(job.least_tasks, unfinished.held));
+}
+
+bool WorkQueues::would_grow(JobIndex index, const Unfinished& unfinished) const {
+  return shares_work(workload_.jobs[index]) && !unfinished.waiting.empty() &&
+         claimed(index, unfinished) == 0;
+}
+
+template <class Change>
+void WorkQueues::change(JobIndex index, Change&& apply) {
+  const Job& job = workload_.jobs[index];
+  Queue& queue = queues_[job.tenant];
+  const auto found = queue.jobs.try_emplace(index).first;
+  Unfinished& unfinished = found->second;
+  const std::uint32_t claimed_before = claimed(index, unfinished);
+  apply(unfinished);
+  count_claimed(index, claimed_before, claimed(index, unfinished));
+  if (would_grow(index, unfinished))
+    queue.growing.insert(index);
+  else
+    queue.growing.erase(index);
+  if (unfinished.waiting.empty() && !shares_work(job)) queue.jobs.erase(found);
+  changed_.insert(job.tenant);
+}
+
+void WorkQueues::count_claimed(JobIndex index, std::uint32_t before, std::uint32_t after) {
+  const Job& job = workload_.jobs[index];
+  Queue& queue = queues_[job.tenant];
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    queue.pending[r] += job.demand[r] * (Amount{after} - Amount{before});
+  queue.pending_tasks += after;
+  queue.pending_tasks -= before;
+  if (before == 0 && after > 0) {
+    queue.order.insert(place_of(index));
+    queue.late.insert(lateness_of(index));
+  } else if (before > 0 && after == 0) {
+    queue.order.erase(place_of(index));
+    queue.late.erase(lateness_of(index));
+  }
+}
+
+WorkQueues::Place WorkQueues::place_of(JobIndex job) const {
+  switch (order_) {
+    case QueueOrder::shortest_first:
+      return {workload_.jobs[job].is_service ? std::numeric_limits<TimeMs>::max()
+                                             : workload_.jobs[job].estimate_ms,
+              job};
+    case QueueOrder::priority:
+      return {-TimeMs{workload_.jobs[job].preemption.priority}, job};
+    case QueueOrder::fifo:
+      break;
+  }
+  return {0, job};
+}
+
+WorkQueues::Place WorkQueues::lateness_of(JobIndex index) const {
+  const Job& job = workload_.jobs[index];
+  return {job.submit_ms + patience_of(job), index};
+}
+
+// -- what is shown --------------------------------------------------------------------------------
+
+TimeMs WorkQueues::patience_of(const Job& job) const {
+  return patience_ms(job.is_service ? 0 : job.estimate_ms, patience_percent_);
+}
+
+Prediction WorkQueues::expected(const Job& job) const {
+  if (job.is_service) return {};  // it is not expected to end
+  const Prediction estimate{job.estimate_ms, PredictionSource::limit};
+  if (knows_runs_ && predict_ == Predict::limits) return estimate;
+  return run_times_.expected(class_of(job), tenant_id(job.tenant), job.estimate_ms)
+      .value_or(estimate);
+}
+
+WaitingRange WorkQueues::waiting_range(JobIndex index, const Unfinished& unfinished,
+                                       const WaitingTasks::Range& range, TimeMs now) const {
+  const Job& job = workload_.jobs[index];
+  const Prediction run_time = expected(job);
+  return {.job = job_id(index),
+          .first_index = range.first,
+          .count = range.count,
+          .attempt = range.attempt,
+          .demand = job.demand,
+          .rule = job.rule,
+          .expected_ms = run_time.expected_ms,
+          .expected_from = run_time.source,
+          .limit_ms = limit_ms_of(job),
+          .late_in_ms = lateness_of(index).first - now,
+          .patience_ms = patience_of(job),
+          .is_service = job.is_service,
+          .is_gang = job.is_gang || (!unfinished.has_begun && job.least_tasks > 1),
+          .preemption = preemption_of(job),
+          .placement = placement_for(job.placement, cluster_.tenants[job.tenant].placement)};
+}
+
+std::uint32_t WorkQueues::show(JobIndex index, const Queue& queue, std::uint32_t most, TimeMs now,
+                               DemandWindow& window) const {
+  const Unfinished& job = queue.jobs.at(index);
+  std::uint32_t shown = 0, left = claimed(index, job);
+  for (auto range : job.waiting.ranges(kWindowRanges - window.next.size())) {
+    if (shown >= most || left == 0) break;
+    range.count = std::min(range.count, left);
+    window.next.push_back(waiting_range(index, job, range, now));
+    shown += range.count;
+    left -= range.count;
+  }
+  return shown;
+}
+
+DemandWindow WorkQueues::window(TenantIndex tenant, TimeMs now, std::uint64_t seen_deal) const {
+  const Queue& queue = queues_[tenant];
+  DemandWindow window;
+  window.tenant = tenant_id(tenant);
+  window.pending = queue.pending;
+  window.pending_tasks = queue.pending_tasks;
+  window.seen_deal = seen_deal;
+  std::uint32_t shown = 0;
+  for (const auto& [key, index] : queue.order) {
+    if (window.next.size() >= kWindowRanges || shown >= kWindowTasks) break;
+    shown += show(index, queue, kWindowTasks - shown, now, window);
+  }
+  show_growth(queue, now, window);
+  if (counts_time_) show_first_late(queue, now, window);
+  return window;
+}
+
+void WorkQueues::show_growth(const Queue& queue, TimeMs now, DemandWindow& window) const {
+  for (const JobIndex index : queue.growing) {
+    if (window.growth.size() >= kWindowRanges) return;
+    const Unfinished& job = queue.jobs.at(index);
+    for (const auto& range : job.waiting.ranges(kWindowRanges - window.growth.size()))
+      window.growth.push_back(waiting_range(index, job, range, now));
+  }
+}
+
+/// Whatever the order: else the window could hide it for ever.
+void WorkQueues::show_first_late(const Queue& queue, TimeMs now, DemandWindow& window) const {
+  if (queue.late.empty()) return;
+  const JobIndex index = queue.late.begin()->second;
+  const auto is_its = [&](const WaitingRange& range) { return range.job == job_id(index); };
+  if (std::any_of(window.next.begin(), window.next.end(), is_its)) return;
+  if (window.next.size() == kWindowRanges) window.next.pop_back();
+  const Unfinished& job = queue.jobs.at(index);
+  window.next.push_back(waiting_range(index, job, job.waiting.ranges(1).front(), now));
+}
+
+}  // namespace fairwater::sim::inline schedulers
