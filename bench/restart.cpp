@@ -1,11 +1,11 @@
 // How long a coordinator takes from opening its ledger until it could grant all that waits, and
 // what it holds in memory then, one figure per line (see bench/README.md).
-#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <filesystem>
 #include <iostream>
 #include <stdexcept>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,7 +14,9 @@
 #include <fmt/format.h>
 
 #include "actors/coordinator/cluster.hpp"
+#include "bench/history_maker.hpp"
 #include "bench/measure.hpp"
+#include "bench/value_of.hpp"
 #include "daemon/daemon.hpp"
 #include "process/temporary_directory.hpp"
 
@@ -24,10 +26,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t kTenants = 10;
-constexpr std::uint32_t kTasksOfArray = 10'000;
-constexpr std::uint32_t kTasksOfRecord = 500;
-/// A record's bodies that share a write, so that a ledger is made in minutes.
-constexpr std::size_t kBodiesOfAppend = 1000;
 /// A hundred times what goals speak of; beyond, a disk is full before the ledger is made.
 constexpr std::uint64_t kMostEnded = 1'000'000'000;
 constexpr std::uint64_t kMostWaiting = 10'000'000;
@@ -35,139 +33,60 @@ constexpr std::uint32_t kMostNodes = 1'000'000;
 
 struct Sizes {
   std::uint64_t ended = 1'000'000;
+  std::uint64_t cut_every = 0;  ///< of these, history is archived; 0: it is not
   std::uint64_t waiting = 100'000;
   std::uint32_t nodes = 5'000;
 };
-
-template <class T>
-T value_of(Expected<T> expected) {
-  if (!expected) throw std::runtime_error(details(expected.error()).message);
-  return std::move(*expected);
-}
 
 double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-LedgerOptions options_of(const std::string& directory, bool create) {
-  LedgerOptions options;
-  options.directory = directory;
-  options.create = create;
-  options.sync = !create;  // nothing is lost that could not be made again
-  return options;
-}
-
-TenantId tenant_of(std::uint64_t number) {
-  return TenantId{1 + static_cast<std::uint32_t>(number % kTenants)};
-}
-
-/// A ledger of that size, written through the same fold as any other.
-class Maker {
- public:
-  explicit Maker(const std::string& directory)
-      : ledger_(value_of(Ledger::open(options_of(directory, true)))) {}
-
-  void make(const Sizes& sizes) {
-    found(sizes.nodes);
-    for (std::uint64_t made = 0; made < sizes.ended; made += kTasksOfArray)
-      add_ended(
-          static_cast<std::uint32_t>(std::min<std::uint64_t>(kTasksOfArray, sizes.ended - made)));
-    for (std::uint64_t i = 0; i < sizes.waiting; ++i) submit(tenant_of(i), 1);
-    flush();
-  }
-
- private:
-  void found(std::uint32_t nodes) {
-    add(ClusterCreated{"bench", {{"cpu", 1000}, {"memory", 1024}}, DealMode::sized});
-    TenantsChanged tenants;
-    for (std::uint32_t i = 0; i < kTenants; ++i) {
-      TenantRecord tenant;
-      tenant.id = tenant_of(i);
-      tenant.spec.name = fmt::format("tenant{}", i + 1);
-      tenants.tenants.push_back(tenant);
-    }
-    add(tenants);
-    for (std::uint32_t i = 1; i <= nodes; ++i) {
-      NodeAdmitted node;
-      node.node = NodeId{i};
-      node.spec.traits.name = fmt::format("node{}", i);
-      node.spec.capacity = {{"cpu", 64'000}, {"memory", 256'000}};
-      node.spec.instance = fmt::format("instance{}", i);
-      add(node);
-    }
-  }
-
-  JobId submit(TenantId tenant, std::uint32_t tasks) {
-    JobSpec spec;
-    spec.tenant = fmt::format("tenant{}", tenant.value);
-    spec.name = "bench";
-    spec.command = {"/usr/bin/env", "simulate", "--input", "/data/measurements/input.json"};
-    spec.environment = {{"OMP_NUM_THREADS", "4"}};
-    spec.tasks_min = spec.tasks_max = tasks;
-    spec.resources = {{"cpu", 1000}, {"memory", 1024}};
-    add(JobSubmitted{{}, tenant, spec});
-    return JobId{++jobs_};
-  }
-
-  /// An array whose tasks have all succeeded.
-  void add_ended(std::uint32_t tasks) {
-    const TenantId tenant = tenant_of(jobs_);
-    const JobId job = submit(tenant, tasks);
-    for (std::uint32_t first = 0; first < tasks; first += kTasksOfRecord) {
-      Deal deal;
-      deal.node = NodeId{1};
-      deal.keeps_accounts = false;
-      TasksFinished finished;
-      finished.node = deal.node;
-      for (std::uint32_t i = first; i < std::min(tasks, first + kTasksOfRecord); ++i) {
-        Grant grant;
-        grant.task = {job, i, 1};
-        grant.tenant = tenant;
-        grant.cost = 1;
-        deal.grants.push_back(grant);
-        TaskResult result;
-        result.task = grant.task;
-        result.started_at = {1'000'000};
-        result.finished_at = {3'000'000};
-        finished.results.push_back(result);
-      }
-      add(Cycle{{deal}});
-      add(finished);
-    }
-  }
-
-  void add(JournalBody body) {
-    bodies_.push_back(std::move(body));
-    entries_ += std::holds_alternative<Cycle>(bodies_.back()) ? kTasksOfRecord : 1;
-    if (entries_ >= kBodiesOfAppend) flush();
-  }
-  void flush() {
-    (void)value_of(ledger_->append(std::exchange(bodies_, {})));
-    entries_ = 0;
-  }
-
-  std::unique_ptr<Ledger> ledger_;
-  std::vector<JournalBody> bodies_;
-  std::size_t entries_ = 0;
-  std::uint64_t jobs_ = 0;
-};
-
-/// In a process of its own: what it takes is none of what is measured.
 void make_ledger(const std::string& directory, const Sizes& sizes) {
+  TenantsChanged tenants;
+  std::vector<std::string> names;
+  for (std::uint32_t i = 1; i <= kTenants; ++i) {
+    TenantRecord tenant;
+    tenant.id = TenantId{i};
+    tenant.spec.name = names.emplace_back(fmt::format("tenant{}", i));
+    tenants.tenants.push_back(tenant);
+  }
+  HistoryMaker maker(directory, true, names);
+  maker.add(ClusterCreated{"bench", {{"cpu", 1000}, {"memory", 1024}}, DealMode::sized});
+  maker.add(tenants);
+  for (std::uint32_t i = 1; i <= sizes.nodes; ++i) {
+    NodeAdmitted node;
+    node.node = NodeId{i};
+    node.spec.traits.name = fmt::format("node{}", i);
+    node.spec.capacity = {{"cpu", 64'000}, {"memory", 256'000}};
+    node.spec.instance = fmt::format("instance{}", i);
+    maker.add(node);
+  }
+  maker.add_ended(sizes.ended, sizes.cut_every);
+  maker.add_waiting(sizes.waiting, {"/usr/bin/env", "simulate"});
+  maker.flush();
+}
+
+/// `fairwater ledger verify --archive`, by itself. Before anything else is in this process's
+/// memory: a program's most begins with that of the process that started it.
+void verify(const std::string& directory) {
+  const std::string program =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "fairwater";
+  const auto begin = Clock::now();
   const pid_t child = ::fork();
   if (child < 0) throw std::runtime_error("cannot fork");
   if (child == 0) {
-    try {
-      Maker(directory).make(sizes);
-      ::_exit(0);
-    } catch (const std::exception& error) {
-      std::cerr << "no ledger was made: " << error.what() << '\n';
-      ::_exit(1);
-    }
+    ::dup2(STDERR_FILENO, STDOUT_FILENO);  // figures alone go there
+    ::execl(program.c_str(), "fairwater", "ledger", "verify", "--data", directory.c_str(),
+            "--archive", nullptr);
+    ::_exit(127);
   }
   int status = 0;
-  if (::waitpid(child, &status, 0) != child || status != 0)
-    throw std::runtime_error("no ledger was made in " + directory);
+  struct rusage used {};
+  if (::wait4(child, &status, 0, &used) != child || status != 0)
+    throw std::runtime_error(program + " does not verify the ledger in " + directory);
+  figure("restart_verify", ms_since(begin), "ms");
+  figure("restart_verify_memory", static_cast<double>(used.ru_maxrss) / 1024, "MiB");
 }
 
 /// Until all that waits stands in the tenants' windows: then the first node that comes is granted
@@ -188,8 +107,10 @@ void wait_for_windows(caf::actor_system& system, const CoordinatorActor& coordin
 void measure(const std::string& directory, const Sizes& sizes) {
   DaemonActorConfig actor_config;
   caf::actor_system system{actor_config};
+  LedgerOptions options;
+  options.directory = directory;
   const auto begin = Clock::now();
-  std::shared_ptr<Ledger> ledger = value_of(Ledger::open(options_of(directory, false)));
+  std::shared_ptr<Ledger> ledger = value_of(Ledger::open(options));
   figure("restart_open", ms_since(begin), "ms");
   const auto started = Clock::now();
   Cluster cluster =
@@ -208,10 +129,16 @@ void measure(const std::string& directory, const Sizes& sizes) {
 int run(int argc, char** argv) {
   Sizes sizes;
   std::string data;
+  bool verifies = false;
   CLI::App app{"Measures a coordinator's start on a ledger with a history."};
   app.add_option("--ended", sizes.ended, "tasks that have ended, in arrays of 10,000")
       ->capture_default_str()
       ->check(CLI::Range(std::uint64_t{0}, kMostEnded));
+  app.add_option("--cut-every", sizes.cut_every,
+                 "history is archived after so many of these; 0: it is not")
+      ->capture_default_str()
+      ->check(CLI::Range(std::uint64_t{0}, kMostEnded));
+  app.add_flag("--verify", verifies, "measure `fairwater ledger verify --archive`, too");
   app.add_option("--waiting", sizes.waiting, "jobs of one task that wait")
       ->capture_default_str()
       ->check(CLI::Range(std::uint64_t{0}, kMostWaiting));
@@ -224,7 +151,9 @@ int run(int argc, char** argv) {
   use_standard_error(LogFormat::text);
   const TemporaryDirectory temporary;
   if (data.empty()) data = temporary / "ledger";
-  if (!std::filesystem::exists(data)) make_ledger(data, sizes);
+  if (!std::filesystem::exists(data))
+    run_apart("making a ledger in " + data, [&] { make_ledger(data, sizes); });
+  if (verifies) verify(data);
   measure(data, sizes);
   return 0;
 }

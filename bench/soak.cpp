@@ -20,6 +20,7 @@
 
 #include "bench/load/fleet.hpp"
 #include "bench/measure.hpp"
+#include "bench/soak_judgement.hpp"
 #include "bench/value_of.hpp"
 #include "rpc/tokens.hpp"
 #include "tests/harness/cluster.hpp"
@@ -39,11 +40,10 @@ struct Plan {
   std::uint32_t tasks_per_second = 500;
   std::uint32_t real_per_second = 100;  ///< of these, those that are processes
   std::uint32_t seconds_between_falls = 20;
-  /// The last third may take so much more than the first. Of memory: RocksDB's write buffers, which
-  /// may be full in one third alone. A leak of 28 bytes a task is more in half an hour.
-  double more_memory_mib = 16;
-  /// The archive's bound: it may be empty in the first third and full in the last.
-  double more_disk_mib = kArchiveMib;
+  /// Of memory: RocksDB's write buffers, which may be full in one third alone. A leak of 28 bytes a
+  /// task is more in half an hour. Of disk: the archive's bound, as it may be empty in the first
+  /// third and full in the last.
+  SoakBounds bounds{16, kArchiveMib};
 };
 
 /// Room for twice as many as begin in the second that each takes.
@@ -54,11 +54,6 @@ const std::string kConfiguration =
     "lease: 15s\ngrace: 4s\nheartbeat_interval: 250ms\n" +
     fmt::format("history: {{checkpoint_every: 10000, keep_jobs: 60s, archive: {{bytes: {}MiB}}}}\n",
                 kArchiveMib);
-
-struct Sample {
-  double memory_mib = 0;  ///< of the coordinator that takes most
-  double disk_mib = 0;    ///< of the data directory that is largest
-};
 
 double mib_below(const std::filesystem::path& directory) {
   std::error_code gone;  // files come and go meanwhile
@@ -100,7 +95,7 @@ class Soak {
         next_fall = Clock::now() + std::chrono::seconds(plan_.seconds_between_falls);
       }
       if (Clock::now() >= next_sample) {
-        samples_.push_back(sample());
+        found_.samples.push_back(sample());
         next_sample = Clock::now() + std::chrono::seconds(5);
       }
     }
@@ -111,8 +106,12 @@ class Soak {
     figure("soak_tasks_real", static_cast<double>(real_), "tasks");
     figure("soak_rate", static_cast<double>(real_ + simulated_) / took, "1/s");
     figure("soak_falls", falls_, "times");
-    const bool is_bounded = print_thirds();
-    return check() && is_bounded ? 0 : 1;
+    print_thirds();
+    count_tasks();
+    verify_ledgers();
+    const auto faults = soak_faults(found_, plan_.bounds);
+    for (const std::string& fault : faults) std::cerr << fault << '\n';
+    return faults.empty() ? 0 : 1;
   }
 
  private:
@@ -196,8 +195,8 @@ class Soak {
     replicas_.start_coordinator(leader);
   }
 
-  [[nodiscard]] Sample sample() {
-    Sample most;
+  [[nodiscard]] SoakSample sample() {
+    SoakSample most;
     for (const std::string& name : replicas_.names()) {
       most.memory_mib = std::max(most.memory_mib, resident_mib(replicas_.coordinator(name).pid()));
       most.disk_mib = std::max(most.disk_mib, mib_below(replicas_.data(name)));
@@ -215,61 +214,61 @@ class Soak {
         throw std::runtime_error(fmt::format("job {} did not end well", job));
   }
 
-  /// Whether the last one took hardly more than the first.
-  [[nodiscard]] bool print_thirds() const {
-    std::vector<Sample> thirds(3);
+  void print_thirds() const {
+    const auto thirds = thirds_of(found_.samples);
     for (std::size_t third = 0; third < thirds.size(); ++third) {
-      Sample& most = thirds[third];
-      for (std::size_t i = third * samples_.size() / 3; i < (third + 1) * samples_.size() / 3;
-           ++i) {
-        most.memory_mib = std::max(most.memory_mib, samples_[i].memory_mib);
-        most.disk_mib = std::max(most.disk_mib, samples_[i].disk_mib);
-      }
-      figure(fmt::format("soak_memory_{}_third", third + 1), most.memory_mib, "MiB");
-      figure(fmt::format("soak_disk_{}_third", third + 1), most.disk_mib, "MiB");
+      figure(fmt::format("soak_memory_{}_third", third + 1), thirds[third].memory_mib, "MiB");
+      figure(fmt::format("soak_disk_{}_third", third + 1), thirds[third].disk_mib, "MiB");
     }
-    const auto is_bounded = [](const char* what, double first, double last, double most_more) {
-      if (last - first <= most_more) return true;
-      std::cerr << fmt::format(
-          "{}: {:.0f} MiB in the first third, {:.0f} in the last, and {:g} more are good\n", what,
-          first, last, most_more);
-      return false;
-    };
-    const bool memory_is =
-        is_bounded("memory", thirds[0].memory_mib, thirds[2].memory_mib, plan_.more_memory_mib);
-    return is_bounded("disk", thirds[0].disk_mib, thirds[2].disk_mib, plan_.more_disk_mib) &&
-           memory_is;
   }
 
-  /// By what the tasks themselves wrote, what simulated nodes were told, and each coordinator's
-  /// ledger.
-  [[nodiscard]] bool check() {
+  /// By what the tasks themselves wrote, and what simulated nodes were told.
+  void count_tasks() {
     std::map<std::string, int> starts;
     std::ifstream file(marks_);
     for (std::string mark; std::getline(file, mark);) ++starts[mark];
-    auto twice = static_cast<std::uint64_t>(std::count_if(
+    found_.tasks_twice = static_cast<std::uint64_t>(std::count_if(
         starts.begin(), starts.end(), [](const auto& start) { return start.second > 1; }));
-    auto lost = real_ - starts.size();
+    found_.tasks_lost = real_ - starts.size();
     if (fleet_) {
       const auto seen = fleet_->seen();
-      twice += seen.launches_told_twice + (seen.launches - std::min(seen.launches, simulated_));
-      lost += simulated_ - std::min(seen.durable_ends, simulated_);
+      found_.tasks_twice +=
+          seen.launches_told_twice + (seen.launches - std::min(seen.launches, simulated_));
+      found_.tasks_lost += simulated_ - std::min(seen.durable_ends, simulated_);
       figure("soak_leases_ended", static_cast<double>(seen.leases_ended), "times");
     }
-    figure("soak_tasks_twice", static_cast<double>(twice), "tasks");
-    figure("soak_tasks_lost", static_cast<double>(lost), "tasks");
-    replicas_.wait_for_all(0);
-    double wrong = 0;
-    for (const std::string& name : replicas_.names()) {
-      const auto done = replicas_.fairwater(
-          {"ledger", "verify", "--archive", "--json", "--data", replicas_.data(name)});
-      const json report = json::parse(done.output, nullptr, false);
-      const bool is_ok = !report.is_discarded() && report.value("ok", false);
-      if (!is_ok) std::cerr << name << ": " << done.output << done.errors << '\n';
-      wrong += is_ok ? 0 : 1;
+    figure("soak_tasks_twice", static_cast<double>(found_.tasks_twice), "tasks");
+    figure("soak_tasks_lost", static_cast<double>(found_.tasks_lost), "tasks");
+  }
+
+  /// An idle cluster still makes a record now and then: one ledger may have it before the next is
+  /// looked at.
+  void verify_ledgers() {
+    constexpr int kMostLooks = 3;
+    for (int look = 0; look < kMostLooks && (look == 0 || !end_alike(found_.ledgers)); ++look) {
+      replicas_.wait_for_all(0);
+      found_.ledgers.clear();
+      for (const std::string& name : replicas_.names()) found_.ledgers.push_back(verify(name));
     }
-    figure("soak_ledgers_wrong", wrong, "ledgers");
-    return twice == 0 && lost == 0 && wrong == 0;
+    const auto wrong = std::count_if(found_.ledgers.begin(), found_.ledgers.end(),
+                                     [](const VerifiedLedger& ledger) { return !ledger.is_ok; });
+    figure("soak_ledgers_wrong", static_cast<double>(wrong), "ledgers");
+    figure("soak_ledgers_alike", end_alike(found_.ledgers) ? 1 : 0, "bool");
+  }
+
+  [[nodiscard]] VerifiedLedger verify(const std::string& name) const {
+    const auto done = replicas_.fairwater(
+        {"ledger", "verify", "--archive", "--json", "--data", replicas_.data(name)});
+    VerifiedLedger ledger;
+    ledger.name = name;
+    const json report = json::parse(done.output, nullptr, false);
+    if (!report.is_discarded()) {
+      ledger.cycle = report.value("last_cycle", std::uint64_t{0});
+      ledger.hash = report.value("last_hash", "");
+      ledger.is_ok = report.value("ok", false) && !ledger.hash.empty();
+    }
+    if (!ledger.is_ok) std::cerr << name << ": " << done.output << done.errors << '\n';
+    return ledger;
   }
 
   static constexpr std::uint64_t kBytesPerMark = 16;
@@ -279,7 +278,7 @@ class Soak {
   harness::Cluster cluster_;
   std::filesystem::path marks_;
   std::vector<std::uint64_t> newest_;  ///< jobs
-  std::vector<Sample> samples_;
+  SoakFindings found_;
   std::unique_ptr<load::Fleet> fleet_;  ///< null: no task is simulated
   std::uint64_t turn_ = 0;
   std::uint64_t real_ = 0;  ///< tasks submitted that are processes
@@ -299,10 +298,11 @@ int run(int argc, char** argv) {
   app.add_option("--every", plan.seconds_between_falls, "seconds between two falls")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  app.add_option("--more-memory", plan.more_memory_mib,
+  app.add_option("--more-memory", plan.bounds.more_memory_mib,
                  "MiB of memory that the last third may take more than the first")
       ->capture_default_str();
-  app.add_option("--more-disk", plan.more_disk_mib, "the same of disk")->capture_default_str();
+  app.add_option("--more-disk", plan.bounds.more_disk_mib, "the same of disk")
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   if (plan.real_per_second > plan.tasks_per_second) {
     std::cerr << fmt::format("fairwater_soak: --real: {} is more than the {} tasks of --rate\n",

@@ -22,7 +22,8 @@ const std::vector<Row>& rows() {
       {"real", "/bin/true on one agent: an array, and jobs one by one", real_tasks},
       {"replicated", "/bin/true likewise under three coordinators and three members of etcd",
        replicated_tasks},
-      {"restart", "the coordinator is killed: until every node is back", restart},
+      {"restart", "the coordinator is killed: until it grants again, and every node is back",
+       restart},
       {"followers", "jobs from submission to end beside followers of the journal", followers},
       {"pollers", "the status, once a second for each poller", pollers},
       {"scans", "logins beside four scans over jobs that have ended", scans},
@@ -47,6 +48,8 @@ int run(int argc, char** argv) {
   app.add_option("--tasks", sizes.tasks, "of arrays")->capture_default_str();
   app.add_option("--jobs", sizes.jobs, "single jobs that end")->capture_default_str();
   app.add_option("--waiting", sizes.waiting, "single jobs that wait")->capture_default_str();
+  app.add_option("--ended", sizes.ended, "tasks of the history that a coordinator starts on")
+      ->capture_default_str();
   app.add_option("--real", sizes.real, "tasks that are real processes")->capture_default_str();
   app.add_option("--followers", sizes.followers, "of the journal")->capture_default_str();
   app.add_option("--pollers", sizes.pollers, "of the status")->capture_default_str();

@@ -33,8 +33,8 @@ NodeSpec spec_of(const FleetOptions& options, std::uint32_t number) {
 
 std::int64_t number_in(const LaunchOrder& order, std::size_t word) {
   std::int64_t number = 0;
-  if (order.command.size() > word) {
-    const auto& text = order.command[word];
+  if (order.command->size() > word) {
+    const auto& text = (*order.command)[word];
     std::from_chars(text.data(), text.data() + text.size(), number);
   }
   return number;

@@ -1,9 +1,12 @@
 // Rows about nodes that have nothing to do.
+#include <algorithm>
 #include <thread>
 
 #include <fmt/format.h>
 
+#include "bench/history_maker.hpp"
 #include "bench/load/rows.hpp"
+#include "bench/load/workload.hpp"
 
 namespace fairwater::load {
 
@@ -40,26 +43,68 @@ void idle_nodes(const Sizes& sizes) {
                 value_of(setting.client().status()).nodes_up, sizes.nodes);
 }
 
-void restart(const Sizes& sizes) {
-  Setting setting(sizes, 1);
+namespace {
+
+constexpr std::uint32_t kTenantsOfHistory = 10;
+/// A task's: some of them end while there is no coordinator, and what waits takes their place.
+constexpr const char* kTaskMs = "20000";
+
+/// Nodes of one slot, all at work, and a history behind them.
+Fleet& start_busy_nodes(Setting& setting, const Sizes& sizes) {
+  setting.restart_coordinator([&] {
+    std::vector<std::string> names;
+    for (const TenantSpec& tenant : tenants(kTenantsOfHistory)) names.push_back(tenant.name);
+    bench::HistoryMaker maker(setting.data(), false, names);
+    NodeAdmitted gone;  // what has ended did so there
+    gone.node = NodeId{1};
+    gone.spec.traits.name = "gone";
+    gone.spec.capacity = {{"cpu", 1000}, {"memory", 1024}};
+    gone.spec.instance = "gone";
+    maker.add(gone);
+    maker.add_ended(sizes.ended);
+    maker.add_waiting(sizes.waiting, {"simulated", kTaskMs});
+    maker.flush();
+  });
   FleetOptions options;
   options.nodes = sizes.nodes;
   Fleet& fleet = setting.start_nodes(options);
-  const auto before = fleet.seen();
-  const auto start = Clock::now();
-  setting.restart_coordinator();
+  setting.wait_for("every node has a task", [&](const FleetSeen& seen) {
+    return seen.running >= std::min(sizes.nodes, sizes.waiting);
+  });
+  return fleet;
+}
+
+}  // namespace
+
+void restart(const Sizes& sizes) {
+  Setting setting(sizes, kTenantsOfHistory);
+  Fleet& fleet = start_busy_nodes(setting, sizes);
+  FleetSeen before;
+  Clock::time_point start;
+  setting.restart_coordinator([&] {
+    start = Clock::now();
+    // Then what the old one has told them is told.
+    setting.wait_for("every node has lost its connection",
+                     [](const FleetSeen& seen) { return seen.registered == 0; });
+    before = fleet.seen();
+  });
   const Watch watch(fmt::format("scale_restart/{}", sizes.nodes), setting.coordinator());
   const double listening = seconds_since(start);
+  setting.wait_for("a task starts",
+                   [&](const FleetSeen& seen) { return seen.launches > before.launches; });
+  const double granting = seconds_since(start);
   setting.wait_for("every node is back", [&](const FleetSeen& seen) {
     return seen.registered == sizes.nodes &&
            seen.registrations >= before.registrations + sizes.nodes;
   });
   const auto seen = fleet.seen();
   watch.print("listening", listening, "s");
+  watch.print("granting", granting, "s");
   watch.print("all_heard", std::chrono::duration<double>(seen.registered_at - start).count(), "s");
   watch.print("leases_ended", static_cast<double>(seen.leases_ended - before.leases_ended), "1");
   watch.print("cpu_per_node", watch.coordinator_cpu_seconds() * 1e6 / sizes.nodes, "us");
   watch.print();
+  setting.require_sound_orders();
   require_count("nodes of the coordinator that are up",
                 value_of(setting.client().status()).nodes_up, sizes.nodes);
 }

@@ -107,9 +107,10 @@ void Setting::require_sound_orders() {
   require_count("tasks that a node was told twice", seen.launches_told_twice, 0);
 }
 
-void Setting::restart_coordinator() {
+void Setting::restart_coordinator(const std::function<void()>& meanwhile) {
   client_.reset();
   cluster_.stop_coordinator();
+  meanwhile();
   cluster_.start_coordinator();
   client_ = value_of(Client::connect(address(), operator_token()));
 }

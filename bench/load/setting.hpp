@@ -25,6 +25,7 @@ struct Sizes {
   std::uint32_t tasks = 20'000;
   std::uint32_t jobs = 5'000;
   std::uint32_t waiting = 10'000;
+  std::uint64_t ended = 0;  ///< tasks of a history
   std::uint32_t real = 2'000;
   std::uint32_t followers = 10;
   std::uint32_t pollers = 200;
@@ -62,6 +63,8 @@ class Setting {
   [[nodiscard]] std::string address() const {
     return replicas_ ? replicas_->address(leader_) : cluster_.address();
   }
+  /// Of the ledger.
+  [[nodiscard]] std::string data() const { return cluster_.coordinator_data().string(); }
   [[nodiscard]] std::string operator_token() const { return cluster_.operator_token(); }
   [[nodiscard]] std::vector<std::string> operator_tokens(std::uint32_t count) const {
     return {count, operator_token()};
@@ -75,8 +78,8 @@ class Setting {
   void wait_for(const std::string& what, std::function<bool(const FleetSeen&)> reached);
   /// No node was told more than it has room for, or anything twice.
   void require_sound_orders();
-  /// Kills the coordinator and starts it anew on its ledger.
-  void restart_coordinator();
+  /// Kills the coordinator and starts it anew on its ledger, after `meanwhile`.
+  void restart_coordinator(const std::function<void()>& meanwhile = [] {});
   /// Of the ledger's directory, after what was in its log has become part of its tables: restarts
   /// the coordinator twice, and returns when every node is back.
   [[nodiscard]] double settled_data_bytes();

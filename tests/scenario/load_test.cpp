@@ -35,9 +35,9 @@ TEST_CASE("every row of the load counts what it must", "[scenario][load][long]")
   if (harness::has_etcd()) too_slow.insert("scale_agreed_flood/30");
   // Nothing takes no time at all: the bound is exceeded.
   auto figures =
-      measure({"--nodes",   "30",   "--tenants",     "3",   "--tasks",   "300", "--jobs",    "60",
-               "--waiting", "2000", "--followers",   "2",   "--pollers", "5",   "--seconds", "2",
-               "--real",    "40",   "--most-slower", "-100"},
+      measure({"--nodes",   "30",   "--tenants",     "3",    "--tasks",   "300",  "--jobs",    "60",
+               "--waiting", "2000", "--followers",   "2",    "--pollers", "5",    "--seconds", "2",
+               "--real",    "40",   "--most-slower", "-100", "--ended",   "12000"},
               "fairwater_load", too_slow);
   for (const char* name : {"scale_idle/30.heartbeats",
                            "scale_idle/30.coordinator_memory",
@@ -50,6 +50,7 @@ TEST_CASE("every row of the load counts what it must", "[scenario][load][long]")
                            "scale_journal/3.kept",
                            "scale_durable_jobs/3.tasks",
                            "scale_waiting/2000.tasks",
+                           "scale_restart/30.granting",
                            "scale_restart/30.all_heard",
                            "scale_followers/30/2.submit_to_done",
                            "scale_followers/30/2.pages",
