@@ -1,4 +1,5 @@
-// Simulation files: what they say, and what is refused with its line.
+// Simulation files: what they say, and what is refused with its line. What they say of generated
+// jobs is in sim_file_jobs_test.cpp.
 #include <algorithm>
 #include <fstream>
 
@@ -7,51 +8,10 @@
 #include "cli/sim/file.hpp"
 #include "model/job.hpp"
 #include "process/temporary_directory.hpp"
+#include "tests/programs/sim_file_support.hpp"
 
 namespace fairwater {
 namespace {
-
-constexpr const char* kSmallFile = R"(
-nodes:
-  - {name: rack, count: 2, site: north, resources: {cpu: 8, memory: 16GiB}}
-tenants:
-  - {name: a, weight: 3, quota: 7}
-  - {name: b, max: {cpu: 4}}
-workload:
-  generators:
-    - tenant: b
-      arrivals: self-similar
-      hurst: 0.8
-      rate: 2.5
-      variation: 0.7
-      period: 10s
-      duration: 1h
-      tasks: [1, 4]
-      resources: {cpu: 1, memory: [512MiB, 2GiB]}
-      run: [20s, 30s]
-      estimate: 1.5
-policy: {name: easy, cycle: 1s}
-metrics: {sample: 5s, windows: [1m, 1h], horizon: 30m}
-end: 2h
-seeds: 3
-)";
-
-std::string refusal_of(const std::string& text) {
-  const auto scenario = parse_sim_file(text, "s.yaml");
-  REQUIRE_FALSE(scenario);
-  const ErrorDetails said = details(scenario.error());
-  return said.field + ": " + said.message;
-}
-
-std::string changed_in(std::string text, const std::string& from, const std::string& to) {
-  const auto at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
-}
-
-std::string changed(const std::string& from, const std::string& to) {
-  return changed_in(kSmallFile, from, to);
-}
 
 /// With other tenants in the place of `a`; theirs begin in line 5.
 std::string with_tree(const std::string& tenants) {
@@ -87,128 +47,6 @@ TEST_CASE("a simulation file is read whole", "[unit][sim-file]") {
   CHECK(scenario->engine.end_ms == 7'200'000);
   CHECK(scenario->metrics.windows_ms == std::vector<sim::TimeMs>{60'000, 3'600'000});
   CHECK(scenario->seeds == 3);
-}
-
-TEST_CASE("a generator's arrivals may start later", "[unit][sim-file]") {
-  const auto scenario =
-      parse_sim_file(changed("duration: 1h\n", "duration: 1h\n      start: 2m\n"), "s.yaml");
-  REQUIRE(scenario);
-  CHECK(scenario->generators.at(0).start_ms == 120'000);
-}
-
-TEST_CASE("a generator's jobs may be gangs, and a trace's", "[unit][sim-file][gang]") {
-  const auto scenario =
-      parse_sim_file(changed("tasks: [1, 4]", "tasks: [2, 16]\n      gang: true"), "s.yaml");
-  REQUIRE(scenario);
-  CHECK(scenario->generators.at(0).is_gang);
-  CHECK(has_gangs(*scenario));
-  for (const auto& job : draw_workload(*scenario, 1).jobs) CHECK(job.is_gang);
-  const TemporaryDirectory directory;
-  std::ofstream{directory / "log.swf"} << "1 10 0 60 12 -1 -1 12 600 -1 1 5 2 1 1 -1 -1 -1\n";
-  const std::string text = R"(
-nodes: [{count: 3, resources: {cpu: 4}}]
-workload: {trace: {file: log.swf, shape: gang, processors_per_task: 2}}
-)";
-  const auto traced = parse_sim_file(text, directory / "s.yaml");
-  if (!traced) FAIL(details(traced.error()).message);
-  CHECK(has_gangs(*traced));
-  CHECK(traced->trace.jobs.at(0).tasks == 6);
-  CHECK_THAT(
-      details(
-          parse_sim_file(changed_in(text, "count: 3", "count: 2"), directory / "s.yaml").error())
-          .message,
-      Catch::StartsWith("1 jobs of the trace fit no node"));
-}
-
-TEST_CASE("gpus that tasks share have names, and parts are of one", "[unit][sim-file]") {
-  const auto text = [](const std::string& node, const std::string& task, const std::string& more) {
-    return R"(
-resources:
-  - {name: cpu, granule: 0.1, units: 1}
-  - {name: memory, granule: 256MiB, units: 1}
-  - {name: gpu_milli, granule: 100, units: 1}
-nodes: [{count: 2, resources: {cpu: 8, gpu_milli: )" +
-           node + R"(}}]
-tenants: [{name: a}]
-workload:
-  generators:
-    - {tenant: a, arrivals: backlog, jobs: 4, run: 1m, resources: {cpu: 1, gpu_milli: )" +
-           task + "}" + more + "}\n";
-  };
-  const auto scenario = parse_sim_file(text("2000", "[200, 600]", ""), "s.yaml");
-  if (!scenario) FAIL(details(scenario.error()).message);
-  CHECK(scenario->cluster.nodes.at(1).traits.devices ==
-        std::vector<NodeDevices>{{"gpu_milli", {"gpu0", "gpu1"}}});
-  CHECK(scenario->cluster.settings.resources.at(2) == "gpu_milli");
-  CHECK(parse_sim_file(text("2000", "2000", ""), "s.yaml"));
-  const auto refused = [&](const std::string& node, const std::string& task,
-                           const std::string& more = "") {
-    return details(parse_sim_file(text(node, task, more), "s.yaml").error()).message;
-  };
-  CHECK_THAT(refused("1500", "500"), Catch::Contains("1500 is not 1000 for each"));
-  CHECK_THAT(refused("2000", "[500, 1500]"), Catch::Contains("500 to 1500 is neither a part"));
-  CHECK(parse_sim_file(text("2000", "500", ", tasks: {min: 1, max: 4}"), "s.yaml"));
-  CHECK(parse_sim_file(text("2000", "[200, 600]", ", tasks: 4, gang: true"), "s.yaml"));
-  CHECK_THAT(refused("2000", "[200, 600]", ", tasks: 5, gang: true"),
-             Catch::Contains("a gang of 5 tasks fits not even all nodes together"));
-  CHECK(parse_sim_file(text("2000", "600", ", tasks: {min: 4, max: 9}"), "s.yaml"));
-  CHECK_THAT(refused("2000", "600", ", tasks: {min: 5, max: 9}"),
-             Catch::Contains("5 times as much fits not even all nodes together"));
-}
-
-TEST_CASE("gangs that could never start are refused", "[golden][sim-file][gang]") {
-  const auto gang = [](const std::string& keys) {
-    return changed("tasks: [1, 4]", keys + "\n      gang: true");
-  };
-  CHECK_THAT(refusal_of(gang("tasks: 17")),
-             Catch::StartsWith("workload.generators[0].tasks: a gang of 17 tasks fits not even all "
-                               "nodes together"));
-  CHECK_THAT(refusal_of(gang("tasks: [1, 1001]")),
-             Catch::StartsWith("workload.generators[0].tasks: 1001 is above 1000, the most"));
-  for (const char* elastic : {"units: [1, 4]", "tasks: {min: 1, max: 4}"})
-    CHECK_THAT(refusal_of(gang(elastic)), Catch::StartsWith("workload.generators[0].gang: "));
-  CHECK_THAT(refusal_of(gang("placement: pack")),
-             Catch::StartsWith("workload.generators[0].placement: is not for gangs"));
-}
-
-TEST_CASE("elastic jobs have units or tasks from a least to a most", "[unit][sim-file]") {
-  for (const char* elastic : {"units: [2, 4]", "tasks: {min: 2, max: 4}"}) {
-    const auto scenario = parse_sim_file(changed("tasks: [1, 4]", elastic), "s.yaml");
-    if (!scenario) FAIL(details(scenario.error()).message);
-    CHECK(scenario->generators.at(0).tasks == sim::Range{1, 1});
-    CHECK(scenario->generators.at(0).min_units == 2);
-    CHECK(scenario->generators.at(0).max_units == 4);
-    CHECK(has_elastic_jobs(*scenario));
-  }
-  CHECK_THAT(refusal_of(changed("tasks: [1, 4]", "tasks: {min: 5, max: 4}")),
-             Catch::StartsWith("workload.generators[0].tasks: min is above max"));
-  CHECK_THAT(refusal_of(changed("tasks: [1, 4]", "tasks: {min: 1, max: 4}\n      units: [1, 4]")),
-             Catch::StartsWith("workload.generators[0].tasks: says what units says"));
-  CHECK_THAT(refusal_of(changed("tasks: [1, 4]", "tasks: {min: 17, max: 40}")),
-             Catch::StartsWith("workload.generators[0].resources: 17 times as much fits not even"));
-}
-
-TEST_CASE("a simulation file says how long tasks of elastic jobs take to give back",
-          "[unit][sim-file]") {
-  const auto grace_of = [](const std::string& keys) {
-    const auto scenario = parse_sim_file(changed("tasks: [1, 4]", keys), "s.yaml");
-    if (!scenario) FAIL(details(scenario.error()).message);
-    const auto jobs = draw_workload(*scenario, 1).jobs;
-    const auto elastic = std::find_if(jobs.begin(), jobs.end(), [](const sim::Job& job) {
-      return job.max_units > job.min_units;
-    });
-    REQUIRE(elastic != jobs.end());
-    CHECK(spread_over_nodes(*elastic, true).grace_ms == elastic->grace_ms);
-    return elastic->grace_ms;
-  };
-  CHECK(grace_of("tasks: {min: 1, max: 4}") == JobSpec{}.grace_ms);
-  CHECK(grace_of("tasks: {min: 1, max: 4}\n      grace: 1500ms") == 1500);
-  CHECK(grace_of("units: [2, 4]\n      grace: 0s") == 0);
-  CHECK_THAT(refusal_of(changed("tasks: [1, 4]", "units: [1, 4]\n      grace: 2h")),
-             Catch::StartsWith("workload.generators[0].grace: '2h' is not from 0s to 1h"));
-  CHECK_THAT(refusal_of(changed("tasks: [1, 4]", "tasks: [1, 4]\n      grace: 1s")),
-             Catch::StartsWith("workload.generators[0].grace: is how long a task that is taken "
-                               "back takes to end: it is for elastic jobs"));
 }
 
 TEST_CASE("a simulation file says by which rule elastic jobs grow", "[unit][sim-file]") {

@@ -8,6 +8,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/harness/page.hpp"
 #include "tests/scenario/gpu_tally.hpp"
 #include "tests/scenario/support.hpp"
 
@@ -16,16 +17,11 @@ namespace {
 
 /// The page's blocks of YAML, in their order.
 std::vector<std::string> examples_of(const std::string& page) {
-  std::istringstream lines(read_file(std::filesystem::path(FAIRWATER_SOURCE) / "docs" / page));
-  std::vector<std::string> blocks;
-  bool inside = false;
-  for (std::string line; std::getline(lines, line);) {
-    const bool fence = line.starts_with("```");
-    if (fence && !inside) blocks.emplace_back();
-    if (!fence && inside) blocks.back() += line + "\n";
-    inside = inside != fence;
-  }
-  return blocks;
+  std::vector<std::string> examples;
+  for (const auto& block :
+       harness::blocks_of(std::filesystem::path(FAIRWATER_SOURCE) / "docs" / page))
+    examples.push_back(block.text);
+  return examples;
 }
 
 harness::AgentSetup node_with(const std::string& configuration) {

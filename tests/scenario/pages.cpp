@@ -1,49 +1,13 @@
 #include "tests/scenario/pages.hpp"
 
-#include <algorithm>
 #include <sstream>
-#include <vector>
 
 #include <catch2/catch.hpp>
 
+#include "tests/harness/page.hpp"
+
 namespace fairwater::scenario {
 namespace {
-
-/// In the order of the page.
-struct Block {
-  std::string kind;
-  std::string text;
-};
-std::vector<Block> blocks_of(const std::string& page) {
-  std::vector<Block> blocks;
-  bool is_inside = false;
-  std::istringstream lines(page);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("```")) {
-      is_inside = !is_inside;
-      if (is_inside) blocks.push_back({line.substr(3), ""});
-    } else if (is_inside) {
-      blocks.back().text += line + "\n";
-    }
-  }
-  return blocks;
-}
-
-/// `..` in the pattern stands for anything.
-bool matches(const std::string& line, const std::string& pattern) {
-  std::size_t at = 0;
-  std::size_t from = 0;
-  for (bool is_anchored = true; from <= pattern.size(); is_anchored = false) {
-    const auto dots = std::min(pattern.find("..", from), pattern.size());
-    const std::string part = pattern.substr(from, dots - from);
-    const auto found = line.find(part, at);
-    if (found == std::string::npos || (is_anchored && found != 0)) return false;
-    at = found + part.size();
-    if (dots == pattern.size()) return part.empty() || at == line.size();
-    from = dots + 2;
-  }
-  return true;
-}
 
 /// The first line of the page's text that the output does not have, in that order; empty: none.
 std::string missing_line(const std::string& output, const std::string& expected) {
@@ -52,7 +16,7 @@ std::string missing_line(const std::string& output, const std::string& expected)
   std::string line;
   for (std::string pattern; std::getline(wanted, pattern);) {
     bool found = false;
-    while (!found && std::getline(lines, line)) found = matches(line, pattern);
+    while (!found && std::getline(lines, line)) found = harness::matches(line, pattern);
     if (!found) return pattern;
   }
   return {};
@@ -70,7 +34,7 @@ void check_page(const Cluster& cluster, const std::string& page) {
 void check_page(const std::filesystem::path& directory,
                 std::map<std::string, std::string> environment, const std::string& page) {
   environment["PATH"] = harness::programs_directory().string() + ":/usr/bin:/bin";
-  const auto blocks = blocks_of(read_file(std::string(FAIRWATER_SOURCE_DIR) + "/" + page));
+  const auto blocks = harness::blocks_of(std::string(FAIRWATER_SOURCE_DIR) + "/" + page);
   REQUIRE(blocks.size() >= 2);
   for (std::size_t i = 0; i < blocks.size(); i += 2) {
     INFO(blocks[i].text);
