@@ -1,8 +1,10 @@
-// Everything at once, under random kills: a tree of tenants, arrays, gangs, elastic jobs, services,
-// devices and preemption. Afterwards the journal is read from its beginning, also for how long a
-// min waited for what others held beyond their quotas.
+// Everything at once, under random kills: a tree of tenants and two people of one, arrays, gangs,
+// elastic jobs, services, devices, gpus that tasks share, preemption and a profile. Afterwards the
+// journal is read from its beginning, also for how long a min waited for what others held beyond
+// their quotas.
 #include <algorithm>
 #include <csignal>
+#include <future>
 #include <map>
 #include <random>
 #include <set>
@@ -33,11 +35,18 @@ ClusterSetup mixed_cluster() {
                          "  - {name: chemistry, weight: 1, min: {cpu: 3}}\n",  // kChemistryMin
                      .lease = "5s",
                      .heartbeat_interval = "200ms"};
-  setup.coordinator_lines = "preempt_after: 1s\n";
+  setup.coordinator_lines =
+      "preempt_after: 1s\n"
+      "resources:\n"
+      "  - {name: cpu, granule: 0.1, units: 1}\n"
+      "  - {name: memory, granule: 256MiB, units: 1}\n"
+      "  - {name: gpu, granule: 1, units: 10}\n"
+      "  - {name: gpu_milli, granule: 100, units: 1}\n";
   for (int node = 1; node <= kNodes; ++node) {
     setup.agents.push_back({.name = fmt::format("node{}", node),
                             .resources = fmt::format("cpu: {}, memory: 1GiB", kProcessorsPerNode)});
-    if (node < kNodes) setup.agents.back().configuration += "devices: {gpu: [0, 1]}\n";
+    setup.agents.back().configuration +=
+        node < kNodes ? "devices: {gpu: [0, 1]}\n" : "devices: {gpu_milli: [0]}\n";
   }
   return setup;
 }
@@ -56,12 +65,11 @@ std::string taking_a_place(const std::filesystem::path& place) {
   return script + fmt::format("[ $has ] || echo $FAIRWATER_ATTEMPT >> {}/over\n", place.string());
 }
 
-std::string mixed_job(const std::string& tenant, const std::string& more,
-                      const std::string& script) {
+std::string mixed_job(const std::string& tenant, const std::string& more, const std::string& script,
+                      const std::string& devices = "") {
   return fmt::format(
       "tenant: {}\n{}resources: {{cpu: 1, memory: 32MiB{}}}\ngrace: 1s\ncommand: {}\n", tenant,
-      more, more.find("# gpu") == std::string::npos ? "" : ", gpu: 1",
-      json({"bash", "-c", script}).dump());
+      more, devices, json({"bash", "-c", script}).dump());
 }
 
 /// Holds a lock for each device that it was given, on its node.
@@ -69,6 +77,15 @@ std::string holding_its_devices(const std::filesystem::path& place) {
   return fmt::format(
       "for d in ${{FAIRWATER_DEVICES//,/ }}; do exec {{lock}}> $node.$d; "
       "flock -n $lock || echo $d twice >> {0}/twice; done\nsleep 0.4",
+      place.string());
+}
+
+/// Of 400 thousandths of a gpu there are two in one.
+std::string sharing_its_gpu(const std::filesystem::path& place) {
+  return fmt::format(
+      "[ $FAIRWATER_GPU_SHARE = 400 ] || echo $FAIRWATER_ATTEMPT >> {0}/twice\n"
+      "for d in $FAIRWATER_DEVICES; do exec {{one}}> $node.$d.1 {{two}}> $node.$d.2; "
+      "flock -n $one || flock -n $two || echo $d thrice >> {0}/twice; done\nsleep 0.4",
       place.string());
 }
 
@@ -224,6 +241,40 @@ void check_min(const Cluster& cluster, const std::vector<Trouble>& troubles) {
   CHECK(waits.longest(disturbed) <= kGrace_s + kHeartbeat_s + kOfMachine_s);
 }
 
+/// Whoever submits with the token is the job's user.
+std::uint64_t submit_as(const Cluster& cluster, const std::string& user, const std::string& token,
+                        const std::string& job) {
+  const auto submitted = cluster.fairwater({"job", "submit", "-", "--quiet"}, job, token);
+  REQUIRE(submitted.status == 0);
+  const std::uint64_t id = std::stoull(submitted.output);
+  CHECK(cluster.job(id)["user"] == user);
+  return id;
+}
+
+/// The urgent tasks run within their tenant's quota in the place of others that hold more than
+/// theirs, and would otherwise not end.
+void check_preemption(const Cluster& cluster, const std::string& script,
+                      std::vector<std::uint64_t>& jobs) {
+  const auto go = (cluster.directory() / "go").string();
+  const int tasks = kNodes * kProcessorsPerNode - 1;  // all that the service leaves
+  jobs.push_back(
+      cluster.submit(mixed_job("biology", fmt::format("tasks: {}\n", tasks),
+                               script + fmt::format("until [ -e {} ]; do sleep 0.05; done", go))));
+  harness::wait_until("others have all that the service leaves", Duration(30'000),
+                      [&] { return cluster.job(jobs.back())["tasks"]["running"] == tasks; });
+  const auto urgent = cluster.submit(
+      mixed_job("chemistry", "tasks: 2\npriority: 5\npreempt: true\n", script + "sleep 0.3"));
+  CHECK(cluster.wait({urgent}) == 0);
+  std::ofstream{go} << "";
+  CHECK(cluster.wait({jobs.back()}) == 0);
+  std::size_t preempted = 0;
+  for (const json& record : journal_of(cluster))
+    if (record["kind"] == "tasks_reclaimed")
+      for (const json& task : record["tasks"])
+        preempted += task["preempted"] == true && task["job"] == jobs.back();
+  CHECK(preempted == 2);
+}
+
 TEST_CASE("all kinds of work at once survive random kills", "[scenario][crash]") {
   const auto seed = std::random_device{}();
   CAPTURE(seed);
@@ -239,19 +290,35 @@ TEST_CASE("all kinds of work at once survive random kills", "[scenario][crash]")
   const std::string pause = first + "sleep 0.3";
   const auto service = cluster.submit(
       mixed_job("chemistry", "kind: service\n", first + "while :; do sleep 0.1; done"));
+  harness::wait_until("the service runs", Duration(30'000),
+                      [&] { return cluster.job(service)["tasks"]["running"] == 1; });
+  std::vector<std::uint64_t> jobs;
+  check_preemption(cluster, first, jobs);
   constexpr int kProcessors = kNodes * kProcessorsPerNode;
-  std::vector<std::uint64_t> jobs{cluster.submit(queue.job(1, 2 * kProcessors, "biology", first))};
-  harness::wait_until("the queue has all that the service leaves", Duration(30'000),
-                      [&] { return cluster.job(jobs[0])["tasks"]["running"] == kProcessors - 1; });
+  jobs.push_back(cluster.submit(queue.job(1, 2 * kProcessors, "biology", first)));
+  harness::wait_until("the queue has all that the service leaves", Duration(30'000), [&] {
+    return cluster.job(jobs.back())["tasks"]["running"] == kProcessors - 1;
+  });
   // Within its min: what has grown makes room.
   jobs.push_back(cluster.submit(mixed_job("chemistry", "tasks: 4\n", pause)));
   CHECK(cluster.wait({jobs.back()}) == 0);
   std::vector<Trouble> troubles;
   std::set<std::uint64_t> gangs;
+  std::map<std::string, std::string> tokens;
+  for (const char* user : {"ada", "bob"})
+    tokens[user] = cluster.ask({"token", "create", "--tenant", "biology", "--user", user})["token"];
+  auto profile = std::async(std::launch::async, [&] {
+    return cluster.fairwater({"profile", "run", "-", "--vary", "memory=32MiB,64MiB", "--json"},
+                             mixed_job("physics", "class: pause\n", pause));
+  });
   for (int round = 0; round < 12; ++round) {
     jobs.push_back(cluster.submit(mixed_job("physics", "tasks: 6\n", pause)));
+    const auto& [user, token] = *std::next(tokens.begin(), round % 2);
+    jobs.push_back(submit_as(
+        cluster, user, token,
+        mixed_job("biology", "tasks: 3\n", first + holding_its_devices(place), ", gpu: 1")));
     jobs.push_back(cluster.submit(
-        mixed_job("biology", "tasks: 3\n# gpu\n", first + holding_its_devices(place))));
+        mixed_job("physics", "tasks: 3\n", first + sharing_its_gpu(place), ", gpu_milli: 400")));
     if (round % 3 == 0)
       gangs.insert(jobs.emplace_back(cluster.submit(mixed_job(
           "physics", fmt::format("gang: true\ntasks: {}\nretries: 1000\n", kGangSize), pause))));
@@ -281,6 +348,11 @@ TEST_CASE("all kinds of work at once survive random kills", "[scenario][crash]")
     if (trouble < 3) troubles.push_back({before, newest_record(cluster)});
   }
   CHECK(cluster.wait(jobs, Duration(120'000)) == 0);
+  const auto measured = profile.get();
+  INFO(measured.output);
+  CHECK(measured.status == 0);
+  const json curve = cluster.ask({"profile", "show", "pause", "--tenant", "physics"})["profile"];
+  CHECK(curve["amounts"].size() == 2);
   CHECK(cluster.fairwater({"job", "cancel", std::to_string(service)}).status == 0);
   CHECK(cluster.wait({service}) == 125);
   for (const std::uint64_t job : jobs) CHECK(cluster.job(job)["state"] == "succeeded");
