@@ -126,7 +126,10 @@ SharedDeals Allocator::deal_by_share(std::size_t max_deals, std::size_t max_entr
 
 bool Allocator::left_to_preferred() const { return impl_->dealer.left_to_preferred(); }
 
-void Allocator::begin_choices() { impl_->state.choices().forget_refusals(); }
+void Allocator::begin_choices() {
+  impl_->state.choices().forget_refusals();
+  impl_->dealer.begin_choices();
+}
 
 const std::vector<NodeId>& Allocator::chosen_next() const { return impl_->dealer.chosen_next(); }
 

@@ -54,25 +54,45 @@ std::optional<Deal> NodeDeal::run(NodeId node, bool gives_all_places) {
 }
 
 void NodeDeal::review_choices() {
+  const auto left = left_to_.extract(deal_.node->id);
+  const auto& choices = deal_.tasks.choices();
+  for (const TaskFinder::Choice& choice : choices)
+    review_choice(*choice.tenant, choice.task, choice.is_here);
+  if (left.empty()) return;
+  // Others of their tenants were before them: the node does not take them either.
+  for (const auto& [slot, task] : left.mapped()) {
+    const TenantState& tenant = deal_.state.at(slot);
+    const bool is_reviewed =
+        std::any_of(choices.begin(), choices.end(), [&, &left_task = task](const auto& choice) {
+          return choice.tenant == &tenant && go_to_same_nodes(choice.task, left_task);
+        });
+    if (!is_reviewed) review_choice(tenant, task, true);
+  }
+}
+
+void NodeDeal::review_choice(const TenantState& tenant, const WaitingRange& task, bool is_here) {
   AllocatorState& state = deal_.state;
   const NodeId here = deal_.node->id;
-  for (const TaskFinder::Choice& choice : deal_.tasks.choices()) {
-    const auto& window = choice.tenant->window;
-    const bool still_waits =
-        std::any_of(window.begin(), window.end(), [&](const WindowRange& entry) {
-          return entry.range.count > 0 && go_to_same_nodes(entry.range, choice.task);
-        });
-    if (!still_waits) continue;
-    left_to_chosen_ = left_to_chosen_ || !choice.is_here;
-    auto chosen = state.choose_node(*choice.tenant, choice.task);
-    // With a gang the deal ended early.
-    if (chosen == here && choice.is_here && !placed_gang_) {
-      state.choices().refuse(here, choice.task);
-      gave_up_choosing_ = gave_up_choosing_ || state.choices().gave_up(choice.task);
-      chosen = state.choose_node(*choice.tenant, choice.task);
-    }
-    if (chosen) chosen_next_.push_back(*chosen);
+  const auto is_it = [&](const WaitingRange& other) { return go_to_same_nodes(other, task); };
+  const bool still_waits = std::any_of(
+      tenant.window.begin(), tenant.window.end(),
+      [&](const WindowRange& entry) { return entry.range.count > 0 && is_it(entry.range); });
+  if (!still_waits) return;
+  left_to_chosen_ = left_to_chosen_ || !is_here;
+  auto chosen = state.choose_node(tenant, task);
+  // With a gang the deal ended early.
+  if (chosen == here && is_here && !placed_gang_) {
+    state.choices().refuse(here, task);
+    gave_up_choosing_ = gave_up_choosing_ || state.choices().gave_up(task);
+    chosen = state.choose_node(tenant, task);
   }
+  if (!chosen) return;
+  chosen_next_.push_back(*chosen);
+  std::vector<LeftTask>& left = left_to_[*chosen];
+  const bool is_known = std::any_of(left.begin(), left.end(), [&](const LeftTask& other) {
+    return other.tenant_slot == tenant.rank.slot && is_it(other.task);
+  });
+  if (!is_known) left.push_back({tenant.rank.slot, task});
 }
 
 Deal NodeDeal::continue_gang() {

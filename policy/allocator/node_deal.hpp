@@ -30,6 +30,8 @@
 // on without a claim.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -50,6 +52,7 @@ class NodeDeal {
   /// Runs all stages once and moves the state on. Nothing when no task was placed and the node
   /// keeps no other room than before.
   std::optional<Deal> run(NodeId node, bool gives_all_places);
+  void begin_choices() { left_to_.clear(); }
   /// Whether the last run left a task to a node at a site that its job prefers to this one.
   [[nodiscard]] bool left_to_preferred() const { return deal_.tasks.left_to_preferred(); }
   /// See Allocator.
@@ -77,12 +80,19 @@ class NodeDeal {
   [[nodiscard]] Units free_units_of_classes();
   /// What placement rules say after the deal of what still waits.
   void review_choices();
+  void review_choice(const TenantState& tenant, const WaitingRange& task, bool is_here);
 
   DealProgress deal_;
   std::vector<RankKey> few_;
   std::vector<MadeRoom> made_rooms_;  ///< of the node, lifted
   bool placed_gang_ = false;
   std::vector<NodeId> chosen_next_;
+  struct LeftTask {
+    std::uint32_t tenant_slot = 0;
+    WaitingRange task;
+  };
+  /// In this cycle, to nodes that were not dealt since.
+  std::map<NodeId, std::vector<LeftTask>> left_to_;
   bool left_to_chosen_ = false;
   bool gave_up_choosing_ = false;
   EntitleStage entitle_{deal_};

@@ -178,6 +178,32 @@ TEST_CASE("a node that is chosen in vain keeps nothing waiting", "[unit][placeme
   CHECK(placing.last().front().placement == Placement::pack);
 }
 
+TEST_CASE("nodes do not leave the same tasks to each other for ever", "[unit][placement]") {
+  // Each tenant holds its share. Its first task is as large as what is free of the one node that it
+  // may use, and its second one is left to that node.
+  Placing placing;
+  const auto only_at = [&](const char* site, Amount millicores) {
+    auto job = placing.job(1, cpu(millicores), Placement::unset);
+    job.rule = std::make_shared<PlacementRule>(PlacementRule{{site}, {}});
+    return job;
+  };
+  for (const std::uint32_t tenant : {1, 2})
+    placing.cycle().allocator().set_tenant(TenantId{tenant}, {.may_borrow = false});
+  placing.cycle().allocator().set_tenant(TenantId{3}, {.weight = 98});
+  placing.node(1, cpu(4000), traits("a"));
+  placing.node(2, cpu(4000), traits("b"));
+  for (const std::uint32_t tenant : {1, 2})
+    REQUIRE(placing.offer({only_at("b", 1000)}, tenant) == Nodes{2});
+  const auto packed = placing.job(1, cpu(1000), Placement::pack);
+  const auto spread = placing.job(1, cpu(1000), Placement::spread);
+  CHECK(placing.offer({only_at("b", 2000), packed}, 1).empty());
+  CHECK(placing.offer({only_at("a", 4000), spread}, 2).empty());
+  placing.cycle().allocator().set_tenant(TenantId{1}, {});
+  CHECK(placing.offer({packed}, 1) == Nodes{2});
+  placing.cycle().allocator().set_tenant(TenantId{2}, {});
+  CHECK(placing.offer({spread}, 2) == Nodes{1});
+}
+
 // -- against a look at every node
 // ------------------------------------------------------------------
 
