@@ -16,7 +16,7 @@ constexpr std::int64_t kOneVictim = 720'720;
 const VictimNumbers* fewer(const std::optional<VictimNumbers>& a,
                            const std::optional<VictimNumbers>& b) {
   if (!a || !b) return a ? &*a : b ? &*b : nullptr;
-  if (a->size() != b->size()) return a->size() < b->size() ? &*a : &*b;
+  if (a->size() != b->size() || a->empty()) return a->size() <= b->size() ? &*a : &*b;
   // Of as many those whose oldest is the younger.
   return *std::max_element(a->begin(), a->end()) <= *std::max_element(b->begin(), b->end()) ? &*a
                                                                                             : &*b;
