@@ -56,9 +56,10 @@ void PlaceByTime::place_into(const std::vector<MadeRoom>& rooms) {
   for (const MadeRoom& room : rooms) {
     MadeRoom left = room;
     if (!has_begun_gang()) left.tasks = start_in(room);
-    if (left.tasks > 0) state.keep_made_room(here, left);
+    if (left.tasks == 0) continue;
+    state.keep_made_room(here, left);
+    deal_.tasks.look_at_room();
   }
-  deal_.tasks.look_at_room();
 }
 
 std::uint32_t PlaceByTime::start_in(const MadeRoom& room) {
@@ -72,6 +73,9 @@ std::uint32_t PlaceByTime::start_in(const MadeRoom& room) {
           return entry.range.job == room.job && entry.range.count > 0;
         });
     if (next == tenant.window.end()) return 0;
+    // Its share may have shrunk since the room was made.
+    if (!tenant.terms.borrows() && deal_.tasks.standing(tenant, *next) == Standing::at_quota)
+      return 0;
     const bool is_gang = next->is_gang();
     const auto elsewhere = is_gang ? state.lift_made_rooms_of(room.tenant, room.job)
                                    : std::vector<std::pair<NodeId, MadeRoom>>{};

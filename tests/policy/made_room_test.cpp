@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "preemption_model.hpp"
+#include "shared_gpus.hpp"
 
 namespace fairwater::test {
 namespace {
@@ -15,18 +16,17 @@ AllocatorSettings by_time() {
   return settings;
 }
 
-/// Tenant 1 runs what two nodes of two processors have room for, and more of its tasks wait, which
-/// are late: they come before everybody's turn.
+/// Tenant 1 runs what one or two nodes of four processors in all have room for, and more of its
+/// tasks wait, which are late: they come before everybody's turn.
 struct LateBacklog {
   PreemptionModel model{by_time()};
   JobId backlog;
 
-  explicit LateBacklog(std::uint32_t tasks = 8) {
+  explicit LateBacklog(std::uint32_t tasks = 8, std::uint32_t nodes = 2) {
     model.cycle.pass_to(1'000'000);
     model.tenant(1);
     model.tenant(2);
-    model.node(1, cpu(2000));
-    model.node(2, cpu(2000));
+    for (std::uint32_t node = 1; node <= nodes; ++node) model.node(node, cpu(4000 / nodes));
     backlog = model.submit({.tenant = TenantId{1},
                             .demand = cpu(1000),
                             .preemption = {.priority = 0, .is_preemptible = true},
@@ -81,6 +81,29 @@ TEST_CASE("while one task of two has ended nobody else takes its room",
   CHECK(model.running_of(cluster.backlog) == 2);
 }
 
+TEST_CASE("who preempted later has nothing of what comes for who did before",
+          "[unit][preemption][made_room]") {
+  LateBacklog cluster(8, 1);
+  PreemptionModel& model = cluster.model;
+  model.tenant(2, {.weight = 10});
+  model.tenant(3, {.weight = 5});
+  const JobId large = cluster.submit_urgent(1, cpu(2000));
+  const JobId small = model.submit(3, 1, cpu(1000), kUrgent);
+  const auto reclaims = cluster.preempt();
+  REQUIRE(reclaims.size() == 3);
+  model.end(reclaims[0].task, true);
+  CHECK(model.run().empty());
+  CHECK(model.running().size() == 3);
+  model.end(reclaims[1].task, true);
+  CHECK(model.run().empty());
+  CHECK(model.running_of(large) == 1);
+  CHECK(model.running_of(small) == 0);
+  model.end(reclaims[2].task, true);
+  CHECK(model.run().empty());
+  CHECK(model.running_of(small) == 1);
+  CHECK(model.running_of(cluster.backlog) == 1);
+}
+
 TEST_CASE("a gang has the room that was made for it on several nodes",
           "[unit][preemption][made_room]") {
   LateBacklog cluster;
@@ -105,6 +128,27 @@ TEST_CASE("who preempts does so where another's task has a place, too",
   cluster.model.end_reclaimed();
   CHECK(cluster.model.run().empty());
   CHECK(cluster.model.running_of(urgent) == 2);
+}
+
+TEST_CASE("nobody is preempted where room is free that is kept for another's place",
+          "[unit][preemption][made_room]") {
+  PreemptionModel model{gpus::sharing(Accounting::time)};
+  model.pass(0);
+  for (const std::uint32_t tenant : {1, 2, 3}) model.tenant(tenant);
+  model.node(1, gpus::capacity_of(2), gpus::node_sharing(2));
+  const JobId running = model.submit(1, 2, gpus::share(600));
+  REQUIRE(model.run().empty());
+  REQUIRE(model.running_of(running) == 2);
+  const JobId late = model.submit(
+      {.tenant = TenantId{3}, .demand = gpus::share(2 * kMilliPerGpu), .is_late = true}, 1);
+  model.pass(kWhile_ms);
+  REQUIRE(model.run().empty());
+  const JobId urgent = model.submit(2, 1, gpus::share(300), kUrgent);
+  CHECK(model.run().empty());
+  model.cycle.beat(NodeId{1});
+  CHECK(model.run().empty());
+  CHECK(model.running_of(urgent) == 1);
+  CHECK(model.running_of(late) == 0);
 }
 
 TEST_CASE("room that was made for who is cancelled is for all", "[unit][preemption][made_room]") {
@@ -169,6 +213,27 @@ TEST_CASE("what a gang cannot use any more is for all on its other nodes, too",
   model.cycle.set_node(NodeId{2}, {}, cpu(2000), false);
   CHECK(model.run().empty());
   CHECK(model.running_of(cluster.backlog) == 4);
+}
+
+TEST_CASE("whose share shrank meanwhile has room only as far as it may borrow",
+          "[unit][preemption][made_room]") {
+  for (const bool may_borrow : {false, true}) {
+    CAPTURE(may_borrow);
+    LateBacklog cluster;
+    PreemptionModel& model = cluster.model;
+    model.tenant(2, {.may_borrow = may_borrow});
+    const JobId urgent = cluster.submit_urgent(2, cpu(1000));
+    const auto reclaims = cluster.preempt();
+    REQUIRE(reclaims.size() == 2);
+    model.end(reclaims[0].task, true);
+    CHECK(model.run().empty());
+    REQUIRE(model.running_of(urgent) == 1);
+    model.tenant(1, {.weight = 9});
+    model.end(reclaims[1].task, true);
+    CHECK(model.run().empty());
+    CHECK(model.running_of(urgent) == (may_borrow ? 2 : 1));
+    CHECK(model.running_of(cluster.backlog) == (may_borrow ? 2 : 3));
+  }
 }
 
 TEST_CASE("a guarantee comes before room that was made", "[unit][preemption][made_room]") {

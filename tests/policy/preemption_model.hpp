@@ -23,7 +23,7 @@ class PreemptionModel {
   struct Job {
     TenantId tenant;
     ResourceVector demand;
-    PreemptionTerms preemption;
+    PreemptionTerms preemption{};
     bool is_gang = false;
     std::map<std::uint32_t, std::uint32_t> waiting{};  ///< attempts by index
     bool is_late = false;                              ///< where the ledger counts time

@@ -28,6 +28,7 @@ Cluster::Cluster(std::uint64_t seed) : draw_(seed), cycle_(Allocator(random_sett
   }
   draw_tenants();
   draw_nodes();
+  ends_slowly_ = draw_.one_in(2);
 }
 
 AllocatorSettings Cluster::random_settings() {
@@ -126,6 +127,7 @@ void Cluster::draw_devices(Job& job, PlacementRule& rule) {
 void Cluster::next_state() {
   for (auto events = draw_.in(1, 4); events > 0; --events)
     if (draw_.one_in(2)) submit();
+  end_some_told();
   for (auto ends = draw_.in(0, 2); ends > 0 && !running_.empty(); --ends)
     end(std::next(running_.begin(),
                   draw_.in<std::ptrdiff_t>(0, static_cast<std::int64_t>(running_.size()) - 1))
@@ -136,9 +138,33 @@ void Cluster::next_state() {
 std::size_t Cluster::rounds_until_nobody_is_preempted(std::size_t most) {
   constexpr std::size_t kQuietRounds = 3;
   std::size_t rounds = 0;
-  for (std::size_t quiet = 0; quiet < kQuietRounds && rounds < most; ++rounds)
-    quiet = pass(kPreemptAfterMs, kPreemptAfterMs) == 0 ? quiet + 1 : 0;
+  for (std::size_t quiet = 0; quiet < kQuietRounds && rounds < most; ++rounds) {
+    end_some_told();
+    const bool is_quiet = pass(kPreemptAfterMs, kPreemptAfterMs) == 0 && !somebody_is_ending();
+    quiet = is_quiet ? quiet + 1 : 0;
+  }
   return rounds;
+}
+
+bool Cluster::somebody_is_ending() const {
+  return std::any_of(running_.begin(), running_.end(),
+                     [](const auto& task) { return task.second.told_to_end; });
+}
+
+void Cluster::end_some_told() {
+  std::vector<TaskKey> ending;
+  for (const auto& [task, running] : running_)
+    if (running.told_to_end && draw_.one_in(2)) ending.push_back(task);
+  for (const TaskKey& task : ending) {
+    const bool had_grown = running_.at(task).has_grown;
+    end(task);
+    wait_again(task, had_grown);
+  }
+}
+
+void Cluster::wait_again(const TaskKey& task, bool had_grown) {
+  Job& job = jobs_.at(task.job);
+  (had_grown ? job.growth : job.next).add(task.index, 1, task.attempt + 1);
 }
 
 std::size_t Cluster::pass(LedgerMs time_ms, std::int64_t credits_ms) {
@@ -155,17 +181,15 @@ std::size_t Cluster::pass(LedgerMs time_ms, std::int64_t credits_ms) {
     check_reclaims(reclaims);
     for (const Reclaim& reclaim : reclaims) {
       given_back.push_back(reclaim);
-      end(reclaim.task);
+      running_.at(reclaim.task).told_to_end = true;
+      if (!ends_slowly_) end(reclaim.task);
       goes_on = true;
     }
   }
   check_sums();
-  if (given_back.empty()) check_nobody_could_start();
-  for (const Reclaim& reclaim : given_back) {
-    Job& job = jobs_.at(reclaim.task.job);
-    (reclaim.preempted ? job.next : job.growth)
-        .add(reclaim.task.index, 1, reclaim.task.attempt + 1);
-  }
+  if (given_back.empty() && !somebody_is_ending()) check_nobody_could_start();
+  if (!ends_slowly_)
+    for (const Reclaim& reclaim : given_back) wait_again(reclaim.task, !reclaim.preempted);
   return static_cast<std::size_t>(
       std::count_if(given_back.begin(), given_back.end(),
                     [](const Reclaim& reclaim) { return reclaim.preempted; }));
@@ -254,9 +278,15 @@ void Cluster::take(const Deal& deal, const Grant& grant) {
   REQUIRE((!job.rule || job.rule->allows(node.traits)));
   node.used += job.demand;
   REQUIRE(node.used.fits(node.capacity));
-  const Running running{deal.node,     job.tenant, job.demand,
-                        grant.devices, has_grown,  grant.beyond_quota && !has_grown,
-                        now_ms_};
+  const Running running{
+      .node = deal.node,
+      .tenant = job.tenant,
+      .demand = job.demand,
+      .devices = grant.devices,
+      .has_grown = has_grown,
+      .is_beyond_quota = grant.beyond_quota && !has_grown,
+      .since_ms = now_ms_,
+  };
   REQUIRE(running_.emplace(grant.task, running).second);
   if (job.rule)
     for (const std::string& name : job.rule->devices) {

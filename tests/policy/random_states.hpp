@@ -86,6 +86,7 @@ class Cluster {
     bool has_grown = false;
     bool is_beyond_quota = false;  ///< what its tenant was owed
     LedgerMs since_ms = 0;
+    bool told_to_end = false;
   };
 
   // -- what is drawn
@@ -102,6 +103,10 @@ class Cluster {
   [[nodiscard]] WaitingRange range_of(JobId id, const Job& job, const WaitingTasks::Range& tasks,
                                       bool is_gang) const;
   [[nodiscard]] DemandWindow window(TenantId tenant) const;
+  [[nodiscard]] bool somebody_is_ending() const;
+  /// Half of those that were told to, which wait again then.
+  void end_some_told();
+  void wait_again(const TaskKey& task, bool had_grown);
   bool take(const std::vector<Deal>& deals);
   void take(const Deal& deal, const Grant& grant);
   void end(TaskKey task);
@@ -135,6 +140,7 @@ class Cluster {
   Draw draw_;
   bool counts_time_ = false;
   bool by_share_ = false;
+  bool ends_slowly_ = false;  ///< what is told to end does so some states later
   Devices devices_ = Devices::none;
   DealCycle cycle_;
   std::map<GroupId, GroupTerms> groups_;

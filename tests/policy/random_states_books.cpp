@@ -224,8 +224,11 @@ void Cluster::check_nobody_below_min_waits(NodeId node) {
 /// its min.
 void Cluster::check_reclaims(const std::vector<Reclaim>& reclaims) {
   std::map<TenantId, ResourceVector> gone;
+  for (const auto& [task, running] : running_)
+    if (running.told_to_end && !running.has_grown) gone[running.tenant] += running.demand;
   for (const Reclaim& reclaim : reclaims) {
     const Running& task = running_.at(reclaim.task);
+    REQUIRE_FALSE(task.told_to_end);
     const Job& job = jobs_.at(reclaim.task.job);
     REQUIRE(reclaim.preempted != task.has_grown);
     if (!reclaim.preempted) continue;

@@ -39,7 +39,7 @@ TEST_CASE(
 
 TEST_CASE("in every mix of work preemption comes to an end", "[property][states][preemption]") {
   constexpr std::uint64_t kStatesOfCluster = 30;
-  constexpr std::size_t kMostRounds = 20;
+  constexpr std::size_t kMostRounds = 60;
   const std::uint64_t states = states_to_look_at(60'000);
   Seen seen;
   for (std::uint64_t seed = 1; seed <= states / kStatesOfCluster; ++seed) {
