@@ -10,10 +10,10 @@
 namespace fairwater::test::states {
 
 Seen& Seen::operator+=(const Seen& other) {
-  for (const auto count :
-       {&Seen::granted, &Seen::grown, &Seen::gangs, &Seen::sharing_gangs, &Seen::grown_shares,
-        &Seen::named_devices, &Seen::waiting, &Seen::waiting_by_time, &Seen::guaranteed,
-        &Seen::below_min, &Seen::at_plain_share, &Seen::preempted, &Seen::preempted_of_min})
+  for (const auto count : {&Seen::granted, &Seen::grown, &Seen::gangs, &Seen::sharing_gangs,
+                           &Seen::grown_shares, &Seen::named_devices, &Seen::chosen, &Seen::waiting,
+                           &Seen::waiting_by_time, &Seen::guaranteed, &Seen::below_min,
+                           &Seen::at_plain_share, &Seen::preempted, &Seen::preempted_of_min})
     this->*count += other.*count;
   return *this;
 }
@@ -103,6 +103,7 @@ void Cluster::submit() {
   }
   if (!job.is_gang || devices_ == Devices::shared) draw_devices(job, rule);
   if (has_rule || !rule.devices.empty()) job.rule = std::make_shared<PlacementRule>(rule);
+  if (draw_.one_in(4)) job.placement = draw_.in<Placement>(1, 5);
   job.limit_ms = draw_.one_in(8) ? 0 : draw_.in<LedgerMs>(2, 60) * 100;
   job.late_from_ms = draw_.one_in(3) ? now_ms_ + draw_.in<LedgerMs>(0, 4000) : kNeverLate;
   job.preemption = {.priority = draw_.in<std::int32_t>(0, 3),
@@ -208,7 +209,8 @@ WaitingRange Cluster::range_of(JobId id, const Job& job, const WaitingTasks::Ran
           .late_in_ms = job.late_from_ms == kNeverLate ? kNeverLate : job.late_from_ms - now_ms_,
           .patience_ms = 500,
           .is_gang = is_gang,
-          .preemption = job.preemption};
+          .preemption = job.preemption,
+          .placement = job.placement};
 }
 
 DemandWindow Cluster::window(TenantId tenant) const {
@@ -297,6 +299,7 @@ void Cluster::take(const Deal& deal, const Grant& grant) {
   REQUIRE(is_within_max(job.tenant, {}));
   if (has_grown && job.demand[kDevice] > 0) ++seen_.grown_shares;
   ++seen_.granted;
+  if (chooses_nodes(grant.placement)) ++seen_.chosen;
   seen_.grown += has_grown ? 1 : 0;
 }
 

@@ -3,8 +3,8 @@
 //
 // Drawn: tenants and groups with weight, min, max, may_lend, may_borrow; nodes with sites, labels
 // and devices that are shared or given by name; jobs of single tasks, gangs and elastic ones, with
-// and without time limits, late or not, of several priorities, some of which preempt; both
-// accountings, and dominant shares.
+// and without time limits, late or not, of several priorities, some of which preempt, and rules by
+// which their nodes are chosen; both accountings, and dominant shares.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +36,7 @@ struct Seen {
   std::uint64_t sharing_gangs = 0;  ///< of them, with shares of gpus
   std::uint64_t grown_shares = 0;
   std::uint64_t named_devices = 0;
+  std::uint64_t chosen = 0;           ///< grants on nodes that a rule chose
   std::uint64_t waiting = 0;          ///< that could not start
   std::uint64_t waiting_by_time = 0;  ///< of them, with room that may be kept for others
   std::uint64_t guaranteed = 0;       ///< grants below a min
@@ -70,6 +71,7 @@ class Cluster {
     TenantId tenant;
     ResourceVector demand;
     PlacementRulePtr rule;
+    Placement placement = Placement::unset;
     bool is_gang = false;
     std::uint32_t grows_by = 0;  ///< once it has started
     PreemptionTerms preemption = {};

@@ -209,11 +209,13 @@ void Cluster::check_devices(NodeId node) const {
 }
 
 /// While somebody who is not below its min is granted something there. Tasks that take parts of
-/// GPUs are left to the node where they leave most of use, which may be another.
+/// GPUs are left to the node where they leave most of use, which may be another, and others to the
+/// one that their rule chooses.
 void Cluster::check_nobody_below_min_waits(NodeId node) {
   for (const auto& [id, job] : jobs_) {
     if (job.next.empty() || !is_guaranteed(id, job)) continue;
     if (devices_ == Devices::shared && job.demand[kDevice] > 0) continue;
+    if (chooses_nodes(job.placement)) continue;
     ++seen_.below_min;
     INFO("job " << id.value << " of tenant " << job.tenant.value);
     REQUIRE_FALSE((is_within_max(job.tenant, job.demand) && has_room(node, job)));

@@ -30,6 +30,7 @@ TEST_CASE(
   CHECK(seen.waiting_by_time > states / 20);
   CHECK(seen.grown_shares > states / 200);
   CHECK(seen.named_devices > states / 40);
+  CHECK(seen.chosen > states / 40);
   CHECK(seen.guaranteed > states / 20);
   CHECK(seen.below_min > states / 40);
   CHECK(seen.at_plain_share > states / 40);
