@@ -145,7 +145,7 @@ class ShareFilling {
     const auto node = first_node(tenant, gang.range);
     if (!node) return std::nullopt;
     const NodeRoom& here = state_.node(*node);
-    auto shares = gang_start(state_, gang, {&here, here.free(), nullptr}, Predict::limits,
+    auto shares = gang_start(state_, tenant, gang, {&here, here.free(), nullptr}, Predict::limits,
                              OtherPlaces::count);
     if (!shares) return std::nullopt;
     return Place{*std::move(shares), Placement::unset};

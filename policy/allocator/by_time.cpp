@@ -352,7 +352,7 @@ bool PlaceByTime::start(TenantState& tenant, std::uint32_t range, GrantStep step
   const RoomHere here{deal_.node, deal_.tasks.free(), profile_ ? &*profile_ : nullptr};
   const auto places =
       step == GrantStep::reserved ? OtherPlaces::of_later_yield : OtherPlaces::count;
-  const auto shares = gang_start(deal_.state, entry, here, predict_, places);
+  const auto shares = gang_start(deal_.state, tenant, entry, here, predict_, places);
   if (!shares) return false;
   place_.begin_gang(take_part(tenant, range, step), range, *shares, step);
   return true;

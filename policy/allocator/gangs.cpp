@@ -94,10 +94,11 @@ std::uint32_t tasks_beside(const RoomProfile& profile, const WindowRange& gang, 
 
 /// Of a node that is not dealt now, with room for so many.
 std::uint32_t tasks_elsewhere(const AllocatorState& state, const NodeRoom& node,
-                              const WindowRange& gang, std::uint32_t tasks, Predict predict,
-                              OtherPlaces places) {
+                              const TenantState& tenant, const WindowRange& gang,
+                              std::uint32_t tasks, Predict predict, OtherPlaces places) {
   if (tasks == 0) return 0;
-  if (!state.counts_time()) return node.reservation ? 0 : tasks;
+  if (!state.counts_time())
+    return node.reservation && node.reservation->tenant_slot != tenant.rank.slot ? 0 : tasks;
   if (node.places_of.empty() && node.kept_for_gangs.empty()) return tasks;
   if (keeps_for_late(state, node)) predict = Predict::limits;
   const LedgerMs late_by_ms = places == OtherPlaces::count ? kNever : gang.late_from_ms;
@@ -258,9 +259,9 @@ GangPlan make_plan(const AllocatorState& state, const TenantState& tenant, const
 
 }  // namespace
 
-std::optional<std::vector<GangShare>> gang_start(AllocatorState& state, const WindowRange& gang,
-                                                 const RoomHere& here, Predict predict,
-                                                 OtherPlaces places) {
+std::optional<std::vector<GangShare>> gang_start(AllocatorState& state, const TenantState& tenant,
+                                                 const WindowRange& gang, const RoomHere& here,
+                                                 Predict predict, OtherPlaces places) {
   if (gang.range.count != gang.starts_at_once || state.lacks_room(gang.range.job))
     return std::nullopt;
   const LedgerMs late_by_ms = places == OtherPlaces::count ? kNever : gang.late_from_ms;
@@ -290,7 +291,7 @@ std::optional<std::vector<GangShare>> gang_start(AllocatorState& state, const Wi
     if (&node == here.node || !is_allowed(gang, node)) continue;
     const std::uint32_t fitting = tasks_now(state, node, gang, node.free());
     with_room += fitting;
-    add(node, tasks_elsewhere(state, node, gang, fitting, predict, places));
+    add(node, tasks_elsewhere(state, node, tenant, gang, fitting, predict, places));
   }
   if (with_room < gang.starts_at_once) state.note_lack_of_room(gang.range.job);
   std::vector<GangShare> shares = choose(gang, std::move(choices));

@@ -61,6 +61,7 @@ enum class OtherPlaces : std::uint8_t {
 /// hold so much is not looked at. O(nodes with room * log), and O(places) of those that have any;
 /// O(log gangs) where all nodes together have too little room and none has got more since.
 [[nodiscard]] std::optional<std::vector<GangShare>> gang_start(AllocatorState& state,
+                                                               const TenantState& tenant,
                                                                const WindowRange& gang,
                                                                const RoomHere& here,
                                                                Predict predict, OtherPlaces places);

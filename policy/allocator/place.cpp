@@ -301,7 +301,8 @@ void PlaceStage::run_remainder_of_few() {
 void PlaceStage::place(ClaimantIndex index, std::uint32_t range_index, GrantStep step) {
   const WindowRange& entry = deal_.claimants[index].tenant->window[range_index];
   if (!entry.is_gang()) return place_task(index, range_index, step);
-  const std::vector<GangShare> shares = deal_.tasks.gang_shares(entry);
+  const std::vector<GangShare> shares =
+      deal_.tasks.gang_shares(*deal_.claimants[index].tenant, entry);
   FAIRWATER_CHECK(!shares.empty(), "a gang is placed where all of it has room");
   begin_gang(index, range_index, shares, step);
 }

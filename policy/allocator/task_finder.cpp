@@ -103,10 +103,11 @@ bool TaskFinder::fits(const TenantState& tenant, const WindowRange& entry,
 }
 
 /// Elsewhere nothing changes while a node is dealt.
-const std::vector<GangShare>& TaskFinder::gang_shares(const WindowRange& gang) {
+const std::vector<GangShare>& TaskFinder::gang_shares(const TenantState& tenant,
+                                                      const WindowRange& gang) {
   for (const GangLook& look : gang_looks_)
     if (look.job == gang.range.job && look.placed_tasks == placed_tasks_) return look.shares;
-  auto shares = gang_start(state_, gang, {node_, free_, nullptr}, state_.settings.predict,
+  auto shares = gang_start(state_, tenant, gang, {node_, free_, nullptr}, state_.settings.predict,
                            OtherPlaces::count);
   return gang_looks_
       .emplace_back(GangLook{gang.range.job, placed_tasks_,

@@ -59,7 +59,8 @@ class TaskFinder {
   }
   /// Where all of the gang has room now, here and elsewhere; empty: nowhere. Good until a task is
   /// placed.
-  [[nodiscard]] const std::vector<GangShare>& gang_shares(const WindowRange& gang);
+  [[nodiscard]] const std::vector<GangShare>& gang_shares(const TenantState& tenant,
+                                                          const WindowRange& gang);
   /// Moves the cursor on to a task of which could_hold() is true; false when there is none.
   bool find_possible(const TenantState& tenant, Cursor& cursor);
   /// The place of the tenant's first task that fits, if there is one.
@@ -88,7 +89,7 @@ class TaskFinder {
 
   [[nodiscard]] bool fits(const TenantState& tenant, const WindowRange& entry) {
     return fits(tenant, entry, free_) && state_.has_devices_for(*node_, entry.range) &&
-           (!entry.is_gang() || !gang_shares(entry).empty());
+           (!entry.is_gang() || !gang_shares(tenant, entry).empty());
   }
   /// The same for a node with that much free.
   [[nodiscard]] bool fits(const TenantState& tenant, const WindowRange& entry,

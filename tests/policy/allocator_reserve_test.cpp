@@ -1,10 +1,12 @@
 // Room that is kept for a larger task that is due, and shares where tasks differ in size.
+#include <algorithm>
 #include <cmath>
 #include <random>
 
 #include <catch2/catch.hpp>
 
 #include "allocator_cluster.hpp"
+#include "preemption_model.hpp"
 
 namespace fairwater::test {
 namespace {
@@ -68,6 +70,29 @@ TEST_CASE("a node keeps freed room until a larger task fits that is due", "[unit
   const auto next = end_one_on(cluster, 1);
   REQUIRE(next);
   CHECK(next->grants[0].tenant == TenantId{kSmall});
+}
+
+TEST_CASE("a tenant's gang may use what nodes keep for the tenant", "[unit][allocator]") {
+  PreemptionModel model;
+  model.tenant(kSmall);
+  model.tenant(kLarge);
+  for (const std::uint32_t node : {1, 2}) model.node(node, cpu(4000));
+  const JobId small = model.submit(kSmall, 100, cpu(1000));
+  REQUIRE(model.run().empty());
+  model.submit(kLarge, 10, cpu(2000));
+  for (const std::uint32_t node : {1, 2}) {
+    const auto on_node = [&](const auto& task) { return task.second.node == NodeId{node}; };
+    const auto task = std::find_if(model.running().begin(), model.running().end(), on_node);
+    REQUIRE(task != model.running().end());
+    model.end(TaskKey(task->first), false);
+    REQUIRE(model.run().empty());
+    REQUIRE(model.cycle.node(NodeId{node}).reserved_for == TenantId{kLarge});
+  }
+  REQUIRE(model.running_of(small) == 6);
+  const JobId gang =
+      model.submit({.tenant = TenantId{kLarge}, .demand = cpu(1000), .is_gang = true}, 2);
+  CHECK(model.run().empty());
+  CHECK(model.running_of(gang) == 2);
 }
 
 TEST_CASE("no room is kept beyond a tenant's quota", "[unit][allocator]") {
