@@ -135,6 +135,15 @@ class Cluster {
   // -- what must hold
   void check_devices(NodeId node) const;
   void check_nobody_below_min_waits(NodeId node);
+  struct Preempted {
+    const Job* job = nullptr;
+    const Job* claimant = nullptr;
+  };
+  /// Beyond its tenant's quota, and not within its min, while the tenant holds so much.
+  [[nodiscard]] bool may_be_preempted(const Preempted& task, const ResourceVector& held) const;
+  /// All of one tenant: they are told in another order than they were found in.
+  [[nodiscard]] bool may_be_preempted_in_some_order(const std::vector<Preempted>& tasks,
+                                                    const ResourceVector& held) const;
   void check_reclaims(const std::vector<Reclaim>& reclaims);
   void check_sums();
   void check_nobody_could_start();

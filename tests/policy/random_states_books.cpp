@@ -224,10 +224,33 @@ void Cluster::check_nobody_below_min_waits(NodeId node) {
 
 /// What has grown may always go. What is preempted runs beyond its tenant's quota, and not within
 /// its min.
+bool Cluster::may_be_preempted(const Preempted& task, const ResourceVector& held) const {
+  const ResourceVector& min = tenants_.at(task.job->tenant).min;
+  const ResourceVector quota = cycle_.tenant(task.job->tenant).quota;
+  bool is_beyond_quota = false;
+  for (std::size_t r = 0; r < kMaxResources; ++r) {
+    const Amount taken = task.job->demand[r];
+    if (taken == 0) continue;
+    if (min[r] > 0 && held[r] - taken < min[r]) return false;
+    is_beyond_quota = is_beyond_quota || (task.claimant->demand[r] > 0 && held[r] > quota[r]);
+  }
+  return is_beyond_quota;
+}
+
+bool Cluster::may_be_preempted_in_some_order(const std::vector<Preempted>& tasks,
+                                             const ResourceVector& held) const {
+  if (tasks.empty()) return true;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (!may_be_preempted(tasks[i], held)) continue;
+    std::vector<Preempted> others = tasks;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    if (may_be_preempted_in_some_order(others, held - tasks[i].job->demand)) return true;
+  }
+  return false;
+}
+
 void Cluster::check_reclaims(const std::vector<Reclaim>& reclaims) {
-  std::map<TenantId, ResourceVector> gone;
-  for (const auto& [task, running] : running_)
-    if (running.told_to_end && !running.has_grown) gone[running.tenant] += running.demand;
+  std::map<TenantId, std::vector<Preempted>> preempted;
   for (const Reclaim& reclaim : reclaims) {
     const Running& task = running_.at(reclaim.task);
     REQUIRE_FALSE(task.told_to_end);
@@ -242,19 +265,17 @@ void Cluster::check_reclaims(const std::vector<Reclaim>& reclaims) {
     REQUIRE_FALSE(job.is_gang);
     REQUIRE(job.preemption.priority < claimant.preemption.priority);
     REQUIRE(now_ms_ - task.since_ms >= kPreemptAfterMs);
-    const ResourceVector& min = tenants_.at(job.tenant).min;
-    const ResourceVector quota = cycle_.tenant(job.tenant).quota;
-    const ResourceVector before = held_but_grown(job.tenant) - gone[job.tenant];
-    bool is_beyond_quota = false;
-    for (std::size_t r = 0; r < kMaxResources; ++r) {
-      if (job.demand[r] == 0) continue;
-      is_beyond_quota = is_beyond_quota || (claimant.demand[r] > 0 && before[r] > quota[r]);
-      REQUIRE((min[r] == 0 || before[r] - job.demand[r] >= min[r]));
-    }
-    REQUIRE(is_beyond_quota);
-    gone[job.tenant] += job.demand;
+    preempted[job.tenant].push_back({&job, &claimant});
     ++seen_.preempted;
-    if (asks_for_some(job.demand, min)) ++seen_.preempted_of_min;
+    if (asks_for_some(job.demand, tenants_.at(job.tenant).min)) ++seen_.preempted_of_min;
+  }
+  for (const auto& [tenant, tasks] : preempted) {
+    ResourceVector held = held_but_grown(tenant);
+    for (const auto& [task, running] : running_)
+      if (running.tenant == tenant && running.told_to_end && !running.has_grown)
+        held -= running.demand;
+    INFO("of tenant " << tenant.value);
+    REQUIRE(may_be_preempted_in_some_order(tasks, held));
   }
 }
 
