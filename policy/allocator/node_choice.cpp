@@ -255,9 +255,4 @@ void NodeChoices::refuse(NodeId node, const WaitingRange& task) {
   if (Shape* shape = find(task)) shape->refused.push_back(node);
 }
 
-bool NodeChoices::gave_up(const WaitingRange& task) {
-  const Shape* shape = find(task);
-  return shape != nullptr && shape->refused.size() == kMostRefusals;
-}
-
 }  // namespace fairwater::inline policy::inline allocator

@@ -84,8 +84,6 @@ class NodeChoices {
                                              const WaitingRange& task);
   /// The node was dealt, and what it was chosen for still waits.
   void refuse(NodeId node, const WaitingRange& task);
-  /// Whether too many nodes did not take the task in this cycle.
-  [[nodiscard]] bool gave_up(const WaitingRange& task);
 
  private:
   /// Smaller first.

@@ -80,11 +80,12 @@ void NodeDeal::review_choice(const TenantState& tenant, const WaitingRange& task
   if (!still_waits) return;
   left_to_chosen_ = left_to_chosen_ || !is_here;
   auto chosen = state.choose_node(tenant, task);
-  // With a gang the deal ended early.
-  if (chosen == here && is_here && !placed_gang_) {
+  // With a gang the deal ended early. Where none is chosen any more the node keeps its room for
+  // others since the deal, and those that left the task to it may have some.
+  if (is_here && !placed_gang_ && (!chosen || chosen == here)) {
     state.choices().refuse(here, task);
-    gave_up_choosing_ = gave_up_choosing_ || state.choices().gave_up(task);
     chosen = state.choose_node(tenant, task);
+    gave_up_choosing_ = gave_up_choosing_ || !chosen;
   }
   if (!chosen) return;
   chosen_next_.push_back(*chosen);

@@ -178,6 +178,34 @@ TEST_CASE("a node that is chosen in vain keeps nothing waiting", "[unit][placeme
   CHECK(placing.last().front().placement == Placement::pack);
 }
 
+TEST_CASE("a task goes elsewhere when a place takes the room of the node that was chosen",
+          "[unit][placement]") {
+  Placing placing{Accounting::time};
+  placing.cycle().pass_to(0);
+  placing.node(1, cpu(3000), traits("a"));
+  placing.node(2, cpu(3000), traits("b"));
+  const auto at = [&](const char* site, Amount millicores, LedgerMs limit_ms) {
+    auto job = placing.job(1, cpu(millicores), Placement::unset);
+    job.rule = std::make_shared<PlacementRule>(PlacementRule{{site}, {}});
+    job.limit_ms = job.expected_ms = limit_ms;
+    return job;
+  };
+  REQUIRE(placing.offer({at("a", 2500, 9000), at("b", 1000, 9000), at("b", 1000, 300)}, 2).size() ==
+          3);
+  placing.cycle().pass_to(2000);
+  // Less full, node 2 is chosen; there a late task is expected to start at any moment.
+  auto small = placing.job(1, cpu(500), Placement::spread);
+  small.limit_ms = small.expected_ms = 600;
+  DemandWindow window{.tenant = TenantId{2}, .next = {small}, .pending = small.demand};
+  window.pending_tasks = 1;
+  window.seen_deal = placing.cycle().last_deal();
+  placing.cycle().take_window(window);
+  auto late = placing.job(1, cpu(2000), Placement::unset);
+  late.limit_ms = late.expected_ms = 3200;
+  late.late_in_ms = 0;
+  CHECK(placing.offer({late}) == Nodes{1});
+}
+
 TEST_CASE("nodes do not leave the same tasks to each other for ever", "[unit][placement]") {
   // Each tenant holds its share. Its first task is as large as what is free of the one node that it
   // may use, and its second one is left to that node.
