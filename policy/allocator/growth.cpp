@@ -31,7 +31,8 @@ bool fits_max(const AllocatorState& state, const TenantState& tenant, const Wind
 bool is_idle(const AllocatorState& state, const NodeRoom& node, const TenantState& tenant,
              const WaitingRange& task) {
   return node.accepts && node.ending_tasks == 0 && !node.reservation && node.places_of.empty() &&
-         node.kept_for_gangs.empty() && state.may_use(node, tenant, task);
+         node.kept_for_gangs.empty() && !state.awaits_gang_on(node.id) &&
+         state.may_use(node, tenant, task);
 }
 
 class Growing {

@@ -4,8 +4,9 @@
 // Room that nobody's tasks can use goes to elastic jobs: tenants in the rule's order, of each the
 // oldest job first, each as far as it can go. No quota counts it and no IOU comes of it: credits
 // pay (policy/ledger/credits.hpp). It counts against the tenant's max, and its groups'. A node that
-// keeps room for a task that waits, or where tasks have been told to end, is left alone. What takes
-// it back is policy/allocator/reclaim.hpp.
+// keeps room for a task that waits, or where tasks have been told to end, is left alone, and so is
+// one where a gang will have room with what ends elsewhere. What takes it back is
+// policy/allocator/reclaim.hpp.
 #pragma once
 
 #include <cstddef>

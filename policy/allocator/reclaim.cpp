@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "policy/allocator/coming_room.hpp"
@@ -16,6 +17,7 @@ class Reclaiming {
   explicit Reclaiming(AllocatorState& state) : state_(state), rooms_(state) { find_victims(); }
 
   std::vector<Reclaim> run() {
+    state_.await_no_gang();
     keep_bounds();
     for (const RankKey& key : state_.waiting()) {
       if (served_ >= kMostReclaimers) break;
@@ -119,6 +121,11 @@ class Reclaiming {
         undo(taken_before);
         return false;
       }
+    if (entry.is_gang() && !state_.counts_time()) {
+      std::set<NodeId> nodes;
+      for (const Served& served : served_now_) nodes.insert(served.node);
+      state_.await_gang_on(std::move(nodes));
+    }
     if (preempts_now_ && state_.counts_time())
       preempting_.insert(preempting_.end(), served_now_.begin(), served_now_.end());
     return true;

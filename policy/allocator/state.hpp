@@ -148,6 +148,12 @@ class AllocatorState {
   [[nodiscard]] std::vector<Preemptible> preemptible() const;
   /// Nodes where tasks have been told to end.
   [[nodiscard]] const std::set<NodeId>& ending_on() const { return ending_on_; }
+  /// On these nodes together a gang will have room, of which some is coming: until it has come,
+  /// what is free there is not for growth. Where the ledger counts time plans keep it (gangs.hpp).
+  void await_gang_on(std::set<NodeId> nodes) { awaited_.push_back(std::move(nodes)); }
+  void await_no_gang() { awaited_.clear(); }
+  /// O(gangs that were awaited * their nodes).
+  [[nodiscard]] bool awaits_gang_on(NodeId node) const;
   /// As the rule of growth sees it.
   [[nodiscard]] GrowthStanding growth_standing(const TenantState& tenant) const;
   [[nodiscard]] GrowthTotals growth_totals() const;
@@ -425,6 +431,7 @@ class AllocatorState {
   LedgerMs clock_ms_ = 0;  ///< where the ledger counts units
   std::map<TaskKey, Extra> extras_;
   std::set<NodeId> ending_on_;
+  std::vector<std::set<NodeId>> awaited_;
   std::set<NodeId> made_on_;  ///< nodes that keep room for those who preempted
   bool freed_made_rooms_ = false;
   NodeTable<NodeRoom> nodes_;

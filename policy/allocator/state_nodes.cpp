@@ -192,6 +192,13 @@ std::vector<AllocatorState::Preemptible> AllocatorState::preemptible() const {
   return all;
 }
 
+bool AllocatorState::awaits_gang_on(NodeId node) const {
+  return std::any_of(awaited_.begin(), awaited_.end(), [&](const std::set<NodeId>& nodes) {
+    return nodes.contains(node) && std::any_of(nodes.begin(), nodes.end(),
+                                               [&](NodeId id) { return ending_on_.contains(id); });
+  });
+}
+
 void AllocatorState::note_reclaim(const TaskKey& task) {
   Held& held = held_.at(task);
   if (std::exchange(held.reclaimed, true)) return;

@@ -235,8 +235,19 @@ class ElasticModel {
     check_takes_back();
   }
 
+  /// What is free may be for a gang that waits for what ends elsewhere.
+  [[nodiscard]] bool may_await_gang() const {
+    const auto is_ending = [](const auto& task) { return task.second.told_to_end; };
+    const auto waits = [&](const auto& job) {
+      return job.second.is_gang && claims_of(job.first) > 0;
+    };
+    return std::any_of(running_.begin(), running_.end(), is_ending) &&
+           std::any_of(jobs_.begin(), jobs_.end(), waits);
+  }
+
   /// Idle room is used.
   void check_grows(TenantId tenant, const ResourceVector& held) {
+    if (may_await_gang()) return;
     for (const auto& [id, job] : jobs_) {
       if (job.tenant != tenant || job.waiting.empty() || claims_of(id) > 0) continue;
       if (!(held + job.demand).fits(terms_.at(tenant).max)) continue;

@@ -1,5 +1,6 @@
 // Elastic jobs in the live allocator: they grow into what is idle and nothing else, give it back to
 // whoever is within quota, and no more than that takes; against a slow look at every node.
+#include <algorithm>
 #include <random>
 #include <vector>
 
@@ -200,6 +201,31 @@ TEST_CASE("a job of several tasks starts whole in what has grown", "[unit][growt
   model.cycle.take_window(window);
   (void)model.cycle.run(100);
   CHECK(model.cycle.take_reclaims().empty());
+}
+
+TEST_CASE("nothing grows into room that a gang will have with what ends elsewhere",
+          "[unit][growth]") {
+  ElasticModel model;
+  model.tenant(1);
+  model.tenant(2, {.weight = 3});
+  for (const std::uint32_t node : {1, 2}) model.node(node, cpu(2000));
+  model.submit(1, cpu(1000), 1, 8);
+  REQUIRE(model.run().empty());
+  REQUIRE(model.extras(1) == 3);
+  model.submit(2, cpu(1000), 3, 3, true);
+  const auto reclaims = model.run();
+  REQUIRE(reclaims.size() == 3);
+  const auto on_first = std::find_if(reclaims.begin(), reclaims.end(), [](const Reclaim& reclaim) {
+    return reclaim.node == NodeId{1};
+  });
+  REQUIRE(on_first != reclaims.end());
+  model.end(on_first->task, true);
+  CHECK(model.run().empty());
+  CHECK(model.extras(1) == 2);
+  model.end_reclaimed();
+  CHECK(model.run().empty());
+  CHECK(model.claimed(2) == 3);
+  CHECK(model.extras(1) == 0);
 }
 
 TEST_CASE("random elastic clusters grow, give back and keep all bounds", "[property][growth]") {
