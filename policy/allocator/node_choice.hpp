@@ -16,8 +16,8 @@
 // How a deal goes by it. Nodes are dealt one at a time, so a node leaves a task to the one that the
 // rule chooses, and that one is dealt next (policy/allocator/deal_cycle.hpp). A node that is chosen
 // and does not take the task (its room is kept for others, or its tenant may not have more, or has
-// others before it) is passed over until the cycle ends; after kMostRefusals of them the task goes wherever it may. So a
-// rule keeps nothing idle.
+// others before it) is passed over until the cycle ends; after kMostRefusals of them the task goes
+// wherever it may. So a rule keeps nothing idle.
 //
 // Costs nothing as long as nobody asks. The nodes of a shape (demand, allowed nodes, rule) are put
 // in order once, O(nodes with room * log), and moved when they change, O(log nodes); the choice is
