@@ -1,8 +1,9 @@
 // Whom a task that preempts takes the place of. Internal to policy/allocator.
 //
 // Of all nodes the one where fewest must end, of its tasks the youngest, what has grown before
-// others. Nobody must where room is free already that was kept for another tenant's place. Where tasks share GPUs only those count whose GPU helps: for a part, or a whole one, all
-// that must end for it is on one GPU, but for what must end for the rest that it asks for.
+// others. Nobody must where room is free already that was kept for another tenant's place. Where
+// tasks share GPUs only those count whose GPU helps: for a part, or a whole one, all that must end
+// for it is on one GPU, but for what must end for the rest that it asks for.
 #pragma once
 
 #include <cstddef>
