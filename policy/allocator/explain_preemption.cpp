@@ -94,15 +94,21 @@ std::string explain_preemption(const AllocatorState& state, const TenantState& t
              std::to_string(entry.asked_at_once(r));
   ComingRooms rooms(state);
   if (const auto node = node_with_coming_room(state, tenant, entry, rooms))
-    return "tasks on node " + state.node(*node).traits.name +
-           " were told to end, and leave it room enough";
+    return state.ending_on().contains(*node)
+               ? "tasks on node " + state.node(*node).traits.name +
+                     " were told to end, and leave it room enough"
+               : "room on node " + state.node(*node).traits.name + " is kept for it";
   std::vector<Victim> victims;
   for (const auto& [task, extra] : state.extras()) victims.push_back({task, extra, 0, true});
   const std::vector<Victim> others = preemptible_victims(state);
   victims.insert(victims.end(), others.begin(), others.end());
-  if (const auto choice = Preemption(state, rooms, victims, {}, tenant, entry).fewest())
-    return "takes the place of " + tasks_text(choice->victims.size()) + " on node " +
-           state.node(choice->node).traits.name + " next";
+  if (const auto choice = Preemption(state, rooms, victims, {}, tenant, entry).fewest()) {
+    const std::string& name = state.node(choice->node).traits.name;
+    return choice->victims.empty()
+               ? "takes room on node " + name + " next that is kept for another's place"
+               : "takes the place of " + tasks_text(choice->victims.size()) + " on node " + name +
+                     " next";
+  }
   return spared_text(state, entry, spared_from(state, tenant, entry));
 }
 

@@ -144,7 +144,9 @@ TEST_CASE("nobody is preempted where room is free that is kept for another's pla
   model.pass(kWhile_ms);
   REQUIRE(model.run().empty());
   const JobId urgent = model.submit(2, 1, gpus::share(300), kUrgent);
+  CHECK(why(model, urgent) == "takes room on node node next that is kept for another's place");
   CHECK(model.run().empty());
+  CHECK(why(model, urgent) == "room on node node is kept for it");
   model.cycle.beat(NodeId{1});
   CHECK(model.run().empty());
   CHECK(model.running_of(urgent) == 1);

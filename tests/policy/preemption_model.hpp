@@ -1,9 +1,11 @@
 // Preemption around a cycle: whom a reclaim takes is checked each time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -183,5 +185,15 @@ class PreemptionModel {
   std::uint64_t last_job_ = 0;
   std::int64_t now_ms_ = 1'000'000;
 };
+
+/// Why the job's first task preempts nobody, or whom.
+inline std::string why(PreemptionModel& model, JobId job) {
+  const auto obstacles =
+      model.cycle.allocator().explain_waiting(model.job(job).tenant, job, 0, ObstacleNames{});
+  const auto found = std::find_if(obstacles.begin(), obstacles.end(), [](const Obstacle& obstacle) {
+    return obstacle.code == "preemption";
+  });
+  return found == obstacles.end() ? "" : found->message;
+}
 
 }  // namespace fairwater::test

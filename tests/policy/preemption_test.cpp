@@ -114,16 +114,6 @@ TEST_CASE("what has grown goes before anything is preempted", "[unit][preemption
   CHECK_FALSE(reclaims[0].preempted);
 }
 
-/// Why the job's first task preempts nobody, or whom.
-std::string why(PreemptionModel& model, JobId job) {
-  const auto obstacles =
-      model.cycle.allocator().explain_waiting(model.job(job).tenant, job, 0, ObstacleNames{});
-  const auto found = std::find_if(obstacles.begin(), obstacles.end(), [](const Obstacle& obstacle) {
-    return obstacle.code == "preemption";
-  });
-  return found == obstacles.end() ? "" : found->message;
-}
-
 TEST_CASE("why nobody was preempted for a task is told", "[unit][preemption][explain]") {
   const std::string of_eight =
       "preempts nobody: of 8 tasks of other tenants that may be preempted ";
