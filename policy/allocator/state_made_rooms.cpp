@@ -98,9 +98,12 @@ void AllocatorState::trim_made_rooms(TenantId tenant_id) {
   if (!made_on_.empty())
     for (const WindowRange& entry : tenant(tenant_id).window)
       waiting[entry.range.job] += entry.range.count;
-  for (const NodeId id : std::set<NodeId>(made_on_))
+  const auto is_its = [&](const MadeRoom& room) { return room.tenant == tenant_id; };
+  for (const NodeId id : std::set<NodeId>(made_on_)) {
+    const auto& rooms = node(id).made_rooms;
+    if (std::none_of(rooms.begin(), rooms.end(), is_its)) continue;
     for (MadeRoom room : lift_made_rooms(node(id))) {
-      if (room.tenant == tenant_id) {
+      if (is_its(room)) {
         std::uint32_t& left = waiting[room.job];
         if (room.tasks > left) note_freed_made_rooms();
         room.tasks = std::min(room.tasks, left);
@@ -108,6 +111,7 @@ void AllocatorState::trim_made_rooms(TenantId tenant_id) {
       }
       if (room.tasks > 0) keep_made_room(id, room);
     }
+  }
 }
 
 }  // namespace fairwater::inline policy::inline allocator
