@@ -4,6 +4,7 @@
 //
 // Its tasks share the work out among themselves. A task that ends with success says that it found
 // none left: the job winds down (JobWindsDown), and nothing of it begins that had not begun before.
+// So it does when as many have failed as the least, and none runs.
 // What had begun and was given back or lost may have left work behind, so it runs again; the job
 // has succeeded when all of its begun tasks have.
 //
@@ -22,11 +23,6 @@
 
 namespace fairwater::inline state {
 
-/// It is to wind down, and does not yet.
-[[nodiscard]] inline bool has_run_out_of_work(const JobRecord& job) {
-  return is_elastic(job.spec) && !job.cancelled && !job.winding_down && job.tasks.succeeded > 0;
-}
-
 /// What of it waits was never granted and will not be: it counts as unneeded.
 [[nodiscard]] inline bool is_unneeded(const JobRecord& job, const TaskRecord& task) {
   return job.winding_down && task.grant_cycle == 0;
@@ -40,6 +36,15 @@ namespace fairwater::inline state {
   const std::uint32_t failed = job.winding_down ? 0 : job.tasks.failed;
   const std::uint32_t has = job.tasks.running - job.grown + failed;
   return std::min(waiting, job.spec.tasks_min - std::min(job.spec.tasks_min, has));
+}
+
+/// It is to wind down, and does not yet: a task found no work left, or as many have failed as it
+/// claims, and none runs. What waits then had only growth left to it, which may never come.
+[[nodiscard]] inline bool has_run_out_of_work(const JobRecord& job) {
+  if (!is_elastic(job.spec) || job.cancelled || job.winding_down) return false;
+  const bool only_waits_to_grow =
+      job.tasks.running == 0 && job.tasks.pending() > 0 && claimed_tasks(job) == 0;
+  return job.tasks.succeeded > 0 || only_waits_to_grow;
 }
 
 /// So many more tasks of the elastic job may run by growth, whatever waits.

@@ -179,6 +179,25 @@ TEST_CASE("an elastic job that is cancelled, or has failed, says so", "[unit][el
   CHECK(failed.end(1).job_ended);
 }
 
+TEST_CASE("a job whose least has failed winds down once nothing of it runs", "[unit][elastic]") {
+  ElasticQueue queue(2, 6);
+  queue.grant(0);
+  queue.grant(1);
+  queue.grant(2, GrantStep::growth);
+  CHECK_FALSE(queue.end(0, EndReason::exited, 1).out_of_work);
+  CHECK_FALSE(queue.end(1, EndReason::time_limit).out_of_work);
+  CHECK(queue.shown() == "/ 3+3 ");  // one runs, and may still be joined
+  // Given back, it waits, and nobody promises that anything grows.
+  REQUIRE(queue.jobs.reclaim({kElastic, 2, 1}));
+  CHECK(queue.end(2, EndReason::cancelled, 143).out_of_work);
+  CHECK(queue.jobs.out_of_work() == std::vector{kElastic});
+  CHECK_FALSE(queue.jobs.wind_down(kElastic, kElasticTime));
+  CHECK(queue.job().tasks.unneeded == 3);
+  CHECK(queue.shown() == "2+1 / ");  // what had begun runs again, as part of the least
+  queue.grant(2, GrantStep::allowance, 2);
+  CHECK(queue.end(2, EndReason::exited, 0, 2).job_ended);
+}
+
 TEST_CASE("a grant of what is not needed any more is refused", "[unit][elastic]") {
   JobSpec spec;
   spec.command = {"work"};
