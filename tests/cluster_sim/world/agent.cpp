@@ -18,8 +18,8 @@ Term term_of(const LinkUp& up) { return {up.reply.committed.incarnation, up.epoc
 }  // namespace
 
 Agent::Agent(Stage& stage, Checker& checker, Coordinators& coordinators, const std::string& name,
-             Amount cpu)
-    : machine(stage, checker, name, cpu),
+             Amount cpu, bool is_fixed)
+    : machine(stage, checker, name, cpu, is_fixed),
       paths(coordinators.count()),
       stage_(stage),
       coordinators_(coordinators) {}

@@ -16,7 +16,7 @@ namespace fairwater::cluster_sim {
 class Agent {
  public:
   Agent(Stage& stage, Checker& checker, Coordinators& coordinators, const std::string& name,
-        Amount cpu);
+        Amount cpu, bool is_fixed);
   ~Agent();
 
   [[nodiscard]] const std::string& name() const { return machine.spec.traits.name; }

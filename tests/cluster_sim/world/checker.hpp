@@ -102,6 +102,7 @@ class Checker {
     bool is_preemptible = false;
     std::string user = {};
     std::vector<std::string> devices = {};
+    PlacementRulePtr rule = {};      ///< null: any node will do
     std::uint32_t growth_limit = 0;  ///< 0: none
   };
   struct RunningTask {
@@ -117,9 +118,12 @@ class Checker {
     std::string name;
     ResourceVector capacity;
     ResourceVector capacity_before;  ///< until the newest change
+    NodeTraits traits;
+    NodeTraits traits_before;  ///< likewise
     std::int64_t changed_at_us = 0;
     std::int64_t drain_deadline_us = 0;  ///< 0: none
-    std::int64_t drained_at_us = 0;
+    std::int64_t drained_at_us = 0;     ///< in the journal's time
+    std::int64_t drain_seen_at_us = 0;  ///< in the simulation's
   };
 
   static std::vector<std::string> names_of(const ResourceCatalog& catalog);
@@ -146,6 +150,8 @@ class Checker {
   /// The task has what its job names, and nobody else on the node has any of it, or of GPUs that
   /// tasks share too much.
   void check_devices(const RunningTask& granted);
+  /// Its job's labels and sites allow the node.
+  void check_placement(const RunningTask& granted);
   void check_shares(const RunningTask& granted);
   /// Of what a task asks for that was just granted.
   void check_max(const Grant& grant);

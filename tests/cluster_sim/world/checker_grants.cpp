@@ -11,8 +11,8 @@ namespace {
 /// As machines have them, see machine.cpp.
 bool is_shared_gpu(const std::string& device) { return device == "gpu2" || device == "gpu3"; }
 
-/// For how long after a change of a node's capacity deals by the old one may still become durable.
-constexpr std::int64_t kCapacitySettles_us = 10 * kSecond;
+/// For how long after a change of a node deals by what it was may still become durable.
+constexpr std::int64_t kChangeSettles_us = 10 * kSecond;
 
 }  // namespace
 
@@ -71,6 +71,15 @@ void Checker::check_devices(const RunningTask& granted) {
                       text_of(other.task));
 }
 
+void Checker::check_placement(const RunningTask& granted) {
+  const PlacementRulePtr& rule = jobs_[granted.task.job].rule;
+  const NodeModel& node = nodes_[granted.node];
+  const bool settles = stage_.time.now_us() < node.changed_at_us + kChangeSettles_us;
+  if (!rule || rule->allows(node.traits) || (settles && rule->allows(node.traits_before))) return;
+  stage_.broken("task {} was granted to {}, where its job's labels or sites do not let it be",
+                text_of(granted.task), node.name);
+}
+
 void Checker::check_shares(const RunningTask& granted) {
   const std::size_t resource = *catalog_.index_of(kSharedGpus);
   const Amount milli = granted.demand[resource];
@@ -126,6 +135,7 @@ void Checker::grant(const Deal& deal, const Grant& grant) {
   running_[id] = {key, deal.node, grant.tenant, grant.demand, has_grown, false, grant.devices};
   if (has_grown) check_growth(key);
   check_devices(running_[id]);
+  check_placement(running_[id]);
   if (nesting_.is_leaf(grant.tenant))
     check_max(grant);
   else
@@ -141,7 +151,7 @@ void Checker::check_room(NodeId id) {
   ResourceVector held;
   for (const auto& [task, running] : running_)
     if (running.node == id && !stopped_.contains(running.task)) held += running.demand;
-  const bool settles = stage_.time.now_us() < node.changed_at_us + kCapacitySettles_us;
+  const bool settles = stage_.time.now_us() < node.changed_at_us + kChangeSettles_us;
   if (held.fits(node.capacity) || (settles && held.fits(node.capacity_before))) return;
   stage_.broken("node {} was given {} millicores and {} MiB, and has {} and {}", node.name,
                 held[kCpu], held[kMemory], node.capacity[kCpu], node.capacity[kMemory]);

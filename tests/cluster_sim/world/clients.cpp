@@ -1,12 +1,13 @@
 #include "tests/cluster_sim/world/clients.hpp"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 namespace fairwater::cluster_sim {
 namespace {
 
 constexpr std::uint64_t kLostPercent = 3;   // of questions, and of answers
-constexpr std::size_t kEnoughJobs = 25;     // that are not done: longer queues show nothing new
 constexpr std::size_t kEnoughServices = 2;  // they leave half of the smallest machine to others
 constexpr std::int64_t kOperatorLooks_us = 60 * kSecond;
 const Caller kOperator{Role::operator_role, {}, ""};
@@ -17,9 +18,10 @@ Clients::Clients(Stage& stage, Coordinators& coordinators, const Agents& agents)
     : stage_(stage),
       coordinators_(coordinators),
       agents_(agents),
-      tenants_(1 + stage.chance.below(4)),
+      tenants_(1 + stage.chance.below(agents.size() > 4 ? 12 : 4)),
       groups_(stage.chance.below(4)),
       max_tasks_(1 + stage.chance.below(20)),
+      enough_jobs_(agents.size() > 4 ? 60 : 25),
       mean_pause_us_(stage.chance.spread(kSecond, 8 * kSecond)),
       has_users_(stage.chance.percent(50)) {}
 
@@ -66,7 +68,7 @@ void Clients::act_later() {
 void Clients::act() {
   const auto choice = stage_.chance.below(100);
   const Coordinator* leader = coordinators_.leader();
-  if (choice < 55 && leader != nullptr && leader->ledger().live_jobs().size() > kEnoughJobs) return;
+  if (choice < 55 && leader != nullptr && leader->ledger().live_jobs().size() > enough_jobs_) return;
   if (choice < 55) return submit();
   if (choice < 68) return cancel();
   if (choice < 74) return apply_tenants();
@@ -130,6 +132,20 @@ void Clients::may_take_shares(JobSpec& spec, Amount most_milli) {
                                           : chance.between(1, std::min(most_milli, Amount{999}));
 }
 
+/// The first machine is always where these allow (machine.cpp), if it has what else a job may need.
+void Clients::draw_placement(JobSpec& spec) {
+  auto& chance = stage_.chance;
+  if (chance.percent(40)) spec.placement = static_cast<Placement>(chance.below(6));
+  if (!agents_.front()->machine.spec.capacity.contains(std::string(kSharedGpus))) return;
+  if (chance.percent(20)) {
+    constexpr std::array kExpressions{"zone == a", "disk in (ssd, tape)", "!old", "zone != b",
+                                      "disk == ssd && (zone == a || old)"};
+    spec.labels = kExpressions[chance.below(kExpressions.size())];
+  }
+  if (chance.percent(15)) spec.sites = {"here"};
+  if (chance.percent(5)) spec.sites = {"there", "here"};
+}
+
 JobSpec Clients::some_job() {
   auto& chance = stage_.chance;
   JobSpec spec;
@@ -152,7 +168,13 @@ JobSpec Clients::some_job() {
   spec.retries = static_cast<std::uint32_t>(chance.below(3));
   spec.grace_ms = chance.between(0, 3'000);
   if (chance.percent(30)) spec.lease_ms = chance.between(kLease_ms, kLongestLease_ms);
-  if (chance.percent(10) && !jobs_.empty()) spec.after = {some_job_id()};
+  if (chance.percent(30)) spec.time_limit_ms = chance.spread(1'000, 60'000);
+  if (chance.percent(10) && !jobs_.empty())
+    for (auto count = chance.between(1, 3); count > 0; --count)
+      if (const JobId id = some_job_id();
+          std::find(spec.after.begin(), spec.after.end(), id) == spec.after.end())
+        spec.after.push_back(id);
+  draw_placement(spec);
   if (!spec.job_class.empty()) follow_profile(spec);
   return spec;
 }
@@ -210,6 +232,7 @@ JobSpec Clients::some_service() {
   spec.exclusive_cpus = false;  // for which that is too little
   spec.devices.clear();         // it would hold them for ever
   spec.retries = 0;
+  spec.time_limit_ms = 0;
   return spec;
 }
 
@@ -242,6 +265,7 @@ TenantSpec Clients::some_tenant() {
   spec.repay_millionths = chance.percent(50) ? 1'000'000 : 300'000;
   spec.may_lend = !chance.percent(10);
   spec.may_borrow = !chance.percent(10);
+  if (chance.percent(20)) spec.placement = static_cast<Placement>(chance.below(6));
   if (groups_ > 0 && chance.percent(60)) spec.parent = group_name(chance.below(groups_));
   return spec;
 }

@@ -48,6 +48,7 @@ class Clients {
   void look();
   [[nodiscard]] JobSpec some_job();
   void may_take_shares(JobSpec& spec, Amount most_milli);
+  void draw_placement(JobSpec& spec);
   [[nodiscard]] JobSpec some_gang();
   [[nodiscard]] JobSpec some_elastic_job();
   void follow_profile(JobSpec& spec);
@@ -73,6 +74,7 @@ class Clients {
   std::uint64_t tenants_ = 0;
   std::uint64_t groups_ = 0;  ///< tenants for others to be in
   std::uint64_t max_tasks_ = 0;
+  std::size_t enough_jobs_ = 0;  ///< that are not done: longer queues show nothing new
   std::int64_t mean_pause_us_ = 0;
   bool has_users_ = false;  ///< several share a tenant
   std::vector<JobId> jobs_;

@@ -13,7 +13,14 @@ Hash join_hash() {
   return hash;
 }
 
-CoordinatorTerms::CoordinatorTerms(Chance& chance) {
+DealingRules::DealingRules(Chance& chance)
+    : allocation(chance.percent(20) ? AllocationRule::drf : AllocationRule::sequence),
+      growth(static_cast<GrowthRule>(chance.percent(50) ? 0 : chance.below(4))),
+      predict(chance.percent(30) ? Predict::history : Predict::limits),
+      preempt_after_ms(chance.percent(50) ? 30'000 : chance.between(0, 20'000)) {}
+
+CoordinatorTerms::CoordinatorTerms(Chance& chance)
+    : rules(chance), may_change_rules(chance.percent(30)) {
   if (chance.percent(75)) {
     history.checkpoint_every = static_cast<std::uint64_t>(chance.between(1, 150));
     const auto draw = [&](JobRetention& kept) {
@@ -73,7 +80,19 @@ ClusterSettings Coordinator::settings() const {
   settings.window_tasks = 16;  // small ones, so that windows are refilled
   settings.window_ranges = 4;
   settings.ledger_threads = false;
-  settings.debts = terms_.debts;
+  const DealingRules rules =
+      terms_.may_change_rules ? DealingRules(stage_.chance) : terms_.rules;
+  settings.allocation = rules.allocation;
+  settings.growth = rules.growth;
+  settings.preempt_after_ms = rules.preempt_after_ms;
+  // By dominant shares nobody lends, and no places in time are given.
+  if (rules.allocation == AllocationRule::sequence) {
+    settings.debts = terms_.debts;
+    settings.predict = rules.predict;
+  }
+  if (stage_.chance.percent(50))
+    settings.class_leases_ms["class"] =
+        stage_.chance.between(kLease_ms, settings.longest_lease_ms);
   settings.history = terms_.history;
   if (stage_.chance.percent(30)) settings.history.tenants.clear();  // until the next start
   settings.wall_clock = [this] { return wall_time(); };

@@ -22,9 +22,20 @@ inline constexpr std::int64_t kHeartbeat_ms = 2'000;
 inline constexpr const char* kLedgerDirectory = "/ledger";
 [[nodiscard]] Hash join_hash();
 
+/// What a coordinator is configured with, and may be another at its next start.
+struct DealingRules {
+  explicit DealingRules(Chance& chance);
+  AllocationRule allocation = AllocationRule::sequence;
+  GrowthRule growth = GrowthRule::qrea;
+  Predict predict = Predict::limits;
+  std::int64_t preempt_after_ms = 30'000;
+};
+
 /// What the coordinators of a run are told, all the same.
 struct CoordinatorTerms {
   explicit CoordinatorTerms(Chance& chance);
+  DealingRules rules;
+  bool may_change_rules = false;
   DebtTerms debts;
   HistoryLimits history;
   Accounting accounting = Accounting::units;

@@ -201,12 +201,13 @@ void Faults::partition() {
 void Faults::kill_agent() {
   auto& agent = some_agent();
   agent.kill();
-  change_capacity(agent);
+  change_traits(agent);
   for_a_while(50 * kMs, 30 * kSecond, [&agent] { agent.start(); });
 }
 
-/// A machine may come back with less or more.
-void Faults::change_capacity(Agent& agent) {
+/// A machine may come back with less or more, and with other labels.
+void Faults::change_traits(Agent& agent) {
+  if (stage_.chance.percent(20)) agent.machine.move();
   if (!stage_.chance.percent(20)) return;
   const auto cpu = 1'000 * stage_.chance.between(2, 8);
   agent.machine.spec.capacity["cpu"] = agent.machine.spec.capacity["memory"] = cpu;

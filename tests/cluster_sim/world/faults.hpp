@@ -46,7 +46,7 @@ class Faults {
   void confuse_network();
   void refuse_launches();
   void freeze_agent();
-  void change_capacity(Agent& agent);
+  void change_traits(Agent& agent);
 
   Stage& stage_;
   Coordinators& coordinators_;

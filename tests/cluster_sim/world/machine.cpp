@@ -25,11 +25,13 @@ std::vector<Cpu> cpus_of_machine() {
 
 }  // namespace
 
-Machine::Machine(Stage& stage, Checker& checker, std::string name, Amount cpu)
+Machine::Machine(Stage& stage, Checker& checker, std::string name, Amount cpu, bool is_fixed)
     : stage_(stage),
       checker_(checker),
+      is_fixed_(is_fixed),
       clock_(stage.chance.between(-kMaxDrift_ppm, kMaxDrift_ppm)) {
-  spec.traits = {std::move(name), "here", {}};
+  spec.traits = {std::move(name), "here", {{"zone", "a"}, {"disk", "ssd"}}};
+  move();
   spec.capacity = {{"cpu", cpu}, {"memory", cpu}, {"gpu", 2}};
   // The others' tasks have devices that the coordinator does not know.
   if (stage.chance.percent(70)) {
@@ -38,6 +40,15 @@ Machine::Machine(Stage& stage, Checker& checker, std::string name, Amount cpu)
   }
   spec.limits = "none";
   empty_directory();
+}
+
+void Machine::move() {
+  if (is_fixed_) return;
+  auto& chance = stage_.chance;
+  spec.traits.site = chance.percent(70) ? "here" : "there";
+  spec.traits.labels = {{"zone", chance.percent(50) ? "a" : "b"}};
+  if (chance.percent(60)) spec.traits.labels["disk"] = chance.percent(50) ? "ssd" : "tape";
+  if (chance.percent(20)) spec.traits.labels["old"] = "";
 }
 
 void Machine::empty_directory() {
@@ -104,6 +115,9 @@ caf::error Machine::launch(const LaunchOrder& order) {
   const bool is_service = order.environment->contains(kServiceMark);
   const std::int64_t longest_us = hurries ? kSecond : is_service ? 900 * kSecond : 40 * kSecond;
   run(order.task, stage_.chance.spread(200 * kMs, longest_us));
+  if (order.time_limit_ms > 0)
+    stage_.time.in(order.time_limit_ms * kMs,
+                   [this, task = order.task] { stop(task, EndReason::time_limit); });
   return {};
 }
 

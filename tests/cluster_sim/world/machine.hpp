@@ -33,7 +33,8 @@ struct Term {
 
 class Machine {
  public:
-  Machine(Stage& stage, Checker& checker, std::string name, Amount cpu);
+  /// `is_fixed`: it is where every placement rule of a run allows, and stays so.
+  Machine(Stage& stage, Checker& checker, std::string name, Amount cpu, bool is_fixed);
 
   // -- the agent's data directory -----------------------------------------------------------------
   NodeSpec spec;
@@ -43,6 +44,8 @@ class Machine {
   std::uint64_t starts = 0;
   Hash credential{};
   bool has_joined = false;  ///< its credential was accepted
+  /// Its labels and its site become others, unless they are fixed.
+  void move();
   /// Its operator gives the agent a new one. Nothing runs.
   void empty_directory();
 
@@ -108,6 +111,7 @@ class Machine {
 
   Stage& stage_;
   Checker& checker_;
+  const bool is_fixed_;
   DriftingClock clock_;
   std::uint8_t directories_ = 0;  ///< that the agent has had
   std::map<TaskKey, Attempt> attempts_;

@@ -20,11 +20,11 @@ class World {
  public:
   World(std::uint64_t seed, bool verbose)
       : stage_(seed, verbose), checker_(stage_), coordinators_(stage_, checker_) {
-    const auto machines = 1 + stage_.chance.below(4);
+    const auto machines = 1 + stage_.chance.below(stage_.chance.percent(10) ? 12 : 4);
     for (std::uint64_t i = 1; i <= machines; ++i)
       agents_.push_back(std::make_unique<Agent>(stage_, checker_, coordinators_,
                                                 "node" + std::to_string(i),
-                                                1'000 * stage_.chance.between(2, 8)));
+                                                1'000 * stage_.chance.between(2, 8), i == 1));
     clients_.emplace(stage_, coordinators_, agents_);
     faults_.emplace(stage_, coordinators_, agents_);
   }
@@ -40,6 +40,7 @@ class World {
   void look_for_services();
   void look_for_the_end();
   void finish();
+  void explain_live_jobs();
   [[nodiscard]] std::string why_it_does_not_end();
   [[nodiscard]] std::vector<std::string> leavers_left();
   /// True when that came in time.
@@ -128,7 +129,10 @@ void World::finish() {
   stage_.time.in(kLookInterval_us, [this] { look_for_services(); });
   run_until(stage_.time.now_us() + kTimeToFinish_us);
   if (stage_.violation) return;
-  if (!is_done_) return stage_.broken("{}", why_it_does_not_end());
+  if (!is_done_) {
+    explain_live_jobs();
+    return stage_.broken("{}", why_it_does_not_end());
+  }
   is_done_ = false;
   if (!wait_for(60 * kSecond, [this] { return leavers_left().empty(); })) {
     if (!stage_.violation)
@@ -151,6 +155,29 @@ std::vector<std::string> World::leavers_left() {
   const Coordinator* leader = coordinators_.leader();
   return leader != nullptr ? checker_.leavers_left(leader->ledger())
                            : std::vector<std::string>{"of nobody knows whom"};
+}
+
+/// Into the log: what keeps the tasks that wait from starting.
+void World::explain_live_jobs() {
+  Coordinator* leader = coordinators_.leader();
+  if (leader == nullptr) return;
+  const auto explain = [&](JobId id, std::uint32_t index) {
+    leader->ask<Explanation>(
+        ExplainTask{{Role::operator_role, {}, ""}, id, index},
+        [this, id, index](const Expected<Explanation>& told) {
+          if (!told) return;
+          stage_.log.line("task {} of job {} waits", index, id.value);
+          for (const Obstacle& obstacle : told->obstacles)
+            stage_.log.line("  {}", obstacle.message);
+        });
+  };
+  for (const JobId id : leader->ledger().live_jobs()) {
+    const auto tasks = leader->ledger().job(id)->spec.tasks_max;
+    for (std::uint32_t index = 0; index < tasks; ++index)
+      if (const auto task = leader->ledger().task(id, index); !task || task->state == TaskState::pending)
+        explain(id, index);
+  }
+  run_until(stage_.time.now_us() + kSecond);
 }
 
 std::string World::why_it_does_not_end() {
