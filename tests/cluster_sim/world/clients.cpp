@@ -77,6 +77,7 @@ void Clients::act() {
   if (choice < 84) return drain(false);
   if (choice < 88) return remove_node();
   if (choice < 90) return forgive();
+  if (choice < 91) return call<Done>(HandOver{kOperator});
   look();
 }
 
@@ -386,7 +387,9 @@ void Clients::drain(bool drains) {
 void Clients::remove_node() { call<Done>(RemoveNode{kOperator, some_node()}); }
 
 void Clients::look() {
-  switch (stage_.chance.below(6)) {
+  auto& chance = stage_.chance;
+  const std::string tenant = chance.percent(50) ? some_tenant_name() : "";
+  switch (chance.below(11)) {
     case 0:
       return call<TenantList>(ListTenants{kOperator});
     case 1:
@@ -394,9 +397,20 @@ void Clients::look() {
     case 2:
       return call<JobDetail>(ShowJob{kOperator, some_job_id()});
     case 3:
-      return call<Explanation>(ExplainTask{kOperator, some_job_id(), 0});
+      return call<Explanation>(ExplainTask{kOperator, some_job_id(),
+                                           static_cast<std::uint32_t>(chance.below(max_tasks_))});
     case 4:
       return call<JobRecord>(WaitJob{kOperator, some_job_id(), 30'000});
+    case 5:
+      return call<ClusterStatus>(GetStatus{kOperator});
+    case 6:
+      return call<JobList>(ListJobs{kOperator, {.tenant = tenant, .state = {}, .before = {}}});
+    case 7:
+      return call<UsageList>(QueryUsage{kOperator, {.tenant = tenant, .by_user = true}});
+    case 8:
+      return call<ClassProfile>(ShowProfile{kOperator, some_tenant_name(), "class"});
+    case 9:
+      return call<JournalPage>(ReadJournal{kOperator, chance.below(100), 50, 5'000});
     default:
       return call<LedgerView>(ShowLedger{kOperator});
   }

@@ -33,7 +33,12 @@ CoordinatorTerms::CoordinatorTerms(Chance& chance)
   }
   if (chance.percent(30)) debts.cap_part_ms = chance.between(1'000, 120'000);
   if (chance.percent(30)) debts.half_life_ms = chance.between(1'000, 600'000);
-  if (chance.percent(50)) accounting = Accounting::time;
+  if (chance.percent(50)) {
+    accounting = Accounting::time;
+  } else if (chance.percent(20)) {
+    mode = DealMode::slots;  // of which time is not counted
+    may_change_accounting = false;
+  }
 }
 
 Coordinator::Coordinator(Stage& stage, Checker& checker, const CoordinatorTerms& terms,
@@ -64,7 +69,7 @@ WallTime Coordinator::wall_time() const {
 
 caf::error Coordinator::found_cluster(Ledger& ledger) const {
   const auto created = ledger.append({ClusterCreated{"simulated", simulated_resources().kinds(),
-                                                     DealMode::sized, terms_.accounting},
+                                                     terms_.mode, terms_.accounting},
                                       TokenIssued{Role::join, {}, join_hash()}});
   return created ? caf::error{} : created.error();
 }

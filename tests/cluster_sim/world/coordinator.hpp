@@ -39,6 +39,7 @@ struct CoordinatorTerms {
   DebtTerms debts;
   HistoryLimits history;
   Accounting accounting = Accounting::units;
+  DealMode mode = DealMode::sized;
   bool may_change_accounting = true;  ///< a ledger that counts units may begin to count time
 };
 
