@@ -113,8 +113,8 @@ bool Allocator::may_grow_on(NodeId node) const {
 bool Allocator::take_freed_made_rooms() { return impl_->state.take_freed_made_rooms(); }
 
 bool Allocator::may_reclaim() const {
-  return !allocates_by_share() &&
-         (!impl_->state.extras().empty() || !impl_->state.preempting().empty());
+  return !impl_->state.extras().empty() ||
+         (!allocates_by_share() && !impl_->state.preempting().empty());
 }
 
 bool Allocator::allocates_by_share() const { return impl_->state.allocates_by_share(); }

@@ -28,7 +28,7 @@ class ComingRooms {
   /// A task with these GPUs ends there, or (`ends` false) does not, or begins.
   void note(ComingRoom& room, NodeId node, const ResourceVector& demand,
             const std::vector<std::string>& gpus, bool ends) const;
-  /// Of a task that runs there the GPUs that it shares.
+  /// Of a task that runs there the devices that it has, by name.
   [[nodiscard]] const std::vector<std::string>& gpus_of(NodeId node, const TaskKey& task) const;
   /// Whether the task would have room, also of single GPUs. O(GPUs).
   [[nodiscard]] bool has_room(NodeId node, const WaitingRange& task, const ComingRoom& room) const;

@@ -113,6 +113,7 @@ std::vector<Deal> DealCycle::run_by_share(std::size_t max_deals, std::size_t max
   allocator_.begin_choices();
   SharedDeals shared = allocator_.deal_by_share(max_deals, max_entries);
   if (shared.is_cut) rooms_from_ = NodeId{};
+  take_back();
   return std::move(shared.deals);
 }
 
@@ -168,11 +169,14 @@ std::vector<Deal> DealCycle::run(std::size_t max_deals, std::size_t max_entries)
   return deals;
 }
 
+void DealCycle::take_back() {
+  if (!std::exchange(reclaim_due_, false)) return;
+  const std::vector<Reclaim> reclaims = allocator_.reclaim();
+  reclaims_.insert(reclaims_.end(), reclaims.begin(), reclaims.end());
+}
+
 void DealCycle::grow(std::vector<Deal>& deals, std::size_t max_deals, std::size_t max_entries) {
-  if (std::exchange(reclaim_due_, false)) {
-    std::vector<Reclaim> reclaims = allocator_.reclaim();
-    reclaims_.insert(reclaims_.end(), reclaims.begin(), reclaims.end());
-  }
+  take_back();
   if (!growth_due_ || !allocator_.may_grow()) return;
   std::vector<Deal> grown = allocator_.grow(max_deals, max_entries);
   std::size_t entries = 0;

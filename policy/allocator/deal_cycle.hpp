@@ -125,6 +125,7 @@ class DealCycle final : public Allocation {
   /// Something may grow, or have to end for somebody.
   [[nodiscard]] bool may_change_growth() const;
   void strike_due(NodeId node);
+  void take_back();
   /// What must end, and growth into what is left.
   void grow(std::vector<Deal>& deals, std::size_t max_deals, std::size_t max_entries);
 

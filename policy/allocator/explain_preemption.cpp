@@ -24,6 +24,7 @@ struct Spared {
 Spared spared_from(const AllocatorState& state, const TenantState& claimant,
                    const WindowRange& entry) {
   Spared spared;
+  const GroupSums groups(state);
   for (const auto& [task, held, priority, ran_ms] : state.preemptible()) {
     const TenantState& holder = state.tenant(held.tenant);
     if (holder.id == claimant.id) continue;
@@ -33,7 +34,8 @@ Spared spared_from(const AllocatorState& state, const TenantState& claimant,
     } else if (ran_ms < state.settings.preempt_after_ms) {
       ++spared.young;
       spared.oldest_young_ms = std::max(spared.oldest_young_ms, ran_ms);
-    } else if (!is_beyond_quota(state, {task, held, priority}, entry, holder.ending)) {
+    } else if (!is_beyond_quota(state, {task, held, priority}, entry, holder.ending) ||
+               is_within_group_min(state, groups, {task, held, priority}, claimant, {})) {
       ++spared.within_quota;
     }
   }
@@ -61,7 +63,7 @@ std::string spared_text(const AllocatorState& state, const WindowRange& entry,
       "of no lower priority than " + std::to_string(entry.range.preemption.priority));
   add(spared.young, "that ran for less than " + seconds_text(least_ms) + " (the first has in " +
                         seconds_text(least_ms - spared.oldest_young_ms) + ")");
-  add(spared.within_quota, "within their tenant's quota or min");
+  add(spared.within_quota, "within their tenant's quota, or a min");
   add(spared.none(), "on nodes where it would have no room even then");
   return text;
 }
@@ -102,7 +104,9 @@ std::string explain_preemption(const AllocatorState& state, const TenantState& t
   for (const auto& [task, extra] : state.extras()) victims.push_back({task, extra, 0, true});
   const std::vector<Victim> others = preemptible_victims(state);
   victims.insert(victims.end(), others.begin(), others.end());
-  if (const auto choice = Preemption(state, rooms, victims, {}, tenant, entry).fewest()) {
+  const GroupSums groups(state);
+  const GoneByTenant none;
+  if (const auto choice = Preemption(state, groups, rooms, victims, none, tenant, entry).fewest()) {
     const std::string& name = state.node(choice->node).traits.name;
     return choice->victims.empty()
                ? "takes room on node " + name + " next that is kept for another's place"

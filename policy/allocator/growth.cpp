@@ -11,7 +11,8 @@ std::vector<TenantInOrder> in_growth_order(const AllocatorState& state,
   std::vector<TenantInOrder> tenants;
   for (const std::uint32_t slot : slots) {
     const GrowthStanding standing = state.growth_standing(state.at(slot));
-    const GrowthRule rule = state.settings.growth;
+    // By dominant shares nothing grows.
+    const GrowthRule rule = state.allocates_by_share() ? GrowthRule::bra : state.settings.growth;
     tenants.push_back({slot, growth_order(rule, standing), most_extras(rule, standing, totals)});
   }
   std::stable_sort(tenants.begin(), tenants.end(),

@@ -46,6 +46,22 @@ bool is_beyond_quota(const AllocatorState& state, const Victim& victim, const Wi
   return false;
 }
 
+bool is_within_group_min(const AllocatorState& state, const GroupSums& groups, const Victim& victim,
+                         const TenantState& claimant,
+                         std::initializer_list<const GoneByTenant*> gone) {
+  const ResourceVector& demand = victim.held.demand;
+  for (auto group = state.tenant(victim.held.tenant).group; group != QuotaTree::kRoot;
+       group = state.quotas().group(group).parent) {
+    if (is_in_group(state, claimant, group)) return false;  // what one loses the other gets
+    const GroupTerms& terms = state.quotas().group(group).terms;
+    const ResourceVector left =
+        groups.of(group).used - groups.of(group).ending - gone_of(state, group, gone) - demand;
+    for (std::size_t r = 0; r < kMaxResources; ++r)
+      if (demand[r] > 0 && terms.min[r] && left[r] < *terms.min[r]) return true;
+  }
+  return false;
+}
+
 void leave_out_needless(VictimNumbers& victims, const std::vector<Victim>& all,
                         const ComingRooms& rooms, NodeId node, ComingRoom room,
                         const WaitingRange& task) {
@@ -165,23 +181,22 @@ void Preemption::make_younger(VictimNumbers& victims, NodeId node,
 
 bool Preemption::end(Trial& trial, NodeId node, std::size_t i) const {
   const Victim& victim = victims_[i];
-  ResourceVector& preempted = trial.preempted[victim.held.tenant];
-  if (!victim.has_grown && !may_preempt(victim, preempted)) return false;
-  if (!victim.has_grown) preempted += victim.held.demand;
+  if (!victim.has_grown && !may_preempt(victim, trial.preempted)) return false;
+  if (!victim.has_grown) trial.preempted[victim.held.tenant] += victim.held.demand;
   rooms_.note(trial.room, node, victim.held.demand, gpus_of(i), true);
   trial.victims.push_back(i);
   return true;
 }
 
-/// `preempted`: of that tenant in this trial.
-bool Preemption::may_preempt(const Victim& victim, const ResourceVector& preempted) const {
+bool Preemption::may_preempt(const Victim& victim, const GoneByTenant& with) const {
   const TenantState& holder = state_.tenant(victim.held.tenant);
   if (holder.id == claimant_.id || victim.priority >= entry_.range.preemption.priority)
     return false;
-  const auto before = preempted_.find(holder.id);
-  ResourceVector gone = preempted + holder.ending;
-  if (before != preempted_.end()) gone += before->second;
-  return is_beyond_quota(state_, victim, entry_, gone);
+  ResourceVector gone = holder.ending;
+  for (const GoneByTenant* others : {&preempted_, &with})
+    if (const auto found = others->find(holder.id); found != others->end()) gone += found->second;
+  return is_beyond_quota(state_, victim, entry_, gone) &&
+         !is_within_group_min(state_, groups_, victim, claimant_, {&preempted_, &with});
 }
 
 const std::vector<std::string>& Preemption::gpus_of(std::size_t victim) const {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "policy/allocator/coming_room.hpp"
+#include "policy/allocator/group_sums.hpp"
 #include "policy/allocator/state.hpp"
 
 namespace fairwater::inline policy::inline allocator {
@@ -45,6 +46,12 @@ using VictimNumbers = std::vector<std::size_t>;
 [[nodiscard]] bool is_beyond_quota(const AllocatorState& state, const Victim& victim,
                                    const WindowRange& entry, const ResourceVector& gone);
 
+/// Whether it is within the min of a group that the claimant is not in. `gone`: what will have
+/// ended before, beside what is ending.
+[[nodiscard]] bool is_within_group_min(const AllocatorState& state, const GroupSums& groups,
+                                       const Victim& victim, const TenantState& claimant,
+                                       std::initializer_list<const GoneByTenant*> gone);
+
 /// Of `victims`, all of that node, without whom it has so much room, those that may stay: the last
 /// first.
 void leave_out_needless(VictimNumbers& victims, const std::vector<Victim>& all,
@@ -54,10 +61,11 @@ void leave_out_needless(VictimNumbers& victims, const std::vector<Victim>& all,
 class Preemption {
  public:
   /// `preempted`: by tenant what is to end of theirs, but what has grown.
-  Preemption(const AllocatorState& state, ComingRooms& rooms, const std::vector<Victim>& victims,
-             const std::map<TenantId, ResourceVector>& preempted, const TenantState& claimant,
-             const WindowRange& entry)
+  Preemption(const AllocatorState& state, const GroupSums& groups, ComingRooms& rooms,
+             const std::vector<Victim>& victims, const GoneByTenant& preempted,
+             const TenantState& claimant, const WindowRange& entry)
       : state_(state),
+        groups_(groups),
         rooms_(rooms),
         victims_(victims),
         preempted_(preempted),
@@ -75,7 +83,7 @@ class Preemption {
   /// What of one node would have to end.
   struct Trial {
     ComingRoom room;
-    std::map<TenantId, ResourceVector> preempted{};
+    GoneByTenant preempted{};
     VictimNumbers victims{};
   };
 
@@ -90,7 +98,9 @@ class Preemption {
   void make_younger(VictimNumbers& victims, NodeId node, const VictimNumbers& candidates);
   /// Ends the victim in the trial, if it may.
   bool end(Trial& trial, NodeId node, std::size_t victim) const;
-  [[nodiscard]] bool may_preempt(const Victim& victim, const ResourceVector& preempted) const;
+  /// Whether this task, which has not grown, may end for it. `with`: what is to end of tenants',
+  /// likewise, beside `preempted`.
+  [[nodiscard]] bool may_preempt(const Victim& victim, const GoneByTenant& with) const;
   [[nodiscard]] const std::vector<std::string>& gpus_of(std::size_t victim) const;
   [[nodiscard]] VictimNumbers on_gpu(const std::string& gpu, const VictimNumbers& candidates) const;
   [[nodiscard]] Amount shares_of(std::size_t victim) const;
@@ -99,9 +109,10 @@ class Preemption {
                                           const VictimNumbers& candidates);
 
   const AllocatorState& state_;
+  const GroupSums& groups_;
   ComingRooms& rooms_;
   const std::vector<Victim>& victims_;
-  const std::map<TenantId, ResourceVector>& preempted_;
+  const GoneByTenant& preempted_;
   const TenantState& claimant_;
   const WindowRange& entry_;
 };

@@ -73,6 +73,17 @@ class AllocatorQuotas {
   /// The innermost of the groups that it is in whose tenants may not hold so much more together.
   [[nodiscard]] std::optional<GroupLimit> full_group(const TenantState& tenant,
                                                      std::size_t resource, Amount more) const;
+  struct GroupBounds {
+    QuotaTree::Group parent;
+    const GroupTerms& terms;
+    const ResourceVector& used;  ///< by its tenants together, with what has grown
+  };
+  /// Of TenantState::group, or of a parent; not of the root. Good until the next change.
+  [[nodiscard]] GroupBounds group(QuotaTree::Group group) const {
+    return {groups_[group].parent, groups_[group].terms, groups_[group].used};
+  }
+  /// The root counts.
+  [[nodiscard]] std::size_t group_count() const { return groups_.size(); }
   struct GroupQuota {
     GroupId group;
     Amount used = 0;

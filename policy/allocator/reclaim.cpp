@@ -14,17 +14,30 @@ namespace {
 
 class Reclaiming {
  public:
-  explicit Reclaiming(AllocatorState& state) : state_(state), rooms_(state) { find_victims(); }
+  explicit Reclaiming(AllocatorState& state)
+      : state_(state),
+        groups_(state),
+        rooms_(state),
+        freed_in_groups_(state.quotas().group_count()) {
+    find_victims();
+  }
 
   std::vector<Reclaim> run() {
     state_.await_no_gang();
     keep_bounds();
+    // By dominant shares nothing may stay that has grown, and nobody is within a quota.
+    if (state_.allocates_by_share()) return told_to_end();
     for (const RankKey& key : state_.waiting()) {
       if (served_ >= kMostReclaimers) break;
       serve(state_.at(key.slot));
     }
     for (const Served& served : preempting_)
       state_.keep_made_room(served.node, {served.tenant, served.job, served.demand, 1});
+    return told_to_end();
+  }
+
+ private:
+  std::vector<Reclaim> told_to_end() {
     std::vector<Reclaim> reclaims;
     for (const std::size_t i : taken_) {
       const Victim& victim = victims_[i];
@@ -35,7 +48,6 @@ class Reclaiming {
     return reclaims;
   }
 
- private:
   /// Room that a task will have.
   struct Served {
     TenantId tenant;
@@ -43,6 +55,7 @@ class Reclaiming {
     NodeId node;
     ResourceVector demand;
     std::vector<std::string> gpus;  ///< that it shares
+    PlacementRulePtr rule;          ///< whose devices it will have
   };
 
   /// Those that give back first come first.
@@ -93,7 +106,8 @@ class Reclaiming {
     ResourceVector left = state_.quotas().quota(tenant) - tenant.held_against_quota();
     std::map<JobId, std::uint32_t> with_room;  // that others made for them before
     for (const WindowRange& entry : tenant.window) {
-      if (names_devices(entry.range)) continue;  // room alone would not do
+      // Which of the gpus that tasks share would become free is planned for any, not for names.
+      if (names_devices(entry.range) && state_.takes_shares(entry.range.demand)) continue;
       std::uint32_t& has_room =
           with_room
               .try_emplace(entry.range.job, state_.tasks_with_made_room(tenant.id, entry.range.job))
@@ -108,6 +122,11 @@ class Reclaiming {
           break;  // nor would the next of its kind
       }
     }
+  }
+
+  /// Whom it would preempt is found by room alone.
+  [[nodiscard]] static bool may_preempt(const WindowRange& entry) {
+    return entry.range.preemption.preempts && !names_devices(entry.range);
   }
 
   /// A single task, or all of a gang.
@@ -141,13 +160,19 @@ class Reclaiming {
     if (!make_room_in_max(tenant, entry)) return false;
     auto node = with_room(tenant, entry.range);
     if (!node) node = make_room(tenant, entry.range);
-    if (!node && entry.range.preemption.preempts) node = preempt(tenant, entry);
+    if (!node && may_preempt(entry)) node = preempt(tenant, entry);
     if (!node) return false;
     ComingRoom& room = rooms_.on(*node);
-    Served served{tenant.id, entry.range.job, *node, entry.range.demand,
-                  rooms_.gpus_for(*node, entry.range, room)};
+    Served served{tenant.id,
+                  entry.range.job,
+                  *node,
+                  entry.range.demand,
+                  rooms_.gpus_for(*node, entry.range, room),
+                  entry.range.rule};
     rooms_.note(room, *node, served.demand, served.gpus, false);
-    freed_[tenant.id] -= served.demand;
+    note_freed(tenant.id, ResourceVector{} - served.demand);
+    if (names_devices(entry.range))
+      for (const std::string& name : entry.range.rule->devices) promised_.emplace(*node, name);
     served_now_.push_back(std::move(served));
     return true;
   }
@@ -156,36 +181,85 @@ class Reclaiming {
   void undo(std::size_t taken_before) {
     for (const Served& served : served_now_) {
       rooms_.note(rooms_.on(served.node), served.node, served.demand, served.gpus, true);
-      freed_[served.tenant] += served.demand;
+      note_freed(served.tenant, served.demand);
+      if (served.rule)
+        for (const std::string& name : served.rule->devices) promised_.erase({served.node, name});
     }
     for (; taken_.size() > taken_before; taken_.pop_back()) {
       Victim& victim = victims_[taken_.back()];
       victim.is_taken = false;
       note(rooms_.on(victim.held.node), victim, false);
-      freed_[victim.held.tenant] -= victim.held.demand;
+      note_freed(victim.held.tenant, ResourceVector{} - victim.held.demand);
       if (!victim.has_grown) preempted_[victim.held.tenant] -= victim.held.demand;
     }
   }
 
-  /// Takes the tenant's own back until its max has room for the task, with what ends already.
-  bool make_room_in_max(const TenantState& tenant, const WindowRange& entry) {
-    const auto is_kept_back = [&] {
-      const ResourceVector freed = freed_[tenant.id] + tenant.ending + tenant.ending_grown;
+  /// What keeps a task back: of `resource` its tenant's max, or that of a group around it.
+  struct FullMax {
+    QuotaTree::Group group;  ///< the root: the tenant's own
+    std::size_t resource;
+  };
+  /// With what ends already, and what was taken and served so far.
+  [[nodiscard]] std::optional<FullMax> full_max(const TenantState& tenant,
+                                                const WindowRange& entry) {
+    const ResourceVector& demand = entry.range.demand;
+    const auto full = [&](QuotaTree::Group group, const ResourceVector& held,
+                          const ResourceVector& max) -> std::optional<FullMax> {
       for (const std::size_t r : entry.asks)
-        if (!state_.quotas().has_room(tenant, r, entry.range.demand[r] - freed[r])) return true;
-      return false;
+        if (held[r] + demand[r] > max[r]) return FullMax{group, r};
+      return std::nullopt;
     };
-    for (std::size_t i = 0; i < extras_ && is_kept_back(); ++i)
-      if (!victims_[i].is_taken && victims_[i].held.tenant == tenant.id)
-        take(i, {tenant.id, entry.range.job});
-    return !is_kept_back();
+    const ResourceVector own = tenant.held_in_all() - tenant.ending - tenant.ending_grown;
+    if (const auto found = full(QuotaTree::kRoot, own - freed_[tenant.id], tenant.terms.max))
+      return found;
+    for (auto group = tenant.group; group != QuotaTree::kRoot;
+         group = state_.quotas().group(group).parent) {
+      const auto bounds = state_.quotas().group(group);
+      const GroupSum& sum = groups_.of(group);
+      const ResourceVector held =
+          bounds.used - sum.ending - sum.ending_grown - freed_in_groups_[group];
+      if (const auto found = full(group, held, bounds.terms.max)) return found;
+    }
+    return std::nullopt;
+  }
+
+  /// Takes back what has grown and fills the maxes that keep the task from starting, until they
+  /// have room. No node is in the way of that.
+  bool make_room_in_max(const TenantState& tenant, const WindowRange& entry) {
+    while (const auto full = full_max(tenant, entry)) {
+      const auto victim = next_below(*full, tenant);
+      if (!victim) return false;
+      take(*victim, {tenant.id, entry.range.job});
+    }
+    return true;
+  }
+
+  /// The first whose end gives room below that max.
+  [[nodiscard]] std::optional<std::size_t> next_below(const FullMax& full,
+                                                      const TenantState& tenant) const {
+    for (std::size_t i = 0; i < extras_; ++i) {
+      const Victim& victim = victims_[i];
+      const TenantState& holder = state_.tenant(victim.held.tenant);
+      const bool fills = full.group == QuotaTree::kRoot ? holder.id == tenant.id
+                                                        : is_in_group(state_, holder, full.group);
+      if (!victim.is_taken && fills && victim.held.demand[full.resource] > 0) return i;
+    }
+    return std::nullopt;
+  }
+
+  void note_freed(TenantId id, const ResourceVector& amount) {
+    freed_[id] += amount;
+    for (auto group = state_.tenant(id).group; group != QuotaTree::kRoot;
+         group = state_.quotas().group(group).parent)
+      freed_in_groups_[group] += amount;
   }
 
   /// A node with room that is free, or coming.
   [[nodiscard]] std::optional<NodeId> with_room(const TenantState& tenant,
                                                 const WaitingRange& task) {
     const auto will_do = [&](NodeId id) {
-      return may_use(id, tenant, task) && rooms_.has_room(id, task, rooms_.on(id));
+      return may_use(id, tenant, task) && rooms_.has_room(id, task, rooms_.on(id)) &&
+             will_have_devices(id, task, {});
     };
     for (const auto& [id, room] : rooms_.looked_at())
       if (will_do(id)) return id;
@@ -215,20 +289,59 @@ class Reclaiming {
       VictimNumbers victims;
       for (std::size_t other = 0; other <= i; ++other)
         if (!victims_[other].is_taken && victims_[other].held.node == id) victims.push_back(other);
+      if (!will_have_devices(id, task, victims)) continue;
       // Who gives back first is left out first, where a later one must go anyway.
       std::reverse(victims.begin(), victims.end());
+      const VictimNumbers holders = take_holders_out(victims, task);
       leave_out_needless(victims, victims_, rooms_, id, room, task);
-      std::reverse(victims.begin(), victims.end());
+      victims.insert(victims.end(), holders.begin(), holders.end());
+      std::sort(victims.begin(), victims.end());
       take_all(victims, {tenant.id, task.job});
       return id;
     }
     return std::nullopt;
   }
 
+  /// Whether the devices that the task names are free there, or will be, with the end of these, and
+  /// nobody is to have them who was served before it. O(devices * tasks on the node).
+  [[nodiscard]] bool will_have_devices(NodeId id, const WaitingRange& task,
+                                       const VictimNumbers& ending) const {
+    if (!names_devices(task)) return true;
+    const auto ends = [&](const TaskKey& holder) {
+      const auto is_it = [&](std::size_t i) { return victims_[i].task == holder; };
+      return std::any_of(ending.begin(), ending.end(), is_it) ||
+             std::any_of(taken_.begin(), taken_.end(), is_it);
+    };
+    for (const std::string& name : task.rule->devices) {
+      if (promised_.contains({id, name})) return false;
+      for (const auto& [holder, use] : state_.node(id).device_uses)
+        if (!use.is_ending && is_among(use.names, name) && !ends(holder)) return false;
+    }
+    return true;
+  }
+
+  /// Those that have a device which the task names: none of them may stay.
+  VictimNumbers take_holders_out(VictimNumbers& victims, const WaitingRange& task) const {
+    VictimNumbers holders;
+    if (!names_devices(task)) return holders;
+    std::erase_if(victims, [&](std::size_t i) {
+      const std::vector<std::string>& names =
+          rooms_.gpus_of(victims_[i].held.node, victims_[i].task);
+      const auto& named = task.rule->devices;
+      const bool holds = std::any_of(named.begin(), named.end(), [&](const std::string& name) {
+        return is_among(names, name);
+      });
+      if (holds) holders.push_back(i);
+      return holds;
+    });
+    return holders;
+  }
+
   /// The node where fewest must end, if there is one.
   [[nodiscard]] std::optional<NodeId> preempt(const TenantState& tenant, const WindowRange& entry) {
     find_preemptible();
-    const auto fewest = Preemption(state_, rooms_, victims_, preempted_, tenant, entry).fewest();
+    const auto fewest =
+        Preemption(state_, groups_, rooms_, victims_, preempted_, tenant, entry).fewest();
     if (!fewest) return std::nullopt;
     take_all(fewest->victims, {tenant.id, entry.range.job});
     preempts_now_ = true;
@@ -247,7 +360,7 @@ class Reclaiming {
     victim.is_taken = true;
     victim.claim = claim;
     note(rooms_.on(victim.held.node), victim, true);
-    freed_[victim.held.tenant] += victim.held.demand;
+    note_freed(victim.held.tenant, victim.held.demand);
     taken_.push_back(i);
   }
 
@@ -266,13 +379,16 @@ class Reclaiming {
   std::vector<Victim> victims_;         ///< first those that have grown
   std::size_t extras_ = 0;              ///< so many
   bool knows_preemptible_ = false;
-  std::map<TenantId, ResourceVector> preempted_;
+  GoneByTenant preempted_;
+  const GroupSums groups_;  ///< when this began
   ComingRooms rooms_;
   std::map<TenantId, ResourceVector> freed_;  ///< of what they hold in all
-  std::vector<std::size_t> taken_;            ///< of the victims
-  std::vector<Served> served_now_;            ///< tasks of the gang that is being served
-  bool preempts_now_ = false;                 ///< for one of them
-  std::vector<Served> preempting_;            ///< whose room is kept for them
+  std::vector<ResourceVector> freed_in_groups_;
+  std::set<std::pair<NodeId, std::string>> promised_;  ///< devices of those that were served
+  std::vector<std::size_t> taken_;                     ///< of the victims
+  std::vector<Served> served_now_;                     ///< tasks of the gang that is being served
+  bool preempts_now_ = false;                          ///< for one of them
+  std::vector<Served> preempting_;                     ///< whose room is kept for them
   std::size_t served_ = 0;
 };
 

@@ -43,6 +43,12 @@ class ElasticModel {
     cycle.set_tenant(TenantId{id}, terms);
     terms_[TenantId{id}] = terms;
   }
+  void group(std::uint32_t id, const ResourceVector& max) {
+    GroupTerms terms;
+    terms.max = max;
+    cycle.allocator().set_group(GroupId{id}, terms);
+    max_of_groups_[GroupId{id}] = max;
+  }
   void node(std::uint32_t id, const ResourceVector& capacity, const NodeTraits& traits = {}) {
     cycle.set_node(NodeId{id}, traits, capacity, true);
     nodes_[NodeId{id}] = capacity;
@@ -229,6 +235,8 @@ class ElasticModel {
       for (const auto& [key, task] : running_)
         if (task.grant.tenant == tenant) held += task.grant.demand;
       REQUIRE(held.fits(terms.max));
+      if (max_of_groups_.contains(group_of(tenant)))
+        REQUIRE(held_by_group(tenant).fits(max_of_group(tenant)));
       REQUIRE(cycle.tenant(tenant).used == held);
       if (fills_all_) check_grows(tenant, held);
     }
@@ -245,12 +253,28 @@ class ElasticModel {
            std::any_of(jobs_.begin(), jobs_.end(), waits);
   }
 
+  [[nodiscard]] GroupId group_of(TenantId tenant) const {
+    const auto& place = terms_.at(tenant).place;
+    return place ? place->group : GroupId{};
+  }
+  [[nodiscard]] ResourceVector max_of_group(TenantId tenant) const {
+    const auto max = max_of_groups_.find(group_of(tenant));
+    return max == max_of_groups_.end() ? ResourceVector::filled(kUnlimited) : max->second;
+  }
+  [[nodiscard]] ResourceVector held_by_group(TenantId tenant) const {
+    ResourceVector held;
+    for (const auto& [key, task] : running_)
+      if (group_of(task.grant.tenant) == group_of(tenant)) held += task.grant.demand;
+    return held;
+  }
+
   /// Idle room is used.
   void check_grows(TenantId tenant, const ResourceVector& held) {
     if (may_await_gang()) return;
     for (const auto& [id, job] : jobs_) {
       if (job.tenant != tenant || job.waiting.empty() || claims_of(id) > 0) continue;
       if (!(held + job.demand).fits(terms_.at(tenant).max)) continue;
+      if (!(held_by_group(tenant) + job.demand).fits(max_of_group(tenant))) continue;
       for (const auto& [node, capacity] : nodes_) {
         const bool somebody_ends = held_on(node, true, true) != held_on(node, false, true);
         if (somebody_ends || cycle.node(node).reserved_for) continue;
@@ -303,6 +327,7 @@ class ElasticModel {
 
   bool fills_all_;
   std::map<TenantId, TenantTerms> terms_;
+  std::map<GroupId, ResourceVector> max_of_groups_;
   std::map<NodeId, ResourceVector> nodes_;
   std::map<NodeId, std::size_t> gpus_;  ///< that tasks share
   std::map<JobId, Job> jobs_;

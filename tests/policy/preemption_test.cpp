@@ -140,7 +140,7 @@ TEST_CASE("why nobody was preempted for a task is told", "[unit][preemption][exp
   const JobId small = guarded.submit(2, 1, cpu(100), kUrgent);
   guarded.pass(kWhile_ms);
   CHECK(guarded.run().empty());
-  CHECK(why(guarded, small) == of_eight + "8 within their tenant's quota or min");
+  CHECK(why(guarded, small) == of_eight + "8 within their tenant's quota, or a min");
 
   PreemptionModel kept = borrowed({}, {.priority = 0, .is_preemptible = false});
   const JobId in_vain = kept.submit(2, 1, cpu(1000), kUrgent);

@@ -10,10 +10,11 @@
 namespace fairwater::test::states {
 
 Seen& Seen::operator+=(const Seen& other) {
-  for (const auto count : {&Seen::granted, &Seen::grown, &Seen::gangs, &Seen::sharing_gangs,
-                           &Seen::grown_shares, &Seen::named_devices, &Seen::chosen, &Seen::waiting,
-                           &Seen::waiting_by_time, &Seen::guaranteed, &Seen::below_min,
-                           &Seen::at_plain_share, &Seen::preempted, &Seen::preempted_of_min})
+  for (const auto count :
+       {&Seen::granted, &Seen::grown, &Seen::gangs, &Seen::sharing_gangs, &Seen::grown_shares,
+        &Seen::named_devices, &Seen::chosen, &Seen::waiting, &Seen::waiting_by_time,
+        &Seen::guaranteed, &Seen::below_min, &Seen::at_plain_share, &Seen::preempted,
+        &Seen::preempted_of_min, &Seen::preempted_of_group})
     this->*count += other.*count;
   return *this;
 }
@@ -24,6 +25,7 @@ Cluster::Cluster(std::uint64_t seed) : draw_(seed), cycle_(Allocator(random_sett
     GroupTerms& terms = groups_[GroupId{id}];
     terms.place = {.group = GroupId{draw_.in(0, id - 1)}, .weight = draw_.in<Weight>(1, 9)};
     if (draw_.one_in(2)) terms.max = amounts(4, 12);
+    if (draw_.one_in(3)) terms.min[kCpu] = amounts(1, 6)[kCpu];
     cycle_.allocator().set_group(GroupId{id}, terms);
   }
   draw_tenants();

@@ -36,6 +36,7 @@ struct Seen {
   std::uint64_t sharing_gangs = 0;  ///< of them, with shares of gpus
   std::uint64_t grown_shares = 0;
   std::uint64_t named_devices = 0;
+  std::uint64_t preempted_of_group = 0;
   std::uint64_t chosen = 0;           ///< grants on nodes that a rule chose
   std::uint64_t waiting = 0;          ///< that could not start
   std::uint64_t waiting_by_time = 0;  ///< of them, with room that may be kept for others
@@ -124,6 +125,8 @@ class Cluster {
   [[nodiscard]] Amount plain_share(const QuotaPlace& place, std::size_t resource) const;
   [[nodiscard]] bool may_hold_more(TenantId tenant, const ResourceVector& demand) const;
   [[nodiscard]] bool is_below_min(TenantId tenant, const ResourceVector& demand) const;
+  [[nodiscard]] ResourceVector mins_in(GroupId group) const;
+  [[nodiscard]] ResourceVector min_of(GroupId group) const;
   [[nodiscard]] bool all_mins_fit() const;
   [[nodiscard]] bool is_guaranteed(JobId id, const Job& job) const;
   [[nodiscard]] std::map<std::string, Amount> taken_devices(NodeId node) const;
@@ -145,6 +148,7 @@ class Cluster {
   [[nodiscard]] bool may_be_preempted_in_some_order(const std::vector<Preempted>& tasks,
                                                     const ResourceVector& held) const;
   void check_reclaims(const std::vector<Reclaim>& reclaims);
+  void check_min_of_group(GroupId group, const std::vector<Reclaim>& reclaims);
   void check_sums();
   void check_nobody_could_start();
 

@@ -95,17 +95,30 @@ bool Cluster::is_below_min(TenantId tenant, const ResourceVector& demand) const 
   return true;
 }
 
+ResourceVector Cluster::mins_in(GroupId group) const {
+  ResourceVector mins;
+  for (const auto& [id, terms] : tenants_)
+    if (place_of(terms).group == group) mins += terms.min;
+  for (const auto& [id, terms] : groups_)
+    if (terms.place.group == group) mins += min_of(id);
+  return mins;
+}
+
+/// Where it has none of its own that of all in it.
+ResourceVector Cluster::min_of(GroupId group) const {
+  ResourceVector min = mins_in(group);
+  const GroupTerms& terms = groups_.at(group);
+  for (std::size_t r = 0; r < kMaxResources; ++r) min[r] = terms.min[r].value_or(min[r]);
+  return min;
+}
+
 /// Else they are scaled down.
 bool Cluster::all_mins_fit() const {
-  const auto fit = [&](const ResourceVector& room, const auto& are_in) {
-    ResourceVector mins;
-    for (const auto& [id, terms] : tenants_)
-      if (are_in(id)) mins += terms.min;
-    return mins.fits(room);
-  };
-  return fit(capacity(), [](TenantId) { return true; }) &&
+  return mins_in(GroupId{}).fits(capacity()) &&
          std::all_of(groups_.begin(), groups_.end(), [&](const auto& group) {
-           return fit(group.second.max, [&](TenantId id) { return is_in(id, group.first); });
+           const ResourceVector mins = mins_in(group.first);
+           return mins.fits(min_of(group.first)) && mins.fits(group.second.max) &&
+                  min_of(group.first).fits(group.second.max);
          });
 }
 
@@ -223,7 +236,7 @@ void Cluster::check_nobody_below_min_waits(NodeId node) {
 }
 
 /// What has grown may always go. What is preempted runs beyond its tenant's quota, and not within
-/// its min.
+/// its min, nor within that of a group that the other is not in.
 bool Cluster::may_be_preempted(const Preempted& task, const ResourceVector& held) const {
   const ResourceVector& min = tenants_.at(task.job->tenant).min;
   const ResourceVector quota = cycle_.tenant(task.job->tenant).quota;
@@ -276,6 +289,32 @@ void Cluster::check_reclaims(const std::vector<Reclaim>& reclaims) {
         held -= running.demand;
     INFO("of tenant " << tenant.value);
     REQUIRE(may_be_preempted_in_some_order(tasks, held));
+  }
+  for (const auto& [group, terms] : groups_) check_min_of_group(group, reclaims);
+}
+
+/// Of all that is preempted for others who are not in it.
+void Cluster::check_min_of_group(GroupId group, const std::vector<Reclaim>& reclaims) {
+  ResourceVector held;
+  for (const auto& [task, running] : running_)
+    if (is_in(running.tenant, group) && !running.has_grown && !running.told_to_end)
+      held += running.demand;
+  ResourceVector taken;
+  for (const Reclaim& reclaim : reclaims)
+    if (reclaim.preempted && is_in(running_.at(reclaim.task).tenant, group)) {
+      held -= running_.at(reclaim.task).demand;
+      if (!is_in(reclaim.claimant, group)) taken += running_.at(reclaim.task).demand;
+    }
+  // What those in it have taken of each other comes back to it.
+  for (const Reclaim& reclaim : reclaims)
+    if (reclaim.preempted && is_in(running_.at(reclaim.task).tenant, group) &&
+        is_in(reclaim.claimant, group))
+      held += running_.at(reclaim.task).demand;
+  INFO("of group " << group.value);
+  for (std::size_t r = 0; r < kMaxResources; ++r) {
+    if (taken[r] == 0 || !groups_.at(group).min[r]) continue;
+    ++seen_.preempted_of_group;
+    REQUIRE(held[r] >= *groups_.at(group).min[r]);
   }
 }
 
