@@ -122,8 +122,8 @@ class Checker {
     NodeTraits traits_before;  ///< likewise
     std::int64_t changed_at_us = 0;
     std::int64_t drain_deadline_us = 0;  ///< 0: none
-    std::int64_t drained_at_us = 0;     ///< in the journal's time
-    std::int64_t drain_seen_at_us = 0;  ///< in the simulation's
+    std::int64_t drained_at_us = 0;      ///< in the journal's time
+    std::int64_t drain_seen_at_us = 0;   ///< in the simulation's
   };
 
   static std::vector<std::string> names_of(const ResourceCatalog& catalog);

@@ -68,7 +68,8 @@ void Clients::act_later() {
 void Clients::act() {
   const auto choice = stage_.chance.below(100);
   const Coordinator* leader = coordinators_.leader();
-  if (choice < 55 && leader != nullptr && leader->ledger().live_jobs().size() > enough_jobs_) return;
+  if (choice < 55 && leader != nullptr && leader->ledger().live_jobs().size() > enough_jobs_)
+    return;
   if (choice < 55) return submit();
   if (choice < 68) return cancel();
   if (choice < 74) return apply_tenants();

@@ -68,9 +68,9 @@ WallTime Coordinator::wall_time() const {
 }
 
 caf::error Coordinator::found_cluster(Ledger& ledger) const {
-  const auto created = ledger.append({ClusterCreated{"simulated", simulated_resources().kinds(),
-                                                     terms_.mode, terms_.accounting},
-                                      TokenIssued{Role::join, {}, join_hash()}});
+  const auto created = ledger.append(
+      {ClusterCreated{"simulated", simulated_resources().kinds(), terms_.mode, terms_.accounting},
+       TokenIssued{Role::join, {}, join_hash()}});
   return created ? caf::error{} : created.error();
 }
 
@@ -85,8 +85,7 @@ ClusterSettings Coordinator::settings() const {
   settings.window_tasks = 16;  // small ones, so that windows are refilled
   settings.window_ranges = 4;
   settings.ledger_threads = false;
-  const DealingRules rules =
-      terms_.may_change_rules ? DealingRules(stage_.chance) : terms_.rules;
+  const DealingRules rules = terms_.may_change_rules ? DealingRules(stage_.chance) : terms_.rules;
   settings.allocation = rules.allocation;
   settings.growth = rules.growth;
   settings.preempt_after_ms = rules.preempt_after_ms;
@@ -96,8 +95,7 @@ ClusterSettings Coordinator::settings() const {
     settings.predict = rules.predict;
   }
   if (stage_.chance.percent(50))
-    settings.class_leases_ms["class"] =
-        stage_.chance.between(kLease_ms, settings.longest_lease_ms);
+    settings.class_leases_ms["class"] = stage_.chance.between(kLease_ms, settings.longest_lease_ms);
   settings.history = terms_.history;
   if (stage_.chance.percent(30)) settings.history.tenants.clear();  // until the next start
   settings.wall_clock = [this] { return wall_time(); };

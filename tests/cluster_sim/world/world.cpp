@@ -162,19 +162,19 @@ void World::explain_live_jobs() {
   Coordinator* leader = coordinators_.leader();
   if (leader == nullptr) return;
   const auto explain = [&](JobId id, std::uint32_t index) {
-    leader->ask<Explanation>(
-        ExplainTask{{Role::operator_role, {}, ""}, id, index},
-        [this, id, index](const Expected<Explanation>& told) {
-          if (!told) return;
-          stage_.log.line("task {} of job {} waits", index, id.value);
-          for (const Obstacle& obstacle : told->obstacles)
-            stage_.log.line("  {}", obstacle.message);
-        });
+    leader->ask<Explanation>(ExplainTask{{Role::operator_role, {}, ""}, id, index},
+                             [this, id, index](const Expected<Explanation>& told) {
+                               if (!told) return;
+                               stage_.log.line("task {} of job {} waits", index, id.value);
+                               for (const Obstacle& obstacle : told->obstacles)
+                                 stage_.log.line("  {}", obstacle.message);
+                             });
   };
   for (const JobId id : leader->ledger().live_jobs()) {
     const auto tasks = leader->ledger().job(id)->spec.tasks_max;
     for (std::uint32_t index = 0; index < tasks; ++index)
-      if (const auto task = leader->ledger().task(id, index); !task || task->state == TaskState::pending)
+      if (const auto task = leader->ledger().task(id, index);
+          !task || task->state == TaskState::pending)
         explain(id, index);
   }
   run_until(stage_.time.now_us() + kSecond);
