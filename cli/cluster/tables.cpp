@@ -347,9 +347,9 @@ std::string elastic_text(const JobRecord& job) {
     text += fmt::format("; grows to {} at most, where more do not pay (class {})",
                         job.growth_limit.tasks, job.spec.job_class);
   if (job.winding_down)
-    text += fmt::format(job.tasks.succeeded > 0 ? "; no work is left for {} that have not begun"
-                                                : "; {} have not begun, and will not",
-                        job.tasks.unneeded);
+    text += job.tasks.succeeded > 0
+                ? fmt::format("; no work is left for {} that have not begun", job.tasks.unneeded)
+                : fmt::format("; {} have not begun, and will not", job.tasks.unneeded);
   return text;
 }
 
