@@ -8,6 +8,7 @@
 #include "cli/cluster/json_shapes.hpp"
 #include "cli/cluster/mark_text.hpp"
 #include "cli/cluster/measure_text.hpp"
+#include "state/elastic.hpp"
 
 namespace fairwater::inline cli::inline cluster {
 namespace {
@@ -83,9 +84,10 @@ const Grant* grant_of(const Explanation& explanation) {
 
 std::string heading(const Explanation& explanation) {
   const TaskInfo& task = explanation.task;
-  std::string text = fmt::format("job {} task {} of tenant {}: {}", explanation.job.id.value,
-                                 task.index, tenant_name(explanation.names, explanation.job.tenant),
-                                 to_string(task.record.state));
+  std::string text = fmt::format(
+      "job {} task {} of tenant {}: {}", explanation.job.id.value, task.index,
+      tenant_name(explanation.names, explanation.job.tenant),
+      is_unneeded(explanation.job, task.record) ? "not needed" : to_string(task.record.state));
   if (task.record.state != TaskState::pending && !task.node.empty())
     text += fmt::format(" on node {}, attempt {}", printable(task.node), task.record.attempt);
   return text + "\n";
@@ -195,8 +197,19 @@ std::string transfers_text(const Deal& deal, TenantId tenant, const NameTable& n
   return text.empty() ? "borrowed from nobody and lent to nobody\n" : text;
 }
 
+std::string never_granted_text(const Explanation& explanation) {
+  const JobRecord& job = explanation.job;
+  if (!is_unneeded(job, explanation.task.record)) return "it was never granted\n";
+  const std::string why =
+      job.tasks.succeeded > 0
+          ? "a task of its job ended with success, which says that no work is left"
+          : fmt::format("{} of its job's tasks failed, its least is {}, and none ran any more",
+                        job.tasks.failed, job.spec.tasks_min);
+  return "it had not begun, and will not: " + why + "\n";
+}
+
 std::string grant_text(const Explanation& explanation) {
-  if (!explanation.deal) return "it was never granted\n";
+  if (!explanation.deal) return never_granted_text(explanation);
   const Deal& deal = *explanation.deal;
   const NameTable& names = explanation.names;
   const Grant* grant = grant_of(explanation);

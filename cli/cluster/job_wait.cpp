@@ -19,7 +19,6 @@ constexpr std::int64_t kHold_ms = 30'000;
 constexpr std::int64_t kRefresh_ms = 1000;
 
 int exit_status_of(const TaskRecord& task) {
-  if (task.state == TaskState::cancelled) return kExitCouldNotRun;
   if (task.state != TaskState::failed || !task.result) return kExitDone;
   const TaskResult& result = *task.result;
   if (result.reason == EndReason::could_not_start || result.reason == EndReason::launch_failed)

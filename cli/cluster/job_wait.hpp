@@ -11,7 +11,8 @@
 namespace fairwater::inline cli::inline cluster {
 
 /// 0 when every task succeeded, else the highest exit status of a task (128 + signal for a killed
-/// one); 125 when the job was cancelled or a task could not run.
+/// one); 125 when the job was cancelled or a task could not run. Of a failed job what was stopped
+/// with it or not needed any more does not count.
 [[nodiscard]] int exit_status_of(const JobDetail& job);
 
 /// Waits until the job has ended, also through a coordinator's restart.

@@ -252,6 +252,24 @@ TEST_CASE("a cancelled task that never ran has no arithmetic", "[golden][explain
         "it was never granted\n");
 }
 
+TEST_CASE("why a task of an elastic job was not needed is said", "[golden][explain]") {
+  Explanation explanation = task_of_physics(TaskState::cancelled);
+  JobRecord& job = explanation.job;
+  job.spec.tasks_min = 2;
+  job.spec.tasks_max = 8;
+  job.winding_down = true;
+  job.tasks = {.total = 8, .succeeded = 2, .unneeded = 6};
+  CHECK(explain_text(explanation) ==
+        "job 7 task 3 of tenant physics: not needed\n"
+        "it had not begun, and will not: a task of its job ended with success, which says that no "
+        "work is left\n");
+  CHECK(explain_json(explanation).at("task").at("state") == "cancelled");
+  job.tasks = {.total = 8, .failed = 2, .unneeded = 6};
+  CHECK_THAT(explain_text(explanation),
+             Catch::EndsWith("will not: 2 of its job's tasks failed, its least is 2, and none ran "
+                             "any more\n"));
+}
+
 TEST_CASE("an explanation as JSON carries obstacles and the whole deal", "[golden][explain]") {
   const Json json = explain_json(placed_task());
   CHECK(json.at("grant").at("cycle") == 812);

@@ -41,6 +41,20 @@ TEST_CASE("a task that could not start makes it 125", "[unit][job_wait]") {
   CHECK(exit_status_of(failed_job({failed_with(EndReason::could_not_start, 127)})) == 125);
 }
 
+TEST_CASE("what was stopped with a failed gang, or was not needed, is not counted",
+          "[unit][job_wait]") {
+  JobDetail gang = failed_job({failed_with(EndReason::exited, 7)});
+  TaskInfo stopped = failed_with(EndReason::cancelled, 143, 15);
+  stopped.record.state = TaskState::cancelled;
+  gang.tasks.push_back(stopped);
+  gang.job.tasks = {.total = 2, .failed = 1, .cancelled = 1};
+  CHECK(exit_status_of(gang) == 7);
+  stopped.record.result.reset();
+  gang.tasks.push_back(stopped);
+  gang.job.tasks = {.total = 3, .failed = 1, .cancelled = 1, .unneeded = 1};
+  CHECK(exit_status_of(gang) == 7);
+}
+
 TEST_CASE("a succeeded job is 0, a cancelled one 125", "[unit][job_wait]") {
   JobDetail job;
   job.job.tasks = {.total = 1, .succeeded = 1};

@@ -142,6 +142,16 @@ TEST_CASE("a gang runs again as a whole, also under a new coordinator", "[scenar
   let_end(cluster, gang);
 }
 
+TEST_CASE("waiting for a failed gang tells how its task failed", "[scenario]") {
+  Cluster cluster(nodes_of_two(2));
+  cluster.start();
+  const auto gang = cluster.submit(
+      "tenant: web\ngang: true\ntasks: 3\nresources: {cpu: 1, memory: 64MiB}\n"
+      "command: [bash, -c, '[ $RANK = 1 ] && exit 7; sleep 60']\n");
+  CHECK(cluster.wait({gang}) == 7);
+  CHECK(cluster.job(gang)["tasks"]["cancelled"] == 2);
+}
+
 TEST_CASE("a gang whose node dies starts anew on others, without a retry", "[scenario]") {
   Cluster cluster(nodes_of_two(3));
   cluster.start();
