@@ -38,6 +38,12 @@ const char* share_words(GrantStep step) {
              : "as the next task of the tenant with the smallest weighted dominant share";
 }
 
+/// Growth keeps no accounts, by whatever rule all else is dealt.
+const char* deal_words(const Deal& deal, GrantStep step) {
+  const bool by_share = !deal.keeps_accounts && step != GrantStep::growth;
+  return by_share ? share_words(step) : step_words(step);
+}
+
 /// By which rule the node was chosen; empty where none did.
 std::string choice_text(const Grant& grant) {
   const auto words = [&]() -> const char* {
@@ -215,10 +221,9 @@ std::string grant_text(const Explanation& explanation) {
   const Grant* grant = grant_of(explanation);
   std::string text = fmt::format("granted in cycle {}", explanation.grant_cycle);
   if (grant != nullptr) {
-    text += fmt::format(" for {}, {}", units(grant->cost),
-                        deal.keeps_accounts ? step_words(grant->step) : share_words(grant->step));
-    if (grant->step == GrantStep::growth) return text + "\n";
-    if (grant->beyond_quota) text += ", above its runtime quota on units that were owed to it";
+    text += fmt::format(" for {}, {}", units(grant->cost), deal_words(deal, grant->step));
+    if (grant->beyond_quota && grant->step != GrantStep::growth)
+      text += ", above its runtime quota on units that were owed to it";
     text += choice_text(*grant);
   }
   if (!deal.keeps_accounts) return text + "\n";

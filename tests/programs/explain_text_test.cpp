@@ -246,6 +246,26 @@ TEST_CASE("an explanation says how a task beyond its quota was placed", "[golden
                              "could use, above its runtime quota on units that were owed to it\n"));
 }
 
+TEST_CASE("a task that grew is explained by idle room and the rule that chose its node",
+          "[golden][explain]") {
+  Explanation explanation = placed_task();
+  Deal& deal = *explanation.deal;
+  deal.keeps_accounts = false;
+  deal.lines.clear();
+  deal.grants[0].step = GrantStep::growth;
+  deal.grants[0].beyond_quota = true;
+  const std::string grown =
+      "job 7 task 3 of tenant physics: running on node node-1, attempt 1\n"
+      "granted in cycle 812 for 10 units, by growth into room that nobody else could use (no quota "
+      "counts it; credits pay)\n";
+  CHECK(explain_text(explanation) == grown);
+  deal.grants[0].placement = Placement::spread;
+  CHECK(explain_text(explanation) ==
+        grown +
+            "node chosen by placement spread: of the nodes with room, the one that is least "
+            "full with the task on it\n");
+}
+
 TEST_CASE("a cancelled task that never ran has no arithmetic", "[golden][explain]") {
   CHECK(explain_text(task_of_physics(TaskState::cancelled)) ==
         "job 7 task 3 of tenant physics: cancelled\n"
