@@ -287,6 +287,19 @@ void TenantJobs::end_homing(const TaskKey& key) {
   if (task != job.tasks.end() && task->second.attempt == key.attempt) job.homing.erase(key.index);
 }
 
+std::optional<std::uint32_t> TenantJobs::waits_out(JobId id, std::uint32_t index) const {
+  const auto place = jobs_.find(id);
+  if (place == jobs_.end()) return std::nullopt;
+  const Job& job = place->second;
+  if (!job.record.spec.gang)
+    return job.backing_off.contains(index) ? std::optional{index} : std::nullopt;
+  const auto last = std::max_element(
+      job.backing_off.begin(), job.backing_off.end(), [&](std::uint32_t one, std::uint32_t other) {
+        return job.tasks.at(one).waits_until < job.tasks.at(other).waits_until;
+      });
+  return last == job.backing_off.end() ? std::nullopt : std::optional{*last};
+}
+
 const TaskRecord* TenantJobs::backing_off(JobId id, std::uint32_t index) const {
   const auto place = jobs_.find(id);
   if (place == jobs_.end() || !place->second.backing_off.contains(index)) return nullptr;

@@ -100,6 +100,8 @@ class TenantJobs {
   bool end_backoff(const TaskKey& task);
   /// From here on any node will do.
   void end_homing(const TaskKey& task);
+  /// Whose pause the task waits out: its own or, of a gang, the longest of any of its tasks.
+  [[nodiscard]] std::optional<std::uint32_t> waits_out(JobId job, std::uint32_t index) const;
   /// The record of a task that backs off, else null.
   [[nodiscard]] const TaskRecord* backing_off(JobId job, std::uint32_t index) const;
 

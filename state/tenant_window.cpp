@@ -355,8 +355,10 @@ std::uint64_t TenantJobs::tasks_before(JobId id, std::uint32_t index) const {
   if (place == jobs_.end()) return before;
   const auto queue = ready_.find(queue_of(place->second));
   if (queue == ready_.end()) return before;
+  const QueueKey own = key_of(place->second);
   for (const auto& [key, job] : queue->second) {
-    if (key.second != id) {
+    if (own < key) break;  // it is not among those that may start, and would stand here
+    if (key != own) {
       before += job->claimed();
       continue;
     }

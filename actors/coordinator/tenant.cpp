@@ -225,37 +225,58 @@ std::string saturation_text(const JobRecord& job) {
   return text;
 }
 
-WaitingDescription describe(const TenantActorState& state, const DescribeWaiting& request) {
-  WaitingDescription description;
-  if (const auto* task = state.jobs.backing_off(request.id, request.index)) {
-    const JobKind kind = state.jobs.record(request.id).spec.kind;
-    description.obstacles.push_back(
-        {"backoff", backoff_text(kind, *task, state.context->wall_clock())});
-  }
-  if (!state.jobs.waits(request.id, request.index)) return description;
-  for (const auto& awaited : state.jobs.dependencies(request.id))
-    description.obstacles.push_back(
-        {"dependency", "waits for job " + std::to_string(awaited.value) + " to succeed"});
-  if (state.jobs.is_beyond_limit(request.id, request.index)) {
-    description.obstacles.push_back({"saturation", saturation_text(state.jobs.record(request.id))});
-    return description;
-  }
-  if (state.jobs.waits_to_grow(request.id, request.index)) {
-    description.obstacles.push_back(
-        {"growth",
-         "its job runs as many tasks as it claims; this one starts in room that nobody "
-         "else can use, by its tenant's credit"});
-    return description;
-  }
+std::optional<Obstacle> pause_before(const TenantActorState& state,
+                                     const DescribeWaiting& request) {
+  const auto pausing = state.jobs.waits_out(request.id, request.index);
+  if (!pausing) return std::nullopt;
+  const JobKind kind = state.jobs.record(request.id).spec.kind;
+  const std::string text = backoff_text(kind, *state.jobs.backing_off(request.id, *pausing),
+                                        state.context->wall_clock());
+  if (*pausing == request.index) return Obstacle{"backoff", text};
+  return Obstacle{"backoff",
+                  "its gang waits for task " + std::to_string(*pausing) + " of it: " + text};
+}
+
+/// Of a task beyond those that its elastic job claims.
+Obstacle why_not_grown(const TenantActorState& state, const DescribeWaiting& request) {
+  const ClusterSettings& settings = state.context->settings;
+  const std::string as_many = "its job runs as many tasks as it claims; ";
+  if (settings.allocation == AllocationRule::drf)
+    return {"growth", as_many + "nothing grows under this coordinator's allocation: drf"};
+  if (settings.growth == GrowthRule::bra)
+    return {"growth", as_many + "nothing grows under this coordinator's elastic: bra"};
+  if (state.jobs.is_beyond_limit(request.id, request.index))
+    return {"saturation", saturation_text(state.jobs.record(request.id))};
+  return {"growth",
+          as_many + "this one starts in room that nobody else can use, by its tenant's credit"};
+}
+
+/// What of its tenant's comes before it.
+void add_order(std::vector<Obstacle>& obstacles, const TenantActorState& state,
+               const DescribeWaiting& request) {
   const std::string& user = state.jobs.record(request.id).spec.user;
   const auto users = state.jobs.next_users();
-  if (const auto before = state.jobs.tasks_before(request.id, request.index); before > 0)
-    description.obstacles.push_back({"order", std::to_string(before) + " task(s) of the " +
-                                                  (users ? "same user" : "tenant") +
-                                                  " stand before it in its queue"});
-  if (users)
-    description.obstacles.push_back(
-        {"user", user_turn_text(*users, user, state.jobs.share_of(user))});
+  const auto before = state.jobs.tasks_before(request.id, request.index);
+  if (before > 0)
+    obstacles.push_back({"order", std::to_string(before) + " task(s) of the " +
+                                      (users ? "same user" : "tenant") +
+                                      " stand before it in its queue"});
+  if (users && (before > 0 || users->next != user))
+    obstacles.push_back({"user", user_turn_text(*users, user, state.jobs.share_of(user))});
+}
+
+WaitingDescription describe(const TenantActorState& state, const DescribeWaiting& request) {
+  WaitingDescription description;
+  auto& obstacles = description.obstacles;
+  if (auto pause = pause_before(state, request)) obstacles.push_back(std::move(*pause));
+  if (!state.jobs.waits(request.id, request.index)) return description;
+  for (const auto& awaited : state.jobs.dependencies(request.id))
+    obstacles.push_back(
+        {"dependency", "waits for job " + std::to_string(awaited.value) + " to succeed"});
+  if (state.jobs.waits_to_grow(request.id, request.index))
+    obstacles.push_back(why_not_grown(state, request));
+  else
+    add_order(obstacles, state, request);
   return description;
 }
 

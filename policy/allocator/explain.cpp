@@ -243,9 +243,11 @@ class Explanation {
   }
 
   void add_max(const std::string& holder, Amount used, Amount max, std::size_t resource) {
-    add("max", holder + std::to_string(used) + " of its max of " + amount(max, resource) +
-                   (entry_.is_gang() ? ", the gang asks for " : ", the task asks for ") +
-                   std::to_string(entry_.asked_at_once(resource)));
+    const std::string who = entry_.is_gang() ? "its " + std::to_string(entry_.starts_at_once) +
+                                                   " tasks start together and ask for "
+                                             : "the task asks for ";
+    add("max", holder + std::to_string(used) + " of its max of " + amount(max, resource) + ", " +
+                   who + std::to_string(entry_.asked_at_once(resource)));
   }
 
   /// What others owe it may be held beyond the quota.

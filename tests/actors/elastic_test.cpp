@@ -166,15 +166,42 @@ TEST_CASE("tasks of an elastic job are told who else runs, and again when their 
   CHECK(newest().members->size() >= 2);
 }
 
-TEST_CASE("under bra an elastic job stays as it started", "[actor]") {
+TEST_CASE("where nothing grows an elastic job stays as it started, and says so", "[actor]") {
   ClusterSettings settings = ClusterFixture::default_settings();
-  settings.growth = GrowthRule::bra;
+  std::string rule = "elastic: bra";
+  SECTION("under bra") { settings.growth = GrowthRule::bra; }
+  SECTION("by dominant shares") {
+    settings.allocation = AllocationRule::drf;
+    rule = "allocation: drf";
+  }
   ClusterFixture cluster(settings);
   cluster.apply({tenant_spec("grower", 1)});
   FakeAgent agent = cluster.join("node1", 4);
-  (void)submit_elastic(cluster, elastic_spec("grower", 2, 8));
+  const JobId job = submit_elastic(cluster, elastic_spec("grower", 2, 8));
   (void)cluster.report(agent);
   CHECK(agent.launches().size() == 2);
+  const auto why = cluster.ask<Explanation>(ExplainTask{cluster.operator_caller(), job, 5});
+  REQUIRE(why.engaged());
+  REQUIRE_FALSE(why->obstacles.empty());
+  CHECK(why->obstacles.front().message ==
+        "its job runs as many tasks as it claims; nothing grows under this coordinator's " + rule);
+}
+
+TEST_CASE("an elastic job at its tenant's max is told what its least asks for", "[actor]") {
+  ClusterFixture cluster;
+  TenantSpec grower = tenant_spec("grower", 1);
+  grower.max = {{"cpu", 4000}};
+  cluster.apply({grower});
+  FakeAgent agent = cluster.join("node1", 8);
+  (void)cluster.submit("grower", 1);
+  const JobId job = submit_elastic(cluster, elastic_spec("grower", 4, 6));
+  (void)cluster.report(agent);
+  const auto why = cluster.ask<Explanation>(ExplainTask{cluster.operator_caller(), job, 0});
+  REQUIRE(why.engaged());
+  REQUIRE_FALSE(why->obstacles.empty());
+  CHECK(why->obstacles.front().message ==
+        "holds 1000 of its max of 4000 millicores of cpu, its 4 tasks start together and ask for "
+        "4000");
 }
 
 namespace {

@@ -66,6 +66,53 @@ TEST_CASE("launches that fail are neither use nor loan, and the node drains itse
   }
 }
 
+TEST_CASE("every task of a gang that backs off tells of the pause", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("only", 1)});
+  JobSpec spec;
+  spec.tenant = "only";
+  spec.name = "gang";
+  spec.command = {"work"};
+  spec.tasks_min = spec.tasks_max = 3;
+  spec.gang = true;
+  spec.resources = {{"cpu", 1000}};
+  const auto gang = cluster.ask<JobAccepted>(SubmitJob{cluster.operator_caller(), spec});
+  REQUIRE(gang.engaged());
+  FakeAgent agent = cluster.join("node1", 3);
+  (void)cluster.report(agent);
+  const auto launches = agent.launches();
+  REQUIRE(launches.size() == 3);
+  (void)cluster.submit("only", 5);  // comes later
+  std::vector<TaskResult> failed, stopped;
+  for (const LaunchOrder& order : launches)
+    if (order.task.index == 1) {
+      failed.push_back(ended(order.task, EndReason::launch_failed));
+    } else {
+      agent.running.push_back(order.task);
+      stopped.push_back(ended(order.task, EndReason::cancelled));
+    }
+  (void)cluster.report(agent, failed);
+  agent.running.clear();
+  (void)cluster.report(agent, stopped);
+  const auto first_obstacles = [&](std::uint32_t task) {
+    const auto why =
+        cluster.ask<Explanation>(ExplainTask{cluster.operator_caller(), gang->id, task});
+    REQUIRE(why.engaged());
+    REQUIRE_FALSE(why->obstacles.empty());
+    for (const Obstacle& obstacle : why->obstacles)
+      CHECK_THAT(obstacle.message, !Catch::Contains("stand before it"));
+    return why->obstacles.front();
+  };
+  const Obstacle own = first_obstacles(1);
+  CHECK(own.code == "backoff");
+  CHECK_THAT(own.message, Catch::StartsWith("it is tried again in 1 s, after 1 failed launches"));
+  for (const std::uint32_t other : {0U, 2U}) {
+    const Obstacle first = first_obstacles(other);
+    CHECK(first.code == "backoff");
+    CHECK(first.message == "its gang waits for task 1 of it: " + own.message);
+  }
+}
+
 TEST_CASE("a node that fails every launch is given three tasks and no more", "[actor]") {
   ClusterFixture cluster;
   cluster.apply({tenant_spec("only", 1)});

@@ -157,6 +157,9 @@ TEST_CASE("users take turns, however unequal they submit, and go on so after a r
                                  [](const Obstacle& obstacle) { return obstacle.code == "user"; });
   REQUIRE(turn != why->obstacles.end());
   CHECK_THAT(turn->message, Contains("2 wait; next: user ada, holding 20 units, as user bob, and"));
+  const auto next = cluster.ask<Explanation>(ExplainTask{cluster.operator_caller(), of_ada, 2});
+  REQUIRE(next.engaged());
+  for (const Obstacle& obstacle : next->obstacles) CHECK(obstacle.code != "user");
 
   // Whoever's tasks end, and however many at once, the freed room makes both equal again.
   const auto first_of = [&](JobId job, std::uint32_t tasks) {

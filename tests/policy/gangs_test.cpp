@@ -180,7 +180,8 @@ TEST_CASE("a gang larger than its max, or than the cluster, keeps nobody back") 
   CHECK(cluster.start_ms(beyond_cluster) == -1);
   CHECK(cluster.why(kA, beyond_max) ==
         std::vector<std::string>{
-            "max: holds 0 of its max of 3 millicores of cpu, the gang asks for 4"});
+            "max: holds 0 of its max of 3 millicores of cpu, its 4 tasks start together and ask "
+            "for 4"});
   CHECK(cluster.why(kB, beyond_cluster).front() ==
         "gang_size: its 5 tasks start together, and the allowed nodes have room for 4 of them even "
         "when empty");

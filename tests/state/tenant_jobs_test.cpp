@@ -247,6 +247,26 @@ TEST_CASE("a task that backs off is out of the window until its pause is over",
   CHECK(jobs.backing_off().empty());
 }
 
+TEST_CASE("a gang waits out the pause of its task, behind those that came before",
+          "[unit][tenant_jobs]") {
+  auto jobs = jobs_with(QueuePolicy::fifo);
+  jobs.add(job(1, 2));
+  auto gang = job(2, 2);
+  gang.record.spec.gang = true;
+  jobs.add(gang);
+  jobs.add(job(3, 4));
+  for (const std::uint32_t index : {0, 1}) (void)grant(jobs, 2, index);
+  CHECK_FALSE(jobs.waits_out(JobId{2}, 0));
+  REQUIRE(jobs.end(result_of(2, 1, EndReason::launch_failed), kThen).backing_off);
+  (void)jobs.end(result_of(2, 0, EndReason::cancelled), kThen);
+  CHECK(jobs.waits_out(JobId{2}, 0) == 1);
+  CHECK(jobs.waits_out(JobId{2}, 1) == 1);
+  CHECK_FALSE(jobs.waits_out(JobId{1}, 1));
+  CHECK_FALSE(jobs.waits_out(JobId{9}, 0));
+  CHECK(jobs.tasks_before(JobId{2}, 0) == 2);
+  CHECK(jobs.tasks_before(JobId{3}, 1) == 3);
+}
+
 TEST_CASE("a service that waits again is left to its own node at first", "[unit][tenant_jobs]") {
   auto jobs = jobs_with(GENERATE(QueuePolicy::fifo, QueuePolicy::fair));
   auto service = job(1, 4);
