@@ -69,16 +69,38 @@ caf::error check_some_node_fits(const CoordinatorState& state, const JobSpec& sp
       "resources");
 }
 
-/// No task of the job could ever start where one alone is beyond a max.
+/// What is started at once is a gang, or the least of an elastic job.
+std::uint32_t tasks_at_once(const JobSpec& spec) {
+  if (spec.gang) return spec.tasks_max;
+  return is_elastic(spec) ? spec.tasks_min : 1;
+}
+
+/// So many tasks together have room within the limit.
+Amount most_within(const ResourceVector& limit, const ResourceVector& demand) {
+  Amount most = kUnlimited;
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    if (demand[r] > 0) most = std::min(most, limit[r] / demand[r]);
+  return most;
+}
+
+/// Nothing of the job could ever start where so many of its tasks, which start at once, are beyond
+/// a max.
 caf::error check_max(const CoordinatorState& state, TenantId tenant, const JobSpec& spec,
-                     const ResourceVector& demand) {
+                     const ResourceVector& demand, std::uint32_t at_once) {
   const auto check = [&](TenantId holder, const std::string& whose) -> caf::error {
     const NamedAmounts& max = state.nesting.spec(holder).max;
-    if (demand.fits(*state.context->catalog.to_limit(max, "max"))) return {};
-    return make_error(
-        ErrorCode::invalid_input,
-        "one task asks for " + text_of(spec.resources) + ", more than " + whose + text_of(max),
-        "resources");
+    const Amount most = most_within(*state.context->catalog.to_limit(max, "max"), demand);
+    if (most >= at_once) return {};
+    if (most == 0)
+      return make_error(
+          ErrorCode::invalid_input,
+          "one task asks for " + text_of(spec.resources) + ", more than " + whose + text_of(max),
+          "resources");
+    return make_error(ErrorCode::invalid_input,
+                      std::to_string(at_once) + " tasks start together, each with " +
+                          text_of(spec.resources) + ", more than " + whose + text_of(max) +
+                          " has room for; write " + std::to_string(most) + " or less",
+                      spec.gang ? "tasks" : "tasks.min");
   };
   if (auto wrong = check(tenant, "the tenant's max ")) return wrong;
   for (const TenantId outer : state.nesting.around(tenant))
@@ -88,13 +110,15 @@ caf::error check_max(const CoordinatorState& state, TenantId tenant, const JobSp
   return {};
 }
 
-/// Of the job's steps of memory, those that every max and some node allow.
+/// Of the job's steps of memory, those that every max and some node allow. Tasks that run again
+/// start one by one but for a gang's.
 std::size_t steps_that_fit(const CoordinatorState& state, TenantId tenant, const JobSpec& spec,
                            const PlacementRule* rule) {
+  const std::uint32_t at_once = spec.gang ? spec.tasks_max : 1;
   std::uint32_t step = 0;
   for (; step < spec.profiled.memory_steps.size(); ++step) {
     const auto demand = state.context->catalog.to_vector(amounts_at(spec, step + 1), "resources");
-    if (!demand || check_max(state, tenant, spec, *demand)) break;
+    if (!demand || check_max(state, tenant, spec, *demand, at_once)) break;
     if (!state.nodes.empty() && !state.allocation->could_ever_fit(*demand, rule)) break;
   }
   return step;
@@ -144,7 +168,8 @@ caf::result<TenantAddress> admit_job(const CoordinatorState& state, const AdmitJ
   for (const auto& [resource, amount] : *of_devices) spec.resources[resource] = amount;
   const auto demand = state.context->catalog.to_vector(spec.resources, "resources");
   if (!demand) return demand.error();
-  if (auto wrong = check_max(state, known->second, spec, *demand)) return wrong;
+  if (auto wrong = check_max(state, known->second, spec, *demand, tasks_at_once(spec)))
+    return wrong;
   const PlacementRule* rule = request.job.rule();
   if (auto wrong = check_some_node_fits(state, spec, *demand, rule)) return wrong;
   return TenantAddress{known->second, spec.tenant, state.tenants.at(known->second).actor,

@@ -185,6 +185,44 @@ TEST_CASE("no task is admitted that is beyond the max of one around its tenant",
         "2}");
 }
 
+TEST_CASE("no job is admitted that starts with more tasks than a max has room for",
+          "[actor][tree]") {
+  ClusterFixture cluster;
+  auto specs = departments();
+  specs[0].max = {{"cpu", 5500}};
+  cluster.apply(specs);
+  const auto submit = [&](const std::string& tenant, std::uint32_t min, std::uint32_t max) {
+    JobSpec job;
+    job.tenant = tenant;
+    job.command = {"true"};
+    job.resources = {{"cpu", 1000}};
+    job.tasks_min = min;
+    job.tasks_max = max;
+    job.gang = min == max;
+    return cluster.ask<JobAccepted>(SubmitJob{cluster.operator_caller(), job});
+  };
+  const std::string owner = specs[0].name;
+  CHECK(submit(owner, 5, 5).engaged());
+  CHECK(submit(owner, 5, 100).engaged());
+  const auto gang = submit(owner, 6, 6);
+  REQUIRE_FALSE(gang.engaged());
+  CHECK(details(gang.error()).field == "tasks");
+  CHECK(details(gang.error()).message ==
+        "6 tasks start together, each with {cpu: 1}, more than the tenant's max {cpu: 5.5} has "
+        "room for; write 5 or less");
+  const auto elastic = submit(owner, 6, 7);
+  REQUIRE_FALSE(elastic.engaged());
+  CHECK(details(elastic.error()).field == "tasks.min");
+  specs[4].max = {{"cpu", 4000}};
+  specs[0].max = {};
+  cluster.apply(specs);
+  const auto in_group = submit(owner, 5, 5);
+  REQUIRE_FALSE(in_group.engaged());
+  CHECK(details(in_group.error()).message ==
+        "5 tasks start together, each with {cpu: 1}, more than the max of science, which the "
+        "tenant is in, {cpu: 4} has room for; write 4 or less");
+}
+
 TEST_CASE("what would be no tree is refused by name, and nothing changes", "[actor][tree]") {
   ClusterFixture cluster;
   cluster.apply(departments());
