@@ -75,6 +75,7 @@ class NamesInUse {
 
 LedgerMeasure measure_of(const ClusterCreated& cluster) {
   LedgerMeasure measure{.accounting = cluster.accounting};
+  if (cluster.mode == DealMode::slots) return measure;
   for (const auto& kind : cluster.resources)
     if (kind.name == "cpu") measure.millicores_per_unit = kind.granule / kind.units;
   return measure;

@@ -115,7 +115,8 @@ struct LedgerStanding {
 /// What the ledger's balances count: units, or unit-milliseconds.
 struct LedgerMeasure {
   Accounting accounting = Accounting::units;
-  std::int64_t millicores_per_unit = 0;  ///< 0: the cluster counts no processors
+  /// 0: the cluster counts no processors, or slots, of which a task takes one whatever it asks for.
+  std::int64_t millicores_per_unit = 0;
   friend bool operator==(const LedgerMeasure&, const LedgerMeasure&) = default;
 };
 [[nodiscard]] LedgerMeasure measure_of(const ClusterCreated& cluster);

@@ -13,6 +13,13 @@ std::string read(std::string_view text, const LedgerMeasure& measure) {
   return details(balance.error()).message;
 }
 
+TEST_CASE("where slots are counted a unit is no part of a processor", "[unit][balances]") {
+  ClusterCreated cluster{"c", ResourceCatalog{}.kinds(), DealMode::sized};
+  CHECK(measure_of(cluster).millicores_per_unit == 100);
+  cluster.mode = DealMode::slots;
+  CHECK(measure_of(cluster) == LedgerMeasure{});
+}
+
 TEST_CASE("balances are read as listings show them, exactly", "[unit][balances]") {
   const LedgerMeasure time{Accounting::time, 100};
   CHECK(read("8core-s", time) == "80000");
