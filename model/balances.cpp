@@ -29,14 +29,6 @@ Scale scale_of(std::string_view unit, const LedgerMeasure& measure) {
   return {};
 }
 
-/// Millionths as a decimal number.
-std::string decimal(Wide millionths) {
-  std::string text = std::to_string(static_cast<std::int64_t>(millionths / 1'000'000)) + ".";
-  text += std::to_string(static_cast<std::int64_t>(1'000'000 + millionths % 1'000'000)).substr(1);
-  while (text.back() == '0') text.pop_back();
-  return text;
-}
-
 std::string_view what_is_right(const LedgerMeasure& measure) {
   if (measure.accounting == Accounting::units)
     return "this ledger counts units; write a whole number above 0, e.g. 12";
@@ -109,7 +101,7 @@ Expected<Units> unit_ms_of(const BalanceConversion& conversion, const LedgerMeas
     return refuse(
         "is no rate that can be kept exactly: write a number of core-seconds that is a "
         "multiple of " +
-        decimal(measure.millicores_per_unit) + ", e.g. 60");
+        millionths_text(measure.millicores_per_unit) + ", e.g. 60");
   return static_cast<Units>(product / divisor);
 }
 

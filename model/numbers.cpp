@@ -30,4 +30,12 @@ std::optional<Number> read_number(std::string_view text) {
   return number;
 }
 
+std::string millionths_text(std::int64_t millionths) {
+  constexpr std::int64_t kMillion = 1'000'000;
+  std::string text = std::to_string(millionths / kMillion);
+  std::string fraction = std::to_string(kMillion + millionths % kMillion).substr(1);
+  while (!fraction.empty() && fraction.back() == '0') fraction.pop_back();
+  return fraction.empty() ? text : text + "." + fraction;
+}
+
 }  // namespace fairwater::inline model

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "policy/core/types.hpp"
@@ -20,5 +22,8 @@ struct Number {
 /// Splits `1.5GiB` into 1.5 and `GiB`. None without a leading digit, for a point without digits
 /// after it, or for more digits than can be exact.
 [[nodiscard]] std::optional<Number> read_number(std::string_view text);
+
+/// `0.5` for 500,000 millionths.
+[[nodiscard]] std::string millionths_text(std::int64_t millionths);
 
 }  // namespace fairwater::inline model

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/numbers.hpp"
 #include "policy/quota/tree_weights.hpp"
 
 namespace fairwater::inline model {
@@ -169,23 +170,38 @@ std::optional<TenantNesting::Fault> TenantNesting::place_fault(TenantId tenant) 
                placed.name);
 }
 
+namespace {
+
+struct Setting {
+  const char* key;
+  std::string value;  ///< as it is written
+};
+
+/// The first that the tenant has, of those that only tenants that run jobs may have.
+std::optional<Setting> setting_of_jobs(const TenantSpec& spec) {
+  const TenantSpec plain;
+  if (spec.queue != plain.queue) return Setting{"queue", std::string{to_string(spec.queue)}};
+  if (spec.repay_millionths != plain.repay_millionths)
+    return Setting{"repay", millionths_text(spec.repay_millionths)};
+  if (!spec.may_lend) return Setting{"may_lend", "false"};
+  if (spec.placement != plain.placement)
+    return Setting{"placement", std::string{to_string(spec.placement)}};
+  if (!spec.may_borrow) return Setting{"may_borrow", "false"};
+  if (!spec.lend_cap.empty()) return Setting{"lend_cap", spec.lend_cap};
+  if (!spec.borrow_cap.empty()) return Setting{"borrow_cap", spec.borrow_cap};
+  if (!spec.run_as.empty()) return Setting{"run_as", to_text(spec.run_as)};
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<TenantNesting::Fault> TenantNesting::group_fault(TenantId tenant) const {
   const TenantSpec& group = spec(tenant);
-  const TenantSpec plain;
-  const std::pair<const char*, bool> keys[] = {
-      {"queue", group.queue != plain.queue},
-      {"repay", group.repay_millionths != plain.repay_millionths},
-      {"may_lend", group.may_lend != plain.may_lend},
-      {"placement", group.placement != plain.placement},
-      {"may_borrow", group.may_borrow != plain.may_borrow},
-      {"lend_cap", group.lend_cap != plain.lend_cap},
-      {"borrow_cap", group.borrow_cap != plain.borrow_cap},
-      {"run_as", group.run_as != plain.run_as}};
-  for (const auto& [key, is_given] : keys)
-    if (is_given)
-      return Fault{
-          group.name, key,
-          "is for tenants that run jobs: " + group.name + " has tenants, which run its jobs"};
+  if (const auto setting = setting_of_jobs(group))
+    return Fault{group.name, setting->key,
+                 setting->value + " is for tenants that run jobs, and " + group.name +
+                     " has tenants, which run its jobs; name " + group.name +
+                     " in the file without it"};
   if (group.leaving)
     return Fault{group.name, "leaving",
                  group.name + " is leaving; it stays where the file names it, too"};

@@ -3,17 +3,10 @@
 #include <utility>
 
 #include "actors/coordinator/state.hpp"
+#include "model/numbers.hpp"
 
 namespace fairwater::inline actors::inline coordinator::coordination {
 namespace {
-
-/// `0.5` for 500,000 millionths.
-std::string millionths_text(std::uint32_t millionths) {
-  std::string text = std::to_string(millionths / 1'000'000);
-  std::string fraction = std::to_string(1'000'000 + millionths % 1'000'000).substr(1);
-  while (!fraction.empty() && fraction.back() == '0') fraction.pop_back();
-  return fraction.empty() ? text : text + "." + fraction;
-}
 
 template <class Value>
 void note(TenantChange& change, const char* field, const Value& before, const Value& after) {

@@ -110,33 +110,40 @@ TEST_CASE("what one with tenants may not say is told by name", "[unit][tenant_ne
   auto specs = specs_of(kDepartments);
   TenantSpec& physics = specs.at(TenantId{3});
   const auto fault = [&] { return text_of(TenantNesting(specs).terms_faults()); };
-  const std::string rest =
-      ": is for tenants that run jobs: physics has tenants, which run its jobs";
+  const auto refused = [](const std::string& value) {
+    return ": " + value +
+           " is for tenants that run jobs, and physics has tenants, which run its jobs; name "
+           "physics in the file without it";
+  };
   SECTION("queue") {
     physics.queue = QueuePolicy::fair;
-    CHECK(fault() == "physics, queue" + rest);
+    CHECK(fault() == "physics, queue" + refused("fair"));
   }
   SECTION("repay") {
-    physics.repay_millionths = 1;
-    CHECK(fault() == "physics, repay" + rest);
+    physics.repay_millionths = 250'000;
+    CHECK(fault() == "physics, repay" + refused("0.25"));
   }
   SECTION("lend") {
     physics.may_lend = false;
-    CHECK(fault() == "physics, may_lend" + rest);
+    CHECK(fault() == "physics, may_lend" + refused("false"));
   }
   SECTION("borrow") {
     physics.may_borrow = false;
-    CHECK(fault() == "physics, may_borrow" + rest);
+    CHECK(fault() == "physics, may_borrow" + refused("false"));
   }
   SECTION("caps") {
     physics.borrow_cap = "1h";
-    CHECK(fault() == "physics, borrow_cap" + rest);
-    physics.lend_cap = "1h";
-    CHECK(fault() == "physics, lend_cap" + rest);
+    CHECK(fault() == "physics, borrow_cap" + refused("1h"));
+    physics.lend_cap = "5core-h";
+    CHECK(fault() == "physics, lend_cap" + refused("5core-h"));
+  }
+  SECTION("placement") {
+    physics.placement = Placement::spread;
+    CHECK(fault() == "physics, placement" + refused("spread"));
   }
   SECTION("run_as") {
     physics.run_as.user = "alice";
-    CHECK(fault() == "physics, run_as" + rest);
+    CHECK(fault() == "physics, run_as" + refused("alice"));
   }
 }
 
