@@ -48,7 +48,9 @@ DebtSettings read_debts(const Field& field) {
   fields.read("cap", settings.cap);
   fields.read("half_life", settings.half_life_ms, [](const Field& half_life) {
     const std::int64_t ms = half_life.duration_ms();
-    if (ms <= 0) half_life.fail("debts become half in some time, e.g. 7d");
+    if (ms <= 0)
+      half_life.fail("'" + half_life.text() +
+                     "' is no time in which debts become half; write more, e.g. 7d");
     return ms;
   });
   fields.done();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/balances.hpp"
+#include "model/numbers.hpp"
 
 namespace fairwater::inline model {
 namespace {
@@ -93,10 +94,9 @@ caf::error validate(const TenantSpec& spec) {
           "max." + name);
   }
   if (spec.repay_millionths < 1 || spec.repay_millionths > 1'000'000)
-    return make_error(
-        ErrorCode::invalid_input,
-        std::to_string(spec.repay_millionths) + " millionths: must be above 0 and at most 1",
-        "repay");
+    return make_error(ErrorCode::invalid_input,
+                      millionths_text(spec.repay_millionths) + " is not above 0 and at most 1",
+                      "repay");
   return validate(spec.run_as);
 }
 

@@ -38,8 +38,10 @@ TEST_CASE("an invalid tenant is refused naming the field", "[unit][tenant]") {
       {[](TenantSpec& s) { s.min["cpu"] = -1; }, "min.cpu", "-1"},
       {[](TenantSpec& s) { s.max["cpu"] = 3500; }, "max.cpu", "3.5 is below min, which is 4"},
       {[](TenantSpec& s) { s.max["a b"] = 1; }, "max", "'a b'"},
-      {[](TenantSpec& s) { s.repay_millionths = 0; }, "repay", "above 0"},
-      {[](TenantSpec& s) { s.repay_millionths = 1'000'001; }, "repay", "at most 1"},
+      {[](TenantSpec& s) { s.repay_millionths = 0; }, "repay", "0 is not above 0 and at most 1"},
+      {[](TenantSpec& s) { s.repay_millionths = 1'000'001; }, "repay",
+       "1.000001 is not above 0 and at most 1"},
+      {[](TenantSpec& s) { s.repay_millionths = 2'000'000; }, "repay", "2 is not above 0"},
   };
   CHECK_FALSE(validate(physics()));
   for (const auto& rejection : rejections) {
