@@ -21,6 +21,18 @@ caf::error no_such_devices(const JobSpec& spec) {
                     "devices");
 }
 
+/// `amount` is less than the `named` devices are.
+caf::error too_few(Amount amount, Amount named, const std::string& resource) {
+  const bool is_shared = resource == kSharedGpus;
+  const std::string of_each = is_shared ? " thousandths of a gpu" : "";
+  return make_error(ErrorCode::invalid_input,
+                    "a task asks for " + std::to_string(amount) + of_each + ", and devices names " +
+                        std::to_string(named) + (is_shared ? " gpus" : " of them") +
+                        "; leave the amount out, or write " +
+                        std::to_string(named * (is_shared ? kMilliPerGpu : 1)),
+                    "resources." + resource);
+}
+
 /// Amounts of the devices that the job names, where it says none; by the first node that it allows.
 /// `invalid_input` where it says less, or where no node has them.
 Expected<NamedAmounts> amounts_of_devices(const CoordinatorState& state, const AdmittedJob& job) {
@@ -37,11 +49,7 @@ Expected<NamedAmounts> amounts_of_devices(const CoordinatorState& state, const A
       if (asked == spec.resources.end())
         amounts[kind.resource] = named * (is_shared ? kMilliPerGpu : 1);
       else if ((is_shared ? Amount{shared_gpus(asked->second).gpus} : asked->second) < named)
-        return make_error(ErrorCode::invalid_input,
-                          "a task asks for " + std::to_string(asked->second) +
-                              ", and devices names " + std::to_string(named) +
-                              " of them; leave the amount out, or raise it",
-                          "resources." + kind.resource);
+        return too_few(asked->second, named, kind.resource);
     }
     return amounts;
   }

@@ -209,7 +209,22 @@ TEST_CASE("an amount below the devices that are named is refused", "[actor][devi
   REQUIRE_FALSE(refused.engaged());
   CHECK(details(refused.error()).field == "resources.gpu");
   CHECK_THAT(details(refused.error()).message,
-             Contains("a task asks for 1, and devices names 2 of them"));
+             Contains("a task asks for 1, and devices names 2 of them; leave the amount out, or "
+                      "write 2"));
+}
+
+TEST_CASE("thousandths below the gpus that are named are refused with what would be enough",
+          "[actor][devices]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("physics", 1)});
+  FakeAgent agent = cluster.join(sharing_node("one", {"gpu0", "gpu1"}));
+  const auto refused = submit_for(cluster, {"gpu0", "gpu1"}, 500, 1, "gpu_milli");
+  REQUIRE_FALSE(refused.engaged());
+  CHECK(details(refused.error()).field == "resources.gpu_milli");
+  CHECK(details(refused.error()).message ==
+        "a task asks for 500 thousandths of a gpu, and devices names 2 gpus; leave the amount out, "
+        "or write 2000");
+  CHECK(submit_for(cluster, {"gpu0", "gpu1"}, 2000, 1, "gpu_milli").engaged());
 }
 
 TEST_CASE("a node whose devices and amount differ is refused", "[unit][devices]") {
