@@ -125,6 +125,29 @@ void check_shares(const sim::Cluster& cluster, const sim::Generator& generator,
                                  asked.low, asked.high));
 }
 
+/// On a pool jobs grow by single units of the ledger.
+void check_elastic_unit(const sim::Scenario& scenario, const sim::Generator& generator,
+                        const std::string& path) {
+  const std::string& policy = scenario.policy.name;
+  if (!sim::needs_pool(policy) || generator.min_units == generator.max_units) return;
+  const AllocatorSettings& settings = scenario.cluster.settings;
+  for (std::size_t r = 0; r < generator.demand.size(); ++r) {
+    ResourceVector asked;
+    asked[r] = generator.demand[r].high;
+    const Units cost = cost_in_units(asked, settings.granules, settings.units);
+    if (cost == 1) continue;
+    const std::string& name = scenario.cluster.resources[r];
+    const Amount most = settings.granules[r] / settings.units[r];
+    const std::string less =
+        most > 0 ? "write " + format_amount(name, most) + " or less" : "leave it out";
+    throw InputError(
+        path + "resources." + name,
+        fmt::format("{} costs {} units of the ledger, and policy {} has elastic jobs that grow by "
+                    "one; {}, or give {} a larger granule (resources)",
+                    format_amount(name, asked[r]), cost, policy, less, name));
+  }
+}
+
 void check_generator(const sim::Cluster& cluster, const sim::Generator& generator,
                      const std::string& path) {
   ResourceVector largest;
@@ -179,9 +202,11 @@ void check(SimFileDraft& draft) {
                        "has jobs of '" + name + "', which has tenants to run its jobs");
   if (sim::has_services(draft.scenario) && draft.scenario.engine.end_ms == 0)
     throw InputError("end", "is missing: services run until then, as in end: 2h");
-  for (std::size_t i = 0; i < draft.scenario.generators.size(); ++i)
-    check_generator(cluster, draft.scenario.generators[i],
-                    fmt::format("workload.generators[{}].", i));
+  for (std::size_t i = 0; i < draft.scenario.generators.size(); ++i) {
+    const std::string path = fmt::format("workload.generators[{}].", i);
+    check_generator(cluster, draft.scenario.generators[i], path);
+    check_elastic_unit(draft.scenario, draft.scenario.generators[i], path);
+  }
   auto& left_out = draft.scenario.left_out.fit_no_node;
   left_out = sim::remove_impossible_jobs(cluster, draft.scenario.trace);
   if (left_out > 0 && !draft.may_leave_out)

@@ -80,7 +80,10 @@ Expected<std::unique_ptr<Scheduler>> ElasticScheduler::make(const ElasticOptions
     const Units room = options.policy == "fair" ? units : std::min(units, quotas[job.tenant]);
     const std::string field = fmt::format("jobs[{}]", j);
     if (job.min_units < job.max_units && cost != 1)
-      return refuse("one unit of an elastic job must cost one ledger unit", field);
+      return refuse(fmt::format("a unit of this elastic job costs {} units of the ledger, and has "
+                                "to cost one under policy {}",
+                                cost, options.policy),
+                    field);
     if (!job.demand.fits(cluster.nodes[0].capacity))
       return refuse("asks for a resource that the pool does not have", field);
     if (Wide{job.min_units} * cost > room)

@@ -121,6 +121,26 @@ TEST_CASE("elastic jobs have units or tasks from a least to a most", "[unit][sim
              Catch::StartsWith("workload.generators[0].resources: 17 times as much fits not even"));
 }
 
+TEST_CASE("where jobs grow by single units a unit of them costs one", "[unit][sim-file]") {
+  const auto file = [](const std::string& resources, const std::string& policy) {
+    const std::string text = changed("tasks: [1, 4]", "units: [1, 4]");
+    return changed_in(
+        changed_in(text, "resources: {cpu: 1, memory: [512MiB, 2GiB]}", "resources: " + resources),
+        "name: easy", "name: " + policy);
+  };
+  for (const char* policy : {"qrea", "crea", "bra", "qrea-rebalance", "fair"})
+    CHECK_THAT(refusal_of(file("{cpu: [0.1, 1]}", policy)),
+               Catch::StartsWith("workload.generators[0].resources.cpu: 1 costs 10 units of the "
+                                 "ledger, and policy " +
+                                 std::string(policy) +
+                                 " has elastic jobs that grow by one; write 0.1 or less") &&
+                   Catch::Contains("(line 17 of s.yaml)"));
+  CHECK_THAT(refusal_of(file("{cpu: 0.1, memory: 1GiB}", "qrea")),
+             Catch::StartsWith("workload.generators[0].resources.memory: 1 GiB costs 4 units"));
+  CHECK(parse_sim_file(file("{cpu: 0.1, memory: 256MiB}", "qrea"), "s.yaml"));
+  CHECK(parse_sim_file(file("{cpu: 1}", "sequence"), "s.yaml"));
+}
+
 TEST_CASE("a simulation file says how long tasks of elastic jobs take to give back",
           "[unit][sim-file]") {
   const auto grace_of = [](const std::string& keys) {
