@@ -48,12 +48,29 @@ TenantInfo describe(const CoordinatorState& state, TenantId id, const TenantEntr
   return info;
 }
 
+/// Of one that takes no tasks now: `is drained`.
+std::string why_closed(const NodeEntry& node) {
+  switch (node.state) {
+    case NodeState::down:
+      return "is down";
+    case NodeState::draining:
+      return "drains";
+    case NodeState::drained:
+      return "is drained";
+    case NodeState::up:
+      break;
+  }
+  return node.problem.empty() ? "is up, and takes none for a moment" : node.problem;
+}
+
 ObstacleNames names_around(const CoordinatorState& state, TenantId tenant) {
   ObstacleNames names;
   for (const ResourceKind& kind : state.context->catalog.kinds())
     names.resources.push_back(kind.name);
   for (const TenantId outer : state.nesting.around(tenant))
     names.groups.emplace(GroupId{outer.value}, state.nesting.spec(outer).name);
+  for (const auto& [id, node] : state.nodes)
+    if (!node.accepts) names.closed.emplace(id, why_closed(node));
   return names;
 }
 

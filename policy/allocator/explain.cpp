@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "policy/allocator/closed_nodes.hpp"
 #include "policy/allocator/explain_preemption.hpp"
 #include "policy/allocator/gangs.hpp"
 #include "policy/allocator/time_marks.hpp"
@@ -63,76 +64,114 @@ class Explanation {
     return named == names_.groups.end() ? "group " + std::to_string(group.value) : named->second;
   }
 
-  /// Adds the first obstacle that the nodes put up, narrowing them down. True when there is none
-  /// but that they are busy now.
-  bool explain_nodes() {
+  /// How many nodes come through one question after the other, and the most that is on any of them.
+  struct Narrowed {
     std::size_t up = 0;
     std::size_t allowed = 0;
     std::size_t large_enough = 0;
+    std::size_t large_enough_one_day = 0;
     std::size_t with_room = 0;
     std::size_t with_devices = 0;
     std::size_t kept = 0;
     std::size_t kept_for_it = 0;
     ResourceVector most_capacity;
+    ResourceVector most_with_closed;  ///< of the capacity, on those that take no tasks now as well
     ResourceVector most_one_day;
-    std::size_t large_enough_one_day = 0;
     ResourceVector most_free;
+    ClosedNodes closed;
+    ClosedNodes closed_allowed;
+    ClosedNodes closed_large_enough;
+  };
+
+  [[nodiscard]] Narrowed narrow_nodes() const {
+    Narrowed nodes;
     for (const auto& [id, node] : state_.nodes()) {
-      if (!node.accepts) continue;
-      ++up;
-      if (range_.rule != nullptr && !range_.rule->allows(node.traits)) continue;
-      ++allowed;
-      const ResourceVector free = node.free();
-      for (std::size_t r = 0; r < kMaxResources; ++r) {
-        most_capacity[r] = std::max(most_capacity[r], node.capacity[r]);
-        most_free[r] = std::max(most_free[r], free[r]);
-      }
-      large_enough += range_.demand.fits(node.capacity) && has_shares_when_empty(node) ? 1 : 0;
-      const ResourceVector one_day = node.free_one_day();
-      for (std::size_t r = 0; r < kMaxResources; ++r)
-        most_one_day[r] = std::max(most_one_day[r], one_day[r]);
-      large_enough_one_day +=
-          range_.demand.fits(one_day) && state_.has_shares_one_day(node, range_) ? 1 : 0;
-      if (node.reservation && !is_kept_for_another(node)) ++kept_for_it;
-      if (!range_.demand.fits(free)) continue;
-      if (!state_.has_devices_for(node, range_)) {
-        ++with_room;
+      if (!node.accepts) {
+        narrow_closed(node, nodes);
         continue;
       }
-      ++with_room;
-      ++with_devices;
-      kept += is_kept_for_another(node) ? 1 : 0;
+      ++nodes.up;
+      if (!is_allowed(node)) continue;
+      ++nodes.allowed;
+      const ResourceVector free = node.free();
+      const ResourceVector one_day = node.free_one_day();
+      for (std::size_t r = 0; r < kMaxResources; ++r) {
+        nodes.most_capacity[r] = std::max(nodes.most_capacity[r], node.capacity[r]);
+        nodes.most_with_closed[r] = std::max(nodes.most_with_closed[r], node.capacity[r]);
+        nodes.most_one_day[r] = std::max(nodes.most_one_day[r], one_day[r]);
+        nodes.most_free[r] = std::max(nodes.most_free[r], free[r]);
+      }
+      nodes.large_enough += is_large_enough(node) ? 1 : 0;
+      nodes.large_enough_one_day +=
+          range_.demand.fits(one_day) && state_.has_shares_one_day(node, range_) ? 1 : 0;
+      if (node.reservation && !is_kept_for_another(node)) ++nodes.kept_for_it;
+      if (!range_.demand.fits(free)) continue;
+      ++nodes.with_room;
+      if (!state_.has_devices_for(node, range_)) continue;
+      ++nodes.with_devices;
+      nodes.kept += is_kept_for_another(node) ? 1 : 0;
     }
-    const std::size_t known = state_.nodes().size();
-    if (up == 0)
-      add("no_node_up", "none of " + std::to_string(known) + " nodes is up and accepts tasks");
-    else if (allowed == 0)
-      add("placement", "none of the " + std::to_string(up) +
-                           " nodes that accept tasks is at an allowed site with matching labels" +
-                           (names_devices(range_) ? " and has the devices that it names" : ""));
-    else if (large_enough == 0)
-      add("node_size",
-          "no allowed node is large enough even when empty: " + shortage(most_capacity));
-    else if (large_enough_one_day == 0)
-      add("node_busy",
-          "services hold too much of every allowed node, and run until they are "
-          "cancelled: " +
-              shortage(most_one_day));
-    else if (with_room == 0)
-      add("node_busy",
-          "no allowed node has room now: " + shortage(most_free) +
-              (kept_for_it == 0 ? std::string{}
-                                : "; " + std::to_string(kept_for_it) +
-                                      " of them keep what becomes free for the tenant") +
-              expected_start());
-    else if (with_devices == 0)
-      add("device", takes_shares() ? shares_text() : holders_text());
-    else if (with_devices == kept)
-      add("node_busy", "the " + std::to_string(kept) +
-                           " allowed nodes with room keep it for larger tasks that are due");
-    return large_enough > 0;
+    return nodes;
   }
 
+  void narrow_closed(const NodeRoom& node, Narrowed& nodes) const {
+    nodes.closed.add(node, names_);
+    if (!is_allowed(node)) return;
+    nodes.closed_allowed.add(node, names_);
+    for (std::size_t r = 0; r < kMaxResources; ++r)
+      nodes.most_with_closed[r] = std::max(nodes.most_with_closed[r], node.capacity[r]);
+    if (is_large_enough(node)) nodes.closed_large_enough.add(node, names_);
+  }
+
+  /// Adds the first obstacle that the nodes put up, narrowing them down. True when there is none
+  /// but that they are busy now.
+  bool explain_nodes() {
+    const Narrowed nodes = narrow_nodes();
+    if (nodes.up == 0)
+      add("no_node_up", "none of " + std::to_string(state_.nodes().size()) +
+                            " nodes is up and accepts tasks" +
+                            (names_.closed.empty() ? "" : ": " + nodes.closed.list()));
+    else if (nodes.allowed == 0)
+      add("placement", "none of the " + std::to_string(nodes.up) +
+                           " nodes that accept tasks is at an allowed site with matching labels" +
+                           (names_devices(range_) ? " and has the devices that it names" : "") +
+                           nodes.closed_allowed.text("is", "are"));
+    else if (nodes.large_enough == 0)
+      add("node_size", size_text(nodes));
+    else if (nodes.large_enough_one_day == 0)
+      add("node_busy",
+          "services hold too much of every allowed node, and run until they are cancelled: " +
+              shortage(nodes.most_one_day) +
+              nodes.closed_large_enough.text("is large enough", "are large enough"));
+    else if (nodes.with_room == 0)
+      add("node_busy",
+          "no allowed node has room now: " + shortage(nodes.most_free) +
+              (nodes.kept_for_it == 0 ? std::string{}
+                                      : "; " + std::to_string(nodes.kept_for_it) +
+                                            " of them keep what becomes free for the tenant") +
+              expected_start());
+    else if (nodes.with_devices == 0)
+      add("device", takes_shares() ? shares_text() : holders_text());
+    else if (nodes.with_devices == nodes.kept)
+      add("node_busy", "the " + std::to_string(nodes.kept) +
+                           " allowed nodes with room keep it for larger tasks that are due");
+    return nodes.large_enough > 0;
+  }
+
+  [[nodiscard]] std::string size_text(const Narrowed& nodes) const {
+    const ClosedNodes& closed = nodes.closed_large_enough;
+    if (!closed.any())
+      return "no allowed node is large enough even when empty: " + shortage(nodes.most_with_closed);
+    return "no allowed node that takes tasks now is large enough: " +
+           shortage(nodes.most_capacity) + closed.text("is", "are");
+  }
+
+  [[nodiscard]] bool is_allowed(const NodeRoom& node) const {
+    return range_.rule == nullptr || range_.rule->allows(node.traits);
+  }
+  [[nodiscard]] bool is_large_enough(const NodeRoom& node) const {
+    return range_.demand.fits(node.capacity) && has_shares_when_empty(node);
+  }
   [[nodiscard]] bool takes_shares() const { return state_.takes_shares(range_.demand); }
   [[nodiscard]] bool has_shares_when_empty(const NodeRoom& node) const {
     return !takes_shares() ||
@@ -149,7 +188,7 @@ class Explanation {
     for (const auto& [id, node] : state_.nodes()) {
       const bool has_gpus = state_.shared_devices(node) != nullptr;
       if (!node.accepts || !has_gpus || !range_.demand.fits(node.free())) continue;
-      if (range_.rule != nullptr && !range_.rule->allows(node.traits)) continue;
+      if (!is_allowed(node)) continue;
       is_kept = is_kept || !state_.kept_from(node, range_).empty();
       const std::optional<GpuNode>& room = node.gpu_room;
       if (!room) continue;
@@ -199,14 +238,25 @@ class Explanation {
     const std::uint64_t tasks = entry_.starts_at_once;
     const std::string together = "its " + std::to_string(tasks) + " tasks start together, and ";
     if (room.one_day < tasks) {
-      add("gang_size", together + "the allowed nodes have room for " +
-                           std::to_string(room.one_day) + " of them even when empty");
+      add("gang_size", together + gang_size_text(room, tasks));
       return true;
     }
     if (room.now < tasks)
       add("gang", together + "there is room for " + std::to_string(room.now) + " of them now" +
                       expected_start());
     return false;
+  }
+
+  [[nodiscard]] std::string gang_size_text(const GangRoom& room, std::uint64_t tasks) const {
+    const auto for_so_many = [](std::uint64_t count) {
+      return " have room for " + std::to_string(count) + " of them even when empty";
+    };
+    const std::uint64_t with_closed = room.one_day + room.closed_one_day;
+    if (with_closed < tasks) return "the allowed nodes" + for_so_many(with_closed);
+    ClosedNodes closed;
+    for (const NodeRoom* node : room.closed) closed.add(*node, names_);
+    return "the allowed nodes that take tasks now" + for_so_many(room.one_day) +
+           "; with those that take none now they have room for all: " + closed.list();
   }
 
   /// Where its job has a place.

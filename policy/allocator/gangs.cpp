@@ -72,8 +72,12 @@ std::vector<std::string> gpus_for(const AllocatorState& state, const NodeRoom& n
   return {names.begin(), names.end()};
 }
 
+bool rule_allows(const WindowRange& gang, const NodeRoom& node) {
+  return gang.range.rule == nullptr || gang.range.rule->allows(node.traits);
+}
+
 bool is_allowed(const WindowRange& gang, const NodeRoom& node) {
-  return node.accepts && (gang.range.rule == nullptr || gang.range.rule->allows(node.traits));
+  return node.accepts && rule_allows(gang, node);
 }
 
 /// The most of `tasks` that may start beside what is planned there.
@@ -315,9 +319,15 @@ const GangPlan* gang_plan(AllocatorState& state, const TenantState& tenant, cons
 GangRoom gang_room(const AllocatorState& state, const WindowRange& gang) {
   GangRoom room;
   for (const auto& [id, node] : state.nodes()) {
-    if (!is_allowed(gang, node)) continue;
-    room.now += tasks_now(state, node, gang, node.free());
-    room.one_day += tasks_one_day(state, node, gang);
+    if (!rule_allows(gang, node)) continue;
+    const std::uint32_t one_day = tasks_one_day(state, node, gang);
+    if (node.accepts) {
+      room.now += tasks_now(state, node, gang, node.free());
+      room.one_day += one_day;
+    } else if (one_day > 0) {
+      room.closed_one_day += one_day;
+      room.closed.push_back(&node);
+    }
   }
   return room;
 }

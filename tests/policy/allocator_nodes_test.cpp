@@ -166,5 +166,42 @@ TEST_CASE("a cycle fills the preferred site first, then the next", "[unit][alloc
   CHECK_FALSE(cycle.is_due());
 }
 
+TEST_CASE("nodes that take no tasks now and would do are told of", "[unit][allocator]") {
+  TestCluster cluster;
+  cluster.tenant(1, {});
+  cluster.node(1, cpu(2000), at_site("a"));
+  cluster.node(2, cpu(4000), at_site("b"), false);
+  const JobId large = cluster.submit(1, 1, cpu(4000));
+  const JobId bound = cluster.submit(1, 1, cpu(1000), at_sites({"b"}));
+  const JobId too_large = cluster.submit(1, 1, cpu(5000));
+  cluster.refresh(1);
+  ObstacleNames names;
+  names.closed[NodeId{2}] = "is drained";
+  const auto first = [&](JobId job) {
+    const Obstacle why = cluster.allocator.explain_waiting(TenantId{1}, job, 0, names).front();
+    return why.code + ": " + why.message;
+  };
+  CHECK(first(large) ==
+        "node_size: no allowed node that takes tasks now is large enough: it asks for 4000 "
+        "millicores of cpu, the most on any is 2000; 1 allowed node that takes no tasks now is: "
+        "node 2 is drained");
+  CHECK(first(bound) ==
+        "placement: none of the 1 nodes that accept tasks is at an allowed site with matching "
+        "labels; 1 allowed node that takes no tasks now is: node 2 is drained");
+  CHECK(first(too_large) ==
+        "node_size: no allowed node is large enough even when empty: it asks for 5000 millicores "
+        "of cpu, the most on any is 4000");
+  cluster.node(3, cpu(4000), {.name = "big", .site = "b", .labels = {}}, false);
+  names.closed[NodeId{3}] = "is down";
+  CHECK_THAT(first(large),
+             Catch::EndsWith("; 2 allowed nodes that take no tasks now are: node 2 is drained, "
+                             "node big is down"));
+  cluster.node(1, cpu(2000), at_site("a"), false);
+  names.closed[NodeId{1}] = "drains";
+  CHECK(first(large) ==
+        "no_node_up: none of 3 nodes is up and accepts tasks: node 1 drains, node 2 is drained, "
+        "node big is down");
+}
+
 }  // namespace
 }  // namespace fairwater::test

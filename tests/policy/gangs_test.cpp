@@ -189,6 +189,23 @@ TEST_CASE("a gang larger than its max, or than the cluster, keeps nobody back") 
   CHECK(cluster.start_ms(late) == cluster.now_ms());
 }
 
+TEST_CASE("a gang is told of nodes that take no tasks now and would do") {
+  Cluster cluster;
+  cluster.node(1, slots(1));
+  cluster.node(2, slots(2), false);
+  const JobId gang = cluster.submit(kA, 3, gang_of(1, 10_s));
+  const JobId too_large = cluster.submit(kB, 4, gang_of(1, 10_s));
+  CHECK_THAT(cluster.why(kA, gang).front(),
+             Catch::StartsWith("gang_size: its 3 tasks start together, and the allowed nodes that "
+                               "take tasks now have room for 1 of them even when empty; with those "
+                               "that take none now they have room for all: node "));
+  CHECK(cluster.why(kB, too_large).front() ==
+        "gang_size: its 4 tasks start together, and the allowed nodes have room for 3 of them even "
+        "when empty");
+  cluster.node(2, slots(2));
+  CHECK(cluster.start_ms(gang) == 0);
+}
+
 TEST_CASE("a gang keeps within the max of a group that fills up before its turn") {
   Cluster cluster;
   GroupTerms department;
