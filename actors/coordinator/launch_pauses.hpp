@@ -8,6 +8,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
+#include <vector>
+
+#include "model/job.hpp"
 
 namespace fairwater::inline actors::inline coordinator {
 
@@ -23,14 +27,15 @@ class LaunchPauses {
   };
 
   /// Launches failed: the node is given nothing until a pause from count() on is over.
-  void begin();
+  void begin(const std::vector<TaskResult>& failed);
   /// The failures are durable. The pause that follows is twice as long as the tasks' own, of which
   /// `longest_backoff_ms` is the longest: by then they have been tried elsewhere.
   [[nodiscard]] Pause count(std::size_t failed, std::int64_t longest_backoff_ms);
   /// False for a pause that a later one replaced, or that was cut short.
   [[nodiscard]] bool end(std::uint64_t number);
-  /// A task ran there.
-  void task_ran() { failures_in_row_ = 0; }
+  /// Attempts ended there. One whose command ran shows that the node can start something, but not
+  /// a task that was stopped because its gang had failed launches here.
+  void ended(const std::vector<TaskResult>& results, const std::vector<TaskResult>& failed);
   /// An agent that was started anew may be in order.
   void agent_started() { is_paused_ = false; }
   /// An operator, or the node itself, decided what is to become of it.
@@ -45,6 +50,7 @@ class LaunchPauses {
   std::uint32_t failures_in_row_ = 0;
   std::uint64_t number_ = 0;  ///< of the newest pause
   bool is_paused_ = false;
+  std::set<JobId> jobs_that_failed_;  ///< of the failures in a row
 };
 
 }  // namespace fairwater::inline actors::inline coordinator

@@ -1,5 +1,4 @@
 // What an agent's report leads to: results become durable, then it is answered.
-#include <algorithm>
 #include <memory>
 #include <set>
 #include <utility>
@@ -22,18 +21,6 @@ ReportReply make_reply(const NodeActorState& state, std::vector<TaskKey> acknowl
   return {std::move(acknowledged), context.ledger_end().mark,
           given.ordinary_ms,       context.pace->interval_ms(),
           context.epoch,           given.longest_ms};
-}
-
-/// Whether the command was started, however it ended.
-bool did_run(const TaskResult& result) {
-  switch (result.reason) {
-    case EndReason::node_lost:
-    case EndReason::launch_failed:
-    case EndReason::supervisor_lost:
-      return false;
-    default:
-      return true;
-  }
 }
 
 /// What the agent still does not name after it registered never reached it, and may run elsewhere.
@@ -194,8 +181,8 @@ caf::result<ReportReply> take_report(NodeSelf self, const AgentReport& report, b
   return_tasks(self, {outcome.returns, std::string(kReturnedFromLostLife)});
   if (!registering) return_withheld(self, report, outcome);
   send_orders_after_report(self, outcome, registering);
-  if (std::any_of(outcome.settle.begin(), outcome.settle.end(), did_run)) state.pauses.task_ran();
-  if (!outcome.failed_launches.empty()) state.pauses.begin();
+  state.pauses.ended(outcome.settle, outcome.failed_launches);
+  if (!outcome.failed_launches.empty()) state.pauses.begin(outcome.failed_launches);
   state.runs_lost_life = outcome.runs_lost_life;
   auto released = keys_of(outcome.settle);
   for (const auto& key : keys_of(outcome.failed_launches)) released.push_back(key);

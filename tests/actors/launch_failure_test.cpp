@@ -148,6 +148,39 @@ TEST_CASE("a node that failed once is tried again after a pause, and one success
   CHECK(cluster.node("node1").state == NodeState::up);
 }
 
+/// Of two tasks that start together.
+void submit_gang(ClusterFixture& cluster) {
+  JobSpec spec;
+  spec.tenant = "only";
+  spec.command = {"work"};
+  spec.gang = true;
+  spec.tasks_min = spec.tasks_max = 2;
+  spec.resources = {{"cpu", 1000}};
+  REQUIRE(cluster.ask<JobAccepted>(SubmitJob{cluster.operator_caller(), spec}).engaged());
+  cluster.run();
+}
+
+TEST_CASE("a gang's stopped tasks are no proof that a node starts what it is given", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("only", 1)});
+  submit_gang(cluster);
+  auto broken = cluster.join("node1", 2);
+  std::size_t told = 0;
+  for (int second = 0; second < 120; ++second) {
+    const auto launches = broken.launches();
+    for (; told + 1 < launches.size(); told += 2) {
+      broken.running = {launches[told + 1].task};
+      (void)cluster.report(broken, {ended(launches[told].task, EndReason::launch_failed)});
+      broken.running.clear();
+      (void)cluster.report(broken, {ended(launches[told + 1].task, EndReason::cancelled)});
+    }
+    cluster.advance(1000);
+    (void)cluster.report(broken);
+  }
+  CHECK(told == 6);
+  CHECK(cluster.node("node1").state == NodeState::drained);
+}
+
 TEST_CASE("a task that backs off does so over a restart", "[actor]") {
   ClusterFixture cluster;
   cluster.apply({tenant_spec("only", 1)});

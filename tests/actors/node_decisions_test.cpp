@@ -17,6 +17,20 @@ const AgentRun kLater{4, "process b"};
 constexpr auto kLease = 10s;
 constexpr auto kInterval = 1s;
 
+/// So many tasks of the job.
+std::vector<TaskResult> results_of(std::uint64_t job, std::uint32_t tasks, EndReason reason) {
+  std::vector<TaskResult> results(tasks);
+  for (std::uint32_t i = 0; i < tasks; ++i) {
+    results[i].task = {JobId{job}, i, 1};
+    results[i].reason = reason;
+  }
+  return results;
+}
+
+std::vector<TaskResult> failed_launches(std::uint32_t tasks) {
+  return results_of(1, tasks, EndReason::launch_failed);
+}
+
 Rivals::Holder connected() { return {kHolder, false, true}; }
 
 }  // namespace
@@ -26,7 +40,7 @@ Rivals::Holder connected() { return {kHolder, false, true}; }
 TEST_CASE("A failed launch pauses a node for twice the longest of its tasks' own", "[unit]") {
   LaunchPauses pauses;
   CHECK_FALSE(pauses.is_paused());
-  pauses.begin();
+  pauses.begin(failed_launches(1));
   CHECK(pauses.is_paused());
   CHECK(pauses.count(1, 500).length_ms == 2000);  // the first failure's own is a second
   CHECK(pauses.count(1, 8000).length_ms == 16'000);
@@ -34,9 +48,9 @@ TEST_CASE("A failed launch pauses a node for twice the longest of its tasks' own
 
 TEST_CASE("Only the newest pause's end ends it", "[unit]") {
   LaunchPauses pauses;
-  pauses.begin();
+  pauses.begin(failed_launches(1));
   const auto first = pauses.count(1, 0);
-  pauses.begin();
+  pauses.begin(failed_launches(1));
   const auto second = pauses.count(1, 0);
   CHECK_FALSE(pauses.end(first.number));
   CHECK(pauses.is_paused());
@@ -47,7 +61,7 @@ TEST_CASE("Only the newest pause's end ends it", "[unit]") {
 
 TEST_CASE("Three failures in a row are the node's own fault, unless a task ran", "[unit]") {
   LaunchPauses pauses;
-  pauses.begin();
+  pauses.begin(failed_launches(1));
   (void)pauses.count(2, 0);
   CHECK_FALSE(pauses.must_drain());
   SECTION("one more") {
@@ -58,9 +72,18 @@ TEST_CASE("Three failures in a row are the node's own fault, unless a task ran",
     CHECK_FALSE(pauses.is_paused());
   }
   SECTION("a task ran in between") {
-    pauses.task_ran();
+    pauses.ended(results_of(2, 1, EndReason::exited), {});
     (void)pauses.count(2, 0);
     CHECK_FALSE(pauses.must_drain());
+  }
+  SECTION("a task was stopped because others of its job failed here") {
+    pauses.ended(results_of(1, 1, EndReason::cancelled), {});
+    CHECK(pauses.failures_in_row() == 2);
+    pauses.ended(results_of(3, 1, EndReason::cancelled),
+                 results_of(3, 1, EndReason::launch_failed));
+    CHECK(pauses.failures_in_row() == 2);
+    pauses.ended(results_of(2, 1, EndReason::cancelled), {});
+    CHECK(pauses.failures_in_row() == 0);
   }
   SECTION("an agent that was started anew is tried at once, and not forgiven") {
     pauses.agent_started();
