@@ -1,6 +1,9 @@
 #include "actors/coordinator/launch_pauses.hpp"
 
 #include <algorithm>
+#include <ctime>
+
+#include <fmt/chrono.h>
 
 #include "policy/core/check.hpp"
 #include "state/job.hpp"
@@ -20,18 +23,32 @@ bool did_start(const TaskResult& result) {
   }
 }
 
+std::string utc_text(WallTime time) {
+  return fmt::format("{:%FT%T}Z",
+                     fmt::gmtime(static_cast<std::time_t>(time.microseconds / 1'000'000)));
+}
+
 }  // namespace
 
 void LaunchPauses::begin(const std::vector<TaskResult>& failed) {
   is_paused_ = true;
   ++number_;
+  problem_ = "takes no tasks: launches failed, and the ledger does not have that yet";
   for (const TaskResult& result : failed) jobs_that_failed_.insert(result.task.job);
 }
 
-LaunchPauses::Pause LaunchPauses::count(std::size_t failed, std::int64_t longest_backoff_ms) {
-  FAIRWATER_CHECK(failed > 0, "a pause follows on failures");
-  failures_in_row_ += static_cast<std::uint32_t>(failed);
-  return {number_, 2 * std::max(longest_backoff_ms, backoff_ms(failures_in_row_))};
+LaunchPauses::Pause LaunchPauses::count(const std::vector<TaskResult>& failed,
+                                        std::int64_t longest_backoff_ms, WallTime now) {
+  FAIRWATER_CHECK(!failed.empty(), "a pause follows on failures");
+  failures_in_row_ += static_cast<std::uint32_t>(failed.size());
+  const std::int64_t length_ms = 2 * std::max(longest_backoff_ms, backoff_ms(failures_in_row_));
+  problem_ =
+      fmt::format("takes no tasks until {} because {}failed: {}",
+                  utc_text({now.microseconds + length_ms * 1000}),
+                  failures_in_row_ == 1 ? std::string("a launch ")
+                                        : fmt::format("{} launches in a row ", failures_in_row_),
+                  failed.back().message);
+  return {number_, length_ms};
 }
 
 void LaunchPauses::ended(const std::vector<TaskResult>& results,

@@ -9,9 +9,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "model/job.hpp"
+#include "model/time.hpp"
 
 namespace fairwater::inline actors::inline coordinator {
 
@@ -30,7 +32,8 @@ class LaunchPauses {
   void begin(const std::vector<TaskResult>& failed);
   /// The failures are durable. The pause that follows is twice as long as the tasks' own, of which
   /// `longest_backoff_ms` is the longest: by then they have been tried elsewhere.
-  [[nodiscard]] Pause count(std::size_t failed, std::int64_t longest_backoff_ms);
+  [[nodiscard]] Pause count(const std::vector<TaskResult>& failed, std::int64_t longest_backoff_ms,
+                            WallTime now);
   /// False for a pause that a later one replaced, or that was cut short.
   [[nodiscard]] bool end(std::uint64_t number);
   /// Attempts ended there. One whose command ran shows that the node can start something, but not
@@ -43,6 +46,8 @@ class LaunchPauses {
 
   [[nodiscard]] bool is_paused() const { return is_paused_; }
   [[nodiscard]] std::uint32_t failures_in_row() const { return failures_in_row_; }
+  /// For listings: until when it is given nothing, and why. Empty while it is not paused.
+  [[nodiscard]] std::string problem() const { return is_paused_ ? problem_ : std::string{}; }
   /// It should take nothing any more until somebody has mended it.
   [[nodiscard]] bool must_drain() const { return failures_in_row_ >= kMaxLaunchFailuresInRow; }
 
@@ -50,6 +55,7 @@ class LaunchPauses {
   std::uint32_t failures_in_row_ = 0;
   std::uint64_t number_ = 0;  ///< of the newest pause
   bool is_paused_ = false;
+  std::string problem_;               ///< of the newest pause
   std::set<JobId> jobs_that_failed_;  ///< of the failures in a row
 };
 

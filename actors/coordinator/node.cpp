@@ -18,6 +18,13 @@ NodeState shown_state(const NodeActorState& state) {
   return state.tasks.size() == 0 ? NodeState::drained : NodeState::draining;
 }
 
+std::string shown_problem(NodeSelf self) {
+  auto& state = self->state;
+  std::string problem = state.rivals.problem(self->clock().now());
+  const std::string pause = state.record.draining ? std::string{} : state.pauses.problem();
+  return problem + (problem.empty() || pause.empty() ? "" : "; ") + pause;
+}
+
 }  // namespace
 
 void send_beat(NodeSelf self, std::vector<TaskKey> released, std::vector<TaskKey> told_to_end) {
@@ -30,7 +37,7 @@ void send_beat(NodeSelf self, std::vector<TaskKey> released, std::vector<TaskKey
       state.coordinator,
       NodeBeat{record.id, shown_state(state), accepts, state.liveness == Liveness::lost,
                std::move(released), state.last_heartbeat, record.draining, record.drain_reason,
-               record.drain_deadline, state.rivals.problem(self->clock().now()),
+               record.drain_deadline, shown_problem(self),
                state.runs_lost_life && state.liveness != Liveness::lost, std::move(told_to_end)});
 }
 

@@ -148,6 +148,26 @@ TEST_CASE("a node that failed once is tried again after a pause, and one success
   CHECK(cluster.node("node1").state == NodeState::up);
 }
 
+TEST_CASE("a pause after failed launches is told of with its end", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("only", 1)});
+  const auto job = cluster.submit("only", 2);
+  auto agent = cluster.join("node1", 1);
+  (void)cluster.report(agent, launch_failures(agent));
+  const NodeInfo paused = cluster.node("node1");
+  CHECK(paused.state == NodeState::up);
+  CHECK_THAT(paused.problem,
+             Catch::Matches("takes no tasks until \\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ "
+                            "because a launch failed: so the test says"));
+  const auto why = cluster.ask<Explanation>(ExplainTask{cluster.operator_caller(), job, 1});
+  REQUIRE_FALSE(why->obstacles.empty());
+  CHECK(why->obstacles[0].message ==
+        "none of 1 nodes is up and accepts tasks: node node1 " + paused.problem);
+  pass_time(cluster, 4000, {&agent});
+  CHECK(cluster.node("node1").problem.empty());
+  REQUIRE(agent.launches().size() == 2);
+}
+
 /// Of two tasks that start together.
 void submit_gang(ClusterFixture& cluster) {
   JobSpec spec;

@@ -12,6 +12,7 @@ using namespace std::chrono_literals;
 
 using TimePoint = std::chrono::steady_clock::time_point;
 constexpr TimePoint kStart{};
+constexpr WallTime kNow{1'000'000'000'000'000};  // 2001-09-09T01:46:40Z
 const AgentRun kHolder{3, "process a"};
 const AgentRun kLater{4, "process b"};
 constexpr auto kLease = 10s;
@@ -23,6 +24,7 @@ std::vector<TaskResult> results_of(std::uint64_t job, std::uint32_t tasks, EndRe
   for (std::uint32_t i = 0; i < tasks; ++i) {
     results[i].task = {JobId{job}, i, 1};
     results[i].reason = reason;
+    results[i].message = "full disk";
   }
   return results;
 }
@@ -42,16 +44,17 @@ TEST_CASE("A failed launch pauses a node for twice the longest of its tasks' own
   CHECK_FALSE(pauses.is_paused());
   pauses.begin(failed_launches(1));
   CHECK(pauses.is_paused());
-  CHECK(pauses.count(1, 500).length_ms == 2000);  // the first failure's own is a second
-  CHECK(pauses.count(1, 8000).length_ms == 16'000);
+  CHECK(pauses.count(failed_launches(1), 500, kNow).length_ms ==
+        2000);  // the first failure's own is a second
+  CHECK(pauses.count(failed_launches(1), 8000, kNow).length_ms == 16'000);
 }
 
 TEST_CASE("Only the newest pause's end ends it", "[unit]") {
   LaunchPauses pauses;
   pauses.begin(failed_launches(1));
-  const auto first = pauses.count(1, 0);
+  const auto first = pauses.count(failed_launches(1), 0, kNow);
   pauses.begin(failed_launches(1));
-  const auto second = pauses.count(1, 0);
+  const auto second = pauses.count(failed_launches(1), 0, kNow);
   CHECK_FALSE(pauses.end(first.number));
   CHECK(pauses.is_paused());
   CHECK(pauses.end(second.number));
@@ -62,10 +65,10 @@ TEST_CASE("Only the newest pause's end ends it", "[unit]") {
 TEST_CASE("Three failures in a row are the node's own fault, unless a task ran", "[unit]") {
   LaunchPauses pauses;
   pauses.begin(failed_launches(1));
-  (void)pauses.count(2, 0);
+  (void)pauses.count(failed_launches(2), 0, kNow);
   CHECK_FALSE(pauses.must_drain());
   SECTION("one more") {
-    (void)pauses.count(1, 0);
+    (void)pauses.count(failed_launches(1), 0, kNow);
     CHECK(pauses.must_drain());
     pauses.decided();
     CHECK_FALSE(pauses.must_drain());
@@ -73,7 +76,7 @@ TEST_CASE("Three failures in a row are the node's own fault, unless a task ran",
   }
   SECTION("a task ran in between") {
     pauses.ended(results_of(2, 1, EndReason::exited), {});
-    (void)pauses.count(2, 0);
+    (void)pauses.count(failed_launches(2), 0, kNow);
     CHECK_FALSE(pauses.must_drain());
   }
   SECTION("a task was stopped because others of its job failed here") {
@@ -90,6 +93,22 @@ TEST_CASE("Three failures in a row are the node's own fault, unless a task ran",
     CHECK_FALSE(pauses.is_paused());
     CHECK(pauses.failures_in_row() == 2);
   }
+}
+
+TEST_CASE("A pause is told of with its end and its reason", "[unit]") {
+  LaunchPauses pauses;
+  CHECK(pauses.problem().empty());
+  pauses.begin(failed_launches(1));
+  CHECK(pauses.problem() ==
+        "takes no tasks: launches failed, and the ledger does not have that yet");
+  (void)pauses.count(failed_launches(1), 0, kNow);
+  CHECK(pauses.problem() ==
+        "takes no tasks until 2001-09-09T01:46:42Z because a launch failed: full disk");
+  const auto second = pauses.count(failed_launches(1), 0, kNow);
+  CHECK(pauses.problem() ==
+        "takes no tasks until 2001-09-09T01:46:44Z because 2 launches in a row failed: full disk");
+  CHECK(pauses.end(second.number));
+  CHECK(pauses.problem().empty());
 }
 
 // -- broken connections ---------------------------------------------------------------------------
