@@ -151,46 +151,54 @@ Expected<AdmittedJob> as_nodes_allow(AdmittedJob job, const TenantAddress& tenan
   return validate(std::move(spec));
 }
 
+/// What a client says beside the job.
+struct Submission {
+  SubmissionRequest request;
+  bool by_operator = false;
+};
+
 /// Hands the job to its tenant if some node could run it.
-void admit(FrontendSelf self, AdmittedJob job, SubmissionRequest request,
+void admit(FrontendSelf self, AdmittedJob job, Submission submission,
            caf::typed_response_promise<JobAccepted> promise) {
   self->request(self->state.coordinator, caf::infinite, AdmitJob{job})
       .then(
-          [promise, job = std::move(job), request](const TenantAddress& tenant) mutable {
+          [promise, job = std::move(job), submission](const TenantAddress& tenant) mutable {
             auto allowed = as_nodes_allow(std::move(job), tenant);
             if (allowed)
-              promise.delegate(tenant.actor, Submit{std::move(*allowed), std::move(request)});
+              promise.delegate(tenant.actor,
+                               Submit{std::move(*allowed), std::move(submission.request),
+                                      submission.by_operator});
             else
               promise.deliver(allowed.error());
           },
           fail(promise));
 }
 
-void submit_new(FrontendSelf self, AdmittedJob job, SubmissionRequest request,
+void submit_new(FrontendSelf self, AdmittedJob job, Submission submission,
                 caf::typed_response_promise<JobAccepted> promise) {
   if (!job.spec().profiled.wanted())
-    return admit(self, std::move(job), std::move(request), std::move(promise));
+    return admit(self, std::move(job), std::move(submission), std::move(promise));
   with_profile(self, std::move(job), promise,
-               [self, request = std::move(request), promise](AdmittedJob&& complete) {
-                 admit(self, std::move(complete), request, promise);
+               [self, submission = std::move(submission), promise](AdmittedJob&& complete) {
+                 admit(self, std::move(complete), submission, promise);
                });
 }
 
 /// What was submitted before under its request id is answered so, also where it would not be
 /// admitted now: its class has run since, its nodes are gone.
-void submit_once(FrontendSelf self, AdmittedJob job, SubmissionRequest request,
+void submit_once(FrontendSelf self, AdmittedJob job, Submission submission,
                  caf::typed_response_promise<JobAccepted> promise) {
   const FindTenant owner{job.spec().tenant, {}};
   self->request(self->state.coordinator, caf::infinite, owner)
       .then(
           [=](const TenantAddress& tenant) mutable {
             self->request(self->state.context->reader, caf::infinite,
-                          FindRequest{tenant.id, request.id})
+                          FindRequest{tenant.id, submission.request.id})
                 .then(
                     [=](const FoundRequest& found) mutable {
                       if (!found.first)
-                        return submit_new(self, std::move(job), std::move(request), promise);
-                      const auto answer = answer_again(request, *found.first);
+                        return submit_new(self, std::move(job), std::move(submission), promise);
+                      const auto answer = answer_again(submission.request, *found.first);
                       if (answer)
                         promise.deliver(*answer);
                       else
@@ -199,7 +207,7 @@ void submit_once(FrontendSelf self, AdmittedJob job, SubmissionRequest request,
                     fail(promise));
           },
           [=](const caf::error&) mutable {  // what there is to say of it is said there
-            submit_new(self, std::move(job), std::move(request), promise);
+            submit_new(self, std::move(job), std::move(submission), promise);
           });
 }
 
@@ -229,11 +237,12 @@ caf::result<JobAccepted> answer(FrontendSelf self, const SubmitJob& request) {
   if (!id.empty())
     if (auto wrong = validate_request_id(id)) return wrong;
   auto promise = self->make_response_promise<JobAccepted>();
+  const bool by_operator = request.caller.role == Role::operator_role;
   if (id.empty()) {
-    submit_new(self, std::move(*job), {}, promise);
+    submit_new(self, std::move(*job), {{}, by_operator}, promise);
   } else {
     SubmissionRequest named{id, hash_of(to_bytes(job->spec()))};
-    submit_once(self, std::move(*job), std::move(named), promise);
+    submit_once(self, std::move(*job), {std::move(named), by_operator}, promise);
   }
   return promise;
 }

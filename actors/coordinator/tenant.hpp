@@ -63,6 +63,7 @@ namespace fairwater::inline actors::inline coordinator {
 struct Submit {
   AdmittedJob job;
   SubmissionRequest request = {};
+  bool by_operator = false;  ///< who may hear of other tenants' jobs
 };
 /// Answered when the cancellation is durable; running tasks end after their grace.
 struct Cancel {

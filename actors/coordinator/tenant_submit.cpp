@@ -66,6 +66,7 @@ caf::error check_room(const TenantActorState& state, const JobSpec& spec) {
 /// Who submits.
 struct Submitter {
   SubmissionRequest request;
+  bool is_operator = false;
   caf::typed_response_promise<JobAccepted> promise;
 };
 
@@ -140,12 +141,18 @@ caf::error never_succeeds(JobId service, const std::string& field) {
                     field);
 }
 
-/// Why a job that has not succeeded, or is none of the tenant's, cannot be waited for.
-caf::error check_awaited(const TenantActorState& state, const JobRecord& job,
+/// Why a job that has not succeeded, or is none of the tenant's, cannot be waited for. A tenant
+/// learns nothing of others' jobs, not even that they exist.
+caf::error check_awaited(const TenantActorState& state, const JobRecord& job, bool is_operator,
                          const std::string& field) {
   const auto text = "job " + std::to_string(job.id.value);
   if (job.tenant != state.id)
-    return make_error(ErrorCode::invalid_input, text + " does not exist", field);
+    return make_error(ErrorCode::invalid_input,
+                      text + (is_operator ? " belongs to another tenant; jobs wait for jobs of "
+                                            "their own tenant, here " +
+                                                state.tenant_name
+                                          : " does not exist"),
+                      field);
   if (job.spec.kind == JobKind::service) return never_succeeds(job.id, field);
   const auto ended = state_of(job);
   if (ended != JobState::failed && ended != JobState::cancelled) return {};
@@ -167,7 +174,7 @@ void check_dependencies(TenantSelf self, AdmittedJob job, std::size_t next, Subm
   self->request(self->state.context->reader, caf::infinite, GetJob{awaited, {}})
       .then(
           [self, job = std::move(job), next, submitter, field](const JobDetail& detail) mutable {
-            if (auto refused = check_awaited(self->state, detail.job, field))
+            if (auto refused = check_awaited(self->state, detail.job, submitter.is_operator, field))
               finish(self, submitter, refused);
             else
               check_dependencies(self, std::move(job), next + 1, submitter);
@@ -198,7 +205,8 @@ void look_for_first(TenantSelf self, AdmittedJob job, Submitter submitter) {
 
 caf::result<JobAccepted> submit(TenantSelf self, Submit& request) {
   if (self->state.retired) return being_removed(self->state);
-  Submitter submitter{std::move(request.request), self->make_response_promise<JobAccepted>()};
+  Submitter submitter{std::move(request.request), request.by_operator,
+                      self->make_response_promise<JobAccepted>()};
   const auto& id = submitter.request.id;
   if (id.empty()) {
     check_dependencies(self, std::move(request.job), 0, submitter);

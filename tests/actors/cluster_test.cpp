@@ -284,6 +284,29 @@ TEST_CASE("a job that waits for another starts when that has succeeded", "[actor
   }
 }
 
+TEST_CASE("jobs wait for jobs of their own tenant, and only operators hear of others'", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("one", 1), tenant_spec("two", 1)});
+  const JobId others = cluster.submit("two", 1);
+  JobSpec spec;
+  spec.tenant = "one";
+  spec.command = {"true"};
+  spec.resources = {{"cpu", 1000}};
+  spec.after = {others};
+  const auto refused = [&](const Caller& caller, const std::string& request_id = {}) {
+    return details(cluster.ask<JobAccepted>(SubmitJob{caller, spec, request_id}).error());
+  };
+  const std::string belongs =
+      "job 1 belongs to another tenant; jobs wait for jobs of their own tenant, here one";
+  CHECK(refused(cluster.operator_caller()).message == belongs);
+  CHECK(refused(cluster.operator_caller(), "again").message == belongs);
+  CHECK(refused(cluster.operator_caller()).field == "after[0]");
+  CHECK(refused(cluster.tenant_caller("one")).message == "job 1 does not exist");
+  spec.after = {JobId{99}};
+  CHECK(refused(cluster.tenant_caller("one")).message == "job 99 does not exist");
+  CHECK(refused(cluster.operator_caller()).message == "job 99 does not exist");
+}
+
 TEST_CASE("impossible jobs are refused and name the field", "[actor]") {
   ClusterFixture cluster;
   cluster.apply({tenant_spec("only", 1)});
