@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <sys/sysinfo.h>
 #include <unistd.h>
@@ -247,6 +248,28 @@ caf::error is_fixed(const char* field, const std::string& configured, const std:
                     field);
 }
 
+/// Of the words that expressions of jobs can name (policy/allocator/placement.hpp).
+bool is_label_word(const std::string& text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.' || c == '/';
+  });
+}
+
+caf::error check_labels(const std::map<std::string, std::string>& labels) {
+  const auto refuse = [](const std::string& key, const std::string& what) {
+    return make_error(ErrorCode::invalid_input,
+                      what +
+                          ", which no job's expression can name: write letters, digits, '_', "
+                          "'-', '.' and '/'",
+                      "labels." + key);
+  };
+  for (const auto& [key, value] : labels) {
+    if (!is_label_word(key)) return refuse(key, "the label is called '" + key + "'");
+    if (!is_label_word(value)) return refuse(key, "its value is '" + value + "'");
+  }
+  return {};
+}
+
 caf::error check_run_as_default(const std::string& text) {
   if (text == "per_tenant" || text == "agent") return {};
   const auto error = validate(run_as_from(text));
@@ -429,6 +452,7 @@ caf::error validate(const AgentConfig& config) {
                       "address");
   if (config.data.empty())
     return make_error(ErrorCode::invalid_input, "a data directory is needed", "data");
+  if (auto wrong = check_labels(config.labels)) return wrong;
   if (auto wrong = validate(config.devices, config.resources)) return wrong;
   return check_run_as_default(config.run_as_default);
 }

@@ -218,6 +218,23 @@ TEST_CASE("a node's devices are listed, found or counted", "[unit][daemon_config
   CHECK(message("devices: {gpu: all}\n") == "'all' is not one of auto (line 1 of a.yaml)");
 }
 
+TEST_CASE("labels that no expression can name are refused", "[unit][daemon_config]") {
+  AgentConfig config;
+  CHECK_FALSE(read_config("labels: {ssd: yes, zone-1/a: b.c_d}\n", "a.yaml", config));
+  const auto refusal = [](const std::string& labels) {
+    AgentConfig other;
+    return details(read_config("name: n\nlabels: {" + labels + "}\n", "a.yaml", other));
+  };
+  CHECK(refusal("'bad key': x").field == "labels.bad key");
+  CHECK(refusal("'bad key': x").message ==
+        "the label is called 'bad key', which no job's expression can name: write letters, digits, "
+        "'_', '-', '.' and '/' (line 2 of a.yaml)");
+  CHECK(refusal("zone: x y").field == "labels.zone");
+  CHECK_THAT(refusal("zone: x y").message, Catch::StartsWith("its value is 'x y', which no job's"));
+  CHECK_THAT(refusal("zone: ''").message, Catch::StartsWith("its value is '', which"));
+  CHECK_THAT(refusal("\u00fc: x").message, Catch::StartsWith("the label is called '\u00fc'"));
+}
+
 TEST_CASE("a configuration without any key leaves everything at its default",
           "[unit][daemon_config]") {
   for (const char* text : {"", "\n", "# lease: 20s\n"}) {
