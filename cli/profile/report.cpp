@@ -139,10 +139,33 @@ std::string points_table(const ProfileCurve& measured) {
   return table.str();
 }
 
+/// Its runs ended with these amounts alone; others tell more.
+std::string only_amounts_text(const ProfileCurve& measured) {
+  const ClassCurve& curve = measured.curve;
+  const std::vector<double>& ran = curve.amounts[curve.points.front().amount].resources;
+  std::size_t differs = 0;
+  for (std::size_t r = 0; r < ran.size(); ++r)
+    if (std::any_of(curve.amounts.begin(), curve.amounts.end(),
+                    [&](const CurveAmount& amount) { return amount.resources[r] != ran[r]; }))
+      differs = r;
+  const std::string& name = measured.resources[differs];
+  const auto words = [&](double amount) {
+    std::string text = format_amount(name, static_cast<Amount>(amount));
+    std::erase(text, ' ');
+    return text;
+  };
+  return fmt::format(
+      "it ran to its end with one of these amounts alone; whether more pays, others tell: "
+      "fairwater "
+      "profile run FILE --vary {}={}..{}\n",
+      name, words(ran[differs]), words(ran[differs] * 4));
+}
+
 std::string doubts_text(const ProfileCurve& measured, bool tasks) {
   const ClassCurve& curve = measured.curve;
   if (curve.amounts.empty()) return {};
   if (curve.points.empty()) return "it has not run to its end with any of these amounts\n";
+  if (curve.varied.empty() && curve.amounts.size() > 1) return only_amounts_text(measured);
   if (curve.varied.empty())
     return fmt::format(
         "one set of amounts tells no point: fairwater profile run FILE --vary {}=1..4\n",
@@ -203,7 +226,8 @@ std::string curve_text(const ClassProfile& profile, const ProfileCurve& measured
   std::string text = heading(profile, measured, tasks);
   if (!measured.curve.amounts.empty()) text += "\n" + amounts_table(profile, measured);
   for (const Chart& chart : charts_of(measured)) text += "\n" + chart_text(chart);
-  if (!measured.curve.varied.empty()) text += "\n" + points_table(measured);
+  if (measured.curve.amounts.size() > 1 && !measured.curve.points.empty())
+    text += "\n" + points_table(measured);
   return text + doubts_text(measured, tasks);
 }
 

@@ -110,6 +110,19 @@ TEST_CASE("a profile says what it cannot tell", "[unit][profile]") {
   CHECK_THAT(profile_text(profile), Catch::Contains("--repeat 3"));
 }
 
+TEST_CASE("one amount that runs beside others that do not is the point", "[golden][profile]") {
+  ClassProfile profile{"physics", "mem", {}, false};
+  add_run(profile, {{"cpu", 1000}, {"memory", 64}}, {.reason = EndReason::memory_limit});
+  add_run(profile, {{"cpu", 1000}, {"memory", 128}}, {.run_ms = 1000});
+  const std::string text = profile_text(profile);
+  CHECK_THAT(text, Catch::Contains("run time over memory"));
+  CHECK_THAT(text, Catch::Contains("diagonal  cpu 1, memory 128 MiB           -  -"));
+  CHECK_THAT(text, Catch::EndsWith("it ran to its end with one of these amounts alone; whether "
+                                   "more pays, others tell: fairwater profile run FILE --vary "
+                                   "memory=128MiB..512MiB\n"));
+  CHECK_THAT(text, !Catch::Contains("tells no point"));
+}
+
 TEST_CASE("runs of whole jobs are a curve of their own", "[golden][profile]") {
   ClassProfile profile{"physics", "queue", {}, false};
   for (const Amount tasks : {1, 2, 4, 8})
