@@ -13,14 +13,32 @@
 namespace fairwater::inline cli::inline profile {
 namespace {
 
+char mark_of(const CurvePoint& point) {
+  switch (point.method) {
+    case SaturationMethod::diagonal:
+      return 'D';
+    case SaturationMethod::origin:
+      return 'O';
+    case SaturationMethod::chord:
+      break;
+  }
+  return 'C';
+}
+
 std::string marks_at(const ClassCurve& curve, std::size_t amount) {
   std::string marks;
   for (const CurvePoint& point : curve.points)
-    if (point.amount == amount)
-      marks += point.method == SaturationMethod::diagonal ? 'D'
-               : point.method == SaturationMethod::origin ? 'O'
-                                                          : 'C';
+    if (point.amount == amount) marks += mark_of(point);
   return marks;
+}
+
+std::string confidence_of(const ClassCurve& curve) {
+  std::string text;
+  for (const CurvePoint& point : curve.points)
+    if (point.confidence)
+      text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", mark_of(point),
+                          *point.confidence * 100);
+  return text;
 }
 
 bool agree_but_for(const std::vector<double>& one, const std::vector<double>& other,
@@ -33,7 +51,7 @@ bool agree_but_for(const std::vector<double>& one, const std::vector<double>& ot
 Chart chart_along(const ProfileCurve& profile, std::size_t resource) {
   const ClassCurve& curve = profile.curve;
   const std::vector<double>& through = curve.amounts[curve.points.front().amount].resources;
-  Chart chart{profile.resources[resource], {}, {}};
+  Chart chart{profile.resources[resource], {}, {}, confidence_of(curve)};
   for (const std::size_t varied : curve.varied)
     if (varied != resource)
       chart.others[profile.resources[varied]] = static_cast<Amount>(through[varied]);
@@ -102,6 +120,8 @@ class SvgChart {
 
   std::string str() {
     text(kLeft, top_ + 30, "start", heading_of(chart_));
+    if (!chart_.confidence.empty())
+      text(kWidth - kRight, top_ + 30, "end", "confidence: " + chart_.confidence);
     axes();
     curve();
     for (const ChartPoint& point : chart_.points)

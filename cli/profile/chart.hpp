@@ -21,6 +21,7 @@ struct Chart {
   std::string resource;
   NamedAmounts others;  ///< those that vary, as they are along the curve
   std::vector<ChartPoint> points;
+  std::string confidence;  ///< of the marks: `D 98 %, O 100 %`; empty where it is not known
 };
 
 /// One chart per resource that varies, through the `diagonal` point; of a class that was run with

@@ -82,7 +82,8 @@ TEST_CASE("a profile's picture is one document with every amount and mark", "[go
   CHECK(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
   CHECK(svg.ends_with("</svg>\n"));
   for (const char* words : {">64 MiB<", ">128 MiB<", ">512 MiB<", ">x<", ">DOC<", "<polyline",
-                            "class sort of tenant physics", "run time over memory"})
+                            "class sort of tenant physics", "run time over memory",
+                            ">confidence: D 100 %, O 100 %, C 100 %<"})
     CHECK_THAT(svg, Catch::Contains(words));
 }
 
