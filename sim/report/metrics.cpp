@@ -245,20 +245,22 @@ JobMetrics Recorder::measure(const std::vector<JobIndex>& jobs) const {
   double slowdown = 0, completion = 0;
   for (const JobIndex index : jobs) {
     const Outcome& outcome = outcomes_[index];
-    if (outcome.end < 0) continue;
     const Job& job = workload_.jobs[index];
+    if (job.is_service || outcome.first_start < 0) continue;
     waits.push_back(seconds(outcome.first_start - job.submit_ms));
+    if (outcome.end < 0) continue;
+    ++metrics.jobs;
     const auto turnaround = static_cast<double>(outcome.end - job.submit_ms);
     completion += turnaround / 1000;
     slowdown +=
         std::max(1.0, turnaround / std::max(static_cast<double>(job.run_ms), kShortestRun_ms));
   }
-  metrics.jobs = waits.size();
   if (waits.empty()) return metrics;
-  const auto count = static_cast<double>(waits.size());
   metrics.mean_wait_s = mean(waits);
   metrics.max_wait_s = *std::max_element(waits.begin(), waits.end());
   metrics.p95_wait_s = quantile(std::move(waits), 0.95);
+  if (metrics.jobs == 0) return metrics;
+  const auto count = static_cast<double>(metrics.jobs);
   metrics.mean_slowdown = slowdown / count;
   metrics.mean_completion_s = completion / count;
   return metrics;

@@ -46,10 +46,11 @@ struct TenantSample {
 
 struct JobMetrics {
   std::uint64_t jobs = 0;  ///< that ended
-  double mean_wait_s = 0;  ///< from submission to the first task's start
+  double mean_wait_s = 0;  ///< from submission to the first task's start, of all that started
   double p95_wait_s = 0;
   double max_wait_s = 0;
-  double mean_slowdown = 0;      ///< bounded: (end - submission) / max(run, 10 s), at least 1
+  double mean_slowdown =
+      0;  ///< of those that ended: (end - submission) / max(run, 10 s), at least 1
   double mean_completion_s = 0;  ///< from submission to the last task's end
 };
 

@@ -42,7 +42,7 @@ struct Story {
 
 }  // namespace
 
-TEST_CASE("waits, slowdown and completion are those of the jobs that ended", "[unit][metrics]") {
+TEST_CASE("waits, slowdown and completion are told of the jobs", "[unit][metrics]") {
   const auto metrics = Story{}.run({.sample_ms = 7 * kSecond});
   CHECK(metrics.engine.end_ms == 50 * kSecond);
   CHECK(metrics.jobs.jobs == 3);
@@ -60,6 +60,18 @@ TEST_CASE("waits, slowdown and completion are those of the jobs that ended", "[u
   CHECK(metrics.tenants[1].jobs.mean_completion_s == 50);
   CHECK(metrics.unfinished_jobs == 0);
   CHECK(metrics.failed_jobs == 0);
+}
+
+TEST_CASE("a wait counts from the job's start on, whether it ends or not", "[unit][metrics]") {
+  const auto metrics = Story{}.run({.sample_ms = 7 * kSecond}, {.end_ms = 31 * kSecond});
+  CHECK(metrics.unfinished_jobs == 2);
+  CHECK(metrics.jobs.jobs == 1);
+  CHECK(metrics.jobs.max_wait_s == 25);
+  CHECK(metrics.jobs.mean_wait_s == Approx(25.0 / 3));
+  CHECK(metrics.jobs.mean_completion_s == 20);
+  const auto none = Story{}.run({.sample_ms = 7 * kSecond}, {.end_ms = 10 * kSecond});
+  CHECK(none.jobs.jobs == 0);
+  CHECK(none.jobs.mean_slowdown == 0);
 }
 
 TEST_CASE("use counts up to a horizon inside a step", "[unit][metrics]") {
