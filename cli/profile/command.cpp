@@ -117,16 +117,19 @@ bool any_completed(const ClassProfile& profile) {
 int run(const Context& context, const MeasureOptions& options) {
   const auto wanted = measurement_of(context, options);
   if (!wanted) return context.fail(wanted.error());
+  if (!options.svg.empty())
+    if (const auto error = check_writable(options.svg)) return context.fail(error);
   Measuring measuring{context, *wanted};
   if (const auto error = measuring.run()) return context.fail(error);
   Session session{context};
   if (const auto error = session.connect()) return context.fail(error);
   const auto profile = measuring.read_profile(session);
   if (!profile) return context.fail(profile.error());
-  context.warn(measuring.refused());
+  const std::vector<std::string> refused = measuring.refused();
+  context.warn(refused);
   const int status = present(context, *profile, options.svg, [&](Json& json) {
     json["submitted"] = measuring.submitted();
-    json["warnings"] = measuring.refused();
+    json["warnings"] = refused;
   });
   return status != kExitDone || any_completed(*profile) ? status : kExitFailed;
 }

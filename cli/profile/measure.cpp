@@ -1,6 +1,7 @@
 #include "cli/profile/measure.hpp"
 
 #include <algorithm>
+#include <map>
 #include <thread>
 #include <utility>
 
@@ -42,7 +43,30 @@ std::set<JobId> jobs_of(const ClassProfile& profile) {
   return jobs;
 }
 
+std::string without_numbers(std::string text) {
+  std::erase_if(text, [](char c) { return c == '.' || (c >= '0' && c <= '9'); });
+  return text;
+}
+
 }  // namespace
+
+std::vector<std::string> refusals_text(const std::vector<RefusedAmounts>& refused) {
+  std::map<std::string, std::vector<const RefusedAmounts*>> alike;
+  for (const RefusedAmounts& one : refused) alike[without_numbers(one.why)].push_back(&one);
+  std::vector<std::string> lines;
+  for (auto& [why, group] : alike) {
+    const auto [first, last] = std::minmax_element(
+        group.begin(), group.end(),
+        [](const RefusedAmounts* a, const RefusedAmounts* b) { return a->amounts < b->amounts; });
+    if (group.size() == 1)
+      lines.push_back(format_amounts((*first)->amounts) + ": " + (*first)->why);
+    else
+      lines.push_back(fmt::format("{} different amounts, from {} to {}: the first: {}",
+                                  group.size(), format_amounts((*first)->amounts),
+                                  format_amounts((*last)->amounts), (*first)->why));
+  }
+  return lines;
+}
 
 JobSpec run_of(JobSpec spec, const NamedAmounts& amounts) {
   spec.resources = amounts;
@@ -171,9 +195,12 @@ std::optional<JobId> Measuring::claim(const ClassProfile& profile, const NamedAm
 }
 
 void Measuring::refuse(const NamedAmounts& amounts, const caf::error& why) {
-  const std::string line = format_amounts(amounts) + ": " + details(why).message;
+  const RefusedAmounts refused{amounts, details(why).message};
   const std::lock_guard lock(mutex_);
-  if (std::find(refused_.begin(), refused_.end(), line) == refused_.end()) refused_.push_back(line);
+  if (std::find(refused_.begin(), refused_.end(), refused) == refused_.end())
+    refused_.push_back(refused);
 }
+
+std::vector<std::string> Measuring::refused() const { return refusals_text(refused_); }
 
 }  // namespace fairwater::inline cli::inline profile

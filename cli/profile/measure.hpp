@@ -49,6 +49,15 @@ struct RunLeft {
 [[nodiscard]] std::vector<RunLeft> runs_left(const ClassProfile& profile,
                                              const Measurement& wanted);
 
+/// Amounts that the coordinator refused.
+struct RefusedAmounts {
+  NamedAmounts amounts;
+  std::string why;
+  friend bool operator==(const RefusedAmounts&, const RefusedAmounts&) = default;
+};
+/// One line for all whose reasons differ in nothing but numbers.
+[[nodiscard]] std::vector<std::string> refusals_text(const std::vector<RefusedAmounts>& refused);
+
 class Measuring {
  public:
   Measuring(const Context& context, Measurement wanted);
@@ -56,8 +65,8 @@ class Measuring {
   /// Returns when every run has ended.
   [[nodiscard]] caf::error run();
   [[nodiscard]] std::size_t submitted() const { return submitted_; }
-  /// Amounts that the coordinator refused, and why, one line each.
-  [[nodiscard]] const std::vector<std::string>& refused() const { return refused_; }
+  /// Amounts that the coordinator refused, and why: those that it refused alike in one line.
+  [[nodiscard]] std::vector<std::string> refused() const;
   [[nodiscard]] Expected<ClassProfile> read_profile(Session& session) const;
 
  private:
@@ -79,7 +88,7 @@ class Measuring {
   std::size_t planned_ = 0;
   std::size_t ended_ = 0;
   std::size_t submitted_ = 0;
-  std::vector<std::string> refused_;
+  std::vector<RefusedAmounts> refused_;
 };
 
 }  // namespace fairwater::inline cli::inline profile

@@ -296,6 +296,25 @@ TEST_CASE("a coordinator that is not there is 3", "[unit][commands]") {
   CHECK(Json::parse(json.out).at("error").at("code") == "unavailable");
 }
 
+TEST_CASE("a picture that cannot be written is told of before anything is measured",
+          "[unit][commands]") {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "job.yaml";
+  std::ofstream{file} << "class: c\ncommand: [\"true\"]\n";
+  const DeadAddress nobody;
+  const auto told = [&](const std::string& picture) {
+    return run({"--address", nobody.text(), "--token", "x", "profile", "run", file, "--vary",
+                "cpu=1", "--svg", picture});
+  };
+  CHECK_THAT(
+      told(directory / "none/x.svg").err,
+      Catch::Contains("x.svg") && Catch::Contains("cannot be written: No such file or directory"));
+  CHECK_THAT(told(directory / ".").err, Catch::Contains("cannot be written: Is a directory"));
+  CHECK_THAT(told(file + "/x.svg").err, Catch::Contains("cannot be written: Not a directory"));
+  CHECK_THAT(told(directory / "x.svg").err, Catch::Contains(nobody.text()));
+  CHECK_FALSE(std::ifstream{directory / "x.svg"}.is_open());
+}
+
 TEST_CASE("verifying a directory that holds no ledger says so", "[unit][commands]") {
   const TemporaryDirectory directory;
   const Outcome outcome = run({"ledger", "verify", "--data", directory / "none"});

@@ -87,6 +87,19 @@ TEST_CASE("what is left to run follows from what has run", "[unit][profile]") {
         std::vector<RunLeft>{run_at(1, JobId{7}), run_at(1), run_at(3), run_at(1)});
 }
 
+TEST_CASE("amounts that were refused alike are told in one line", "[unit][profile]") {
+  std::vector<RefusedAmounts> refused;
+  for (const Amount cpu : {7, 5, 6})
+    refused.push_back({{{"cpu", cpu * 1000}},
+                       "no node could ever give cpu " + std::to_string(cpu) + " to one task"});
+  refused.push_back({{{"cpu", 99'000}}, "more than the tenant's max cpu 8"});
+  CHECK(refusals_text(refused) ==
+        std::vector<std::string>{"cpu 99: more than the tenant's max cpu 8",
+                                 "3 different amounts, from cpu 5 to cpu 7: the first: no node "
+                                 "could ever give cpu 5 to one task"});
+  CHECK(refusals_text({}).empty());
+}
+
 TEST_CASE("a run with so many tasks is a gang of them", "[unit][profile]") {
   const auto tasks = parse_variation("tasks=1..8:x2");
   REQUIRE(tasks.engaged());
