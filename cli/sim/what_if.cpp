@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/sim/what_if_proposal.hpp"
 #include "storage/families.hpp"
 #include "storage/fold.hpp"
 
@@ -325,34 +326,6 @@ class QuestionBuilder {
     if (place.group) place.group = group_ids_.at(place.group);
   }
 
-  /// Whoever runs jobs may come or change; who has tenants stays as it is.
-  caf::error check_proposal(const std::vector<TenantSpec>& proposal, const TenantNesting& before,
-                            const TenantNesting& after) const {
-    for (std::size_t i = 0; i < proposal.size(); ++i) {
-      const auto where = [&](const std::string& key) {
-        return fmt::format("tenants[{}].{}", i, key);
-      };
-      if (const auto terms = terms_of(proposal[i], catalog_); !terms) {
-        const ErrorDetails said = details(terms.error());
-        return make_error(said.code, said.message, where(said.field));
-      }
-      for (const auto& faults : {after.shape_faults(), after.terms_faults()})
-        for (const auto& fault : faults)
-          if (fault.tenant == proposal[i].name)
-            return make_error(ErrorCode::invalid_input, fault.message, where(fault.key));
-    }
-    const auto groups_before = before.tree(catalog_)->groups;
-    const auto groups_after = after.tree(catalog_)->groups;
-    const bool same = std::equal(groups_before.begin(), groups_before.end(), groups_after.begin(),
-                                 groups_after.end(), [](const auto& one, const auto& other) {
-                                   return one.id == other.id && one.terms == other.terms;
-                                 });
-    if (same) return {};
-    return make_error(ErrorCode::not_supported,
-                      "what-if changes tenants that run jobs, not those that have tenants",
-                      "tenants");
-  }
-
   /// In a tree one tenant's weight moves its siblings' parts: the proposal is all that follows.
   caf::error take_proposal(const std::vector<TenantSpec>& proposal) {
     TenantNesting::Specs specs;
@@ -369,7 +342,7 @@ class QuestionBuilder {
       if (proposed.queue != QueuePolicy::fifo) ++tenants_not_fifo_;
     }
     const TenantNesting after(std::move(specs));
-    if (auto wrong = check_proposal(proposal, state_.nesting(), after)) return wrong;
+    if (auto wrong = check_proposal(proposal, state_.nesting(), after, ids, catalog_)) return wrong;
     const auto tree = after.tree(catalog_);
     for (auto [id, terms] : tree->tenants) {
       if (terms.place) renumber(*terms.place);

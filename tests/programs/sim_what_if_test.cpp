@@ -375,6 +375,53 @@ TEST_CASE("a proposal names resources that the cluster has", "[unit][what-if]") 
   CHECK(details(refused.error()).field == "tenants[0].max.tapes");
 }
 
+TEST_CASE("a proposal for those that have tenants is refused by its name", "[unit][what-if]") {
+  SmallJournal journal;
+  TenantsChanged tree;
+  const auto add = [&](std::uint32_t id, const char* name, const char* parent) {
+    TenantRecord record;
+    record.id = TenantId{id};
+    record.spec.name = name;
+    record.spec.parent = parent;
+    record.spec.weight = 2;
+    tree.tenants.push_back(record);
+  };
+  add(3, "eng", "");
+  add(4, "web", "eng");
+  journal.add(1000, tree);
+  const auto refusal = [&](std::vector<TenantSpec> proposal) {
+    const auto question =
+        what_if_question(journal.state.state(), {}, proposal, {at_s(1070), 1000, true});
+    return question ? ErrorDetails{} : details(question.error());
+  };
+  TenantSpec eng = tree.tenants[0].spec;
+  TenantSpec web = tree.tenants[1].spec;
+  CHECK(refusal({eng, web}).message.empty());
+  eng.weight = 4;
+  CHECK(refusal({web, eng}).field == "tenants[1].weight");
+  CHECK(refusal({web, eng}).message ==
+        "'4': eng has tenants, and what-if changes only tenants that run jobs; write 2, as it is "
+        "now");
+  eng = tree.tenants[0].spec;
+  eng.max = {{"cpu", 2000}};
+  CHECK(refusal({eng}).field == "tenants[0].max");
+  CHECK(refusal({eng}).message ==
+        "'cpu 2': eng has tenants, and what-if changes only tenants that run jobs; leave it out, "
+        "as it is now");
+  web.weight = 9;
+  CHECK(refusal({web}).message.empty());
+  web.parent = "";
+  CHECK(refusal({web}).field == "tenants[0].parent");
+  CHECK_THAT(refusal({web}).message, Catch::Contains("leaves eng without tenants"));
+  TenantSpec added;
+  added.name = "new";
+  added.parent = "eng";
+  CHECK(refusal({added}).message.empty());
+  added.parent = "art";
+  CHECK(refusal({added}).field == "tenants[0].parent");
+  CHECK_THAT(refusal({added}).message, Catch::StartsWith("'art' has no tenants so far"));
+}
+
 TEST_CASE("a journal whose beginning is not kept is refused", "[unit][what-if]") {
   JournalState state;
   const ErrorDetails error = details(state.add({500, at_s(1001), {}, CoordinatorStarted{2, ""}}));
