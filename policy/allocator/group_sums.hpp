@@ -2,6 +2,7 @@
 // ends. Good until any of that changes. Internal to policy/allocator.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <vector>
 

@@ -25,6 +25,16 @@ namespace {
 bool fits_max(const AllocatorState& state, const TenantState& tenant, const WindowRange& entry) {
   for (const std::size_t r : entry.asks)
     if (!state.quotas().has_room(tenant, r, entry.range.demand[r])) return false;
+  const ResourceVector with_claims = tenant.held_in_all() + state.claimed_by(tenant.id);
+  for (const std::size_t r : entry.asks)
+    if (with_claims[r] + entry.range.demand[r] > tenant.terms.max[r]) return false;
+  for (auto number = tenant.group; number != QuotaTree::kRoot;
+       number = state.quotas().group(number).parent) {
+    const auto group = state.quotas().group(number);
+    const ResourceVector claimed = group.used + state.claimed_in_group(number);
+    for (const std::size_t r : entry.asks)
+      if (claimed[r] + entry.range.demand[r] > group.terms.max[r]) return false;
+  }
   return true;
 }
 

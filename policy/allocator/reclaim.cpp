@@ -18,12 +18,14 @@ class Reclaiming {
       : state_(state),
         groups_(state),
         rooms_(state),
-        freed_in_groups_(state.quotas().group_count()) {
+        freed_in_groups_(state.quotas().group_count()),
+        claims_{{}, std::vector<ResourceVector>(state.quotas().group_count())} {
     find_victims();
   }
 
   std::vector<Reclaim> run() {
     state_.await_no_gang();
+    state_.set_claims({});
     keep_bounds();
     // By dominant shares nothing may stay that has grown, and nobody is within a quota.
     if (state_.allocates_by_share()) return told_to_end();
@@ -31,6 +33,7 @@ class Reclaiming {
       if (served_ >= kMostReclaimers) break;
       serve(state_.at(key.slot));
     }
+    state_.set_claims(std::move(claims_));
     for (const Served& served : preempting_)
       state_.keep_made_room(served.node, {served.tenant, served.job, served.demand, 1});
     return told_to_end();
@@ -145,6 +148,10 @@ class Reclaiming {
       for (const Served& served : served_now_) nodes.insert(served.node);
       state_.await_gang_on(std::move(nodes));
     }
+    for (const Served& served : served_now_) {
+      claims_.of_tenants[served.tenant] += served.demand;
+      add_in_groups(claims_.in_groups, served.tenant, served.demand);
+    }
     if (preempts_now_ && state_.counts_time())
       preempting_.insert(preempting_.end(), served_now_.begin(), served_now_.end());
     return true;
@@ -249,9 +256,14 @@ class Reclaiming {
 
   void note_freed(TenantId id, const ResourceVector& amount) {
     freed_[id] += amount;
+    add_in_groups(freed_in_groups_, id, amount);
+  }
+
+  void add_in_groups(std::vector<ResourceVector>& sums, TenantId id,
+                     const ResourceVector& amount) const {
     for (auto group = state_.tenant(id).group; group != QuotaTree::kRoot;
          group = state_.quotas().group(group).parent)
-      freed_in_groups_[group] += amount;
+      sums[group] += amount;
   }
 
   /// A node with room that is free, or coming.
@@ -384,6 +396,7 @@ class Reclaiming {
   ComingRooms rooms_;
   std::map<TenantId, ResourceVector> freed_;  ///< of what they hold in all
   std::vector<ResourceVector> freed_in_groups_;
+  AllocatorState::Claims claims_;                      ///< of those that were served
   std::set<std::pair<NodeId, std::string>> promised_;  ///< devices of those that were served
   std::vector<std::size_t> taken_;                     ///< of the victims
   std::vector<Served> served_now_;                     ///< tasks of the gang that is being served
@@ -395,7 +408,7 @@ class Reclaiming {
 }  // namespace
 
 std::vector<Reclaim> reclaim(AllocatorState& state) {
-  if (state.extras().empty() && state.preempting().empty()) return {};
+  if (state.extras().empty() && state.preempting().empty() && !state.has_claims()) return {};
   return Reclaiming(state).run();
 }
 

@@ -4,7 +4,8 @@
 // has no room anywhere takes its place: of tenants in the rule's order the last first, of each the
 // newest job's last task first, and of all nodes the first that has room for the task then; no more
 // than it needs, and nothing where that would not help. So does one that its tenant's max keeps
-// back, of its own, or a group's, of anybody's in the group. A gang does for all of its tasks or
+// back, of its own, or a group's, of anybody's in the group; and nothing grows into what that
+// leaves below the max until the task has begun. A gang does for all of its tasks or
 // for none. Room that is coming already counts first, and until it has come nothing grows into what
 // is free for a gang elsewhere. Of GPUs that tasks share it is planned which ones become free, and
 // who of those that are served gets which: what ends leaves a part of one, or whole ones. Tasks

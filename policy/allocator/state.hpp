@@ -152,6 +152,21 @@ class AllocatorState {
   /// what is free there is not for growth. Where the ledger counts time plans keep it (gangs.hpp).
   void await_gang_on(std::set<NodeId> nodes) { awaited_.push_back(std::move(nodes)); }
   void await_no_gang() { awaited_.clear(); }
+  /// What will be taken below the max of each tenant, and of each group by its number, by tasks
+  /// that wait within their quota and have room, or will have: nothing grows into that.
+  struct Claims {
+    std::map<TenantId, ResourceVector> of_tenants;
+    std::vector<ResourceVector> in_groups;
+  };
+  void set_claims(Claims claims) { claims_ = std::move(claims); }
+  [[nodiscard]] bool has_claims() const { return !claims_.of_tenants.empty(); }
+  [[nodiscard]] ResourceVector claimed_by(TenantId tenant) const {
+    const auto claims = claims_.of_tenants.find(tenant);
+    return claims == claims_.of_tenants.end() ? ResourceVector{} : claims->second;
+  }
+  [[nodiscard]] ResourceVector claimed_in_group(QuotaTree::Group group) const {
+    return group < claims_.in_groups.size() ? claims_.in_groups[group] : ResourceVector{};
+  }
   /// O(gangs that were awaited * their nodes).
   [[nodiscard]] bool awaits_gang_on(NodeId node) const;
   /// As the rule of growth sees it.
@@ -432,6 +447,7 @@ class AllocatorState {
   std::map<TaskKey, Extra> extras_;
   std::set<NodeId> ending_on_;
   std::vector<std::set<NodeId>> awaited_;
+  Claims claims_;
   std::set<NodeId> made_on_;  ///< nodes that keep room for those who preempted
   bool freed_made_rooms_ = false;
   NodeTable<NodeRoom> nodes_;

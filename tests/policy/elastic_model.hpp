@@ -268,13 +268,25 @@ class ElasticModel {
     return held;
   }
 
+  template <class IsOne>
+  [[nodiscard]] ResourceVector claimed_by(IsOne&& is_one) const {
+    ResourceVector claimed;
+    for (const auto& [id, job] : jobs_)
+      if (is_one(job.tenant)) claimed += job.demand * Amount{claims_of(id)};
+    return claimed;
+  }
+
   /// Idle room is used.
   void check_grows(TenantId tenant, const ResourceVector& held) {
     if (may_await_gang()) return;
     for (const auto& [id, job] : jobs_) {
       if (job.tenant != tenant || job.waiting.empty() || claims_of(id) > 0) continue;
-      if (!(held + job.demand).fits(terms_.at(tenant).max)) continue;
-      if (!(held_by_group(tenant) + job.demand).fits(max_of_group(tenant))) continue;
+      // What is claimed below a max is left alone.
+      const auto of_tenant = [&](TenantId other) { return other == tenant; };
+      const auto of_group = [&](TenantId other) { return group_of(other) == group_of(tenant); };
+      if (!(held + claimed_by(of_tenant) + job.demand).fits(terms_.at(tenant).max)) continue;
+      if (!(held_by_group(tenant) + claimed_by(of_group) + job.demand).fits(max_of_group(tenant)))
+        continue;
       for (const auto& [node, capacity] : nodes_) {
         const bool somebody_ends = held_on(node, true, true) != held_on(node, false, true);
         if (somebody_ends || cycle.node(node).reserved_for) continue;

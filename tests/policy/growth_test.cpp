@@ -88,6 +88,25 @@ TEST_CASE("a tenant's own growth makes room below its max", "[unit][growth]") {
   CHECK(model.claimed(1) == 2);
 }
 
+TEST_CASE("nothing grows into a part of what was given back below a max", "[unit][growth]") {
+  ElasticModel model;
+  model.tenant(1, {.max = cpu(4000)});
+  model.node(1, cpu(8000));
+  model.submit(1, cpu(500), 1, 9);
+  model.run();
+  REQUIRE(model.extras(1) == 7);
+  model.submit(1, cpu(1000), 1, 1);
+  const auto reclaims = model.run();
+  REQUIRE(reclaims.size() == 2);
+  model.end(reclaims[0].task, true);
+  CHECK(model.run().empty());  // half of what the other waits for
+  CHECK(model.extras(1) == 6);
+  model.end(reclaims[1].task, true);
+  CHECK(model.run().empty());
+  CHECK(model.claimed(1) == 2);
+  CHECK(model.extras(1) == 5);
+}
+
 TEST_CASE("who has most credit grows first, and who has least gives back first", "[unit][growth]") {
   ElasticModel model;
   model.tenant(1);

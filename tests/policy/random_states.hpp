@@ -128,6 +128,7 @@ class Cluster {
   [[nodiscard]] ResourceVector mins_in(GroupId group) const;
   [[nodiscard]] ResourceVector min_of(GroupId group) const;
   [[nodiscard]] bool all_mins_fit() const;
+  [[nodiscard]] bool others_claim(JobId id, const Job& job) const;
   [[nodiscard]] bool is_guaranteed(JobId id, const Job& job) const;
   [[nodiscard]] std::map<std::string, Amount> taken_devices(NodeId node) const;
   [[nodiscard]] bool has_devices(NodeId id, const Job& job) const;

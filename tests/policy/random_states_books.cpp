@@ -330,13 +330,29 @@ void Cluster::check_sums() {
   REQUIRE(credits == 0);
 }
 
+/// Below a tenant's max, or a group's, nothing grows into what others there are to have.
+bool Cluster::others_claim(JobId id, const Job& job) const {
+  const auto others_wait = [&](const auto& are_there) {
+    return std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& other) {
+      return other.first != id && !other.second.next.empty() && are_there(other.second.tenant);
+    });
+  };
+  const bool has_max = tenants_.at(job.tenant).max[kCpu] != kUnlimited;
+  if (has_max && others_wait([&](TenantId other) { return other == job.tenant; })) return true;
+  return std::any_of(groups_.begin(), groups_.end(), [&](const auto& group) {
+    return is_in(job.tenant, group.first) && group.second.max[kCpu] != kUnlimited &&
+           others_wait([&](TenantId other) { return is_in(other, group.first); });
+  });
+}
+
 void Cluster::check_nobody_could_start() {
   const bool others_wait = std::any_of(jobs_.begin(), jobs_.end(),
                                        [](const auto& job) { return !job.second.next.empty(); });
   for (const auto& [id, job] : jobs_) {
     const bool waits_for_one = !job.next.empty() && !job.is_gang;
     // By dominant shares nothing grows, and by time nothing where others have places.
-    const bool may_grow = !job.growth.empty() && !by_share_ && !(counts_time_ && others_wait);
+    const bool may_grow = !job.growth.empty() && !by_share_ && !(counts_time_ && others_wait) &&
+                          !others_claim(id, job);
     if (!waits_for_one && !may_grow) continue;
     ++seen_.waiting;
     if (!is_within_max(job.tenant, job.demand)) continue;

@@ -97,6 +97,35 @@ TEST_CASE("growth makes room below a group's max for who else is in it", "[unit]
   CHECK(model.extras(1) == 1);
 }
 
+TEST_CASE("nothing grows into what was given back below a group's max", "[unit][growth]") {
+  DealCycle cycle{Allocator(default_settings())};
+  GroupTerms faculty;
+  faculty.max = cpu(4000);
+  cycle.allocator().set_group(GroupId{1}, faculty);
+  cycle.set_tenant(TenantId{1}, in_group(1));
+  cycle.set_tenant(TenantId{2}, in_group(1));
+  cycle.set_node(NodeId{1}, {"node1", "here", {}}, cpu(4000), true);
+  cycle.take_window(window_of(1, {asks(1, cpu(1000))}, {asks(1, cpu(1000), 1, 9)}));
+  REQUIRE(run_all(cycle).empty());
+  cycle.set_node(NodeId{2}, {"node2", "there", {}}, cpu(4000), true);
+  REQUIRE(run_all(cycle).empty());
+  WaitingRange there = asks(2, cpu(1000));
+  there.rule = std::make_shared<PlacementRule>(PlacementRule{{"there"}, {}, {}});
+  cycle.take_window(window_of(2, {there}));
+  const auto reclaims = run_all(cycle);
+  REQUIRE(reclaims.size() == 1);
+  REQUIRE(cycle.release(reclaims[0].task));
+  WaitingRange again = asks(1, cpu(1000), reclaims[0].task.index, 7);
+  again.attempt = 2;
+  cycle.take_window(window_of(1, {}, {again}));
+  cycle.beat(NodeId{1});  // before the node where the other waits
+  CHECK(run_all(cycle).empty());
+  cycle.beat(NodeId{2});
+  CHECK(run_all(cycle).empty());
+  CHECK(cycle.tenant(TenantId{2}).used == cpu(1000));
+  CHECK(cycle.tenant(TenantId{1}).used == cpu(3000));
+}
+
 TEST_CASE("nothing within a group's min is preempted for who is not in it", "[unit][preemption]") {
   // Of two processors the group has one, by a task of the first that is beyond its own quota, since
   // the second waits; and the youngest goes first.

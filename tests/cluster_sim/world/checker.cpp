@@ -346,6 +346,8 @@ void Checker::check_drained(const Reclaim& reclaim) {
 
 void Checker::apply(const TasksReclaimed& body) {
   for (const auto& reclaim : body.tasks) {
+    stage_.log.line("reclaim {} for job {} of tenant {}", text_of(reclaim.task),
+                    reclaim.claimant_job.value, reclaim.claimant.value);
     const auto running = running_.find(task_of(reclaim.task));
     if (running == running_.end() || running->second.task != reclaim.task) continue;  // it ended
     if (body.for_drain)
