@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <sys/sysinfo.h>
 #include <unistd.h>
@@ -246,13 +245,6 @@ caf::error is_fixed(const char* field, const std::string& configured, const std:
                         stored + ", and it counts in these units for good; write that, or leave " +
                         field + " out",
                     field);
-}
-
-/// Of the words that expressions of jobs can name (policy/allocator/placement.hpp).
-bool is_label_word(const std::string& text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.' || c == '/';
-  });
 }
 
 caf::error check_labels(const std::map<std::string, std::string>& labels) {

@@ -9,7 +9,16 @@ namespace {
 constexpr std::size_t kMaxExpressionLength = 4096;
 constexpr int kMaxExpressionDepth = 64;
 
+bool is_of_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.' ||
+         c == '/';
+}
+
 }  // namespace
+
+bool is_label_word(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_of_word);
+}
 
 struct LabelExpression::Node {
   enum class Kind { all_of, any_of, not_of, has, one_of, none_of };
@@ -83,14 +92,9 @@ class Parser {
     return true;
   }
 
-  static bool is_word(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.' ||
-           c == '/';
-  }
-
   std::string word(const char* what) {
     const std::size_t begin = at_;
-    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
+    while (at_ < text_.size() && is_of_word(text_[at_])) ++at_;
     if (at_ == begin)
       fail(std::string("expected ") + what + " of letters, digits, '_', '-', '.' and '/'");
     std::string result(text_.substr(begin, at_ - begin));
@@ -102,7 +106,7 @@ class Parser {
   bool take_keyword(std::string_view keyword) {
     const std::size_t end = at_ + keyword.size();
     if (text_.substr(at_, keyword.size()) != keyword) return false;
-    if (end < text_.size() && is_word(text_[end])) return false;
+    if (end < text_.size() && is_of_word(text_[end])) return false;
     return take(keyword);
   }
 

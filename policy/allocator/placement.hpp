@@ -61,6 +61,9 @@ struct NodeTraits {
   friend bool operator==(const NodeTraits&, const NodeTraits&) = default;
 };
 
+/// Whether an expression can name it, as a key or a value.
+[[nodiscard]] bool is_label_word(std::string_view text);
+
 /// A parsed label expression: `ssd && zone in (a, b)`, `!gpu || arch == arm`, parentheses, `!=`.
 /// A bare key holds when the node has that label with any value other than "false".
 class LabelExpression {
