@@ -22,9 +22,8 @@ std::vector<TenantInOrder> in_growth_order(const AllocatorState& state,
 
 namespace {
 
+/// Beside what is claimed below it.
 bool fits_max(const AllocatorState& state, const TenantState& tenant, const WindowRange& entry) {
-  for (const std::size_t r : entry.asks)
-    if (!state.quotas().has_room(tenant, r, entry.range.demand[r])) return false;
   const ResourceVector with_claims = tenant.held_in_all() + state.claimed_by(tenant.id);
   for (const std::size_t r : entry.asks)
     if (with_claims[r] + entry.range.demand[r] > tenant.terms.max[r]) return false;
