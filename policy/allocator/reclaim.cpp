@@ -16,7 +16,6 @@ class Reclaiming {
  public:
   explicit Reclaiming(AllocatorState& state)
       : state_(state),
-        groups_(state),
         rooms_(state),
         freed_in_groups_(state.quotas().group_count()),
         claims_{{}, std::vector<ResourceVector>(state.quotas().group_count())} {
@@ -201,6 +200,12 @@ class Reclaiming {
     }
   }
 
+  /// As they were when this began: what is told to end is noted last.
+  const GroupSums& groups() {
+    if (!groups_) groups_.emplace(state_);
+    return *groups_;
+  }
+
   /// What keeps a task back: of `resource` its tenant's max, or that of a group around it.
   struct FullMax {
     QuotaTree::Group group;  ///< the root: the tenant's own
@@ -222,7 +227,7 @@ class Reclaiming {
     for (auto group = tenant.group; group != QuotaTree::kRoot;
          group = state_.quotas().group(group).parent) {
       const auto bounds = state_.quotas().group(group);
-      const GroupSum& sum = groups_.of(group);
+      const GroupSum& sum = groups().of(group);
       const ResourceVector held =
           bounds.used - sum.ending - sum.ending_grown - freed_in_groups_[group];
       if (const auto found = full(group, held, bounds.terms.max)) return found;
@@ -353,7 +358,7 @@ class Reclaiming {
   [[nodiscard]] std::optional<NodeId> preempt(const TenantState& tenant, const WindowRange& entry) {
     find_preemptible();
     const auto fewest =
-        Preemption(state_, groups_, rooms_, victims_, preempted_, tenant, entry).fewest();
+        Preemption(state_, groups(), rooms_, victims_, preempted_, tenant, entry).fewest();
     if (!fewest) return std::nullopt;
     take_all(fewest->victims, {tenant.id, entry.range.job});
     preempts_now_ = true;
@@ -392,7 +397,7 @@ class Reclaiming {
   std::size_t extras_ = 0;              ///< so many
   bool knows_preemptible_ = false;
   GoneByTenant preempted_;
-  const GroupSums groups_;  ///< when this began
+  std::optional<GroupSums> groups_;  ///< once somebody asks
   ComingRooms rooms_;
   std::map<TenantId, ResourceVector> freed_;  ///< of what they hold in all
   std::vector<ResourceVector> freed_in_groups_;
@@ -408,7 +413,8 @@ class Reclaiming {
 }  // namespace
 
 std::vector<Reclaim> reclaim(AllocatorState& state) {
-  if (state.extras().empty() && state.preempting().empty() && !state.has_claims()) return {};
+  const bool somebody_preempts = !state.allocates_by_share() && !state.preempting().empty();
+  if (state.extras().empty() && !somebody_preempts && !state.has_claims()) return {};
   return Reclaiming(state).run();
 }
 
