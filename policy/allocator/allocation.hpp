@@ -36,6 +36,7 @@ class Allocation {
   virtual Units remove_tenant(TenantId tenant) = 0;
   virtual void set_node(NodeId node, const NodeTraits& traits, const ResourceVector& capacity,
                         bool accepts) = 0;
+  virtual void close_node_from(NodeId node, std::optional<LedgerMs> at_ms) = 0;
   virtual void remove_node(NodeId node) = 0;
   /// The node reported: it may have room.
   virtual void beat(NodeId node) = 0;

@@ -51,6 +51,10 @@ void Allocator::set_node(NodeId node, const NodeTraits& traits, const ResourceVe
   impl_->state.set_node(node, traits, capacity, accepts);
 }
 
+void Allocator::close_node_from(NodeId node, std::optional<LedgerMs> at_ms) {
+  impl_->state.close_node_from(node, at_ms.value_or(kNever));
+}
+
 void Allocator::remove_node(NodeId node) { impl_->state.remove_node(node); }
 
 void Allocator::set_window(DemandWindow window) { impl_->state.set_window(std::move(window)); }

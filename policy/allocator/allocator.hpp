@@ -162,7 +162,8 @@ struct WaitingRange {
   /// How long each may run: by its class's history, or by its limit. 0: not known.
   std::int64_t expected_ms = 0;
   PredictionSource expected_from = PredictionSource::limit;  ///< where `expected_ms` is known
-  /// How long each holds its room at most, as far as plans go. 0: for ever.
+  /// How long each holds its room at most, as far as plans go. 0: for ever. Read before a node
+  /// closes, however the ledger counts.
   std::int64_t limit_ms = 0;
   /// They have waited for long when so much time has passed (negative: since then): see
   /// policy/allocator/by_time.hpp.
@@ -179,6 +180,11 @@ struct WaitingRange {
   Placement placement = Placement::unset;
   std::string user = {};  ///< of the tenant; empty: none
 };
+
+/// How long one of the tasks may run; 0: for ever.
+[[nodiscard]] inline std::int64_t longest_run_ms(const WaitingRange& task) {
+  return task.is_service ? 0 : task.limit_ms;
+}
 
 [[nodiscard]] inline QuotaPlace place_of(const TenantTerms& terms) {
   return terms.place.value_or(QuotaPlace{.group = {}, .weight = terms.weight});
@@ -314,6 +320,9 @@ class Allocator {
   /// there.
   void set_node(NodeId node, const NodeTraits& traits, const ResourceVector& capacity,
                 bool accepts);
+  /// From that moment of the clock on nothing is to run there that starts from now on: the node
+  /// takes only tasks whose limits end them before. None: it takes all again, as a new node does.
+  void close_node_from(NodeId node, std::optional<LedgerMs> at_ms);
   void remove_node(NodeId node);  ///< must run no task
   /// Replaces what the tenant wants. Tasks that are held, or were granted after `seen_deal`, are
   /// struck.

@@ -96,9 +96,9 @@ void PlaceByTime::place_late() {
     const WindowRange& entry = late->tenant->window[late->range];
     if (start(*late->tenant, late->range, GrantStep::reserved)) continue;
     predict_ = Predict::limits;
-    keep_room(*late->tenant, entry, true);
-    const bool waits_elsewhere =
-        names_devices(entry.range) || (entry.is_gang() && !may_use_node(*late->tenant, entry));
+    const bool may_be_kept = keep_room(*late->tenant, entry, true);
+    const bool waits_elsewhere = !may_be_kept || names_devices(entry.range) ||
+                                 (entry.is_gang() && !may_use_node(*late->tenant, entry));
     if (waits_elsewhere) {
       elsewhere_.push_back(entry.range.job);
       continue;
@@ -110,7 +110,7 @@ void PlaceByTime::place_late() {
 
 std::optional<PlaceByTime::Late> PlaceByTime::first_late() {
   std::optional<Late> first;
-  if (deal_.state.looks_at_few()) {
+  if (deal_.state.looks_at_few(*deal_.node)) {
     look_for_late_few(first);
   } else {
     for (const RankKey& key : deal_.state.waiting()) look_for_late(deal_.state.at(key.slot), first);
@@ -223,7 +223,7 @@ void PlaceByTime::find_candidates() {
   queue_.clear();
   streams_.clear();
   Expected expected;
-  const bool looks_at_few = state.looks_at_few();
+  const bool looks_at_few = state.looks_at_few(*deal_.node);
   Contenders& contenders = state.contenders();
   for (const RankKey& key : looks_at_few ? contenders.others() : state.waiting())
     add_candidate(state.at(key.slot), expected);
@@ -330,7 +330,7 @@ void PlaceByTime::place_in_turns() {
     if (standing == Standing::at_quota && !tenant.terms.borrows()) {
       ++candidate.cursor.next;
     } else if (!start(tenant, candidate.cursor.next, step_of(standing))) {
-      if (!is_closed_) keep_room(tenant, entry, standing != Standing::at_quota);
+      if (!is_closed_) (void)keep_room(tenant, entry, standing != Standing::at_quota);
       ++candidate.cursor.next;
       ++candidate.cursor.skipped;
     }

@@ -49,6 +49,9 @@
 // is its place: late, on each node that it may use. With the start of a gang the deal ends: its
 // other nodes come first, then this one again.
 //
+// A node that closes (Allocator::close_node_from) takes, and keeps room for, only what has run by
+// its limit before it does: no place of the others is there, and no late task keeps it.
+//
 // Made room. What a task that preempts made free, or is making, is for that task, before all who
 // are late or have their turn: they would have had nothing of it.
 //
@@ -160,8 +163,8 @@ class PlaceByTime {
   /// From when on the node is expected to have room for the task; kNever: that is not known.
   [[nodiscard]] LedgerMs room_from(const WaitingRange& task,
                                    const std::optional<ExpectedShares>& shares) const;
-  /// Gives the task, which has no room now, a place.
-  void keep_room(TenantState& tenant, const WindowRange& entry, bool has_claim);
+  /// Gives the task, which has no room now, a place. False: the node closes before it had run.
+  bool keep_room(TenantState& tenant, const WindowRange& entry, bool has_claim);
   /// Whether the gang, which has a plan, could have tasks here, too.
   [[nodiscard]] bool may_use_node(const TenantState& tenant, const WindowRange& gang) const;
   void keep_gang_room(const TenantState& tenant, const WindowRange& gang, bool has_claim);

@@ -47,27 +47,31 @@ LedgerMs PlaceByTime::room_from(const WaitingRange& task,
   return from_then.earliest(task.demand, duration_ms, kNever).value_or(kNever);
 }
 
-void PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool has_claim) {
-  if (entry.is_gang()) return keep_gang_room(tenant, entry, has_claim);
+bool PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool has_claim) {
+  if (entry.is_gang()) {
+    keep_gang_room(tenant, entry, has_claim);
+    return true;
+  }
   AllocatorState& state = deal_.state;
   NodeRoom& node = *deal_.node;
   const WaitingRange& task = entry.range;
   // When a device is free, no time limit of room tells.
-  if (names_devices(task)) return;
+  if (names_devices(task)) return true;
   if (!profile_) profile_ = expected_room(node, state.now_ms(), predict_);
   std::optional<ExpectedShares> shares;
   if (state.takes_shares(task.demand)) shares = expected_shares(state, node, task, predict_);
   const LedgerMs from_ms = room_from(task, shares);
+  if (!node.is_open_for(task, from_ms)) return false;
   if (from_ms == kNever && (!has_claim || places_ > 0)) {
     // Those with a claim came before: where nothing is expected to end nobody gets a place any
     // more.
     is_closed_ = node.ends.empty();
-    return;
+    return true;
   }
   const auto kept = place_of(tenant, task);
   const bool has_place = kept != tenant.kept.end();
-  if (has_place && kept->node != node.id && comes_first(*kept, from_ms, node.id)) return;
-  if (!has_place && state.somewhere_has_room(tenant, task)) return;
+  if (has_place && kept->node != node.id && comes_first(*kept, from_ms, node.id)) return true;
+  if (!has_place && state.somewhere_has_room(tenant, task)) return true;
   if (!has_place || kept->node != node.id) {
     if (has_place) tenant.kept.erase(kept);
     const LedgerMs late_from_ms =
@@ -83,6 +87,7 @@ void PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool 
   else
     profile_->take(from_ms, moment_in(from_ms, duration_of(task, predict_)), task.demand);
   is_closed_ = is_closed_ || ++places_ == kMostPlaces;
+  return true;
 }
 
 /// By its plan, which is of several nodes, or of others.
@@ -106,9 +111,8 @@ void PlaceByTime::keep_gang_room(const TenantState& tenant, const WindowRange& g
 
 bool PlaceByTime::may_use_node(const TenantState& tenant, const WindowRange& gang) const {
   const GangPlan* plan = deal_.state.gang_plan_of(tenant.rank.slot, gang.range.job);
-  const PlacementRule* rule = gang.range.rule.get();
   return plan != nullptr && !plan->shares.empty() &&
-         (rule == nullptr || rule->allows(deal_.node->traits));
+         deal_.state.is_allowed_on(*deal_.node, gang.range);
 }
 
 }  // namespace fairwater::inline policy::inline allocator

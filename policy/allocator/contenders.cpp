@@ -276,6 +276,10 @@ void Contenders::look_for_work(const AllocatorState& state, const ResourceVector
   }
 }
 
+void Contenders::look_for_no_work() {
+  for (Class& of : classes_) of.has_work = false;
+}
+
 bool Contenders::deficit_may_matter(const TenantState& tenant) const {
   const Place& place = places_[tenant.rank.slot];
   const Class& of = classes_[place.number];

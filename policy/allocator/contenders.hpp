@@ -8,7 +8,8 @@
 //
 // The others (tasks of gangs, that take parts of GPUs, with a placement rule, or with a node of
 // their own; windows of which a part is beyond the tenant's max) are a list, and deals look at each
-// of them.
+// of them. So do the deals of a node that closes at all: which of a class's tasks end before that
+// hangs on their limits.
 //
 // Invariants, after refresh()
 //   - who waits is in one class, or among the others, or has no room below its own max for
@@ -106,6 +107,8 @@ class Contenders {
 
   /// Notes of each class whether its members have tasks that fit `free`.
   void look_for_work(const AllocatorState& state, const ResourceVector& free);
+  /// As if no class had any.
+  void look_for_no_work();
   /// Whether the tenant in the slot is in a class that had work by the last look.
   [[nodiscard]] bool has_work(std::uint32_t slot) const;
   /// False: it is in such a class, and whatever a deal does, its deficit pays for no task there and

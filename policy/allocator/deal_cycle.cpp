@@ -19,6 +19,11 @@ void DealCycle::set_node(NodeId node, const NodeTraits& traits, const ResourceVe
   }
 }
 
+void DealCycle::close_node_from(NodeId node, std::optional<LedgerMs> at_ms) {
+  allocator_.close_node_from(node, at_ms);
+  growth_due_ = reclaim_due_ = true;
+}
+
 void DealCycle::remove_node(NodeId node) {
   allocator_.remove_node(node);
   look_at_freed_rooms();

@@ -45,6 +45,7 @@ class DealCycle final : public Allocation {
   /// A node that does not accept is never due.
   void set_node(NodeId node, const NodeTraits& traits, const ResourceVector& capacity,
                 bool accepts) override;
+  void close_node_from(NodeId node, std::optional<LedgerMs> at_ms) override;
   void remove_node(NodeId node) override;
   void beat(NodeId node) override;
   /// Somebody who waits makes every node due that may have room. Where the ledger counts time and

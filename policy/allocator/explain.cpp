@@ -86,7 +86,7 @@ class Explanation {
   [[nodiscard]] Narrowed narrow_nodes() const {
     Narrowed nodes;
     for (const auto& [id, node] : state_.nodes()) {
-      if (!node.accepts) {
+      if (!takes_it(node)) {
         narrow_closed(node, nodes);
         continue;
       }
@@ -169,6 +169,9 @@ class Explanation {
   [[nodiscard]] bool is_allowed(const NodeRoom& node) const {
     return range_.rule == nullptr || range_.rule->allows(node.traits);
   }
+  [[nodiscard]] bool takes_it(const NodeRoom& node) const {
+    return node.accepts && node.is_open_for(range_, state_.clock_ms());
+  }
   [[nodiscard]] bool is_large_enough(const NodeRoom& node) const {
     return range_.demand.fits(node.capacity) && has_shares_when_empty(node);
   }
@@ -187,7 +190,7 @@ class Explanation {
     std::string where;
     for (const auto& [id, node] : state_.nodes()) {
       const bool has_gpus = state_.shared_devices(node) != nullptr;
-      if (!node.accepts || !has_gpus || !range_.demand.fits(node.free())) continue;
+      if (!takes_it(node) || !has_gpus || !range_.demand.fits(node.free())) continue;
       if (!is_allowed(node)) continue;
       is_kept = is_kept || !state_.kept_from(node, range_).empty();
       const std::optional<GpuNode>& room = node.gpu_room;
@@ -217,7 +220,7 @@ class Explanation {
     std::string text;
     std::size_t told = 0;
     for (const auto& [id, node] : state_.nodes()) {
-      if (!node.accepts || !range_.rule->allows(node.traits)) continue;
+      if (!takes_it(node) || !range_.rule->allows(node.traits)) continue;
       for (const std::string& device : range_.rule->devices) {
         const TaskKey* const holder = holder_of(node.device_uses, device);
         if (holder == nullptr || told == kMostHolders) continue;

@@ -72,12 +72,8 @@ std::vector<std::string> gpus_for(const AllocatorState& state, const NodeRoom& n
   return {names.begin(), names.end()};
 }
 
-bool rule_allows(const WindowRange& gang, const NodeRoom& node) {
-  return gang.range.rule == nullptr || gang.range.rule->allows(node.traits);
-}
-
-bool is_allowed(const WindowRange& gang, const NodeRoom& node) {
-  return node.accepts && rule_allows(gang, node);
+bool is_allowed(const AllocatorState& state, const WindowRange& gang, const NodeRoom& node) {
+  return node.accepts && state.is_allowed_on(node, gang.range);
 }
 
 /// The most of `tasks` that may start beside what is planned there.
@@ -184,7 +180,7 @@ std::vector<Plannable> plannable(const AllocatorState& state, const WindowRange&
   const LedgerMs late_by_ms = is_late(state, gang) ? gang.late_from_ms : kNever;
   std::vector<Plannable> nodes;
   for (const auto& [id, node] : state.nodes()) {
-    if (!is_allowed(gang, node) || tasks_that_fit(gang, node.capacity) == 0) continue;
+    if (!is_allowed(state, gang, node) || tasks_that_fit(gang, node.capacity) == 0) continue;
     std::vector<ExpectedGpus> gpus;
     if (state.takes_shares(gang.range.demand)) {
       gpus = expected_gpus(state, node, gang.range.job, predict, {late_by_ms, true});
@@ -201,6 +197,12 @@ std::vector<PossibleTasks> possible_on(const AllocatorState& state, const Planna
   auto possible =
       possible_tasks(node.profile, duration_of(gang.range, predict),
                      [&gang](const ResourceVector& free) { return tasks_that_fit(gang, free); });
+  if (node.node->closes_ms != kNever) {
+    const LedgerMs last_start_ms = node.node->closes_ms - longest_run_ms(gang.range);
+    possible = lesser_of(possible,
+                         std::vector<PossibleTasks>{{possible.front().from_ms, gang.starts_at_once},
+                                                    {last_start_ms + 1, 0}});
+  }
   if (node.gpus.empty()) return possible;
   std::vector<PossibleTasks> on_gpus;
   for (const auto& [from_ms, room] : node.gpus)
@@ -232,7 +234,9 @@ void keep_gpus(const AllocatorState& state, const WindowRange& gang,
 std::vector<NodeChoice> nodes_to_keep(const AllocatorState& state, const WindowRange& gang) {
   std::vector<NodeChoice> choices;
   for (const auto& [id, node] : state.nodes()) {
-    if (!is_allowed(gang, node) || !node.kept_for_gangs.empty()) continue;
+    // Nobody knows when they will have room: before one closes that may be too late.
+    if (!is_allowed(state, gang, node) || !node.kept_for_gangs.empty() || node.closes_ms != kNever)
+      continue;
     choices.push_back(
         {&node, tasks_one_day(state, node, gang), tasks_now(state, node, gang, node.free()), 0});
   }
@@ -283,7 +287,7 @@ std::optional<std::vector<GangShare>> gang_start(AllocatorState& state, const Te
     choices.push_back({&node, fitting, fitting, 0});
     tasks += fitting;
   };
-  if (is_allowed(gang, *here.node)) {
+  if (is_allowed(state, gang, *here.node)) {
     const std::uint32_t fitting = tasks_now(state, *here.node, gang, here.free);
     with_room += fitting;
     add(*here.node, tasks_here(state, here, gang, fitting, predict));
@@ -292,7 +296,7 @@ std::optional<std::vector<GangShare>> gang_start(AllocatorState& state, const Te
        id = state.next_with_room(NodeId{id->value + 1}, gang.range.demand)) {
     if (tasks >= gang.starts_at_once && choices.size() >= kEnoughNodes) break;
     const NodeRoom& node = state.node(*id);
-    if (&node == here.node || !is_allowed(gang, node)) continue;
+    if (&node == here.node || !is_allowed(state, gang, node)) continue;
     const std::uint32_t fitting = tasks_now(state, node, gang, node.free());
     with_room += fitting;
     add(node, tasks_elsewhere(state, node, tenant, gang, fitting, predict, places));
@@ -319,9 +323,10 @@ const GangPlan* gang_plan(AllocatorState& state, const TenantState& tenant, cons
 GangRoom gang_room(const AllocatorState& state, const WindowRange& gang) {
   GangRoom room;
   for (const auto& [id, node] : state.nodes()) {
-    if (!rule_allows(gang, node)) continue;
+    const PlacementRule* rule = gang.range.rule.get();
+    if (rule != nullptr && !rule->allows(node.traits)) continue;
     const std::uint32_t one_day = tasks_one_day(state, node, gang);
-    if (node.accepts) {
+    if (is_allowed(state, gang, node)) {
       room.now += tasks_now(state, node, gang, node.free());
       room.one_day += one_day;
     } else if (one_day > 0) {

@@ -46,7 +46,8 @@ bool goes_by_rule(const WaitingRange& task) {
 }
 
 bool go_to_same_nodes(const WaitingRange& a, const WaitingRange& b) {
-  return a.placement == b.placement && a.rule == b.rule && a.demand == b.demand;
+  return a.placement == b.placement && a.rule == b.rule && a.demand == b.demand &&
+         longest_run_ms(a) == longest_run_ms(b);
 }
 
 // -- events

@@ -102,7 +102,7 @@ Deal NodeDeal::continue_gang() {
   deal.node = deal_.node->id;
   deal.position_before = state.sequence.position();
   deal.reservation = state.stored_reservation(deal.node);
-  (void)(state.looks_at_few() ? collect_few_claimants() : collect_claimants());
+  (void)(state.looks_at_few(*deal_.node) ? collect_few_claimants() : collect_claimants());
   place_.continue_gang();
   if (state.counts_time() && deal_.placed > 0) deal_.draw(deal_.placed);
   Entitlement entitlement;
@@ -121,7 +121,7 @@ std::optional<Deal> NodeDeal::run_stages() {
   // They are given anew, and nothing that comes before them is kept back by the last ones.
   if (state.counts_time()) state.forget_places(*deal_.node);
   const bool somebody_is_blocked =
-      state.looks_at_few() ? collect_few_claimants() : collect_claimants();
+      state.looks_at_few(*deal_.node) ? collect_few_claimants() : collect_claimants();
   const std::optional<Reservation> kept_before = state.lift_reservation(*deal_.node);
   Entitlement entitlement;
   PlaceByTime::Kept places;
@@ -170,6 +170,7 @@ bool NodeDeal::add_claimant(TenantState& tenant) {
 
 bool NodeDeal::collect_claimants() {
   AllocatorState& state = deal_.state;
+  state.look_for_no_work();
   bool somebody_is_blocked = false;
   for (const RankKey& key : state.waiting()) {
     TenantState& tenant = state.at(key.slot);

@@ -78,8 +78,14 @@ struct NodeRoom {
   std::uint64_t ending_tasks = 0;    ///< those
   std::vector<MadeRoom> made_rooms;  ///< see AllocatorState::keep_made_room
   bool accepts = false;
+  LedgerMs closes_ms = kNever;  ///< by the clock: what starts there has to end by then
   /// Where the ledger counts time: its room has grown since its last deal.
   bool has_grown = false;
+  /// Whether the task, if it starts then, has ended by its limit before the node closes.
+  [[nodiscard]] bool is_open_for(const WaitingRange& task, LedgerMs start_ms) const {
+    return closes_ms == kNever ||
+           (longest_run_ms(task) > 0 && moment_in(start_ms, longest_run_ms(task)) <= closes_ms);
+  }
   /// But what is kept for those who preempted.
   [[nodiscard]] ResourceVector free() const {
     return made_rooms.empty() ? capacity - used : free_beside_made();

@@ -88,7 +88,7 @@ void SettleStage::top_up(Units& sum, bool holding) {
   Claimants& claimants = deal_.claimants;
   AllocatorState& state = deal_.state;
   const std::set<RankKey>& unsettled = state.unsettled(sum < 0);
-  auto other = state.looks_at_few() ? unsettled.begin() : unsettled.end();
+  auto other = state.looks_at_few(*deal_.node) ? unsettled.begin() : unsettled.end();
   std::size_t at = 0;
   for (const std::size_t ranked = claimants.ranked().size(); sum != 0;) {
     while (other != unsettled.end() && !could_take_part(other->slot)) ++other;

@@ -84,11 +84,18 @@ class AllocatorState {
   [[nodiscard]] bool looks_at_few() const {
     return !settings.looks_at_all && !allocates_by_share();
   }
+  /// The same of deals of that node: before it closes, of tasks that ask for the same only some may
+  /// start there.
+  [[nodiscard]] bool looks_at_few(const NodeRoom& node) const {
+    return looks_at_few() && node.closes_ms == kNever;
+  }
   /// As the tenants are now, where deals look at few.
   [[nodiscard]] Contenders& contenders() {
     contenders_.refresh(*this);
     return contenders_;
   }
+  /// All who wait are looked at, and no class of them tells of work.
+  void look_for_no_work() { contenders_.look_for_no_work(); }
   /// As they were when that was called last.
   [[nodiscard]] const Contenders& contenders_of_deal() const { return contenders_; }
   /// Slots of tenants that others owe units, where the ledger counts those.
@@ -117,6 +124,8 @@ class AllocatorState {
   }
   void pass_to(LedgerMs now_ms);
   [[nodiscard]] LedgerMs now_ms() const { return accounts_.time().now_ms(); }
+  /// By the ledger's time, or from any moment.
+  [[nodiscard]] LedgerMs clock_ms() const { return counts_time() ? now_ms() : clock_ms_; }
   std::optional<TimeSettlement> settle_time();
   /// Follows capacity and terms: to be called before parts are read.
   void refresh_parts();
@@ -206,6 +215,7 @@ class AllocatorState {
   // -- nodes and held tasks
   // ------------------------------------------------------------------------
   void set_node(NodeId id, const NodeTraits& traits, const ResourceVector& capacity, bool accepts);
+  void close_node_from(NodeId id, LedgerMs at_ms);
   void remove_node(NodeId id);
   [[nodiscard]] NodeRoom& node(NodeId id);
   [[nodiscard]] const NodeRoom& node(NodeId id) const;
@@ -226,7 +236,12 @@ class AllocatorState {
              const PreemptionTerms& preemption, const std::string& user);
   void restore_held(std::span<const HeldTask> held);
   bool release(const TaskKey& task);
-  /// Whether the task's rule allows the node and its room is not kept for somebody else's.
+  /// Whether the task's rule allows the node, and it ends before that closes if it starts now.
+  [[nodiscard]] bool is_allowed_on(const NodeRoom& node, const WaitingRange& task) const {
+    return (task.rule == nullptr || task.rule->allows(node.traits)) &&
+           node.is_open_for(task, clock_ms());
+  }
+  /// The same, and the node's room is not kept for somebody else's.
   [[nodiscard]] bool may_use_room(const NodeRoom& node, const TenantState& tenant,
                                   const WaitingRange& task) const;
   /// Whether others may be preempted there for it. Where the ledger counts time what that makes is
@@ -417,8 +432,6 @@ class AllocatorState {
             const PreemptionTerms& preemption, const std::string& user);
   /// One of the tenant's users holds so much more, or less.
   void count_user(TenantState& tenant, const std::string& user, Units more);
-  /// By the ledger's time, or from any moment.
-  [[nodiscard]] LedgerMs clock_ms() const { return counts_time() ? now_ms() : clock_ms_; }
   void strike(TenantState& tenant, const TaskKey& task, const ResourceVector& demand,
               bool counted_as_pending);
   [[nodiscard]] WindowRange entry_of(WaitingRange range) const;

@@ -65,6 +65,14 @@ void AllocatorState::set_node(NodeId id, const NodeTraits& traits, const Resourc
   refresh_capacity();
 }
 
+void AllocatorState::close_node_from(NodeId id, LedgerMs at_ms) {
+  NodeRoom& changed = node(id);
+  if (std::exchange(changed.closes_ms, at_ms) == at_ms) return;
+  forget_gang_plans();
+  gangs_without_room_.clear();
+  changed.has_grown = counts_time();
+}
+
 void AllocatorState::remove_node(NodeId id) {
   FAIRWATER_CHECK(node(id).running_tasks == 0, "a node that is removed runs no task");
   forget_places(node(id));
@@ -85,14 +93,13 @@ bool AllocatorState::may_use_room(const NodeRoom& node, const TenantState& tenan
                                   const WaitingRange& task) const {
   const bool is_kept = (node.reservation && node.reservation->tenant_slot != tenant.rank.slot) ||
                        keeps_for_other_gang(node, task.job);
-  return !is_kept && (task.rule == nullptr || task.rule->allows(node.traits));
+  return !is_kept && is_allowed_on(node, task);
 }
 
 bool AllocatorState::may_preempt_on(const NodeRoom& node, const TenantState& tenant,
                                     const WaitingRange& task) const {
   if (!counts_time()) return may_use_room(node, tenant, task);
-  return !keeps_for_other_gang(node, task.job) &&
-         (task.rule == nullptr || task.rule->allows(node.traits));
+  return !keeps_for_other_gang(node, task.job) && is_allowed_on(node, task);
 }
 
 bool AllocatorState::may_use(const NodeRoom& node, const TenantState& tenant,

@@ -49,13 +49,15 @@ bool TaskFinder::is_left_to_preferred(const TenantState& tenant, const WaitingRa
   if (rule == nullptr || rule->sites.size() < 2 || rule->sites.front() == node_->traits.site)
     return false;
   for (const Preference& known : preferences_)
-    if (known.rule == rule && known.demand == task.demand) return known.is_left;
+    if (known.rule == rule && known.demand == task.demand &&
+        known.longest_run_ms == longest_run_ms(task))
+      return known.is_left;
   bool is_left = false;
   for (const std::string& site : rule->sites) {
     if (is_left || site == node_->traits.site) break;
     is_left = state_.site_has_room(site, tenant, task);
   }
-  preferences_.push_back({rule, task.demand, is_left});
+  preferences_.push_back({rule, task.demand, longest_run_ms(task), is_left});
   left_to_preferred_ = left_to_preferred_ || is_left;
   return is_left;
 }
@@ -96,7 +98,9 @@ bool TaskFinder::fits(const TenantState& tenant, const WindowRange& entry,
     if (demand[r] > free[r] || (entry.asked_at_once(r) > tenant.holdings[r].left &&
                                 !state_.quotas().has_room(tenant, r, entry.asked_at_once(r))))
       return false;
-  if (!rule_allows(entry.range.rule.get()) || is_left_to_home(tenant, entry.range)) return false;
+  if (!rule_allows(entry.range.rule.get()) || !node_->is_open_for(entry.range, state_.clock_ms()) ||
+      is_left_to_home(tenant, entry.range))
+    return false;
   if (entry.range.home == node_->id) return true;
   if (const auto is_left = is_left_to_chosen(tenant, entry.range)) return !*is_left;
   return !is_left_to_preferred(tenant, entry.range);

@@ -115,6 +115,7 @@ class TaskFinder {
   struct Preference {
     const PlacementRule* rule;
     ResourceVector demand;
+    std::int64_t longest_run_ms;
     bool is_left;
   };
   std::vector<Choice> choices_;

@@ -190,6 +190,10 @@ class Twins {
       cycle.set_node(NodeId{id}, node->second, capacities_[NodeId{id}], accepts);
       cycle.beat(NodeId{id});
     });
+    if (!one_in(4)) return;
+    const auto in_ms = static_cast<LedgerMs>(draw(1, 20)) * 500;
+    const auto closes_ms = one_in(3) ? std::nullopt : std::optional(now_ms_ + in_ms);
+    both([&](DealCycle& cycle) { cycle.close_node_from(NodeId{id}, closes_ms); });
   }
   /// One comes, or one leaves with what runs there.
   void move_nodes() {

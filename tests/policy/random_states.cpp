@@ -14,7 +14,7 @@ Seen& Seen::operator+=(const Seen& other) {
        {&Seen::granted, &Seen::grown, &Seen::gangs, &Seen::sharing_gangs, &Seen::grown_shares,
         &Seen::named_devices, &Seen::chosen, &Seen::waiting, &Seen::waiting_by_time,
         &Seen::guaranteed, &Seen::below_min, &Seen::at_plain_share, &Seen::preempted,
-        &Seen::preempted_of_min, &Seen::preempted_of_group})
+        &Seen::preempted_of_min, &Seen::preempted_of_group, &Seen::before_closing, &Seen::too_long})
     this->*count += other.*count;
   return *this;
 }
@@ -31,6 +31,7 @@ Cluster::Cluster(std::uint64_t seed) : draw_(seed), cycle_(Allocator(random_sett
   draw_tenants();
   draw_nodes();
   ends_slowly_ = draw_.one_in(2);
+  closes_nodes_ = draw_.one_in(3);
 }
 
 AllocatorSettings Cluster::random_settings() {
@@ -125,11 +126,19 @@ void Cluster::draw_devices(Job& job, PlacementRule& rule) {
   if (draw_.one_in(2)) rule.devices = {"gpu" + std::to_string(draw_.in(0, 2))};
 }
 
+void Cluster::close_some_node() {
+  const NodeId id{draw_.in<std::uint32_t>(1, static_cast<std::int64_t>(nodes_.size()))};
+  LedgerMs& closes_ms = nodes_.at(id).closes_ms;
+  closes_ms = draw_.one_in(4) ? 0 : now_ms_ + draw_.in<LedgerMs>(1, 80) * 100;
+  cycle_.close_node_from(id, closes_ms == 0 ? std::nullopt : std::optional(closes_ms));
+}
+
 // -- what happens ---------------------------------------------------------------------------------
 
 void Cluster::next_state() {
   for (auto events = draw_.in(1, 4); events > 0; --events)
     if (draw_.one_in(2)) submit();
+  if (closes_nodes_ && draw_.one_in(4)) close_some_node();
   end_some_told();
   for (auto ends = draw_.in(0, 2); ends > 0 && !running_.empty(); --ends)
     end(std::next(running_.begin(),
@@ -279,6 +288,8 @@ void Cluster::take(const Deal& deal, const Grant& grant) {
     job.growth.add(grant.task.index + 100, std::exchange(job.grows_by, 0), 1);
   Node& node = nodes_.at(deal.node);
   REQUIRE(node.accepts);
+  REQUIRE(has_time(node, job));
+  if (node.closes_ms > 0) ++seen_.before_closing;
   REQUIRE((!job.rule || job.rule->allows(node.traits)));
   node.used += job.demand;
   REQUIRE(node.used.fits(node.capacity));

@@ -4,7 +4,8 @@
 // Drawn: tenants and groups with weight, min, max, may_lend, may_borrow; nodes with sites, labels
 // and devices that are shared or given by name; jobs of single tasks, gangs and elastic ones, with
 // and without time limits, late or not, of several priorities, some of which preempt, and rules by
-// which their nodes are chosen; both accountings, and dominant shares.
+// which their nodes are chosen; nodes that are going to close; both accountings, and dominant
+// shares.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +46,9 @@ struct Seen {
   std::uint64_t at_plain_share = 0;   ///< tenants that may not borrow, and were not given more
   std::uint64_t preempted = 0;
   std::uint64_t preempted_of_min = 0;  ///< of tenants with a min
+  std::uint64_t before_closing = 0;    ///< grants on nodes that close
+  std::uint64_t too_long =
+      0;  ///< tasks that had room on such a node, and not the time to run there
 
   Seen& operator+=(const Seen& other);
 };
@@ -67,6 +71,7 @@ class Cluster {
     NodeTraits traits;
     bool accepts = true;
     ResourceVector used{};
+    LedgerMs closes_ms = 0;  ///< 0: it stays open
   };
   struct Job {
     TenantId tenant;
@@ -98,6 +103,8 @@ class Cluster {
   void draw_tenants();
   void draw_nodes();
   void submit();
+  /// The node is to close some time, or stays open.
+  void close_some_node();
   void draw_devices(Job& job, PlacementRule& rule);
 
   // -- what happens
@@ -133,6 +140,7 @@ class Cluster {
   [[nodiscard]] std::map<std::string, Amount> taken_devices(NodeId node) const;
   [[nodiscard]] bool has_devices(NodeId id, const Job& job) const;
   [[nodiscard]] bool has_room(NodeId id, const Job& job) const;
+  [[nodiscard]] bool has_time(const Node& node, const Job& job) const;
   [[nodiscard]] LedgerMs expected_end(const TaskKey& task, const Running& running) const;
   [[nodiscard]] bool may_be_kept_for_others(NodeId id, const Job& job) const;
 
@@ -156,6 +164,7 @@ class Cluster {
   Draw draw_;
   bool counts_time_ = false;
   bool by_share_ = false;
+  bool closes_nodes_ = false;
   bool ends_slowly_ = false;  ///< what is told to end does so some states later
   Devices devices_ = Devices::none;
   DealCycle cycle_;

@@ -163,10 +163,14 @@ bool Cluster::has_devices(NodeId id, const Job& job) const {
          (!job.rule || std::all_of(job.rule->devices.begin(), job.rule->devices.end(), has_room));
 }
 
+bool Cluster::has_time(const Node& node, const Job& job) const {
+  return node.closes_ms == 0 || (job.limit_ms > 0 && now_ms_ + job.limit_ms <= node.closes_ms);
+}
+
 bool Cluster::has_room(NodeId id, const Job& job) const {
   const Node& node = nodes_.at(id);
   return node.accepts && (!job.rule || job.rule->allows(node.traits)) &&
-         job.demand.fits(node.capacity - node.used) && has_devices(id, job);
+         job.demand.fits(node.capacity - node.used) && has_time(node, job) && has_devices(id, job);
 }
 
 /// What has run for longer than its limit is expected to end at once.
@@ -364,6 +368,7 @@ void Cluster::check_nobody_could_start() {
     }
     INFO("job " << id.value << " of tenant " << job.tenant.value << ", now " << now_ms_);
     for (const auto& [node, known] : nodes_) {
+      if (!has_time(known, job) && job.demand.fits(known.capacity - known.used)) ++seen_.too_long;
       if (!has_room(node, job)) continue;
       INFO("node " << node.value);
       REQUIRE_FALSE(is_due);

@@ -1,6 +1,6 @@
-// What holds for every state of a cycle, by books of its own: capacity, labels, devices, max and
-// min of tenants and groups, gangs whole, nobody waits who could start, nothing is preempted within
-// a quota or a min, nets and credits sum to zero.
+// What holds for every state of a cycle, by books of its own: capacity, labels, devices, nodes that
+// close, max and min of tenants and groups, gangs whole, nobody waits who could start, nothing is
+// preempted within a quota or a min, nets and credits sum to zero.
 //
 // FAIRWATER_STATES=N looks at N states of each kind; by default at as many as take seconds.
 #include "random_states.hpp"
@@ -37,6 +37,8 @@ TEST_CASE(
   CHECK(seen.preempted > states / 2000);
   CHECK(seen.preempted_of_min > states / 12000);
   CHECK(seen.preempted_of_group > 0);
+  CHECK(seen.before_closing > states / 20);
+  CHECK(seen.too_long > states / 20);
 }
 
 TEST_CASE("in every mix of work preemption comes to an end", "[property][states][preemption]") {

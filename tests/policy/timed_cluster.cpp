@@ -63,6 +63,11 @@ void TimedCluster::set_node(std::uint32_t id, Node node) {
   deal_all();
 }
 
+void TimedCluster::close_node_from(std::uint32_t id, std::optional<LedgerMs> at_ms) {
+  allocator_.close_node_from(NodeId{id}, at_ms);
+  deal_all();
+}
+
 void TimedCluster::lose_node(std::uint32_t id) {
   std::vector<TaskKey> lost;
   for (const auto& [key, running] : running_)

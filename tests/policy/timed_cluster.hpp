@@ -45,6 +45,8 @@ class TimedCluster {
   void node(std::uint32_t id, const ResourceVector& capacity, bool accepts = true);
   /// With GPUs that tasks share.
   void node(std::uint32_t id, const ResourceVector& capacity, const NodeTraits& traits);
+  /// None: it stays open.
+  void close_node_from(std::uint32_t id, std::optional<LedgerMs> at_ms);
   /// With it end its tasks, which their tenants wait for again.
   void lose_node(std::uint32_t id);
   JobId submit(std::uint32_t tenant, std::uint32_t tasks, const Task& task);
