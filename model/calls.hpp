@@ -210,6 +210,15 @@ struct DrainNode {
   std::int64_t deadline_ms = 0;
 };
 
+struct PlanDrain {
+  using Answer = Done;
+  Caller caller;
+  std::string name;
+  std::string reason;
+  WallTime begins;
+  std::int64_t deadline_ms = 0;  ///< see DrainNode; from its beginning on
+};
+
 struct ReadJournal {
   using Answer = JournalPage;
   Caller caller;
@@ -306,6 +315,7 @@ struct ForgiveDebt {
   X(revokeToken, RevokeToken)                   \
   X(removeNode, RemoveNode)                     \
   X(drainNode, DrainNode)                       \
+  X(planDrain, PlanDrain)                       \
   X(showStanding, ShowStanding)                 \
   X(trustLedger, TrustLedger)                   \
   X(forgiveDebt, ForgiveDebt)

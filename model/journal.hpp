@@ -110,7 +110,7 @@ struct NodeAdmitted {
   AgentRun run;
   friend bool operator==(const NodeAdmitted&, const NodeAdmitted&) = default;
 };
-/// It is given nothing from here on, or again.
+/// It is given nothing from here on, or from a moment on, or again.
 struct NodeDrained {
   static constexpr std::string_view kName = "node_drained";
   NodeId node;
@@ -118,6 +118,7 @@ struct NodeDrained {
   std::string reason;
   bool by_itself = false;  ///< launches failed there; nobody asked for it to be empty
   WallTime deadline = {};  ///< what still runs there then is reclaimed; 0: it runs on
+  WallTime begins = {};    ///< it is a plan, see PlannedDrain; 0: it begins with this record
   friend bool operator==(const NodeDrained&, const NodeDrained&) = default;
 };
 /// It was silent for longer than lease and grace: its tasks are given out again.

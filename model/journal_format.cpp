@@ -22,6 +22,9 @@ constexpr JournalFormat kCapsOfTenants = 4;
 /// Who refuses such jobs looked at room alone where it plans for them.
 constexpr JournalFormat kPlannedShares = 4;
 
+/// Who knows none would drain the node at once.
+constexpr JournalFormat kPlannedDrains = 5;
+
 /// Since when each kind is known, in the order of JournalBody; fields are format_of()'s.
 // clang-format off
 constexpr std::array<JournalFormat, std::variant_size_v<JournalBody>> kKnownSince{
@@ -62,8 +65,10 @@ JournalFormat format_of(const JournalBody& body) {
   if (const auto* started = std::get_if<CoordinatorStarted>(&body);
       started && (started->lease.ordinary_ms != 0 || started->lease.ordinary_older_until))
     fields = kOwnLeases;
-  if (const auto* drained = std::get_if<NodeDrained>(&body); drained && drained->deadline)
-    fields = kDrainDeadlines;
+  if (const auto* drained = std::get_if<NodeDrained>(&body)) {
+    if (drained->deadline) fields = kDrainDeadlines;
+    if (drained->begins) fields = kPlannedDrains;
+  }
   if (const auto* reclaimed = std::get_if<TasksReclaimed>(&body); reclaimed && reclaimed->for_drain)
     fields = kDrainDeadlines;
   return std::max(fields, kKnownSince[body.index()]);

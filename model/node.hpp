@@ -49,8 +49,17 @@ struct AgentRun {
   friend bool operator==(const AgentRun&, const AgentRun&) = default;
 };
 
-/// How far ahead the deadline of a drain may be.
+/// How far ahead a drain may be planned, and its deadline be after its beginning.
 inline constexpr std::int64_t kMaxDrainDeadline_ms = 366LL * 86'400'000;
+
+/// A drain that begins later: until then the node takes only tasks that end before by their time
+/// limits.
+struct PlannedDrain {
+  WallTime begins;    ///< 0: none is planned
+  WallTime deadline;  ///< of the drain, see NodeRecord
+  std::string reason;
+  friend bool operator==(const PlannedDrain&, const PlannedDrain&) = default;
+};
 
 struct NodeRecord {
   NodeId id;
@@ -62,6 +71,7 @@ struct NodeRecord {
   AgentRun run;                 ///< the newest that was let in
   bool drained_itself = false;  ///< while it drains: services there run on
   WallTime drain_deadline;      ///< from when on what still runs there is stopped; 0: it runs on
+  PlannedDrain planned_drain;
   friend bool operator==(const NodeRecord&, const NodeRecord&) = default;
 };
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <compare>
 #include <cstdint>
+#include <string>
 
 namespace fairwater::inline model {
 
@@ -21,5 +22,10 @@ struct WallTime {
               std::chrono::system_clock::now().time_since_epoch())
               .count()};
 }
+
+/// In UTC, without fraction and zone: `2026-11-21T01:26:53`.
+[[nodiscard]] std::string utc_seconds(WallTime time);
+/// With the zone: `2026-11-21T01:26:53Z`.
+[[nodiscard]] inline std::string utc_text(WallTime time) { return utc_seconds(time) + "Z"; }
 
 }  // namespace fairwater::inline model

@@ -187,6 +187,17 @@ struct Fields<RemoveNode> {
 };
 
 template <>
+struct Fields<PlanDrain> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(name, Name);
+    FAIRWATER_FIELD(reason, Reason);
+    FAIRWATER_FIELD(begins, Begins);
+    FAIRWATER_FIELD(deadline_ms, DeadlineMs);
+  }
+};
+
+template <>
 struct Fields<DrainNode> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {

@@ -346,6 +346,11 @@ caf::error Client::drain_node(const std::string& name, const std::string& reason
   return error_of(call(DrainNode{{}, name, reason, true, deadline_ms}));
 }
 
+caf::error Client::plan_drain(const std::string& name, const std::string& reason, WallTime begins,
+                              std::int64_t deadline_ms) {
+  return error_of(call(PlanDrain{{}, name, reason, begins, deadline_ms}));
+}
+
 caf::error Client::undrain_node(const std::string& name) {
   return error_of(call(DrainNode{{}, name, {}, false}));
 }

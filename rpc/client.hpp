@@ -66,6 +66,9 @@ class Client {
   /// `deadline_ms` 0: none.
   [[nodiscard]] caf::error drain_node(const std::string& name, const std::string& reason,
                                       std::int64_t deadline_ms = 0);
+  /// `deadline_ms` counts from its beginning.
+  [[nodiscard]] caf::error plan_drain(const std::string& name, const std::string& reason,
+                                      WallTime begins, std::int64_t deadline_ms);
   [[nodiscard]] caf::error undrain_node(const std::string& name);
   [[nodiscard]] caf::error remove_node(const std::string& name);
   /// Returns when the submission is durable.

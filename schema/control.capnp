@@ -175,6 +175,9 @@ interface OperatorSession extends(TenantSession) {
   # On the coordinator's machine: an absolute path that is not there yet. Answered when it is verified.
   handOver @14 () -> (error :Error);
   # One of several coordinators lets another lead, and follows. The connection ends with it, maybe before the answer.
+  planDrain @15 (name :Text, reason :Text, begins :Int64, deadlineMs :Int64) -> (error :Error);
+  # As drainNode from that moment on; until then tasks start there that end before by their time limits. `deadlineMs`
+  # counts from its beginning.
 }
 
 # -- agents ----------------------------------------------------------------------------------------

@@ -301,6 +301,13 @@ struct NodeRecord {
   runId @7 :Text;
   drainedItself @8 :Bool;
   drainDeadline @9 :Int64;  # while it drains; 0: none
+  plannedDrain @10 :PlannedDrain;
+}
+
+struct PlannedDrain {
+  begins @0 :Int64;  # 0: none is planned
+  deadline @1 :Int64;
+  reason @2 :Text;
 }
 
 # -- deals ---------------------------------------------------------------------------------------------
@@ -491,6 +498,7 @@ struct NodeDrained {
   reason @2 :Text;
   byItself @3 :Bool;  # launches failed there; services that run there run on
   deadline @4 :Int64;  # from when on what runs there is stopped; 0: it runs to its end
+  begins @5 :Int64;    # from when on it drains, which another record says then; 0: from here on
 }
 
 struct NodeLost {

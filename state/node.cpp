@@ -10,6 +10,12 @@ void apply(NodeRecord& node, const NodeAdmitted& event) {
 }
 
 void apply(NodeRecord& node, const NodeDrained& event) {
+  if (event.begins) {
+    node.planned_drain = {event.begins, event.deadline, event.reason};
+    return;
+  }
+  // One that drains itself has what is planned before it all the same.
+  if (!event.by_itself) node.planned_drain = {};
   node.draining = event.draining;
   node.drain_reason = event.draining ? event.reason : "";
   node.drained_itself = event.draining && event.by_itself;

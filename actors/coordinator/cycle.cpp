@@ -202,10 +202,15 @@ void expect_node(CoordinatorState& state, const NodeEntry& node, int change) {
   state.context->pace->set_nodes(state.nodes_expected);
 }
 
-void set_node(CoordinatorState& state, const NodeEntry& node) {
+void set_node(CoordinatorSelf self, const NodeEntry& node) {
+  auto& state = self->state;
   auto capacity = state.context->catalog.to_vector(node.record.spec.capacity, "capacity");
   FAIRWATER_CHECK(capacity.engaged(), "a registered node's capacity");
   state.allocation->set_node(node.record.id, node.record.spec.traits, *capacity, node.accepts);
+  const WallTime drains_from = node.record.planned_drain.begins;
+  const std::int64_t left_us = drains_from.microseconds - state.context->wall_clock().microseconds;
+  state.allocation->close_node_from(
+      node.record.id, drains_from ? std::optional(clock_ms(self) + left_us / 1000) : std::nullopt);
   state.node_totals.reset();
 }
 
@@ -238,7 +243,10 @@ void take_beat(CoordinatorSelf self, const NodeBeat& beat) {
     if (state.beginning_anew) state.released_meanwhile.push_back(task);
   }
   if (!beat.released.empty()) consider_leavers(self);
-  if (std::exchange(node.accepts, beat.accepts) != beat.accepts) set_node(state, node);
+  const bool is_planned_otherwise = node.record.planned_drain != beat.planned_drain;
+  node.record.planned_drain = beat.planned_drain;
+  if (std::exchange(node.accepts, beat.accepts) != beat.accepts || is_planned_otherwise)
+    set_node(self, node);
   if (!node.accepts) return;
   state.allocation->beat(beat.node);
   if (state.allocation->is_due()) schedule_cycle(self);

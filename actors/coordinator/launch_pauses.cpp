@@ -1,9 +1,8 @@
 #include "actors/coordinator/launch_pauses.hpp"
 
 #include <algorithm>
-#include <ctime>
 
-#include <fmt/chrono.h>
+#include <fmt/format.h>
 
 #include "policy/core/check.hpp"
 #include "state/job.hpp"
@@ -21,11 +20,6 @@ bool did_start(const TaskResult& result) {
     default:
       return true;
   }
-}
-
-std::string utc_text(WallTime time) {
-  return fmt::format("{:%FT%T}Z",
-                     fmt::gmtime(static_cast<std::time_t>(time.microseconds / 1'000'000)));
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ void send_beat(NodeSelf self, std::vector<TaskKey> released, std::vector<TaskKey
       state.coordinator,
       NodeBeat{record.id, shown_state(state), accepts, state.liveness == Liveness::lost,
                std::move(released), state.last_heartbeat, record.draining, record.drain_reason,
-               record.drain_deadline, shown_problem(self),
+               record.drain_deadline, record.planned_drain, shown_problem(self),
                state.runs_lost_life && state.liveness != Liveness::lost, std::move(told_to_end)});
 }
 
@@ -183,7 +183,7 @@ NodeBase::behavior_type node_behavior(NodeSelf self, std::shared_ptr<const Clust
     send_beat(self, {});
   });
   schedule_check(self, std::chrono::milliseconds(state.context->leases.ordinary_ms));
-  await_drain_deadline(self);
+  await_drain(self);
   return {
       [self](const AgentReport& report) { return take_heartbeat(self, report); },
       [self](const ReadAgentLog& request) { return read_log(self, request); },
@@ -200,6 +200,7 @@ NodeBase::behavior_type node_behavior(NodeSelf self, std::shared_ptr<const Clust
       },
       [self](const ReturnTasks& back) { return_tasks(self, back); },
       [self](const PauseOver& over) { end_pause(self, over); },
+      [self](const DrainBegins& plan) { begin_planned_drain(self, plan); },
       [self](const DrainDeadline& deadline) { end_drain_time(self, deadline); },
   };
 }

@@ -14,7 +14,8 @@
 //
 // A node that drains on an operator's word stops its services' tasks, which would not end: they
 // start elsewhere. One that drained itself runs them on. At the deadline of a drain all else that
-// runs there is reclaimed (TasksReclaimed): its tenants tell it to end, and it waits again.
+// runs there is reclaimed (TasksReclaimed): its tenants tell it to end, and it waits again. A drain
+// that is planned begins by itself; until then the coordinator gives the node what ends before.
 //
 //            Attach                     silent for the lease           and for the grace
 //   silent ─────────> up ───────────────────────────────────> silent ───────────────────> lost
@@ -81,7 +82,8 @@ struct LaunchTasks {
 struct SetDrain {
   bool drain = true;
   std::string reason;
-  std::int64_t deadline_ms = 0;  ///< from now on; 0: none
+  std::int64_t deadline_ms = 0;  ///< from its beginning on; 0: none
+  WallTime begins = {};          ///< later: until then it is planned; 0: now
 };
 /// The node is about to be removed: `wrong_state` while it is up and not drained or has tasks, else
 /// it takes nothing any more.
@@ -99,6 +101,7 @@ struct NodeBeat {
   bool draining = false;
   std::string drain_reason;
   WallTime drain_deadline;
+  PlannedDrain planned_drain;
   std::string problem;                    ///< for listings; empty: none
   bool runs_lost_life = false;            ///< see ReportOutcome; false of a node that is lost
   std::vector<TaskKey> told_to_end = {};  ///< at the deadline of a drain

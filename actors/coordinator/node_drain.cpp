@@ -22,29 +22,37 @@ std::vector<StopOrder> stops_of_services(NodeActorState& state) {
 
 namespace {
 
-/// What came due of a drain is not acted upon any more.
-void forget_drain_deadline(NodeActorState& state) {
+/// What came due of a drain, or of its plan, is not acted upon any more.
+void forget_drain_times(NodeActorState& state) {
   ++state.drains;
   state.is_past_drain_deadline = false;
 }
 
 void end_of_drain_commit(NodeSelf self) {
-  if (--self->state.drains_under_way == 0) await_drain_deadline(self);
+  if (--self->state.drains_under_way == 0) await_drain(self);
+}
+
+/// A wall clock that was set makes no moment later than any may be.
+std::chrono::milliseconds time_until(const NodeActorState& state, WallTime moment) {
+  const auto left_ms =
+      (moment.microseconds - state.context->wall_clock().microseconds + 999) / 1000;
+  return std::chrono::milliseconds(std::clamp<std::int64_t>(left_ms, 0, kMaxDrainDeadline_ms));
 }
 
 }  // namespace
 
 void commit_drain(NodeSelf self, const NodeDrained& event,
                   std::function<void(const caf::error&)> then) {
-  // Else what an earlier drain reclaims could stand in the journal behind the end of that drain.
+  // Else what an earlier drain reclaims, or a plan begins, could stand in the journal behind the
+  // end of that.
   ++self->state.drains_under_way;
-  forget_drain_deadline(self->state);
+  forget_drain_times(self->state);
   self->request(self->state.context->ledger, caf::infinite, Commit{{event}, 0})
       .then(
           [self, event, then](const Committed&) {
             auto& state = self->state;
             apply(state.record, event);
-            state.pauses.decided();
+            if (!event.begins) state.pauses.decided();
             end_of_drain_commit(self);
             send_beat(self, {});
             send_orders(self, {}, stops_of_services(state));
@@ -56,16 +64,33 @@ void commit_drain(NodeSelf self, const NodeDrained& event,
           });
 }
 
-void await_drain_deadline(NodeSelf self) {
+void await_drain(NodeSelf self) {
   auto& state = self->state;
-  forget_drain_deadline(state);
-  const WallTime deadline = state.record.drain_deadline;
-  if (!deadline) return;
-  const auto left_ms =
-      (deadline.microseconds - state.context->wall_clock().microseconds + 999) / 1000;
-  // A wall clock that was set makes no deadline later than any may be.
-  const auto wait_ms = std::clamp<std::int64_t>(left_ms, 0, kMaxDrainDeadline_ms);
-  self->delayed_send(self, std::chrono::milliseconds(wait_ms), DrainDeadline{state.drains});
+  forget_drain_times(state);
+  const NodeRecord& record = state.record;
+  if (record.planned_drain.begins)
+    self->delayed_send(self, time_until(state, record.planned_drain.begins),
+                       DrainBegins{state.drains});
+  if (record.drain_deadline)
+    self->delayed_send(self, time_until(state, record.drain_deadline), DrainDeadline{state.drains});
+}
+
+void begin_planned_drain(NodeSelf self, const DrainBegins& plan) {
+  auto& state = self->state;
+  if (plan.drain != state.drains) return;
+  const PlannedDrain& planned = state.record.planned_drain;
+  const NodeDrained event{
+      .node = state.record.id, .reason = planned.reason, .deadline = planned.deadline};
+  commit_drain(self, event, [self](const caf::error& error) {
+    auto& state = self->state;
+    if (!error) return;
+    spdlog::error("node {} is to drain by now and cannot: {}", name_of(state),
+                  details(error).message);
+    if (state.drains_under_way > 0) return;
+    // Else it would be tried again at once, since its time has come.
+    forget_drain_times(state);
+    self->delayed_send(self, kRetryGivingBack, DrainBegins{state.drains});
+  });
 }
 
 void end_drain_time(NodeSelf self, const DrainDeadline& deadline) {
@@ -108,12 +133,19 @@ void reclaim_overdue(NodeSelf self) {
 caf::result<Done> set_drain(NodeSelf self, const SetDrain& request) {
   auto& state = self->state;
   if (state.retired) return being_removed(state);
+  if (request.begins && state.record.draining)
+    return make_error(ErrorCode::wrong_state,
+                      "node " + name_of(state) + " drains already (" + state.record.drain_reason +
+                          "): plan it after fairwater node undrain " + name_of(state),
+                      "name");
   auto promise = self->make_response_promise<Done>();
   NodeDrained event{.node = state.record.id,
                     .draining = request.drain,
-                    .reason = request.drain ? request.reason : ""};
+                    .reason = request.drain ? request.reason : "",
+                    .begins = request.begins};
+  const WallTime begins = request.begins ? request.begins : state.context->wall_clock();
   if (request.drain && request.deadline_ms > 0)
-    event.deadline = {state.context->wall_clock().microseconds + request.deadline_ms * 1000};
+    event.deadline = {begins.microseconds + request.deadline_ms * 1000};
   commit_drain(self, event, [promise](const caf::error& error) mutable {
     if (error)
       promise.deliver(error);

@@ -23,6 +23,7 @@
 FAIRWATER_COORDINATOR_MESSAGE(LeaseCheck)
 FAIRWATER_COORDINATOR_MESSAGE(ReturnTasks)
 FAIRWATER_COORDINATOR_MESSAGE(PauseOver)
+FAIRWATER_COORDINATOR_MESSAGE(DrainBegins)
 FAIRWATER_COORDINATOR_MESSAGE(DrainDeadline)
 
 namespace fairwater::inline actors::inline coordinator {
@@ -38,6 +39,10 @@ struct ReturnTasks {
 struct PauseOver {
   std::uint64_t pause = 0;
 };
+/// What was planned, also when it could not be made durable.
+struct DrainBegins {
+  std::uint64_t drain = 0;
+};
 /// Also: reclaim again what could not be.
 struct DrainDeadline {
   std::uint64_t drain = 0;
@@ -48,7 +53,8 @@ struct DrainDeadline {
 namespace fairwater::inline actors::inline coordinator::machine {
 
 using NodeBase = NodeActor::extend<caf::reacts_to<LeaseCheck>, caf::reacts_to<ReturnTasks>,
-                                   caf::reacts_to<PauseOver>, caf::reacts_to<DrainDeadline>>;
+                                   caf::reacts_to<PauseOver>, caf::reacts_to<DrainBegins>,
+                                   caf::reacts_to<DrainDeadline>>;
 using Clock = caf::actor_clock::clock_type;
 
 enum class Liveness : std::uint8_t { up, silent, lost };
@@ -75,7 +81,7 @@ struct NodeActorState {
   std::vector<TaskKey> withheld;  ///< from an agent that registered and takes no orders
   LaunchPauses pauses;
   std::uint32_t drains_under_way = 0;   ///< to the ledger, or ends of such
-  std::uint64_t drains = 0;             ///< number of the deadline that counts
+  std::uint64_t drains = 0;             ///< number of the drain, or plan of one, that counts
   bool is_past_drain_deadline = false;  ///< of that number
   Rivals rivals;
   std::optional<NodeSuperseded> fence_to_write;  ///< decided, and not durable yet
@@ -140,14 +146,16 @@ bool heard(NodeSelf self);
 
 /// Of a node that drains on somebody's word: its services' tasks that were not stopped yet.
 std::vector<StopOrder> stops_of_services(NodeActorState& state);
-/// Makes the drain, or its end, durable and then true; services are stopped. `then` hears of the
-/// error, if any.
+/// Makes the drain, its plan or its end durable and then true; services are stopped. `then` hears
+/// of the error, if any.
 void commit_drain(NodeSelf self, const NodeDrained& event,
                   std::function<void(const caf::error&)> then);
 caf::result<Done> set_drain(NodeSelf self, const SetDrain& request);
-/// The record's drain is another than before, or the actor is new: when its deadline comes,
-/// end_drain_time() is called; at once, when it has passed.
-void await_drain_deadline(NodeSelf self);
+/// The record's drain is another than before, or the actor is new: when the moment of its plan or
+/// its deadline comes, begin_planned_drain() or end_drain_time() is called; at once, when it has
+/// passed.
+void await_drain(NodeSelf self);
+void begin_planned_drain(NodeSelf self, const DrainBegins& plan);
 void end_drain_time(NodeSelf self, const DrainDeadline& deadline);
 /// After the deadline of a drain: makes it durable that what runs here and is no service's is
 /// reclaimed, and tells its tenants; tries again until it is.

@@ -172,7 +172,7 @@ void admit(CoordinatorSelf self, Registration registration) {
             auto& node = state.nodes.at(event.node);
             apply(node.record, event);
             state.context->names->put(event.node, event.spec.traits.name, event.spec.address);
-            set_node(state, node);
+            set_node(self, node);
             attach(self, event, std::move(registration));
           },
           [self, registration](caf::error& error) mutable {

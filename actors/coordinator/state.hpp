@@ -150,7 +150,7 @@ void rebuild(CoordinatorState& state, ClusterSnapshot snapshot, std::uint64_t la
 /// heartbeats.
 void expect_node(CoordinatorState& state, const NodeEntry& node, int change);
 /// The cycle follows what is known of the node.
-void set_node(CoordinatorState& state, const NodeEntry& node);
+void set_node(CoordinatorSelf self, const NodeEntry& node);
 void take_beat(CoordinatorSelf self, const NodeBeat& beat);
 void take_window(CoordinatorSelf self, DemandWindow& window);
 caf::result<Done> withdraw(CoordinatorSelf self, const Withdraw& request);

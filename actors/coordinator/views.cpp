@@ -48,8 +48,12 @@ TenantInfo describe(const CoordinatorState& state, TenantId id, const TenantEntr
   return info;
 }
 
-/// Of one that takes no tasks now: `is drained`.
+/// Of one that takes no tasks now: `is drained`. Of one that takes those that end before it drains
+/// what it takes.
 std::string why_closed(const NodeEntry& node) {
+  if (node.accepts)
+    return "drains from " + utc_text(node.record.planned_drain.begins) +
+           " on, and takes what ends before that by its time limit";
   switch (node.state) {
     case NodeState::down:
       return "is down";
@@ -70,7 +74,8 @@ ObstacleNames names_around(const CoordinatorState& state, TenantId tenant) {
   for (const TenantId outer : state.nesting.around(tenant))
     names.groups.emplace(GroupId{outer.value}, state.nesting.spec(outer).name);
   for (const auto& [id, node] : state.nodes)
-    if (!node.accepts) names.closed.emplace(id, why_closed(node));
+    if (!node.accepts || node.record.planned_drain.begins)
+      names.closed.emplace(id, why_closed(node));
   return names;
 }
 

@@ -114,11 +114,9 @@ struct RecordFields {
                 {"agent_starts", body.run.starts}};
   }
   Json operator()(const NodeDrained& body) const {
-    return Json{{"node", node_name(names, body.node)},
-                {"draining", body.draining},
-                {"drain_reason", body.reason},
-                {"by_itself", body.by_itself},
-                {"deadline", json_time(body.deadline)}};
+    return Json{{"node", node_name(names, body.node)},  {"draining", body.draining},
+                {"drain_reason", body.reason},          {"by_itself", body.by_itself},
+                {"deadline", json_time(body.deadline)}, {"begins", json_time(body.begins)}};
   }
   Json operator()(const NodeLost& body) const {
     return Json{{"node", node_name(names, body.node)}};

@@ -192,7 +192,14 @@ Json devices_json(const std::vector<DeviceState>& devices) {
 
 }  // namespace
 
+PlannedDrain shown_drain(const NodeRecord& node) {
+  if (node.draining)
+    return {.begins = {}, .deadline = node.drain_deadline, .reason = node.drain_reason};
+  return node.planned_drain;
+}
+
 Json node_json(const NodeInfo& node) {
+  const PlannedDrain drain = shown_drain(node.record);
   const NodeTraits& traits = node.record.spec.traits;
   Json labels = Json::object();
   for (const auto& [key, value] : traits.labels) labels[key] = value;
@@ -204,8 +211,9 @@ Json node_json(const NodeInfo& node) {
               {"free", json_amounts(node.free)},
               {"running_tasks", node.running_tasks},
               {"last_heartbeat", json_time(node.last_heartbeat)},
-              {"drain_reason", node.record.drain_reason},
-              {"drain_deadline", json_time(node.record.drain_deadline)},
+              {"drain_reason", drain.reason},
+              {"drain_begins", json_time(drain.begins)},
+              {"drain_deadline", json_time(drain.deadline)},
               {"limits", node.record.spec.limits},
               {"isolation", node.record.spec.isolation},
               {"address", node.record.spec.address},

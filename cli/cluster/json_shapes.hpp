@@ -15,6 +15,9 @@ namespace fairwater::inline cli::inline cluster {
 [[nodiscard]] Json token_json(const TokenInfo& token);
 [[nodiscard]] Json tenant_change_json(const TenantChange& change);
 [[nodiscard]] Json node_json(const NodeInfo& node);
+/// What listings say of the node's drain: of the present one, which begins at no later time, or of
+/// the planned one.
+[[nodiscard]] PlannedDrain shown_drain(const NodeRecord& node);
 /// Null where none is known.
 [[nodiscard]] Json growth_limit_json(const GrowthLimit& limit);
 /// Without `task_list`.

@@ -1,7 +1,9 @@
 // node list | show | drain | undrain | remove
 #include <memory>
+#include <optional>
 
 #include "cli/cluster/commands.hpp"
+#include "cli/cluster/drain_times.hpp"
 #include "cli/cluster/json_shapes.hpp"
 #include "cli/cluster/tables.hpp"
 #include "cli/core/verbs.hpp"
@@ -12,6 +14,7 @@ namespace {
 struct DrainOptions {
   std::string name;
   std::string reason;
+  std::string at;
   std::string deadline;
 };
 
@@ -42,21 +45,33 @@ int say_changed(const Context& context, const caf::error& error, const std::stri
   return kExitDone;
 }
 
+int say_planned(const Context& context, const caf::error& error, const std::string& name,
+                WallTime begins) {
+  if (error) return context.fail(error);
+  if (context.json())
+    context.print_json(
+        Json{{"node", {{"name", name}, {"draining", false}, {"drain_begins", json_time(begins)}}}});
+  else
+    context.print_line(name + " drains from " + table_time(begins) +
+                       " on; until then it takes what ends before that by its time limit");
+  return kExitDone;
+}
+
 int drain(const Context& context, const DrainOptions& options) {
-  std::int64_t deadline_ms = 0;
-  if (!options.deadline.empty()) {
-    const auto parsed = parse_duration_ms(options.deadline);
-    if (!parsed)
-      return context.fail(
-          make_error(ErrorCode::invalid_input, details(parsed.error()).message, "deadline"));
-    if (*parsed == 0)
-      return context.fail(make_error(ErrorCode::invalid_input,
-                                     "a deadline is at least 1ms away; to stop all at once say 1ms",
-                                     "deadline"));
-    deadline_ms = *parsed;
+  const auto deadline_ms = drain_deadline(options.deadline);
+  if (!deadline_ms) return context.fail(deadline_ms.error());
+  std::optional<WallTime> begins;
+  if (!options.at.empty()) {
+    const auto moment = drain_begins(options.at, wall_time_now());
+    if (!moment) return context.fail(moment.error());
+    begins = *moment;
   }
   return context.with_client([&](const Context&, Client& client) {
-    return say_changed(context, client.drain_node(options.name, options.reason, deadline_ms),
+    if (begins)
+      return say_planned(context,
+                         client.plan_drain(options.name, options.reason, *begins, *deadline_ms),
+                         options.name, *begins);
+    return say_changed(context, client.drain_node(options.name, options.reason, *deadline_ms),
                        options.name, true);
   });
 }
@@ -91,13 +106,18 @@ void add_node_commands(CLI::App& app, Context& context) {
   auto* drain_verb =
       add_verb(*noun, "drain", "Give a node no new tasks; those it runs go on, or until a deadline",
                "  fairwater node drain node-1 --reason 'new disk'\n"
-               "  fairwater node drain node-1 --reason 'new kernel' --deadline 2h");
+               "  fairwater node drain node-1 --reason 'new kernel' --deadline 2h\n"
+               "  fairwater node drain node-1 --reason 'new kernel' --at 2026-12-01T02:00Z");
   auto options = std::make_shared<DrainOptions>();
   drain_verb->add_option("name", options->name, "the node")->required();
   drain_verb->add_option("--reason", options->reason, "what others read in listings")->required();
-  drain_verb->add_option(
-      "--deadline", options->deadline,
-      "in so long what still runs there is stopped, and runs\nelsewhere; 2h, 30m, 1ms");
+  drain_verb->add_option("--at", options->at,
+                         "from then on, in UTC or so long from now; until then the node\ntakes "
+                         "what ends before by its "
+                         "time limit");
+  drain_verb->add_option("--deadline", options->deadline,
+                         "so long after it begins what still runs there is stopped, and\nruns "
+                         "elsewhere; 2h, 30m, 1ms");
   on_run(drain_verb, context, [&context, options] { return drain(context, *options); });
 
   auto* undrain_verb = add_verb(*noun, "undrain", "Give a drained node tasks again",

@@ -246,12 +246,14 @@ std::string tenant_changes_text(const std::vector<TenantChange>& changes, bool d
   return text + (dry_run ? "dry run: nothing was changed\n" : "");
 }
 
-/// `draining until 2026-11-21 12:00:00 (!)`: until what runs there is stopped; a mark for a
-/// problem.
+/// `draining until 2026-11-21T12:00:00Z (!)`: until what runs there is stopped; `up until ..`: from
+/// then on it drains; a mark for a problem.
 std::string state_shown(const NodeInfo& node) {
   std::string text{to_string(node.state)};
+  const WallTime begins = node.record.planned_drain.begins;
   if (node.state == NodeState::draining && node.record.drain_deadline)
     text += " until " + table_time(node.record.drain_deadline);
+  if (node.state == NodeState::up && begins) text += " until " + table_time(begins);
   return text + (node.problem.empty() ? "" : " (!)");
 }
 
@@ -288,14 +290,15 @@ std::string devices_text(const std::vector<DeviceState>& devices) {
 
 std::string node_text(const NodeInfo& node) {
   const NodeSpec& spec = node.record.spec;
+  const PlannedDrain drain = shown_drain(node.record);
   return paragraph({
       {"name", spec.traits.name},
       {"site", spec.traits.site},
       {"labels", joined(spec.traits.labels)},
       {"state", std::string{to_string(node.state)}},
-      {"drain reason", node.record.drain_reason},
-      {"drain deadline",
-       node.record.drain_deadline ? table_time(node.record.drain_deadline) : std::string{}},
+      {"drain reason", drain.reason},
+      {"drain begins", drain.begins ? table_time(drain.begins) : std::string{}},
+      {"drain deadline", drain.deadline ? table_time(drain.deadline) : std::string{}},
       {"capacity", format_amounts(node.capacity)},
       {"free", format_amounts(node.free)},
       {"tasks", std::to_string(node.running_tasks)},

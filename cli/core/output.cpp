@@ -1,9 +1,7 @@
 #include "cli/core/output.hpp"
 
 #include <algorithm>
-#include <ctime>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "policy/core/check.hpp"
@@ -16,12 +14,6 @@ std::size_t display_width(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
   }));
-}
-
-/// Without fraction and zone: `2026-11-21T01:26:53`.
-std::string utc_seconds(WallTime time) {
-  return fmt::format("{:%FT%T}",
-                     fmt::gmtime(static_cast<std::time_t>(time.microseconds / 1'000'000)));
 }
 
 }  // namespace
@@ -62,7 +54,7 @@ std::string iso_time(WallTime time) {
   return fmt::format("{}.{:06}Z", utc_seconds(time), time.microseconds % 1'000'000);
 }
 
-std::string table_time(WallTime time) { return time ? utc_seconds(time) + "Z" : "-"; }
+std::string table_time(WallTime time) { return time ? utc_text(time) : "-"; }
 
 Json json_time(WallTime time) { return time ? Json(iso_time(time)) : Json(nullptr); }
 

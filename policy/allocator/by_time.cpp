@@ -110,6 +110,7 @@ void PlaceByTime::place_late() {
 
 std::optional<PlaceByTime::Late> PlaceByTime::first_late() {
   std::optional<Late> first;
+  if (!deal_.state.something_is_in_time(*deal_.node)) return first;
   if (deal_.state.looks_at_few(*deal_.node)) {
     look_for_late_few(first);
   } else {
@@ -222,6 +223,7 @@ void PlaceByTime::find_candidates() {
   candidates_.clear();
   queue_.clear();
   streams_.clear();
+  if (!state.something_is_in_time(*deal_.node)) return;
   Expected expected;
   const bool looks_at_few = state.looks_at_few(*deal_.node);
   Contenders& contenders = state.contenders();

@@ -171,6 +171,7 @@ bool NodeDeal::add_claimant(TenantState& tenant) {
 bool NodeDeal::collect_claimants() {
   AllocatorState& state = deal_.state;
   state.look_for_no_work();
+  if (!state.something_is_in_time(*deal_.node)) return !state.waiting().empty();
   bool somebody_is_blocked = false;
   for (const RankKey& key : state.waiting()) {
     TenantState& tenant = state.at(key.slot);

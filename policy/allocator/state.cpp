@@ -154,6 +154,7 @@ void AllocatorState::forget(TenantState& leaver) {
   const TenantId id = leaver.id;
   sequence.leave(id.value);
   if (leaver.known_least) shapes_.remove(*leaver.known_least);
+  put_shortest(leaver, kNever);
   take_off_lists(leaver);
   note_contender(leaver);
   may_not_borrow_.erase(id);

@@ -241,7 +241,13 @@ class AllocatorState {
     return (task.rule == nullptr || task.rule->allows(node.traits)) &&
            node.is_open_for(task, clock_ms());
   }
-  /// The same, and the node's room is not kept for somebody else's.
+  /// False: of all that waits nothing ends before the node closes if it starts now. O(1).
+  [[nodiscard]] bool something_is_in_time(const NodeRoom& node) const {
+    return node.closes_ms == kNever ||
+           (!shortest_runs_.empty() &&
+            moment_in(clock_ms(), shortest_runs_.begin()->first) <= node.closes_ms);
+  }
+  /// As is_allowed_on, and the node's room is not kept for somebody else's.
   [[nodiscard]] bool may_use_room(const NodeRoom& node, const TenantState& tenant,
                                   const WaitingRange& task) const;
   /// Whether others may be preempted there for it. Where the ledger counts time what that makes is
@@ -401,6 +407,7 @@ class AllocatorState {
   void forget(TenantState& leaver);
   void refresh_capacity();
   void refresh_shape(TenantState& tenant);
+  void put_shortest(TenantState& tenant, LedgerMs run_ms);
   /// The lists of deficits have the tenant with that one.
   void put_deficit(TenantState& tenant, Units deficit);
   /// What decides whether, and when, it has its turn has changed, or may have.
@@ -470,6 +477,7 @@ class AllocatorState {
   NodeRooms rooms_;
   NodeChoices choices_;
   WaitingShapes shapes_;
+  std::set<std::pair<LedgerMs, std::uint32_t>> shortest_runs_;  ///< of who waits, and their slots
   std::vector<GangPlan> gang_plans_;
   bool forgot_gang_plans_ = false;
   std::set<JobId> gangs_without_room_;

@@ -60,6 +60,7 @@ void AllocatorState::refresh_lists(TenantState& tenant) {
   put_in(growing_, tenant.rank, !tenant.growth.empty());
   put_in(preempting_, tenant.rank, tenant.preempts && !tenant.window.empty());
   refresh_shape(tenant);
+  put_shortest(tenant, tenant.window.empty() ? kNever : tenant.shortest_run_ms);
   refresh_claims(tenant);
   note_contender(tenant);
 }
@@ -83,6 +84,13 @@ void AllocatorState::refresh_shape(TenantState& tenant) {
   if (known) shapes_.remove(*known);
   known.reset();
   if (waits) shapes_.add(known.emplace(tenant.least_demand));
+}
+
+void AllocatorState::put_shortest(TenantState& tenant, LedgerMs run_ms) {
+  const LedgerMs before = std::exchange(tenant.known_shortest_ms, run_ms);
+  if (before == run_ms) return;
+  if (before != kNever) shortest_runs_.erase({before, tenant.rank.slot});
+  if (run_ms != kNever) shortest_runs_.emplace(run_ms, tenant.rank.slot);
 }
 
 void AllocatorState::forget_granted(TenantState& tenant) {
@@ -137,6 +145,10 @@ void AllocatorState::set_window(DemandWindow window) {
   changed.preempts =
       std::any_of(changed.window.begin(), changed.window.end(),
                   [](const WindowRange& entry) { return entry.range.preemption.preempts; });
+  changed.shortest_run_ms = kNever;
+  for (const WindowRange& entry : changed.window)
+    if (const std::int64_t run_ms = longest_run_ms(entry.range); run_ms > 0)
+      changed.shortest_run_ms = std::min<LedgerMs>(changed.shortest_run_ms, run_ms);
   changed.least_demand = ResourceVector::filled(kUnlimited);
   changed.first_late_ms = kNever;
   for (const WindowRange& entry : changed.window) {

@@ -134,6 +134,9 @@ struct alignas(64) TenantState {
   ResourceVector least_demand;
   /// The same, as AllocatorState has it among those of all who wait.
   std::optional<ResourceVector> known_least;
+  /// Of the tasks in its window those that end soonest by their limits; kNever: none has one.
+  LedgerMs shortest_run_ms = kNever;
+  LedgerMs known_shortest_ms = kNever;  ///< as the state's list has it
   ResourceVector pending;
   ResourceVector used;               ///< but what elastic jobs have grown by
   ResourceVector used_beyond_quota;  ///< part of `used`

@@ -98,6 +98,16 @@ struct Fields<NodeSpec> {
 };
 
 template <>
+struct Fields<PlannedDrain> {
+  template <class Visit>
+  static constexpr void each(Visit&& visit) {
+    FAIRWATER_FIELD(begins, Begins);
+    FAIRWATER_FIELD(deadline, Deadline);
+    FAIRWATER_FIELD(reason, Reason);
+  }
+};
+
+template <>
 struct Fields<NodeRecord> {
   template <class Visit>
   static constexpr void each(Visit&& visit) {
@@ -111,6 +121,7 @@ struct Fields<NodeRecord> {
     FAIRWATER_FIELD(run.id, RunId);
     FAIRWATER_FIELD(drained_itself, DrainedItself);
     FAIRWATER_FIELD(drain_deadline, DrainDeadline);
+    FAIRWATER_SPARSE_FIELD(planned_drain, PlannedDrain);
   }
 };
 

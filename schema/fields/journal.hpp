@@ -193,6 +193,7 @@ struct Fields<NodeDrained> {
     FAIRWATER_FIELD(reason, Reason);
     FAIRWATER_FIELD(by_itself, ByItself);
     FAIRWATER_FIELD(deadline, Deadline);
+    FAIRWATER_FIELD(begins, Begins);
   }
 };
 

@@ -195,6 +195,11 @@ TEST_CASE("operator calls carry their parameters and answers", "[gateway]") {
   CHECK(drain.deadline_ms == 0);
   CHECK_FALSE(client->drain_node("node-4", "repair", 90'000));
   CHECK(next_request<DrainNode>(coordinator).deadline_ms == 90'000);
+  CHECK_FALSE(client->plan_drain("node-4", "repair", WallTime{7}, 60'000));
+  const auto plan = next_request<PlanDrain>(coordinator);
+  CHECK(std::tie(plan.name, plan.reason, plan.begins, plan.deadline_ms) ==
+        std::make_tuple(std::string("node-4"), std::string("repair"), WallTime{7},
+                        std::int64_t{60'000}));
   CHECK_FALSE(client->undrain_node("node-4"));
   CHECK_FALSE(next_request<DrainNode>(coordinator).drain);
 

@@ -179,6 +179,8 @@ TEST_CASE("wrong usage is 2 and says what is wrong", "[golden][commands]") {
       {{"node", "drain", "n", "--reason", "r", "--deadline", "soon"},
        "deadline: 'soon' is not a duration"},
       {{"node", "drain", "n", "--reason", "r", "--deadline", "0s"}, "to stop all at once say 1ms"},
+      {{"node", "drain", "n", "--reason", "r", "--at", "2026-12-01 02:00"},
+       "at: '2026-12-01 02:00' is no moment: write it in UTC as 2026-12-01T02:00Z"},
       {{"job", "submit", "/nonexistent/job.yaml"},
        "/nonexistent/job.yaml: cannot be read: No such"},
       {{"tenant", "apply", "/nonexistent/t.yaml"}, "/nonexistent/t.yaml: cannot be read: No such"},

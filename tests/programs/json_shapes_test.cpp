@@ -158,14 +158,29 @@ TEST_CASE("node list has the contract's shape", "[golden][json]") {
   node.capacity = {{"cpu", 8000}};
   node.running_tasks = 3;
   node.last_heartbeat = kNoon;
+  node.record.draining = true;
   node.record.drain_deadline = kNoon;
   CHECK(
       json_text(node_json(node)) ==
       R"({"name":"node-1","site":"north","labels":{"ssd":"","zone":"a"},"state":"draining",)"
       R"("capacity":{"cpu":8000},"free":{},"running_tasks":3,)"
       R"("last_heartbeat":"2026-11-21T12:00:00.000000Z","drain_reason":"",)"
+      R"("drain_begins":null,)"
       R"("drain_deadline":"2026-11-21T12:00:00.000000Z",)"
       R"("limits":"cgroup_v1","isolation":"root","address":"10.0.0.1","problem":"","devices":[],"agent_starts":0})");
+}
+
+TEST_CASE("node list shows a drain that is planned", "[json]") {
+  NodeInfo node;
+  node.state = NodeState::up;
+  node.record.planned_drain = {kNoon, {}, "new kernel"};
+  const Json shown = node_json(node);
+  CHECK(shown["state"] == "up");
+  CHECK(shown["drain_reason"] == "new kernel");
+  CHECK(shown["drain_begins"] == "2026-11-21T12:00:00.000000Z");
+  CHECK(shown["drain_deadline"].is_null());
+  CHECK_THAT(node_table({node}), Catch::Contains("up until 2026-11-21T12:00:00Z"));
+  CHECK_THAT(node_text(node), Catch::Contains("drain begins"));
 }
 
 TEST_CASE("a job has the contract's shape", "[golden][json]") {

@@ -65,6 +65,32 @@ TEST_CASE("of two drains the newer one's deadline holds, or that it has none", "
   CHECK_FALSE(node.drain_deadline);
 }
 
+TEST_CASE("a planned drain changes nothing before it begins", "[unit][node]") {
+  const NodeDrained plan{.node = NodeId{4},
+                         .draining = true,
+                         .reason = "new disks",
+                         .deadline = WallTime{9},
+                         .begins = WallTime{7}};
+  NodeRecord node;
+  apply(node, plan);
+  CHECK_FALSE(node.draining);
+  CHECK(node.drain_reason.empty());
+  CHECK(node.planned_drain == PlannedDrain{WallTime{7}, WallTime{9}, "new disks"});
+  SECTION("one that drains itself keeps it") {
+    apply(node, NodeDrained{NodeId{4}, true, "broken", true});
+    CHECK(node.drain_reason == "broken");
+    CHECK(node.planned_drain.begins == WallTime{7});
+  }
+  SECTION("an operator's drain takes its place") {
+    apply(node, NodeDrained{NodeId{4}, true, "now"});
+    CHECK(node.planned_drain == PlannedDrain{});
+  }
+  SECTION("the end of drains takes it away") {
+    apply(node, NodeDrained{NodeId{4}, false, ""});
+    CHECK(node.planned_drain == PlannedDrain{});
+  }
+}
+
 TEST_CASE("a fence gives the node to the later run", "[unit][node]") {
   NodeRecord node;
   apply(node, registration());

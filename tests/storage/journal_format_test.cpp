@@ -110,9 +110,9 @@ TEST_CASE("a ledger of a newer version is refused, and not touched", "[unit][led
   CHECK(error.code == ErrorCode::not_supported);
   CHECK(error.message ==
         "the ledger in /ledger has format 7, by Fairwater 3.4, and this program, Fairwater 1.2, "
-        "knows formats up to 4: install Fairwater 3.4 or a later one, or begin with a backup from "
+        "knows formats up to 5: install Fairwater 3.4 or a later one, or begin with a backup from "
         "before the upgrade. Nothing was changed");
-  CHECK_THAT(refused("fairwater ledger 5\n").message,
+  CHECK_THAT(refused("fairwater ledger 6\n").message,
              Contains("by a newer version") && Contains("install the version that wrote it"));
   CHECK(code_of(Ledger::verify_directory("/ledger", env.get()).error()) ==
         ErrorCode::not_supported);
@@ -217,7 +217,6 @@ TEST_CASE("nothing is written that a replica does not know", "[unit][ledger][for
 
 TEST_CASE("what a tenant's leaving and caps need is known since format 4",
           "[unit][ledger][format]") {
-  CHECK(kNewestFormat == 4);
   CHECK(format_of(TenantLeaves{}) == 4);
   TenantsChanged changed{{tenant(1, "a", 5), tenant(2, "b", 3)}, 0};
   CHECK(format_of(changed) == kFirstFormat);
@@ -238,6 +237,22 @@ TEST_CASE("what a tenant's leaving and caps need is known since format 4",
   auto again = must(Ledger::open(options));
   CHECK(again->tenants().at(1).spec.leaving);
   CHECK(again->verify().ok);
+}
+
+TEST_CASE("a planned drain waits until all replicas know of plans", "[unit][ledger][format]") {
+  const auto env = memory_disk();
+  SharedJournal journal;
+  journal.known = kNewestFormat - 1;
+  LedgerOptions options = options_for("/ledger", env.get());
+  options.store = &journal;
+  auto ledger = must(Ledger::open(options));
+  must(ledger->append(founding()));
+  const NodeDrained plan{.node = NodeId{1}, .reason = "new disk", .begins = WallTime{7}};
+  CHECK(kNewestFormat == 5);
+  CHECK(format_of(plan) == 5);
+  CHECK(code_of(ledger->admit({plan})) == ErrorCode::unavailable);
+  journal.known = kNewestFormat;
+  CHECK(!ledger->admit({plan}));
 }
 
 TEST_CASE("a drain with a deadline waits until all replicas know of deadlines",

@@ -177,7 +177,9 @@ void Checker::apply(const JournalRecord& record) {
                       preemption_terms(job->spec).is_preemptible,
                       job->spec.user,
                       job->spec.devices,
-                      *placement_of(job->spec)};
+                      *placement_of(job->spec),
+                      0,
+                      job->spec.time_limit_ms * kMs};
   if (const auto* limited = std::get_if<GrowthLimited>(&record.body))
     jobs_[limited->id].growth_limit = limited->limit.tasks;
   if (const auto* cancel = std::get_if<JobCancelled>(&record.body))
@@ -281,6 +283,12 @@ void Checker::apply(const NodeRemoved& body) {
 
 void Checker::apply(const NodeDrained& body) {
   auto& node = nodes_[body.node];
+  if (body.begins) {
+    node.drain_begins_us = body.begins.microseconds;
+    node.drain_seen_at_us = stage_.time.now_us();
+    return;
+  }
+  if (!body.by_itself) node.drain_begins_us = 0;
   node.drain_deadline_us = body.draining ? body.deadline.microseconds : 0;
   node.drained_at_us = record_us_;
   node.drain_seen_at_us = stage_.time.now_us();

@@ -5,7 +5,8 @@
 //              to a node that has room; requeues and results are of what runs there; nothing is
 //              granted of a cancelled job; nodes go without tasks; after a restart nothing is
 //              missing
-//   drains     what a drain reclaims is no service's, and its node's deadline has come
+//   drains     what a drain reclaims is no service's, and its node's deadline has come; one that is
+//              planned begins at its time, and nothing is granted there before that may run longer
 //   services   whatever ends their tasks, the journal says when they start again, and they do not
 //              before; their jobs end when they are cancelled
 //   gangs      one record grants all tasks of a gang, as the same attempt
@@ -104,6 +105,7 @@ class Checker {
     std::vector<std::string> devices = {};
     PlacementRulePtr rule = {};      ///< null: any node will do
     std::uint32_t growth_limit = 0;  ///< 0: none
+    std::int64_t limit_us = 0;       ///< 0: none
   };
   struct RunningTask {
     TaskKey task;
@@ -124,6 +126,7 @@ class Checker {
     std::int64_t drain_deadline_us = 0;  ///< 0: none
     std::int64_t drained_at_us = 0;      ///< in the journal's time
     std::int64_t drain_seen_at_us = 0;   ///< in the simulation's
+    std::int64_t drain_begins_us = 0;    ///< planned; by the date; 0: none
   };
 
   static std::vector<std::string> names_of(const ResourceCatalog& catalog);
@@ -137,6 +140,7 @@ class Checker {
   void apply(const TimeSettled& body);
   void apply(const Cycle& body);
   void apply(const TasksReclaimed& body);
+  void check_planned_drain(const RunningTask& granted);
   /// What is reclaimed now, because its node's drain has a deadline.
   void check_drained(const Reclaim& reclaim);
   void check_reclaimed(const Ledger& ledger);

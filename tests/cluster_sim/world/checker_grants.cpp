@@ -80,6 +80,20 @@ void Checker::check_placement(const RunningTask& granted) {
                 text_of(granted.task), node.name);
 }
 
+void Checker::check_planned_drain(const RunningTask& granted) {
+  const NodeModel& node = nodes_[granted.node];
+  const std::int64_t known_us = stage_.time.now_us() - node.drain_seen_at_us;
+  if (node.drain_begins_us == 0 || known_us < kChangeSettles_us) return;
+  const std::int64_t limit_us = jobs_[granted.task.job].limit_us;
+  // The leader's clock may have lost a percent since it looked at its date, and that be ahead.
+  const std::int64_t ends_us =
+      stage_.time.wall_time().microseconds + limit_us - kMostApart_us - known_us / 50;
+  if (limit_us == 0 || ends_us > node.drain_begins_us)
+    stage_.broken("task {} with a limit of {} ms was granted to {}, which drains in {} ms",
+                  text_of(granted.task), limit_us / kMs, node.name,
+                  (node.drain_begins_us - stage_.time.wall_time().microseconds) / kMs);
+}
+
 void Checker::check_shares(const RunningTask& granted) {
   const std::size_t resource = *catalog_.index_of(kSharedGpus);
   const Amount milli = granted.demand[resource];
@@ -136,6 +150,7 @@ void Checker::grant(const Deal& deal, const Grant& grant) {
   if (has_grown) check_growth(key);
   check_devices(running_[id]);
   check_placement(running_[id]);
+  check_planned_drain(running_[id]);
   if (nesting_.is_leaf(grant.tenant))
     check_max(grant);
   else

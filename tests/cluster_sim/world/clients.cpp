@@ -52,7 +52,7 @@ void Clients::look_after_nodes() {
   stage_.time.in(kOperatorLooks_us, [this] {
     if (const Coordinator* leader = coordinators_.leader())
       for (const NodeRecord& node : leader->ledger().nodes())
-        if (node.draining) undrain(node.spec.traits.name);
+        if (node.draining || node.planned_drain.begins) undrain(node.spec.traits.name);
     look_after_nodes();
   });
 }
@@ -382,6 +382,12 @@ void Clients::drain(bool drains) {
   const bool has_deadline = drains && chance.percent(60);
   const std::int64_t deadline_ms =
       has_deadline ? static_cast<std::int64_t>(chance.between(1, 20'000)) : 0;
+  if (drains && chance.percent(40)) {
+    const auto in_ms = static_cast<std::int64_t>(chance.between(1, 60'000));
+    const WallTime begins{stage_.time.wall_time().microseconds + in_ms * 1000};
+    call<Done>(PlanDrain{kOperator, some_node(), "maintenance", begins, deadline_ms});
+    return;
+  }
   call<Done>(DrainNode{kOperator, some_node(), drains ? "maintenance" : "", drains, deadline_ms});
 }
 
