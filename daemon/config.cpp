@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "daemon/byte_size.hpp"
 #include "daemon/replica_fields.hpp"
 #include "input/document.hpp"
 #include "input/resource_kinds.hpp"
@@ -40,12 +41,6 @@ Expected<IdRange> parse_id_range(const std::string& text) {
   }
   return make_error(ErrorCode::invalid_input,
                     "'" + text + "' is not a range of user ids such as 1900000000-1900999999");
-}
-
-Expected<std::uint64_t> parse_bytes(const std::string& text) {
-  const auto mebibytes = parse_amount("memory", text);
-  if (!mebibytes) return mebibytes.error();
-  return static_cast<std::uint64_t>(*mebibytes) << 20;
 }
 
 void read_retention(const Field& field, LogRetention& retention) {

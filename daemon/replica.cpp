@@ -134,6 +134,7 @@ class Replica {
     options.address = address_;
     options.version = std::string(kVersion);
     options.replicas = config_.replicas->members.size();
+    options.quota_bytes = config_.replicas->etcd_quota_bytes;
     // A beat that was under way reaches a member that lives, or is repeated; and this one looks.
     heard_again_ms_ = options.try_ms + kBlindLookMs;
     journal_ = std::make_unique<EtcdJournal>(*etcd_, options);

@@ -1,5 +1,6 @@
 #include <set>
 
+#include "daemon/byte_size.hpp"
 #include "daemon/replica_fields.hpp"
 #include "input/document.hpp"
 #include "model/tenant.hpp"
@@ -31,6 +32,8 @@ ReplicaConfig read_replicas(const Field& field) {
   fields.at("etcd").to(config.etcd);
   fields.read("tls", config.tls, read_tls);
   fields.read("prefix", config.prefix);
+  fields.read("etcd_quota", config.etcd_quota_bytes,
+              [](const Field& size) { return size.parsed(parse_bytes); });
   fields.read("takeover_after", config.takeover_after_ms, &Field::duration_ms);
   fields.done();
   return config;
@@ -66,6 +69,12 @@ caf::error validate(const ReplicaConfig& config, const std::string& path) {
   if (!is_valid_name(config.prefix))
     return wrong(path + "prefix",
                  "'" + config.prefix + "' is not a prefix: 1 to 63 letters, digits, '.', '_', '-'");
+  if (config.etcd_quota_bytes < kLeastEtcdQuotaBytes)
+    return wrong(path + "etcd_quota", std::to_string(config.etcd_quota_bytes >> 20) +
+                                          " MiB is less than " +
+                                          std::to_string(kLeastEtcdQuotaBytes >> 20) +
+                                          " MiB; write what --quota-backend-bytes of etcd's "
+                                          "members says, 2GiB where it is not given");
   if (config.takeover_after_ms < kLeastTakeoverMs)
     return wrong(path + "takeover_after",
                  std::to_string(config.takeover_after_ms) + " ms is less than " +

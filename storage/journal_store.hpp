@@ -41,6 +41,8 @@ class JournalStore {
   /// `unavailable`: told to stop asking; whether it is part of the journal is not known.
   /// `invalid_input`: the store takes no group of this size; it is no part of the journal.
   [[nodiscard]] virtual caf::error commit(const RecordGroup& group) = 0;
+  /// `disk_full` while it has no room for more than what it takes to lead. From any thread.
+  [[nodiscard]] virtual caf::error admit() const { return {}; }
   /// Records up to this one are on the disk of the coordinator that asks. From any thread.
   virtual void note_durable(std::uint64_t /*number*/) {}
   /// What all who share the journal know, as far as they were heard of. From any thread.

@@ -293,6 +293,8 @@ Expected<Proposal> Ledger::Impl::propose(std::vector<JournalBody> bodies) {
   if (caf::error error = refuse_when_broken()) return error;
   FAIRWATER_CHECK(!proposed_ && !loads_when_written_, "one proposal after the other");
   if (caf::error full = space_.admit(0)) return full;
+  if (options_.store)
+    if (caf::error full = options_.store->admit()) return full;
   Group group;
   if (caf::error error = stage(std::move(bodies), group)) return undone(error);
   state_->hold();

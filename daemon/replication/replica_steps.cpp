@@ -81,8 +81,16 @@ std::vector<ReplicaInfo> replicas_of(const EtcdJournal& journal) {
 
 std::string Leading::why_waiting() const {
   const auto silent_ms = journal_.unanswered_ms();
-  if (!silent_ms || *silent_ms < kConfirmedMs) return {};
-  return "no majority of etcd has answered for " + std::to_string(*silent_ms / 1000) +
+  if (!silent_ms || *silent_ms < kConfirmedMs) {
+    const caf::error full = journal_.admit();
+    return full ? details(full).message : std::string{};
+  }
+  const std::string seconds = std::to_string(*silent_ms / 1000);
+  if (journal_.is_store_full())
+    return "etcd's store is full, for " + seconds +
+           " s: nothing becomes durable and no lease is extended until its members have a larger "
+           "--quota-backend-bytes, and their alarms were disarmed (etcdctl alarm disarm)";
+  return "no majority of etcd has answered for " + seconds +
          " s: nothing becomes durable and no lease is extended until it does";
 }
 

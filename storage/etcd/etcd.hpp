@@ -1,5 +1,6 @@
-// etcd's JSON gateway as Fairwater uses it: transactions of puts, ranges and deletions, and
-// compaction. Nothing else of etcd: no lease, no lock, no read outside of a transaction.
+// etcd's JSON gateway as Fairwater uses it: transactions of puts, ranges and deletions, compaction,
+// and what a member says of its state. Nothing else of etcd: no lease, no lock, no read outside of
+// a transaction.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ class Etcd {
   /// One request, and the first answer of a member. It may be carried out more than once, and
   /// later: what is asked must bear that. `unavailable`: no answer came within the time, or the
   /// members have no leader; whether the request was carried out is not known. `invalid_input`:
-  /// etcd refuses it, nothing was done. From any thread; blocks.
+  /// etcd refuses it, nothing was done. `disk_full`: the members' store has reached its quota, and
+  /// takes nothing more. From any thread; blocks.
   [[nodiscard]] virtual Expected<nlohmann::json> call(const std::string& path,
                                                       const nlohmann::json& request,
                                                       std::int64_t timeout_ms) = 0;

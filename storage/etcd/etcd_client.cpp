@@ -41,7 +41,8 @@ Expected<std::string> file_content(const std::string& path, const char* field) {
 }
 
 /// What etcd says besides an answer. By the codes of gRPC: 3 says that the request itself is wrong,
-/// and so does 8 of one that is much larger than --max-request-bytes; all else may be tried again.
+/// and so does 8 of one that is much larger than --max-request-bytes, or that the store has reached
+/// its quota; all else may be tried again.
 Expected<nlohmann::json> judged(nlohmann::json answer) {
   if (!answer.is_object())
     return make_error(ErrorCode::unavailable, "etcd answered what is no object");
@@ -53,8 +54,15 @@ Expected<nlohmann::json> judged(nlohmann::json answer) {
   constexpr int kResourceExhausted = 8;
   const bool is_wrong = code == kInvalidArgument ||
                         (code == kResourceExhausted && text.starts_with("grpc: received message"));
-  return make_error(is_wrong ? ErrorCode::invalid_input : ErrorCode::unavailable, "etcd: " + text);
+  const bool is_full = text.find("database space exceeded") != std::string::npos;
+  return make_error(is_wrong  ? ErrorCode::invalid_input
+                    : is_full ? ErrorCode::disk_full
+                              : ErrorCode::unavailable,
+                    "etcd: " + text);
 }
+
+/// No other member would answer otherwise.
+bool is_final(const caf::error& error) { return details(error).code != ErrorCode::unavailable; }
 
 /// Empty where there is none.
 std::string text_at(const nlohmann::json& value, const char* path) {
@@ -174,7 +182,7 @@ class EtcdClient final : public Etcd {
       });
       auto result =
           judged(nlohmann::json::parse(said.text.begin(), said.text.end(), nullptr, false));
-      if (result || details(result.error()).code == ErrorCode::invalid_input) {
+      if (result || is_final(result.error())) {
         member_ = said.member;
         if (said.member != leader) forget(leader);
         if (result) note_term(text_at(*result, "/header/raft_term"));
@@ -241,8 +249,9 @@ class EtcdClient final : public Etcd {
       if (said.ok) return kj::mv(said);
       auto error =
           judged(nlohmann::json::parse(said.text.begin(), said.text.end(), nullptr, false));
-      if (!error && details(error.error()).code == ErrorCode::unavailable)
-        kj::throwFatalException(KJ_EXCEPTION(FAILED, details(error.error()).message.c_str()));
+      if (!error && !is_final(error.error()))
+        kj::throwFatalException(kj::Exception(kj::Exception::Type::FAILED, __FILE__, __LINE__,
+                                              kj::heapString(details(error.error()).message)));
       return kj::mv(said);
     });
   }

@@ -10,6 +10,7 @@ namespace {
 
 constexpr const char* kTransaction = "/v3/kv/txn";
 constexpr const char* kCompaction = "/v3/kv/compaction";
+constexpr const char* kStatus = "/v3/maintenance/status";
 constexpr const char* kHead = "/head";
 constexpr const char* kLeader = "/leader";
 constexpr const char* kBeat = "/beat";
@@ -27,7 +28,7 @@ constexpr std::int64_t kBytesPerMs = 4096;
 /// gone.
 constexpr int kShortLooks = 6;
 constexpr std::int64_t kPauseMs = 20;
-constexpr std::uint64_t kBeatsBetweenDeletions = 50;
+constexpr std::uint64_t kBeatsBetweenCleanings = 50;
 /// Within the time that groups are kept: one a second of ten minutes.
 constexpr std::int64_t kNotedCommits = 600;
 
@@ -71,9 +72,22 @@ EtcdJournal::~EtcdJournal() { stop_leading(); }
 
 Expected<json> EtcdJournal::call(const char* path, const json& request, std::int64_t timeout_ms) {
   auto answer = etcd_.call(path, request, timeout_ms);
-  answered_ = answer || details(answer.error()).code != ErrorCode::unavailable;
+  store_full_ = !answer && details(answer.error()).code == ErrorCode::disk_full;
+  answered_ = answer || (!store_full_ && details(answer.error()).code != ErrorCode::unavailable);
   if (answered_) answered_at_ms_ = ms_of(options_.now());
+  // There may be room later, without a change here.
+  if (store_full_) return make_error(ErrorCode::unavailable, details(answer.error()).message);
   return answer;
+}
+
+caf::error EtcdJournal::admit() const {
+  const std::uint64_t bytes = store_bytes_;
+  if (bytes <= options_.quota_bytes / 2) return {};
+  return make_error(ErrorCode::disk_full,
+                    "etcd's store is half full: " + std::to_string(bytes >> 20) + " of " +
+                        std::to_string(options_.quota_bytes >> 20) +
+                        " MiB are used. Nothing was written. It keeps what most coordinators do "
+                        "not hold yet, and the newest ten minutes: start those that are away");
 }
 
 caf::error EtcdJournal::found(const JournalHead& head) {
@@ -275,6 +289,7 @@ void EtcdJournal::stop_leading() {
   }
   changed_.notify_all();
   if (beating_.joinable()) beating_.join();
+  store_bytes_ = 0;
   etcd_.prefer_leader(false);
 }
 
@@ -291,9 +306,13 @@ bool EtcdJournal::beat() {
   const auto overtaken = is_overtaken();
   if (!overtaken) return false;  // the next beat is not to wait for deletions
   if (*overtaken) return true;
-  if (beats_ % kBeatsBetweenDeletions == 0) {
+  if (beats_ % kBeatsBetweenCleanings == 0) {
     const std::size_t majority = options_.replicas / 2 + 1;
-    forget_old_groups(held_by(majority, replicas()));
+    const std::int64_t newest =
+        forget_old_groups(held_by(majority, replicas())).value_or(revision_);
+    // What was compacted before by another leader is refused, and need not be compacted again.
+    (void)call(kCompaction, json{{"revision", std::to_string(newest)}}, 4 * options_.try_ms);
+    measure_store();
   }
   return false;
 }
@@ -313,6 +332,7 @@ std::optional<bool> EtcdJournal::is_overtaken() {
   if (!answer) return std::nullopt;
   if (!answer->succeeded) return true;
   confirmed(asked_at);
+  revision_ = answer->revision;
   if (answer->ranges.size() != 1) return false;
   auto replicas = replicas_in(answer->ranges.front(), key(kReplicas).size());
   if (!replicas) return false;
@@ -321,7 +341,7 @@ std::optional<bool> EtcdJournal::is_overtaken() {
   return false;
 }
 
-void EtcdJournal::forget_old_groups(std::uint64_t held_by_majority) {
+std::optional<std::int64_t> EtcdJournal::forget_old_groups(std::uint64_t held_by_majority) {
   std::uint64_t keep_from = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -332,17 +352,21 @@ void EtcdJournal::forget_old_groups(std::uint64_t held_by_majority) {
     while (committed_.size() > 1 && may_begin(committed_[1])) committed_.pop_front();
     if (!committed_.empty() && may_begin(committed_.front())) keep_from = committed_.front().second;
   }
-  if (keep_from == 0) return;
+  if (keep_from == 0) return std::nullopt;
   const json request = etcd_text::transaction(
       json::array(),
       {etcd_text::remove(key(kGroups), key(kGroups) + etcd_text::group_name(keep_from))});
   const auto answered = call(kTransaction, request, 4 * options_.try_ms);
-  if (!answered) return;
+  if (!answered) return std::nullopt;
   const auto answer = etcd_text::read_answer(*answered);
-  // What was compacted before by another leader is refused, and need not be compacted again.
-  if (answer)
-    (void)call(kCompaction, json{{"revision", std::to_string(answer->revision)}},
-               4 * options_.try_ms);
+  if (!answer) return std::nullopt;
+  return answer->revision;
+}
+
+void EtcdJournal::measure_store() {
+  const auto status = call(kStatus, json::object(), options_.try_ms);
+  if (!status) return;
+  if (const auto bytes = etcd_text::store_bytes_in(*status)) store_bytes_ = *bytes;
 }
 
 }  // namespace fairwater::inline storage::inline etcd

@@ -19,7 +19,9 @@
 // leader, too.
 //
 // The ledgers of all replicas hold the whole journal, etcd only its tail: groups that a majority
-// has on disk are deleted after ten minutes.
+// has on disk are deleted after ten minutes. What was overwritten is compacted away, whoever holds
+// what; and the store is never filled by more than half of its quota, beyond which it takes nothing
+// at all until an operator has helped it.
 #pragma once
 
 #include <atomic>
@@ -84,6 +86,7 @@ struct EtcdJournalOptions {
   std::int64_t beat_ms = 200;
   std::int64_t try_ms = 250;  ///< for a small request; every member is asked in it (connect_etcd)
   std::int64_t keep_ms = 600'000;
+  std::uint64_t quota_bytes = std::uint64_t{2} << 30;  ///< of the members' store
 
   // For one that runs on virtual time.
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
@@ -105,6 +108,9 @@ class EtcdJournal final : public JournalStore {
   /// come, or where short ones have failed: a member that is cut off must not hold up a follower.
   [[nodiscard]] Expected<JournalView> look(std::uint64_t next);
   [[nodiscard]] caf::error commit(const RecordGroup& group) override;
+  /// Half of the quota is left for who takes over and what beats write, and for the holes of the
+  /// members' files.
+  [[nodiscard]] caf::error admit() const override;
   /// It is said of this coordinator from the next look() or beat on.
   void note_durable(std::uint64_t number) override { on_disk_ = number; }
   /// Of those that were ever heard of, as last seen, and of this one: one that is away counts by
@@ -116,7 +122,8 @@ class EtcdJournal final : public JournalStore {
   void lead(std::uint64_t epoch, std::function<void()> on_overtaken);
   /// The same without a thread: its caller beats every beat_ms, sooner when etcd does not answer.
   void lead(std::uint64_t epoch);
-  /// Once; and lets go of old groups now and then. True when somebody else leads.
+  /// Once; now and then lets go of old groups, and looks how full the store is. True when somebody
+  /// else leads.
   [[nodiscard]] bool beat();
   void stop_leading();
   /// After stop_leading(): says that another may lead at once. One attempt; it does no harm when it
@@ -130,6 +137,8 @@ class EtcdJournal final : public JournalStore {
   [[nodiscard]] bool is_confirmed(std::int64_t within_ms) const;
   /// Since when nobody answered; none: somebody does. From any thread.
   [[nodiscard]] std::optional<std::int64_t> unanswered_ms() const;
+  /// Whether that is because the members' store has reached its quota. From any thread.
+  [[nodiscard]] bool is_store_full() const { return store_full_; }
   /// As last seen by look() or a beat.
   [[nodiscard]] std::vector<ReplicaHolds> replicas() const;
   /// What is said of this coordinator's disk from the next look() or beat on. From any thread.
@@ -146,7 +155,9 @@ class EtcdJournal final : public JournalStore {
   void confirmed(Clock::time_point asked_at);
   /// Whether somebody else leads; none: etcd did not say.
   [[nodiscard]] std::optional<bool> is_overtaken();
-  void forget_old_groups(std::uint64_t held_by_majority);
+  /// The revision at which they are gone; none: there were none to forget.
+  [[nodiscard]] std::optional<std::int64_t> forget_old_groups(std::uint64_t held_by_majority);
+  void measure_store();
   /// Waits for a moment, or until somebody gives up or stops leading.
   void pause(std::int64_t ms);
 
@@ -156,13 +167,16 @@ class EtcdJournal final : public JournalStore {
   std::atomic<std::int64_t> confirmed_at_ms_ = -1;  // on Clock
   std::atomic<std::int64_t> answered_at_ms_;
   std::atomic<bool> answered_ = true;
-  std::atomic<std::uint64_t> on_disk_ = 0;  // number of the newest record that is durable here
+  std::atomic<bool> store_full_ = false;
+  std::atomic<std::uint64_t> store_bytes_ = 0;  // in use when that was last looked at while leading
+  std::atomic<std::uint64_t> on_disk_ = 0;      // number of the newest record that is durable here
   std::atomic<bool> disk_full_ = false;
   bool expects_much_ = true;  // of the next look(): how far it is behind is not known, or it is far
   int looks_in_vain_ = 0;     // in a row
   std::uint64_t epoch_ = 0;   // while leading
   JournalFormat told_format_ = kFirstFormat;  // in etcd, by this coordinator
   std::uint64_t beats_ = 0;
+  std::int64_t revision_ = 0;  // of the last beat
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

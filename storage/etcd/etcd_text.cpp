@@ -129,6 +129,14 @@ Expected<Answer> read_answer(const json& answer) {
   }
 }
 
+std::optional<std::uint64_t> store_bytes_in(const json& status) {
+  try {
+    return number_in(status, "dbSizeInUse");
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
 std::string text_of(const JournalHead& head) {
   return json{{"epoch", head.epoch}, {"number", head.number}, {"hash", to_hex(head.hash)}}.dump();
 }

@@ -33,6 +33,8 @@ struct Answer {
 };
 /// `unavailable` when it is not what etcd answers to a transaction.
 [[nodiscard]] Expected<Answer> read_answer(const json& answer);
+/// How much of its store a member uses, by what it says of its state; none: it does not say.
+[[nodiscard]] std::optional<std::uint64_t> store_bytes_in(const json& status);
 
 [[nodiscard]] std::string text_of(const JournalHead& head);
 [[nodiscard]] std::string text_of(const ReplicaLeader& leader);

@@ -11,6 +11,7 @@ const std::string kGood =
     "etcd: ['http://head1:2379', 'https://head2:2379']\n"
     "tls: {ca: ca.pem, cert: cert.pem, key: key.pem}\n"
     "prefix: physics\n"
+    "etcd_quota: 8GiB\n"
     "takeover_after: 2s\n";
 
 ErrorDetails refusal(const std::string& text) {
@@ -29,6 +30,7 @@ TEST_CASE("a file says who the coordinators are", "[unit][daemon_config]") {
   CHECK(config->tls.key_file == "key.pem");
   CHECK(config->prefix == "physics");
   CHECK(config->takeover_after_ms == 2000);
+  CHECK(config->etcd_quota_bytes == std::uint64_t{8} << 30);
   CHECK(!check_member(*config, "one"));
   CHECK(details(check_member(*config, "four")).message == "'four' is none of one, three, two");
   CHECK(details(check_member(*config, "")).message ==
@@ -38,6 +40,7 @@ TEST_CASE("a file says who the coordinators are", "[unit][daemon_config]") {
   REQUIRE(least);
   CHECK(least->prefix == "fairwater");
   CHECK(least->takeover_after_ms == 700);
+  CHECK(least->etcd_quota_bytes == std::uint64_t{2} << 30);
 }
 
 TEST_CASE("what is wrong with the coordinators' file is named", "[unit][daemon_config]") {
@@ -56,6 +59,8 @@ TEST_CASE("what is wrong with the coordinators' file is named", "[unit][daemon_c
                  Catch::EndsWith("(line 2 of replicas.yaml)"));
   CHECK(refusal(members + etcd + "prefix: a/b\n").field == "prefix");
   CHECK(refusal(members + etcd + "takeover_after: 100ms\n").field == "takeover_after");
+  CHECK(refusal(members + etcd + "etcd_quota: 8MiB\n").field == "etcd_quota");
+  CHECK(refusal(members + etcd + "etcd_quota: much\n").field == "etcd_quota");
   CHECK(refusal(members + etcd + "tls: {cert: a}\n").field == "tls.ca");
   CHECK(refusal(members + etcd + "quorum: 2\n").field == "quorum");
 }

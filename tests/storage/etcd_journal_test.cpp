@@ -448,6 +448,100 @@ TEST_CASE("groups that a majority holds are forgotten after a while", "[unit][et
   CHECK(comes_true([&] { return groups() == 1; }));
 }
 
+TEST_CASE("what was overwritten is compacted away, whoever holds what", "[unit][etcd]") {
+  EtcdModel model;
+  EtcdLine line(model);
+  auto options = options_named("one");
+  options.beat_ms = 1;
+  EtcdJournal one(line, options);
+  const auto start = head_at(1, 1, 1);
+  REQUIRE(!one.found(start));
+  REQUIRE(!one.commit(group_of(start, head_at(2, 2, 2))));
+  one.lead(2, [] {});
+  // Nobody else has said that it holds the group, and none ever will.
+  CHECK(comes_true([&] { return line.compacted_revision > 50; }));
+  const std::int64_t first = line.compacted_revision;
+  CHECK(comes_true([&] { return line.compacted_revision > first; }));
+  CHECK(model.keys_of("fairwater/j/") == 1);
+}
+
+TEST_CASE("half of etcd's store is left for who takes over", "[unit][etcd]") {
+  EtcdModel model;
+  EtcdLine line(model);
+  auto options = options_named("one");
+  options.beat_ms = 1;
+  options.quota_bytes = 100 << 20;
+  EtcdJournal one(line, options);
+  const auto start = head_at(1, 1, 1);
+  REQUIRE(!one.found(start));
+  REQUIRE(!one.commit(group_of(start, head_at(2, 2, 2))));
+  CHECK(!one.admit());
+  line.store_bytes = 51 << 20;
+  one.lead(2, [] {});
+  CHECK(comes_true([&] { return static_cast<bool>(one.admit()); }));
+  CHECK(details(one.admit()).code == ErrorCode::disk_full);
+  CHECK_THAT(details(one.admit()).message, Contains("51 of 100 MiB"));
+  line.store_bytes = 50 << 20;
+  CHECK(comes_true([&] { return !one.admit(); }));
+  // Who leads no more does not look, and takes over with what it knows nothing of.
+  line.store_bytes = 51 << 20;
+  CHECK(comes_true([&] { return static_cast<bool>(one.admit()); }));
+  one.stop_leading();
+  CHECK(!one.admit());
+}
+
+TEST_CASE("a store that etcd finds full is told from a majority that is gone", "[unit][etcd]") {
+  EtcdModel model;
+  EtcdLine line(model);
+  EtcdJournal one(line, options_named("one"));
+  const auto start = head_at(1, 1, 1);
+  REQUIRE(!one.found(start));
+  line.full = true;
+  CHECK(details(one.look(2).error()).code == ErrorCode::unavailable);
+  CHECK(one.unanswered_ms());
+  CHECK(one.is_store_full());
+  line.full = false;
+  CHECK(one.look(2));
+  CHECK_FALSE(one.is_store_full());
+  line.cut = true;
+  CHECK_FALSE(one.look(2));
+  CHECK_FALSE(one.is_store_full());
+}
+
+/// With a quota that a few large groups fill.
+TEST_CASE("etcd itself says that its store is full", "[etcd]") {
+  constexpr std::uint64_t kQuota = std::uint64_t{16} << 20;
+  const auto server = EtcdServer::start(std::nullopt, 16 << 20, kQuota);
+  if (!server) {
+    std::cout << "skipped: etcd is not installed\n";
+    return;
+  }
+  const auto etcd = must(connect_etcd({{server->endpoint()}, {}}));
+  auto options = options_named("one");
+  options.beat_ms = 1;
+  options.quota_bytes = kQuota;
+  EtcdJournal one(*etcd, options);
+  REQUIRE(comes_true([&] { return static_cast<bool>(one.look(1)); }));
+  auto head = head_at(1, 1, 1);
+  REQUIRE(!one.found(head));
+  const auto commit = [&] {
+    const auto next = head_at(2, head.number + 1, 2);
+    caf::error failed = one.commit(group_of(head, next, std::string(2'500'000, 'x')));
+    head = next;
+    return failed;
+  };
+  for (int group = 0; group < 4; ++group) CHECK(!commit());
+  one.lead(2, [] {});
+  CHECK(comes_true([&] { return static_cast<bool>(one.admit()); }));
+  std::thread committing([&] {
+    while (!commit()) {
+    }
+  });
+  CHECK(comes_true([&] { return one.is_store_full(); }));
+  one.give_up();
+  committing.join();
+}
+
 TEST_CASE("what etcd holds of others is refused", "[unit][etcd]") {
   CHECK(details(etcd_text::head_in("{}").error()).code == ErrorCode::storage_damaged);
   CHECK(details(etcd_text::head_in("nonsense").error()).code == ErrorCode::storage_damaged);

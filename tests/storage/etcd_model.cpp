@@ -105,7 +105,14 @@ Expected<json> EtcdLine::call(const std::string& path, const json& request,
   if (cut || chance() < lost_in_100_) return lost;
   if (request.dump().size() / 4 * 3 > max_request_bytes)  // base64
     return make_error(ErrorCode::invalid_input, "etcd: etcdserver: request is too large");
-  if (path != "/v3/kv/txn") return json::object();
+  if (path == "/v3/maintenance/status")
+    return json{{"dbSize", "0"}, {"dbSizeInUse", std::to_string(store_bytes)}};
+  if (path == "/v3/kv/compaction") {
+    compacted_revision = std::stoll(request.at("revision").get<std::string>());
+    return json::object();
+  }
+  if (full)
+    return make_error(ErrorCode::disk_full, "etcd: etcdserver: mvcc: database space exceeded");
   json answer = model_.transact(request);
   if (cut || chance() < lost_in_100_) return lost;
   return answer;

@@ -41,6 +41,9 @@ class EtcdLine final : public Etcd {
   std::atomic<bool> cut = false;  ///< nothing passes, either way
   /// As etcd's --max-request-bytes.
   std::atomic<std::size_t> max_request_bytes = std::size_t{16} << 20;
+  std::atomic<bool> full = false;              ///< its store has reached its quota: it takes no put
+  std::atomic<std::uint64_t> store_bytes = 0;  ///< in use, as members say
+  std::atomic<std::int64_t> compacted_revision = 0;  ///< by the last call of that kind
   /// How long the last call would have waited.
   std::atomic<std::int64_t> waits_ms = 0;
 

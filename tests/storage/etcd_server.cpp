@@ -32,7 +32,8 @@ std::string free_port() {
 }  // namespace
 
 std::unique_ptr<EtcdServer> EtcdServer::start(const std::optional<EtcdIdentity>& identity,
-                                              std::size_t max_request_bytes) {
+                                              std::size_t max_request_bytes,
+                                              std::uint64_t quota_bytes) {
   std::unique_ptr<EtcdServer> server{new EtcdServer};
   const std::string port = free_port();
   const std::string listens = (identity ? "https://127.0.0.1:" : "http://127.0.0.1:") + port;
@@ -54,7 +55,9 @@ std::unique_ptr<EtcdServer> EtcdServer::start(const std::optional<EtcdIdentity>&
                                  "--initial-cluster",
                                  "one=" + peers,
                                  "--max-request-bytes",
-                                 std::to_string(max_request_bytes)};
+                                 std::to_string(max_request_bytes),
+                                 "--quota-backend-bytes",
+                                 std::to_string(quota_bytes)};
   if (identity)
     words.insert(words.end(),
                  {"--cert-file", identity->own.certificate, "--key-file", identity->own.key,

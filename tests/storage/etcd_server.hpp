@@ -1,6 +1,7 @@
 // A member of etcd, alone, for one test.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,7 +24,8 @@ class EtcdServer {
   /// https://localhost.
   [[nodiscard]] static std::unique_ptr<EtcdServer> start(
       const std::optional<EtcdIdentity>& identity = std::nullopt,
-      std::size_t max_request_bytes = std::size_t{16} << 20);
+      std::size_t max_request_bytes = std::size_t{16} << 20,
+      std::uint64_t quota_bytes = std::uint64_t{2} << 30);
   ~EtcdServer();
   EtcdServer(const EtcdServer&) = delete;
   EtcdServer& operator=(const EtcdServer&) = delete;
