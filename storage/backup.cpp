@@ -1,7 +1,9 @@
 #include "storage/backup.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <sys/stat.h>
 
@@ -103,6 +105,18 @@ class HeldFile {
   rocksdb::FileLock* lock_;
 };
 
+/// Whatever links lead there, and wherever the process was started.
+bool lies_within(const std::string& path, const std::string& directory) {
+  std::error_code wrong;
+  const auto whole = [&](const std::string& name) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(name, wrong), wrong);
+  };
+  const auto inner = whole(path);
+  const auto outer = whole(directory);
+  return !wrong &&
+         std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
 caf::error check_target(const std::string& ledger, const std::string& directory,
                         rocksdb::Env* env) {
   if (!directory.starts_with('/') || directory.ends_with('/') ||
@@ -112,7 +126,7 @@ caf::error check_target(const std::string& ledger, const std::string& directory,
                           "' is not an absolute path without '..' and without '/' at its end; the "
                           "backup is made on the coordinator's machine",
                       "directory");
-  if ((directory + "/").starts_with(ledger + "/"))
+  if (lies_within(directory, ledger))
     return make_error(ErrorCode::invalid_input,
                       directory + " lies within the ledger's own directory " + ledger +
                           ", and would be lost with it",

@@ -99,7 +99,10 @@ TEST_CASE("a backup that is made beside commits holds the journal up to some rec
 
 TEST_CASE("a backup is refused where it cannot be made, and leaves nothing", "[unit]") {
   const TemporaryDirectory directory;
-  auto ledger = must(Ledger::open(options_for(directory / "ledger")));
+  fs::create_directory_symlink(directory / "ledger", directory / "link");
+  const std::string path = GENERATE(0, 1) == 0 ? std::string(directory / "ledger")
+                                               : fs::relative(directory / "ledger").string();
+  auto ledger = must(Ledger::open(options_for(path)));
   must(ledger->append(founding()));
   const std::string target = directory / "backup";
   std::string wanted = target;
@@ -118,6 +121,10 @@ TEST_CASE("a backup is refused where it cannot be made, and leaves nothing", "[u
     wanted = directory / "ledger/backup";
     words = "lost with it";
   }
+  SECTION("within the ledger by another name") {
+    wanted = directory / "link/db/backup";
+    words = "lost with it";
+  }
   SECTION("no parent") {
     wanted = directory / "elsewhere/backup";
     words = "elsewhere/backup.unfinished";
@@ -130,7 +137,7 @@ TEST_CASE("a backup is refused where it cannot be made, and leaves nothing", "[u
   const ErrorDetails error = backup_error(*ledger, wanted, add_files);
   CHECK(error.code == code);
   CHECK_THAT(error.message, Contains(words));
-  CHECK(names_in(directory.path()) == std::vector<std::string>{"ledger"});
+  CHECK(names_in(directory.path()) == std::vector<std::string>{"ledger", "link"});
 }
 
 TEST_CASE("a backup never takes the place of what is there", "[unit]") {
