@@ -109,7 +109,7 @@ caf::error apply_lifetime(const std::string& flag, std::int64_t& lifetime_ms) {
 Expected<CoordinatorConfig> coordinator_config(const CoordinatorFlags& flags) {
   CoordinatorConfig config;
   if (auto wrong = load_file(flags.common.config_file, config)) return wrong;
-  override_with(flags.listen, config.listen);
+  if (!flags.listen.empty()) config.listen = flags.listen;
   override_with(flags.data, config.data);
   override_with(flags.member, config.member);
   if (!flags.replicas.empty()) {
@@ -380,7 +380,9 @@ void add_common(CLI::App& verb, CommonFlags& flags) {
 void add_coordinator(CLI::App& app, CoordinatorFlags& flags, int& status) {
   auto* verb = app.add_subcommand("coordinator", "run the coordinator of a cluster");
   add_common(*verb, flags.common);
-  verb->add_option("--listen", flags.listen, "HOST:PORT; port 0 picks a free one");
+  verb->add_option("--listen", flags.listen,
+                   "HOST:PORT; port 0 picks a free one (default: 127.0.0.1:7400, or the address of "
+                   "the member)");
   verb->add_option("--data", flags.data, "the ledger's directory");
   verb->add_flag("--init", flags.init, "create the data directory, with its tokens");
   verb->add_option("--restore", flags.restore,

@@ -134,7 +134,7 @@ std::uint32_t read_connections(const Field& field) {
 }
 
 void read(const FieldMap& fields, CoordinatorConfig& config) {
-  fields.read("listen", config.listen);
+  fields.read("listen", config.listen, &Field::text);
   fields.read("data", config.data);
   fields.read("log_format", config.log_format, read_log_format);
   fields.read("lease", config.lease_ms, &Field::duration_ms);
@@ -355,6 +355,15 @@ caf::error read_config(std::string_view text, const std::string& name, AgentConf
   return read_file(text, name, config);
 }
 
+std::string listens_at(const CoordinatorConfig& config) {
+  if (config.listen) return *config.listen;
+  if (config.replicas)
+    if (const auto member = config.replicas->members.find(config.member);
+        member != config.replicas->members.end())
+      return member->second;
+  return "127.0.0.1:7400";
+}
+
 std::int64_t longest_lease_ms(const CoordinatorConfig& config) {
   constexpr std::int64_t kDefault_ms = 5 * 60'000;
   return config.longest_lease_ms.value_or(std::max(config.lease_ms, kDefault_ms));
@@ -362,7 +371,8 @@ std::int64_t longest_lease_ms(const CoordinatorConfig& config) {
 using process::validate;
 
 caf::error validate(const CoordinatorConfig& config) {
-  if (auto wrong = validate_address(config.listen, "listen")) return wrong;
+  if (config.listen)
+    if (auto wrong = validate_address(*config.listen, "listen")) return wrong;
   if (config.data.empty())
     return make_error(ErrorCode::invalid_input, "a data directory is needed", "data");
   if (auto wrong = at_least(config.heartbeat_interval_ms, 10, "heartbeat_interval")) return wrong;

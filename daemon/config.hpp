@@ -25,7 +25,7 @@ namespace fairwater::inline daemon {
 enum class LogFormat : std::uint8_t { text, json };
 
 struct CoordinatorConfig {
-  std::string listen = "127.0.0.1:7400";
+  std::optional<std::string> listen;  ///< none: listens_at()
   std::string data = "/var/lib/fairwater/coordinator";
   LogFormat log_format = LogFormat::text;
   std::int64_t lease_ms = 15'000;
@@ -92,6 +92,9 @@ struct AgentConfig {
                                      AgentConfig& config);
 
 [[nodiscard]] std::int64_t longest_lease_ms(const CoordinatorConfig& config);
+
+/// Where it is to be reached unless it says otherwise: one of several at its member's address.
+[[nodiscard]] std::string listens_at(const CoordinatorConfig& config);
 
 /// What one field says against another, after flags were added: lease above heartbeat interval,
 /// resource kinds that make a catalogue, HOST:PORT addresses.

@@ -191,7 +191,7 @@ Expected<OpenedLedger> open_ledger(const CoordinatorConfig& config, bool init,
 ServerOptions server_options(const CoordinatorConfig& config, const ConnectionLimits& limits,
                              const OpenedLedger& opened) {
   ServerOptions options;
-  options.listen = config.listen;
+  options.listen = listens_at(config);
   options.max_connections = limits.connections;
   options.max_connections_per_peer = limits.per_address;
   options.operator_connections = limits.for_operators;

@@ -59,6 +59,10 @@ caf::error validate(const ReplicaConfig& config, const std::string& path) {
                               "' is not a coordinator's name: 1 to 63 letters, digits, '.', '_', "
                               "'-'");
     if (caf::error refused = validate_address(address, field.c_str())) return refused;
+    if (address.ends_with(":0"))
+      return wrong(field, "'" + address +
+                              "' is where agents, clients and the others reach it; write the port "
+                              "that it listens on");
     if (!addresses.insert(address).second)
       return wrong(field, address + " is another coordinator's address already");
   }

@@ -49,6 +49,8 @@ TEST_CASE("what is wrong with the coordinators' file is named", "[unit][daemon_c
   CHECK(refusal("members: {}\n" + etcd).field == "members");
   CHECK(refusal("members: {one: head1}\n" + etcd).field == "members.one");
   CHECK(refusal("members: {'a b': 'head1:7400'}\n" + etcd).field == "members.a b");
+  CHECK_THAT(refusal("members: {one: 'h:0'}\n" + etcd).message,
+             Catch::StartsWith("'h:0' is where agents, clients and the others reach it"));
   CHECK_THAT(refusal("members: {one: 'h:1', two: 'h:1'}\n" + etcd).message,
              Catch::StartsWith("h:1 is another coordinator's address already"));
   const std::string members = "members: {one: 'head1:7400'}\n";
@@ -63,6 +65,17 @@ TEST_CASE("what is wrong with the coordinators' file is named", "[unit][daemon_c
   CHECK(refusal(members + etcd + "etcd_quota: much\n").field == "etcd_quota");
   CHECK(refusal(members + etcd + "tls: {cert: a}\n").field == "tls.ca");
   CHECK(refusal(members + etcd + "quorum: 2\n").field == "quorum");
+}
+
+TEST_CASE("one of several listens where the others look for it", "[unit][daemon_config]") {
+  CoordinatorConfig config;
+  CHECK(listens_at(config) == "127.0.0.1:7400");
+  config.replicas = *read_replicas(
+      "members: {one: 'head1:7400', two: 'head2:7500'}\netcd: ['http://head1:2379']\n", "f");
+  config.member = "two";
+  CHECK(listens_at(config) == "head2:7500");
+  config.listen = "0.0.0.0:7500";
+  CHECK(listens_at(config) == "0.0.0.0:7500");
 }
 
 TEST_CASE("coordinator.yaml may hold the coordinators, too", "[unit][daemon_config]") {
