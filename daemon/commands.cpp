@@ -125,6 +125,9 @@ Expected<CoordinatorConfig> coordinator_config(const CoordinatorFlags& flags) {
     return wrong;
   if (auto wrong = apply_log_format(flags.common.log_format, config.log_format)) return wrong;
   if (auto wrong = validate(config)) return wrong;
+  if (config.replicas)
+    if (auto wrong = check_files(*config.replicas, flags.replicas.empty() ? "replicas." : ""))
+      return wrong;
   return config;
 }
 

@@ -87,6 +87,13 @@ caf::error validate(const ReplicaConfig& config, const std::string& path) {
   return {};
 }
 
+caf::error check_files(const ReplicaConfig& config, const std::string& path) {
+  const caf::error wrong_files = check_etcd({config.etcd, config.tls});
+  if (!wrong_files) return {};
+  const ErrorDetails said = details(wrong_files);
+  return wrong(path + said.field, said.message);
+}
+
 caf::error check_member(const ReplicaConfig& config, const std::string& member) {
   if (config.members.contains(member)) return {};
   std::string names;

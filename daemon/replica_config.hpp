@@ -14,6 +14,8 @@ namespace fairwater::inline daemon {
 [[nodiscard]] Expected<ReplicaConfig> read_replicas(std::string_view text, const std::string& name);
 /// Errors name fields below `path`, such as `replicas.`.
 [[nodiscard]] caf::error validate(const ReplicaConfig& config, const std::string& path);
+/// Whether the files that it names can be used, too; errors as validate().
+[[nodiscard]] caf::error check_files(const ReplicaConfig& config, const std::string& path);
 /// `member` is this coordinator's name in it.
 [[nodiscard]] caf::error check_member(const ReplicaConfig& config, const std::string& member);
 

@@ -46,6 +46,9 @@ struct EtcdOptions {
 /// `invalid_input` of `field` unless it is http:// or https:// with HOST:PORT.
 [[nodiscard]] caf::error validate_endpoint(const std::string& endpoint, const std::string& field);
 
+/// What connect_etcd() finds wrong before it asks anybody: `invalid_input` of `etcd` or `tls`.
+[[nodiscard]] caf::error check_etcd(const EtcdOptions& options);
+
 /// A client with a thread of its own. It asks the member that is preferred, or answered last; the
 /// next one as well when that one fails, or has not answered in two fifths of the time.
 /// `invalid_input` for what is wrong with the options, or files that cannot be read.

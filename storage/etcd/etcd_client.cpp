@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <functional>
@@ -32,12 +33,66 @@ Endpoint endpoint_of(const std::string& text) {
   return {text.substr((secure ? kSecure : kPlain).size()), secure};
 }
 
-Expected<std::string> file_content(const std::string& path, const char* field) {
+/// Of a PEM file; `Value` is made of its content, or throws.
+template <class Value>
+Expected<Value> read_pem(const std::string& path, const char* field, const char* what) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream content;
   content << file.rdbuf();
-  if (file && !content.str().empty()) return content.str();
-  return make_error(ErrorCode::invalid_input, "cannot read " + path, field);
+  if (!file || content.str().empty())
+    return make_error(ErrorCode::invalid_input, "cannot read " + path, field);
+  try {
+    return Value(kj::StringPtr(content.str().c_str()));
+  } catch (const kj::Exception& fault) {
+    return make_error(ErrorCode::invalid_input,
+                      path + " holds no " + what + " as PEM: " + fault.getDescription().cStr(),
+                      field);
+  }
+}
+
+struct Certificates {
+  std::vector<kj::TlsCertificate> trusted;  ///< empty where no member wants any
+  std::optional<kj::TlsKeypair> own;
+};
+
+Expected<std::vector<Endpoint>> endpoints_of(const EtcdOptions& options) {
+  std::vector<Endpoint> endpoints;
+  for (const std::string& text : options.endpoints) {
+    if (caf::error wrong = validate_endpoint(text, "etcd")) return wrong;
+    endpoints.push_back(endpoint_of(text));
+  }
+  if (endpoints.empty())
+    return make_error(ErrorCode::invalid_input, "names no member, such as http://head1:2379",
+                      "etcd");
+  return endpoints;
+}
+
+Expected<Certificates> certificates_for(const std::vector<Endpoint>& endpoints,
+                                        const EtcdTls& files) {
+  Certificates certificates;
+  const bool secure = std::any_of(endpoints.begin(), endpoints.end(),
+                                  [](const Endpoint& endpoint) { return endpoint.secure; });
+  if (!secure) {
+    if (files.ca_file.empty()) return certificates;
+    return make_error(ErrorCode::invalid_input,
+                      "is of no use: etcd names no https:// member, so nothing would be encrypted",
+                      "tls");
+  }
+  if (files.ca_file.empty())
+    return make_error(ErrorCode::invalid_input, "is needed for https:// members", "tls.ca");
+  if (files.cert_file.empty() != files.key_file.empty())
+    return make_error(ErrorCode::invalid_input, "cert and key belong together",
+                      files.cert_file.empty() ? "tls.cert" : "tls.key");
+  auto trusted = read_pem<kj::TlsCertificate>(files.ca_file, "tls.ca", "certificate");
+  if (!trusted) return trusted.error();
+  certificates.trusted.push_back(std::move(*trusted));
+  if (files.cert_file.empty()) return certificates;
+  auto own = read_pem<kj::TlsCertificate>(files.cert_file, "tls.cert", "certificate");
+  if (!own) return own.error();
+  auto key = read_pem<kj::TlsPrivateKey>(files.key_file, "tls.key", "private key");
+  if (!key) return key.error();
+  certificates.own.emplace(kj::TlsKeypair{std::move(*key), std::move(*own)});
+  return certificates;
 }
 
 /// What etcd says besides an answer. By the codes of gRPC: 3 says that the request itself is wrong,
@@ -322,44 +377,28 @@ caf::error validate_endpoint(const std::string& endpoint, const std::string& fie
   return validate_address(endpoint_of(endpoint).host_and_port, field.c_str());
 }
 
+caf::error check_etcd(const EtcdOptions& options) {
+  const auto endpoints = endpoints_of(options);
+  if (!endpoints) return endpoints.error();
+  const auto certificates = certificates_for(*endpoints, options.tls);
+  return certificates ? caf::error{} : certificates.error();
+}
+
 Expected<std::unique_ptr<Etcd>> connect_etcd(const EtcdOptions& options) {
-  std::vector<Endpoint> endpoints;
-  bool secure = false;
-  for (const std::string& text : options.endpoints) {
-    if (caf::error wrong = validate_endpoint(text, "etcd")) return wrong;
-    endpoints.push_back(endpoint_of(text));
-    secure = secure || endpoints.back().secure;
-  }
-  if (endpoints.empty())
-    return make_error(ErrorCode::invalid_input, "names no member, such as http://head1:2379",
-                      "etcd");
-  const EtcdTls& files = options.tls;
-  if (secure && files.ca_file.empty())
-    return make_error(ErrorCode::invalid_input, "is needed for https:// members", "tls.ca");
-  if (files.cert_file.empty() != files.key_file.empty())
-    return make_error(ErrorCode::invalid_input, "cert and key belong together", "tls.cert");
+  auto endpoints = endpoints_of(options);
+  if (!endpoints) return endpoints.error();
+  auto certificates = certificates_for(*endpoints, options.tls);
+  if (!certificates) return certificates.error();
   try {
     std::optional<kj::TlsContext::Options> tls;
-    std::vector<kj::TlsCertificate> trusted;
-    std::optional<kj::TlsKeypair> own;
-    if (secure) {
-      const auto ca = file_content(files.ca_file, "tls.ca");
-      if (!ca) return ca.error();
-      trusted.emplace_back(kj::StringPtr(ca->c_str()));
+    if (!certificates->trusted.empty()) {
       tls.emplace();
       tls->useSystemTrustStore = false;
-      tls->trustedCertificates = kj::arrayPtr(trusted.data(), trusted.size());
-      if (!files.cert_file.empty()) {
-        const auto cert = file_content(files.cert_file, "tls.cert");
-        if (!cert) return cert.error();
-        const auto key = file_content(files.key_file, "tls.key");
-        if (!key) return key.error();
-        own.emplace(kj::TlsKeypair{kj::TlsPrivateKey(kj::StringPtr(key->c_str())),
-                                   kj::TlsCertificate(kj::StringPtr(cert->c_str()))});
-        tls->defaultKeypair = *own;
-      }
+      tls->trustedCertificates =
+          kj::arrayPtr(certificates->trusted.data(), certificates->trusted.size());
+      if (certificates->own) tls->defaultKeypair = *certificates->own;
     }
-    return std::unique_ptr<Etcd>(std::make_unique<EtcdClient>(std::move(endpoints), kj::mv(tls)));
+    return std::unique_ptr<Etcd>(std::make_unique<EtcdClient>(std::move(*endpoints), kj::mv(tls)));
   } catch (const kj::Exception& fault) {
     return make_error(
         ErrorCode::invalid_input,

@@ -78,6 +78,15 @@ TEST_CASE("one of several listens where the others look for it", "[unit][daemon_
   CHECK(listens_at(config) == "0.0.0.0:7500");
 }
 
+TEST_CASE("files that are named and cannot be used are wrong, too", "[unit][daemon_config]") {
+  auto config = read_replicas(kGood, "replicas.yaml");
+  REQUIRE(config);
+  CHECK(details(check_files(*config, "replicas.")).field == "replicas.tls.ca");
+  config->etcd = {"http://head1:2379"};
+  config->tls = {};
+  CHECK(!check_files(*config, ""));
+}
+
 TEST_CASE("coordinator.yaml may hold the coordinators, too", "[unit][daemon_config]") {
   CoordinatorConfig config;
   REQUIRE_FALSE(
