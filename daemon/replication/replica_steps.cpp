@@ -8,7 +8,7 @@ namespace {
 
 /// What a follower may be behind, and silent for, that is asked to take over.
 constexpr std::uint64_t kMostBehind = 10'000;
-constexpr std::int64_t kMostSilentUs = 10'000'000;
+constexpr std::int64_t kMostSilentMs = 10'000;
 
 /// What shares a synced write: a crash loses all of it or nothing.
 constexpr std::size_t kMostBytesAtOnce = std::size_t{4} << 20;
@@ -101,7 +101,7 @@ caf::error Leading::hand_over() const {
   const auto can_lead = [&](const ReplicaHolds& holds) {
     return holds.name != name_ && own != all.end() && !holds.disk_full &&
            holds.number + kMostBehind >= own->number &&
-           holds.at.microseconds + kMostSilentUs >= own->at.microseconds;
+           journal_.was_heard(holds.name, kMostSilentMs);
   };
   if (std::none_of(all.begin(), all.end(), can_lead))
     return make_error(ErrorCode::wrong_state,

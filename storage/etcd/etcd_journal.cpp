@@ -155,9 +155,26 @@ Expected<JournalView> EtcdJournal::look(std::uint64_t next) {
   }
   looks_in_vain_ = 0;
   expects_much_ = view.groups.size() == static_cast<std::size_t>(kGroupsAtOnce);
-  const std::lock_guard lock(mutex_);
-  replicas_ = view.replicas;
+  note(view.replicas);
   return view;
+}
+
+void EtcdJournal::note(std::vector<ReplicaHolds> replicas) {
+  const std::lock_guard lock(mutex_);
+  for (const ReplicaHolds& holds : replicas) {
+    const auto before =
+        std::find_if(replicas_.begin(), replicas_.end(),
+                     [&](const ReplicaHolds& replica) { return replica.name == holds.name; });
+    if (before != replicas_.end() && before->at != holds.at) heard_[holds.name] = options_.now();
+  }
+  replicas_ = std::move(replicas);
+}
+
+bool EtcdJournal::was_heard(const std::string& name, std::int64_t within_ms) const {
+  const std::lock_guard lock(mutex_);
+  const auto heard = heard_.find(name);
+  return heard != heard_.end() &&
+         options_.now() - heard->second <= std::chrono::milliseconds(within_ms);
 }
 
 caf::error EtcdJournal::commit(const RecordGroup& group) {
@@ -336,8 +353,7 @@ std::optional<bool> EtcdJournal::is_overtaken() {
   if (answer->ranges.size() != 1) return false;
   auto replicas = replicas_in(answer->ranges.front(), key(kReplicas).size());
   if (!replicas) return false;
-  const std::lock_guard lock(mutex_);
-  replicas_ = std::move(*replicas);
+  note(std::move(*replicas));
   return false;
 }
 

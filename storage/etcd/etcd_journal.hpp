@@ -30,6 +30,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -141,6 +142,9 @@ class EtcdJournal final : public JournalStore {
   [[nodiscard]] bool is_store_full() const { return store_full_; }
   /// As last seen by look() or a beat.
   [[nodiscard]] std::vector<ReplicaHolds> replicas() const;
+  /// Whether it said something new within this time, by this process's clock: those of two machines
+  /// may be far apart. From any thread.
+  [[nodiscard]] bool was_heard(const std::string& name, std::int64_t within_ms) const;
   /// What is said of this coordinator's disk from the next look() or beat on. From any thread.
   void set_disk_full(bool full) { disk_full_ = full; }
 
@@ -150,6 +154,7 @@ class EtcdJournal final : public JournalStore {
   [[nodiscard]] std::string key(const std::string& name) const { return options_.prefix + name; }
   /// What this coordinator says of itself.
   [[nodiscard]] ReplicaHolds own() const;
+  void note(std::vector<ReplicaHolds> replicas);
   [[nodiscard]] Expected<nlohmann::json> call(const char* path, const nlohmann::json& request,
                                               std::int64_t timeout_ms);
   void confirmed(Clock::time_point asked_at);
@@ -182,6 +187,9 @@ class EtcdJournal final : public JournalStore {
   std::condition_variable changed_;
   bool leading_ = false;                // guarded by mutex_
   std::vector<ReplicaHolds> replicas_;  // guarded by mutex_
+  /// When the word of one was last found changed; what it first found may be old. Guarded by
+  /// mutex_.
+  std::map<std::string, Clock::time_point> heard_;
   // When the group that begins with a record was committed, not of every group. Guarded by mutex_.
   std::deque<std::pair<Clock::time_point, std::uint64_t>> committed_;
   std::jthread beating_;

@@ -543,6 +543,37 @@ TEST_CASE("etcd itself says that its store is full", "[etcd]") {
   committing.join();
 }
 
+TEST_CASE("whether a coordinator was heard of does not depend on its clock", "[unit][etcd]") {
+  EtcdModel model;
+  EtcdLine line(model);
+  auto now = std::chrono::steady_clock::time_point(1h);
+  auto options = options_named("one");
+  options.now = [&] { return now; };
+  EtcdJournal one(line, options);
+  auto behind = options_named("two");
+  WallTime told{1'000'000};  // 1970
+  behind.wall_clock = [&] { return told; };
+  EtcdJournal two(line, behind);
+  REQUIRE(!one.found(head_at(1, 1, 1)));
+  const auto heard = [&] {
+    (void)must(one.look(2));
+    return one.was_heard("two", 10'000);
+  };
+  CHECK_FALSE(heard());
+  (void)must(two.look(2));
+  CHECK_FALSE(heard());  // it may have said that long ago
+  told.microseconds += 1;
+  (void)must(two.look(2));
+  CHECK(heard());
+  now += 10s;
+  CHECK(heard());
+  now += 1ms;
+  CHECK_FALSE(heard());
+  told.microseconds -= 1'000;
+  (void)must(two.look(2));
+  CHECK(heard());
+}
+
 TEST_CASE("certificates that cannot be used are named", "[unit][etcd]") {
   const TemporaryDirectory directory;
   const std::string nonsense = directory / "nonsense.pem";
