@@ -27,6 +27,21 @@ caf::error left_behind(const Ledger& ledger, const ReplicaPlace& place, std::uin
                         " on alone: begin with a backup of another coordinator (--join)");
 }
 
+bool goes_on_from(const Ledger& ledger, const JournalHead& head) {
+  const auto next = ledger.record(head.number + 1);
+  return next && next->previous == head.hash;
+}
+
+/// No ledger gets a record before etcd has it.
+caf::error etcd_set_back(const Ledger& ledger, const JournalView& view, const ReplicaPlace& place) {
+  return make_error(ErrorCode::storage_behind,
+                    "etcd has lost what followed on record " + std::to_string(view.head->number) +
+                        ", as where its members' data was put back; the ledger in " + place.data +
+                        " goes on to record " + std::to_string(ledger.last_number()) +
+                        ". Keep it: stop all coordinators, start etcd empty, and found the journal "
+                        "anew with the newest ledger (--found)");
+}
+
 /// In a few writes: what gathers between two looks needs no sync for each group.
 caf::error append_groups(Ledger& ledger, const JournalView& view, const ReplicaPlace& place) {
   const auto end = view.groups.end();
@@ -64,6 +79,7 @@ Expected<TakenIn> take_in(Ledger& ledger, const JournalView& view, const Replica
     return TakenIn{true, false};
   }
   if (head == *view.head) return TakenIn{};
+  if (goes_on_from(ledger, *view.head)) return etcd_set_back(ledger, view, place);
   return make_error(ErrorCode::storage_damaged,
                     "the ledger in " + place.data + " ends with record " +
                         std::to_string(head.number) + ", the journal in etcd with record " +

@@ -25,7 +25,8 @@ struct TakenIn {
 };
 
 /// Appends what is new to the ledger of one that follows. `storage_behind`: etcd keeps no longer
-/// what it needs; `storage_damaged`: it is of another history; `wrong_state`: there is no journal;
+/// what it needs, or has lost what this ledger has; `storage_damaged`: it is of another history;
+/// `wrong_state`: there is no journal;
 /// `not_supported`: it needs a newer version; else as Ledger::follow.
 [[nodiscard]] Expected<TakenIn> take_in(Ledger& ledger, const JournalView& view,
                                         const ReplicaPlace& place);

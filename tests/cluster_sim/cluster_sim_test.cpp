@@ -276,23 +276,24 @@ struct ListeningStore final : JournalStore {
   std::vector<std::uint64_t> synced;
 };
 
+std::unique_ptr<Ledger> ledger_on(Stage& stage, Disk& disk, ListeningStore& store) {
+  LedgerOptions options;
+  options.directory = "/ledger";
+  options.create = true;
+  options.env = &disk;
+  options.min_free_bytes = 1 << 16;
+  options.clock = [&] { return stage.time.wall_time(); };
+  options.store = &store;
+  auto ledger = Ledger::open(options);
+  REQUIRE(ledger.engaged());
+  return std::move(*ledger);
+}
+
 TEST_CASE("what a follower finds at one look shares a sync", "[cluster_sim]") {
   Stage stage{1, false};
-  const auto ledger_on = [&](Disk& disk, ListeningStore& store) {
-    LedgerOptions options;
-    options.directory = "/ledger";
-    options.create = true;
-    options.env = &disk;
-    options.min_free_bytes = 1 << 16;
-    options.clock = [&] { return stage.time.wall_time(); };
-    options.store = &store;
-    auto ledger = Ledger::open(options);
-    REQUIRE(ledger.engaged());
-    return std::move(*ledger);
-  };
   Disk disk{stage.chance};
   ListeningStore led;
-  const auto leader = ledger_on(disk, led);
+  const auto leader = ledger_on(stage, disk, led);
   REQUIRE(leader->append({ClusterCreated{"one", ResourceCatalog{}.kinds(), DealMode::sized}})
               .engaged());
   for (std::uint64_t epoch = 1; epoch <= 5; ++epoch)
@@ -301,7 +302,7 @@ TEST_CASE("what a follower finds at one look shares a sync", "[cluster_sim]") {
 
   Disk other_disk{stage.chance};
   ListeningStore store;
-  const auto follower = ledger_on(other_disk, store);
+  const auto follower = ledger_on(stage, other_disk, store);
   JournalView view;
   view.head = led.head;
   view.groups = led.groups;
@@ -315,6 +316,19 @@ TEST_CASE("what a follower finds at one look shares a sync", "[cluster_sim]") {
   CHECK_FALSE(taken->behind);
   CHECK(follower->head() == led.head);
   CHECK(store.synced == std::vector<std::uint64_t>{6});
+
+  // etcd that was set back has lost what this ledger keeps; that is no other history.
+  const auto older = leader->record(4);
+  REQUIRE(older);
+  view.head = JournalHead{2, 3, older->previous};
+  view.groups.clear();
+  const auto lost = take_in(*follower, view, {"/ledger", kEtcdPrefix});
+  CHECK(details(lost.error()).code == ErrorCode::storage_behind);
+  CHECK_THAT(details(lost.error()).message, Contains("goes on to record 6. Keep it"));
+  view.head->hash.fill(1);
+  const auto other = take_in(*follower, view, {"/ledger", kEtcdPrefix});
+  CHECK(details(other.error()).code == ErrorCode::storage_damaged);
+  CHECK_THAT(details(other.error()).message, Contains("of two histories"));
 }
 
 TEST_CASE("the checker sees a task that two machines run", "[cluster_sim]") {
