@@ -139,7 +139,7 @@ class Replica {
     heard_again_ms_ = options.try_ms + kBlindLookMs;
     journal_ = std::make_unique<EtcdJournal>(*etcd_, options);
     if (!start.join.empty())
-      if (caf::error failed = copy_replica(config_, start.join)) return failed;
+      if (caf::error failed = join(start.join)) return failed;
     if (start.found)
       if (caf::error failed = found(start.init)) return failed;
     auto opened = open_ledger(config_, false, journal_.get());
@@ -161,16 +161,37 @@ class Replica {
   }
 
  private:
-  /// Begins the journal in etcd with this ledger.
-  caf::error found(bool init) {
-    // Before anything is made that would be of no use.
-    for (auto view = journal_->look(1);; view = journal_->look(1)) {
-      if (view && view->head && init) return journal_->found({});
-      if (view) break;
-      if (details(view.error()).code != ErrorCode::unavailable) return view.error();
+  /// Copies the backup here. What could not follow is refused before.
+  caf::error join(const std::string& backup) {
+    const auto manifest = read_manifest(backup);
+    if (!manifest) return of_join(manifest.error());
+    auto view = look_until_answered(manifest->end.number + 1);
+    if (!view) return view.error();
+    if (caf::error refused = check_backup(manifest->end, *view, {backup, config_.replicas->prefix}))
+      return of_join(refused);
+    return copy_replica(config_, backup);
+  }
+
+  static caf::error of_join(const caf::error& error) {
+    const ErrorDetails said = details(error);
+    return make_error(said.code, said.message, "join");
+  }
+
+  Expected<JournalView> look_until_answered(std::uint64_t next) {
+    for (;;) {
+      auto view = journal_->look(next);
+      if (view || details(view.error()).code != ErrorCode::unavailable) return view;
       say_once(details(view.error()).message);
       if (stop_.wait(-1, kLookMs)) return told_to_stop();
     }
+  }
+
+  /// Begins the journal in etcd with this ledger.
+  caf::error found(bool init) {
+    // Before anything is made that would be of no use.
+    const auto seen = look_until_answered(1);
+    if (!seen) return seen.error();
+    if (seen->head && init) return journal_->found({});
     JournalHead head;
     {
       const auto alone = open_ledger(config_, init, nullptr);

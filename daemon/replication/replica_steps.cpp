@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "schema/codec.hpp"
+
 namespace fairwater::inline daemon::inline replication {
 namespace {
 
@@ -19,12 +21,24 @@ std::size_t bytes_of(const StoredGroup& group) {
   return bytes;
 }
 
-caf::error left_behind(const Ledger& ledger, const ReplicaPlace& place, std::uint64_t next) {
+caf::error left_behind(std::uint64_t last, const ReplicaPlace& place, std::uint64_t next) {
   return make_error(ErrorCode::storage_behind,
-                    "the ledger in " + place.data + " ends with record " +
-                        std::to_string(ledger.last_number()) + ", and etcd keeps records from " +
-                        std::to_string(next) +
+                    "the ledger in " + place.data + " ends with record " + std::to_string(last) +
+                        ", and etcd keeps records from " + std::to_string(next) +
                         " on alone: begin with a backup of another coordinator (--join)");
+}
+
+caf::error no_journal(const ReplicaPlace& place) {
+  return make_error(ErrorCode::wrong_state, "etcd holds no journal under '" + place.prefix +
+                                                "': the first coordinator begins one with --found");
+}
+
+/// Whether what the view has goes on from there; an error when its first record cannot be read.
+Expected<bool> goes_on(const LedgerMark& end, const JournalView& view) {
+  if (end.number == view.head->number) return end.hash == view.head->hash;
+  const auto next = from_bytes<JournalRecord>(view.groups.front().records.front());
+  if (!next) return next.error();
+  return end.hash == next->previous;
 }
 
 bool goes_on_from(const Ledger& ledger, const JournalHead& head) {
@@ -51,7 +65,7 @@ caf::error append_groups(Ledger& ledger, const JournalView& view, const ReplicaP
       bytes += bytes_of(*group);
       if (!records.empty() && bytes > kMostBytesAtOnce) break;
       if (group->first != ledger.last_number() + 1 + records.size())
-        return left_behind(ledger, place, group->first);
+        return left_behind(ledger.last_number(), place, group->first);
       records.insert(records.end(), group->records.begin(), group->records.end());
     }
     if (caf::error failed = ledger.follow(records)) return failed;
@@ -62,10 +76,7 @@ caf::error append_groups(Ledger& ledger, const JournalView& view, const ReplicaP
 }  // namespace
 
 Expected<TakenIn> take_in(Ledger& ledger, const JournalView& view, const ReplicaPlace& place) {
-  if (!view.head)
-    return make_error(ErrorCode::wrong_state,
-                      "etcd holds no journal under '" + place.prefix +
-                          "': the first coordinator begins one with --found");
+  if (!view.head) return no_journal(place);
   if (caf::error newer = refuse_newer("the journal in etcd under '" + place.prefix + "'",
                                       view.needs, place.version))
     return newer;
@@ -75,7 +86,7 @@ Expected<TakenIn> take_in(Ledger& ledger, const JournalView& view, const Replica
   }
   const JournalHead head = ledger.head();
   if (head.number < view.head->number) {
-    if (view.groups.empty()) return left_behind(ledger, place, view.head->number);
+    if (view.groups.empty()) return left_behind(head.number, place, view.head->number);
     return TakenIn{true, false};
   }
   if (head == *view.head) return TakenIn{};
@@ -86,6 +97,27 @@ Expected<TakenIn> take_in(Ledger& ledger, const JournalView& view, const Replica
                         std::to_string(view.head->number) +
                         ": they are of two histories. Replace this one by a copy of another "
                         "coordinator's (--join)");
+}
+
+caf::error check_backup(const LedgerMark& end, const JournalView& view, const ReplicaPlace& place) {
+  if (!view.head) return no_journal(place);
+  bool follows = end.number <= view.head->number;
+  if (end.number < view.head->number) {
+    if (view.groups.empty()) return left_behind(end.number, place, view.head->number);
+    if (view.groups.front().first != end.number + 1)
+      return left_behind(end.number, place, view.groups.front().first);
+  }
+  if (follows) {
+    const auto found = goes_on(end, view);
+    if (!found) return found.error();
+    follows = *found;
+  }
+  if (follows) return {};
+  return make_error(ErrorCode::storage_damaged,
+                    "the backup in " + place.data + " ends with record " +
+                        std::to_string(end.number) +
+                        ", on which the journal in etcd does not go on: they are of two histories. "
+                        "Take a backup of the coordinator that leads (fairwater ledger backup)");
 }
 
 std::vector<ReplicaInfo> replicas_of(const EtcdJournal& journal) {

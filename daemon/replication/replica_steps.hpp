@@ -31,6 +31,11 @@ struct TakenIn {
 [[nodiscard]] Expected<TakenIn> take_in(Ledger& ledger, const JournalView& view,
                                         const ReplicaPlace& place);
 
+/// Whether a ledger of which `place.data` is a backup, and that ends with `end`, could take in what
+/// the journal has from there on. Errors as take_in().
+[[nodiscard]] caf::error check_backup(const LedgerMark& end, const JournalView& view,
+                                      const ReplicaPlace& place);
+
 [[nodiscard]] std::vector<ReplicaInfo> replicas_of(const EtcdJournal& journal);
 
 /// How one that leads stands, as the journal tells it.

@@ -331,6 +331,35 @@ TEST_CASE("what a follower finds at one look shares a sync", "[cluster_sim]") {
   CHECK_THAT(details(other.error()).message, Contains("of two histories"));
 }
 
+TEST_CASE("a backup that the journal does not go on from makes no replica", "[cluster_sim]") {
+  Stage stage{1, false};
+  Disk disk{stage.chance};
+  ListeningStore led;
+  const auto leader = ledger_on(stage, disk, led);
+  REQUIRE(leader->append({ClusterCreated{"one", ResourceCatalog{}.kinds(), DealMode::sized}})
+              .engaged());
+  for (std::uint64_t epoch = 1; epoch <= 3; ++epoch)
+    REQUIRE(leader->append({CoordinatorStarted{epoch, "1", {}, {}}}).engaged());
+  const Hash second = leader->record(3)->previous;
+  const Hash last = led.head.hash;
+  JournalView view;
+  const auto judged = [&](std::uint64_t number, const Hash& hash) {
+    return details(check_backup({0, number, hash}, view, {"/backup", kEtcdPrefix})).code;
+  };
+  CHECK(judged(2, second) == ErrorCode::wrong_state);  // no journal was begun
+  view.head = led.head;
+  view.groups.assign(led.groups.begin() + 2, led.groups.end());
+  CHECK_FALSE(check_backup({0, 2, second}, view, {"/backup", kEtcdPrefix}));
+  CHECK(judged(2, last) == ErrorCode::storage_damaged);
+  view.groups.erase(view.groups.begin());
+  CHECK(judged(2, second) == ErrorCode::storage_behind);
+  view.groups.clear();
+  CHECK(judged(2, second) == ErrorCode::storage_behind);
+  CHECK_FALSE(check_backup({0, 4, last}, view, {"/backup", kEtcdPrefix}));
+  CHECK(judged(4, second) == ErrorCode::storage_damaged);
+  CHECK(judged(5, last) == ErrorCode::storage_damaged);
+}
+
 TEST_CASE("the checker sees a task that two machines run", "[cluster_sim]") {
   Stage stage{1, false};
   Checker checker{stage};
