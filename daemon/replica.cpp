@@ -35,6 +35,9 @@ constexpr int kLookMs = 100;
 /// While etcd does not answer, or does again and the leader has not been heard yet.
 constexpr int kBlindLookMs = 50;
 constexpr int kLookAtDiskMs = 250;
+/// Whoever lives says something new meanwhile: one that follows at each look, one that leads with
+/// each beat.
+constexpr int kWordsApartMs = 300;
 
 std::string replica_file(const CoordinatorConfig& config) {
   return config.data + "/" + kReplicaFile;
@@ -138,6 +141,7 @@ class Replica {
     // A beat that was under way reaches a member that lives, or is repeated; and this one looks.
     heard_again_ms_ = options.try_ms + kBlindLookMs;
     journal_ = std::make_unique<EtcdJournal>(*etcd_, options);
+    if (caf::error twin = refuse_twin()) return twin;
     if (!start.join.empty())
       if (caf::error failed = join(start.join)) return failed;
     if (start.found)
@@ -161,6 +165,26 @@ class Replica {
   }
 
  private:
+  /// Whether another process says what this one is about to. The last word of one that was killed
+  /// may be on its way still, so one change is none. Without etcd it does not show, and does no
+  /// harm: nobody leads then.
+  caf::error refuse_twin() {
+    auto word = journal_->own_word();
+    for (int changes = 0; changes < 2; ++changes) {
+      if (!word || !*word) return {};
+      if (stop_.wait(-1, kWordsApartMs)) return told_to_stop();
+      const auto next = journal_->own_word();
+      if (next && *next == *word) return {};
+      word = next;
+    }
+    if (!word) return {};
+    return make_error(ErrorCode::wrong_state,
+                      "another coordinator runs as '" + config_.member +
+                          "' already: each has a name and a data directory of its own; stop the "
+                          "other one first",
+                      "member");
+  }
+
   /// Copies the backup here. What could not follow is refused before.
   caf::error join(const std::string& backup) {
     const auto manifest = read_manifest(backup);

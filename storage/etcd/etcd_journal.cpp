@@ -108,6 +108,19 @@ ReplicaHolds EtcdJournal::own() const {
           options_.wall_clock(), disk_full_,       options_.format};
 }
 
+Expected<std::optional<WallTime>> EtcdJournal::own_word() {
+  const json request =
+      etcd_text::transaction(json::array(), {etcd_text::range(key(kReplicas) + options_.name)});
+  const auto answered = call(kTransaction, request, options_.try_ms);
+  if (!answered) return answered.error();
+  const auto answer = etcd_text::read_answer(*answered);
+  if (!answer) return answer.error();
+  if (answer->ranges.size() != 1 || answer->ranges.front().empty()) return std::nullopt;
+  const auto holds = etcd_text::holds_in(options_.name, value_of(answer->ranges.front()));
+  if (!holds) return holds.error();
+  return holds->at;
+}
+
 Expected<JournalView> EtcdJournal::look(std::uint64_t next) {
   on_disk_ = next - 1;
   const json request = etcd_text::transaction(

@@ -108,6 +108,9 @@ class EtcdJournal final : public JournalStore {
   /// `unavailable`: no answer by a majority. One attempt, which waits long only where much may
   /// come, or where short ones have failed: a member that is cut off must not hold up a follower.
   [[nodiscard]] Expected<JournalView> look(std::uint64_t next);
+  /// When whoever has this coordinator's name last said what it holds, by its clock; none: nobody
+  /// ever did. One attempt.
+  [[nodiscard]] Expected<std::optional<WallTime>> own_word();
   [[nodiscard]] caf::error commit(const RecordGroup& group) override;
   /// Half of the quota is left for who takes over and what beats write, and for the holes of the
   /// members' files.

@@ -209,6 +209,9 @@ TEST_CASE("what would part the ledgers of several coordinators is refused",
   CHECK_THAT(refusal(changed("two", "four", {})),
              Catch::Contains("member: 'four' is none of one, three, two"));
   const std::string fresh = replicas.data("two") + "-fresh";
+  // Nor two processes under one name, whatever their directories.
+  CHECK_THAT(refusal(changed("two", "three", {})),
+             Catch::Contains("another coordinator runs as 'three' already"));
   CHECK_THAT(refusal(changed(replicas.data("two"), fresh, {"--init", "--found"})),
              Catch::Contains("etcd holds a journal under 'fairwater' already"));
   CHECK_FALSE(std::filesystem::exists(fresh));

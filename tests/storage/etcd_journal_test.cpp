@@ -574,6 +574,20 @@ TEST_CASE("whether a coordinator was heard of does not depend on its clock", "[u
   CHECK(heard());
 }
 
+TEST_CASE("what was last said under a coordinator's name can be asked for", "[unit][etcd]") {
+  EtcdModel model;
+  EtcdLine line(model);
+  EtcdJournal one(line, options_named("one"));
+  auto options = options_named("one");
+  options.wall_clock = [] { return WallTime{7}; };
+  EtcdJournal twin(line, options);
+  CHECK_FALSE(must(one.own_word()));
+  (void)must(twin.look(1));
+  CHECK(must(one.own_word()) == WallTime{7});
+  line.cut = true;
+  CHECK(details(one.own_word().error()).code == ErrorCode::unavailable);
+}
+
 TEST_CASE("certificates that cannot be used are named", "[unit][etcd]") {
   const TemporaryDirectory directory;
   const std::string nonsense = directory / "nonsense.pem";
