@@ -16,6 +16,9 @@ namespace {
 /// cases (docs/performance.md).
 constexpr std::chrono::seconds kTakeoverPatience{10};
 constexpr std::chrono::milliseconds kTakeoverPause{100};
+/// Whoever takes over lets go of all who wait there for the next leader, and listens anew in a
+/// moment: where the others are gone, nobody answers then.
+constexpr std::chrono::seconds kUnansweredPatience{3};
 
 /// Whoever is named to lead does not answer.
 caf::error nobody_led(const caf::error& refusal) {
@@ -87,13 +90,22 @@ Expected<std::unique_ptr<Client>> Context::connect(const AddressList& addresses)
     if (!key) return key.error();
     pinned = *key;
   }
-  const auto deadline = std::chrono::steady_clock::now() + kTakeoverPatience;
+  using Clock = std::chrono::steady_clock;
+  const auto deadline = Clock::now() + kTakeoverPatience;
+  auto answered_at = Clock::now();
   for (;;) {
     auto client = Client::connect(addresses, options.token, kConnectTimeoutMs, pinned,
                                   options.stale ? Reads::of_any : Reads::of_leader);
-    const bool nobody_leads = !client && details(client.error()).code == ErrorCode::not_leader;
-    if (!nobody_leads) return client;
-    if (std::chrono::steady_clock::now() > deadline) return nobody_led(client.error());
+    if (client) return client;
+    const auto now = Clock::now();
+    const ErrorCode code = details(client.error()).code;
+    if (code == ErrorCode::not_leader) {
+      if (now > deadline) return nobody_led(client.error());
+      answered_at = now;
+    } else if (code != ErrorCode::unavailable || addresses.size() == 1 ||
+               now > answered_at + kUnansweredPatience) {
+      return client;
+    }
     std::this_thread::sleep_for(kTakeoverPause);  // nothing tells when another leads
   }
 }

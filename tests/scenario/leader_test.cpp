@@ -69,6 +69,22 @@ TEST_CASE("a named submission is one job, whatever it is asked for next", "[scen
   CHECK(cluster.list("job").size() == 1);
 }
 
+TEST_CASE("who is let go by the one that takes over asks again", "[scenario]") {
+  Cluster cluster({.tenants = tenants({{"steady", 1}})});
+  cluster.start();
+  const std::string both = cluster.address() + "," + unused_address();
+  const auto status = [&](const std::string& addresses) {
+    return cluster.fairwater({"--address", addresses, "status"}).status;
+  };
+  cluster.stop_coordinator();
+  auto asked = std::async(std::launch::async, [&] { return status(both); });
+  cluster.start_coordinator();
+  CHECK(asked.get() == 0);
+  cluster.stop_coordinator();
+  CHECK(status(cluster.address()) == 3);
+  CHECK(status(both) == 3);
+}
+
 TEST_CASE("agents and those who follow go on when the coordinator is at another address",
           "[scenario]") {
   Cluster cluster({.tenants = tenants({{"steady", 1}})});
