@@ -69,6 +69,7 @@ void NodeChoices::note_node(NodeId node) {
 void NodeChoices::forget_refusals() {
   asked_before_ = asked_;
   for (Shape& shape : shapes_) shape.refused.clear();
+  dropped_.clear();
 }
 
 void NodeChoices::forget_shares() {
@@ -82,8 +83,27 @@ void NodeChoices::log(NodeId node) {
   forgotten_ += changed_.size();
   changed_.clear();
   const auto is_behind = [&](const Shape& shape) { return shape.seen < forgotten_; };
-  std::erase_if(shapes_, is_behind);
+  drop_shapes(is_behind);
   if (shapes_.empty()) loads_.reset();
+}
+
+template <class Predicate>
+void NodeChoices::drop_shapes(Predicate&& is_dropped) {
+  for (Shape& shape : shapes_)
+    if (is_dropped(shape) && !shape.refused.empty())
+      dropped_.push_back(
+          {shape.placement, shape.rule, shape.user.demand, std::move(shape.refused)});
+  std::erase_if(shapes_, is_dropped);
+}
+
+std::vector<NodeId> NodeChoices::take_dropped(const WaitingRange& task) {
+  const auto found = std::find_if(dropped_.begin(), dropped_.end(), [&](const Refusals& of) {
+    return of.placement == task.placement && of.rule == task.rule && of.demand == task.demand;
+  });
+  if (found == dropped_.end()) return {};
+  std::vector<NodeId> nodes = std::move(found->nodes);
+  dropped_.erase(found);
+  return nodes;
 }
 
 // -- the nodes of a shape
@@ -100,11 +120,14 @@ NodeChoices::Shape* NodeChoices::find(const WaitingRange& task) {
 NodeChoices::Shape& NodeChoices::shape_of(const AllocatorState& state, const WaitingRange& task) {
   Shape* known = find(task);
   if (known == nullptr) {
-    if (shapes_.size() == most_shapes_)
-      shapes_.erase(
+    if (shapes_.size() == most_shapes_) {
+      const auto oldest =
           std::min_element(shapes_.begin(), shapes_.end(),
-                           [](const auto& a, const auto& b) { return a.asked < b.asked; }));
+                           [](const auto& a, const auto& b) { return a.asked < b.asked; });
+      drop_shapes([asked = oldest->asked](const Shape& shape) { return shape.asked == asked; });
+    }
     known = &shapes_.emplace_back();
+    known->refused = take_dropped(task);
     known->placement = task.placement;
     known->rule = task.rule;
     known->user = user_of(task.demand);
@@ -209,7 +232,7 @@ bool NodeChoices::refresh_loads(const AllocatorState& state) {
   }
   totals_are_stale_ = false;
   if (loads_ && loads_->totals == totals) return true;
-  std::erase_if(shapes_, [](const Shape& shape) { return shape.placement == Placement::gdrf; });
+  drop_shapes([](const Shape& shape) { return shape.placement == Placement::gdrf; });
   loads_ = Loads{totals, GdrsScale(totals), {}};
   state.visit_held([&](NodeId node, const ResourceVector& demand) {
     if (!demand.is_zero()) loads_->gdrs[node] += loads_->scale.gdrs(demand);
@@ -227,7 +250,7 @@ std::optional<NodeId> NodeChoices::choose(const AllocatorState& state, const Ten
   // Nobody asked for it to be chosen well, and each shape is a look at all nodes.
   if (task.placement == kByOffer && is_full() && find(task) == nullptr) return std::nullopt;
   const Shape& shape = shape_of(state, task);
-  if (shape.refused.size() == kMostRefusals) return std::nullopt;
+  if (shape.refused.size() >= kMostRefusals) return std::nullopt;
   std::size_t looks = 0;
   const auto may_be_chosen = [&](NodeId id) {
     const auto& refused = shape.refused;

@@ -108,6 +108,14 @@ class NodeChoices {
     std::vector<NodeId> refused;
     bool is_stale = false;  ///< all nodes are to be put in order anew
   };
+  /// Of a shape that made room in this cycle for others, lest nodes be chosen in vain again and
+  /// again.
+  struct Refusals {
+    Placement placement = Placement::unset;
+    PlacementRulePtr rule;
+    ResourceVector demand;
+    std::vector<NodeId> nodes;
+  };
   /// What gdrf goes by, while somebody asks for it.
   struct Loads {
     ResourceVector totals;  ///< of all nodes that take tasks
@@ -118,6 +126,11 @@ class NodeChoices {
   /// Null: nobody asked for it yet.
   [[nodiscard]] Shape* find(const WaitingRange& task);
   Shape& shape_of(const AllocatorState& state, const WaitingRange& task);
+  /// Drops those shapes; what nodes have refused in this cycle is kept.
+  template <class Predicate>
+  void drop_shapes(Predicate&& is_dropped);
+  /// What nodes refused of tasks that go to the same nodes before their shape was dropped.
+  [[nodiscard]] std::vector<NodeId> take_dropped(const WaitingRange& task);
   /// All shapes have been asked for in this cycle.
   [[nodiscard]] bool is_full() const;
   /// Puts all nodes in order.
@@ -134,6 +147,7 @@ class NodeChoices {
 
   std::size_t most_shapes_;
   std::vector<Shape> shapes_;
+  std::vector<Refusals> dropped_;   ///< at most one for each demand that waits
   std::vector<NodeId> changed_;     ///< since `forgotten_`, while there are shapes
   std::uint64_t forgotten_ = 0;     ///< changes before the first in `changed_`
   std::uint64_t asked_ = 0;         ///< choices so far

@@ -214,6 +214,33 @@ TEST_CASE("in one cycle nodes are chosen for the first 64 demands of shares, and
   CHECK(chosen_of(state, 201, 400, Placement::pack) == numbers(201, 400));
 }
 
+TEST_CASE(
+    "a node that did not take a task is passed over, however many demands are looked at since",
+    "[unit][placement]") {
+  AllocatorSettings settings = sharing();
+  settings.most_chosen_demands = 2;
+  AllocatorState state(settings);
+  state.set_tenant(TenantId{1}, {});
+  const std::uint32_t nodes = NodeChoices::kMostRefusals + 2;
+  for (std::uint32_t id = 1; id <= nodes; ++id)
+    state.set_node(NodeId{id}, node_sharing(2), capacity_of(2), true);
+  const TenantState& tenant = state.tenant(TenantId{1});
+  const WaitingRange task = task_of(1, Placement::pack);
+  NodeChoices& choices = state.choices();
+  choices.forget_refusals();
+  for (std::uint32_t id = 1; id <= NodeChoices::kMostRefusals; ++id) {
+    CHECK(state.choose_node(tenant, task) == NodeId{id});
+    choices.refuse(NodeId{id}, task);
+    CHECK(chosen_of(state, 100 * id, 100 * id + 4, Placement::pack).size() == 5);
+  }
+  CHECK_FALSE(state.choose_node(tenant, task));
+  // One more, by another tenant's task that goes to the same nodes, changes nothing.
+  choices.refuse(NodeId{NodeChoices::kMostRefusals + 1}, task);
+  CHECK_FALSE(state.choose_node(tenant, task));
+  choices.forget_refusals();
+  CHECK(state.choose_node(tenant, task) == NodeId{1});
+}
+
 TEST_CASE("before a 65th demand is looked at, deals are those that choose for all demands",
           "[property][devices][shares]") {
   std::size_t fewest_alike = std::numeric_limits<std::size_t>::max();
