@@ -407,10 +407,10 @@ caf::error validate(const CoordinatorConfig& config) {
   if (auto wrong = check_by_share(config)) return wrong;
   if (config.replicas)
     if (auto wrong = validate(*config.replicas, "replicas.")) return wrong;
+  if (config.resources)
+    if (auto catalog = ResourceCatalog::make(*config.resources); !catalog) return catalog.error();
   if (const auto terms = terms_of(config.debts, likely_measure(config)); !terms)
     return terms.error();
-  if (!config.resources) return {};
-  if (auto catalog = ResourceCatalog::make(*config.resources); !catalog) return catalog.error();
   return {};
 }
 

@@ -288,6 +288,18 @@ TEST_CASE("a new ledger counts time unless it deals slots or is asked for units"
             .resources.size() == 2);
 }
 
+TEST_CASE("resources that cannot be counted are refused by name", "[unit][daemon_config]") {
+  const auto refusal = [](const std::string& resources) {
+    CoordinatorConfig config;
+    return details(read_config("resources: [" + resources + "]\n", "c.yaml", config));
+  };
+  const std::string memory = ", {name: memory, granule: 1GiB}";
+  CHECK(refusal("{name: cpu, granule: 1, units: 0}" + memory).field == "resources.cpu.units");
+  CHECK(refusal("{name: cpu, granule: 0}" + memory).field == "resources.cpu.granule");
+  CHECK(refusal("{name: cpu, granule: 1, units: 0}").field == "resources");
+  CHECK(refusal("").field == "resources");
+}
+
 TEST_CASE("debts have a cap and a half-life where time is counted", "[unit][daemon_config]") {
   const auto refused = [](const std::string& text) {
     CoordinatorConfig config;
