@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "policy/core/check.hpp"
 
@@ -45,6 +46,16 @@ double origin_distance(const ScaledPoint& point) {
   return std::sqrt(squares);
 }
 
+/// The ends of the curve: the points with the least and the largest amount, of equal ones the first
+/// and the last in input order.
+std::pair<std::size_t, std::size_t> ends(std::span<const MeasuredPoint> points) {
+  const auto [least, largest] = std::minmax_element(
+      points.begin(), points.end(),
+      [](const auto& a, const auto& b) { return a.resources.front() < b.resources.front(); });
+  return {static_cast<std::size_t>(least - points.begin()),
+          static_cast<std::size_t>(largest - points.begin())};
+}
+
 double depth_below_chord(const ScaledPoint& first, const ScaledPoint& last,
                          const ScaledPoint& point) {
   const double width = last[0] - first[0], height = last[1] - first[1];
@@ -74,8 +85,9 @@ std::size_t take(const std::vector<double>& distance, bool farthest,
 }  // namespace
 
 bool chord_is_defined(std::span<const MeasuredPoint> points) {
-  return points.front().resources != points.back().resources ||
-         points.front().time != points.back().time;
+  const auto [first, last] = ends(points);
+  return points[first].resources != points[last].resources ||
+         points[first].time != points[last].time;
 }
 
 SaturationPoint saturation_point(SaturationMethod method, std::span<const MeasuredPoint> points) {
@@ -90,8 +102,9 @@ SaturationPoint saturation_point(SaturationMethod method, std::span<const Measur
   const std::vector<ScaledPoint> scaled = scale(points);
   SaturationPoint result;
   result.distance.reserve(points.size());
+  const auto [first, last] = ends(points);
   for (const ScaledPoint& point : scaled)
-    result.distance.push_back(chord ? depth_below_chord(scaled.front(), scaled.back(), point)
+    result.distance.push_back(chord ? depth_below_chord(scaled[first], scaled[last], point)
                               : method == SaturationMethod::origin ? origin_distance(point)
                                                                    : diagonal_distance(point));
   result.index = take(result.distance, chord, scaled);

@@ -18,7 +18,7 @@ namespace fairwater::inline policy::inline saturation {
 enum class SaturationMethod : std::uint8_t {
   diagonal = 0,  ///< smallest `sum of scaled coordinates / sqrt(axes)`; any number of resources
   origin = 1,    ///< nearest to the origin of the scaled axes; any number of resources
-  chord = 2,     ///< farthest below the line from the first to the last point; one resource
+  chord = 2,     ///< farthest below the line from the curve's first to its last point; one resource
 };
 
 struct MeasuredPoint {
@@ -31,12 +31,13 @@ struct SaturationPoint {
   std::vector<double> distance;  ///< one per point; for `chord` how far below the line
 };
 
-/// Needs at least one point, all with the same number of resources. `chord` needs one resource and
-/// a first and last point that differ (see chord_is_defined).
+/// Needs at least one point, all with the same number of resources, in any order. `chord` needs one
+/// resource and ends that differ (see chord_is_defined).
 [[nodiscard]] SaturationPoint saturation_point(SaturationMethod method,
                                                std::span<const MeasuredPoint> points);
 
-/// True when a line leads from the first to the last point.
+/// True when a line leads from the first to the last point of the curve: those with the least and
+/// the largest amount; where all amounts are equal, the first and the last in input order.
 [[nodiscard]] bool chord_is_defined(std::span<const MeasuredPoint> points);
 
 }  // namespace fairwater::inline policy::inline saturation

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <catch2/catch.hpp>
 
@@ -79,8 +80,17 @@ TEST_CASE("Of tied points the one with the least resources is the saturation poi
 
 TEST_CASE("A chord needs two ends", "[unit]") {
   CHECK_FALSE(chord_is_defined(curve({{1, 2}})));
-  CHECK_FALSE(chord_is_defined(curve({{1, 2}, {3, 1}, {1, 2}})));
+  CHECK_FALSE(chord_is_defined(curve({{1, 2}, {1, 3}, {1, 2}})));
   CHECK(chord_is_defined(curve({{1, 2}, {1, 3}})));
+  CHECK(chord_is_defined(curve({{1, 2}, {3, 1}, {1, 2}})));
+}
+
+TEST_CASE("The chord's point is the same in any order of input", "[unit]") {
+  const auto falling = curve({{8, 3}, {3, 5}, {2, 10}, {1, 20}});
+  CHECK(saturation_point(SaturationMethod::chord, falling).index == 1);
+  CHECK(saturation_point(SaturationMethod::chord, falling).distance[1] > 0);
+  const auto mixed = curve({{3, 5}, {8, 3}, {1, 20}, {2, 10}});
+  CHECK(saturation_point(SaturationMethod::chord, mixed).index == 0);
 }
 
 TEST_CASE("The saturation point is the nearest by plain geometry", "[property]") {
@@ -115,9 +125,14 @@ TEST_CASE("The chord's point is the farthest below the line by its area", "[prop
   check_property("chord", 10'000, [] {
     auto points = draw_points(1);
     points.push_back({{points.front().resources[0] + draw(1, 5)}, draw(0, 1000) / 8.0});
+    std::vector<std::size_t> along(points.size());
+    std::iota(along.begin(), along.end(), std::size_t{0});
+    std::stable_sort(along.begin(), along.end(), [&](std::size_t a, std::size_t b) {
+      return points[a].resources < points[b].resources;
+    });
     const auto rows = scaled(points);
     const SaturationPoint point = saturation_point(SaturationMethod::chord, points);
-    const auto &first = rows.front(), &last = rows.back();
+    const auto &first = rows[along.front()], &last = rows[along.back()];
     const long double base = std::hypot(last[0] - first[0], last[1] - first[1]);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       // Twice the triangle's area by the shoelace formula, positive below the line.
