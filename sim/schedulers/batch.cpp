@@ -280,7 +280,7 @@ void ProportionalScheduler::deal(NodeIndex node, Actions& actions) {
       part.units -= *cost;
   }
   for (const auto& part : parts)
-    while (start_next(part.tenant, node, free, actions)) {
+    while (start_next(part.tenant, node, std::numeric_limits<Units>::max(), actions)) {
     }
 }
 

@@ -258,6 +258,16 @@ TEST_CASE("proportional hands on what somebody cannot use, the heavier first", "
   CHECK(first_starts("proportional", made) == std::vector<Units>{2, 8, 2});
 }
 
+TEST_CASE("proportional starts a task that costs more than its node has units of another resource",
+          "[unit][policy]") {
+  RandomCase made{processors({8}, {1, 1}), {}};
+  made.cluster.resources = {"cpu", "memory"};
+  made.cluster.settings.granules[kMemory] = 512;
+  made.cluster.nodes[0].capacity[kMemory] = 1024;
+  made.workload.jobs = {job_of(0, 0, 1, 3, 1000), job_of(0, 1, 1, 4, 1000)};
+  CHECK(first_starts("proportional", made) == std::vector<Units>{1, 1});
+}
+
 TEST_CASE("drf serves the least dominant share by weight that can be served",
           "[property][policy]") {
   for (const std::string name : {"drf", "drfh-best-fit"}) {
