@@ -321,7 +321,9 @@ RunMetrics Recorder::finish(const EngineResult& engine, const Scheduler& schedul
     jobs_of[workload_.jobs[i].tenant].push_back(i);
     all.push_back(i);
     if (outcomes_[i].killed) ++result_.failed_jobs;
-    if (outcomes_[i].end < 0 && !workload_.jobs[i].is_service) ++result_.unfinished_jobs;
+    const bool was_submitted = outcomes_[i].tasks_left > 0;
+    if (was_submitted && outcomes_[i].end < 0 && !workload_.jobs[i].is_service)
+      ++result_.unfinished_jobs;
   }
   result_.jobs = measure(all);
   if (options_.with_preemption) result_.preemption = measure_preemption();

@@ -93,7 +93,7 @@ struct RunMetrics {
   double utilisation = 0;  ///< of the most used resource, up to the horizon
   JobMetrics jobs;
   std::uint64_t failed_jobs = 0;      ///< with a task that was killed, and not to make room
-  std::uint64_t unfinished_jobs = 0;  ///< but for services
+  std::uint64_t unfinished_jobs = 0;  ///< of those submitted, but for services
   double largest_deviation = 0;       ///< |share - entitled share|, over tenants and moments
   double mean_deviation = 0;          ///< of the tenant farthest off, over time
   std::vector<WindowFairness> fairness;

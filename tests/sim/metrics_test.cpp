@@ -205,6 +205,12 @@ TEST_CASE("samples are what is true just before their moment", "[unit][metrics]"
   CHECK(metrics.repaid == 2);
 }
 
+TEST_CASE("jobs that would have come after the run's end are not unfinished", "[unit][metrics]") {
+  const auto metrics = Story{}.run({.sample_ms = 7 * kSecond}, {.end_ms = 4 * kSecond});
+  CHECK(metrics.tenants[0].submitted + metrics.tenants[1].submitted == 2);
+  CHECK(metrics.unfinished_jobs == 2);
+}
+
 TEST_CASE("jobs that a run leaves behind are unfinished, and killed ones failed",
           "[unit][metrics]") {
   const auto metrics =
