@@ -18,6 +18,9 @@ constexpr std::size_t kColumns = 18;
 /// Largest number that a column may hold: sums and products with it stay in 64 bits.
 constexpr std::int64_t kMaxValue = 1'000'000'000'000;
 
+/// UTF-8's, with which some programs begin a text.
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 /// Columns that are read, counted from 0.
 enum Column : std::size_t {
   kJobNumber = 0,
@@ -97,6 +100,13 @@ SwfJob to_job(const Row& row) {
           .extra = {}};
 }
 
+/// What zlib says of a file, which it begins with the file's name.
+std::string_view without_path(std::string_view message, std::string_view path) {
+  if (message.starts_with(path)) message.remove_prefix(path.size());
+  if (message.starts_with(": ")) message.remove_prefix(2);
+  return message;
+}
+
 std::string_view last_word(std::string_view line) {
   while (!line.empty() && is_space(line.back())) line.remove_suffix(1);
   const auto start = line.find_last_of(" \t");
@@ -155,7 +165,8 @@ Expected<std::string> read_maybe_gzip(const std::string& path, std::size_t max_b
   int code = Z_OK;
   const char* message = gzerror(file.get(), &code);
   if (code == Z_ERRNO) return refuse_file(fmt::format("cannot be read: {}", std::strerror(errno)));
-  if (code != Z_OK) return refuse_file(fmt::format("is damaged: {}", message));
+  if (code != Z_OK) return refuse_file(fmt::format("is damaged: {}", without_path(message, path)));
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   return text;
 }
 

@@ -43,7 +43,7 @@ inline constexpr std::size_t kMaxSwfBytes = 1u << 30;
 /// Reads the first `max_jobs` (0: all) jobs that ran. `invalid_input` names the line and the
 /// column.
 [[nodiscard]] Expected<SwfLog> parse_swf(std::string_view text, std::size_t max_jobs);
-/// A plain file or one packed by gzip.
+/// A plain file or one packed by gzip, without a byte order mark at its beginning.
 [[nodiscard]] Expected<std::string> read_maybe_gzip(const std::string& path, std::size_t max_bytes);
 
 }  // namespace fairwater::inline swf

@@ -296,6 +296,11 @@ workload: {trace: {file: log.swf}}
   std::ofstream{directory / "log.swf"} << "; fine\n1 10 x\n";
   CHECK_THAT(details(parse_sim_file(text, file).error()).message,
              Catch::Contains("line 2: column 3"));
+  std::ofstream{directory / "log.swf"}
+      << "; a head\n1 10 0 -1 0 -1 -1 0 -1 -1 1 5 2 1 1 -1 -1 -1\n";
+  const auto empty = details(parse_sim_file(text, file).error());
+  CHECK(empty.field == "workload.trace.file");
+  CHECK_THAT(empty.message, Catch::Contains("'log.swf' has no job that ran"));
 }
 
 TEST_CASE("an openb trace brings its nodes and GPUs in thousandths", "[unit][sim-file]") {
