@@ -235,6 +235,21 @@ TEST_CASE("labels that no expression can name are refused", "[unit][daemon_confi
   CHECK_THAT(refusal("\u00fc: x").message, Catch::StartsWith("the label is called '\u00fc'"));
 }
 
+TEST_CASE("a site that no job can name is refused", "[unit][daemon_config]") {
+  for (const char* good : {"north", "n-1.b_c"}) {
+    AgentConfig config;
+    CHECK_FALSE(read_config(std::string("site: ") + good, "a.yaml", config));
+    CHECK(config.site == good);
+  }
+  for (const char* bad : {"'my site'", "''", "\"x\\ny\"", "a/b", "\u00fc"}) {
+    CAPTURE(bad);
+    AgentConfig config;
+    const auto refusal = details(read_config(std::string("site: ") + bad, "a.yaml", config));
+    CHECK(refusal.field == "site");
+    CHECK_THAT(refusal.message, Catch::Contains("is not a site's name, which jobs could give"));
+  }
+}
+
 TEST_CASE("a configuration without any key leaves everything at its default",
           "[unit][daemon_config]") {
   for (const char* text : {"", "\n", "# lease: 20s\n"}) {
