@@ -30,7 +30,8 @@ constexpr std::size_t kMaxShownResourceBytes = 100;
 
 bool is_valid_host(std::string_view host) {
   constexpr std::size_t kMostBytes = 255;
-  return !host.empty() && host.size() <= kMostBytes &&
+  const bool has_port = std::count(host.begin(), host.end(), ':') == 1;  // IPv6 has two or more
+  return !host.empty() && host.size() <= kMostBytes && !has_port &&
          std::all_of(host.begin(), host.end(), [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                   std::string_view(".-_:%").find(c) != std::string_view::npos;

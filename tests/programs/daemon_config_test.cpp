@@ -250,6 +250,20 @@ TEST_CASE("a site that no job can name is refused", "[unit][daemon_config]") {
   }
 }
 
+TEST_CASE("an address by which others reach a node has no port", "[unit][daemon_config]") {
+  for (const char* good : {"10.0.0.1", "n1.example.org", "fe80::1%eth0", "'::1'"}) {
+    AgentConfig config;
+    CAPTURE(good);
+    CHECK_FALSE(read_config(std::string("address: ") + good, "a.yaml", config));
+  }
+  for (const char* bad : {"10.0.0.1:80", "n1:7400"}) {
+    AgentConfig config;
+    CAPTURE(bad);
+    CHECK(details(read_config(std::string("address: '") + bad + "'", "a.yaml", config)).field ==
+          "address");
+  }
+}
+
 TEST_CASE("a configuration without any key leaves everything at its default",
           "[unit][daemon_config]") {
   for (const char* text : {"", "\n", "# lease: 20s\n"}) {
