@@ -340,11 +340,20 @@ caf::error check_by_share(const CoordinatorConfig& config) {
   return {};
 }
 
-caf::error at_least(std::int64_t value_ms, std::int64_t least_ms, const char* field) {
+/// `what` the least is, where that is not a fixed number.
+caf::error at_least(std::int64_t value_ms, std::int64_t least_ms, const char* field,
+                    const std::string& what = "") {
   if (value_ms >= least_ms) return {};
   return make_error(
       ErrorCode::invalid_input,
-      std::to_string(value_ms) + " ms is less than " + std::to_string(least_ms) + " ms", field);
+      std::to_string(value_ms) + " ms is less than " + what + std::to_string(least_ms) + " ms",
+      field);
+}
+
+caf::error at_most_a_day(std::int64_t value_ms, const char* field) {
+  if (value_ms <= kMaxLease_ms) return {};
+  return make_error(ErrorCode::invalid_input, std::to_string(value_ms) + " ms is more than one day",
+                    field);
 }
 
 }  // namespace
@@ -385,13 +394,13 @@ caf::error validate(const CoordinatorConfig& config) {
   if (config.data.empty())
     return make_error(ErrorCode::invalid_input, "a data directory is needed", "data");
   if (auto wrong = at_least(config.heartbeat_interval_ms, 10, "heartbeat_interval")) return wrong;
-  if (auto wrong = at_least(config.lease_ms, 2 * config.heartbeat_interval_ms, "lease"))
+  if (auto wrong = at_least(config.lease_ms, 2 * config.heartbeat_interval_ms, "lease",
+                            "twice heartbeat_interval, "))
     return wrong;
+  if (auto wrong = at_most_a_day(config.lease_ms, "lease")) return wrong;
   const std::int64_t longest_ms = longest_lease_ms(config);
-  if (auto wrong = at_least(longest_ms, config.lease_ms, "longest_lease")) return wrong;
-  if (longest_ms > kMaxLease_ms)
-    return make_error(ErrorCode::invalid_input,
-                      std::to_string(longest_ms) + " ms is more than one day", "longest_lease");
+  if (auto wrong = at_least(longest_ms, config.lease_ms, "longest_lease", "lease, ")) return wrong;
+  if (auto wrong = at_most_a_day(longest_ms, "longest_lease")) return wrong;
   for (const auto& [job_class, lease_ms] : config.class_leases_ms)
     if (lease_ms < config.lease_ms || lease_ms > longest_ms)
       return make_error(ErrorCode::invalid_input,

@@ -34,6 +34,11 @@ TEST_CASE("what a key's text cannot mean is refused with its reason", "[unit][da
   CHECK(message("grace: 1s\n") ==
         "1000 ms is less than the 4000 ms within which a node ends its tasks once its lease is "
         "over (line 1 of c.yaml)");
+  CHECK(details(read_config("lease: 25h\n", "c.yaml", config)).field == "lease");
+  config = {};
+  CHECK(message("heartbeat_interval: 10s\n") ==
+        "15000 ms is less than twice heartbeat_interval, 20000 ms");
+  config = {};
   CHECK_FALSE(read_config("grace: 4s\n", "c.yaml", config));
   CHECK_FALSE(read_config("mode: slots\nlease: 20s\n", "c.yaml", config));
   CHECK(config.mode == DealMode::slots);
@@ -55,7 +60,8 @@ TEST_CASE("jobs may ask for leases of up to five minutes unless it says otherwis
   const auto message = [&](const std::string& text) {
     return details(read_config(text, "c.yaml", config)).message;
   };
-  CHECK(message("longest_lease: 14s\n") == "14000 ms is less than 15000 ms (line 1 of c.yaml)");
+  CHECK(message("longest_lease: 14s\n") ==
+        "14000 ms is less than lease, 15000 ms (line 1 of c.yaml)");
   CHECK(message("longest_lease: 25h\n") == "90000000 ms is more than one day (line 1 of c.yaml)");
 }
 
