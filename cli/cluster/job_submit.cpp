@@ -91,8 +91,7 @@ int submit(const Context& context, JobSpec spec, const AfterSubmission& after,
 int submit_file(const Context& context, const SubmitOptions& options) {
   const auto text = read_input(options.file, kMaxYamlBytes);
   if (!text) return context.fail(text.error());
-  const std::string name = options.file == "-" ? "standard input" : options.file;
-  const auto file = parse_job_file(*text, name);
+  const auto file = parse_job_file(*text, input_name(options.file));
   if (!file) return context.fail(file.error());
   JobSpec spec = file->spec;
   spec.user = options.user;

@@ -44,7 +44,7 @@ Expected<std::vector<std::string>> excess_after(Client& client,
 int apply(const Context& context, const ApplyOptions& options) {
   const auto text = read_input(options.file, kMaxYamlBytes);
   if (!text) return context.fail(text.error());
-  const auto specs = parse_tenant_file(*text, options.file);
+  const auto specs = parse_tenant_file(*text, input_name(options.file));
   if (!specs) return context.fail(specs.error());
   return context.with_client([&](const Context&, Client& client) {
     const auto warnings = excess_after(client, *specs);

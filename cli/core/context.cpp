@@ -69,7 +69,8 @@ caf::error Context::complete_from_environment() {
     return {};
   }
   auto token = read_secret_file(options.token_file);
-  if (!token) return token.error();
+  if (!token)
+    return make_error(ErrorCode::invalid_input, details(token.error()).message, "token-file");
   options.token = std::move(*token);
   return {};
 }

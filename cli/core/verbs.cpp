@@ -49,12 +49,14 @@ Expected<std::string> read_input(const std::string& path, std::size_t max_bytes)
     text.append(buffer, static_cast<std::size_t>(in.gcount()));
     if (text.size() > max_bytes)
       return make_error(ErrorCode::invalid_input,
-                        "is larger than " + std::to_string(max_bytes) + " bytes", path);
+                        "is larger than " + std::to_string(max_bytes) + " bytes", input_name(path));
   }
   if (in.bad())  // a directory opens, but cannot be read
     return make_error(ErrorCode::invalid_input, "cannot be read: " + std::string{strerror(errno)},
                       path);
   return text;
 }
+
+std::string input_name(const std::string& path) { return path == "-" ? "standard input" : path; }
 
 }  // namespace fairwater::inline cli::inline core

@@ -50,5 +50,7 @@ template <class Answer, class JsonShape, class TextShape>
 /// The whole file, or standard input for `-`. `invalid_input` when it cannot be read or is too
 /// large.
 [[nodiscard]] Expected<std::string> read_input(const std::string& path, std::size_t max_bytes);
+/// What errors call it.
+[[nodiscard]] std::string input_name(const std::string& path);
 
 }  // namespace fairwater::inline cli::inline core

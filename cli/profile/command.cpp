@@ -91,7 +91,7 @@ caf::error make_one_run(JobSpec& spec, bool with_all_tasks, const Context& conte
 Expected<Measurement> measurement_of(const Context& context, const MeasureOptions& options) {
   auto text = read_input(options.file, kMaxYamlBytes);
   if (!text) return text.error();
-  auto file = parse_job_file(*text, options.file == "-" ? "standard input" : options.file);
+  auto file = parse_job_file(*text, input_name(options.file));
   if (!file) return file.error();
   Measurement wanted{std::move(file->spec), {}, options.repeat, options.parallel};
   std::vector<Variation> variations;

@@ -43,7 +43,7 @@ Expected<ReplayRules> rules_of(const ReplayOptions& options) {
   if (options.tenant_file.empty()) return rules;
   const auto text = read_input(options.tenant_file, kMaxYamlBytes);
   if (!text) return text.error();
-  auto declared = parse_tenant_file(*text, options.tenant_file);
+  auto declared = parse_tenant_file(*text, input_name(options.tenant_file));
   if (!declared) return declared.error();
   rules.declared = std::move(*declared);
   return rules;

@@ -30,7 +30,7 @@ struct SimOptions {
 Expected<sim::Scenario> read_scenario(const SimOptions& options) {
   const auto text = read_input(options.file, kMaxYamlBytes);
   if (!text) return text.error();
-  auto scenario = parse_sim_file(*text, options.file);
+  auto scenario = parse_sim_file(*text, input_name(options.file));
   if (scenario && options.seeds > 0) scenario->seeds = options.seeds;
   return scenario;
 }

@@ -43,7 +43,7 @@ Expected<std::int64_t> horizon_of(const WhatIfOptions& options) {
 Expected<std::vector<TenantSpec>> read_proposal(const std::string& path) {
   const auto text = read_input(path, kMaxYamlBytes);
   if (!text) return text.error();
-  return parse_tenant_file(*text, path);
+  return parse_tenant_file(*text, input_name(path));
 }
 
 /// Up to the record that is the newest now: the cluster goes on meanwhile.

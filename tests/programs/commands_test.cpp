@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <sstream>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -197,16 +198,30 @@ TEST_CASE("wrong usage is 2 and says what is wrong", "[golden][commands]") {
       {{"status"}, "token: no token: set FAIRWATER_TOKEN"},
       {{"ledger", "journal", "--since", "-1"}, "--since: '-1' is not a whole number, 0 or more"},
       {{"events", "--since", "-1", "--follow"}, "--since: '-1' is not a whole number, 0 or more"},
-      {{"status", "--token-file", "/nonexistent"}, "/nonexistent"},
+      {{"status", "--token-file", "/nonexistent"}, "token-file: there is no file '/nonexistent'"},
+      {{"status", "--token-file", "/"}, "token-file: '/' is not a regular file"},
   };
   for (const auto& misuse : misuses) {
     const Outcome outcome = run(misuse.arguments);
     INFO(misuse.message);
     INFO(outcome.err);
-    CHECK(outcome.status != 0);
+    CHECK(outcome.status == 2);
     CHECK_THAT(outcome.err, Catch::StartsWith("fairwater: ") && Catch::Contains(misuse.message));
     CHECK(outcome.out.empty());
-    if (misuse.message != std::string{"/nonexistent"}) CHECK(outcome.status == 2);
+  }
+}
+
+TEST_CASE("standard input is told of by its name", "[unit][commands]") {
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"tenant", "apply", "-"},
+                                                  {"job", "submit", "-"},
+                                                  {"sim", "run", "-"}}) {
+    std::istringstream input{"wrong: 1\n"};
+    auto* const before = std::cin.rdbuf(input.rdbuf());
+    const Outcome outcome = run(command);
+    std::cin.rdbuf(before);
+    CAPTURE(command);
+    CHECK(outcome.status == 2);
+    CHECK_THAT(outcome.err, Catch::Contains("standard input)"));
   }
 }
 
