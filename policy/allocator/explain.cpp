@@ -146,9 +146,11 @@ class Explanation {
     else if (nodes.with_room == 0)
       add("node_busy",
           "no allowed node has room now: " + shortage(nodes.most_free) +
-              (nodes.kept_for_it == 0 ? std::string{}
-                                      : "; " + std::to_string(nodes.kept_for_it) +
-                                            " of them keep what becomes free for the tenant") +
+              (nodes.kept_for_it == 0
+                   ? std::string{}
+                   : "; " + std::to_string(nodes.kept_for_it) +
+                         (nodes.kept_for_it == 1 ? " of them keeps" : " of them keep") +
+                         " what becomes free for the tenant") +
               expected_start());
     else if (nodes.with_devices == 0)
       add("device", takes_shares() ? shares_text() : holders_text());

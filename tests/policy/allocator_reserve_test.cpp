@@ -58,7 +58,7 @@ TEST_CASE("a node keeps freed room until a larger task fits that is due", "[unit
   REQUIRE_FALSE(due.empty());
   CHECK(due[0].message ==
         "no allowed node has room now: it asks for 2000 millicores of cpu, the most on any is "
-        "1000; 1 of them keep what becomes free for the tenant");
+        "1000; 1 of them keeps what becomes free for the tenant");
   const auto deal = end_one_on(cluster, 1);
   REQUIRE(deal);
   REQUIRE(deal->grants.size() == 1);
