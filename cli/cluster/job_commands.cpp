@@ -1,5 +1,7 @@
 // job list | show | logs | cancel | wait | explain; submit and run are in job_submit.cpp
+#include <algorithm>
 #include <memory>
+#include <vector>
 
 #include "cli/cluster/commands.hpp"
 #include "cli/cluster/explain_text.hpp"
@@ -120,17 +122,29 @@ int logs(const Context& context, const LogOptions& options) {
   return kExitDone;
 }
 
+/// One that has ended keeps none of the others. `all` are those that have not: one that ended
+/// meanwhile is none of them.
 int cancel(const Context& context, Client& client, const CancelOptions& options) {
   const auto ids = resolve_job_ids(client, options.ids);
   if (!ids) return context.fail(ids.error());
   Json cancelled = Json::array();
+  std::vector<caf::error> failures;
   for (const JobId id : *ids) {
-    if (const auto error = client.cancel_job(id, options.reason)) return context.fail(error);
-    cancelled.push_back(id.value);
-    if (!context.json()) context.print_line("cancelled job " + std::to_string(id.value));
+    const auto error = client.cancel_job(id, options.reason);
+    const bool has_ended = error && details(error).code == ErrorCode::wrong_state;
+    if (!error) {
+      cancelled.push_back(id.value);
+      if (!context.json()) context.print_line("cancelled job " + std::to_string(id.value));
+    } else if (!has_ended || options.ids != "all") {
+      failures.push_back(error);
+    }
+    if (error && !has_ended) break;
   }
-  if (context.json()) context.print_json(Json{{"cancelled", cancelled}});
-  return kExitDone;
+  if (context.json() && failures.empty()) context.print_json(Json{{"cancelled", cancelled}});
+  if (context.json() && failures.size() > 1) failures.resize(1);
+  int status = kExitDone;
+  for (const auto& failure : failures) status = std::max(status, context.fail(failure));
+  return status;
 }
 
 /// Several words are one list: `job wait 3 5-8`.

@@ -56,6 +56,21 @@ TEST_CASE("cancel ends a task and everything that it started, waiting tasks neve
                       [&] { return all_gone(pids_in(pids)); });
 }
 
+TEST_CASE("of several jobs one that has ended keeps none of the others from being cancelled",
+          "[scenario]") {
+  Cluster cluster(one_node());
+  cluster.start();
+  const auto first = cluster.submit(job_file("steady", 1, shell("sleep 60")));
+  const auto ended = cluster.submit(job_file("steady", 1, shell("true")));
+  const auto last = cluster.submit(job_file("steady", 1, shell("sleep 60")));
+  CHECK(cluster.wait({ended}) == 0);
+  const auto outcome = cluster.fairwater({"job", "cancel", fmt::format("{}-{}", first, last)});
+  CHECK(outcome.status == 1);
+  CHECK(outcome.errors.find(fmt::format("job {} has ended already", ended)) != std::string::npos);
+  CHECK(cluster.wait({first}) == 125);
+  CHECK(cluster.wait({last}) == 125);
+}
+
 TEST_CASE("a task that ignores SIGTERM is killed after the grace", "[scenario]") {
   Cluster cluster(one_node());
   const auto pids = cluster.directory() / "pids";
