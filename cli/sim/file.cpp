@@ -187,6 +187,30 @@ void check_generator(const sim::Cluster& cluster, const sim::Generator& generato
         fmt::format("a gang of {} tasks fits not even all nodes together", generator.tasks.high));
 }
 
+/// A coordinator refuses what asks at once for more than a `max`: it would never start.
+void check_max(const sim::Scenario& scenario, const sim::Generator& generator,
+               const std::string& path) {
+  if (!sim::knows_limits(scenario.policy)) return;
+  const sim::Cluster& cluster = scenario.cluster;
+  const sim::SimTenant& tenant = cluster.tenants[generator.tenant];
+  ResourceVector max = tenant.terms.max;
+  for (GroupId group = tenant.terms.place ? tenant.terms.place->group : GroupId{}; group;
+       group = cluster.groups[group.value - 1].place.group)
+    for (std::size_t r = 0; r < kMaxResources; ++r)
+      max[r] = std::min(max[r], cluster.groups[group.value - 1].max[r]);
+  const std::int64_t at_once = generator.is_gang ? generator.tasks.high : generator.min_units;
+  for (std::size_t r = 0; r < generator.demand.size(); ++r) {
+    if (generator.demand[r].high <= max[r] / at_once) continue;
+    const std::string& name = cluster.resources[r];
+    throw InputError(
+        path + "resources." + name,
+        fmt::format("{} x {} at once is beyond the max of tenant {}, or of one that it is in, {}: "
+                    "it would never start",
+                    at_once, format_amount(name, generator.demand[r].high), tenant.name,
+                    format_amount(name, max[r])));
+  }
+}
+
 /// What can be said only of the whole.
 void check(SimFileDraft& draft) {
   const auto& cluster = draft.scenario.cluster;
@@ -205,6 +229,7 @@ void check(SimFileDraft& draft) {
   for (std::size_t i = 0; i < draft.scenario.generators.size(); ++i) {
     const std::string path = fmt::format("workload.generators[{}].", i);
     check_generator(cluster, draft.scenario.generators[i], path);
+    check_max(draft.scenario, draft.scenario.generators[i], path);
     check_elastic_unit(draft.scenario, draft.scenario.generators[i], path);
   }
   auto& left_out = draft.scenario.left_out.fit_no_node;

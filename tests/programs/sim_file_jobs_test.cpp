@@ -104,6 +104,37 @@ TEST_CASE("gangs that could never start are refused", "[golden][sim-file][gang]"
              Catch::StartsWith("workload.generators[0].placement: is not for gangs"));
 }
 
+TEST_CASE("what asks at once for more than a max is refused where the policy knows it",
+          "[unit][sim-file]") {
+  const auto file = [](const std::string& max, const std::string& job,
+                       const std::string& policy = "sequence") {
+    return "nodes: [{resources: {cpu: 8}}]\n"
+           "tenants:\n"
+           "  - {name: all, " +
+           max +
+           ", tenants: [{name: a, max: {cpu: 4}}]}\n"
+           "workload: {generators: [{tenant: a, arrivals: backlog, jobs: 1, run: 1s, " +
+           job +
+           "}]}\n"
+           "policy: {name: " +
+           policy + "}\n";
+  };
+  const auto is_refused = [&](const std::string& text) {
+    const auto scenario = parse_sim_file(text, "s.yaml");
+    return !scenario && details(scenario.error()).field == "workload.generators[0].resources.cpu";
+  };
+  const std::string wide = "max: {cpu: 8}";
+  CHECK_FALSE(is_refused(file(wide, "resources: {cpu: 4}")));
+  CHECK(is_refused(file(wide, "resources: {cpu: [1, 5]}")));
+  CHECK_FALSE(is_refused(file(wide, "resources: {cpu: 2}, tasks: 2, gang: true")));
+  CHECK(is_refused(file(wide, "resources: {cpu: 2}, tasks: 3, gang: true")));
+  CHECK_FALSE(is_refused(file(wide, "resources: {cpu: 2}, tasks: 3")));
+  CHECK(is_refused(file(wide, "resources: {cpu: 2}, tasks: {min: 3, max: 4}")));
+  CHECK_FALSE(is_refused(file(wide, "resources: {cpu: 2}, tasks: {min: 2, max: 4}")));
+  CHECK(is_refused(file("max: {cpu: 3}", "resources: {cpu: 4}")));
+  CHECK_FALSE(is_refused(file("max: {cpu: 3}", "resources: {cpu: 4}", "fifo")));
+}
+
 TEST_CASE("elastic jobs have units or tasks from a least to a most", "[unit][sim-file]") {
   for (const char* elastic : {"units: [2, 4]", "tasks: {min: 2, max: 4}"}) {
     const auto scenario = parse_sim_file(changed("tasks: [1, 4]", elastic), "s.yaml");
