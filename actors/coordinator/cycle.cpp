@@ -128,6 +128,15 @@ void commit_chained(CoordinatorSelf self, JournalBody body,
             });
 }
 
+/// What starts on the node from now on has to end before a drain that is planned.
+void close_before_drain(CoordinatorSelf self, const NodeEntry& node) {
+  auto& state = self->state;
+  const WallTime begins = node.record.planned_drain.begins;
+  const std::int64_t left_us = begins.microseconds - state.context->wall_clock().microseconds;
+  state.allocation->close_node_from(
+      node.record.id, begins ? std::optional(clock_ms(self) + left_us / 1000) : std::nullopt);
+}
+
 // -- beginning anew -------------------------------------------------------------------------------
 
 /// The policy by which this cluster deals.
@@ -181,6 +190,7 @@ void begin_anew(CoordinatorSelf self) {
                       ClusterSnapshot snapshot = *read.snapshot;
                       snapshot.clock_ms = clock_ms(self);
                       rebuild(state, std::move(snapshot), state.allocation->last_deal());
+                      for (const auto& [id, node] : state.nodes) close_before_drain(self, node);
                       for (const auto& task : state.told_to_end_meanwhile)
                         state.allocation->note_told_to_end(task);
                       for (const auto& task : state.released_meanwhile)
@@ -207,10 +217,7 @@ void set_node(CoordinatorSelf self, const NodeEntry& node) {
   auto capacity = state.context->catalog.to_vector(node.record.spec.capacity, "capacity");
   FAIRWATER_CHECK(capacity.engaged(), "a registered node's capacity");
   state.allocation->set_node(node.record.id, node.record.spec.traits, *capacity, node.accepts);
-  const WallTime drains_from = node.record.planned_drain.begins;
-  const std::int64_t left_us = drains_from.microseconds - state.context->wall_clock().microseconds;
-  state.allocation->close_node_from(
-      node.record.id, drains_from ? std::optional(clock_ms(self) + left_us / 1000) : std::nullopt);
+  close_before_drain(self, node);
   state.node_totals.reset();
 }
 

@@ -10,8 +10,9 @@ constexpr std::int64_t kStart_us = 1'764'000'000'000'000;
 
 /// One node with room for four tasks.
 struct PlannedCluster {
-  PlannedCluster() : cluster(settings()) {
-    cluster.apply({tenant_spec("only", 1)});
+  explicit PlannedCluster(Accounting accounting = Accounting::units)
+      : cluster(settings(), accounting) {
+    cluster.apply({tenant_spec("only", 1), tenant_spec("idle", 1)});
     agent = cluster.join("node1", 4);
   }
   ClusterSettings settings() {
@@ -164,6 +165,22 @@ TEST_CASE("while the disk is full a planned drain waits, and nothing starts ther
   with.cluster.fill_disk(false);
   with.pass(5000);
   CHECK(with.node().state == NodeState::drained);
+}
+
+TEST_CASE("a coordinator that begins anew after a failed commit keeps to a plan", "[actor]") {
+  PlannedCluster with(Accounting::time);
+  // Beyond what belongs to their tenant: each second goes into the accounts, and cannot.
+  for (int task = 0; task < 3; ++task) REQUIRE(with.has_started(with.submit(0)));
+  REQUIRE(with.plan(kAhead_ms).engaged());
+  with.cluster.fill_disk(true);
+  with.pass(3000);
+  REQUIRE_FALSE(
+      with.cluster.ask<ClusterStatus>(GetStatus{with.cluster.operator_caller()})->granting);
+  with.cluster.fill_disk(false);
+  with.pass(10'000);
+  const JobId unlimited = with.submit(0);
+  CHECK(with.has_started(with.submit(1000)));
+  CHECK_FALSE(with.has_started(unlimited));
 }
 
 TEST_CASE("a planned drain that is none is refused", "[actor]") {

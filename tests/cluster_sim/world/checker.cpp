@@ -283,6 +283,12 @@ void Checker::apply(const NodeRemoved& body) {
 
 void Checker::apply(const NodeDrained& body) {
   auto& node = nodes_[body.node];
+  const auto in_ms = (body.begins.microseconds - stage_.time.wall_time().microseconds) / kMs;
+  stage_.log.line("node {} {}", body.node.value,
+                  body.begins      ? fmt::format("drains in {} ms", in_ms)
+                  : body.by_itself ? "drains itself"
+                  : body.draining  ? "drains"
+                                   : "drains no more");
   if (body.begins) {
     node.drain_begins_us = body.begins.microseconds;
     node.drain_seen_at_us = stage_.time.now_us();
