@@ -85,13 +85,14 @@ void Checker::check_planned_drain(const RunningTask& granted) {
   const std::int64_t known_us = stage_.time.now_us() - node.drain_seen_at_us;
   if (node.drain_begins_us == 0 || known_us < kChangeSettles_us) return;
   const std::int64_t limit_us = jobs_[granted.task.job].limit_us;
-  // The leader's clock may have lost a percent since it looked at its date, and that be ahead.
-  const std::int64_t ends_us =
-      stage_.time.wall_time().microseconds + limit_us - kMostApart_us - known_us / 50;
+  // The record may have waited for etcd. The leader's clock may have lost a percent since it looked
+  // at its date, and that be ahead.
+  const std::int64_t decided_us = std::min(record_us_, stage_.time.wall_time().microseconds);
+  const std::int64_t ends_us = decided_us + limit_us - kMostApart_us - known_us / 50;
   if (limit_us == 0 || ends_us > node.drain_begins_us)
     stage_.broken("task {} with a limit of {} ms was granted to {}, which drains in {} ms",
                   text_of(granted.task), limit_us / kMs, node.name,
-                  (node.drain_begins_us - stage_.time.wall_time().microseconds) / kMs);
+                  (node.drain_begins_us - decided_us) / kMs);
 }
 
 void Checker::check_shares(const RunningTask& granted) {
