@@ -87,7 +87,7 @@ caf::error EtcdJournal::admit() const {
                     "etcd's store is half full: " + std::to_string(bytes >> 20) + " of " +
                         std::to_string(options_.quota_bytes >> 20) +
                         " MiB are used. Nothing was written. It keeps what most coordinators do "
-                        "not hold yet, and the newest ten minutes: start those that are away");
+                        "not hold yet: start those that are away");
 }
 
 caf::error EtcdJournal::found(const JournalHead& head) {
@@ -375,8 +375,10 @@ std::optional<std::int64_t> EtcdJournal::forget_old_groups(std::uint64_t held_by
   {
     const std::lock_guard lock(mutex_);
     const auto oldest = options_.now() - std::chrono::milliseconds(options_.keep_ms);
+    // Else a busy cluster's newest minutes alone would fill the half at which it has to stop.
+    const bool is_tight = store_bytes_ > options_.quota_bytes / 4;
     const auto may_begin = [&](const auto& group) {
-      return group.first < oldest && group.second <= held_by_majority + 1;
+      return (is_tight || group.first < oldest) && group.second <= held_by_majority + 1;
     };
     while (committed_.size() > 1 && may_begin(committed_[1])) committed_.pop_front();
     if (!committed_.empty() && may_begin(committed_.front())) keep_from = committed_.front().second;

@@ -19,9 +19,9 @@
 // leader, too.
 //
 // The ledgers of all replicas hold the whole journal, etcd only its tail: groups that a majority
-// has on disk are deleted after ten minutes. What was overwritten is compacted away, whoever holds
-// what; and the store is never filled by more than half of its quota, beyond which it takes nothing
-// at all until an operator has helped it.
+// has on disk are deleted after ten minutes, or once the store is a quarter full. What was
+// overwritten is compacted away, whoever holds what; and the store is never filled by more than
+// half of its quota, beyond which it takes nothing at all until an operator has helped it.
 #pragma once
 
 #include <atomic>

@@ -450,6 +450,36 @@ TEST_CASE("groups that a majority holds are forgotten after a while", "[unit][et
   CHECK(comes_true([&] { return groups() == 1; }));
 }
 
+TEST_CASE("beyond a quarter of etcd's store what a majority holds is forgotten at once",
+          "[unit][etcd]") {
+  EtcdModel model;
+  EtcdLine line(model);
+  std::atomic<std::int64_t> now_s = 3600;
+  auto options = options_named("one");
+  options.beat_ms = 1;
+  options.quota_bytes = 100 << 20;
+  options.now = [&] { return std::chrono::steady_clock::time_point(std::chrono::seconds(now_s)); };
+  EtcdJournal one(line, options);
+  EtcdJournal two(line, options_named("two"));
+  auto head = head_at(1, 1, 1);
+  REQUIRE(!one.found(head));
+  for (std::uint8_t number = 2; number <= 4; ++number) {
+    const auto next = head_at(2, number, number);
+    REQUIRE(!one.commit(group_of(head, next)));
+    one.note_durable(number);
+    head = next;
+    now_s += 2;
+  }
+  (void)must(two.look(5));
+  const auto groups = [&] { return model.keys_of("fairwater/j/"); };
+  line.store_bytes = 25 << 20;
+  one.lead(2, [] {});
+  REQUIRE(comes_true([&] { return line.compacted_revision > 100; }));
+  CHECK(groups() == 3);
+  line.store_bytes = 26 << 20;
+  CHECK(comes_true([&] { return groups() == 1; }));
+}
+
 TEST_CASE("what was overwritten is compacted away, whoever holds what", "[unit][etcd]") {
   EtcdModel model;
   EtcdLine line(model);
