@@ -111,8 +111,8 @@ caf::error read_trace(SimFileDraft& draft, const FieldMap& trace) {
   trace.read("jobs", keys.max_jobs, integer_from(1, UINT32_MAX));
   trace.read("leave_out_impossible", draft.may_leave_out);
   trace.read("load_factor", keys.load_factor, number_from(0.001, 1'000'000));
-  const auto error = is_openb_trace(trace) ? read_openb_trace(draft, trace, keys)
-                                           : read_swf_trace(draft, trace, keys);
+  auto error = is_openb_trace(trace) ? read_openb_trace(draft, trace, keys)
+                                     : read_swf_trace(draft, trace, keys);
   if (!error && draft.scenario.trace.jobs.empty())
     trace.at("file").fail("'" + keys.file + "' has no job that ran");
   return error;
