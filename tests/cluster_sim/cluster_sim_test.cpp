@@ -289,15 +289,22 @@ std::unique_ptr<Ledger> ledger_on(Stage& stage, Disk& disk, ListeningStore& stor
   return std::move(*ledger);
 }
 
+/// With a record for the cluster, and one for each coordinator that started.
+std::unique_ptr<Ledger> founded_on(Stage& stage, Disk& disk, ListeningStore& store,
+                                   std::uint64_t epochs) {
+  auto ledger = ledger_on(stage, disk, store);
+  REQUIRE(ledger->append({ClusterCreated{"one", ResourceCatalog{}.kinds(), DealMode::sized}})
+              .engaged());
+  for (std::uint64_t epoch = 1; epoch <= epochs; ++epoch)
+    REQUIRE(ledger->append({CoordinatorStarted{epoch, "1", {}, {}}}).engaged());
+  return ledger;
+}
+
 TEST_CASE("what a follower finds at one look shares a sync", "[cluster_sim]") {
   Stage stage{1, false};
   Disk disk{stage.chance};
   ListeningStore led;
-  const auto leader = ledger_on(stage, disk, led);
-  REQUIRE(leader->append({ClusterCreated{"one", ResourceCatalog{}.kinds(), DealMode::sized}})
-              .engaged());
-  for (std::uint64_t epoch = 1; epoch <= 5; ++epoch)
-    REQUIRE(leader->append({CoordinatorStarted{epoch, "1", {}, {}}}).engaged());
+  const auto leader = founded_on(stage, disk, led, 5);
   CHECK(led.synced == std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6});
 
   Disk other_disk{stage.chance};
@@ -335,11 +342,7 @@ TEST_CASE("a backup that the journal does not go on from makes no replica", "[cl
   Stage stage{1, false};
   Disk disk{stage.chance};
   ListeningStore led;
-  const auto leader = ledger_on(stage, disk, led);
-  REQUIRE(leader->append({ClusterCreated{"one", ResourceCatalog{}.kinds(), DealMode::sized}})
-              .engaged());
-  for (std::uint64_t epoch = 1; epoch <= 3; ++epoch)
-    REQUIRE(leader->append({CoordinatorStarted{epoch, "1", {}, {}}}).engaged());
+  const auto leader = founded_on(stage, disk, led, 3);
   const Hash second = leader->record(3)->previous;
   const Hash last = led.head.hash;
   JournalView view;

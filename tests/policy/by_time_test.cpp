@@ -14,15 +14,7 @@ constexpr std::uint32_t kB = 2;
 constexpr std::uint32_t kC = 3;
 constexpr std::uint32_t kD = 4;
 
-constexpr LedgerMs operator""_s(unsigned long long seconds) {
-  return static_cast<LedgerMs>(seconds) * 1000;
-}
-
 /// So many slots for so long, as its limit says.
-TimedCluster::Task task_of(Amount size, LedgerMs limit_ms) {
-  return {.demand = slots(size), .run_ms = limit_ms, .expected_ms = limit_ms, .limit_ms = limit_ms};
-}
-
 /// One that ends before its limit.
 TimedCluster::Task early_task(Amount size, LedgerMs limit_ms, LedgerMs run_ms) {
   TimedCluster::Task task = task_of(size, limit_ms);

@@ -15,14 +15,6 @@ namespace {
 constexpr std::uint32_t kA = 1;
 constexpr std::uint32_t kB = 2;
 
-constexpr LedgerMs operator""_s(unsigned long long seconds) {
-  return static_cast<LedgerMs>(seconds) * 1000;
-}
-
-TimedCluster::Task task_of(Amount size, LedgerMs limit_ms) {
-  return {.demand = slots(size), .run_ms = limit_ms, .expected_ms = limit_ms, .limit_ms = limit_ms};
-}
-
 TimedCluster::Task gang_of(LedgerMs limit_ms) {
   TimedCluster::Task task = task_of(1, limit_ms);
   task.is_gang = true;

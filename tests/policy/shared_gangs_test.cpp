@@ -21,10 +21,6 @@ using Nodes = std::map<std::uint32_t, std::uint32_t>;
 constexpr std::uint32_t kA = 1;
 constexpr std::uint32_t kB = 2;
 
-constexpr LedgerMs operator""_s(unsigned long long seconds) {
-  return static_cast<LedgerMs>(seconds) * 1000;
-}
-
 TimedCluster::Task task_of(Amount milli, LedgerMs limit_ms) {
   return {
       .demand = share(milli), .run_ms = limit_ms, .expected_ms = limit_ms, .limit_ms = limit_ms};

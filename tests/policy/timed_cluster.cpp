@@ -310,6 +310,10 @@ ResourceVector slots(Amount count) {
   return result;
 }
 
+TimedCluster::Task task_of(Amount size, LedgerMs limit_ms) {
+  return {.demand = slots(size), .run_ms = limit_ms, .expected_ms = limit_ms, .limit_ms = limit_ms};
+}
+
 TimedCluster::Task task_of(LedgerMs run_ms) {
   return {.demand = slots(1), .run_ms = run_ms, .expected_ms = run_ms};
 }

@@ -140,6 +140,12 @@ class TimedCluster {
 /// One resource of which a task takes one: slots.
 [[nodiscard]] AllocatorSettings slot_settings();
 [[nodiscard]] ResourceVector slots(Amount count);
+/// In the ledger's time.
+constexpr LedgerMs operator""_s(unsigned long long seconds) {
+  return static_cast<LedgerMs>(seconds) * 1000;
+}
+/// Of so many slots, for as long as its limit.
+[[nodiscard]] TimedCluster::Task task_of(Amount size, LedgerMs limit_ms);
 /// Of one slot, for so long as everybody knows.
 [[nodiscard]] TimedCluster::Task task_of(LedgerMs run_ms);
 [[nodiscard]] TenantTerms terms_of(Weight weight, std::uint32_t repay_millionths = 1'000'000);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -419,6 +420,20 @@ TEST_CASE("a follower waits long for etcd only where much may come, or when it w
   CHECK(waits_ms(22) == short_ms);
 }
 
+/// Durable here, too; `after_each` of them.
+void found_with_three_groups(
+    EtcdJournal& journal, const std::function<void()>& after_each = [] {}) {
+  auto head = head_at(1, 1, 1);
+  REQUIRE(!journal.found(head));
+  for (std::uint8_t number = 2; number <= 4; ++number) {
+    const auto next = head_at(2, number, number);
+    REQUIRE(!journal.commit(group_of(head, next)));
+    journal.note_durable(number);
+    head = next;
+    after_each();
+  }
+}
+
 TEST_CASE("groups that a majority holds are forgotten after a while", "[unit][etcd]") {
   EtcdModel model;
   EtcdLine line(model);
@@ -427,14 +442,7 @@ TEST_CASE("groups that a majority holds are forgotten after a while", "[unit][et
   options.keep_ms = 50;
   EtcdJournal one(line, options);
   EtcdJournal two(line, options_named("two"));
-  auto head = head_at(1, 1, 1);
-  REQUIRE(!one.found(head));
-  for (std::uint8_t number = 2; number <= 4; ++number) {
-    const auto next = head_at(2, number, number);
-    REQUIRE(!one.commit(group_of(head, next)));
-    one.note_durable(number);
-    head = next;
-  }
+  found_with_three_groups(one);
   one.lead(2, [] {});
   const auto first_left = [&] {
     const auto view = must(two.look(3));
@@ -461,15 +469,7 @@ TEST_CASE("beyond a quarter of etcd's store what a majority holds is forgotten a
   options.now = [&] { return std::chrono::steady_clock::time_point(std::chrono::seconds(now_s)); };
   EtcdJournal one(line, options);
   EtcdJournal two(line, options_named("two"));
-  auto head = head_at(1, 1, 1);
-  REQUIRE(!one.found(head));
-  for (std::uint8_t number = 2; number <= 4; ++number) {
-    const auto next = head_at(2, number, number);
-    REQUIRE(!one.commit(group_of(head, next)));
-    one.note_durable(number);
-    head = next;
-    now_s += 2;
-  }
+  found_with_three_groups(one, [&] { now_s += 2; });
   (void)must(two.look(5));
   const auto groups = [&] { return model.keys_of("fairwater/j/"); };
   line.store_bytes = 25 << 20;
