@@ -29,6 +29,8 @@ constexpr std::int64_t kBytesPerMs = 4096;
 constexpr int kShortLooks = 6;
 constexpr std::int64_t kPauseMs = 20;
 constexpr std::uint64_t kBeatsBetweenCleanings = 50;
+/// Whoever said that by the dates lives, as far as one knows that has seen no other word of it.
+constexpr std::int64_t kFreshWord_us = 10'000'000;
 /// Within the time that groups are kept: one a second of ten minutes.
 constexpr std::int64_t kNotedCommits = 600;
 
@@ -178,7 +180,12 @@ void EtcdJournal::note(std::vector<ReplicaHolds> replicas) {
     const auto before =
         std::find_if(replicas_.begin(), replicas_.end(),
                      [&](const ReplicaHolds& replica) { return replica.name == holds.name; });
-    if (before != replicas_.end() && before->at != holds.at) heard_[holds.name] = options_.now();
+    // Who has just started has seen no word change yet, and goes by the dates.
+    const bool is_new =
+        before == replicas_.end()
+            ? options_.wall_clock().microseconds - holds.at.microseconds < kFreshWord_us
+            : before->at != holds.at;
+    if (is_new) heard_[holds.name] = options_.now();
   }
   replicas_ = std::move(replicas);
 }

@@ -608,6 +608,28 @@ TEST_CASE("whether a coordinator was heard of does not depend on its clock", "[u
   CHECK(heard());
 }
 
+TEST_CASE("who has just started has heard of those whose words are fresh by their dates",
+          "[unit][etcd]") {
+  EtcdModel model;
+  EtcdLine line(model);
+  EtcdJournal two(line, options_named("two"));
+  (void)must(two.look(1));
+  auto options = options_named("one");
+  WallTime later = wall_time_now();
+  options.wall_clock = [&] { return later; };
+  SECTION("fresh") {
+    EtcdJournal one(line, options);
+    (void)must(one.look(1));
+    CHECK(one.was_heard("two", 10'000));
+  }
+  SECTION("of long ago") {
+    later.microseconds += 11'000'000;
+    EtcdJournal one(line, options);
+    (void)must(one.look(1));
+    CHECK_FALSE(one.was_heard("two", 10'000));
+  }
+}
+
 TEST_CASE("what was last said under a coordinator's name can be asked for", "[unit][etcd]") {
   EtcdModel model;
   EtcdLine line(model);
