@@ -74,10 +74,12 @@ struct AllocatorSettings {
   std::vector<std::string> resources = {};  ///< names by index; empty: no device is given by name
   /// Deals look at all who wait: the same deals, slowly, to compare with.
   bool looks_at_all = false;
-  /// Nodes are kept in the order of a rule for so many demands, and in one cycle no more of those
-  /// that take shares of GPUs are chosen for: policy/allocator/node_choice.hpp. Others are for
-  /// comparison.
+  /// Nodes are kept in the order of a rule for so many demands at least, and in one cycle no more
+  /// of those that take shares of GPUs are chosen for: policy/allocator/node_choice.hpp. Others are
+  /// for comparison.
   std::size_t most_chosen_demands = kMostChosenDemands;
+  /// For more demands while they are so many nodes together, some 150 MB: moves no decision.
+  std::size_t most_kept_nodes = 1 << 20;
 };
 
 /// Of tenants, or of groups of tenants, that share one quota. Not a tenant: it is in no sequence

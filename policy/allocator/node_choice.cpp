@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
+#include <span>
 
 #include "policy/allocator/state.hpp"
 #include "policy/dominant/machine_fit.hpp"
@@ -39,6 +39,46 @@ std::uint32_t site_rank(const PlacementRule* rule, const NodeTraits& traits) {
   return static_cast<std::uint32_t>(found - rule->sites.begin());
 }
 
+template <class Visitor>
+void visit_nodes_with_room(const AllocatorState& state, const ResourceVector& demand,
+                           Visitor&& visit) {
+  for (auto id = state.next_with_room(NodeId{}, demand); id;
+       id = state.next_with_room(NodeId{id->value + 1}, demand))
+    visit(*id);
+}
+
+template <class Entry>
+auto after(const std::set<Entry>& order, const Entry& entry) {
+  return order.upper_bound(entry);
+}
+template <class Entry>
+auto after(const std::vector<Entry>& order, const Entry& entry) {
+  return std::upper_bound(order.begin(), order.end(), entry);
+}
+
+/// The first in that order that may be chosen; of those that tie with it, the lowest id.
+template <class Order, class Predicate>
+std::optional<NodeId> first_in(const Order& order, Predicate&& may_be_chosen) {
+  std::size_t looks = 0;
+  auto best = order.begin();
+  while (best != order.end() && !may_be_chosen(best->node))
+    if (++looks == kMostLooks || ++best == order.end()) return std::nullopt;
+  if (best == order.end()) return std::nullopt;
+  NodeId chosen = best->node;
+  const double most = best->score + kScoreTie * std::abs(best->score);
+  double score = best->score;
+  for (;;) {
+    auto last = *best;
+    last.score = score;
+    last.node = NodeId{UINT32_MAX};
+    const auto next = after(order, last);
+    if (next == order.end() || next->rank != best->rank || next->score > most) return chosen;
+    score = next->score;
+    if (++looks > kMostLooks) return chosen;
+    if (next->node < chosen && may_be_chosen(next->node)) chosen = next->node;
+  }
+}
+
 }  // namespace
 
 bool goes_by_rule(const WaitingRange& task) {
@@ -68,12 +108,12 @@ void NodeChoices::note_node(NodeId node) {
 
 void NodeChoices::forget_refusals() {
   asked_before_ = asked_;
-  for (Shape& shape : shapes_) shape.refused.clear();
-  dropped_.clear();
+  asked_shapes_ = 0;
+  refused_.clear();
 }
 
 void NodeChoices::forget_shares() {
-  for (Shape& shape : shapes_)
+  for (auto& [key, shape] : shapes_)
     if (shape.placement == kByOffer) shape.is_stale = true;
 }
 
@@ -89,77 +129,81 @@ void NodeChoices::log(NodeId node) {
 
 template <class Predicate>
 void NodeChoices::drop_shapes(Predicate&& is_dropped) {
-  for (Shape& shape : shapes_)
-    if (is_dropped(shape) && !shape.refused.empty())
-      dropped_.push_back(
-          {shape.placement, shape.rule, shape.user.demand, std::move(shape.refused)});
-  std::erase_if(shapes_, is_dropped);
-}
-
-std::vector<NodeId> NodeChoices::take_dropped(const WaitingRange& task) {
-  const auto found = std::find_if(dropped_.begin(), dropped_.end(), [&](const Refusals& of) {
-    return of.placement == task.placement && of.rule == task.rule && of.demand == task.demand;
+  std::erase_if(shapes_, [&](const auto& known) {
+    const Shape& shape = known.second;
+    if (!is_dropped(shape)) return false;
+    kept_nodes_ -= shape.entries.size();
+    if (was_asked(shape)) --asked_shapes_;
+    return true;
   });
-  if (found == dropped_.end()) return {};
-  std::vector<NodeId> nodes = std::move(found->nodes);
-  dropped_.erase(found);
-  return nodes;
 }
 
 // -- the nodes of a shape
 // --------------------------------------------------------------------------
 
-NodeChoices::Shape* NodeChoices::find(const WaitingRange& task) {
-  for (Shape& shape : shapes_)
-    if (shape.placement == task.placement && shape.rule == task.rule &&
-        shape.user.demand == task.demand)
-      return &shape;
-  return nullptr;
-}
-
-NodeChoices::Shape& NodeChoices::shape_of(const AllocatorState& state, const WaitingRange& task) {
-  Shape* known = find(task);
-  if (known == nullptr) {
-    if (shapes_.size() == most_shapes_) {
-      const auto oldest =
-          std::min_element(shapes_.begin(), shapes_.end(),
-                           [](const auto& a, const auto& b) { return a.asked < b.asked; });
-      drop_shapes([asked = oldest->asked](const Shape& shape) { return shape.asked == asked; });
-    }
-    known = &shapes_.emplace_back();
-    known->refused = take_dropped(task);
-    known->placement = task.placement;
-    known->rule = task.rule;
-    known->user = user_of(task.demand);
-    if (task.placement == Placement::gdrf) {
-      known->user.demand_sum = sum_over_resources(task.demand);
-      known->user.gdrs = loads_->scale.gdrs(task.demand);
-      known->user.type = resource_type(task.demand, loads_->totals);
-    }
-    known->is_stale = true;
+NodeChoices::Shape NodeChoices::shape_of(const WaitingRange& task) const {
+  Shape shape;
+  shape.placement = task.placement;
+  shape.rule = task.rule;
+  shape.user = user_of(task.demand);
+  if (task.placement == Placement::gdrf) {
+    shape.user.demand_sum = sum_over_resources(task.demand);
+    shape.user.gdrs = loads_->scale.gdrs(task.demand);
+    shape.user.type = resource_type(task.demand, loads_->totals);
   }
-  if (known->is_stale)
-    arrange(state, *known);
-  else
-    follow_changes(state, *known);
-  known->asked = ++asked_;
-  return *known;
+  return shape;
 }
 
-bool NodeChoices::is_full() const {
-  return shapes_.size() == most_shapes_ &&
-         std::all_of(shapes_.begin(), shapes_.end(),
-                     [&](const Shape& shape) { return shape.asked > asked_before_; });
+const NodeChoices::Shape* NodeChoices::kept_shape(const AllocatorState& state,
+                                                  const WaitingRange& task) {
+  auto found = shapes_.find(key_of(task));
+  if (found == shapes_.end()) {
+    if (!make_room()) return nullptr;
+    found = shapes_.emplace(key_of(task), shape_of(task)).first;
+  }
+  Shape& shape = found->second;
+  if (shape.is_stale)
+    arrange(state, shape);
+  else
+    follow_changes(state, shape);
+  if (!was_asked(shape)) ++asked_shapes_;
+  shape.asked = ++asked_;
+  return &shape;
+}
+
+bool NodeChoices::make_room() {
+  while (shapes_.size() >= kMostShapes ||
+         (shapes_.size() >= most_demands_ && kept_nodes_ >= most_kept_nodes_)) {
+    if (asked_shapes_ == shapes_.size()) return false;
+    const auto oldest = std::min_element(
+        shapes_.begin(), shapes_.end(),
+        [](const auto& a, const auto& b) { return a.second.asked < b.second.asked; });
+    kept_nodes_ -= oldest->second.entries.size();
+    shapes_.erase(oldest);
+  }
+  return true;
+}
+
+const std::vector<NodeChoices::Entry>& NodeChoices::look_at_all(const AllocatorState& state,
+                                                                const WaitingRange& task) {
+  ++looks_at_all_;
+  scanned_.clear();
+  const Shape shape = shape_of(task);
+  visit_nodes_with_room(state, task.demand, [&](NodeId id) {
+    if (const auto entry = entry_of(state, shape, state.node(id))) scanned_.push_back(*entry);
+  });
+  std::sort(scanned_.begin(), scanned_.end());
+  return scanned_;
 }
 
 void NodeChoices::arrange(const AllocatorState& state, Shape& shape) {
+  ++looks_at_all_;
+  kept_nodes_ -= shape.entries.size();
   shape.order.clear();
   shape.entries.clear();
   shape.is_stale = false;
   shape.seen = forgotten_ + changed_.size();
-  for (auto id = state.next_with_room(NodeId{}, shape.user.demand); id;
-       id = state.next_with_room(NodeId{id->value + 1}, shape.user.demand))
-    put(state, shape, *id);
+  visit_nodes_with_room(state, shape.user.demand, [&](NodeId id) { put(state, shape, id); });
 }
 
 void NodeChoices::follow_changes(const AllocatorState& state, Shape& shape) {
@@ -171,12 +215,14 @@ void NodeChoices::put(const AllocatorState& state, Shape& shape, NodeId id) {
   if (const auto known = shape.entries.find(id); known != shape.entries.end()) {
     shape.order.erase(known->second);
     shape.entries.erase(known);
+    --kept_nodes_;
   }
   const NodeRoom* const node = state.find_node(id);
   if (node == nullptr) return;
   if (const auto entry = entry_of(state, shape, *node)) {
     shape.order.insert(*entry);
     shape.entries.emplace(id, *entry);
+    ++kept_nodes_;
   }
 }
 
@@ -248,35 +294,27 @@ std::optional<NodeId> NodeChoices::choose(const AllocatorState& state, const Ten
   if (!goes_by_rule(task)) return std::nullopt;
   if (task.placement == Placement::gdrf && !refresh_loads(state)) return std::nullopt;
   // Nobody asked for it to be chosen well, and each shape is a look at all nodes.
-  if (task.placement == kByOffer && is_full() && find(task) == nullptr) return std::nullopt;
-  const Shape& shape = shape_of(state, task);
-  if (shape.refused.size() >= kMostRefusals) return std::nullopt;
-  std::size_t looks = 0;
+  if (task.placement == kByOffer && asked_shapes_ >= most_demands_) {
+    const auto known = shapes_.find(key_of(task));
+    if (known == shapes_.end() || !was_asked(known->second)) return std::nullopt;
+  }
+  const auto refused = refused_.find(key_of(task));
+  const std::span<const NodeId> in_vain =
+      refused == refused_.end() ? std::span<const NodeId>{} : refused->second.nodes;
+  if (in_vain.size() >= kMostRefusals) return std::nullopt;
   const auto may_be_chosen = [&](NodeId id) {
-    const auto& refused = shape.refused;
-    return std::find(refused.begin(), refused.end(), id) == refused.end() &&
+    return std::find(in_vain.begin(), in_vain.end(), id) == in_vain.end() &&
            state.may_use(state.node(id), tenant, task);
   };
-  auto best = shape.order.begin();
-  while (best != shape.order.end() && !may_be_chosen(best->node))
-    if (++looks == kMostLooks || ++best == shape.order.end()) return std::nullopt;
-  if (best == shape.order.end()) return std::nullopt;
-  // Of those that tie with it, the lowest id.
-  NodeId chosen = best->node;
-  const double most = best->score + kScoreTie * std::abs(best->score);
-  double score = best->score;
-  auto next = best;
-  for (;;) {
-    next = shape.order.upper_bound(Entry{best->rank, score, NodeId{UINT32_MAX}});
-    if (next == shape.order.end() || next->rank != best->rank || next->score > most) return chosen;
-    score = next->score;
-    if (++looks > kMostLooks) return chosen;
-    if (next->node < chosen && may_be_chosen(next->node)) chosen = next->node;
-  }
+  const Shape* const kept = kept_shape(state, task);
+  return kept != nullptr ? first_in(kept->order, may_be_chosen)
+                         : first_in(look_at_all(state, task), may_be_chosen);
 }
 
 void NodeChoices::refuse(NodeId node, const WaitingRange& task) {
-  if (Shape* shape = find(task)) shape->refused.push_back(node);
+  Refusals& refusals = refused_[key_of(task)];
+  refusals.rule = task.rule;
+  refusals.nodes.push_back(node);
 }
 
 }  // namespace fairwater::inline policy::inline allocator

@@ -21,13 +21,15 @@
 //
 // Costs nothing as long as nobody asks. The nodes of a shape (demand, allowed nodes, rule) are put
 // in order once, O(nodes with room * log), and moved when they change, O(log nodes); the choice is
-// O(log nodes). With gdrf a node that comes, goes or changes its capacity costs as much as the
-// first time, because it moves every task's share; so does with kByOffer a change in what kinds of
-// tasks run, or are waited for by name.
+// O(log nodes + log shapes). With gdrf a node that comes, goes or changes its capacity costs as
+// much as the first time, because it moves every task's share; so does with kByOffer a change in
+// what kinds of tasks run, or are waited for by name. Shapes for which there is no room beside all
+// that were asked for in the same cycle are not kept: each choice is a look at all nodes with room.
 //
 // Internal to policy/allocator.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -64,8 +66,11 @@ class NodeChoices {
   /// Nodes that one task passes over in a cycle because they did not take it.
   static constexpr std::size_t kMostRefusals = 8;
 
-  /// Shapes whose nodes are kept in order; the one that was asked for longest ago makes room.
-  explicit NodeChoices(std::size_t most_shapes) : most_shapes_(most_shapes) {}
+  /// For `most_demands` kByOffer chooses in one cycle. So many shapes are kept in order however
+  /// many nodes each has, and more while all together have fewer than `most_kept_nodes`; the one
+  /// that was asked for longest ago makes room.
+  NodeChoices(std::size_t most_demands, std::size_t most_kept_nodes)
+      : most_demands_(most_demands), most_kept_nodes_(most_kept_nodes) {}
 
   // -- events
   /// The task is held on the node from now on, or (`is_held` false) no longer.
@@ -85,7 +90,13 @@ class NodeChoices {
   /// The node was dealt, and what it was chosen for still waits.
   void refuse(NodeId node, const WaitingRange& task);
 
+  /// How often all nodes with room were looked at for a shape.
+  [[nodiscard]] std::uint64_t looks_at_all() const { return looks_at_all_; }
+
  private:
+  /// All are looked at when one makes room.
+  static constexpr std::size_t kMostShapes = 1 << 12;
+
   /// Smaller first.
   struct Entry {
     std::uint32_t rank = 0;  ///< of the site, and of the type
@@ -96,7 +107,13 @@ class NodeChoices {
       return a.score != b.score ? a.score < b.score : a.node < b.node;
     }
   };
-  /// What tasks that go to the same nodes have in common.
+  /// What tasks that go to the same nodes have in common. The shape keeps the rule.
+  struct ShapeKey {
+    Placement placement = Placement::unset;
+    const PlacementRule* rule = nullptr;
+    std::array<Amount, kMaxResources> demand{};
+    friend auto operator<=>(const ShapeKey&, const ShapeKey&) = default;
+  };
   struct Shape {
     Placement placement = Placement::unset;
     PlacementRulePtr rule;
@@ -105,15 +122,11 @@ class NodeChoices {
     std::map<NodeId, Entry> entries;
     std::uint64_t seen = 0;  ///< of the changes
     std::uint64_t asked = 0;
-    std::vector<NodeId> refused;
-    bool is_stale = false;  ///< all nodes are to be put in order anew
+    bool is_stale = true;  ///< all nodes are to be put in order anew
   };
-  /// Of a shape that made room in this cycle for others, lest nodes be chosen in vain again and
-  /// again.
+  /// Nodes that were chosen in vain in this cycle; kept apart from shapes, which come and go.
   struct Refusals {
-    Placement placement = Placement::unset;
     PlacementRulePtr rule;
-    ResourceVector demand;
     std::vector<NodeId> nodes;
   };
   /// What gdrf goes by, while somebody asks for it.
@@ -123,16 +136,19 @@ class NodeChoices {
     std::map<NodeId, Wide> gdrs;  ///< of all tasks there
   };
 
-  /// Null: nobody asked for it yet.
-  [[nodiscard]] Shape* find(const WaitingRange& task);
-  Shape& shape_of(const AllocatorState& state, const WaitingRange& task);
-  /// Drops those shapes; what nodes have refused in this cycle is kept.
+  [[nodiscard]] static ShapeKey key_of(const WaitingRange& task) {
+    return {task.placement, task.rule.get(), task.demand.amount};
+  }
+  [[nodiscard]] Shape shape_of(const WaitingRange& task) const;
+  /// With its nodes in order. Null: there is no room to keep it.
+  [[nodiscard]] const Shape* kept_shape(const AllocatorState& state, const WaitingRange& task);
+  [[nodiscard]] bool make_room();
   template <class Predicate>
   void drop_shapes(Predicate&& is_dropped);
-  /// What nodes refused of tasks that go to the same nodes before their shape was dropped.
-  [[nodiscard]] std::vector<NodeId> take_dropped(const WaitingRange& task);
-  /// All shapes have been asked for in this cycle.
-  [[nodiscard]] bool is_full() const;
+  [[nodiscard]] bool was_asked(const Shape& shape) const { return shape.asked > asked_before_; }
+  /// The nodes for the task in order, good until the next call.
+  [[nodiscard]] const std::vector<Entry>& look_at_all(const AllocatorState& state,
+                                                      const WaitingRange& task);
   /// Puts all nodes in order.
   void arrange(const AllocatorState& state, Shape& shape);
   void follow_changes(const AllocatorState& state, Shape& shape);
@@ -145,9 +161,14 @@ class NodeChoices {
   /// False where amounts are beyond what gdrf is defined for.
   bool refresh_loads(const AllocatorState& state);
 
-  std::size_t most_shapes_;
-  std::vector<Shape> shapes_;
-  std::vector<Refusals> dropped_;   ///< at most one for each demand that waits
+  std::size_t most_demands_;
+  std::size_t most_kept_nodes_;
+  std::map<ShapeKey, Shape> shapes_;
+  std::size_t kept_nodes_ = 0;    ///< in the orders of all shapes
+  std::size_t asked_shapes_ = 0;  ///< of those, in this cycle
+  std::map<ShapeKey, Refusals> refused_;
+  std::vector<Entry> scanned_;
+  std::uint64_t looks_at_all_ = 0;
   std::vector<NodeId> changed_;     ///< since `forgotten_`, while there are shapes
   std::uint64_t forgotten_ = 0;     ///< changes before the first in `changed_`
   std::uint64_t asked_ = 0;         ///< choices so far

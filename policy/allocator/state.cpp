@@ -10,7 +10,7 @@ namespace fairwater::inline policy::inline allocator {
 
 AllocatorState::AllocatorState(AllocatorSettings allocator_settings)
     : settings(allocator_settings),
-      choices_(allocator_settings.most_chosen_demands),
+      choices_(allocator_settings.most_chosen_demands, allocator_settings.most_kept_nodes),
       quotas_(allocator_settings.granules, allocator_settings.units) {
   FAIRWATER_CHECK(!counts_time() || settings.mode == DealMode::sized,
                   "time is counted of what tasks ask for");

@@ -105,11 +105,13 @@ class Twins {
   std::uint64_t draw(std::uint64_t from, std::uint64_t to) {
     return from + random_() % (to - from + 1);
   }
-  void submit(const ResourceVector& demand, std::uint32_t tasks) {
+  void submit(const ResourceVector& demand, std::uint32_t tasks,
+              Placement placement = Placement::unset) {
     WaitingRange range;
     range.job = JobId{++last_job_};
     range.count = tasks;
     range.demand = demand;
+    range.placement = placement;
     range.limit_ms = range.expected_ms = static_cast<std::int64_t>(draw(1, 9)) * 1000;
     waiting_[TenantId{static_cast<std::uint32_t>(draw(1, waiting_.size()))}].push_back(range);
   }
@@ -160,6 +162,7 @@ class Twins {
  private:
   static AllocatorSettings with_bound(AllocatorSettings settings, std::size_t bound) {
     settings.most_chosen_demands = bound;
+    settings.most_kept_nodes = 0;
     return settings;
   }
   template <class Event>
@@ -219,6 +222,7 @@ TEST_CASE(
     "[unit][placement]") {
   AllocatorSettings settings = sharing();
   settings.most_chosen_demands = 2;
+  settings.most_kept_nodes = 0;
   AllocatorState state(settings);
   state.set_tenant(TenantId{1}, {});
   const std::uint32_t nodes = NodeChoices::kMostRefusals + 2;
@@ -239,6 +243,49 @@ TEST_CASE(
   CHECK_FALSE(state.choose_node(tenant, task));
   choices.forget_refusals();
   CHECK(state.choose_node(tenant, task) == NodeId{1});
+}
+
+TEST_CASE("a demand is a look at all nodes once, while those of all demands are few enough",
+          "[unit][placement]") {
+  const auto looks = [](std::size_t most_kept_nodes, std::uint64_t demands) {
+    AllocatorSettings settings = sharing();
+    settings.most_kept_nodes = most_kept_nodes;
+    AllocatorState state(settings);
+    state.set_tenant(TenantId{1}, {});
+    for (std::uint32_t id = 1; id <= 4; ++id)
+      state.set_node(NodeId{id}, node_sharing(2), capacity_of(2), true);
+    for (int cycle = 0; cycle < 2; ++cycle) {
+      state.choices().forget_refusals();
+      for (int look = 0; look < 3; ++look)
+        CHECK(chosen_of(state, 1, demands, Placement::pack) == numbers(1, demands));
+    }
+    return state.choices().looks_at_all();
+  };
+  CHECK(looks(AllocatorSettings{}.most_kept_nodes, 500) == 500);
+  // Four nodes have room for each. Those beyond drive out nothing that the cycle asks for again.
+  CHECK(looks(400, 100) == 100);
+  CHECK(looks(400, 105) == 100 + 2 * 3 * 5);
+  // So many are kept however many nodes they have.
+  CHECK(looks(0, kBound) == kBound);
+  CHECK(looks(0, kBound + 1) == kBound + 2 * 3);
+}
+
+TEST_CASE("placement rules choose the same nodes whether their orders are kept or not",
+          "[property][placement]") {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    INFO("seed " << seed);
+    Twins twins(seed, sharing(), 8, 24, 5);
+    const Placement rule = std::array{Placement::gdrf, Placement::best_fit, Placement::spread,
+                                      Placement::pack}[seed % 4];
+    for (int cycle = 0; cycle < 12; ++cycle) {
+      for (std::uint64_t jobs = twins.draw(0, 40); jobs > 0; --jobs)
+        twins.submit(share(0, static_cast<Amount>(twins.draw(1, 900)) * 10),
+                     static_cast<std::uint32_t>(twins.draw(1, 2)), rule);
+      const auto [few, all] = twins.run();
+      REQUIRE(few == all);
+      twins.end_some();
+    }
+  }
 }
 
 TEST_CASE("before a 65th demand is looked at, deals are those that choose for all demands",
