@@ -141,6 +141,16 @@ bool Allocator::left_to_chosen() const { return impl_->dealer.left_to_chosen(); 
 
 bool Allocator::gave_up_choosing() const { return impl_->dealer.gave_up_choosing(); }
 
+bool Allocator::stop_choosing() {
+  impl_->dealer.begin_choices();
+  return impl_->state.choices().stop();
+}
+
+std::size_t Allocator::looks_in_vain(std::size_t nodes, std::size_t deals) const {
+  const std::size_t refused = impl_->state.choices().refused_demands();
+  return impl_->state.settings.most_looks_in_vain * (nodes + deals + kMostRefusals * refused);
+}
+
 bool Allocator::placed_gang() const { return impl_->dealer.placed_gang(); }
 
 std::optional<NodeId> Allocator::next_of_gang() const {

@@ -57,6 +57,8 @@ enum class AllocationRule : std::uint8_t {
 
 /// Of AllocatorSettings::most_chosen_demands.
 inline constexpr std::size_t kMostChosenDemands = 64;
+/// Nodes that one task passes over in a cycle because they did not take it.
+inline constexpr std::size_t kMostRefusals = 8;
 
 struct AllocatorSettings {
   ResourceVector granules;  ///< 0: the cluster does not have that resource
@@ -80,6 +82,9 @@ struct AllocatorSettings {
   std::size_t most_chosen_demands = kMostChosenDemands;
   /// For more demands while they are so many nodes together, some 150 MB: moves no decision.
   std::size_t most_kept_nodes = 1 << 20;
+  /// For each node and deal of a cycle, and for each node that may refuse a demand, deals that
+  /// place nothing. Beyond them placement rules choose nothing more in that cycle: it has to end.
+  std::size_t most_looks_in_vain = 8;
 };
 
 /// Of tenants, or of groups of tenants, that share one quota. Not a tenant: it is in no sequence
@@ -391,6 +396,11 @@ class Allocator {
   /// Whether it was the last of the nodes that a rule chose in vain: from here on in this cycle
   /// such tasks go wherever they may, also to nodes that left them to others.
   [[nodiscard]] bool gave_up_choosing() const;
+  /// In this cycle rules choose nothing more: tasks go wherever they may. True: they did until now.
+  bool stop_choosing();
+  /// How many deals of that many nodes, beside those that placed something, may place nothing in
+  /// this cycle before rules have to stop.
+  [[nodiscard]] std::size_t looks_in_vain(std::size_t nodes, std::size_t deals) const;
   /// While a gang is placed only in part: the node that must be dealt next, before anything else
   /// happens. Its deal belongs into one record with those before.
   [[nodiscard]] std::optional<NodeId> next_of_gang() const;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "policy/core/check.hpp"
+
 namespace fairwater::inline policy::inline allocator {
 
 void DealCycle::set_node(NodeId node, const NodeTraits& traits, const ResourceVector& capacity,
@@ -53,8 +55,10 @@ void DealCycle::withdraw(TenantId tenant, JobId job) {
   look_at_freed_rooms();
 }
 
-void DealCycle::look_at_freed_rooms() {
-  if (allocator_.take_freed_made_rooms()) rooms_from_ = NodeId{};
+bool DealCycle::look_at_freed_rooms() {
+  if (!allocator_.take_freed_made_rooms()) return false;
+  rooms_from_ = NodeId{};
+  return true;
 }
 
 void DealCycle::consider_all_nodes() {
@@ -126,6 +130,8 @@ std::vector<Deal> DealCycle::run(std::size_t max_deals, std::size_t max_entries)
   if (allocator_.allocates_by_share()) return run_by_share(max_deals, max_entries);
   std::vector<Deal> deals;
   std::size_t entries = 0;
+  std::size_t looks_in_vain = 0;
+  bool stopped_choosing = false;
   std::set<NodeId> left_work;
   std::set<NodeId> left_to_chosen;
   if (is_thorough()) allocator_.forget_gang_plans();
@@ -133,12 +139,17 @@ std::vector<Deal> DealCycle::run(std::size_t max_deals, std::size_t max_entries)
   allocator_.begin_choices();
   const auto deal_node = [&](NodeId node, bool gives_all_places) {
     auto deal = allocator_.deal(node, gives_all_places);
-    look_at_freed_rooms();
-    if (!deal) return;
+    // None is made anew in this cycle: this ends as well.
+    if (look_at_freed_rooms()) looks_in_vain = 0;
+    if (!deal) {
+      if (bound_looks(++looks_in_vain, deals.size())) stopped_choosing = true;
+      return;
+    }
     entries += deal->entries();
     deals.push_back(std::move(*deal));
   };
   const auto deal_due = [&](bool is_first_turn) {
+    looks_in_vain = 0;
     while (deals.size() < max_deals && entries < max_entries) {
       const auto node = next_due();
       if (!node) {
@@ -153,7 +164,8 @@ std::vector<Deal> DealCycle::run(std::size_t max_deals, std::size_t max_entries)
       for (const NodeId chosen : allocator_.chosen_next())
         if (accepting_.contains(chosen)) due_.insert(chosen);
       if (allocator_.left_to_chosen()) left_to_chosen.insert(*node);
-      if (allocator_.gave_up_choosing()) due_.merge(std::exchange(left_to_chosen, {}));
+      if (allocator_.gave_up_choosing() || std::exchange(stopped_choosing, false))
+        due_.merge(std::exchange(left_to_chosen, {}));
       if (!allocator_.placed_gang()) continue;
       // A gang is granted whole, whatever the bounds; then the node may have room for more.
       while (const auto next = allocator_.next_of_gang()) deal_node(*next, gives_all_places);
@@ -172,6 +184,14 @@ std::vector<Deal> DealCycle::run(std::size_t max_deals, std::size_t max_entries)
   if (!next_due() && deals.size() < max_deals && entries < max_entries)
     grow(deals, max_deals - deals.size(), max_entries - entries);
   return deals;
+}
+
+bool DealCycle::bound_looks(std::size_t in_vain, std::size_t deals) {
+  const std::size_t nodes = accepting_.size() + 1;
+  const std::size_t bound = allocator_.looks_in_vain(nodes, deals);
+  // Without choices nodes have two turns, and two more after each deal.
+  FAIRWATER_CHECK(in_vain <= bound + 4 * nodes * (deals + 1), "a cycle ends");
+  return in_vain > bound && allocator_.stop_choosing();
 }
 
 void DealCycle::take_back() {

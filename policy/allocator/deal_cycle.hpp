@@ -119,13 +119,17 @@ class DealCycle final : public Allocation {
     return care_ == PlaceCare::thorough || accepting_.size() <= kFewNodes;
   }
   [[nodiscard]] std::vector<Deal> run_by_share(std::size_t max_deals, std::size_t max_entries);
-  /// Nodes that were not dealt may have room again that was kept for who preempted.
-  void look_at_freed_rooms();
+  /// Nodes that were not dealt may have room again that was kept for who preempted: true.
+  bool look_at_freed_rooms();
   [[nodiscard]] std::optional<NodeId> next_due() const;
   [[nodiscard]] bool deals_all_nodes() const;
   /// Something may grow, or have to end for somebody.
   [[nodiscard]] bool may_change_growth() const;
   void strike_due(NodeId node);
+  /// The cycle dealt nodes that placed nothing so often, since room that was made was last given
+  /// up. Beyond a bound placement rules choose nothing more in it, so that it ends whatever they do
+  /// to each other: true when that begins.
+  bool bound_looks(std::size_t in_vain, std::size_t deals);
   void take_back();
   /// What must end, and growth into what is left.
   void grow(std::vector<Deal>& deals, std::size_t max_deals, std::size_t max_entries);

@@ -110,6 +110,7 @@ void NodeChoices::forget_refusals() {
   asked_before_ = asked_;
   asked_shapes_ = 0;
   refused_.clear();
+  is_stopped_ = false;
 }
 
 void NodeChoices::forget_shares() {
@@ -291,7 +292,7 @@ bool NodeChoices::refresh_loads(const AllocatorState& state) {
 
 std::optional<NodeId> NodeChoices::choose(const AllocatorState& state, const TenantState& tenant,
                                           const WaitingRange& task) {
-  if (!goes_by_rule(task)) return std::nullopt;
+  if (is_stopped_ || !goes_by_rule(task)) return std::nullopt;
   if (task.placement == Placement::gdrf && !refresh_loads(state)) return std::nullopt;
   // Nobody asked for it to be chosen well, and each shape is a look at all nodes.
   if (task.placement == kByOffer && asked_shapes_ >= most_demands_) {

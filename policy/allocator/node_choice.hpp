@@ -35,6 +35,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "policy/allocator/placement.hpp"
@@ -63,9 +64,6 @@ struct WaitingRange;
 
 class NodeChoices {
  public:
-  /// Nodes that one task passes over in a cycle because they did not take it.
-  static constexpr std::size_t kMostRefusals = 8;
-
   /// For `most_demands` kByOffer chooses in one cycle. So many shapes are kept in order however
   /// many nodes each has, and more while all together have fewer than `most_kept_nodes`; the one
   /// that was asked for longest ago makes room.
@@ -89,6 +87,10 @@ class NodeChoices {
                                              const WaitingRange& task);
   /// The node was dealt, and what it was chosen for still waits.
   void refuse(NodeId node, const WaitingRange& task);
+
+  /// Chooses nothing more in this cycle. True: it did until now.
+  bool stop() { return !std::exchange(is_stopped_, true); }
+  [[nodiscard]] std::size_t refused_demands() const { return refused_.size(); }
 
   /// How often all nodes with room were looked at for a shape.
   [[nodiscard]] std::uint64_t looks_at_all() const { return looks_at_all_; }
@@ -167,6 +169,7 @@ class NodeChoices {
   std::size_t kept_nodes_ = 0;    ///< in the orders of all shapes
   std::size_t asked_shapes_ = 0;  ///< of those, in this cycle
   std::map<ShapeKey, Refusals> refused_;
+  bool is_stopped_ = false;  ///< until the next cycle
   std::vector<Entry> scanned_;
   std::uint64_t looks_at_all_ = 0;
   std::vector<NodeId> changed_;     ///< since `forgotten_`, while there are shapes

@@ -225,24 +225,37 @@ TEST_CASE(
   settings.most_kept_nodes = 0;
   AllocatorState state(settings);
   state.set_tenant(TenantId{1}, {});
-  const std::uint32_t nodes = NodeChoices::kMostRefusals + 2;
+  const std::uint32_t nodes = kMostRefusals + 2;
   for (std::uint32_t id = 1; id <= nodes; ++id)
     state.set_node(NodeId{id}, node_sharing(2), capacity_of(2), true);
   const TenantState& tenant = state.tenant(TenantId{1});
   const WaitingRange task = task_of(1, Placement::pack);
   NodeChoices& choices = state.choices();
   choices.forget_refusals();
-  for (std::uint32_t id = 1; id <= NodeChoices::kMostRefusals; ++id) {
+  for (std::uint32_t id = 1; id <= kMostRefusals; ++id) {
     CHECK(state.choose_node(tenant, task) == NodeId{id});
     choices.refuse(NodeId{id}, task);
     CHECK(chosen_of(state, 100 * id, 100 * id + 4, Placement::pack).size() == 5);
   }
   CHECK_FALSE(state.choose_node(tenant, task));
   // One more, by another tenant's task that goes to the same nodes, changes nothing.
-  choices.refuse(NodeId{NodeChoices::kMostRefusals + 1}, task);
+  choices.refuse(NodeId{kMostRefusals + 1}, task);
   CHECK_FALSE(state.choose_node(tenant, task));
   choices.forget_refusals();
   CHECK(state.choose_node(tenant, task) == NodeId{1});
+}
+
+TEST_CASE("rules that were stopped choose nothing until the next cycle", "[unit][placement]") {
+  AllocatorState state(sharing());
+  state.set_tenant(TenantId{1}, {});
+  state.set_node(NodeId{1}, node_sharing(2), capacity_of(2), true);
+  const WaitingRange task = task_of(1, Placement::pack);
+  CHECK(state.choose_node(state.tenant(TenantId{1}), task) == NodeId{1});
+  CHECK(state.choices().stop());
+  CHECK_FALSE(state.choices().stop());
+  CHECK_FALSE(state.choose_node(state.tenant(TenantId{1}), task));
+  state.choices().forget_refusals();
+  CHECK(state.choose_node(state.tenant(TenantId{1}), task) == NodeId{1});
 }
 
 TEST_CASE("a demand is a look at all nodes once, while those of all demands are few enough",
