@@ -163,9 +163,12 @@ void check_generator(const sim::Cluster& cluster, const sim::Generator& generato
     job.tasks = static_cast<std::uint32_t>(tasks);
     job.demand = largest;
     job.is_gang = is_gang;
+    job.rule = generator.rule;
     return sim::could_ever_run(cluster, job);
   };
-  if (!fits(1, false)) throw InputError(path + "resources", "fits no node");
+  if (!fits(1, false))
+    throw InputError(path + "resources",
+                     generator.rule ? "fits no node that labels and sites allow" : "fits no node");
   if (generator.tasks.high > 1 && generator.max_units > 1)
     throw InputError(path + "tasks", "a job of several units is one task");
   if (!fits(generator.min_units, true))

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/sim/file_fields.hpp"
 #include "cli/sim/file_parts.hpp"
 #include "input/resource_kinds.hpp"
 #include "policy/gpu/node.hpp"
@@ -62,6 +63,19 @@ void name_shared_gpus(const SimFileDraft& draft, const FieldMap& fields, sim::Si
   for (Amount i = 0; i < milli / kMilliPerGpu; ++i) gpus.names.push_back(fmt::format("gpu{}", i));
 }
 
+sim::DrainWindow read_drain(const Field& field) {
+  const FieldMap times = field.object();
+  sim::DrainWindow drain;
+  drain.at_ms = read_time(times.at("at"));
+  if (const auto until = times.find("until")) {
+    drain.until_ms = read_time(*until);
+    if (*drain.until_ms <= drain.at_ms)
+      until->fail("'" + until->text() + "' is not after at, when the drain begins");
+  }
+  times.done();
+  return drain;
+}
+
 void read_nodes(SimFileDraft& draft, const FieldMap& fields) {
   auto& nodes = draft.scenario.cluster.nodes;
   sim::SimNode shape;
@@ -77,6 +91,7 @@ void read_nodes(SimFileDraft& draft, const FieldMap& fields) {
     shape.capacity = *capacity;
     name_shared_gpus(draft, fields, shape);
   }
+  if (const auto drain = fields.find("drain")) shape.drain = read_drain(*drain);
   fields.done();
   if (nodes.size() + count > static_cast<std::size_t>(kMaxNodes))
     fields.fail(fmt::format("more than {} nodes", kMaxNodes));

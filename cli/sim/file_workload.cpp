@@ -161,6 +161,16 @@ void read_tasks(const FieldMap& fields, sim::Generator& generator) {
   generator.max_units = units.high;
 }
 
+/// `labels` and `sites`, as in job files.
+PlacementRulePtr read_rule(const FieldMap& fields) {
+  JobSpec job;
+  fields.read("labels", job.labels);
+  fields.read("sites", job.sites);
+  auto rule = placement_of(job);
+  if (!rule) fields.fail(rule.error());
+  return *std::move(rule);
+}
+
 /// `kind: service`. Once its tasks are read.
 void read_kind(const FieldMap& fields, sim::Generator& generator) {
   fields.read("kind", generator.is_service, [](const Field& field) {
@@ -221,6 +231,7 @@ sim::Generator read_generator(const SimFileDraft& draft, const Field& at) {
   fields.read("run_per_unit", generator.run_ms_per_unit, read_time);
   fields.read("estimate", generator.estimate_factor, number_from(0.001, 1000));
   fields.read("placement", generator.placement, read_placement);
+  generator.rule = read_rule(fields);
   fields.read("gang", generator.is_gang);
   read_kind(fields, generator);
   fields.read("priority", generator.preemption.priority);

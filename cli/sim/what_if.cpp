@@ -140,13 +140,20 @@ class QuestionBuilder {
       const auto index = static_cast<sim::NodeIndex>(what_if().cluster.nodes.size());
       node_index_[node.id] = index;
       if (!is_up) what_if().state.closed.push_back(index);
-      what_if().cluster.nodes.push_back({node.spec.traits, *capacity});
+      what_if().cluster.nodes.push_back(
+          {node.spec.traits, *capacity, is_up ? drain_of(node) : std::nullopt});
     }
     std::map<NodeId, Reservation> reservations;
     for (const auto& [node, reservation] : what_if().state.accounts.reservations)
       reservations.emplace(sim::node_id(node_index_.at(node)), reservation);
     what_if().state.accounts.reservations = std::move(reservations);
     return {};
+  }
+
+  [[nodiscard]] std::optional<sim::DrainWindow> drain_of(const NodeRecord& node) const {
+    if (!node.planned_drain.begins) return std::nullopt;
+    return sim::DrainWindow{
+        .at_ms = std::max<sim::TimeMs>(1, since_ms(rules_.now, node.planned_drain.begins))};
   }
 
   void learn_runs() {
@@ -369,6 +376,12 @@ class QuestionBuilder {
         static_cast<std::uint64_t>(std::count_if(jobs.begin(), jobs.end(), [](const sim::Job& job) {
           return job.preemption.preempts;
         })));
+    const auto& nodes = what_if().cluster.nodes;
+    count("nodes whose drain is planned take no task from then until the horizon",
+          static_cast<std::uint64_t>(
+              std::count_if(nodes.begin(), nodes.end(), [&](const sim::SimNode& node) {
+                return node.drain && node.drain->at_ms < rules_.horizon_ms;
+              })));
     count("nodes that are not up take no task until the horizon", what_if().state.closed.size());
   }
 

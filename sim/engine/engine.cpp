@@ -102,8 +102,9 @@ class Engine {
       next = std::min(next, workload_.jobs[next_arrival_].submit_ms);
     if (changed_ && options_.cycle_ms != 0)
       next = std::min(next, (now_ / options_.cycle_ms + 1) * options_.cycle_ms);
-    if (next == std::numeric_limits<TimeMs>::max()) return std::nullopt;
-    // Where nothing else is to come, nothing would come of it for ever.
+    // Where nothing else is to come, nothing would come for ever of looking again.
+    if (next == std::numeric_limits<TimeMs>::max())
+      return result_.waiting > 0 ? scheduler_.changes_at() : std::nullopt;
     return std::min(next, scheduler_.wakes_at().value_or(next));
   }
 

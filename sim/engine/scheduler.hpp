@@ -71,6 +71,8 @@ class Scheduler {
   virtual Actions cycle(TimeMs now) = 0;
   /// When it is to be asked again even if nothing happens by then; none: it need not be.
   [[nodiscard]] virtual std::optional<TimeMs> wakes_at() const { return std::nullopt; }
+  /// When the cluster changes by itself: what waits may start then though nothing happens before.
+  [[nodiscard]] virtual std::optional<TimeMs> changes_at() const { return std::nullopt; }
   /// The run is over: accounts are asked for as of now.
   virtual void finish() {}
   [[nodiscard]] virtual Account account(TenantIndex /*tenant*/) const { return {}; }

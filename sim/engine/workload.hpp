@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,9 +28,16 @@ struct SimTenant {
   Units quota = 0;
   Placement placement = Placement::unset;  ///< of jobs that name none
 };
+/// From `at_ms` on the node takes no task, and before it only what has ended by then as estimated;
+/// from `until_ms` on it takes any again.
+struct DrainWindow {
+  TimeMs at_ms = 0;
+  std::optional<TimeMs> until_ms{};
+};
 struct SimNode {
   NodeTraits traits;
   ResourceVector capacity;
+  std::optional<DrainWindow> drain{};
 };
 struct Cluster {
   std::vector<std::string> resources;  ///< names, by index in a ResourceVector

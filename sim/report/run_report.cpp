@@ -160,6 +160,17 @@ std::string describe(const Scenario& scenario, const std::vector<PolicyRuns>& po
   return text;
 }
 
+bool any_job_has_rule(const Scenario& scenario) {
+  const auto has_rule = [](const auto& of) { return of.rule != nullptr; };
+  return std::any_of(scenario.generators.begin(), scenario.generators.end(), has_rule) ||
+         std::any_of(scenario.trace.jobs.begin(), scenario.trace.jobs.end(), has_rule);
+}
+
+bool has_drains(const Cluster& cluster) {
+  return std::any_of(cluster.nodes.begin(), cluster.nodes.end(),
+                     [](const SimNode& node) { return node.drain.has_value(); });
+}
+
 bool any_tenant_has_max(const Cluster& cluster) {
   const auto limits = [](const ResourceVector& max) {
     return std::any_of(max.amount.begin(), max.amount.end(),
@@ -195,7 +206,8 @@ Json estimate_json(const Estimate& estimate) {
 
 std::vector<std::string> notes_on(const Scenario& scenario,
                                   const std::vector<PolicyRuns>& policies) {
-  std::string no_limits, no_weights, no_tree, no_gangs, no_growth, no_preemption, no_services;
+  std::string no_limits, no_weights, no_tree, no_gangs, no_growth, no_preemption, no_services,
+      no_drains, no_nodes;
   const auto name = [](std::string& list, const std::string& policy) {
     list += (list.empty() ? "" : ", ") + policy;
   };
@@ -206,6 +218,8 @@ std::vector<std::string> notes_on(const Scenario& scenario,
     if (!needs_pool(policy.policy) && !grows_over_nodes(options)) name(no_growth, policy.policy);
     if (!knows_preemption(options)) name(no_preemption, policy.policy);
     if (!knows_services(options)) name(no_services, policy.policy);
+    if (!knows_drains(options)) name(no_drains, policy.policy);
+    if (needs_pool(policy.policy)) name(no_nodes, policy.policy);
     if (knows_limits(options)) continue;
     name(no_limits, policy.policy);
     name(knows_weights(policy.policy) ? no_tree : no_weights, policy.policy);
@@ -232,6 +246,10 @@ std::vector<std::string> notes_on(const Scenario& scenario,
   if (!no_services.empty() && has_services(scenario))
     notes.push_back("services are to " + no_services +
                     " tasks that run until the simulation's end");
+  if (!no_nodes.empty() && any_job_has_rule(scenario))
+    notes.push_back("labels and sites are not known to " + no_nodes + ": all nodes are one pool");
+  if (!no_drains.empty() && has_drains(scenario.cluster))
+    notes.push_back("drains are not known to " + no_drains + ": nodes take tasks all the time");
   return notes;
 }
 

@@ -56,6 +56,7 @@ Job draw_job(const Scenario& scenario, const Generator& generator, TimeMs submit
     job.run_ms = job.estimate_ms = std::max<TimeMs>(scenario.engine.end_ms - submit_ms, 1);
   job.min_units = generator.min_units;
   job.placement = generator.placement;
+  job.rule = generator.rule;
   job.is_gang = generator.is_gang;
   job.max_units = generator.max_units;
   job.grace_ms = generator.grace_ms;

@@ -48,6 +48,7 @@ struct Generator {
   Units max_units = 1;
   TimeMs grace_ms = 5000;  ///< so long a task that is told to end takes to do so
   Placement placement = Placement::unset;
+  PlacementRulePtr rule = nullptr;
   bool is_gang = false;  ///< the tasks of a job start at once
   PreemptionTerms preemption{.is_preemptible = true};
   bool is_service = false;  ///< `run_ms` and `estimate_factor` do not count

@@ -62,6 +62,9 @@ struct PolicyOptions {
 /// True where a service has no end to plan with, and is not stopped for others; elsewhere it is a
 /// task that runs until the simulation's end.
 [[nodiscard]] bool knows_services(const PolicyOptions& policy);
+/// True where nodes that are to drain take only what ends before, and then nothing; elsewhere they
+/// take what others do.
+[[nodiscard]] bool knows_drains(const PolicyOptions& policy);
 /// `invalid_input` for an unknown name, or when the policy cannot run such a workload.
 [[nodiscard]] Expected<std::unique_ptr<Scheduler>> make_scheduler(const PolicyOptions& options,
                                                                   const Cluster& cluster,

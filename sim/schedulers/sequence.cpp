@@ -1,6 +1,7 @@
 #include "sim/schedulers/sequence.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -102,6 +103,7 @@ SequenceScheduler::SequenceScheduler(const PolicyOptions& options, const Cluster
       queues_(options, cluster, workload, !initial.accounts.tenants.empty()),
       accounts_(cluster.tenants.size()),
       before_(cluster.tenants.size()) {
+  plan_drains(initial);
   for (const auto& running : initial.running) ++running_at_start_[running.task.job];
   for (TenantIndex i = 0; counts_time_ && i < before_.size(); ++i) {
     const TimeAccount account = cycle_.allocator().accounts().time().account(tenant_id(i));
@@ -109,8 +111,36 @@ SequenceScheduler::SequenceScheduler(const PolicyOptions& options, const Cluster
   }
 }
 
-// While nothing happens, the settlement of the last second does for all before it.
+void SequenceScheduler::plan_drains(const InitialState& initial) {
+  const std::set<NodeIndex> closed{initial.closed.begin(), initial.closed.end()};
+  for (NodeIndex node = 0; node < cluster_.nodes.size(); ++node) {
+    const auto& drain = cluster_.nodes[node].drain;
+    if (!drain || closed.contains(node)) continue;
+    cycle_.close_node_from(node_id(node), (counts_time_ ? began_ms_ : 0) + drain->at_ms);
+    drain_turns_.push_back({drain->at_ms, node, false});
+    if (drain->until_ms) drain_turns_.push_back({*drain->until_ms, node, true});
+  }
+  std::sort(drain_turns_.begin(), drain_turns_.end(), std::greater<>());
+}
+
+void SequenceScheduler::take(const DrainTurn& turn) {
+  const SimNode& node = cluster_.nodes[turn.node];
+  cycle_.close_node_from(node_id(turn.node), std::nullopt);
+  cycle_.set_node(node_id(turn.node), node.traits, node.capacity, turn.accepts);
+  if (turn.accepts) cycle_.beat(node_id(turn.node));
+}
+
 void SequenceScheduler::pass_to(TimeMs now) {
+  while (!drain_turns_.empty() && drain_turns_.back().at_ms <= now) {
+    pass_without_turns_to(drain_turns_.back().at_ms);
+    take(drain_turns_.back());
+    drain_turns_.pop_back();
+  }
+  pass_without_turns_to(now);
+}
+
+// While nothing happens, the settlement of the last second does for all before it.
+void SequenceScheduler::pass_without_turns_to(TimeMs now) {
   if (counts_time_)
     pass_time_to(now);
   else
@@ -133,14 +163,24 @@ void SequenceScheduler::pass_time_to(TimeMs now) {
 
 // What has grown pays until it has ended, also once it is told to: as a coordinator counts.
 void SequenceScheduler::settle_credits(TimeMs now) {
-  while (wakes_at() && *wakes_at() <= now) {
+  while (credits_due_at() && *credits_due_at() <= now) {
     *credits_since_ms_ += kSecond_ms;
     const bool has_grown = cycle_.settle_credits(kSecond_ms).has_value();
     if (!has_grown && !cycle_.allocator().may_reclaim()) credits_since_ms_.reset();
   }
 }
 
+std::optional<TimeMs> SequenceScheduler::changes_at() const {
+  if (drain_turns_.empty()) return std::nullopt;
+  return drain_turns_.back().at_ms;
+}
+
 std::optional<TimeMs> SequenceScheduler::wakes_at() const {
+  const auto credits = credits_due_at(), turn = changes_at();
+  return credits && turn ? std::min(credits, turn) : credits ? credits : turn;
+}
+
+std::optional<TimeMs> SequenceScheduler::credits_due_at() const {
   if (!credits_since_ms_) return std::nullopt;
   return *credits_since_ms_ + kSecond_ms;
 }

@@ -32,6 +32,7 @@ class SequenceScheduler final : public Scheduler {
   /// As long as anything has grown or would preempt, what must end is looked for each second, as a
   /// coordinator does.
   [[nodiscard]] std::optional<TimeMs> wakes_at() const override;
+  [[nodiscard]] std::optional<TimeMs> changes_at() const override;
   void finish() override { settle(); }
   [[nodiscard]] Account account(TenantIndex tenant) const override;
 
@@ -47,10 +48,21 @@ class SequenceScheduler final : public Scheduler {
   void take_back(Actions& actions);
   /// The attempt that ended. What was told to end waits again, unless its job is done.
   std::uint32_t end_attempt(TaskId task);
+  /// A drain begins, or is over.
+  struct DrainTurn {
+    TimeMs at_ms = 0;
+    NodeIndex node = 0;
+    bool accepts = false;
+    friend auto operator<=>(const DrainTurn&, const DrainTurn&) = default;
+  };
+  void plan_drains(const InitialState& initial);
+  void take(const DrainTurn& turn);
+  void pass_without_turns_to(TimeMs now);
   /// Where it counts time: everything up to now.
   void pass_time_to(TimeMs now);
   /// Credits for growth, each second.
   void settle_credits(TimeMs now);
+  [[nodiscard]] std::optional<TimeMs> credits_due_at() const;
   /// Brings the accounts up to now, where it counts time.
   void settle();
   /// False when nothing came of it.
@@ -65,6 +77,7 @@ class SequenceScheduler final : public Scheduler {
   DealCycle cycle_;
   const bool counts_time_;
   const LedgerMs began_ms_;                             ///< time 0, as the ledger has it
+  std::vector<DrainTurn> drain_turns_;                  ///< that are to come, the last first
   std::map<JobIndex, std::uint32_t> running_at_start_;  ///< the first so many tasks of a job
   WorkQueues queues_;
   std::vector<Account> accounts_;                ///< but for what the ledger knows

@@ -123,6 +123,8 @@ class Replay {
  private:
   static sim::JobIndex index_of(JobId job) { return static_cast<sim::JobIndex>(job.value - 1); }
   static bool is_event(const JournalRecord& record) {
+    // The plan itself is the simulator's from the beginning.
+    if (const auto* drained = std::get_if<NodeDrained>(&record.body)) return !drained->begins;
     return std::holds_alternative<JobSubmitted>(record.body) ||
            std::holds_alternative<TasksFinished>(record.body) ||
            std::holds_alternative<JobCancelled>(record.body);
@@ -218,6 +220,8 @@ sim::Cluster simulated_cluster(const Scenario& scenario) {
   sim::weigh_by_tree(cluster);
   for (const auto& node : scenario.nodes)
     cluster.nodes.push_back({node.traits, *catalog.to_vector(node.capacity, "")});
+  for (const auto& [place, drain_ms] : scenario.drains_ms)
+    cluster.nodes[place].drain = sim::DrainWindow{.at_ms = drain_ms};
   return cluster;
 }
 

@@ -164,6 +164,8 @@ Scenario draw_scenario(const ScenarioShape& shape, SplitMix64& random) {
     scenario.nodes.push_back(draw_node(i, random));
     if (shape.percent_devices > 0) draw_devices(scenario.nodes.back(), random);
   }
+  for (std::uint32_t i = 0; i < shape.drains; ++i)
+    scenario.drains_ms[i] = kSecond_ms + static_cast<std::int64_t>(random.below(200 * kSecond_ms));
   for (std::uint32_t i = 0; i < shape.jobs; ++i)
     scenario.jobs.push_back(draw_job(scenario, shape, random));
   return scenario;
@@ -181,6 +183,11 @@ ActorRun::ActorRun(const Scenario& scenario, SplitMix64& random, const ClusterSe
   cluster_.apply(declared);
   for (const auto& node : scenario.nodes) agents_.push_back(cluster_.join(node));
   ended_.resize(agents_.size());
+  for (const auto& [place, drain_ms] : scenario.drains_ms) {
+    const WallTime begins{kBegan.microseconds + drain_ms * 1000};
+    REQUIRE(cluster_.ask<Done>(PlanDrain{cluster_.operator_caller(),
+                                         scenario.nodes[place].traits.name, "a drill", begins, 0}));
+  }
 }
 
 /// Nodes report when something happens, however long nothing does.
@@ -241,10 +248,23 @@ void ActorRun::let_time_pass() {
   pass(static_cast<std::int64_t>(random_.below(most)));
 }
 
+/// What follows from a drain happens at the moment at which it begins.
+void ActorRun::pass(std::int64_t ms) {
+  const std::int64_t until = *now_ms_ + ms;
+  std::set<std::int64_t> moments;
+  for (const auto& [place, drain_ms] : scenario_.drains_ms)
+    if (drain_ms > *now_ms_ && drain_ms <= until) moments.insert(drain_ms);
+  for (const std::int64_t moment : moments) {
+    pass_between_drains(moment - *now_ms_);
+    beat_all();
+  }
+  pass_between_drains(until - *now_ms_);
+}
+
 /// The ledger is settled in the first second and in the last one, as in the simulator, which leaves
 /// out those in which nothing happens. With all of them nets would be the same, but not to the last
 /// unit who owes whom: what is owed would be rounded and netted more often.
-void ActorRun::pass(std::int64_t ms) {
+void ActorRun::pass_between_drains(std::int64_t ms) {
   const std::int64_t began = *now_ms_, until = began + ms;
   while (*now_ms_ < until) {
     const std::int64_t next = *now_ms_ / kSecond_ms * kSecond_ms + kSecond_ms;

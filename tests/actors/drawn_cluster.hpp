@@ -31,6 +31,7 @@ struct Scenario {
   std::vector<TenantSpec> groups;  ///< tenants with tenants; declared behind those
   std::vector<NodeSpec> nodes;
   std::vector<JobSpec> jobs;
+  std::map<std::size_t, std::int64_t> drains_ms;  ///< since the run began, by place in `nodes`
 };
 
 struct ScenarioShape {
@@ -47,6 +48,9 @@ struct ScenarioShape {
   /// Of the jobs so many preempt others; then all have priorities, and some may not be preempted.
   std::uint32_t percent_urgent = 0;
   std::uint32_t percent_services = 0;  ///< of the jobs
+  /// So many nodes, the first ones, are to drain within the first minutes; needs a ledger that
+  /// counts time.
+  std::uint32_t drains = 0;
 };
 
 /// Something may follow because a second has passed: nodes report in each, and all else happens in
@@ -79,6 +83,7 @@ class ActorRun {
   /// Mostly moments, now and then so long that tasks are late.
   void let_time_pass();
   void pass(std::int64_t ms);
+  void pass_between_drains(std::int64_t ms);
   /// In the simulator an elastic job ends as a whole, with its work. To whoever deals it is the
   /// same when one is cancelled: nothing of it starts any more, and what runs ends.
   void finish_elastic();

@@ -86,6 +86,23 @@ TEST_CASE("the simulator decides as the coordinator does by time for gangs among
   CHECK(all.grants > 100 * seeds.size());
 }
 
+TEST_CASE("the simulator decides as the coordinator does by time while nodes drain",
+          "[actor][property]") {
+  const auto seeds = seeds_to_try(6);
+  Comparison all;
+  for (const std::uint64_t seed : seeds) {
+    SplitMix64 random(seed);
+    const ScenarioShape shape{.tenants = 2 + static_cast<std::uint32_t>(random.below(4)),
+                              .nodes = 3 + static_cast<std::uint32_t>(random.below(4)),
+                              .jobs = 100,
+                              .percent_gangs = 15,
+                              .drains = 1 + static_cast<std::uint32_t>(random.below(2))};
+    CAPTURE(seed);
+    all += compare(shape, {.predict = draw_predict(random)}, 80, random);
+  }
+  CHECK(all.grants > 100 * seeds.size());
+}
+
 TEST_CASE("the simulator decides as the coordinator does by time for elastic jobs",
           "[actor][property][elastic]") {
   const auto seeds = seeds_to_try(3);

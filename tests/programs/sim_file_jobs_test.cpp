@@ -29,6 +29,29 @@ TEST_CASE("a generator's arrivals may start later", "[unit][sim-file]") {
   CHECK(scenario->generators.at(0).start_ms == 120'000);
 }
 
+TEST_CASE("a generator's jobs may ask for labels and sites", "[unit][sim-file]") {
+  const auto asking = [](const std::string& keys) {
+    return changed_in(changed("site: north,", "site: north, labels: {ssd: \"true\"},"),
+                      "duration: 1h\n", "duration: 1h\n" + keys);
+  };
+  const auto scenario =
+      parse_sim_file(asking("      labels: ssd == true\n      sites: [south, north]\n"), "s.yaml");
+  if (!scenario) FAIL(details(scenario.error()).message);
+  const auto jobs = draw_workload(*scenario, 1).jobs;
+  REQUIRE_FALSE(jobs.empty());
+  for (const auto& job : jobs) {
+    REQUIRE(job.rule);
+    CHECK(job.rule->sites == std::vector<std::string>{"south", "north"});
+    CHECK(job.rule->allows(scenario->cluster.nodes[0].traits));
+    CHECK_FALSE(job.rule->allows({"other", "north", {}}));
+  }
+  CHECK_THAT(refusal_of(asking("      sites: [south]\n")),
+             Catch::StartsWith("workload.generators[0].resources: ") &&
+                 Catch::Contains("fits no node that labels and sites allow"));
+  CHECK_THAT(refusal_of(asking("      labels: ssd ==\n")),
+             Catch::StartsWith("workload.generators[0].labels: "));
+}
+
 TEST_CASE("a generator's jobs may be gangs, and a trace's", "[unit][sim-file][gang]") {
   const auto scenario =
       parse_sim_file(changed("tasks: [1, 4]", "tasks: [2, 16]\n      gang: true"), "s.yaml");

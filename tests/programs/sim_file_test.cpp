@@ -239,6 +239,24 @@ TEST_CASE("a bad simulation file is refused with key and line", "[golden][sim-fi
   CHECK_THAT(refusal_of("seeds: 1\n"), Catch::StartsWith("nodes: "));
 }
 
+TEST_CASE("a simulation file says when nodes drain", "[unit][sim-file]") {
+  const auto with = [](const std::string& drain) {
+    return changed("site: north,", "site: north, drain: " + drain + ",");
+  };
+  const auto scenario = parse_sim_file(with("{at: 2h, until: 150m}"), "s.yaml");
+  REQUIRE(scenario);
+  for (const sim::SimNode& node : scenario->cluster.nodes) {
+    REQUIRE(node.drain);
+    CHECK(node.drain->at_ms == 7'200'000);
+    CHECK(node.drain->until_ms == 9'000'000);
+  }
+  CHECK_FALSE(parse_sim_file(with("{at: 2h}"), "s.yaml")->cluster.nodes[0].drain->until_ms);
+  CHECK_THAT(refusal_of(with("{until: 2h}")), Catch::StartsWith("nodes[0].drain.at: "));
+  CHECK_THAT(refusal_of(with("{at: 2h, until: 2h}")),
+             Catch::StartsWith("nodes[0].drain.until: '2h' is not after at"));
+  CHECK_THAT(refusal_of(with("{at: never}")), Catch::StartsWith("nodes[0].drain.at: 'never'"));
+}
+
 TEST_CASE("a simulation file's trace is looked for beside it", "[unit][sim-file]") {
   const TemporaryDirectory directory;
   const std::string file = directory / "s.yaml";

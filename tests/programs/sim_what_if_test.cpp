@@ -364,6 +364,29 @@ TEST_CASE("a node that is not up counts with what it runs", "[unit][what-if]") {
         std::vector<std::string>{"nodes that are not up take no task until the horizon: 1"});
 }
 
+TEST_CASE("a node whose drain is planned takes nothing from then on", "[unit][what-if]") {
+  SmallJournal journal;
+  fill(journal);
+  NodeDrained plan{.node = kNode, .reason = "new kernel"};
+  plan.begins = at_s(1100);
+  journal.add(1060, plan);
+  const auto asked = [&](std::int64_t horizon_ms) {
+    const auto question = what_if_question(journal.state.state(), node_that_is(NodeState::up), {},
+                                           {at_s(1070), horizon_ms, false});
+    REQUIRE(question);
+    return *question;
+  };
+  const auto question = asked(100'000);
+  CHECK(question.what_if.state.closed.empty());
+  REQUIRE(question.what_if.cluster.nodes[0].drain);
+  CHECK(question.what_if.cluster.nodes[0].drain->at_ms == 30'000);
+  CHECK_FALSE(question.what_if.cluster.nodes[0].drain->until_ms);
+  CHECK(question.facts.notes ==
+        std::vector<std::string>{
+            "nodes whose drain is planned take no task from then until the horizon: 1"});
+  CHECK(asked(20'000).facts.notes.empty());
+}
+
 TEST_CASE("a proposal names resources that the cluster has", "[unit][what-if]") {
   SmallJournal journal;
   TenantSpec spec;
