@@ -92,9 +92,8 @@ std::string meant_duration(std::string_view text) {
   return clock.empty() ? meant_word(whole) : clock;
 }
 
-caf::error bad_amount(std::string_view resource, std::string_view text, std::string expected) {
-  if (resource == "memory")
-    if (const std::string meant = meant_memory(text); !meant.empty()) expected = meant;
+caf::error bad_amount(std::string_view resource, std::string_view text,
+                      const std::string& expected) {
   return make_error(ErrorCode::invalid_input,
                     "'" + std::string{text} + "' is not an amount of " + std::string{resource} +
                         "; write " + expected,
@@ -155,6 +154,11 @@ std::string thousandths(Amount amount) {
   return text + "." + digits;
 }
 
+/// As it is written.
+std::string largest_amount(bool is_cpu, bool is_memory) {
+  return std::to_string(kMaxAmount) + (is_cpu ? "m" : is_memory ? "MiB" : "");
+}
+
 }  // namespace
 
 Expected<Amount> parse_amount(std::string_view resource, std::string_view text) {
@@ -169,10 +173,16 @@ Expected<Amount> parse_amount(std::string_view resource, std::string_view text) 
   const auto number = read_number(text);
   if (!number) return bad_amount(resource, text, expected);
   const auto factor = factor_of(suffixes, number->suffix);
-  if (!factor) return bad_amount(resource, text, expected);
-  const auto amount = scaled(*number, *factor);
-  if (!amount) return bad_amount(resource, text, expected);
-  return *amount;
+  if (!factor) {
+    const std::string meant = memory ? meant_memory(text) : "";
+    return bad_amount(resource, text, meant.empty() ? expected : meant);
+  }
+  if (const auto amount = scaled(*number, *factor)) return *amount;
+  if (number->nano * *factor / kNano <= kMaxAmount) return bad_amount(resource, text, expected);
+  return make_error(
+      ErrorCode::invalid_input,
+      "'" + std::string{text} + "' is too much; write at most " + largest_amount(cpu, memory),
+      std::string{resource});
 }
 
 Expected<NamedAmounts> parse_amounts(std::string_view text) {

@@ -89,6 +89,23 @@ TEST_CASE("a part of a gpu is an amount in thousandths, and whoever writes it ot
   CHECK(said("fpga", "0.5") == "'0.5' is not an amount of fpga; write a whole number");
 }
 
+TEST_CASE("whoever writes too much hears what the most is", "[unit][resources]") {
+  const auto said = [](std::string_view resource, std::string_view text) {
+    const auto error = details(parse_amount(resource, text).error());
+    CHECK(error.code == ErrorCode::invalid_input);
+    CHECK(error.field == resource);
+    const std::string start = "'" + std::string{text} + "' is too much; write at most ";
+    REQUIRE(error.message.starts_with(start));
+    const std::string most = error.message.substr(start.size());
+    CHECK(amount(resource, most) == kMaxAmount);
+    return most;
+  };
+  CHECK(said("memory", "99999999999999TiB") == std::to_string(kMaxAmount) + "MiB");
+  (void)said("memory", "1125899906842625");
+  (void)said("cpu", "99999999999999999");
+  (void)said("gpu", "999999999999999999");
+}
+
 TEST_CASE("units of other tools are refused with the one that would do", "[unit][resources]") {
   const auto memory = [](std::string_view text) {
     return details(parse_amount("memory", text).error()).message;
@@ -98,6 +115,7 @@ TEST_CASE("units of other tools are refused with the one that would do", "[unit]
   CHECK(memory("1.5 gib") == "'1.5 gib' is not an amount of memory; write 1.5GiB");
   const std::string any = "; write 512MiB, 2GiB, 1TiB or a number of MiB";
   CHECK(memory("64K") == "'64K' is not an amount of memory" + any);
+  CHECK(memory("1.0001MiB") == "'1.0001MiB' is not an amount of memory" + any);
   CHECK(memory("lots") == "'lots' is not an amount of memory" + any);
 
   const auto duration = [](std::string_view text) {
