@@ -6,6 +6,7 @@
 
 #include "input/placement.hpp"
 #include "model/job_validation.hpp"
+#include "model/text.hpp"
 
 namespace fairwater::inline input {
 namespace {
@@ -89,9 +90,9 @@ void fill_defaults(JobSpec& spec) {
   for (const auto& [name, amount] : {std::pair{"cpu", kDefaultCpu}, {"memory", kDefaultMemory}})
     if (!spec.profiled.all && std::find(left.begin(), left.end(), name) == left.end())
       spec.resources.emplace(name, amount);
-  if (spec.name.empty() && !spec.command.empty())
-    spec.name =
-        cut_text(std::filesystem::path{spec.command.front()}.filename().string(), kMaxJobNameBytes);
+  if (!spec.name.empty() || spec.command.empty()) return;
+  const std::string program = std::filesystem::path{spec.command.front()}.filename().string();
+  if (fault_of_text(program).empty()) spec.name = cut_text(program, kMaxJobNameBytes);
 }
 
 Expected<JobFile> parse_job_file(std::string_view text, const std::string& name) {

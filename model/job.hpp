@@ -103,7 +103,7 @@ inline constexpr std::int64_t kMaxGrace_ms = 3'600'000;
 /// them. The one measure by which specs are bounded, singly and per tenant.
 [[nodiscard]] std::size_t spec_bytes(const JobSpec& spec);
 
-/// `invalid_input` naming `reason` when it is too long to be kept.
+/// `invalid_input` naming `reason` when it is too long to be kept, or no UTF-8.
 [[nodiscard]] caf::error validate_reason(const std::string& reason);
 
 enum class TaskState : std::uint8_t {

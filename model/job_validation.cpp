@@ -7,6 +7,7 @@
 
 #include "model/lease.hpp"
 #include "model/tenant.hpp"
+#include "model/text.hpp"
 #include "policy/allocator/placement.hpp"
 #include "policy/gpu/node.hpp"
 
@@ -21,12 +22,6 @@ template <class Number>
 caf::error out_of_range(const char* field, Number value, Number least, Number most) {
   return invalid(field, std::to_string(value) + " is not between " + std::to_string(least) +
                             " and " + std::to_string(most));
-}
-
-bool has_control_character(const std::string& text) {
-  for (const char c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return true;
-  return false;
 }
 
 bool has_nul(const std::string& text) { return text.find('\0') != std::string::npos; }
@@ -48,7 +43,8 @@ caf::error check_names(const JobSpec& spec) {
   if (spec.name.size() > kMaxJobNameBytes)
     return invalid("name", std::to_string(spec.name.size()) + " bytes are more than " +
                                std::to_string(kMaxJobNameBytes));
-  if (has_control_character(spec.name)) return invalid("name", "has control characters");
+  if (auto fault = fault_of_text(spec.name); !fault.empty())
+    return invalid("name", std::move(fault));
   if (!spec.job_class.empty() && !is_valid_name(spec.job_class))
     return invalid("class", "'" + spec.job_class +
                                 "' is not a name: 1 to 63 letters, digits, '.', '_' and '-'");
@@ -336,9 +332,11 @@ Expected<Placement> parse_placement(std::string_view text) {
 }
 
 caf::error validate_reason(const std::string& reason) {
-  if (reason.size() <= kMaxReasonBytes) return {};
-  return invalid("reason", std::to_string(reason.size()) + " bytes are more than " +
-                               std::to_string(kMaxReasonBytes));
+  if (reason.size() > kMaxReasonBytes)
+    return invalid("reason", std::to_string(reason.size()) + " bytes are more than " +
+                                 std::to_string(kMaxReasonBytes));
+  if (!is_utf8(reason)) return invalid("reason", fault_of_text(reason));
+  return {};
 }
 
 Expected<AdmittedJob> validate(JobSpec spec) {

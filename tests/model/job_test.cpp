@@ -53,7 +53,10 @@ TEST_CASE("an invalid job is refused naming the field", "[unit][job]") {
   const Rejection rejections[] = {
       {"tenant", [](S& s) { s.tenant = "no such!"; }, invalid, "tenant", "'no such!'"},
       {"long name", [](S& s) { s.name.assign(201, 'x'); }, invalid, "name", "201 bytes"},
-      {"escape", [](S& s) { s.name = "a\x1b[2J"; }, invalid, "name", "control characters"},
+      {"escape", [](S& s) { s.name = "a\x1b[2J"; }, invalid, "name",
+       "'a\\x1b[2J' has control characters; leave them out"},
+      {"no UTF-8", [](S& s) { s.name = "caf\xe9"; }, invalid, "name",
+       "'caf\\xe9' is not UTF-8; write it in UTF-8"},
       {"class", [](S& s) { s.job_class = "a b"; }, invalid, "class", "'a b'"},
       {"no command", [](S& s) { s.command.clear(); }, invalid, "command", "is missing"},
       {"empty program", [](S& s) { s.command = {""}; }, invalid, "command", "is missing"},

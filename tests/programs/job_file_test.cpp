@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "model/job_validation.hpp"
+
 namespace fairwater {
 namespace {
 
@@ -96,6 +98,14 @@ TEST_CASE("a job file needs no more than a command", "[unit][job_file]") {
   CHECK(file->spec.name == "sort");
   CHECK(file->spec.tasks_max == 1);
   CHECK(file->spec.resources == NamedAmounts{{"cpu", 1000}, {"memory", 512}});
+}
+
+TEST_CASE("a program that cannot be shown gives the job no name", "[unit][job_file]") {
+  JobSpec spec;
+  spec.command = {"/opt/caf\xe9"};
+  fill_defaults(spec);
+  CHECK(spec.name.empty());
+  CHECK(validate(spec));
 }
 
 TEST_CASE("what has no effect is said when it is asked for", "[unit][job_file]") {
