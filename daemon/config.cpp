@@ -242,30 +242,6 @@ caf::error is_fixed(const char* field, const std::string& configured, const std:
                     field);
 }
 
-caf::error check_site(const std::string& site) {
-  if (is_valid_name(site)) return {};
-  return make_error(ErrorCode::invalid_input,
-                    "'" + site +
-                        "' is not a site's name, which jobs could give in sites: 1 to 63 letters, "
-                        "digits, '.', '_' and '-', starting with a letter or digit",
-                    "site");
-}
-
-caf::error check_labels(const std::map<std::string, std::string>& labels) {
-  const auto refuse = [](const std::string& key, const std::string& what) {
-    return make_error(ErrorCode::invalid_input,
-                      what +
-                          ", which no job's expression can name: write letters, digits, '_', "
-                          "'-', '.' and '/'",
-                      "labels." + key);
-  };
-  for (const auto& [key, value] : labels) {
-    if (!is_label_word(key)) return refuse(key, "the label is called '" + key + "'");
-    if (!is_label_word(value)) return refuse(key, "its value is '" + value + "'");
-  }
-  return {};
-}
-
 caf::error check_run_as_default(const std::string& text) {
   if (text == "per_tenant" || text == "agent") return {};
   const auto error = validate(run_as_from(text));
@@ -467,8 +443,8 @@ caf::error validate(const AgentConfig& config) {
                       "address");
   if (config.data.empty())
     return make_error(ErrorCode::invalid_input, "a data directory is needed", "data");
-  if (auto wrong = check_site(config.site)) return wrong;
-  if (auto wrong = check_labels(config.labels)) return wrong;
+  if (auto wrong = validate_site(config.site)) return wrong;
+  if (auto wrong = validate_labels(config.labels)) return wrong;
   if (auto wrong = validate(config.devices, config.resources)) return wrong;
   return check_run_as_default(config.run_as_default);
 }

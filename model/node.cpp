@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "model/tenant.hpp"
+#include "model/text.hpp"
 #include "policy/gpu/node.hpp"
 
 namespace fairwater::inline model {
@@ -36,6 +38,47 @@ bool is_valid_host(std::string_view host) {
            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                   std::string_view(".-_:%").find(c) != std::string_view::npos;
          });
+}
+
+caf::error validate_site(const std::string& site) {
+  if (is_valid_name(site)) return {};
+  return make_error(ErrorCode::invalid_input,
+                    quoted(site) +
+                        " is not a site's name, which jobs could give in sites: 1 to 63 letters, "
+                        "digits, '.', '_' and '-', starting with a letter or digit",
+                    "site");
+}
+
+caf::error validate_labels(const std::map<std::string, std::string>& labels) {
+  const auto refuse = [](const std::string& key, const std::string& what) {
+    return make_error(ErrorCode::invalid_input,
+                      what +
+                          ", which no job's expression can name: write letters, digits, '_', "
+                          "'-', '.' and '/'",
+                      "labels." + key);
+  };
+  std::size_t bytes = 0;
+  for (const auto& [key, value] : labels) {
+    if (!is_label_word(key)) return refuse(key, "the label is called " + quoted(key));
+    if (!is_label_word(value)) return refuse(key, "its value is " + quoted(value));
+    bytes += key.size() + value.size();
+  }
+  if (bytes <= kMaxNodeLabelsBytes) return {};
+  return make_error(ErrorCode::invalid_input,
+                    std::to_string(bytes) + " bytes of keys and values are more than " +
+                        std::to_string(kMaxNodeLabelsBytes),
+                    "labels");
+}
+
+caf::error validate_node_text(const char* field, const std::string& text) {
+  if (text.size() > kMaxNodeTextBytes)
+    return make_error(
+        ErrorCode::invalid_input,
+        std::to_string(text.size()) + " bytes are more than " + std::to_string(kMaxNodeTextBytes),
+        field);
+  if (auto fault = fault_of_text(text); !fault.empty())
+    return make_error(ErrorCode::invalid_input, std::move(fault), field);
+  return {};
 }
 
 caf::error validate(const std::vector<NodeDevices>& devices, const NamedAmounts& capacity) {

@@ -41,6 +41,17 @@ struct NodeSpec {
 [[nodiscard]] caf::error validate(const std::vector<NodeDevices>& devices,
                                   const NamedAmounts& capacity);
 
+/// `invalid_input` naming `site` where jobs could not name it in `sites`.
+[[nodiscard]] caf::error validate_site(const std::string& site);
+/// Labels of a node together: their keys and values.
+inline constexpr std::size_t kMaxNodeLabelsBytes = 64 * 1024;
+/// `invalid_input` naming `labels` where no job's expression could name them.
+[[nodiscard]] caf::error validate_labels(const std::map<std::string, std::string>& labels);
+/// What an agent says of itself in words.
+inline constexpr std::size_t kMaxNodeTextBytes = 64 * 1024;
+/// `invalid_input` naming `field` where the text cannot be shown.
+[[nodiscard]] caf::error validate_node_text(const char* field, const std::string& text);
+
 /// One start of an agent. An agent whose data directory was copied is told from the first one by
 /// it.
 struct AgentRun {

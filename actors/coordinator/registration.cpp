@@ -26,7 +26,7 @@ const std::string& name_of(const Registration& registration) {
   return registration.request->spec.traits.name;
 }
 
-NodeEntry* known_node(CoordinatorState& state, const std::string& name) {
+const NodeEntry* known_node(const CoordinatorState& state, const std::string& name) {
   const auto known = state.node_ids.find(name);
   return known == state.node_ids.end() ? nullptr : &state.nodes.at(known->second);
 }
@@ -96,8 +96,27 @@ caf::error check_cluster(const CoordinatorState& state, const RegisterNode& requ
 
 constexpr std::size_t kMaxShownAddressBytes = 100;
 
+/// A node keeps the site and labels that an earlier coordinator let it in with.
+caf::error check_words(const NodeEntry* known, const RegisterNode& request) {
+  const NodeTraits& traits = request.spec.traits;
+  const NodeTraits kept = known == nullptr ? NodeTraits{} : known->record.spec.traits;
+  if (known == nullptr || traits.site != kept.site)
+    if (auto wrong = validate_site(traits.site)) return wrong;
+  if (traits.labels != kept.labels)
+    if (auto wrong = validate_labels(traits.labels)) return wrong;
+  const std::pair<const char*, const std::string*> texts[] = {
+      {"limits", &request.spec.limits},
+      {"isolation", &request.spec.isolation},
+      {"instance", &request.spec.instance},
+      {"identity.runId", &request.identity.run.id}};
+  for (const auto& [field, text] : texts)
+    if (auto wrong = validate_node_text(field, *text)) return wrong;
+  return {};
+}
+
 caf::error check_request(const CoordinatorState& state, const RegisterNode& request) {
   const auto& name = request.spec.traits.name;
+  if (auto wrong = check_words(known_node(state, name), request)) return wrong;
   if (auto capacity = state.context->catalog.to_vector(request.spec.capacity, "resources");
       !capacity)
     return capacity.error();

@@ -59,7 +59,7 @@ void measure(ClusterFixture& cluster, FakeAgent& agent) {
 
 NodeSpec roomy_node() {
   NodeSpec spec;
-  spec.traits.name = "node1";
+  spec.traits = {"node1", "here", {}};
   spec.capacity = {{"cpu", 8000}, {"memory", 4096}};
   return spec;
 }

@@ -95,6 +95,67 @@ TEST_CASE("an agent of another cluster is refused, with both names, and stops no
   CHECK(status_of(one.cluster).granting);
 }
 
+TEST_CASE("an agent that says of its node what nobody can name or read is told so", "[actor]") {
+  OneNode one;
+  struct Refusal {
+    void (*spoil)(RegisterNode&);
+    const char* field;
+    const char* message;
+  };
+  const Refusal refusals[] = {
+      {[](RegisterNode& r) { r.spec.traits.site = "\xff"; }, "site",
+       "'\\xff' is not a site's name"},
+      {[](RegisterNode& r) { r.spec.traits.site.clear(); }, "site", "'' is not a site's name"},
+      {[](RegisterNode& r) { r.spec.traits.site.assign(5000, 'x'); }, "site", "xx..' is not"},
+      {[](RegisterNode& r) {
+         r.spec.traits.labels = {{"", "v"}};
+       },
+       "labels.", "called ''"},
+      {[](RegisterNode& r) {
+         r.spec.traits.labels = {{"k", "\x1b[2J"}};
+       },
+       "labels.k", "'\\x1b[2J'"},
+      {[](RegisterNode& r) {
+         r.spec.traits.labels = {{"k", std::string(70'000, 'v')}};
+       },
+       "labels", "70001 bytes"},
+      {[](RegisterNode& r) { r.spec.limits = "\xff"; }, "limits", "'\\xff' is not UTF-8"},
+      {[](RegisterNode& r) { r.spec.isolation = "a\nb"; }, "isolation", "control characters"},
+      {[](RegisterNode& r) { r.spec.instance.assign(70'000, 'i'); }, "instance", "70000 bytes"},
+      {[](RegisterNode& r) { r.identity.run.id = "\xff"; }, "identity.runId", "is not UTF-8"},
+  };
+  for (const auto& refusal : refusals) {
+    INFO(refusal.field << " " << refusal.message);
+    RegisterNode request;
+    request.spec = {{"node2", "here", {}}, {{"cpu", 1000}}, "another"};
+    request.joining = true;
+    request.join_hash = join_hash();
+    request.link = one.agent.link;
+    refusal.spoil(request);
+    const auto answer = one.cluster.ask<NodeRegistered>(request);
+    REQUIRE_FALSE(answer);
+    CHECK(details(answer.error()).code == ErrorCode::invalid_input);
+    CHECK(details(answer.error()).field == refusal.field);
+    CHECK_THAT(details(answer.error()).message, Catch::Contains(refusal.message));
+  }
+  CHECK(one.cluster.ask<NodeList>(ListNodes{one.cluster.operator_caller()})->nodes.size() == 1);
+}
+
+TEST_CASE("a node keeps the site and labels that it was once let in with", "[actor]") {
+  OneNode one;
+  FakeAgent old;
+  old.name = "node2";
+  old.credential.fill(2);
+  old.orders = std::make_shared<std::vector<AgentOrders>>();
+  const NodeSpec spec{{"node2", "my site", {{"k", "a b"}}}, {{"cpu", 1000}}, "another"};
+  REQUIRE(one.cluster.ask_actor<Committed>(
+      one.cluster.actors().context->ledger,
+      Commit{{NodeAdmitted{NodeId{2}, spec, old.credential, {}}}, 0}));
+  one.cluster.restart();
+  CHECK_FALSE(one.cluster.reattach(old));
+  CHECK(node_of(one.cluster, 1).record.spec == spec);
+}
+
 TEST_CASE("who joins with what it saw in no cluster is let in", "[actor]") {
   OneNode one;
   auto spec = node_of(one.cluster).record.spec;
