@@ -1,5 +1,6 @@
 #include "model/job.hpp"
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <utility>
@@ -79,6 +80,17 @@ JobState state_of(const JobRecord& job) {
 
 bool is_terminal(JobState state) {
   return state == JobState::succeeded || state == JobState::failed || state == JobState::cancelled;
+}
+
+TaskResult plausible(TaskResult result) {
+  constexpr std::int32_t kMostStatus = 255, kMostSignal = 127;
+  result.exit_code = std::clamp(result.exit_code, 0, kMostStatus);
+  result.signal = std::clamp(result.signal, 0, kMostSignal);
+  result.started_at = shown_time(result.started_at);
+  result.finished_at = shown_time(result.finished_at);
+  result.cpu_ms = std::clamp<std::int64_t>(result.cpu_ms, 0, kMaxAmount);
+  result.peak_memory_kib = std::clamp<std::int64_t>(result.peak_memory_kib, 0, kMaxAmount);
+  return result;
 }
 
 std::string text_of(const TaskKey& task) {

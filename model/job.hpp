@@ -149,6 +149,10 @@ struct TaskResult {
   friend bool operator==(const TaskResult&, const TaskResult&) = default;
 };
 
+/// As it is kept of an agent that counts wrong: in the ranges that statuses, signals, times and
+/// sums of resources have.
+[[nodiscard]] TaskResult plausible(TaskResult result);
+
 /// What a task is given at a step: `resources`, and from step 1 on their memory by
 /// ProfiledAmounts::memory_steps. A step beyond them is the last.
 [[nodiscard]] NamedAmounts amounts_at(const JobSpec& spec, std::uint32_t memory_step);

@@ -1,7 +1,5 @@
 #include "model/time.hpp"
 
-#include <algorithm>
-
 #include "model/usage.hpp"
 
 namespace fairwater::inline model {
@@ -10,7 +8,7 @@ std::string utc_seconds(WallTime time) {
   const auto two_digits = [](std::int64_t number) {
     return (number < 10 ? "0" : "") + std::to_string(number);
   };
-  const std::int64_t seconds = std::max<std::int64_t>(time.microseconds, 0) / 1'000'000;
+  const std::int64_t seconds = shown_time(time).microseconds / 1'000'000;
   const auto day = static_cast<DayNumber>(seconds / 86'400);
   const std::int64_t second = seconds % 86'400;
   return iso_date(day) + "T" + two_digits(second / 3600) + ":" + two_digits(second / 60 % 60) +

@@ -1,6 +1,7 @@
 // Points in time and durations as plain numbers with their unit in the type.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <compare>
 #include <cstdint>
@@ -23,6 +24,11 @@ struct WallTime {
               .count()};
 }
 
+/// The nearest that people can be shown: from 1970 to the end of 9999.
+[[nodiscard]] constexpr WallTime shown_time(WallTime time) {
+  constexpr std::int64_t kLast = 253'402'300'799'999'999;
+  return {std::clamp<std::int64_t>(time.microseconds, 0, kLast)};
+}
 /// In UTC, without fraction and zone: `2026-11-21T01:26:53`.
 [[nodiscard]] std::string utc_seconds(WallTime time);
 /// With the zone: `2026-11-21T01:26:53Z`.

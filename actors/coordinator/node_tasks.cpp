@@ -70,12 +70,12 @@ ReportOutcome NodeTasks::take_report(const AgentReport& report, bool registering
   for (const auto& result : report.finished) {
     named.insert(result.task);
     if (!assigned_.contains(result.task) && result.task.incarnation < incarnation) {
-      if (settling_.insert(result.task).second) outcome.disowned.push_back(result);
+      if (settling_.insert(result.task).second) outcome.disowned.push_back(plausible(result));
     } else if (!assigned_.contains(result.task)) {
       outcome.acknowledge.push_back(result.task);
     } else if (settling_.insert(result.task).second) {
       const bool failed = result.reason == EndReason::launch_failed;
-      (failed ? outcome.failed_launches : outcome.settle).push_back(result);
+      (failed ? outcome.failed_launches : outcome.settle).push_back(plausible(result));
     }
   }
   for (const auto& task : report.running) {

@@ -51,7 +51,7 @@ std::string Table::str() const {
 }
 
 std::string iso_time(WallTime time) {
-  return fmt::format("{}.{:06}Z", utc_seconds(time), time.microseconds % 1'000'000);
+  return fmt::format("{}.{:06}Z", utc_seconds(time), shown_time(time).microseconds % 1'000'000);
 }
 
 std::string table_time(WallTime time) { return time ? utc_text(time) : "-"; }

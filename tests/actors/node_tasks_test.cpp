@@ -1,6 +1,8 @@
 // What a node's actor knows of the tasks granted to its machine.
 #include "actors/coordinator/node_tasks.hpp"
 
+#include <limits>
+
 #include <catch2/catch.hpp>
 
 namespace fairwater {
@@ -40,6 +42,28 @@ AgentReport report(std::vector<TaskKey> running, std::vector<TaskResult> finishe
 }
 
 }  // namespace
+
+TEST_CASE("A result is kept in the ranges that results have", "[unit]") {
+  NodeTasks tasks = two_tasks();
+  constexpr auto kLeast = std::numeric_limits<std::int64_t>::min();
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  TaskResult odd = result(key(0), EndReason::signalled), low = result(key(1));
+  odd.exit_code = 3'000'000;
+  odd.signal = 500;
+  odd.started_at = {kMost};
+  odd.cpu_ms = odd.peak_memory_kib = kMost;
+  low.exit_code = low.signal = -5;
+  low.finished_at = {kLeast};
+  low.cpu_ms = low.peak_memory_kib = kLeast;
+  const auto settled = tasks.take_report(report({}, {odd, low}), false, 0).settle;
+  REQUIRE(settled.size() == 2);
+  CHECK(settled[0].exit_code == 255);
+  CHECK(settled[0].signal == 127);
+  CHECK(settled[0].started_at == WallTime{253'402'300'799'999'999});
+  CHECK(settled[0].cpu_ms == kMaxAmount);
+  CHECK(settled[0].peak_memory_kib == kMaxAmount);
+  CHECK(settled[1] == result(key(1)));
+}
 
 TEST_CASE("The word on a job's members is kept while it has tasks here", "[unit]") {
   NodeTasks tasks = two_tasks();

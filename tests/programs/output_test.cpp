@@ -1,5 +1,7 @@
 #include "cli/core/output.hpp"
 
+#include <limits>
+
 #include <catch2/catch.hpp>
 
 namespace fairwater {
@@ -27,6 +29,8 @@ TEST_CASE("times are ISO 8601 in UTC", "[unit][output]") {
   CHECK(json_time(time) == "2026-11-21T01:26:53.000042Z");
   CHECK(table_time({}) == "-");
   CHECK(json_time({}).is_null());
+  CHECK(iso_time({-1}) == "1970-01-01T00:00:00.000000Z");
+  CHECK(iso_time({std::numeric_limits<std::int64_t>::max()}) == "9999-12-31T23:59:59.999999Z");
 }
 
 TEST_CASE("durations show the two largest units that matter", "[unit][output]") {
