@@ -14,6 +14,11 @@ caf::error refuse(const std::string& resource, const std::string& message) {
   return make_error(ErrorCode::invalid_input, message, "devices." + resource);
 }
 
+bool has_leading_zero(std::string_view id) {
+  return id.size() > 1 && id.front() == '0' &&
+         id.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 /// What a task asks of one resource: so many devices, so much of each.
 struct Asked {
   std::size_t count = 0;
@@ -89,6 +94,10 @@ caf::error validate(const NamedDevices& devices, const NamedAmounts& amounts) {
         return refuse(resource, "'" + id +
                                     "' is not an id: 1 to 63 letters, digits, '.', '_' and '-', "
                                     "starting with a letter or digit");
+      if (has_leading_zero(id))
+        return refuse(resource, "'" + id +
+                                    "' is a number with a zero before it, which is another "
+                                    "name of the same device; leave the zero out");
       const std::string name = device_name(resource, id);
       if (!names.insert(name).second) return refuse(resource, "two devices are called " + name);
     }

@@ -168,6 +168,10 @@ TEST_CASE("Lists of devices that cannot be meant are refused", "[process][device
   CHECK(said({{"gpu", {"0"}}}, {{"gpu", 2}}) ==
         "devices.gpu: 1 ids, but resources.gpu is 2; name as many, or leave the amount out");
   CHECK(said({{"gpu", {"0", "0"}}}) == "devices.gpu: two devices are called gpu0");
+  CHECK(said({{"gpu", {"00", "0"}}}) ==
+        "devices.gpu: '00' is a number with a zero before it, which is another name of the same "
+        "device; leave the zero out");
+  CHECK(said({{"gpu", {"0", "10", "0a", "00a"}}}).empty());
   CHECK(said({{"gpu", {"12"}}, {"gpu1", {"2"}}}) == "devices.gpu1: two devices are called gpu12");
   CHECK(said({{"gpu", {"a"}}, {"nic", {"a"}}}) == "devices.nic: two devices are called a");
   CHECK_THAT(said({{"gpu", {"0,1"}}}), Catch::StartsWith("devices.gpu: '0,1' is not an id"));
