@@ -1,9 +1,11 @@
 #include "sim/report/scenario.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <mutex>
+#include <numeric>
 #include <thread>
 #include <utility>
 
@@ -64,9 +66,31 @@ Job draw_job(const Scenario& scenario, const Generator& generator, TimeMs submit
   return job;
 }
 
-TimeMs default_sample(const Scenario& scenario, const Workload& workload) {
-  TimeMs end = scenario.engine.end_ms;
-  if (end == 0 && !workload.jobs.empty()) end = workload.jobs.back().submit_ms;
+/// How long all of the job's tasks take together, with its least units.
+double task_ms(const Job& job) {
+  if (!job.task_run_ms.empty())
+    return std::accumulate(job.task_run_ms.begin(), job.task_run_ms.end(), 0.0);
+  const std::uint32_t tasks = job.least_tasks > 0 ? job.least_tasks : job.tasks;
+  return static_cast<double>(job.run_ms) * tasks;
+}
+
+/// Not before this all work is done, if no node is left with room too small.
+TimeMs least_end_ms(const Cluster& cluster, const Workload& workload) {
+  const ResourceVector total = total_capacity(cluster);
+  std::array<double, kMaxResources> work{};
+  for (const Job& job : workload.jobs) {
+    const ResourceVector held = demand_of(job, job.min_units);
+    for (std::size_t r = 0; r < kMaxResources; ++r)
+      work[r] += static_cast<double>(held[r]) * task_ms(job);
+  }
+  double end = workload.jobs.empty() ? 0 : static_cast<double>(workload.jobs.back().submit_ms);
+  for (std::size_t r = 0; r < kMaxResources; ++r)
+    if (total[r] > 0) end = std::max(end, work[r] / static_cast<double>(total[r]));
+  return static_cast<TimeMs>(end);
+}
+
+TimeMs default_sample(TimeMs end, const Cluster& cluster, const Workload& workload) {
+  if (end == 0) end = least_end_ms(cluster, workload);
   return std::max<TimeMs>(end / kSamplesPerRun, 1);
 }
 
@@ -128,7 +152,8 @@ Expected<RunMetrics> run_once(const Scenario& scenario, std::uint64_t seed) {
   auto scheduler = make_scheduler(scenario.policy, cluster, workload);
   if (!scheduler) return scheduler.error();
   MetricsOptions options = scenario.metrics;
-  if (options.sample_ms == 0) options.sample_ms = default_sample(scenario, workload);
+  if (options.sample_ms == 0)
+    options.sample_ms = default_sample(scenario.engine.end_ms, cluster, workload);
   if (options.horizon_ms == 0) options.horizon_ms = scenario.engine.end_ms;
   options.with_preemption = has_preempting_jobs(scenario);
   options.with_services = has_services(scenario);

@@ -93,6 +93,25 @@ TEST_CASE("every policy does all the work of a scenario", "[unit][sim]") {
   }
 }
 
+TEST_CASE("a run has some hundred samples, also where all work is there at once", "[unit][sim]") {
+  Scenario scenario = small_scenario();
+  for (auto& generator : scenario.generators) {
+    generator.arrivals = ArrivalProcess::backlog;
+    generator.jobs = 50;
+    generator.demand = {{1000, 1000}};
+    generator.run_ms = {3'600'000, 3'600'000};
+  }
+  for (const auto policy : {"sequence", "fifo", "qrea"}) {
+    CAPTURE(policy);
+    scenario.policy.name = policy;
+    const auto run = run_once(scenario, 1);
+    REQUIRE(run);
+    CHECK(run->unfinished_jobs == 0);
+    CHECK(run->samples.size() >= 300);
+    CHECK(run->samples.size() <= 400);
+  }
+}
+
 TEST_CASE("more seeds narrow the interval, threads change nothing", "[unit][sim]") {
   Scenario scenario = small_scenario();
   const auto one = run_all(scenario, 1, [](double) {});
