@@ -186,9 +186,10 @@ caf::result<ReportReply> take_report(NodeSelf self, const AgentReport& report, b
   state.runs_lost_life = outcome.runs_lost_life;
   auto released = keys_of(outcome.settle);
   for (const auto& key : keys_of(outcome.failed_launches)) released.push_back(key);
-  send_beat(self, std::move(released));
   auto promise = self->make_response_promise<ReportReply>();
   commit_report(self, std::move(outcome), was_lost, promise);
+  // The ledger has the results by now, so whatever is granted in their room stands behind them.
+  send_beat(self, std::move(released));
   return promise;
 }
 

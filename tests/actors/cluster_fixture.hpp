@@ -56,6 +56,9 @@ class ClusterFixture {
   void copy_ledger();
   void restore_ledger();
   void run();
+  /// From now on others go before the ledger's actor, as where a disk takes its time: what follows
+  /// from a result is decided before that is durable.
+  void let_ledger_wait() { ledger_waits_ = true; }
   void advance(std::int64_t milliseconds);
 
   /// Asks the frontend; the answer or the error.
@@ -145,6 +148,7 @@ class ClusterFixture {
   caf::actor_system_config config_;
   std::unique_ptr<caf::actor_system> system_;
   std::optional<Cluster> cluster_;
+  bool ledger_waits_ = false;
   std::vector<AgentLink> links_;
   std::vector<std::string> fatal_;
 };

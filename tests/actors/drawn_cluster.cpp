@@ -178,6 +178,7 @@ ActorRun::ActorRun(const Scenario& scenario, SplitMix64& random, const ClusterSe
       counts_time_(accounting == Accounting::time),
       in_seconds_(lives_in_seconds(scenario.jobs)),
       cluster_(settings_with_clock(settings), accounting) {
+  cluster_.let_ledger_wait();
   auto declared = scenario.tenants;
   declared.insert(declared.end(), scenario.groups.begin(), scenario.groups.end());
   cluster_.apply(declared);

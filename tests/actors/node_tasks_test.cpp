@@ -5,6 +5,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "actors/coordinator/node.hpp"
+#include "tests/actors/cluster_fixture.hpp"
+
 namespace fairwater {
 namespace {
 
@@ -235,6 +238,36 @@ TEST_CASE("A task that is given back is settled by no result that comes later", 
   const auto outcome = tasks.take_report(report({key(1)}, {result(key(0))}), false, 0);
   CHECK(outcome.settle.empty());
   CHECK(outcome.acknowledge == std::vector{key(0)});
+}
+
+TEST_CASE("Results are on their way to the ledger before their room may be given away", "[actor]") {
+  ClusterFixture cluster;
+  auto& system = cluster.actors().coordinator->home_system();
+  const auto heard = std::make_shared<std::vector<std::string>>();
+  // One mailbox for both of them shows in which order the node tells them.
+  const caf::actor both = system.spawn([heard]() -> caf::behavior {
+    return {[heard](const NodeBeat& beat) {
+              if (!beat.released.empty()) heard->emplace_back("coordinator");
+            },
+            [heard](const Commit&) -> caf::result<Committed> {
+              heard->emplace_back("ledger");
+              return make_error(ErrorCode::unavailable, "not now");
+            }};
+  });
+  auto context = std::make_shared<ClusterContext>(*cluster.actors().context);
+  context->ledger = caf::actor_cast<LedgerActor>(both);
+  NodeRecord record;
+  record.id = NodeId{1};
+  const NodeActor node =
+      spawn_node(system, context, caf::actor_cast<NodeBeatSink>(both), std::move(record),
+                 {{.task = key(0),
+                   .order_of_job = std::make_shared<LaunchOrder>(order(key(0))),
+                   .tenant = {}}});
+  caf::anon_send(node, report({}, {result(key(0))}));
+  cluster.run();
+  CHECK(*heard == std::vector<std::string>{"ledger", "coordinator"});
+  caf::anon_send_exit(node, caf::exit_reason::user_shutdown);
+  caf::anon_send_exit(both, caf::exit_reason::user_shutdown);
 }
 
 }  // namespace fairwater

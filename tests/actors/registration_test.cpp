@@ -127,7 +127,9 @@ TEST_CASE("an agent that says of its node what nobody can name or read is told s
   for (const auto& refusal : refusals) {
     INFO(refusal.field << " " << refusal.message);
     RegisterNode request;
-    request.spec = {{"node2", "here", {}}, {{"cpu", 1000}}, "another"};
+    request.spec.traits = {"node2", "here", {}};
+    request.spec.capacity = {{"cpu", 1000}};
+    request.spec.instance = "another";
     request.joining = true;
     request.join_hash = join_hash();
     request.link = one.agent.link;
@@ -147,7 +149,10 @@ TEST_CASE("a node keeps the site and labels that it was once let in with", "[act
   old.name = "node2";
   old.credential.fill(2);
   old.orders = std::make_shared<std::vector<AgentOrders>>();
-  const NodeSpec spec{{"node2", "my site", {{"k", "a b"}}}, {{"cpu", 1000}}, "another"};
+  NodeSpec spec;
+  spec.traits = {"node2", "my site", {{"k", "a b"}}};
+  spec.capacity = {{"cpu", 1000}};
+  spec.instance = "another";
   REQUIRE(one.cluster.ask_actor<Committed>(
       one.cluster.actors().context->ledger,
       Commit{{NodeAdmitted{NodeId{2}, spec, old.credential, {}}}, 0}));
