@@ -1,6 +1,7 @@
 #include "rpc/client.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <optional>
 
@@ -20,8 +21,8 @@ namespace {
 constexpr auto kCallTimeout = 60 * kj::SECONDS;
 /// Verifying reads the whole journal.
 constexpr auto kVerifyTimeout = 660 * kj::SECONDS;
-/// Calls that submit_all keeps in flight: below what a server admits per connection.
-constexpr std::size_t kSubmitWindow = 128;
+/// Of many calls at once so many are in flight: below what a server admits per connection.
+constexpr std::size_t kCallsInFlight = 128;
 
 template <class Value>
 void append(std::vector<Value>& values, std::vector<Value> more) {
@@ -146,16 +147,19 @@ class Client::Impl {
   }
 
   std::vector<Expected<JobId>> submit_all(const std::vector<JobSpec>& specs) {
-    std::vector<Expected<JobId>> ids(specs.size(), JobId{});
-    const auto done = on_loop<bool>([&] {
-      auto lanes = kj::heapArrayBuilder<kj::Promise<void>>(std::min(kSubmitWindow, specs.size()));
-      next_submission_ = 0;
-      for (std::size_t i = 0; i < std::min(kSubmitWindow, specs.size()); ++i)
-        lanes.add(submit_next(specs, ids));
-      return kj::joinPromises(lanes.finish()).then([]() -> Expected<bool> { return true; });
+    return answers_to<JobId>(specs.size(), [&](std::size_t index) {
+      auto request = session()->submitJobRequest();
+      encode(specs[index], request.initSpec());
+      return answer_to(request, kCallTimeout,
+                       [](auto& response) { return JobId{response.getId()}; });
     });
-    if (!done) std::fill(ids.begin(), ids.end(), Expected<JobId>(done.error()));
-    return ids;
+  }
+
+  std::vector<Expected<Done>> cancel_all(const std::vector<JobId>& ids, const std::string& reason) {
+    return answers_to<Done>(ids.size(), [&](std::size_t index) {
+      auto request = request_for(*session(), CancelJob{{}, ids[index], reason});
+      return answer_to(request, kCallTimeout, [](auto&) { return Done{}; });
+    });
   }
 
   [[nodiscard]] const Caller& caller() const { return caller_; }
@@ -230,23 +234,44 @@ class Client::Impl {
     });
   }
 
-  kj::Promise<void> submit_next(const std::vector<JobSpec>& specs,
-                                std::vector<Expected<JobId>>& ids) {
-    if (next_submission_ == specs.size()) return kj::READY_NOW;
-    const std::size_t index = next_submission_++;
-    auto request = session()->submitJobRequest();
-    encode(specs[index], request.initSpec());
-    return answer_to(request, kCallTimeout, [](auto& response) { return JobId{response.getId()}; })
-        .then([&ids, index](Expected<JobId>&& id) { ids[index] = std::move(id); },
-              [&ids, index](kj::Exception&& fault) { ids[index] = translate_fault(fault); })
-        .then([this, &specs, &ids] { return submit_next(specs, ids); });
+  /// Many calls at once; `make(index)` makes one and promises its answer.
+  template <class Value>
+  struct ManyCalls {
+    std::function<kj::Promise<Expected<Value>>(std::size_t)> make;
+    std::vector<Expected<Value>> answers;
+    std::size_t next = 0;
+  };
+
+  template <class Value, class Make>
+  std::vector<Expected<Value>> answers_to(std::size_t count, Make make) {
+    ManyCalls<Value> calls{std::move(make), std::vector<Expected<Value>>(count, Value{}), 0};
+    const auto done = on_loop<bool>([&] {
+      const std::size_t lanes = std::min(kCallsInFlight, count);
+      auto promises = kj::heapArrayBuilder<kj::Promise<void>>(lanes);
+      for (std::size_t i = 0; i < lanes; ++i) promises.add(make_next(calls));
+      return kj::joinPromises(promises.finish()).then([]() -> Expected<bool> { return true; });
+    });
+    if (!done) std::fill(calls.answers.begin(), calls.answers.end(), Expected<Value>(done.error()));
+    return std::move(calls.answers);
+  }
+
+  template <class Value>
+  static kj::Promise<void> make_next(ManyCalls<Value>& calls) {
+    if (calls.next == calls.answers.size()) return kj::READY_NOW;
+    const std::size_t index = calls.next++;
+    return calls.make(index)
+        .then(
+            [&calls, index](Expected<Value>&& answer) { calls.answers[index] = std::move(answer); },
+            [&calls, index](kj::Exception&& fault) {
+              calls.answers[index] = translate_fault(fault);
+            })
+        .then([&calls] { return make_next(calls); });
   }
 
   // Used on the loop's thread only.
   Loop* loop_ = nullptr;
   kj::Own<RpcClient> rpc_;
   kj::Own<Session> session_;
-  std::size_t next_submission_ = 0;
 
   AddressList addresses_;
   const std::string token_;
@@ -409,6 +434,13 @@ Expected<JobDetail> Client::show_job(JobId id) {
 
 caf::error Client::cancel_job(JobId id, const std::string& reason) {
   return error_of(call(CancelJob{{}, id, reason}));
+}
+
+std::vector<caf::error> Client::cancel_jobs(const std::vector<JobId>& ids,
+                                            const std::string& reason) {
+  std::vector<caf::error> errors;
+  for (const auto& answer : impl_->cancel_all(ids, reason)) errors.push_back(error_of(answer));
+  return errors;
 }
 
 Expected<JobRecord> Client::wait_job(JobId id, std::int64_t timeout_ms) {

@@ -78,6 +78,10 @@ class Client {
   [[nodiscard]] Expected<std::vector<JobRecord>> list_jobs(const JobQuery& query);
   [[nodiscard]] Expected<JobDetail> show_job(JobId id);
   [[nodiscard]] caf::error cancel_job(JobId id, const std::string& reason);
+  /// Many at once, as submit_all: an error each, or none. They are not asked elsewhere where this
+  /// coordinator does not lead.
+  [[nodiscard]] std::vector<caf::error> cancel_jobs(const std::vector<JobId>& ids,
+                                                    const std::string& reason);
   /// The job when it is terminal, or as it is after `timeout_ms` (at most 60,000).
   [[nodiscard]] Expected<JobRecord> wait_job(JobId id, std::int64_t timeout_ms);
   [[nodiscard]] Expected<Explanation> explain(JobId id, std::uint32_t index);

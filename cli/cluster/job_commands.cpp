@@ -1,6 +1,7 @@
 // job list | show | logs | cancel | wait | explain; submit and run are in job_submit.cpp
 #include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "cli/cluster/commands.hpp"
@@ -122,23 +123,27 @@ int logs(const Context& context, const LogOptions& options) {
   return kExitDone;
 }
 
-/// One that has ended keeps none of the others. `all` are those that have not: one that ended
-/// meanwhile is none of them.
+/// Many are under way at once, since each waits until it is durable: what goes wrong with one keeps
+/// none of the others. `all` are those that have not ended: one that did meanwhile is none of them.
 int cancel(const Context& context, Client& client, const CancelOptions& options) {
   const auto ids = resolve_job_ids(client, options.ids);
   if (!ids) return context.fail(ids.error());
   Json cancelled = Json::array();
   std::vector<caf::error> failures;
-  for (const JobId id : *ids) {
-    const auto error = client.cancel_job(id, options.reason);
+  bool has_gone_wrong = false;
+  const auto note = [&](JobId id, const caf::error& error) {
     const bool has_ended = error && details(error).code == ErrorCode::wrong_state;
     if (!error) {
       cancelled.push_back(id.value);
       if (!context.json()) context.print_line("cancelled job " + std::to_string(id.value));
-    } else if (!has_ended || options.ids != "all") {
+    } else if (has_ended ? options.ids != "all" : !std::exchange(has_gone_wrong, true)) {
       failures.push_back(error);
     }
-    if (error && !has_ended) break;
+  };
+  const auto errors = client.cancel_jobs(*ids, options.reason);
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    const bool is_elsewhere = errors[i] && details(errors[i]).code == ErrorCode::not_leader;
+    note((*ids)[i], is_elsewhere ? client.cancel_job((*ids)[i], options.reason) : errors[i]);
   }
   if (context.json() && failures.empty()) context.print_json(Json{{"cancelled", cancelled}});
   if (context.json() && failures.size() > 1) failures.resize(1);

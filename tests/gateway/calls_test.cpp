@@ -1,5 +1,6 @@
 // Every call of the control protocol, from a client over TCP to the frontend and back.
 #include <map>
+#include <thread>
 
 #include "rpc/tokens.hpp"
 #include "tests/gateway/fake_frontend.hpp"
@@ -410,6 +411,25 @@ TEST_CASE("a thousand submissions at once are all answered, each with its own jo
   // The frontend numbers submissions in the order in which it sees them.
   for (std::uint64_t id = 1; id <= 999; ++id)
     CHECK(coordinator.seen->submissions.take().name == by_id[id]);
+}
+
+TEST_CASE("many jobs are cancelled without waiting for one after the other", "[gateway]") {
+  FakeCoordinator coordinator;
+  const auto client = coordinator.client(kTenantToken);
+  std::vector<JobId> ids{kHeldJob};
+  for (std::uint64_t id = 1001; id <= 1999; ++id) ids.push_back(JobId{id});
+  std::vector<caf::error> errors;
+  std::thread canceller([&] { errors = client->cancel_jobs(ids, "no need"); });
+  // All are asked for while the first one is not answered.
+  for (const JobId id : ids) {
+    const auto request = coordinator.seen->requests.take();
+    if (!std::holds_alternative<CancelJob>(request)) break;
+    CHECK(std::get<CancelJob>(request).id == id);
+  }
+  coordinator.release_waits();
+  canceller.join();
+  REQUIRE(errors.size() == ids.size());
+  for (const auto& error : errors) CHECK_FALSE(error);
 }
 
 TEST_CASE("a client whose coordinator has gone says so", "[gateway]") {

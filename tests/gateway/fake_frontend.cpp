@@ -180,6 +180,12 @@ caf::result<JobRecord> answer(FakeFrontendSelf self, Seen& seen, const WaitJob& 
   return sample_job();
 }
 
+caf::result<Done> answer(FakeFrontendSelf self, Seen& seen, const CancelJob& request) {
+  seen.requests.put(request);
+  if (request.id == kHeldJob) return hold(self, Done{});
+  return Done{};
+}
+
 caf::result<LogChunk> answer(FakeFrontendSelf, Seen& seen, const ReadLog& request) {
   if (request.offset == kLargeLogOffset) return LogChunk{std::string(kLargeLogBytes, 'x'), false};
   seen.requests.put(request);

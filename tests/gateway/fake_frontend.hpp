@@ -25,8 +25,8 @@ inline const std::string kTenantToken = "fw_tn_physics";
 inline const std::string kUserToken = "fw_tn_ada";
 inline const std::string kJoinToken = "fw_jn_join";
 
-/// WaitJob for this job is not answered before FakeCoordinator::release_waits, nor is RevokeToken
-/// for this token.
+/// WaitJob and CancelJob for this job are not answered before FakeCoordinator::release_waits, nor
+/// is RevokeToken for this token.
 inline constexpr JobId kHeldJob{77};
 inline const std::string kHeldToken = "held";
 /// RevokeToken for this one revokes kOperatorToken, for any other kTenantToken.
