@@ -1,5 +1,7 @@
 // The frontend's part that has to do with jobs: submitting, listing, explaining, logs.
+#include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -93,9 +95,13 @@ void explain_placed(FrontendSelf self, caf::typed_response_promise<Explanation> 
           fail(promise));
 }
 
+/// What the tenant has said of its queue the coordinator says once more, as far as it sees it.
 void add_obstacles(Explanation& explanation, const WaitingDescription& more) {
-  explanation.obstacles.insert(explanation.obstacles.end(), more.obstacles.begin(),
-                               more.obstacles.end());
+  auto& obstacles = explanation.obstacles;
+  const bool has_order = std::any_of(obstacles.begin(), obstacles.end(),
+                                     [](const Obstacle& known) { return known.code == "order"; });
+  std::copy_if(more.obstacles.begin(), more.obstacles.end(), std::back_inserter(obstacles),
+               [&](const Obstacle& found) { return !has_order || found.code != "order"; });
 }
 
 void explain_waiting(FrontendSelf self, caf::typed_response_promise<Explanation> promise,

@@ -115,7 +115,7 @@ Expected<WhatIfAnswer> find_answer(const Context& context, const WhatIfOptions& 
 
   ProgressLine progress{"what if: reading the journal"};
   WhatIfAnswer answer;
-  answer.source.file = options.tenant_file;
+  answer.source.file = input_name(options.tenant_file);
   const auto question = read_question(context, progress, *proposal, rules, answer.source);
   if (!question) return question.error();
   progress.set("what if: simulating the cluster twice");

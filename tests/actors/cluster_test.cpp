@@ -253,6 +253,20 @@ TEST_CASE("clients are not told the hash of a node's credential", "[actor]") {
   CHECK(nodes->nodes.at(0).record.credential_hash == Hash{});
 }
 
+TEST_CASE("what stands before a job in its queue is told once", "[actor]") {
+  ClusterFixture cluster;
+  cluster.apply({tenant_spec("only", 1)});
+  (void)cluster.join("node1", 2);
+  (void)cluster.submit("only", 4);
+  const JobId last = cluster.submit("only", 1);
+  const auto why = cluster.ask<Explanation>(ExplainTask{cluster.operator_caller(), last, 0});
+  REQUIRE(why);
+  std::vector<std::string> orders;
+  for (const Obstacle& obstacle : why->obstacles)
+    if (obstacle.code == "order") orders.push_back(obstacle.message);
+  CHECK(orders == std::vector<std::string>{"2 task(s) of the tenant stand before it in its queue"});
+}
+
 TEST_CASE("a job that waits for another starts when that has succeeded", "[actor]") {
   ClusterFixture cluster;
   cluster.apply({tenant_spec("only", 1)});

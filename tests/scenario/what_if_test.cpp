@@ -42,10 +42,12 @@ TEST_CASE("sim what-if looks ahead on a live cluster and leaves it as it is", "[
 
   auto with_page = question;
   const auto folder = cluster.directory() / "pages";
+  with_page[3] = "-";
   with_page.insert(with_page.end(), {"--no-arrivals", "--out", folder});
-  const Completed table = cluster.fairwater(with_page);
+  const Completed table = cluster.fairwater(with_page, read_file(proposal));
   INFO(table.output << table.errors);
   REQUIRE(table.status == 0);
+  CHECK(table.output.starts_with("What standard input would do in 1h"));
   CHECK(table.output.find("no job arrives") != std::string::npos);
   CHECK(table.output.find("TENANT") != std::string::npos);
   CHECK(table.output.find("1 -> 3") != std::string::npos);
