@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
@@ -38,68 +39,69 @@ Predict draw_predict(SplitMix64& random) {
   return random.below(2) == 0 ? Predict::limits : Predict::history;
 }
 
+std::uint32_t draw(SplitMix64& random, std::uint32_t least, std::uint32_t choices) {
+  return least + static_cast<std::uint32_t>(random.below(choices));
+}
+
+/// A cluster for each seed, of the shape that is drawn, all of them together.
+template <class DrawShape>
+Comparison compare_drawn(const std::vector<std::uint64_t>& seeds, int more_ends,
+                         DrawShape&& draw_shape) {
+  Comparison all;
+  for (const std::uint64_t seed : seeds) {
+    SplitMix64 random(seed);
+    const ScenarioShape shape = draw_shape(random);
+    CAPTURE(seed);
+    all += compare(shape, {.predict = draw_predict(random)}, more_ends, random);
+  }
+  return all;
+}
+
 }  // namespace
 
 TEST_CASE("the simulator decides as the coordinator does by time", "[actor][property]") {
   const auto seeds = seeds_to_try(6);
-  Comparison all;
-  for (const std::uint64_t seed : seeds) {
-    SplitMix64 random(seed);
-    const ScenarioShape shape{.tenants = 2 + static_cast<std::uint32_t>(random.below(5)),
-                              .nodes = 1 + static_cast<std::uint32_t>(random.below(6))};
-    CAPTURE(seed);
-    all += compare(shape, {.predict = draw_predict(random)}, 100, random);
-  }
+  const Comparison all = compare_drawn(seeds, 100, [](SplitMix64& random) {
+    return ScenarioShape{.tenants = draw(random, 2, 5), .nodes = draw(random, 1, 6)};
+  });
   CHECK(all.grants > 200 * seeds.size());
 }
 
 TEST_CASE("the simulator decides as the coordinator does by time for a tree of tenants",
           "[actor][property]") {
   const auto seeds = seeds_to_try(6);
-  Comparison all;
-  for (const std::uint64_t seed : seeds) {
-    SplitMix64 random(seed);
-    const ScenarioShape shape{.tenants = 3 + static_cast<std::uint32_t>(random.below(5)),
-                              .nodes = 1 + static_cast<std::uint32_t>(random.below(4)),
-                              .jobs = 100,
-                              .groups = 1 + static_cast<std::uint32_t>(random.below(4))};
-    CAPTURE(seed);
-    all += compare(shape, {.predict = draw_predict(random)}, 60, random);
-  }
+  const Comparison all = compare_drawn(seeds, 60, [](SplitMix64& random) {
+    return ScenarioShape{.tenants = draw(random, 3, 5),
+                         .nodes = draw(random, 1, 4),
+                         .jobs = 100,
+                         .groups = draw(random, 1, 4)};
+  });
   CHECK(all.grants > 150 * seeds.size());
 }
 
 TEST_CASE("the simulator decides as the coordinator does by time for gangs among other jobs",
           "[actor][property]") {
   const auto seeds = seeds_to_try(6);
-  Comparison all;
-  for (const std::uint64_t seed : seeds) {
-    SplitMix64 random(seed);
-    const ScenarioShape shape{.tenants = 2 + static_cast<std::uint32_t>(random.below(4)),
-                              .nodes = 2 + static_cast<std::uint32_t>(random.below(5)),
-                              .jobs = 100,
-                              .groups = static_cast<std::uint32_t>(random.below(3)),
-                              .percent_gangs = 30};
-    CAPTURE(seed);
-    all += compare(shape, {.predict = draw_predict(random)}, 80, random);
-  }
+  const Comparison all = compare_drawn(seeds, 80, [](SplitMix64& random) {
+    return ScenarioShape{.tenants = draw(random, 2, 4),
+                         .nodes = draw(random, 2, 5),
+                         .jobs = 100,
+                         .groups = draw(random, 0, 3),
+                         .percent_gangs = 30};
+  });
   CHECK(all.grants > 100 * seeds.size());
 }
 
 TEST_CASE("the simulator decides as the coordinator does by time while nodes drain",
           "[actor][property]") {
   const auto seeds = seeds_to_try(6);
-  Comparison all;
-  for (const std::uint64_t seed : seeds) {
-    SplitMix64 random(seed);
-    const ScenarioShape shape{.tenants = 2 + static_cast<std::uint32_t>(random.below(4)),
-                              .nodes = 3 + static_cast<std::uint32_t>(random.below(4)),
-                              .jobs = 100,
-                              .percent_gangs = 15,
-                              .drains = 1 + static_cast<std::uint32_t>(random.below(2))};
-    CAPTURE(seed);
-    all += compare(shape, {.predict = draw_predict(random)}, 80, random);
-  }
+  const Comparison all = compare_drawn(seeds, 80, [](SplitMix64& random) {
+    return ScenarioShape{.tenants = draw(random, 2, 4),
+                         .nodes = draw(random, 3, 4),
+                         .jobs = 100,
+                         .percent_gangs = 15,
+                         .drains = draw(random, 1, 2)};
+  });
   CHECK(all.grants > 100 * seeds.size());
 }
 
