@@ -1,21 +1,12 @@
 // Nodes that are to drain: until then they take only what ends before, and then nothing until it is
 // over.
-#include <utility>
-
 #include "sim/report/run_report.hpp"
 #include "sim/schedulers/sequence.hpp"
 #include "tests/sim/support.hpp"
 
 namespace fairwater::sim {
-namespace {
 
 using namespace test;
-
-std::vector<PolicyOptions> both_ledgers() {
-  return {{.name = "sequence"}, {.name = "sequence", .accounting = SequenceAccounting::time}};
-}
-
-}  // namespace
 
 TEST_CASE("a node takes what ends before its drain, and more once it is over", "[unit][policy]") {
   Cluster cluster = processors({1}, {1});

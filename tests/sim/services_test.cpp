@@ -14,11 +14,6 @@ Job service_of(TimeMs submit_ms, TenantIndex tenant, std::uint32_t tasks, TimeMs
   return job;
 }
 
-std::vector<PolicyOptions> both_ledgers() {
-  return {{.name = "sequence", .preempt_after_ms = 0},
-          {.name = "sequence", .accounting = SequenceAccounting::time, .preempt_after_ms = 0}};
-}
-
 }  // namespace
 
 TEST_CASE("a service runs until the simulation's end, whatever its run time", "[unit][engine]") {

@@ -12,6 +12,7 @@
 
 #include "policy/core/splitmix64.hpp"
 #include "sim/engine/engine.hpp"
+#include "sim/schedulers/list.hpp"
 #include "sim/traces/trace_workload.hpp"
 #include "tests/values/last_words.hpp"
 
@@ -184,6 +185,12 @@ inline RandomCase random_case(std::uint64_t seed, int jobs) {
   }
   remove_impossible_jobs(made.cluster, made.workload);
   return made;
+}
+
+/// As a coordinator deals, whichever its ledger counts; what preempts need not wait for it.
+inline std::vector<PolicyOptions> both_ledgers() {
+  return {{.name = "sequence", .preempt_after_ms = 0},
+          {.name = "sequence", .accounting = SequenceAccounting::time, .preempt_after_ms = 0}};
 }
 
 using fairwater::test::last_words;
