@@ -142,6 +142,10 @@ void NodeChoices::drop_shapes(Predicate&& is_dropped) {
 // -- the nodes of a shape
 // --------------------------------------------------------------------------
 
+NodeChoices::ShapeKey NodeChoices::key_of(const WaitingRange& task) {
+  return {task.placement, task.rule.get(), task.demand.amount};
+}
+
 NodeChoices::Shape NodeChoices::shape_of(const WaitingRange& task) const {
   Shape shape;
   shape.placement = task.placement;

@@ -138,9 +138,7 @@ class NodeChoices {
     std::map<NodeId, Wide> gdrs;  ///< of all tasks there
   };
 
-  [[nodiscard]] static ShapeKey key_of(const WaitingRange& task) {
-    return {task.placement, task.rule.get(), task.demand.amount};
-  }
+  [[nodiscard]] static ShapeKey key_of(const WaitingRange& task);
   [[nodiscard]] Shape shape_of(const WaitingRange& task) const;
   /// With its nodes in order. Null: there is no room to keep it.
   [[nodiscard]] const Shape* kept_shape(const AllocatorState& state, const WaitingRange& task);
