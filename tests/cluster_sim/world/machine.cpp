@@ -48,7 +48,7 @@ void Machine::move() {
   spec.traits.site = chance.percent(70) ? "here" : "there";
   spec.traits.labels = {{"zone", chance.percent(50) ? "a" : "b"}};
   if (chance.percent(60)) spec.traits.labels["disk"] = chance.percent(50) ? "ssd" : "tape";
-  if (chance.percent(20)) spec.traits.labels["old"] = "";
+  if (chance.percent(20)) spec.traits.labels["old"] = "true";
 }
 
 void Machine::empty_directory() {
