@@ -6,6 +6,7 @@
 #include "policy/allocator/contenders.hpp"
 #include "policy/allocator/expected_room.hpp"
 #include "policy/allocator/gangs.hpp"
+#include "policy/allocator/group_lacks.hpp"
 #include "policy/allocator/time_turns.hpp"
 #include "policy/core/wide.hpp"
 
@@ -28,6 +29,18 @@ GrantStep step_of(Standing standing) {
       break;
   }
   return GrantStep::backfill;
+}
+
+/// What its groups' maxes keep from starting now will start once what is ending has ended.
+bool is_coming_below_max(const AllocatorState& state, const TenantState& tenant,
+                         const WindowRange& entry) {
+  ResourceVector asked;
+  bool is_full = false;
+  for (const std::size_t r : entry.asks) {
+    asked[r] = entry.asked_at_once(r);
+    is_full = is_full || state.quotas().full_group(tenant, r, asked[r]);
+  }
+  return is_full && GroupLacks(state, GroupSums(state), tenant, asked).are_covered();
 }
 
 /// By when they are late, but first those that are not deferred any more. So nothing that comes
@@ -81,7 +94,7 @@ std::uint32_t PlaceByTime::start_in(const MadeRoom& room) {
                                    : std::vector<std::pair<NodeId, MadeRoom>>{};
     const bool starts = start(tenant, static_cast<std::uint32_t>(next - tenant.window.begin()),
                               GrantStep::reserved);
-    if (!starts && is_coming) {
+    if (!starts && (is_coming || is_coming_below_max(state, tenant, *next))) {
       for (const auto& [node, kept] : elsewhere) state.keep_made_room(node, kept);
       return tasks;
     }

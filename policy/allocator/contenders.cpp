@@ -98,7 +98,8 @@ void Contenders::refresh(const AllocatorState& state) {
 }
 
 Contenders::Kind Contenders::kind_of(const AllocatorState& state, const TenantState& tenant) {
-  if (tenant.window.size() > kLongestWindow) return Kind::other;
+  if (tenant.window.size() > kLongestWindow || state.quotas().is_promised_some(tenant.id))
+    return Kind::other;
   std::size_t within_max = 0;
   for (const WindowRange& entry : tenant.window) {
     if (!is_for_any_node(state, entry)) return Kind::other;

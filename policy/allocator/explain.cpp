@@ -291,18 +291,23 @@ class Explanation {
       if (range_.demand[r] <= 0) continue;
       if (const Amount held = tenant_.used[r] + tenant_.grown[r];
           held + entry_.asked_at_once(r) > tenant_.terms.max[r])
-        add_max("holds ", held, tenant_.terms.max[r], r);
+        add_max("holds ", held, {}, tenant_.terms.max[r], r);
       if (const auto full = state_.quotas().full_group(tenant_, r, entry_.asked_at_once(r)))
-        add_max(group_name(full->group) + ", which it is in, holds ", full->used, full->max, r);
+        add_max(group_name(full->group) + ", which it is in, holds ", full->used, full->promised,
+                full->max, r);
     }
   }
 
-  void add_max(const std::string& holder, Amount used, Amount max, std::size_t resource) {
+  /// `promised`: to others.
+  void add_max(const std::string& holder, Amount used, Amount promised, Amount max,
+               std::size_t resource) {
+    const std::string kept =
+        promised > 0 ? ", " + std::to_string(promised) + " are kept for who preempted others" : "";
     const std::string who = entry_.is_gang() ? "its " + std::to_string(entry_.starts_at_once) +
                                                    " tasks start together and ask for "
                                              : "the task asks for ";
-    add("max", holder + std::to_string(used) + " of its max of " + amount(max, resource) + ", " +
-                   who + std::to_string(entry_.asked_at_once(resource)));
+    add("max", holder + std::to_string(used) + " of its max of " + amount(max, resource) + kept +
+                   ", " + who + std::to_string(entry_.asked_at_once(resource)));
   }
 
   /// What others owe it may be held beyond the quota.

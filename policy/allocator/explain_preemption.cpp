@@ -21,13 +21,13 @@ struct Spared {
   [[nodiscard]] std::size_t none() const { return all - not_lower - young - within_quota; }
 };
 
-Spared spared_from(const AllocatorState& state, const TenantState& claimant,
-                   const WindowRange& entry) {
+Spared spared_from(const AllocatorState& state, const GroupSums& groups,
+                   const TenantState& claimant, const WindowRange& entry, const GroupLacks& lacks) {
   Spared spared;
-  const GroupSums groups(state);
   for (const auto& [task, held, priority, ran_ms] : state.preemptible()) {
     const TenantState& holder = state.tenant(held.tenant);
     if (holder.id == claimant.id) continue;
+    if (!lacks.are_covered() && !lacks.are_eased_by(state, holder, held.demand)) continue;
     ++spared.all;
     if (priority >= entry.range.preemption.priority) {
       ++spared.not_lower;
@@ -48,13 +48,14 @@ std::string tasks_text(std::size_t tasks) {
   return std::to_string(tasks) + (tasks == 1 ? " task" : " tasks");
 }
 
-std::string spared_text(const AllocatorState& state, const WindowRange& entry,
-                        const Spared& spared) {
+std::string spared_text(const AllocatorState& state, const WindowRange& entry, const Spared& spared,
+                        bool is_below_max) {
   const std::int64_t least_ms = state.settings.preempt_after_ms;
+  const std::string within = is_below_max ? " within what is at its max" : "";
   if (spared.all == 0)
-    return "preempts nobody: no task of another tenant runs that may be preempted";
-  std::string text =
-      "preempts nobody: of " + tasks_text(spared.all) + " of other tenants that may be preempted";
+    return "preempts nobody: no task of another tenant" + within + " runs that may be preempted";
+  std::string text = "preempts nobody: of " + tasks_text(spared.all) + " of other tenants" +
+                     within + " that may be preempted";
   auto add = [&, is_first = true](std::size_t count, const std::string& what) mutable {
     if (count > 0) text += (is_first ? " " : ", ") + std::to_string(count) + " " + what;
     is_first = is_first && count == 0;
@@ -64,14 +65,17 @@ std::string spared_text(const AllocatorState& state, const WindowRange& entry,
   add(spared.young, "that ran for less than " + seconds_text(least_ms) + " (the first has in " +
                         seconds_text(least_ms - spared.oldest_young_ms) + ")");
   add(spared.within_quota, "within their tenant's quota, or a min");
-  add(spared.none(), "on nodes where it would have no room even then");
+  add(spared.none(), is_below_max ? "that leave too little below the max, or where it has no room"
+                                  : "on nodes where it would have no room even then");
   return text;
 }
 
 /// A node that has room for it once what was told to end has ended.
 std::optional<NodeId> node_with_coming_room(const AllocatorState& state, const TenantState& tenant,
-                                            const WindowRange& entry, ComingRooms& rooms) {
+                                            const WindowRange& entry, ComingRooms& rooms,
+                                            const GroupLacks& lacks) {
   if (const auto made = state.node_with_made_room(tenant.id, entry.range.job)) return made;
+  if (!lacks.are_covered()) return std::nullopt;
   for (const NodeId id : state.ending_on()) {
     const NodeRoom& node = state.node(id);
     if (node.accepts && state.may_use_room(node, tenant, entry.range) &&
@@ -79,6 +83,13 @@ std::optional<NodeId> node_with_coming_room(const AllocatorState& state, const T
       return id;
   }
   return std::nullopt;
+}
+
+bool some_node_has_room(const AllocatorState& state, const TenantState& tenant,
+                        const WaitingRange& task) {
+  return std::any_of(state.nodes().begin(), state.nodes().end(), [&](const auto& node) {
+    return state.node_has_room(node.first, tenant, task);
+  });
 }
 
 }  // namespace
@@ -95,7 +106,9 @@ std::string explain_preemption(const AllocatorState& state, const TenantState& t
              " of its runtime quota of " + amount_text(quota[r], r) + ", and it asks for " +
              std::to_string(entry.asked_at_once(r));
   ComingRooms rooms(state);
-  if (const auto node = node_with_coming_room(state, tenant, entry, rooms))
+  const GroupSums groups(state);
+  const GroupLacks lacks(state, groups, tenant, entry.range.demand);
+  if (const auto node = node_with_coming_room(state, tenant, entry, rooms, lacks))
     return state.ending_on().contains(*node)
                ? "tasks on node " + state.node(*node).traits.name +
                      " were told to end, and leave it room enough"
@@ -104,16 +117,20 @@ std::string explain_preemption(const AllocatorState& state, const TenantState& t
   for (const auto& [task, extra] : state.extras()) victims.push_back({task, extra, 0, true});
   const std::vector<Victim> others = preemptible_victims(state);
   victims.insert(victims.end(), others.begin(), others.end());
-  const GroupSums groups(state);
   const GoneByTenant none;
-  if (const auto choice = Preemption(state, groups, rooms, victims, none, tenant, entry).fewest()) {
+  Preemption preemption(state, groups, rooms, victims, none, tenant, entry, lacks);
+  if (const auto choice = preemption.fewest()) {
     const std::string& name = state.node(choice->node).traits.name;
     return choice->victims.empty()
                ? "takes room on node " + name + " next that is kept for another's place"
                : "takes the place of " + tasks_text(choice->victims.size()) + " on node " + name +
                      " next";
   }
-  return spared_text(state, entry, spared_from(state, tenant, entry));
+  if (const auto chosen = lacks.are_covered() ? std::nullopt : preemption.for_maxes();
+      chosen && some_node_has_room(state, tenant, entry.range))
+    return "takes the place of " + tasks_text(chosen->size()) + " below the max next";
+  return spared_text(state, entry, spared_from(state, groups, tenant, entry, lacks),
+                     !lacks.are_covered());
 }
 
 }  // namespace fairwater::inline policy::inline allocator

@@ -63,13 +63,17 @@ bool is_within_group_min(const AllocatorState& state, const GroupSums& groups, c
 }
 
 void leave_out_needless(VictimNumbers& victims, const std::vector<Victim>& all,
-                        const ComingRooms& rooms, NodeId node, ComingRoom room,
-                        const WaitingRange& task) {
+                        const AllocatorState& state, const ComingRooms& rooms, NodeId node,
+                        ComingRoom room, const WaitingRange& task, GroupLacks lacks) {
   for (std::size_t i = victims.size(); i-- > 0;) {
     const Victim& victim = all[victims[i]];
+    GroupLacks missing = lacks;
+    missing.note(state, state.tenant(victim.held.tenant), victim.held.demand, false);
+    if (!missing.are_covered()) continue;
     ComingRoom without = room;
     rooms.note(without, node, victim.held.demand, rooms.gpus_of(node, victim.task), false);
     if (!rooms.has_room(node, task, without)) continue;
+    lacks = std::move(missing);
     room = std::move(without);
     victims.erase(victims.begin() + static_cast<std::ptrdiff_t>(i));
   }
@@ -88,6 +92,31 @@ std::optional<Preemption::Choice> Preemption::fewest() {
       fewest = Choice{id, std::move(*victims)};
   }
   return fewest;
+}
+
+std::optional<VictimNumbers> Preemption::for_maxes() const {
+  GroupLacks lacks = lacks_;
+  GoneByTenant preempted;
+  VictimNumbers chosen;
+  for (std::size_t i = 0; i < victims_.size() && !lacks.are_covered(); ++i) {
+    const Victim& victim = victims_[i];
+    if (victim.is_taken ||
+        !lacks.are_eased_by(state_, state_.tenant(victim.held.tenant), victim.held.demand))
+      continue;
+    if (!victim.has_grown && !may_preempt(victim, preempted)) continue;
+    if (!victim.has_grown) preempted[victim.held.tenant] += victim.held.demand;
+    note(lacks, i, true);
+    chosen.push_back(i);
+  }
+  if (!lacks.are_covered()) return std::nullopt;
+  for (std::size_t i = chosen.size(); i-- > 0;) {
+    GroupLacks without = lacks;
+    note(without, chosen[i], false);
+    if (!without.are_covered()) continue;
+    lacks = std::move(without);
+    chosen.erase(chosen.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return chosen;
 }
 
 std::optional<VictimNumbers> Preemption::on_node(NodeId node, const VictimNumbers& candidates) {
@@ -146,11 +175,12 @@ std::optional<VictimNumbers> Preemption::for_whole_gpus(NodeId node,
 }
 
 std::optional<VictimNumbers> Preemption::gather(NodeId node, const VictimNumbers& candidates) {
-  Trial trial{rooms_.on(node)};
+  Trial trial = trial_on(node);
   for (const std::size_t i : candidates) {
-    if (!end(trial, node, i) || !rooms_.has_room(node, entry_.range, trial.room)) continue;
+    if (!end(trial, node, i) || !is_enough(node, trial)) continue;
     std::sort(trial.victims.begin(), trial.victims.end());
-    leave_out_needless(trial.victims, victims_, rooms_, node, std::move(trial.room), entry_.range);
+    leave_out_needless(trial.victims, victims_, state_, rooms_, node, std::move(trial.room),
+                       entry_.range, std::move(trial.lacks));
     return std::move(trial.victims);
   }
   return std::nullopt;
@@ -159,10 +189,10 @@ std::optional<VictimNumbers> Preemption::gather(NodeId node, const VictimNumbers
 void Preemption::make_younger(VictimNumbers& victims, NodeId node,
                               const VictimNumbers& candidates) {
   const auto are_enough = [&](const VictimNumbers& some) {
-    Trial trial{rooms_.on(node)};
+    Trial trial = trial_on(node);
     return std::all_of(some.begin(), some.end(),
                        [&](std::size_t i) { return end(trial, node, i); }) &&
-           rooms_.has_room(node, entry_.range, trial.room);
+           is_enough(node, trial);
   };
   std::size_t tries = 0;
   for (const std::size_t younger : candidates) {
@@ -179,11 +209,16 @@ void Preemption::make_younger(VictimNumbers& victims, NodeId node,
   }
 }
 
+void Preemption::note(GroupLacks& lacks, std::size_t i, bool ends) const {
+  lacks.note(state_, state_.tenant(victims_[i].held.tenant), victims_[i].held.demand, ends);
+}
+
 bool Preemption::end(Trial& trial, NodeId node, std::size_t i) const {
   const Victim& victim = victims_[i];
   if (!victim.has_grown && !may_preempt(victim, trial.preempted)) return false;
   if (!victim.has_grown) trial.preempted[victim.held.tenant] += victim.held.demand;
   rooms_.note(trial.room, node, victim.held.demand, gpus_of(i), true);
+  note(trial.lacks, i, true);
   trial.victims.push_back(i);
   return true;
 }

@@ -1,7 +1,8 @@
 // Whom a task that preempts takes the place of. Internal to policy/allocator.
 //
 // Of all nodes the one where fewest must end, of its tasks the youngest, what has grown before
-// others. Nobody must where room is free already that was kept for another tenant's place. Where
+// others. Nobody must where room is free already that was kept for another tenant's place. Where a
+// group that the claimant is in is full to its max, enough of them must be in that. Where
 // tasks share GPUs only those count whose GPU helps: for a part, or a whole one, all that must end
 // for it is on one GPU, but for what must end for the rest that it asks for.
 #pragma once
@@ -11,9 +12,11 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "policy/allocator/coming_room.hpp"
+#include "policy/allocator/group_lacks.hpp"
 #include "policy/allocator/group_sums.hpp"
 #include "policy/allocator/state.hpp"
 
@@ -52,37 +55,44 @@ using VictimNumbers = std::vector<std::size_t>;
                                        const Victim& victim, const TenantState& claimant,
                                        std::initializer_list<const GoneByTenant*> gone);
 
-/// Of `victims`, all of that node, without whom it has so much room, those that may stay: the last
-/// first.
+/// Of `victims`, all of that node, without whom it has so much room and nothing is missing below
+/// maxes, those that may stay: the last first.
 void leave_out_needless(VictimNumbers& victims, const std::vector<Victim>& all,
-                        const ComingRooms& rooms, NodeId node, ComingRoom room,
-                        const WaitingRange& task);
+                        const AllocatorState& state, const ComingRooms& rooms, NodeId node,
+                        ComingRoom room, const WaitingRange& task, GroupLacks lacks = {});
 
 class Preemption {
  public:
-  /// `preempted`: by tenant what is to end of theirs, but what has grown.
+  /// `preempted`: by tenant what is to end of theirs, but what has grown. `lacks`: what one task is
+  /// missing below the maxes of groups.
   Preemption(const AllocatorState& state, const GroupSums& groups, ComingRooms& rooms,
              const std::vector<Victim>& victims, const GoneByTenant& preempted,
-             const TenantState& claimant, const WindowRange& entry)
+             const TenantState& claimant, const WindowRange& entry, GroupLacks lacks)
       : state_(state),
         groups_(groups),
         rooms_(rooms),
         victims_(victims),
         preempted_(preempted),
         claimant_(claimant),
-        entry_(entry) {}
+        entry_(entry),
+        lacks_(std::move(lacks)) {}
 
   struct Choice {
     NodeId node;
     VictimNumbers victims;
   };
-  /// None: nobody's end would do. O(victims), and where tasks share GPUs O(victims * GPUs).
+  /// All on one node. None: nobody's end would do. O(victims), and where tasks share GPUs O(victims
+  /// * GPUs).
   [[nodiscard]] std::optional<Choice> fewest();
+  /// Wherever they are the youngest whose end gives what is missing below maxes; whether a node has
+  /// room then is not asked. None: nobody's end would. O(victims).
+  [[nodiscard]] std::optional<VictimNumbers> for_maxes() const;
 
  private:
   /// What of one node would have to end.
   struct Trial {
     ComingRoom room;
+    GroupLacks lacks;
     GoneByTenant preempted{};
     VictimNumbers victims{};
   };
@@ -96,6 +106,11 @@ class Preemption {
   [[nodiscard]] std::optional<VictimNumbers> gather(NodeId node, const VictimNumbers& candidates);
   /// As many, but younger where that will do.
   void make_younger(VictimNumbers& victims, NodeId node, const VictimNumbers& candidates);
+  [[nodiscard]] Trial trial_on(NodeId node) { return {rooms_.on(node), lacks_}; }
+  [[nodiscard]] bool is_enough(NodeId node, const Trial& trial) const {
+    return trial.lacks.are_covered() && rooms_.has_room(node, entry_.range, trial.room);
+  }
+  void note(GroupLacks& lacks, std::size_t victim, bool ends) const;
   /// Ends the victim in the trial, if it may.
   bool end(Trial& trial, NodeId node, std::size_t victim) const;
   /// Whether this task, which has not grown, may end for it. `with`: what is to end of tenants',
@@ -115,6 +130,7 @@ class Preemption {
   const GoneByTenant& preempted_;
   const TenantState& claimant_;
   const WindowRange& entry_;
+  const GroupLacks lacks_;
 };
 
 }  // namespace fairwater::inline policy::inline allocator

@@ -189,14 +189,34 @@ void AllocatorQuotas::add_used(const TenantState& tenant, const ResourceVector& 
     groups_[group].used += more;
 }
 
+void AllocatorQuotas::promise(const TenantState& tenant, const ResourceVector& more) {
+  promised_[tenant.id] += more;
+  for (QuotaTree::Group group = tenant.group; group != QuotaTree::kRoot;
+       group = groups_[group].parent)
+    groups_[group].promised += more;
+}
+
+void AllocatorQuotas::forget_promises() {
+  promised_.clear();
+  for (Group& group : groups_) group.promised = {};
+}
+
+ResourceVector AllocatorQuotas::promised_to_others(const TenantState& tenant,
+                                                   QuotaTree::Group group) const {
+  if (promised_.empty()) return {};
+  const auto own = promised_.find(tenant.id);
+  return own == promised_.end() ? groups_[group].promised : groups_[group].promised - own->second;
+}
+
 std::optional<AllocatorQuotas::GroupLimit> AllocatorQuotas::full_group(const TenantState& tenant,
                                                                        std::size_t resource,
                                                                        Amount more) const {
   for (QuotaTree::Group group = tenant.group; group != QuotaTree::kRoot;
        group = groups_[group].parent) {
     const GroupLimit limit{groups_[group].id, groups_[group].used[resource],
+                           promised_to_others(tenant, group)[resource],
                            groups_[group].terms.max[resource]};
-    if (limit.used + more > limit.max) return limit;
+    if (limit.used + limit.promised + more > limit.max) return limit;
   }
   return std::nullopt;
 }

@@ -43,6 +43,15 @@ class AllocatorQuotas {
   /// It holds `demand` less: they follow, and its request.
   void release(TenantState& tenant, const ResourceVector& demand);
 
+  /// So much more is promised to it: below the maxes of the groups that it is in no other tenant
+  /// takes that.
+  void promise(const TenantState& tenant, const ResourceVector& more);
+  void forget_promises();
+  [[nodiscard]] bool is_promised_some(TenantId tenant) const { return promised_.contains(tenant); }
+  /// To others of those who are in the group, as the tenant is.
+  [[nodiscard]] ResourceVector promised_to_others(const TenantState& tenant,
+                                                  QuotaTree::Group group) const;
+
   [[nodiscard]] ResourceVector quota(const TenantState& tenant) const;
   /// Of one resource. Rarely needed; inlined it would keep the water marks' part from being so.
   [[nodiscard, gnu::noinline]] Amount exact_quota(const TenantState& tenant,
@@ -68,6 +77,7 @@ class AllocatorQuotas {
   struct GroupLimit {
     GroupId group;
     Amount used = 0;
+    Amount promised = 0;  ///< to others
     Amount max = 0;
   };
   /// The innermost of the groups that it is in whose tenants may not hold so much more together.
@@ -146,6 +156,7 @@ class AllocatorQuotas {
     GroupTerms terms;
     Wide weights = 0;  ///< of those that share its quota
     ResourceVector used;
+    ResourceVector promised;
   };
   [[nodiscard]] QuotaTree::Group number_of(GroupId id) const;
   void add_used(const TenantState& tenant, const ResourceVector& more);
@@ -164,6 +175,7 @@ class AllocatorQuotas {
   QuotaTree parts_;       ///< the same, in micro-units, of which all want as much as they can get
   std::vector<Group> groups_{1};  ///< by number in the tree
   std::map<GroupId, QuotaTree::Group> numbers_;
+  std::map<TenantId, ResourceVector> promised_;  ///< to those to whom something is
 };
 
 }  // namespace fairwater::inline policy::inline allocator

@@ -25,6 +25,7 @@ class Reclaiming {
   std::vector<Reclaim> run() {
     state_.await_no_gang();
     state_.set_claims({});
+    expect_promised();
     keep_bounds();
     // By dominant shares nothing may stay that has grown, and nobody is within a quota.
     if (state_.allocates_by_share()) return told_to_end();
@@ -33,6 +34,7 @@ class Reclaiming {
       serve(state_.at(key.slot));
     }
     state_.set_claims(std::move(claims_));
+    state_.promise_below_maxes(std::move(promises_));
     for (const Served& served : preempting_)
       state_.keep_made_room(served.node, {served.tenant, served.job, served.demand, 1});
     return told_to_end();
@@ -83,6 +85,28 @@ class Reclaiming {
     victims_.insert(victims_.end(), found.begin(), found.end());
   }
 
+  /// Those to whom it is promised take it, before anybody is served.
+  void expect_promised() {
+    for (const MadeRoom& room : state_.promises_below_maxes()) {
+      promised_tasks_[room.job] += room.tasks;
+      note_freed(room.tenant, ResourceVector{} - room.demand * Amount{room.tasks});
+    }
+  }
+
+  /// So much of that is for these tasks, which are being looked at. False: nothing.
+  bool take_promised(const TenantState& tenant, const WindowRange& entry) {
+    const auto promised = promised_tasks_.find(entry.range.job);
+    if (promised == promised_tasks_.end()) return false;
+    const std::uint32_t tasks = std::min(promised->second, entry.starts_at_once);
+    promised->second -= tasks;
+    note_freed(tenant.id, entry.range.demand * Amount{tasks});
+    return tasks > 0;
+  }
+
+  void promise(const TenantState& tenant, const WindowRange& entry) {
+    promises_.push_back({tenant.id, entry.range.job, entry.range.demand, entry.starts_at_once});
+  }
+
   /// Who has more than it may have gives back the rest.
   void keep_bounds() {
     for (const TenantInOrder& next : tenants_) {
@@ -118,10 +142,16 @@ class Reclaiming {
       for (std::uint32_t tasks = 0; tasks < entry.range.count; tasks += at_once) {
         if (served_ >= kMostReclaimers || !is_within(left, entry)) return;
         for (const std::size_t r : entry.asks) left[r] -= entry.asked_at_once(r);
-        if (has_room > 0)
+        const bool was_promised = take_promised(tenant, entry);
+        if (has_room > 0) {
           has_room -= std::min(has_room, at_once);
-        else if (!serve_at_once(tenant, entry))
+          if (was_promised) promise(tenant, entry);
+          note_freed(tenant.id, ResourceVector{} - entry.range.demand * Amount{at_once});
+        } else if (serve_at_once(tenant, entry)) {
+          if (was_promised || preempts_below_max_) promise(tenant, entry);
+        } else {
           break;  // nor would the next of its kind
+        }
       }
     }
   }
@@ -135,7 +165,7 @@ class Reclaiming {
   bool serve_at_once(TenantState& tenant, const WindowRange& entry) {
     ++served_;
     served_now_.clear();
-    preempts_now_ = false;
+    preempts_now_ = preempts_below_max_ = false;
     const std::size_t taken_before = taken_.size();
     for (std::uint32_t i = 0; i < entry.starts_at_once; ++i)
       if (!serve_task(tenant, entry)) {
@@ -163,10 +193,10 @@ class Reclaiming {
   }
 
   bool serve_task(TenantState& tenant, const WindowRange& entry) {
-    if (!make_room_in_max(tenant, entry)) return false;
-    auto node = with_room(tenant, entry.range);
-    if (!node) node = make_room(tenant, entry.range);
-    if (!node && may_preempt(entry)) node = preempt(tenant, entry);
+    const auto lacks = make_room_in_max(tenant, entry);
+    if (!lacks) return false;
+    const auto node =
+        lacks->are_covered() ? find_room(tenant, entry) : preempt_below_max(tenant, entry, *lacks);
     if (!node) return false;
     ComingRoom& room = rooms_.on(*node);
     Served served{tenant.id,
@@ -183,6 +213,14 @@ class Reclaiming {
     return true;
   }
 
+  /// Free, or coming, or made.
+  std::optional<NodeId> find_room(const TenantState& tenant, const WindowRange& entry) {
+    auto node = with_room(tenant, entry.range);
+    if (!node) node = make_room(tenant, entry.range);
+    if (!node && may_preempt(entry)) node = preempt(tenant, entry, {});
+    return node;
+  }
+
   /// What was taken back and given since then stays where it was.
   void undo(std::size_t taken_before) {
     for (const Served& served : served_now_) {
@@ -191,6 +229,11 @@ class Reclaiming {
       if (served.rule)
         for (const std::string& name : served.rule->devices) promised_.erase({served.node, name});
     }
+    leave(taken_before);
+  }
+
+  /// What was taken since then stays.
+  void leave(std::size_t taken_before) {
     for (; taken_.size() > taken_before; taken_.pop_back()) {
       Victim& victim = victims_[taken_.back()];
       victim.is_taken = false;
@@ -212,38 +255,29 @@ class Reclaiming {
     std::size_t resource;
   };
   /// With what ends already, and what was taken and served so far.
-  [[nodiscard]] std::optional<FullMax> full_max(const TenantState& tenant,
-                                                const WindowRange& entry) {
-    const ResourceVector& demand = entry.range.demand;
-    const auto full = [&](QuotaTree::Group group, const ResourceVector& held,
-                          const ResourceVector& max) -> std::optional<FullMax> {
-      for (const std::size_t r : entry.asks)
-        if (held[r] + demand[r] > max[r]) return FullMax{group, r};
-      return std::nullopt;
-    };
-    const ResourceVector own = tenant.held_in_all() - tenant.ending - tenant.ending_grown;
-    if (const auto found = full(QuotaTree::kRoot, own - freed_[tenant.id], tenant.terms.max))
-      return found;
-    for (auto group = tenant.group; group != QuotaTree::kRoot;
-         group = state_.quotas().group(group).parent) {
-      const auto bounds = state_.quotas().group(group);
-      const GroupSum& sum = groups().of(group);
-      const ResourceVector held =
-          bounds.used - sum.ending - sum.ending_grown - freed_in_groups_[group];
-      if (const auto found = full(group, held, bounds.terms.max)) return found;
-    }
+  [[nodiscard]] std::optional<FullMax> full_max(const TenantState& tenant, const WindowRange& entry,
+                                                const GroupLacks& lacks) {
+    const ResourceVector held = tenant.held_in_all() - tenant.ending - tenant.ending_grown;
+    for (const std::size_t r : entry.asks)
+      if (held[r] - freed_[tenant.id][r] + entry.range.demand[r] > tenant.terms.max[r])
+        return FullMax{QuotaTree::kRoot, r};
+    if (const auto missing = lacks.first()) return FullMax{missing->group, missing->resource};
     return std::nullopt;
   }
 
   /// Takes back what has grown and fills the maxes that keep the task from starting, until they
-  /// have room. No node is in the way of that.
-  bool make_room_in_max(const TenantState& tenant, const WindowRange& entry) {
-    while (const auto full = full_max(tenant, entry)) {
+  /// have room. No node is in the way of that. Returns what is missing still, for a task that may
+  /// preempt. None: it has to wait.
+  std::optional<GroupLacks> make_room_in_max(const TenantState& tenant, const WindowRange& entry) {
+    for (;;) {
+      GroupLacks lacks(state_, groups(), tenant, entry.range.demand, freed_in_groups_);
+      const auto full = full_max(tenant, entry, lacks);
+      if (!full) return lacks;
       const auto victim = next_below(*full, tenant);
-      if (!victim) return false;
+      const bool may_be_preempted = full->group != QuotaTree::kRoot && may_preempt(entry);
+      if (!victim) return may_be_preempted ? std::optional(std::move(lacks)) : std::nullopt;
       take(*victim, {tenant.id, entry.range.job});
     }
-    return true;
   }
 
   /// The first whose end gives room below that max.
@@ -310,7 +344,7 @@ class Reclaiming {
       // Who gives back first is left out first, where a later one must go anyway.
       std::reverse(victims.begin(), victims.end());
       const VictimNumbers holders = take_holders_out(victims, task);
-      leave_out_needless(victims, victims_, rooms_, id, room, task);
+      leave_out_needless(victims, victims_, state_, rooms_, id, room, task);
       victims.insert(victims.end(), holders.begin(), holders.end());
       std::sort(victims.begin(), victims.end());
       take_all(victims, {tenant.id, task.job});
@@ -354,15 +388,37 @@ class Reclaiming {
     return holders;
   }
 
-  /// The node where fewest must end, if there is one.
-  [[nodiscard]] std::optional<NodeId> preempt(const TenantState& tenant, const WindowRange& entry) {
+  [[nodiscard]] Preemption preemption(const TenantState& tenant, const WindowRange& entry,
+                                      const GroupLacks& lacks) {
     find_preemptible();
-    const auto fewest =
-        Preemption(state_, groups(), rooms_, victims_, preempted_, tenant, entry).fewest();
+    return {state_, groups(), rooms_, victims_, preempted_, tenant, entry, lacks};
+  }
+
+  /// The node where fewest must end, if there is one.
+  [[nodiscard]] std::optional<NodeId> preempt(const TenantState& tenant, const WindowRange& entry,
+                                              const GroupLacks& lacks) {
+    const auto fewest = preemption(tenant, entry, lacks).fewest();
     if (!fewest) return std::nullopt;
     take_all(fewest->victims, {tenant.id, entry.range.job});
     preempts_now_ = true;
     return fewest->node;
+  }
+
+  /// The youngest whose end makes the maxes large enough, where a node has room then; else of one
+  /// node those who make both; else the first, and whoever has to end besides.
+  [[nodiscard]] std::optional<NodeId> preempt_below_max(const TenantState& tenant,
+                                                        const WindowRange& entry,
+                                                        const GroupLacks& lacks) {
+    const auto youngest = preemption(tenant, entry, lacks).for_maxes();
+    if (!youngest) return std::nullopt;
+    const std::size_t taken_before = taken_.size();
+    take_all(*youngest, {tenant.id, entry.range.job});
+    preempts_now_ = preempts_below_max_ = true;
+    if (const auto node = with_room(tenant, entry.range)) return node;
+    leave(taken_before);
+    if (const auto node = preempt(tenant, entry, lacks)) return node;
+    take_all(*youngest, {tenant.id, entry.range.job});
+    return preempt(tenant, entry, {});
   }
 
   void take_all(const VictimNumbers& victims, const RoomClaim& claim) {
@@ -406,7 +462,10 @@ class Reclaiming {
   std::vector<std::size_t> taken_;                     ///< of the victims
   std::vector<Served> served_now_;                     ///< tasks of the gang that is being served
   bool preempts_now_ = false;                          ///< for one of them
+  bool preempts_below_max_ = false;                    ///< likewise
   std::vector<Served> preempting_;                     ///< whose room is kept for them
+  std::map<JobId, std::uint32_t> promised_tasks_;      ///< not looked at yet
+  std::vector<MadeRoom> promises_;                     ///< from now on
   std::size_t served_ = 0;
 };
 

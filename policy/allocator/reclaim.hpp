@@ -15,7 +15,9 @@
 // Preemption. Where that is not enough, a task whose job may preempt takes the place of tasks of
 // lower priority that run beyond their tenant's quota of something it asks for, once they have run
 // for a while: never of services or gangs, and nothing that is within a tenant's min. Of all nodes
-// the one where fewest must end, of its tasks the youngest (policy/allocator/preemption.hpp).
+// the one where fewest must end, of its tasks the youngest (policy/allocator/preemption.hpp). Where
+// the max of a group keeps the task back they are tasks in that group, and what that leaves below
+// the max is promised to it: nobody else takes it, who may start where the task may not.
 //
 // Where the ledger counts time that room is kept for it, and for all tasks of its gang: who is
 // late, or has a turn before it, would take it otherwise, and be preempted next (AllocatorState::

@@ -60,6 +60,7 @@ void AllocatorState::set_tenant(TenantId id, const TenantTerms& terms) {
   TenantState& changed = enter(id, terms);
   follow_position();
   quotas_.join(changed);
+  refresh_promises();
   parts_are_stale_ = true;
   refresh_plain_shares();
 }
@@ -123,6 +124,7 @@ void AllocatorState::set_tree(const TenantTree& tree, std::span<const Accounts::
   }
   follow_accounts();
   for (const Accounts::Division& division : divided) forget(tenant(division.tenant));
+  refresh_promises();
   follow_position();
   parts_are_stale_ = true;
   refresh_plain_shares();
@@ -137,6 +139,8 @@ Units AllocatorState::remove_tenant(TenantId id) {
   follow_accounts();
   quotas_.leave(leaver);
   forget(leaver);
+  refresh_promises();
+  note_freed_made_rooms();
   follow_position();
   parts_are_stale_ = true;
   refresh_plain_shares();
@@ -160,6 +164,7 @@ void AllocatorState::forget(TenantState& leaver) {
   may_not_borrow_.erase(id);
   stale_turns_.erase(leaver.rank.slot);
   leaver.window.clear();
+  std::erase_if(promises_, [&](const MadeRoom& room) { return room.tenant == id; });
   trim_made_rooms(id);
   creditors_.erase(leaver.rank.slot);
   if (naming_devices_.erase(leaver.rank.slot) > 0) choices_.forget_shares();

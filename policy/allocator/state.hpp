@@ -207,6 +207,11 @@ class AllocatorState {
   [[nodiscard]] bool made_room_is_coming(TenantId tenant, JobId job) const;
   /// The first node that keeps room for the job.
   [[nodiscard]] std::optional<NodeId> node_with_made_room(TenantId tenant, JobId job) const;
+  /// What is free, or coming, below the maxes of groups that the tenants are in, and was made by
+  /// preemption for these jobs: no other tenant takes it. Instead of what was promised before.
+  void promise_below_maxes(std::vector<MadeRoom> promises);
+  /// Of each job of the tenant, to which so many tasks are promised.
+  [[nodiscard]] const std::vector<MadeRoom>& promises_below_maxes() const { return promises_; }
   /// Nodes that were not dealt may have room again.
   void note_freed_made_rooms() { freed_made_rooms_ = true; }
   /// Whether they may, since this was asked last.
@@ -432,6 +437,9 @@ class AllocatorState {
   void refresh_lists(TenantState& tenant);
   /// Room that was made for more tasks than wait is for all again. O(nodes that keep some).
   void trim_made_rooms(TenantId tenant);
+  void trim_promises(TenantId tenant);
+  /// Of the promises, whatever the quotas knew of them.
+  void refresh_promises();
   /// The same, or of what it is owed.
   void refresh_claims(TenantState& tenant);
   /// Takes the room on the node and in what the tenant holds; not yet in the water level.
@@ -469,6 +477,7 @@ class AllocatorState {
   std::vector<std::set<NodeId>> awaited_;
   Claims claims_;
   std::set<NodeId> made_on_;  ///< nodes that keep room for those who preempted
+  std::vector<MadeRoom> promises_;
   bool freed_made_rooms_ = false;
   NodeTable<NodeRoom> nodes_;
   ResourceVector capacity_;  ///< the water level's

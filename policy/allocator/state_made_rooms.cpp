@@ -11,6 +11,14 @@ bool is_for(const MadeRoom& room, TenantId tenant, JobId job) {
   return room.tenant == tenant && room.job == job;
 }
 
+/// Without those of which there are more tasks than before.
+bool are_fewer(const std::vector<MadeRoom>& now, const std::vector<MadeRoom>& before) {
+  std::map<JobId, std::int64_t> more;
+  for (const MadeRoom& room : now) more[room.job] += room.tasks;
+  for (const MadeRoom& room : before) more[room.job] -= room.tasks;
+  return std::any_of(more.begin(), more.end(), [](const auto& job) { return job.second < 0; });
+}
+
 }  // namespace
 
 ResourceVector NodeRoom::made() const {
@@ -112,6 +120,39 @@ void AllocatorState::trim_made_rooms(TenantId tenant_id) {
       if (room.tasks > 0) keep_made_room(id, room);
     }
   }
+}
+
+void AllocatorState::promise_below_maxes(std::vector<MadeRoom> promises) {
+  if (promises.empty() && promises_.empty()) return;
+  if (are_fewer(promises, promises_)) note_freed_made_rooms();
+  promises_.swap(promises);
+  for (const MadeRoom& before : promises) note_contender(tenant(before.tenant));
+  refresh_promises();
+}
+
+void AllocatorState::refresh_promises() {
+  quotas_.forget_promises();
+  for (const MadeRoom& room : promises_) {
+    const TenantState& claimant = tenant(room.tenant);
+    quotas_.promise(claimant, room.demand * Amount{room.tasks});
+    note_contender(claimant);
+  }
+}
+
+void AllocatorState::trim_promises(TenantId tenant_id) {
+  if (promises_.empty()) return;
+  std::map<JobId, std::uint32_t> waiting;
+  for (const WindowRange& entry : tenant(tenant_id).window)
+    waiting[entry.range.job] += entry.range.count;
+  std::vector<MadeRoom> left = promises_;
+  for (MadeRoom& room : left) {
+    if (room.tenant != tenant_id) continue;
+    std::uint32_t& tasks = waiting[room.job];
+    room.tasks = std::min(room.tasks, tasks);
+    tasks -= room.tasks;
+  }
+  std::erase_if(left, [](const MadeRoom& room) { return room.tasks == 0; });
+  promise_below_maxes(std::move(left));
 }
 
 }  // namespace fairwater::inline policy::inline allocator

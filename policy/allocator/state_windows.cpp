@@ -170,6 +170,7 @@ void AllocatorState::set_window(DemandWindow window) {
   refresh_lists(changed);
   quotas_.refresh(changed);
   trim_made_rooms(changed.id);
+  trim_promises(changed.id);
 }
 
 void AllocatorState::take_served(TenantState& tenant, const DemandWindow& window) {
@@ -226,6 +227,7 @@ void AllocatorState::withdraw(TenantId id, JobId job) {
   refresh_lists(changed);
   quotas_.refresh(changed);
   trim_made_rooms(id);
+  trim_promises(id);
 }
 
 }  // namespace fairwater::inline policy::inline allocator

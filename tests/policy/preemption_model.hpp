@@ -19,6 +19,11 @@ namespace fairwater::test {
 inline constexpr std::int64_t kWhile_ms = 30'000;
 inline constexpr PreemptionTerms kUrgent{.priority = 5, .preempts = true, .is_preemptible = true};
 
+inline TenantTerms in_group(std::uint32_t group, TenantTerms terms = {}) {
+  terms.place = {.group = GroupId{group}, .weight = terms.weight};
+  return terms;
+}
+
 /// Jobs of single tasks that run until they are told to end or are done, around a cycle.
 class PreemptionModel {
  public:
@@ -30,6 +35,7 @@ class PreemptionModel {
     std::map<std::uint32_t, std::uint32_t> waiting{};  ///< attempts by index
     bool is_late = false;                              ///< where the ledger counts time
     LedgerMs limit_ms = 0;                             ///< 0: none
+    std::string site{};                                ///< empty: any
   };
   struct Running {
     NodeId node;
@@ -44,6 +50,11 @@ class PreemptionModel {
   void tenant(std::uint32_t id, const TenantTerms& terms = {}) {
     cycle.set_tenant(TenantId{id}, terms);
     terms_[TenantId{id}] = terms;
+  }
+  /// At the top.
+  void group(std::uint32_t id, const GroupTerms& terms) {
+    cycle.allocator().set_group(GroupId{id}, terms);
+    groups_[GroupId{id}] = terms;
   }
   void node(std::uint32_t id, const ResourceVector& capacity, const NodeTraits& traits = {}) {
     cycle.set_node(NodeId{id}, traits, capacity, true);
@@ -126,7 +137,7 @@ class PreemptionModel {
                                .count = job.is_gang ? tasks : 1,
                                .attempt = attempt,
                                .demand = job.demand,
-                               .rule = nullptr,
+                               .rule = rule_of(job),
                                .expected_ms = job.limit_ms,
                                .limit_ms = job.limit_ms,
                                .late_in_ms = job.is_late ? 0 : kNeverLate,
@@ -138,6 +149,10 @@ class PreemptionModel {
     }
     cycle.take_window(window);
   }
+  [[nodiscard]] static PlacementRulePtr rule_of(const Job& job) {
+    if (job.site.empty()) return nullptr;
+    return std::make_shared<PlacementRule>(PlacementRule{{job.site}, {}, {}});
+  }
   void take(const Deal& deal) {
     std::set<TenantId> changed;
     for (const Grant& grant : deal.grants) {
@@ -146,6 +161,13 @@ class PreemptionModel {
       changed.insert(grant.tenant);
     }
     for (const TenantId tenant : changed) send_window(tenant);
+    for (const auto& [group, terms] : groups_) {
+      ResourceVector all;
+      for (const auto& [key, task] : running_)
+        if (const auto& place = terms_.at(task.grant.tenant).place; place && place->group == group)
+          all += task.grant.demand;
+      REQUIRE(all.fits(terms.max));
+    }
   }
   [[nodiscard]] ResourceVector held(TenantId tenant) const {
     ResourceVector held;
@@ -180,6 +202,7 @@ class PreemptionModel {
   }
 
   std::map<TenantId, TenantTerms> terms_;
+  std::map<GroupId, GroupTerms> groups_;
   std::map<JobId, Job> jobs_;
   std::map<TaskKey, Running> running_;
   std::uint64_t last_job_ = 0;

@@ -180,14 +180,22 @@ TEST_CASE("preemption comes to an end, whatever is asked for", "[property][preem
     const auto draw = [&](std::uint64_t from, std::uint64_t to) {
       return from + random() % (to - from + 1);
     };
-    PreemptionModel model;
+    AllocatorSettings settings = default_settings();
+    settings.accounting = draw(0, 1) == 0 ? Accounting::units : Accounting::time;
+    PreemptionModel model{settings};
     model.cycle.pass_to(1'000'000);
     const auto tenants = static_cast<std::uint32_t>(draw(2, 4));
+    const bool has_group = draw(0, 1) == 0;
+    if (has_group) {
+      GroupTerms faculty;
+      faculty.max = cpu(static_cast<Amount>(draw(4, 12)) * 1000);
+      model.group(1, faculty);
+    }
     for (std::uint32_t id = 1; id <= tenants; ++id) {
       TenantTerms terms;
       terms.weight = static_cast<Weight>(draw(1, 5));
       if (draw(0, 3) == 0) terms.min = cpu(static_cast<Amount>(draw(1, 2)) * 1000);
-      model.tenant(id, terms);
+      model.tenant(id, has_group && draw(0, 2) > 0 ? in_group(1, terms) : terms);
     }
     for (std::uint32_t id = 1; id <= draw(1, 3); ++id)
       model.node(id, cpu(static_cast<Amount>(draw(2, 8)) * 1000));

@@ -14,7 +14,8 @@ Seen& Seen::operator+=(const Seen& other) {
        {&Seen::granted, &Seen::grown, &Seen::gangs, &Seen::sharing_gangs, &Seen::grown_shares,
         &Seen::named_devices, &Seen::chosen, &Seen::waiting, &Seen::waiting_by_time,
         &Seen::guaranteed, &Seen::below_min, &Seen::at_plain_share, &Seen::preempted,
-        &Seen::preempted_of_min, &Seen::preempted_of_group, &Seen::before_closing, &Seen::too_long})
+        &Seen::preempted_of_min, &Seen::preempted_of_group, &Seen::preempted_below_max,
+        &Seen::before_closing, &Seen::too_long})
     this->*count += other.*count;
   return *this;
 }

@@ -38,6 +38,7 @@ struct Seen {
   std::uint64_t grown_shares = 0;
   std::uint64_t named_devices = 0;
   std::uint64_t preempted_of_group = 0;
+  std::uint64_t preempted_below_max = 0;
   std::uint64_t chosen = 0;           ///< grants on nodes that a rule chose
   std::uint64_t waiting = 0;          ///< that could not start
   std::uint64_t waiting_by_time = 0;  ///< of them, with room that may be kept for others
@@ -158,6 +159,8 @@ class Cluster {
                                                     const ResourceVector& held) const;
   void check_reclaims(const std::vector<Reclaim>& reclaims);
   void check_min_of_group(GroupId group, const std::vector<Reclaim>& reclaims);
+  void note_promise(JobId claimant, TenantId preempted);
+  [[nodiscard]] bool is_promised_to_others(TenantId tenant) const;
   void check_sums();
   void check_nobody_could_start();
 
@@ -172,6 +175,7 @@ class Cluster {
   std::map<TenantId, TenantTerms> tenants_;
   std::map<NodeId, Node> nodes_;
   std::map<JobId, Job> jobs_;
+  std::set<std::pair<JobId, GroupId>> promised_;  ///< below whose max, while the job waits
   std::map<TaskKey, Running> running_;
   std::map<TenantId, Units> nets_;  ///< by the deals; where units are counted
   std::uint64_t last_job_ = 0;

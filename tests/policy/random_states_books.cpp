@@ -233,6 +233,7 @@ void Cluster::check_nobody_below_min_waits(NodeId node) {
     if (job.next.empty() || !is_guaranteed(id, job)) continue;
     if (devices_ == Devices::shared && job.demand[kDevice] > 0) continue;
     if (chooses_nodes(job.placement)) continue;
+    if (is_promised_to_others(job.tenant)) continue;
     ++seen_.below_min;
     INFO("job " << id.value << " of tenant " << job.tenant.value);
     REQUIRE_FALSE((is_within_max(job.tenant, job.demand) && has_room(node, job)));
@@ -283,6 +284,7 @@ void Cluster::check_reclaims(const std::vector<Reclaim>& reclaims) {
     REQUIRE(job.preemption.priority < claimant.preemption.priority);
     REQUIRE(now_ms_ - task.since_ms >= kPreemptAfterMs);
     preempted[job.tenant].push_back({&job, &claimant});
+    note_promise(reclaim.claimant_job, job.tenant);
     ++seen_.preempted;
     if (asks_for_some(job.demand, tenants_.at(job.tenant).min)) ++seen_.preempted_of_min;
   }
@@ -295,6 +297,26 @@ void Cluster::check_reclaims(const std::vector<Reclaim>& reclaims) {
     REQUIRE(may_be_preempted_in_some_order(tasks, held));
   }
   for (const auto& [group, terms] : groups_) check_min_of_group(group, reclaims);
+}
+
+/// Whose end leaves something below the max of a group which kept the claimant back.
+void Cluster::note_promise(JobId claimant, TenantId preempted) {
+  const Job& job = jobs_.at(claimant);
+  for (const auto& [group, terms] : groups_) {
+    const auto are_in = [&, of = group](TenantId other) { return is_in(other, of); };
+    if (!are_in(job.tenant) || !are_in(preempted)) continue;
+    if ((held_by(are_in) + job.demand).fits(terms.max)) continue;
+    promised_.emplace(claimant, group);
+    ++seen_.preempted_below_max;
+  }
+}
+
+bool Cluster::is_promised_to_others(TenantId tenant) const {
+  return std::any_of(promised_.begin(), promised_.end(), [&](const auto& promise) {
+    const auto job = jobs_.find(promise.first);
+    return job != jobs_.end() && !job->second.next.empty() && job->second.tenant != tenant &&
+           is_in(tenant, promise.second);
+  });
 }
 
 /// Of all that is preempted for others who are not in it.
@@ -359,7 +381,7 @@ void Cluster::check_nobody_could_start() {
                           !others_claim(id, job);
     if (!waits_for_one && !may_grow) continue;
     ++seen_.waiting;
-    if (!is_within_max(job.tenant, job.demand)) continue;
+    if (!is_within_max(job.tenant, job.demand) || is_promised_to_others(job.tenant)) continue;
     const bool is_due = waits_for_one && is_guaranteed(id, job);
     // What it may hold at most follows from the tree, and what it is owed: not told here.
     if (!is_due && !may_grow && !by_share_ && !tenants_.at(job.tenant).may_borrow) {

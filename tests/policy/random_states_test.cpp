@@ -37,6 +37,7 @@ TEST_CASE(
   CHECK(seen.preempted > states / 2000);
   CHECK(seen.preempted_of_min > states / 12000);
   CHECK(seen.preempted_of_group > 0);
+  CHECK(seen.preempted_below_max > 0);
   CHECK(seen.before_closing > states / 20);
   CHECK(seen.too_long > states / 20);
 }

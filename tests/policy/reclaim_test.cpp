@@ -13,11 +13,6 @@ namespace {
 
 constexpr std::size_t kFpga = 2;
 
-TenantTerms in_group(std::uint32_t group, TenantTerms terms = {}) {
-  terms.place = {.group = GroupId{group}, .weight = terms.weight};
-  return terms;
-}
-
 AllocatorSettings with_fpgas() {
   AllocatorSettings settings = default_settings();
   settings.granules[kFpga] = 1;
