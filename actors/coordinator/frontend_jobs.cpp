@@ -95,13 +95,13 @@ void explain_placed(FrontendSelf self, caf::typed_response_promise<Explanation> 
           fail(promise));
 }
 
-/// What the tenant has said of its queue the coordinator says once more, as far as it sees it.
+/// That a task is not among those that its tenant offers is no news where the tenant has said why.
 void add_obstacles(Explanation& explanation, const WaitingDescription& more) {
   auto& obstacles = explanation.obstacles;
-  const bool has_order = std::any_of(obstacles.begin(), obstacles.end(),
-                                     [](const Obstacle& known) { return known.code == "order"; });
+  const bool has_why = std::any_of(obstacles.begin(), obstacles.end(),
+                                   [](const Obstacle& known) { return known.code != "user"; });
   std::copy_if(more.obstacles.begin(), more.obstacles.end(), std::back_inserter(obstacles),
-               [&](const Obstacle& found) { return !has_order || found.code != "order"; });
+               [&](const Obstacle& found) { return !has_why || found.code != "order"; });
 }
 
 void explain_waiting(FrontendSelf self, caf::typed_response_promise<Explanation> promise,

@@ -272,7 +272,7 @@ WaitingDescription describe(const TenantActorState& state, const DescribeWaiting
   if (!state.jobs.waits(request.id, request.index)) return description;
   for (const auto& awaited : state.jobs.dependencies(request.id))
     obstacles.push_back(
-        {"dependency", "waits for job " + std::to_string(awaited.value) + " to succeed"});
+        {"dependency", "job " + std::to_string(awaited.value) + " has to succeed first"});
   if (state.jobs.waits_to_grow(request.id, request.index))
     obstacles.push_back(why_not_grown(state, request));
   else
