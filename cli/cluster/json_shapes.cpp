@@ -17,6 +17,11 @@ Json counts_json(const TaskCounts& tasks) {
               {"unneeded", tasks.unneeded}};
 }
 
+/// Null where nothing is known of it, as of a flat curve's point.
+Json json_confidence(std::uint32_t permille) {
+  return permille == 0 ? Json(nullptr) : Json(permille / 1000.0);
+}
+
 /// Null of a job with a fixed number of tasks.
 Json elastic_json(const JobRecord& job) {
   if (!is_elastic(job.spec)) return nullptr;
@@ -43,10 +48,9 @@ Json placement_json(Placement placement) {
 
 Json growth_limit_json(const GrowthLimit& limit) {
   if (limit.tasks == 0) return nullptr;
-  const double confidence = limit.confidence_permille / 1000.0;
   return Json{{"tasks", limit.tasks},
               {"runs", limit.runs},
-              {"confidence", limit.confidence_permille > 0 ? Json(confidence) : Json(nullptr)}};
+              {"confidence", json_confidence(limit.confidence_permille)}};
 }
 
 std::uint32_t attempts_begun(const TaskRecord& task) {
@@ -230,7 +234,7 @@ Json profiled_json(const JobRecord& job) {
   if (!profiled.wanted()) return nullptr;
   return Json{{"resources", profiled.resources},
               {"runs", profiled.runs},
-              {"confidence", profiled.confidence_permille / 1000.0},
+              {"confidence", json_confidence(profiled.confidence_permille)},
               {"memory_steps", profiled.memory_steps},
               {"memory_step", job.memory_step}};
 }

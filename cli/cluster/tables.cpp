@@ -370,7 +370,7 @@ std::string job_text(const JobDetail& detail) {
       {"state", std::string{to_string(state_of(job))}},
       {"cancelled", job.cancelled ? (job.cancel_reason.empty() ? "yes" : job.cancel_reason) : ""},
       {"command", command},
-      {"resources", format_amounts(job.spec.resources)},
+      {"resources", format_amounts(amounts_at(job.spec, job.memory_step))},
       {"submitted", table_time(job.submitted_at)},
       {"started", table_time(job.started_at)},
       {"next start", detail.expected_start ? "by " + table_time(detail.expected_start) : ""},

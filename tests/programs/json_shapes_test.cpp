@@ -250,6 +250,24 @@ TEST_CASE("a service's task shows how it ended last, whatever it does now", "[un
   CHECK(task_json(task).at("exit_code") == 3);
 }
 
+TEST_CASE("job show has the amounts to which a profiled job has gone on", "[unit][json]") {
+  JobRecord job = render_job();
+  job.spec.resources["memory"] = 128;
+  job.spec.profiled = {.resources = {"memory"}, .runs = 8, .memory_steps = {256, 512}};
+  CHECK_THAT(job_text({job, {}}), Catch::Contains("cpu 1, memory 128 MiB"));
+  job.memory_step = 2;
+  CHECK_THAT(job_text({job, {}}), Catch::Contains("cpu 1, memory 512 MiB"));
+  CHECK(job_json(job)["resources"]["memory"] == 512);
+}
+
+TEST_CASE("no confidence of a profile's point is null", "[unit][json]") {
+  JobRecord job = render_job();
+  job.spec.profiled = {.resources = {"cpu"}, .runs = 8};
+  CHECK(job_json(job)["profiled"]["confidence"].is_null());
+  job.spec.profiled.confidence_permille = 940;
+  CHECK(job_json(job)["profiled"]["confidence"] == 0.94);
+}
+
 TEST_CASE("a task cancelled before it ran was never begun", "[unit][json]") {
   TaskInfo task = task_in(0, TaskState::cancelled, 1);
   CHECK(attempts_begun(task.record) == 0);
