@@ -55,6 +55,7 @@ PlaceByTime::Kept PlaceByTime::run(const std::vector<MadeRoom>& made_rooms) {
   forget_places();
   deal_.state.correct_ends(*deal_.node);
   deal_.state.refresh_parts();
+  deal_.state.refresh_turns();
   predict_ = deal_.state.settings.predict;
   if (!made_rooms.empty()) place_into(made_rooms);
   if (!has_begun_gang()) place_late();

@@ -12,10 +12,11 @@
 // (policy/allocator/time_marks.hpp) come before the others. Among them comes first who, with its
 // next task, would have least of what belongs to it:
 //   (held + cost + (cost * expected time - net) / memory) / part,
-// where memory is how long the next tasks of all these take on average. So what it is owed counts,
-// and what its task would add to what it has had: a debt as large as a usual task weighs as much as
-// a unit that is held. A memory in proportion to the tasks is what keeps parts that are smaller
-// than a task even over time, whether tasks take seconds or days.
+// where memory is how long the next tasks of all these take on average, and in groups siblings have
+// the part of those that wait for nothing (policy/allocator/group_turns.hpp). So what it is owed
+// counts, and what its task would add to what it has had: a debt as large as a usual task weighs as
+// much as a unit that is held. A memory in proportion to the tasks is what keeps parts that are
+// smaller than a task even over time, whether tasks take seconds or days.
 //
 // Kept room. A task for which the node has no room at its turn gets a place: the moment from which
 // on the node is expected to have room for it, by when the tasks there must end and what has a

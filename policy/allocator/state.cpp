@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "policy/allocator/deal_steps.hpp"
+#include "policy/allocator/group_turns.hpp"
 #include "policy/core/check.hpp"
 
 namespace fairwater::inline policy::inline allocator {
@@ -281,6 +282,17 @@ void AllocatorState::refresh_parts() {
     accounts_.time().set_part(known.id, known.part);
   }
   begin_debts_round();
+}
+
+void AllocatorState::refresh_turns() {
+  if (!counts_time() || quotas_.group_count() == 1) return;
+  if (std::exchange(waits_in_groups_, false)) begin_debts_round();
+  if (std::exchange(turns_round_, debts_round_) == debts_round_) return;
+  const GroupTurns turns(*this);
+  for (const RankKey& key : waiting_) {
+    TenantState& tenant = tenants_[key.slot];
+    if (tenant.group != QuotaTree::kRoot) tenant.turn = turns.of(tenant);
+  }
 }
 
 void AllocatorState::begin_debts_round() {

@@ -129,6 +129,8 @@ class AllocatorState {
   std::optional<TimeSettlement> settle_time();
   /// Follows capacity and terms: to be called before parts are read.
   void refresh_parts();
+  /// Where tenants are in groups, follows who waits: to be called before a deal's first turn.
+  void refresh_turns();
   /// What was found in an earlier round of claims and debts, or of debts and parts alone, may be
   /// out of date. Each round of debts begins one of claims, too.
   [[nodiscard]] std::uint64_t claims_round() const { return claims_round_; }
@@ -461,6 +463,8 @@ class AllocatorState {
   bool parts_are_stale_ = false;
   std::uint64_t claims_round_ = 1;
   std::uint64_t debts_round_ = 1;
+  bool waits_in_groups_ = false;   ///< somebody in a group has begun to wait, or ended
+  std::uint64_t turns_round_ = 0;  ///< of debts, by which turns of those in groups count
   std::set<TenantId> may_not_borrow_;
   std::set<std::uint32_t> creditors_;
   RankedList waiting_;

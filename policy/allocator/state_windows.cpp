@@ -14,11 +14,9 @@ namespace {
 
 constexpr std::uint32_t kLastTaskIndex = std::numeric_limits<std::uint32_t>::max();
 
-void put_in(RankedList& list, const RankKey& key, bool member) {
-  if (member)
-    list.insert(key);
-  else
-    list.erase(key);
+/// False: it was so already.
+bool put_in(RankedList& list, const RankKey& key, bool member) {
+  return member ? list.insert(key) : list.erase(key);
 }
 
 /// Between being late and being firm, see policy/allocator/by_time.hpp.
@@ -54,7 +52,8 @@ bool strike_from(std::vector<WindowRange>& ranges, const TaskKey& task) {
 // ---------------------------------------------------------------------------------------
 
 void AllocatorState::refresh_lists(TenantState& tenant) {
-  put_in(waiting_, tenant.rank, !tenant.window.empty());
+  if (put_in(waiting_, tenant.rank, !tenant.window.empty()) && tenant.group != QuotaTree::kRoot)
+    waits_in_groups_ = true;
   put_deficit(tenant, tenant.deficit);
   put_in(idle_unsettled_, tenant.rank, tenant.deficit != 0 && !tenant.waits());
   put_in(growing_, tenant.rank, !tenant.growth.empty());

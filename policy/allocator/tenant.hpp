@@ -107,6 +107,12 @@ struct TimeReturns {
   MicroUnits away = 0;      ///< by which it gives way to its creditors
 };
 
+/// What belongs to a tenant and what it is owed, as its turns count them.
+struct TurnPart {
+  MicroUnits part = 0;
+  Units net = 0;
+};
+
 /// What a tenant's debtors could give way to it, whether it waits or not.
 struct DueFromDebtors {
   std::uint64_t round = 0;  ///< of debts: older than the state's, it is out of date
@@ -149,6 +155,7 @@ struct alignas(64) TenantState {
   std::uint32_t repay_remainder_millionths = 0;  ///< in the accounts
   TimeReturns returns;
   MicroUnits part = 0;              ///< where the ledger counts time, what belongs to it
+  TurnPart turn;                    ///< while it waits and is in a group, see GroupTurns
   LedgerMs first_late_ms = kNever;  ///< nothing in its window is late before
   std::vector<WindowRange> growth;  ///< see DemandWindow
   Units extras = 0;                 ///< what `grown` costs

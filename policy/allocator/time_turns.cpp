@@ -20,9 +20,11 @@ TurnTerms turn_terms(const AllocatorState& state, const TenantState& tenant,
   const std::size_t resource = state.accounts().time().resource();
   const MicroUnits held = state.quotas().micro_units_of(tenant.used[resource], resource);
   const MicroUnits cost = state.quotas().micro_units_of(next.asked_at_once(resource), resource);
+  const TurnPart counted =
+      tenant.group == QuotaTree::kRoot ? TurnPart{tenant.part, tenant.net} : tenant.turn;
   return {.held = held + cost,
-          .owed = Wide{cost} * next.range.expected_ms - Wide{tenant.net} * kMicroUnitsPerUnit,
-          .per = std::max<MicroUnits>(tenant.part, 1)};
+          .owed = Wide{cost} * next.range.expected_ms - Wide{counted.net} * kMicroUnitsPerUnit,
+          .per = std::max<MicroUnits>(counted.part, 1)};
 }
 
 Turn turn_of(const TurnTerms& terms, bool has_claim, std::int64_t memory_ms) {

@@ -24,13 +24,19 @@ struct RankKey {
 /// moves what is behind it, 24 bytes each.
 class RankedList {
  public:
-  void insert(const RankKey& key) {
+  /// False: it was there.
+  bool insert(const RankKey& key) {
     const auto at = std::lower_bound(keys_.begin(), keys_.end(), key);
-    if (at == keys_.end() || key < *at) keys_.insert(at, key);
+    const bool is_new = at == keys_.end() || key < *at;
+    if (is_new) keys_.insert(at, key);
+    return is_new;
   }
-  void erase(const RankKey& key) {
+  /// False: it was not there.
+  bool erase(const RankKey& key) {
     const auto at = std::lower_bound(keys_.begin(), keys_.end(), key);
-    if (at != keys_.end() && !(key < *at)) keys_.erase(at);
+    const bool is_there = at != keys_.end() && !(key < *at);
+    if (is_there) keys_.erase(at);
+    return is_there;
   }
   [[nodiscard]] auto begin() const { return keys_.begin(); }
   [[nodiscard]] auto end() const { return keys_.end(); }
