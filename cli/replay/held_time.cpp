@@ -133,7 +133,9 @@ std::string held_text(const SettledTimes& times, const LedgerMeasure& measure) {
         "\nthe same in the {} of it while the cluster was full: held - part = -net, "
         "{}\n\n{}",
         stretch_text(times.full),
-        times.full.agrees() ? "to the unit-millisecond for everybody" : "but NOT FOR EVERYBODY",
+        times.full.agrees() ? "to the unit-millisecond for everybody"
+                            : "but for what is UNUSED: caps on debts, and tenants that may not "
+                              "lend or borrow, keep it out of the book",
         table_of(times.full, seconds));
   return text +
          "\nThe ledger's time stands still while no coordinator runs: what was held then is in "

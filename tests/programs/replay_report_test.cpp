@@ -74,6 +74,19 @@ ReplayMeasures measures_in_time() {
 
 }  // namespace
 
+TEST_CASE("a full cluster's debts that are no loans are told by their reason", "[unit][replay]") {
+  ReplayMeasures measures = measures_in_time();
+  TimeSettlement capped = second_of(3000, {3000, 700'000}, {1000, 300'000});
+  capped.lines[0].position = -400;
+  capped.lines[1].position = 400;
+  NameTable names;
+  names.tenants = {{TenantId{1}, "u1"}, {TenantId{2}, "u2"}};
+  measures.settled.add(capped, names);
+  CHECK_FALSE(measures.settled.full.agrees());
+  CHECK_THAT(replay_text(measures, {.trace = "log.swf", .run = "ab", .speedup = 600}),
+             Catch::Contains("held - part = -net, but for what is UNUSED: caps on debts"));
+}
+
 TEST_CASE("where time is counted debts are shown beside what was held", "[golden][replay]") {
   const std::string text = replay_text(
       measures_in_time(), {.trace = "log.swf", .run = "ab", .speedup = 600, .skipped = 2});
