@@ -13,12 +13,23 @@ std::int64_t scaled_us(std::int64_t seconds, double speedup) {
   return std::llround(static_cast<double>(seconds) * 1e6 / speedup);
 }
 
-TenantSpec tenant_spec(const std::string& name, const std::vector<TenantSpec>& declared) {
-  for (const auto& spec : declared)
-    if (spec.name == name) return spec;
-  TenantSpec spec;
-  spec.name = name;
-  return spec;
+const TenantSpec* find(const std::vector<TenantSpec>& declared, const std::string& name) {
+  const auto found = std::find_if(declared.begin(), declared.end(),
+                                  [&](const TenantSpec& spec) { return spec.name == name; });
+  return found == declared.end() ? nullptr : &*found;
+}
+
+/// With those around it that the file has.
+void add_tenant(ReplayPlan& plan, const std::string& name, const std::vector<TenantSpec>& declared,
+                std::set<std::string>& seen) {
+  if (!seen.insert(name).second) return;
+  const TenantSpec* spec = find(declared, name);
+  if (spec == nullptr) {
+    plan.tenants.emplace_back().name = name;
+    return;
+  }
+  if (find(declared, spec->parent) != nullptr) add_tenant(plan, spec->parent, declared, seen);
+  plan.tenants.push_back(*spec);
 }
 
 JobSpec job_spec(const SwfJob& job, std::int64_t run_us, const std::string& tenant,
@@ -51,7 +62,7 @@ Expected<ReplayPlan> plan_replay(const SwfLog& log, const ReplayRules& rules) {
       return make_error(ErrorCode::invalid_input,
                         fmt::format("job number {} is given twice", job.number), "trace");
     const std::string tenant = tenant_name_of(job, rules.tenants);
-    if (seen.insert(tenant).second) plan.tenants.push_back(tenant_spec(tenant, rules.declared));
+    add_tenant(plan, tenant, rules.declared, seen);
     const std::int64_t run_us = scaled_us(job.run_s, rules.speedup);
     plan.jobs.push_back({.arrival_us = scaled_us(job.submit_s - start_s, rules.speedup),
                          .run_us = run_us,

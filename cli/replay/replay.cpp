@@ -50,7 +50,7 @@ caf::error Replay::run() {
   if (!jobs->empty()) newest_before_ = jobs->front().id;
 
   const auto start = Clock::now();
-  if (auto error = submit_all_at_their_times()) return error;
+  if (auto error = submit_all_at_their_times()) return with_left_behind(error, ids_);
   if (auto error = wait_for_all()) return error;
   elapsed_us_ = since_us(start);
   return {};
@@ -89,14 +89,16 @@ caf::error Replay::submit_batch(std::size_t first, std::size_t end) {
     for (const std::size_t i : open) specs.push_back(plan_.jobs[i].spec);
     const auto answers = session_.client().submit_all(specs);
     std::vector<std::size_t> unanswered;
+    caf::error refusal;
     for (std::size_t k = 0; k < open.size(); ++k) {
       if (k < answers.size() && answers[k])
         ids_[open[k]] = *answers[k];
       else if (k >= answers.size() || is_retryable(details(answers[k].error()).code))
         unanswered.push_back(open[k]);
-      else
-        return answers[k].error();
+      else if (!refusal)
+        refusal = answers[k].error();
     }
+    if (refusal) return refusal;
     open = std::move(unanswered);
     if (open.empty()) break;
     if (auto error = session_.reconnect()) return error;

@@ -128,6 +128,26 @@ std::int64_t percentile(std::vector<std::int64_t> values, int percent) {
   return *at;
 }
 
+caf::error with_left_behind(const caf::error& error, const std::vector<JobId>& jobs) {
+  std::vector<std::uint64_t> ids;
+  for (const JobId job : jobs)
+    if (job) ids.push_back(job.value);
+  if (ids.empty()) return error;
+  std::sort(ids.begin(), ids.end());
+  std::string ranges;
+  for (std::size_t first = 0, last = 0; first < ids.size(); first = ++last) {
+    while (last + 1 < ids.size() && ids[last + 1] == ids[last] + 1) ++last;
+    ranges += fmt::format("{}{}", ranges.empty() ? "" : ",", ids[first]);
+    if (last > first) ranges += fmt::format("-{}", ids[last]);
+  }
+  const ErrorDetails why = details(error);
+  return make_error(why.code,
+                    fmt::format("{}; {} of the replay's jobs are submitted and run on (stop them "
+                                "with: fairwater job cancel {})",
+                                why.message, ids.size(), ranges),
+                    why.field);
+}
+
 std::string replay_text(const ReplayMeasures& measures, const ReplayFacts& facts) {
   Table table{{{"TENANT"},
                {"JOBS", Align::right},

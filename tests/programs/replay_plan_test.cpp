@@ -91,6 +91,25 @@ TEST_CASE("a tenant file's terms hold for the tenants that the log has", "[unit]
   CHECK(plan->tenants[1] == heavy);
 }
 
+TEST_CASE("tenants that a file has around the log's are there before them", "[unit][replay]") {
+  TenantSpec lab;
+  lab.name = "lab";
+  TenantSpec group;
+  group.name = "group";
+  group.parent = "lab";
+  TenantSpec first;
+  first.name = "u115";
+  first.parent = "group";
+  TenantSpec second;
+  second.name = "u3";
+  second.parent = "known-to-the-cluster";
+  ReplayRules rules = rules_of_run();
+  rules.declared = {first, second, group, lab};
+  const auto plan = plan_replay(two_jobs(), rules);
+  REQUIRE(plan);
+  CHECK(plan->tenants == std::vector<TenantSpec>{lab, group, first, second});
+}
+
 TEST_CASE("a job number that comes twice is refused: names tell jobs apart", "[unit][replay]") {
   SwfLog log = two_jobs();
   log.jobs[1].number = 7;

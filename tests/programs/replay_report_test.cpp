@@ -74,6 +74,18 @@ ReplayMeasures measures_in_time() {
 
 }  // namespace
 
+TEST_CASE("a replay that is refused in the middle says what it leaves behind", "[unit][replay]") {
+  const caf::error refusal = make_error(ErrorCode::invalid_input, "too much", "resources");
+  CHECK(with_left_behind(refusal, {JobId{}, JobId{}}) == refusal);
+  const ErrorDetails told =
+      details(with_left_behind(refusal, {JobId{7}, JobId{9}, JobId{8}, JobId{}, JobId{12}}));
+  CHECK(told.code == ErrorCode::invalid_input);
+  CHECK(told.field == "resources");
+  CHECK(told.message ==
+        "too much; 4 of the replay's jobs are submitted and run on (stop them with: fairwater job "
+        "cancel 7-9,12)");
+}
+
 TEST_CASE("a full cluster's debts that are no loans are told by their reason", "[unit][replay]") {
   ReplayMeasures measures = measures_in_time();
   TimeSettlement capped = second_of(3000, {3000, 700'000}, {1000, 300'000});
