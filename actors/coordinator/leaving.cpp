@@ -125,12 +125,10 @@ caf::error check_may_leave(const CoordinatorState& state, TenantId id) {
     return make_error(ErrorCode::wrong_state, "tenant " + name + " still runs " +
                                                   std::to_string(view.running_tasks) + " tasks");
   if (view.net >= 0 || is_rounding(state, id)) return {};
-  const bool counts_time = state.context->measure.accounting == Accounting::time;
   return make_error(ErrorCode::wrong_state,
-                    "tenant " + name + " owes " + std::to_string(-view.net) +
-                        (counts_time ? " unit-milliseconds" : " units") +
-                        ", and a debtor is not divided; an operator may forgive it: "
-                        "fairwater ledger forgive --debtor " +
+                    "tenant " + name +
+                        " owes others (fairwater ledger show), and a debtor is not divided; an "
+                        "operator may forgive it: fairwater ledger forgive --debtor " +
                         name + " --reason TEXT");
 }
 

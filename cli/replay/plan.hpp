@@ -28,7 +28,7 @@ struct PlannedJob {
 struct ReplayPlan {
   std::vector<TenantSpec> tenants;  ///< those that the log has, by first arrival, each behind those
                                     ///< declared around it; weight 1 unless declared
-  std::vector<PlannedJob> jobs;  ///< by arrival
+  std::vector<PlannedJob> jobs;     ///< by arrival
   std::uint64_t tasks = 0;
 };
 

@@ -304,7 +304,7 @@ TEST_CASE("a debtor is not divided", "[actor][tree]") {
   REQUIRE(by_name(tree.cluster).at("optics").net < 0);
   const auto said = refusal(tree.cluster, {spec_in("optics", "lenses")});
   CHECK(said.code == ErrorCode::wrong_state);
-  CHECK(said.message.starts_with("tenant optics owes "));
+  CHECK(said.message.starts_with("tenant optics owes others (fairwater ledger show), and"));
   // What is owed to one that is divided is owed to those in it.
   const auto before = by_name(tree.cluster);
   std::string creditor;
