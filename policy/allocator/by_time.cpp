@@ -108,7 +108,11 @@ std::uint32_t PlaceByTime::start_in(const MadeRoom& room) {
 void PlaceByTime::place_late() {
   while (const auto late = has_begun_gang() ? std::nullopt : first_late()) {
     const WindowRange& entry = late->tenant->window[late->range];
-    if (start(*late->tenant, late->range, GrantStep::reserved)) continue;
+    const bool is_at_mark = deal_.tasks.standing(*late->tenant, entry) == Standing::at_quota;
+    if (start(*late->tenant, late->range, GrantStep::reserved)) {
+      if (is_at_mark) late->tenant->last_firm_ms = deal_.state.now_ms();
+      continue;
+    }
     predict_ = Predict::limits;
     const bool may_be_kept = keep_room(*late->tenant, entry, true);
     const bool waits_elsewhere = !may_be_kept || names_devices(entry.range) ||
@@ -133,9 +137,20 @@ std::optional<PlaceByTime::Late> PlaceByTime::first_late() {
   return first;
 }
 
+LedgerMs PlaceByTime::deferred_until_ms(const TenantState& tenant, const WindowRange& entry) {
+  return std::max(entry.firm_from_ms,
+                  moment_in(tenant.last_firm_ms, entry.firm_from_ms - entry.late_from_ms));
+}
+
 bool PlaceByTime::is_deferred(TenantState& tenant, const WindowRange& entry) {
+  const LedgerMs now_ms = deal_.state.now_ms();
+  const auto comes_before = [&](const WindowRange& other) {
+    return other.firm_from_ms <= now_ms && other.late_from_ms < entry.late_from_ms &&
+           other.range.count > 0;
+  };
   // Who may not borrow never holds more, however long it waits.
-  const bool may_be = entry.firm_from_ms > deal_.state.now_ms() || !tenant.terms.may_borrow;
+  const bool may_be = deferred_until_ms(tenant, entry) > now_ms || !tenant.terms.may_borrow ||
+                      std::any_of(tenant.window.begin(), tenant.window.end(), comes_before);
   return may_be && deal_.tasks.standing(tenant, entry) == Standing::at_quota;
 }
 

@@ -75,7 +75,7 @@ bool PlaceByTime::keep_room(TenantState& tenant, const WindowRange& entry, bool 
   if (!has_place || kept->node != node.id) {
     if (has_place) tenant.kept.erase(kept);
     const LedgerMs late_from_ms =
-        is_deferred(tenant, entry) ? entry.firm_from_ms : entry.late_from_ms;
+        is_deferred(tenant, entry) ? deferred_until_ms(tenant, entry) : entry.late_from_ms;
     tenant.kept.push_back({task.job, node.id, from_ms, late_from_ms});
     node.places_of.push_back(tenant.rank.slot);
   }

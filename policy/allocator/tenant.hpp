@@ -157,6 +157,7 @@ struct alignas(64) TenantState {
   MicroUnits part = 0;              ///< where the ledger counts time, what belongs to it
   TurnPart turn;                    ///< while it waits and is in a group, see GroupTurns
   LedgerMs first_late_ms = kNever;  ///< nothing in its window is late before
+  LedgerMs last_firm_ms = 0;        ///< when it was at its mark, and a late task of its started
   std::vector<WindowRange> growth;  ///< see DemandWindow
   Units extras = 0;                 ///< what `grown` costs
   Units credit = 0;                 ///< in the accounts

@@ -22,6 +22,7 @@ struct Submitted {
   LedgerMs firm_from_ms = 0;  ///< it is not deferred any more
   /// Tasks that were late no later than this one, at the moment from which on it was firm.
   std::optional<std::size_t> before;
+  LedgerMs behind_own_ms = 0;  ///< for how long those of its tenant were deferred, and it is
 };
 
 /// Tenants that submit all the time: each has a few small tasks waiting at any moment, and now and
@@ -139,7 +140,8 @@ struct BusyCluster {
 
 /// What is late comes in the order of being late, each within the longest limit: then all that runs
 /// where it has its place has ended, and nothing else was placed where it would be in the way. What
-/// is submitted later is late later. What is not firm yet comes behind, or was late before.
+/// is submitted later is late later. What is not firm yet comes behind, or was late before. Of one
+/// tenant, which may be at its mark, the next is deferred once more.
 void check_bound(BusyCluster& busy, std::map<std::uint64_t, std::size_t>& open) {
   const LedgerMs now_ms = busy.cluster.now_ms();
   for (auto at = open.begin(); at != open.end();) {
@@ -147,14 +149,17 @@ void check_bound(BusyCluster& busy, std::map<std::uint64_t, std::size_t>& open) 
     const auto start = busy.cluster.start_of(task.job);
     if (!start && !task.before && task.firm_from_ms <= now_ms) {
       ++busy.waited_until_firm;
-      task.before =
-          static_cast<std::size_t>(std::count_if(open.begin(), open.end(), [&](const auto& other) {
-            const Submitted& another = busy.submitted[other.second];
-            return another.late_from_ms <= task.late_from_ms && !busy.has_started(another);
-          }));
+      task.before = 0;
+      for (const auto& [job, number] : open) {
+        const Submitted& another = busy.submitted[number];
+        if (another.late_from_ms > task.late_from_ms || busy.has_started(another)) continue;
+        ++*task.before;
+        if (another.tenant == task.tenant)
+          task.behind_own_ms += another.firm_from_ms - another.late_from_ms;
+      }
     }
     const LedgerMs bound_ms =
-        task.firm_from_ms + 2 * kPeriodMs +
+        task.firm_from_ms + 2 * kPeriodMs + task.behind_own_ms +
         static_cast<LedgerMs>(task.before.value_or(0)) * (busy.longest_ms + 1);
     REQUIRE((start ? start->at_ms : now_ms) <= bound_ms);
     at = start ? open.erase(at) : std::next(at);

@@ -235,6 +235,22 @@ TEST_CASE("a late task that was deferred for long comes before others, whatever 
   CHECK(firm.cluster.started_ms(firm.other) == 70_s);
 }
 
+TEST_CASE("a queue that has been late for long is no reason to hold more") {
+  const auto held_of_first = [](std::initializer_list<Weight> weights) {
+    Slots cluster = eight_slots(weights);
+    for (const std::uint32_t tenant : cluster.tenants())
+      cluster.submit(tenant, 5000, impatient_task(1, 10_s, 20_s));
+    cluster.run_until(1000_s);
+    const std::int64_t before = cluster.held_total(kA);
+    cluster.run_until(5000_s);
+    return static_cast<double>(cluster.held_total(kA) - before) / static_cast<double>(4000_s);
+  };
+  CHECK(held_of_first({3, 1}) == Approx(6).margin(0.1));
+  // Less than a task is its part.
+  CHECK(held_of_first({3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}) ==
+        Approx(24.0 / 41).margin(0.1));
+}
+
 TEST_CASE("while a late task has no room nothing else has a place") {
   Slots cluster = eight_slots({1, 1, 1});
   cluster.submit(kA, 1, task_of(4, 100_s));
