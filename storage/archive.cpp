@@ -177,6 +177,12 @@ std::vector<SegmentName> Archive::segments() const {
   return segments;
 }
 
+std::vector<SegmentName> Archive::segments_up_to(std::uint64_t newest) const {
+  auto older = segments();
+  std::erase_if(older, [&](const SegmentName& segment) { return segment.last > newest; });
+  return older;
+}
+
 std::uint64_t Archive::end() const {
   const auto all = segments();
   return all.empty() ? 0 : all.back().last;

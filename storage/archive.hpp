@@ -125,6 +125,8 @@ class Archive {
   [[nodiscard]] const std::string& path() const { return path_; }
   /// By their records. O(files).
   [[nodiscard]] std::vector<SegmentName> segments() const;
+  /// Those with nothing that is newer than that record.
+  [[nodiscard]] std::vector<SegmentName> segments_up_to(std::uint64_t newest) const;
   /// The newest one's last record; 0 when there is none.
   [[nodiscard]] std::uint64_t end() const;
   /// Null when it was removed meanwhile.

@@ -212,10 +212,12 @@ class BackupInWork {
                                                 " MiB. Nothing was written.");
   }
 
-  /// The files do not change: links will do. Those that are removed meanwhile are not needed.
-  rocksdb::Status add_archive() {
+  /// Up to the copy's newest record: while a large database was copied, history may have been cut
+  /// behind it. The files do not change: links will do. Those that are removed meanwhile are not
+  /// needed.
+  rocksdb::Status add_archive(std::uint64_t newest) {
     const Archive archive(database_.directory(), env_);
-    const auto segments = archive.segments();
+    const auto segments = archive.segments_up_to(newest);
     if (segments.empty()) return {};
     const std::string target = Archive::path_in(work_);
     rocksdb::Status status = env_->CreateDir(target);
@@ -234,13 +236,14 @@ class BackupInWork {
     const auto began = std::chrono::steady_clock::now();
     if (caf::error full = check_space()) return full;
     rocksdb::Status status = database_.checkpoint(LedgerDirectory::database_path(work_));
-    if (status.ok()) status = add_archive();
     if (status.ok())
       status = copy_file(env_, LedgerDirectory::identity_path(database_.directory()),
                          LedgerDirectory::identity_path(work_));
     if (!status.ok()) return failed(status);
     auto manifest = look_at_copy();
     if (!manifest) return manifest.error();
+    status = add_archive(manifest->end.number);
+    if (!status.ok()) return failed(status);
     manifest->made = clock();
     if (caf::error wrong = verify()) return wrong;
     if (add_files)

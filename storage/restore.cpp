@@ -1,5 +1,4 @@
 #include <memory>
-#include <set>
 
 #include "storage/archive.hpp"
 #include "storage/backup.hpp"
@@ -83,7 +82,7 @@ class Restore {
   caf::error fill(const BackupManifest& manifest) const {
     if (const auto cleared = clear(); !cleared.ok()) return failed(cleared);
     if (caf::error full = check_space()) return full;
-    if (const auto copied = copy(); !copied.ok()) return failed(copied);
+    if (const auto copied = copy(manifest); !copied.ok()) return failed(copied);
     if (caf::error wrong = verify(manifest)) return wrong;
     if (caf::error error = open_copy(manifest)) return error;
     if (options_.add_files)
@@ -110,21 +109,31 @@ class Restore {
                           " MiB. Nothing was written.");
   }
 
-  rocksdb::Status copy() const {
+  rocksdb::Status copy(const BackupManifest& manifest) const {
     rocksdb::Status status = env_->CreateDir(work_);
-    if (status.ok()) status = copy_folder("/db");
-    if (status.ok() && !children_of(env_, Archive::path_in(options_.backup)).empty())
-      status = copy_folder("/history");
+    if (status.ok())
+      status =
+          copy_folder("/db", children_of(env_, LedgerDirectory::database_path(options_.backup)));
+    if (status.ok()) status = copy_archive(manifest.end.number);
     for (const char* name : {"/high-water", "/FAIRWATER"})
       if (status.ok()) status = copy_file(env_, options_.backup + name, work_ + name);
     return status;
   }
 
-  rocksdb::Status copy_folder(const std::string& name) const {
+  /// Backups of earlier versions may hold what was archived after their database was copied.
+  rocksdb::Status copy_archive(std::uint64_t newest) const {
+    std::vector<std::string> files;
+    for (const SegmentName& segment : Archive(options_.backup, env_).segments_up_to(newest))
+      files.push_back(segment.text());
+    return files.empty() ? rocksdb::Status() : copy_folder("/history", files);
+  }
+
+  rocksdb::Status copy_folder(const std::string& name,
+                              const std::vector<std::string>& files) const {
     const std::string from = options_.backup + name;
     const std::string to = work_ + name;
     rocksdb::Status status = env_->CreateDir(to);
-    for (const std::string& file : children_of(env_, from))
+    for (const std::string& file : files)
       if (status.ok()) status = copy_file(env_, from + "/" + file, to + "/" + file);
     return status.ok() ? sync_directory(env_, to) : status;
   }

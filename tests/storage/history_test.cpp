@@ -339,6 +339,60 @@ TEST_CASE("a backup holds the archive, and what is restored from it verifies", "
   must_verify(*restored);
 }
 
+/// Something happens when a file of that place is first written.
+class DiskWithEvent final : public rocksdb::EnvWrapper {
+ public:
+  DiskWithEvent() : EnvWrapper(rocksdb::Env::Default()) {}
+  std::string place;
+  std::function<void()> event;
+
+  rocksdb::Status NewWritableFile(const std::string& name,
+                                  std::unique_ptr<rocksdb::WritableFile>* file,
+                                  const rocksdb::EnvOptions& options) override {
+    if (event && name.find(place) != std::string::npos) std::exchange(event, {})();
+    return EnvWrapper::NewWritableFile(name, file, options);
+  }
+};
+
+TEST_CASE("history that is cut while a backup's database is copied is not in the backup",
+          "[history]") {
+  const TemporaryDirectory directory;
+  DiskWithEvent disk;
+  Written written(directory / "ledger", 5, 60, &disk);
+  const std::uint64_t end = written.ledger->last_number();
+  const std::string backup = directory / "backup";
+  disk.place = "/backup.unfinished/db";
+  disk.event = [&] {
+    must(written.ledger->append({JobSubmitted{{}, TenantId{1}, job_spec("a", 1)}}));
+    written.cut();
+  };
+  REQUIRE(must(written.ledger->backup(backup)).manifest.end.number == end);
+  const Archive archive(written.options.directory, &disk);
+  REQUIRE(archive.end() > end);
+  const auto newest = archive.segments().back().text();
+  const fs::path archived(Archive::path_in(backup));
+  CHECK_FALSE(fs::exists(archived / newest));
+  CHECK_FALSE(fs::is_empty(archived));
+
+  if (GENERATE(false, true))  // as an earlier version's
+    fs::copy(fs::path(archive.path()) / newest, archived / newest);
+  RestoreOptions options;
+  options.backup = backup;
+  options.directory = directory / "restored";
+  options.beginning = [](const BackupManifest& manifest) {
+    return LedgerTrusted{manifest.end.incarnation + 1, ~std::uint64_t{0}, 1000, "a test"};
+  };
+  must(restore_backup(options));
+  auto restored = must(Ledger::open(existing(options.directory)));
+  while (restored->last_number() < archive.end() + 10)
+    must(restored->append({JobSubmitted{{}, TenantId{1}, job_spec("a", 1)}}));
+  checkpoint(*restored);
+  must(restored->cut_history(keeping_jobs(0)));
+  must_verify(*restored);
+  CHECK(restored->record(end + 1));
+  CHECK(std::holds_alternative<LedgerTrusted>(restored->record(end + 1)->body));
+}
+
 // -- broken off -----------------------------------------------------------------------------------
 
 TEST_CASE("a cut that is broken off at any write loses nothing, and the next one ends it",
