@@ -1,6 +1,9 @@
 // What a coordinator and an agent say to each other.
 #pragma once
 
+#include <algorithm>
+
+#include "model/lease.hpp"
 #include "model/node.hpp"
 #include "model/requests.hpp"
 #include "schema/codec.hpp"
@@ -41,6 +44,12 @@ struct Fields<ReportReply> {
     FAIRWATER_FIELD(heartbeat_interval_ms, HeartbeatIntervalMs);
     FAIRWATER_FIELD(epoch, Epoch);
     FAIRWATER_FIELD(longest_lease_ms, LongestLeaseMs);
+  }
+  /// The agent adds them to moments, which must not overflow.
+  static void take_rest(ReportReply& reply, const wire::ReportReply::Reader&) {
+    for (std::int64_t* const span :
+         {&reply.lease_ms, &reply.heartbeat_interval_ms, &reply.longest_lease_ms})
+      *span = std::clamp<std::int64_t>(*span, 0, kMaxLease_ms);
   }
 };
 
