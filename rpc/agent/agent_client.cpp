@@ -9,6 +9,7 @@
 #include <caf/all.hpp>
 #include <spdlog/spdlog.h>
 
+#include "model/tenant.hpp"
 #include "rpc/addresses.hpp"
 #include "rpc/agent/back_off.hpp"
 #include "rpc/agent/credential.hpp"
@@ -30,6 +31,15 @@ std::int64_t boottime_ms() {
   timespec now{};
   ::clock_gettime(CLOCK_BOOTTIME, &now);
   return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
+/// The agent keeps it, in a line of its own. One of an earlier version has none.
+caf::error check_cluster_id(const std::string& id) {
+  if (id.empty() || is_valid_name(id)) return {};
+  return make_error(ErrorCode::invalid_input,
+                    "the coordinator's cluster has an id of " + std::to_string(id.size()) +
+                        " bytes that is none: 1 to 63 letters, digits, '.', '_' and '-', starting "
+                        "with a letter or digit");
 }
 
 // -- CoordinatorLink: the agent actor's way out ---------------------------------------------------
@@ -366,7 +376,8 @@ class Connector {
               caf::anon_send(shared_.agent, FoundDuplicate{why.message});
             return refused;
           }
-          auto fault = pin_new_key();
+          auto fault = check_cluster_id(to_std_string(response.getClusterId()));
+          if (!fault) fault = pin_new_key();
           if (!fault) fault = credential_.accept();
           if (fault) return fault;
           spdlog::info("gateway: registered with {} as node {}", address, response.getNode());

@@ -95,3 +95,14 @@ TEST_CASE("times of a coordinator that no moment can be added to are cut", "[gat
   REQUIRE(reply);
   CHECK(reply->heartbeat_interval_ms == kMaxLease_ms);
 }
+
+TEST_CASE("a cluster whose id an agent cannot keep is not joined", "[gateway][hostile]") {
+  const std::string id = GENERATE(as<std::string>(), "a\nb", "a b", std::string(100'000, 'x'));
+  BrokenCoordinator coordinator({.cluster_id = id});
+  FakeAgent agent(coordinator.address());
+  agent.start();
+  coordinator.registrations.take();
+  coordinator.registrations.take();  // it has judged the first answer
+  CHECK(agent.seen->ups.size() == 0);
+  CHECK_FALSE(std::filesystem::exists(agent.options.credential_file));
+}
