@@ -156,6 +156,8 @@ class Session final : private kj::TaskSet::ErrorHandler {
   }
   /// By the agent, which knows a newer coordinator.
   [[nodiscard]] bool was_left() const { return was_left_; }
+  /// Some report of it.
+  [[nodiscard]] bool was_answered() const { return was_answered_; }
 
   void report(std::uint64_t request_number, const AgentReport& report) {
     auto request = node_.heartbeatRequest();
@@ -195,7 +197,10 @@ class Session final : private kj::TaskSet::ErrorHandler {
   }
   void answer(std::uint64_t request, Expected<ReportReply> reply) {
     if (waiting_for_ == request) waiting_for_ = 0;
-    if (reply) keep_interval(*reply);
+    if (reply) {
+      was_answered_ = true;
+      keep_interval(*reply);
+    }
     caf::anon_send(caf::actor_cast<CoordinatorLinkActor>(link_),
                    ReplyAnswered{request, std::move(reply)});
   }
@@ -212,6 +217,7 @@ class Session final : private kj::TaskSet::ErrorHandler {
   kj::Own<kj::PromiseFulfiller<void>> end_;
   kj::ForkedPromise<void> ended_ = nullptr;
   bool was_left_ = false;
+  bool was_answered_ = false;
   std::int64_t interval_ms_ = 1000;  ///< of heartbeats, as the coordinator names it
   std::uint64_t waiting_for_ = 0;    ///< the report that was sent last, while it is unanswered
   kj::TimePoint waiting_since_ = kj::origin<kj::TimePoint>();
@@ -395,7 +401,7 @@ class Connector {
   void end_session() {
     if (session_.get() != nullptr && session_->was_left())
       addresses_.advance();
-    else if (session_.get() != nullptr)
+    else if (session_.get() != nullptr && session_->was_answered())
       back_off_.reset();
     session_ = nullptr;
     rpc_ = nullptr;

@@ -106,3 +106,14 @@ TEST_CASE("a cluster whose id an agent cannot keep is not joined", "[gateway][ho
   CHECK(agent.seen->ups.size() == 0);
   CHECK_FALSE(std::filesystem::exists(agent.options.credential_file));
 }
+
+TEST_CASE("an agent whose sessions all break off comes back ever later", "[gateway][hostile]") {
+  BrokenCoordinator coordinator({.hash_bytes = 5});
+  FakeAgent agent(coordinator.address());
+  agent.options.reconnect_max_ms = 100'000;
+  agent.start();
+  std::size_t registrations = 0;
+  while (coordinator.registrations.take_within(std::chrono::milliseconds(300))) ++registrations;
+  CHECK(registrations >= 1);
+  CHECK(registrations < 40);
+}
