@@ -12,6 +12,8 @@
 #include "actors/agent/task.hpp"
 #include "schema/byte_budget.hpp"
 #include "schema/codec.hpp"
+#include "schema/fields/agent.hpp"
+#include "schema/fields/convert.hpp"
 
 namespace fairwater::inline actors::inline agent {
 
@@ -34,9 +36,13 @@ using LogPromise = caf::typed_response_promise<LogChunk>;
 using DescriptionPromise = caf::typed_response_promise<NodeDescription>;
 
 constexpr std::int64_t kMemoryIntervalMs = 1000;
+constexpr std::int64_t kRefusalsIntervalMs = 1000;
 // A report stays well below what the gateway takes in one message, also before it knows the agent,
 // however long the coordinator was away: so many results, and kMessageBudgetBytes of them.
 constexpr std::size_t kMaxResultsPerReport = 1000;
+/// Orders that wait for their coordinator to let the node in are no more than this. What is beyond
+/// it is dropped: the coordinator sees that it was not carried out.
+constexpr std::size_t kMaxEarlyBytes = std::size_t{64} << 20;
 
 std::uint64_t newest_epoch(const AgentOrders& orders) {
   std::uint64_t newest = 0;
@@ -44,6 +50,13 @@ std::uint64_t newest_epoch(const AgentOrders& orders) {
   for (const StopOrder& order : orders.stops) newest = std::max(newest, order.epoch);
   for (const JobMembers& members : orders.members) newest = std::max(newest, members.epoch);
   return newest;
+}
+
+std::size_t bytes_of(const AgentOrders& orders) {
+  std::size_t bytes = orders.stops.size() * sizeof(StopOrder);
+  for (const LaunchOrder& order : orders.launches) bytes += wire_bytes<wire::LaunchOrder>(order);
+  for (const JobMembers& members : orders.members) bytes += wire_bytes<wire::JobMembers>(members);
+  return bytes;
 }
 
 /// However its message was made: it may quote what the job asked for, or come from the file of an
@@ -90,7 +103,9 @@ class Agent {
   void launch(const LaunchOrder& order);
   void stop(const TaskKey& task, EndReason reason);
   void tell(const JobMembers& members);
-  [[nodiscard]] bool too_old(std::uint64_t epoch, const TaskKey& task) const;
+  [[nodiscard]] bool too_old(std::uint64_t epoch, const TaskKey& task);
+  void tell_refused();
+  void drop_early_orders();
 
   Self self_ = nullptr;
   AgentSettings settings_;
@@ -113,6 +128,14 @@ class Agent {
   bool report_wanted_ = false;
   std::int64_t reported_at_ms_ = 0;
   std::vector<AgentOrders> early_orders_;  ///< of a newer epoch, before it was let in by that
+  std::size_t early_bytes_ = 0;
+  /// Refused and not told yet: a coordinator may send any number.
+  struct RefusedOrders {
+    std::uint64_t count = 0;
+    TaskKey newest;
+    std::uint64_t epoch = 0;
+    std::int64_t told_at_ms = -kRefusalsIntervalMs;
+  } refused_;
   LeaseTimes lease_;
   std::optional<std::int64_t> lease_check_at_ms_;
   std::uint64_t lease_checks_ = 0;  ///< number of the newest; earlier ones are void
@@ -157,7 +180,7 @@ void Agent::take_stock(HostInventory& inventory) {
 
 void Agent::describe(DescriptionPromise promise) {
   if (!took_stock_) return waiting_for_stock_.push_back(std::move(promise));
-  early_orders_.clear();  // of a connection that is over: the coordinator sees that they do not run
+  drop_early_orders();  // of a connection that is over: the coordinator sees that they do not run
   AgentIdentity identity = settings_.identity;
   identity.memory = memory_;
   identity.moved = identity.moved && !settled_;
@@ -268,6 +291,7 @@ void Agent::keep_memory() {
 /// A report for another reason is a heartbeat as well: the next one comes an interval after it.
 void Agent::on_beat() {
   keep_memory();
+  tell_refused();
   const std::int64_t now = settings_.boottime_ms();
   if (now >= reported_at_ms_ + settings_.heartbeat_interval_ms) {
     send_report();
@@ -279,6 +303,7 @@ void Agent::on_beat() {
 
 void Agent::on_link_up(const LinkUp& up) {
   const auto early = std::exchange(early_orders_, {});
+  drop_early_orders();
   if (is_deposed(up.cluster_id, up.reply.committed.incarnation, up.epoch)) {
     on_link_down();
     return leave_deposed(up.link, up.epoch);
@@ -353,18 +378,38 @@ void Agent::on_lease_over(std::uint64_t number) {
 
 /// Also those of a newer epoch that its own registration did not bear out: of another life of the
 /// ledger.
-bool Agent::too_old(std::uint64_t epoch, const TaskKey& task) const {
+bool Agent::too_old(std::uint64_t epoch, const TaskKey& task) {
   if (epoch == memory_.epoch) return false;
-  spdlog::warn("refused an order for task {}.{}.{} of epoch {}: the coordinator's is {}",
-               task.job.value, task.index, task.attempt, epoch, memory_.epoch);
+  ++refused_.count;
+  refused_.newest = task;
+  refused_.epoch = epoch;
   return true;
+}
+
+void Agent::tell_refused() {
+  const std::int64_t now = settings_.boottime_ms();
+  if (refused_.count == 0 || now < refused_.told_at_ms + kRefusalsIntervalMs) return;
+  spdlog::warn(
+      "refused {} orders, the newest for task {}.{}.{} of epoch {}: the coordinator's is {}",
+      refused_.count, refused_.newest.job.value, refused_.newest.index, refused_.newest.attempt,
+      refused_.epoch, memory_.epoch);
+  refused_.count = 0;
+  refused_.told_at_ms = now;
 }
 
 /// Those of a newer coordinator wait for the word that it let this node in: only that tells which
 /// life of the ledger it leads.
 void Agent::on_orders(const AgentOrders& orders) {
   if (newest_epoch(orders) <= memory_.epoch) return carry_out(orders);
+  const std::size_t bytes = bytes_of(orders);
+  if (early_bytes_ + bytes > kMaxEarlyBytes) return;
+  early_bytes_ += bytes;
   early_orders_.push_back(orders);
+}
+
+void Agent::drop_early_orders() {
+  early_orders_.clear();
+  early_bytes_ = 0;
 }
 
 void Agent::carry_out(const AgentOrders& orders) {
@@ -374,6 +419,7 @@ void Agent::carry_out(const AgentOrders& orders) {
     if (!too_old(order.epoch, order.task)) stop(order.task, EndReason::cancelled);
   for (const JobMembers& members : orders.members)
     if (!too_old(members.epoch, {members.job})) tell(members);
+  tell_refused();
 }
 
 void Agent::launch(const LaunchOrder& order) {

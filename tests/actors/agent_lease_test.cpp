@@ -207,6 +207,25 @@ TEST_CASE("Orders of a newer coordinator wait until it has let the node in", "[a
   }
 }
 
+TEST_CASE("Orders that wait for a newer coordinator are bounded", "[actor]") {
+  AgentFixture fixture;
+  fixture.spawn();
+  fixture.connect(5);
+  AgentOrders orders;
+  orders.launches.push_back(launch_order(1, 6));
+  orders.launches.front().environment.change()["LARGE"].assign(1 << 20, 'x');
+  for (std::uint64_t job = 1; job <= 100; ++job) {
+    orders.launches.front().task.job.value = job;
+    fixture.send(orders);
+  }
+  fixture.connect(6);
+  CHECK(fixture.host->launches.size() == 63);
+  CHECK(fixture.last_report().running.size() == 63);
+  fixture.send({{launch_order(200, 7)}, {}});
+  fixture.connect(7);
+  CHECK(fixture.host->launches.size() == 64);
+}
+
 TEST_CASE("An agent that joins keeps its cluster at once and forgets what it saw elsewhere",
           "[actor]") {
   AgentFixture fixture;

@@ -1,5 +1,10 @@
 // The agent and its tasks in virtual time: reports, orders, recovery, logs.
+#include <algorithm>
 #include <set>
+#include <sstream>
+
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 
 #include "agent_fixture.hpp"
 
@@ -211,6 +216,29 @@ TEST_CASE("Orders of an older coordinator are refused", "[actor]") {
   fixture.send({{launch_order(2, 6)}, {StopOrder{kFirst, 5}}});
   CHECK(fixture.host->launches.size() == 2);
   CHECK(fixture.host->stops.empty());
+}
+
+TEST_CASE("Refused orders are told once a second, however many they are", "[actor]") {
+  AgentFixture fixture;
+  fixture.spawn();
+  fixture.connect(5);
+  std::ostringstream log;
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+      "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
+  const auto lines = [&] {
+    const std::string text = log.str();
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  const std::vector<StopOrder> stops(1000, StopOrder{kFirst, 4});
+  for (int i = 0; i < 10; ++i) fixture.send({{}, stops});
+  CHECK(lines() == 1);
+  fixture.advance(2000);
+  CHECK(lines() == 2);
+  CHECK_THAT(log.str(), Catch::Matchers::Contains("refused 9000 orders"));
+  fixture.advance(5000);
+  CHECK(lines() == 2);
+  spdlog::set_default_logger(before);
 }
 
 TEST_CASE("A stop order reaches a task in whatever state it is", "[actor]") {
