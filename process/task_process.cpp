@@ -11,6 +11,9 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "model/job.hpp"
+#include "model/lease.hpp"
+#include "model/resources.hpp"
 #include "process/attempt_file.hpp"
 #include "process/cpu_affinity.hpp"
 #include "process/cpuset.hpp"
@@ -33,6 +36,8 @@ struct Unrecorded {
 };
 const Unrecorded kWentWithMachine{EndReason::node_lost, "its machine went down"};
 constexpr int kLockTries = 1000;  // about a second
+/// Of memory: some times as many bytes are a number still.
+constexpr Amount kMostMib = kMaxAmount >> 10;
 
 TaskResult unknown_end(const TaskKey& task, const caf::error& error) {
   TaskResult result;
@@ -41,6 +46,28 @@ TaskResult unknown_end(const TaskKey& task, const caf::error& error) {
   result.finished_at = wall_time_now();
   result.message = details(error).message;
   return result;
+}
+
+caf::error check_range(const std::string& field, std::int64_t value, std::int64_t most) {
+  if (value >= 0 && value <= most) return {};
+  return make_error(ErrorCode::invalid_input,
+                    "the order's " + field + " is " + std::to_string(value) +
+                        ", which is not between 0 and " + std::to_string(most),
+                    field);
+}
+
+/// What jobs can ask for, and supervisors count with.
+caf::error check(const LaunchOrder& order) {
+  if (order.command.empty() || order.command->front().empty())
+    return make_error(ErrorCode::invalid_input, "a task needs a program to run", "command");
+  if (auto error = check_range("time_limit_ms", order.time_limit_ms, kMaxTimeLimit_ms))
+    return error;
+  if (auto error = check_range("grace_ms", order.grace_ms, kMaxGrace_ms)) return error;
+  if (auto error = check_range("lease_ms", order.lease_ms, kMaxLease_ms)) return error;
+  for (const auto& [resource, amount] : order.limits)
+    if (auto error = check_range(resource, amount, resource == "memory" ? kMostMib : kMaxAmount))
+      return error;
+  return {};
 }
 
 }  // namespace
@@ -256,8 +283,7 @@ Expected<FoundTask> TaskHost::Impl::inspect(const TaskKey& task, const Unrecorde
 }
 
 caf::error TaskHost::Impl::launch(const LaunchOrder& order) {
-  if (order.command.empty() || order.command->front().empty())
-    return make_error(ErrorCode::invalid_input, "a task needs a program to run", "command");
+  if (auto error = check(order)) return error;
   const auto file = file_of(order.task);
   // First of all: what an attempt holds that runs is missing for another one of its name.
   if (::access(file.path().c_str(), F_OK) == 0)

@@ -1,7 +1,9 @@
 // How a task is started, what it is given, and what is told of its end.
 #include <chrono>
+#include <limits>
 #include <signal.h>
 
+#include "model/job.hpp"
 #include "task_host_fixture.hpp"
 
 using namespace fairwater;
@@ -55,6 +57,39 @@ TEST_CASE("What cannot be started says why", "[process]") {
     CHECK(details(error).code == ErrorCode::invalid_input);
     CHECK(details(error).field == "command");
   }
+}
+
+TEST_CASE("An order with numbers that no job can have is refused by field and value", "[process]") {
+  HostFixture fixture;
+  LaunchOrder order = fixture.shell("true");
+  std::string field;
+  SECTION("a time limit that no moment can be added to") {
+    field = "time_limit_ms";
+    order.time_limit_ms = std::numeric_limits<std::int64_t>::max();
+  }
+  SECTION("a grace of days") {
+    field = "grace_ms";
+    order.grace_ms = kMaxGrace_ms + 1;
+  }
+  SECTION("a lease below zero") {
+    field = "lease_ms";
+    order.lease_ms = -1;
+  }
+  SECTION("processors below zero") {
+    field = "cpu";
+    order.limits["cpu"] = -1000;
+    order.exclusive_cpus = true;
+  }
+  SECTION("memory of more bytes than a number holds") {
+    field = "memory";
+    order.limits["memory"] = Amount{1} << 44;
+  }
+  const auto error = fixture.host().launch(order);
+  CHECK(details(error).code == ErrorCode::invalid_input);
+  CHECK(details(error).field == field);
+  CHECK_THAT(details(error).message, Catch::Matchers::Contains(field + " is ") &&
+                                         Catch::Matchers::Contains("between 0 and"));
+  CHECK(std::filesystem::is_empty(fixture.directory() / "tasks"));
 }
 
 TEST_CASE("Standard output and standard error are kept apart", "[process]") {
