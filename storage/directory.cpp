@@ -117,12 +117,13 @@ Expected<JournalNeeds> read_needs(const std::string& path, rocksdb::Env* env) {
                           " is not what this version writes: the ledger is damaged, or belongs to "
                           "another version of Fairwater.");
   }
+  // Whether it is there is not known: it is another user's, or the disk fails.
+  if (!status.IsPathNotFound() && !status.IsNotFound())
+    return storage_error(status, "cannot read the ledger in " + path);
   const auto names = contents(path, env);
   if (names && std::find(names->begin(), names->end(), "restoring") != names->end())
     return half_restored(path);
-  if (names && !names->empty() && names->front() != "FAIRWATER")
-    return foreign(path, names->front());
-  if (names && !names->empty()) return storage_error(status, "cannot read the ledger in " + path);
+  if (names && !names->empty()) return foreign(path, names->front());
   return empty(path);
 }
 

@@ -57,6 +57,38 @@ TEST_CASE("an empty directory is not taken for a ledger", "[unit][damage]") {
   CHECK(code_of(Ledger::verify_directory(directory.path()).error()) == ErrorCode::invalid_input);
 }
 
+/// As RocksDB shows a directory that this user may not enter: it seems to be missing.
+class LockedDisk final : public rocksdb::EnvWrapper {
+ public:
+  LockedDisk() : EnvWrapper(rocksdb::Env::Default()) {}
+  rocksdb::Status GetChildren(const std::string&, std::vector<std::string>*) override {
+    return rocksdb::Status::NotFound();
+  }
+  rocksdb::Status NewSequentialFile(const std::string& name,
+                                    std::unique_ptr<rocksdb::SequentialFile>*,
+                                    const rocksdb::EnvOptions&) override {
+    return rocksdb::Status::IOError("While opening " + name, "Permission denied");
+  }
+};
+
+TEST_CASE("a ledger that cannot be looked at is not taken for an empty directory",
+          "[unit][damage]") {
+  const TemporaryDirectory directory;
+  must(must(Ledger::open(options_for(directory.path())))->append(founding()));
+  const auto before = files_of(directory.path());
+  LockedDisk disk;
+  LedgerOptions options =
+      GENERATE(false, true) ? options_for(directory.path()) : existing(directory.path());
+  options.env = &disk;
+  const ErrorDetails error = open_error(options);
+  CHECK(error.code == ErrorCode::storage_failed);
+  CHECK_THAT(error.message, StartsWith("cannot read the ledger in " + directory.path()) &&
+                                Contains("Permission denied"));
+  CHECK(code_of(Ledger::verify_directory(directory.path(), &disk).error()) ==
+        ErrorCode::storage_failed);
+  CHECK(files_of(directory.path()) == before);
+}
+
 TEST_CASE("a foreign directory is refused untouched", "[unit][damage]") {
   const TemporaryDirectory directory;
   SECTION("somebody's files") { std::ofstream(directory / "thesis.tex") << "precious"; }
