@@ -354,6 +354,12 @@ caf::error TaskHost::Impl::tell_members(const TaskKey& task, const JobMembers& m
     newest = number;
   }
   if (members.notify_signal == 0) return {};
+  // A supervisor would take what is no signal for the order to stop.
+  if (members.notify_signal < 0 || members.notify_signal >= SIGRTMAX)
+    return make_error(ErrorCode::invalid_input,
+                      "job " + std::to_string(members.job.value) + "'s tasks are to get signal " +
+                          std::to_string(members.notify_signal) + ", which is none",
+                      "notify_signal");
   return order_notice(found->second.supervisor, members.notify_signal);
 }
 

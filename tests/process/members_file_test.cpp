@@ -2,6 +2,7 @@
 #include "process/members_file.hpp"
 
 #include <fstream>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -64,6 +65,23 @@ TEST_CASE("a word on a job's members that is late does not undo a newer one", "[
   std::ofstream(fixture.directory() / "enough") << "now\n";
   for (const LaunchOrder& order : orders) CHECK(fixture.wait_for(order.task).exit_code == 0);
   CHECK_FALSE(std::filesystem::exists(file));
+}
+
+TEST_CASE("a word with a signal that is none stops nobody", "[members]") {
+  HostFixture fixture;
+  const LaunchOrder order = fixture.shell("until [ -e " + fixture.directory().string() +
+                                          "/enough ]; do sleep 0.01; done");
+  REQUIRE_FALSE(fixture.host().launch(order));
+  JobMembers members{order.task.job, 1, {{0, "north", "10.0.0.1"}}};
+  // Below zero it is, to a supervisor, a reason to stop.
+  for (const std::int32_t signal : {-256, -9, SIGRTMAX, 100'000}) {
+    members.notify_signal = signal;
+    const auto error = fixture.host().tell_members(order.task, members, 1);
+    CHECK(details(error).code == ErrorCode::invalid_input);
+    CHECK_THAT(details(error).message, Catch::Matchers::Contains(std::to_string(signal)));
+  }
+  std::ofstream(fixture.directory() / "enough") << "now\n";
+  CHECK(fixture.wait_for(order.task).reason == EndReason::exited);
 }
 
 TEST_CASE("a link that somebody left there is not followed", "[unit][members]") {
