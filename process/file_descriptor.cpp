@@ -42,20 +42,31 @@ Expected<std::string> read_file(const std::filesystem::path& path, std::size_t m
   return content;
 }
 
+namespace {
+
+caf::error write_file(const std::filesystem::path& path, std::string_view content,
+                      Durability durability) {
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!file) return system_error("cannot create " + path.string(), errno);
+  if (auto error = write_all(file.get(), content, path)) return error;
+  if (durability == Durability::power_loss && ::fsync(file.get()) != 0)
+    return system_error("cannot sync " + path.string(), errno);
+  return caf::none;
+}
+
+}  // namespace
+
 caf::error replace_file(const std::filesystem::path& path, std::string_view content,
                         Durability durability) {
-  const bool durable = durability == Durability::power_loss;
   std::filesystem::path temporary = path;
   temporary += ".new";
-  const FileDescriptor file(
-      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!file) return system_error("cannot create " + temporary.string(), errno);
-  if (auto error = write_all(file.get(), content, temporary)) return error;
-  if (durable && ::fsync(file.get()) != 0)
-    return system_error("cannot sync " + temporary.string(), errno);
+  if (auto error = write_file(temporary, content, durability)) {
+    ::unlink(temporary.c_str());
+    return error;
+  }
   if (::rename(temporary.c_str(), path.c_str()) != 0)
     return system_error("cannot rename to " + path.string(), errno);
-  if (durable) return sync_directory(path.parent_path());
+  if (durability == Durability::power_loss) return sync_directory(path.parent_path());
   return caf::none;
 }
 

@@ -80,6 +80,8 @@ TEST_CASE("A full disk is the node's fault, and over when there is room", "[proc
   const LaunchOrder order = fixture.shell("exit 0");
   const auto error = fixture.host().launch(order);
   CHECK(details(error).code == ErrorCode::disk_full);
+  for (const auto& entry : std::filesystem::directory_iterator(fixture.directory() / "tasks"))
+    CHECK(entry.path().filename() == attempt_name(order.task));  // nothing half written
   disk.empty();
   CHECK(fixture.run("exit 4").exit_code == 4);
   fixture.close();
