@@ -48,6 +48,11 @@ TaskResult unknown_end(const TaskKey& task, const caf::error& error) {
   return result;
 }
 
+bool has_ended(const FileDescriptor& process) {
+  pollfd ended{process.get(), POLLIN, 0};
+  return ::poll(&ended, 1, 0) > 0;
+}
+
 caf::error check_range(const std::string& field, std::int64_t value, std::int64_t most) {
   if (value >= 0 && value <= most) return {};
   return make_error(ErrorCode::invalid_input,
@@ -135,6 +140,8 @@ class TaskHost::Impl {
   [[nodiscard]] Expected<CpuNumbers> pick_cpus_for(const LaunchOrder& order) const;
   void share_other_cpus();
   [[nodiscard]] Expected<FoundTask> inspect(const TaskKey& task, const Unrecorded& end);
+  [[nodiscard]] Expected<FoundTask> adopt(const TaskKey& task, FileDescriptor supervisor,
+                                          AttemptRecord record);
   void end_processes(const AttemptFile& file, const AttemptRecord& record) const;
   [[nodiscard]] TaskResult clean_up(const AttemptFile& file, const AttemptRecord& record,
                                     const Unrecorded& end);
@@ -251,31 +258,36 @@ void TaskHost::Impl::remove_left_work_directories() {
   }
 }
 
+Expected<FoundTask> TaskHost::Impl::adopt(const TaskKey& task, FileDescriptor supervisor,
+                                          AttemptRecord record) {
+  LiveAttempt attempt{std::move(supervisor), {}, 0, {}, false, 0};
+  if (record.order) {
+    attempt.lease_ms = record.order->launch.lease_ms;
+    attempt.devices = std::move(record.order->devices);
+    attempt.shared_milli = shared_milli_of(record.order->launch.limits);
+    attempt.cpus = std::move(record.order->cpus);
+    attempt.in_shared_cpuset = !record.order->shared_cpuset.empty();
+  }
+  const std::int64_t lease_ms = attempt.lease_ms;
+  if (auto error = watch(task, std::move(attempt))) return error;
+  return FoundTask{task, true, std::nullopt, lease_ms};
+}
+
 /// What became of an attempt that this host does not watch. Whoever holds its lock may say so: a
 /// supervisor, or we, and then no supervisor will start it any more.
 Expected<FoundTask> TaskHost::Impl::inspect(const TaskKey& task, const Unrecorded& end) {
   const auto file = file_of(task);
   for (int tries = 0; tries < kLockTries; ++tries) {
+    const auto lock = file.try_lock();  // first: what is read with it in hand stays
     auto record = file.read();
     if (!record) return record.error();
     if (record->result) return FoundTask{task, false, std::move(*record->result)};
-    if (const auto lock = file.try_lock())
-      return FoundTask{task, false, clean_up(file, *record, end)};
-    if (record->started) {
-      if (auto supervisor = open_process(record->started->supervisor)) {
-        LiveAttempt attempt{std::move(supervisor), {}, 0, {}, false, 0};
-        if (record->order) {
-          attempt.lease_ms = record->order->launch.lease_ms;
-          attempt.devices = std::move(record->order->devices);
-          attempt.shared_milli = shared_milli_of(record->order->launch.limits);
-          attempt.cpus = std::move(record->order->cpus);
-          attempt.in_shared_cpuset = !record->order->shared_cpuset.empty();
-        }
-        const std::int64_t lease_ms = attempt.lease_ms;
-        if (auto error = watch(task, std::move(attempt))) return error;
-        return FoundTask{task, true, std::nullopt, lease_ms};
-      }
-    }
+    auto supervisor =
+        record->started ? open_process(record->started->supervisor) : FileDescriptor();
+    // One that lives and does not hold the file has another, of which this is a copy.
+    if (supervisor && (!lock || !has_ended(supervisor)))
+      return adopt(task, std::move(supervisor), std::move(*record));
+    if (lock) return FoundTask{task, false, clean_up(file, *record, end)};
     ::poll(nullptr, 0, 1);  // between its fork and `started`, or between its end and unlocking
   }
   return make_error(ErrorCode::storage_damaged,
@@ -470,8 +482,8 @@ Expected<std::unique_ptr<TaskHost>> TaskHost::open(TaskHostOptions options) {
   if (!lease) return lease.error();
   auto forgotten = ForgottenTasks::open(options.directory, options.log_retention);
   if (!forgotten) return forgotten.error();
-  auto impl = std::make_unique<Impl>(std::move(options), std::move(*cgroups), std::move(*lease),
-                                     std::move(*forgotten));
+  auto impl = std::make_unique<Impl>(std::move(options), std::move(*cgroups),
+                                     std::move(*lease), std::move(*forgotten));
   if (is_first_of_boot)
     if (auto failed = impl->find_earlier_boots_attempts()) return failed;
   if (auto failed = impl->start()) return failed;

@@ -83,6 +83,32 @@ TEST_CASE("Tasks go on through a kill -9 of the agent", "[process]") {
   }
 }
 
+TEST_CASE("A host on a copy of the directory leaves the tasks of the other alone", "[process]") {
+  HostFixture fixture;
+  const auto go = fixture.directory() / "go";
+  const LaunchOrder order =
+      fixture.shell("while [ ! -e " + go.string() + " ]; do sleep 0.02; done; exit 9");
+  REQUIRE(!fixture.host().launch(order));
+  (void)started(fixture, order.task);
+  const TemporaryDirectory elsewhere;
+  TaskHostOptions options = fixture.options();
+  options.directory = elsewhere / "copy";
+  options.work_directory = elsewhere / "work";
+  std::filesystem::copy(fixture.directory(), options.directory,
+                        std::filesystem::copy_options::recursive);
+  auto copy = TaskHost::open(options);
+  REQUIRE(copy);
+  const auto found = (*copy)->scan();
+  REQUIRE(found);
+  REQUIRE(found->size() == 1);
+  CHECK(found->front().running);
+  std::ofstream(go) << "now\n";
+  CHECK(fixture.wait_for(order.task).exit_code == 9);
+  std::vector<TaskResult> results;
+  REQUIRE(eventually([&] { return !(results = (*copy)->collect()).empty(); }));
+  CHECK(results.front().reason == EndReason::supervisor_lost);  // its end is in the other's file
+}
+
 TEST_CASE("A supervisor that vanished leaves no process and a lost task", "[process]") {
   const LimitMethod method =
       GENERATE(LimitMethod::rlimit, LimitMethod::cgroup_v1, LimitMethod::cgroup_v2);
