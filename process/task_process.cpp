@@ -79,9 +79,10 @@ caf::error check(const LaunchOrder& order) {
 
 class TaskHost::Impl {
  public:
-  Impl(TaskHostOptions options, OwnCgroups cgroups, Lease lease,
+  Impl(TaskHostOptions options, FileDescriptor work, OwnCgroups cgroups, Lease lease,
        std::unique_ptr<ForgottenTasks> forgotten)
       : options_(std::move(options)),
+        work_lock_(std::move(work)),
         cgroup_parent_(std::move(cgroups.paths)),
         cgroup_claims_(std::move(cgroups.claims)),
         lease_(std::move(lease)),
@@ -148,6 +149,7 @@ class TaskHost::Impl {
   void remove_left_work_directories();
 
   TaskHostOptions options_;
+  FileDescriptor work_lock_;
   CgroupPaths cgroup_parent_;
   CgroupClaims cgroup_claims_;
   Lease lease_;
@@ -475,6 +477,8 @@ Expected<std::unique_ptr<TaskHost>> TaskHost::open(TaskHostOptions options) {
   if (auto failed = make_work_parent(options.work_directory, ::geteuid() == 0,
                                      options.users.fallback != DefaultUser::own))
     return failed;
+  auto work = lock_work_parent(options.work_directory);
+  if (!work) return work.error();
   auto cgroups = own_cgroups(options);
   if (!cgroups) return cgroups.error();
   const bool is_first_of_boot = !Lease::exists(options.directory);
@@ -482,7 +486,7 @@ Expected<std::unique_ptr<TaskHost>> TaskHost::open(TaskHostOptions options) {
   if (!lease) return lease.error();
   auto forgotten = ForgottenTasks::open(options.directory, options.log_retention);
   if (!forgotten) return forgotten.error();
-  auto impl = std::make_unique<Impl>(std::move(options), std::move(*cgroups),
+  auto impl = std::make_unique<Impl>(std::move(options), std::move(*work), std::move(*cgroups),
                                      std::move(*lease), std::move(*forgotten));
   if (is_first_of_boot)
     if (auto failed = impl->find_earlier_boots_attempts()) return failed;

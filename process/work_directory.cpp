@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <memory>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "process/file_descriptor.hpp"
@@ -197,6 +198,17 @@ caf::error make_work_parent(const std::filesystem::path& work, bool others_enter
   if (::chmod(work.c_str(), mode) != 0)
     return system_error("cannot set the mode of " + work.string(), errno);
   return must_be_reached ? check_way_in(work) : caf::none;
+}
+
+Expected<FileDescriptor> lock_work_parent(const std::filesystem::path& work) {
+  FileDescriptor lock(::open(work.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!lock) return system_error("cannot open " + work.string(), errno);
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
+  if (errno != EWOULDBLOCK) return system_error("cannot lock " + work.string(), errno);
+  return make_error(ErrorCode::storage_locked,
+                    "another agent's tasks have their private directories in " + work.string() +
+                        "; name one for each agent",
+                    "work_directory");
 }
 
 caf::error make_work_directory(const std::filesystem::path& directory,

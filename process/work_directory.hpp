@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "process/file_descriptor.hpp"
 #include "process/task_user.hpp"
 
 namespace fairwater::inline process {
@@ -23,6 +24,10 @@ namespace fairwater::inline process {
 /// directory above lets none of them through.
 [[nodiscard]] caf::error make_work_parent(const std::filesystem::path& work, bool others_enter,
                                           bool must_be_reached);
+
+/// Holds `WORK` until the descriptor closes: a host removes there what no task of its own left.
+/// `storage_locked` (field `work_directory`) when another host does.
+[[nodiscard]] Expected<FileDescriptor> lock_work_parent(const std::filesystem::path& work);
 
 /// How many empty directories are kept for a user, for good.
 inline constexpr int kSpareWorkDirectories = 16;

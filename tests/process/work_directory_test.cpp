@@ -85,6 +85,28 @@ TEST_CASE("A work directory that its users cannot reach is refused", "[process]"
   CHECK(!make_work_parent(directory / "work", true, true));
 }
 
+TEST_CASE("A work directory is one host's", "[process]") {
+  const TemporaryDirectory directory;
+  HostFixture fixture;
+  fixture.options().work_directory = directory / "work";
+  fixture.reopen();
+  const LaunchOrder order = fixture.shell("echo mine >file; while [ ! -e " + (directory / "go") +
+                                          " ]; do sleep 0.02; done; cat file");
+  REQUIRE(!fixture.host().launch(order));
+  TaskHostOptions options = fixture.options();
+  options.directory = directory / "other";
+  const auto refused = TaskHost::open(options);
+  REQUIRE_FALSE(refused);
+  CHECK(details(refused.error()).code == ErrorCode::storage_locked);
+  CHECK(details(refused.error()).field == "work_directory");
+  CHECK_THAT(details(refused.error()).message, Catch::Contains(directory / "work"));
+  std::ofstream(directory / "go") << "now\n";
+  CHECK(fixture.wait_for(order.task).exit_code == 0);
+  CHECK(fixture.output(order.task) == "mine\n");
+  fixture.close();
+  CHECK(TaskHost::open(options));
+}
+
 namespace {
 
 ino_t inode_of(const std::filesystem::path& path) {
