@@ -43,10 +43,26 @@ bool is_coming_below_max(const AllocatorState& state, const TenantState& tenant,
   return is_full && GroupLacks(state, GroupSums(state), tenant, asked).are_covered();
 }
 
-/// By when they are late, but first those that are not deferred any more. So nothing that comes
-/// or goes with its tenant's mark is before one of these.
+/// From then on it is firm: it may start even where its tenant is at its mark.
+LedgerMs firm_at(const TenantState& tenant, const WindowRange& entry) {
+  if (entry.deferral_ms() == 0) return entry.firm_from_ms;
+  return std::max(entry.firm_from_ms, moment_in(tenant.last_firm_ms, entry.deferral_ms()));
+}
+
+/// By when they are late, but first those that were deferred for long enough once. So of what comes
+/// and goes with its tenant's mark only what was late longer is before one of these.
 std::pair<bool, LedgerMs> order_of_late(const WindowRange& entry, LedgerMs now_ms) {
   return {entry.firm_from_ms > now_ms, entry.late_from_ms};
+}
+
+/// Of the tenant's tasks that have been late for so long the longest late. Null: there is none.
+const WindowRange* longest_late(const TenantState& tenant, LedgerMs now_ms) {
+  const WindowRange* longest = nullptr;
+  for (const WindowRange& entry : tenant.window)
+    if (entry.range.count > 0 && entry.deferral_ms() > 0 && entry.firm_from_ms <= now_ms &&
+        (longest == nullptr || entry.late_from_ms < longest->late_from_ms))
+      longest = &entry;
+  return longest;
 }
 
 }  // namespace
@@ -108,9 +124,10 @@ std::uint32_t PlaceByTime::start_in(const MadeRoom& room) {
 void PlaceByTime::place_late() {
   while (const auto late = has_begun_gang() ? std::nullopt : first_late()) {
     const WindowRange& entry = late->tenant->window[late->range];
-    const bool is_at_mark = deal_.tasks.standing(*late->tenant, entry) == Standing::at_quota;
+    const bool is_beyond_mark =
+        entry.deferral_ms() > 0 && deal_.tasks.standing(*late->tenant, entry) == Standing::at_quota;
     if (start(*late->tenant, late->range, GrantStep::reserved)) {
-      if (is_at_mark) late->tenant->last_firm_ms = deal_.state.now_ms();
+      if (is_beyond_mark) late->tenant->last_firm_ms = deal_.state.now_ms();
       continue;
     }
     predict_ = Predict::limits;
@@ -137,21 +154,20 @@ std::optional<PlaceByTime::Late> PlaceByTime::first_late() {
   return first;
 }
 
-LedgerMs PlaceByTime::deferred_until_ms(const TenantState& tenant, const WindowRange& entry) {
-  return std::max(entry.firm_from_ms,
-                  moment_in(tenant.last_firm_ms, entry.firm_from_ms - entry.late_from_ms));
+LedgerMs PlaceByTime::deferred_until_ms(const TenantState& tenant, const WindowRange& entry) const {
+  const LedgerMs at_ms = firm_at(tenant, entry);
+  if (entry.deferral_ms() == 0) return at_ms;
+  const WindowRange* longest = longest_late(tenant, deal_.state.now_ms());
+  if (longest == nullptr || longest->late_from_ms >= entry.late_from_ms) return at_ms;
+  return std::max(at_ms, moment_in(firm_at(tenant, *longest), longest->deferral_ms()));
 }
 
 bool PlaceByTime::is_deferred(TenantState& tenant, const WindowRange& entry) {
-  const LedgerMs now_ms = deal_.state.now_ms();
-  const auto comes_before = [&](const WindowRange& other) {
-    return other.firm_from_ms <= now_ms && other.late_from_ms < entry.late_from_ms &&
-           other.range.count > 0;
-  };
   // Who may not borrow never holds more, however long it waits.
-  const bool may_be = deferred_until_ms(tenant, entry) > now_ms || !tenant.terms.may_borrow ||
-                      std::any_of(tenant.window.begin(), tenant.window.end(), comes_before);
-  return may_be && deal_.tasks.standing(tenant, entry) == Standing::at_quota;
+  const auto may_be = [&] {
+    return !tenant.terms.may_borrow || deferred_until_ms(tenant, entry) > deal_.state.now_ms();
+  };
+  return deal_.tasks.standing(tenant, entry) == Standing::at_quota && may_be();
 }
 
 /// Tenants are to be looked at in ranked order: what is asked of placement rules hangs on what was

@@ -6,10 +6,11 @@
 // that is at its mark already is deferred: for `deferral_patiences` times as long as it had waited
 // until it was late it comes in its tenant's turn, as if it were not late, unless the tenant falls
 // below its mark. Else, where all wait for long, the order would be that of submission, whoever
-// holds what. After that it comes before all that is not so late; but of a tenant that is at its
-// mark one at a time, the longest late, and the next when it has been deferred for as long again
-// since: a long queue is no reason to have more. Gangs are not deferred: their plans are of many
-// nodes. What a tenant that may not borrow has at its mark waits however
+// holds what. After that it is firm, and comes before all that is not so late; but of a tenant that
+// is at its mark one at a time, since a long queue is no reason to have more: the next when it has
+// been deferred for as long again since that started, and behind the longest late, which goes alone
+// for as long as it was deferred. Gangs are not deferred: their plans are of many nodes. What a
+// tenant that may not borrow has at its mark waits however
 // late it is. Then tenants in turns. Those below their marks (policy/allocator/time_marks.hpp) come
 // before the others. Among them comes first who, with its next task, would have least of what
 // belongs to it:
@@ -141,9 +142,9 @@ class PlaceByTime {
   void look_for_late(TenantState& tenant, std::optional<Late>& first);
   void look_for_late(const Contenders::Class& of, std::optional<Late>& first);
   void look_for_late_few(std::optional<Late>& first);
-  /// At most, while its tenant is at its mark.
-  [[nodiscard]] static LedgerMs deferred_until_ms(const TenantState& tenant,
-                                                  const WindowRange& entry);
+  /// While its tenant is at its mark. O(the tenant's window).
+  [[nodiscard]] LedgerMs deferred_until_ms(const TenantState& tenant,
+                                           const WindowRange& entry) const;
   [[nodiscard]] bool is_deferred(TenantState& tenant, const WindowRange& entry);
   void find_candidates();
   void add_candidate(TenantState& tenant, Expected& expected);

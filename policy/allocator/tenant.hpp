@@ -34,6 +34,8 @@ struct WindowRange {
   LedgerMs firm_from_ms = kNever;    ///< from then on even where their tenant is at its mark
   std::uint32_t starts_at_once = 1;  ///< tasks
   [[nodiscard]] bool is_gang() const { return range.is_gang; }
+  /// 0: it is firm as soon as it is late.
+  [[nodiscard]] LedgerMs deferral_ms() const { return firm_from_ms - late_from_ms; }
   [[nodiscard]] Units task_cost() const { return cost / starts_at_once; }
   /// By all that start at once.
   [[nodiscard]] Amount asked_at_once(std::size_t resource) const {
@@ -157,7 +159,7 @@ struct alignas(64) TenantState {
   MicroUnits part = 0;              ///< where the ledger counts time, what belongs to it
   TurnPart turn;                    ///< while it waits and is in a group, see GroupTurns
   LedgerMs first_late_ms = kNever;  ///< nothing in its window is late before
-  LedgerMs last_firm_ms = 0;        ///< when it was at its mark, and a late task of its started
+  LedgerMs last_firm_ms = 0;        ///< when it was at its mark, and a firm task of its started
   std::vector<WindowRange> growth;  ///< see DemandWindow
   Units extras = 0;                 ///< what `grown` costs
   Units credit = 0;                 ///< in the accounts

@@ -155,7 +155,7 @@ void check_bound(BusyCluster& busy, std::map<std::uint64_t, std::size_t>& open) 
         if (another.late_from_ms > task.late_from_ms || busy.has_started(another)) continue;
         ++*task.before;
         if (another.tenant == task.tenant)
-          task.behind_own_ms += another.firm_from_ms - another.late_from_ms;
+          task.behind_own_ms += 2 * (another.firm_from_ms - another.late_from_ms);
       }
     }
     const LedgerMs bound_ms =

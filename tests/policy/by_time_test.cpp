@@ -235,6 +235,33 @@ TEST_CASE("a late task that was deferred for long comes before others, whatever 
   CHECK(firm.cluster.started_ms(firm.other) == 70_s);
 }
 
+TEST_CASE("a late task that has room nowhere keeps its tenant's others back for a while only") {
+  Slots cluster = eight_slots({1, 1});
+  cluster.submit(kA, 1, task_of(4, 100_s));
+  cluster.submit(kB, 1, task_of(4, 50_s));
+  const LedgerMs patience_ms = 45_s / (1 + 2 * kDeferralPatiences);
+  cluster.submit(kA, 1, impatient_task(9, 20_s, patience_ms));
+  cluster.run_until(1);
+  const JobId late = cluster.submit(kA, 1, impatient_task(4, 20_s, patience_ms));
+  cluster.submit(kB, 1, task_of(4, 30_s));
+  cluster.run_until(120_s);
+  CHECK(cluster.started_ms(late) == 50_s);
+}
+
+TEST_CASE("a late gang is deferred by nothing else of its tenant") {
+  Slots cluster = eight_slots({1, 1});
+  cluster.submit(kA, 1, task_of(4, 100_s));
+  cluster.submit(kB, 1, task_of(4, 50_s));
+  cluster.submit(kA, 1, impatient_task(9, 20_s, 1_s));
+  cluster.run_until(1);
+  TimedCluster::Task gang = impatient_task(2, 20_s, 10_s);
+  gang.is_gang = true;
+  const JobId late = cluster.submit(kA, 2, gang);
+  cluster.submit(kB, 1, task_of(4, 30_s));
+  cluster.run_until(120_s);
+  CHECK(cluster.started_ms(late) == 50_s);
+}
+
 TEST_CASE("a queue that has been late for long is no reason to hold more") {
   const auto held_of_first = [](std::initializer_list<Weight> weights) {
     Slots cluster = eight_slots(weights);
