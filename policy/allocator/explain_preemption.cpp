@@ -119,6 +119,9 @@ std::string explain_preemption(const AllocatorState& state, const TenantState& t
   victims.insert(victims.end(), others.begin(), others.end());
   const GoneByTenant none;
   Preemption preemption(state, groups, rooms, victims, none, tenant, entry, lacks);
+  if (const auto chosen = lacks.are_covered() ? std::nullopt : preemption.for_maxes();
+      chosen && some_node_has_room(state, tenant, entry.range))
+    return "takes the place of " + tasks_text(chosen->size()) + " below the max next";
   if (const auto choice = preemption.fewest()) {
     const std::string& name = state.node(choice->node).traits.name;
     return choice->victims.empty()
@@ -126,9 +129,6 @@ std::string explain_preemption(const AllocatorState& state, const TenantState& t
                : "takes the place of " + tasks_text(choice->victims.size()) + " on node " + name +
                      " next";
   }
-  if (const auto chosen = lacks.are_covered() ? std::nullopt : preemption.for_maxes();
-      chosen && some_node_has_room(state, tenant, entry.range))
-    return "takes the place of " + tasks_text(chosen->size()) + " below the max next";
   return spared_text(state, entry, spared_from(state, groups, tenant, entry, lacks),
                      !lacks.are_covered());
 }

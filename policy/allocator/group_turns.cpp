@@ -1,5 +1,7 @@
 #include "policy/allocator/group_turns.hpp"
 
+#include <algorithm>
+
 #include "policy/allocator/state.hpp"
 #include "policy/core/wide.hpp"
 
@@ -55,9 +57,12 @@ TurnPart GroupTurns::part_of(const Group& group, const TurnPart& member) {
   if (waiting <= 0) return member;
   const auto share = [&](Wide of) { return quotient(of * member.part, waiting); };
   const Wide beside_siblings = member.net - share(group.waiting.net);
-  return {.part = static_cast<MicroUnits>(share(group.turn.part)),
-          .net = static_cast<Units>(quotient(beside_siblings * group.turn.part, waiting) +
-                                    share(group.turn.net))};
+  const auto bounded = [](Wide amount) {
+    return static_cast<std::int64_t>(std::clamp<Wide>(amount, -kUnlimited, kUnlimited));
+  };
+  return {
+      .part = bounded(share(group.turn.part)),
+      .net = bounded(quotient(beside_siblings * group.turn.part, waiting) + share(group.turn.net))};
 }
 
 }  // namespace fairwater::inline policy::inline allocator

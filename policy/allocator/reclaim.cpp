@@ -34,6 +34,7 @@ class Reclaiming {
       serve(state_.at(key.slot));
     }
     state_.set_claims(std::move(claims_));
+    keep_unserved_promises();
     state_.promise_below_maxes(std::move(promises_));
     for (const Served& served : preempting_)
       state_.keep_made_room(served.node, {served.tenant, served.job, served.demand, 1});
@@ -87,20 +88,29 @@ class Reclaiming {
 
   /// Those to whom it is promised take it, before anybody is served.
   void expect_promised() {
-    for (const MadeRoom& room : state_.promises_below_maxes()) {
-      promised_tasks_[room.job] += room.tasks;
+    expected_ = state_.promises_below_maxes();
+    for (const MadeRoom& room : expected_)
       note_freed(room.tenant, ResourceVector{} - room.demand * Amount{room.tasks});
-    }
   }
 
   /// So much of that is for these tasks, which are being looked at. False: nothing.
   bool take_promised(const TenantState& tenant, const WindowRange& entry) {
-    const auto promised = promised_tasks_.find(entry.range.job);
-    if (promised == promised_tasks_.end()) return false;
-    const std::uint32_t tasks = std::min(promised->second, entry.starts_at_once);
-    promised->second -= tasks;
-    note_freed(tenant.id, entry.range.demand * Amount{tasks});
-    return tasks > 0;
+    const auto is_its = [&](const MadeRoom& room) {
+      return room.job == entry.range.job && room.tasks > 0;
+    };
+    const auto promised = std::find_if(expected_.begin(), expected_.end(), is_its);
+    if (promised == expected_.end()) return false;
+    const std::uint32_t tasks = std::min(promised->tasks, entry.starts_at_once);
+    promised->tasks -= tasks;
+    note_freed(tenant.id, promised->demand * Amount{tasks});
+    return true;
+  }
+
+  /// Of those who were not looked at, since enough others were served.
+  void keep_unserved_promises() {
+    if (served_ < kMostReclaimers) return;
+    for (const MadeRoom& room : expected_)
+      if (room.tasks > 0) promises_.push_back(room);
   }
 
   void promise(const TenantState& tenant, const WindowRange& entry) {
@@ -146,7 +156,9 @@ class Reclaiming {
         if (has_room > 0) {
           has_room -= std::min(has_room, at_once);
           if (was_promised) promise(tenant, entry);
-          note_freed(tenant.id, ResourceVector{} - entry.range.demand * Amount{at_once});
+          const ResourceVector asked = entry.range.demand * Amount{at_once};
+          note_freed(tenant.id, ResourceVector{} - asked);
+          claim(tenant.id, asked);
         } else if (serve_at_once(tenant, entry)) {
           if (was_promised || preempts_below_max_) promise(tenant, entry);
         } else {
@@ -177,13 +189,15 @@ class Reclaiming {
       for (const Served& served : served_now_) nodes.insert(served.node);
       state_.await_gang_on(std::move(nodes));
     }
-    for (const Served& served : served_now_) {
-      claims_.of_tenants[served.tenant] += served.demand;
-      add_in_groups(claims_.in_groups, served.tenant, served.demand);
-    }
+    for (const Served& served : served_now_) claim(served.tenant, served.demand);
     if (preempts_now_ && state_.counts_time())
       preempting_.insert(preempting_.end(), served_now_.begin(), served_now_.end());
     return true;
+  }
+
+  void claim(TenantId tenant, const ResourceVector& amount) {
+    claims_.of_tenants[tenant] += amount;
+    add_in_groups(claims_.in_groups, tenant, amount);
   }
 
   [[nodiscard]] static bool is_within(const ResourceVector& left, const WindowRange& entry) {
@@ -208,7 +222,8 @@ class Reclaiming {
     rooms_.note(room, *node, served.demand, served.gpus, false);
     note_freed(tenant.id, ResourceVector{} - served.demand);
     if (names_devices(entry.range))
-      for (const std::string& name : entry.range.rule->devices) promised_.emplace(*node, name);
+      for (const std::string& name : entry.range.rule->devices)
+        promised_devices_.emplace(*node, name);
     served_now_.push_back(std::move(served));
     return true;
   }
@@ -227,7 +242,8 @@ class Reclaiming {
       rooms_.note(rooms_.on(served.node), served.node, served.demand, served.gpus, true);
       note_freed(served.tenant, served.demand);
       if (served.rule)
-        for (const std::string& name : served.rule->devices) promised_.erase({served.node, name});
+        for (const std::string& name : served.rule->devices)
+          promised_devices_.erase({served.node, name});
     }
     leave(taken_before);
   }
@@ -364,7 +380,7 @@ class Reclaiming {
              std::any_of(taken_.begin(), taken_.end(), is_it);
     };
     for (const std::string& name : task.rule->devices) {
-      if (promised_.contains({id, name})) return false;
+      if (promised_devices_.contains({id, name})) return false;
       for (const auto& [holder, use] : state_.node(id).device_uses)
         if (!use.is_ending && is_among(use.names, name) && !ends(holder)) return false;
     }
@@ -457,15 +473,16 @@ class Reclaiming {
   ComingRooms rooms_;
   std::map<TenantId, ResourceVector> freed_;  ///< of what they hold in all
   std::vector<ResourceVector> freed_in_groups_;
-  AllocatorState::Claims claims_;                      ///< of those that were served
-  std::set<std::pair<NodeId, std::string>> promised_;  ///< devices of those that were served
-  std::vector<std::size_t> taken_;                     ///< of the victims
-  std::vector<Served> served_now_;                     ///< tasks of the gang that is being served
-  bool preempts_now_ = false;                          ///< for one of them
-  bool preempts_below_max_ = false;                    ///< likewise
-  std::vector<Served> preempting_;                     ///< whose room is kept for them
-  std::map<JobId, std::uint32_t> promised_tasks_;      ///< not looked at yet
-  std::vector<MadeRoom> promises_;                     ///< from now on
+  AllocatorState::Claims claims_;  ///< of those that were served
+  std::set<std::pair<NodeId, std::string>>
+      promised_devices_;             ///< devices of those that were served
+  std::vector<std::size_t> taken_;   ///< of the victims
+  std::vector<Served> served_now_;   ///< tasks of the gang that is being served
+  bool preempts_now_ = false;        ///< for one of them
+  bool preempts_below_max_ = false;  ///< likewise
+  std::vector<Served> preempting_;   ///< whose room is kept for them
+  std::vector<MadeRoom> expected_;   ///< promises, of tasks not looked at yet
+  std::vector<MadeRoom> promises_;   ///< from now on
   std::size_t served_ = 0;
 };
 

@@ -141,7 +141,6 @@ Units AllocatorState::remove_tenant(TenantId id) {
   quotas_.leave(leaver);
   forget(leaver);
   refresh_promises();
-  note_freed_made_rooms();
   follow_position();
   parts_are_stale_ = true;
   refresh_plain_shares();
@@ -165,7 +164,8 @@ void AllocatorState::forget(TenantState& leaver) {
   may_not_borrow_.erase(id);
   stale_turns_.erase(leaver.rank.slot);
   leaver.window.clear();
-  std::erase_if(promises_, [&](const MadeRoom& room) { return room.tenant == id; });
+  if (std::erase_if(promises_, [&](const MadeRoom& room) { return room.tenant == id; }) > 0)
+    note_freed_made_rooms();
   trim_made_rooms(id);
   creditors_.erase(leaver.rank.slot);
   if (naming_devices_.erase(leaver.rank.slot) > 0) choices_.forget_shares();

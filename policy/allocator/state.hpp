@@ -440,6 +440,8 @@ class AllocatorState {
   /// Room that was made for more tasks than wait is for all again. O(nodes that keep some).
   void trim_made_rooms(TenantId tenant);
   void trim_promises(TenantId tenant);
+  /// A task of the job has started.
+  void use_promise(JobId job);
   /// Of the promises, whatever the quotas knew of them.
   void refresh_promises();
   /// The same, or of what it is owed.

@@ -139,6 +139,16 @@ void AllocatorState::refresh_promises() {
   }
 }
 
+void AllocatorState::use_promise(JobId job) {
+  const auto is_its = [&](const MadeRoom& room) { return room.job == job; };
+  const auto used = std::find_if(promises_.begin(), promises_.end(), is_its);
+  if (used == promises_.end()) return;
+  const TenantState& claimant = tenant(used->tenant);
+  if (--used->tasks == 0) promises_.erase(used);
+  note_contender(claimant);
+  refresh_promises();
+}
+
 void AllocatorState::trim_promises(TenantId tenant_id) {
   if (promises_.empty()) return;
   std::map<JobId, std::uint32_t> waiting;

@@ -178,6 +178,7 @@ void AllocatorState::place(NodeRoom& node, TenantState& tenant, const Grant& gra
   FAIRWATER_CHECK(grant.demand.fits(node.free()), "a node holds no more than it has");
   hold(node, tenant, grant, run, preemption, user);
   if (tenant.takes_turns) tenant.users[user].served = kServedSince + deals + 1;
+  use_promise(grant.task.job);
 }
 
 void AllocatorState::place_extra(NodeRoom& node, TenantState& tenant, const Grant& grant,

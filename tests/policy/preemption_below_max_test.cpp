@@ -77,6 +77,26 @@ TEST_CASE("who is urgent takes what others in its group run beyond their quota, 
   }
 }
 
+TEST_CASE("a promise below a max is over with the start of its task",
+          "[unit][preemption][below_max]") {
+  for (const Accounting accounting : {Accounting::units, Accounting::time}) {
+    INFO("by time: " << (accounting == Accounting::time));
+    FullFaculty cluster(accounting);
+    PreemptionModel& model = cluster.model;
+    const JobId urgent = model.submit(kOwner, 3, cpu(1000), kUrgent);
+    REQUIRE(cluster.preempt().size() == 2);
+    cluster.end_reclaimed();
+    REQUIRE(model.running_of(urgent) == 2);  // the third is beyond its quota
+    const JobId late = cluster.submit_long(kSibling, 1);
+    const auto obstacles =
+        model.cycle.allocator().explain_waiting(TenantId{kSibling}, late, 0, ObstacleNames{});
+    REQUIRE_FALSE(obstacles.empty());
+    CHECK(obstacles.front().message ==
+          "group 1, which it is in, holds 4000 of its max of 4000 millicores of cpu, the task asks "
+          "for 1000");
+  }
+}
+
 TEST_CASE("no more end below a max than the task needs there", "[unit][preemption][below_max]") {
   for (const Accounting accounting : {Accounting::units, Accounting::time}) {
     FullFaculty cluster(accounting);
@@ -96,7 +116,8 @@ TEST_CASE("what is made below a max is for whom it was made, wherever that start
     PreemptionModel& model = cluster.model;
     model.node(2, cpu(4000), {"node2", "there", {}});
     REQUIRE(model.run().empty());
-    // Where it counts units who is within its quota has as much right to that.
+    // Where it counts units who is within its quota has as much right to that: there it is the
+    // backlog that would start.
     const JobId late = cluster.submit_long(kSibling, accounting == Accounting::time ? 4 : 0);
     REQUIRE(model.run().empty());
     const JobId urgent = model.submit(
@@ -178,7 +199,7 @@ TEST_CASE("whom an urgent task takes the place of below a max is told",
         "preempts nobody: of 4 tasks of other tenants within what is at its max that may be "
         "preempted 4 that ran for less than 30 s (the first has in 30 s)");
   model.pass(kWhile_ms);
-  CHECK(why(model, urgent) == "takes the place of 1 task on node node1 next");
+  CHECK(why(model, urgent) == "takes the place of 1 task below the max next");
   REQUIRE(model.run().size() == 1);
   CHECK(why(model, urgent) == "tasks on node node1 were told to end, and leave it room enough");
   const JobId late = cluster.submit_long(kSibling, 1);
