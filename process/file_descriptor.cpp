@@ -60,12 +60,13 @@ caf::error replace_file(const std::filesystem::path& path, std::string_view cont
                         Durability durability) {
   std::filesystem::path temporary = path;
   temporary += ".new";
-  if (auto error = write_file(temporary, content, durability)) {
+  caf::error error = write_file(temporary, content, durability);
+  if (!error && ::rename(temporary.c_str(), path.c_str()) != 0)
+    error = system_error("cannot rename to " + path.string(), errno);
+  if (error) {
     ::unlink(temporary.c_str());
     return error;
   }
-  if (::rename(temporary.c_str(), path.c_str()) != 0)
-    return system_error("cannot rename to " + path.string(), errno);
   if (durability == Durability::power_loss) return sync_directory(path.parent_path());
   return caf::none;
 }

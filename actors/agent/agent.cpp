@@ -133,7 +133,8 @@ class Agent {
   struct RefusedOrders {
     std::uint64_t count = 0;
     TaskKey newest;
-    std::uint64_t epoch = 0;
+    std::uint64_t epoch = 0;         ///< of the newest
+    std::uint64_t coordinators = 0;  ///< epoch then
     std::int64_t told_at_ms = -kRefusalsIntervalMs;
   } refused_;
   LeaseTimes lease_;
@@ -383,6 +384,7 @@ bool Agent::too_old(std::uint64_t epoch, const TaskKey& task) {
   ++refused_.count;
   refused_.newest = task;
   refused_.epoch = epoch;
+  refused_.coordinators = memory_.epoch;
   return true;
 }
 
@@ -390,9 +392,9 @@ void Agent::tell_refused() {
   const std::int64_t now = settings_.boottime_ms();
   if (refused_.count == 0 || now < refused_.told_at_ms + kRefusalsIntervalMs) return;
   spdlog::warn(
-      "refused {} orders, the newest for task {}.{}.{} of epoch {}: the coordinator's is {}",
+      "refused {} orders, the newest for task {}.{}.{} of epoch {}: the coordinator's was {}",
       refused_.count, refused_.newest.job.value, refused_.newest.index, refused_.newest.attempt,
-      refused_.epoch, memory_.epoch);
+      refused_.epoch, refused_.coordinators);
   refused_.count = 0;
   refused_.told_at_ms = now;
 }

@@ -46,10 +46,10 @@ struct ReplayFacts {
   std::size_t skipped = 0;  ///< jobs of the log that never ran there
 };
 
-/// Waits are shown live and, in parentheses, in the log's time.
 /// The error of a replay that went no further, with those of its jobs that are submitted (others
 /// are 0): they run on.
 [[nodiscard]] caf::error with_left_behind(const caf::error& error, const std::vector<JobId>& jobs);
+/// Waits are shown live and, in parentheses, in the log's time.
 [[nodiscard]] std::string replay_text(const ReplayMeasures& measures, const ReplayFacts& facts);
 [[nodiscard]] Json replay_json(const ReplayMeasures& measures, const ReplayFacts& facts);
 
