@@ -317,6 +317,17 @@ TEST_CASE("a damaged archive is named, and the rest goes on", "[history][damage]
   CHECK(written.ledger->append({JobSubmitted{{}, TenantId{1}, job_spec("a", 1)}}));
 }
 
+auto restored_from(const std::string& backup, const std::string& directory) {
+  RestoreOptions options;
+  options.backup = backup;
+  options.directory = directory;
+  options.beginning = [](const BackupManifest& manifest) {
+    return LedgerTrusted{manifest.end.incarnation + 1, ~std::uint64_t{0}, 1000, "a test"};
+  };
+  must(restore_backup(options));
+  return must(Ledger::open(existing(directory)));
+}
+
 TEST_CASE("a backup holds the archive, and what is restored from it verifies", "[history]") {
   const TemporaryDirectory directory;
   Written written(directory / "ledger");
@@ -324,14 +335,7 @@ TEST_CASE("a backup holds the archive, and what is restored from it verifies", "
   const std::string backup = directory / "backup";
   must(written.ledger->backup(backup));
   CHECK(must(Ledger::verify_directory(backup, nullptr, VerifyScope::archive)).ok);
-  RestoreOptions options;
-  options.backup = backup;
-  options.directory = directory / "restored";
-  options.beginning = [](const BackupManifest& manifest) {
-    return LedgerTrusted{manifest.end.incarnation + 1, ~std::uint64_t{0}, 1000, "a test"};
-  };
-  must(restore_backup(options));
-  auto restored = must(Ledger::open(existing(options.directory)));
+  auto restored = restored_from(backup, directory / "restored");
   must_verify(*restored);
   CHECK(restored->record(1) == written.ledger->record(1));
   checkpoint(*restored);
@@ -376,14 +380,7 @@ TEST_CASE("history that is cut while a backup's database is copied is not in the
 
   if (GENERATE(false, true))  // as an earlier version's
     fs::copy(fs::path(archive.path()) / newest, archived / newest);
-  RestoreOptions options;
-  options.backup = backup;
-  options.directory = directory / "restored";
-  options.beginning = [](const BackupManifest& manifest) {
-    return LedgerTrusted{manifest.end.incarnation + 1, ~std::uint64_t{0}, 1000, "a test"};
-  };
-  must(restore_backup(options));
-  auto restored = must(Ledger::open(existing(options.directory)));
+  auto restored = restored_from(backup, directory / "restored");
   while (restored->last_number() < archive.end() + 10)
     must(restored->append({JobSubmitted{{}, TenantId{1}, job_spec("a", 1)}}));
   checkpoint(*restored);
