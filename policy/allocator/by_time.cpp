@@ -6,7 +6,7 @@
 #include "policy/allocator/contenders.hpp"
 #include "policy/allocator/expected_room.hpp"
 #include "policy/allocator/gangs.hpp"
-#include "policy/allocator/group_lacks.hpp"
+#include "policy/allocator/made_rooms.hpp"
 #include "policy/allocator/time_turns.hpp"
 #include "policy/core/wide.hpp"
 
@@ -29,18 +29,6 @@ GrantStep step_of(Standing standing) {
       break;
   }
   return GrantStep::backfill;
-}
-
-/// What its groups' maxes keep from starting now will start once what is ending has ended.
-bool is_coming_below_max(const AllocatorState& state, const TenantState& tenant,
-                         const WindowRange& entry) {
-  ResourceVector asked;
-  bool is_full = false;
-  for (const std::size_t r : entry.asks) {
-    asked[r] = entry.asked_at_once(r);
-    is_full = is_full || state.quotas().full_group(tenant, r, asked[r]);
-  }
-  return is_full && GroupLacks(state, GroupSums(state), tenant, asked).are_covered();
 }
 
 /// From then on it is firm: it may start even where its tenant is at its mark.
@@ -73,52 +61,13 @@ PlaceByTime::Kept PlaceByTime::run(const std::vector<MadeRoom>& made_rooms) {
   deal_.state.refresh_parts();
   deal_.state.refresh_turns();
   predict_ = deal_.state.settings.predict;
-  if (!made_rooms.empty()) place_into(made_rooms);
+  start_in_made_rooms(deal_, made_rooms, [&](TenantState& tenant, std::uint32_t range) {
+    return start(tenant, range, GrantStep::reserved);
+  });
   if (!has_begun_gang()) place_late();
   if (!has_begun_gang()) place_in_turns();
   if (deal_.placed > 0) deal_.draw(deal_.placed);
   return {kept_, keeps_all_ && kept_};
-}
-
-void PlaceByTime::place_into(const std::vector<MadeRoom>& rooms) {
-  AllocatorState& state = deal_.state;
-  const NodeId here = deal_.node->id;
-  for (const MadeRoom& room : rooms) {
-    MadeRoom left = room;
-    if (!has_begun_gang()) left.tasks = start_in(room);
-    if (left.tasks == 0) continue;
-    state.keep_made_room(here, left);
-    deal_.tasks.look_at_room();
-  }
-}
-
-std::uint32_t PlaceByTime::start_in(const MadeRoom& room) {
-  AllocatorState& state = deal_.state;
-  TenantState& tenant = state.tenant(room.tenant);
-  const bool is_coming =
-      deal_.node->ending_tasks > 0 || state.made_room_is_coming(room.tenant, room.job);
-  for (std::uint32_t tasks = room.tasks; tasks > 0; --tasks) {
-    const auto next =
-        std::find_if(tenant.window.begin(), tenant.window.end(), [&](const WindowRange& entry) {
-          return entry.range.job == room.job && entry.range.count > 0;
-        });
-    if (next == tenant.window.end()) return 0;
-    // Its share may have shrunk since the room was made.
-    if (!tenant.terms.borrows() && deal_.tasks.standing(tenant, *next) == Standing::at_quota)
-      return 0;
-    const bool is_gang = next->is_gang();
-    const auto elsewhere = is_gang ? state.lift_made_rooms_of(room.tenant, room.job)
-                                   : std::vector<std::pair<NodeId, MadeRoom>>{};
-    const bool starts = start(tenant, static_cast<std::uint32_t>(next - tenant.window.begin()),
-                              GrantStep::reserved);
-    if (!starts && (is_coming || is_coming_below_max(state, tenant, *next))) {
-      for (const auto& [node, kept] : elsewhere) state.keep_made_room(node, kept);
-      return tasks;
-    }
-    if (!elsewhere.empty()) state.note_freed_made_rooms();
-    if (!starts || is_gang) return 0;
-  }
-  return 0;
 }
 
 void PlaceByTime::place_late() {

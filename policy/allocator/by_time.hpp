@@ -132,10 +132,6 @@ class PlaceByTime {
     std::uint32_t range = 0;
     std::pair<bool, LedgerMs> order;
   };
-  /// Starts those for whom room was made, and keeps what is left of it.
-  void place_into(const std::vector<MadeRoom>& rooms);
-  /// As many of its tasks as have room; returns for how many room is still coming.
-  std::uint32_t start_in(const MadeRoom& room);
   void place_late();
   [[nodiscard]] std::optional<Late> first_late();
   void look_for_late(TenantState& tenant, std::optional<Late>& first);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "policy/allocator/made_rooms.hpp"
+
 namespace fairwater::inline policy::inline allocator {
 namespace {
 
@@ -134,10 +136,12 @@ std::optional<Deal> NodeDeal::run_stages() {
     const KeptRoom kept = review_room(deal_, kept_before, somebody_is_blocked);
     deal.reservation = kept.reservation;
     place_.run_guarantees();
-    if (const Units units = kept.reservation ? 0 : free_units(); units > 0) {
-      entitlement = entitle_.run(units);
-      place_.run_dealt(kept.kept_for);
-    }
+    const Units units = kept.reservation ? 0 : free_units();
+    if (units > 0) entitlement = entitle_.run(units);
+    start_in_made_rooms(deal_, made_rooms_, [&](TenantState& tenant, std::uint32_t range) {
+      return place_.start_in_made_room(tenant, range);
+    });
+    if (units > 0) place_.run_dealt(kept.kept_for);
   }
   // Guarantees are not dealt: without other tasks it is as if no unit had been.
   if (deal_.placed == 0) {

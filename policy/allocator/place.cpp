@@ -195,6 +195,25 @@ void PlaceStage::run_dealt(std::optional<ClaimantIndex> kept_for) {
   run(Backfill{{*this}});
 }
 
+bool PlaceStage::start_in_made_room(TenantState& tenant, std::uint32_t range) {
+  if (!deal_.tasks.fits_now(tenant, tenant.window[range])) return false;
+  auto index = deal_.claimants.find(tenant.rank.slot);
+  if (!index) index = deal_.take_in(tenant);
+  // What is before it in the window has its turn in the phases to come.
+  const Claimant before = deal_.claimants[*index];
+  const auto stand_at = [&](Cursor cursor, const WindowRange* next) {
+    Claimant& claimant = deal_.claimants[*index];
+    claimant.cursor = cursor;
+    claimant.next = next;
+    claimant.standing.reset();
+  };
+  stand_at({.next = range, .skipped = 0}, &tenant.window[range]);
+  place(*index, range, GrantStep::reserved);
+  stand_at(before.cursor, before.next);
+  deal_.claimants.sort();
+  return true;
+}
+
 // -- the remainder among few
 // ------------------------------------------------------------------------
 

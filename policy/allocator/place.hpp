@@ -32,6 +32,9 @@ class PlaceStage {
   /// to deals of theirs.
   void begin_gang(ClaimantIndex index, std::uint32_t range, std::span<const GangShare> shares,
                   GrantStep step);
+  /// The task of that range in the tenant's window, or all of its gang, goes onto the node, where
+  /// room was made for it. False: it has none. For a ledger that counts units.
+  bool start_in_made_room(TenantState& tenant, std::uint32_t range);
   /// Places those tasks of the gang that was begun that are for this node.
   void continue_gang();
 

@@ -190,7 +190,7 @@ class Reclaiming {
       state_.await_gang_on(std::move(nodes));
     }
     for (const Served& served : served_now_) claim(served.tenant, served.demand);
-    if (preempts_now_ && state_.counts_time())
+    if (preempts_now_)
       preempting_.insert(preempting_.end(), served_now_.begin(), served_now_.end());
     return true;
   }

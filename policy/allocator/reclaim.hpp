@@ -19,9 +19,8 @@
 // the max of a group keeps the task back they are tasks in that group, and what that leaves below
 // the max is promised to it: nobody else takes it, who may start where the task may not.
 //
-// Where the ledger counts time that room is kept for it, and for all tasks of its gang: who is
-// late, or has a turn before it, would take it otherwise, and be preempted next (AllocatorState::
-// keep_made_room).
+// That room is kept for it, and for all tasks of its gang: who is late, has a turn before it or is
+// owed units would take it otherwise, and be preempted next (made_rooms.hpp).
 //
 // Nobody preempts back: who preempts is within its quota with the task, whom it preempts was beyond
 // it; and from the one to the other priorities only fall. So while requests stay as they are, every

@@ -1,4 +1,4 @@
-// Room that was made by preemption is for whom it was made, where the ledger counts time.
+// Room that was made by preemption is for whom it was made.
 #include <string>
 #include <vector>
 
@@ -252,6 +252,66 @@ TEST_CASE("a guarantee comes before room that was made", "[unit][preemption][mad
   model.end_reclaimed();
   CHECK(model.run().empty());
   CHECK(model.running_of(urgent) == 1);
+}
+
+/// Of a ledger that counts units: tenant 2 owes tenant 1 more units than there is room for, and
+/// tenant 1 runs on all of it.
+struct OwedBacklog {
+  PreemptionModel model;
+  JobId backlog;
+
+  OwedBacklog() {
+    model.tenant(1);
+    model.tenant(2);
+    model.node(1, cpu(2000));
+    model.node(2, cpu(2000));
+    for (int round = 0; round < 4; ++round) {
+      const JobId borrower = model.submit(2, 4, cpu(1000));
+      REQUIRE(model.run().empty());
+      REQUIRE(model.running_of(borrower) == 4);
+      for (const auto& [task, running] : std::map(model.running())) model.end(task, false);
+    }
+    backlog = model.submit(1, 20, cpu(1000));
+    REQUIRE(model.run().empty());
+    REQUIRE(model.running_of(backlog) == 4);
+    REQUIRE(model.cycle.tenant(TenantId{1}).net > 2);
+  }
+};
+
+TEST_CASE("who is owed units has nothing of the room that a preemption made",
+          "[unit][preemption][made_room]") {
+  OwedBacklog cluster;
+  PreemptionModel& model = cluster.model;
+  const bool is_gang = GENERATE(false, true);
+  const JobId urgent = model.submit(
+      {.tenant = TenantId{2}, .demand = cpu(1000), .preemption = kUrgent, .is_gang = is_gang}, 2);
+  model.pass(kWhile_ms);
+  REQUIRE(model.run().size() == 2);
+  model.end_reclaimed();
+  CHECK(model.run().empty());
+  CHECK(model.running_of(urgent) == 2);
+  CHECK(model.running_of(cluster.backlog) == 2);
+  model.pass(kWhile_ms);
+  CHECK(model.run().empty());
+}
+
+TEST_CASE("what a debtor's task waits for in made room stays kept until all of it has come",
+          "[unit][preemption][made_room]") {
+  OwedBacklog cluster;
+  PreemptionModel& model = cluster.model;
+  const JobId small = model.submit(2, 1, cpu(500));  // before it in the window
+  const JobId urgent = model.submit(2, 1, cpu(1500), kUrgent);
+  model.pass(kWhile_ms);
+  const auto reclaims = model.run();
+  REQUIRE(reclaims.size() == 2);
+  model.end(reclaims[0].task, true);
+  CHECK(model.run().empty());
+  CHECK(model.running().size() == 3);
+  model.end(reclaims[1].task, true);
+  CHECK(model.run().empty());
+  CHECK(model.running_of(urgent) == 1);
+  CHECK(model.running_of(small) == 1);  // which fits beside it
+  CHECK(model.running_of(cluster.backlog) == 2);
 }
 
 }  // namespace
